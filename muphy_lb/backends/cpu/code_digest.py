@@ -1,6 +1,7 @@
 """A digest of what a function computes: its byte code, and every constant, function and global name that it uses.
 
-Two functions with the same digest compile to the same machine code; names, places in a file and addresses do not count.
+Two functions with the same digest compile to the same machine code; names, places in a file and addresses do not count,
+nor does what else is in their modules. Of libraries the names count: who keeps digests must tell versions apart.
 """
 
 import builtins
@@ -8,18 +9,16 @@ import hashlib
 import sys
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
-from functools import cache
-from importlib.resources import files
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 
 import numpy as np
+from llvmlite import ir
 from numba import types
 from numba.core.dispatcher import Dispatcher
 from numba.core.extending import _Intrinsic
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), range, slice)
-PACKAGE = "muphy_lb"
-TRUSTED = (PACKAGE, "numba", "numpy", "llvmlite")
+LIBRARIES = ("numba", "numpy", "llvmlite", *sys.stdlib_module_names)
 
 
 class NoDigestError(Exception):
@@ -39,19 +38,6 @@ def digest(function) -> str:
     return text.hexdigest()
 
 
-@cache
-def package_digest() -> str:
-    """Hexadecimal digest of all modules of this package: what intrinsics generate is their text."""
-    text, folders = hashlib.sha256(), [files(PACKAGE)]
-    while folders:
-        for entry in sorted(folders.pop().iterdir(), key=lambda entry: entry.name):
-            if entry.is_dir():
-                folders.append(entry)
-            elif entry.name.endswith(".py"):
-                text.update(entry.read_bytes())
-    return text.hexdigest()
-
-
 def _pieces(value, seen: dict) -> Iterator[str | bytes]:
     """What distinguishes a value, piece by piece; a value that was met before by its number."""
     if isinstance(value, PLAIN):
@@ -64,6 +50,9 @@ def _pieces(value, seen: dict) -> Iterator[str | bytes]:
     if isinstance(value, Dispatcher):
         yield f"compiled with {sorted(value.targetoptions.items())}"
         yield from _pieces(value.py_func, seen)
+    elif isinstance(value, _Intrinsic):
+        yield f"intrinsic {value._prefer_literal} {sorted(value._ctor_kwargs.items())}"
+        yield from _pieces(value._defn, seen)
     elif isinstance(value, FunctionType):
         yield from _of_function(value, seen)
     elif isinstance(value, CodeType):
@@ -118,20 +107,16 @@ def _of_data(value, seen) -> Iterator[str | bytes]:
 
 
 def _named(value) -> str:
-    """A value that its name alone tells: a part of a library whose version counts, or of this package, whose text
-    counts."""
+    """A value that its name alone tells: a part of a library, or a type."""
     if isinstance(value, ModuleType):
-        return f"module {_trusted(value.__name__, value)}"
-    if isinstance(value, _Intrinsic) and not value._defn.__closure__:  # the text does not tell what a closure holds
-        value = value._defn
-        return f"intrinsic {_trusted(value.__module__, value)}.{value.__qualname__}"
+        return f"module {_of_library(value.__name__, value)}"
     if isinstance(value, np.dtype):
         return f"dtype {value.descr}"
     if isinstance(value, np.ufunc):
         return f"ufunc {value.__name__}"
     if isinstance(value, BuiltinFunctionType | type):
-        return f"{_trusted(value.__module__ or builtins.__name__, value)}.{value.__qualname__}"
-    if isinstance(value, types.Type):
+        return f"{_of_library(value.__module__ or builtins.__name__, value)}.{value.__qualname__}"
+    if isinstance(value, types.Type | ir.IntType):
         return without_address(f"{type(value).__qualname__} {value!r}")
     raise NoDigestError(f"{value!r} of type {type(value).__qualname__}")
 
@@ -147,8 +132,8 @@ def without_address(text: str) -> str:
     return text
 
 
-def _trusted(module: str, value) -> str:
-    """The name of a module, if what is in it cannot change while the digests of this package and its libraries stay."""
-    if module.split(".")[0] in (*TRUSTED, *sys.stdlib_module_names):
+def _of_library(module: str, value) -> str:
+    """The name of a module, if what is in it is the same as long as versions are."""
+    if module.split(".")[0] in LIBRARIES:
         return module
     raise NoDigestError(f"{value!r} of {module}")

@@ -2,10 +2,10 @@
 
 Numba's own store knows a function by its file and line, and so cannot tell kernels apart that are put together from
 injected functions. Here a kernel has a file of its own, which is found by a digest of all that its machine code follows
-from: what it computes (:mod:`muphy_lb.backends.cpu.code_digest`), types of the arguments, the text of this package, the
-compiler and the processor. So several processes may write at once, in any order; what cannot be read, was damaged, or
-cannot be written is as if it was not there. That also holds for what another process removes: beyond a size the kernels
-go that nobody has loaded for the longest time.
+from: what it computes (:mod:`muphy_lb.backends.cpu.code_digest`), types of the arguments, the compiler and the
+processor. So a kernel outlives all changes of this package but those that it follows from. Several processes may write
+at once, in any order; what cannot be read, was damaged, or cannot be written is as if it was not there. That also holds
+for what another process removes: beyond a size the kernels go that nobody has loaded for the longest time.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ from numba.core.caching import NullCache, _Cache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
-from muphy_lb.backends.cpu.code_digest import NoDigestError, digest, package_digest, without_address
+from muphy_lb.backends.cpu.code_digest import NoDigestError, digest, without_address
 from muphy_lb.errors import MuphyError
 from muphy_lb.files.atomic import atomic_write
 
@@ -38,11 +38,12 @@ FOLDER = "muphy_lb-kernels"
 CHECKSUM_BYTES = 4
 UNIQUE_BITS = 60
 MOST_FOLDERS = 4
-"""Versions of the package, or of libraries, whose kernels are kept."""
+"""Versions of Python, libraries and settings whose kernels are kept."""
 
-MOST_BYTES = 64 * 2**20
-LEFT_BYTES = 48 * 2**20
-"""Size of a version's folder beyond which kernels are removed, and what then stays; a case has about 0.4 MB."""
+MOST_BYTES = 256 * 2**20
+LEFT_BYTES = 192 * 2**20
+"""Size of a version's folder beyond which kernels are removed, and what then stays; a case has about 0.4 MB, all that
+the tests compile about 100 MB."""
 
 UNRELATED = ("CACHE_DIR", "NUMBA_NUM_THREADS", "NUMBA_DEFAULT_NUM_THREADS")
 """Settings of Numba that do not change machine code. Neither do those for CUDA, of which there are more once a process
@@ -133,7 +134,7 @@ def _tell_that_it_takes_time() -> None:
 
 @cache
 def folder() -> Path:
-    """Where kernels are that this version has compiled: beside what else Numba keeps for this user."""
+    """Where kernels are that these libraries have compiled: beside what else Numba keeps for this user."""
     given = os.environ.get("NUMBA_CACHE_DIR")
     users = Path(given or os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
     return users / FOLDER / hashlib.sha256(_surroundings().encode()).hexdigest()
@@ -182,7 +183,7 @@ def _status(entry: os.DirEntry) -> os.stat_result | None:
 
 def _surroundings() -> str:
     """What machine code depends on beside the function; settings of Numba wherever they come from."""
-    versions = numba.__version__, llvmlite.__version__, np.__version__, sys.version, package_digest()
+    versions = numba.__version__, llvmlite.__version__, np.__version__, sys.version
     names = (name for name in sorted(vars(numba.config)) if name.isupper() and _changes_code(name))
     settings = (f"{name}={getattr(numba.config, name)}" for name in names)  # of the environment, files and libraries
     return "\n".join((*versions, *settings))

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from numba import config, njit, prange
 from numba.core.bytecode import FunctionIdentity
+from numba.core.extending import _Intrinsic
 from numba.extending import intrinsic
 
-from muphy_lb.backends.cpu import kept, kernel_store
+from muphy_lb.backends.cpu import kept, kernel_store, rows
 from muphy_lb.backends.cpu.code_digest import NoDigestError, digest
 from muphy_lb.errors import OutputError
 from muphy_lb.files.atomic import atomic_write
@@ -94,17 +95,39 @@ def test_a_kernel_that_is_given_a_function_is_not_kept(store):
     assert not store.exists()
 
 
-def test_an_intrinsic_with_a_closure_has_no_digest():
-    def doubled_by(builder_name):
-        @intrinsic
-        def doubled(typingctx, x):
-            return x(x), lambda context, builder, signature, arguments: getattr(builder, builder_name)(*arguments * 2)
+def emit(builder, name, value):
+    """What the intrinsic below leaves to another function."""
+    return getattr(builder, name)(value, value)
 
-        doubled._defn.__module__ = "muphy_lb.somewhere"
-        return doubled
 
-    with pytest.raises(NoDigestError, match="Intrinsic"):
-        digest(summing(doubled_by("fadd"), njit))
+def combined_by(name, prefer_literal=False):
+    """An intrinsic that combines a number with itself."""
+
+    @intrinsic(prefer_literal=prefer_literal)
+    def combined(typingctx, x):
+        return x(x), lambda context, builder, signature, arguments: emit(builder, name, *arguments)
+
+    return combined
+
+
+def test_what_an_intrinsic_generates_counts(monkeypatch):
+    before = digest(summing(combined_by("fadd"), njit))
+    assert digest(summing(combined_by("fadd"), njit)) == before != digest(summing(combined_by("fmul"), njit))
+    assert digest(summing(combined_by("fadd", prefer_literal=True), njit)) != before
+    monkeypatch.setitem(globals(), "emit", lambda builder, name, value: value)
+    assert digest(summing(combined_by("fadd"), njit)) != before
+
+
+def test_every_intrinsic_of_the_package_has_a_digest_of_its_own():
+    intrinsics = [value for value in vars(rows).values() if isinstance(value, _Intrinsic)]
+    assert len({digest(each) for each in intrinsics}) == len(intrinsics) > 3
+
+
+def test_a_class_or_module_of_the_package_has_no_digest():
+    """What is in it may change while its name stays."""
+    for part in (OutputError, kernel_store):
+        with pytest.raises(NoDigestError, match="muphy_lb"):
+            digest(scaled(part))
 
 
 def test_handlers_of_exceptions_and_names_of_fields_count():
