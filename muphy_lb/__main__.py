@@ -309,7 +309,10 @@ def _command_of(module: str, name: str, text: str, is_long: bool = False) -> Com
 COMMANDS: Mapping[str, Command] = MappingProxyType(
     {
         "new": _command_of(
-            "muphy_lb.new.command", "new", "write a commented case file for a vessel, a rock or a channel"
+            "muphy_lb.new.command",
+            "new",
+            "write a commented case file for a vessel, a rock or a channel",
+            is_long=True,
         ),
         "examples": _command_of("muphy_lb.new.examples", "examples", "list the example cases, or copy one"),
         "run": Command("run a case", _add_run_options, _run),
@@ -347,7 +350,9 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
             "time every stage of some steps on every rank, and write a time line",
             is_long=True,
         ),
-        "plot": _command_of("muphy_lb.run.plot_command", "plot", "draw the files of a finished run with other choices"),
+        "plot": _command_of(
+            "muphy_lb.run.plot_command", "plot", "draw the files of a finished run with other choices", is_long=True
+        ),
         "slurm": _command_of("muphy_lb.new.slurm", "slurm", "write a batch script that runs a case under SLURM"),
         "info": Command("describe a case or a prepared geometry without running it", _add_info_options, _info, True),
     }

@@ -1,7 +1,5 @@
 """What a simulation answers: records that are the same on all ranks."""
 
-import gc
-from html import escape
 from math import sqrt
 
 import numpy as np
@@ -117,13 +115,3 @@ def described(core: Core) -> str:
         f"Simulation({title}{core.header.n_nodes:,} nodes of {core.header.spacing_m:g} m, step {core.step_number:,},"
         f" t = {core.time_s:.5g} s, {core.lattice.name}, {core.backend_name}{on_ranks})"
     )
-
-
-def as_html(text: str) -> str:
-    """A text as it is, for a notebook."""
-    return f"<pre>{escape(text)}</pre>"
-
-
-def collect_garbage() -> None:
-    """Let go of what holds itself in cycles: engine, launches, recorded steps."""
-    gc.collect()

@@ -1,6 +1,7 @@
 """Results: what can be asked of a user's simulation; nothing here changes the flow."""
 
 from functools import cached_property
+from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -45,7 +46,7 @@ class Results:
         return "Simulation(closed)" if self._core is None else answers.described(self._core)
 
     def _repr_html_(self) -> str:
-        return answers.as_html(repr(self))
+        return f"<pre>{escape(repr(self))}</pre>"
 
     @property
     def case(self) -> Case:

@@ -1,5 +1,6 @@
 """Simulation: one flow, as users build it, run it and ask it, in SI units and on any number of ranks."""
 
+import gc
 from collections.abc import Callable, Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -109,7 +110,7 @@ class Simulation(Results):
         self._core.onlooker.close()
         self.__dict__.pop("_shear", None)
         self._core, self.callbacks, self._geometry = None, [], None
-        answers.collect_garbage()
+        gc.collect()  # engine, launches and recorded steps hold themselves in cycles
         backend.release()
 
     def __enter__(self) -> "Simulation":
@@ -261,11 +262,29 @@ class Simulation(Results):
         return view(self.core, port)
 
     def set_velocity_m_s(self, values, stress: bool = True, consistent_pressure: bool = False) -> None:
-        """Overwrite the velocity [m/s], (n, 3) in the order of ``nodes`` on rank 0, or (3,); see the core."""
+        """Start from, or go on with, another velocity; the pressure stays unless it is computed.
+
+        Args:
+            values: (n, 3) velocity (x, y, z) [m/s] in the order of ``nodes``, on rank 0, or (3,) of all nodes.
+            stress: whether the populations get the viscous stress of the field.
+            consistent_pressure: whether the pressure that belongs to the field is computed.
+
+        Raises:
+            InputError: another shape, values that are not finite or too fast, or a physics that sets the flow itself.
+        """
         self.core.set_velocity_m_s(values, stress, consistent_pressure)
 
     def set_pressure_pa(self, values, stress: bool = True) -> None:
-        """Overwrite the pressure [Pa], (n,) in the order of ``nodes`` on rank 0, or one number; see the core."""
+        """Start from, or go on with, another pressure; the velocity stays.
+
+        Args:
+            values: (n,) pressure [Pa], relative to the reference pressure, in the order of ``nodes``, on rank 0, or one
+                number for all nodes.
+            stress: whether the populations keep the viscous stress of the velocity field.
+
+        Raises:
+            InputError: as of :meth:`set_velocity_m_s`.
+        """
         self.core.set_pressure_pa(values, stress)
 
     def save(self, folder: str | PathLike, overwrite: bool = False) -> None:

@@ -6,7 +6,6 @@ from argparse import ArgumentTypeError
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from muphy_lb import __version__
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.quantities import UNIT_WORDS, number_in_si
@@ -114,8 +113,13 @@ def new(options, say: Callable[[str], None], communicator, ask: Callable[[str], 
     """
     if communicator.rank > 0:
         return 0
+    from muphy_lb.case.case import case_from_dict
+    from muphy_lb.files.atomic import write_text
+    from muphy_lb.new.kinds import DRAFTS
     from muphy_lb.new.prompt import prompt_options
+    from muphy_lb.new.text import case_text
     from muphy_lb.new.voxel_edge import check_voxel_edge
+    from muphy_lb.setup.info import describe_case
 
     path = Path(options.output)
     if path.exists() and not options.yes:
@@ -124,13 +128,7 @@ def new(options, say: Callable[[str], None], communicator, ask: Callable[[str], 
         ask = _ask_terminal
     requested = prompt_options(_options_by_name(options), None if options.yes else ask)
     check_voxel_edge(requested, options.unit)
-    say(f"muphy-lb {__version__}: a {requested.kind}, {requested.file or 'a built-in example'}")
-    from muphy_lb.case.case import case_from_dict  # what takes long to import, after the first line
-    from muphy_lb.files.atomic import write_text
-    from muphy_lb.new.kinds import DRAFTS
-    from muphy_lb.new.text import case_text
-    from muphy_lb.setup.info import describe_case
-
+    say(f"a {requested.kind}: {requested.file or 'a built-in example'}")
     draft = DRAFTS[requested.kind](requested, path.parent)
     text = case_text(draft.table, _head(requested, path))
     summary = describe_case(case_from_dict(tomllib.loads(text), path.parent))

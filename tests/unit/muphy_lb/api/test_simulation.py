@@ -330,7 +330,7 @@ def test_a_tolerance_of_0_is_refused(channel):
 
 def test_a_port_that_no_page_can_have_is_told(channel):
     pytest.importorskip("bokeh", reason="bokeh is not installed; pip install 'muphy_lb[view]'")
-    with pytest.raises(InputError, match="allowed: 0"):
+    with pytest.raises(InputError, match="allowed: whole numbers from 0"):
         channel.view(port=70_000)
 
 
