@@ -217,7 +217,9 @@ class Periodicity(Observer):
         found = summary.get(self.name)
         if not found:
             return []
-        still = "" if found["to_come"] is None else f" ({found['to_come']:.2g} still to come, as it shrinks)"
+        still = (
+            "" if found["to_come"] is None else f" (if changes keep shrinking so, {found['to_come']:.2g} is to come)"
+        )
         head = f"over beat {found['beats']}, which differs from the one before by {found['change']:.2e}{still}:"
         return [head] + [
             f"  {name}: mean flow rate {mean['flow_rate_m3_s']:.5g} m3/s, pressure {mean['lowest_pressure_pa']:.5g} to"
