@@ -4,8 +4,8 @@ A population buffer is one flat array: tiles of nodes (``layout``), then the hal
 and per link of a linkwise wall. The pattern (``streaming``) determines what a step loads and stores through the table;
 the address of each table entry is computed here. The bulk loop has no branch.
 
-In place (A-A) the slot of a link and the row of its node change parts: one holds what leaves while the other is filled
-with what enters. So the latter can be filled in again, and the former is there to be interpolated and measured.
+In place (A-A) the slot of a link and the row of its node swap roles in every step: one holds what leaves while the
+other is filled with what enters. So the latter can be filled again, and the former can be interpolated and measured.
 """
 
 from collections.abc import Iterator

@@ -78,7 +78,7 @@ class LookUp(NamedTuple):
     """Node functions that look up several voxels around one.
 
     ``along_x(lookup, x)``, and so for y and z: what a coordinate, at most one box away from the box, adds to the number
-    of a coarse cell and to the place in a block. ``at(lookup, x, y, z)``: what is found at the voxel of three such
+    of a coarse cell and to the position in a block. ``at(lookup, x, y, z)``: what is found at the voxel of three such
     pairs. It reads without a condition, so that GPUs wait for several voxels at once.
     """
 
@@ -96,8 +96,8 @@ def look_up_nodes(jit) -> LookUp:
     def at(lookup, x, y, z):
         cell = x[0] + y[0] + z[0]
         number = np.int64(lookup.block[address(max(cell, nothing))])
-        place = (max(number, nothing) << cube) + x[1] + y[1] + z[1]
-        found = np.int64(lookup.entry[address(place)])
+        position = (max(number, nothing) << cube) + x[1] + y[1] + z[1]
+        found = np.int64(lookup.entry[address(position)])
         return found if min(cell, number) >= nothing else wall
 
     return LookUp(*(_along_node(jit, axis) for axis in range(3)), jit(at))

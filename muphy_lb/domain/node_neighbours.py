@@ -5,7 +5,7 @@ one for each lane, and a last one for all walls. Addresses are kept relative to 
 nodes have the same few records, where a run table (:mod:`muphy_lb.domain.runs`) has a line of its own for each. The
 table is one array of words: for each warp where its record begins, in units of ``LINE_UNIT``, then the records. A
 record is the address of walls, for each direction the mask of the lanes where a run starts, and one base for each run.
-With ``first`` the place of the direction's first base,
+With ``first`` the index of the direction's first base,
 
     address(n) = min(base[first + popcount(mask & lanes up to and including that of n) - 1] + n, address of walls)
 

@@ -7,7 +7,8 @@ opening are compared with those of the beat before, at the same phases:
 
 where the range is that of the quantity over the last beat, the largest of all openings. Below
 ``run.periodic_tolerance`` the flow is periodic and the run ends; what it reports is averaged over the last beat. A mode
-that dies with a time constant tau is still off by about 1 / (1 - exp(-T / tau)) times the change.
+that dies with a time constant tau shrinks by r = exp(-T / tau) in a beat and is still off by r / (1 - r) times the
+change; r is taken from the last two changes, and what is still to come is told.
 """
 
 from collections import deque
@@ -44,13 +45,14 @@ class Beats:
 
     Attributes:
         count: beats that are over.
-        change: between the last two; infinite before two were sampled from end to end.
+        change, change_before: between the last two, and what it was a beat ago; infinite before two were sampled from
+            end to end.
     """
 
     def __init__(self, period: float, every: int):
         self.period, self._every = period, every
         self._samples: deque = deque(maxlen=ceil(2.0 * period / every) + 4)
-        self.count, self.change = 0, inf
+        self.count, self.change, self.change_before = 0, inf, inf
 
     def add(self, step: int, values: Sequence[float]) -> bool:
         """Add a sample, of one number for each quantity and opening; whether two beats have been compared."""
@@ -59,8 +61,16 @@ class Beats:
         is_over, self.count = count > self.count, count
         if not is_over or count < 2 or self._samples[0][0] > (count - 2) * self.period + self._every:
             return False  # the first samples may lie in the middle of a run
-        self.change = change_between(self.waves(1), self.waves(0))
+        self.change_before, self.change = self.change, change_between(self.waves(1), self.waves(0))
         return True
+
+    @property
+    def to_come(self) -> float | None:
+        """Sum of all changes that are still to come, if they go on to shrink as the last one did; None where it did
+        not, or is the first."""
+        if not self.change < self.change_before < inf:
+            return None
+        return self.change**2 / (self.change_before - self.change)
 
     def waves(self, back: int) -> np.ndarray:
         """(2, openings, SAMPLES) flow rates and pressures at the phases of a beat, the last one or one further back."""
@@ -73,15 +83,17 @@ class Beats:
 
     def record(self) -> dict:
         """What a checkpoint must keep."""
-        change = self.change if self.change < inf else None
+        changes = [change if change < inf else None for change in (self.change_before, self.change)]
         samples = [list(sample) for sample in self._samples]
-        return {"samples": samples, "count": self.count, "change": change, "every": self._every, "period": self.period}
+        kept = {"samples": samples, "count": self.count, "changes": changes}
+        return kept | {"every": self._every, "period": self.period}
 
     def restore(self, record: Mapping) -> None:
         """Go on from a record; begin anew if samples were taken at other intervals, or beats were longer or shorter."""
         if (record["every"], record["period"]) == (self._every, self.period):
             self._samples.extend((step, list(values)) for step, values in record["samples"])
-            self.count, self.change = record["count"], inf if record["change"] is None else record["change"]
+            changes = [inf if change is None else change for change in record["changes"]]
+            self.count, (self.change_before, self.change) = record["count"], changes
 
 
 def change_between(before: np.ndarray, last: np.ndarray) -> float:
@@ -196,15 +208,19 @@ class Periodicity(Observer):
             "period_s": self._period_s,
             "beats": self.beats.count,
             "change": self.beats.change,
+            "to_come": self.beats.to_come,
             "last_beat": self._means(),
         }
 
     def lines(self, summary: Mapping) -> list[str]:
-        """Flow rates and pressures of the last beat."""
+        """How far the last beat is known, its flow rates and pressures."""
         found = summary.get(self.name)
         if not found:
             return []
-        head = f"over beat {found['beats']}, which differs from the one before by {found['change']:.2e}:"
+        still = (
+            "" if found["to_come"] is None else f" (if changes keep shrinking so, {found['to_come']:.2g} is to come)"
+        )
+        head = f"over beat {found['beats']}, which differs from the one before by {found['change']:.2e}{still}:"
         return [head] + [
             f"  {name}: mean flow rate {mean['flow_rate_m3_s']:.5g} m3/s, pressure {mean['lowest_pressure_pa']:.5g} to"
             f" {mean['highest_pressure_pa']:.5g} Pa, mean {mean['pressure_pa']:.5g} Pa"

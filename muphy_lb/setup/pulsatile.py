@@ -14,6 +14,8 @@ from muphy_lb.setup.geometry import opening_sections
 from muphy_lb.setup.waveforms import waveform_factor
 
 WOMERSLEY = "womersley"
+NEGLIGIBLE = 1e-6
+"""Share of a waveform's range that its harmonics may leave without its being told: a series leaves rounding."""
 
 
 def pulsatile_profiles(
@@ -82,7 +84,8 @@ def _lines(case: Case, section: OpeningSection, radius_m: float, found: Harmonic
         yield f"{text}; its {section.profile} profile keeps its shape (profile = {WOMERSLEY!r} would not)"
         return
     rest = found.largest_rest()
-    yield f"{text}; profile of {found.number.size} harmonics, which leave {100.0 * rest:.2g} % to the steady one"
+    left = f", which leave {100.0 * rest:.2g} % of the swing to the steady one" if rest > NEGLIGIBLE else ""
+    yield f"{text}; profile of {found.number.size} harmonics{left}"
     if rest > TABLE_ERROR:
         yield (
             f"warning: openings.{section.name}.waveform has more harmonics than the {found.number.size} whose profiles"

@@ -52,7 +52,9 @@ def test_a_run_ends_when_two_beats_are_alike_and_reports_the_last_one(tmp_path):
     ]
     # what is left of the start shrinks by exp(-T / tau) from beat to beat; the fluid stores some as well, 1 / c_s^2
     tau = TAU + RESISTANCE * 16 * 6 * 3.0
-    assert series["change"][-1] / series["change"][-2] == pytest.approx(np.exp(-PERIOD / tau), rel=0.02)
+    shrinks = np.exp(-PERIOD / tau)
+    assert series["change"][-1] / series["change"][-2] == pytest.approx(shrinks, rel=0.02)
+    assert found["to_come"] == pytest.approx(found["change"] * shrinks / (1.0 - shrinks), rel=0.05)
     outlet = found["last_beat"]["outlet"]
     assert outlet["flow_rate_m3_s"] == pytest.approx(6e-3, rel=2e-3)
     assert outlet["pressure_pa"] == pytest.approx(RESISTANCE * 6e-3, rel=1e-2)
@@ -100,6 +102,16 @@ def test_a_beat_whose_begin_was_not_seen_is_not_compared():
     other = Beats(100.3, 1)
     other.restore(beats.record())
     assert other.count == 0 and other.change == np.inf
+
+
+def test_what_is_to_come_is_known_from_changes_that_shrink():
+    """They add up as a geometric series: 0.5 + 0.25 + ... of the last change."""
+    beats = Beats(100.0, 1)
+    assert beats.to_come is None
+    beats.change_before, beats.change = 0.4, 0.2
+    assert beats.to_come == pytest.approx(0.2)
+    beats.change_before, beats.change = 0.2, 0.3
+    assert beats.to_come is None
 
 
 def test_a_quantity_that_stays_is_compared_with_a_thousandth_of_itself():

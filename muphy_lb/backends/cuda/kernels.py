@@ -33,7 +33,7 @@ from muphy_lb.parallel.task import ON_EDGE, ON_OPENINGS
 
 LINK_BLOCK = WALL_BLOCK = FLUID_BLOCK = LISTED_BLOCK = 128
 PARTICLE_BLOCK = 128  # their operators need many registers, of which smaller blocks leave fewer unused
-LISTED_THREADS = 1 << 16  # share the nodes of a list: some for every place of a large GPU
+LISTED_THREADS = 1 << 16  # share the nodes of a list: some hundred for every multiprocessor of a large GPU
 
 
 def stream_kernel(backend, collide, arrays: StreamArrays, shape: Shape):

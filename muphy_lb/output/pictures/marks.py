@@ -1,5 +1,7 @@
 """Annotations of a panel: arrows and labels of openings, scale bar, axis directions, limits."""
 
+from itertools import count
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patheffects import withStroke
@@ -22,7 +24,8 @@ ROUND_NUMBERS = np.array([1.0, 2.0, 5.0, 10.0])
 def draw_opening(
     axes: Axes, kind: str, centre: np.ndarray, normal: np.ndarray, text: str, taken: list[np.ndarray]
 ) -> None:
-    """Draw an arrow into or out of the vessel, and a label at its outer end, beside labels that are there already.
+    """Draw an arrow into or out of the vessel, and a label at its outer end, or as little above or below as leaves free
+    the labels that are there already.
 
     Args:
         axes: the panel, its limits set.
@@ -30,7 +33,7 @@ def draw_opening(
         centre: (2,) position of the opening in units of the axes.
         normal: (2,) in-plane part of the unit vector into the fluid.
         text: the label; may be empty.
-        taken: (2,) places of the labels so far; the new one is added.
+        taken: (2,) positions of the labels so far; the new one is added.
     """
     size = _longer_side(axes)
     outwards = _outwards(normal)
@@ -38,12 +41,13 @@ def draw_opening(
     start, end = (far, near) if kind == "inlet" else (near, far)
     arrow = {"arrowstyle": "-|>", "color": theme_of(axes).kinds[kind], "lw": 2.2, "mutation_scale": 16}
     axes.annotate("", end, start, arrowprops=arrow | {"shrinkA": 0, "shrinkB": 0}, zorder=5, annotation_clip=False)
-    place = far + GAP * size * outwards
     room = size * np.array([CHARACTER_SIZE[0] * len(text), 0.8 * CHARACTER_SIZE[1]])
-    while any(np.all(np.abs(place - other) < room) for other in taken):
-        place = place - (0.0, 0.4 * room[1])
-    taken.append(place)
-    _draw_label(axes, text, place, outwards, theme_of(axes).kinds[kind])
+    shifts = (sign * 0.4 * room[1] * k for k in count() for sign in (1.0, -1.0))
+    at_end = far + GAP * size * outwards
+    positions = (at_end + (0.0, shift) for shift in shifts)
+    position = next(each for each in positions if not any(np.all(np.abs(each - other) < room) for other in taken))
+    taken.append(position)
+    _draw_label(axes, text, position, outwards, theme_of(axes).kinds[kind])
 
 
 def frame(axes: Axes, extent: np.ndarray, openings: list[tuple[np.ndarray, np.ndarray]], texts: list[str]) -> None:

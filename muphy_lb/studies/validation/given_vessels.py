@@ -155,22 +155,6 @@ def steady_flow(vessel: Vessel, rule: str, collision: str, settings: Settings = 
     )
 
 
-def order_of_differences(sizes: tuple[int, int, int], values: tuple[float, float, float]) -> float:
-    """The order p with which values on three grids approach a limit as ``size^-p``; NaN where they do not.
-
-    Roache, Annu. Rev. Fluid Mech. 29, 123 (1997), section 5, for ratios that differ.
-    """
-    coarse, middle, fine = values
-    if (coarse - middle) * (middle - fine) <= 0.0:
-        return float("nan")
-    wanted = (coarse - middle) / (middle - fine)
-    first, second, third = (np.array(size, dtype=np.float64) for size in sizes)
-    orders = np.linspace(0.05, 6.0, 5951)
-    ratios = (first**-orders - second**-orders) / (second**-orders - third**-orders)
-    nearest = int(np.argmin(np.abs(np.log(ratios / wanted))))
-    return float(orders[nearest]) if 0 < nearest < orders.size - 1 else float("nan")
-
-
 def _rows(what: str, flows: dict[int, VesselFlow], settings: Settings) -> Iterator[Row]:
     finest = flows[max(flows)]
     bound = inf if settings.precision == HALF else LOSS

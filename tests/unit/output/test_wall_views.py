@@ -4,9 +4,11 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from muphy_lb.geometry.voxels import Opening
 from muphy_lb.output.pictures import wall
+from muphy_lb.output.pictures.marks import draw_opening
 from muphy_lb.output.pictures.wall import VIEWS, Marks, draw_walls, laid_out
 from tests.unit.output.conftest import node_list
 
@@ -60,3 +62,14 @@ def test_names_of_openings_stay_inside_the_axes_of_small_views(tmp_path, monkeyp
     for box, label in labels:
         place = label.get_window_extent()
         assert box.x0 <= place.x0 and place.x1 <= box.x1 and box.y0 <= place.y0 and place.y1 <= box.y1
+
+
+@pytest.mark.parametrize("is_upper_first", [True, False])
+def test_names_of_openings_close_to_each_other_lie_above_each_other_as_their_arrows_do(is_upper_first):
+    axes, taken = Figure().add_subplot(), []
+    axes.set(xlim=(0.0, 1.0), ylim=(0.0, 1.0))
+    heights = {"upper": 0.52, "lower": 0.48}
+    for name in sorted(heights, reverse=is_upper_first):
+        draw_opening(axes, "outlet", np.array([0.5, heights[name]]), np.array([-1.0, 0.0]), name, taken)
+    placed = {label.get_text(): label.get_position()[1] for label in axes.texts if label.get_text()}
+    assert placed["upper"] - placed["lower"] > 0.04

@@ -98,15 +98,6 @@ def drift(publishes: bool) -> Operator:
     return Operator("drift-known" if publishes else "drift", reference, node, names)
 
 
-def cell_numbers(place: np.ndarray, size: np.ndarray, cell: int) -> np.ndarray:
-    """(3, n) cell of each position (3, n) along each axis; the last cell takes the rest of the box."""
-    n_cells = np.maximum(size[:3] // cell, 1)[:, None]
-    rounded = (place + (1 << SHIFT - 1)) >> SHIFT
-    box = size[:3, None]
-    rounded = np.where(size[6:9, None] == 1, rounded % box, np.clip(rounded, 0, box - 1))
-    return np.minimum(rounded // cell, n_cells - 1)
-
-
 def cell_node(jit):
     """Node function ``(place, size, wraps, cell)`` -> cell along one axis."""
     half, shift, zero, one = np.int64(1 << SHIFT - 1), np.int64(SHIFT), np.int64(0), np.int64(1)
