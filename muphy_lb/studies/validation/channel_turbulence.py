@@ -150,8 +150,8 @@ JUDGED = ("cumulant",)
 """What came closest to a grid twice as fine (of cumulants, fp32) that started from the same turbulent velocity, 0.2
 delta / u_tau later: -u'v' below 60 wall units was the same within 0.1 %. With mrt on D3Q19 it was 14 % too small, for
 19 vectors make vortices of streaks (:mod:`muphy_lb.studies.validation.streaks`), and less stress needs a larger mean
-velocity; on the finer grid mrt came within 1 % of cumulants. Recursive-regularised: 2 % too small; BGK on D3Q27, which
-is not always stable: 0.8 %."""
+velocity; on the finer grid it was within 1 % of cumulants after half that time. Recursive-regularised: 2 % too small;
+BGK on D3Q27, which is not always stable: 0.8 %."""
 
 TAKES_LONG = "mean velocity and Reynolds stress: averages take hours on a CPU, and minutes on a GPU"
 
