@@ -14,6 +14,7 @@ from muphy_lb.studies.validation.references.channel_turbulence import (
     reynolds_stress,
 )
 from muphy_lb.studies.validation.settings import Settings
+from muphy_lb.studies.validation.streaks import flow_across
 
 NUMPY = Settings(quick=True, backend="numpy")
 STEP = 1e-4
@@ -75,3 +76,8 @@ def test_a_flow_that_has_just_started_keeps_its_momentum():
     channel = replace(QUICK, half_height=8, length=12, width=8, development=0.05, averaging=0.125)
     found = averaged(channel, SCHEMES["recursive-regularised"], NUMPY)
     assert np.abs(found.imbalance).max() < 0.1 and np.abs(found.velocity / mean_velocity(found.y) - 1).max() < 0.5
+
+
+def test_streaks_drive_a_flow_across_on_19_vectors_and_none_on_27():
+    assert flow_across(10, SCHEMES["mrt"], NUMPY) > 0.1
+    assert flow_across(10, SCHEMES["mrt"] | {"name": "D3Q27"}, NUMPY) < 1e-9

@@ -28,6 +28,7 @@ from muphy_lb.studies.validation.settings import Settings
 from muphy_lb.studies.validation.shear_layers import shear_layers
 from muphy_lb.studies.validation.slip import free_slip
 from muphy_lb.studies.validation.spheres import sphere_arrays
+from muphy_lb.studies.validation.streaks import streaks
 from muphy_lb.studies.validation.taylor_green import taylor_green
 from muphy_lb.studies.validation.taylor_green_3d import taylor_green_3d
 from muphy_lb.studies.validation.tilted import tilted_pipe
@@ -69,6 +70,7 @@ CASES: Mapping[str, Callable[[Settings], Validation]] = MappingProxyType(
         "taylor-green": taylor_green,
         "taylor-green-3d": taylor_green_3d,
         "shear-layers": shear_layers,
+        "streaks": streaks,
         "channel-turbulence": channel_turbulence,
         "womersley": womersley,
         "pulsatile-tube": pulsatile_tube,
