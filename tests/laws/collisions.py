@@ -4,9 +4,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
 
-import numba
 import numpy as np
 
+from muphy_lb.backends.cpu.skeletons import sweep_jit
 from muphy_lb.lattice import LATTICES, Lattice
 from muphy_lb.operators import (
     BGK,
@@ -148,27 +148,27 @@ def plain(function):
     return function
 
 
-compiled = numba.njit(error_model="numpy")
-
-
 def by_node(case: Case, stored: np.ndarray, precision: Precision = FP64, jit=plain) -> np.ndarray:
     """After collision, by the node function in a precision, node by node; in and out with rho_0 = 1."""
     collide = case.operator.compile(case.lattice, precision, jit)
     parameters = case.stored_parameters(case.operator, precision)
     result = stored.astype(precision.real) * precision.real(precision.unit)
-    (each_node if jit is plain else compiled_loop)(collide, result, parameters)
+    for_each_node(collide, plain if jit is plain else sweep_jit)(result, parameters)
     return result / precision.real(precision.unit)
 
 
-def each_node(collide, populations: np.ndarray, parameters) -> None:
-    """Call a node function for every column of (Q, n) populations."""
-    for n in range(populations.shape[1]):
-        f = populations[:, n].copy()
-        collide(f, n, parameters)
-        populations[:, n] = f
+@cache
+def for_each_node(collide, jit):
+    """A function of (Q, n) populations and parameters that calls a node function for every column."""
 
+    @jit
+    def each_node(populations, parameters):
+        for n in range(populations.shape[1]):
+            f = populations[:, n].copy()
+            collide(f, n, parameters)
+            populations[:, n] = f
 
-compiled_loop = compiled(each_node)
+    return each_node
 
 
 def before(case: Case, real=np.float64) -> np.ndarray:

@@ -55,6 +55,9 @@ def _pieces(value, seen: dict) -> Iterator[str | bytes]:
         yield from _pieces(value._defn, seen)
     elif isinstance(value, FunctionType):
         yield from _of_function(value, seen)
+    elif isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields"):
+        yield f"named tuple {value._fields}"  # all that compiled code knows of it, beside values left out
+        yield from _pieces(tuple(value._field_defaults.items()), seen)
     elif isinstance(value, CodeType):
         yield from _of_code(value, seen)
     else:
@@ -116,18 +119,23 @@ def _named(value) -> str:
         return f"ufunc {value.__name__}"
     if isinstance(value, BuiltinFunctionType | type):
         return f"{_of_library(value.__module__ or builtins.__name__, value)}.{value.__qualname__}"
-    if isinstance(value, types.Type | ir.IntType):
-        return without_address(f"{type(value).__qualname__} {value!r}")
+    if isinstance(value, types.Type):
+        return f"{type(value).__qualname__} {type_text(value)}"
+    if isinstance(value, ir.IntType):
+        return f"type of LLVM {value}"
     raise NoDigestError(f"{value!r} of type {type(value).__qualname__}")
 
 
-def without_address(text: str) -> str:
-    """A text that tells types; one with the address of an object, such as that of a function, tells too little.
+def type_text(kind: types.Type) -> str:
+    """A text that tells a type of Numba, with the names of its fields.
 
     Raises:
-        NoDigestError: it holds an address.
+        NoDigestError: no text tells it, such as that of a function, which holds an address.
     """
-    if " at 0x" in text:
+    if isinstance(kind, types.BaseTuple):
+        return f"{getattr(kind, 'fields', '')}({', '.join(map(type_text, kind.types))})"
+    text = str(kind)
+    if " at 0x" in text or isinstance(kind, types.Optional | types.Container):
         raise NoDigestError(text)
     return text
 

@@ -29,7 +29,7 @@ from numba.core.caching import NullCache, _Cache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
-from muphy_lb.backends.cpu.code_digest import NoDigestError, digest, without_address
+from muphy_lb.backends.cpu.code_digest import NoDigestError, digest, type_text
 from muphy_lb.errors import MuphyError
 from muphy_lb.files.atomic import atomic_write
 
@@ -119,7 +119,7 @@ class KernelStore(_Cache):
     def _path(self, sig, target_context) -> Path | None:
         """The file of a signature; None where none can be named."""
         try:
-            parts = (digest(self._kernel), without_address(str(sig)), str(target_context.codegen().magic_tuple()))
+            parts = (digest(self._kernel), ", ".join(map(type_text, sig)), str(target_context.codegen().magic_tuple()))
         except NoDigestError as error:
             LOG.debug("kernel %s is not kept: %s", self._kernel.py_func.__qualname__, error)
             return None

@@ -18,6 +18,9 @@ from muphy_lb.backends.cpu import kept, kernel_store, rows
 from muphy_lb.backends.cpu.code_digest import NoDigestError, digest
 from muphy_lb.errors import OutputError
 from muphy_lb.files.atomic import atomic_write
+from muphy_lb.lattice import D2Q9
+from tests.laws.test_free_surface import splash
+from tests.laws.test_in_place import run_of
 
 FACTOR = 3.0
 ONES = np.ones(8)
@@ -121,6 +124,38 @@ def test_what_an_intrinsic_generates_counts(monkeypatch):
 def test_every_intrinsic_of_the_package_has_a_digest_of_its_own():
     intrinsics = [value for value in vars(rows).values() if isinstance(value, _Intrinsic)]
     assert len({digest(each) for each in intrinsics}) == len(intrinsics) > 3
+
+
+def test_a_named_tuple_is_what_its_fields_are():
+    some, same, others, with_default = (
+        namedtuple("Some", names, defaults=values)
+        for names, values in (("x y", ()), ("x y", ()), ("y x", ()), ("x y", (2.0,)))
+    )
+    assert digest(scaled(some)) == digest(scaled(same)) != digest(scaled(others))
+    assert digest(scaled(some)) != digest(scaled(with_default))
+
+
+def test_the_names_of_fields_of_arguments_count(store):
+    """The name of their type does not tell them."""
+    for names, expected in (("x y", 1.0), ("y x", 2.0)):
+        kernel = kernel_store.stored(njit)(lambda pair: pair.x)
+        assert kernel(namedtuple("Pair", names)(1.0, 2.0)) == expected
+    assert len(list(store.iterdir())) == 2
+
+
+RUNS = {
+    "openings": lambda: run_of(D2Q9, "openings", "pull", "cpu"),
+    "walls that move": lambda: run_of(D2Q9, "bouzidi", "pull", "cpu"),
+    "in place": lambda: run_of(D2Q9, "slip", "aa", "cpu"),
+    "a free surface": lambda: splash(D2Q9, backend="cpu").ranks,
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_every_kernel_of_a_run_is_kept(name, caplog):
+    caplog.set_level("DEBUG", logger=kernel_store.__name__)
+    RUNS[name]().step(1)
+    assert "not kept" not in caplog.text
 
 
 def test_a_class_or_module_of_the_package_has_no_digest():
