@@ -177,7 +177,7 @@ def _documented(name: str, thing) -> Iterator[str]:
     kind = "class" if isinstance(thing, type) else "function" if callable(thing) else "module"
     module = thing.__name__ if kind == "module" else f"muphy_lb.{name}"
     members = [":members:", ":inherited-members: BaseModel"] if kind == "class" else []
-    members = [":members:"] if kind == "module" else members
+    members = [":members:", ":imported-members:"] if kind == "module" else members
     yield from (f"## `{name}`", "", "```{eval-rst}", f".. auto{kind}:: {module}")
     yield from (f"   {option}" for option in members)
     yield from ("```", "")

@@ -14,3 +14,7 @@ def __getattr__(name: str):
     if name in __all__:
         return getattr(import_module("muphy_lb.geometry.source"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted((*globals(), *__all__))

@@ -7,6 +7,7 @@ import numpy as np
 from bokeh.layouts import column
 from bokeh.models import Button, Checkbox, Div, RadioButtonGroup, Select, Slider
 
+from muphy_lb.output.pictures.theme import THEMES
 from muphy_lb.units import time_in_words
 from muphy_lb.view.messages import BODY, CUT, ENDED, PAUSED, RUNNING, Demand, Description, News
 from muphy_lb.view.style import SIDE, sheet
@@ -27,7 +28,7 @@ class Controls:
 
     def __init__(self, document, description: Description):
         self._document, self._description, self._is_changing, self._text = document, description, False, ""
-        width = {"width": SIDE, "stylesheets": [sheet()]}
+        width = {"width": SIDE, "stylesheets": [sheet(THEMES[description.style])]}
         title = f"<h2 style='margin:0'>{escape(description.title or 'muphy-lb')}</h2>{escape(description.text)}"
         self._places = _places(description)
         self._status = Div(**width)

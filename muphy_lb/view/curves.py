@@ -9,10 +9,10 @@ from bokeh.models import ColumnDataSource, Div, LogTicker
 from bokeh.palettes import Category10_10
 from bokeh.plotting import figure
 
-from muphy_lb.output.pictures.theme import DARK
+from muphy_lb.output.pictures.theme import Theme
 from muphy_lb.output.shown_units import shown_unit
 from muphy_lb.view.history import History
-from muphy_lb.view.style import CURVES, darken, sheet
+from muphy_lb.view.style import CURVES, paint, sheet
 
 
 class Curves:
@@ -20,28 +20,24 @@ class Curves:
 
     Args:
         names: of the openings with curves.
+        theme: colours of the page.
     """
 
-    def __init__(self, names: Sequence[str]):
+    def __init__(self, names: Sequence[str], theme: Theme):
         self._n_openings = len(names)
         empty = {"x": [], **{f"y{k}": [] for k in range(len(names))}}
         self._openings = [ColumnDataSource(empty), ColumnDataSource(empty)]
-        self._flow, self._pressure = _plot("t [s]"), _plot("t [s]")
+        self._flow, self._pressure = _plot("t [s]", theme), _plot("t [s]", theme)
         for plot, source in zip((self._flow, self._pressure), self._openings, strict=True):
             for k in range(len(names)):
                 plot.line("x", f"y{k}", source=source, color=_colour(k), line_width=2)
-        self._change = _plot("step", y_axis_type="log")
+        self._change = _plot("step", theme, y_axis_type="log")
         self._change.yaxis.ticker = LogTicker(desired_num_ticks=3, mantissas=[1, 3])
         self._change.title.text = "relative change (dashed: the one asked for)"
         self._changes = ColumnDataSource({"x": [], "change": [], "tolerance": []})
         self._change.line("x", "change", source=self._changes, color=Category10_10[0], line_width=2)
-        self._change.line("x", "tolerance", source=self._changes, color=DARK.faint, line_dash="dashed")
-        self.column = column(self._names(names), self._flow, self._pressure, self._change)
-
-    def _names(self, names: Sequence[str]) -> Div:
-        """The openings in the colours of their curves."""
-        said = (f"<span style='color:{_colour(k)}'>&#9632;</span> {escape(name)}" for k, name in enumerate(names))
-        return Div(text="&ensp;".join(said), width=CURVES[0], stylesheets=[sheet()])
+        self._change.line("x", "tolerance", source=self._changes, color=theme.faint, line_dash="dashed")
+        self.column = column(_legend(names, theme), self._flow, self._pressure, self._change)
 
     def draw(self, history: History) -> None:
         """Draw all of them anew."""
@@ -54,14 +50,20 @@ class Curves:
         self._changes.data = {"x": steps, "change": changes, "tolerance": tolerances}
 
 
+def _legend(names: Sequence[str], theme: Theme) -> Div:
+    """The openings in the colours of their curves."""
+    said = (f"<span style='color:{_colour(k)}'>&#9632;</span> {escape(name)}" for k, name in enumerate(names))
+    return Div(text="&ensp;".join(said), width=CURVES[0], stylesheets=[sheet(theme)])
+
+
 def _colour(k: int) -> str:
     return Category10_10[k % len(Category10_10)]
 
 
-def _plot(label: str, **options):
+def _plot(label: str, theme: Theme, **options):
     plot = figure(width=CURVES[0], height=CURVES[1], x_axis_label=label, tools="", visible=False, title="", **options)
     plot.toolbar_location = None
-    darken(plot)
+    paint(plot, theme)
     return plot
 
 

@@ -216,4 +216,5 @@ def describe(view: Simulation, gathering: Gathering) -> Description | None:
         counts=counts,
         is_rock=is_rock,
         start=Demand(field, CUT, axis, index) if telling or header.shape[0] == 1 else Demand(field, BODY),
+        style=view.case.output.picture_style,
     )

@@ -9,13 +9,13 @@ from bokeh.layouts import column, row
 from bokeh.models import ColorBar, ColumnDataSource, CustomJS, Div, LinearColorMapper, Range1d
 from bokeh.plotting import figure
 
-from muphy_lb.output.pictures.theme import DARK
+from muphy_lb.output.pictures.theme import DARK, THEMES
 from muphy_lb.output.shown_units import LENGTH_UNITS, SMALLEST_LENGTH, suitable_unit
 from muphy_lb.view.controls import AXES, Controls
 from muphy_lb.view.curves import Curves
 from muphy_lb.view.messages import BODY, CUT, Demand, Description
 from muphy_lb.view.scene import Drawn, Scale, palette
-from muphy_lb.view.style import FRAME, darken, page_sheet, sheet
+from muphy_lb.view.style import FRAME, page_sheet, paint, sheet
 
 GONE = "the run has ended without saying why; this is its last picture"
 NO_PICTURE, NO_VALUES = "waiting for the first picture", "no values yet"
@@ -23,7 +23,7 @@ MARGIN = 1.04
 LARGEST_NOTCH = 500.0
 ACKNOWLEDGE = "requestAnimationFrame(() => { drawn.data = {number: source.data.number} })"
 LOAD_AGAIN = "setTimeout(() => window.location.reload(), 1500)"
-POINT_SIZE, POINT_COLOUR = 3, "#ffffff"
+POINT_SIZE = 3
 NO_POINTS: dict[str, list] = {"x": [], "y": []}
 NO_LINES: dict[str, list] = {"xs": [], "ys": []}
 
@@ -31,7 +31,7 @@ NO_LINES: dict[str, list] = {"xs": [], "ys": []}
 def plain_page(document, text: str, is_loaded_again: bool = False) -> None:
     """Fill a document with nothing but a text."""
     document.title = "muphy-lb"
-    document.add_root(Div(text=f"<p>{escape(text)}</p>", stylesheets=[page_sheet(), sheet()]))
+    document.add_root(Div(text=f"<p>{escape(text)}</p>", stylesheets=[page_sheet(DARK), sheet(DARK)]))
     if is_loaded_again:
         document.js_on_event("document_ready", CustomJS(code=LOAD_AGAIN))
 
@@ -49,10 +49,10 @@ class Layout:
     """
 
     def __init__(self, document, description: Description, curves: Sequence[str]):
-        self._description = description
+        self._description, self._theme = description, (theme := THEMES[description.style])
         extent_m = (np.subtract(description.high, description.low).max() + 1) * description.header.spacing_m
         self._length = suitable_unit(LENGTH_UNITS, extent_m, SMALLEST_LENGTH)
-        self._colours = LinearColorMapper(palette=palette(description.field), low=0, high=1, nan_color=DARK.shadow)
+        self._colours = LinearColorMapper(palette=palette(description.field), low=0, high=1, nan_color=theme.shadow)
         self._bars: list[ColorBar] = []
         self._palette_of, self._framed = description.field, -1
         self._drawn = ColumnDataSource({"number": [0]})
@@ -61,13 +61,13 @@ class Layout:
         self._body_source = self._source(empty)
         self._points, self._surface = ColumnDataSource(NO_POINTS), ColumnDataSource(NO_LINES)
         self._cut, self._body = self._cut_figure(), self._body_figure()
-        self.controls, self.curves = Controls(document, description), Curves(curves)
+        self.controls, self.curves = Controls(document, description), Curves(curves, theme)
 
     def fill(self, document) -> None:
         """Fill a document with the elements, when all their callbacks are known."""
         document.title = f"{self._description.title or 'muphy-lb'}: live view"
         parts = (self.controls.column, column(self._cut, self._body), self.curves.column)
-        document.add_root(row(*parts, styles={"flex-wrap": "wrap"}, stylesheets=[page_sheet()]))
+        document.add_root(row(*parts, styles={"flex-wrap": "wrap"}, stylesheets=[page_sheet(self._theme)]))
 
     def on_mouse(self, turn: Callable, zoom: Callable, reset: Callable) -> None:
         """Call ``turn(right, up, with shift)`` [pixels], ``zoom(notches)`` and ``reset()``."""
@@ -143,27 +143,27 @@ class Layout:
         plot.hover.tooltips = [("", "@image{0.0000}")]
         image = plot.image(source=self._cut_source, x="x", y="y", dw="dw", dh="dh", color_mapper=self._colours)
         plot.hover.renderers = [image]
-        plot.multi_line("xs", "ys", source=self._surface, color=DARK.foreground, line_width=1.5)
-        plot.scatter("x", "y", source=self._points, size=POINT_SIZE, color=POINT_COLOUR, line_color=None)
-        plot.toolbar.logo = None
+        plot.multi_line("xs", "ys", source=self._surface, color=self._theme.foreground, line_width=1.5)
+        plot.scatter("x", "y", source=self._points, size=POINT_SIZE, color=self._theme.foreground, line_color=None)
+        plot.toolbar.logo, plot.toolbar_location = None, "above"
         return self._with_bar(plot)
 
     def _body_figure(self):
         plot = figure(frame_width=FRAME[0], frame_height=FRAME[1], tools="", x_range=(0, 1), y_range=(0, 1))
         plot.title.text = NO_PICTURE
         plot.image_rgba(source=self._body_source, x=0, y=0, dw=1, dh=1)
-        plot.scatter("x", "y", source=self._points, size=POINT_SIZE, color=POINT_COLOUR, line_color=None)
+        plot.scatter("x", "y", source=self._points, size=POINT_SIZE, color=self._theme.foreground, line_color=None)
         plot.axis.visible = plot.grid.visible = False
         plot.toolbar_location = None
         return self._with_bar(plot)
 
     def _with_bar(self, plot):
-        bar = ColorBar(color_mapper=self._colours, background_fill_color=DARK.background, title=" ")
-        bar.title_text_color = bar.major_label_text_color = DARK.foreground
-        bar.title_text_font_style, bar.major_tick_line_color = "normal", DARK.faint
+        bar = ColorBar(color_mapper=self._colours, background_fill_color=self._theme.background, title=" ")
+        bar.title_text_color = bar.major_label_text_color = self._theme.foreground
+        bar.title_text_font_style, bar.major_tick_line_color = "normal", self._theme.faint
         plot.add_layout(bar, "right")
         self._bars.append(bar)
-        darken(plot)
+        paint(plot, self._theme)
         return plot
 
     def _place_of(self, demand: Demand) -> str:

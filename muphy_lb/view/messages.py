@@ -87,6 +87,7 @@ class Description:
         grid, counts: cells all over the geometry, and flat index and number of fluid voxels of those with any.
         is_rock: whether the fluid fills the pores of a block.
         start: the cut to begin with.
+        style: ``"dark"`` or ``"light"``, that of the pictures of the case.
     """
 
     title: str
@@ -103,6 +104,7 @@ class Description:
     counts: tuple[np.ndarray, np.ndarray]
     is_rock: bool
     start: Demand
+    style: str
 
     @property
     def is_flat(self) -> bool:

@@ -266,9 +266,9 @@ def test_a_port_that_is_taken_is_told(shown):
         open_door(shown.port)
 
 
-@pytest.mark.parametrize("port", [-1, 65536])
+@pytest.mark.parametrize("port", [-1, 65536, "8080"])
 def test_a_port_that_is_none_is_told(port):
-    with pytest.raises(InputError, match="allowed: 0"):
+    with pytest.raises(InputError, match="allowed: whole numbers from 0"):
         open_door(port)
 
 

@@ -163,6 +163,10 @@ def test_openings_that_were_found_are_those_of_a_case():
         ends.tables(**{"in": {}})
 
 
+def test_what_the_package_offers_is_listed():
+    assert set(geometry.__all__) <= set(dir(geometry))
+
+
 def test_openings_that_the_input_defines_go_by_their_names():
     pipe = geometry.read("pipe", spacing_m=1e-3, radius=3.0, length=8, ends="open").find_openings()
     assert pipe.tables(outlet={"pressure_pa": 5.0}) == [{"name": "inlet"}, {"name": "outlet", "pressure_pa": 5.0}]
