@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from muphy_lb.boundaries.lumped import LumpedOutlet, wave_impedance
+from muphy_lb.boundaries.opening_geometry import opening_areas_m2
 from muphy_lb.case.case import Case
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.geometry.voxels import opening_title
 from muphy_lb.setup.boundaries import lumped_outlets
-from muphy_lb.setup.closed_flow import imposed_flow
+from muphy_lb.setup.closed_flow import imposed_flow, refuse_unequal_flows
 from muphy_lb.setup.geometry import opening_sections
 from muphy_lb.setup.lumped import MOST_DENSITY_CHANGE
 from muphy_lb.setup.numerics import Numerics
@@ -78,9 +79,14 @@ def describe_outlets(case: Case, nodes: GeometryHeader, frames, numerics: Numeri
         _refuse_far(expected, case, numerics)
 
 
-def refuse_far_pressures(case: Case, nodes: GeometryHeader, frames, numerics: Numerics) -> None:
-    """Raise InputError where the pressure to be expected behind the outlets changes the lattice density by more than
-    2 %; arguments as of :func:`describe_outlets`."""
+def refuse_density_changes(case: Case, nodes: GeometryHeader, frames, numerics: Numerics) -> None:
+    """Refuse openings that would change the lattice density too much: by flows that do not cancel, or by the pressure
+    to be expected behind outlets; arguments as of :func:`describe_outlets`.
+
+    Raises:
+        InputError: it would change by more than 10 % or 2 %.
+    """
+    refuse_unequal_flows(case, nodes, opening_areas_m2(nodes, frames), numerics)
     sections = opening_sections(nodes, case)
     outlets = lumped_outlets(nodes, sections, frames, numerics.units, CS2)
     expected = _expected_pressure(case, sections, outlets, frames, numerics)
