@@ -54,10 +54,9 @@ from muphy_lb.setup.boundaries import (
     wall_motions,
     wall_treatment,
 )
-from muphy_lb.setup.closed_flow import refuse_unequal_flows
 from muphy_lb.setup.collision import build_fluid
 from muphy_lb.setup.distribute import DistributedGeometry
-from muphy_lb.setup.expected_pressures import refuse_far_pressures
+from muphy_lb.setup.expected_pressures import refuse_density_changes
 from muphy_lb.setup.force import build_force, uniform_acceleration_m_s2
 from muphy_lb.setup.numerics import Numerics, resolve
 from muphy_lb.setup.pulsatile import pulsatile_profiles
@@ -348,8 +347,7 @@ class Simulation(FlowState):
         refuse_to_watch_nothing(case, self.header)
         areas_m2 = opening_areas_m2(self.header, self.frames)
         numerics = resolve(case, self.header.spacing_m, areas_m2, float(self.lattice.cs2))
-        refuse_unequal_flows(case, self.header, areas_m2, numerics)
-        refuse_far_pressures(case, self.header, self.frames, numerics)
+        refuse_density_changes(case, self.header, self.frames, numerics)
         return numerics
 
     def _build_engine(self, nodes: NodeList) -> Engine:

@@ -1,18 +1,19 @@
 """What is to be expected of outlets with networks behind them: impedances, pressures, the time until they repeat."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from muphy_lb.boundaries.lumped import LumpedOutlet, wave_impedance
+from muphy_lb.boundaries.opening_geometry import opening_areas_m2
 from muphy_lb.case.case import Case
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.geometry.voxels import opening_title
 from muphy_lb.setup.boundaries import lumped_outlets
-from muphy_lb.setup.closed_flow import imposed_flow
+from muphy_lb.setup.closed_flow import imposed_flow, refuse_unequal_flows
 from muphy_lb.setup.geometry import opening_sections
 from muphy_lb.setup.lumped import MOST_DENSITY_CHANGE
 from muphy_lb.setup.numerics import Numerics
@@ -26,6 +27,10 @@ MOST_PERIODS = 400
 REPEATS = 0.01
 """Change from period to period, of the range of the pressure, at which it repeats."""
 
+NEAR = 0.02
+"""Share of its swing, or of the pressure itself, by which the pressure at the start may miss that of a period that
+repeats itself without its being told."""
+
 LATE = 0.02
 """Share of its shortest time constant by which an outlet may be late without a warning."""
 
@@ -37,12 +42,15 @@ class ExpectedPressure:
     Attributes:
         least_pa, mean_pa, most_pa: [Pa].
         repeats_s: time after which a period is like the one before [s]; None if that takes longer than was computed.
+        starts_pa: by the name of each outlet with a compliance, the pressure there at the beginning of a period that
+            repeats itself, without what its flow adds at once [Pa].
     """
 
     least_pa: float
     mean_pa: float
     most_pa: float
     repeats_s: float | None
+    starts_pa: Mapping[str, float]
 
 
 def describe_outlets(case: Case, nodes: GeometryHeader, frames, numerics: Numerics) -> Iterator[str]:
@@ -59,6 +67,7 @@ def describe_outlets(case: Case, nodes: GeometryHeader, frames, numerics: Numeri
     """
     sections, units = opening_sections(nodes, case), numerics.units
     outlets = lumped_outlets(nodes, sections, frames, units, CS2)
+    found = {section.name: outlet for section, outlet in zip(sections, outlets, strict=True)}
     for section, outlet, frame in zip(sections, outlets, frames, strict=True):
         if outlet is not None:
             waves = wave_impedance(frame.area * units.spacing_m**2, units, CS2)
@@ -66,12 +75,18 @@ def describe_outlets(case: Case, nodes: GeometryHeader, frames, numerics: Numeri
     expected = _expected_pressure(case, sections, outlets, frames, numerics)
     if expected is not None:
         yield _pressure_line(expected, numerics)
+        yield from _start_line(expected, found)
         _refuse_far(expected, case, numerics)
 
 
-def refuse_far_pressures(case: Case, nodes: GeometryHeader, frames, numerics: Numerics) -> None:
-    """Raise InputError where the pressure to be expected behind the outlets changes the lattice density by more than
-    2 %; arguments as of :func:`describe_outlets`."""
+def refuse_density_changes(case: Case, nodes: GeometryHeader, frames, numerics: Numerics) -> None:
+    """Refuse openings that would change the lattice density too much: by flows that do not cancel, or by the pressure
+    to be expected behind outlets; arguments as of :func:`describe_outlets`.
+
+    Raises:
+        InputError: it would change by more than 10 % or 2 %.
+    """
+    refuse_unequal_flows(case, nodes, opening_areas_m2(nodes, frames), numerics)
     sections = opening_sections(nodes, case)
     outlets = lumped_outlets(nodes, sections, frames, numerics.units, CS2)
     expected = _expected_pressure(case, sections, outlets, frames, numerics)
@@ -100,8 +115,11 @@ def _outlet_lines(name: str, outlet: LumpedOutlet, waves: float, time_step_s: fl
 def _expected_pressure(case: Case, sections, outlets, frames, numerics: Numerics) -> ExpectedPressure | None:
     """None where it does not follow from the flow that enters: without such a flow, or where some of it leaves through
     an opening of given pressure or share."""
-    answering = [outlet for section, outlet in zip(sections, outlets, strict=True) if section.has_pressure]
-    found = [outlet for outlet in answering if outlet is not None and math.isfinite(outlet.impedance.steady)]
+    answering = {pair[0].name: pair[1] for pair in zip(sections, outlets, strict=True) if pair[0].has_pressure}
+    known = {
+        name: each for name, each in answering.items() if each is not None and math.isfinite(each.impedance.steady)
+    }
+    found = list(known.values())
     areas_m2 = [frame.area * numerics.units.spacing_m**2 for frame in frames]
     inflow = [imposed_flow(case, *pair) for pair in zip(sections, areas_m2, strict=True) if not pair[0].has_pressure]
     if not found or not inflow or len(found) < len(answering):
@@ -114,11 +132,17 @@ def _expected_pressure(case: Case, sections, outlets, frames, numerics: Numerics
     n_periods = min(MOST_PERIODS, 2 + math.ceil(6.0 * slowest_s / period_s))
     time_s = step_s * np.arange(n_periods * STEPS_A_PERIOD)
     flow = sum(rate * (np.ones_like(time_s) if factor is None else factor(time_s)) for rate, factor in inflow)
-    pressure = expected_pressures_pa(found, flow, step_s).reshape(n_periods, STEPS_A_PERIOD)
+    pressures, stored_pa = expected_pressures_pa(found, flow, step_s)
+    pressure = pressures.reshape(n_periods, STEPS_A_PERIOD)
     change = np.abs(np.diff(pressure, axis=0)).max(axis=1)
     repeats = np.flatnonzero(change <= REPEATS * max(np.ptp(pressure[-1]), REPEATS * np.abs(pressure[-1]).max()))
     least, mean, most = (float(value) for value in (pressure[-1].min(), pressure[-1].mean(), pressure[-1].max()))
-    return ExpectedPressure(least, mean, most, float((repeats[0] + 1) * period_s) if repeats.size else None)
+    starts_pa = {
+        name: outlet.imposed.at_start_pa + float(stored)
+        for (name, outlet), stored in zip(known.items(), stored_pa, strict=True)
+        if outlet.impedance.modes
+    }
+    return ExpectedPressure(least, mean, most, float((repeats[0] + 1) * period_s) if repeats.size else None, starts_pa)
 
 
 def _pressure_line(expected: ExpectedPressure, numerics: Numerics) -> str:
@@ -132,6 +156,20 @@ def _pressure_line(expected: ExpectedPressure, numerics: Numerics) -> str:
         f"pressure behind the outlets, without that of the vessel: {expected.least_pa:.4g} to {expected.most_pa:.4g}"
         f" Pa, mean {expected.mean_pa:.4g} Pa, {when}; lattice density {lowest:.4g} to {highest:.4g}"
     )
+
+
+def _start_line(expected: ExpectedPressure, outlets: Mapping[str, LumpedOutlet | None]) -> Iterator[str]:
+    """The pressures from which the flow repeats itself sooner, unless it starts near them."""
+    swing_pa = expected.most_pa - expected.least_pa
+    far = [
+        name
+        for name, start_pa in expected.starts_pa.items()
+        if (outlet := outlets[name]) is not None
+        and abs(outlet.start_pa - start_pa) > NEAR * max(swing_pa, abs(start_pa))
+    ]
+    if far and expected.repeats_s is not None:
+        listed = ", ".join(f"{expected.starts_pa[name]:.5g} ({name})" for name in far)
+        yield f"a flow that starts with initial_pressure_pa = {listed} repeats itself sooner"
 
 
 def _refuse_far(expected: ExpectedPressure, case: Case, numerics: Numerics) -> None:
@@ -156,8 +194,9 @@ def _refuse_far(expected: ExpectedPressure, case: Case, numerics: Numerics) -> N
     )
 
 
-def expected_pressures_pa(outlets: Sequence[LumpedOutlet], inflow_m3_s, step_s: float) -> np.ndarray:
-    """(n,) pressure behind all outlets if the vessel between them had no resistance [Pa].
+def expected_pressures_pa(outlets: Sequence[LumpedOutlet], inflow_m3_s, step_s: float) -> tuple[np.ndarray, np.ndarray]:
+    """(n,) pressure behind all outlets if the vessel between them had no resistance, and (n_outlets,) what the
+    compliances of each add to its pressure behind the last step [Pa].
 
     Args:
         outlets: with finite resistances.
@@ -178,4 +217,4 @@ def expected_pressures_pa(outlets: Sequence[LumpedOutlet], inflow_m3_s, step_s: 
         level = imposed[n] + np.bincount(owner, stored, len(outlets))
         found[n] = (flow + level @ conductance) / together
         stored += gain * ((found[n] - level) * conductance)[owner]
-    return found
+    return found, np.bincount(owner, stored, len(outlets))

@@ -1,8 +1,11 @@
 """A pressure behind outlets that is to change the lattice density too much is refused, with what would do."""
 
+import re
+
 import pytest
 
 from muphy_lb.errors import InputError
+from muphy_lb.setup.info import describe_case
 from muphy_lb.units import CS2, Units
 from tests.channel import DENSITY_KG_M3, HEIGHT, SPACING_M, TIME_STEP_S, open_channel, simulate
 from tests.vessel import TABLE, vessel
@@ -38,3 +41,21 @@ def test_nothing_is_expected_of_outlets_beside_an_opening_of_given_pressure():
     """Through that the flow may leave as well."""
     outlets = [{"name": "outlet_1", "windkessel": {"resistance_pa_s_m3": 1e12}}, TABLE["openings"][2]]
     assert simulate(vessel(openings=[TABLE["openings"][0], *outlets])).step_number == 0
+
+
+def told(initial_pa):
+    """What is told of a channel that beats before a compliance that it takes many beats to fill."""
+    tau_s, resistance = 5.0, ALLOWED_PA / 2.0 / FLOW_M3_S
+    network = {"resistance_pa_s_m3": resistance, "compliance_m3_pa": tau_s / resistance}
+    inlet = INLET | {"waveform": {"period_s": 1.0, "sine": [2.0]}}
+    outlet = {"name": "outlet", "windkessel": network | {"initial_pressure_pa": initial_pa}}
+    return describe_case(open_channel(openings=[inlet, outlet]))
+
+
+def test_the_pressure_from_which_a_flow_repeats_itself_at_once_is_told_and_is_right():
+    text = told(0.0)
+    (start_pa,) = re.findall(r"initial_pressure_pa = (\S+) \(outlet\) repeats itself sooner", text)
+    (repeats_s,) = re.findall(r"repeating after (\S+) s", text)
+    assert float(repeats_s) > 5.0 and float(start_pa) < 0.5 * ALLOWED_PA
+    text = told(float(start_pa))
+    assert "repeating after 1 s" in text and "sooner" not in text
