@@ -151,7 +151,7 @@ JUDGED = ("cumulant",)
 delta / u_tau later: -u'v' below 60 wall units was the same within 0.1 %. With mrt on D3Q19 it was 14 % too small, for
 19 vectors make vortices of streaks (:mod:`muphy_lb.studies.validation.streaks`), and less stress needs a larger mean
 velocity; on the finer grid it was within 1 % of cumulants after half that time. Recursive-regularised: 2 % too small;
-BGK on D3Q27, which is not always stable: 0.8 %."""
+BGK on D3Q27: 0.8 %."""
 
 TAKES_LONG = "mean velocity and Reynolds stress: averages take hours on a CPU, and minutes on a GPU"
 
