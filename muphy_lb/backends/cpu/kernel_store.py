@@ -42,8 +42,8 @@ MOST_FOLDERS = 4
 
 MOST_BYTES = 256 * 2**20
 LEFT_BYTES = 192 * 2**20
-"""Size of a version's folder beyond which kernels are removed, and what then stays; a case has about 0.4 MB, all that
-the tests compile about 100 MB."""
+"""Size of a version's folder beyond which kernels are removed, and what then stays; a case has about 0.4 MB, a
+kernel less than 0.1 MB, and the tests compile hundreds."""
 
 UNRELATED = ("CACHE_DIR", "NUMBA_NUM_THREADS", "NUMBA_DEFAULT_NUM_THREADS")
 """Settings of Numba that do not change machine code. Neither do those for CUDA, of which there are more once a process
