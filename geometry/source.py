@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.flags import FLUID
 from muphy_lb.geometry.images.rule import Noted
 from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.load import FOLDER, LOADERS, SHAPE_PREFIX, file_ending, load_content, load_with_notes
@@ -98,6 +99,14 @@ class Geometry:
         Raises GeometryError as the readers do.
         """
         return self._loaded.voxels
+
+    @property
+    def fluid(self) -> np.ndarray:
+        """(nz, ny, nx) truth values: where fluid is.
+
+        Raises GeometryError as the readers do.
+        """
+        return self.voxels.flags == FLUID
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -6,8 +6,8 @@
         print(sim.openings)
 
 :class:`Simulation` is one flow; :class:`Case` what is asked for, checked; :mod:`geometry <muphy_lb.geometry>` reads and
-draws images and surfaces; all that is wrong with an input is an :class:`InputError`, a flow that becomes unstable a
-:class:`DivergedError`.
+draws images and surfaces, :mod:`partition <muphy_lb.partition>` shares their fluid among ranks; all that is wrong with
+an input is an :class:`InputError`, a flow that becomes unstable a :class:`DivergedError`.
 """
 
 import os
@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 __version__ = "0.5.0"
-__all__ = ["Case", "DivergedError", "InputError", "Simulation", "geometry"]
+__all__ = ["Case", "DivergedError", "InputError", "Simulation", "geometry", "partition"]
 
 if TYPE_CHECKING:
-    from muphy_lb import geometry
+    from muphy_lb import geometry, partition
     from muphy_lb.api.simulation import Simulation
     from muphy_lb.case.case import Case
     from muphy_lb.errors import DivergedError, InputError
@@ -37,8 +37,8 @@ _PLACES = {
 
 def __getattr__(name):
     """Import the solver only when it is asked for: commands that refuse bad input must not wait for it."""
-    if name == "geometry":
-        return import_module("muphy_lb.geometry")
+    if name in ("geometry", "partition"):
+        return import_module(f"muphy_lb.{name}")
     if name in _PLACES:
         return getattr(import_module(_PLACES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -16,11 +16,11 @@ from muphy_lb.partition.halo import Exchange
 from muphy_lb.partition.methods import METHODS
 from muphy_lb.partition.partition import AUTO, check_parts, partition
 from muphy_lb.partition.quality import quality
+from muphy_lb.partition.sharing import BYTES_OF_POPULATION
 from muphy_lb.partition.store import list_partitions, partition_name, read_graph, read_weighted_graph, write_partition
 from muphy_lb.partition.voxels import VoxelGraph
 
 LOG = logging.getLogger(__name__)
-BYTES = {"fp64": 8, "fp32": 4, "fp16": 2}
 
 
 def main(arguments=None) -> int:
@@ -61,7 +61,12 @@ def _parser() -> argparse.ArgumentParser:
         " default: the costs of the backend",
     )
     add("--shares", metavar="SPEED", type=float, nargs="+", help="relative speeds of the ranks (default: equal)")
-    add("--precision", choices=BYTES, default="fp32", help="of the halo's populations (default: %(default)s)")
+    add(
+        "--precision",
+        choices=BYTES_OF_POPULATION,
+        default="fp32",
+        help="of the halo's populations (default: %(default)s)",
+    )
     add(
         "--backend", choices=STEP_COSTS, default="cuda", help="backend whose costs predict times (default: %(default)s)"
     )
@@ -102,7 +107,7 @@ def _run(options) -> str:
         raise PartitionError("the number of parts is missing; write muphy-lb partition CASE.h5 N_PARTS, or use --list")
     if options.name and len(options.n_parts) > 1:
         raise PartitionError(f"--name {options.name} cannot name {len(options.n_parts)} partitionings; leave it out")
-    exchange = Exchange(bytes_per_population=BYTES[options.precision])
+    exchange = Exchange(bytes_per_population=BYTES_OF_POPULATION[options.precision])
     LOG.info("reading %s", options.case)
     if options.weights:
         graph = read_graph(options.case, dict(options.weights))
