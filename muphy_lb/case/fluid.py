@@ -153,5 +153,5 @@ class FlowSection(Section):
         if "turn" in given and not any(given.get("acceleration_m_s2", ())):
             yield "has a turn but no acceleration_m_s2"
         for other in ("pressure_drop_pa", "acceleration_file"):
-            if "turn" in given and other in given:
+            if "turn" in given and any(given.get(other, ())):
                 yield f"has a turn and {other}, which does not turn; keep one of them"

@@ -33,6 +33,11 @@ class Clock:
         """Seconds since the clock was made."""
         return time.perf_counter() - self.started
 
+    @property
+    def steps_per_s(self) -> float:
+        """Steps of this run per second of wall time, with all that is written and drawn on the way."""
+        return self.steps / self.wall_time_s
+
     def mflups(self, n_nodes: int) -> float:
         """Million fluid-node updates per second of stepping, output excluded."""
         return self.steps * n_nodes / self.stepping_s / 1e6 if self.stepping_s else 0.0

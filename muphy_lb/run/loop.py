@@ -328,6 +328,7 @@ class Run:
         speed = {
             "wall_time_s": self._clock.wall_time_s,
             "stepping_time_s": self._clock.stepping_s,
+            "steps_per_s": self._clock.steps_per_s,
             "mflups": self._clock.mflups(simulation.header.n_nodes),
             **({} if fluid is None else {"mflups_fluid": fluid}),
             **self.rebalancing.record(),

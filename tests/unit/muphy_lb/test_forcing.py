@@ -1,9 +1,12 @@
 """Laws of the body force: a pressure drop is one, a constant field or series is one, and a bad file is reported."""
 
+import tomllib
+
 import numpy as np
 import pytest
 
 from muphy_lb.boundaries.driving_force import Turn
+from muphy_lb.case.case import case_from_dict
 from muphy_lb.errors import InputError
 from muphy_lb.operators import FIELD, VARYING
 from muphy_lb.operators.forces import COMPONENTS
@@ -182,6 +185,13 @@ def test_a_turn_in_time_has_the_angle_of_its_waveform():
     x, y, _ = ACCELERATION
     expected = [x * np.cos(angle) - y * np.sin(angle), x * np.sin(angle) + y * np.cos(angle), 0.0]
     assert force == pytest.approx(expected, rel=1e-12) and abs(angle) > 1e-3
+
+
+def test_a_case_with_a_turn_is_read_again_as_it_was_written():
+    """As every resume does."""
+    flow = {"acceleration_m_s2": ACCELERATION, "turn": ROCKED}
+    text = simulate(periodic_channel(flow=flow)).case.to_toml()
+    assert case_from_dict(tomllib.loads(text)).flow.turn.angle_rad == ROCKED["angle_rad"]
 
 
 def test_push_and_pull_agree_on_a_force_that_turns():

@@ -14,8 +14,10 @@ of the cell itself:
 That sets the pressure half a link beyond the cell, wherever the surface is, so that waves are slow and slopes feel the
 voxels. Under a body force, and with surface tension, the pressure is therefore extrapolated through its value at the
 surface, with the slope along the normal that it has on the other side: half a link before the cell its even part is
-that of f~_i(x - c_i) and f~_ibar(x). The change is at most the weight of half a voxel of liquid and half of the
-pressure of surface tension, so that splashes stay stable.
+that of f~_i(x - c_i) and f~_ibar(x). Where cells rest, that slope is split: hydrostatics is known, holds wherever the
+surface lies, and cannot be unstable; only what the populations show besides is extrapolated from a surface kept off the
+centre of the cell, and bounded by the weight of half a voxel of liquid and half of the pressure of surface tension, so
+that splashes stay stable. Without that split, liquid below an inclined surface circulates with 5e-4 sqrt(g h).
 
 With surface tension A is the share of the face between two interface cells that is wet if the surface is a plane along
 or across it: with a the fuller and b the emptier one of both fills, b / (b + 1 - a). A flat surface then leaves a cell

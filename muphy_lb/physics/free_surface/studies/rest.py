@@ -8,7 +8,7 @@ import numpy as np
 from muphy_lb.measure.flow_view import on_root, whole_nodes
 from muphy_lb.physics.free_surface.cells import CELL, LIQUID
 from muphy_lb.physics.free_surface.studies.liquids import (
-    MISSED,
+    LEFT_OUT,
     TANK,
     columns,
     judged_in_full,
@@ -47,7 +47,7 @@ def surface_rest(settings: Settings = DEFAULT) -> Validation:
     rows, plot = _flat(settings)
     for bottom in QUICK_BOTTOMS if settings.quick else BOTTOMS:
         rows += _tilted(bottom, settings)
-    left_out = (MISSED,) if settings.quick else ()
+    left_out = (LEFT_OUT,) if settings.quick else ()
     return Validation(NAME, CITATION, tuple(rows), plots=(plot,), left_out=left_out)
 
 
