@@ -30,7 +30,7 @@ from muphy_lb.units import relaxation_time
 CITATION = (
     "simple cubic: Zick, Homsy, J. Fluid Mech. 115, 13 (1982); body-centred: series of Sangani, Acrivos, Int. J."
     " Multiphase Flow 8, 343 (1982); lattice values: another program (D3Q19, TRT, Lambda = 3/16), whose walls lose"
-    " mass, like these but for those of the last rows"
+    " mass, like those of the last rows"
 )
 NU = 1.0  # the steady state does not depend on it, and a viscous fluid reaches it in fewer steps
 FORCE = 1e-6
