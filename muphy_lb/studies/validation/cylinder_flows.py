@@ -33,8 +33,8 @@ QUICK_DIAMETER, QUICK_VELOCITY, QUICK_COLLISION = 16, 0.1, "recursive-regularise
 # From so many voxels a diameter on, no flow may diverge. At 10, trt and mrt do at Re 100, from the inlet on, with any
 # walls.
 LEAST_STABLE = 16
-# From so many on, the drag of interpolated walls is judged. At Re 100 the boundary layer is a tenth of a diameter thick,
-# and what a collision makes of two voxels differs more than the rules of walls do.
+# From so many on, the drag of interpolated walls is judged. At Re 100 the boundary layer is a tenth of a diameter, and
+# what a collision makes of two voxels differs more than the rules of walls do.
 LEAST_RESOLVED = {"2D-1": 16, "2D-2": 30, "2D-3": 30}
 DRAG_TOLERANCE, QUICK_DRAG_TOLERANCE = 0.02, 0.06
 NOT_HALF = "fp16: forces are shown, not judged"
