@@ -142,7 +142,7 @@ def build_engine(nodes, setup: Setup, owner=None, rank=0, communicator=None, kee
 
 def engine_on(domain: LocalDomain, nodes, setup: Setup, communicator=None, keeps_mass=True) -> Engine:
     """Engine on a domain that is already there."""
-    lattice, motions = setup.lattice, setup.motions_of(nodes)
+    lattice, motions, communicator = setup.lattice, setup.motions_of(nodes), communicator or SerialCommunicator()
     frames = opening_frames(nodes, lattice)
     unscaled = unscaled_flow(nodes, lattice, frames, setup.conditions)
     momentum = link_weights(nodes, lattice, domain.links, frames, setup.conditions, unscaled)
@@ -152,12 +152,11 @@ def engine_on(domain: LocalDomain, nodes, setup: Setup, communicator=None, keeps
         walls=linkwise_coefficients(nodes, domain, setup.wall_rule, motions)[0],
         value=np.append([condition.value for condition in setup.conditions], np.ones(len(motions) + 1)),
         feedback={k: condition.feedback for k, condition in enumerate(setup.conditions) if condition.feedback},
-        balance=wall_balance(domain, setup.wall_rule, motions) if keeps_mass else None,
+        balance=wall_balance(domain, setup.wall_rule, motions, communicator) if keeps_mass else None,
         profiles=pulsatile_weights(nodes, lattice, domain.links, (frames, setup.conditions), momentum),
     )
     backend = make_backend(setup.backend, lattice, setup.precision)
-    connector = HaloConnector(communicator or SerialCommunicator())
-    return Engine(backend, connector, domain, setup.model_of(domain), conditions, SPEED_SCALE)
+    return Engine(backend, HaloConnector(communicator), domain, setup.model_of(domain), conditions, SPEED_SCALE)
 
 
 def start_at_rest(engine: Engine) -> Engine:
@@ -243,8 +242,11 @@ class Ranks:
 
     def __init__(self, nodes: NodeList, setup: Setup, owner: np.ndarray):
         self._mailbox, size = Mailbox(), int(owner.max()) + 1
-        communicators = [LocalCommunicator(rank, size, self._mailbox) for rank in range(size)]
-        self.engines = [build_engine(nodes, setup, owner, rank, communicators[rank]) for rank in range(size)]
+
+        def build(rank):
+            return build_engine(nodes, setup, owner, rank, LocalCommunicator(rank, size, self._mailbox))
+
+        self.engines = self._together(build, range(size))
 
     def set_populations(self, populations: np.ndarray) -> None:
         """Hand (Q, n) populations in node-list order to their owners."""
@@ -257,8 +259,7 @@ class Ranks:
 
     def each(self, work) -> list:
         """What ``work(engine)``, which may exchange messages, returns on each rank."""
-        with ThreadPoolExecutor(len(self.engines)) as pool:
-            return list(pool.map(lambda engine: self._in_turn(work, engine), self.engines))
+        return self._together(work, self.engines)
 
     def populations(self) -> np.ndarray:
         """(Q, n) populations in node-list order."""
@@ -268,9 +269,14 @@ class Ranks:
             result[:, engine.domain.number] = piece
         return result
 
-    def _in_turn(self, work, engine):
+    def _together(self, work, ranks) -> list:
+        """What ``work`` returns of each of some things, one of every rank."""
+        with ThreadPoolExecutor(len(ranks)) as pool:
+            return list(pool.map(lambda rank: self._in_turn(work, rank), ranks))
+
+    def _in_turn(self, work, rank):
         with self._mailbox.turn:
-            return work(engine)
+            return work(rank)
 
 
 def pulsating_rows(n_steps: int) -> np.ndarray:

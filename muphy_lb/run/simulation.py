@@ -367,7 +367,7 @@ class Simulation(FlowState):
         keeps_mass = any(physics.keeps_mass_at_walls for physics in self.physics)
         motions = [replace(motion, keeps_mass=keeps_mass) for motion in self.motions]
         conditions, self.n_fallback_links = link_conditions(
-            self.domain, nodes, (weights, shapes), self.conditions, case.lattice, motions
+            self.domain, nodes, (weights, shapes), self.conditions, case.lattice, motions, self.communicator
         )
         self._course = build_schedule(case, self.header, self.conditions, driving, self.units)
         connector = HaloConnector(self.communicator, case.compute.transport)

@@ -207,7 +207,7 @@ def refuse_unreadable_walls(case: Case) -> None:
 
 
 def link_conditions(
-    domain, nodes: NodeList, weights: tuple, conditions, lattice: LatticeSection, motions
+    domain, nodes: NodeList, weights: tuple, conditions, lattice: LatticeSection, motions, communicator
 ) -> tuple[LinkConditions, int]:
     """Conditions of one rank's links, and the number of interpolated links that use half-way bounce-back instead.
 
@@ -219,12 +219,13 @@ def link_conditions(
         conditions: conditions of all openings.
         lattice: section of the case with the rule of the walls.
         motions: motions of all labelled walls.
+        communicator: the ranks.
     """
     walls, n_fallback = linkwise_coefficients(nodes, domain, lattice.walls, motions)
     kind = np.array([condition.kind for condition in conditions], dtype=np.int64)
     value = np.append([condition.value for condition in conditions], np.ones(len(motions) + 1))
     feedback = {k: condition.feedback for k, condition in enumerate(conditions) if condition.feedback}
-    balance = wall_balance(domain, lattice.walls, motions) if lattice.wall_balance else None
+    balance = wall_balance(domain, lattice.walls, motions, communicator) if lattice.wall_balance else None
     momentum, profiles = weights
     return LinkConditions(momentum, kind, walls, value, feedback, balance, profiles), n_fallback
 

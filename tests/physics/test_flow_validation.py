@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from muphy_lb.errors import MuphyError
-from muphy_lb.studies.validation import fields, flows, les, rheology, slip, womersley
+from muphy_lb.errors import DivergedError, MuphyError
+from muphy_lb.studies.validation import cylinder_flows, fields, flows, les, rheology, slip, womersley
 from muphy_lb.studies.validation.cases import CASES
 from muphy_lb.studies.validation.cavity import SECOND_ORDER, driven_cavity
 from muphy_lb.studies.validation.record import absolute, relative
@@ -19,10 +19,22 @@ QUICK = Settings(quick=True)
 TIME = np.linspace(0.0, 10.0, 401)
 
 
-@pytest.mark.parametrize("name", ["free-slip", pytest.param("smagorinsky", marks=pytest.mark.slow)])
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("smagorinsky", "cylinder-flows")]
+
+
+@pytest.mark.parametrize("name", ["free-slip", *SLOW])
 def test_case_passes_in_single_precision(name):
     outcome = CASES[name](replace(QUICK, precision="fp32"))
     assert outcome.rows and outcome.passed, str(outcome)
+
+
+def test_a_flow_that_diverges_fails_its_row(monkeypatch):
+    def diverge(setup, settings, until_s):
+        raise DivergedError("the Mach number is 0.6")
+
+    monkeypatch.setattr(cylinder_flows, "beating_flow", diverge)
+    outcome = CASES["cylinder-flows"](QUICK)
+    assert [row.verdict for row in outcome.rows] == ["FAILED"] * len(cylinder_flows.RULES)
 
 
 # What the cases share

@@ -10,6 +10,7 @@ from muphy_lb.studies.validation.cavity import cavity
 from muphy_lb.studies.validation.channel_turbulence import channel_turbulence
 from muphy_lb.studies.validation.conservation import conservation
 from muphy_lb.studies.validation.couette import taylor_couette
+from muphy_lb.studies.validation.cylinder_flows import cylinder_flows
 from muphy_lb.studies.validation.cylinders import cylinder_array, cylinder_cell
 from muphy_lb.studies.validation.data_files import data_files
 from muphy_lb.studies.validation.given_vessels import given_vessels
@@ -67,6 +68,7 @@ CASES: Mapping[str, Callable[[Settings], Validation]] = MappingProxyType(
         "taylor-couette": taylor_couette,
         "cavity": cavity,
         "schaefer-turek": schaefer_turek,
+        "cylinder-flows": cylinder_flows,
         "taylor-green": taylor_green,
         "taylor-green-3d": taylor_green_3d,
         "shear-layers": shear_layers,
