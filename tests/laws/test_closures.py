@@ -6,6 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from muphy_lb.backends.cpu.skeletons import sweep_jit
 from muphy_lb.lattice import LATTICES
 from muphy_lb.operators import BGK, CARREAU_YASUDA, CASSON, CLOSURES, EQUILIBRIA, POWER_LAW, SMAGORINSKY
 from muphy_lb.operators.operator import named, positions, rest_populations
@@ -18,7 +19,6 @@ from tests.laws.collisions import (
     by_node,
     by_reference,
     cases,
-    compiled,
     moving_state,
     non_equilibrium_stress,
 )
@@ -64,7 +64,7 @@ def by_name(closure, closing) -> dict[str, float]:
 @cache
 def compiled_rate(closure, precision):
     """The compiled node function, the same for all values of its parameters."""
-    return closure.node(precision, compiled, positions((*named("omega"), *closure.parameters)))
+    return closure.node(precision, sweep_jit, positions((*named("omega"), *closure.parameters)))
 
 
 def solved(closure, closing, stress, precision=FP64):
