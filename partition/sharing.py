@@ -46,7 +46,6 @@ def share(
     periodic: Sequence[str] = (),
     precision: str = "fp32",
     backend: str = "cuda",
-    shares: Sequence[float] | None = None,
 ) -> Sharing:
     """Share the fluid voxels of an image among ranks.
 
@@ -57,7 +56,6 @@ def share(
         periodic: axes along which the box repeats, as in a case: ("x", "y").
         precision: "fp64", "fp32" or "fp16": bytes of a population that crosses.
         backend: "cuda", "cpu" or "numpy": whose costs predict the time of a step.
-        shares: relative speeds of the ranks; equal by default.
 
     Raises:
         PartitionError: no image of truth values, no fluid, more ranks than fluid voxels, or an unknown name.
@@ -79,10 +77,10 @@ def share(
     exchange, cost = Exchange(bytes_per_population=BYTES_OF_POPULATION[precision]), STEP_COSTS[backend]
     reason = ""
     if method == AUTO:
-        part, choice = choose(graph, n_parts, exchange, cost, shares)
+        part, choice = choose(graph, n_parts, exchange, cost)
         method, reason = choice.method, str(choice)
     else:
-        part = partition(graph, n_parts, method, shares)
+        part = partition(graph, n_parts, method)
     owner = np.full(fluid.shape, NOBODY, dtype=np.int32)
     owner.flat[voxel] = part
-    return Sharing(owner, method, quality(graph, part, n_parts, exchange, cost, shares), reason)
+    return Sharing(owner, method, quality(graph, part, n_parts, exchange, cost), reason)

@@ -6,8 +6,8 @@ case = {
     "geometry": {"shape": "pipe", "spacing_m": 1e-4, "options": {"radius": 6.0, "length": 24, "ends": "open"}},
     "openings": [{"name": "inlet", "velocity_m_s": 0.01}, {"name": "outlet", "pressure_pa": 0.0}],
     "fluid": {"density_kg_m3": 1000.0, "kinematic_viscosity_m2_s": 4e-6},
-    "lattice": {"walls": "bouzidi", "lattice_velocity": 0.02},
-    "run": {"steps": 1500, "ramp_steps": 200},
+    "lattice": {"walls": "bouzidi", "lattice_velocity": 0.01},
+    "run": {"steps": 3000, "ramp_steps": 400},
 }
 with Simulation(case) as sim:
     sim.run()

@@ -338,7 +338,7 @@ class Simulation(FlowState):
         treatment = wall_treatment(self.case, self.motions)
         self.domain: LocalDomain = domain_from_part(part, self.lattice, treatment, self.case.compute.order)
         self._part_nodes: NodeList = part.nodes
-        self.engine: Engine = self._build_engine(part.nodes)
+        self.engine: Engine = self._build_engine()
         self._forces = KeptForces(part.nodes, self.domain)
 
     def _resolve(self, case: Case) -> Numerics:
@@ -350,7 +350,7 @@ class Simulation(FlowState):
         refuse_density_changes(case, self.header, self.frames, numerics)
         return numerics
 
-    def _build_engine(self, nodes: NodeList) -> Engine:
+    def _build_engine(self) -> Engine:
         case = self.case
         backend = make_backend(
             self._backend_name, self.lattice, PRECISIONS[case.compute.precision], self.communicator.local_rank
@@ -367,7 +367,7 @@ class Simulation(FlowState):
         keeps_mass = any(physics.keeps_mass_at_walls for physics in self.physics)
         motions = [replace(motion, keeps_mass=keeps_mass) for motion in self.motions]
         conditions, self.n_fallback_links = link_conditions(
-            self.domain, nodes, (weights, shapes), self.conditions, case.lattice, motions, self.communicator
+            self.domain, (weights, shapes), self.conditions, case.lattice, motions, self.communicator
         )
         self._course = build_schedule(case, self.header, self.conditions, driving, self.units)
         connector = HaloConnector(self.communicator, case.compute.transport)

@@ -207,13 +207,12 @@ def refuse_unreadable_walls(case: Case) -> None:
 
 
 def link_conditions(
-    domain, nodes: NodeList, weights: tuple, conditions, lattice: LatticeSection, motions, communicator
+    domain, weights: tuple, conditions, lattice: LatticeSection, motions, communicator
 ) -> tuple[LinkConditions, int]:
     """Conditions of one rank's links, and the number of interpolated links that use half-way bounce-back instead.
 
     Args:
-        domain: the rank's nodes.
-        nodes: its part of the geometry.
+        domain: the rank's nodes, with its part of the geometry.
         weights: (L,) weights of its opening links, and those of profiles that change their shape by number of the
             opening.
         conditions: conditions of all openings.
@@ -221,7 +220,7 @@ def link_conditions(
         motions: motions of all labelled walls.
         communicator: the ranks.
     """
-    walls, n_fallback = linkwise_coefficients(nodes, domain, lattice.walls, motions)
+    walls, n_fallback = linkwise_coefficients(domain.part.nodes, domain, lattice.walls, motions)
     kind = np.array([condition.kind for condition in conditions], dtype=np.int64)
     value = np.append([condition.value for condition in conditions], np.ones(len(motions) + 1))
     feedback = {k: condition.feedback for k, condition in enumerate(conditions) if condition.feedback}

@@ -42,11 +42,6 @@ def series_steps(folder):
     return [int(row["step"]) for row in csv.DictReader((folder / "openings.csv").open())]
 
 
-def newest_row(folder):
-    """Step of the last row of the series; 0 while there is none."""
-    return max(series_steps(folder), default=0) if (folder / "openings.csv").exists() else 0
-
-
 def snapshot_steps(folder):
     with h5py.File(folder / "fields.vtkhdf") as file:
         return file["muphy_lb/step"][...].tolist()

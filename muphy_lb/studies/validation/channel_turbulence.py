@@ -104,7 +104,7 @@ class Profiles:
     Attributes:
         y: (h,) distance from the plate.
         velocity: (h,) mean velocity along the channel.
-        stress: (h, 3, 3) averages of products of fluctuations.
+        stress: (h, 3, 3) averages of products of deviations from the mean.
         gain: (h,) change of the mean velocity from the start to the end of the averages, over their time [u_tau^2 /
             delta].
         asymmetry: largest difference between the mean velocities of the halves.

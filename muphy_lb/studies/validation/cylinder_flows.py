@@ -42,8 +42,7 @@ SAMPLES_A_SECOND = 100
 
 
 def cylinder_flows(settings: Settings = DEFAULT) -> Validation:
-    """Drag, lift and times of steady, shedding and beating flows of 10 to 40 voxels a diameter (quick: the drag of the
-    beating one, of 16)."""
+    """Drag and lift of cylinders of 10 to 40 voxels in steady, shedding and beating flows (quick: beating, 16)."""
     rules = possible_rules(RULES, settings)
     if settings.quick:
         setups = [Setup("2D-3", QUICK_DIAMETER, walls, QUICK_VELOCITY, collision=QUICK_COLLISION) for walls in rules]

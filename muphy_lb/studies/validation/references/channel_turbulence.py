@@ -99,6 +99,6 @@ def bulk_velocity() -> float:
 
 
 def reynolds_stress(y) -> np.ndarray:
-    """(4, n) averages u'u', v'v', w'w', u'v' of products of fluctuations at distances from the wall, all in wall
+    """(4, n) averages u'u', v'v', w'w', u'v' of products of deviations from the mean at distances from the wall, wall
     units."""
     return CubicSpline(_TABLE[0], _TABLE[2:], axis=1)(y)
