@@ -8,13 +8,12 @@ from pathlib import Path
 
 from muphy_lb.errors import OutputError, printable
 from muphy_lb.files.atomic import write_text
-from muphy_lb.partition.choice import choose
 from muphy_lb.partition.compare import compare, comparison_table
 from muphy_lb.partition.costs import NODE_COSTS, STEP_COSTS, StepCost
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.halo import Exchange
 from muphy_lb.partition.methods import METHODS
-from muphy_lb.partition.partition import AUTO, check_parts, partition
+from muphy_lb.partition.partition import AUTO, check_parts, partition_with_reason
 from muphy_lb.partition.quality import quality
 from muphy_lb.partition.sharing import BYTES_OF_POPULATION
 from muphy_lb.partition.store import list_partitions, partition_name, read_graph, read_weighted_graph, write_partition
@@ -126,18 +125,12 @@ def _store(graph: VoxelGraph, n_parts: int, exchange: Exchange, options) -> str:
     """Compute, write and evaluate one partitioning; returns the text to print."""
     check_parts(graph, n_parts, options.method)
     LOG.info("sharing %s nodes among %d ranks (%s)", f"{graph.n_nodes:,}", n_parts, options.method)
-    method, cost = options.method, _step_cost(options)
-    lines = []
-    if method == AUTO:
-        owner, choice = choose(graph, n_parts, exchange, cost, options.shares)
-        method = choice.method
-        lines.append(str(choice))
-    else:
-        owner = partition(graph, n_parts, method, options.shares)
+    cost = _step_cost(options)
+    owner, choice = partition_with_reason(graph, n_parts, options.method, exchange, cost, options.shares)
     name = options.name or partition_name(options.method, n_parts)
-    write_partition(options.case, name, owner, method)
-    lines.append(f"{options.case}: {name}: {quality(graph, owner, n_parts, exchange, cost, options.shares)}")
-    return "\n".join(lines)
+    write_partition(options.case, name, owner, choice.method)
+    found = f"{options.case}: {name}: {quality(graph, owner, n_parts, exchange, cost, options.shares)}"
+    return "\n".join(filter(None, (str(choice), found)))
 
 
 def _comparison(graph: VoxelGraph, exchange: Exchange, options) -> str:

@@ -23,8 +23,9 @@ class Choice:
 
     Attributes:
         method: the name of the chosen method.
-        candidates: the quality of each method that was tried; empty if the size of the graph alone decided.
-        reason: one sentence.
+        candidates: the quality of each method that was tried; empty if the size of the graph alone decided, or the
+            method was asked for.
+        reason: one sentence; empty if the method was asked for.
     """
 
     method: str

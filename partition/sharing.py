@@ -5,11 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from muphy_lb.partition.choice import choose
 from muphy_lb.partition.costs import STEP_COSTS
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.halo import Exchange
-from muphy_lb.partition.partition import AUTO, check_parts, partition
+from muphy_lb.partition.partition import AUTO, partition_with_reason
 from muphy_lb.partition.quality import Quality, quality, quality_table
 from muphy_lb.partition.voxels import graph_from_voxels
 
@@ -73,14 +72,8 @@ def share(
         raise PartitionError(f"periodic is {periodic!r}; allowed: some of {', '.join(AXES)}, as in ['x', 'y']")
     voxel = np.flatnonzero(fluid)
     graph = graph_from_voxels(voxel, fluid.shape, [axis in periodic for axis in AXES])
-    check_parts(graph, n_parts, method)
     exchange, cost = Exchange(bytes_per_population=BYTES_OF_POPULATION[precision]), STEP_COSTS[backend]
-    reason = ""
-    if method == AUTO:
-        part, choice = choose(graph, n_parts, exchange, cost)
-        method, reason = choice.method, str(choice)
-    else:
-        part = partition(graph, n_parts, method)
+    part, choice = partition_with_reason(graph, n_parts, method, exchange, cost)
     owner = np.full(fluid.shape, NOBODY, dtype=np.int32)
     owner.flat[voxel] = part
-    return Sharing(owner, method, quality(graph, part, n_parts, exchange, cost), reason)
+    return Sharing(owner, choice.method, quality(graph, part, n_parts, exchange, cost), str(choice))

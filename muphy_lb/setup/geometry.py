@@ -36,13 +36,12 @@ from muphy_lb.geometry.surfaces.surface import Surface, read_surface
 from muphy_lb.geometry.voxels import Opening, Voxels
 from muphy_lb.lattice import lattice_named
 from muphy_lb.output.phases import phase
-from muphy_lb.partition.choice import choose
 from muphy_lb.partition.costs import NODE_COSTS, STEP_COSTS
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.halo import Exchange
 from muphy_lb.partition.kinds import weighted_by_kind
 from muphy_lb.partition.methods import METHODS
-from muphy_lb.partition.partition import AUTO, check_parts, partition
+from muphy_lb.partition.partition import AUTO, check_parts, partition_with_reason
 from muphy_lb.partition.store import list_partitions, partition_name, read_partition
 from muphy_lb.partition.voxels import graph_from_voxels
 from muphy_lb.partition.weights import weights_from_loads
@@ -142,10 +141,9 @@ def _owners(nodes: NodeList, case: Case, method: str, n_ranks: int, load: np.nda
         graph = weighted_by_kind(graph, nodes.group, NODE_COSTS[backend], exchange)
     else:
         graph = graph.with_weights(weights_from_loads(load))
-    if method != AUTO:
-        return partition(graph, n_ranks, method, speeds)
-    owner, choice = choose(graph, n_ranks, exchange, STEP_COSTS[backend], speeds)
-    LOG.info(choice.reason)
+    owner, choice = partition_with_reason(graph, n_ranks, method, exchange, STEP_COSTS[backend], speeds)
+    if choice.reason:
+        LOG.info(choice.reason)
     return owner
 
 
