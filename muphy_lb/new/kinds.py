@@ -60,7 +60,6 @@ class VesselGeometry:
     Attributes:
         geometry: the table of the section.
         openings: the openings found.
-        placed: whether the case must define the openings, because the geometry does not.
         spacing_m: voxel edge [m].
         length_m: longest edge of its box [m].
         volume_m3: its volume [m3].
@@ -68,7 +67,6 @@ class VesselGeometry:
 
     geometry: Mapping
     openings: tuple[FoundOpening, ...]
-    placed: bool
     spacing_m: float
     length_m: float
     volume_m3: float
@@ -102,7 +100,7 @@ def vessel(requested: CaseOptions, folder: Path) -> Draft:
     table = {
         "title": "Flow through a vessel" if requested.file else "Flow through a branching vessel",
         "geometry": vessel_geometry.geometry,
-        "openings": [_opening(found, vessel_geometry.placed, flowing.conditions) for found in chain(inlets, outlets)],
+        "openings": [_opening(found, flowing.conditions) for found in chain(inlets, outlets)],
         **sections,
     }
     notes = [_note(found, vessel_geometry) for found in chain(inlets, outlets)]
@@ -204,7 +202,7 @@ def _surface_vessel(requested: CaseOptions, folder: Path) -> VesselGeometry:
     spacing_m = _spacing_across(requested, 2.0 * inlets[0].equivalent_radius_m, peak, smallest_m)
     geometry = _file_section(requested, folder) | {"unit": requested.unit, "spacing_m": spacing_m}
     length_m = float((surface.points.max(axis=0) - surface.points.min(axis=0)).max()) * surface.metres_per_unit
-    return VesselGeometry(geometry, found, True, spacing_m, length_m, volume_m3)
+    return VesselGeometry(geometry, found, spacing_m, length_m, volume_m3)
 
 
 def _image_vessel(requested: CaseOptions, folder: Path) -> VesselGeometry:
@@ -215,7 +213,7 @@ def _image_vessel(requested: CaseOptions, folder: Path) -> VesselGeometry:
 def _vessel_of_voxels(geometry: Mapping, voxels: Voxels) -> VesselGeometry:
     length_m, volume_m3 = max(voxels.shape) * voxels.spacing_m, voxels.n_fluid * voxels.spacing_m**3
     found = openings_of_voxels(voxels)
-    return VesselGeometry(geometry, found, not voxels.openings, voxels.spacing_m, length_m, volume_m3)
+    return VesselGeometry(geometry, found, voxels.spacing_m, length_m, volume_m3)
 
 
 def _sorted(found: tuple[FoundOpening, ...], requested: CaseOptions) -> tuple[list[FoundOpening], list[FoundOpening]]:
@@ -289,15 +287,16 @@ def _flowing(requested: CaseOptions, ends: tuple, velocity_m_s: float, extent: E
     return Flowing(conditions)
 
 
-def _opening(found: FoundOpening, placed: bool, conditions: Mapping[str, dict]) -> dict:
+def _opening(found: FoundOpening, conditions: Mapping[str, dict]) -> dict:
     """One entry of [[openings]] with its condition; with position and normal if the case must define them."""
-    opening = found.opening
-    entry = {"name": opening.name}
-    if placed:
-        entry |= {"kind": opening.kind, "centre_m": [sizing.rounded(c, 7) for c in opening.centre_m]}
-        entry["normal"] = [sizing.rounded(c, 7) + 0.0 for c in opening.normal]  # no -0.0
-        entry |= {"radius_m": sizing.rounded(opening.radius_m, 7)} if math.isfinite(opening.radius_m) else {}
-    return entry | conditions[opening.name]
+    return {key: _shortened(value) for key, value in found.table().items()} | conditions[found.opening.name]
+
+
+def _shortened(value):
+    """Numbers, also those of a list, with as many digits as a case needs; a text as it is."""
+    if isinstance(value, list):
+        return [_shortened(each) for each in value]
+    return value if isinstance(value, str) else sizing.rounded(value, 7) + 0.0  # no -0.0
 
 
 def _collision_notes(resolution: sizing.Resolution, drive: sizing.Drive) -> tuple[str, ...]:
