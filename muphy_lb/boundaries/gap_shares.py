@@ -39,6 +39,7 @@ SWEEPS = 8
 LEAST_DAMPED = 0.1
 # A larger negative share would stop the flow between the nodes, or reverse it.
 LARGEST_SHARE = 0.8
+PAIRS_OF_AXES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,8 @@ def _chebyshev():
 
 def _carried(distance: np.ndarray, normal: np.ndarray, q: np.ndarray, lattice: Lattice) -> np.ndarray:
     """(9, n) a sixth of what a link carries away from its node, of the flows of the three components of a and of the
-    six of G (diagonal, then off it times the root of two, so that no direction along the wall is preferred).
+    six of G (in the order of ``PAIRS_OF_AXES``, off the diagonal times the root of two, so that no direction along the
+    wall is preferred).
 
     Args:
         distance: (n,) of the node from the wall.
@@ -141,14 +143,11 @@ def _carried(distance: np.ndarray, normal: np.ndarray, q: np.ndarray, lattice: L
     c, n = lattice.c[q].T.astype(float), normal.T
     across = sum(c * n)
     along, middle = c - across * n, distance + 0.5 * across
-    first, second = np.array([(i, j) for i in range(3) for j in range(i, 3)]).T[:, _DIAGONAL_FIRST]
+    first, second = np.array(PAIRS_OF_AXES).T
     projector = (first == second) & axes[first], n[first] * n[second]
     tensor = middle * along[first] * along[second] - middle**2 * across * (projector[0][:, None] - projector[1])
     symmetric = np.where(first == second, HALF, HALF * np.sqrt(2.0))[:, None] * tensor
     return lattice.w[q] * np.concatenate((middle * along, symmetric))
-
-
-_DIAGONAL_FIRST = np.array([0, 3, 5, 1, 2, 4])
 
 
 def _planes(voxel: np.ndarray, cuts: Cuts, lattice: Lattice) -> tuple[np.ndarray, np.ndarray]:

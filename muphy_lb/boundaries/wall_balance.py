@@ -55,7 +55,7 @@ def wall_balance(domain: LocalDomain, rule: str, motions: tuple[WallMotion, ...]
         domain: the rank's nodes; its part of the geometry knows the cut distances.
         rule: rule of the walls.
         motions: motions of all labelled walls.
-        communicator: the ranks, which must all call.
+        communicator: the ranks; those with nodes that are neighbours along a wall must all call.
     """
     links, lattice, cuts = domain.linkwise, domain.lattice, domain.part.nodes.cuts
     if rule == HALF_WAY or links.n_links == 0 or cuts is None:
