@@ -178,7 +178,7 @@ def restructure(path: Path, chance: random.Random) -> str:
 
 def another_version(path: Path, chance: random.Random) -> str:
     """A file of another version, or of release 0.5."""
-    version = chance.choice((4, 6, 99, 10**30))
+    version = chance.choice((4, VERSION - 1, VERSION + 1, 99, 10**30))
     if version == 4:
         path.write_bytes(path.read_bytes()[HEADER_BYTES:])
     else:

@@ -290,8 +290,9 @@ def test_what_else_has_changed_is_told(case, out, caplog):
 def test_a_checkpoint_of_another_version_is_refused_and_kept(case, out):
     command("run", case, "-o", out, "--set", "run.steps=40")
     path = checkpoints(out)[-1]
-    seal(path, "muphy_lb checkpoint", 6)
-    for text in ("of version 6", "0.5 or earlier"):
+    another = checkpoint_module.VERSION + 1
+    seal(path, "muphy_lb checkpoint", another)
+    for text in (f"of version {another}", "0.5 or earlier"):
         before = path.read_bytes()
         with pytest.raises(InputError, match=f"was written by muphy_lb .*{text}"):
             command("resume", out)
