@@ -10,25 +10,35 @@ from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import NodeList
 
 
-def spread_over_fluid(nodes: NodeList, count: int, random, box_m=None) -> tuple[np.ndarray, np.ndarray]:
-    """Voxels (count, 3) and offsets (count, 3) of places evenly spread over the fluid, or over that in a box.
+class FluidPlaces:
+    """Places evenly spread over the fluid, or over that in a box.
+
+    Args:
+        nodes: the geometry.
+        box_m: lowest and highest corner of the box [m]; without it all of the fluid.
 
     Raises:
         InputError: there is no fluid in the box.
     """
-    is_thick = np.array(nodes.shape[::-1]) > 1
-    centre = nodes.coordinates()
-    low, high = np.full((2, nodes.n_nodes, 3), np.array([[[-0.5]], [[0.5]]]))
-    if box_m is not None:
-        corners = (np.asarray(box_m) - nodes.origin_m) / nodes.spacing_m
-        low, high = np.maximum(low, corners[0] - centre), np.minimum(high, corners[1] - centre)
-    size = np.where(is_thick, np.maximum(high - low, 0.0), 1.0)
-    volume = size.prod(axis=1)
-    if not volume.any():
-        raise InputError(f"box_m is {[list(corner) for corner in box_m]}: there is no fluid in it")
-    chosen = stratified_sample(volume, count, random)
-    offset = low[chosen] + size[chosen] * random.random((count, 3))
-    return centre[chosen], np.where(is_thick, offset, 0.0)
+
+    def __init__(self, nodes: NodeList, box_m=None):
+        self._is_thick = np.array(nodes.shape[::-1]) > 1
+        self._centre = nodes.coordinates()
+        low, high = np.full((2, nodes.n_nodes, 3), np.array([[[-0.5]], [[0.5]]]))
+        if box_m is not None:
+            corners = (np.asarray(box_m) - nodes.origin_m) / nodes.spacing_m
+            low, high = np.maximum(low, corners[0] - self._centre), np.minimum(high, corners[1] - self._centre)
+        self._low, self._size = low, np.where(self._is_thick, np.maximum(high - low, 0.0), 1.0)
+        volume = self._size.prod(axis=1)
+        if not volume.any():
+            raise InputError(f"box_m is {[list(corner) for corner in box_m]}: there is no fluid in it")
+        self._sample = StratifiedSample(volume)
+
+    def draw(self, count: int, random) -> tuple[np.ndarray, np.ndarray]:
+        """Voxels (count, 3) and offsets (count, 3) of places."""
+        chosen = self._sample.draw(count, random)
+        offset = self._low[chosen] + self._size[chosen] * random.random((count, 3))
+        return self._centre[chosen], np.where(self._is_thick, offset, 0.0)
 
 
 def places_in_fluid(nodes: NodeList, position_m: np.ndarray, location) -> tuple[np.ndarray, np.ndarray]:
@@ -54,8 +64,14 @@ def places_in_fluid(nodes: NodeList, position_m: np.ndarray, location) -> tuple[
     return voxel, offset
 
 
-def stratified_sample(weight: np.ndarray, count: int, random) -> np.ndarray:
-    """Indices (count,) into the weights in random order; each appears in proportion to its weight."""
-    share = np.cumsum(weight) / weight.sum()
-    chosen = np.searchsorted(share, (np.arange(count) + random.random(count)) / count, side="right")
-    return random.permutation(np.minimum(chosen, np.flatnonzero(weight)[-1]))
+class StratifiedSample:
+    """Draws indices into weights, each in proportion to its weight."""
+
+    def __init__(self, weight: np.ndarray):
+        self._share = np.cumsum(weight) / weight.sum()
+        self._last = np.flatnonzero(weight)[-1]
+
+    def draw(self, count: int, random) -> np.ndarray:
+        """Indices (count,) in random order."""
+        chosen = np.searchsorted(self._share, (np.arange(count) + random.random(count)) / count, side="right")
+        return random.permutation(np.minimum(chosen, self._last))

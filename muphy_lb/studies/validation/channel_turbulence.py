@@ -38,7 +38,7 @@ from muphy_lb.studies.validation.settings import DEFAULT, Settings
 
 CITATION = "Moser, Kim, Mansour, Phys. Fluids 11, 943 (1999): spectral, Re_tau = 178.12"
 NOT_HALF = "half precision rounds a population by more than what this force adds to it in a step"
-PERTURBATION, N_WAVES, SHORTEST_WAVES, SEED = 2.0, 40, (1.0, 0.4), 1
+PERTURBATION, N_WAVES, SHORTEST_WAVES, SEED = 1.5, 40, (1.0, 0.4), 1
 """Of the waves at the start: root mean square [u_tau], number, least lengths along x and z [delta], and their seed."""
 
 SAMPLES_PER_TURNOVER = 16

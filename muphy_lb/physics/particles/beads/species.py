@@ -1,6 +1,6 @@
 """Beads as a species of particles: from a table of the case file to lattice units, and where they start."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import pi, sqrt
 from zlib import crc32
 
@@ -27,7 +27,7 @@ from muphy_lb.physics.particles.beads.start import (
     keep_clear,
 )
 from muphy_lb.physics.particles.files.read import read_bonds, read_particles
-from muphy_lb.physics.particles.seeding import places_in_fluid, spread_over_fluid
+from muphy_lb.physics.particles.seeding import FluidPlaces, places_in_fluid
 from muphy_lb.physics.particles.species import Species
 from muphy_lb.precision import FP16
 from muphy_lb.units import BOLTZMANN_J_K
@@ -239,28 +239,31 @@ class BeadSpecies(Species[BeadsSection]):
             return places_in_fluid(nodes, self._table.position_m[order], located)
         volume = AccessibleVolume(nodes, dimension)
         if section.count is not None:
-            voxel, offset = spread_over_fluid(nodes, section.count, random, section.box_m)
+            voxel, offset = FluidPlaces(nodes, section.box_m).draw(section.count, random)
             return voxel, keep_clear(volume, voxel, offset, random)
-        place = np.concatenate([self._chain(nodes, volume, random) for _ in range(section.chains or 0)])
+        first = self._first_of_chain(nodes, random)
+        place = np.concatenate([self._chain(first, volume, random) for _ in range(section.chains or 0)])
         position_m = np.asarray(nodes.origin_m) + nodes.spacing_m * place
         return places_in_fluid(nodes, position_m, lambda row: f"particles.{self.name}, bead {row}")
 
-    def _chain(self, nodes, volume: AccessibleVolume, random) -> np.ndarray:
+    def _first_of_chain(self, nodes, random) -> Callable[[], np.ndarray]:
+        """What proposes where a chain begins, voxels."""
+        section = self.section
+        if section.start_m is not None:
+            places_in_fluid(nodes, np.array([section.start_m]), lambda row: f"particles.{self.name}.start_m")
+            given = (np.array(section.start_m) - nodes.origin_m) / self.units.spacing_m
+            return lambda: given
+        places = FluidPlaces(nodes, section.box_m)
+        return lambda: np.add(*places.draw(1, random))[0]
+
+    def _chain(self, first: Callable[[], np.ndarray], volume: AccessibleVolume, random) -> np.ndarray:
         """(length, 3) places of one chain, voxels."""
         section, spacing_m = self.section, self.units.spacing_m
         bond = self._starting_bond(section.bonds) if section.bonds else 0.0
         apart = 0.9 * section.repulsion.diameter_m / spacing_m if section.repulsion else 0.0
         builder = ChainBuilder(volume, bond, min(apart, 0.95 * bond), random)
-
-        def first() -> np.ndarray:
-            if section.start_m is not None:
-                places_in_fluid(nodes, np.array([section.start_m]), lambda row: f"particles.{self.name}.start_m")
-                return (np.array(section.start_m) - nodes.origin_m) / spacing_m
-            voxel, offset = spread_over_fluid(nodes, 1, random, section.box_m)
-            return (voxel + offset)[0]
-
         length = section.beads_per_chain or 0
-        return builder.line(first(), length) if section.start == "line" else builder.walk(first, length)
+        return builder.line(first, length) if section.start == "line" else builder.walk(first, length)
 
     def _starting_bond(self, bonds: BondsSection) -> float:
         """Length of bonds at the start, voxels: near the minimum of their energy."""

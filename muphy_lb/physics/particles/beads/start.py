@@ -11,8 +11,9 @@ CLEARANCE = 0.45
 """Distance along every axis, in voxels, within which there must be fluid around a bead: nearer, walls push it away with
 a force that grows like the inverse of the distance to the 13th power."""
 
-TRIALS, TRIALS_OF_STEP = 2000, 100
-"""Chains that are tried before they are given up, and directions for the next bead of a chain before it starts anew."""
+TRIALS, TRIALS_OF_LINE, TRIALS_OF_STEP = 2000, 20, 100
+"""Chains on random walks and in lines that are tried before they are given up, and directions for the next bead of a
+chain before it starts anew."""
 TRIALS_OF_BEAD = 48
 """Times that the place of a single bead in its voxel is drawn again before it starts in the middle."""
 
@@ -77,19 +78,27 @@ class ChainBuilder:
             f"no place was found for a chain of {length} beads; give more room, or fewer and shorter chains"
         )
 
-    def line(self, first: np.ndarray, length: int) -> np.ndarray:
-        """(length, 3) places of a chain along x, folded back where there is no fluid ahead.
+    def line(self, first: Callable[[], np.ndarray], length: int) -> np.ndarray:
+        """(length, 3) places of a chain along x, folded back where there is no fluid ahead; ``first`` proposes where it
+        begins.
 
         Raises:
             InputError: there is not enough room for it.
         """
+        for _ in range(TRIALS_OF_LINE):
+            places = self._line_from(first(), length)
+            if places is not None:
+                return places
+        raise InputError(f"no place was found for a chain of {length} beads in a line; start it elsewhere")
+
+    def _line_from(self, first: np.ndarray, length: int) -> np.ndarray | None:
         places, ahead = [np.asarray(first, float)], np.array([self._bond, 0.0, 0.0])
         sideways = np.array([[0.0, self._bond, 0.0], [0.0, 0.0, self._bond]])[: 1 + bool(self._volume.axes[2])]
         while len(places) < length:
             options = [ahead, *sideways, *-sideways]
             step = next((step for step in options if self._fits(places, places[-1] + step)), None)
             if step is None:
-                raise InputError(f"no place was found for a chain of {length} beads in a line; start it elsewhere")
+                return None
             if step is not ahead:
                 ahead = -ahead
             places.append(places[-1] + step)

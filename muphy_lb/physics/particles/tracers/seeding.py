@@ -6,7 +6,7 @@ from muphy_lb.boundaries.opening_geometry import opening_links
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import voxel_coordinates
 from muphy_lb.measure.flow_view import FlowView, whole_nodes
-from muphy_lb.physics.particles.seeding import stratified_sample
+from muphy_lb.physics.particles.seeding import StratifiedSample
 from muphy_lb.physics.particles.tracers.walk import TOUCHING
 
 PARTS = 8
@@ -32,7 +32,7 @@ def spread_over_opening(view: FlowView, name: str, count: int, random) -> tuple[
         raise InputError(f"opening {name!r}: nothing enters there at which tracers could start")
     is_thick = np.array(nodes.shape[::-1]) > 1
     part, weight = _parts_of_faces(voxel, direction, inflow, is_thick)
-    chosen = stratified_sample(weight.reshape(-1), count, random)
+    chosen = StratifiedSample(weight.reshape(-1)).draw(count, random)
     face, which = np.divmod(chosen, len(part))
     offset = part[which] + random.uniform(-0.5, 0.5, (count, 3)) / PARTS
     offset = np.where(is_thick, offset, 0.0)

@@ -23,7 +23,7 @@ from muphy_lb.physics.model import (
 )
 from muphy_lb.physics.package import DrawnParticles
 from muphy_lb.physics.particles.files.read import read_particles
-from muphy_lb.physics.particles.seeding import places_in_fluid, spread_over_fluid
+from muphy_lb.physics.particles.seeding import FluidPlaces, places_in_fluid
 from muphy_lb.physics.particles.species import Species
 from muphy_lb.physics.particles.tracers.observers import TracerSeries
 from muphy_lb.physics.particles.tracers.section import TracersSection
@@ -101,7 +101,7 @@ class Tracers(Species[TracersSection]):
         elif section.opening is not None:
             voxel, offset = spread_over_opening(view, section.opening, count, random)
         else:
-            voxel, offset = spread_over_fluid(view.nodes, count, random, section.box_m)
+            voxel, offset = FluidPlaces(view.nodes, section.box_m).draw(count, random)
         born = np.full(count, self.units.time_to_steps(section.start_s))
         if section.rate_per_s is not None:
             born += np.floor(np.arange(count) / (section.rate_per_s * self.units.time_step_s)).astype(np.int64)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from muphy_lb.errors import InputError
-from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID
+from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID
 from muphy_lb.geometry.nodes import NodeList, build_nodes
 from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.physics.particles.beads.start import (
@@ -40,7 +40,7 @@ def distances(places: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("kind", ["walk", "line"])
 def test_chains_keep_to_the_fluid_and_have_exact_bonds(kind):
     builder, middle = builder_in((4, 5, 6)), np.array([3.0, 2.0, 2.0])
-    places = builder.walk(lambda: middle, 30) if kind == "walk" else builder.line(middle, 30)
+    places = builder.walk(lambda: middle, 30) if kind == "walk" else builder.line(lambda: middle, 30)
     assert np.allclose(np.linalg.norm(np.diff(places, axis=0), axis=1), BOND, rtol=1e-12, atol=0)
     assert (places >= -0.5 + CLEARANCE).all() and (places <= np.array([5.5, 4.5, 3.5]) - CLEARANCE).all()
     assert distances(places).min() > APART
@@ -48,9 +48,19 @@ def test_chains_keep_to_the_fluid_and_have_exact_bonds(kind):
 
 
 def test_a_line_turns_back_at_a_wall():
-    places = builder_in((4, 5, 6)).line(np.array([3.0, 2.0, 2.0]), 12)
+    places = builder_in((4, 5, 6)).line(lambda: np.array([3.0, 2.0, 2.0]), 12)
     along, ahead = np.sign(np.diff(places[:, 0]).round(9)), int((5.5 - CLEARANCE - 3.0) / BOND)
     assert ahead > 1 and list(along[: ahead + 1]) == [1] * ahead + [0] and set(along) == {1, 0, -1}
+
+
+def test_a_line_without_room_begins_elsewhere():
+    corner, middle = np.array([5.0, 4.0, 3.0]), np.array([1.0, 2.0, 2.0])
+    narrow = np.full((4, 5, 6), FLUID, FLAG_DTYPE)
+    narrow[1:, :, 5], narrow[:, 1:, 5] = SOLID, SOLID
+    volume = AccessibleVolume(build_nodes(Voxels(narrow)), 3)
+    proposed = iter((np.array([5.0, 0.0, 0.0]), corner, middle))
+    places = ChainBuilder(volume, BOND, APART, np.random.default_rng(1)).line(lambda: next(proposed), 12)
+    assert np.array_equal(places[0], middle)
 
 
 def test_single_beads_start_away_from_walls():
@@ -62,13 +72,13 @@ def test_single_beads_start_away_from_walls():
 
 
 def test_chains_pass_periodic_faces():
-    places = builder_in((4, 5, 6), (True, True, True)).line(np.array([3.0, 2.0, 2.0]), 9)
+    places = builder_in((4, 5, 6), (True, True, True)).line(lambda: np.array([3.0, 2.0, 2.0]), 9)
     assert places[-1, 0] == pytest.approx(3.0 + 8 * BOND)
 
 
 def test_a_chain_without_room_is_refused():
     with pytest.raises(InputError, match="no place was found for a chain of 60 beads"):
-        builder_in((1, 1, 6)).line(np.array([2.0, 0.0, 0.0]), 60)
+        builder_in((1, 1, 6)).line(lambda: np.array([2.0, 0.0, 0.0]), 60)
 
 
 def test_bonds_and_angles_of_chains_are_listed_by_bead():
