@@ -249,14 +249,20 @@ class DeviceBackend(Backend, Protocol):
     def close_shared(self, but: frozenset = frozenset()) -> None:
         """Close all of :meth:`opened_shared` that is not in ``but``."""
 
-    def make_signal(self, flags, there: np.ndarray, neighbours: tuple[int, ...], is_confirmed: bool) -> Any:
+    def make_signal(
+        self, flags, there: np.ndarray, neighbours: tuple[int, ...], is_confirmed: bool, first_passes: bool = False
+    ) -> Any:
         """Flags that ranks raise at each other: ``flags`` is a device array with one for each of ``neighbours``,
         ``there`` the addresses of ours at the neighbours. Without trust, waiting for them is given up after some
-        seconds; with it, after half an hour, and then :meth:`synchronise` raises a BackendError."""
+        seconds; with it, after half an hour, and then :meth:`synchronise` raises a BackendError. ``first_passes``: the
+        first wait needs no flag."""
 
     def send(self, buffer, addresses, targets, signal) -> Launch:
         """Launch that copies ``buffer[addresses[i]]`` to the address ``targets[i]``, then raises our flags; on the
         edge."""
+
+    def raise_flags(self, signal) -> Launch:
+        """Launch that raises our flags once more, after what the edge has done; on the edge."""
 
     def await_flags(self, signal) -> Launch:
         """Launch that makes the edge wait until every neighbour has raised its flag once more than at the last wait."""

@@ -268,9 +268,11 @@ class CudaBackend(KernelTable):
             _, close = self._opened.pop(allocation)
             close()
 
-    def make_signal(self, flags, there, neighbours, is_confirmed):
+    def make_signal(self, flags, there, neighbours, is_confirmed, first_passes=False):
         """Counters on the device, since a recorded launch cannot count."""
-        counters = [self.zeros(1, np.uint32) for _ in range(3)]
+        sent, blocks = (self.zeros(1, np.uint32) for _ in range(2))
+        awaited = self.array(np.full(1, 2**32 - 1 if first_passes else 0, dtype=np.uint32))
+        counters = sent, awaited, blocks
         limit = np.array([peers.RUN_POLLS if is_confirmed else peers.TRIAL_POLLS], dtype=np.uint64)
         late = self.host_buffer(len(neighbours), np.uint32)  # the device writes there, since addresses are unified
         late[:] = 0
@@ -283,6 +285,10 @@ class CudaBackend(KernelTable):
         """One thread per population."""
         words = buffer.view(peers.STORED_AS[buffer.dtype.itemsize])
         return self.launch(peers.send, addresses.size, (words, addresses, targets, signal), queue=ON_EDGE)
+
+    def raise_flags(self, signal):
+        """Without a message."""
+        return self.launch(peers.raise_alone, 1, (signal,), queue=ON_EDGE, block=WARP)
 
     def await_flags(self, signal):
         """A single block with one thread per neighbour."""

@@ -12,7 +12,7 @@ from muphy_lb.errors import BackendError
 TRIAL_POLLS = 60_000_000
 # Half an hour: a neighbour that writes files may take long, one that is gone never comes.
 RUN_POLLS = 1_800_000_000
-STORED_AS = {2: np.uint16, 4: np.uint32, 8: np.uint64}
+STORED_AS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
 class Signal(NamedTuple):
@@ -88,6 +88,13 @@ def send(buffer, addresses, targets, signal):
         cuda.threadfence_system()  # covers what the other threads of the block stored before the barrier
         if cuda.atomic.add(signal.blocks, 0, np.uint32(1)) == cuda.gridDim.x - 1:
             raise_flags(signal)
+
+
+@cuda.jit
+def raise_alone(signal):
+    """Raise the flags, by one thread."""
+    if cuda.grid(1) == 0:
+        raise_flags(signal)
 
 
 @cuda.jit

@@ -3,8 +3,9 @@
 The GPUs of one machine access each other's memory (CUDA IPC). Pull writes into the neighbour's halo slots, in place and
 push into a mailbox that the neighbour empties. There are two of either, for even and odd exchanges, so nobody has to
 ask whether the last message was read: who sends exchange k + 2 has the neighbour's message k + 1, which that neighbour
-sent behind its use of message k. (An exchange that is repeated into the same buffer, as for a measurement, needs a
-barrier: ``Engine`` has it.) All tasks only enqueue work on the device, so that whole steps can be recorded.
+sent behind its use of message k. An exchange that is repeated within a step goes into the same mailbox again: who sends
+waits for a second flag, by which the neighbour says that its mailbox is empty. (Where a measurement repeats one, there
+is a barrier: ``Engine`` has it.) All tasks only enqueue work on the device, so that whole steps can be recorded.
 The wait for a neighbour has a limit on the device; the host learns of it when it next synchronises, and ends the run.
 """
 
@@ -43,13 +44,18 @@ class Peer:
             Packing(backend, plan, buffer, MessageBuffers(backend, (plan,), buffer.dtype))
             for plan, buffer in zip(plans, buffers, strict=True)
         ]
-        flags = backend.zeros(len(neighbours), np.uint32)
-        addresses = self._swap_addresses(neighbours, packings, plans, flags)
-        there = np.array([flag for *_, flag in addresses], dtype=np.uint64)
-        signal = backend.make_signal(flags, there, neighbours, self._is_confirmed)
-        self._signals.append(signal)
+        filled, emptied = (backend.zeros(len(neighbours), np.uint32) for _ in range(2))
+        addresses = self._swap_addresses(neighbours, packings, plans, (filled, emptied))
+        signals = [
+            backend.make_signal(flags, np.array(there, dtype=np.uint64), neighbours, self._is_confirmed, first_passes)
+            for flags, there, first_passes in (
+                (filled, [each[-2] for each in addresses], False),
+                (emptied, [each[-1] for each in addresses], True),
+            )
+        ]
+        self._signals += signals
         whole = enumerate(zip(packings, plans, buffers, strict=True))
-        return tuple(self._bind_one(*one, signal, [each[k] for each in addresses]) for k, one in whole)
+        return tuple(self._bind_one(*one, signals, [each[k] for each in addresses]) for k, one in whole)
 
     def confirm(self):
         """During the trial, waiting for flags is limited to a few seconds; from now on to half an hour."""
@@ -61,12 +67,13 @@ class Peer:
             raise TransportFailure("a flag that a neighbour should have raised did not come")
 
     def _swap_addresses(self, neighbours, packings, plans, flags) -> list:
-        """Per neighbour: the addresses of its two buffers for our messages, and of our flag there."""
+        """Per neighbour: the addresses of its two buffers for our messages, and of our two flags there."""
         sent, failure = dict.fromkeys(neighbours), None
         try:
             for j, rank in enumerate(neighbours):
                 starts = [(p.incoming, int(plan.unpack_start[j])) for p, plan in zip(packings, plans, strict=True)]
-                sent[rank] = [self._backend.share(array, first) for array, first in (*starts, (flags, j))]
+                places = [(each, j) for each in flags]
+                sent[rank] = [self._backend.share(array, first) for array, first in (*starts, *places)]
         except Exception as error:  # the driver's refusals have no type of their own
             failure = error
         received = self._communicator.swap(sent)  # also after a failure: the neighbours wait for an answer
@@ -77,13 +84,17 @@ class Peer:
         except Exception as error:
             raise TransportFailure(f"the memory of a neighbour cannot be reached: {error}") from error
 
-    def _bind_one(self, packing: Packing, plan: Exchange, buffer, signal, bases) -> ExchangeTasks:
-        backend = self._backend
+    def _bind_one(self, packing: Packing, plan: Exchange, buffer, signals, bases) -> ExchangeTasks:
+        backend, (filled, emptied) = self._backend, signals
         itemsize = buffer.dtype.itemsize
         within = np.arange(plan.n_pack) - np.repeat(plan.pack_start[:-1], np.diff(plan.pack_start))
         base = np.repeat(np.array(bases, dtype=np.uint64), np.diff(plan.pack_start))
         targets = base + within.astype(np.uint64) * np.uint64(itemsize)
         leaving = np.arange(plan.pack.start, plan.pack.stop) if isinstance(plan.pack, slice) else plan.pack
-        send = backend.send(buffer, backend.array(leaving), backend.array(targets), signal)
-        start, arrive = Task("pack", ON_EDGE, send), Task("exchange", ON_EDGE, backend.await_flags(signal))
-        return ExchangeTasks([start], [arrive], packing.unpack)
+        send = backend.send(buffer, backend.array(leaving), backend.array(targets), filled)
+        start, arrive = [Task("pack", ON_EDGE, send)], [Task("exchange", ON_EDGE, backend.await_flags(filled))]
+        if not plan.repeats:
+            return ExchangeTasks(start, arrive, packing.unpack)
+        room = Task("exchange", ON_EDGE, backend.await_flags(emptied))
+        empty = Task("unpack", ON_EDGE, backend.raise_flags(emptied))
+        return ExchangeTasks([room, *start], arrive, [*packing.unpack, empty])

@@ -41,7 +41,6 @@ NOT_HALF = "half precision rounds a population by more than what this force adds
 PERTURBATION, N_WAVES, SHORTEST_WAVES, SEED = 1.5, 40, (1.0, 0.4), 1
 """Of the waves at the start: root mean square [u_tau], number, least lengths along x and z [delta], and their seed."""
 
-SAMPLES_PER_TURNOVER = 16
 BUFFER = 10.0
 """Mean velocities are compared from here on [wall units]."""
 HEALTHY = 0.3
@@ -62,6 +61,7 @@ class Channel:
         speed: on the centre line, by the published profile [lattice units].
         development: until averages start [delta / u_tau].
         averaging: their time [delta / u_tau].
+        samples: in delta / u_tau.
     """
 
     half_height: int
@@ -70,6 +70,7 @@ class Channel:
     speed: float
     development: float
     averaging: float
+    samples: int = 16
 
     @property
     def friction_velocity(self) -> float:
@@ -136,8 +137,8 @@ class Profiles:
 
 QUICK = Channel(16, 40, 20, 0.1, 0.25, 0.75)
 SMALL = Channel(40, 128, 64, 0.1, 5.0, 15.0)
-FULL = Channel(40, 504, 168, 0.1, 10.0, 20.0)
-"""4 pi x 2 x 4/3 pi delta: 6.8 million nodes for 220,000 steps."""
+FULL = Channel(40, 504, 168, 0.1, 10.0, 20.0, samples=8)
+"""4 pi x 2 x 4/3 pi delta: 6.8 million nodes for 220,000 steps, and as many seconds for samples as for steps."""
 
 SCHEMES: Mapping[str, Mapping] = MappingProxyType(
     {
@@ -178,10 +179,10 @@ def averaged(channel: Channel, scheme: Mapping, settings: Settings = DEFAULT) ->
         settings: backend and precision.
     """
     simulation = started(channel, scheme, settings)
-    n_intervals = round(channel.averaging * SAMPLES_PER_TURNOVER)
+    n_intervals = round(channel.averaging * channel.samples)
     weights = np.full(n_intervals + 1, 1.0 / n_intervals)
     weights[[0, -1]] *= 0.5
-    times = channel.development + np.arange(n_intervals + 1) / SAMPLES_PER_TURNOVER
+    times = channel.development + np.arange(n_intervals + 1) / channel.samples
     samples = []
     for time in times:
         simulation.step(round(time * channel.turnover) - simulation.step_number)
