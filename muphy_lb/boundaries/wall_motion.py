@@ -106,13 +106,14 @@ def treat_walls(rule: str, motions: tuple[WallMotion, ...], in_place: bool = Fal
 
 
 def linkwise_coefficients(
-    nodes: NodeList, domain: LocalDomain, rule: str, motions: tuple[WallMotion, ...]
+    nodes: NodeList, domain: LocalDomain, rule: str, motions: tuple[WallMotion, ...], share: float = 1.0
 ) -> tuple[np.ndarray, int]:
     """(4, S) coefficients of the links into linkwise walls, and the number of those that use half-way bounce-back
     instead.
 
     This is the case where the node behind, at x - c_q, is not fluid. A diagonal link that passes a stationary wall on
-    its way to a moving one has the velocity of the stationary wall.
+    its way to a moving one has the velocity of the stationary wall. ``share`` is that of the rule, see
+    :func:`~muphy_lb.operators.wall_coefficients`.
 
     Raises:
         InputError: interpolation without known distances to the wall; a wall that keeps mass and moves into the fluid.
@@ -131,7 +132,7 @@ def linkwise_coefficients(
         if motion.moves and motion.keeps_mass:
             _refuse_to_displace(nodes.walls[number].name, motion, lattice.c[links.q[links.boundary == number]])
             momentum = _without_sources(momentum, links, links.boundary == number, lattice)
-    return wall_coefficients(rule, distance, momentum), int(fallback.sum())
+    return wall_coefficients(rule, distance, momentum, share), int(fallback.sum())
 
 
 def _refuse_to_displace(name: str, motion: WallMotion, vectors: np.ndarray) -> None:

@@ -19,7 +19,7 @@ from muphy_lb.operators.mrt import MRT, mrt, mrt_for
 from muphy_lb.operators.observers import STORE_VELOCITY, VELOCITY_FIELDS, Observer
 from muphy_lb.operators.openings import PRESSURE, VELOCITY, link_momentum, openings
 from muphy_lb.operators.operator import Operator, Parameter, in_turn, joined, named, positions
-from muphy_lb.operators.recursive_regularised import RECURSIVE_REGULARISED
+from muphy_lb.operators.recursive_regularised import RECURSIVE_REGULARISED, RECURSIVE_REGULARISED_NEAR_WALLS
 from muphy_lb.operators.regularised import REGULARISED
 from muphy_lb.operators.relaxation import OMEGA, Relaxation
 from muphy_lb.operators.rheology import CARREAU_YASUDA, CASSON, POWER_LAW
@@ -55,6 +55,7 @@ __all__ = [
     "PRESSURE",
     "Parameter",
     "RECURSIVE_REGULARISED",
+    "RECURSIVE_REGULARISED_NEAR_WALLS",
     "REGULARISED",
     "RELAXATIONS",
     "Relaxation",

@@ -54,15 +54,19 @@ WALL_RULES: Mapping[str, Callable] = MappingProxyType(
 )
 
 
-def wall_coefficients(rule: str, distance: np.ndarray, momentum: np.ndarray) -> np.ndarray:
+def wall_coefficients(rule: str, distance: np.ndarray, momentum: np.ndarray, share: float = 1.0) -> np.ndarray:
     """(3, L) coefficients b, c, d.
 
     Args:
         rule: name in ``WALL_RULES``.
         distance: (L,) fraction s of the link at which it meets the wall, in (0, 1].
         momentum: (L,) ``link_momentum`` of the wall's velocity there, -2 W.
+        share: share of the rule, from 0 to 1; the rest is half-way bounce-back.
     """
-    return np.stack(WALL_RULES[rule](distance, momentum))
+    coefficients = np.stack(WALL_RULES[rule](distance, momentum))
+    if share == 1.0:
+        return coefficients
+    return share * coefficients + (1.0 - share) * np.stack(_half_way(distance, momentum))
 
 
 def _reference(arriving, leaving, walls, lattice, rounded):

@@ -31,6 +31,7 @@ from muphy_lb.geometry.flags import FIRST_WALL_NUMBER
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.setup.geometry import nearest_or_all, opening_sections
 from muphy_lb.setup.lumped import Place, check_splits, lumped_outlet
+from muphy_lb.setup.near_walls import share_of_rule
 from muphy_lb.setup.waveforms import waveform_factor
 from muphy_lb.units import CS2, Units
 
@@ -207,7 +208,7 @@ def refuse_unreadable_walls(case: Case) -> None:
 
 
 def link_conditions(
-    domain, weights: tuple, conditions, lattice: LatticeSection, motions, communicator
+    domain, weights: tuple, conditions, walls: tuple[LatticeSection, float], motions, communicator
 ) -> tuple[LinkConditions, int]:
     """Conditions of one rank's links, and the number of interpolated links that use half-way bounce-back instead.
 
@@ -216,17 +217,18 @@ def link_conditions(
         weights: (L,) weights of its opening links, and those of profiles that change their shape by number of the
             opening.
         conditions: conditions of all openings.
-        lattice: section of the case with the rule of the walls.
+        walls: section of the case with the rule of the walls, and the relaxation time [time steps].
         motions: motions of all labelled walls.
         communicator: the ranks.
     """
-    walls, n_fallback = linkwise_coefficients(domain.part.nodes, domain, lattice.walls, motions)
+    lattice, share = walls[0], share_of_rule(*walls)
+    coefficients, n_fallback = linkwise_coefficients(domain.part.nodes, domain, lattice.walls, motions, share)
     kind = np.array([condition.kind for condition in conditions], dtype=np.int64)
     value = np.append([condition.value for condition in conditions], np.ones(len(motions) + 1))
     feedback = {k: condition.feedback for k, condition in enumerate(conditions) if condition.feedback}
     balance = wall_balance(domain, lattice.walls, motions, communicator) if lattice.wall_balance else None
     momentum, profiles = weights
-    return LinkConditions(momentum, kind, walls, value, feedback, balance, profiles), n_fallback
+    return LinkConditions(momentum, kind, coefficients, value, feedback, balance, profiles), n_fallback
 
 
 def _answering(outlet: LumpedOutlet, frame, units: Units, cs2: float) -> Condition:

@@ -10,6 +10,7 @@ from muphy_lb.operators import (
     CONSTANT,
     EQUILIBRIA,
     POWER_LAW,
+    RECURSIVE_REGULARISED_NEAR_WALLS,
     RELAXATIONS,
     SMAGORINSKY,
     Closure,
@@ -18,6 +19,7 @@ from muphy_lb.operators import (
 )
 from muphy_lb.operators.mrt import MAGIC_HALF_WAY
 from muphy_lb.physics.isothermal import Fluid
+from muphy_lb.setup.near_walls import wants_other_moments
 from muphy_lb.units import Units
 
 
@@ -27,7 +29,7 @@ def build_fluid(case: Case, lattice: Lattice, relaxation_time: float, units: Uni
     Raises:
         InputError: unknown or impossible rates, or two closures.
     """
-    relaxation, rates = _relaxation(case.lattice, lattice)
+    relaxation, rates = _relaxation(case.lattice, lattice, relaxation_time)
     closure, closing = _closure(case, units)
     equilibrium = EQUILIBRIA[case.lattice.equilibrium]
     return Fluid((1.0 / relaxation_time, *rates, *closing), relaxation, equilibrium, closure)
@@ -47,8 +49,10 @@ def refuse_unsuitable(section) -> None:
     )
 
 
-def _relaxation(section, lattice: Lattice) -> tuple[Relaxation, tuple[float, ...]]:
+def _relaxation(section, lattice: Lattice, relaxation_time: float) -> tuple[Relaxation, tuple[float, ...]]:
     """The relaxation and its parameters after omega."""
+    if wants_other_moments(section, relaxation_time):
+        return RECURSIVE_REGULARISED_NEAR_WALLS, ()
     if section.collision == "mrt":
         return mrt_for(lattice, _mrt_rates(section, lattice), section.magic)
     magic = MAGIC_HALF_WAY if section.magic is None else section.magic

@@ -14,6 +14,7 @@ from muphy_lb.case.boundaries import OpeningSection
 from muphy_lb.case.case import Case
 from muphy_lb.errors import InputError
 from muphy_lb.setup.collision import refuse_unsuitable
+from muphy_lb.setup.near_walls import told
 from muphy_lb.setup.stability import MAX_CELL_REYNOLDS, SHORT_RELAXATION_TIME, resolving, time_step_key, weak_odd_rate
 from muphy_lb.setup.waveforms import factor_bounds, fastest_wave_s, largest_factor, refuse_other_periods
 from muphy_lb.units import CS2, Units, relaxation_time, time_in_words, viscosity
@@ -295,6 +296,7 @@ def _warnings(numerics: Numerics, plan: _Plan) -> Iterator[str]:
         yield f"the relaxation time {tau:.5g} is close to 0.5: the run may become unstable: {_remedy(plan)}"
     else:
         yield from weak_odd_rate(plan.case, tau, cell_reynolds)
+    yield from told(plan.case.lattice, tau)
     if tau > LONG_RELAXATION_TIME:
         yield f"the relaxation time {tau:.4g} is long (inaccurate walls): set {_good_key(plan)}"
     if (numerics.mach or 0.0) > GOOD_MACH:
