@@ -41,6 +41,7 @@ KINDS: Mapping[str, Setup] = MappingProxyType(
         "mrt": _mrt(D3Q19),
         "regularised": _setup(D3Q19, relaxation=REGULARISED),
         "recursive-regularised": _setup(D3Q19, relaxation=RECURSIVE_REGULARISED),
+        "D2Q9-cumulant": _setup(D2Q9, relaxation=CUMULANT),
         "D3Q27-cumulant": _setup(D3Q27, relaxation=CUMULANT),
         "incompressible": _setup(D3Q19, equilibrium=INCOMPRESSIBLE),
         "trt-stokes": _setup(D3Q19, (OMEGA, MAGIC), relaxation=TRT, equilibrium=STOKES),

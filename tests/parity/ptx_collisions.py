@@ -42,6 +42,7 @@ def sample() -> list[Case]:
         Case(D3Q19, BGK, (), INCOMPRESSIBLE, SMAGORINSKY),
         Case(D3Q27, REGULARISED, (), COMPRESSIBLE, CARREAU_YASUDA),
         Case(D3Q19, RECURSIVE_REGULARISED),
+        Case(D2Q9, CUMULANT),
         Case(D3Q27, CUMULANT),
     ]
 
