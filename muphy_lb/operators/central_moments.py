@@ -11,7 +11,7 @@ enough. Geier, Schoenherr, Pasquali, Krafczyk, Comput. Math. Appl. 70, 507 (2015
 from collections.abc import Mapping
 from functools import cache
 from itertools import product
-from math import comb
+from math import comb, prod
 
 import numpy as np
 
@@ -28,6 +28,11 @@ _AT_REST, _WEIGHTS = (1.0, 0.0, 1 / 3), (1 / 6, 2 / 3, 1 / 6)
 """Of a fluid at rest, along one axis: the moments of order 0, 1, 2, and the populations of -1, 0, 1."""
 
 Moments = Mapping[tuple[int, int, int], np.ndarray]
+
+
+def positions(lattice: Lattice) -> tuple[tuple[int, int, int], ...]:
+    """Exponents (a, b, c) in the order in which node functions hold the moments of D2Q9 or D3Q27."""
+    return tuple(position for position in POSITIONS if lattice.dimension == 3 or position[2] == 0)
 
 
 @cache
@@ -99,13 +104,14 @@ def relaxed_normal_stress_node(lattice: Lattice, precision, jit):
 def to_central_node(lattice: Lattice, precision, jit):
     """Node function ``(f, u)`` -> the 27 central moments of D3Q27 less those at rest, in the order of POSITIONS."""
     low, middle, top, along, rest, slot = _lines(lattice, precision)
-    count, zero = len(POSITIONS), precision.real(0)
+    count, zero = lattice.q, precision.real(0)
+    n_lines = len(low)
 
     def to_central(f, u):
         k = [zero] * count
         for i in range(count):
             k[i] = f[slot[i]]
-        for t in range(count):
+        for t in range(n_lines):
             total, difference = k[top[t]] + k[low[t]], k[top[t]] - k[low[t]]
             k[low[t]] = k[middle[t]] + total
             k[middle[t]] = difference - u[along[t]] * (k[low[t]] + rest[t])
@@ -119,13 +125,14 @@ def from_central_node(lattice: Lattice, precision, jit):
     """Node function ``(f, moments, u)``, the inverse of :func:`to_central_node`: stores populations in ``f``."""
     *lines, slot = _lines(lattice, precision)
     low, middle, top, along, rest = (values[::-1] for values in lines)
-    count, zero, half = len(POSITIONS), precision.real(0), precision.real(0.5)
+    count, zero, half = lattice.q, precision.real(0), precision.real(0.5)
+    n_lines = len(low)
 
     def from_central(f, moments, u):
         k = [zero] * count
         for i in range(count):
             k[i] = moments[i]
-        for t in range(count):
+        for t in range(n_lines):
             first = k[middle[t]] + u[along[t]] * (k[low[t]] + rest[t])
             second = k[top[t]] + u[along[t]] * (k[middle[t]] + first)
             k[middle[t]] = k[low[t]] - second
@@ -142,15 +149,22 @@ def _lines(lattice: Lattice, precision) -> tuple[tuple, ...]:
 
     The place of population (-1, 0, 1)[a, b, c] becomes that of the moment of order [a, b, c].
     """
-    lines = []
-    for axis, step in ((2, 1), (1, 3), (0, 9)):
-        for place, position in enumerate(POSITIONS):
+    lines, places = [], positions(lattice)
+    for axis in reversed(range(lattice.dimension)):
+        step = 3 ** (lattice.dimension - 1 - axis)
+        for place, position in enumerate(places):
             if position[axis] == 0:
-                sums = [(_WEIGHTS if x < axis else _AT_REST)[position[x]] for x in range(3) if x != axis]
-                rest = precision.real(sums[0] * sums[1] * precision.unit)
-                lines.append((place, place + step, place + 2 * step, axis, rest))
-    slot = (lattice.vectors.index(tuple(x - 1 for x in position)) for position in POSITIONS)
+                others = (x for x in range(lattice.dimension) if x != axis)
+                rest = prod((_WEIGHTS if x < axis else _AT_REST)[position[x]] for x in others)
+                lines.append((place, place + step, place + 2 * step, axis, precision.real(rest * precision.unit)))
+    slot = (_vector_at(lattice, position) for position in places)
     return *zip(*lines, strict=True), tuple(slot)
+
+
+def _vector_at(lattice: Lattice, position) -> int:
+    """Number of the lattice vector whose component is -1, 0 or 1 where the position is 0, 1 or 2."""
+    components = (x - 1 if axis < lattice.dimension else 0 for axis, x in enumerate(position))
+    return lattice.vectors.index(tuple(components))
 
 
 @cache

@@ -1,4 +1,6 @@
-"""Cumulants: statistically independent measures of a node's velocities relax, seen in the frame of the fluid (D3Q27).
+"""Cumulants: statistically independent measures of a node's velocities relax, seen in the frame of the fluid.
+
+On D3Q27, what follows; on D2Q9: :mod:`muphy_lb.operators.plane_cumulant`.
 
 Second order: off-diagonal central moments k_ab with omega, normal ones by
 :func:`~muphy_lb.operators.central_moments.relaxed_normal_stress`. Third order: k_abb + k_acc with omega_3,
@@ -33,6 +35,7 @@ from muphy_lb.operators.central_moments import (
     to_central_node,
 )
 from muphy_lb.operators.operator import named
+from muphy_lb.operators.plane_cumulant import left_of_third, plane_node, plane_reference
 from muphy_lb.operators.relaxation import OMEGA, Relaxation
 from muphy_lb.operators.unroll import unroll
 
@@ -57,6 +60,8 @@ def fourth_order_rates(omega):
 
 
 def _reference(f, f_eq, source, omega, parameters, lattice):
+    if lattice.dimension == 2:
+        return plane_reference(f, f_eq, source, omega, parameters, lattice)
     rho, u, force = added(f), combined(lattice.c.T, f_eq) / added(f_eq), combined(lattice.c.T, source)
     k = dict(central_moments(f, u, lattice))
     rates, viscous = fourth_order_rates(omega), (1 / omega - 0.5) / 3
@@ -86,16 +91,13 @@ def _power(*factors: int) -> tuple[int, ...]:
 
 def _relax_third(k, rates, rho, force) -> None:
     """Third central moments after collision, in place, without what the force adds."""
-
-    def left(moment, rate):
-        limited = rate + (1 - rate) * np.abs(moment) / (rho * LIMIT + np.abs(moment))
-        return (1 - limited) * moment
-
+    bound = rho * LIMIT
     for a, b, c in AXES:
         with_b, with_c = (k[_power(a, x, x)] + force[a] / 6 for x in (b, c))
-        mean, half_difference = left(with_b + with_c, rates[0]) / 2, left(with_b - with_c, rates[1]) / 2
+        mean = left_of_third(with_b + with_c, rates[0], bound) / 2
+        half_difference = left_of_third(with_b - with_c, rates[1], bound) / 2
         k[_power(a, b, b)], k[_power(a, c, c)] = mean + half_difference, mean - half_difference
-    k[1, 1, 1] = left(k[1, 1, 1], rates[2])
+    k[1, 1, 1] = left_of_third(k[1, 1, 1], rates[2], bound)
 
 
 def _complete(k, fourth, rho) -> None:
@@ -117,6 +119,8 @@ def _complete(k, fourth, rho) -> None:
 
 
 def _node(lattice, precision, jit, equilibrium, at):
+    if lattice.dimension == 2:
+        return plane_node(lattice, precision, jit, equilibrium)
     to_central, from_central = to_central_node(lattice, precision, jit), from_central_node(lattice, precision, jit)
     inverse_density = equilibrium.moments(precision, jit).inverse_inertia
     second_order, third_order = _second_order_node(lattice, precision, jit), _third_order_node(precision, jit)
@@ -259,7 +263,7 @@ CUMULANT = Relaxation(
     named(OMEGA),
     _reference,
     _node,
-    lattices=("D3Q27",),
+    lattices=("D2Q9", "D3Q27"),
     equilibria=("compressible",),
     is_linear=False,
 )

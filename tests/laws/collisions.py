@@ -131,6 +131,7 @@ def compiled_cases() -> list[Case]:
     return [
         *flat,
         Case(LATTICES["D2Q9"], RECURSIVE_REGULARISED),
+        Case(LATTICES["D2Q9"], CUMULANT),
         Case(LATTICES["D3Q27"], CUMULANT),
         Case(LATTICES["D3Q15"], BGK, (), COMPRESSIBLE, CLOSURES["casson"]),
         Case(LATTICES["D3Q19"], tuned, rates, COMPRESSIBLE, CLOSURES["carreau_yasuda"]),

@@ -43,6 +43,7 @@ KINDS: Mapping[str, Setup] = MappingProxyType(
         "regularised": _setup(D3Q19, relaxation=REGULARISED),
         "recursive-regularised": _setup(D3Q19, relaxation=RECURSIVE_REGULARISED),
         "recursive-regularised near walls": _setup(D3Q19, relaxation=RECURSIVE_REGULARISED_NEAR_WALLS),
+        "D2Q9-cumulant": _setup(D2Q9, relaxation=CUMULANT),
         "D3Q27-cumulant": _setup(D3Q27, relaxation=CUMULANT),
         "incompressible": _setup(D3Q19, equilibrium=INCOMPRESSIBLE),
         "trt-stokes": _setup(D3Q19, (OMEGA, MAGIC), relaxation=TRT, equilibrium=STOKES),

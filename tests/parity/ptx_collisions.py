@@ -44,6 +44,7 @@ def sample() -> list[Case]:
         Case(D3Q27, REGULARISED, (), COMPRESSIBLE, CARREAU_YASUDA),
         Case(D3Q19, RECURSIVE_REGULARISED),
         Case(D3Q19, RECURSIVE_REGULARISED_NEAR_WALLS),
+        Case(D2Q9, CUMULANT),
         Case(D3Q27, CUMULANT),
     ]
 

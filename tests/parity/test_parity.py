@@ -19,6 +19,7 @@ from tests.parity.cases import (
     PRECISIONS,
     SIMULATED_STEPS,
     STEPS,
+    central_setups,
     compute,
     geometry,
     in_place_setups,
@@ -102,6 +103,13 @@ def test_the_node_functions_in_plain_python_agree(setup):
 def test_the_cuda_kernels_agree_in_the_simulator(setup, simulated):
     found = [simulated[f"{name(setup)}-{what}"] for what in ("populations", "moments")]
     assert distance(found, setup, SIMULATED_STEPS) < BOUND[setup.precision]
+
+
+@pytest.mark.parametrize("label", [label for label, _ in central_setups()])
+def test_collisions_of_central_moments_agree_in_the_simulator_and_on_the_cpu(label, simulated):
+    setup = dict(central_setups())[label]
+    for found in (simulated[label], compute(replace(setup, backend="cpu"), SIMULATED_STEPS)[0]):
+        assert np.abs(found - specified(setup, SIMULATED_STEPS)[0]).max() < BOUND[setup.precision]
 
 
 @pytest.mark.parametrize("setup", wide_setups(), ids=name)

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from muphy_lb.errors import DivergedError, MuphyError
-from muphy_lb.studies.validation import cylinder_flows, fields, flows, les, rheology, slip, womersley
+from muphy_lb.geometry.flags import FLUID
+from muphy_lb.geometry.shapes.catalogue import build_shape
+from muphy_lb.studies.validation import cylinder_flows, fields, flows, les, rheology, schaefer_turek, slip, womersley
 from muphy_lb.studies.validation.cases import CASES
 from muphy_lb.studies.validation.cavity import SECOND_ORDER, driven_cavity
 from muphy_lb.studies.validation.record import absolute, relative
@@ -35,6 +37,16 @@ def test_a_flow_that_diverges_fails_its_row(monkeypatch):
     monkeypatch.setattr(cylinder_flows, "beating_flow", diverge)
     outcome = CASES["cylinder-flows"](QUICK)
     assert [row.verdict for row in outcome.rows] == ["FAILED"] * len(cylinder_flows.RULES)
+
+
+@pytest.mark.parametrize("diameter", [15, 16, 17, 20])
+def test_the_published_flow_enters_a_channel_of_any_height(diameter, tmp_path):
+    setup = schaefer_turek.Setup("2D-3", diameter)
+    shape = build_shape("obstacle_channel", cells_per_diameter=diameter, dimension=2)
+    n_rows = int((shape.flags[0, :, -diameter] == FLUID).sum())
+    inlet = schaefer_turek._inlet(setup, tmp_path)
+    assert inlet["velocity_m_s"] * n_rows * setup.spacing_m == pytest.approx(0.41, abs=1e-12)
+    assert (inlet["profile"] == "parabolic") == (diameter == 20)
 
 
 # What the cases share
