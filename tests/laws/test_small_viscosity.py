@@ -32,8 +32,8 @@ CENTRAL = (
     Case(D2Q9, RECURSIVE_REGULARISED),
     Case(D3Q19, RECURSIVE_REGULARISED),
     Case(D2Q9, CUMULANT),
-    Case(D3Q27, CUMULANT),
     NEAR_WALLS,
+    Case(D3Q27, CUMULANT),
 )
 EVERY = pytest.mark.parametrize("case", CENTRAL, ids=str)
 SMALL = pytest.mark.parametrize("omega", [1.2, 1.3, 1.9, 1.999])
@@ -121,7 +121,7 @@ def test_without_central_moments_the_viscosity_depends_on_the_frame():
 @pytest.mark.parametrize("direction", [AXIS, DIAGONAL, SPACE_DIAGONAL, (2, 1, 0)])
 def test_cumulants_diffuse_to_fourth_order_in_every_direction(omega, direction):
     """Geier, Pasquali, Schoenherr (2017); 3 nu k^2 of the viscosity is left, the memory of the stress."""
-    case, viscosity = with_omega(CENTRAL[-1], omega), (1 / omega - 0.5) / 3
+    case, viscosity = with_omega(Case(D3Q27, CUMULANT), omega), (1 / omega - 0.5) / 3
     errors = [viscosity_error(case, direction, n) - 3 * (viscosity * 2 * np.pi / n) ** 2 for n in (16, 32)]
     assert abs(errors[0]) < 2e-3 and abs(errors[1]) < max(2.0**-3.4 * abs(errors[0]), 2e-5)
 
