@@ -60,9 +60,9 @@ class StreamArrays:
 
 @dataclass(frozen=True)
 class NodeRange:
-    """Local nodes ``[first, last)``, the first at the start of a warp; edge nodes run concurrently with the interior
-    where the device supports it. ``is_reversed``: start with the last nodes, which the previous step wrote last.
-    ``where``: those nodes of the range that are meant, if not all."""
+    """Local nodes ``[first, last)``, the first at the start of a warp; those with ``is_edge`` run on the edge's queue,
+    concurrently with the interior where the device supports it. ``is_reversed``: start with the last nodes, which the
+    previous step wrote last. ``where``: those nodes of the range that are meant, if not all."""
 
     first: int
     last: int

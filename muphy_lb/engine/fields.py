@@ -55,8 +55,9 @@ class _Advanced:
         self.row = domain.pitch if field.streaming else 0
         self.arrays = [backend.zeros(self.table.n_slots, backend.precision.real) for _ in range(2)]
         self.runs = backend.stream_table(self.table, 0)
-        n_edge, end = self.table.n_edge_extrapolated, self.table.extrapolated.node.size
-        self._extrapolated = {ON_EDGE: self._stencils(0, n_edge), ON_INTERIOR: self._stencils(n_edge, end)}
+        of_edge, end = self.table.n_edge_extrapolated, self.table.extrapolated.node.size
+        self._n_edge = domain.n_edge
+        self._extrapolated = {ON_EDGE: self._stencils(0, of_edge), ON_INTERIOR: self._stencils(of_edge, end)}
         halo = Halo(domain.halo.neighbours, (self.table.exchange,) * 2, tuple(self.arrays))
         self.exchanges = bind_exchanges(halo, shares).exchanges
 
@@ -65,7 +66,10 @@ class _Advanced:
         old, new = self.arrays[parity], self.arrays[1 - parity]
         arrays = StencilArrays(old, new, self.runs, len(self.table.vectors), self.row)
         update = self._backend.bind(stage.kernel, stage.operators[0], arrays, nodes, values)
-        return [*self._bind_extrapolation(parity, nodes.queue), Task(stage.name, nodes.queue, update)]
+        n_edge = self._n_edge
+        parts = [part for part, is_in in ((ON_EDGE, nodes.first < n_edge), (ON_INTERIOR, nodes.last > n_edge)) if is_in]
+        beyond = [task for part in parts for task in self._bind_extrapolation(parity, part, nodes.queue)]
+        return [*beyond, Task(stage.name, nodes.queue, update)]
 
     def _stencils(self, first: int, last: int) -> tuple[ExtrapolationArrays, int, int]:
         """A range of the extrapolated values on the device, and its bounds in the field's array."""
@@ -77,8 +81,8 @@ class _Advanced:
         )
         return records, self.table.first_extrapolated + first, self.table.first_extrapolated + last
 
-    def _bind_extrapolation(self, parity: int, queue: str) -> list[Task]:
-        (records, first, last), field = self._extrapolated[queue], self.arrays[parity]
+    def _bind_extrapolation(self, parity: int, part: str, queue: str) -> list[Task]:
+        (records, first, last), field = self._extrapolated[part], self.arrays[parity]
         if first == last:
             return []
         target = self._backend.view(field, first, last)
@@ -216,7 +220,7 @@ class Fields:
         if any(field.outside is not None or field.accumulates for field in of_links):
             self._near = build_neighbours(domain, model.lattice.c[1:])
             self.neighbours = NeighbourTable(backend.neighbour_table(self._near), len(self._near.vectors))
-        self.collected = CollectedNodes(backend, domain, model)
+        self.collected = CollectedNodes(backend, model)
         self._bound = {field.name: self._bind_field(field, model, shares) for field in model.fields}
         self._rows = {
             name: (field.name, q * self._bound[field.name].row)

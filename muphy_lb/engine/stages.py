@@ -46,8 +46,11 @@ class StageBinder:
 
     def bind(self, stage: Stage, parity: int, nodes: NodeRange) -> list[Task]:
         """Tasks of a stage over some nodes in a step from buffer ``parity``."""
-        if stage.only_edge and not nodes.is_edge:
-            return []
+        if stage.only_edge:
+            edge = self._edge_of(nodes)
+            if edge is None:
+                return []
+            nodes = edge
         of_kernel = self._of_kernel.get(stage.kernel)
         if of_kernel:
             return [Task(stage.name, nodes.queue, launch) for launch in of_kernel(stage, parity, nodes)]
@@ -55,6 +58,11 @@ class StageBinder:
             return self._engine.fields.bind_advance(stage, parity, nodes, self._values(stage, parity))
         launch = self._backend.bind(stage.kernel, stage.operators[0], nodes, self._values(stage, parity))
         return [Task(stage.name, nodes.queue, launch)]
+
+    def _edge_of(self, nodes: NodeRange) -> NodeRange | None:
+        """Those of the range that belong to the edge; None without any."""
+        n_edge = self._engine.domain.n_edge
+        return replace(nodes, last=min(nodes.last, n_edge)) if nodes.first < n_edge else None
 
     def _values(self, stage: Stage, parity: int, k: int = 0) -> tuple:
         """Values of the parameters of one of a stage's operators."""
@@ -71,9 +79,7 @@ class StageBinder:
             return nodes
         where, name = self._where(stage.where, parity), stage.where.among
         if name:
-            where = where._replace(
-                among=self._engine.fields.collected.known_to(stage.name, name, nodes.is_edge, parity)
-            )
+            where = where._replace(among=self._engine.fields.collected.known_to(stage.name, name, nodes, parity))
         return replace(nodes, where=where)
 
     def _table(self) -> NeighbourTable:
@@ -85,8 +91,9 @@ class StageBinder:
     def _neighbours(self, stage: Stage, parity: int, nodes: NodeRange):
         table, chosen = self._table(), self._chosen(nodes, stage, parity)
         yield self._backend.bind(NEIGHBOURS, stage.operators[0], table, chosen, self._values(stage, parity))
-        if len(stage.operators) > 1 and nodes.is_edge:
-            yield self._backend.bind(NEIGHBOURS, stage.operators[1], table, nodes, self._values(stage, parity, 1))
+        edge = self._edge_of(nodes)
+        if len(stage.operators) > 1 and edge:
+            yield self._backend.bind(NEIGHBOURS, stage.operators[1], table, edge, self._values(stage, parity, 1))
 
     def _each(self, stage: Stage, parity: int, nodes: NodeRange):
         chosen = self._chosen(nodes, stage, parity)
@@ -95,7 +102,7 @@ class StageBinder:
     def _collect(self, stage: Stage, parity: int, nodes: NodeRange):
         if self._backend.makes_lists:
             collected = self._engine.fields.collected
-            target, other = (collected.made(stage.name, nodes.is_edge, p) for p in (parity, 1 - parity))
+            target, other = (collected.made(stage.name, nodes, p) for p in (parity, 1 - parity))
             yield self._backend.bind(COLLECT, self._chosen(nodes, stage, parity), target, other.count)
 
     def _arriving(self, stage: Stage, parity: int, nodes: NodeRange):
@@ -114,10 +121,11 @@ class StageBinder:
         yield self._backend.bind(STORED, stage.operators[0], state, self._table(), chosen, values)
 
     def _moments(self, stage: Stage, parity: int, nodes: NodeRange):
-        if nodes.is_edge:
+        edge = self._edge_of(nodes)
+        if edge:
             state, values = self._engine.state(1 - parity), self._values(stage, parity)
             own = self._engine.fields.moments(stage.field).own
-            yield self._backend.bind(MOMENTS, stage.operators[0], state, nodes, own, values)
+            yield self._backend.bind(MOMENTS, stage.operators[0], state, edge, own, values)
 
     def _refill(self, stage: Stage, parity: int, nodes: NodeRange):
         _, others, first = self._engine.fields.moments(stage.field)

@@ -5,7 +5,8 @@ the step before, and the edge overwrites what it read, so they wait for it; the 
 run beside the messages, what reads their slots waits for them: edge and walls.
 
 A stage joins the flow's own pass, interior behind interior and edge behind edge, unless it reads at neighbours what was
-written in the same step: then a new pass begins, with an exchange of those fields ahead of it.
+written in the same step: then a new pass begins, with an exchange of those fields ahead of it. Such a pass has nothing
+to run beside it, so that edge and interior are one launch, on the edge's queue.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,6 +19,9 @@ from muphy_lb.parallel.schedule import without_repeats
 from muphy_lb.parallel.task import ON_EDGE, ON_INTERIOR, ON_OPENINGS, Task, ordering
 from muphy_lb.parallel.transports import ExchangeTasks
 from muphy_lb.physics.model import ARRIVING, NODES, Field, Model, Stage
+
+WHOLE = "whole"
+"""Edge and interior."""
 
 
 class StepKind(NamedTuple):
@@ -211,8 +215,8 @@ class StepBinder:
                 yield from line.tasks
         if group.exchanged:
             yield from self._barrier()
-        yield from self._stages(group.stages, parity, INTERIOR)
-        yield from self._stages(group.stages, parity, EDGE)
+        # nothing crosses while it runs, so edge and interior go in one launch
+        yield from self._stages(group.stages, parity, WHOLE if self._has_edge else INTERIOR)
         for name in sorted({name for stage in group.stages for name in stage.writes} & self._returned):
             line = self._engine.fields.exchange(name, parity)
             if line:
@@ -243,11 +247,11 @@ class StepBinder:
         return [ordering(self._backend.edge_waits_for_openings)] if beside else []
 
     def nodes(self, part: str, parity: int) -> NodeRange | None:
-        """The edge, or the interior; None if it has no nodes."""
+        """The edge, the interior, or both, on the edge's queue; None if there are no nodes."""
         n_edge, n_nodes = self._domain.n_edge, self._domain.n_nodes
-        first, last = (0, n_edge) if part == EDGE else (n_edge, n_nodes)
+        first, last = {EDGE: (0, n_edge), INTERIOR: (n_edge, n_nodes), WHOLE: (0, n_nodes)}[part]
         is_reversed = parity == 1 and not self._looks_ahead
-        return NodeRange(first, last, is_edge=part == EDGE, is_reversed=is_reversed) if first < last else None
+        return NodeRange(first, last, is_edge=part != INTERIOR, is_reversed=is_reversed) if first < last else None
 
     def _flow(self, parity: int, part: str) -> Iterator[Task]:
         """Stream and collide."""
@@ -260,11 +264,11 @@ class StepBinder:
         yield Task(part, nodes.queue, self._engine.bind_stream_collide(nodes, parity, self._engine.shape))
 
     def _stages(self, stages: list[Stage], parity: int, part: str) -> Iterator[Task]:
-        """The part of some stages on edge or interior; those over particles run once, with the interior."""
+        """Some stages on edge, interior or both; those over particles run once, on the interior's queue."""
         nodes = self.nodes(part, parity)
         for stage in stages:
             if stage.over != NODES:
-                if part == INTERIOR:
+                if part != EDGE:
                     yield from self._stages_of.bind_particles(stage, parity)
             elif nodes is not None:
                 yield from self._stages_of.bind(stage, parity, nodes)

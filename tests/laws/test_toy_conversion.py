@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from muphy_lb.engine.step import StepBinder, StepKind
 from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.operators import Operator, named
 from muphy_lb.physics.isothermal import Fluid, isothermal
@@ -146,3 +147,13 @@ def test_cells_go_on_after_a_restart():
     found = np.empty(nodes.n_nodes, np.int32)
     found[engine.domain.number] = engine.fields.get("kind", engine.parity)
     assert np.array_equal(found, run(nodes, setup, everywhere, 12))
+
+
+@pytest.mark.parametrize("n_ranks", [1, 2])
+def test_a_pass_that_waits_for_the_halo_launches_edge_and_interior_together(n_ranks):
+    nodes = random_nodes(D2Q9, openings=False)
+    halves = np.arange(nodes.n_nodes) * n_ranks // nodes.n_nodes
+    for engine in Ranks(nodes, ConversionSetup(D2Q9, backend="numpy"), halves).engines:
+        assert (0 < engine.domain.n_edge < engine.domain.n_nodes) == (n_ranks > 1)
+        stages = [task.stage for task in StepBinder(engine).bind(StepKind(parity=0))]
+        assert (stages.count("mark"), stages.count("turn")) == (n_ranks, 1)

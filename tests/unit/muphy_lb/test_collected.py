@@ -4,12 +4,14 @@ from types import SimpleNamespace
 
 import pytest
 
+from muphy_lb.backends.arrays import NodeRange
 from muphy_lb.backends.numpy.backend import NumpyBackend
 from muphy_lb.engine.collected import CollectedNodes
 from muphy_lb.lattice import D2Q9
 from muphy_lb.physics.model import COLLECT, EACH, Stage
 from muphy_lb.precision import FP64
 
+EDGE, INTERIOR = NodeRange(0, 32, is_edge=True), NodeRange(32, 100)
 STAGES = (Stage("ahead", EACH), Stage("list", COLLECT), Stage("behind", EACH))
 
 
@@ -21,8 +23,7 @@ class Lister(NumpyBackend):
 
 @pytest.fixture
 def collected():
-    domain = SimpleNamespace(n_edge=32, n_nodes=100)
-    return CollectedNodes(Lister(D2Q9, FP64), domain, SimpleNamespace(stages=STAGES))
+    return CollectedNodes(Lister(D2Q9, FP64), SimpleNamespace(stages=STAGES))
 
 
 def is_known(found) -> bool:
@@ -30,23 +31,22 @@ def is_known(found) -> bool:
 
 
 def test_stages_behind_find_the_list_of_their_step_and_those_ahead_that_of_the_step_before(collected):
-    made = collected.made("list", False, 1)
+    made = collected.made("list", INTERIOR, 1)
     made.count[0] = 7
-    assert collected.known_to("behind", "list", False, 1).count[0] == 7
-    assert collected.known_to("ahead", "list", False, 0).count[0] == 7
-    assert collected.known_to("ahead", "list", True, 0).count[0] != 7
+    assert collected.known_to("behind", "list", INTERIOR, 1).count[0] == 7
+    assert collected.known_to("ahead", "list", INTERIOR, 0).count[0] == 7
+    assert collected.known_to("ahead", "list", EDGE, 0).count[0] != 7
 
 
 def test_nothing_is_known_before_the_first_step_and_when_fields_were_overwritten(collected):
     for _ in range(2):
-        assert not is_known(collected.known_to("ahead", "list", False, 0))
-        assert collected.made("list", False, 0).count[0] == 0
-        collected.made("list", False, 0).count[0] = 3
-        collected.made("list", False, 1).count[0] = 0
+        assert not is_known(collected.known_to("ahead", "list", INTERIOR, 0))
+        assert collected.made("list", INTERIOR, 0).count[0] == 0
+        collected.made("list", INTERIOR, 0).count[0] = 3
+        collected.made("list", INTERIOR, 1).count[0] = 0
         collected.forget()
 
 
 def test_a_device_that_makes_no_lists_has_none():
-    domain = SimpleNamespace(n_edge=0, n_nodes=100)
-    found = CollectedNodes(NumpyBackend(D2Q9, FP64), domain, SimpleNamespace(stages=STAGES))
-    assert found.known_to("ahead", "list", False, 0) is None
+    found = CollectedNodes(NumpyBackend(D2Q9, FP64), SimpleNamespace(stages=STAGES))
+    assert found.known_to("ahead", "list", INTERIOR, 0) is None
