@@ -18,7 +18,7 @@ class Exchange:
         pack_start: (neighbours + 1,) message j is ``[pack_start[j], pack_start[j + 1])`` of it.
         unpack, unpack_start: the same for the values that are received.
         accumulates: whether received values are added to those in the buffer, as integers, instead of replacing them.
-        repeats: whether it may happen more than once in a step.
+        repeats: whether that of even, or of odd, steps may follow itself: several times in a step, or every so many.
     """
 
     pack: np.ndarray | slice

@@ -3,9 +3,10 @@
 The GPUs of one machine access each other's memory (CUDA IPC). Pull writes into the neighbour's halo slots, in place and
 push into a mailbox that the neighbour empties. There are two of either, for even and odd exchanges, so nobody has to
 ask whether the last message was read: who sends exchange k + 2 has the neighbour's message k + 1, which that neighbour
-sent behind its use of message k. An exchange that is repeated within a step goes into the same mailbox again: who sends
-waits for a second flag, by which the neighbour says that its mailbox is empty. (Where a measurement repeats one, there
-is a barrier: ``Engine`` has it.) All tasks only enqueue work on the device, so that whole steps can be recorded.
+sent behind its use of message k. An exchange that follows itself, within a step or after an even number of them, goes
+into the same mailbox again: who sends waits for a second flag, by which the neighbour says that its mailbox is empty.
+(Where a measurement repeats one, there is a barrier: ``Engine`` has it.) All tasks only enqueue work on the device, so
+that whole steps can be recorded.
 The wait for a neighbour has a limit on the device; the host learns of it when it next synchronises, and ends the run.
 """
 
