@@ -351,12 +351,12 @@ class Simulation(FlowState):
         return numerics
 
     def _build_engine(self) -> Engine:
-        case, tau = self.case, self.numerics.relaxation_time
+        case, regime = self.case, (self.numerics.relaxation_time, self.numerics.cell_reynolds)
         backend = make_backend(
             self._backend_name, self.lattice, PRECISIONS[case.compute.precision], self.communicator.local_rank
         )
         force, force_operator, driving = build_force(case, self.header, self.domain, self.units)
-        self.fluid = build_fluid(case, self.lattice, tau, self.units)
+        self.fluid = build_fluid(case, self.lattice, self.units, *regime)
         kinds = combined(packages(case))
         refuse_two_starts(case, kinds)
         self.physics = self.physics or tuple(kind(case, self.header, self.units) for kind in kinds)
@@ -367,7 +367,7 @@ class Simulation(FlowState):
         keeps_mass = any(physics.keeps_mass_at_walls for physics in self.physics)
         motions = [replace(motion, keeps_mass=keeps_mass) for motion in self.motions]
         conditions, self.n_fallback_links = link_conditions(
-            self.domain, (weights, shapes), self.conditions, (case.lattice, tau), motions, self.communicator
+            self.domain, (weights, shapes), self.conditions, (case.lattice, *regime), motions, self.communicator
         )
         self._course = build_schedule(case, self.header, self.conditions, driving, self.units)
         connector = HaloConnector(self.communicator, case.compute.transport)

@@ -208,7 +208,7 @@ def refuse_unreadable_walls(case: Case) -> None:
 
 
 def link_conditions(
-    domain, weights: tuple, conditions, walls: tuple[LatticeSection, float], motions, communicator
+    domain, weights: tuple, conditions, walls: tuple[LatticeSection, float, float | None], motions, communicator
 ) -> tuple[LinkConditions, int]:
     """Conditions of one rank's links, and the number of interpolated links that use half-way bounce-back instead.
 
@@ -217,7 +217,8 @@ def link_conditions(
         weights: (L,) weights of its opening links, and those of profiles that change their shape by number of the
             opening.
         conditions: conditions of all openings.
-        walls: section of the case with the rule of the walls, and the relaxation time [time steps].
+        walls: section of the case with the rule of the walls, the relaxation time [time steps], and the Reynolds
+            number of a voxel, if known.
         motions: motions of all labelled walls.
         communicator: the ranks.
     """

@@ -23,13 +23,15 @@ from muphy_lb.setup.near_walls import wants_other_moments
 from muphy_lb.units import Units
 
 
-def build_fluid(case: Case, lattice: Lattice, relaxation_time: float, units: Units) -> Fluid:
+def build_fluid(
+    case: Case, lattice: Lattice, units: Units, relaxation_time: float, cell_reynolds: float | None = None
+) -> Fluid:
     """The collision operator of a case and its parameters.
 
     Raises:
         InputError: unknown or impossible rates, or two closures.
     """
-    relaxation, rates = _relaxation(case.lattice, lattice, relaxation_time)
+    relaxation, rates = _relaxation(case.lattice, lattice, relaxation_time, cell_reynolds)
     closure, closing = _closure(case, units)
     equilibrium = EQUILIBRIA[case.lattice.equilibrium]
     return Fluid((1.0 / relaxation_time, *rates, *closing), relaxation, equilibrium, closure)
@@ -49,9 +51,11 @@ def refuse_unsuitable(section) -> None:
     )
 
 
-def _relaxation(section, lattice: Lattice, relaxation_time: float) -> tuple[Relaxation, tuple[float, ...]]:
+def _relaxation(
+    section, lattice: Lattice, relaxation_time: float, cell_reynolds: float | None
+) -> tuple[Relaxation, tuple[float, ...]]:
     """The relaxation and its parameters after omega."""
-    if wants_other_moments(section, relaxation_time):
+    if wants_other_moments(section, relaxation_time, cell_reynolds):
         return RECURSIVE_REGULARISED_NEAR_WALLS, ()
     if section.collision == "mrt":
         return mrt_for(lattice, _mrt_rates(section, lattice), section.magic)

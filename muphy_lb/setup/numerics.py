@@ -48,6 +48,7 @@ class Numerics:
         reference_velocity_m_s: the case's, else the largest that an opening or a wall imposes [m/s].
         lattice_velocity: the reference velocity in lattice units.
         mach: Mach number of the largest velocity in the case.
+        cell_reynolds: Reynolds number of a voxel with that velocity.
         reynolds: Reynolds number of the reference velocity and the diameter of the largest opening.
         steps: number of time steps.
         warnings: warnings of one sentence each.
@@ -59,6 +60,7 @@ class Numerics:
     reference_velocity_m_s: float | None
     lattice_velocity: float | None
     mach: float | None
+    cell_reynolds: float | None
     reynolds: float | None
     steps: int
     warnings: tuple[str, ...] = ()
@@ -200,6 +202,7 @@ def _numerics(plan: _Plan, diameter_m: float | None) -> Numerics:
         reference_velocity_m_s=reference_m_s,
         lattice_velocity=units.velocity_to_lattice(reference_m_s) if reference_m_s else None,
         mach=fastest / math.sqrt(plan.cs2) if fastest else None,
+        cell_reynolds=fastest / units.viscosity_to_lattice(plan.viscosity_m2_s) if fastest else None,
         reynolds=reference_m_s * diameter_m / plan.viscosity_m2_s if reference_m_s and diameter_m else None,
         steps=steps,
     )
@@ -289,14 +292,13 @@ def _refuse_compressible(numerics: Numerics, plan: _Plan) -> None:
 
 
 def _warnings(numerics: Numerics, plan: _Plan) -> Iterator[str]:
-    tau, velocity = numerics.relaxation_time, numerics.units.velocity_to_lattice(plan.fastest_m_s)
-    cell_reynolds = velocity / numerics.viscosity_lattice
+    tau, cell_reynolds = numerics.relaxation_time, numerics.cell_reynolds or 0.0
     is_coarse, is_modelled = cell_reynolds > MAX_CELL_REYNOLDS, plan.case.lattice.smagorinsky is not None
     if tau < SHORT_RELAXATION_TIME and not (is_coarse or is_modelled):
         yield f"the relaxation time {tau:.5g} is close to 0.5: the run may become unstable: {_remedy(plan)}"
     else:
         yield from weak_odd_rate(plan.case, tau, cell_reynolds)
-    yield from told(plan.case.lattice, tau)
+    yield from told(plan.case.lattice, tau, numerics.cell_reynolds)
     if tau > LONG_RELAXATION_TIME:
         yield f"the relaxation time {tau:.4g} is long (inaccurate walls): set {_good_key(plan)}"
     if (numerics.mach or 0.0) > GOOD_MACH:

@@ -78,8 +78,16 @@ def test_a_blend_with_half_way_alone_does_not_help(monkeypatch):
 )
 def test_other_flows_are_left_alone(changes):
     other = section(**changes)
-    assert not wants_other_moments(other, other.relaxation_time) and not list(told(other, other.relaxation_time))
-    assert share_of_rule(other, other.relaxation_time) == 1.0
+    tau = other.relaxation_time
+    assert not wants_other_moments(other, tau, None) and not list(told(other, tau, None))
+    assert share_of_rule(other, tau, None) == 1.0
+
+
+@pytest.mark.parametrize("walls", INTERPOLATED)
+def test_slow_flows_keep_their_moments_and_rules(walls):
+    of_pipe = section(walls)
+    slow, fast = ((share_of_rule(of_pipe, 0.502, re), wants_other_moments(of_pipe, 0.502, re)) for re in (9.0, 11.0))
+    assert slow == (1.0, False) and fast == (1.0 if walls == "bouzidi" else SHARE, True)
 
 
 @pytest.mark.parametrize("walls", INTERPOLATED)

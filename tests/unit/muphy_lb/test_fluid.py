@@ -33,7 +33,7 @@ YIELD = {"yield_stress_pa": 0.005, "infinite_viscosity_m2_s": 3e-6, "max_viscosi
 def collision_of(fluid=(), lattice=()):
     """The collision of a channel with keys of [fluid] and [lattice] added."""
     case = periodic_channel(fluid=dict(fluid), lattice=dict(lattice))
-    return build_fluid(case, LATTICES[case.lattice.name], TAU, UNITS)
+    return build_fluid(case, LATTICES[case.lattice.name], UNITS, TAU)
 
 
 def test_without_a_word_it_is_a_newtonian_compressible_bgk_fluid():
