@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 
@@ -39,7 +40,7 @@ class Sharing:
 
 def share(
     fluid: np.ndarray,
-    n_parts: int,
+    ranks: int | Sequence[float],
     method: str = AUTO,
     *,
     periodic: Sequence[str] = (),
@@ -50,14 +51,15 @@ def share(
 
     Args:
         fluid: (nz, ny, nx) truth values, as ``muphy_lb.geometry.read(...).fluid``.
-        n_parts: number of ranks.
+        ranks: their number; or, of ranks that are not equally fast, the relative speed of each.
         method: "auto", the one with the shortest predicted step; or "metis", "curve", "tiles", "X" to "XYZ".
         periodic: axes along which the box repeats, as in a case: ("x", "y").
         precision: "fp64", "fp32" or "fp16": bytes of a population that crosses.
         backend: "cuda", "cpu" or "numpy": whose costs predict the time of a step.
 
     Raises:
-        PartitionError: no image of truth values, no fluid, more ranks than fluid voxels, or an unknown name.
+        PartitionError: no image of truth values, no fluid, more ranks than fluid voxels, a speed that is not positive,
+            or an unknown name.
     """
     fluid = np.asarray(fluid)
     if fluid.dtype != np.bool_ or fluid.ndim != 3:
@@ -73,7 +75,9 @@ def share(
     voxel = np.flatnonzero(fluid)
     graph = graph_from_voxels(voxel, fluid.shape, [axis in periodic for axis in AXES])
     exchange, cost = Exchange(bytes_per_population=BYTES_OF_POPULATION[precision]), STEP_COSTS[backend]
-    part, choice = partition_with_reason(graph, n_parts, method, exchange, cost)
+    speeds = None if isinstance(ranks, Integral) else ranks
+    n_parts = ranks if speeds is None else len(speeds)
+    part, choice = partition_with_reason(graph, n_parts, method, exchange, cost, speeds)
     owner = np.full(fluid.shape, NOBODY, dtype=np.int32)
     owner.flat[voxel] = part
-    return Sharing(owner, choice.method, quality(graph, part, n_parts, exchange, cost), str(choice))
+    return Sharing(owner, choice.method, quality(graph, part, n_parts, exchange, cost, speeds), str(choice))

@@ -30,7 +30,7 @@ _AT_REST, _WEIGHTS = (1.0, 0.0, 1 / 3), (1 / 6, 2 / 3, 1 / 6)
 Moments = Mapping[tuple[int, int, int], np.ndarray]
 
 
-def positions(lattice: Lattice) -> tuple[tuple[int, int, int], ...]:
+def ordered_exponents(lattice: Lattice) -> tuple[tuple[int, int, int], ...]:
     """Exponents (a, b, c) in the order in which node functions hold the moments of D2Q9 or D3Q27."""
     return tuple(position for position in POSITIONS if lattice.dimension == 3 or position[2] == 0)
 
@@ -102,7 +102,8 @@ def relaxed_normal_stress_node(lattice: Lattice, precision, jit):
 
 
 def to_central_node(lattice: Lattice, precision, jit):
-    """Node function ``(f, u)`` -> the 27 central moments of D3Q27 less those at rest, in the order of POSITIONS."""
+    """Node function ``(f, u)`` -> the central moments of D2Q9 or D3Q27 less those at rest, in the order of
+    :func:`ordered_exponents`."""
     low, middle, top, along, rest, slot = _lines(lattice, precision)
     count, zero = lattice.q, precision.real(0)
     n_lines = len(low)
@@ -149,7 +150,7 @@ def _lines(lattice: Lattice, precision) -> tuple[tuple, ...]:
 
     The place of population (-1, 0, 1)[a, b, c] becomes that of the moment of order [a, b, c].
     """
-    lines, places = [], positions(lattice)
+    lines, places = [], ordered_exponents(lattice)
     for axis in reversed(range(lattice.dimension)):
         step = 3 ** (lattice.dimension - 1 - axis)
         for place, position in enumerate(places):

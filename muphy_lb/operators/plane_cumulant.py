@@ -20,8 +20,8 @@ from muphy_lb.lattice import added, combined
 from muphy_lb.operators.central_moments import (
     central_moments,
     from_central_node,
+    ordered_exponents,
     populations,
-    positions,
     relaxed_normal_stress,
     relaxed_normal_stress_node,
     to_central_node,
@@ -74,7 +74,7 @@ def plane_node(lattice, precision, jit, equilibrium):
     to_central, from_central = to_central_node(lattice, precision, jit), from_central_node(lattice, precision, jit)
     inverse_density = equilibrium.moments(precision, jit).inverse_inertia
     normal_stress, rate_of = relaxed_normal_stress_node(lattice, precision, jit), odd_rate_node(precision, jit)
-    x, y, xx, yy, xy, xyy, xxy = (positions(lattice).index(power) for power in (X, Y, XX, YY, XY, XYY, XXY))
+    x, y, xx, yy, xy, xyy, xxy = (ordered_exponents(lattice).index(power) for power in (X, Y, XX, YY, XY, XYY, XXY))
     zero, one, two, third, ninth, sixth, magic, limit, rho_0 = (
         precision.real(value) for value in (0, 1, 2, 1 / 3, 1 / 9, 1 / 6, MAGIC_CUMULANT, LIMIT, precision.unit)
     )

@@ -17,9 +17,11 @@ import numpy as np
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.errors import MuphyError
 from muphy_lb.geometry.cuts import cut_links
+from muphy_lb.geometry.flags import FLUID
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.shapes.catalogue import build_shape
 from muphy_lb.geometry.store import write_geometry
+from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.operators import RELAXATIONS
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.simulation import Simulation
@@ -173,9 +175,10 @@ def obstacle_flow(setup: Setup, settings: Settings = DEFAULT) -> Simulation:
     beats = setup.name == "2D-3"
     waveform = {"waveform": {"period_s": 2.0 * reference.BEAT_S, "mean": 0.0, "sine": [1.0]}} if beats else {}
     with tempfile.TemporaryDirectory() as folder:
-        inlet = _inlet(setup, Path(folder)) if plane else {"velocity_m_s": mean_m_s, "profile": "rectangular"}
+        voxels = build_shape("obstacle_channel", cells_per_diameter=setup.diameter, dimension=setup.dimension)
+        inlet = _inlet(setup, voxels, Path(folder)) if plane else {"velocity_m_s": mean_m_s, "profile": "rectangular"}
         table = {
-            "geometry": {"file": _prepared(setup, Path(folder) / "channel.h5")},
+            "geometry": {"file": _prepared(voxels, Path(folder) / "channel.h5")},
             "openings": [
                 {"name": "inlet", **inlet, **waveform},
                 {"name": "outlet", "pressure_pa": 0.0},
@@ -192,10 +195,10 @@ def obstacle_flow(setup: Setup, settings: Settings = DEFAULT) -> Simulation:
         return Simulation(case_from_dict(table), SerialCommunicator())
 
 
-def _inlet(setup: Setup, folder: Path) -> dict:
+def _inlet(setup: Setup, voxels: Voxels, folder: Path) -> dict:
     """Velocity and profile with which the published flow enters through the voxels of a plane channel."""
     mean_m_s, height = reference.MEAN_VELOCITY_M_S[setup.name], reference.HEIGHT_M / setup.spacing_m
-    n_rows = int(np.ceil(height + 0.5 - ROUNDING)) - 1  # as in the shape
+    n_rows = np.count_nonzero(voxels.flags[0] == FLUID, axis=0).max()
     if abs(n_rows - height) < ROUNDING:
         return {"velocity_m_s": mean_m_s, "profile": "parabolic"}
     share = np.linspace(0.0, 1.0, PARABOLA_POINTS)  # of half the height, from the middle
@@ -205,9 +208,8 @@ def _inlet(setup: Setup, folder: Path) -> dict:
     return {"velocity_m_s": mean_m_s * height / n_rows, "profile": "measured", "profile_file": str(file)}
 
 
-def _prepared(setup: Setup, path: Path) -> str:
+def _prepared(voxels: Voxels, path: Path) -> str:
     """Write the channel, with the true positions of its walls, to a new file."""
-    voxels = build_shape("obstacle_channel", cells_per_diameter=setup.diameter, dimension=setup.dimension)
     write_geometry(path, cut_links(build_nodes(voxels), voxels.wall_shape))
     return str(path)
 

@@ -33,6 +33,7 @@ def test_the_fluid_of_a_geometry_is_shared():
     fluid = geometry.read(image).fluid
     assert (fluid == (image == 0)).all()
     assert (partition.share(fluid, 2, "X").owner[1:] == [0] * 6 + [1] * 6).all()
+    assert (partition.share(fluid, [1, 2], "X").owner[1:] == [0] * 4 + [1] * 8).all()
 
 
 @pytest.mark.parametrize(
