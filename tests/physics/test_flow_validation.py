@@ -44,7 +44,7 @@ def test_the_published_flow_enters_a_channel_of_any_height(diameter, tmp_path):
     setup = schaefer_turek.Setup("2D-3", diameter)
     shape = build_shape("obstacle_channel", cells_per_diameter=diameter, dimension=2)
     n_rows = int((shape.flags[0, :, -diameter] == FLUID).sum())
-    inlet = schaefer_turek._inlet(setup, tmp_path)
+    inlet = schaefer_turek._inlet(setup, shape, tmp_path)
     assert inlet["velocity_m_s"] * n_rows * setup.spacing_m == pytest.approx(0.41, abs=1e-12)
     assert (inlet["profile"] == "parabolic") == (diameter == 20)
 
