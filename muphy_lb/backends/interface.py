@@ -257,15 +257,17 @@ class DeviceBackend(Backend, Protocol):
         seconds; with it, after half an hour, and then :meth:`synchronise` raises a BackendError. ``first_passes``: the
         first wait needs no flag."""
 
-    def send(self, buffer, addresses, targets, signal) -> Launch:
-        """Launch that copies ``buffer[addresses[i]]`` to the address ``targets[i]``, then raises our flags; on the
-        edge."""
+    def send(self, buffer, addresses, targets, filled, emptied=None) -> Launch:
+        """Launch that copies ``buffer[addresses[i]]`` to the address ``targets[i]``, then raises our flags of the
+        signal ``filled``; on the edge. Into mailboxes it waits first until every neighbour has raised its flag of the
+        signal ``emptied`` once more than at the last wait."""
 
-    def raise_flags(self, signal) -> Launch:
-        """Launch that raises our flags once more, after what the edge has done; on the edge."""
-
-    def await_flags(self, signal) -> Launch:
+    def await_flags(self, filled) -> Launch:
         """Launch that makes the edge wait until every neighbour has raised its flag once more than at the last wait."""
+
+    def empty(self, mailbox, buffer, addresses, filled, emptied, accumulates: bool = False) -> Launch:
+        """Launch that waits likewise, copies ``mailbox[i]`` to ``buffer[addresses[i]]``, or adds integers there, then
+        raises our flags of the signal ``emptied``; on the edge."""
 
     def has_timed_out(self, signal) -> bool:
         """Whether a wait for its flags has been given up."""

@@ -18,7 +18,6 @@ class Exchange:
         pack_start: (neighbours + 1,) message j is ``[pack_start[j], pack_start[j + 1])`` of it.
         unpack, unpack_start: the same for the values that are received.
         accumulates: whether received values are added to those in the buffer, as integers, instead of replacing them.
-        repeats: whether that of even, or of odd, steps may follow itself: several times in a step, or every so many.
     """
 
     pack: np.ndarray | slice
@@ -26,7 +25,6 @@ class Exchange:
     unpack: np.ndarray | slice
     unpack_start: np.ndarray
     accumulates: bool = False
-    repeats: bool = False
 
     @property
     def n_pack(self) -> int:
@@ -41,7 +39,7 @@ class Exchange:
     def part(self, chosen) -> "Exchange":
         """The exchange with a subset of the neighbours, given by their ascending positions."""
         sent, received = (self.pack, self.pack_start), (self.unpack, self.unpack_start)
-        return Exchange(*_messages(*sent, chosen), *_messages(*received, chosen), self.accumulates, self.repeats)
+        return Exchange(*_messages(*sent, chosen), *_messages(*received, chosen), self.accumulates)
 
     def shortened(self, most: int) -> "Exchange":
         """The exchange with each message cut to at most ``most`` values."""

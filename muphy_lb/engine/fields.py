@@ -132,9 +132,9 @@ class _Cornered:
             _of_rows(each, self.row, self.n_rows, start)
             for each, start in ((layer.send_node, layer.send_start), (ghosts, layer.receive_start))
         )
-        plan = Exchange(*sent, *received, repeats=True)
+        plan = Exchange(*sent, *received)
         if field.accumulates:
-            plan = Exchange(*received, *sent, accumulates=True, repeats=True)
+            plan = Exchange(*received, *sent, accumulates=True)
         found = corners.connect(Halo(corners.lookup.ranks, (plan, plan), tuple(self.arrays))).exchanges
         emptied = self._emptied(backend, received[0], dtype) if field.accumulates else []
         self.exchanges = tuple(
@@ -185,12 +185,12 @@ def _of_rows(addresses: np.ndarray, row: int, n_rows: int, start: np.ndarray) ->
 def _staged(plan: Exchange) -> Exchange:
     """The exchange through a receive buffer: such a field has only one array, and received values must not overwrite
     those that are still being read."""
-    return Exchange(plan.pack, plan.pack_start, _received(plan), plan.unpack_start, repeats=True)
+    return Exchange(plan.pack, plan.pack_start, _received(plan), plan.unpack_start)
 
 
 def _returning(plan: Exchange) -> Exchange:
     """The reverse exchange: halo values are sent to their owners, which add them to their own nodes."""
-    return Exchange(_received(plan), plan.unpack_start, plan.pack, plan.pack_start, accumulates=True, repeats=True)
+    return Exchange(_received(plan), plan.unpack_start, plan.pack, plan.pack_start, accumulates=True)
 
 
 def _received(plan: Exchange) -> np.ndarray:

@@ -5,11 +5,12 @@ the step before, and the edge overwrites what it read, so they wait for it; the 
 run beside the messages, what reads their slots waits for them: edge and walls.
 
 A stage joins the flow's own pass, interior behind interior and edge behind edge, unless it reads at neighbours what was
-written in the same step: then a new pass begins, with an exchange of those fields ahead of it. Such a pass has nothing
-to run beside it, so that edge and interior are one launch, on the edge's queue.
+written in the same step: then a new pass begins, with an exchange of those fields ahead of it, and of all others that
+later stages will read as they are now. Such a pass has nothing to run beside it, so that edge and interior are one
+launch, on the edge's queue.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from muphy_lb.backends.arrays import NodeRange
@@ -60,16 +61,17 @@ def passes(stages: tuple[Stage, ...], written: set[str], fields: Mapping[str, Fi
     """
     found = [Pass()]
     read: set[str] = set()
-    for stage in stages:
+    for k, stage in enumerate(stages):
         near = set(stage.reads_at_neighbours) & fields.keys()
         unguarded = {name for name in near & set(stage.writes) if not fields[name].guarded}
         if unguarded:
             names = ", ".join(sorted(unguarded))
             raise ValueError(f"stage {stage.name!r} writes {names}, which it reads at neighbours; write another field")
-        stale = tuple(sorted(near & written))
-        if stale or read & set(stage.writes) or stage.over != found[-1].over:
-            found.append(Pass(stale, stage.over))
-            written.difference_update(stale)
+        is_stale = bool(near & written)
+        if is_stale or read & set(stage.writes) or stage.over != found[-1].over:
+            crossing = written & set(_read_as_it_is(stages[k:])) if is_stale else set()
+            found.append(Pass(tuple(sorted(crossing)), stage.over))
+            written.difference_update(crossing)
             read = set()
         found[-1].stages.append(stage)
         read |= near
@@ -77,14 +79,19 @@ def passes(stages: tuple[Stage, ...], written: set[str], fields: Mapping[str, Fi
     return found
 
 
-def _read_first(stages: tuple[Stage, ...], readable: Mapping[str, Field]) -> tuple[str, ...]:
-    """Fields that stages read at neighbours as the step before has left them."""
+def _read_as_it_is(stages: Iterable[Stage]) -> tuple[str, ...]:
+    """Fields that stages read at neighbours before any of them writes it."""
     found: list[str] = []
     written: set[str] = set()
     for stage in stages:
-        found += [name for name in stage.reads_at_neighbours if name in readable and name not in written]
+        found += [name for name in stage.reads_at_neighbours if name not in written]
         written.update(stage.writes)
     return tuple(dict.fromkeys(found))
+
+
+def _together(exchanges: Iterable[ExchangeTasks | None]) -> ExchangeTasks:
+    """All messages are under way before the first is waited for."""
+    return sum((each for each in exchanges if each), ExchangeTasks())
 
 
 class StepBinder:
@@ -115,12 +122,15 @@ class StepBinder:
         stored = readable.keys() & set(model.stored)
         written.update(stored)
         self._after = passes(model.after, written, readable)
-        ahead = _read_first(model.before, readable)
-        self._before[0].exchanged = ahead
-        between = _read_first((*model.before, *model.between), readable)
-        behind = [name for name in _read_first(model.stages, readable) if name not in stored]
+        # what stages read as the step before has left it
+        ahead, between, all_read = (
+            [name for name in _read_as_it_is(stages) if name in readable]
+            for stages in (model.before, (*model.before, *model.between), model.stages)
+        )
+        self._before[0].exchanged = tuple(ahead)
+        behind = [name for name in all_read if name not in stored]
         beside = [name for name in (*between, *behind) if name not in ahead]
-        advanced = [stage.field for stage in model.after if stage.field]
+        advanced = [stage.field for stage in model.after if stage.field and stage.field not in readable]
         self._at_start = tuple(dict.fromkeys((*advanced, *beside)))
 
     def bind(self, kind: StepKind) -> list[Task]:
@@ -181,9 +191,9 @@ class StepBinder:
                 yield self._wait
                 yield from self._slots_filled()
                 yield Task("walls", ON_EDGE, links.bind_walls(parity))
-            elif phase == SEND and halo:
+            elif phase == SEND and halo.tasks:
                 yield from halo.start
-            elif phase == RECEIVE and halo:
+            elif phase == RECEIVE and halo.tasks:
                 yield from (*halo.arrive, self._wait, *halo.unpack)
             elif phase == PAUSE:
                 yield from self._slots_filled()
@@ -197,23 +207,19 @@ class StepBinder:
                 yield from self._flow(parity, EDGE)
         yield from self._stages(stages, parity, EDGE)
 
-    def _exchange(self, parity: int) -> ExchangeTasks | None:
+    def _exchange(self, parity: int) -> ExchangeTasks:
         """All that crosses at the start of a step."""
         engine = self._engine
-        lines = [engine.halo.exchanges[parity], *(engine.fields.exchange(name, parity) for name in self._at_start)]
-        lines = [line for line in lines if line]
-        return sum(lines, ExchangeTasks()) if lines else None
+        fields = (engine.fields.exchange(name, parity) for name in self._at_start)
+        return _together([engine.halo.exchanges[parity], *fields])
 
     def _whole_pass(self, group: Pass, parity: int) -> Iterator[Task]:
         """A pass by itself: everything before it is done, its fields cross, then its stages run."""
         if not group.stages:
             return
         yield from self._barrier()
-        for name in group.exchanged:
-            line = self._engine.fields.exchange(name, parity)
-            if line:
-                yield from line.tasks
         if group.exchanged:
+            yield from _together(self._engine.fields.exchange(name, parity) for name in group.exchanged).tasks
             yield from self._barrier()
         # nothing crosses while it runs, so edge and interior go in one launch
         yield from self._stages(group.stages, parity, WHOLE if self._has_edge else INTERIOR)

@@ -34,17 +34,6 @@ class Memory:
     def view(self, array, first, last):
         return array[first:last]
 
-    def bind(self, name, source, target, addresses):
-        assert name in ("gather", "scatter")
-
-        def move():
-            if name == "gather":
-                target[:] = source[addresses]
-            else:
-                target[addresses] = source
-
-        return move
-
     def opened_shared(self):
         return frozenset()
 
@@ -57,41 +46,58 @@ class Memory:
     def make_signal(self, flags, there, neighbours, is_confirmed, first_passes=False):
         return SimpleNamespace(flags=flags, there=there, n_sent=0, n_awaited=-1 if first_passes else 0)
 
-    def raise_flags(self, signal):
-        def run():
-            signal.n_sent += 1
-            for address in signal.there:
-                ctypes.c_uint32.from_address(int(address)).value = signal.n_sent
-
-        return run
-
-    def send(self, buffer, addresses, targets, signal):
-        words, raised = buffer.view(np.uint8).reshape(buffer.size, -1), self.raise_flags(signal)
+    def send(self, buffer, addresses, targets, filled, emptied=None):
+        words = buffer.view(np.uint8).reshape(buffer.size, -1)
 
         def run():
+            if emptied:
+                self.await_flags(emptied)()
             for row, target in zip(words[addresses], targets, strict=True):
                 ctypes.memmove(int(target), row.tobytes(), row.size)
-            raised()
+            raise_flags(filled)
 
         return run
 
-    def await_flags(self, signal):
+    def await_flags(self, filled):
         def run():
-            if (signal.flags.astype(np.int64) < signal.n_awaited + 1).any():
+            if (filled.flags.astype(np.int64) < filled.n_awaited + 1).any():
                 raise Blocked
-            signal.n_awaited += 1
+            filled.n_awaited += 1
 
         return run
+
+    def empty(self, mailbox, buffer, addresses, filled, emptied, accumulates=False):
+        assert not accumulates
+
+        def run():
+            self.await_flags(filled)()
+            buffer[addresses] = mailbox
+            raise_flags(emptied)
+
+        return run
+
+
+class Careless(Memory):
+    """Sends whether or not the mailbox is empty."""
+
+    def send(self, buffer, addresses, targets, filled, emptied=None):
+        return super().send(buffer, addresses, targets, filled)
+
+
+def raise_flags(signal) -> None:
+    signal.n_sent += 1
+    for address in signal.there:
+        ctypes.c_uint32.from_address(int(address)).value = signal.n_sent
 
 
 class Rank:
     """One of two ranks: its field of values, their own and those received, and what it has received so far."""
 
-    def __init__(self, number, dtype, repeats, together):
+    def __init__(self, number, dtype, memory, together):
         self.number, self.field, self.received = number, np.zeros(2 * N_VALUES, dtype), []
         own, start = np.arange(N_VALUES), np.array([0, N_VALUES])
-        plan = Exchange(own, start, own + N_VALUES, start, repeats=repeats)
-        transport = Peer(SimpleNamespace(swap=together.swap_of(number)), Memory())
+        plan = Exchange(own, start, own + N_VALUES, start)
+        transport = Peer(SimpleNamespace(swap=together.swap_of(number)), memory)
         self.exchange, _ = transport.bind((1 - number,), (plan, plan), (self.field, self.field))
         self.tasks = [task for message in range(N_MESSAGES) for task in self.message(message)]
 
@@ -126,11 +132,11 @@ class Together:
         return swap
 
 
-def two_ranks(dtype, repeats) -> list[Rank]:
+def two_ranks(dtype, memory) -> list[Rank]:
     together, ranks = Together(), {}
 
     def make(number):
-        ranks[number] = Rank(number, dtype, repeats, together)
+        ranks[number] = Rank(number, dtype, memory, together)
 
     threads = [threading.Thread(target=make, args=(number,)) for number in (0, 1)]
     for thread in threads:
@@ -153,13 +159,13 @@ def play(ranks, pace) -> None:
 @pytest.mark.parametrize("pace", [1, 2, 3, 100])
 @pytest.mark.parametrize("first", [0, 1])
 def test_a_message_that_repeats_waits_until_the_last_one_was_read(dtype, pace, first):
-    ranks = two_ranks(dtype, repeats=True)
+    ranks = two_ranks(dtype, Memory())
     play(ranks[:: 1 - 2 * first], pace)
     for rank in ranks:
         assert rank.received == [10 * (k + 1) + 1 - rank.number for k in range(N_MESSAGES)]
 
 
 def test_without_waiting_it_would_be_lost():
-    ranks = two_ranks(np.uint8, repeats=False)
+    ranks = two_ranks(np.uint8, Careless())
     play(ranks, 1)
     assert ranks[1].received != [10 * (k + 1) for k in range(N_MESSAGES)]

@@ -281,19 +281,24 @@ class CudaBackend(KernelTable):
         known = flags, self.array(there), *counters, self.array(limit), self.zeros(1, np.uint32)
         return peers.Signal(*known, self.array(places))
 
-    def send(self, buffer, addresses, targets, signal):
-        """One thread per population."""
+    def send(self, buffer, addresses, targets, filled, emptied=None):
+        """One thread per value."""
         words = buffer.view(peers.STORED_AS[buffer.dtype.itemsize])
-        return self.launch(peers.send, addresses.size, (words, addresses, targets, signal), queue=ON_EDGE)
+        message = words, addresses, targets, filled
+        if emptied is None:
+            return self.launch(peers.send, addresses.size, message, queue=ON_EDGE)
+        return self.launch(peers.send_to_mailbox, addresses.size, (*message, emptied), queue=ON_EDGE)
 
-    def raise_flags(self, signal):
-        """Without a message."""
-        return self.launch(peers.raise_alone, 1, (signal,), queue=ON_EDGE, block=WARP)
-
-    def await_flags(self, signal):
+    def await_flags(self, filled):
         """A single block with one thread per neighbour."""
-        n_threads = signal.flags.size
-        return self.launch(peers.wait, n_threads, (signal,), queue=ON_EDGE, block=whole(n_threads, WARP))
+        n_threads = filled.flags.size
+        return self.launch(peers.wait, n_threads, (filled,), queue=ON_EDGE, block=whole(n_threads, WARP))
+
+    def empty(self, mailbox, buffer, addresses, filled, emptied, accumulates=False):
+        """Few blocks."""
+        kernel = peers.add_from_mailbox if accumulates else peers.empty_mailbox
+        n_threads = min(mailbox.size, peers.EMPTYING_BLOCKS * BLOCK)
+        return self.launch(kernel, n_threads, (mailbox, buffer, addresses, filled, emptied), queue=ON_EDGE)
 
     def has_timed_out(self, signal):
         """Read the note that the waiting kernel leaves when it gives up."""

@@ -12,6 +12,8 @@ from muphy_lb.errors import BackendError
 TRIAL_POLLS = 60_000_000
 # Half an hour: a neighbour that writes files may take long, one that is gone never comes.
 RUN_POLLS = 1_800_000_000
+# Blocks that wait for messages hold their place on the device, which the interior needs meanwhile.
+EMPTYING_BLOCKS = 256
 STORED_AS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
@@ -22,7 +24,7 @@ class Signal(NamedTuple):
         flags: (k,) uint32, raised by the neighbours.
         there: (k,) uint64 addresses of the flags that this rank raises.
         sent, awaited: (1,) uint32 how often each has happened.
-        blocks: (1,) uint32 blocks of the present launch that have sent their share.
+        blocks: (1,) uint32 blocks of the present launch that have done their share.
         limit: (1,) uint64 polls after which waiting is given up.
         failed: (1,) uint32 1 once it was.
         late: (k,) uint64 addresses of uint32 on the host, set to 1 for each neighbour whose flag did not come.
@@ -67,39 +69,13 @@ class Awaited(NamedTuple):
 
 
 @cuda.jit(device=True)
-def raise_flags(signal):
-    """Write the number of messages sent so far to the neighbours' flags."""
-    signal.blocks[0] = 0
-    number = np.uint32(signal.sent[0] + np.uint32(1))
-    signal.sent[0] = number
-    cuda.threadfence_system()
-    for j in range(signal.there.size):
-        store_release(signal.there[j], number)
+def await_flags(signal):
+    """Every block waits, with one thread a neighbour, until each has raised its flag once more than at the last wait.
+    After a wait that was given up, the next ones end at once: nothing is left to save.
 
-
-@cuda.jit
-def send(buffer, addresses, targets, signal):
-    """Write the message, one thread per population; the last block to finish raises the flags."""
-    i = cuda.grid(1)
-    if i < addresses.size:
-        store_to(targets[i], buffer[addresses[i]])
-    cuda.syncthreads()
-    if cuda.threadIdx.x == 0:
-        cuda.threadfence_system()  # covers what the other threads of the block stored before the barrier
-        if cuda.atomic.add(signal.blocks, 0, np.uint32(1)) == cuda.gridDim.x - 1:
-            raise_flags(signal)
-
-
-@cuda.jit
-def raise_alone(signal):
-    """Raise the flags, by one thread."""
-    if cuda.grid(1) == 0:
-        raise_flags(signal)
-
-
-@cuda.jit
-def wait(signal):
-    """One thread a neighbour. After a wait that was given up, the next ones end at once: nothing is left to save."""
+    Returns:
+        uint32: how often the flags have now been awaited; one block stores it when all have begun.
+    """
     j = cuda.threadIdx.x
     number = np.uint32(signal.awaited[0] + np.uint32(1))
     polls, limit = np.uint64(0), signal.limit[0]
@@ -111,5 +87,79 @@ def wait(signal):
             signal.limit[0] = 0
             store_release(signal.late[j], np.uint32(1))
     cuda.syncthreads()
-    if j == 0:
-        signal.awaited[0] = number
+    return number
+
+
+@cuda.jit(device=True)
+def is_last_block(signal):
+    """Called by one thread of each block when the others have passed a barrier: whether all other blocks did so before;
+    what they have stored is then visible to every GPU."""
+    cuda.threadfence_system()
+    return cuda.atomic.add(signal.blocks, 0, np.uint32(1)) == cuda.gridDim.x - 1
+
+
+@cuda.jit(device=True)
+def raise_flags(signal):
+    """Write the number of messages sent so far to the neighbours' flags."""
+    signal.blocks[0] = 0
+    number = np.uint32(signal.sent[0] + np.uint32(1))
+    signal.sent[0] = number
+    cuda.threadfence_system()
+    for j in range(signal.there.size):
+        store_release(signal.there[j], number)
+
+
+@cuda.jit
+def send(buffer, addresses, targets, filled):
+    """Write the message, one thread per value; the last block to finish raises the flags."""
+    i = cuda.grid(1)
+    if i < addresses.size:
+        store_to(targets[i], buffer[addresses[i]])
+    cuda.syncthreads()
+    if cuda.threadIdx.x == 0 and is_last_block(filled):
+        raise_flags(filled)
+
+
+@cuda.jit
+def send_to_mailbox(buffer, addresses, targets, filled, emptied):
+    """The same, once the neighbours have emptied their mailboxes."""
+    number = await_flags(emptied)
+    i = cuda.grid(1)
+    if i < addresses.size:
+        store_to(targets[i], buffer[addresses[i]])
+    cuda.syncthreads()
+    if cuda.threadIdx.x == 0 and is_last_block(filled):
+        emptied.awaited[0] = number
+        raise_flags(filled)
+
+
+@cuda.jit
+def wait(filled):
+    """Wait for messages that arrive in place; a single block."""
+    number = await_flags(filled)
+    if cuda.threadIdx.x == 0:
+        filled.awaited[0] = number
+
+
+@cuda.jit
+def empty_mailbox(mailbox, buffer, addresses, filled, emptied):
+    """Wait for messages and copy them to their addresses; the last block to finish raises the flags."""
+    number = await_flags(filled)
+    for i in range(cuda.grid(1), mailbox.size, cuda.gridsize(1)):
+        buffer[addresses[i]] = mailbox[i]
+    cuda.syncthreads()
+    if cuda.threadIdx.x == 0 and is_last_block(emptied):
+        filled.awaited[0] = number
+        raise_flags(emptied)
+
+
+@cuda.jit
+def add_from_mailbox(mailbox, buffer, addresses, filled, emptied):
+    """The same, adding integers to those at the addresses."""
+    number = await_flags(filled)
+    for i in range(cuda.grid(1), mailbox.size, cuda.gridsize(1)):
+        cuda.atomic.add(buffer, addresses[i], mailbox[i])
+    cuda.syncthreads()
+    if cuda.threadIdx.x == 0 and is_last_block(emptied):
+        filled.awaited[0] = number
+        raise_flags(emptied)

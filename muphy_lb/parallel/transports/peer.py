@@ -1,19 +1,18 @@
 """peer: each GPU writes its messages straight into the memory of the GPUs beside it, and raises a flag there.
 
 The GPUs of one machine access each other's memory (CUDA IPC). Pull writes into the neighbour's halo slots, in place and
-push into a mailbox that the neighbour empties. There are two of either, for even and odd exchanges, so nobody has to
-ask whether the last message was read: who sends exchange k + 2 has the neighbour's message k + 1, which that neighbour
-sent behind its use of message k. An exchange that follows itself, within a step or after an even number of them, goes
-into the same mailbox again: who sends waits for a second flag, by which the neighbour says that its mailbox is empty.
-(Where a measurement repeats one, there is a barrier: ``Engine`` has it.) All tasks only enqueue work on the device, so
-that whole steps can be recorded.
+push into a mailbox that the neighbour empties. There are two of either, for even and odd exchanges. Halo slots are read
+by the whole step, so nobody says when that was: who sends exchange k + 2 has the neighbour's message k + 1, which that
+neighbour sent behind its use of message k. A mailbox is emptied at once, and a second flag says so to whom sends the
+next message into it; hence an exchange may follow itself, within a step or after an even number of them. (Where a
+measurement repeats one that arrives in place, there is a barrier: ``Engine`` has it.) All tasks only enqueue work on
+the device, so that whole steps can be recorded.
 The wait for a neighbour has a limit on the device; the host learns of it when it next synchronises, and ends the run.
 """
 
 import numpy as np
 
 from muphy_lb.domain import Exchange
-from muphy_lb.parallel.packing import MessageBuffers, Packing
 from muphy_lb.parallel.task import ON_EDGE, Task
 from muphy_lb.parallel.transports.transport import ExchangeTasks, TransportFailure
 
@@ -41,12 +40,9 @@ class Peer:
     def bind(self, neighbours, plans, buffers):
         """Ranks exchange, once, the addresses of their message buffers."""
         backend = self._backend
-        packings = [
-            Packing(backend, plan, buffer, MessageBuffers(backend, (plan,), buffer.dtype))
-            for plan, buffer in zip(plans, buffers, strict=True)
-        ]
+        arriving = [self._arriving(plan, buffer) for plan, buffer in zip(plans, buffers, strict=True)]
         filled, emptied = (backend.zeros(len(neighbours), np.uint32) for _ in range(2))
-        addresses = self._swap_addresses(neighbours, packings, plans, (filled, emptied))
+        addresses = self._swap_addresses(neighbours, arriving, plans, (filled, emptied))
         signals = [
             backend.make_signal(flags, np.array(there, dtype=np.uint64), neighbours, self._is_confirmed, first_passes)
             for flags, there, first_passes in (
@@ -55,7 +51,7 @@ class Peer:
             )
         ]
         self._signals += signals
-        whole = enumerate(zip(packings, plans, buffers, strict=True))
+        whole = enumerate(zip(arriving, plans, buffers, strict=True))
         return tuple(self._bind_one(*one, signals, [each[k] for each in addresses]) for k, one in whole)
 
     def confirm(self):
@@ -67,12 +63,18 @@ class Peer:
         if timed_out:
             raise TransportFailure("a flag that a neighbour should have raised did not come")
 
-    def _swap_addresses(self, neighbours, packings, plans, flags) -> list:
+    def _arriving(self, plan: Exchange, buffer):
+        """Where messages arrive: in place, or in a mailbox."""
+        if isinstance(plan.unpack, slice):
+            return self._backend.view(buffer, plan.unpack.start, plan.unpack.stop)
+        return self._backend.zeros(plan.n_unpack, buffer.dtype)
+
+    def _swap_addresses(self, neighbours, arriving, plans, flags) -> list:
         """Per neighbour: the addresses of its two buffers for our messages, and of our two flags there."""
         sent, failure = dict.fromkeys(neighbours), None
         try:
             for j, rank in enumerate(neighbours):
-                starts = [(p.incoming, int(plan.unpack_start[j])) for p, plan in zip(packings, plans, strict=True)]
+                starts = [(array, int(plan.unpack_start[j])) for array, plan in zip(arriving, plans, strict=True)]
                 places = [(each, j) for each in flags]
                 sent[rank] = [self._backend.share(array, first) for array, first in (*starts, *places)]
         except Exception as error:  # the driver's refusals have no type of their own
@@ -85,17 +87,17 @@ class Peer:
         except Exception as error:
             raise TransportFailure(f"the memory of a neighbour cannot be reached: {error}") from error
 
-    def _bind_one(self, packing: Packing, plan: Exchange, buffer, signals, bases) -> ExchangeTasks:
+    def _bind_one(self, arriving, plan: Exchange, buffer, signals, bases) -> ExchangeTasks:
         backend, (filled, emptied) = self._backend, signals
         itemsize = buffer.dtype.itemsize
         within = np.arange(plan.n_pack) - np.repeat(plan.pack_start[:-1], np.diff(plan.pack_start))
         base = np.repeat(np.array(bases, dtype=np.uint64), np.diff(plan.pack_start))
         targets = base + within.astype(np.uint64) * np.uint64(itemsize)
         leaving = np.arange(plan.pack.start, plan.pack.stop) if isinstance(plan.pack, slice) else plan.pack
-        send = backend.send(buffer, backend.array(leaving), backend.array(targets), filled)
-        start, arrive = [Task("pack", ON_EDGE, send)], [Task("exchange", ON_EDGE, backend.await_flags(filled))]
-        if not plan.repeats:
-            return ExchangeTasks(start, arrive, packing.unpack)
-        room = Task("exchange", ON_EDGE, backend.await_flags(emptied))
-        empty = Task("unpack", ON_EDGE, backend.raise_flags(emptied))
-        return ExchangeTasks([room, *start], arrive, [*packing.unpack, empty])
+        message = buffer, backend.array(leaving), backend.array(targets)
+        if isinstance(plan.unpack, slice):
+            send, receive = backend.send(*message, filled), backend.await_flags(filled)
+            return ExchangeTasks([Task("pack", ON_EDGE, send)], [Task("exchange", ON_EDGE, receive)])
+        send = backend.send(*message, filled, emptied)
+        empty = backend.empty(arriving, buffer, backend.array(plan.unpack), filled, emptied, plan.accumulates)
+        return ExchangeTasks([Task("pack", ON_EDGE, send)], [], [Task("exchange", ON_EDGE, empty)])

@@ -1,7 +1,8 @@
 """A flow with a free surface: its fields, and the stages of a step.
 
 between streaming and collision   exchange       mass crosses links, what gas does not send is completed, cells decide
-behind the collision              mark           neighbours of cells that turn are marked
+behind the collision              edge moments   of cells beside other ranks, for wetted cells there
+                                  mark           neighbours of cells that turn are marked
                                   surface        the cells that all other stages work on are listed
                                   refill         wetted cells get populations
                                   inherit        bared cells belong to a bubble, if gas is compressed
@@ -118,10 +119,10 @@ def _conversion(force: Operator, of_force, has_bubbles: bool) -> tuple[Stage, ..
     given, reads, bared = {**OWN, BUBBLE: FieldValue(BUBBLE)}, (CELLS, BUBBLES), _surface(BARED)
     inherit = Stage("inherit", NEIGHBOURS, (INHERIT,), given, reads=reads, writes=(BUBBLE,), where=bared)
     return (
+        Stage("edge moments", MOMENTS, (moments,), of_force, EDGE_MOMENTS, writes=(EDGE_MOMENTS,)),
         Stage("mark", NEIGHBOURS, (MARK, GET_WET), OWN, "", (CELLS,), (CELL,), where=_surface(TURNING)),
         Stage("get bare", NEIGHBOURS, (GET_BARE,), OWN, "", (CELLS,), (CELL,), only_edge=True),
         Stage(SURFACE_CELLS, COLLECT, reads=(CELLS,), where=Where(CELL, SURFACE | CHANGED)),
-        Stage("edge moments", MOMENTS, (moments,), of_force, EDGE_MOMENTS, writes=(EDGE_MOMENTS,)),
         Stage(
             "refill",
             REFILL,
