@@ -182,9 +182,9 @@ class Backend(Protocol):
             to 0. Only of devices that make lists.
         by_id(update, count, values)
             ``update(i, values)`` for i = 0, ..., count - 1.
-        arriving(macroscopic, arrays: StreamArrays, nodes, out, values)
+        arriving((macroscopic, update), arrays: StreamArrays, nodes, out, (values of macroscopic, values))
             Velocity of the populations that a step with these arrays will load, at the chosen nodes of a range, in
-            three arrays of nodes ``out``; others may be written, too.
+            three arrays of nodes ``out``; and ``update(n, values)``. Both may be done at others, too.
         send_particles(update, particles: ParticleArrays, migration: MigrationArrays, lookup, values)
             ``update(i, values)`` for every particle; then wrap offsets into their range, pack the particles whose nodes
             belong to other ranks, and close the gaps.
@@ -261,6 +261,10 @@ class DeviceBackend(Backend, Protocol):
         """Launch that copies ``buffer[addresses[i]]`` to the address ``targets[i]``, then raises our flags of the
         signal ``filled``; on the edge. Into mailboxes it waits first until every neighbour has raised its flag of the
         signal ``emptied`` once more than at the last wait."""
+
+    def send_rows(self, messages, row: int, targets, filled) -> Launch:
+        """The same, without waiting, for messages that lie one after the other, equally long, each a number n and rows
+        of some length: of each row the first n values are sent. ``targets`` are the addresses of the messages."""
 
     def await_flags(self, filled) -> Launch:
         """Launch that makes the edge wait until every neighbour has raised its flag once more than at the last wait."""

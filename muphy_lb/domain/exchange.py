@@ -18,6 +18,8 @@ class Exchange:
         pack_start: (neighbours + 1,) message j is ``[pack_start[j], pack_start[j + 1])`` of it.
         unpack, unpack_start: the same for the values that are received.
         accumulates: whether received values are added to those in the buffer, as integers, instead of replacing them.
+        row: if not 0, messages are equally long, each a number n and rows of this length; no more than the first n
+            values of each row need to be sent.
     """
 
     pack: np.ndarray | slice
@@ -25,6 +27,7 @@ class Exchange:
     unpack: np.ndarray | slice
     unpack_start: np.ndarray
     accumulates: bool = False
+    row: int = 0
 
     @property
     def n_pack(self) -> int:

@@ -203,12 +203,11 @@ class _BoundSet:
         return min(self._declared.leaving or self.capacity, self.capacity)
 
     def _connect(self, connector: HaloConnector, lookup: VoxelLookup):
-        """Messages of fixed length to every rank around: which and how many particles cross is known to the device
-        alone."""
+        """Messages to every rank around: which and how many particles cross is known to the device alone."""
         backend, length = self._backend, 1 + (len(self._integers) + len(self._reals)) * self._most
         total = len(lookup.ranks) * length
         start = length * np.arange(len(lookup.ranks) + 1)
-        plan = Exchange(slice(0, total), start, slice(total, 2 * total), start)
+        plan = Exchange(slice(0, total), start, slice(total, 2 * total), start, row=self._most)
         buffers = [backend.zeros(max(1, 2 * total), np.float64) for _ in range(2)]
         neighbours = backend.array(np.append(lookup.owner, -1).astype(np.int32))
         n_places = max(1, len(lookup.ranks) * self._most)

@@ -289,6 +289,12 @@ class CudaBackend(KernelTable):
             return self.launch(peers.send, addresses.size, message, queue=ON_EDGE)
         return self.launch(peers.send_to_mailbox, addresses.size, (*message, emptied), queue=ON_EDGE)
 
+    def send_rows(self, messages, row, targets, filled):
+        """Few blocks."""
+        length = messages.size // max(1, targets.size)
+        arguments = messages, length, row, targets, filled
+        return self.launch(peers.send_rows, peers.ROW_BLOCKS * BLOCK, arguments, queue=ON_EDGE)
+
     def await_flags(self, filled):
         """A single block with one thread per neighbour."""
         n_threads = filled.flags.size

@@ -14,6 +14,7 @@ TRIAL_POLLS = 60_000_000
 RUN_POLLS = 1_800_000_000
 # Blocks that wait for messages hold their place on the device, which the interior needs meanwhile.
 EMPTYING_BLOCKS = 256
+ROW_BLOCKS = 64
 STORED_AS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
@@ -115,6 +116,21 @@ def send(buffer, addresses, targets, filled):
     i = cuda.grid(1)
     if i < addresses.size:
         store_to(targets[i], buffer[addresses[i]])
+    cuda.syncthreads()
+    if cuda.threadIdx.x == 0 and is_last_block(filled):
+        raise_flags(filled)
+
+
+@cuda.jit
+def send_rows(messages, length, row, targets, filled):
+    """Write of each message its number n, and the first n values of each of its rows."""
+    for j in range(targets.size):
+        first = j * length
+        n = min(np.int64(messages[first]), row)
+        n_rows = (length - 1) // row
+        for k in range(cuda.grid(1), 1 + n_rows * n, cuda.gridsize(1)):
+            place = 0 if k == 0 else 1 + (k - 1) // n * row + (k - 1) % n
+            store_to(targets[j] + np.uint64(place * messages.itemsize), messages[first + place])
     cuda.syncthreads()
     if cuda.threadIdx.x == 0 and is_last_block(filled):
         raise_flags(filled)

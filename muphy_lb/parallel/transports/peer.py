@@ -89,6 +89,10 @@ class Peer:
 
     def _bind_one(self, arriving, plan: Exchange, buffer, signals, bases) -> ExchangeTasks:
         backend, (filled, emptied) = self._backend, signals
+        if plan.row and isinstance(plan.pack, slice) and isinstance(plan.unpack, slice):
+            messages = backend.view(buffer, plan.pack.start, plan.pack.stop)
+            send = backend.send_rows(messages, plan.row, backend.array(np.array(bases, dtype=np.uint64)), filled)
+            return _in_place(send, backend.await_flags(filled))
         itemsize = buffer.dtype.itemsize
         within = np.arange(plan.n_pack) - np.repeat(plan.pack_start[:-1], np.diff(plan.pack_start))
         base = np.repeat(np.array(bases, dtype=np.uint64), np.diff(plan.pack_start))
@@ -96,8 +100,12 @@ class Peer:
         leaving = np.arange(plan.pack.start, plan.pack.stop) if isinstance(plan.pack, slice) else plan.pack
         message = buffer, backend.array(leaving), backend.array(targets)
         if isinstance(plan.unpack, slice):
-            send, receive = backend.send(*message, filled), backend.await_flags(filled)
-            return ExchangeTasks([Task("pack", ON_EDGE, send)], [Task("exchange", ON_EDGE, receive)])
+            return _in_place(backend.send(*message, filled), backend.await_flags(filled))
         send = backend.send(*message, filled, emptied)
         empty = backend.empty(arriving, buffer, backend.array(plan.unpack), filled, emptied, plan.accumulates)
         return ExchangeTasks([Task("pack", ON_EDGE, send)], [], [Task("exchange", ON_EDGE, empty)])
+
+
+def _in_place(send, receive) -> ExchangeTasks:
+    """Nothing is left to unpack."""
+    return ExchangeTasks([Task("pack", ON_EDGE, send)], [Task("exchange", ON_EDGE, receive)])

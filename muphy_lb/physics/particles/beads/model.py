@@ -5,7 +5,7 @@ and on these nodes, the beads move, those that have left their rank are handed o
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil
 
 import numpy as np
@@ -32,7 +32,7 @@ from muphy_lb.physics.model import (
     Value,
     Where,
 )
-from muphy_lb.physics.particles.beads.coupling import CLEAR, LANGEVIN, PUSHED, couple, mark
+from muphy_lb.physics.particles.beads.coupling import CLEAR, LANGEVIN, PUSHED, UNMARK, couple, mark
 from muphy_lb.physics.particles.beads.forces import Interactions, forces
 from muphy_lb.physics.particles.beads.motion import FORGET, INSERT, drift
 from muphy_lb.physics.particles.beads.names import (
@@ -185,23 +185,30 @@ def _made_known(beads: Beads, values, k: int) -> Iterator[Stage]:
 def _coupled(flow: Flow, beads: Beads, values) -> Flow:
     """The flow with beads that have friction with it."""
     pushes = beads.coupling == BOTH
-    operator = macroscopic(0.0, flow.fluid.equilibrium, NO_FORCE)
-    given = {p.name: values[p.name] for p in CLEAR.parameters}
-    clear = Stage("clear", EACH, (CLEAR,), given, writes=(WANTED,), where=COUPLED)
-    arrive = Stage("arriving", ARRIVING_KERNEL, (operator,), {}, ARRIVING, (WANTED,), (ARRIVING,), where=COUPLED)
-    shared = () if flow_has_beads(flow) else (clear,)
-    marks = _stage("mark", beads, mark(beads.kernel), values)
+    mark_own = _stage("mark", beads, mark(beads.kernel), values)
     friction = couple(beads.kernel, pushes)
     moving = _moving(beads, values, friction, reads=(ARRIVING + AT_NEIGHBOURS,), writes=(PUSH,) if pushes else ())
-    flow = flow.with_fields(*FLOW_FIELDS).with_stages(between=(*shared, marks, arrive, *moving))
+    ahead = flow.between if flow_has_beads(flow) else (*flow.between, UNMARKED, _arrive(flow, values))
+    k = [stage.kernel for stage in ahead].index(ARRIVING_KERNEL)
+    flow = replace(flow.with_fields(*FLOW_FIELDS), between=(*ahead[:k], mark_own, *ahead[k:], *moving))
     if not pushes or PUSHES[0] in flow.parameters:  # other beads have added theirs to the same fields
         return flow
     return flow.pushed_by(PUSHED, {p.name: values[p.name] for p in PUSHED.parameters})
 
 
 def flow_has_beads(flow: Flow) -> bool:
-    """Whether other beads in the flow have cleared what they share already."""
-    return any(stage.operators == (CLEAR,) for stage in flow.between)
+    """Whether the velocity that beads need is taken already."""
+    return any(stage.kernel == ARRIVING_KERNEL for stage in flow.between)
+
+
+UNMARKED = Stage("unmark", EACH, (UNMARK,), {WANTED: FieldValue(WANTED)}, writes=(WANTED,))
+
+
+def _arrive(flow: Flow, values) -> Stage:
+    """The velocity of the populations that have arrived, behind the marks of all kinds of beads."""
+    operators = macroscopic(0.0, flow.fluid.equilibrium, NO_FORCE), CLEAR
+    given = {parameter.name: values[parameter.name] for parameter in CLEAR.parameters}
+    return Stage("arriving", ARRIVING_KERNEL, operators, given, ARRIVING, (WANTED,), (ARRIVING,), where=COUPLED)
 
 
 def table(values, dtype=np.float64) -> Table:
