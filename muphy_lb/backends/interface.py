@@ -182,9 +182,9 @@ class Backend(Protocol):
             to 0. Only of devices that make lists.
         by_id(update, count, values)
             ``update(i, values)`` for i = 0, ..., count - 1.
-        arriving((macroscopic, update), arrays: StreamArrays, nodes, out, (values of macroscopic, values))
+        arriving(macroscopic, arrays: StreamArrays, nodes, out, values)
             Velocity of the populations that a step with these arrays will load, at the chosen nodes of a range, in
-            three arrays of nodes ``out``; and ``update(n, values)``. Both may be done at others, too.
+            three arrays of nodes ``out``; others may be written, too.
         send_particles(update, particles: ParticleArrays, migration: MigrationArrays, lookup, values)
             ``update(i, values)`` for every particle; then wrap offsets into their range, pack the particles whose nodes
             belong to other ranks, and close the gaps.

@@ -107,8 +107,8 @@ class StageBinder:
 
     def _arriving(self, stage: Stage, parity: int, nodes: NodeRange):
         out = tuple(self._engine.fields.array(FieldValue(f"{stage.field}_{k}"), parity) for k in range(3))
-        arrays, values = self._engine.stream_arrays(parity), tuple(self._values(stage, parity, k) for k in range(2))
-        yield self._backend.bind(ARRIVING, stage.operators, arrays, self._chosen(nodes, stage, parity), out, values)
+        arrays, values = self._engine.stream_arrays(parity), self._values(stage, parity)
+        yield self._backend.bind(ARRIVING, stage.operators[0], arrays, self._chosen(nodes, stage, parity), out, values)
 
     def _crossing(self, stage: Stage, parity: int, nodes: NodeRange):
         engine, chosen = self._engine, self._chosen(nodes, stage, parity)

@@ -207,8 +207,7 @@ class Stage:
     """One pass over the nodes, or over particles, in addition to the flow's own.
 
     An ``ARRIVING`` stage fills the three components of ``field`` (with ``corners``) with the velocity of the
-    populations that have arrived, as its operator of moments computes it, at its nodes; its second operator is one of
-    an ``EACH`` stage, for the same nodes and perhaps some others. An ``EACH`` stage calls
+    populations that have arrived, as its operator of moments computes it, at its nodes. An ``EACH`` stage calls
     ``update(n, parameters)`` for every node, its specification with an array of them.
 
     A ``COLLECT`` stage, behind the collision, has no operator: it makes a list of its nodes for stages behind it and,

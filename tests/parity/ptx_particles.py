@@ -14,7 +14,7 @@ from muphy_lb.backends.cuda.device import cuda
 from muphy_lb.lattice import D3Q19
 from muphy_lb.physics.flow import plain_flow
 from muphy_lb.physics.isothermal import Fluid
-from muphy_lb.physics.model import ARRIVING, MIGRATE, PARTICLES, SHARE
+from muphy_lb.physics.model import ARRIVING, EACH, MIGRATE, PARTICLES, SHARE
 from muphy_lb.physics.particles.beads.model import AT_REST
 from muphy_lb.physics.particles.tracers.species import with_tracers
 from muphy_lb.precision import FP32
@@ -45,28 +45,30 @@ def main() -> int:
         for stage in engine.model.stages:
             if stage.kernel == SHARE:
                 continue
-            values = [typeof(engine.parameters.values(each, stage.parameters, 0)) for each in stage.operators]
-            kernel, ahead = kernel_of(stage, engine)
-            cuda.compile_ptx(kernel.py_func, types.void(*ahead, *values), cc=CAPABILITY)
-            print(stage.name, *(each.name for each in stage.operators), flush=True)
+            (operator,) = stage.operators
+            values = engine.parameters.values(operator, stage.parameters, 0)
+            kernel, ahead = kernel_of(stage.kernel, operator, engine)
+            cuda.compile_ptx(kernel.py_func, types.void(*ahead, typeof(values)), cc=CAPABILITY)
+            print(stage.name, operator.name, flush=True)
     for name, arguments in migration(build_engine(nodes, setups[0])).items():
         cuda.compile_ptx(getattr(particle_skeletons, name).py_func, types.void(*arguments), cc=CAPABILITY)
         print(name, flush=True)
     return 0
 
 
-def kernel_of(stage, engine) -> tuple:
+def kernel_of(name: str, operator, engine) -> tuple:
     """The kernel of a stage, and the types of its arguments ahead of the values."""
-    particles, stages, name, number = particle_skeletons, stage_skeletons, stage.kernel, types.int64
-    how = (stage.operators[0], D3Q19, FP32)
+    particles, stages, how, number = particle_skeletons, stage_skeletons, (operator, D3Q19, FP32), types.int64
     words = typeof(np.zeros(1, np.uint32)), types.uint32, types.uint32, types.uint32
     if name == ARRIVING:
         pattern, real, flow = (
             engine.addresses.patterns[0],
             *map(typeof, (np.zeros(1, np.float32), np.zeros(6, np.float32))),
         )
-        kernel = stages.arriving(stage.operators, pattern.load, len(pattern.directions), *how[1:], np.uint32)
+        kernel = stages.arriving(operator, pattern.load, len(pattern.directions), *how[1:], np.uint32)
         return kernel, (real, words[0], words[0], *words, types.UniTuple(flow, 3))
+    if name == EACH:
+        return stages.each_of_block(*how), words
     if name == MIGRATE:
         (bound,) = engine.particles._sets.values()
         given = bound.arrays, bound._migration[0], engine.particles.lookup

@@ -201,10 +201,10 @@ def by_id(backend, update, count: int, values):
     return lambda: skeleton(0, count, values)
 
 
-def arriving(backend, operators, arrays: StreamArrays, nodes: NodeRange, out, values):
+def arriving(backend, macroscopic, arrays: StreamArrays, nodes: NodeRange, out, values):
     """Parallel over nodes."""
-    skeleton = skeletons.arriving(operators, arrays.pattern.load, backend.lattice, backend.precision)
-    arguments = (arrays.old, *arrays.table, *_chosen(nodes), out, *values)
+    skeleton = skeletons.arriving(macroscopic, arrays.pattern.load, backend.lattice, backend.precision)
+    arguments = (arrays.old, *arrays.table, *_chosen(nodes), out, values)
     return on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
 
 

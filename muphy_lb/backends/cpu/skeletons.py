@@ -278,14 +278,14 @@ def moments(macroscopic_operator, locations, lattice, precision):
 
 
 @cache
-def arriving(operators, locations, lattice, precision):
-    """Write the velocity of the populations at given locations of the chosen nodes, and call the update of these."""
-    macroscopic, update = (each.compile(lattice, precision, node_jit) for each in operators)
+def arriving(macroscopic_operator, locations, lattice, precision):
+    """Write the velocity of the populations at given locations of the chosen nodes."""
+    macroscopic = macroscopic_operator.compile(lattice, precision, node_jit)
     q_count, real = lattice.q, precision.real
     load = gather(split(locations), q_count)
 
     @loop_jit
-    def skeleton(buffer, lines, bases, first, last, array, mask, out, of_moments, parameters):
+    def skeleton(buffer, lines, bases, first, last, array, mask, out, parameters):
         xs, ys, zs = out
         first_warp, last_warp = first // WARP, (last + WARP - 1) // WARP
         for chunk in prange((last_warp - first_warp + CHUNK - 1) // CHUNK):
@@ -297,8 +297,7 @@ def arriving(operators, locations, lattice, precision):
                     continue
                 load(block, buffer, lines, bases, warp)
                 for n in range(low, high):
-                    _, xs[n], ys[n], zs[n] = macroscopic(block[:, n % WARP], n, of_moments)
-                    update(n, parameters)
+                    _, xs[n], ys[n], zs[n] = macroscopic(block[:, n % WARP], n, parameters)
 
     return skeleton
 

@@ -280,13 +280,13 @@ def by_id(backend, update, count: int, values):
     return backend.launch(kernel, count, (0, count, values))
 
 
-def arriving(backend, operators, arrays: StreamArrays, nodes: NodeRange, out, values):
+def arriving(backend, macroscopic, arrays: StreamArrays, nodes: NodeRange, out, values):
     """One thread per 16 nodes; the threads of a block share the chosen ones among theirs."""
     table, load = arrays.table, arrays.pattern.load
     kernel = stage_skeletons.arriving(
-        operators, load, table.n_entries, backend.lattice, backend.precision, table.index_type
+        macroscopic, load, table.n_entries, backend.lattice, backend.precision, table.index_type
     )
-    arguments = (arrays.old, table.lines, table.bases, *_in_words(backend, nodes), out, *values)
+    arguments = (arrays.old, table.lines, table.bases, *_in_words(backend, nodes), out, values)
     return _over_words(backend, kernel, nodes, arguments)
 
 

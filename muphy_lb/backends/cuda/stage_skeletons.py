@@ -309,22 +309,21 @@ def _moments_at(macroscopic_operator, found: Found, lattice, precision):
 
 
 @cache
-def arriving(operators, locations, n_entries, lattice, precision, index_type):
+def arriving(macroscopic_operator, locations, n_entries, lattice, precision, index_type):
     """Write the velocity of the populations at given locations of the chosen nodes, which the threads of a block
-    share, and call the update of these nodes."""
-    macroscopic, update = (each.compile(lattice, precision, device_jit) for each in operators)
+    share."""
+    macroscopic = macroscopic_operator.compile(lattice, precision, device_jit)
     load = reader(locations, n_entries, precision, index_type)
     q_count, real = lattice.q, precision.real
 
     @cuda.jit
-    def kernel(buffer, lines, bases, words, mask, first, last, out, of_moments, parameters):
+    def kernel(buffer, lines, bases, words, mask, first, last, out, parameters):
         nodes = cuda.shared.array(NODES_PER_BLOCK, np.uint32)
         n_chosen = chosen_of_block(words, mask, first, last, nodes)
         for i in range(cuda.threadIdx.x, n_chosen, cuda.blockDim.x):
             n, f = nodes[i], cuda.local.array(q_count, real)
-            update(n, parameters)
             load(buffer, lines, bases, n, f)
-            _, ux, uy, uz = macroscopic(f, n, of_moments)
+            _, ux, uy, uz = macroscopic(f, n, parameters)
             out[0][n] = ux
             out[1][n] = uy
             out[2][n] = uz

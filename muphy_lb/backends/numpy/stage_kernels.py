@@ -86,19 +86,17 @@ def each(backend, update, nodes: NodeRange, values):
     return lambda: update.reference(_chosen(nodes), backend.lattice, update.by_name(values))
 
 
-def arriving(backend, operators, arrays: StreamArrays, nodes: NodeRange, out, values):
+def arriving(backend, macroscopic, arrays: StreamArrays, nodes: NodeRange, out, values):
     """Velocity of the populations that a step will load, at the chosen nodes."""
-    (macroscopic, update), (of_moments, of_update) = operators, values
     whole = State(arrays.old, (), arrays.table, nodes.last)
     load = backend.addresses(whole, arrays.pattern.load)
 
     def measure():
         chosen = _chosen(nodes)
         stored = arrays.old[load[:, chosen]]
-        moments = macroscopic.reference(stored, chosen, backend.lattice, macroscopic.by_name(of_moments))
+        moments = macroscopic.reference(stored, chosen, backend.lattice, macroscopic.by_name(values))
         for row, array in zip(moments[1:], out, strict=True):
             array[chosen] = row
-        update.reference(chosen, backend.lattice, update.by_name(of_update))
 
     return measure
 

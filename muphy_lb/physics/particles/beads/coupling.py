@@ -112,41 +112,27 @@ def mark(kernel: str) -> Operator:
     return Operator(f"mark-{kernel}", reference, node, named("lookup", WANTED, *VOXEL, *OFFSET))
 
 
-def _unmark(n, lattice, parameters):
-    parameters[WANTED][n] &= AT_BORDER
-
-
-def _unmark_node(lattice, precision, jit, at):
-    wanted, border = at[WANTED], np.int8(AT_BORDER)
-
-    def unmark(n, parameters):
-        parameters[wanted][n] &= border
-
-    return jit(unmark)
-
-
-UNMARK = Operator("unmark", _unmark, _unmark_node, named(WANTED))
-"""Forgets what nodes beads were coupled to; the border stays marked, for the beads of others."""
-
-
 def _clear(n, lattice, parameters):
     for push in PUSHES:
         parameters[push][n] = 0
+    parameters[WANTED][n] &= AT_BORDER
 
 
 def _clear_node(lattice, precision, jit, at):
-    (px, py, pz), nothing = (at[name] for name in PUSHES), np.int64(0)
+    wanted, (px, py, pz) = at[WANTED], (at[name] for name in PUSHES)
+    nothing, border = np.int64(0), np.int8(AT_BORDER)
 
     def clear(n, parameters):
         parameters[px][n] = nothing
         parameters[py][n] = nothing
         parameters[pz][n] = nothing
+        parameters[wanted][n] &= border
 
     return jit(clear)
 
 
-CLEAR = Operator("clear", _clear, _clear_node, named(*PUSHES))
-"""Forgets the forces of the step before; at other nodes than those that beads are coupled to, nobody reads them."""
+CLEAR = Operator("clear", _clear, _clear_node, named(WANTED, *PUSHES))
+"""Forgets what nodes beads were coupled to, and the forces there; the border stays marked, for the beads of others."""
 
 
 def _pushed(n, parameters):

@@ -32,7 +32,7 @@ from muphy_lb.physics.model import (
     Value,
     Where,
 )
-from muphy_lb.physics.particles.beads.coupling import CLEAR, LANGEVIN, PUSHED, UNMARK, couple, mark
+from muphy_lb.physics.particles.beads.coupling import CLEAR, LANGEVIN, PUSHED, couple, mark
 from muphy_lb.physics.particles.beads.forces import Interactions, forces
 from muphy_lb.physics.particles.beads.motion import FORGET, INSERT, drift
 from muphy_lb.physics.particles.beads.names import (
@@ -188,7 +188,7 @@ def _coupled(flow: Flow, beads: Beads, values) -> Flow:
     mark_own = _stage("mark", beads, mark(beads.kernel), values)
     friction = couple(beads.kernel, pushes)
     moving = _moving(beads, values, friction, reads=(ARRIVING + AT_NEIGHBOURS,), writes=(PUSH,) if pushes else ())
-    ahead = flow.between if flow_has_beads(flow) else (*flow.between, UNMARKED, _arrive(flow, values))
+    ahead = flow.between if flow_has_beads(flow) else (*flow.between, *_velocity_at_beads(flow, values))
     k = [stage.kernel for stage in ahead].index(ARRIVING_KERNEL)
     flow = replace(flow.with_fields(*FLOW_FIELDS), between=(*ahead[:k], mark_own, *ahead[k:], *moving))
     if not pushes or PUSHES[0] in flow.parameters:  # other beads have added theirs to the same fields
@@ -201,14 +201,13 @@ def flow_has_beads(flow: Flow) -> bool:
     return any(stage.kernel == ARRIVING_KERNEL for stage in flow.between)
 
 
-UNMARKED = Stage("unmark", EACH, (UNMARK,), {WANTED: FieldValue(WANTED)}, writes=(WANTED,))
-
-
-def _arrive(flow: Flow, values) -> Stage:
-    """The velocity of the populations that have arrived, behind the marks of all kinds of beads."""
-    operators = macroscopic(0.0, flow.fluid.equilibrium, NO_FORCE), CLEAR
+def _velocity_at_beads(flow: Flow, values) -> Iterator[Stage]:
+    """What the step before has left is forgotten; behind the marks of all kinds of beads, the velocity of the
+    populations that have arrived is taken."""
     given = {parameter.name: values[parameter.name] for parameter in CLEAR.parameters}
-    return Stage("arriving", ARRIVING_KERNEL, operators, given, ARRIVING, (WANTED,), (ARRIVING,), where=COUPLED)
+    yield Stage("clear", EACH, (CLEAR,), given, writes=(WANTED,), where=COUPLED)
+    operator = macroscopic(0.0, flow.fluid.equilibrium, NO_FORCE)
+    yield Stage("arriving", ARRIVING_KERNEL, (operator,), {}, ARRIVING, (WANTED,), (ARRIVING,), where=COUPLED)
 
 
 def table(values, dtype=np.float64) -> Table:
