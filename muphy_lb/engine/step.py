@@ -5,9 +5,8 @@ the step before, and the edge overwrites what it read, so they wait for it; the 
 run beside the messages, what reads their slots waits for them: edge and walls.
 
 A stage joins the flow's own pass, interior behind interior and edge behind edge, unless it reads at neighbours what was
-written in the same step: then a new pass begins, with an exchange of those fields ahead of it, and of all others that
-later stages will read as they are now. Such a pass has nothing to run beside it, so that edge and interior are one
-launch, on the edge's queue.
+written in the same step: then a new pass begins, with an exchange of those fields ahead of its edge. Its interior runs
+beside these messages.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,9 +19,6 @@ from muphy_lb.parallel.schedule import without_repeats
 from muphy_lb.parallel.task import ON_EDGE, ON_INTERIOR, ON_OPENINGS, Task, ordering
 from muphy_lb.parallel.transports import ExchangeTasks
 from muphy_lb.physics.model import ARRIVING, NODES, Field, Model, Stage
-
-WHOLE = "whole"
-"""Edge and interior."""
 
 
 class StepKind(NamedTuple):
@@ -61,21 +57,24 @@ def passes(stages: tuple[Stage, ...], written: set[str], fields: Mapping[str, Fi
     """
     found = [Pass()]
     read: set[str] = set()
-    for k, stage in enumerate(stages):
+    written_in_pass: set[str] = set()
+    for stage in stages:
         near = set(stage.reads_at_neighbours) & fields.keys()
         unguarded = {name for name in near & set(stage.writes) if not fields[name].guarded}
         if unguarded:
             names = ", ".join(sorted(unguarded))
             raise ValueError(f"stage {stage.name!r} writes {names}, which it reads at neighbours; write another field")
-        is_stale = bool(near & written)
-        if is_stale or read & set(stage.writes) or stage.over != found[-1].over:
-            crossing = written & set(_read_as_it_is(stages[k:])) if is_stale else set()
-            found.append(Pass(tuple(sorted(crossing)), stage.over))
-            written.difference_update(crossing)
-            read = set()
+        stale = near & written
+        is_late = stale and (not found[-1].exchanged or stale & written_in_pass)
+        if is_late or read & set(stage.writes) or stage.over != found[-1].over:
+            found.append(Pass(over=stage.over))
+            read, written_in_pass = set(), set()
+        found[-1].exchanged += tuple(sorted(stale))
         found[-1].stages.append(stage)
         read |= near
-        written.update(fields.keys() & set(stage.writes))
+        written.difference_update(stale)
+        written_in_pass |= fields.keys() & set(stage.writes)
+        written |= fields.keys() & set(stage.writes)
     return found
 
 
@@ -197,7 +196,9 @@ class StepBinder:
                 yield from (*halo.arrive, self._wait, *halo.unpack)
             elif phase == PAUSE:
                 yield from self._slots_filled()
-                for group in self._between:
+                first, *others = self._between
+                yield from self._beside_messages(first, parity)
+                for group in others:
                     yield from self._whole_pass(group, parity)
                 yield from self._barrier()
             elif phase == INTERIOR:
@@ -218,16 +219,25 @@ class StepBinder:
         if not group.stages:
             return
         yield from self._barrier()
-        if group.exchanged:
-            yield from _together(self._engine.fields.exchange(name, parity) for name in group.exchanged).tasks
-            yield from self._barrier()
-        # nothing crosses while it runs, so edge and interior go in one launch
-        yield from self._stages(group.stages, parity, WHOLE if self._has_edge else INTERIOR)
+        messages = _together(self._engine.fields.exchange(name, parity) for name in group.exchanged).tasks
+        if group.over == NODES:
+            yield from self._beside_messages(group, parity, messages)
+        else:
+            yield from (*messages, *self._barrier(), *self._stages(group.stages, parity, INTERIOR))
         for name in sorted({name for stage in group.stages for name in stage.writes} & self._returned):
             line = self._engine.fields.exchange(name, parity)
             if line:
                 yield from self._barrier()
                 yield from line.tasks
+
+    def _beside_messages(self, group: Pass, parity: int, messages: Iterable[Task] = ()) -> Iterator[Task]:
+        """A pass whose interior does not wait for messages, those of the flow or its own; its edge does.
+
+        What the interior may write at edge nodes meanwhile, any node might see that reads the field in this pass.
+        """
+        yield from self._stages(group.stages, parity, INTERIOR)
+        yield from messages
+        yield from self._stages(group.stages, parity, EDGE)
 
     def _barrier(self) -> list[Task]:
         """Edge and interior wait for each other."""
@@ -253,11 +263,11 @@ class StepBinder:
         return [ordering(self._backend.edge_waits_for_openings)] if beside else []
 
     def nodes(self, part: str, parity: int) -> NodeRange | None:
-        """The edge, the interior, or both, on the edge's queue; None if there are no nodes."""
+        """The edge or the interior; None if there are no nodes."""
         n_edge, n_nodes = self._domain.n_edge, self._domain.n_nodes
-        first, last = {EDGE: (0, n_edge), INTERIOR: (n_edge, n_nodes), WHOLE: (0, n_nodes)}[part]
+        first, last = {EDGE: (0, n_edge), INTERIOR: (n_edge, n_nodes)}[part]
         is_reversed = parity == 1 and not self._looks_ahead
-        return NodeRange(first, last, is_edge=part != INTERIOR, is_reversed=is_reversed) if first < last else None
+        return NodeRange(first, last, is_edge=part == EDGE, is_reversed=is_reversed) if first < last else None
 
     def _flow(self, parity: int, part: str) -> Iterator[Task]:
         """Stream and collide."""
@@ -270,7 +280,7 @@ class StepBinder:
         yield Task(part, nodes.queue, self._engine.bind_stream_collide(nodes, parity, self._engine.shape))
 
     def _stages(self, stages: list[Stage], parity: int, part: str) -> Iterator[Task]:
-        """Some stages on edge, interior or both; those over particles run once, on the interior's queue."""
+        """Some stages on edge or interior; those over particles run once, on the interior's queue."""
         nodes = self.nodes(part, parity)
         for stage in stages:
             if stage.over != NODES:

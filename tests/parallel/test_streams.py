@@ -8,15 +8,19 @@ import tests.support
 from muphy_lb.backends.arrays import NodeRange
 from muphy_lb.backends.numpy.backend import NumpyBackend
 from muphy_lb.domain import FIXED, FLUX, OUTFLOW, STREAMINGS, ScalarBoundary
-from muphy_lb.lattice import D2Q9
+from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.operators import VARYING
 from muphy_lb.parallel.task import ON_EDGE
+from muphy_lb.physics.free_surface.cells import CELL, FILL, MASS
+from muphy_lb.physics.free_surface.regions import BoxRegion
 from muphy_lb.physics.isothermal import Fluid, isothermal
 from muphy_lb.physics.model import SCHEDULED
 from muphy_lb.physics.particles.beads.names import OFFSET, VOXEL
 from muphy_lb.physics.thermal.model import METHODS, Heat
 from muphy_lb.precision import FP64
+from tests.free_surface import SurfaceSetup, Tank, tank
 from tests.laws.test_beads import SINGLE, BeadSetup, start_on
+from tests.laws.test_free_surface import SPLASH
 from tests.laws.walled import MOVING, ScatteredDistances, between_openings, walled_nodes
 from tests.support import (
     PULSATING,
@@ -43,6 +47,7 @@ OVER_NODES = (
 )
 ON_GIVEN_QUEUE = ("extrapolation", "count_step")
 ON_EITHER = OVER_NODES + ON_GIVEN_QUEUE
+OF_MESSAGES = ("gather", "scatter", "scatter_add")
 OF_PARTICLES = ("particles", "by_id", "send_particles", "receive_particles")  # on the interior's queue
 
 
@@ -123,6 +128,18 @@ class LateEdge(Streams):
     def interior_waits_for_edge(self):
         """Do all edge work."""
         self.synchronise()
+
+    def bind(self, kernel, *arguments, **options):
+        """Messages are packed and unpacked behind the edge's work so far, whatever the interior has done."""
+        work = super().bind(kernel, *arguments, **options)
+        return self._behind(work) if kernel in OF_MESSAGES else work
+
+    def _behind(self, work):
+        def run():
+            self.synchronise()
+            work()
+
+        return run
 
     def is_late(self, kernel, arguments):
         """Edge later, and openings and walls, which belong to it; interior at once."""
@@ -266,3 +283,24 @@ def test_a_late_stream_changes_no_beads_and_nothing_that_they_do(late, monkeypat
         engine.backend.synchronise()
         found.append((engine.populations(), *engine.particles.get("beads").values()))
     assert all(np.array_equal(*pair) for pair in zip(*found, strict=True)) and np.abs(found[0][0]).max() > 1e-3
+
+
+@pytest.mark.parametrize("streaming", ["pull", "aa"])
+@pytest.mark.parametrize("lattice", [D2Q9, D3Q19], ids=lambda lattice: lattice.name)
+@pytest.mark.parametrize("late", [LateInterior, LateEdge])
+def test_a_late_stream_changes_no_splash_on_several_ranks(late, lattice, streaming, monkeypatch):
+    (shape, force), owners = SPLASH[lattice], 3
+    nodes, setup = tank(shape, solid=0.1), SurfaceSetup(lattice, rates=(1.9,), force=force, streaming=streaming)
+    column = BoxRegion(np.zeros(3), np.full(3, -1.0), np.array([0.4, 0.7, 1.0]) * shape[::-1])
+    x, found = nodes.coordinates()[:, 0], []
+    owner = x * owners // shape[2]
+    for backend in (NumpyBackend, late):
+        monkeypatch.setattr(tests.support, "make_backend", lambda *_, backend=backend: backend(lattice, FP64))
+        splash = Tank(nodes, setup, [column], owner)
+        assert all(0 < engine.domain.n_edge < engine.domain.n_nodes for engine in splash.ranks.engines)
+        before = splash.field(CELL)
+        splash.ranks.step(3 * STEPS)
+        splash.ranks.each(lambda engine: engine.backend.synchronise())
+        found.append((splash.ranks.populations(), *(splash.field(name) for name in (CELL, FILL, MASS))))
+        assert (splash.field(CELL) != before).sum() > 10
+    assert all(np.array_equal(*pair) for pair in zip(*found, strict=True))

@@ -12,7 +12,6 @@ from muphy_lb.physics.free_surface.cells import CELL, MASS
 from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE, COS_ANGLE
 from muphy_lb.physics.free_surface.regions import BoxRegion, sphere_region
 from tests.free_surface import SurfaceSetup, Tank, tank
-from tests.support import random_owner
 
 SHAPE = (4, 6, 8)
 N_STEPS = 5
@@ -39,7 +38,8 @@ def splash(label: str, backend: str) -> Tank:
     column = BoxRegion(np.zeros(3), np.full(3, -1.0), np.array([0.3 * nx, 0.7 * ny, nz]))
     drop = sphere_region(np.array([-0.15, -0.25, 0.0]), np.array([0.7 * nx, 0.6 * ny, (nz - 1) / 2]), 1.7)
     setup = SurfaceSetup(D3Q19, rates=(1.8,), force=(1e-4, -3e-4, 5e-5), backend=backend, **CASES[label])
-    return Tank(nodes, setup, [column, drop], random_owner(nodes, 2) if label == "two ranks" else None)
+    halves = nodes.coordinates()[:, 0] * 2 // nx  # each with an edge and an interior, which have lists of their own
+    return Tank(nodes, setup, [column, drop], halves if label == "two ranks" else None)
 
 
 def state(label: str, backend: str) -> np.ndarray:
