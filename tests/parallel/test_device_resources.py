@@ -181,7 +181,7 @@ def test_a_communicator_of_nccl_is_ended_when_the_ranks_join_anew(nccl):
 
 
 def awaited(flags, limit):
-    """Function that waits as the kernel does, one neighbour after the other; its signal; and what the host sees."""
+    """Function that waits as the kernels do, one neighbour after the other; its signal; and what the host sees."""
     flags, late = np.array(flags, np.uint32), np.zeros(len(flags), np.uint32)
     none, sent = np.zeros(0, np.uint64), np.zeros(1, np.uint32)
     addresses = np.arange(len(flags), dtype=np.uint64)
@@ -193,7 +193,7 @@ def awaited(flags, limit):
         "load_acquire": lambda array, j: array[j],
         "store_release": lambda place, value: late.__setitem__(int(place), value),
     }
-    kernel = FunctionType(peers.wait.py_func.__code__, names)
+    kernel = FunctionType(peers.await_flags.py_func.__code__, names)
 
     def wait():
         before = signal.awaited[0]
