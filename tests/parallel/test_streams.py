@@ -304,3 +304,21 @@ def test_a_late_stream_changes_no_splash_on_several_ranks(late, lattice, streami
         found.append((splash.ranks.populations(), *(splash.field(name) for name in (CELL, FILL, MASS))))
         assert (splash.field(CELL) != before).sum() > 10
     assert all(np.array_equal(*pair) for pair in zip(*found, strict=True))
+
+
+@pytest.mark.parametrize("n_ranks", [1, 3])
+@pytest.mark.parametrize("late", LATE)
+def test_a_late_stream_changes_no_filling_of_a_channel(late, n_ranks, monkeypatch):
+    nodes, found = random_nodes(D2Q9), []
+    setup = SurfaceSetup(D2Q9, rates=(1.4,), conditions=THROUGH_FLOW)
+    start = BoxRegion(np.zeros(3), np.full(3, -1.0), np.array([2.5, 99.0, 99.0]))
+    owner = nodes.coordinates()[:, 0] * n_ranks // nodes.shape[2]
+    for backend in (NumpyBackend, late):
+        monkeypatch.setattr(tests.support, "make_backend", lambda *_, backend=backend: backend(D2Q9, FP64))
+        filling = Tank(nodes, setup, [start], owner)
+        before = filling.field(CELL)
+        filling.ranks.step(3 * STEPS)
+        filling.ranks.each(lambda engine: engine.backend.synchronise())
+        found.append((filling.ranks.populations(), *(filling.field(name) for name in (CELL, FILL, MASS))))
+        assert (filling.field(CELL) != before).sum() > 10
+    assert all(np.array_equal(*pair) for pair in zip(*found, strict=True))
