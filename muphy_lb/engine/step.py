@@ -4,9 +4,10 @@ Openings and packing write to edge nodes and slots only. What comes behind the m
 the step before, and the edge overwrites what it read, so they wait for it; the interior waits likewise. Where openings
 run beside the messages, what reads their slots waits for them: edge and walls.
 
-A stage joins the flow's own pass, interior behind interior and edge behind edge, unless it reads at neighbours what was
-written in the same step: then a new pass begins, with an exchange of those fields ahead of its edge. Its interior runs
-beside these messages.
+A stage joins the pass of the stages ahead of it, interior behind interior and edge behind edge; the first pass is the
+flow's own. Where it reads at neighbours what was written in the same step, a new pass begins, with an exchange of that
+field ahead of its edge; a pass that has one already exchanges the field, too, unless it wrote it. The interior of a
+pass runs beside these messages.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -38,9 +39,9 @@ class StepKind(NamedTuple):
 class Pass:
     """Stages that need no exchange between them, and the fields that are exchanged ahead of them."""
 
-    def __init__(self, exchanged: tuple[str, ...] = (), over: str = NODES):
-        self.exchanged = exchanged
+    def __init__(self, over: str = NODES):
         self.over = over
+        self.exchanged: tuple[str, ...] = ()
         self.stages: list[Stage] = []
 
 
@@ -67,7 +68,7 @@ def passes(stages: tuple[Stage, ...], written: set[str], fields: Mapping[str, Fi
         stale = near & written
         is_late = stale and (not found[-1].exchanged or stale & written_in_pass)
         if is_late or read & set(stage.writes) or stage.over != found[-1].over:
-            found.append(Pass(over=stage.over))
+            found.append(Pass(stage.over))
             read, written_in_pass = set(), set()
         found[-1].exchanged += tuple(sorted(stale))
         found[-1].stages.append(stage)

@@ -138,7 +138,7 @@ def send_rows(messages, length, row, targets, filled):
 
 @cuda.jit
 def send_to_mailbox(buffer, addresses, targets, filled, emptied):
-    """The same, once the neighbours have emptied their mailboxes."""
+    """Write the message like :func:`send`, once the neighbours have emptied their mailboxes."""
     number = await_flags(emptied)
     i = cuda.grid(1)
     if i < addresses.size:

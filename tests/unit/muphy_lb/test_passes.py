@@ -1,0 +1,51 @@
+"""How the stages of a step are cut into passes, and what crosses ahead of each."""
+
+import pytest
+
+from muphy_lb.engine.step import passes
+from muphy_lb.physics.model import EACH, NEIGHBOURS, Field, Stage
+
+FIELDS = {name: Field(name, outside=0.0, guarded=name == "flag") for name in ("flag", "amount", "moments")}
+
+
+def stage(name, reads=(), writes=(), **more):
+    return Stage(
+        name, NEIGHBOURS if reads else EACH, reads=tuple(f"{each}@neighbours" for each in reads), writes=writes, **more
+    )
+
+
+def cut(*stages, written=()):
+    """(what crosses, names of stages) of each pass."""
+    found = passes(stages, set(written), FIELDS)
+    return [(each.exchanged, [stage.name for stage in each.stages]) for each in found]
+
+
+def test_stages_that_read_at_neighbours_what_others_have_written_begin_a_pass():
+    assert cut(stage("a", writes=("flag",)), stage("b", ("flag",)), stage("c", ("amount",))) == [
+        ((), ["a"]),
+        (("flag",), ["b", "c"]),
+    ]
+
+
+def test_what_was_written_before_a_pass_crosses_with_what_it_exchanges_anyway():
+    first, second = stage("moments", writes=("moments",)), stage("mark", ("flag",), ("flag",))
+    last = stage("collect", ("flag",)), stage("refill", ("flag", "moments"))
+    assert cut(first, second, *last, written=["flag"]) == [
+        ((), ["moments"]),
+        (("flag",), ["mark"]),
+        (("flag", "moments"), ["collect", "refill"]),
+    ]
+
+
+def test_what_a_pass_has_written_itself_begins_another():
+    stages = stage("a", ("flag",)), stage("b", writes=("amount",)), stage("c", ("amount",))
+    assert cut(*stages, written=["flag"]) == [((), []), (("flag",), ["a", "b"]), (("amount",), ["c"])]
+
+
+def test_what_neighbours_read_is_written_in_another_pass():
+    assert cut(stage("take", ("flag", "amount")), stage("turn", writes=("flag",))) == [((), ["take"]), ((), ["turn"])]
+
+
+def test_what_a_stage_reads_at_neighbours_it_may_write_only_if_no_node_sees_that():
+    with pytest.raises(ValueError, match="stage 'a' writes amount, which it reads at neighbours"):
+        cut(stage("a", ("amount",), ("amount",)))
