@@ -4,6 +4,7 @@ from muphy_lb.physics.particles.studies.beads_chains import bead_chains
 from muphy_lb.physics.particles.studies.beads_diffusion import bead_diffusion
 from muphy_lb.physics.particles.studies.beads_mobility import bead_mobility
 from muphy_lb.physics.particles.studies.beads_momentum import bead_momentum
+from muphy_lb.physics.particles.studies.beads_tail import bead_tail
 from muphy_lb.physics.particles.studies.beads_temperature import bead_temperature
 from muphy_lb.physics.particles.studies.beads_translocation import bead_translocation
 from muphy_lb.physics.particles.studies.dispersion import taylor_aris
@@ -19,6 +20,7 @@ CASES = {
     "bead-momentum": bead_momentum,
     "bead-mobility": bead_mobility,
     "bead-diffusion": bead_diffusion,
+    "bead-tail": bead_tail,
     "bead-chains": bead_chains,
     "bead-translocation": bead_translocation,
 }
