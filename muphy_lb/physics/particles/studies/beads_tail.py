@@ -82,7 +82,7 @@ def bead_tail(settings: Settings = DEFAULT) -> Validation:
     rows = [at_most(f"L = {decay.edge}, t = {decay.first} to {decay.last}: largest deviation", TOLERANCE, off)]
     curves = (Series("t^-3/2", time, tail), Series("decay", time, found, "points"))
     plot = Plot("Velocity of a bead", "steps", "velocity over momentum", curves, log_x=True, log_y=True)
-    left_out = ()
+    left_out: tuple[str, ...] = ()
     if settings.quick:
         left_out = ("beads with noise, which take minutes",)
     else:
