@@ -18,8 +18,10 @@ class Exchange:
         pack_start: (neighbours + 1,) message j is ``[pack_start[j], pack_start[j + 1])`` of it.
         unpack, unpack_start: the same for the values that are received.
         accumulates: whether received values are added to those in the buffer, as integers, instead of replacing them.
+        acknowledged: whether messages are copied at once from where they arrive, so that who sent them may be told: the
+            exchange may follow itself, several times in a step or every so many. All ranks agree.
         row: if not 0, messages are equally long, each a number n and rows of this length; no more than the first n
-            values of each row need to be sent.
+            values of each row need to be sent. A part of the exchange does not know that.
     """
 
     pack: np.ndarray | slice
@@ -27,6 +29,7 @@ class Exchange:
     unpack: np.ndarray | slice
     unpack_start: np.ndarray
     accumulates: bool = False
+    acknowledged: bool = False
     row: int = 0
 
     @property
@@ -42,7 +45,7 @@ class Exchange:
     def part(self, chosen) -> "Exchange":
         """The exchange with a subset of the neighbours, given by their ascending positions."""
         sent, received = (self.pack, self.pack_start), (self.unpack, self.unpack_start)
-        return Exchange(*_messages(*sent, chosen), *_messages(*received, chosen), self.accumulates)
+        return Exchange(*_messages(*sent, chosen), *_messages(*received, chosen), self.accumulates, self.acknowledged)
 
     def shortened(self, most: int) -> "Exchange":
         """The exchange with each message cut to at most ``most`` values."""

@@ -107,5 +107,6 @@ class FeedbackConditions:
         own = self._rank * width + np.arange(width)
         arriving = [rank * width + np.arange(width) for rank in others]
         start = width * np.arange(len(others) + 1)
-        plan = Exchange(np.tile(own, len(others)), start, np.concatenate([own[:0], *arriving]), start)
+        addresses = np.tile(own, len(others)), start, np.concatenate([own[:0], *arriving]), start
+        plan = Exchange(*addresses, acknowledged=True)
         return Halo(others, (plan, plan), tuple(self._sums))

@@ -132,9 +132,9 @@ class _Cornered:
             _of_rows(each, self.row, self.n_rows, start)
             for each, start in ((layer.send_node, layer.send_start), (ghosts, layer.receive_start))
         )
-        plan = Exchange(*sent, *received)
+        plan = Exchange(*sent, *received, acknowledged=True)
         if field.accumulates:
-            plan = Exchange(*received, *sent, accumulates=True)
+            plan = Exchange(*received, *sent, accumulates=True, acknowledged=True)
         found = corners.connect(Halo(corners.lookup.ranks, (plan, plan), tuple(self.arrays))).exchanges
         emptied = self._emptied(backend, received[0], dtype) if field.accumulates else []
         self.exchanges = tuple(
@@ -171,7 +171,7 @@ class _OfMoments:
         self.moments = EdgeMoments(backend.view(array, 0, end), backend.view(array, end, array.size), domain.pitch)
         sent = _of_rows(layer.send_node, n_edge, self.n_rows, layer.send_start)
         received = _of_rows(end + np.arange(n_ghosts), n_ghosts, self.n_rows, layer.receive_start)
-        plan = Exchange(*sent, *received)
+        plan = Exchange(*sent, *received, acknowledged=True)
         self.exchanges = bind_exchanges(Halo(domain.halo.neighbours, (plan, plan), (array, array)), shares).exchanges
 
 
@@ -185,12 +185,12 @@ def _of_rows(addresses: np.ndarray, row: int, n_rows: int, start: np.ndarray) ->
 def _staged(plan: Exchange) -> Exchange:
     """The exchange through a receive buffer: such a field has only one array, and received values must not overwrite
     those that are still being read."""
-    return Exchange(plan.pack, plan.pack_start, _received(plan), plan.unpack_start)
+    return Exchange(plan.pack, plan.pack_start, _received(plan), plan.unpack_start, acknowledged=True)
 
 
 def _returning(plan: Exchange) -> Exchange:
     """The reverse exchange: halo values are sent to their owners, which add them to their own nodes."""
-    return Exchange(_received(plan), plan.unpack_start, plan.pack, plan.pack_start, accumulates=True)
+    return Exchange(_received(plan), plan.unpack_start, plan.pack, plan.pack_start, accumulates=True, acknowledged=True)
 
 
 def _received(plan: Exchange) -> np.ndarray:

@@ -238,7 +238,7 @@ class _BoundSet:
         addresses = np.concatenate(of_columns)
         start = addresses.size * np.arange(len(others) + 1)
         repeated = np.tile(addresses, len(others))
-        plan = Exchange(repeated, start, repeated, start, accumulates=True)
+        plan = Exchange(repeated, start, repeated, start, accumulates=True, acknowledged=True)
         return connector.connect(self._backend, Halo(others, (plan, plan), (self._by_id,) * 2)).exchanges
 
 

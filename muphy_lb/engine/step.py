@@ -90,7 +90,7 @@ def _read_as_it_is(stages: Iterable[Stage]) -> tuple[str, ...]:
 
 
 def _together(exchanges: Iterable[ExchangeTasks | None]) -> ExchangeTasks:
-    """All messages are under way before the first is waited for."""
+    """Several exchanges side by side: all are packed before the first is waited for."""
     return sum((each for each in exchanges if each), ExchangeTasks())
 
 
@@ -138,8 +138,8 @@ class StepBinder:
         parity, feedback = kind.parity, self._engine.feedback
         tasks = [*self._counted_step()]
         updates = feedback.tasks(parity, kind.phase) if feedback else []
-        if updates:  # they read what the interior wrote in the step before
-            tasks += [*self._barrier(), *updates]
+        if updates:  # they read what the interior wrote in the step before, and may change ahead of the collision
+            tasks += [*self._barrier(), *updates, *(self._barrier() if self._model.between else ())]
         for group in self._before:
             tasks += self._whole_pass(group, parity)
         if any(group.stages for group in self._before):
@@ -197,10 +197,8 @@ class StepBinder:
                 yield from (*halo.arrive, self._wait, *halo.unpack)
             elif phase == PAUSE:
                 yield from self._slots_filled()
-                first, *others = self._between
-                yield from self._beside_messages(first, parity)
-                for group in others:
-                    yield from self._whole_pass(group, parity)
+                for group in self._between:
+                    yield from self._whole_pass(group, parity, beside_flow=group is self._between[0])
                 yield from self._barrier()
             elif phase == INTERIOR:
                 yield from self._flow(parity, INTERIOR)
@@ -215,11 +213,13 @@ class StepBinder:
         fields = (engine.fields.exchange(name, parity) for name in self._at_start)
         return _together([engine.halo.exchanges[parity], *fields])
 
-    def _whole_pass(self, group: Pass, parity: int) -> Iterator[Task]:
-        """A pass by itself: everything before it is done, its fields cross, then its stages run."""
+    def _whole_pass(self, group: Pass, parity: int, beside_flow: bool = False) -> Iterator[Task]:
+        """A pass by itself: everything before it is done, its fields cross, and its stages run, the interior's beside
+        these messages; or, ``beside_flow``, beside those of the flow's edge, which are done when its own edge runs."""
         if not group.stages:
             return
-        yield from self._barrier()
+        if not beside_flow:
+            yield from self._barrier()
         messages = _together(self._engine.fields.exchange(name, parity) for name in group.exchanged).tasks
         if group.over == NODES:
             yield from self._beside_messages(group, parity, messages)
@@ -231,8 +231,8 @@ class StepBinder:
                 yield from self._barrier()
                 yield from line.tasks
 
-    def _beside_messages(self, group: Pass, parity: int, messages: Iterable[Task] = ()) -> Iterator[Task]:
-        """A pass whose interior does not wait for messages, those of the flow or its own; its edge does.
+    def _beside_messages(self, group: Pass, parity: int, messages: Iterable[Task]) -> Iterator[Task]:
+        """The stages of a pass over nodes: the interior's do not wait for messages, the edge's do.
 
         What the interior may write at edge nodes meanwhile, any node might see that reads the field in this pass.
         """

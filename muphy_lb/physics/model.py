@@ -128,7 +128,8 @@ class Field:
         corners: whether its ghost nodes are those of the corner layer (:mod:`muphy_lb.domain.lookup`), where particles
             read it (a stage that ``reads "name@neighbours"``) or add to it (if it accumulates).
         guarded: whether stages may write it although they read it at neighbours: no node reads what another writes in
-            the same stage (each stage has bits of its own; or one kind of node writes what another reads).
+            the same stage (each stage has bits of its own; or one kind of node writes what another reads), also where
+            some of it has crossed to another rank already.
         of_moments: whether it holds the four moments of the edge nodes and of ghost nodes only, for a ``REFILL``.
         initial: flags of nodes with which it starts (``BORDER`` or ``BESIDE_WALL``), if not with zeros.
     """
@@ -277,7 +278,7 @@ class Model:
         between: stages between the streaming and the collision, in order; an ``ARRIVING`` stage makes the moments of
             the populations that have arrived known to them. Not with streaming that stores before the collision.
         after: stages after the flow's collision, in order; those that read nothing at neighbours that was written in
-            the same step overlap with its messages.
+            the same step overlap with its messages, and all others, away from other ranks' nodes, with their own.
         particles: sets of particles.
         actions: what is done on the host between steps (:class:`muphy_lb.physics.action.Action`).
         occupied: name of an integer field that is 0 at nodes without fluid, which a step leaves out; empty if there

@@ -14,6 +14,9 @@ from muphy_lb.domain import Exchange
 from muphy_lb.parallel.transports.peer import Peer
 
 N_VALUES, N_MESSAGES = 5, 4
+START = np.array([0, N_VALUES])
+IN_PLACE = Exchange(slice(0, N_VALUES), START, slice(N_VALUES, 2 * N_VALUES), START)
+ACKNOWLEDGED = Exchange(np.arange(N_VALUES), START, np.arange(N_VALUES, 2 * N_VALUES), START, acknowledged=True)
 
 
 class Blocked(Exception):
@@ -33,6 +36,10 @@ class Memory:
 
     def view(self, array, first, last):
         return array[first:last]
+
+    def bind(self, name, source, target, addresses):
+        assert name == "scatter"
+        return lambda: target.__setitem__(addresses, source)
 
     def opened_shared(self):
         return frozenset()
@@ -91,21 +98,23 @@ def raise_flags(signal) -> None:
 
 
 class Rank:
-    """One of two ranks: its field of values, their own and those received, and what it has received so far."""
+    """One of two ranks: its values, their own and those received, in one field or in two that take turns, and what it
+    has received so far."""
 
-    def __init__(self, number, dtype, memory, together):
-        self.number, self.field, self.received = number, np.zeros(2 * N_VALUES, dtype), []
-        own, start = np.arange(N_VALUES), np.array([0, N_VALUES])
-        plan = Exchange(own, start, own + N_VALUES, start)
+    def __init__(self, number, dtype, memory, together, plan=ACKNOWLEDGED):
+        n_fields = 1 if plan.acknowledged else 2
+        self.number, self.received = number, []
+        self.fields = [np.zeros(2 * N_VALUES, dtype) for _ in range(n_fields)]
         transport = Peer(SimpleNamespace(swap=together.swap_of(number)), memory)
-        self.exchange, _ = transport.bind((1 - number,), (plan, plan), (self.field, self.field))
+        self.exchanges = transport.bind((1 - number,), (plan, plan), (self.fields[0], self.fields[-1]))[:n_fields]
         self.tasks = [task for message in range(N_MESSAGES) for task in self.message(message)]
 
     def message(self, k):
         """Fill the field, exchange it, note what came."""
-        yield lambda: self.field.__setitem__(slice(0, N_VALUES), 10 * (k + 1) + self.number)
-        yield from (task.run for task in self.exchange.tasks)
-        yield lambda: self.received.append(int(self.field[-1]))
+        field = self.fields[k % len(self.fields)]
+        yield lambda: field.__setitem__(slice(0, N_VALUES), 10 * (k + 1) + self.number)
+        yield from (task.run for task in self.exchanges[k % len(self.exchanges)].tasks)
+        yield lambda: self.received.append(int(field[-1]))
 
     def run(self, most=None):
         """Run until a task has to wait, or some tasks are done."""
@@ -132,11 +141,11 @@ class Together:
         return swap
 
 
-def two_ranks(dtype, memory) -> list[Rank]:
+def two_ranks(dtype, memory, plans=(ACKNOWLEDGED, ACKNOWLEDGED)) -> list[Rank]:
     together, ranks = Together(), {}
 
     def make(number):
-        ranks[number] = Rank(number, dtype, memory, together)
+        ranks[number] = Rank(number, dtype, memory, together, plans[number])
 
     threads = [threading.Thread(target=make, args=(number,)) for number in (0, 1)]
     for thread in threads:
@@ -169,3 +178,13 @@ def test_without_waiting_it_would_be_lost():
     ranks = two_ranks(np.uint8, Careless())
     play(ranks, 1)
     assert ranks[1].received != [10 * (k + 1) for k in range(N_MESSAGES)]
+
+
+@pytest.mark.parametrize("pace", [1, 2, 3, 100])
+@pytest.mark.parametrize("first", [0, 1])
+def test_one_end_may_have_a_mailbox_where_the_other_has_none(pace, first):
+    """A rank with further neighbours, by other transports, takes a part of its exchange."""
+    ranks = two_ranks(np.float64, Memory(), (IN_PLACE, IN_PLACE.part([0])))
+    play(ranks[:: 1 - 2 * first], pace)
+    for rank in ranks:
+        assert rank.received == [10 * (k + 1) + 1 - rank.number for k in range(N_MESSAGES)]

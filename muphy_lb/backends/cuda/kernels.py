@@ -202,7 +202,7 @@ def walls(backend, rule, buffer, walls: WallArrays, crossing: Crossing):
 def moments(backend, macroscopic, state: State, nodes: NodeRange, out, values):
     """One thread per node."""
     kernel = skeletons.moments(macroscopic, *_addressing(state), backend.lattice, backend.precision, _index_type(state))
-    return backend.launch(kernel, nodes.last - nodes.first, (*_bounded(state, nodes), out, values))
+    return backend.launch(kernel, nodes.last - nodes.first, (*_bounded(state, nodes), out, values), queue=nodes.queue)
 
 
 def reduction(backend, macroscopic, state: State, result: ReductionArrays, values):

@@ -1,12 +1,13 @@
 """peer: each GPU writes its messages straight into the memory of the GPUs beside it, and raises a flag there.
 
-The GPUs of one machine access each other's memory (CUDA IPC). Pull writes into the neighbour's halo slots, in place and
-push into a mailbox that the neighbour empties. There are two of either, for even and odd exchanges. Halo slots are read
-by the whole step, so nobody says when that was: who sends exchange k + 2 has the neighbour's message k + 1, which that
-neighbour sent behind its use of message k. A mailbox is emptied at once, and a second flag says so to whom sends the
-next message into it; hence an exchange may follow itself, within a step or after an even number of them. (Where a
-measurement repeats one that arrives in place, there is a barrier: ``Engine`` has it.) All tasks only enqueue work on
-the device, so that whole steps can be recorded.
+The GPUs of one machine access each other's memory (CUDA IPC). Pull writes into the neighbour's halo slots (where all
+neighbours are reached so), in place and push into a mailbox that the neighbour empties. There are two of either, for
+even and odd exchanges, so nobody has to ask whether the last message was read: who sends exchange k + 2 has the
+neighbour's message k + 1, which that neighbour sent behind its use of message k. Fields cross through mailboxes by
+exchanges that may follow themselves, within a step or after an even number of them (``Exchange.acknowledged``): a
+second flag says that a mailbox is empty, and who sends the next message waits for it. (Where a measurement repeats one
+without that flag, there is a barrier: ``Engine`` has it.) All tasks only enqueue work on the device, so that whole
+steps can be recorded.
 The wait for a neighbour has a limit on the device; the host learns of it when it next synchronises, and ends the run.
 """
 
@@ -92,20 +93,24 @@ class Peer:
         if plan.row and isinstance(plan.pack, slice) and isinstance(plan.unpack, slice):
             messages = backend.view(buffer, plan.pack.start, plan.pack.stop)
             send = backend.send_rows(messages, plan.row, backend.array(np.array(bases, dtype=np.uint64)), filled)
-            return _in_place(send, backend.await_flags(filled))
+            return _alternating(send, backend.await_flags(filled), [])
         itemsize = buffer.dtype.itemsize
         within = np.arange(plan.n_pack) - np.repeat(plan.pack_start[:-1], np.diff(plan.pack_start))
         base = np.repeat(np.array(bases, dtype=np.uint64), np.diff(plan.pack_start))
         targets = base + within.astype(np.uint64) * np.uint64(itemsize)
         leaving = np.arange(plan.pack.start, plan.pack.stop) if isinstance(plan.pack, slice) else plan.pack
         message = buffer, backend.array(leaving), backend.array(targets)
-        if isinstance(plan.unpack, slice):
-            return _in_place(backend.send(*message, filled), backend.await_flags(filled))
-        send = backend.send(*message, filled, emptied)
-        empty = backend.empty(arriving, buffer, backend.array(plan.unpack), filled, emptied, plan.accumulates)
-        return ExchangeTasks([Task("pack", ON_EDGE, send)], [], [Task("exchange", ON_EDGE, empty)])
+        if plan.acknowledged:
+            send = backend.send(*message, filled, emptied)
+            empty = backend.empty(arriving, buffer, backend.array(plan.unpack), filled, emptied, plan.accumulates)
+            return ExchangeTasks([Task("pack", ON_EDGE, send)], [], [Task("exchange", ON_EDGE, empty)])
+        unpack = []
+        if not isinstance(plan.unpack, slice):
+            scatter = backend.bind("scatter", arriving, buffer, backend.array(plan.unpack))
+            unpack.append(Task("unpack", ON_EDGE, scatter))
+        return _alternating(backend.send(*message, filled), backend.await_flags(filled), unpack)
 
 
-def _in_place(send, receive) -> ExchangeTasks:
-    """Nothing is left to unpack."""
-    return ExchangeTasks([Task("pack", ON_EDGE, send)], [Task("exchange", ON_EDGE, receive)])
+def _alternating(send, receive, unpack: list[Task]) -> ExchangeTasks:
+    """Nobody is told that a message was read."""
+    return ExchangeTasks([Task("pack", ON_EDGE, send)], [Task("exchange", ON_EDGE, receive)], unpack)

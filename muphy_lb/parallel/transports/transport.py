@@ -20,7 +20,7 @@ class ExchangeTasks:
     """The tasks of one exchange of one buffer, in order.
 
     Attributes:
-        start: pack and send the messages; the interior may be launched after it.
+        start: pack and send the messages; the interior may be launched before or after it.
         arrive: wait until all messages have arrived.
         unpack: copy them from the message buffers to their addresses.
     """

@@ -1,0 +1,30 @@
+"""Kernels over nodes go to the queue of their nodes, as the order of a step supposes."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba_cuda")
+from muphy_lb.backends.arrays import NodeRange, State
+from muphy_lb.backends.cuda import kernels
+from muphy_lb.backends.cuda.backend import DeviceTable
+from muphy_lb.lattice import D3Q19
+from muphy_lb.operators import COMPRESSIBLE
+from muphy_lb.operators.moments import AFTER_COLLISION, macroscopic
+from muphy_lb.parallel.task import ON_EDGE, ON_INTERIOR
+from muphy_lb.physics.particles.beads.model import NO_FORCE
+from muphy_lb.precision import FP32
+
+
+@pytest.mark.parametrize(("is_edge", "queue"), [(True, ON_EDGE), (False, ON_INTERIOR)])
+def test_moments_of_the_edge_are_taken_behind_the_edge(is_edge, queue):
+    launched = []
+    backend = SimpleNamespace(
+        lattice=D3Q19, precision=FP32, launch=lambda *_, queue=ON_INTERIOR, **more: launched.append(queue)
+    )
+    words = np.zeros(1, np.uint32)
+    state = State(np.zeros(19, np.float32), tuple(range(19)), DeviceTable(words, words, 19), 1)
+    operator = macroscopic(AFTER_COLLISION, COMPRESSIBLE, NO_FORCE)
+    kernels.moments(backend, operator, state, NodeRange(0, 1, is_edge=is_edge), np.zeros(4, np.float32), ())
+    assert launched == [queue]
