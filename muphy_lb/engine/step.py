@@ -58,7 +58,6 @@ def passes(stages: tuple[Stage, ...], written: set[str], fields: Mapping[str, Fi
     """
     found = [Pass()]
     read: set[str] = set()
-    written_in_pass: set[str] = set()
     for stage in stages:
         near = set(stage.reads_at_neighbours) & fields.keys()
         unguarded = {name for name in near & set(stage.writes) if not fields[name].guarded}
@@ -66,25 +65,25 @@ def passes(stages: tuple[Stage, ...], written: set[str], fields: Mapping[str, Fi
             names = ", ".join(sorted(unguarded))
             raise ValueError(f"stage {stage.name!r} writes {names}, which it reads at neighbours; write another field")
         stale = near & written
-        is_late = stale and (not found[-1].exchanged or stale & written_in_pass)
+        written_here = {name for other in found[-1].stages for name in other.writes}
+        is_late = stale and (not found[-1].exchanged or stale & written_here)
         if is_late or read & set(stage.writes) or stage.over != found[-1].over:
             found.append(Pass(stage.over))
-            read, written_in_pass = set(), set()
+            read = set()
         found[-1].exchanged += tuple(sorted(stale))
         found[-1].stages.append(stage)
         read |= near
         written.difference_update(stale)
-        written_in_pass |= fields.keys() & set(stage.writes)
-        written |= fields.keys() & set(stage.writes)
+        written.update(fields.keys() & set(stage.writes))
     return found
 
 
-def _read_as_it_is(stages: Iterable[Stage]) -> tuple[str, ...]:
-    """Fields that stages read at neighbours before any of them writes it."""
+def _read_first(stages: tuple[Stage, ...], readable: Mapping[str, Field]) -> tuple[str, ...]:
+    """Fields that stages read at neighbours as the step before has left them."""
     found: list[str] = []
     written: set[str] = set()
     for stage in stages:
-        found += [name for name in stage.reads_at_neighbours if name not in written]
+        found += [name for name in stage.reads_at_neighbours if name in readable and name not in written]
         written.update(stage.writes)
     return tuple(dict.fromkeys(found))
 
@@ -122,13 +121,10 @@ class StepBinder:
         stored = readable.keys() & set(model.stored)
         written.update(stored)
         self._after = passes(model.after, written, readable)
-        # what stages read as the step before has left it
-        ahead, between, all_read = (
-            [name for name in _read_as_it_is(stages) if name in readable]
-            for stages in (model.before, (*model.before, *model.between), model.stages)
-        )
-        self._before[0].exchanged = tuple(ahead)
-        behind = [name for name in all_read if name not in stored]
+        ahead = _read_first(model.before, readable)
+        self._before[0].exchanged = ahead
+        between = _read_first((*model.before, *model.between), readable)
+        behind = [name for name in _read_first(model.stages, readable) if name not in stored]
         beside = [name for name in (*between, *behind) if name not in ahead]
         advanced = [stage.field for stage in model.after if stage.field and stage.field not in readable]
         self._at_start = tuple(dict.fromkeys((*advanced, *beside)))
@@ -138,7 +134,7 @@ class StepBinder:
         parity, feedback = kind.parity, self._engine.feedback
         tasks = [*self._counted_step()]
         updates = feedback.tasks(parity, kind.phase) if feedback else []
-        if updates:  # they read what the interior wrote in the step before, and may change ahead of the collision
+        if updates:  # they read what the interior wrote in the step before, which stages between change in this one
             tasks += [*self._barrier(), *updates, *(self._barrier() if self._model.between else ())]
         for group in self._before:
             tasks += self._whole_pass(group, parity)
@@ -222,23 +218,20 @@ class StepBinder:
             yield from self._barrier()
         messages = _together(self._engine.fields.exchange(name, parity) for name in group.exchanged).tasks
         if group.over == NODES:
-            yield from self._beside_messages(group, parity, messages)
+            # what the interior writes at edge nodes meanwhile may cross or not: guarded fields allow it
+            yield from self._stages(group.stages, parity, INTERIOR)
+            yield from messages
+            yield from self._stages(group.stages, parity, EDGE)
         else:
-            yield from (*messages, *self._barrier(), *self._stages(group.stages, parity, INTERIOR))
+            yield from messages
+            if messages:
+                yield from self._barrier()
+            yield from self._stages(group.stages, parity, INTERIOR)
         for name in sorted({name for stage in group.stages for name in stage.writes} & self._returned):
             line = self._engine.fields.exchange(name, parity)
             if line:
                 yield from self._barrier()
                 yield from line.tasks
-
-    def _beside_messages(self, group: Pass, parity: int, messages: Iterable[Task]) -> Iterator[Task]:
-        """The stages of a pass over nodes: the interior's do not wait for messages, the edge's do.
-
-        What the interior may write at edge nodes meanwhile, any node might see that reads the field in this pass.
-        """
-        yield from self._stages(group.stages, parity, INTERIOR)
-        yield from messages
-        yield from self._stages(group.stages, parity, EDGE)
 
     def _barrier(self) -> list[Task]:
         """Edge and interior wait for each other."""

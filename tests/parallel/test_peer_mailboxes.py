@@ -38,7 +38,7 @@ class Memory:
         return array[first:last]
 
     def bind(self, name, source, target, addresses):
-        assert name == "scatter"
+        assert name in ("gather", "scatter")  # the messages are gathered by ``send``
         return lambda: target.__setitem__(addresses, source)
 
     def opened_shared(self):

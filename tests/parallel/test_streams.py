@@ -285,6 +285,21 @@ def test_a_late_stream_changes_no_beads_and_nothing_that_they_do(late, monkeypat
     assert all(np.array_equal(*pair) for pair in zip(*found, strict=True)) and np.abs(found[0][0]).max() > 1e-3
 
 
+def surfaces(nodes, setup, start, owner, late, monkeypatch) -> tuple[list[tuple], Tank]:
+    """What becomes of a liquid without a late stream, and with one: populations, cells, fillings, masses; and its
+    tank."""
+    found = []
+    for backend in (NumpyBackend, late):
+        monkeypatch.setattr(tests.support, "make_backend", lambda *_, backend=backend: backend(setup.lattice, FP64))
+        flow = Tank(nodes, setup, [start], owner)
+        before = flow.field(CELL)
+        flow.ranks.step(3 * STEPS)
+        flow.ranks.each(lambda engine: engine.backend.synchronise())
+        found.append((flow.ranks.populations(), *(flow.field(name) for name in (CELL, FILL, MASS))))
+        assert (flow.field(CELL) != before).sum() > 10
+    return found, flow
+
+
 @pytest.mark.parametrize("streaming", ["pull", "aa"])
 @pytest.mark.parametrize("lattice", [D2Q9, D3Q19], ids=lambda lattice: lattice.name)
 @pytest.mark.parametrize("late", [LateInterior, LateEdge])
@@ -292,33 +307,17 @@ def test_a_late_stream_changes_no_splash_on_several_ranks(late, lattice, streami
     (shape, force), owners = SPLASH[lattice], 3
     nodes, setup = tank(shape, solid=0.1), SurfaceSetup(lattice, rates=(1.9,), force=force, streaming=streaming)
     column = BoxRegion(np.zeros(3), np.full(3, -1.0), np.array([0.4, 0.7, 1.0]) * shape[::-1])
-    x, found = nodes.coordinates()[:, 0], []
-    owner = x * owners // shape[2]
-    for backend in (NumpyBackend, late):
-        monkeypatch.setattr(tests.support, "make_backend", lambda *_, backend=backend: backend(lattice, FP64))
-        splash = Tank(nodes, setup, [column], owner)
-        assert all(0 < engine.domain.n_edge < engine.domain.n_nodes for engine in splash.ranks.engines)
-        before = splash.field(CELL)
-        splash.ranks.step(3 * STEPS)
-        splash.ranks.each(lambda engine: engine.backend.synchronise())
-        found.append((splash.ranks.populations(), *(splash.field(name) for name in (CELL, FILL, MASS))))
-        assert (splash.field(CELL) != before).sum() > 10
+    owner = nodes.coordinates()[:, 0] * owners // shape[2]
+    found, flow = surfaces(nodes, setup, column, owner, late, monkeypatch)
+    assert all(0 < engine.domain.n_edge < engine.domain.n_nodes for engine in flow.ranks.engines)
     assert all(np.array_equal(*pair) for pair in zip(*found, strict=True))
 
 
 @pytest.mark.parametrize("n_ranks", [1, 3])
 @pytest.mark.parametrize("late", LATE)
 def test_a_late_stream_changes_no_filling_of_a_channel(late, n_ranks, monkeypatch):
-    nodes, found = random_nodes(D2Q9), []
-    setup = SurfaceSetup(D2Q9, rates=(1.4,), conditions=THROUGH_FLOW)
+    nodes, setup = random_nodes(D2Q9), SurfaceSetup(D2Q9, rates=(1.4,), conditions=THROUGH_FLOW)
     start = BoxRegion(np.zeros(3), np.full(3, -1.0), np.array([2.5, 99.0, 99.0]))
     owner = nodes.coordinates()[:, 0] * n_ranks // nodes.shape[2]
-    for backend in (NumpyBackend, late):
-        monkeypatch.setattr(tests.support, "make_backend", lambda *_, backend=backend: backend(D2Q9, FP64))
-        filling = Tank(nodes, setup, [start], owner)
-        before = filling.field(CELL)
-        filling.ranks.step(3 * STEPS)
-        filling.ranks.each(lambda engine: engine.backend.synchronise())
-        found.append((filling.ranks.populations(), *(filling.field(name) for name in (CELL, FILL, MASS))))
-        assert (filling.field(CELL) != before).sum() > 10
+    found, _ = surfaces(nodes, setup, start, owner, late, monkeypatch)
     assert all(np.array_equal(*pair) for pair in zip(*found, strict=True))

@@ -154,9 +154,9 @@ def compare(tables, compute_section, alone, communicator) -> dict:
 
 
 def _is_refused(tables, streaming: str, precision: str) -> bool:
-    if "particles" in tables and streaming != "pull":
-        return True
-    return (precision == "fp16" and not {"age", "free_surface", "particles"}.isdisjoint(tables)) or (
+    if "particles" in tables:
+        return streaming != "pull" or precision == "fp16"
+    return (precision == "fp16" and not {"age", "free_surface"}.isdisjoint(tables)) or (
         streaming == "push" and "free_surface" in tables
     )
 

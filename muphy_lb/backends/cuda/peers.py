@@ -14,6 +14,7 @@ TRIAL_POLLS = 60_000_000
 RUN_POLLS = 1_800_000_000
 # Blocks that wait for messages hold their place on the device, which the interior needs meanwhile.
 EMPTYING_BLOCKS = 256
+# Few particles cross in a step, of the many that messages have room for.
 ROW_BLOCKS = 64
 STORED_AS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 

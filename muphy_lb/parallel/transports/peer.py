@@ -14,6 +14,7 @@ The wait for a neighbour has a limit on the device; the host learns of it when i
 import numpy as np
 
 from muphy_lb.domain import Exchange
+from muphy_lb.parallel.packing import MessageBuffers, Packing
 from muphy_lb.parallel.task import ON_EDGE, Task
 from muphy_lb.parallel.transports.transport import ExchangeTasks, TransportFailure
 
@@ -41,9 +42,12 @@ class Peer:
     def bind(self, neighbours, plans, buffers):
         """Ranks exchange, once, the addresses of their message buffers."""
         backend = self._backend
-        arriving = [self._arriving(plan, buffer) for plan, buffer in zip(plans, buffers, strict=True)]
+        packings = [
+            Packing(backend, plan, buffer, MessageBuffers(backend, (plan,), buffer.dtype))
+            for plan, buffer in zip(plans, buffers, strict=True)
+        ]
         filled, emptied = (backend.zeros(len(neighbours), np.uint32) for _ in range(2))
-        addresses = self._swap_addresses(neighbours, arriving, plans, (filled, emptied))
+        addresses = self._swap_addresses(neighbours, packings, plans, (filled, emptied))
         signals = [
             backend.make_signal(flags, np.array(there, dtype=np.uint64), neighbours, self._is_confirmed, first_passes)
             for flags, there, first_passes in (
@@ -52,7 +56,7 @@ class Peer:
             )
         ]
         self._signals += signals
-        whole = enumerate(zip(arriving, plans, buffers, strict=True))
+        whole = enumerate(zip(packings, plans, buffers, strict=True))
         return tuple(self._bind_one(*one, signals, [each[k] for each in addresses]) for k, one in whole)
 
     def confirm(self):
@@ -64,18 +68,12 @@ class Peer:
         if timed_out:
             raise TransportFailure("a flag that a neighbour should have raised did not come")
 
-    def _arriving(self, plan: Exchange, buffer):
-        """Where messages arrive: in place, or in a mailbox."""
-        if isinstance(plan.unpack, slice):
-            return self._backend.view(buffer, plan.unpack.start, plan.unpack.stop)
-        return self._backend.zeros(plan.n_unpack, buffer.dtype)
-
-    def _swap_addresses(self, neighbours, arriving, plans, flags) -> list:
+    def _swap_addresses(self, neighbours, packings, plans, flags) -> list:
         """Per neighbour: the addresses of its two buffers for our messages, and of our two flags there."""
         sent, failure = dict.fromkeys(neighbours), None
         try:
             for j, rank in enumerate(neighbours):
-                starts = [(array, int(plan.unpack_start[j])) for array, plan in zip(arriving, plans, strict=True)]
+                starts = [(p.incoming, int(plan.unpack_start[j])) for p, plan in zip(packings, plans, strict=True)]
                 places = [(each, j) for each in flags]
                 sent[rank] = [self._backend.share(array, first) for array, first in (*starts, *places)]
         except Exception as error:  # the driver's refusals have no type of their own
@@ -88,12 +86,12 @@ class Peer:
         except Exception as error:
             raise TransportFailure(f"the memory of a neighbour cannot be reached: {error}") from error
 
-    def _bind_one(self, arriving, plan: Exchange, buffer, signals, bases) -> ExchangeTasks:
+    def _bind_one(self, packing: Packing, plan: Exchange, buffer, signals, bases) -> ExchangeTasks:
         backend, (filled, emptied) = self._backend, signals
         if plan.row and isinstance(plan.pack, slice) and isinstance(plan.unpack, slice):
             messages = backend.view(buffer, plan.pack.start, plan.pack.stop)
             send = backend.send_rows(messages, plan.row, backend.array(np.array(bases, dtype=np.uint64)), filled)
-            return _alternating(send, backend.await_flags(filled), [])
+            return _alternating(send, backend.await_flags(filled), packing.unpack)
         itemsize = buffer.dtype.itemsize
         within = np.arange(plan.n_pack) - np.repeat(plan.pack_start[:-1], np.diff(plan.pack_start))
         base = np.repeat(np.array(bases, dtype=np.uint64), np.diff(plan.pack_start))
@@ -102,13 +100,11 @@ class Peer:
         message = buffer, backend.array(leaving), backend.array(targets)
         if plan.acknowledged:
             send = backend.send(*message, filled, emptied)
-            empty = backend.empty(arriving, buffer, backend.array(plan.unpack), filled, emptied, plan.accumulates)
+            empty = backend.empty(
+                packing.incoming, buffer, backend.array(plan.unpack), filled, emptied, plan.accumulates
+            )
             return ExchangeTasks([Task("pack", ON_EDGE, send)], [], [Task("exchange", ON_EDGE, empty)])
-        unpack = []
-        if not isinstance(plan.unpack, slice):
-            scatter = backend.bind("scatter", arriving, buffer, backend.array(plan.unpack))
-            unpack.append(Task("unpack", ON_EDGE, scatter))
-        return _alternating(backend.send(*message, filled), backend.await_flags(filled), unpack)
+        return _alternating(backend.send(*message, filled), backend.await_flags(filled), packing.unpack)
 
 
 def _alternating(send, receive, unpack: list[Task]) -> ExchangeTasks:

@@ -63,11 +63,12 @@ def columns_of(simulation: Simulation, name: str, names: Sequence[str] = VELOCIT
     return np.stack([found[column] for column in names], axis=1)
 
 
-def place_beads(simulation: Simulation, name: str, position: np.ndarray) -> None:
-    """Put beads at rest at positions (n, 3) [voxels]."""
+def place_beads(simulation: Simulation, name: str, position: np.ndarray, velocity: np.ndarray | None = None) -> None:
+    """Put beads at positions (n, 3) [voxels], at rest or with velocities (n, 3)."""
     voxel = np.floor(position + 0.5).astype(np.int64)
+    velocity = np.zeros(position.shape) if velocity is None else velocity
     columns = {"id": np.arange(len(position))}
-    for names, values in ((VOXEL, voxel), (OFFSET, position - voxel)):
+    for names, values in ((VOXEL, voxel), (OFFSET, position - voxel), (VELOCITY, velocity)):
         columns |= dict(zip(names, values.T, strict=True))
     simulation.engine.particle_sets.set(name, columns)
 

@@ -16,7 +16,6 @@ from math import pi, sqrt
 
 import numpy as np
 
-from muphy_lb.physics.particles.beads.names import OFFSET, VELOCITY, VOXEL
 from muphy_lb.physics.particles.measures import velocity_autocorrelation
 from muphy_lb.physics.particles.studies.beads_boxes import (
     KT,
@@ -86,7 +85,7 @@ def bead_tail(settings: Settings = DEFAULT) -> Validation:
     if settings.quick:
         left_out = ("beads with noise, which take minutes",)
     else:
-        rows += _with_noise(settings)
+        rows += _with_noise(NOISE, settings)
     return Validation(NAME, CITATION, tuple(rows), plots=(plot,), left_out=left_out)
 
 
@@ -97,11 +96,7 @@ def response(edge: int, n_steps: int, settings: Settings) -> np.ndarray:
     total = np.zeros(n_steps + 1)
     for place in product(PLACES, repeat=3):
         simulation.start_from_rest()
-        voxel = np.full((1, 3), edge // 2)
-        columns = {"id": np.arange(1), VELOCITY[0]: np.full(1, SPEED)}
-        for names, values in ((VOXEL, voxel), (OFFSET, np.array([place]))):
-            columns |= dict(zip(names, values.T, strict=True))
-        simulation.engine.particle_sets.set("bead", columns)
+        place_beads(simulation, "bead", edge // 2 + np.array([place]), np.array([[SPEED, 0.0, 0.0]]))
         total += list(_speeds(simulation, n_steps))
     return total / (len(PLACES) ** 3 * MASS * SPEED) - 1.0 / (edge**3 + MASS)
 
@@ -117,9 +112,8 @@ def _two_steps(values: np.ndarray) -> np.ndarray:
     return 0.5 * (values[1:] + values[:-1])
 
 
-def _with_noise(settings: Settings) -> list[Row]:
+def _with_noise(noise: Noise, settings: Settings) -> list[Row]:
     """Correlations of velocities, of beads and fluid without momentum together, over those that the decay asks for."""
-    noise = NOISE
     n_lags = noise.times[-1] + 2
     table = {"name": "beads", "count": noise.count, "mass_kg": MASS, "friction_kg_s": FRICTION}
     simulation = bead_flow(box((noise.edge,) * 3), [table], settings)
