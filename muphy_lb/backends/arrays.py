@@ -239,6 +239,29 @@ class MigrationArrays(NamedTuple):
     most: int
 
 
+class DragArrays(NamedTuple):
+    """What particles and the nodes around them exchange forces through.
+
+    Attributes:
+        step: arrays of the step that will load what has arrived.
+        lookup: the node at each voxel.
+        flow: velocity at nodes of other ranks, a vector field.
+        pushed: int64 forces on nodes, another; None without reaction.
+        marks, mask: array of bytes at nodes in which the bits of the mask are set where a node is pushed.
+        nearest: whether a particle is coupled to the nearest node alone.
+        takes_field: whether the velocity of own nodes is in ``flow``, too.
+    """
+
+    step: StreamArrays
+    lookup: LookupArrays
+    flow: Any
+    pushed: Any
+    marks: Any
+    mask: int
+    nearest: bool
+    takes_field: bool
+
+
 class NeighbourTable(NamedTuple):
     """Device form of the table of the neighbours of every node, and the number of neighbours."""
 

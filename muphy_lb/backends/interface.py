@@ -177,14 +177,20 @@ class Backend(Protocol):
             ``update(i, values)`` for every particle.
         each(update, nodes, values)
             ``update(n, values)`` for every node of a range.
+        clear(nodes, kept: int, field)
+            Set a vector field at the chosen nodes of a range to zero, and in the bytes by which they are chosen the
+            bits of the mask that are not kept.
         collect(nodes, target: Collected, emptied)
             List the chosen nodes of a range. The count of ``target`` must be 0; ``emptied`` is another one, to be set
             to 0. Only of devices that make lists.
         by_id(update, count, values)
             ``update(i, values)`` for i = 0, ..., count - 1.
         arriving(macroscopic, arrays: StreamArrays, nodes, out, values)
-            Velocity of the populations that a step with these arrays will load, at the chosen nodes of a range, in
-            three arrays of nodes ``out``; others may be written, too.
+            Velocity of the populations that a step with these arrays will load, at the nodes of a range, in a vector
+            field; if some are chosen, others may be written, too.
+        drag(operators, particles: ParticleArrays, capacity, arrays: DragArrays, values)
+            Forces between particles and nodes around them, see :class:`muphy_lb.physics.model.ParticleSet`; three
+            operators and their values.
         send_particles(update, particles: ParticleArrays, migration: MigrationArrays, lookup, values)
             ``update(i, values)`` for every particle; then wrap offsets into their range, pack the particles whose nodes
             belong to other ranks, and close the gaps.

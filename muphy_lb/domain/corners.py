@@ -1,8 +1,12 @@
-"""The corners of the cell of nodes around a particle: their addresses in fields of the corner layer, and weights."""
+"""The nodes around a particle: the corners of the cell that it is in, their addresses in fields of the corner layer and
+their weights; or the node nearest to it."""
+
+from functools import cache
+from math import floor
 
 import numpy as np
 
-from muphy_lb.domain.lookup import look_up
+from muphy_lb.domain.lookup import look_up, look_up_node
 
 
 def corners(lookup, voxel: np.ndarray, offset: np.ndarray, dimension: int) -> tuple[np.ndarray, np.ndarray]:
@@ -19,3 +23,34 @@ def corners(lookup, voxel: np.ndarray, offset: np.ndarray, dimension: int) -> tu
     address, weight = np.array(found), np.array(weights)
     weight = np.where(address >= 0, weight, 0.0)
     return address, weight / weight.sum(axis=0)
+
+
+def nearest_node(lookup, voxel: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Address and weight (1, n) of the nodes at some voxels (3, n), as :func:`corners` returns them."""
+    return look_up(lookup, *voxel)[None], np.ones((1, voxel.shape[1]))
+
+
+@cache
+def corner_node(jit, dimension: int, nearest: bool):
+    """Node function ``(lookup, voxel, offset, c)`` -> address and weight of one corner of the cell around a position,
+    or, if it is the ``nearest`` node, of that. Weights of corners without a node are 0, and are still to be divided by
+    the sum of all.
+    """
+    find, zero, one, whole = look_up_node(jit), np.float64(0.0), np.float64(1.0), np.int64
+    has_z = 1 if dimension == 3 else 0
+
+    def corner(lookup, voxel, offset, c):
+        ux, uy, uz = whole(c & 1), whole(c >> 1 & 1), whole(c >> 2 & 1)
+        bx, by, bz = floor(offset[0]), floor(offset[1]), floor(offset[2]) * has_z
+        fx, fy, fz = offset[0] - bx, offset[1] - by, (offset[2] - bz) * has_z
+        x, y, z = voxel[0] + whole(bx) + ux, voxel[1] + whole(by) + uy, voxel[2] + whole(bz) + uz
+        address = find(lookup, x, y, z)
+        weight = (fx if ux else one - fx) * (fy if uy else one - fy) * (fz if uz else one - fz)
+        return address, weight if address >= 0 else zero
+
+    return jit(lambda lookup, voxel, offset, c: (find(lookup, *voxel), one)) if nearest else jit(corner)
+
+
+def n_corners(dimension: int, nearest: bool) -> int:
+    """Number of nodes that a particle is coupled to."""
+    return 1 if nearest else 1 << dimension

@@ -17,6 +17,7 @@ from muphy_lb.domain import (
     build_stencil,
 )
 from muphy_lb.domain.exchange import Exchange
+from muphy_lb.domain.layout import RECORD
 from muphy_lb.domain.lookup import VoxelLookup
 from muphy_lb.engine.collected import CollectedNodes
 from muphy_lb.parallel import Halo
@@ -120,16 +121,20 @@ class _Stored:
 
 
 class _Cornered:
-    """A field whose ghost nodes are those of the corner layer; its components lie one after the other."""
+    """A field whose ghost nodes are those of the corner layer; the components of a vector lie beside each other."""
+
+    n_rows = 1
 
     def __init__(self, backend, domain: LocalDomain, field: Field, dtype, corners: "Corners"):
         self.is_state, layer = field.is_state, corners.lookup.layer
-        self.n_rows, self.row = field.components, domain.pitch + layer.position.size
-        array = backend.zeros(self.n_rows * self.row, dtype)
+        size = domain.pitch + layer.position.size
+        record, components = (RECORD, 3) if field.is_vector else (1, 1)
+        self.row = record * size
+        array = backend.zeros(self.row, dtype)
         self.arrays = [array, array]
-        ghosts = np.arange(domain.pitch, self.row)
+        ghosts = np.arange(domain.pitch, size)
         sent, received = (
-            _of_rows(each, self.row, self.n_rows, start)
+            ((record * each[:, None] + np.arange(components)).reshape(-1), components * start)
             for each, start in ((layer.send_node, layer.send_start), (ghosts, layer.receive_start))
         )
         plan = Exchange(*sent, *received, acknowledged=True)
@@ -221,6 +226,7 @@ class Fields:
             self._near = build_neighbours(domain, model.lattice.c[1:])
             self.neighbours = NeighbourTable(backend.neighbour_table(self._near), len(self._near.vectors))
         self.collected = CollectedNodes(backend, model)
+        self._records = {field.name: RECORD if field.is_vector else 1 for field in model.fields}
         self._bound = {field.name: self._bind_field(field, model, shares) for field in model.fields}
         self._rows = {
             name: (field.name, q * self._bound[field.name].row)
@@ -252,7 +258,7 @@ class Fields:
         return array if name == value.field else self._backend.view(array, first, first + bound.row)
 
     def host_value(self, value: FieldValue, parity: int) -> np.ndarray:
-        """(n,) values of a field before, or after, a step from ``parity``."""
+        """Values of a field before, or after, a step from ``parity``, as by :meth:`get`."""
         return self.get(value.field, 1 - parity if value.is_new else parity)
 
     def moments(self, name: str) -> EdgeMoments:
@@ -284,11 +290,12 @@ class Fields:
         return self._bound[stage.field].bind(stage, parity, nodes, values)
 
     def get(self, name: str, parity: int) -> np.ndarray:
-        """(n,) values of a field, or of a row of one, in the state ``parity``; of one of ``evolving``."""
+        """(n,) values of a field or of a row of one, (RECORD n,) of a vector, in the state ``parity``."""
         if name in self._read_before:
             name, parity = name.removesuffix(BEFORE), 1 - parity
         field, first = self._rows[name]
-        return self._backend.to_host(self._bound[field].arrays[parity])[first : first + self._domain.n_nodes]
+        last = first + self._records[field] * self._domain.n_nodes
+        return self._backend.to_host(self._bound[field].arrays[parity])[first:last]
 
     def set(self, name: str, values: np.ndarray) -> None:
         """Overwrite a field or a row of one, (n,) or (1,), also in the state before; or, by its name in ``evolving``,

@@ -64,6 +64,11 @@ class Particles:
         set_name, column = name.split(".")
         return self._sets[set_name].column(column)
 
+    def of_set(self, name: str) -> tuple[ParticleArrays, int]:
+        """The arrays of a set, and its capacity."""
+        bound = self._sets[name]
+        return bound.arrays, bound.capacity
+
     def bind(self, stage: Stage, parity: int, values: tuple) -> list[Task]:
         """The tasks of a stage over particles."""
         bound = self._sets[stage.over]

@@ -2,12 +2,14 @@
 
 from dataclasses import replace
 
-from muphy_lb.backends.arrays import Chosen, CrossingArrays, NeighbourTable, NodeRange, RefillArrays
-from muphy_lb.parallel.task import Task
+from muphy_lb.backends.arrays import Chosen, CrossingArrays, DragArrays, NeighbourTable, NodeRange, RefillArrays
+from muphy_lb.parallel.task import ON_INTERIOR, Task
 from muphy_lb.physics.model import (
     ARRIVING,
+    CLEAR,
     COLLECT,
     CROSSING,
+    DRAG,
     EACH,
     MOMENTS,
     NEIGHBOURS,
@@ -33,6 +35,7 @@ class StageBinder:
             COLLECT: self._collect,
             NEIGHBOURS: self._neighbours,
             EACH: self._each,
+            CLEAR: self._clear,
             CROSSING: self._crossing,
             STORED: self._stored,
             MOMENTS: self._moments,
@@ -41,6 +44,8 @@ class StageBinder:
 
     def bind_particles(self, stage: Stage, parity: int) -> list[Task]:
         """Tasks of a stage over particles in a step from buffer ``parity``."""
+        if stage.kernel == DRAG:
+            return [self._drag(stage, parity)]
         given = (self._values(stage, parity, k) for k in range(len(stage.operators)))
         return self._engine.particles.bind(stage, parity, next(given, ()))
 
@@ -70,7 +75,7 @@ class StageBinder:
 
     def _where(self, where: Where | None, parity: int) -> Chosen:
         if where is None:
-            raise ValueError("a refill needs sources")
+            raise ValueError("the stage needs to be told at which nodes")
         return Chosen(self._engine.fields.array(FieldValue(where.field), parity), where.mask)
 
     def _chosen(self, nodes: NodeRange, stage: Stage, parity: int) -> NodeRange:
@@ -99,6 +104,10 @@ class StageBinder:
         chosen = self._chosen(nodes, stage, parity)
         yield self._backend.bind(EACH, stage.operators[0], chosen, self._values(stage, parity))
 
+    def _clear(self, stage: Stage, parity: int, nodes: NodeRange):
+        field = self._engine.fields.array(FieldValue(stage.field), parity)
+        yield self._backend.bind(CLEAR, self._chosen(nodes, stage, parity), stage.kept, field)
+
     def _collect(self, stage: Stage, parity: int, nodes: NodeRange):
         if self._backend.makes_lists:
             collected = self._engine.fields.collected
@@ -106,9 +115,29 @@ class StageBinder:
             yield self._backend.bind(COLLECT, self._chosen(nodes, stage, parity), target, other.count)
 
     def _arriving(self, stage: Stage, parity: int, nodes: NodeRange):
-        out = tuple(self._engine.fields.array(FieldValue(f"{stage.field}_{k}"), parity) for k in range(3))
-        arrays, values = self._engine.stream_arrays(parity), self._values(stage, parity)
-        yield self._backend.bind(ARRIVING, stage.operators[0], arrays, self._chosen(nodes, stage, parity), out, values)
+        values = self._values(stage, parity)
+        out = self._engine.fields.array(FieldValue(stage.field), parity)
+        arrays, chosen = self._engine.stream_arrays(parity), self._chosen(nodes, stage, parity)
+        yield self._backend.bind(ARRIVING, stage.operators[0], arrays, chosen, out, values)
+
+    def _drag(self, stage: Stage, parity: int) -> Task:
+        engine, fields, marks = self._engine, self._engine.fields, self._where(stage.where, parity)
+        particles, capacity = engine.particles.of_set(stage.over)
+        flow, *pushed = (fields.array(FieldValue(name), parity) for name in (stage.field, *stage.writes))
+        arrays = DragArrays(
+            step=engine.stream_arrays(parity),
+            lookup=engine.particles.lookup,
+            flow=flow,
+            pushed=pushed[0] if pushed else None,
+            marks=marks.array,
+            mask=marks.mask,
+            nearest=stage.nearest,
+            takes_field=stage.takes_field,
+        )
+        values = tuple(self._values(stage, parity, k) for k in range(3))
+        return Task(
+            stage.name, ON_INTERIOR, self._backend.bind(DRAG, stage.operators, particles, capacity, arrays, values)
+        )
 
     def _crossing(self, stage: Stage, parity: int, nodes: NodeRange):
         engine, chosen = self._engine, self._chosen(nodes, stage, parity)

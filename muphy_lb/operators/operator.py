@@ -146,3 +146,10 @@ def exchanger(jit) -> Callable:
         return before
 
     return getattr(jit, "exchange", None) or jit(exchange)
+
+
+def opaque(jit) -> Callable:
+    """Node function that returns a number as it is, for one that depends on a condition: what follows from it is to be
+    computed behind the condition, so that it is rounded alike in every kernel (a backend whose compilers might do
+    otherwise puts its own on its ``jit``)."""
+    return getattr(jit, "opaque", None) or jit(lambda number: number)

@@ -22,6 +22,7 @@ STENCIL = "stencil"
 SCALAR_STREAMING = "scalar_streaming"
 NEIGHBOURS = "neighbours"
 EACH = "each"
+CLEAR = "clear"
 COLLECT = "collect"
 ARRIVING = "arriving"
 CROSSING = "crossing"
@@ -33,6 +34,7 @@ PARTICLES = "particles"
 BY_ID = "by_id"
 SHARE = "share"
 MIGRATE = "migrate"
+DRAG = "drag"
 
 # Value of ``Stage.over`` for nodes; otherwise it is the name of a particle set.
 NODES = "nodes"
@@ -123,8 +125,8 @@ class Field:
         at_openings: value at neighbours that belong to an opening, if another one.
         accumulates: whether it is an int64 field to which stages may add values at ghost nodes; after the stage that
             writes it they are added to the nodes' own ranks, exactly in any order.
-        components: number of values per node, ``"name_0"``, ``"name_1"``, ... as parameters; more than one only with
-            ``corners``.
+        is_vector: whether it has three components, which lie beside each other: component k of node n at
+            ``RECORD * n + k`` (:data:`muphy_lb.domain.layout.RECORD`); only with ``corners``.
         corners: whether its ghost nodes are those of the corner layer (:mod:`muphy_lb.domain.lookup`), where particles
             read it (a stage that ``reads "name@neighbours"``) or add to it (if it accumulates).
         guarded: whether stages may write it although they read it at neighbours: no node reads what another writes in
@@ -143,7 +145,7 @@ class Field:
     outside: float | None = None
     at_openings: float | None = None
     accumulates: bool = False
-    components: int = 1
+    is_vector: bool = False
     corners: bool = False
     guarded: bool = False
     of_moments: bool = False
@@ -176,6 +178,16 @@ class ParticleSet:
     voxel of its node, where there are nodes (parameter ``LOOKUP``, see :mod:`muphy_lb.domain.lookup`). A ``MIGRATE``
     stage does the same, then wraps offsets into their range and moves particles to the ranks that own their nodes.
 
+    A ``DRAG`` stage, between streaming and collision, lets each particle and the nodes around it exchange a force: the
+    corners of its cell by the weights w of linear interpolation, or the ``nearest`` node. Its three operators:
+    ``moments`` of populations; ``force(i, k, flow, share, parameters)``, the force on the particle along axis k, a
+    multiple of what its nodes are given whole numbers of, from the velocity of the populations that have arrived at
+    them, interpolated, and the sum of w^2; and ``take(i, k, force, parameters)`` with the force that the particle gets,
+    which is what its nodes have lost to the last digit. Velocities at nodes of other ranks are those of its ``field``;
+    so are, if it ``takes_field``, those at own nodes, which it otherwise computes for each particle (less work where
+    particles are few). It takes what nodes lose from the field that it ``writes``, and sets the bits of ``where`` at
+    its own nodes; without one the force remains without reaction.
+
     A set whose ids are 0, 1, ..., n_ids - 1 may have values by id, int64 arrays that every rank holds whole: a
     ``SHARE`` stage adds up what the ranks have written to those among its ``writes``, so each rank writes those of its
     own particles, and zeros elsewhere. A ``BY_ID`` stage calls its operator for every id.
@@ -207,9 +219,12 @@ class ParticleSet:
 class Stage:
     """One pass over the nodes, or over particles, in addition to the flow's own.
 
-    An ``ARRIVING`` stage fills the three components of ``field`` (with ``corners``) with the velocity of the
+    An ``ARRIVING`` stage fills ``field`` (a vector) with the velocity of the
     populations that have arrived, as its operator of moments computes it, at its nodes. An ``EACH`` stage calls
     ``update(n, parameters)`` for every node, its specification with an array of them.
+
+    A ``CLEAR`` stage has no operator: at its nodes it sets ``field`` (a vector) to zero, and clears the bits of
+    ``where`` but those that are ``kept``.
 
     A ``COLLECT`` stage, behind the collision, has no operator: it makes a list of its nodes for stages behind it and,
     in the next step, ahead of it.
@@ -230,14 +245,18 @@ class Stage:
         kernel: name of a kernel, or a :class:`muphy_lb.backends.Kernel` that the physics supplies.
         operators: operators injected into the kernel, in its order.
         parameters: value of each of their parameters, by name.
-        field: the field that a ``STENCIL`` or ``SCALAR_STREAMING`` stage advances, or an ``ARRIVING`` stage fills.
+        field: the field that a ``STENCIL`` or ``SCALAR_STREAMING`` stage advances, an ``ARRIVING`` stage fills, a
+            ``CLEAR`` stage clears, or from which a ``DRAG`` stage takes the velocity of nodes of other ranks.
         reads: fields that it reads, ``"name"`` at its own node or ``"name@neighbours"``.
         writes: fields that it writes, at its own node.
         over: ``"nodes"``, or the name of a particle set.
-        where: the nodes at which a ``NEIGHBOURS``, ``EACH``, ``CROSSING``, ``STORED``, ``REFILL``, ``COLLECT`` or
-            ``ARRIVING`` stage runs; all if not given, but an ``ARRIVING`` stage needs it.
+        where: the nodes at which a ``NEIGHBOURS``, ``EACH``, ``CROSSING``, ``STORED``, ``REFILL``, ``COLLECT``,
+            ``ARRIVING`` or ``CLEAR`` stage runs; all if not given, but a ``CLEAR`` stage needs it.
+        kept: bits that a ``CLEAR`` stage leaves set.
         sources: the neighbours that a ``REFILL`` takes the mean of.
         only_edge: whether it has nothing to do in the interior of a rank.
+        nearest: whether a ``DRAG`` stage couples a particle to the nearest node alone.
+        takes_field: whether it finds the velocity of its own rank's nodes in ``field``, too.
     """
 
     name: str
@@ -249,8 +268,11 @@ class Stage:
     writes: tuple[str, ...] = ()
     over: str = NODES
     where: Where | None = None
+    kept: int = 0
     sources: Where | None = None
     only_edge: bool = False
+    nearest: bool = False
+    takes_field: bool = False
 
     @property
     def reads_at_neighbours(self) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from muphy_lb.physics.isothermal import Fluid
 from muphy_lb.physics.particles.beads.forces import Interactions
 from muphy_lb.physics.particles.beads.model import AT_REST, ONE_WAY, Beads, table, with_beads
 from muphy_lb.physics.particles.beads.names import FORCE, OFFSET, TRAVELLED, VELOCITY, VOXEL
+from muphy_lb.precision import FP32
 from tests.support import Ranks, Setup, random_nodes, random_owner, random_populations
 
 KT = 1e-4
@@ -106,6 +107,8 @@ def columns_of(ranks) -> dict:
     return {name: column[order] for name, column in joined.items()}
 
 
+MANY = replace(SINGLE, many=True)
+EVERY_KIND = {"single": SINGLE, "point": replace(SINGLE, kernel="point"), "chains": CHAINS, "many": MANY}
 OPEN = {"openings": False, "periodic": (True, True, True)}
 BACKENDS = pytest.mark.parametrize("backend", ["numpy", "cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 COMPILED = pytest.mark.parametrize("backend", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
@@ -118,7 +121,7 @@ def momentum(populations, columns, beads: Beads, lattice: Lattice):
 
 
 @BACKENDS
-@pytest.mark.parametrize("beads", [SINGLE, replace(SINGLE, kernel="point"), CHAINS], ids=["single", "point", "chains"])
+@pytest.mark.parametrize("beads", EVERY_KIND.values(), ids=EVERY_KIND)
 def test_beads_do_not_depend_on_ranks(beads, backend):
     nodes = random_nodes(D3Q19, **OPEN)
     setup = BeadSetup(D3Q19, backend=backend, beads=beads)
@@ -128,6 +131,30 @@ def test_beads_do_not_depend_on_ranks(beads, backend):
         shared, shared_flow = run(nodes, setup, random_owner(nodes, n_ranks))
         assert all(np.array_equal(alone[name], shared[name]) for name in alone)
         assert np.array_equal(flow, shared_flow)
+
+
+@BACKENDS
+def test_whether_the_velocity_of_all_nodes_is_taken_changes_no_bit(backend):
+    nodes = random_nodes(D3Q19, **OPEN)
+    owner = random_owner(nodes, 2)
+    found = [run(nodes, BeadSetup(D3Q19, backend=backend, beads=beads), owner) for beads in (SINGLE, MANY)]
+    (few, flow), (many, same_flow) = found
+    assert all(np.array_equal(few[name], many[name]) for name in few) and np.array_equal(flow, same_flow)
+
+
+@pytest.mark.gpu
+def test_every_launch_shape_gives_the_same_bits_with_beads():
+    nodes, setup = random_nodes(D3Q19, **OPEN), BeadSetup(D3Q19, backend="cuda", beads=SINGLE, precision=FP32)
+    found = []
+    for k in range(6):
+        ranks = Ranks(nodes, setup, np.zeros(nodes.n_nodes, int))
+        (engine,) = ranks.engines
+        engine.use_shape(engine.backend.launch_shapes(engine.addresses.patterns[0])[k])
+        engine.particles.set("beads", start_on(nodes, SINGLE, D3Q19))
+        ranks.set_populations(random_populations(D3Q19, nodes.n_nodes))
+        ranks.step(20)
+        found.append(ranks.populations())
+    assert all(np.array_equal(found[0], other) for other in found)
 
 
 @COMPILED

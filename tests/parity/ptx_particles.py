@@ -11,16 +11,19 @@ from numba import typeof, types
 
 from muphy_lb.backends.cuda import particle_skeletons, stage_skeletons
 from muphy_lb.backends.cuda.device import cuda
+from muphy_lb.backends.cuda.stage_skeletons import Populations
 from muphy_lb.lattice import D3Q19
 from muphy_lb.physics.flow import plain_flow
 from muphy_lb.physics.isothermal import Fluid
-from muphy_lb.physics.model import ARRIVING, EACH, MIGRATE, PARTICLES, SHARE
+from muphy_lb.physics.model import ARRIVING, CLEAR, DRAG, MIGRATE, PARTICLES, SHARE
 from muphy_lb.physics.particles.beads.model import AT_REST
 from muphy_lb.physics.particles.tracers.species import with_tracers
 from muphy_lb.precision import FP32
 from tests.laws.test_beads import CHAINS, SINGLE, BeadSetup
 from tests.parity.ptx import CAPABILITY, pretend
 from tests.support import Setup, build_engine, random_nodes
+
+REAL, WORDS, FORCES = (typeof(np.zeros(1, dtype)) for dtype in (np.float32, np.uint32, np.int64))
 
 
 class TracerSetup(Setup):
@@ -34,48 +37,62 @@ class TracerSetup(Setup):
 def main() -> int:
     """All stages of single beads, of chains, of beads in a fluid at rest, of tracers."""
     pretend(CAPABILITY)
-    setups = [
-        BeadSetup(D3Q19, beads=beads, precision=FP32) for beads in (SINGLE, CHAINS, replace(SINGLE, kernel="point"))
-    ]
+    point, many = replace(SINGLE, kernel="point"), replace(SINGLE, many=True)
+    setups = [BeadSetup(D3Q19, beads=beads, precision=FP32) for beads in (SINGLE, CHAINS, point, many)]
     setups += [BeadSetup(D3Q19, beads=replace(SINGLE, coupling=AT_REST), precision=FP32)]
     setups += [TracerSetup(D3Q19, precision=FP32)]
     nodes = random_nodes(D3Q19, openings=False, periodic=(True, True, True))
     for setup in setups:
         engine = build_engine(nodes, setup)
         for stage in engine.model.stages:
-            if stage.kernel == SHARE:
-                continue
-            (operator,) = stage.operators
-            values = engine.parameters.values(operator, stage.parameters, 0)
-            kernel, ahead = kernel_of(stage.kernel, operator, engine)
-            cuda.compile_ptx(kernel.py_func, types.void(*ahead, typeof(values)), cc=CAPABILITY)
-            print(stage.name, operator.name, flush=True)
+            if stage.kernel != SHARE:
+                kernel, arguments = kernel_of(stage, engine)
+                cuda.compile_ptx(kernel.py_func, types.void(*arguments), cc=CAPABILITY)
+                print(stage.name, *(operator.name for operator in stage.operators), flush=True)
     for name, arguments in migration(build_engine(nodes, setups[0])).items():
         cuda.compile_ptx(getattr(particle_skeletons, name).py_func, types.void(*arguments), cc=CAPABILITY)
         print(name, flush=True)
     return 0
 
 
-def kernel_of(name: str, operator, engine) -> tuple:
-    """The kernel of a stage, and the types of its arguments ahead of the values."""
-    particles, stages, how, number = particle_skeletons, stage_skeletons, (operator, D3Q19, FP32), types.int64
-    words = typeof(np.zeros(1, np.uint32)), types.uint32, types.uint32, types.uint32
-    if name == ARRIVING:
-        pattern, real, flow = (
-            engine.addresses.patterns[0],
-            *map(typeof, (np.zeros(1, np.float32), np.zeros(6, np.float32))),
-        )
-        kernel = stages.arriving(operator, pattern.load, len(pattern.directions), *how[1:], np.uint32)
-        return kernel, (real, words[0], words[0], *words, types.UniTuple(flow, 3))
-    if name == EACH:
-        return stages.each_of_block(*how), words
-    if name == MIGRATE:
+def kernel_of(stage, engine) -> tuple:
+    """The kernel of a stage, and the types of its arguments."""
+    values = tuple(typeof(engine.parameters.values(each, stage.parameters, 0)) for each in stage.operators)
+    number, chosen = types.int64, (WORDS, types.uint32, types.uint32, types.uint32)
+    if stage.kernel == CLEAR:
+        return stage_skeletons.clear, (*chosen, types.uint32, FORCES)
+    if stage.kernel == DRAG:
+        return drag(stage, engine, values)
+    how = *stage.operators, D3Q19, FP32
+    if stage.kernel == ARRIVING:
+        (operator,), is_chosen = stage.operators, stage.where is not None
+        kernel = stage_skeletons.arriving(operator, populations(engine), is_chosen, D3Q19, FP32)
+        return kernel, (REAL, WORDS, WORDS, *(chosen if is_chosen else (number, number)), REAL, *values)
+    if stage.kernel == MIGRATE:
         (bound,) = engine.particles._sets.values()
         given = bound.arrays, bound._migration[0], engine.particles.lookup
-        return particles.update_and_send(*how), (*map(typeof, given), number)
-    if name == PARTICLES:
-        return particles.particles(*how), (typeof(np.zeros(1, np.int64)),)
-    return particles.over_range(*how), (number, number)
+        return particle_skeletons.update_and_send(*how), (*map(typeof, given), number, *values)
+    if stage.kernel == PARTICLES:
+        return particle_skeletons.particles(*how), (typeof(np.zeros(1, np.int64)), *values)
+    return particle_skeletons.over_range(*how), (number, number, *values)
+
+
+def populations(engine) -> Populations:
+    """Where those of a node are found."""
+    pattern = engine.addresses.patterns[0]
+    return Populations(pattern.load, len(pattern.directions), np.uint32)
+
+
+def drag(stage, engine, values) -> tuple:
+    """The kernel of forces between particles and nodes, and the types of its arguments."""
+    pushes = bool(stage.writes)
+    coupling = particle_skeletons.Coupling(stage.nearest, stage.takes_field, pushes)
+    kernel = particle_skeletons.drag(stage.operators, populations(engine), coupling, D3Q19, FP32)
+    particles, _ = engine.particles.of_set(stage.over)
+    flags = typeof(np.zeros(1, np.int8))
+    fields = types.Tuple((REAL, FORCES if pushes else flags, flags, types.int8))
+    lookup = typeof(engine.particles.lookup)
+    return kernel, (typeof(particles), types.int64, REAL, WORDS, WORDS, lookup, fields, types.Tuple(values))
 
 
 def migration(engine) -> dict[str, tuple]:

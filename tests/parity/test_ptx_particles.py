@@ -5,7 +5,7 @@ import sys
 
 from tests.conftest import HANGS_S, ROOT
 
-N_STAGES, N_OF_MIGRATION = 21, 5
+N_STAGES, N_OF_MIGRATION = 25, 5
 
 
 def test_kernels_of_particles_compile():

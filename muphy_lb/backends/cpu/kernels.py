@@ -7,6 +7,7 @@ import numpy as np
 from muphy_lb.backends.arrays import (
     Chosen,
     CrossingArrays,
+    DragArrays,
     ExtrapolationArrays,
     FeedbackArrays,
     LinkArrays,
@@ -195,6 +196,12 @@ def each(backend, update, nodes: NodeRange, values):
     return on_threads(nodes.last - nodes.first, lambda: skeleton(*_chosen(nodes), values))
 
 
+def clear(backend, nodes: NodeRange, kept: int, field):
+    """Parallel over nodes."""
+    arguments = (*_chosen(nodes), kept, field)
+    return on_threads(nodes.last - nodes.first, lambda: stage_skeletons.clear(*arguments))
+
+
 def by_id(backend, update, count: int, values):
     """Serial over numbers."""
     skeleton = boundary_skeletons.over_range(update, backend.lattice, backend.precision)
@@ -203,9 +210,20 @@ def by_id(backend, update, count: int, values):
 
 def arriving(backend, macroscopic, arrays: StreamArrays, nodes: NodeRange, out, values):
     """Parallel over nodes."""
-    skeleton = skeletons.arriving(macroscopic, arrays.pattern.load, backend.lattice, backend.precision)
+    is_chosen = nodes.where is not None
+    skeleton = skeletons.arriving(macroscopic, arrays.pattern.load, backend.lattice, backend.precision, is_chosen)
     arguments = (arrays.old, *arrays.table, *_chosen(nodes), out, values)
     return on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
+
+
+def drag(backend, operators, particles: ParticleArrays, capacity: int, arrays: DragArrays, values):
+    """Serial over particles."""
+    step, pushes = arrays.step, arrays.pushed is not None
+    how = arrays.nearest, arrays.takes_field, pushes
+    skeleton = stage_skeletons.drag(operators, step.pattern.load, how, backend.lattice, backend.precision)
+    pushed = arrays.pushed if pushes else np.zeros(0, np.int64)
+    fields = arrays.flow, pushed, arrays.marks, arrays.mask
+    return lambda: skeleton(particles, capacity, (step.old, *step.table), arrays.lookup, fields, values)
 
 
 KERNELS = MappingProxyType(
@@ -232,8 +250,10 @@ KERNELS = MappingProxyType(
                 feedback,
                 particles,
                 each,
+                clear,
                 by_id,
                 arriving,
+                drag,
                 crossing,
                 stored,
                 refill,

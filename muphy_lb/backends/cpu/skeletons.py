@@ -15,6 +15,7 @@ from muphy_lb.backends.cpu.kept import stored
 from muphy_lb.backends.cpu.rows import count_bits, fence, move_lanes, move_row, prefetch_row, stream_row
 from muphy_lb.backends.exact_sums import in_two_parts
 from muphy_lb.domain import ROW, TILE, WARP, entry, is_entry
+from muphy_lb.domain.layout import RECORD
 from muphy_lb.domain.runs import LINE_UNIT
 
 # Warps of a chunk, the unit of work of a thread.
@@ -278,26 +279,26 @@ def moments(macroscopic_operator, locations, lattice, precision):
 
 
 @cache
-def arriving(macroscopic_operator, locations, lattice, precision):
-    """Write the velocity of the populations at given locations of the chosen nodes."""
+def arriving(macroscopic_operator, locations, lattice, precision, is_chosen):
+    """Write the velocity of the populations at given locations of all nodes, or of the chosen ones."""
     macroscopic = macroscopic_operator.compile(lattice, precision, node_jit)
     q_count, real = lattice.q, precision.real
     load = gather(split(locations), q_count)
 
     @loop_jit
     def skeleton(buffer, lines, bases, first, last, array, mask, out, parameters):
-        xs, ys, zs = out
         first_warp, last_warp = first // WARP, (last + WARP - 1) // WARP
         for chunk in prange((last_warp - first_warp + CHUNK - 1) // CHUNK):
             block = np.empty((q_count, WARP), real)
             start = first_warp + chunk * CHUNK
             for warp in range(start, min(last_warp, start + CHUNK)):
                 low, high = max(first, warp * WARP), min(last, (warp + 1) * WARP)
-                if not (array[low:high] & mask).any():
+                if is_chosen and not (array[low:high] & mask).any():
                     continue
                 load(block, buffer, lines, bases, warp)
                 for n in range(low, high):
-                    _, xs[n], ys[n], zs[n] = macroscopic(block[:, n % WARP], n, parameters)
+                    k = RECORD * n
+                    _, out[k], out[k + 1], out[k + 2] = macroscopic(block[:, n % WARP], n, parameters)
 
     return skeleton
 

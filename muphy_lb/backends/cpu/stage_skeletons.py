@@ -12,8 +12,12 @@ from muphy_lb.backends.cpu.skeletons import (
     first_address,
     loop_jit,
     node_jit,
+    sweep_jit,
 )
 from muphy_lb.domain import ROW, WARP, entry, is_entry
+from muphy_lb.domain.corners import corner_node, n_corners
+from muphy_lb.domain.layout import RECORD
+from muphy_lb.domain.lookup import LAYER
 
 
 @cache
@@ -68,6 +72,17 @@ def each(update_operator, lattice, precision):
                     update(n, parameters)
 
     return skeleton
+
+
+@loop_jit
+def clear(first, last, array, mask, kept, field):
+    """Set the values of a field at the chosen nodes to zero, and clear bits by which they are chosen."""
+    for chunk in prange((last - first + CHUNK_NODES - 1) // CHUNK_NODES):
+        start = first + chunk * CHUNK_NODES
+        for n in range(start, min(last, start + CHUNK_NODES)):
+            if array[n] & mask:
+                field[RECORD * n : RECORD * (n + 1)] = 0
+                array[n] &= ~mask | kept
 
 
 @cache
@@ -192,3 +207,95 @@ def refill(operators, locations, n_neighbours, lattice, precision):
                     buffer[there[q]] = f[q]
 
     return skeleton
+
+
+@cache
+def drag(operators, locations, how, lattice, precision):
+    """Exchange forces between particles and the nodes around them, on one thread; ``how``: whether they are coupled to
+    the nearest node alone, whether velocities of own nodes are in the field, whether nodes notice."""
+    force, take = (each.compile(lattice, precision, node_jit) for each in operators[1:])
+    (nearest, takes_field, pushes), dimension, real = how, lattice.dimension, precision.real
+    velocity_of, count = _velocity(operators[0], locations, lattice, precision), n_corners(dimension, nearest)
+    meet, spread = _meet(dimension, nearest), _spread(count)
+
+    @sweep_jit
+    def skeleton(particles, capacity, populations, lookup, fields, values):
+        flow, pushed, marks, mask = fields
+        address, weight, velocity = np.empty(count, np.int64), np.empty(count), np.empty((3, count), real)
+        for i in range(particles.count[0]):
+            meet(particles, capacity, i, lookup, address, weight)
+            for c in range(count):
+                n = address[c]
+                is_own = 0 <= n < lookup.size[LAYER]
+                if is_own and pushes:
+                    marks[n] |= mask
+                if is_own and not takes_field:
+                    velocity[0, c], velocity[1, c], velocity[2, c] = velocity_of(populations, n, values[0])
+                else:
+                    velocity[:, c] = flow[RECORD * max(n, 0) : RECORD * max(n, 0) + 3]
+            for k in range(dimension):
+                along = force(i, k, products(weight, velocity[k]), products(weight, weight), values[1])
+                take(i, k, spread(address, weight, along, k, pushed) if pushes else along, values[2])
+
+    return skeleton
+
+
+@node_jit
+def products(a, b):
+    """Sum of the products of two rows, in order."""
+    total = 0.0
+    for c in range(a.size):
+        total += a[c] * b[c]
+    return total
+
+
+def _velocity(macroscopic_operator, locations, lattice, precision):
+    """Function: velocity of a node's populations at given locations."""
+    macroscopic = macroscopic_operator.compile(lattice, precision, node_jit)
+    q_count, real, find = lattice.q, precision.real, population_addresses(locations, lattice.q)
+
+    @node_jit
+    def velocity(populations, n, parameters):
+        buffer, lines, bases = populations
+        there, entries, f = np.empty(q_count, np.int64), np.empty(q_count, np.int64), np.empty(q_count, real)
+        find(entries, lines, bases, n, there)
+        for q in range(q_count):
+            f[q] = buffer[there[q]]
+        _, ux, uy, uz = macroscopic(f, n, parameters)
+        return ux, uy, uz
+
+    return velocity
+
+
+def _meet(dimension, nearest):
+    """Function: addresses and weights of the nodes of a particle."""
+    corner = corner_node(node_jit, dimension, nearest)
+
+    @node_jit
+    def meet(particles, capacity, i, lookup, address, weight):
+        integers, reals = particles.integers, particles.reals
+        voxel = integers[capacity + i], integers[2 * capacity + i], integers[3 * capacity + i]
+        offset = reals[i], reals[capacity + i], reals[2 * capacity + i]
+        total = 0.0
+        for c in range(address.size):
+            address[c], weight[c] = corner(lookup, voxel, offset, c)
+            total += weight[c]
+        weight /= total
+
+    return meet
+
+
+def _spread(count):
+    """Function: takes a particle's force along an axis from its nodes; what they have lost."""
+
+    @node_jit
+    def spread(address, weight, along, k, pushed):
+        used = 0
+        for c in range(count):
+            part = np.int64(round(weight[c] * along))
+            used += part
+            if address[c] >= 0:
+                pushed[RECORD * address[c] + k] -= part
+        return float(used)
+
+    return spread

@@ -12,7 +12,7 @@ import numpy as np
 from numba import types
 
 from muphy_lb.backends.cuda.device import cuda
-from muphy_lb.backends.cuda.vectors import load_words, pack_halves, rounded_product
+from muphy_lb.backends.cuda.vectors import load_words, opaque, pack_halves, rounded_product
 from muphy_lb.domain import ROW, TILE, entry, is_entry
 from muphy_lb.domain.layout import whole
 from muphy_lb.domain.runs import LINE_UNIT
@@ -20,9 +20,10 @@ from muphy_lb.operators.products import with_product
 from muphy_lb.operators.unroll import unroll
 
 device_jit = cuda.jit(device=True)
-# Threads run side by side: see muphy_lb.operators.operator.adder and exchanger.
+# Threads run side by side, and kernels must agree: see adder, exchanger and opaque in muphy_lb.operators.operator.
 device_jit.add = device_jit(lambda array, index, value: cuda.atomic.add(array, index, value))
 device_jit.exchange = device_jit(lambda array, index, value: cuda.atomic.exch(array, index, value))
+device_jit.opaque = device_jit(lambda number: opaque(number))
 
 
 def strict_jit(function):
@@ -34,7 +35,7 @@ def strict_jit(function):
     return device_jit(with_product(function, rounded_product))
 
 
-strict_jit.add, strict_jit.exchange = device_jit.add, device_jit.exchange
+strict_jit.add, strict_jit.exchange, strict_jit.opaque = device_jit.add, device_jit.exchange, device_jit.opaque
 TILE_BITS = np.uint32(TILE.bit_length() - 1)
 IN_TILE = np.uint32(TILE - 1)
 UNIT = np.uint32(LINE_UNIT)

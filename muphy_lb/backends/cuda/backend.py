@@ -79,7 +79,7 @@ class CudaBackend(KernelTable):
         self._openings_done = event()
         unknown = self.array(np.ones(1, np.int32))
         self.nothing_known = Collected(unknown, self.zeros(0, np.uint32))
-        self._opened = {}
+        self._opened, self._shared = {}, []
         self._awaited = []
 
     @property
@@ -246,8 +246,10 @@ class CudaBackend(KernelTable):
         return SimpleNamespace(new_identity=nccl.new_identity, join=partial(nccl.join, stream=self._edge))
 
     def share(self, array, first):
-        """Handle of the allocation, and offset of the element in it."""
+        """Handle of the allocation, and offset of the element in it. What others have opened must not become free, or
+        the driver refuses to open what lies there next."""
         handle, offset = share_memory(array.device_ctypes_pointer.value)
+        self._shared.append(array)
         return handle, offset + first * array.dtype.itemsize
 
     def open_shared(self, handle):

@@ -11,11 +11,8 @@ from muphy_lb.backends.arrays import (
     FeedbackArrays,
     LinkArrays,
     LinkBuffers,
-    LookupArrays,
-    MigrationArrays,
     NeighbourTable,
     NodeRange,
-    ParticleArrays,
     ReductionArrays,
     RefillArrays,
     ScheduleArrays,
@@ -25,14 +22,14 @@ from muphy_lb.backends.arrays import (
     WallArrays,
 )
 from muphy_lb.backends.cuda import boundary_skeletons, particle_skeletons, skeletons, stage_skeletons
+from muphy_lb.backends.cuda.particle_kernels import KERNELS as PARTICLE_KERNELS
 from muphy_lb.backends.cuda.skeletons import NODES_PER_THREAD, PAIRED, SINGLE, TILES, Shape
-from muphy_lb.backends.cuda.stage_skeletons import Candidates, Found
+from muphy_lb.backends.cuda.stage_skeletons import Candidates, Found, Populations
 from muphy_lb.domain import Crossing
 from muphy_lb.domain.layout import WARP
 from muphy_lb.parallel.task import ON_EDGE, ON_OPENINGS
 
 LINK_BLOCK = WALL_BLOCK = FLUID_BLOCK = LISTED_BLOCK = 128
-PARTICLE_BLOCK = 128  # their operators need many registers, of which smaller blocks leave fewer unused
 LISTED_THREADS = 1 << 16  # share the nodes of a list: some hundred for every multiprocessor of a large GPU
 
 
@@ -256,74 +253,32 @@ def feedback(backend, advance, arrays: FeedbackArrays, values):
     return backend.launch(kernel, threads, (*arrays, values), queue=ON_EDGE, block=threads)
 
 
-def particles(backend, update, particles: ParticleArrays, capacity: int, values):
-    """One thread per particle of the capacity."""
-    kernel = particle_skeletons.particles(update, backend.lattice, backend.precision)
-    return backend.launch(kernel, capacity, (particles.count, values), block=PARTICLE_BLOCK)
-
-
 def each(backend, update, nodes: NodeRange, values):
-    """One thread per node; if not all are meant, nodes of a list shared among threads, or those that a block finds."""
+    """One thread per node; if not all are meant, nodes of a range or of a list shared among threads."""
     if nodes.where is None:
         kernel = particle_skeletons.over_range(update, backend.lattice, backend.precision)
         return backend.launch(kernel, nodes.last - nodes.first, (nodes.first, nodes.last, values), queue=nodes.queue)
-    if nodes.where.among is None:
-        kernel = stage_skeletons.each_of_block(update, backend.lattice, backend.precision)
-        return _over_words(backend, kernel, nodes, (*_in_words(backend, nodes), values))
     kernel = stage_skeletons.each(update, backend.lattice, backend.precision)
     return _over_chosen(backend, kernel, (), nodes, (values,))
 
 
-def by_id(backend, update, count: int, values):
-    """One thread per number."""
-    kernel = particle_skeletons.over_range(update, backend.lattice, backend.precision)
-    return backend.launch(kernel, count, (0, count, values))
+def clear(backend, nodes: NodeRange, kept: int, field):
+    """One thread per 16 nodes; the threads of a block share the chosen ones among theirs."""
+    cleared = np.uint32((~nodes.where.mask | kept) & 0xFF) * np.uint32(0x01010101)
+    arguments = (*_in_words(backend, nodes), cleared, field)
+    return _over_words(backend, stage_skeletons.clear, nodes, arguments)
 
 
 def arriving(backend, macroscopic, arrays: StreamArrays, nodes: NodeRange, out, values):
-    """One thread per 16 nodes; the threads of a block share the chosen ones among theirs."""
-    table, load = arrays.table, arrays.pattern.load
-    kernel = stage_skeletons.arriving(
-        macroscopic, load, table.n_entries, backend.lattice, backend.precision, table.index_type
-    )
-    arguments = (arrays.old, table.lines, table.bases, *_in_words(backend, nodes), out, values)
-    return _over_words(backend, kernel, nodes, arguments)
-
-
-def send_particles(backend, update, particles, migration: MigrationArrays, lookup: LookupArrays, values):
-    """One thread per particle of the capacity; without neighbours nothing is left to fill."""
-    capacity = migration.left.size
-    kernel = particle_skeletons.update_and_send(update, backend.lattice, backend.precision)
-    send = backend.launch(kernel, capacity, (particles, migration, lookup, capacity, values), block=PARTICLE_BLOCK)
-    length, n_places = _message_length(particles, migration, capacity), migration.holes.size
-    n_messages = migration.outgoing.size // length
-    if not n_messages:
-        return send
-    names = particle_skeletons
-    launches = (
-        backend.launch(names.clear_counts, 1, (migration.outgoing, length, n_messages), block=32),
-        send,
-        backend.launch(names.match_holes, n_places, (particles.count, migration)),
-        backend.launch(names.fill_holes, n_places, (particles, migration, capacity)),
-        backend.launch(names.close_holes, 1, (particles.count, migration.n_moved), block=32),
-    )
-
-    def launch():
-        for each in launches:
-            each()
-
-    return launch
-
-
-def receive_particles(backend, particles, migration: MigrationArrays, capacity: int):
-    """One thread per particle of the messages' capacity."""
-    n_messages = migration.incoming.size // _message_length(particles, migration, capacity)
-    arguments = (particles, migration, capacity)
-    return backend.launch(particle_skeletons.receive_particles, n_messages * migration.most, arguments)
-
-
-def _message_length(particles, migration: MigrationArrays, capacity: int) -> int:
-    return 1 + (particles.integers.size // capacity + particles.reals.size // capacity) * migration.most
+    """One thread per node; or per 16 nodes, and the threads of a block share the chosen ones among theirs."""
+    table, is_chosen = arrays.table, nodes.where is not None
+    populations = Populations(arrays.pattern.load, table.n_entries, table.index_type)
+    kernel = stage_skeletons.arriving(macroscopic, populations, is_chosen, backend.lattice, backend.precision)
+    ahead = arrays.old, table.lines, table.bases
+    if is_chosen:
+        return _over_words(backend, kernel, nodes, (*ahead, *_in_words(backend, nodes), out, values))
+    arguments = (*ahead, nodes.first, nodes.last, out, values)
+    return backend.launch(kernel, nodes.last - nodes.first, arguments, queue=nodes.queue)
 
 
 def count_step(backend, step, queue):
@@ -380,19 +335,17 @@ KERNELS = MappingProxyType(
             count_step,
             sum_openings,
             feedback,
-            particles,
             each,
+            clear,
             collect,
-            by_id,
             arriving,
             crossing,
             stored,
             refill,
-            send_particles,
-            receive_particles,
             gather,
             scatter,
             scatter_add,
         )
     }
+    | PARTICLE_KERNELS
 )

@@ -10,7 +10,8 @@ import numpy as np
 
 from muphy_lb.backends.cuda.access import access, changer, device_jit, find_neighbours, reader, strict_jit, writer
 from muphy_lb.backends.cuda.device import cuda
-from muphy_lb.backends.cuda.vectors import load_words
+from muphy_lb.backends.cuda.vectors import load_words, store_four
+from muphy_lb.domain.layout import RECORD
 
 CHOOSING_BLOCK = 256
 NODES_PER_THREAD = 16
@@ -164,21 +165,6 @@ def neighbours(update_operator, n_neighbours, lattice, precision, is_chosen):
 
 
 @cache
-def each_of_block(update_operator, lattice, precision):
-    """Call the update of the chosen nodes, which the threads of a block share."""
-    update = update_operator.compile(lattice, precision, device_jit)
-
-    @cuda.jit
-    def kernel(words, mask, first, last, parameters):
-        nodes = cuda.shared.array(NODES_PER_BLOCK, np.uint32)
-        n_chosen = chosen_of_block(words, mask, first, last, nodes)
-        for i in range(cuda.threadIdx.x, n_chosen, cuda.blockDim.x):
-            update(nodes[i], parameters)
-
-    return kernel
-
-
-@cache
 def each(update_operator, lattice, precision):
     """Call the update of the chosen nodes."""
     update = update_operator.compile(lattice, precision, device_jit)
@@ -191,6 +177,18 @@ def each(update_operator, lattice, precision):
                 update(n, parameters)
 
     return kernel
+
+
+@cuda.jit
+def clear(words, mask, first, last, cleared, field):
+    """Set a vector field at the chosen nodes to zero, and clear bits of the words by which they are chosen."""
+    nodes = cuda.shared.array(NODES_PER_BLOCK, np.uint32)
+    n_chosen = chosen_of_block(words, mask, first, last, nodes)
+    for t in range(cuda.threadIdx.x, n_chosen * RECORD, cuda.blockDim.x):  # neighbours write whole pieces of memory
+        field[np.uint64(nodes[t // RECORD]) * np.uint64(RECORD) + np.uint64(t % RECORD)] = 0
+    for t in range(cuda.threadIdx.x, n_chosen, cuda.blockDim.x):
+        word = np.uint64(nodes[t] // np.uint32(NODES_PER_WORD))
+        words[word] = words[word] & cleared
 
 
 @cache
@@ -309,23 +307,54 @@ def _moments_at(macroscopic_operator, found: Found, lattice, precision):
 
 
 @cache
-def arriving(macroscopic_operator, locations, n_entries, lattice, precision, index_type):
-    """Write the velocity of the populations at given locations of the chosen nodes, which the threads of a block
-    share."""
-    macroscopic = macroscopic_operator.compile(lattice, precision, device_jit)
-    load = reader(locations, n_entries, precision, index_type)
-    q_count, real = lattice.q, precision.real
+def arriving(macroscopic_operator, populations, is_chosen, lattice, precision):
+    """Write the velocity of the populations at given locations of all nodes of a range, or of the chosen ones, which
+    the threads of a block share; ``populations`` as in :func:`velocity`."""
+    velocity_of = velocity(macroscopic_operator, populations, lattice, precision)
+    zero, record = precision.real(0), np.uint64(RECORD)
 
     @cuda.jit
-    def kernel(buffer, lines, bases, words, mask, first, last, out, parameters):
+    def kernel(buffer, lines, bases, first, last, out, parameters):
+        n = np.uint32(first + cuda.grid(1))
+        if n < last:
+            ux, uy, uz = velocity_of(buffer, lines, bases, n, parameters)
+            store_four(out, record * np.uint64(n), (ux, uy, uz, zero))
+
+    @cuda.jit
+    def of_chosen(buffer, lines, bases, words, mask, first, last, out, parameters):
         nodes = cuda.shared.array(NODES_PER_BLOCK, np.uint32)
         n_chosen = chosen_of_block(words, mask, first, last, nodes)
         for i in range(cuda.threadIdx.x, n_chosen, cuda.blockDim.x):
-            n, f = nodes[i], cuda.local.array(q_count, real)
-            load(buffer, lines, bases, n, f)
-            _, ux, uy, uz = macroscopic(f, n, parameters)
-            out[0][n] = ux
-            out[1][n] = uy
-            out[2][n] = uz
+            ux, uy, uz = velocity_of(buffer, lines, bases, nodes[i], parameters)
+            store_four(out, record * np.uint64(nodes[i]), (ux, uy, uz, zero))
 
-    return kernel
+    return of_chosen if is_chosen else kernel
+
+
+class Populations(NamedTuple):
+    """Where the populations of a node are found.
+
+    Attributes:
+        locations: as in :class:`muphy_lb.domain.Pattern`.
+        n_entries, index_type: of the table that they refer to.
+    """
+
+    locations: tuple[int, ...]
+    n_entries: int
+    index_type: type
+
+
+def velocity(macroscopic_operator, populations: Populations, lattice, precision):
+    """Device function ``(buffer, lines, bases, n, parameters)``: velocity of a node's populations, the same in every
+    kernel."""
+    macroscopic = macroscopic_operator.compile(lattice, precision, strict_jit)
+    locations, n_entries, index_type = populations
+    load, q_count, real = reader(locations, n_entries, precision, index_type), lattice.q, precision.real
+
+    def of_node(buffer, lines, bases, n, parameters):
+        f = cuda.local.array(q_count, real)
+        load(buffer, lines, bases, n, f)
+        _, ux, uy, uz = macroscopic(f, n, parameters)
+        return ux, uy, uz
+
+    return device_jit(of_node)

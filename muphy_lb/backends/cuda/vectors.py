@@ -1,7 +1,8 @@
-"""Instructions that Numba does not provide: a load of four words at once, a conversion of two numbers to halves in one
-word, a product that is rounded by itself, and access to the memory of other GPUs.
+"""Instructions that Numba does not provide: loads and stores of four numbers at once, a conversion of two numbers to
+halves in one word, a product that is rounded by itself, a number of unknown origin, and access to the memory of other
+GPUs.
 
-In the CUDA simulator the first three are plain Python; the others do not exist there.
+In the CUDA simulator the last of these do not exist; the others are plain Python.
 """
 
 import operator
@@ -15,6 +16,7 @@ from muphy_lb.backends.cuda.device import SIMULATOR, intrinsic
 
 N_WORDS = 4
 WORD = ir.IntType(32)
+LARGEST_ALIGNMENT = 16
 
 
 def _load_words(typing_context, array, index):
@@ -30,6 +32,39 @@ def _load_words(typing_context, array, index):
         return context.make_tuple(builder, signature.return_type, words)
 
     return signature, generate
+
+
+def _store_four(typing_context, array, index, numbers):
+    """``array[index : index + 4] = numbers`` of an array of such numbers, at once; ``index`` is a multiple of 4."""
+    signature = types.void(array, types.uint64, types.UniTuple(array.dtype, N_WORDS))
+
+    def generate(context, builder, signature, arguments):
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        four = ir.Constant(ir.VectorType(context.get_value_type(array.dtype), N_WORDS), ir.Undefined)
+        for k in range(N_WORDS):
+            four = builder.insert_element(four, builder.extract_value(arguments[2], k), WORD(k))
+        pointer = builder.bitcast(builder.gep(data, [arguments[1]]), four.type.as_pointer())
+        builder.store(four, pointer, align=min(array.dtype.bitwidth // 8 * N_WORDS, LARGEST_ALIGNMENT))
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+def _opaque(typing_context, number):
+    """The number, of which compilers know no longer how it came about.
+
+    Where it depends on a condition, they may compute what follows from it in either branch, and then cannot round a
+    product in there together with a sum behind it, as they do in another kernel.
+    """
+    suffix, letter = {32: ("f32", "f"), 64: ("f64", "d")}[number.bitwidth]
+
+    def generate(context, builder, signature, arguments):
+        kind = context.get_value_type(signature.return_type)
+        return builder.asm(
+            ir.FunctionType(kind, [kind]), f"mov.{suffix} $0, $1;", f"={letter},{letter}", arguments, False
+        )
+
+    return number(number), generate
 
 
 def _pack_halves(typing_context, low, high):
@@ -108,11 +143,18 @@ def _load_words_in_python(array, index):
     return tuple(array[index + np.uint64(k)] for k in range(N_WORDS))
 
 
+def _store_four_in_python(array, index, numbers):
+    for k, number in enumerate(numbers):
+        array[index + np.uint64(k)] = number
+
+
 def _pack_halves_in_python(low, high):
     return np.array([low, high], dtype=np.float16).view(np.uint32)[0]
 
 
 load_words = _load_words_in_python if SIMULATOR else intrinsic(_load_words)
+store_four = _store_four_in_python if SIMULATOR else intrinsic(_store_four)
+opaque = (lambda number: number) if SIMULATOR else intrinsic(_opaque)
 pack_halves = _pack_halves_in_python if SIMULATOR else intrinsic(_pack_halves)
 rounded_product = operator.mul if SIMULATOR else intrinsic(_rounded_product)
 store_to = _not_in_the_simulator if SIMULATOR else intrinsic(_store_to)

@@ -6,12 +6,18 @@ import numpy as np
 
 from muphy_lb.backends.arrays import (
     CrossingArrays,
+    DragArrays,
     NeighbourTable,
     NodeRange,
+    ParticleArrays,
     RefillArrays,
     State,
     StreamArrays,
 )
+from muphy_lb.domain.corners import corners, nearest_node
+from muphy_lb.domain.layout import RECORD
+from muphy_lb.domain.lookup import LAYER
+from muphy_lb.lattice import added
 
 
 def _chosen(nodes: NodeRange) -> np.ndarray:
@@ -86,6 +92,18 @@ def each(backend, update, nodes: NodeRange, values):
     return lambda: update.reference(_chosen(nodes), backend.lattice, update.by_name(values))
 
 
+def clear(backend, nodes: NodeRange, kept: int, field):
+    """Zeros, and bits cleared."""
+    array, mask, _ = nodes.where
+
+    def forget():
+        n = _chosen(nodes)
+        field.reshape(-1, RECORD)[n] = 0
+        array[n] &= ~mask | kept
+
+    return forget
+
+
 def arriving(backend, macroscopic, arrays: StreamArrays, nodes: NodeRange, out, values):
     """Velocity of the populations that a step will load, at the chosen nodes."""
     whole = State(arrays.old, (), arrays.table, nodes.last)
@@ -95,12 +113,44 @@ def arriving(backend, macroscopic, arrays: StreamArrays, nodes: NodeRange, out, 
         chosen = _chosen(nodes)
         stored = arrays.old[load[:, chosen]]
         moments = macroscopic.reference(stored, chosen, backend.lattice, macroscopic.by_name(values))
-        for row, array in zip(moments[1:], out, strict=True):
-            array[chosen] = row
+        out.reshape(-1, RECORD)[chosen, :3] = moments[1:].T
 
     return measure
 
 
+def drag(backend, operators, particles: ParticleArrays, capacity: int, arrays: DragArrays, values):
+    """Forces between particles and the nodes around them, for all particles at once."""
+    (macroscopic, force, take), lattice = operators, backend.lattice
+    of_moments, of_force, of_taking = (each.by_name(some) for each, some in zip(operators, values, strict=True))
+    step, lookup, first_other = arrays.step, arrays.lookup, arrays.lookup.size[LAYER]
+    load = backend.addresses(State(step.old, (), step.table, step.table.shape[1]), step.pattern.load)
+
+    def velocities(address):
+        found = np.stack([arrays.flow[RECORD * np.maximum(address, 0) + k] for k in range(3)])
+        own = (address >= 0) & (address < first_other) & (not arrays.takes_field)
+        f = step.old[load[:, address[own]]]
+        found[:, own] = macroscopic.reference(f, address[own], lattice, of_moments)[1:]
+        return found
+
+    def exchange():
+        i = np.arange(particles.count[0])
+        voxel, offset = particles.integers.reshape(-1, capacity)[1:4, i], particles.reals.reshape(-1, capacity)[:3, i]
+        nearest = arrays.nearest
+        address, w = nearest_node(lookup, voxel) if nearest else corners(lookup, voxel, offset, lattice.dimension)
+        velocity, exists = velocities(address), address >= 0
+        for k in range(lattice.dimension):
+            along = force.reference(i, k, added(w * velocity[k]), added(w**2), lattice, of_force)
+            if arrays.pushed is not None:
+                parts = np.rint(w * along).astype(np.int64)
+                np.add.at(arrays.pushed, RECORD * address[exists] + k, -parts[exists])
+                along = parts.sum(axis=0)
+            take.reference(i, k, along, lattice, of_taking)
+        if arrays.pushed is not None:
+            arrays.marks[address[exists & (address < first_other)]] |= arrays.mask
+
+    return exchange
+
+
 KERNELS = MappingProxyType(
-    {kernel.__name__: kernel for kernel in (neighbours, crossing, stored, refill, each, arriving)}
+    {kernel.__name__: kernel for kernel in (neighbours, crossing, stored, refill, each, clear, arriving, drag)}
 )

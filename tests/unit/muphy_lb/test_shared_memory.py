@@ -1,5 +1,10 @@
-"""Memory of other GPUs that a backend has opened: a trial of a further halo leaves that of the earlier ones open."""
+"""Memory of other GPUs that a backend has opened: a trial of a further halo leaves that of the earlier ones open. And
+its own, while others have it open."""
 
+import weakref
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 
 pytest.importorskip("numba_cuda")
@@ -40,3 +45,19 @@ def test_a_backend_closes_all_that_is_left_when_it_ends(mapped):
     backend.open_shared((b"two", 0))
     del backend
     assert not mapped
+
+
+def test_what_others_have_opened_does_not_become_free(monkeypatch):
+    monkeypatch.setattr(module, "share_memory", lambda address: (b"allocation", address))
+    backend, array = backend_without_device(), SharedArray()
+    backend._shared, is_there = [], weakref.ref(array)
+    assert backend.share(array, 2) == (b"allocation", 64 + 2 * 8)
+    del array
+    assert is_there() is not None
+
+
+class SharedArray:
+    """An array of a device, at address 64."""
+
+    dtype = np.dtype(np.float64)
+    device_ctypes_pointer = SimpleNamespace(value=64)

@@ -1,7 +1,8 @@
 """Beads in a flow: their set, their stages, the force that they exert on the fluid.
 
-When the populations of a step have arrived, their velocity at the nodes around beads is taken; friction acts on beads
-and on these nodes, the beads move, those that have left their rank are handed over, and the fluid collides.
+When the populations of a step have arrived, friction acts on beads and on the nodes around them, the beads move, those
+that have left their rank are handed over, and the fluid collides. Ranks exchange the velocity of what has arrived at
+their border, and the forces on nodes there.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,7 +19,8 @@ from muphy_lb.physics.model import (
     BESIDE_WALL,
     BORDER,
     BY_ID,
-    EACH,
+    CLEAR,
+    DRAG,
     LOOKUP,
     MIGRATE,
     PARTICLES,
@@ -32,11 +34,10 @@ from muphy_lb.physics.model import (
     Value,
     Where,
 )
-from muphy_lb.physics.particles.beads.coupling import CLEAR, LANGEVIN, PUSHED, couple, mark
+from muphy_lb.physics.particles.beads.coupling import FRICTION, LANGEVIN, PUSHED, TAKE
 from muphy_lb.physics.particles.beads.forces import Interactions, forces
 from muphy_lb.physics.particles.beads.motion import FORGET, INSERT, drift
 from muphy_lb.physics.particles.beads.names import (
-    ARRIVED,
     ARRIVING,
     AT_BORDER,
     CELL,
@@ -47,7 +48,6 @@ from muphy_lb.physics.particles.beads.names import (
     OFFSET,
     PLACE,
     PUSH,
-    PUSHES,
     TRAVELLED,
     VELOCITY,
     VOXEL,
@@ -60,10 +60,10 @@ COUPLINGS = (BOTH, ONE_WAY, AT_REST)
 
 FLOW_FIELDS = (
     Field(WANTED, dtype=np.int8, initial=BORDER),
-    Field(ARRIVING, components=3, corners=True),
-    Field(PUSH, components=3, corners=True, accumulates=True),
+    Field(ARRIVING, is_vector=True, corners=True),
+    Field(PUSH, is_vector=True, corners=True, accumulates=True),
 )
-COUPLED = Where(WANTED, AT_BORDER | MARKED)
+PUSHABLE, AT_OTHERS, PUSHED_HERE = Where(WANTED, AT_BORDER | MARKED), Where(WANTED, AT_BORDER), Where(WANTED, MARKED)
 COLUMNS = (*VOXEL, *OFFSET, *VELOCITY, *FORCE, *TRAVELLED)
 
 
@@ -84,6 +84,7 @@ class Beads:
         range: distance up to which beads repel each other, voxels.
         capacity: beads that a rank has room for; 0 for all of them.
         leaving: beads that may leave a rank for another in a step; 0 for all.
+        many: whether there are so many that the velocity of all nodes is taken, not of those around each bead.
     """
 
     name: str
@@ -100,6 +101,7 @@ class Beads:
     range: float = 1.0
     capacity: int = 0
     leaving: int = 0
+    many: bool = False
 
     @property
     def set(self) -> ParticleSet:
@@ -120,7 +122,7 @@ def with_beads(flow: Flow, beads: Beads) -> Flow:
     values = _values(beads)
     flow = flow.with_particles(beads.set)
     if beads.coupling == AT_REST:
-        return flow.with_stages(after=tuple(_moving(beads, values, LANGEVIN)))
+        return flow.with_stages(after=tuple(_moving(beads, values, [LANGEVIN])))
     return _coupled(flow, beads, values)
 
 
@@ -138,7 +140,8 @@ def _values(beads: Beads) -> dict[str, Value]:
         "beside_wall": BESIDE_WALL,
         "duration": 1.0 / beads.substeps,
         CELL: np.int64(cell_edge(beads)),
-        **{name: FieldValue(name) for name in (WANTED, *PUSHES, *ARRIVED)},
+        **{name: FieldValue(name) for name in (WANTED, PUSH)},
+        "reaction": float(beads.coupling == BOTH),
         "pair_range2": beads.range**2,
         **beads.constants,
     }
@@ -154,25 +157,23 @@ def _stage(name: str, beads: Beads, operator: Operator, values, kernel=PARTICLES
     return Stage(f"{beads.name} {name}", kernel, (operator,), given, over=beads.name, **more)
 
 
-def _moving(beads: Beads, values, friction: Operator, **of_friction) -> Iterator[Stage]:
-    """The friction, the substeps, and the migration behind them; what needs to know no other beads is done in one pass.
-
-    ``of_friction``: what the friction reads and writes.
-    """
-    kinds, operators, more = beads.interactions, [friction], of_friction
+def _moving(beads: Beads, values, ahead: list[Operator]) -> Iterator[Stage]:
+    """What is done ahead, the substeps, and the migration behind them; what needs to know no other beads is done in one
+    pass."""
+    kinds, operators = beads.interactions, ahead
     for k in range(beads.substeps):
         operators.append(drift(kinds.needs_others))
         if kinds.needs_others:
             yield _stage(f"forget {k}", beads, FORGET, values, BY_ID)
-            yield _stage(f"drift {k}", beads, in_turn(*operators), values, **more)
+            yield _stage(f"drift {k}", beads, in_turn(*operators), values)
             yield from _made_known(beads, values, k)
-            operators, more = [], {}
+            operators = []
         if kinds != Interactions():
             operators.append(forces(kinds))
         if kinds.needs_others and k < beads.substeps - 1:
             yield _stage(f"forces {k}", beads, in_turn(*operators), values)
             operators = []
-    yield _stage("move", beads, in_turn(*operators), values, MIGRATE, **more)
+    yield _stage("move", beads, in_turn(*operators), values, MIGRATE)
 
 
 def _made_known(beads: Beads, values, k: int) -> Iterator[Stage]:
@@ -185,29 +186,45 @@ def _made_known(beads: Beads, values, k: int) -> Iterator[Stage]:
 def _coupled(flow: Flow, beads: Beads, values) -> Flow:
     """The flow with beads that have friction with it."""
     pushes = beads.coupling == BOTH
-    mark_own = _stage("mark", beads, mark(beads.kernel), values)
-    friction = couple(beads.kernel, pushes)
-    moving = _moving(beads, values, friction, reads=(ARRIVING + AT_NEIGHBOURS,), writes=(PUSH,) if pushes else ())
-    ahead = flow.between if flow_has_beads(flow) else (*flow.between, *_velocity_at_beads(flow, values))
-    k = [stage.kernel for stage in ahead].index(ARRIVING_KERNEL)
-    flow = replace(flow.with_fields(*FLOW_FIELDS), between=(*ahead[:k], mark_own, *ahead[k:], *moving))
-    if not pushes or PUSHES[0] in flow.parameters:  # other beads have added theirs to the same fields
+    is_first = not any(stage.kernel == ARRIVING_KERNEL for stage in flow.between)
+    ahead = (*flow.between, *(_shared_by_all(flow) if is_first else ()))
+    if beads.many:
+        ahead = tuple(replace(each, where=None) if each.kernel == ARRIVING_KERNEL else each for each in ahead)
+    between = (*ahead, _friction(flow, beads, values, pushes), *_moving(beads, values, []))
+    flow = replace(flow.with_fields(*FLOW_FIELDS), between=between)
+    if not pushes or PUSH in flow.parameters:  # other beads have added theirs to the same fields
         return flow
     return flow.pushed_by(PUSHED, {p.name: values[p.name] for p in PUSHED.parameters})
 
 
-def flow_has_beads(flow: Flow) -> bool:
-    """Whether the velocity that beads need is taken already."""
-    return any(stage.kernel == ARRIVING_KERNEL for stage in flow.between)
+def _shared_by_all(flow: Flow) -> Iterator[Stage]:
+    """What is done once for all kinds of beads: what the step before has left is forgotten, and the velocity of the
+    populations that have arrived is taken where beads of other ranks need it."""
+    yield Stage("clear", CLEAR, field=PUSH, writes=(WANTED,), where=PUSHABLE, kept=AT_BORDER)
+    operators = (_moments(flow),)
+    yield Stage("arriving", ARRIVING_KERNEL, operators, {}, ARRIVING, (WANTED,), (ARRIVING,), where=AT_OTHERS)
 
 
-def _velocity_at_beads(flow: Flow, values) -> Iterator[Stage]:
-    """What the step before has left is forgotten; behind the marks of all kinds of beads, the velocity of the
-    populations that have arrived is taken."""
-    given = {parameter.name: values[parameter.name] for parameter in CLEAR.parameters}
-    yield Stage("clear", EACH, (CLEAR,), given, writes=(WANTED,), where=COUPLED)
-    operator = macroscopic(0.0, flow.fluid.equilibrium, NO_FORCE)
-    yield Stage("arriving", ARRIVING_KERNEL, (operator,), {}, ARRIVING, (WANTED,), (ARRIVING,), where=COUPLED)
+def _friction(flow: Flow, beads: Beads, values, pushes: bool) -> Stage:
+    operators = _moments(flow), FRICTION, TAKE
+    return Stage(
+        f"{beads.name} friction",
+        DRAG,
+        operators,
+        {parameter.name: values[parameter.name] for operator in operators for parameter in operator.parameters},
+        field=ARRIVING,
+        reads=(ARRIVING + AT_NEIGHBOURS,),
+        writes=(PUSH,) if pushes else (),
+        over=beads.name,
+        where=PUSHED_HERE,
+        nearest=beads.kernel == "point",
+        takes_field=beads.many,
+    )
+
+
+def _moments(flow: Flow) -> Operator:
+    """Moments of populations that have arrived, without the share of a body force."""
+    return macroscopic(0.0, flow.fluid.equilibrium, NO_FORCE)
 
 
 def table(values, dtype=np.float64) -> Table:

@@ -10,11 +10,9 @@ PLACE = ("place_x", "place_y", "place_z")
 HEAD, NEXT, CELL = "head", "next", "cell"
 
 WANTED, ARRIVING, PUSH = "bead_nodes", "bead_flow", "bead_push"
-PUSHES = tuple(f"{PUSH}_{k}" for k in range(3))
-ARRIVED = tuple(f"{ARRIVING}_{k}" for k in range(3))
 
 AT_BORDER, MARKED = 1, 2
-"""Bits of ``WANTED``: nodes that beads of other ranks can be coupled to, and those that beads of this one are."""
+"""Bits of ``WANTED``: nodes that beads of other ranks can push, and those that beads of this one push."""
 
 FORCE_UNIT = 2.0**-44
 """Unit of forces that are added up as integers, lattice units: exact in any order, and large enough for 2^19."""

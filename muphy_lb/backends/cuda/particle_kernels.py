@@ -1,0 +1,78 @@
+"""Binding of the GPU kernels over particles; for their arguments see
+:meth:`muphy_lb.backends.interface.Backend.bind`."""
+
+from types import MappingProxyType
+
+import numpy as np
+
+from muphy_lb.backends.arrays import DragArrays, LookupArrays, MigrationArrays, ParticleArrays
+from muphy_lb.backends.cuda import particle_skeletons
+from muphy_lb.backends.cuda.stage_skeletons import Populations
+from muphy_lb.domain.corners import n_corners
+
+PARTICLE_BLOCK = 128  # their operators need many registers, of which smaller blocks leave fewer unused
+
+
+def particles(backend, update, particles: ParticleArrays, capacity: int, values):
+    """One thread per particle of the capacity."""
+    kernel = particle_skeletons.particles(update, backend.lattice, backend.precision)
+    return backend.launch(kernel, capacity, (particles.count, values), block=PARTICLE_BLOCK)
+
+
+def by_id(backend, update, count: int, values):
+    """One thread per number."""
+    kernel = particle_skeletons.over_range(update, backend.lattice, backend.precision)
+    return backend.launch(kernel, count, (0, count, values))
+
+
+def drag(backend, operators, particles: ParticleArrays, capacity: int, arrays: DragArrays, values):
+    """Blocks of as many particles of the capacity as they have threads for the nodes of each."""
+    table, pushes, block = arrays.step.table, arrays.pushed is not None, particle_skeletons.DRAG_BLOCK
+    populations = Populations(arrays.step.pattern.load, table.n_entries, table.index_type)
+    coupling = particle_skeletons.Coupling(arrays.nearest, arrays.takes_field, pushes)
+    kernel = particle_skeletons.drag(operators, populations, coupling, backend.lattice, backend.precision)
+    fields = arrays.flow, arrays.pushed if pushes else arrays.marks, arrays.marks, np.int8(arrays.mask)
+    arguments = (particles, capacity, arrays.step.old, table.lines, table.bases, arrays.lookup, fields, values)
+    n_threads = capacity * n_corners(backend.lattice.dimension, arrays.nearest)
+    return backend.launch(kernel, n_threads, arguments, block=block)
+
+
+def send_particles(backend, update, particles, migration: MigrationArrays, lookup: LookupArrays, values):
+    """One thread per particle of the capacity; without neighbours nothing is left to fill."""
+    capacity = migration.left.size
+    kernel = particle_skeletons.update_and_send(update, backend.lattice, backend.precision)
+    send = backend.launch(kernel, capacity, (particles, migration, lookup, capacity, values), block=PARTICLE_BLOCK)
+    length, n_places = _message_length(particles, migration, capacity), migration.holes.size
+    n_messages = migration.outgoing.size // length
+    if not n_messages:
+        return send
+    names = particle_skeletons
+    launches = (
+        backend.launch(names.clear_counts, 1, (migration.outgoing, length, n_messages), block=32),
+        send,
+        backend.launch(names.match_holes, n_places, (particles.count, migration)),
+        backend.launch(names.fill_holes, n_places, (particles, migration, capacity)),
+        backend.launch(names.close_holes, 1, (particles.count, migration.n_moved), block=32),
+    )
+
+    def launch():
+        for each in launches:
+            each()
+
+    return launch
+
+
+def receive_particles(backend, particles, migration: MigrationArrays, capacity: int):
+    """One thread per particle of the messages' capacity."""
+    n_messages = migration.incoming.size // _message_length(particles, migration, capacity)
+    arguments = (particles, migration, capacity)
+    return backend.launch(particle_skeletons.receive_particles, n_messages * migration.most, arguments)
+
+
+def _message_length(particles, migration: MigrationArrays, capacity: int) -> int:
+    return 1 + (particles.integers.size // capacity + particles.reals.size // capacity) * migration.most
+
+
+KERNELS = MappingProxyType(
+    {kernel.__name__: kernel for kernel in (particles, by_id, drag, send_particles, receive_particles)}
+)
