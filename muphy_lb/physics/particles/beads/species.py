@@ -41,7 +41,7 @@ STIFFEST = 0.5
 """Largest angular frequency of a bond times the substep: velocity Verlet is unstable from 2 on."""
 
 FEWEST_LEAVING, SHARE_LEAVING = 1024, 16
-NODES_PER_BEAD = 50
+NODES_PER_BEAD = 12
 """If there are fewer, to take the velocity of all nodes costs less (measured on one H200)."""
 
 

@@ -2,6 +2,7 @@
 
 from muphy_lb.physics.particles.studies.beads_chains import bead_chains
 from muphy_lb.physics.particles.studies.beads_diffusion import bead_diffusion
+from muphy_lb.physics.particles.studies.beads_kirkwood import bead_kirkwood
 from muphy_lb.physics.particles.studies.beads_mobility import bead_mobility
 from muphy_lb.physics.particles.studies.beads_momentum import bead_momentum
 from muphy_lb.physics.particles.studies.beads_tail import bead_tail
@@ -22,6 +23,7 @@ CASES = {
     "bead-diffusion": bead_diffusion,
     "bead-tail": bead_tail,
     "bead-chains": bead_chains,
+    "bead-kirkwood": bead_kirkwood,
     "bead-translocation": bead_translocation,
 }
 PAPERS: dict = {}
