@@ -239,17 +239,30 @@ class MigrationArrays(NamedTuple):
     most: int
 
 
+class Coupling(NamedTuple):
+    """How particles are coupled to nodes.
+
+    Attributes:
+        nearest: whether to the nearest node alone.
+        takes_field: whether the velocity of own nodes is in a field, or is that of their populations.
+        pushes: whether the nodes notice.
+    """
+
+    nearest: bool
+    takes_field: bool
+    pushes: bool
+
+
 class DragArrays(NamedTuple):
     """What particles and the nodes around them exchange forces through.
 
     Attributes:
         step: arrays of the step that will load what has arrived.
         lookup: the node at each voxel.
-        flow: velocity at nodes of other ranks, a vector field.
-        pushed: int64 forces on nodes, another; None without reaction.
+        flow: velocity at nodes of other ranks, or of all, a vector field.
+        pushed: int64 forces on nodes, another; any integers if the nodes do not notice.
         marks, mask: array of bytes at nodes in which the bits of the mask are set where a node is pushed.
-        nearest: whether a particle is coupled to the nearest node alone.
-        takes_field: whether the velocity of own nodes is in ``flow``, too.
+        coupling: in which way.
     """
 
     step: StreamArrays
@@ -258,8 +271,7 @@ class DragArrays(NamedTuple):
     pushed: Any
     marks: Any
     mask: int
-    nearest: bool
-    takes_field: bool
+    coupling: Coupling
 
 
 class NeighbourTable(NamedTuple):

@@ -2,7 +2,15 @@
 
 from dataclasses import replace
 
-from muphy_lb.backends.arrays import Chosen, CrossingArrays, DragArrays, NeighbourTable, NodeRange, RefillArrays
+from muphy_lb.backends.arrays import (
+    Chosen,
+    Coupling,
+    CrossingArrays,
+    DragArrays,
+    NeighbourTable,
+    NodeRange,
+    RefillArrays,
+)
 from muphy_lb.parallel.task import ON_INTERIOR, Task
 from muphy_lb.physics.model import (
     ARRIVING,
@@ -56,6 +64,8 @@ class StageBinder:
             if edge is None:
                 return []
             nodes = edge
+        if stage.for_others and not self._engine.fields.exchange(stage.field, parity):
+            return []
         of_kernel = self._of_kernel.get(stage.kernel)
         if of_kernel:
             return [Task(stage.name, nodes.queue, launch) for launch in of_kernel(stage, parity, nodes)]
@@ -128,11 +138,10 @@ class StageBinder:
             step=engine.stream_arrays(parity),
             lookup=engine.particles.lookup,
             flow=flow,
-            pushed=pushed[0] if pushed else None,
+            pushed=pushed[0] if pushed else marks.array,
             marks=marks.array,
             mask=marks.mask,
-            nearest=stage.nearest,
-            takes_field=stage.takes_field,
+            coupling=Coupling(stage.nearest, stage.takes_field, pushes=bool(pushed)),
         )
         values = tuple(self._values(stage, parity, k) for k in range(3))
         return Task(

@@ -255,6 +255,7 @@ class Stage:
         kept: bits that a ``CLEAR`` stage leaves set.
         sources: the neighbours that a ``REFILL`` takes the mean of.
         only_edge: whether it has nothing to do in the interior of a rank.
+        for_others: whether only other ranks read the field that it fills, so that without any there is nothing to do.
         nearest: whether a ``DRAG`` stage couples a particle to the nearest node alone.
         takes_field: whether it finds the velocity of its own rank's nodes in ``field``, too.
     """
@@ -271,6 +272,7 @@ class Stage:
     kept: int = 0
     sources: Where | None = None
     only_edge: bool = False
+    for_others: bool = False
     nearest: bool = False
     takes_field: bool = False
 

@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from muphy_lb.engine.step import StepBinder, StepKind
 from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.voxels import Voxels
@@ -140,6 +141,14 @@ def test_whether_the_velocity_of_all_nodes_is_taken_changes_no_bit(backend):
     found = [run(nodes, BeadSetup(D3Q19, backend=backend, beads=beads), owner) for beads in (SINGLE, MANY)]
     (few, flow), (many, same_flow) = found
     assert all(np.array_equal(few[name], many[name]) for name in few) and np.array_equal(flow, same_flow)
+
+
+@pytest.mark.parametrize(("beads", "n_ranks", "is_taken"), [(SINGLE, 1, False), (SINGLE, 2, True), (MANY, 1, True)])
+def test_the_velocity_at_the_border_is_taken_only_for_other_ranks(beads, n_ranks, is_taken):
+    nodes = random_nodes(D3Q19, **OPEN)
+    for engine in Ranks(nodes, BeadSetup(D3Q19, beads=beads), random_owner(nodes, n_ranks)).engines:
+        stages = {task.stage for task in StepBinder(engine).bind(StepKind(parity=0))}
+        assert ("arriving" in stages, "beads friction" in stages) == (is_taken, True)
 
 
 @pytest.mark.gpu

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numba import typeof, types
 
+from muphy_lb.backends.arrays import Coupling
 from muphy_lb.backends.cuda import particle_skeletons, stage_skeletons
 from muphy_lb.backends.cuda.device import cuda
 from muphy_lb.backends.cuda.stage_skeletons import Populations
@@ -86,7 +87,7 @@ def populations(engine) -> Populations:
 def drag(stage, engine, values) -> tuple:
     """The kernel of forces between particles and nodes, and the types of its arguments."""
     pushes = bool(stage.writes)
-    coupling = particle_skeletons.Coupling(stage.nearest, stage.takes_field, pushes)
+    coupling = Coupling(stage.nearest, stage.takes_field, pushes)
     kernel = particle_skeletons.drag(stage.operators, populations(engine), coupling, D3Q19, FP32)
     particles, _ = engine.particles.of_set(stage.over)
     flags = typeof(np.zeros(1, np.int8))

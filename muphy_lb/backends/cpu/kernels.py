@@ -217,13 +217,22 @@ def arriving(backend, macroscopic, arrays: StreamArrays, nodes: NodeRange, out, 
 
 
 def drag(backend, operators, particles: ParticleArrays, capacity: int, arrays: DragArrays, values):
-    """Serial over particles."""
-    step, pushes = arrays.step, arrays.pushed is not None
-    how = arrays.nearest, arrays.takes_field, pushes
-    skeleton = stage_skeletons.drag(operators, step.pattern.load, how, backend.lattice, backend.precision)
-    pushed = arrays.pushed if pushes else np.zeros(0, np.int64)
-    fields = arrays.flow, pushed, arrays.marks, arrays.mask
-    return lambda: skeleton(particles, capacity, (step.old, *step.table), arrays.lookup, fields, values)
+    """Serial over particles. Velocities that are not known are first taken of whole warps with marked nodes, in vectors
+    and on all threads."""
+    (macroscopic, *others), coupling, lattice = operators, arrays.coupling, backend.lattice
+    ahead, marks, mask = (particles, capacity, arrays.lookup), arrays.marks, arrays.mask
+    mark = stage_skeletons.mark(lattice.dimension, coupling.nearest)
+    skeleton = stage_skeletons.drag(*others, coupling, lattice, backend.precision)
+    marked = NodeRange(0, marks.size, where=Chosen(marks, mask))
+    take_velocities = arriving(backend, macroscopic, arrays.step, marked, arrays.flow, values[0])
+
+    def exchange():
+        mark(*ahead, marks, mask)
+        if not coupling.takes_field:
+            take_velocities()
+        skeleton(*ahead, arrays.flow, arrays.pushed, values[1:])
+
+    return exchange
 
 
 KERNELS = MappingProxyType(

@@ -5,6 +5,7 @@ from functools import cache
 import numpy as np
 from numba import prange
 
+from muphy_lb.backends.arrays import Coupling
 from muphy_lb.backends.cpu.skeletons import (
     CHUNK_NODES,
     decode,
@@ -210,61 +211,42 @@ def refill(operators, locations, n_neighbours, lattice, precision):
 
 
 @cache
-def drag(operators, locations, how, lattice, precision):
-    """Exchange forces between particles and the nodes around them, on one thread; ``how``: whether they are coupled to
-    the nearest node alone, whether velocities of own nodes are in the field, whether nodes notice."""
-    force, take = (each.compile(lattice, precision, node_jit) for each in operators[1:])
-    (nearest, takes_field, pushes), dimension, real = how, lattice.dimension, precision.real
-    velocity_of, count = _velocity(operators[0], locations, lattice, precision), n_corners(dimension, nearest)
-    meet, spread = _meet(dimension, nearest), _spread(count)
+def mark(dimension, nearest):
+    """Set bits of the bytes of own nodes that particles are coupled to, on one thread."""
+    count, meet = n_corners(dimension, nearest), _meet(dimension, nearest)
 
     @sweep_jit
-    def skeleton(particles, capacity, populations, lookup, fields, values):
-        flow, pushed, marks, mask = fields
-        address, weight, velocity = np.empty(count, np.int64), np.empty(count), np.empty((3, count), real)
+    def skeleton(particles, capacity, lookup, marks, mask):
+        address, weight = np.empty(count, np.int64), np.empty(count)
         for i in range(particles.count[0]):
             meet(particles, capacity, i, lookup, address, weight)
-            for c in range(count):
-                n = address[c]
-                is_own = 0 <= n < lookup.size[LAYER]
-                if is_own and pushes:
+            for n in address:
+                if 0 <= n < lookup.size[LAYER]:
                     marks[n] |= mask
-                if is_own and not takes_field:
-                    velocity[0, c], velocity[1, c], velocity[2, c] = velocity_of(populations, n, values[0])
-                else:
-                    velocity[:, c] = flow[RECORD * max(n, 0) : RECORD * max(n, 0) + 3]
-            for k in range(dimension):
-                along = force(i, k, products(weight, velocity[k]), products(weight, weight), values[1])
-                take(i, k, spread(address, weight, along, k, pushed) if pushes else along, values[2])
 
     return skeleton
 
 
-@node_jit
-def products(a, b):
-    """Sum of the products of two rows, in order."""
-    total = 0.0
-    for c in range(a.size):
-        total += a[c] * b[c]
-    return total
+@cache
+def drag(force_operator, take_operator, coupling: Coupling, lattice, precision):
+    """Exchange forces between particles and the nodes around them, whose velocities are known, on one thread."""
+    force, take = (each.compile(lattice, precision, node_jit) for each in (force_operator, take_operator))
+    dimension, pushes, count = lattice.dimension, coupling.pushes, n_corners(lattice.dimension, coupling.nearest)
+    meet = _meet(dimension, coupling.nearest)
 
+    @sweep_jit
+    def skeleton(particles, capacity, lookup, flow, pushed, values):
+        of_force, of_taking = values
+        address, weight, velocity = np.empty(count, np.int64), np.empty(count), np.empty(count, flow.dtype)
+        for i in range(particles.count[0]):
+            meet(particles, capacity, i, lookup, address, weight)
+            for k in range(dimension):
+                for c in range(count):
+                    velocity[c] = flow[RECORD * max(address[c], 0) + k]
+                along = force(i, k, products(weight, velocity), products(weight, weight), of_force)
+                take(i, k, spread(address, weight, along, k, pushed) if pushes else along, of_taking)
 
-def _velocity(macroscopic_operator, locations, lattice, precision):
-    """Function: velocity of a node's populations at given locations."""
-    macroscopic = macroscopic_operator.compile(lattice, precision, node_jit)
-    q_count, real, find = lattice.q, precision.real, population_addresses(locations, lattice.q)
-
-    @node_jit
-    def velocity(populations, n, parameters):
-        buffer, lines, bases = populations
-        there, entries, f = np.empty(q_count, np.int64), np.empty(q_count, np.int64), np.empty(q_count, real)
-        find(entries, lines, bases, n, there)
-        for q in range(q_count):
-            f[q] = buffer[there[q]]
-        _, ux, uy, uz = macroscopic(f, n, parameters)
-        return ux, uy, uz
-
-    return velocity
+    return skeleton
 
 
 def _meet(dimension, nearest):
@@ -285,17 +267,22 @@ def _meet(dimension, nearest):
     return meet
 
 
-def _spread(count):
-    """Function: takes a particle's force along an axis from its nodes; what they have lost."""
+@node_jit
+def products(a, b):
+    """Sum of the products of two rows, in order."""
+    total = 0.0
+    for c in range(a.size):
+        total += a[c] * b[c]
+    return total
 
-    @node_jit
-    def spread(address, weight, along, k, pushed):
-        used = 0
-        for c in range(count):
-            part = np.int64(round(weight[c] * along))
-            used += part
-            if address[c] >= 0:
-                pushed[RECORD * address[c] + k] -= part
-        return float(used)
 
-    return spread
+@node_jit
+def spread(address, weight, along, k, pushed):
+    """Take a particle's force along an axis from its nodes; what they have lost."""
+    used = 0
+    for c in range(address.size):
+        part = np.int64(round(weight[c] * along))
+        used += part
+        if address[c] >= 0:
+            pushed[RECORD * address[c] + k] -= part
+    return float(used)

@@ -27,13 +27,12 @@ def by_id(backend, update, count: int, values):
 
 def drag(backend, operators, particles: ParticleArrays, capacity: int, arrays: DragArrays, values):
     """Blocks of as many particles of the capacity as they have threads for the nodes of each."""
-    table, pushes, block = arrays.step.table, arrays.pushed is not None, particle_skeletons.DRAG_BLOCK
+    table, coupling, block = arrays.step.table, arrays.coupling, particle_skeletons.DRAG_BLOCK
     populations = Populations(arrays.step.pattern.load, table.n_entries, table.index_type)
-    coupling = particle_skeletons.Coupling(arrays.nearest, arrays.takes_field, pushes)
     kernel = particle_skeletons.drag(operators, populations, coupling, backend.lattice, backend.precision)
-    fields = arrays.flow, arrays.pushed if pushes else arrays.marks, arrays.marks, np.int8(arrays.mask)
+    fields = arrays.flow, arrays.pushed, arrays.marks, np.int8(arrays.mask)
     arguments = (particles, capacity, arrays.step.old, table.lines, table.bases, arrays.lookup, fields, values)
-    n_threads = capacity * n_corners(backend.lattice.dimension, arrays.nearest)
+    n_threads = capacity * n_corners(backend.lattice.dimension, coupling.nearest)
     return backend.launch(kernel, n_threads, arguments, block=block)
 
 

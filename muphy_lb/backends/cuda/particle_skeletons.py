@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from muphy_lb.backends.arrays import Coupling
 from muphy_lb.backends.cuda.access import device_jit
 from muphy_lb.backends.cuda.device import cuda
 from muphy_lb.backends.cuda.stage_skeletons import Populations, velocity
@@ -43,20 +44,6 @@ def over_range(update_operator, lattice, precision):
             update(i, parameters)
 
     return kernel
-
-
-class Coupling(NamedTuple):
-    """How particles are coupled to nodes.
-
-    Attributes:
-        nearest: whether to the nearest node alone.
-        takes_field: whether the velocity of own nodes is in a field, or is that of their populations.
-        pushes: whether the nodes notice.
-    """
-
-    nearest: bool
-    takes_field: bool
-    pushes: bool
 
 
 class Shared(NamedTuple):

@@ -123,11 +123,12 @@ def drag(backend, operators, particles: ParticleArrays, capacity: int, arrays: D
     (macroscopic, force, take), lattice = operators, backend.lattice
     of_moments, of_force, of_taking = (each.by_name(some) for each, some in zip(operators, values, strict=True))
     step, lookup, first_other = arrays.step, arrays.lookup, arrays.lookup.size[LAYER]
+    nearest, takes_field, pushes = arrays.coupling
     load = backend.addresses(State(step.old, (), step.table, step.table.shape[1]), step.pattern.load)
 
     def velocities(address):
         found = np.stack([arrays.flow[RECORD * np.maximum(address, 0) + k] for k in range(3)])
-        own = (address >= 0) & (address < first_other) & (not arrays.takes_field)
+        own = (address >= 0) & (address < first_other) & (not takes_field)
         f = step.old[load[:, address[own]]]
         found[:, own] = macroscopic.reference(f, address[own], lattice, of_moments)[1:]
         return found
@@ -135,17 +136,16 @@ def drag(backend, operators, particles: ParticleArrays, capacity: int, arrays: D
     def exchange():
         i = np.arange(particles.count[0])
         voxel, offset = particles.integers.reshape(-1, capacity)[1:4, i], particles.reals.reshape(-1, capacity)[:3, i]
-        nearest = arrays.nearest
         address, w = nearest_node(lookup, voxel) if nearest else corners(lookup, voxel, offset, lattice.dimension)
         velocity, exists = velocities(address), address >= 0
         for k in range(lattice.dimension):
             along = force.reference(i, k, added(w * velocity[k]), added(w**2), lattice, of_force)
-            if arrays.pushed is not None:
+            if pushes:
                 parts = np.rint(w * along).astype(np.int64)
                 np.add.at(arrays.pushed, RECORD * address[exists] + k, -parts[exists])
                 along = parts.sum(axis=0)
             take.reference(i, k, along, lattice, of_taking)
-        if arrays.pushed is not None:
+        if pushes:
             arrays.marks[address[exists & (address < first_other)]] |= arrays.mask
 
     return exchange

@@ -41,12 +41,17 @@ def _pushed_node(lattice, precision, jit, at):
     behind = opaque(jit)
     address, (record, one, two) = np.uint64, (np.uint64(x) for x in (RECORD, 1, 2))
 
+    def force(n, parameters):
+        if parameters[wanted][n] == 0:
+            return zero, zero, zero
+        first = record * address(n)
+        x, y, z = parameters[push][first], parameters[push][first + one], parameters[push][first + two]
+        return real(unit * x), real(unit * y), real(unit * z)
+
+    force_at = jit(force)
+
     def pushed(n, parameters):
-        x, y, z = zero, zero, zero
-        if parameters[wanted][n] != 0:
-            first = record * address(n)
-            px, py, pz = parameters[push][first], parameters[push][first + one], parameters[push][first + two]
-            x, y, z = real(unit * px), real(unit * py), real(unit * pz)
+        x, y, z = force_at(n, parameters)
         return behind(x), behind(y), behind(z)
 
     return jit(pushed)

@@ -84,7 +84,7 @@ class Beads:
         range: distance up to which beads repel each other, voxels.
         capacity: beads that a rank has room for; 0 for all of them.
         leaving: beads that may leave a rank for another in a step; 0 for all.
-        many: whether there are so many that the velocity of all nodes is taken, not of those around each bead.
+        many: whether there are so many that to take the velocity of all nodes costs less than of those around each.
     """
 
     name: str
@@ -122,7 +122,7 @@ def with_beads(flow: Flow, beads: Beads) -> Flow:
     values = _values(beads)
     flow = flow.with_particles(beads.set)
     if beads.coupling == AT_REST:
-        return flow.with_stages(after=tuple(_moving(beads, values, [LANGEVIN])))
+        return flow.with_stages(after=tuple(_moving(beads, values, LANGEVIN)))
     return _coupled(flow, beads, values)
 
 
@@ -157,10 +157,10 @@ def _stage(name: str, beads: Beads, operator: Operator, values, kernel=PARTICLES
     return Stage(f"{beads.name} {name}", kernel, (operator,), given, over=beads.name, **more)
 
 
-def _moving(beads: Beads, values, ahead: list[Operator]) -> Iterator[Stage]:
+def _moving(beads: Beads, values, *ahead: Operator) -> Iterator[Stage]:
     """What is done ahead, the substeps, and the migration behind them; what needs to know no other beads is done in one
     pass."""
-    kinds, operators = beads.interactions, ahead
+    kinds, operators = beads.interactions, list(ahead)
     for k in range(beads.substeps):
         operators.append(drift(kinds.needs_others))
         if kinds.needs_others:
@@ -189,8 +189,8 @@ def _coupled(flow: Flow, beads: Beads, values) -> Flow:
     is_first = not any(stage.kernel == ARRIVING_KERNEL for stage in flow.between)
     ahead = (*flow.between, *(_shared_by_all(flow) if is_first else ()))
     if beads.many:
-        ahead = tuple(replace(each, where=None) if each.kernel == ARRIVING_KERNEL else each for each in ahead)
-    between = (*ahead, _friction(flow, beads, values, pushes), *_moving(beads, values, []))
+        ahead = tuple(_at_all_nodes(each) if each.kernel == ARRIVING_KERNEL else each for each in ahead)
+    between = (*ahead, _friction(flow, beads, values, pushes), *_moving(beads, values))
     flow = replace(flow.with_fields(*FLOW_FIELDS), between=between)
     if not pushes or PUSH in flow.parameters:  # other beads have added theirs to the same fields
         return flow
@@ -201,8 +201,12 @@ def _shared_by_all(flow: Flow) -> Iterator[Stage]:
     """What is done once for all kinds of beads: what the step before has left is forgotten, and the velocity of the
     populations that have arrived is taken where beads of other ranks need it."""
     yield Stage("clear", CLEAR, field=PUSH, writes=(WANTED,), where=PUSHABLE, kept=AT_BORDER)
-    operators = (_moments(flow),)
-    yield Stage("arriving", ARRIVING_KERNEL, operators, {}, ARRIVING, (WANTED,), (ARRIVING,), where=AT_OTHERS)
+    operators, reads, writes = (_moments(flow),), (WANTED,), (ARRIVING,)
+    yield Stage("arriving", ARRIVING_KERNEL, operators, {}, ARRIVING, reads, writes, where=AT_OTHERS, for_others=True)
+
+
+def _at_all_nodes(stage: Stage) -> Stage:
+    return replace(stage, where=None, for_others=False)
 
 
 def _friction(flow: Flow, beads: Beads, values, pushes: bool) -> Stage:

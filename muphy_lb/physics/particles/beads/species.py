@@ -42,7 +42,7 @@ STIFFEST = 0.5
 
 FEWEST_LEAVING, SHARE_LEAVING = 1024, 16
 NODES_PER_BEAD = 12
-"""If there are fewer, to take the velocity of all nodes costs less (measured on one H200)."""
+"""If a bead has fewer, to take the velocity of all nodes costs less (measured on one H200)."""
 
 
 def _reach_over_sigma(given: RepulsionSection) -> float:

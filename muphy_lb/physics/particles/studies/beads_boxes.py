@@ -10,6 +10,7 @@ import numpy as np
 
 from muphy_lb.measure.flow_view import on_root
 from muphy_lb.physics.particles.beads.names import OFFSET, TRAVELLED, VELOCITY, VOXEL
+from muphy_lb.physics.particles.beads.observers import unfolded
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.studies.validation.flows import lattice_simulation
 from muphy_lb.studies.validation.limits import HALF
@@ -71,6 +72,12 @@ def place_beads(simulation: Simulation, name: str, position: np.ndarray, velocit
     for names, values in ((VOXEL, voxel), (OFFSET, position - voxel), (VELOCITY, velocity)):
         columns |= dict(zip(names, values.T, strict=True))
     simulation.engine.particle_sets.set(name, columns)
+
+
+def start_of_chains(simulation: Simulation, name: str, length: int) -> np.ndarray:
+    """(chains, length, 3) places before all displacements, each bead beside the one before it."""
+    chains = unfolded(on_root(simulation.particles())[name], length, simulation.header)
+    return chains - columns_of(simulation, name, TRAVELLED).reshape(chains.shape)
 
 
 def samples(simulation: Simulation, n_samples: int, interval: int) -> Iterator[dict[str, np.ndarray]]:

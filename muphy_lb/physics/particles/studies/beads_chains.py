@@ -13,20 +13,17 @@ from math import pi, sqrt
 
 import numpy as np
 
-from muphy_lb.measure.flow_view import on_root
-from muphy_lb.physics.particles.beads.names import TRAVELLED, VELOCITY
-from muphy_lb.physics.particles.beads.observers import unfolded
 from muphy_lb.physics.particles.measures import radius_of_gyration
 from muphy_lb.physics.particles.studies.beads_boxes import (
     N_SIGMA,
     VISCOSITY,
     bead_flow,
     box,
-    columns_of,
     not_possible,
+    samples,
+    start_of_chains,
 )
 from muphy_lb.physics.particles.studies.beads_mobility import HASIMOTO
-from muphy_lb.run.simulation import Simulation
 from muphy_lb.studies.validation.plot import Plot, Series
 from muphy_lb.studies.validation.record import Row, Validation, absolute, at_least, relative, shown
 from muphy_lb.studies.validation.settings import DEFAULT, Settings
@@ -147,22 +144,12 @@ def _courses(run: Chains, settings: Settings, keys) -> tuple[dict, dict, dict]:
     size: dict[int, list[float]] = {length: [] for length in run.lengths}
     centre: dict[int, list[np.ndarray]] = {length: [] for length in run.lengths}
     heat: dict[int, list[float]] = {length: [] for length in run.lengths}
-    start = {length: _start(simulation, length) for length in run.lengths}
-    for _ in range(run.n_steps // run.interval):
-        simulation.step(run.interval)
-        found = on_root(simulation.particles())
+    start = {length: start_of_chains(simulation, f"n{length}", length) for length in run.lengths}
+    for found in samples(simulation, run.n_steps // run.interval, run.interval):
         for length in run.lengths:
-            columns = found[f"n{length}"]
-            travelled, speed = (np.stack([columns[c] for c in names], axis=1) for names in (TRAVELLED, VELOCITY))
+            speed, travelled = found[f"n{length}"]
             chains = start[length] + travelled.reshape(-1, length, 3)
             size[length].append(float((radius_of_gyration(chains) ** 2).mean()))
             centre[length].append(chains.mean(axis=1))
             heat[length].append(MASS * float((speed**2).mean()))
     return size, {length: np.array(each) for length, each in centre.items()}, heat
-
-
-def _start(simulation: Simulation, length: int) -> np.ndarray:
-    """(chains, length, 3) places before all displacements, each bead beside the one before it."""
-    name = f"n{length}"
-    chains = unfolded(on_root(simulation.particles())[name], length, simulation.header)
-    return chains - columns_of(simulation, name, TRAVELLED).reshape(chains.shape)

@@ -21,22 +21,19 @@ from math import pi, sqrt
 
 import numpy as np
 
-from muphy_lb.measure.flow_view import on_root
-from muphy_lb.physics.particles.beads.names import TRAVELLED, VELOCITY
-from muphy_lb.physics.particles.beads.observers import unfolded
 from muphy_lb.physics.particles.measures import inverse_hydrodynamic_radius, radius_of_gyration
 from muphy_lb.physics.particles.studies.beads_boxes import (
     N_SIGMA,
     VISCOSITY,
     bead_flow,
     box,
-    columns_of,
     not_possible,
     place_beads,
+    samples,
+    start_of_chains,
 )
 from muphy_lb.physics.particles.studies.beads_diffusion import MEAN_INVERSE_G
 from muphy_lb.physics.particles.studies.beads_mobility import HASIMOTO
-from muphy_lb.run.simulation import Simulation
 from muphy_lb.studies.validation.plot import Plot, Series
 from muphy_lb.studies.validation.record import Row, Validation, absolute, relative, shown
 from muphy_lb.studies.validation.settings import DEFAULT, Settings
@@ -83,7 +80,7 @@ QUICK = Chains(16, 32, (8,), 100, 600, 20, 4)
 
 
 def bead_kirkwood(settings: Settings = DEFAULT) -> Validation:
-    """Diffusion of self-avoiding chains over Kirkwood's, and the exponent of the share of the fluid in it."""
+    """Diffusion of self-avoiding chains over Kirkwood's, and its exponent."""
     skipped = not_possible(NAME, CITATION, settings)
     if skipped:
         return skipped
@@ -96,14 +93,11 @@ def bead_kirkwood(settings: Settings = DEFAULT) -> Validation:
         expected.append(own + KT / (6.0 * pi * VISCOSITY) * course.inverse_radius)
         found.append(_diffusion(run, course.centre))
         error = sqrt(8.0 * run.lag * run.interval * length / (3.0 * run.n_beads * run.n_steps))
-        name, tolerance = (
-            f"N = {length}, Rg = {course.radius:.2f} voxels",
-            N_SIGMA * error if settings.quick else TOLERANCE,
-        )
+        tolerance = N_SIGMA * error if settings.quick else TOLERANCE
+        name = f"N = {length}, Rg = {course.radius:.2f} voxels"
+        over = f"{name}: D over Kirkwood's (standard error {error:.2g})"
         rows += [
-            relative(
-                f"{name}: D over Kirkwood's (standard error {error:.2g})", 1.0, found[-1] / expected[-1], tolerance
-            ),
+            relative(over, 1.0, found[-1] / expected[-1], tolerance),
             shown(f"{name}: kT of beads", 1.0, course.heat / KT),
         ]
     if settings.quick:
@@ -141,11 +135,9 @@ def _course(run: Chains, length: int, settings: Settings) -> Course:
     place_beads(simulation, "chains", _apart(run.edge, count, length))
     simulation.step(run.warm_up)
     centre, inverse, square, heat = [], [], [], []
-    start = _start(simulation, length)
-    for _ in range(run.n_steps // run.interval):
-        simulation.step(run.interval)
-        columns = on_root(simulation.particles())["chains"]
-        travelled, speed = (np.stack([columns[c] for c in names], axis=1) for names in (TRAVELLED, VELOCITY))
+    start = start_of_chains(simulation, "chains", length)
+    for found in samples(simulation, run.n_steps // run.interval, run.interval):
+        speed, travelled = found["chains"]
         chains = start + travelled.reshape(start.shape)
         centre.append(chains.mean(axis=1))
         inverse.append(inverse_hydrodynamic_radius(chains).mean())
@@ -178,12 +170,6 @@ def _walk(edge: int, length: int, placed: np.ndarray, random: np.random.Generato
             return chain
         chain = np.concatenate((chain, there[[np.argmax(nearest >= APART)]]))
     return chain
-
-
-def _start(simulation: Simulation, length: int) -> np.ndarray:
-    """(chains, length, 3) places before all displacements, each bead beside the one before it."""
-    chains = unfolded(on_root(simulation.particles())["chains"], length, simulation.header)
-    return chains - columns_of(simulation, "chains", TRAVELLED).reshape(chains.shape)
 
 
 def _diffusion(run: Chains, centre: np.ndarray) -> float:
