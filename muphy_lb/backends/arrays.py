@@ -190,7 +190,7 @@ class ScheduleArrays(NamedTuple):
 
 class LookupArrays(NamedTuple):
     """Device form of a :class:`muphy_lb.domain.VoxelLookup`, its attributes of the same names; node functions find what
-    is at a voxel by :func:`muphy_lb.domain.lookup.look_up_node`."""
+    is at a voxel by :func:`muphy_lb.domain.lookup.look_up_node`, around a node by ``look_around_nodes`` beside it."""
 
     block: Any
     entry: Any
@@ -201,13 +201,15 @@ class ParticleArrays(NamedTuple):
     """Device arrays of a set of particles on one rank.
 
     Attributes:
-        integers: (n_integers * capacity,) int64, column after column.
+        integers: (n_integers * capacity,) int32, column after column.
         reals: (n_reals * capacity,) float64.
+        values: (n_values * capacity,) in the precision of the flow.
         count: (1,) int64 number of particles.
     """
 
     integers: Any
     reals: Any
+    values: Any
     count: Any
 
 
@@ -216,7 +218,7 @@ class MigrationArrays(NamedTuple):
 
     Attributes:
         outgoing, incoming: (n_neighbours * (1 + n_columns * most),) float64: for each neighbour their
-            number, then column after column, integers first, which are exact up to 2^53.
+            number, then column after column: integers, reals, values.
         neighbour: (layer,) int32 position among the neighbours of the owner of each node of the corner layer.
         status: (1,) int64: 0, or 1 if the capacity was exceeded, 2 + 4 id if a particle left the known nodes, 3 if more
             than ``most`` particles left for one neighbour.

@@ -2,11 +2,10 @@
 their weights; or the node nearest to it."""
 
 from functools import cache
-from math import floor
 
 import numpy as np
 
-from muphy_lb.domain.lookup import look_up, look_up_node
+from muphy_lb.domain.lookup import look_around_nodes, look_up
 
 
 def corners(lookup, voxel: np.ndarray, offset: np.ndarray, dimension: int) -> tuple[np.ndarray, np.ndarray]:
@@ -36,19 +35,24 @@ def corner_node(jit, dimension: int, nearest: bool):
     or, if it is the ``nearest`` node, of that. Weights of corners without a node are 0, and are still to be divided by
     the sum of all.
     """
-    find, zero, one, whole = look_up_node(jit), np.float64(0.0), np.float64(1.0), np.int64
-    has_z = 1 if dimension == 3 else 0
+    place, at = look_around_nodes(jit)
+    zero, one, whole, nowhere, behind = np.float64(0.0), np.float64(1.0), np.int32, np.int32(0), np.int32(-1)
+    has_z = dimension == 3
+
+    def own(lookup, voxel, offset, c):
+        return at(lookup, place(lookup, *voxel), nowhere, nowhere, nowhere), one
 
     def corner(lookup, voxel, offset, c):
         ux, uy, uz = whole(c & 1), whole(c >> 1 & 1), whole(c >> 2 & 1)
-        bx, by, bz = floor(offset[0]), floor(offset[1]), floor(offset[2]) * has_z
-        fx, fy, fz = offset[0] - bx, offset[1] - by, (offset[2] - bz) * has_z
-        x, y, z = voxel[0] + whole(bx) + ux, voxel[1] + whole(by) + uy, voxel[2] + whole(bz) + uz
-        address = find(lookup, x, y, z)
+        bx = behind if offset[0] < zero else nowhere
+        by = behind if offset[1] < zero else nowhere
+        bz = behind if has_z and offset[2] < zero else nowhere
+        fx, fy, fz = offset[0] - bx, offset[1] - by, (offset[2] - bz if has_z else zero)
+        address = at(lookup, place(lookup, *voxel), bx + ux, by + uy, bz + uz)
         weight = (fx if ux else one - fx) * (fy if uy else one - fy) * (fz if uz else one - fz)
         return address, weight if address >= 0 else zero
 
-    return jit(lambda lookup, voxel, offset, c: (find(lookup, *voxel), one)) if nearest else jit(corner)
+    return jit(own if nearest else corner)
 
 
 def n_corners(dimension: int, nearest: bool) -> int:

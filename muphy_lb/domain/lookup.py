@@ -1,11 +1,15 @@
 """VoxelLookup: from a voxel to its node, for particles that move through the box.
 
 Sparse blocks of 8^3 voxels: the box is covered by a coarse grid of block numbers, and only blocks with nodes have
-entries. Of the nodes of other ranks it contains the 26 neighbours of own nodes, numbered: the *corner layer*, in which
-particles find fields at all corners of the cell of nodes around them. Fields of the corner layer have its values behind
-those of the own nodes.
+entries. A block has entries for the voxels around it too, across periodic edges as well, so that what is at the 26
+neighbours of a voxel is read from fixed distances around its own entry.
 
-:func:`look_up` specifies what is found at a voxel, :func:`look_up_node` makes it a node function.
+Of the nodes of other ranks it contains the 26 neighbours of own nodes, numbered: the *corner layer*, in which particles
+find fields at all corners of the cell of nodes around them. Fields of the corner layer have its values behind those of
+the own nodes.
+
+:func:`look_up` specifies what is found at a voxel, :func:`look_up_node` makes it a node function;
+:func:`look_around_nodes` makes those for the voxels around a node.
 """
 
 from collections.abc import Callable
@@ -23,11 +27,18 @@ from muphy_lb.geometry.nodes import voxel_coordinates
 
 EDGE_BITS = 3
 EDGE = 1 << EDGE_BITS
+WIDTH = EDGE + 2
+STRIDES = 1, WIDTH, WIDTH**2
+"""Distances in ``VoxelLookup.entry`` between neighbours along x, y, z."""
+BLOCK = WIDTH**3
+BLOCKS_AT_ONCE = 4096
 LAYER = 9
 """Position of the index of the first node of the corner layer in ``VoxelLookup.size``."""
 WALL, OPENING = -1, -2
 """What is found where there is no node: ``WALL``; at a voxel of opening k: ``OPENING - k``."""
-OUTSIDE = -(1 << 60)
+HERE = 0
+"""Instead of the address of the node of a particle that is where it was: that of some node of this rank."""
+HALF = 0.5
 AROUND = tuple(vector for vector in product((-1, 0, 1), repeat=3) if any(vector))
 
 
@@ -39,8 +50,8 @@ class VoxelLookup:
         size: (10,) int64: voxels of the box along x, y, z, blocks along x, y, z, 1 for each axis that is periodic, and
             the index of the first node of the corner layer.
         block: (number of coarse cells,) int32 number of each block, x fastest, -1 where it has no entries.
-        entry: (n_blocks * 512,) int32, x fastest in a block: index of the node in fields of the corner layer, ``WALL``,
-            or ``OPENING - k`` for a voxel of opening k.
+        entry: (n_blocks * 1000,) int32, of the voxels of a block and around it, x fastest: index of the node in fields
+            of the corner layer, ``WALL``, or ``OPENING - k`` for a voxel of opening k.
         ranks: other ranks with nodes in the lookup, ascending.
         layer: the corner layer, its messages in the order of ``ranks``.
         owner: (layer,) position in ``ranks`` of the owner of each node of the layer.
@@ -69,67 +80,76 @@ def look_up(lookup, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
     is_outside = ((wraps[:, None] == 0) & ((voxel < 0) | (voxel >= box[:, None]))).any(axis=0)
     x, y, z = voxel % box[:, None]
     number = lookup.block[(z // EDGE * by + y // EDGE) * bx + x // EDGE].astype(np.int64)
-    within = (z % EDGE * EDGE + y % EDGE) * EDGE + x % EDGE
-    found = lookup.entry[np.maximum(number, 0) * EDGE**3 + within].astype(np.int64)
+    within = (x % EDGE + 1) * STRIDES[0] + (y % EDGE + 1) * STRIDES[1] + (z % EDGE + 1) * STRIDES[2]
+    found = lookup.entry[np.maximum(number, 0) * BLOCK + within].astype(np.int64)
     return np.where(is_outside | (number < 0), WALL, found)
 
 
-class LookUp(NamedTuple):
-    """Node functions that look up several voxels around one.
+class LookAround(NamedTuple):
+    """Node functions that look up what is around a node.
 
-    ``along_x(lookup, x)``, and so for y and z: what a coordinate, at most one box away from the box, adds to the number
-    of a coarse cell and to the position in a block. ``at(lookup, x, y, z)``: what is found at the voxel of three such
-    pairs. It reads without a condition, so that GPUs wait for several voxels at once.
+    ``place(lookup, x, y, z)``: position of the entry of a voxel, which must be that of a node of this rank.
+    ``at(lookup, place, to_x, to_y, to_z)``: what is found so many voxels, -1, 0 or 1 along each axis, from there.
     """
 
-    along_x: Callable
-    along_y: Callable
-    along_z: Callable
+    place: Callable
     at: Callable
 
 
 @cache
-def look_up_nodes(jit) -> LookUp:
-    """The node functions of :func:`look_up` in two parts."""
-    cube, wall, nothing, address = np.int64(3 * EDGE_BITS), np.int64(WALL), np.int64(0), np.uint64
+def look_around_nodes(jit) -> LookAround:
+    """The node functions that look up what is around a node."""
+    bits, within, block, (_, to_y, to_z) = np.int32(EDGE_BITS), np.int32(EDGE - 1), np.int64(BLOCK), STRIDES
+    centre, number, address = np.int32(sum(STRIDES)), np.uint32, np.uint64
 
-    def at(lookup, x, y, z):
-        cell = x[0] + y[0] + z[0]
-        number = np.int64(lookup.block[address(max(cell, nothing))])
-        position = (max(number, nothing) << cube) + x[1] + y[1] + z[1]
-        found = np.int64(lookup.entry[address(position)])
-        return found if min(cell, number) >= nothing else wall
+    def place(lookup, x, y, z):
+        cell = ((z >> bits) * lookup.size[4] + (y >> bits)) * lookup.size[3] + (x >> bits)
+        position = centre + (x & within) + to_y * (y & within) + to_z * (z & within)
+        return lookup.block[address(number(cell))] * block + number(position)
 
-    return LookUp(*(_along_node(jit, axis) for axis in range(3)), jit(at))
+    def at(lookup, place, along_x, along_y, along_z):
+        return lookup.entry[address(place + along_x + to_y * along_y + to_z * along_z)]
 
-
-def _along_node(jit, axis: int):
-    bits, within, shift = np.int64(EDGE_BITS), np.int64(EDGE - 1), np.int64(EDGE_BITS * axis)
-    outside, nothing, one = np.int64(OUTSIDE), np.int64(0), np.int64(1)
-    strides = (lambda size: one, lambda size: size[3], lambda size: size[3] * size[4])
-    stride, wraps = jit(strides[axis]), 6 + axis
-
-    def along(lookup, x):
-        size = lookup.size
-        n = size[axis]
-        if size[wraps] == 1:
-            x = x + n if x < 0 else x
-            x = x - n if x >= n else x
-        cell = (x >> bits) * stride(size)
-        return (cell, (x & within) << shift) if 0 <= x < n else (outside, nothing)
-
-    return jit(along)
+    return LookAround(jit(place), jit(at))
 
 
 @cache
 def look_up_node(jit):
     """Node function ``(lookup, x, y, z)`` of :func:`look_up`, for one voxel at most one box away from the box."""
-    along_x, along_y, along_z, at = look_up_nodes(jit)
+    wall, (place, at), zero = np.int32(WALL), look_around_nodes(jit), np.int32(0)
+    bits = np.int64(EDGE_BITS)
+
+    def within(size, axis, x):
+        n = size[axis]
+        if size[6 + axis] == 1:
+            x = x + n if x < 0 else x
+            x = x - n if x >= n else x
+        return x
+
+    into_box = jit(within)
 
     def find(lookup, x, y, z):
-        return at(lookup, along_x(lookup, x), along_y(lookup, y), along_z(lookup, z))
+        size = lookup.size
+        x, y, z = into_box(size, 0, x), into_box(size, 1, y), into_box(size, 2, z)
+        if not (0 <= x < size[0] and 0 <= y < size[1] and 0 <= z < size[2]):
+            return wall
+        if lookup.block[((z >> bits) * size[4] + (y >> bits)) * size[3] + (x >> bits)] < zero:
+            return wall
+        return at(lookup, place(lookup, x, y, z), zero, zero, zero)
 
     return jit(find)
+
+
+def crossed(offset: np.ndarray) -> np.ndarray:
+    """The neighbour, -1 or 1, into whose voxel offsets lead from the centre of their own, or 0."""
+    return (offset >= HALF).astype(np.int64) - (offset < -HALF)
+
+
+@cache
+def crossed_node(jit):
+    """Node function of :func:`crossed`, for one offset."""
+    half, ahead, behind, nowhere = HALF, np.int32(1), np.int32(-1), np.int32(0)
+    return jit(lambda offset: ahead if offset >= half else behind if offset < -half else nowhere)
 
 
 def build_lookup(domain: LocalDomain) -> VoxelLookup:
@@ -145,11 +165,12 @@ def build_lookup(domain: LocalDomain) -> VoxelLookup:
     is_opening = nodes.label_number < FIRST_WALL_NUMBER
     voxel = np.concatenate((nodes.voxel, nodes.label_voxel[is_opening]))
     value = np.concatenate((value, OPENING - nodes.label_number[is_opening].astype(np.int64)))
+    size = np.array([*box, *_coarse(box), *nodes.periodic, domain.pitch], dtype=np.int64)
     block, entry = _blocks(voxel[value != WALL], value[value != WALL], nodes.shape)
     return VoxelLookup(
-        size=np.array([*box, *_coarse(box), *nodes.periodic, domain.pitch], dtype=np.int64),
+        size=size,
         block=block,
-        entry=entry,
+        entry=_with_surroundings(entry, block, size).reshape(-1),
         ranks=ranks,
         layer=layer,
         owner=np.repeat(np.arange(len(ranks)), np.diff(layer.receive_start)),
@@ -172,17 +193,62 @@ def _coarse(size) -> tuple[int, int, int]:
 
 
 def _blocks(voxel: np.ndarray, value: np.ndarray, shape) -> tuple[np.ndarray, np.ndarray]:
-    """Block numbers and entries of some voxels; of a voxel that appears twice the first value counts."""
+    """Block numbers, and the entries (n_blocks, 8, 8, 8) of some voxels; of a voxel that appears twice the first value
+    counts."""
     bx, by, bz = _coarse(shape[::-1])
     x, y, z = voxel_coordinates(voxel, shape).T
     cell = (z // EDGE * by + y // EDGE) * bx + x // EDGE
     used, number = np.unique(cell, return_inverse=True)
     block = np.full(bx * by * bz, -1, dtype=np.int32)
     block[used] = np.arange(used.size)
-    entry = np.full(used.size * EDGE**3, WALL, dtype=np.int32)
-    address = number * EDGE**3 + (z % EDGE * EDGE + y % EDGE) * EDGE + x % EDGE
-    entry[address[::-1]] = value[::-1]
+    entry = np.full((used.size, EDGE, EDGE, EDGE), WALL, dtype=np.int32)
+    last_first = slice(None, None, -1)
+    entry[tuple(each[last_first] for each in (number, z % EDGE, y % EDGE, x % EDGE))] = value[last_first]
     return block, entry
+
+
+def _with_surroundings(entry: np.ndarray, block: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """Entries (n_blocks, 10, 10, 10) of the voxels of blocks and around them."""
+    box, (bx, by, bz), wraps = size[:LAYER].reshape(3, 3)
+    wide = np.full((len(entry), WIDTH, WIDTH, WIDTH), WALL, dtype=np.int32)
+    wide[:, 1:-1, 1:-1, 1:-1] = entry
+    used = np.flatnonzero(block >= 0)
+    cell = np.stack((used % bx, used // bx % by, used // (bx * by)))
+    coarse = np.array((bx, by, bz))[:, None]
+    for way in AROUND:
+        beside = cell + np.array(way)[:, None]
+        exists = ((beside >= 0) & (beside < coarse)).all(axis=0)
+        x, y, z = np.where(exists, beside, 0)
+        number = np.where(exists, block[(z * by + y) * bx + x], -1)
+        there = number >= 0
+        target = tuple(_slab(each, (0, slice(1, -1), WIDTH - 1)) for each in way[::-1])
+        source = tuple(_slab(each, (EDGE - 1, slice(None), 0)) for each in way[::-1])
+        wide[(there, *target)] = entry[(number[there], *source)]
+    at_edge = ((wraps[:, None] == 1) & ((cell == 0) | (cell == coarse - 1))).any(axis=0)
+    for some in np.array_split(np.flatnonzero(at_edge), 1 + np.count_nonzero(at_edge) // BLOCKS_AT_ONCE):
+        wide[some] = _across_edges(entry, block, size, cell[:, some])
+    return wide
+
+
+def _slab(way: int, choice: tuple):
+    """Of three choices that behind, between, or ahead."""
+    return choice[way + 1]
+
+
+def _across_edges(entry: np.ndarray, block: np.ndarray, size: np.ndarray, cell: np.ndarray) -> np.ndarray:
+    """Entries (n, 10, 10, 10) of blocks in the cells (3, n), with those across periodic edges."""
+    box, (bx, by, _), wraps = size[:LAYER].reshape(3, 3)
+    along = []
+    for k in range(3):
+        voxel = EDGE * cell[k][:, None] + np.arange(-1, EDGE + 1)
+        along.append((voxel % box[k], (voxel >= -wraps[k]) & (voxel < box[k] + wraps[k])))
+    (x, near_x), (y, near_y), (z, near_z) = along
+    x, near_x = x[:, None, None, :], near_x[:, None, None, :]
+    y, near_y = y[:, None, :, None], near_y[:, None, :, None]
+    z, near_z = z[:, :, None, None], near_z[:, :, None, None]
+    number = block[(z // EDGE * by + y // EDGE) * bx + x // EDGE]
+    found = entry[np.maximum(number, 0), z % EDGE, y % EDGE, x % EDGE]
+    return np.where((number >= 0) & near_x & near_y & near_z, found, WALL)
 
 
 def _corner_layer(domain: LocalDomain, own: np.ndarray) -> tuple[tuple[int, ...], GhostLayer]:

@@ -113,7 +113,6 @@ class _BoundSet:
 
     def __init__(self, backend, connector: HaloConnector, declared: ParticleSet, lookup: VoxelLookup, stages):
         self._backend, self._declared, self.capacity = backend, declared, declared.capacity
-        self._integers, self._reals = declared.columns
         self.n_ids = declared.n_ids
         self.arrays = self._allocate()
         self._by_id = backend.zeros(max(1, len(declared.by_id) * self.n_ids), np.int64)
@@ -126,10 +125,9 @@ class _BoundSet:
         if name in self._declared.by_id:
             first = self._declared.by_id.index(name) * self.n_ids
             return self._backend.view(self._by_id, first, first + self.n_ids)
-        arrays, capacity = self.arrays, self.capacity
-        names, block = (self._integers, arrays.integers) if name in self._integers else (self._reals, arrays.reals)
-        first = names.index(name) * capacity
-        return self._backend.view(block, first, first + capacity)
+        names, block, _ = next(each for each in self._blocks if name in each[0])
+        first = names.index(name) * self.capacity
+        return self._backend.view(block, first, first + self.capacity)
 
     def migration_tasks(self, stage: Stage, parity: int, lookup, values: tuple) -> list[Task]:
         """Move all, send those that have left, receive those that come."""
@@ -150,34 +148,31 @@ class _BoundSet:
 
     def get(self) -> dict[str, np.ndarray]:
         """Columns by name, by ascending id."""
-        arrays, to_host = self.arrays, self._backend.to_host
+        to_host = self._backend.to_host
         self._check(int(max(to_host(each.status)[0] for each in self._migration)))
-        n = int(to_host(arrays.count)[0])
-        integers = to_host(arrays.integers).reshape(-1, self.capacity)[:, :n]
-        reals = to_host(arrays.reals).reshape(-1, self.capacity)[:, :n]
-        order = np.argsort(integers[0])
-        named = zip((*self._integers, *self._reals), (*integers, *reals), strict=True)
-        return {name: column[order] for name, column in named}
+        n, found = int(to_host(self.arrays.count)[0]), {}
+        for names, block, dtype in self._blocks:
+            rows = to_host(block).reshape(-1, self.capacity)[:, :n]
+            found |= {name: row.astype(dtype) for name, row in zip(names, rows, strict=True)}
+        order = np.argsort(found["id"])
+        return {name: column[order] for name, column in found.items()}
 
     def some(self, wanted: Sequence[str]) -> dict[str, np.ndarray]:
         """Some columns by name, in the order of memory."""
         backend, n = self._backend, int(self._backend.to_host(self.arrays.count)[0])
-        return {name: backend.to_host(backend.view(self.column(name), 0, n)) for name in wanted}
+        types = {name: dtype for names, _, dtype in self._blocks for name in names}
+        return {name: backend.to_host(backend.view(self.column(name), 0, n)).astype(types[name]) for name in wanted}
 
     def set(self, columns: Mapping[str, np.ndarray]) -> None:
         """Replace all particles."""
         n = len(columns["id"])
         self._check(FULL if n > self.capacity else 0)
-        arrays = self.arrays
-        for names, block, dtype in (
-            (self._integers, arrays.integers, np.int64),
-            (self._reals, arrays.reals, float),
-        ):
-            rows = np.zeros((len(names), self.capacity), dtype)
+        for names, block, _ in self._blocks:
+            rows = np.zeros((len(names), self.capacity), block.dtype)
             for row, name in zip(rows, names, strict=True):
                 row[:n] = columns.get(name, 0)
             self._backend.update(block, rows.reshape(-1))
-        self._backend.update(arrays.count, np.full(1, n, dtype=np.int64))
+        self._backend.update(self.arrays.count, np.full(1, n, dtype=np.int64))
 
     def _check(self, status: int) -> None:
         name, (number, status) = self._declared.name, divmod(status, 4)
@@ -198,9 +193,18 @@ class _BoundSet:
             )
 
     def _allocate(self) -> ParticleArrays:
-        zeros, capacity = self._backend.zeros, self.capacity
-        integers = zeros(len(self._integers) * capacity, np.int64)
-        return ParticleArrays(integers, zeros(len(self._reals) * capacity, np.float64), zeros(1, np.int64))
+        zeros, types = self._backend.zeros, (np.int32, np.float64, self._backend.precision.real)
+        blocks = (
+            zeros(len(names) * self.capacity, dtype) for names, dtype in zip(self._declared.columns, types, strict=True)
+        )
+        return ParticleArrays(*blocks, zeros(1, np.int64))
+
+    @property
+    def _blocks(self) -> tuple:
+        """Names of the columns of each kind, their device array, and their type on the host."""
+        arrays, types = self.arrays, (np.int64, np.float64, np.float64)
+        blocks = zip(self._declared.columns, (arrays.integers, arrays.reals, arrays.values), types, strict=True)
+        return tuple(block for block in blocks if block[0])
 
     @property
     def _most(self) -> int:
@@ -209,7 +213,7 @@ class _BoundSet:
 
     def _connect(self, connector: HaloConnector, lookup: VoxelLookup):
         """Messages to every rank around: which and how many particles cross is known to the device alone."""
-        backend, length = self._backend, 1 + (len(self._integers) + len(self._reals)) * self._most
+        backend, length = self._backend, 1 + sum(map(len, self._declared.columns)) * self._most
         total = len(lookup.ranks) * length
         start = length * np.arange(len(lookup.ranks) + 1)
         plan = Exchange(slice(0, total), start, slice(total, 2 * total), start, row=self._most)

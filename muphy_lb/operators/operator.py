@@ -99,21 +99,21 @@ def constants(lattice: Lattice, precision: Precision) -> tuple:
 
 @cache
 def in_turn(*operators: Operator) -> Operator:
-    """Operators of particles, ``(i, parameters)``, one after the other."""
+    """Operators of particles, ``(i, parameters)``, one after the other; what the last returns."""
     if len(operators) == 1:
         return operators[0]
     first, others = operators[0], in_turn(*operators[1:])
 
     def reference(i, lattice, parameters):
         first.reference(i, lattice, parameters)
-        others.reference(i, lattice, parameters)
+        return others.reference(i, lattice, parameters)
 
     def node(lattice, precision, jit, at):
         begin, go_on = first.node(lattice, precision, jit, at), others.node(lattice, precision, jit, at)
 
         def update(i, parameters):
             begin(i, parameters)
-            go_on(i, parameters)
+            return go_on(i, parameters)
 
         return jit(update)
 

@@ -55,18 +55,19 @@ def philox_node(jit):
     return jit(unroll(random_words))
 
 
-def random_numbers(identity: np.ndarray, step: int, seed: int, stream: int) -> np.ndarray:
-    """(4, n) independent, uniformly distributed numbers of mean 0 and variance 1 for ids (n,) in a step; ``stream``,
-    below 2^31, sets them apart from others with the same seed."""
+def random_numbers(identity: np.ndarray, step: int, seed: int, stream: int, real=np.float64) -> np.ndarray:
+    """(4, n) independent, uniformly distributed numbers of mean 0 and variance 1 for ids (n,) in a step, of the type
+    ``real``; ``stream``, below 2^31, sets them apart from others with the same seed."""
+    identity = np.asarray(identity, dtype=np.int64)
     counter = identity & WORD, identity >> 32, step & WORD, step >> 32
     words = philox(counter, (int(seed) & WORD, (int(seed) >> 32) ^ stream))
-    return SCALE * (words.astype(np.float64) - MIDDLE)
+    return real(SCALE) * (words.astype(real) - real(MIDDLE))
 
 
-def random_numbers_node(jit, stream: int):
+def random_numbers_node(jit, stream: int, real=np.float64):
     """The same for one id: ``(identity, step, seed)``, all int64, -> four numbers."""
     words_at, word, low, high, own = philox_node(jit), np.uint32, np.int64(WORD), np.int64(32), np.int64(stream)
-    scale, middle, real = np.float64(SCALE), np.float64(MIDDLE), np.float64
+    scale, middle = real(SCALE), real(MIDDLE)
 
     def numbers(identity, step, seed):
         a, b, c, d = words_at(

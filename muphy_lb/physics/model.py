@@ -171,12 +171,14 @@ class ParticleSet:
 
     Every set has the integer columns ``id``, ``voxel_x``, ``voxel_y``, ``voxel_z`` (the nearest voxel) and the real
     ones ``offset_x``, ``offset_y``, ``offset_z`` (from the voxel's centre, in [-1/2, 1/2) voxels), so that a position
-    is exact whatever the rank and however large the box. Integers are int64, real numbers float64 in every precision.
+    is exact whatever the rank and however large the box. Integers are int32, real numbers float64 in every precision;
+    ``values`` are in the precision of the flow.
 
     A ``PARTICLES`` stage calls its operator for every particle: ``reference(i, lattice, parameters)`` for an array of
     particles, ``update(i, parameters)`` for one. It may change its columns in place; a particle must stay within a
     voxel of its node, where there are nodes (parameter ``LOOKUP``, see :mod:`muphy_lb.domain.lookup`). A ``MIGRATE``
-    stage does the same, then wraps offsets into their range and moves particles to the ranks that own their nodes.
+    stage does the same; its operator brings offsets back into their range and returns the node at which a particle then
+    is (:data:`muphy_lb.physics.settle.SETTLE` does), and particles move to the ranks that own their nodes.
 
     A ``DRAG`` stage, between streaming and collision, lets each particle and the nodes around it exchange a force: the
     corners of its cell by the weights w of linear interpolation, or the ``nearest`` node. Its three operators:
@@ -195,7 +197,7 @@ class ParticleSet:
     Attributes:
         name: columns are addressed as ``"NAME.column"``.
         capacity: largest number of particles on one rank; more are an error.
-        integers, reals: names of further columns.
+        integers, reals, values: names of further columns.
         leaving: largest number of particles that leave a rank for one neighbour in one step; 0 for all.
         n_ids: number of ids.
         by_id: names of values by id, addressed like columns.
@@ -205,14 +207,15 @@ class ParticleSet:
     capacity: int
     integers: tuple[str, ...] = ()
     reals: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
     leaving: int = 0
     n_ids: int = 0
     by_id: tuple[str, ...] = ()
 
     @property
-    def columns(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Names of all integer and of all real columns."""
-        return ("id", *POSITION[0], *self.integers), (*POSITION[1], *self.reals)
+    def columns(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+        """Names of all columns of integers, of real numbers and of values."""
+        return ("id", *POSITION[0], *self.integers), (*POSITION[1], *self.reals), self.values
 
 
 @dataclass(frozen=True)

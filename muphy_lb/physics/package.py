@@ -40,8 +40,8 @@ class OutputField(NamedTuple):
 
 
 class DrawnParticles(NamedTuple):
-    """Particles of a set that pictures of a run in progress draw: those for which ``are_drawn(step, *columns)`` holds,
-    of the number of the step and of their columns with these names; all of them if it is not given."""
+    """Particles of a set that pictures of a run in progress draw: those for which ``are_drawn(*columns)`` holds, of
+    their columns with these names; all of them if it is not given."""
 
     columns: tuple[str, ...] = ()
     are_drawn: Callable[..., np.ndarray] | None = None

@@ -34,7 +34,7 @@ def _of_set(simulation: Simulation, name: str, drawn, demand: Demand) -> tuple[n
     place = np.stack([columns[voxel] + columns[offset] for voxel, offset in zip(*POSITION, strict=True)])
     is_shown = np.ones(identity.size, dtype=bool)
     if drawn.are_drawn is not None:
-        is_shown &= drawn.are_drawn(simulation.step_number, *(columns[column] for column in drawn.columns))
+        is_shown &= drawn.are_drawn(*(columns[column] for column in drawn.columns))
     if demand.place == CUT:
         is_shown &= np.abs(place[demand.axis] - demand.index) <= REACH
     return identity[is_shown], place[:, is_shown]

@@ -8,9 +8,10 @@ import pytest
 
 from muphy_lb.domain.lookup import WALL, look_up, look_up_node
 from muphy_lb.lattice import D2Q9, D3Q19
-from muphy_lb.operators import STORE_VELOCITY, UNIFORM, VELOCITY_FIELDS, Operator, named
+from muphy_lb.operators import STORE_VELOCITY, UNIFORM, VELOCITY_FIELDS, Operator, in_turn, named
 from muphy_lb.physics.isothermal import Fluid, isothermal
 from muphy_lb.physics.model import LOOKUP, MIGRATE, POSITION, Field, FieldValue, ParticleSet, Stage
+from muphy_lb.physics.settle import SETTLE
 from tests.support import Ranks, Setup, build_engine, random_nodes, random_owner
 
 (VX, VY, VZ), OFFSETS = POSITION
@@ -51,7 +52,7 @@ def move_node(lattice, precision, jit, at):
 MOVE = Operator("move", move, move_node, named("lookup", *POSITION[0], *OFFSETS, *VELOCITY_FIELDS))
 COLUMNS = {name: FieldValue(f"tracers.{name}") for name in (*POSITION[0], *OFFSETS)}
 VALUES = {"lookup": LOOKUP, **COLUMNS, **{name: FieldValue(name) for name in VELOCITY_FIELDS}}
-STAGES = (Stage("move", MIGRATE, (MOVE,), VALUES, over="tracers"),)
+STAGES = (Stage("move", MIGRATE, (in_turn(MOVE, SETTLE),), VALUES, over="tracers"),)
 TRACERS = ParticleSet("tracers", capacity=600)
 
 

@@ -18,7 +18,15 @@ from muphy_lb.physics.flow import plain_flow
 from muphy_lb.physics.isothermal import Fluid
 from muphy_lb.physics.model import POSITION
 from muphy_lb.physics.particles.tracers.species import with_tracers
-from muphy_lb.physics.particles.tracers.walk import END, END_STEP, STUCK, TRAVELLED, UNDER_WAY
+from muphy_lb.physics.particles.tracers.walk import (
+    END,
+    END_STEP,
+    ORIGIN,
+    STUCK,
+    UNDER_WAY,
+    WAITING,
+    travelled,
+)
 from tests.support import Ranks, Setup, random_nodes, random_owner
 
 PERIODIC = {"openings": False, "periodic": (True, True, True)}
@@ -47,8 +55,9 @@ def spread(nodes) -> dict:
     place = np.repeat(nodes.coordinates(), PER_NODE, axis=0)
     is_thick = np.array(nodes.shape[::-1]) > 1
     offset = np.random.default_rng(2).uniform(-0.5, 0.5, place.shape) * is_thick
-    columns = {"id": np.arange(len(place))[::-1]}
-    return columns | dict(zip((*POSITION[0], *POSITION[1]), (*place.T, *offset.T), strict=True))
+    columns = {"id": np.arange(len(place))[::-1], END: np.full(len(place), WAITING)}
+    places = (*place.T, *offset.T, *(place + offset).T)
+    return columns | dict(zip((*POSITION[0], *POSITION[1], *ORIGIN), places, strict=True))
 
 
 def setup_for(nodes, lattice, **options) -> TracerSetup:
@@ -157,8 +166,8 @@ def test_a_walk_has_the_diffusivity_that_was_asked_for():
     n_steps, diffusivity = 50, 0.07
     setup = setup_for(nodes, D3Q19, backend="cpu", diffusivity=diffusivity, force=(0.0, 0.0, 0.0))
     found = run(nodes, setup, n_steps=n_steps)
-    for name in TRAVELLED:
-        variance = found[name].var()
+    for along in travelled(found):
+        variance = along.var()
         assert variance == pytest.approx(2.0 * diffusivity * n_steps, rel=5.0 * np.sqrt(2.0 / setup.count))
 
 
@@ -168,6 +177,6 @@ def test_tracers_that_leave_are_counted_at_the_opening_and_stay_where_they_left(
     found, later = (run(nodes, setup, n_steps=n) for n in (150, 200))
     assert {UNDER_WAY, 1, 2} == set(found[END].tolist()) and (found[END] == 2).sum() > (found[END] == 1).sum()
     gone = found[END] != UNDER_WAY
-    names = (*POSITION[0], *POSITION[1], *TRAVELLED, END, END_STEP)
+    names = (*POSITION[0], *POSITION[1], *ORIGIN, END, END_STEP)
     assert all(np.array_equal(found[name][gone], later[name][gone]) for name in names)
     assert (found["voxel_x"][found[END] == 2] == nodes.shape[2] - 2).all()

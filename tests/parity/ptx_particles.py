@@ -71,8 +71,8 @@ def kernel_of(stage, engine) -> tuple:
         return kernel, (REAL, WORDS, WORDS, *(chosen if is_chosen else (number, number)), REAL, *values)
     if stage.kernel == MIGRATE:
         (bound,) = engine.particles._sets.values()
-        given = bound.arrays, bound._migration[0], engine.particles.lookup
-        return particle_skeletons.update_and_send(*how), (*map(typeof, given), number, *values)
+        given = bound.arrays, bound._migration[0]
+        return particle_skeletons.update_and_send(*how), (*map(typeof, given), number, number, *values)
     if stage.kernel == PARTICLES:
         return particle_skeletons.particles(*how), (typeof(np.zeros(1, np.int64)), *values)
     return particle_skeletons.over_range(*how), (number, number, *values)

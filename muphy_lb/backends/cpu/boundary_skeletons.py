@@ -134,6 +134,19 @@ def particles(update_operator, lattice, precision):
 
 
 @cache
+def settling(update_operator, lattice, precision):
+    """Update particles on one thread, and store the nodes at which they are then."""
+    update = update_operator.compile(lattice, precision, node_jit)
+
+    @sweep_jit
+    def skeleton(nodes, parameters):
+        for i in range(nodes.size):
+            nodes[i] = update(i, parameters)
+
+    return skeleton
+
+
+@cache
 def over_range(update_operator, lattice, precision):
     """Call the update for every number of a range, on one thread: parameters may hold records."""
     update = update_operator.compile(lattice, precision, node_jit)

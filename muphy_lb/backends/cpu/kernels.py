@@ -12,6 +12,8 @@ from muphy_lb.backends.arrays import (
     FeedbackArrays,
     LinkArrays,
     LinkBuffers,
+    LookupArrays,
+    MigrationArrays,
     NeighbourTable,
     NodeRange,
     ParticleArrays,
@@ -26,6 +28,7 @@ from muphy_lb.backends.arrays import (
 from muphy_lb.backends.cpu import boundary_skeletons, skeletons, stage_skeletons, wall_skeletons
 from muphy_lb.backends.cpu.threads import on_threads
 from muphy_lb.backends.numpy.kernels import KERNELS as NUMPY_KERNELS
+from muphy_lb.backends.numpy.kernels import sending
 from muphy_lb.domain import WARP, Crossing
 
 # Larger buffers do not fit into the caches and are written with non-temporal stores.
@@ -187,6 +190,18 @@ def particles(backend, update, particles: ParticleArrays, capacity: int, values)
     return lambda: skeleton(particles.count, values)
 
 
+def send_particles(backend, update, particles, migration: MigrationArrays, lookup: LookupArrays, values):
+    """Update all, serially; then as NumPy does."""
+    skeleton = boundary_skeletons.settling(update, backend.lattice, backend.precision)
+
+    def move_all():
+        nodes = np.empty(particles.count[0], np.int32)
+        skeleton(nodes, values)
+        return nodes
+
+    return sending(move_all, particles, migration, lookup)
+
+
 def each(backend, update, nodes: NodeRange, values):
     """Serial over all nodes of a range, parallel over chosen ones."""
     if nodes.where is None:
@@ -258,6 +273,7 @@ KERNELS = MappingProxyType(
                 sum_openings,
                 feedback,
                 particles,
+                send_particles,
                 each,
                 clear,
                 by_id,

@@ -9,6 +9,7 @@ from muphy_lb.backends.arrays import DragArrays, LookupArrays, MigrationArrays, 
 from muphy_lb.backends.cuda import particle_skeletons
 from muphy_lb.backends.cuda.stage_skeletons import Populations
 from muphy_lb.domain.corners import n_corners
+from muphy_lb.domain.lookup import LAYER
 
 PARTICLE_BLOCK = 128  # their operators need many registers, of which smaller blocks leave fewer unused
 
@@ -40,7 +41,9 @@ def send_particles(backend, update, particles, migration: MigrationArrays, looku
     """One thread per particle of the capacity; without neighbours nothing is left to fill."""
     capacity = migration.left.size
     kernel = particle_skeletons.update_and_send(update, backend.lattice, backend.precision)
-    send = backend.launch(kernel, capacity, (particles, migration, lookup, capacity, values), block=PARTICLE_BLOCK)
+    first_remote = int(backend.to_host(lookup.size)[LAYER])
+    arguments = (particles, migration, first_remote, capacity, values)
+    send = backend.launch(kernel, capacity, arguments, block=PARTICLE_BLOCK)
     length, n_places = _message_length(particles, migration, capacity), migration.holes.size
     n_messages = migration.outgoing.size // length
     if not n_messages:
@@ -69,7 +72,7 @@ def receive_particles(backend, particles, migration: MigrationArrays, capacity: 
 
 
 def _message_length(particles, migration: MigrationArrays, capacity: int) -> int:
-    return 1 + (particles.integers.size // capacity + particles.reals.size // capacity) * migration.most
+    return 1 + sum(block.size // capacity for block in particles[:3]) * migration.most
 
 
 KERNELS = MappingProxyType(

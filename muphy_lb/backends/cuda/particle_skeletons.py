@@ -1,6 +1,5 @@
 """Kernels that update and migrate particles."""
 
-import math
 from functools import cache
 from typing import NamedTuple
 
@@ -12,10 +11,9 @@ from muphy_lb.backends.cuda.device import cuda
 from muphy_lb.backends.cuda.stage_skeletons import Populations, velocity
 from muphy_lb.domain.corners import corner_node, n_corners
 from muphy_lb.domain.layout import RECORD
-from muphy_lb.domain.lookup import LAYER, look_up_node
+from muphy_lb.domain.lookup import LAYER
 
 DRAG_BLOCK = 128
-find = look_up_node(device_jit)
 
 
 @cache
@@ -211,62 +209,69 @@ def clear_counts(messages, length, n_messages):
 
 
 @device_jit
-def wrapped(particles, axis, i, capacity, size, moved):
-    """Wrap an offset into its range; returns the voxel, wrapped along periodic axes."""
-    row = (1 + axis) * capacity + i
-    particles.reals[axis * capacity + i] -= moved
-    voxel = particles.integers[row] + np.int64(moved)
-    if size[6 + axis] == 1 and (voxel < 0 or voxel >= size[axis]):
-        voxel = (voxel + size[axis]) % size[axis]
-    particles.integers[row] = voxel
-    return voxel
+def n_columns(particles, capacity):
+    """Number of all columns."""
+    return (particles.integers.size + particles.reals.size + particles.values.size) // capacity
 
 
 @device_jit
-def send(i, particles, migration, lookup, capacity):
-    """Wrap the offsets of a particle; if another rank owns its node, write it to the message for that rank, and note
-    the hole."""
-    reals = particles.reals
-    mx = math.floor(reals[i] + 0.5)
-    my = math.floor(reals[capacity + i] + 0.5)
-    mz = math.floor(reals[2 * capacity + i] + 0.5)
-    if mx == 0.0 and my == 0.0 and mz == 0.0:
-        return
-    x = wrapped(particles, 0, i, capacity, lookup.size, mx)
-    y = wrapped(particles, 1, i, capacity, lookup.size, my)
-    z = wrapped(particles, 2, i, capacity, lookup.size, mz)
-    node, first_remote = find(lookup, x, y, z), lookup.size[LAYER]
+def write_row(columns, i, capacity, message, place, most):
+    """Write the columns of a particle to a message, from a place in it on; the place behind them."""
+    for c in range(columns.size // capacity):
+        message[place] = np.float64(columns[c * capacity + i])
+        place += most
+    return place
+
+
+@device_jit
+def read_row(columns, i, capacity, message, place, most):
+    """Read the columns of a particle from a message, from a place in it on; the place behind them."""
+    for c in range(columns.size // capacity):
+        columns[c * capacity + i] = message[place]
+        place += most
+    return place
+
+
+@device_jit
+def copy_row(columns, source, target, capacity):
+    """Copy the columns of a particle to another place."""
+    for c in range(columns.size // capacity):
+        columns[c * capacity + target] = columns[c * capacity + source]
+
+
+@device_jit
+def send(i, node, particles, migration, first_remote, capacity):
+    """If another rank owns a particle's node, write the particle to the message for that rank, and note the hole."""
+    integers, reals = particles.integers, particles.reals
     if 0 <= node < first_remote:
         return
     if node < 0:
-        migration.status[0] = 2 + 4 * particles.integers[i]
+        migration.status[0] = 2 + 4 * np.int64(integers[i])
         return
-    n_integers, n_reals = particles.integers.size // capacity, reals.size // capacity
     most = migration.most
-    first = migration.neighbour[node - first_remote] * (1 + (n_integers + n_reals) * most)
+    first = migration.neighbour[node - first_remote] * (1 + n_columns(particles, capacity) * most)
     k = np.int64(cuda.atomic.add(migration.outgoing, first, 1.0))
     if k >= most:
         migration.status[0] = 3
         return
-    for c in range(n_integers):
-        migration.outgoing[first + 1 + c * most + k] = float(particles.integers[c * capacity + i])
-    for c in range(n_reals):
-        migration.outgoing[first + 1 + (n_integers + c) * most + k] = reals[c * capacity + i]
+    row = write_row(integers, i, capacity, migration.outgoing, first + 1 + k, most)
+    row = write_row(reals, i, capacity, migration.outgoing, row, most)
+    write_row(particles.values, i, capacity, migration.outgoing, row, most)
     migration.left[i] = 1
     migration.holes[cuda.atomic.add(migration.n_moved, 0, 1)] = i
 
 
 @cache
 def update_and_send(update_operator, lattice, precision):
-    """Update every particle, then send those that have left."""
+    """Update every particle, and send those that are at nodes of other ranks then."""
     update = update_operator.compile(lattice, precision, device_jit)
 
     @cuda.jit
-    def kernel(particles, migration, lookup, capacity, parameters):
+    def kernel(particles, migration, first_remote, capacity, parameters):
         i = cuda.grid(1)
         if i < particles.count[0]:
-            update(np.uint64(i), parameters)
-            send(i, particles, migration, lookup, capacity)
+            node = update(np.uint64(i), parameters)
+            send(i, node, particles, migration, first_remote, capacity)
 
     return kernel
 
@@ -291,10 +296,9 @@ def fill_holes(particles, migration, capacity):
         migration.left[migration.holes[t]] = 0
     if t < migration.n_moved[1]:
         source, target = migration.movers[t], migration.gaps[t]
-        for c in range(particles.integers.size // capacity):
-            particles.integers[c * capacity + target] = particles.integers[c * capacity + source]
-        for c in range(particles.reals.size // capacity):
-            particles.reals[c * capacity + target] = particles.reals[c * capacity + source]
+        copy_row(particles.integers, source, target, capacity)
+        copy_row(particles.reals, source, target, capacity)
+        copy_row(particles.values, source, target, capacity)
 
 
 @cuda.jit
@@ -311,8 +315,7 @@ def close_holes(count, n_moved):
 def receive_particles(particles, migration, capacity):
     """Append a received particle to those on this rank."""
     thread, most = cuda.grid(1), migration.most
-    n_integers, n_reals = particles.integers.size // capacity, particles.reals.size // capacity
-    length = 1 + (n_integers + n_reals) * most
+    length = 1 + n_columns(particles, capacity) * most
     message, m = thread // most, thread % most
     if message * length >= migration.incoming.size or m >= np.int64(migration.incoming[message * length]) or m >= most:
         return
@@ -320,8 +323,6 @@ def receive_particles(particles, migration, capacity):
     if k >= capacity:
         migration.status[0] = 1
         return
-    first = message * length + 1
-    for c in range(n_integers):
-        particles.integers[c * capacity + k] = np.int64(migration.incoming[first + c * most + m])
-    for c in range(n_reals):
-        particles.reals[c * capacity + k] = migration.incoming[first + (n_integers + c) * most + m]
+    row = read_row(particles.integers, k, capacity, migration.incoming, message * length + 1 + m, most)
+    row = read_row(particles.reals, k, capacity, migration.incoming, row, most)
+    read_row(particles.values, k, capacity, migration.incoming, row, most)

@@ -23,7 +23,7 @@ from muphy_lb.backends.arrays import (
 from muphy_lb.backends.exact_sums import in_two_parts
 from muphy_lb.backends.numpy.stage_kernels import KERNELS as STAGE_KERNELS
 from muphy_lb.domain import ROW, Crossing, entry, is_entry
-from muphy_lb.domain.lookup import LAYER, look_up
+from muphy_lb.domain.lookup import LAYER
 from muphy_lb.lattice import added
 
 
@@ -245,37 +245,36 @@ def by_id(backend, update, count: int, values):
 
 
 def send_particles(backend, update, particles, migration: MigrationArrays, lookup: LookupArrays, values):
-    """Update all, wrap offsets, write the particles of other ranks to the messages for them, and close the gaps."""
-    capacity = migration.left.size
-    update_all = backend.kernels["particles"](backend, update, particles, capacity, values)
-    box, _, wraps = lookup.size[:LAYER].reshape(3, 3, 1)
-    first_remote = lookup.size[LAYER]
+    """Update all, write those at nodes of other ranks to the messages for them, and close the gaps."""
+    named = update.by_name(values)
+
+    def move_all():
+        return update.reference(np.arange(particles.count[0]), backend.lattice, named)
+
+    return sending(move_all, particles, migration, lookup)
+
+
+def sending(move_all, particles: ParticleArrays, migration: MigrationArrays, lookup: LookupArrays):
+    """Launch of sending particles: ``move_all()`` returns the nodes (n,) at which they are then."""
+    capacity, first_remote = migration.left.size, lookup.size[LAYER]
 
     def send():
-        update_all()
-        n = int(particles.count[0])
-        integers = particles.integers.reshape(-1, capacity)[:, :n]
-        reals = particles.reals.reshape(-1, capacity)[:, :n]
-        moved = np.floor(reals[:3] + 0.5)
-        reals[:3] -= moved
-        voxel = integers[1:4] + moved.astype(np.int64)
-        integers[1:4] = np.where(wraps == 1, voxel % box, voxel)
-        node = look_up(lookup, *integers[1:4])
-        lost = node < 0
-        if lost.any():
-            migration.status[0] = 2 + 4 * integers[0, lost].max()
+        node, n = move_all(), int(particles.count[0])
+        columns = _columns(particles, capacity, 0, n)
+        if (node < 0).any():
+            migration.status[0] = 2 + 4 * int(columns[0][0, node < 0].max())
         is_remote = node >= first_remote
         target = np.full(n, -1)
         target[is_remote] = migration.neighbour[node[is_remote] - first_remote]
-        for j, message in enumerate(migration.outgoing.reshape(-1, 1 + (len(integers) + len(reals)) * migration.most)):
+        for j, message in enumerate(migration.outgoing.reshape(-1, 1 + sum(map(len, columns)) * migration.most)):
             leaving = np.flatnonzero(target == j)
             if leaving.size > migration.most:
                 migration.status[0], leaving = 3, leaving[: migration.most]
             message[0] = leaving.size
             rows = message[1:].reshape(-1, migration.most)
-            rows[:, : leaving.size] = np.concatenate((integers[:, leaving].astype(np.float64), reals[:, leaving]))
+            rows[:, : leaving.size] = np.concatenate([block[:, leaving].astype(np.float64) for block in columns])
         particles.count[0] = n - np.count_nonzero(is_remote)
-        for rows in (integers, reals):
+        for rows in columns:
             rows[:, : particles.count[0]] = rows[:, ~is_remote]
 
     return send
@@ -283,21 +282,26 @@ def send_particles(backend, update, particles, migration: MigrationArrays, looku
 
 def receive_particles(backend, particles, migration: MigrationArrays, capacity: int):
     """Append the particles of one message after the other."""
-    n_integers = particles.integers.size // capacity
+    ends = np.cumsum([len(block) for block in _columns(particles, capacity, 0, capacity)])
 
     def receive():
-        n_rows = n_integers + particles.reals.size // capacity
-        for message in migration.incoming.reshape(-1, 1 + n_rows * migration.most):
+        for message in migration.incoming.reshape(-1, 1 + ends[-1] * migration.most):
             rows = message[1:].reshape(-1, migration.most)[:, : int(message[0])]
-            integers, reals = rows[:n_integers].astype(np.int64), rows[n_integers:]
-            first, n = int(particles.count[0]), integers.shape[1]
+            first, n = int(particles.count[0]), rows.shape[1]
             if first + n > capacity:
                 migration.status[0], n = 1, capacity - first
-            particles.integers.reshape(-1, capacity)[:, first : first + n] = integers[:, :n]
-            particles.reals.reshape(-1, capacity)[:, first : first + n] = reals[:, :n]
+            blocks = _columns(particles, capacity, first, first + n)
+            for block, received in zip(blocks, np.split(rows[:, :n], ends[:-1]), strict=True):
+                block[...] = received
             particles.count[0] = first + n
 
     return receive
+
+
+def _columns(particles: ParticleArrays, capacity: int, first: int, last: int) -> tuple:
+    """Integers, reals and values (n_columns, last - first) of some particles."""
+    blocks = particles.integers, particles.reals, particles.values
+    return tuple(block.reshape(-1, capacity)[:, first:last] for block in blocks)
 
 
 def gather(backend, buffer, addresses, packed):

@@ -53,6 +53,7 @@ from muphy_lb.physics.particles.beads.names import (
     VOXEL,
     WANTED,
 )
+from muphy_lb.physics.settle import SETTLE
 
 BOTH, ONE_WAY, AT_REST = "both", "one-way", "at-rest"
 COUPLINGS = (BOTH, ONE_WAY, AT_REST)
@@ -173,7 +174,7 @@ def _moving(beads: Beads, values, *ahead: Operator) -> Iterator[Stage]:
         if kinds.needs_others and k < beads.substeps - 1:
             yield _stage(f"forces {k}", beads, in_turn(*operators), values)
             operators = []
-    yield _stage("move", beads, in_turn(*operators), values, MIGRATE)
+    yield _stage("move", beads, in_turn(*operators, SETTLE), values, MIGRATE)
 
 
 def _made_known(beads: Beads, values, k: int) -> Iterator[Stage]:

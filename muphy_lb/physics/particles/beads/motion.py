@@ -68,7 +68,7 @@ def drift(publishes: bool) -> Operator:
             parameters[TRAVELLED[k]][i] += velocity * duration
             if publishes:
                 offset = np.rint(parameters[OFFSET[k]][i] / PLACE_UNIT).astype(np.int64)
-                parameters[PLACE[k]][parameters["id"][i]] = (parameters[VOXEL[k]][i] << SHIFT) + offset
+                parameters[PLACE[k]][parameters["id"][i]] = (np.int64(parameters[VOXEL[k]][i]) << SHIFT) + offset
 
     def node(lattice, precision, jit, at):
         voxel, offset, velocity, force, travelled = (

@@ -110,7 +110,7 @@ class TracerSeries(SeriesObserver):
         return None if particles is None else particles[self._set]
 
     def _statistics(self, columns: Mapping[str, np.ndarray]) -> TracerStatistics:
-        return tracer_statistics(columns, self._view.step_number, self._openings, self._view.units)
+        return tracer_statistics(columns, self._openings, self._view.units)
 
     def _write_breakthrough(self, columns: Mapping[str, np.ndarray]) -> None:
         stays = {name: residence_s(columns, k, self._view.units) for k, name in enumerate(self._openings)}

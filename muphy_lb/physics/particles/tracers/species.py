@@ -29,7 +29,19 @@ from muphy_lb.physics.particles.tracers.observers import TracerSeries
 from muphy_lb.physics.particles.tracers.section import TracersSection
 from muphy_lb.physics.particles.tracers.seeding import spread_over_opening
 from muphy_lb.physics.particles.tracers.snapshots import TracerSnapshots
-from muphy_lb.physics.particles.tracers.walk import BORN, END, INTEGERS, REALS, UNDER_WAY, walk
+from muphy_lb.physics.particles.tracers.walk import (
+    BORN,
+    COLUMNS,
+    END,
+    INTEGERS,
+    ORIGIN,
+    REALS,
+    STUCK,
+    UNDER_WAY,
+    VALUES,
+    WAITING,
+    walk,
+)
 from muphy_lb.precision import PRECISIONS
 
 FEWEST_LEAVING, SHARE_LEAVING = 1024, 8
@@ -45,7 +57,7 @@ class Tracers(Species[TracersSection]):
     """
 
     kind = "tracers"
-    drawn = DrawnParticles((BORN, END), lambda step, born, end: (born < step) & (end <= UNDER_WAY))
+    drawn = DrawnParticles((END,), lambda end: (end == UNDER_WAY) | (end == STUCK))
 
     def __init__(self, section, case, header, units):
         super().__init__(section, case, header, units)
@@ -105,7 +117,8 @@ class Tracers(Species[TracersSection]):
         born = np.full(count, self.units.time_to_steps(section.start_s))
         if section.rate_per_s is not None:
             born += np.floor(np.arange(count) / (section.rate_per_s * self.units.time_step_s)).astype(np.int64)
-        columns = {"id": identity, BORN: born}
+        columns = {"id": identity, BORN: born, END: np.full(count, WAITING)}
+        columns |= dict(zip(ORIGIN, (voxel + offset).T, strict=True))
         for names, values in zip(POSITION, (voxel, offset), strict=True):
             columns |= dict(zip(names, values.T, strict=True))
         return columns
@@ -136,7 +149,7 @@ def with_tracers(flow: Flow, name: str, count: int, diffusivity: float, seed: in
         seed: chooses their random walk.
         sticks: whether they stick to walls.
     """
-    columns = {each: FieldValue(f"{name}.{each}") for each in ("id", *POSITION[0], *POSITION[1], *INTEGERS, *REALS)}
+    columns = {each: FieldValue(f"{name}.{each}") for each in COLUMNS}
     velocity = {each: FieldValue(each) for each in VELOCITY_FIELDS}
     given: dict[str, Value] = {
         "lookup": LOOKUP,
@@ -153,5 +166,5 @@ def with_tracers(flow: Flow, name: str, count: int, diffusivity: float, seed: in
         flow.observed_by(STORE_VELOCITY, velocity)
         .with_fields(*fields)
         .with_stages(after=(walking,))
-        .with_particles(ParticleSet(name, count, INTEGERS, REALS, leaving))
+        .with_particles(ParticleSet(name, count, INTEGERS, REALS, VALUES, leaving))
     )

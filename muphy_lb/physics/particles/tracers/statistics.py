@@ -5,7 +5,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from muphy_lb.physics.particles.tracers.walk import BORN, END, END_STEP, STUCK, TRAVELLED, UNDER_WAY
+from muphy_lb.physics.particles.tracers.walk import (
+    BORN,
+    END,
+    END_STEP,
+    STUCK,
+    UNDER_WAY,
+    WAITING,
+    travelled,
+)
 from muphy_lb.units import Units
 
 HALF_A_STEP = 0.5
@@ -37,29 +45,28 @@ class TracerStatistics:
     mean_square_m2: float
 
 
-def tracer_statistics(columns: Mapping[str, np.ndarray], step: int, openings, units: Units) -> TracerStatistics:
+def tracer_statistics(columns: Mapping[str, np.ndarray], openings, units: Units) -> TracerStatistics:
     """The statistics of all tracers of a set.
 
     Args:
         columns: of all tracers, by name.
-        step: number of steps made.
         openings: names of all openings, in order.
         units: SI sizes of the lattice units.
     """
-    end, is_waiting = columns[END], columns[BORN] >= step
-    moves = (end == UNDER_WAY) & ~is_waiting
-    travelled = units.spacing_m * np.stack([columns[name][moves] for name in TRAVELLED])
+    end = columns[END]
+    moves = end == UNDER_WAY
+    distance_m = units.spacing_m * travelled(columns)[:, moves]
     nothing = np.full(3, np.nan)
     stays = {name: residence_s(columns, k, units) for k, name in enumerate(openings)}
     return TracerStatistics(
-        waiting=int(is_waiting.sum()),
+        waiting=int((end == WAITING).sum()),
         under_way=int(moves.sum()),
         stuck=int((end == STUCK).sum()),
         left={name: stay.size for name, stay in stays.items()},
         mean_residence_s={name: float(stay.mean()) if stay.size else np.nan for name, stay in stays.items()},
-        displacement_m=travelled.mean(axis=1) if moves.any() else nothing,
-        variance_m2=travelled.var(axis=1) if moves.any() else nothing,
-        mean_square_m2=float((travelled**2).sum(axis=0).mean()) if moves.any() else np.nan,
+        displacement_m=distance_m.mean(axis=1) if moves.any() else nothing,
+        variance_m2=distance_m.var(axis=1) if moves.any() else nothing,
+        mean_square_m2=float((distance_m**2).sum(axis=0).mean()) if moves.any() else np.nan,
     )
 
 

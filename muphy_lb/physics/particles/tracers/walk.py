@@ -9,38 +9,50 @@ which keeps a uniform density of random walkers uniform exactly, or it sticks. B
 """
 
 from functools import cache
-from math import floor
 
 import numpy as np
 
-from muphy_lb.domain.lookup import OPENING, WALL, look_up, look_up_nodes
+from muphy_lb.domain.lookup import (
+    HERE,
+    OPENING,
+    STRIDES,
+    WALL,
+    crossed,
+    crossed_node,
+    look_around_nodes,
+    look_up,
+)
 from muphy_lb.operators import VELOCITY_FIELDS, Operator, named
 from muphy_lb.operators.philox import random_numbers, random_numbers_node
+from muphy_lb.operators.unroll import unroll
 from muphy_lb.physics.model import POSITION
 from muphy_lb.physics.particles.tracers.interpolation import velocity, velocity_node
+from muphy_lb.physics.settle import settle
 
 STREAM = 0x74726163
 """Second word of the key: sets tracers apart from other noise with the same seed."""
 
 VOXEL, OFFSET = POSITION
-TRAVELLED = ("travelled_x", "travelled_y", "travelled_z")
+ORIGIN = ("origin_x", "origin_y", "origin_z")
+"""Where a tracer would have started, had it come to its place without crossing periodic edges."""
 BEFORE = ("before_x", "before_y", "before_z")
 BORN, END, END_STEP = "born_step", "end", "end_step"
-INTEGERS, REALS = (BORN, END, END_STEP), (*TRAVELLED, *BEFORE)
-UNDER_WAY, STUCK = 0, -1
-"""Values of the column ``end``; k + 1 of those that have left through opening k."""
+INTEGERS, REALS, VALUES = (END,), (BORN, END_STEP, *ORIGIN), BEFORE
+UNDER_WAY, STUCK, WAITING = 0, -1, -2
+"""Values of the column ``end``; k + 1 of tracers that have left through opening k."""
 
 TOUCHING = 0.5 - 2.0**-30
 """Largest offset of what is at a wall: a face itself belongs to the voxel beyond it."""
 
-PARAMETERS = named("lookup", "step", "id", "seed", "amplitude", *VOXEL, *OFFSET, *INTEGERS, *REALS, *VELOCITY_FIELDS)
-REPLACING = (
-    (lambda all, x: (x, all[1], all[2])),
-    (lambda all, y: (all[0], y, all[2])),
-    (lambda all, z: (all[0], all[1], z)),
-)
-"""Of what is known along each axis, one is replaced."""
+COLUMNS = ("id", *VOXEL, *OFFSET, *INTEGERS, *REALS, *VALUES)
+PARAMETERS = named("lookup", "step", "seed", "amplitude", *COLUMNS, *VELOCITY_FIELDS)
 AROUND = ((0, 0, 0), (1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, -1, 0), (0, 0, 1), (0, 0, -1))
+
+
+def travelled(columns) -> np.ndarray:
+    """(3, n) how far tracers have come since they started, in voxels."""
+    names = zip(VOXEL, OFFSET, ORIGIN, strict=True)
+    return np.stack([columns[voxel] + columns[offset] - columns[origin] for voxel, offset, origin in names])
 
 
 def _interpolated(i, p, n_axes: int) -> np.ndarray:
@@ -53,121 +65,179 @@ def _interpolated(i, p, n_axes: int) -> np.ndarray:
 
 def _walk(sticks: bool, n_axes: int):
     def reference(i, lattice, p):
-        step = int(p["step"][0])
-        i = i[(p[END][i] == UNDER_WAY) & (p[BORN][i] < step)]
+        step, size, wraps, node = int(p["step"][0]), p["lookup"].size[:3], p["lookup"].size[6:9], np.full(i.size, HERE)
+        under_way = np.flatnonzero((p[END][i] == UNDER_WAY) | (p[END][i] == WAITING) & (p[BORN][i] < step))
+        i = i[under_way]
         moved = _interpolated(i, p, n_axes)
+        real = moved.dtype.type
         before = np.stack([p[name][i] for name in BEFORE])
-        move = np.where(p[BORN][i] + 1 == step, moved, 1.5 * moved - 0.5 * before)
-        move[:n_axes] += p["amplitude"] * random_numbers(p["id"][i], step, p["seed"], STREAM)[:n_axes]
-        voxel = np.stack([p[name][i] for name in VOXEL])
-        end = np.zeros(i.size, dtype=np.int64)
+        move = np.where(p[END][i] == WAITING, moved, real(1.5) * moved - real(0.5) * before)
+        move[:n_axes] += real(p["amplitude"]) * random_numbers(p["id"][i], step, p["seed"], STREAM, real)[:n_axes]
+        voxel, end = np.stack([p[name][i] for name in VOXEL]), np.full(i.size, UNDER_WAY)
         for axis in range(3):
             start = p[OFFSET[axis]][i]
             target = start + move[axis]
-            hop = np.floor(target + 0.5).astype(np.int64)
+            hop = crossed(target)
             beyond = voxel.copy()
             beyond[axis] += hop
             found = look_up(p["lookup"], *beyond)
             hits, leaves = (hop != 0) & (found == WALL), (hop != 0) & (found <= OPENING)
-            under_way = end == UNDER_WAY
+            goes_on = end == UNDER_WAY
             back = hop * TOUCHING if sticks else np.clip(hop - target, -TOUCHING, TOUCHING)
             target = np.where(hits, back, np.where(leaves, start, target))
-            target = np.where(under_way, target, start)
-            voxel[axis] += np.where(hits | leaves | ~under_way, 0, hop)
-            end = np.where(under_way & leaves, OPENING - found + 1, end)
-            end = np.where(under_way & hits & sticks, STUCK, end)
-            p[OFFSET[axis]][i] = target
-            p[TRAVELLED[axis]][i] += target - start
+            voxel[axis] += np.where(hits | leaves | ~goes_on, 0, hop)
+            is_across = (wraps[axis] == 1) & ((voxel[axis] < 0) | (voxel[axis] >= size[axis]))
+            p[ORIGIN[axis]][i] -= np.where(is_across, hop * size[axis], 0)
+            end = np.where(goes_on & leaves, OPENING - found + 1, end)
+            end = np.where(goes_on & hits & sticks, STUCK, end)
+            p[OFFSET[axis]][i] = np.where(goes_on, target, start)
             p[BEFORE[axis]][i] = moved[axis]
         p[END][i], p[END_STEP][i] = end, np.where(end != UNDER_WAY, step, p[END_STEP][i])
+        node[under_way] = settle(i, lattice, p)
+        return node
 
     return reference
 
 
-def _flow_node(jit, n_axes: int):
-    """Node function: (lookup, fields, voxel, what :class:`muphy_lb.domain.lookup.LookUp` knows along each axis, offset)
-    -> the three components of the velocity."""
-    (along_x, along_y, along_z, find), interpolate = look_up_nodes(jit), velocity_node(jit, n_axes)
-    one, wall, is_solid = np.int64(1), np.int64(WALL), n_axes == 3
+def _flow_node(jit, real, n_axes: int):
+    """Node function: (lookup, fields, place, offset) -> the three components of the velocity; ``place`` as of
+    :class:`muphy_lb.domain.lookup.LookAround`."""
+    at, interpolate = look_around_nodes(jit).at, velocity_node(jit, real, n_axes)
+    one, none, other, wall, is_solid = np.int32(1), np.int32(0), np.int32(-1), np.int32(WALL), n_axes == 3
 
-    def flow(lookup, fields, voxel, along, offset):
-        x, y, z = along
-        node = find(lookup, x, y, z)
-        east = find(lookup, along_x(lookup, voxel[0] + one), y, z)
-        west = find(lookup, along_x(lookup, voxel[0] - one), y, z)
-        north = find(lookup, x, along_y(lookup, voxel[1] + one), z)
-        south = find(lookup, x, along_y(lookup, voxel[1] - one), z)
+    def flow(lookup, fields, place, offset):
+        node = at(lookup, place, none, none, none)
+        east, west = at(lookup, place, one, none, none), at(lookup, place, other, none, none)
+        north, south = at(lookup, place, none, one, none), at(lookup, place, none, other, none)
         top, bottom = wall, wall
         if is_solid:
-            top = find(lookup, x, y, along_z(lookup, voxel[2] + one))
-            bottom = find(lookup, x, y, along_z(lookup, voxel[2] - one))
+            top, bottom = at(lookup, place, none, none, one), at(lookup, place, none, none, other)
         return interpolate(fields, (node, east, west, north, south, top, bottom), offset)
 
     return jit(flow)
 
 
-def _move_node(jit, sticks: bool, axis: int):
-    """Node function: a move along one axis -> offset, what is known along each axis behind it, and value of ``end``."""
-    nodes, replaced = look_up_nodes(jit), jit(REPLACING[axis])
-    along_axis, find = nodes[axis], nodes.at
-    opening, one, touching = np.int64(OPENING), np.int64(1), TOUCHING
-    stuck, under_way = np.int64(STUCK), np.int64(UNDER_WAY)
+def _move_node(jit, sticks: bool):
+    """Node function: a move along one axis from an offset -> offset and place behind it, and value of ``end``."""
+    hop_of, strides, nowhere, touching = crossed_node(jit), STRIDES, np.int32(0), TOUCHING
+    opening, one, stuck, under_way = np.int32(OPENING), np.int32(1), np.int32(STUCK), np.int32(UNDER_WAY)
+    end, address = np.int32, np.uint64
 
-    def move(lookup, start, by, x, along):
+    def move(lookup, place, axis, start, by):
         target = start + by
-        hop = np.int64(floor(target + 0.5))
-        if hop == 0:
-            return target, along, under_way
-        beyond = replaced(along, along_axis(lookup, x + hop))
-        found = find(lookup, beyond[0], beyond[1], beyond[2])
-        if found >= 0:
+        hop = hop_of(target)
+        beyond = place + strides[axis] * hop
+        found = lookup.entry[address(beyond)]
+        if hop == nowhere or found >= nowhere:
             return target, beyond, under_way
         if found <= opening:
-            return start, along, opening - found + one
+            return start, place, end(opening - found + one)
         if sticks:
-            return hop * touching, along, stuck
-        return min(max(hop - target, -touching), touching), along, under_way
+            return hop * touching, place, stuck
+        return min(max(hop - target, -touching), touching), place, under_way
 
     return jit(move)
 
 
+def _moves_node(jit, sticks: bool):
+    """Node function: moves along all axes in turn -> the three offsets, the node, and value of ``end``.
+
+    Most meet nothing but nodes: these are looked up at once, so that GPUs wait once.
+    """
+    move, hop_of, address, (_, to_y, to_z) = _move_node(jit, sticks), crossed_node(jit), np.uint64, STRIDES
+    under_way, nowhere = np.int32(UNDER_WAY), np.int32(0)
+
+    def carefully(lookup, place, start, by):
+        x, place, how = move(lookup, place, 0, start[0], by[0])
+        y, z = start[1], start[2]
+        if how == under_way:
+            y, place, how = move(lookup, place, 1, y, by[1])
+        if how == under_way:
+            z, place, how = move(lookup, place, 2, z, by[2])
+        return x, y, z, lookup.entry[address(place)], how
+
+    in_turn = jit(carefully)
+
+    def moves(lookup, place, start, by):
+        x, y, z = start[0] + by[0], start[1] + by[1], start[2] + by[2]
+        first = place + hop_of(x)
+        second = first + to_y * hop_of(y)
+        third = second + to_z * hop_of(z)
+        node = lookup.entry[address(third)]
+        if min(lookup.entry[address(first)], lookup.entry[address(second)], node) < nowhere:
+            return in_turn(lookup, place, start, by)
+        return x, y, z, node, under_way
+
+    return jit(moves)
+
+
+def _arrive_node(jit, at):
+    """Node function ``(i, p, voxel, to)``: store a tracer's place, its offsets ``to`` brought back into their range."""
+    hop_of, nowhere, nothing, one = crossed_node(jit), np.int32(0), np.int64(0), np.float64(1.0)
+    lookup, voxels, offsets, origins = at["lookup"], *(tuple(at[each] for each in x) for x in (VOXEL, OFFSET, ORIGIN))
+
+    def arrive(i, p, voxel, to):
+        for k in range(3):
+            hop = hop_of(to[k])
+            p[offsets[k]][i] = to[k] - one if hop > nowhere else to[k] + one if hop < nowhere else to[k]
+            if hop != nowhere:
+                n, there = p[lookup].size[k], voxel[k] + hop
+                turn = nothing if nothing <= there < n else hop * n
+                p[voxels[k]][i] = there - turn
+                if turn != nothing:
+                    p[origins[k]][i] -= turn
+
+    return jit(unroll(arrive))
+
+
+def _displacement_node(jit, precision, n_axes: int, at):
+    """Node function ``(i, p, state, u, v, w)`` -> the move along each axis, of the flow with this velocity and at
+    random."""
+    real, whole, numbers = precision.real, np.int64, random_numbers_node(jit, STREAM, precision.real)
+    now, identity, seed, amplitude = (at[name] for name in ("step", "id", "seed", "amplitude"))
+    bx, by, bz = (at[name] for name in BEFORE)
+    waiting, depth = np.int32(WAITING), real(n_axes == 3)
+    zero, half, one = real(0.0), real(0.5), real(1.0)
+
+    def displacement(i, p, state, u, v, w):
+        old = zero if state == waiting else half
+        new = one + old
+        dx, dy, dz = new * u - old * p[bx][i], new * v - old * p[by][i], new * w - old * p[bz][i]
+        length = real(p[amplitude])
+        if length > zero:
+            rx, ry, rz, _ = numbers(whole(p[identity][i]), p[now][0], p[seed])
+            dx, dy, dz = dx + length * rx, dy + length * ry, dz + length * depth * rz
+        return dx, dy, dz
+
+    return jit(displacement)
+
+
 def _walk_node(sticks: bool, n_axes: int):
     def node(lattice, precision, jit, at):
-        flow, numbers = _flow_node(jit, n_axes), random_numbers_node(jit, STREAM)
-        along_x, along_y, along_z, _ = look_up_nodes(jit)
-        move_x, move_y, move_z = (_move_node(jit, sticks, axis) for axis in range(3))
-        lookup, now, identity, seed, amplitude = (at[name] for name in ("lookup", "step", "id", "seed", "amplitude"))
-        (vx, vy, vz), (ox, oy, oz) = (tuple(at[name] for name in names) for names in POSITION)
-        born, end, end_step, tx, ty, tz, bx, by, bz = (at[name] for name in (*INTEGERS, *REALS))
-        ux, uy, uz = (at[name] for name in VELOCITY_FIELDS)
-        under_way, one, depth = np.int64(UNDER_WAY), np.int64(1), float(n_axes == 3)
+        place_of, moves, arrive = look_around_nodes(jit).place, _moves_node(jit, sticks), _arrive_node(jit, at)
+        flow, displacement = _flow_node(jit, precision.real, n_axes), _displacement_node(jit, precision, n_axes, at)
+        lookup, now, born, end, end_step = (at[name] for name in ("lookup", "step", BORN, END, END_STEP))
+        columns = (VOXEL, OFFSET, BEFORE, VELOCITY_FIELDS)
+        (vx, vy, vz), (ox, oy, oz), (bx, by, bz), (ux, uy, uz) = (
+            tuple(at[each] for each in names) for names in columns
+        )
+        under_way, waiting, here, real = np.int32(UNDER_WAY), np.int32(WAITING), np.int32(HERE), precision.real
 
         def update(i, p):
-            known, step, ended, birth = p[lookup], p[now][0], p[end][i], p[born][i]
-            if ended != under_way or birth >= step:
-                return
+            known, state = p[lookup], p[end][i]
+            if state != under_way and (state != waiting or p[born][i] >= p[now][0]):
+                return here
             voxel, offset = (p[vx][i], p[vy][i], p[vz][i]), (p[ox][i], p[oy][i], p[oz][i])
-            # read ahead of what is written: GPUs wait for it once
-            so_far, before = (p[tx][i], p[ty][i], p[tz][i]), (p[bx][i], p[by][i], p[bz][i])
-            along = along_x(known, voxel[0]), along_y(known, voxel[1]), along_z(known, voxel[2])
-            x, y, z = flow(known, (p[ux], p[uy], p[uz]), voxel, along, offset)
-            new = 1.0 if birth + one == step else 1.5
-            old = 1.0 - new
-            dx, dy, dz = new * x + old * before[0], new * y + old * before[1], new * z + old * before[2]
-            p[bx][i], p[by][i], p[bz][i] = x, y, z
-            if p[amplitude] > 0.0:
-                rx, ry, rz, _ = numbers(p[identity][i], step, p[seed])
-                dx, dy, dz = dx + p[amplitude] * rx, dy + p[amplitude] * ry, dz + p[amplitude] * depth * rz
-            to, along, how = move_x(known, offset[0], dx, voxel[0], along)
-            p[ox][i], p[tx][i] = to, so_far[0] + (to - offset[0])
-            if how == under_way:
-                to, along, how = move_y(known, offset[1], dy, voxel[1], along)
-                p[oy][i], p[ty][i] = to, so_far[1] + (to - offset[1])
-            if how == under_way:
-                to, along, how = move_z(known, offset[2], dz, voxel[2], along)
-                p[oz][i], p[tz][i] = to, so_far[2] + (to - offset[2])
+            place = place_of(known, voxel[0], voxel[1], voxel[2])
+            u, v, w = flow(known, (p[ux], p[uy], p[uz]), place, (real(offset[0]), real(offset[1]), real(offset[2])))
+            x, y, z, node, how = moves(known, place, offset, displacement(i, p, state, u, v, w))
+            p[bx][i], p[by][i], p[bz][i] = u, v, w  # behind all reads, for which a GPU waits together
+            arrive(i, p, voxel, (x, y, z))
+            if how != state:
+                p[end][i] = how
             if how != under_way:
-                p[end][i], p[end_step][i] = how, step
+                p[end_step][i] = p[now][0]
+            return node
 
         return jit(update)
 
