@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 
-from muphy_lb.backends.cpu.skeletons import node_jit, sweep_jit
+from muphy_lb.backends.cpu.skeletons import bare_node_jit, bare_sweep_jit, node_jit, sweep_jit
 from muphy_lb.precision import FP64
 
 
@@ -123,9 +123,9 @@ def feedback(advance_operator, lattice):
 @cache
 def particles(update_operator, lattice, precision):
     """Update all particles on one thread: Numba's parallel loops do not support records inside tuples."""
-    update = update_operator.compile(lattice, precision, node_jit)
+    update = update_operator.compile(lattice, precision, bare_node_jit)
 
-    @sweep_jit
+    @bare_sweep_jit
     def skeleton(count, parameters):
         for i in range(count[0]):
             update(i, parameters)
@@ -136,9 +136,9 @@ def particles(update_operator, lattice, precision):
 @cache
 def settling(update_operator, lattice, precision):
     """Update particles on one thread, and store the nodes at which they are then."""
-    update = update_operator.compile(lattice, precision, node_jit)
+    update = update_operator.compile(lattice, precision, bare_node_jit)
 
-    @sweep_jit
+    @bare_sweep_jit
     def skeleton(nodes, parameters):
         for i in range(nodes.size):
             nodes[i] = update(i, parameters)
@@ -149,9 +149,9 @@ def settling(update_operator, lattice, precision):
 @cache
 def over_range(update_operator, lattice, precision):
     """Call the update for every number of a range, on one thread: parameters may hold records."""
-    update = update_operator.compile(lattice, precision, node_jit)
+    update = update_operator.compile(lattice, precision, bare_node_jit)
 
-    @sweep_jit
+    @bare_sweep_jit
     def skeleton(first, last, parameters):
         for i in range(first, last):
             update(i, parameters)
