@@ -241,6 +241,22 @@ class MigrationArrays(NamedTuple):
     most: int
 
 
+class SortingArrays(NamedTuple):
+    """What sorting particles by the nodes that they are at needs.
+
+    Attributes:
+        counts: (n_cells + 1,) int32 number of particles in each cell of ``WARP`` nodes, then the place of the first of
+            them in memory; behind them the number of particles that have a place.
+        cell, rank: (capacity,) int32 cell of each particle, and its number in there.
+        column: (capacity,) float64 column on its way.
+    """
+
+    counts: Any
+    cell: Any
+    rank: Any
+    column: Any
+
+
 class Coupling(NamedTuple):
     """How particles are coupled to nodes.
 

@@ -61,9 +61,7 @@ class Engine:
         self.addresses = build_addresses(domain, model.streaming)
         self.buffers = self._make_buffers()
         self._tables = [backend.stream_table(self.addresses, phase) for phase in range(len(self.addresses.patterns))]
-        self.parity = 0
-        self.steps_kept = 0
-        self._step_number = 0
+        self.parity = self.steps_kept = self._step_number = 0
         self._access = StateAccess(backend, model, domain)
         self._connector, self.halo = connector, connector.connect(backend, self._halo_of_buffers())
         lookup = build_lookup(domain) if model.particles else None
@@ -303,6 +301,8 @@ class Engine:
         self.steps_kept += n_steps
         self._step_number += n_steps
         self.timed.rows_left = max(0, self.timed.rows_left - n_steps)
+        if self.particles is not None:
+            self.particles.count_steps(n_steps)
 
     def _set(self, chunk) -> None:
         """Overwrite the state by ``chunk(first, last)`` -> (Q, m) or (Q, 1); the next step is an even one."""

@@ -1,12 +1,12 @@
 """Particles of a model on one rank's device: their memory, their stages, how they cross between ranks."""
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
-from muphy_lb.backends.arrays import LookupArrays, MigrationArrays, ParticleArrays
-from muphy_lb.domain import LocalDomain
+from muphy_lb.backends.arrays import LookupArrays, MigrationArrays, ParticleArrays, SortingArrays
+from muphy_lb.domain import WARP, LocalDomain
 from muphy_lb.domain.exchange import Exchange
 from muphy_lb.domain.lookup import LAYER, VoxelLookup, beside_walls, look_up
 from muphy_lb.errors import BackendError
@@ -15,6 +15,8 @@ from muphy_lb.parallel.task import ON_INTERIOR, Task, ordering
 from muphy_lb.physics.model import BORDER, BY_ID, MIGRATE, POSITION, SHARE, Model, ParticleSet, Provided, Stage
 
 FULL, LOST, CROWDED = 1, 2, 3
+STEPS_BETWEEN_SORTS = 128
+"""Particles mix as they move, and then those beside each other in memory read far apart."""
 
 
 class Particles:
@@ -37,13 +39,27 @@ class Particles:
     ):
         self._backend, self._lookup, self._domain = backend, lookup, domain
         self.lookup = LookupArrays(*(backend.array(each) for each in (lookup.block, lookup.entry, lookup.size)))
-        self._sets = {each.name: _BoundSet(backend, connector, each, lookup, model.stages) for each in model.particles}
+        self._steps_unsorted = 0
+        bound = partial(_BoundSet, backend, connector, lookup=lookup, arrays_of_lookup=self.lookup, stages=model.stages)
+        self._sets = {each.name: bound(each) for each in model.particles}
         for name in self._sets:
             if not any(stage.over == name and stage.kernel == MIGRATE for stage in model.stages):
                 raise ValueError(f"particle set {name!r} needs a {MIGRATE!r} stage, which lets particles change nodes")
         for field in model.fields:
             if field.initial:
                 fields.put(field.name, self.nodes_at(field.initial))
+
+    def count_steps(self, n_steps: int) -> None:
+        """After some steps; now and then particles are sorted, which changes nothing but the time that steps take."""
+        self._steps_unsorted += n_steps
+        if self._steps_unsorted >= STEPS_BETWEEN_SORTS:
+            self.sort()
+
+    def sort(self) -> None:
+        """Sort the particles of each set by the nodes that they are at."""
+        self._steps_unsorted = 0
+        for bound in self._sets.values():
+            bound.sort()
 
     @cached_property
     def _border(self) -> np.ndarray:
@@ -111,12 +127,14 @@ class Particles:
 class _BoundSet:
     """One set of particles."""
 
-    def __init__(self, backend, connector: HaloConnector, declared: ParticleSet, lookup: VoxelLookup, stages):
+    def __init__(self, backend, connector: HaloConnector, declared: ParticleSet, lookup, arrays_of_lookup, stages):
         self._backend, self._declared, self.capacity = backend, declared, declared.capacity
         self.n_ids = declared.n_ids
         self.arrays = self._allocate()
         self._by_id = backend.zeros(max(1, len(declared.by_id) * self.n_ids), np.int64)
         self._migration, self._lines = self._connect(connector, lookup)
+        sorting = self._sorting_arrays(int(lookup.size[LAYER]))
+        self.sort = backend.bind("sort_particles", self.arrays, arrays_of_lookup, self.capacity, sorting)
         shared = [stage for stage in stages if stage.over == declared.name and stage.kernel == SHARE]
         self._shared = {stage.name: self._connect_ids(connector, stage.writes) for stage in shared}
 
@@ -205,6 +223,11 @@ class _BoundSet:
         arrays, types = self.arrays, (np.int64, np.float64, np.float64)
         blocks = zip(self._declared.columns, (arrays.integers, arrays.reals, arrays.values), types, strict=True)
         return tuple(block for block in blocks if block[0])
+
+    def _sorting_arrays(self, n_nodes: int) -> SortingArrays:
+        zeros, n_cells = self._backend.zeros, -(-n_nodes // WARP)
+        cell, rank = (zeros(self.capacity, np.int32) for _ in range(2))
+        return SortingArrays(zeros(n_cells + 1, np.int32), cell, rank, zeros(self.capacity, np.float64))
 
     @property
     def _most(self) -> int:

@@ -16,7 +16,7 @@ from muphy_lb.operators.equilibrium import COMPRESSIBLE, EQUILIBRIA, INCOMPRESSI
 from muphy_lb.operators.forces import FIELD, UNIFORM, VARYING, sum_of_forces
 from muphy_lb.operators.moments import AFTER_COLLISION, BEFORE_COLLISION, macroscopic, where_fluid
 from muphy_lb.operators.mrt import MRT, mrt, mrt_for
-from muphy_lb.operators.observers import STORE_VELOCITY, VELOCITY_FIELDS, Observer
+from muphy_lb.operators.observers import STORE_VECTOR, STORE_VELOCITY, VELOCITY_FIELDS, VELOCITY_VECTOR, Observer
 from muphy_lb.operators.openings import PRESSURE, VELOCITY, link_momentum, openings
 from muphy_lb.operators.operator import Operator, Parameter, in_turn, joined, named, positions
 from muphy_lb.operators.recursive_regularised import RECURSIVE_REGULARISED, RECURSIVE_REGULARISED_NEAR_WALLS
@@ -61,12 +61,14 @@ __all__ = [
     "Relaxation",
     "SMAGORINSKY",
     "STOKES",
+    "STORE_VECTOR",
     "STORE_VELOCITY",
     "TRT",
     "UNIFORM",
     "VARYING",
     "VELOCITY",
     "VELOCITY_FIELDS",
+    "VELOCITY_VECTOR",
     "WALLS",
     "WALL_RULES",
     "collision",

@@ -2,10 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
-from muphy_lb.operators.operator import Parameter, named
+import numpy as np
+
+from muphy_lb.domain.layout import RECORD
+from muphy_lb.operators.operator import Parameter, joined, named, vector_writer
 
 VELOCITY_FIELDS = ("velocity_x", "velocity_y", "velocity_z")
+VELOCITY_VECTOR = "velocity_vector"
 
 
 @dataclass(frozen=True)
@@ -42,4 +47,36 @@ def _store_node(jit, at):
     return jit(store)
 
 
+def _store_vector(n, u, parameters):
+    parameters[VELOCITY_VECTOR].reshape(-1, RECORD)[n, : len(u)] = np.transpose(u)
+
+
+def _store_vector_node(jit, at):
+    write, vector = vector_writer(jit), at[VELOCITY_VECTOR]
+    return jit(lambda n, state, parameters: write(parameters[vector], n, state[1], state[2], state[3]))
+
+
+@cache
+def combined(first: Observer, second: Observer) -> Observer:
+    """Both observers."""
+
+    def reference(n, u, parameters):
+        first.reference(n, u, parameters)
+        second.reference(n, u, parameters)
+
+    def node(jit, at):
+        one, other = first.node(jit, at), second.node(jit, at)
+
+        def observe(n, state, parameters):
+            one(n, state, parameters)
+            other(n, state, parameters)
+
+        return jit(observe)
+
+    parameters = joined(first.parameters, second.parameters)
+    return Observer(f"{first.name}, {second.name}", reference, node, parameters)
+
+
+STORE_VECTOR = Observer("velocity vector", _store_vector, _store_vector_node, named(VELOCITY_VECTOR))
+"""Stores the velocity as a vector field, of which scattered reads are cheap."""
 STORE_VELOCITY = Observer("velocity", _store, _store_node, named(*VELOCITY_FIELDS))

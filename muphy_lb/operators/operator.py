@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from muphy_lb.domain.layout import RECORD
 from muphy_lb.lattice import Lattice
 from muphy_lb.precision import Precision
 
@@ -153,3 +154,28 @@ def opaque(jit) -> Callable:
     computed behind the condition, so that it is rounded alike in every kernel (a backend whose compilers might do
     otherwise puts its own on its ``jit``)."""
     return getattr(jit, "opaque", None) or jit(lambda number: number)
+
+
+def vector_reader(jit) -> Callable:
+    """Node function ``read(array, n)`` -> the three components of a vector at node n, which lie beside each other
+    (:data:`muphy_lb.domain.layout.RECORD`; a backend that reads them at once puts its own on its ``jit``)."""
+    record, one, two = np.uint64(RECORD), np.uint64(1), np.uint64(2)
+
+    def read(array, n):
+        k = np.uint64(n) * record
+        return array[k], array[k + one], array[k + two]
+
+    return getattr(jit, "read_vector", None) or jit(read)
+
+
+def vector_writer(jit) -> Callable:
+    """Node function ``write(array, n, x, y, z)``, the counterpart of :func:`vector_reader`."""
+    record, one, two = np.uint64(RECORD), np.uint64(1), np.uint64(2)
+
+    def write(array, n, x, y, z):
+        k = np.uint64(n) * record
+        array[k] = x
+        array[k + one] = y
+        array[k + two] = z
+
+    return getattr(jit, "write_vector", None) or jit(write)

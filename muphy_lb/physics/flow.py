@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import reduce
 
 import numpy as np
 
 from muphy_lb.lattice import Lattice
 from muphy_lb.operators import UNIFORM, Observer, Operator, sum_of_forces, where_fluid
 from muphy_lb.operators.forces import COMPONENTS
+from muphy_lb.operators.observers import combined
 from muphy_lb.physics.action import Action
 from muphy_lb.physics.isothermal import Fluid, isothermal
 from muphy_lb.physics.model import Field, FieldValue, Model, ParticleSet, Stage, Value
@@ -22,10 +24,10 @@ class Flow:
         fluid: the collision.
         streaming: name of the streaming scheme.
         force: body force of the fluid, an operator.
-        parameters: values of all parameters of force, observer and extensions of the collision, by name.
+        parameters: values of all parameters of force, observers and extensions of the collision, by name.
         solid: (n,) number of the wall in which a local node lies, -1 in the fluid; None if all are fluid.
         name: of the model.
-        observer: stores values of every node before its collision.
+        observers: store values of every node before its collision.
         extensions: functions that wrap the composed collision, such as :func:`muphy_lb.operators.followed_by`.
         written: names of fields that these write.
         fields, before, between, after, particles, actions, occupied, costs: as of
@@ -40,7 +42,7 @@ class Flow:
     parameters: Mapping[str, Value]
     solid: np.ndarray | None = None
     name: str = "isothermal"
-    observer: Observer | None = None
+    observers: tuple[Observer, ...] = ()
     extensions: tuple[Callable[[Operator], Operator], ...] = ()
     written: tuple[str, ...] = ()
     fields: tuple[Field, ...] = ()
@@ -58,14 +60,9 @@ class Flow:
         return replace(self, force=sum_of_forces(self.force, force)).given(parameters)
 
     def observed_by(self, observer: Observer, parameters: Mapping[str, Value]) -> "Flow":
-        """The flow with an observer, which several physics may ask for.
-
-        Raises:
-            ValueError: it has another one.
-        """
-        if self.observer is not None and self.observer is not observer:
-            raise ValueError(f"the collision has the observer {self.observer.name!r}, and is to have {observer.name!r}")
-        return replace(self, observer=observer).given(parameters)
+        """The flow with an observer, which several physics may ask for."""
+        observers = dict.fromkeys((*self.observers, observer))
+        return replace(self, observers=tuple(observers)).given(parameters)
 
     def with_collision(
         self, extension: Callable[[Operator], Operator], parameters: Mapping[str, Value], writes: tuple[str, ...] = ()
@@ -121,7 +118,8 @@ class Flow:
         Raises:
             InputError: unknown streaming.
         """
-        model = isothermal(self.lattice, self.fluid, self.streaming, self.parameters, self.force, self.observer)
+        observer = reduce(combined, self.observers) if self.observers else None
+        model = isothermal(self.lattice, self.fluid, self.streaming, self.parameters, self.force, observer)
         collision = model.collision
         for extension in self.extensions:
             collision = extension(collision)
@@ -154,8 +152,8 @@ class Flow:
         )
 
     def _stored(self) -> tuple[str, ...]:
-        """Names of the fields among the parameters of the observer, and of those that extensions write."""
-        given = (self.parameters[each.name] for each in self.observer.parameters) if self.observer else ()
+        """Names of the fields among the parameters of the observers, and of those that extensions write."""
+        given = (self.parameters[each.name] for observer in self.observers for each in observer.parameters)
         return (*(value.field for value in given if isinstance(value, FieldValue)), *self.written)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from muphy_lb.boundaries.opening_geometry import Condition
 from muphy_lb.boundaries.profiles import plug
+from muphy_lb.domain import WARP
 from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.voxels import Voxels
@@ -98,6 +99,29 @@ def test_tracers_are_the_same_on_any_ranks_and_none_is_lost(lattice, backend):
     alone = run(nodes, setup)
     assert np.array_equal(alone["id"], np.arange(setup.count))
     assert all(same(alone, run(nodes, setup, random_owner(nodes, n_ranks))) for n_ranks in (2, 3))
+
+
+@BACKENDS
+def test_sorting_puts_tracers_of_neighbouring_nodes_side_by_side_and_changes_none(backend):
+    nodes = random_nodes(D3Q19, **PERIODIC)
+    owner = np.zeros(nodes.n_nodes, int)
+    ranks = Ranks(nodes, setup_for(nodes, D3Q19, backend=backend, diffusivity=0.08), owner)
+    (engine,) = ranks.engines
+    engine.particles.set("dye", spread(nodes))
+    engine.start_from(np.ones(1), np.zeros((3, 1)))
+    ranks.step(30)
+    node_of = {tuple(place): n for n, place in enumerate(nodes.coordinates().tolist())}
+    before, runs = joined(ranks), []
+    for _ in range(2):
+        place = engine.particles.columns("dye", POSITION[0])
+        voxels = np.stack([place[name] for name in POSITION[0]], axis=1).tolist()
+        cell = np.array([node_of[tuple(voxel)] for voxel in voxels]) // WARP
+        runs.append((1 + np.count_nonzero(np.diff(cell)), np.unique(cell).size))
+        engine.particles.sort()
+    (mixed, n_cells), (together, _) = runs
+    assert mixed > 3 * n_cells
+    assert together == n_cells
+    assert same(before, joined(ranks))
 
 
 @COMPILED

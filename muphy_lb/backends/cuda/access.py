@@ -12,18 +12,36 @@ import numpy as np
 from numba import types
 
 from muphy_lb.backends.cuda.device import cuda
-from muphy_lb.backends.cuda.vectors import load_words, opaque, pack_halves, rounded_product
+from muphy_lb.backends.cuda.vectors import load_four, load_words, opaque, pack_halves, rounded_product, store_four
 from muphy_lb.domain import ROW, TILE, entry, is_entry
-from muphy_lb.domain.layout import whole
+from muphy_lb.domain.layout import RECORD, whole
 from muphy_lb.domain.runs import LINE_UNIT
 from muphy_lb.operators.products import with_product
 from muphy_lb.operators.unroll import unroll
+
+RECORD_LENGTH = np.uint64(RECORD)
 
 device_jit = cuda.jit(device=True)
 # Threads run side by side, and kernels must agree: see adder, exchanger and opaque in muphy_lb.operators.operator.
 device_jit.add = device_jit(lambda array, index, value: cuda.atomic.add(array, index, value))
 device_jit.exchange = device_jit(lambda array, index, value: cuda.atomic.exch(array, index, value))
 device_jit.opaque = device_jit(lambda number: opaque(number))
+
+
+@device_jit
+def read_vector(array, n):
+    """The three components of a vector at a node, read at once."""
+    x, y, z, _ = load_four(array, np.uint64(n) * RECORD_LENGTH)
+    return x, y, z
+
+
+@device_jit
+def write_vector(array, n, x, y, z):
+    """Write them at once, and a number that means nothing behind them."""
+    store_four(array, np.uint64(n) * RECORD_LENGTH, (x, y, z, z))
+
+
+device_jit.read_vector, device_jit.write_vector = read_vector, write_vector
 
 
 def strict_jit(function):
@@ -36,6 +54,7 @@ def strict_jit(function):
 
 
 strict_jit.add, strict_jit.exchange, strict_jit.opaque = device_jit.add, device_jit.exchange, device_jit.opaque
+strict_jit.read_vector, strict_jit.write_vector = read_vector, write_vector
 TILE_BITS = np.uint32(TILE.bit_length() - 1)
 IN_TILE = np.uint32(TILE - 1)
 UNIT = np.uint32(LINE_UNIT)

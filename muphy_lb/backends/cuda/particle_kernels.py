@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from muphy_lb.backends.arrays import DragArrays, LookupArrays, MigrationArrays, ParticleArrays
+from muphy_lb.backends.arrays import DragArrays, LookupArrays, MigrationArrays, ParticleArrays, SortingArrays
 from muphy_lb.backends.cuda import particle_skeletons
 from muphy_lb.backends.cuda.stage_skeletons import Populations
 from muphy_lb.domain.corners import n_corners
@@ -71,10 +71,31 @@ def receive_particles(backend, particles, migration: MigrationArrays, capacity: 
     return backend.launch(particle_skeletons.receive_particles, n_messages * migration.most, arguments)
 
 
+def sort_particles(backend, particles: ParticleArrays, lookup: LookupArrays, capacity: int, arrays: SortingArrays):
+    """Sort particles by groups of nodes: count those in each, choose places, move one column after the other there."""
+    names, count, n_places = particle_skeletons, particles.count, arrays.counts.size
+    launches = [
+        backend.launch(names.forget_counts, n_places, (arrays.counts,)),
+        backend.launch(names.count_in_cells, capacity, (particles, lookup, capacity, arrays)),
+        backend.launch(names.choose_places, n_places, (arrays,), block=names.PLACES_BLOCK),
+    ]
+    for block in (particles.integers, particles.reals, particles.values):
+        for first in range(0, block.size, capacity):
+            column = backend.view(block, first, first + capacity)
+            launches.append(backend.launch(names.to_places, capacity, (column, arrays, count)))
+            launches.append(backend.launch(names.put_back, capacity, (arrays.column, column, count)))
+
+    def launch():
+        for each in launches:
+            each()
+
+    return launch
+
+
 def _message_length(particles, migration: MigrationArrays, capacity: int) -> int:
     return 1 + sum(block.size // capacity for block in particles[:3]) * migration.most
 
 
 KERNELS = MappingProxyType(
-    {kernel.__name__: kernel for kernel in (particles, by_id, drag, send_particles, receive_particles)}
+    {kernel.__name__: kernel for kernel in (particles, by_id, drag, send_particles, receive_particles, sort_particles)}
 )

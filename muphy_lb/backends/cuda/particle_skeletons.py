@@ -10,10 +10,11 @@ from muphy_lb.backends.cuda.access import device_jit
 from muphy_lb.backends.cuda.device import cuda
 from muphy_lb.backends.cuda.stage_skeletons import Populations, velocity
 from muphy_lb.domain.corners import corner_node, n_corners
-from muphy_lb.domain.layout import RECORD
-from muphy_lb.domain.lookup import LAYER
+from muphy_lb.domain.layout import RECORD, WARP
+from muphy_lb.domain.lookup import LAYER, look_around_nodes
 
-DRAG_BLOCK = 128
+DRAG_BLOCK, PLACES_BLOCK = 128, 256
+place, at = look_around_nodes(device_jit)
 
 
 @cache
@@ -326,3 +327,59 @@ def receive_particles(particles, migration, capacity):
     row = read_row(particles.integers, k, capacity, migration.incoming, message * length + 1 + m, most)
     row = read_row(particles.reals, k, capacity, migration.incoming, row, most)
     read_row(particles.values, k, capacity, migration.incoming, row, most)
+
+
+@cuda.jit
+def forget_counts(counts):
+    """No particle has been counted."""
+    t = cuda.grid(1)
+    if t < counts.size:
+        counts[t] = 0
+
+
+@cuda.jit
+def count_in_cells(particles, lookup, capacity, arrays):
+    """Number the particles in each cell, in any order."""
+    i, integers = cuda.grid(1), particles.integers
+    if i < particles.count[0]:
+        here = place(lookup, integers[capacity + i], integers[2 * capacity + i], integers[3 * capacity + i])
+        cell = at(lookup, here, 0, 0, 0) // WARP
+        arrays.cell[i] = cell
+        arrays.rank[i] = cuda.atomic.add(arrays.counts, cell, 1)
+
+
+@cuda.jit
+def choose_places(arrays):
+    """Give the particles of each cell places in memory beside those of the other cells of the block; the blocks follow
+    each other in any order."""
+    shared, counts = cuda.shared.array(2, np.int32), arrays.counts
+    t, thread, n_cells = cuda.grid(1), cuda.threadIdx.x, arrays.counts.size - 1
+    if thread == 0:
+        shared[0] = 0
+    cuda.syncthreads()
+    n_here, ahead = np.int32(0), np.int32(0)
+    if t < n_cells:
+        n_here = counts[t]
+        ahead = cuda.atomic.add(shared, 0, n_here)
+    cuda.syncthreads()
+    if thread == 0:
+        shared[1] = cuda.atomic.add(counts, n_cells, shared[0])
+    cuda.syncthreads()
+    if t < n_cells:
+        counts[t] = shared[1] + ahead
+
+
+@cuda.jit
+def to_places(column, arrays, count):
+    """Copy what a column has of each particle to the place chosen for it."""
+    i = cuda.grid(1)
+    if i < count[0]:
+        arrays.column[arrays.counts[arrays.cell[i]] + arrays.rank[i]] = column[i]
+
+
+@cuda.jit
+def put_back(source, column, count):
+    """Copy a column from its places."""
+    i = cuda.grid(1)
+    if i < count[0]:
+        column[i] = source[i]

@@ -34,6 +34,21 @@ def _load_words(typing_context, array, index):
     return signature, generate
 
 
+def _load_four(typing_context, array, index):
+    """``array[index : index + 4]`` of numbers, as a tuple; ``index`` is a multiple of 4."""
+    signature = types.UniTuple(array.dtype, N_WORDS)(array, types.uint64)
+
+    def generate(context, builder, signature, arguments):
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        vector = ir.VectorType(context.get_value_type(array.dtype), N_WORDS)
+        pointer = builder.bitcast(builder.gep(data, [arguments[1]]), vector.as_pointer())
+        loaded = builder.load(pointer, align=min(array.dtype.bitwidth // 8 * N_WORDS, LARGEST_ALIGNMENT))
+        numbers = [builder.extract_element(loaded, WORD(k)) for k in range(N_WORDS)]
+        return context.make_tuple(builder, signature.return_type, numbers)
+
+    return signature, generate
+
+
 def _store_four(typing_context, array, index, numbers):
     """``array[index : index + 4] = numbers`` of an array of such numbers, at once; ``index`` is a multiple of 4."""
     signature = types.void(array, types.uint64, types.UniTuple(array.dtype, N_WORDS))
@@ -152,6 +167,7 @@ def _pack_halves_in_python(low, high):
     return np.array([low, high], dtype=np.float16).view(np.uint32)[0]
 
 
+load_four = _load_words_in_python if SIMULATOR else intrinsic(_load_four)
 load_words = _load_words_in_python if SIMULATOR else intrinsic(_load_words)
 store_four = _store_four_in_python if SIMULATOR else intrinsic(_store_four)
 opaque = (lambda number: number) if SIMULATOR else intrinsic(_opaque)

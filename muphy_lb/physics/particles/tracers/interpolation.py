@@ -17,20 +17,23 @@ from functools import cache
 
 import numpy as np
 
+from muphy_lb.domain.layout import RECORD
 from muphy_lb.domain.lookup import WALL
+from muphy_lb.operators.operator import vector_reader
 
 
-def velocity(fields, at: np.ndarray, offset: np.ndarray, n_axes: int) -> np.ndarray:
-    """Velocity (3, n) at places, computed in the precision of the fields.
+def velocity(field, at: np.ndarray, offset: np.ndarray, n_axes: int) -> np.ndarray:
+    """Velocity (3, n) at places, computed in the precision of the field.
 
     Args:
-        fields: the three components at nodes.
+        field: vectors at nodes.
         at: (7, n) the node of each place, and what is found at its neighbours along +x, -x, +y, -y, +z, -z
             (:func:`muphy_lb.domain.lookup.look_up`).
         offset: (3, n) from the node.
         n_axes: dimension of the lattice.
     """
-    own = np.stack([field[at[0]] for field in fields])
+    fields = field.reshape(-1, RECORD).T[:3]
+    own = fields[:, at[0]]
     offset, half, one, two = offset.astype(own.dtype), *map(own.dtype.type, (0.5, 1.0, 2.0))
     slope = np.zeros((3, 3, at.shape[1]), own.dtype)
     is_free = np.zeros((3, at.shape[1]), dtype=bool)
@@ -54,21 +57,16 @@ def velocity(fields, at: np.ndarray, offset: np.ndarray, n_axes: int) -> np.ndar
 
 
 def _slope_node(jit, real):
-    """Node function: slope of a component, from its value at the node and the addresses of two neighbours.
+    """Node function: slope of a component, from its values at the node and at two neighbours, and what these are."""
+    wall, nothing, half, one, two = np.int32(WALL), np.int32(0), real(0.5), real(1.0), real(2.0)
 
-    It reads without a condition, so that GPUs wait for all neighbours at once.
-    """
-    wall, nothing, address = np.int32(WALL), np.int32(0), np.uint32
-    half, one, two = real(0.5), real(1.0), real(2.0)
-
-    def slope(field, own, plus, minus, is_along):
-        above, below = field[address(max(plus, nothing))], field[address(max(minus, nothing))]
-        free = (above if plus >= 0 else own) - (below if minus >= 0 else own)
+    def slope(own, above, below, plus, minus, is_along):
+        free = (above if plus >= nothing else own) - (below if minus >= nothing else own)
         most = two * abs(own)
         beside_wall = min(max(free, -most), most)
         if is_along:
             beside_wall = -two * own if plus == wall else two * own
-        factor = half if min(plus, minus) >= 0 else one
+        factor = half if min(plus, minus) >= nothing else one
         return beside_wall if plus == wall or minus == wall else factor * free
 
     return jit(slope)
@@ -76,42 +74,47 @@ def _slope_node(jit, real):
 
 @cache
 def velocity_node(jit, real, n_axes: int):
-    """Node function of :func:`velocity`: three fields, seven addresses, three offsets, which are of the type ``real``
-    as the fields, -> three components."""
-    wall, is_solid, slope = np.int32(WALL), n_axes == 3, _slope_node(jit, real)
+    """Node function of :func:`velocity`: the field, seven addresses, three offsets, which are of the type ``real`` as
+    the field, -> three components.
+
+    It reads without a condition, so that GPUs wait for all neighbours at once.
+    """
+    wall, nothing, is_solid = np.int32(WALL), np.int32(0), n_axes == 3
     zero, one, half, third = real(0.0), real(1.0), real(1.0 / 2.0), real(1.0 / 3.0)
-
-    def value_at(field, node, plus, minus):
-        own = field[node]
-        return zero if plus == wall and minus == wall else own
-
-    value = jit(value_at)
+    read, slope = vector_reader(jit), _slope_node(jit, real)
+    beside = jit(lambda field, node: read(field, np.uint32(max(node, nothing))))
+    between = jit(lambda own, plus, minus: zero if plus == wall and minus == wall else own)
     shares = jit(lambda count: third if count == 3 else half if count == 2 else one)
     freedom = jit(lambda plus, minus: np.int32(0) if plus == wall or minus == wall else np.int32(1))
 
-    def interpolate(fields, at, offset):
-        node, east, west, north, south, top, bottom = at
-        u, v, w = fields
+    def interpolate(field, at, offset):
+        node, e, w, n, s, t, b = at
         x, y, z = offset
-        node = np.uint32(node)
-        own_u, own_v = value(u, node, east, west), value(v, node, north, south)
-        u_x, v_y = slope(u, own_u, east, west, True), slope(v, own_v, north, south, True)
-        free_x, free_y = freedom(east, west), freedom(north, south)
-        to_u = own_u + slope(u, own_u, north, south, False) * y
-        to_v = own_v + slope(v, own_v, east, west, False) * x
-        to_w, w_z, free_z = zero, zero, np.int32(0)
+        own, to_e, to_w, to_n, to_s = (
+            beside(field, node),
+            beside(field, e),
+            beside(field, w),
+            beside(field, n),
+            beside(field, s),
+        )
+        to_t, to_b = (beside(field, t), beside(field, b)) if is_solid else (own, own)
+        u, v = between(own[0], e, w), between(own[1], n, s)
+        u_x, v_y = slope(u, to_e[0], to_w[0], e, w, True), slope(v, to_n[1], to_s[1], n, s, True)
+        free_x, free_y = freedom(e, w), freedom(n, s)
+        at_u = u + slope(u, to_n[0], to_s[0], n, s, False) * y
+        at_v = v + slope(v, to_e[1], to_w[1], e, w, False) * x
+        at_w, w_z, free_z = zero, zero, nothing
         if is_solid:
-            own_w = value(w, node, top, bottom)
-            w_z = slope(w, own_w, top, bottom, True)
-            free_z = freedom(top, bottom)
-            to_u += slope(u, own_u, top, bottom, False) * z
-            to_v += slope(v, own_v, top, bottom, False) * z
-            to_w = own_w + slope(w, own_w, east, west, False) * x + slope(w, own_w, north, south, False) * y
+            o = between(own[2], t, b)
+            w_z, free_z = slope(o, to_t[2], to_b[2], t, b, True), freedom(t, b)
+            at_u += slope(u, to_t[0], to_b[0], t, b, False) * z
+            at_v += slope(v, to_t[1], to_b[1], t, b, False) * z
+            at_w = o + slope(o, to_e[2], to_w[2], e, w, False) * x + slope(o, to_n[2], to_s[2], n, s, False) * y
         excess = (u_x + v_y + w_z) * shares(free_x + free_y + free_z)
         return (
-            to_u + (u_x - (excess if free_x else zero)) * x,
-            to_v + (v_y - (excess if free_y else zero)) * y,
-            to_w + (w_z - (excess if free_z else zero)) * z,
+            at_u + (u_x - (excess if free_x else zero)) * x,
+            at_v + (v_y - (excess if free_y else zero)) * y,
+            at_w + (w_z - (excess if free_z else zero)) * z,
         )
 
     return jit(interpolate)

@@ -1,12 +1,12 @@
 """Tracers as a species of particles."""
 
-from functools import partial
 from math import sqrt
 
 import numpy as np
 
+from muphy_lb.domain.layout import RECORD
 from muphy_lb.errors import InputError
-from muphy_lb.operators import STORE_VELOCITY, VELOCITY_FIELDS
+from muphy_lb.operators import STORE_VECTOR, VELOCITY_VECTOR
 from muphy_lb.operators.philox import LARGEST_NUMBER
 from muphy_lb.physics.flow import Flow
 from muphy_lb.physics.model import (
@@ -45,7 +45,8 @@ from muphy_lb.physics.particles.tracers.walk import (
 from muphy_lb.precision import PRECISIONS
 
 FEWEST_LEAVING, SHARE_LEAVING = 1024, 8
-BYTES_OF_LOOKUP = 8.0
+BYTES_OF_LOOKUP = {2: 63.0, 3: 16.0}
+"""A node, by dimension: blocks of 10^3 entries, which have nodes in one layer of 8^2, or in half of 8^3 voxels."""
 
 
 class Tracers(Species[TracersSection]):
@@ -91,7 +92,7 @@ class Tracers(Species[TracersSection]):
     def bytes_per_node(cls, section, case, lattice) -> float:
         """Memory of the stored velocity, and of what is at each voxel."""
         real = PRECISIONS[case.compute.precision].real
-        return 3 * np.dtype(real).itemsize + BYTES_OF_LOOKUP
+        return RECORD * np.dtype(real).itemsize + BYTES_OF_LOOKUP[lattice.dimension]
 
     def extend(self, flow):
         """The flow, with tracers behind its collision."""
@@ -150,21 +151,20 @@ def with_tracers(flow: Flow, name: str, count: int, diffusivity: float, seed: in
         sticks: whether they stick to walls.
     """
     columns = {each: FieldValue(f"{name}.{each}") for each in COLUMNS}
-    velocity = {each: FieldValue(each) for each in VELOCITY_FIELDS}
+    velocity = {VELOCITY_VECTOR: FieldValue(VELOCITY_VECTOR)}
     given: dict[str, Value] = {
         "lookup": LOOKUP,
         "step": STEP,
         "seed": np.int64(seed),
         "amplitude": sqrt(2.0 * diffusivity),
     }
-    reads = tuple(each + AT_NEIGHBOURS for each in VELOCITY_FIELDS)
+    reads = (VELOCITY_VECTOR + AT_NEIGHBOURS,)
     operator = walk(sticks, flow.lattice.dimension)
     walking = Stage(f"walk {name}", MIGRATE, (operator,), given | columns | velocity, reads=reads, over=name)
     leaving = max(FEWEST_LEAVING, count // SHARE_LEAVING)
-    fields = map(partial(Field, corners=True), VELOCITY_FIELDS)
     return (
-        flow.observed_by(STORE_VELOCITY, velocity)
-        .with_fields(*fields)
+        flow.observed_by(STORE_VECTOR, velocity)
+        .with_fields(Field(VELOCITY_VECTOR, is_vector=True, corners=True))
         .with_stages(after=(walking,))
         .with_particles(ParticleSet(name, count, INTEGERS, REALS, VALUES, leaving))
     )

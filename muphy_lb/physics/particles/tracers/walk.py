@@ -22,7 +22,7 @@ from muphy_lb.domain.lookup import (
     look_around_nodes,
     look_up,
 )
-from muphy_lb.operators import VELOCITY_FIELDS, Operator, named
+from muphy_lb.operators import VELOCITY_VECTOR, Operator, named
 from muphy_lb.operators.philox import random_numbers, random_numbers_node
 from muphy_lb.operators.unroll import unroll
 from muphy_lb.physics.model import POSITION
@@ -45,7 +45,7 @@ TOUCHING = 0.5 - 2.0**-30
 """Largest offset of what is at a wall: a face itself belongs to the voxel beyond it."""
 
 COLUMNS = ("id", *VOXEL, *OFFSET, *INTEGERS, *REALS, *VALUES)
-PARAMETERS = named("lookup", "step", "seed", "amplitude", *COLUMNS, *VELOCITY_FIELDS)
+PARAMETERS = named("lookup", "step", "seed", "amplitude", *COLUMNS, VELOCITY_VECTOR)
 AROUND = ((0, 0, 0), (1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, -1, 0), (0, 0, 1), (0, 0, -1))
 
 
@@ -60,7 +60,7 @@ def _interpolated(i, p, n_axes: int) -> np.ndarray:
     voxel, offset = (np.stack([p[name][i] for name in names]) for names in POSITION)
     places = [voxel + np.array(way)[:, None] for way in AROUND]
     at = np.stack([look_up(p["lookup"], *place) for place in places])
-    return velocity([p[name] for name in VELOCITY_FIELDS], at, offset, n_axes)
+    return velocity(p[VELOCITY_VECTOR], at, offset, n_axes)
 
 
 def _walk(sticks: bool, n_axes: int):
@@ -100,19 +100,19 @@ def _walk(sticks: bool, n_axes: int):
 
 
 def _flow_node(jit, real, n_axes: int):
-    """Node function: (lookup, fields, place, offset) -> the three components of the velocity; ``place`` as of
+    """Node function: (lookup, field, place, offset) -> the three components of the velocity; ``place`` as of
     :class:`muphy_lb.domain.lookup.LookAround`."""
     at, interpolate = look_around_nodes(jit).at, velocity_node(jit, real, n_axes)
     one, none, other, wall, is_solid = np.int32(1), np.int32(0), np.int32(-1), np.int32(WALL), n_axes == 3
 
-    def flow(lookup, fields, place, offset):
+    def flow(lookup, field, place, offset):
         node = at(lookup, place, none, none, none)
         east, west = at(lookup, place, one, none, none), at(lookup, place, other, none, none)
         north, south = at(lookup, place, none, one, none), at(lookup, place, none, other, none)
         top, bottom = wall, wall
         if is_solid:
             top, bottom = at(lookup, place, none, none, one), at(lookup, place, none, none, other)
-        return interpolate(fields, (node, east, west, north, south, top, bottom), offset)
+        return interpolate(field, (node, east, west, north, south, top, bottom), offset)
 
     return jit(flow)
 
@@ -216,10 +216,10 @@ def _walk_node(sticks: bool, n_axes: int):
     def node(lattice, precision, jit, at):
         place_of, moves, arrive = look_around_nodes(jit).place, _moves_node(jit, sticks), _arrive_node(jit, at)
         flow, displacement = _flow_node(jit, precision.real, n_axes), _displacement_node(jit, precision, n_axes, at)
-        lookup, now, born, end, end_step = (at[name] for name in ("lookup", "step", BORN, END, END_STEP))
-        columns = (VOXEL, OFFSET, BEFORE, VELOCITY_FIELDS)
-        (vx, vy, vz), (ox, oy, oz), (bx, by, bz), (ux, uy, uz) = (
-            tuple(at[each] for each in names) for names in columns
+        lookup, now, vector = (at[name] for name in ("lookup", "step", VELOCITY_VECTOR))
+        born, end, end_step = (at[name] for name in (BORN, END, END_STEP))
+        (vx, vy, vz), (ox, oy, oz), (bx, by, bz) = (
+            tuple(at[each] for each in names) for names in (VOXEL, OFFSET, BEFORE)
         )
         under_way, waiting, here, real = np.int32(UNDER_WAY), np.int32(WAITING), np.int32(HERE), precision.real
 
@@ -229,7 +229,7 @@ def _walk_node(sticks: bool, n_axes: int):
                 return here
             voxel, offset = (p[vx][i], p[vy][i], p[vz][i]), (p[ox][i], p[oy][i], p[oz][i])
             place = place_of(known, voxel[0], voxel[1], voxel[2])
-            u, v, w = flow(known, (p[ux], p[uy], p[uz]), place, (real(offset[0]), real(offset[1]), real(offset[2])))
+            u, v, w = flow(known, p[vector], place, (real(offset[0]), real(offset[1]), real(offset[2])))
             x, y, z, node, how = moves(known, place, offset, displacement(i, p, state, u, v, w))
             p[bx][i], p[by][i], p[bz][i] = u, v, w  # behind all reads, for which a GPU waits together
             arrive(i, p, voxel, (x, y, z))
