@@ -245,14 +245,14 @@ class SortingArrays(NamedTuple):
     """What sorting particles by the nodes that they are at needs.
 
     Attributes:
-        counts: (n_cells + 1,) int32 number of particles in each cell of ``WARP`` nodes, then the place of the first of
-            them in memory; behind them the number of particles that have a place.
-        cell, rank: (capacity,) int32 cell of each particle, and its number in there.
+        counts: (n_nodes + 1,) int32 number of particles at each node, then the place of the first of them in memory;
+            behind them the number of particles that have a place.
+        node, rank: (capacity,) int32 node of each particle, and its number among those there.
         column: (capacity,) float64 column on its way.
     """
 
     counts: Any
-    cell: Any
+    node: Any
     rank: Any
     column: Any
 

@@ -6,7 +6,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from muphy_lb.backends.arrays import LookupArrays, MigrationArrays, ParticleArrays, SortingArrays
-from muphy_lb.domain import WARP, LocalDomain
+from muphy_lb.domain import LocalDomain
 from muphy_lb.domain.exchange import Exchange
 from muphy_lb.domain.lookup import LAYER, VoxelLookup, beside_walls, look_up
 from muphy_lb.errors import BackendError
@@ -225,9 +225,9 @@ class _BoundSet:
         return tuple(block for block in blocks if block[0])
 
     def _sorting_arrays(self, n_nodes: int) -> SortingArrays:
-        zeros, n_cells = self._backend.zeros, -(-n_nodes // WARP)
-        cell, rank = (zeros(self.capacity, np.int32) for _ in range(2))
-        return SortingArrays(zeros(n_cells + 1, np.int32), cell, rank, zeros(self.capacity, np.float64))
+        zeros = self._backend.zeros
+        node, rank = (zeros(self.capacity, np.int32) for _ in range(2))
+        return SortingArrays(zeros(n_nodes + 1, np.int32), node, rank, zeros(self.capacity, np.float64))
 
     @property
     def _most(self) -> int:

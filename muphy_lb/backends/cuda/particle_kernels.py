@@ -72,12 +72,14 @@ def receive_particles(backend, particles, migration: MigrationArrays, capacity: 
 
 
 def sort_particles(backend, particles: ParticleArrays, lookup: LookupArrays, capacity: int, arrays: SortingArrays):
-    """Sort particles by groups of nodes: count those in each, choose places, move one column after the other there."""
+    """Sort particles by their nodes, in blocks of nodes: count those at each, choose places, move one column after the
+    other there."""
     names, count, n_places = particle_skeletons, particles.count, arrays.counts.size
+    n_threads = n_places // names.NODES_PER_THREAD + 1
     launches = [
         backend.launch(names.forget_counts, n_places, (arrays.counts,)),
-        backend.launch(names.count_in_cells, capacity, (particles, lookup, capacity, arrays)),
-        backend.launch(names.choose_places, n_places, (arrays,), block=names.PLACES_BLOCK),
+        backend.launch(names.count_at_nodes, capacity, (particles, lookup, capacity, arrays)),
+        backend.launch(names.choose_places, n_threads, (arrays,), block=names.PLACES_BLOCK),
     ]
     for block in (particles.integers, particles.reals, particles.values):
         for first in range(0, block.size, capacity):

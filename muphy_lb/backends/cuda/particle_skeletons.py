@@ -10,10 +10,10 @@ from muphy_lb.backends.cuda.access import device_jit
 from muphy_lb.backends.cuda.device import cuda
 from muphy_lb.backends.cuda.stage_skeletons import Populations, velocity
 from muphy_lb.domain.corners import corner_node, n_corners
-from muphy_lb.domain.layout import RECORD, WARP
+from muphy_lb.domain.layout import RECORD
 from muphy_lb.domain.lookup import LAYER, look_around_nodes
 
-DRAG_BLOCK, PLACES_BLOCK = 128, 256
+DRAG_BLOCK, PLACES_BLOCK, NODES_PER_THREAD = 128, 256, 8
 place, at = look_around_nodes(device_jit)
 
 
@@ -338,35 +338,43 @@ def forget_counts(counts):
 
 
 @cuda.jit
-def count_in_cells(particles, lookup, capacity, arrays):
-    """Number the particles in each cell, in any order."""
+def count_at_nodes(particles, lookup, capacity, arrays):
+    """Number the particles at each node, in any order."""
     i, integers = cuda.grid(1), particles.integers
     if i < particles.count[0]:
         here = place(lookup, integers[capacity + i], integers[2 * capacity + i], integers[3 * capacity + i])
-        cell = at(lookup, here, 0, 0, 0) // WARP
-        arrays.cell[i] = cell
-        arrays.rank[i] = cuda.atomic.add(arrays.counts, cell, 1)
+        node = at(lookup, here, 0, 0, 0)
+        arrays.node[i] = node
+        arrays.rank[i] = cuda.atomic.add(arrays.counts, node, 1)
 
 
 @cuda.jit
 def choose_places(arrays):
-    """Give the particles of each cell places in memory beside those of the other cells of the block; the blocks follow
-    each other in any order."""
-    shared, counts = cuda.shared.array(2, np.int32), arrays.counts
-    t, thread, n_cells = cuda.grid(1), cuda.threadIdx.x, arrays.counts.size - 1
-    if thread == 0:
-        shared[0] = 0
+    """Give the particles at each node places in memory behind those at the nodes ahead of it in the block; the blocks
+    follow each other in any order."""
+    ahead, base, counts = cuda.shared.array(PLACES_BLOCK, np.int32), cuda.shared.array(1, np.int32), arrays.counts
+    thread, n_nodes = cuda.threadIdx.x, arrays.counts.size - 1
+    first = (cuda.blockIdx.x * PLACES_BLOCK + thread) * NODES_PER_THREAD
+    last, n_here = min(first + NODES_PER_THREAD, n_nodes), np.int32(0)
+    for n in range(first, last):
+        n_here += counts[n]
+    ahead[thread] = n_here
     cuda.syncthreads()
-    n_here, ahead = np.int32(0), np.int32(0)
-    if t < n_cells:
-        n_here = counts[t]
-        ahead = cuda.atomic.add(shared, 0, n_here)
+    distance = 1
+    while distance < PLACES_BLOCK:
+        further = ahead[thread - distance] if thread >= distance else np.int32(0)
+        cuda.syncthreads()
+        ahead[thread] += further
+        cuda.syncthreads()
+        distance *= 2
+    if thread == PLACES_BLOCK - 1:
+        base[0] = cuda.atomic.add(counts, n_nodes, ahead[thread])
     cuda.syncthreads()
-    if thread == 0:
-        shared[1] = cuda.atomic.add(counts, n_cells, shared[0])
-    cuda.syncthreads()
-    if t < n_cells:
-        counts[t] = shared[1] + ahead
+    start = base[0] + ahead[thread] - n_here
+    for n in range(first, last):
+        n_here = counts[n]
+        counts[n] = start
+        start += n_here
 
 
 @cuda.jit
@@ -374,7 +382,7 @@ def to_places(column, arrays, count):
     """Copy what a column has of each particle to the place chosen for it."""
     i = cuda.grid(1)
     if i < count[0]:
-        arrays.column[arrays.counts[arrays.cell[i]] + arrays.rank[i]] = column[i]
+        arrays.column[arrays.counts[arrays.node[i]] + arrays.rank[i]] = column[i]
 
 
 @cuda.jit
