@@ -168,7 +168,7 @@ class _BoundSet:
         """Columns by name, by ascending id."""
         to_host = self._backend.to_host
         self._check(int(max(to_host(each.status)[0] for each in self._migration)))
-        n, found = int(to_host(self.arrays.count)[0]), {}
+        n, found = int(to_host(self.arrays.count)[0]), dict[str, np.ndarray]()
         for names, block, dtype in self._blocks:
             rows = to_host(block).reshape(-1, self.capacity)[:, :n]
             found |= {name: row.astype(dtype) for name, row in zip(names, rows, strict=True)}
@@ -211,11 +211,13 @@ class _BoundSet:
             )
 
     def _allocate(self) -> ParticleArrays:
-        zeros, types = self._backend.zeros, (np.int32, np.float64, self._backend.precision.real)
-        blocks = (
-            zeros(len(names) * self.capacity, dtype) for names, dtype in zip(self._declared.columns, types, strict=True)
+        zeros, (integers, reals, values) = self._backend.zeros, (len(names) for names in self._declared.columns)
+        return ParticleArrays(
+            integers=zeros(integers * self.capacity, np.int32),
+            reals=zeros(reals * self.capacity, np.float64),
+            values=zeros(values * self.capacity, self._backend.precision.real),
+            count=zeros(1, np.int64),
         )
-        return ParticleArrays(*blocks, zeros(1, np.int64))
 
     @property
     def _blocks(self) -> tuple:

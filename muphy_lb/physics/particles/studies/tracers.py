@@ -18,7 +18,7 @@ def statistics(simulation: Simulation, name: str = NAME) -> TracerStatistics:
     """The statistics of tracers, on rank 0."""
     particles = on_root(simulation.particles())
     openings = [opening.name for opening in simulation.header.openings]
-    return tracer_statistics(particles[name], simulation.step_number, openings, simulation.units)
+    return tracer_statistics(particles[name], openings, simulation.units)
 
 
 def growth_rates(simulation: Simulation, n_steps: int) -> tuple[np.ndarray, np.ndarray]:

@@ -174,7 +174,8 @@ def _moves_node(jit, sticks: bool):
 def _arrive_node(jit, at):
     """Node function ``(i, p, voxel, to)``: store a tracer's place, its offsets ``to`` brought back into their range."""
     hop_of, nowhere, nothing, one = crossed_node(jit), np.int32(0), np.int64(0), np.float64(1.0)
-    lookup, voxels, offsets, origins = at["lookup"], *(tuple(at[each] for each in x) for x in (VOXEL, OFFSET, ORIGIN))
+    lookup = at["lookup"]
+    voxels, offsets, origins = (tuple(at[each] for each in names) for names in (VOXEL, OFFSET, ORIGIN))
 
     def arrive(i, p, voxel, to):
         for k in range(3):
