@@ -114,23 +114,28 @@ def look_around_nodes(jit) -> LookAround:
 
 
 @cache
-def look_up_node(jit):
-    """Node function ``(lookup, x, y, z)`` of :func:`look_up`, for one voxel at most one box away from the box."""
-    wall, (place, at), zero = np.int32(WALL), look_around_nodes(jit), np.int32(0)
-    bits = np.int64(EDGE_BITS)
+def into_box_node(jit):
+    """Node function ``(x, n, wraps)``: a coordinate at most one box away from the box of n voxels, brought into it if
+    the axis is periodic."""
 
-    def within(size, axis, x):
-        n = size[axis]
-        if size[6 + axis] == 1:
+    def into_box(x, n, wraps):
+        if wraps == 1:
             x = x + n if x < 0 else x
             x = x - n if x >= n else x
         return x
 
-    into_box = jit(within)
+    return jit(into_box)
+
+
+@cache
+def look_up_node(jit):
+    """Node function ``(lookup, x, y, z)`` of :func:`look_up`, for one voxel at most one box away from the box."""
+    wall, (place, at), zero = np.int32(WALL), look_around_nodes(jit), np.int32(0)
+    bits, into_box = np.int64(EDGE_BITS), into_box_node(jit)
 
     def find(lookup, x, y, z):
         size = lookup.size
-        x, y, z = into_box(size, 0, x), into_box(size, 1, y), into_box(size, 2, z)
+        x, y, z = into_box(x, size[0], size[6]), into_box(y, size[1], size[7]), into_box(z, size[2], size[8])
         if not (0 <= x < size[0] and 0 <= y < size[1] and 0 <= z < size[2]):
             return wall
         if lookup.block[((z >> bits) * size[4] + (y >> bits)) * size[3] + (x >> bits)] < zero:
@@ -221,18 +226,13 @@ def _with_surroundings(entry: np.ndarray, block: np.ndarray, size: np.ndarray) -
         x, y, z = np.where(exists, beside, 0)
         number = np.where(exists, block[(z * by + y) * bx + x], -1)
         there = number >= 0
-        target = tuple(_slab(each, (0, slice(1, -1), WIDTH - 1)) for each in way[::-1])
-        source = tuple(_slab(each, (EDGE - 1, slice(None), 0)) for each in way[::-1])
+        target = tuple((0, slice(1, -1), WIDTH - 1)[each + 1] for each in way[::-1])
+        source = tuple((EDGE - 1, slice(None), 0)[each + 1] for each in way[::-1])
         wide[(there, *target)] = entry[(number[there], *source)]
     at_edge = ((wraps[:, None] == 1) & ((cell == 0) | (cell == coarse - 1))).any(axis=0)
     for some in np.array_split(np.flatnonzero(at_edge), 1 + np.count_nonzero(at_edge) // BLOCKS_AT_ONCE):
         wide[some] = _across_edges(entry, block, size, cell[:, some])
     return wide
-
-
-def _slab(way: int, choice: tuple):
-    """Of three choices that behind, between, or ahead."""
-    return choice[way + 1]
 
 
 def _across_edges(entry: np.ndarray, block: np.ndarray, size: np.ndarray, cell: np.ndarray) -> np.ndarray:

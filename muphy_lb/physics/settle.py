@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from muphy_lb.domain.lookup import HERE, LAYER, WALL, crossed, crossed_node, look_around_nodes, look_up
+from muphy_lb.domain.lookup import HERE, LAYER, WALL, crossed, crossed_node, into_box_node, look_around_nodes, look_up
 from muphy_lb.operators import Operator, named
 from muphy_lb.operators.unroll import unroll
 from muphy_lb.physics.model import POSITION
@@ -27,17 +27,9 @@ def settle(i, lattice, parameters) -> np.ndarray:
 
 def settle_node(jit, at):
     """Node function of :func:`settle`, ``(i, parameters)``, for one particle; ``HERE`` if it is in its voxel still."""
-    (place, around), hop_of = look_around_nodes(jit), crossed_node(jit)
+    (place, around), hop_of, into_box = look_around_nodes(jit), crossed_node(jit), into_box_node(jit)
     lookup, voxel, offset = at["lookup"], tuple(at[name] for name in VOXEL), tuple(at[name] for name in OFFSET)
     here, wall, nowhere = np.int32(HERE), np.int32(WALL), np.int32(0)
-
-    def inside(there, n, wraps):
-        if wraps == 1:
-            there = there + n if there < 0 else there
-            there = there - n if there >= n else there
-        return there
-
-    into_box = jit(inside)
 
     def update(i, parameters):
         x, y, z = (

@@ -9,14 +9,15 @@ import pytest
 
 from muphy_lb.boundaries.opening_geometry import Condition
 from muphy_lb.boundaries.profiles import plug
+from muphy_lb.domain.layout import RECORD
 from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.lattice import D2Q9, D3Q19
-from muphy_lb.operators import PRESSURE, VELOCITY
+from muphy_lb.operators import PRESSURE, STORE_VELOCITY, VELOCITY, VELOCITY_FIELDS, VELOCITY_VECTOR
 from muphy_lb.physics.flow import plain_flow
 from muphy_lb.physics.isothermal import Fluid
-from muphy_lb.physics.model import POSITION
+from muphy_lb.physics.model import POSITION, Field, FieldValue
 from muphy_lb.physics.particles.tracers.species import with_tracers
 from muphy_lb.physics.particles.tracers.walk import (
     END,
@@ -48,6 +49,17 @@ class TracerSetup(Setup):
         """Tracers behind isothermal flow."""
         flow = plain_flow(self.lattice, Fluid(self.rates), self.streaming, self.force)
         return with_tracers(flow, "dye", self.count, self.diffusivity, 7, self.sticks).model()
+
+
+class ObservedTwice(TracerSetup):
+    """A flow with tracers, and another physics that reads the velocity as three fields."""
+
+    def model(self):
+        """Isothermal flow with both observers."""
+        flow = plain_flow(self.lattice, Fluid(self.rates), self.streaming, self.force)
+        stored = {name: FieldValue(name) for name in VELOCITY_FIELDS}
+        flow = flow.observed_by(STORE_VELOCITY, stored).with_fields(*map(Field, VELOCITY_FIELDS))
+        return with_tracers(flow, "dye", self.count, self.diffusivity, 7).model()
 
 
 def spread(nodes) -> dict:
@@ -121,6 +133,21 @@ def test_sorting_puts_tracers_of_neighbouring_nodes_side_by_side_and_changes_non
     assert mixed > 2 * n_visited
     assert together == n_visited
     assert same(before, joined(ranks))
+
+
+@BACKENDS
+def test_two_observers_of_a_collision_store_the_same_velocity(backend):
+    nodes = random_nodes(D3Q19, **PERIODIC)
+    setup = ObservedTwice(D3Q19, count=1, force=(3e-3, 1e-3, 0.0), backend=backend)
+    (engine,) = Ranks(nodes, setup, np.zeros(nodes.n_nodes, int)).engines
+    engine.start_from(np.ones(1), np.zeros((3, 1)))
+    for _ in range(10):
+        engine.step()
+    vector = engine.fields.get(VELOCITY_VECTOR, 0).reshape(-1, RECORD)
+    for k, name in enumerate(VELOCITY_FIELDS):
+        stored = engine.fields.get(name, 0)
+        assert np.abs(stored).max() > 0.0
+        assert np.array_equal(stored, vector[: stored.size, k])
 
 
 @COMPILED

@@ -31,12 +31,12 @@ ONE = np.uint32(1)
 node_jit = njit(error_model="numpy", forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 # Parallel loops take up to three times as long to compile: kernels that run once per output are serial, and all are
 # where there is one thread, as in most MPI ranks. The arithmetic and its order are the same, and so are the bits.
-# Functions that allocate nothing need not count who holds their arrays; those of particles read many arrays.
-counting_none = {"error_model": "numpy", "_nrt": False}
-bare_node_jit = njit(**counting_none, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-bare_sweep_jit = stored(njit(**counting_none, no_cfunc_wrapper=True))
 sweep_jit = stored(njit(error_model="numpy", no_cfunc_wrapper=True))
 loop_jit = stored(njit(error_model="numpy", parallel=config.NUMBA_NUM_THREADS > 1, no_cfunc_wrapper=True))
+# Kernels that allocate nothing need not count references to arrays; those of particles read so many that it takes most
+# of their time.
+bare_node_jit = njit(error_model="numpy", _nrt=False, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+bare_sweep_jit = stored(njit(error_model="numpy", _nrt=False, no_cfunc_wrapper=True))
 
 
 class BlockRows(NamedTuple):

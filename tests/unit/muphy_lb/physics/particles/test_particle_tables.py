@@ -150,6 +150,10 @@ WRONG_CSV = {
     "no number": (HEAD + "3,0,0,zero\n", "line 2: a position is 'zero'; it must be a number"),
     "a number beyond all use": (HEAD + "3,0,0,-1e300\n", r"line 2: a position is -1e\+300; it must be at most 1e\+15"),
     "a broken id": (HEAD + "3.5,0,0,0\n", "line 2: the id is '3.5'; it must be a whole number"),
+    "an id beyond 32 bits": (
+        HEAD + "2147483648,0,0,0\n",
+        "line 2: the id is 2147483648; it must be from 0 to 2147483647",
+    ),
     "a negative id": (HEAD + "-3,0,0,0\n", "line 2: the id is -3; it must be from 0 to"),
     "a huge id": (HEAD + "9" * 30 + ",0,0,0\n", "line 2: the id is '9+'; it must be a whole number"),
     "an unknown heading": ("x_m,y_m,zm\n0,0,0\n", "unknown heading 'zm'; did you mean 'z_m'"),
