@@ -1,6 +1,6 @@
 """Checkpoints: HDF5 files that any number of ranks can continue from, bit for bit.
 
-Layout (version 6): a header with length and checksum of the raw bytes (:mod:`muphy_lb.files.sealed`); dataset
+Layout (version 7): a header with length and checksum of the raw bytes (:mod:`muphy_lb.files.sealed`); dataset
 ``populations`` (Q, n) in node-list order, one row per direction, deviations from w_q in the form that the streaming
 stores; dataset ``fields`` (F, n), one row per field that is part of the state; groups ``particles/SET`` with one
 dataset a column, by ascending id; groups ``actions/NAME`` with the arrays that each action remembers; group
@@ -37,7 +37,7 @@ from muphy_lb.run.simulation import Simulation
 
 LOG = logging.getLogger(__name__)
 KIND = "muphy_lb checkpoint"
-VERSION = 6
+VERSION = 7
 PATTERN = "step_*.h5"
 LEFT_OVER = ".step_*.tmp"
 SETS = ("populations", "fields")
