@@ -28,13 +28,19 @@ class State:
 
 
 class Collected(NamedTuple):
-    """Some nodes: their number (1,) int32 and, in any order, the nodes (capacity,) uint32.
+    """What a ``COLLECT`` stage lists of a range, in any order.
 
-    If there are more than the capacity, nothing is known of them.
+    Attributes:
+        count: (2,) int32, numbers of listed nodes and of listed warps; if it is more than there is room for, nothing is
+            known.
+        nodes: (capacity,) uint32, the chosen nodes.
+        warps: (capacity,) uint32, numbers of the warps (:mod:`muphy_lb.domain.layout`) with nodes at which the field by
+            which nodes are chosen is not 0.
     """
 
     count: Any
     nodes: Any
+    warps: Any
 
 
 class Chosen(NamedTuple):
@@ -49,13 +55,15 @@ class Chosen(NamedTuple):
 @dataclass(frozen=True)
 class StreamArrays:
     """Arrays of a stream-and-collide launch: buffers before and after the step (the same buffer in place), the device
-    form of the pattern's table, and an array that is 0 at nodes without fluid, if there are any."""
+    form of the pattern's table, and, if there are nodes without fluid, an array that is 0 at them, and a list of the
+    warps with others, if there is one."""
 
     old: Any
     new: Any
     table: Any
     pattern: Pattern
     occupied: Any = None
+    among: Collected | None = None
 
 
 @dataclass(frozen=True)

@@ -181,8 +181,9 @@ class Backend(Protocol):
             Set a vector field at the chosen nodes of a range to zero, and in the bytes by which they are chosen the
             bits of the mask that are not kept.
         collect(nodes, target: Collected, emptied)
-            List the chosen nodes of a range. The count of ``target`` must be 0; ``emptied`` is another one, to be set
-            to 0. Only of devices that make lists.
+            List the chosen nodes of a range, and the warps with nodes at which the array by which they are chosen is
+            not 0. The counts of ``target`` must be 0; ``emptied`` are others, to be set to 0. Only of devices that make
+            lists.
         by_id(update, count, values)
             ``update(i, values)`` for i = 0, ..., count - 1.
         arriving(macroscopic, arrays: StreamArrays, nodes, out, values)

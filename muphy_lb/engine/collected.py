@@ -1,8 +1,9 @@
-"""Lists of nodes that ``COLLECT`` stages make on the device."""
+"""Lists of nodes, and of warps with fluid, that ``COLLECT`` stages make on the device."""
 
 import numpy as np
 
 from muphy_lb.backends.arrays import Collected, NodeRange
+from muphy_lb.domain.layout import WARP
 from muphy_lb.physics.model import COLLECT, Model
 
 NODES_PER_ENTRY = 8
@@ -10,7 +11,7 @@ NODES_PER_ENTRY = 8
 
 
 class CollectedNodes:
-    """The lists, by stage that makes them and range of nodes. Each has two counts, one for steps from each buffer, so
+    """The lists, by stage that makes them and range of nodes. Each has its counts twice, for steps from each buffer, so
     that one is emptied while the other is read.
 
     Args:
@@ -21,8 +22,9 @@ class CollectedNodes:
     def __init__(self, backend, model: Model):
         self._backend = backend
         self._place = {stage.name: k for k, stage in enumerate(model.stages)}
-        names = [stage.name for stage in model.stages if stage.kernel == COLLECT] if backend.makes_lists else []
-        self._names = frozenset(names)
+        stages = [stage for stage in model.stages if stage.kernel == COLLECT] if backend.makes_lists else []
+        self._names = frozenset(stage.name for stage in stages)
+        self._of_field = {stage.where.field: stage.name for stage in stages if stage.where}
         self._lists: dict[tuple[str, int, int], tuple] = {}
 
     def made(self, name: str, nodes: NodeRange, parity: int) -> Collected:
@@ -30,10 +32,12 @@ class CollectedNodes:
         key = name, nodes.first, nodes.last
         if key not in self._lists:
             size = -(-(nodes.last - nodes.first) // NODES_PER_ENTRY)
-            self._lists[key] = self._backend.zeros(2, np.int32), self._backend.zeros(size, np.uint32)
+            n_warps = -(-nodes.last // WARP) - nodes.first // WARP
+            listed = self._backend.zeros(size, np.uint32), self._backend.zeros(n_warps, np.uint32)
+            self._lists[key] = self._backend.zeros(4, np.int32), *listed
             self._forget_one(*self._lists[key])
-        counts, listed = self._lists[key]
-        return Collected(self._backend.view(counts, parity, parity + 1), listed)
+        counts, chosen, warps = self._lists[key]
+        return Collected(self._backend.view(counts, 2 * parity, 2 * parity + 2), chosen, warps)
 
     def known_to(self, stage: str, name: str, nodes: NodeRange, parity: int) -> Collected | None:
         """The list of a range that a stage finds in a step from buffer ``parity``: that of the same step if it comes
@@ -42,10 +46,15 @@ class CollectedNodes:
             return None
         return self.made(name, nodes, parity if self._place[stage] > self._place[name] else 1 - parity)
 
+    def of_collision(self, field: str, nodes: NodeRange, parity: int) -> Collected | None:
+        """The list of a range by a field that the collision finds in a step from buffer ``parity``: that of the step
+        before; None where there is none."""
+        return self.made(self._of_field[field], nodes, 1 - parity) if field in self._of_field else None
+
     def forget(self) -> None:
         """Fields have been overwritten: the next step, an even one, finds that nothing is known."""
-        for counts, listed in self._lists.values():
-            self._forget_one(counts, listed)
+        for arrays in self._lists.values():
+            self._forget_one(*arrays)
 
-    def _forget_one(self, counts, listed) -> None:
-        self._backend.update(counts, np.array([0, listed.size + 1], dtype=np.int32))
+    def _forget_one(self, counts, nodes, warps) -> None:
+        self._backend.update(counts, np.array([0, 0, nodes.size + 1, warps.size + 1], dtype=np.int32))

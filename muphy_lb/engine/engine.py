@@ -1,7 +1,7 @@
 """Engine: a model bound to one rank's domain and device; it steps and measures, in lattice units."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -366,9 +366,9 @@ class Engine:
 
     def bind_stream_collide(self, nodes: NodeRange, parity: int, shape):
         """Launch of stream-and-collide over some nodes, from buffer ``parity``."""
-        collide = self.model.collision
-        values = self.parameters.values(collide, self.model.parameters, parity)
-        return self.backend.bind("stream_collide", collide, self.stream_arrays(parity), nodes, values, shape)
+        collide, among = self.model.collision, self.fields.collected.of_collision(self.model.occupied, nodes, parity)
+        values, arrays = self.parameters.values(collide, self.model.parameters, parity), self.stream_arrays(parity)
+        return self.backend.bind("stream_collide", collide, replace(arrays, among=among), nodes, values, shape)
 
     def _moment_values(self, parity: int, in_force, operator: Operator | None = None) -> tuple:
         """Values for the moments of the state ``parity`` (by default by the model's ``macroscopic``): those that

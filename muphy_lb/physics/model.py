@@ -230,7 +230,8 @@ class Stage:
     ``where`` but those that are ``kept``.
 
     A ``COLLECT`` stage, behind the collision, has no operator: it makes a list of its nodes for stages behind it and,
-    in the next step, ahead of it.
+    in the next step, ahead of it. If it chooses them by the field ``occupied``, the collision of the next step looks
+    for fluid only near where that field was not 0, so no stage behind it may bring fluid elsewhere.
 
     A ``NEIGHBOURS`` stage may also write at the neighbours of its nodes, where all write the same. What it writes there
     is lost at nodes of other ranks: a second operator, which runs at all edge nodes, looks for itself.

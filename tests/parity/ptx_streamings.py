@@ -20,7 +20,7 @@ from muphy_lb.physics.model import CROSSING, REFILL
 from muphy_lb.precision import FP64
 from tests.free_surface import SurfaceSetup
 from tests.parity.ptx import CAPABILITY, pretend, refuse_without_compiler
-from tests.parity.ptx_surface import CANDIDATES, CELLS, RANGE, TABLE, WORDS
+from tests.parity.ptx_surface import AMONG, CANDIDATES, CELLS, RANGE, TABLE, WORDS
 from tests.support import build_engine, random_nodes
 
 BUFFER = types.Array(types.float64, 1, "C")
@@ -50,8 +50,8 @@ def kernels(streaming: str):
                 yield stage.name, phase, kernel, (*tables, sources, BUFFER, typeof(given))
         values = typeof(engine.parameters.values(model.collision, model.parameters, 0))
         kernel = skeletons.stream_collide_fluid(model.collision, pattern, *how, np.uint32)
-        bounds = types.int64, types.int64, *RANGE
-        yield "step", phase, kernel, (BUFFER, BUFFER, *TABLE, *bounds, values, CELLS, WORDS)
+        bounds = types.boolean, *RANGE
+        yield "step", phase, kernel, (BUFFER, BUFFER, *TABLE, *bounds, values, CELLS, AMONG)
 
 
 def free_products(ptx: str) -> int:

@@ -26,7 +26,7 @@ WORDS = types.Array(types.uint32, 1, "C")
 TABLE = WORDS, WORDS
 RANGE = types.uint32, types.uint32
 CELLS = types.Array(types.uint8, 1, "C")
-AMONG = types.NamedTuple((types.Array(types.int32, 1, "C"), WORDS), Collected)
+AMONG = types.NamedTuple((types.Array(types.int32, 1, "C"), WORDS, WORDS), Collected)
 CANDIDATES = types.NamedTuple((*RANGE, *AMONG.types, CELLS, types.uint8), Candidates)
 
 TENSE = {
@@ -81,8 +81,7 @@ def main() -> int:
         values = typeof(engine.parameters.values(collide, engine.model.parameters, 0))
         buffer = types.Array(typeof(precision.real(0)), 1, "C")
         kernel = skeletons.stream_collide_fluid(collide, pattern, lattice, precision, np.uint32)
-        numbers = types.int64, types.int64, *RANGE
-        arguments = buffer, buffer, *TABLE, *numbers, values, CELLS, WORDS
+        arguments = buffer, buffer, *TABLE, types.boolean, *RANGE, values, CELLS, AMONG
         cuda.compile_ptx(kernel.py_func, types.void(*arguments), cc=CAPABILITY)
         print(precision.name, "stream and collide", flush=True)
     return 0

@@ -1,9 +1,13 @@
 """A free surface on the CUDA backend, for Numba's simulator: run as ``python -m tests.parity.surface_cases FILE``."""
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 
+from muphy_lb.backends import make_backend
+from muphy_lb.backends.arrays import Chosen, Collected, NodeRange
+from muphy_lb.domain.layout import WARP, whole
 from muphy_lb.engine import collected
 from muphy_lb.lattice import D3Q19
 from muphy_lb.physics.free_surface.bubbles import GasLaw
@@ -11,8 +15,12 @@ from muphy_lb.physics.free_surface.capillarity import PARABOLOID, TENSION
 from muphy_lb.physics.free_surface.cells import CELL, MASS
 from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE, COS_ANGLE
 from muphy_lb.physics.free_surface.regions import BoxRegion, sphere_region
+from muphy_lb.physics.model import COLLECT
+from muphy_lb.precision import FP64
 from tests.free_surface import SurfaceSetup, Tank, tank
 
+LISTED, MASK = NodeRange(2 * WARP, 5000), 2
+"""A range of nodes of which a stage lists some."""
 SHAPE = (4, 6, 8)
 N_STEPS = 5
 CASES = {
@@ -51,8 +59,31 @@ def state(label: str, backend: str) -> np.ndarray:
     return np.vstack([np.where(cell == 0, 0.0, flow.ranks.populations()), cell, flow.field(MASS)])
 
 
+def kinds() -> np.ndarray:
+    """Values of some bytes of a field, of which a few are not 0, more than a block of threads looks at."""
+    rng = np.random.default_rng(5)
+    found = np.zeros(LISTED.last + 7, np.uint8)
+    at = rng.choice(found.size, 60, replace=False)
+    found[at] = rng.integers(1, 8, at.size)
+    return found
+
+
+def listed() -> dict[str, np.ndarray]:
+    """The nodes of a range and the warps that the device lists, and the counts that it empties."""
+    backend = make_backend("cuda", D3Q19, FP64)
+    field = backend.zeros(whole(LISTED.last + 7, WARP), np.uint8)
+    backend.update(backend.view(field, 0, LISTED.last + 7), kinds())
+    count, others = backend.zeros(2, np.int32), backend.array(np.full(2, 9, np.int32))
+    nodes, warps = backend.zeros(100, np.uint32), backend.zeros(LISTED.last // WARP, np.uint32)
+    chosen = replace(LISTED, where=Chosen(field, MASK))
+    backend.bind(COLLECT, chosen, Collected(count, nodes, warps), others)()
+    n_nodes, n_warps = backend.to_host(count)
+    found = {"nodes": np.sort(backend.to_host(nodes)[:n_nodes]), "warps": np.sort(backend.to_host(warps)[:n_warps])}
+    return found | {"emptied": backend.to_host(others)}
+
+
 if __name__ == "__main__":
     from tests.simulator import take_turns
 
     take_turns()
-    np.savez(sys.argv[1], **{label: state(label, "cuda") for label in CASES})
+    np.savez(sys.argv[1], **{label: state(label, "cuda") for label in CASES}, **listed())

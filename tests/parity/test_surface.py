@@ -7,9 +7,10 @@ import sys
 import numpy as np
 import pytest
 
+from muphy_lb.domain.layout import WARP
 from muphy_lb.physics.free_surface.cells import CELL
 from tests.conftest import HANGS_S, ROOT
-from tests.parity.surface_cases import CASES, splash, state
+from tests.parity.surface_cases import CASES, LISTED, MASK, kinds, splash, state
 
 OWN = ("bubbles", "tension", "contact angle")
 """Cases whose state is not that of all others."""
@@ -43,3 +44,13 @@ def test_cells_turn_in_these_steps(specified):
 def test_the_cuda_kernels_agree_in_the_simulator(label, simulated, specified):
     assert np.array_equal(simulated[label][-2], specified[label][-2])
     assert np.abs(simulated[label] - specified[label]).max() < 1e-14
+
+
+def test_the_device_lists_chosen_nodes_and_warps_with_fluid(simulated):
+    kind = kinds()
+    nodes = np.arange(LISTED.first, LISTED.last)
+    assert np.array_equal(simulated["nodes"], nodes[kind[nodes] & MASK != 0])
+    assert set(simulated["warps"]) >= set(nodes[kind[nodes] != 0] // WARP)
+    assert set(simulated["warps"]) <= set(nodes[0] // WARP + np.flatnonzero(kind[nodes[0] :]) // WARP)
+    assert len(set(simulated["warps"])) == simulated["warps"].size < nodes.size // WARP
+    assert not simulated["emptied"].any()

@@ -77,8 +77,8 @@ class CudaBackend(KernelTable):
         self._edge_done = event()
         self._edge_recorded = event()
         self._openings_done = event()
-        unknown = self.array(np.ones(1, np.int32))
-        self.nothing_known = Collected(unknown, self.zeros(0, np.uint32))
+        unknown, none = self.array(np.ones(2, np.int32)), self.zeros(0, np.uint32)
+        self.nothing_known = Collected(unknown, none, none)
         self._opened, self._shared = {}, []
         self._awaited = []
 

@@ -23,14 +23,15 @@ from muphy_lb.backends.arrays import (
 )
 from muphy_lb.backends.cuda import boundary_skeletons, particle_skeletons, skeletons, stage_skeletons
 from muphy_lb.backends.cuda.particle_kernels import KERNELS as PARTICLE_KERNELS
-from muphy_lb.backends.cuda.skeletons import NODES_PER_THREAD, PAIRED, SINGLE, TILES, Shape
+from muphy_lb.backends.cuda.skeletons import NODES_PER_THREAD, PAIRED, SINGLE, Shape
 from muphy_lb.backends.cuda.stage_skeletons import Candidates, Found, Populations
 from muphy_lb.domain import Crossing
-from muphy_lb.domain.layout import WARP
+from muphy_lb.domain.layout import WARP, whole
 from muphy_lb.parallel.task import ON_EDGE, ON_OPENINGS
 
 LINK_BLOCK = WALL_BLOCK = FLUID_BLOCK = LISTED_BLOCK = 128
 LISTED_THREADS = 1 << 16  # share the nodes of a list: some hundred for every multiprocessor of a large GPU
+FLUID_THREADS = 1 << 21  # share the warps with fluid; more than run at a time, since a thread at work waits for memory
 
 
 def stream_kernel(backend, collide, arrays: StreamArrays, shape: Shape):
@@ -44,7 +45,7 @@ def stream_kernel(backend, collide, arrays: StreamArrays, shape: Shape):
 
 
 def stream_collide(backend, collide, arrays: StreamArrays, nodes: NodeRange, values, shape=None):
-    """One thread per one or two nodes, or tiles of nodes with fluid shared among the warps of a block."""
+    """One thread per one or two nodes, or warps of nodes with fluid shared among those of threads."""
     shape = shape or backend.launch_shapes(arrays.pattern)[0]
     if arrays.occupied is not None:
         return _stream_collide_fluid(backend, collide, arrays, nodes, values)
@@ -57,11 +58,12 @@ def stream_collide(backend, collide, arrays: StreamArrays, nodes: NodeRange, val
 
 def _stream_collide_fluid(backend, collide, arrays: StreamArrays, nodes: NodeRange, values):
     kernel = stream_kernel(backend, collide, arrays, Shape(SINGLE, FLUID_BLOCK))
-    n_tiles = -(-nodes.last // WARP) - nodes.first // WARP
-    n_blocks = -(-n_tiles // TILES)
-    words = backend.view(arrays.occupied, 0, arrays.occupied.size // WARP * WARP).view(np.uint32)
-    arguments = (*_stream_arguments(arrays, arrays.new, nodes, n_blocks, values), arrays.occupied, words)
-    return backend.launch(kernel, n_blocks * FLUID_BLOCK, arguments, queue=nodes.queue, block=FLUID_BLOCK)
+    n_threads = min(whole(nodes.last - nodes.first, WARP), FLUID_THREADS)
+    bounds = nodes.is_reversed, np.uint32(nodes.first), np.uint32(nodes.last)
+    among = arrays.among or backend.nothing_known
+    streamed = arrays.old, arrays.new, arrays.table.lines, arrays.table.bases
+    arguments = (*streamed, *bounds, values, arrays.occupied, among)
+    return backend.launch(kernel, n_threads, arguments, queue=nodes.queue, block=FLUID_BLOCK)
 
 
 def _stream_arguments(arrays: StreamArrays, new, nodes: NodeRange, n_blocks: int, values) -> tuple:

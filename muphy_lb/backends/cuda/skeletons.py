@@ -16,7 +16,6 @@ from muphy_lb.backends.cuda.access import (
     writer,
 )
 from muphy_lb.backends.cuda.device import cuda
-from muphy_lb.backends.cuda.vectors import load_words
 from muphy_lb.backends.exact_sums import in_two_parts
 from muphy_lb.domain.layout import WARP
 
@@ -24,11 +23,6 @@ from muphy_lb.domain.layout import WARP
 # precision and stores within the node.
 SINGLE, DOUBLE, PAIRED = "single", "double", "paired"
 NODES_PER_THREAD = {SINGLE: 1, DOUBLE: 2, PAIRED: 2}
-
-TILES = 64
-"""Tiles of a block that passes over those without fluid, each as many nodes as a warp has threads; blocks have at least
-as many threads."""
-WORDS_OF_TILE, WORDS_OF_LOAD = WARP // 4, 4
 
 
 class Shape(NamedTuple):
@@ -121,31 +115,23 @@ def stream_collide(collide_operator, pattern, lattice, precision, index_type, th
 
 @cache
 def stream_collide_fluid(collide_operator, pattern, lattice, precision, index_type):
-    """The same for those nodes alone where an array of bytes is not 0; ``words``: four of its bytes each.
+    """The same for those nodes alone where an array of bytes is not 0.
 
-    A block looks at ``TILES`` tiles of as many nodes as a warp has threads, a thread at each, and its warps share those
-    in which there is fluid: they have equal work whichever tiles these are, and a block without fluid ends at once.
+    The warps of threads share the listed warps of nodes, or all of the range if nothing is known, from the last one on
+    with ``is_reversed``.
     """
     update = _update(collide_operator, pattern, lattice, precision, index_type)
-    five, in_warp, of_tile = np.uint32(5), np.uint32(WARP - 1), np.uint32(WARP)
+    five, in_warp, of_warp = np.uint32(5), np.uint32(WARP - 1), np.uint32(WARP)
 
     @cuda.jit
-    def kernel(old, new, lines, bases, start, step, first, last, parameters, occupied, words):
-        tiles = cuda.shared.array(TILES, np.uint32)
-        n_tiles = cuda.shared.array(1, np.int32)
-        thread = np.uint32(cuda.threadIdx.x)
-        if thread == 0:
-            n_tiles[0] = 0
-        cuda.syncthreads()
-        tile = np.uint32((first >> five) + np.uint32(start + step * cuda.blockIdx.x) * np.uint32(TILES) + thread)
-        if thread < TILES and tile << five < last:
-            a, b = np.uint64(tile) * np.uint64(WORDS_OF_TILE), np.uint64(WORDS_OF_LOAD)
-            here, there = load_words(words, a), load_words(words, a + b)
-            if here[0] | here[1] | here[2] | here[3] | there[0] | there[1] | there[2] | there[3]:
-                tiles[cuda.atomic.add(n_tiles, 0, np.int32(1))] = tile
-        cuda.syncthreads()
-        for i in range(thread >> five, n_tiles[0], cuda.blockDim.x >> 5):
-            n = np.uint32(tiles[i] * of_tile + np.uint32(thread & in_warp))
+    def kernel(old, new, lines, bases, is_reversed, first, last, parameters, occupied, among):
+        n_warps, is_listed = np.int32(among.count[1]), among.count[1] <= among.warps.size
+        if not is_listed:
+            n_warps = np.int32((last + in_warp >> five) - (first >> five))
+        for i in range(cuda.grid(1) >> 5, n_warps, cuda.gridsize(1) >> 5):
+            place = n_warps - 1 - i if is_reversed else i
+            warp = among.warps[place] if is_listed else np.uint32((first >> five) + np.uint32(place))
+            n = np.uint32(warp * of_warp + np.uint32(cuda.threadIdx.x & in_warp))
             if first <= n and n < last and occupied[n]:
                 update(old, new, lines, bases, n, parameters)
 

@@ -11,12 +11,13 @@ import numpy as np
 from muphy_lb.backends.cuda.access import access, changer, device_jit, find_neighbours, reader, strict_jit, writer
 from muphy_lb.backends.cuda.device import cuda
 from muphy_lb.backends.cuda.vectors import load_words, store_four
-from muphy_lb.domain.layout import RECORD
+from muphy_lb.domain.layout import RECORD, WARP
 
 CHOOSING_BLOCK = 256
 NODES_PER_THREAD = 16
 """Nodes that a thread looks at to find the chosen ones, a byte each."""
 NODES_PER_BLOCK = CHOOSING_BLOCK * NODES_PER_THREAD
+WARPS_PER_BLOCK, THREADS_PER_WARP = NODES_PER_BLOCK // WARP, WARP // NODES_PER_THREAD
 WORDS, NODES_PER_WORD, BITS_PER_NODE = 4, 4, 8
 
 
@@ -40,7 +41,7 @@ class Candidates(NamedTuple):
 
     Attributes:
         first, last: the range.
-        count, nodes: the list; if there are more than it has room for, all of the range are looked at.
+        count, nodes, warps: the list; if there are more nodes than it has room for, all of the range are looked at.
         array, mask: nodes are chosen where the array has a bit of the mask.
     """
 
@@ -48,6 +49,7 @@ class Candidates(NamedTuple):
     last: np.uint32
     count: object
     nodes: object
+    warps: object
     array: object
     mask: np.uint8
 
@@ -89,33 +91,53 @@ def chosen_bits(four, mask, start, first, last):
 
 @device_jit
 def chosen_of_thread(words, mask, first, last, thread, shared):
-    """Bits of the chosen ones among the 16 nodes of a thread, the first of these nodes, and the number of chosen
-    nodes of the block ahead of them; ``shared[0]`` becomes the number of all chosen nodes of the block."""
+    """Bits of the chosen ones among the 16 nodes of a thread, the first of these nodes, the number of chosen nodes of
+    the block ahead of them, and whether a byte of the 16 is not 0; ``shared[0]`` becomes the number of all chosen nodes
+    of the block."""
     if cuda.threadIdx.x == 0:
         shared[0] = 0
     cuda.syncthreads()
     start = np.uint32((first // np.uint32(NODES_PER_THREAD) + np.uint32(thread)) * np.uint32(NODES_PER_THREAD))
-    found, position = np.uint32(0), np.int32(0)
+    found, position, any_bit = np.uint32(0), np.int32(0), np.uint32(0)
     if start < last:
         four = load_words(words, np.uint64(start // np.uint32(NODES_PER_WORD)))
-        if (four[0] | four[1] | four[2] | four[3]) & mask:
+        any_bit = four[0] | four[1] | four[2] | four[3]
+        if any_bit & mask:
             found = chosen_bits(four, mask, start, first, last)
             position = cuda.atomic.add(shared, 0, np.int32(cuda.popc(found)))
     cuda.syncthreads()
-    return found, start, position
+    return found, start, position, any_bit != 0
 
 
 @cuda.jit
 def collect(words, mask, first, last, target, emptied):
-    """List those nodes of a range whose bytes have a bit of the mask; ``words``: four bytes each, as in ``mask``."""
-    shared = cuda.shared.array(2, np.int32)
+    """List those nodes of a range whose bytes have a bit of the mask, and the warps of nodes with a byte that is not 0;
+    ``words``: four bytes each, as in ``mask``."""
+    shared = cuda.shared.array(4, np.int32)
+    has_fluid = cuda.shared.array(WARPS_PER_BLOCK, np.uint8)
+    thread = cuda.threadIdx.x
     if cuda.grid(1) == 0:
-        emptied[0] = 0
-    found, start, position = chosen_of_thread(words, mask, first, last, cuda.grid(1), shared)
-    if cuda.threadIdx.x == 0 and shared[0] > 0:
-        shared[1] = cuda.atomic.add(target.count, 0, shared[0])
+        emptied[0] = emptied[1] = 0
+    if thread < WARPS_PER_BLOCK:
+        has_fluid[thread] = 0
+    if thread == 0:
+        shared[1] = 0
+    found, start, position, has_any = chosen_of_thread(words, mask, first, last, cuda.grid(1), shared)
+    if has_any:
+        has_fluid[thread // THREADS_PER_WARP] = 1
     cuda.syncthreads()
-    position += shared[1]
+    is_listed, place = thread < WARPS_PER_BLOCK and has_fluid[thread] != 0, np.int32(0)
+    if is_listed:
+        place = cuda.atomic.add(shared, 1, np.int32(1))
+    cuda.syncthreads()
+    if thread == 0:
+        shared[2] = cuda.atomic.add(target.count, 0, shared[0]) if shared[0] > 0 else np.int32(0)
+        shared[3] = cuda.atomic.add(target.count, 1, shared[1]) if shared[1] > 0 else np.int32(0)
+    cuda.syncthreads()
+    if is_listed:
+        ahead = first // np.uint32(WARP) + np.uint32(cuda.blockIdx.x * WARPS_PER_BLOCK)
+        target.warps[shared[3] + place] = np.uint32(ahead + np.uint32(thread))
+    position += shared[2]
     for k in range(NODES_PER_THREAD):
         if found >> np.uint32(k) & np.uint32(1):
             if position < target.nodes.size:
@@ -129,7 +151,7 @@ def chosen_of_block(words, mask, first, last, nodes):
     first blocks, which are the first to run, take the last nodes."""
     thread = (cuda.gridDim.x - 1 - cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     shared = cuda.shared.array(1, np.int32)
-    found, start, position = chosen_of_thread(words, mask, first, last, thread, shared)
+    found, start, position, _ = chosen_of_thread(words, mask, first, last, thread, shared)
     while found:
         nodes[position] = start + np.uint32(cuda.ffs(found) - 1)
         found &= np.uint32(found - np.uint32(1))

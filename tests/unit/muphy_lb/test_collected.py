@@ -8,11 +8,11 @@ from muphy_lb.backends.arrays import NodeRange
 from muphy_lb.backends.numpy.backend import NumpyBackend
 from muphy_lb.engine.collected import CollectedNodes
 from muphy_lb.lattice import D2Q9
-from muphy_lb.physics.model import COLLECT, EACH, Stage
+from muphy_lb.physics.model import COLLECT, EACH, Stage, Where
 from muphy_lb.precision import FP64
 
 EDGE, INTERIOR = NodeRange(0, 32, is_edge=True), NodeRange(32, 100)
-STAGES = (Stage("ahead", EACH), Stage("list", COLLECT), Stage("behind", EACH))
+STAGES = (Stage("ahead", EACH), Stage("list", COLLECT, where=Where("kind", 2)), Stage("behind", EACH))
 
 
 class Lister(NumpyBackend):
@@ -27,7 +27,7 @@ def collected():
 
 
 def is_known(found) -> bool:
-    return found.count[0] <= found.nodes.size
+    return found.count[0] <= found.nodes.size or found.count[1] <= found.warps.size
 
 
 def test_stages_behind_find_the_list_of_their_step_and_those_ahead_that_of_the_step_before(collected):
@@ -38,12 +38,20 @@ def test_stages_behind_find_the_list_of_their_step_and_those_ahead_that_of_the_s
     assert collected.known_to("ahead", "list", EDGE, 0).count[0] != 7
 
 
+def test_a_collision_finds_the_list_by_its_field_of_the_step_before(collected):
+    collected.made("list", INTERIOR, 1).count[:] = 7, 3
+    found = collected.of_collision("kind", INTERIOR, 0)
+    assert (found.count[1], found.warps.size) == (3, 3)
+    assert collected.of_collision("kind", INTERIOR, 1).count[1] != 3
+    assert collected.of_collision("other", INTERIOR, 0) is None
+
+
 def test_nothing_is_known_before_the_first_step_and_when_fields_were_overwritten(collected):
     for _ in range(2):
         assert not is_known(collected.known_to("ahead", "list", INTERIOR, 0))
-        assert collected.made("list", INTERIOR, 0).count[0] == 0
-        collected.made("list", INTERIOR, 0).count[0] = 3
-        collected.made("list", INTERIOR, 1).count[0] = 0
+        assert not collected.made("list", INTERIOR, 0).count.any()
+        collected.made("list", INTERIOR, 0).count[:] = 3
+        collected.made("list", INTERIOR, 1).count[:] = 0
         collected.forget()
 
 
