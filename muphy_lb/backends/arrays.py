@@ -255,13 +255,14 @@ class SortingArrays(NamedTuple):
     Attributes:
         counts: (n_nodes + 1,) int32 number of particles at each node, then the place of the first of them in memory;
             behind them the number of particles that have a place.
-        node, rank: (capacity,) int32 node of each particle, and its number among those there.
+        node: (capacity,) int32 node of each particle.
+        place: (capacity,) int32 number of each particle among those at its node, then its place in memory.
         column: (capacity,) float64 column on its way.
     """
 
     counts: Any
     node: Any
-    rank: Any
+    place: Any
     column: Any
 
 

@@ -228,8 +228,8 @@ class _BoundSet:
 
     def _sorting_arrays(self, n_nodes: int) -> SortingArrays:
         zeros = self._backend.zeros
-        node, rank = (zeros(self.capacity, np.int32) for _ in range(2))
-        return SortingArrays(zeros(n_nodes + 1, np.int32), node, rank, zeros(self.capacity, np.float64))
+        node, place = (zeros(self.capacity, np.int32) for _ in range(2))
+        return SortingArrays(zeros(n_nodes + 1, np.int32), node, place, zeros(self.capacity, np.float64))
 
     @property
     def _most(self) -> int:

@@ -11,8 +11,8 @@ from numba import typeof, types
 
 from muphy_lb.backends.arrays import Coupling
 from muphy_lb.backends.cuda import particle_skeletons, stage_skeletons
+from muphy_lb.backends.cuda.access import Populations
 from muphy_lb.backends.cuda.device import cuda
-from muphy_lb.backends.cuda.stage_skeletons import Populations
 from muphy_lb.lattice import D3Q19
 from muphy_lb.physics.flow import plain_flow
 from muphy_lb.physics.isothermal import Fluid
@@ -50,7 +50,7 @@ def main() -> int:
                 kernel, arguments = kernel_of(stage, engine)
                 cuda.compile_ptx(kernel.py_func, types.void(*arguments), cc=CAPABILITY)
                 print(stage.name, *(operator.name for operator in stage.operators), flush=True)
-    for name, arguments in migration(build_engine(nodes, setups[0])).items():
+    for name, arguments in moving(build_engine(nodes, setups[0])).items():
         cuda.compile_ptx(getattr(particle_skeletons, name).py_func, types.void(*arguments), cc=CAPABILITY)
         print(name, flush=True)
     return 0
@@ -92,20 +92,27 @@ def drag(stage, engine, values) -> tuple:
     particles, _ = engine.particles.of_set(stage.over)
     flags = typeof(np.zeros(1, np.int8))
     fields = types.Tuple((REAL, FORCES if pushes else flags, flags, types.int8))
-    lookup = typeof(engine.particles.lookup)
-    return kernel, (typeof(particles), types.int64, REAL, WORDS, WORDS, lookup, fields, types.Tuple(values))
+    around = types.Tuple((types.Tuple((REAL, WORDS, WORDS)), typeof(engine.particles.lookup), fields))
+    return kernel, (typeof(particles), types.int64, around, types.Tuple(values))
 
 
-def migration(engine) -> dict[str, tuple]:
-    """The kernels by which beads migrate, with the types of their arguments."""
-    beads = engine.particles._sets["beads"]
+def moving(engine) -> dict[str, tuple]:
+    """The kernels by which beads migrate and are sorted, with the types of their arguments."""
+    beads, lookup = engine.particles._sets["beads"], typeof(engine.particles.lookup)
     number, messages, particles = types.int64, beads._migration[0], typeof(beads.arrays)
+    sorting, count = beads._sorting_arrays(1), typeof(beads.arrays.count)
     return {
         "clear_counts": (typeof(messages.outgoing), number, number),
-        "match_holes": (typeof(beads.arrays.count), typeof(messages)),
+        "match_holes": (count, typeof(messages)),
         "fill_holes": (particles, typeof(messages), number),
-        "close_holes": (typeof(beads.arrays.count), typeof(messages.n_moved)),
+        "close_holes": (count, typeof(messages.n_moved)),
         "receive_particles": (particles, typeof(messages), number),
+        "forget_counts": (typeof(sorting.counts),),
+        "count_at_nodes": (particles, lookup, number, typeof(sorting)),
+        "choose_places": (typeof(sorting),),
+        "find_places": (typeof(sorting), count),
+        "to_places": (typeof(beads.arrays.reals), typeof(sorting), count),
+        "put_back": (typeof(sorting.column), typeof(beads.arrays.integers), count),
     }
 
 

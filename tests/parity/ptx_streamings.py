@@ -13,8 +13,8 @@ import numpy as np
 from numba import typeof, types
 
 from muphy_lb.backends.cuda import skeletons, stage_skeletons
+from muphy_lb.backends.cuda.access import Populations
 from muphy_lb.backends.cuda.device import cuda
-from muphy_lb.backends.cuda.stage_skeletons import Found
 from muphy_lb.lattice import D3Q19
 from muphy_lb.physics.model import CROSSING, REFILL
 from muphy_lb.precision import FP64
@@ -37,15 +37,15 @@ def kernels(streaming: str):
     n_entries, how = max(len(pattern.directions) for pattern in patterns), (D3Q19, FP64)
     tables = (BUFFER, *TABLE, WORDS, CANDIDATES)
     for phase, pattern in enumerate(patterns):
-        left, after = ((engine.state(parity).locations, n_entries) for parity in (phase, 1 - phase))
+        left, after = (Populations(engine.state(p).locations, n_entries, np.uint32) for p in (phase, 1 - phase))
         for stage in model.stages:
             given = tuple(engine.parameters.values(each, stage.parameters, 0) for each in stage.operators)
             if stage.kernel == CROSSING:
-                found = Found(pattern.load, n_entries, np.uint32, D3Q19.q - 1)
-                kernel = stage_skeletons.crossing(stage.operators[0], found, left, *how)
+                arriving = Populations(pattern.load, n_entries, np.uint32)
+                kernel = stage_skeletons.crossing(stage.operators[0], arriving, left, D3Q19.q - 1, *how)
                 yield stage.name, phase, kernel, (BUFFER, *TABLE, *tables[1:], typeof(given[0]))
             if stage.kernel == REFILL:
-                kernel = stage_skeletons.refill(stage.operators, Found(*after, np.uint32, D3Q19.q - 1), *how)
+                kernel = stage_skeletons.refill(stage.operators, after, D3Q19.q - 1, *how)
                 sources = types.Tuple((CELLS, types.uint8, types.int64))
                 yield stage.name, phase, kernel, (*tables, sources, BUFFER, typeof(given))
         values = typeof(engine.parameters.values(model.collision, model.parameters, 0))

@@ -10,8 +10,9 @@ from numba import typeof, types
 
 from muphy_lb.backends.arrays import Collected
 from muphy_lb.backends.cuda import skeletons, stage_skeletons
+from muphy_lb.backends.cuda.access import Populations
 from muphy_lb.backends.cuda.device import cuda
-from muphy_lb.backends.cuda.stage_skeletons import Candidates, Found
+from muphy_lb.backends.cuda.stage_skeletons import Candidates
 from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.physics.free_surface.bubbles import GasLaw
 from muphy_lb.physics.free_surface.capillarity import PARABOLOID, TENSION
@@ -40,20 +41,21 @@ def kernel_of(stage, operators, pattern, lattice, precision):
     """The kernel of a stage, and the types of its arguments between the tables and the parameters."""
     how = lattice, precision
     rows = tuple(range(lattice.q))
-    near = Found(rows, 0, np.uint32, lattice.q - 1)
+    stored, n_neighbours = Populations(rows, 0, np.uint32), lattice.q - 1
     buffer = types.Array(typeof(precision.real(0)), 1, "C")
     if stage.kernel == EACH:
         return stage_skeletons.each(operators[0], *how), (CANDIDATES,)
     if stage.kernel == NEIGHBOURS:
-        return stage_skeletons.neighbours(operators[0], near.n_neighbours, *how, True), (WORDS, CANDIDATES)
+        return stage_skeletons.neighbours(operators[0], n_neighbours, *how, True), (WORDS, CANDIDATES)
     tables = (buffer, *TABLE, WORDS, CANDIDATES)
     if stage.kernel == CROSSING:
-        found = near._replace(locations=pattern.load, n_entries=len(pattern.directions))
-        return stage_skeletons.crossing(operators[0], found, (rows, 0), *how), (buffer, *TABLE, *tables[1:])
+        arriving = Populations(pattern.load, len(pattern.directions), np.uint32)
+        kernel = stage_skeletons.crossing(operators[0], arriving, stored, n_neighbours, *how)
+        return kernel, (buffer, *TABLE, *tables[1:])
     if stage.kernel == STORED:
-        return stage_skeletons.stored(operators[0], near, *how), tables
+        return stage_skeletons.stored(operators[0], stored, n_neighbours, *how), tables
     sources = types.Tuple((CELLS, types.uint8, types.int64))
-    return stage_skeletons.refill(operators, near, *how), (*tables, sources, buffer)
+    return stage_skeletons.refill(operators, stored, n_neighbours, *how), (*tables, sources, buffer)
 
 
 def main() -> int:

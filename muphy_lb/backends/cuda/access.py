@@ -61,6 +61,20 @@ UNIT = np.uint32(LINE_UNIT)
 WARP_BITS, IN_WARP, ALL_LANES, ONE = np.uint32(5), np.uint32(31), np.uint32(0xFFFFFFFF), np.uint32(1)
 
 
+class Populations(NamedTuple):
+    """Where the populations of a node are found.
+
+    Attributes:
+        locations: as in :class:`muphy_lb.domain.Pattern`.
+        n_entries: number of entries of the table that they refer to.
+        index_type: ``np.uint32`` or ``np.uint64``, as the bases of that table.
+    """
+
+    locations: tuple[int, ...]
+    n_entries: int
+    index_type: type
+
+
 class Access(NamedTuple):
     """Device functions of one access pattern, and the size of the array of table addresses.
 
@@ -93,9 +107,10 @@ def access(load_locations, store_locations, n_entries: int, precision, index_typ
     return Access(own, find, load, store, max(1, n_entries))
 
 
-def reader(locations, n_entries: int, precision, index_type):
+def reader(populations: Populations, precision):
     """Device function ``(buffer, lines, bases, n, f)`` that loads the populations of a node from given locations."""
-    own, find, load, _, size = _access_to(locations, n_entries, precision, index_type)
+    own, find, load, _, size = _access_to(populations, precision)
+    index_type = populations.index_type
 
     def read(buffer, lines, bases, n, f):
         entries = cuda.local.array(size, index_type)
@@ -105,9 +120,10 @@ def reader(locations, n_entries: int, precision, index_type):
     return device_jit(read)
 
 
-def writer(locations, n_entries: int, precision, index_type):
+def writer(populations: Populations, precision):
     """The inverse of :func:`reader`."""
-    own, find, _, store, size = _access_to(locations, n_entries, precision, index_type)
+    own, find, _, store, size = _access_to(populations, precision)
+    index_type = populations.index_type
 
     def write(buffer, lines, bases, n, f):
         entries = cuda.local.array(size, index_type)
@@ -129,8 +145,9 @@ def fetcher(locations, precision):
     return device_jit(unroll(_fetch(*_constants(locations), precision.real)))
 
 
-def _access_to(locations, n_entries: int, precision, index_type) -> Access:
+def _access_to(populations: Populations, precision) -> Access:
     """Entries are looked up only if one of the locations is an entry."""
+    locations, n_entries, index_type = populations
     needed = n_entries if any(is_entry(location) for location in locations) else 0
     return access(locations, locations, needed, precision, index_type)
 

@@ -22,9 +22,10 @@ from muphy_lb.backends.arrays import (
     WallArrays,
 )
 from muphy_lb.backends.cuda import boundary_skeletons, particle_skeletons, skeletons, stage_skeletons
+from muphy_lb.backends.cuda.access import Populations
 from muphy_lb.backends.cuda.particle_kernels import KERNELS as PARTICLE_KERNELS
 from muphy_lb.backends.cuda.skeletons import NODES_PER_THREAD, PAIRED, SINGLE, Shape
-from muphy_lb.backends.cuda.stage_skeletons import Candidates, Found, Populations
+from muphy_lb.backends.cuda.stage_skeletons import Candidates
 from muphy_lb.domain import Crossing
 from muphy_lb.domain.layout import WARP, whole
 from muphy_lb.parallel.task import ON_EDGE, ON_OPENINGS
@@ -106,22 +107,23 @@ def crossing(backend, update, arrays: CrossingArrays, nodes: NodeRange, values):
     """Nodes of the list, or of the range, shared among threads."""
     step, stored, table = arrays
     far, left = step.table, stored.table
-    found = Found(step.pattern.load, far.n_entries, far.index_type, table.n_neighbours)
-    kernel = stage_skeletons.crossing(update, found, _addressing(stored), backend.lattice, backend.precision)
+    populations = Populations(step.pattern.load, far.n_entries, far.index_type), _populations(stored)
+    kernel = stage_skeletons.crossing(update, *populations, table.n_neighbours, backend.lattice, backend.precision)
     tables = far.lines, far.bases, left.lines, left.bases, table.addresses
     return _over_chosen(backend, kernel, (step.old, *tables), nodes, (values,))
 
 
 def stored(backend, update, state: State, table: NeighbourTable, nodes: NodeRange, values):
     """Nodes of the list, or of the range, shared among threads."""
-    kernel = stage_skeletons.stored(update, _found(state, table), backend.lattice, backend.precision)
+    where = _populations(state), table.n_neighbours
+    kernel = stage_skeletons.stored(update, *where, backend.lattice, backend.precision)
     return _over_chosen(backend, kernel, _tables(state, table), nodes, (values,))
 
 
 def refill(backend, operators, arrays: RefillArrays, nodes: NodeRange, values):
     """Nodes of the list, or of the range, shared among threads."""
-    found = _found(arrays.state, arrays.table)
-    kernel = stage_skeletons.refill(operators, found, backend.lattice, backend.precision)
+    where = _populations(arrays.state), arrays.table.n_neighbours
+    kernel = stage_skeletons.refill(operators, *where, backend.lattice, backend.precision)
     sources = arrays.sources.array, np.uint8(arrays.sources.mask), arrays.first
     return _over_chosen(backend, kernel, _tables(arrays.state, arrays.table), nodes, (sources, arrays.others, values))
 
@@ -145,10 +147,6 @@ def _over_words(backend, kernel, nodes: NodeRange, arguments: tuple):
     size, block = stage_skeletons.NODES_PER_THREAD, stage_skeletons.CHOOSING_BLOCK
     n_threads = -(-nodes.last // size) - nodes.first // size
     return backend.launch(kernel, n_threads, arguments, queue=nodes.queue, block=block)
-
-
-def _found(state: State, table: NeighbourTable) -> Found:
-    return Found(*_addressing(state), _index_type(state), table.n_neighbours)
 
 
 def _tables(state: State, table: NeighbourTable) -> tuple:
@@ -200,28 +198,26 @@ def walls(backend, rule, buffer, walls: WallArrays, crossing: Crossing):
 
 def moments(backend, macroscopic, state: State, nodes: NodeRange, out, values):
     """One thread per node."""
-    kernel = skeletons.moments(macroscopic, *_addressing(state), backend.lattice, backend.precision, _index_type(state))
+    kernel = skeletons.moments(macroscopic, _populations(state), backend.lattice, backend.precision)
     return backend.launch(kernel, nodes.last - nodes.first, (*_bounded(state, nodes), out, values), queue=nodes.queue)
 
 
 def reduction(backend, macroscopic, state: State, result: ReductionArrays, values):
     """A fixed number of workers."""
-    kernel = skeletons.reduction(
-        macroscopic, *_addressing(state), backend.lattice, backend.precision, _index_type(state)
-    )
+    kernel = skeletons.reduction(macroscopic, _populations(state), backend.lattice, backend.precision)
     arguments = (state.buffer, *state.table[:2], state.n_nodes, result, values)
     return backend.launch(kernel, result.mass.size, arguments)
 
 
 def read(backend, state: State, nodes: NodeRange, out):
     """One thread per node."""
-    kernel = skeletons.read(*_addressing(state), backend.precision, _index_type(state))
+    kernel = skeletons.read(_populations(state), backend.precision)
     return backend.launch(kernel, nodes.last - nodes.first, (*_bounded(state, nodes), out))
 
 
 def write(backend, state: State, nodes: NodeRange, rows):
     """One thread per node."""
-    kernel = skeletons.write(*_addressing(state), backend.precision, _index_type(state))
+    kernel = skeletons.write(_populations(state), backend.precision)
     return backend.launch(kernel, nodes.last - nodes.first, (*_bounded(state, nodes), rows))
 
 
@@ -303,12 +299,8 @@ def scatter_add(backend, packed, buffer, addresses):
     return backend.launch(skeletons.scatter_add, packed.size, (packed, buffer, addresses), queue=ON_EDGE)
 
 
-def _addressing(state: State) -> tuple:
-    return state.locations, state.table.n_entries
-
-
-def _index_type(state: State):
-    return state.table.index_type
+def _populations(state: State) -> Populations:
+    return Populations(state.locations, state.table.n_entries, state.table.index_type)
 
 
 def _bounded(state: State, nodes: NodeRange) -> tuple:

@@ -7,7 +7,7 @@ import numpy as np
 
 from muphy_lb.backends.arrays import DragArrays, LookupArrays, MigrationArrays, ParticleArrays, SortingArrays
 from muphy_lb.backends.cuda import particle_skeletons
-from muphy_lb.backends.cuda.stage_skeletons import Populations
+from muphy_lb.backends.cuda.access import Populations
 from muphy_lb.domain.corners import n_corners
 from muphy_lb.domain.lookup import LAYER
 
@@ -32,7 +32,8 @@ def drag(backend, operators, particles: ParticleArrays, capacity: int, arrays: D
     populations = Populations(arrays.step.pattern.load, table.n_entries, table.index_type)
     kernel = particle_skeletons.drag(operators, populations, coupling, backend.lattice, backend.precision)
     fields = arrays.flow, arrays.pushed, arrays.marks, np.int8(arrays.mask)
-    arguments = (particles, capacity, arrays.step.old, table.lines, table.bases, arrays.lookup, fields, values)
+    around = (arrays.step.old, table.lines, table.bases), arrays.lookup, fields
+    arguments = (particles, capacity, around, values)
     n_threads = capacity * n_corners(backend.lattice.dimension, coupling.nearest)
     return backend.launch(kernel, n_threads, arguments, block=block)
 
@@ -80,6 +81,7 @@ def sort_particles(backend, particles: ParticleArrays, lookup: LookupArrays, cap
         backend.launch(names.forget_counts, n_places, (arrays.counts,)),
         backend.launch(names.count_at_nodes, capacity, (particles, lookup, capacity, arrays)),
         backend.launch(names.choose_places, n_threads, (arrays,), block=names.PLACES_BLOCK),
+        backend.launch(names.find_places, capacity, (arrays, count)),
     ]
     for block in (particles.integers, particles.reals, particles.values):
         for first in range(0, block.size, capacity):

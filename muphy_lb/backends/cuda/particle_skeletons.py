@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from muphy_lb.backends.arrays import Coupling
-from muphy_lb.backends.cuda.access import device_jit
+from muphy_lb.backends.cuda.access import Populations, device_jit, read_vector
 from muphy_lb.backends.cuda.device import cuda
-from muphy_lb.backends.cuda.stage_skeletons import Populations, velocity
+from muphy_lb.backends.cuda.stage_skeletons import velocity
 from muphy_lb.domain.corners import corner_node, n_corners
 from muphy_lb.domain.layout import RECORD
 from muphy_lb.domain.lookup import LAYER, look_around_nodes
@@ -71,7 +71,7 @@ def drag(operators, populations: Populations, coupling: Coupling, lattice, preci
     normalise, interpolate, spread, received = (each(count) for each in (_normalise, _interpolate, _spread, _received))
 
     @cuda.jit
-    def kernel(particles, capacity, buffer, lines, bases, lookup, fields, values):
+    def kernel(particles, capacity, around, values):
         shared = Shared(
             cuda.shared.array((n_particles, count), np.int64),
             cuda.shared.array((n_particles, count), np.float64),
@@ -84,18 +84,7 @@ def drag(operators, populations: Populations, coupling: Coupling, lattice, preci
         n_here = min(np.int64(n_particles), particles.count[0] - np.int64(first))
         p, c = thread // count, thread % count
         if p < n_here:
-            meet(
-                particles,
-                capacity,
-                np.uint64(first + p),
-                (buffer, lines, bases),
-                lookup,
-                fields,
-                values[0],
-                shared,
-                p,
-                c,
-            )
+            meet(shared, (p, c), (particles, capacity, np.uint64(first + p)), around, values[0])
         cuda.syncthreads()
         if p < n_here:
             normalise(shared, p, c)
@@ -108,7 +97,7 @@ def drag(operators, populations: Populations, coupling: Coupling, lattice, preci
         if pushes:
             for t in range(thread, n_here * count * RECORD, DRAG_BLOCK):
                 if t % RECORD < dimension:
-                    spread(shared, t, fields[1])
+                    spread(shared, t, around[2][1])
             cuda.syncthreads()
         for t in range(thread, n_here * dimension, DRAG_BLOCK):
             p, k = t // dimension, t % dimension
@@ -119,26 +108,29 @@ def drag(operators, populations: Populations, coupling: Coupling, lattice, preci
 
 
 def _meet(macroscopic_operator, populations: Populations, coupling: Coupling, lattice, precision):
-    """Device function: address, weight and velocity of one of the nodes of a particle; marks those that are pushed."""
+    """Device function: address, weight and velocity of one of the nodes of a particle; marks those that are pushed.
+
+    Its arguments: what threads share, and the place there; particles, their capacity, and the one at hand; populations,
+    lookup and fields; values of moments.
+    """
     velocity_of = velocity(macroscopic_operator, populations, lattice, precision)
     corner = corner_node(device_jit, lattice.dimension, coupling.nearest)
     takes_field, pushes, nothing = coupling.takes_field, coupling.pushes, np.int64(0)
 
-    def meet(particles, capacity, i, populations, lookup, fields, parameters, shared, p, c):
+    def meet(shared, place, particle, around, parameters):
+        (particles, capacity, i), (p, c) = particle, place
+        (buffer, lines, bases), lookup, (flow, _, marks, mask) = around
         integers, reals, room = particles.integers, particles.reals, np.uint64(capacity)
         voxel = integers[i + room], integers[i + room + room], integers[i + room + room + room]
         offset = reals[i], reals[i + room], reals[i + room + room]
-        flow, _, marks, mask = fields
         n, weight = corner(lookup, voxel, offset, c)
         is_own = 0 <= n < lookup.size[LAYER]
         if is_own and pushes:
             marks[n] |= mask
         if is_own and not takes_field:
-            buffer, lines, bases = populations
             ux, uy, uz = velocity_of(buffer, lines, bases, np.uint32(n), parameters)
         else:
-            k = np.uint64(max(n, nothing)) * np.uint64(RECORD)
-            ux, uy, uz = flow[k], flow[k + np.uint64(1)], flow[k + np.uint64(2)]
+            ux, uy, uz = read_vector(flow, max(n, nothing))
         shared.address[p, c] = n
         shared.raw[p, c] = weight
         shared.velocity[p, c, 0] = ux
@@ -345,7 +337,7 @@ def count_at_nodes(particles, lookup, capacity, arrays):
         here = place(lookup, integers[capacity + i], integers[2 * capacity + i], integers[3 * capacity + i])
         node = at(lookup, here, 0, 0, 0)
         arrays.node[i] = node
-        arrays.rank[i] = cuda.atomic.add(arrays.counts, node, 1)
+        arrays.place[i] = cuda.atomic.add(arrays.counts, node, 1)
 
 
 @cuda.jit
@@ -378,11 +370,19 @@ def choose_places(arrays):
 
 
 @cuda.jit
-def to_places(column, arrays, count):
-    """Copy what a column has of each particle to the place chosen for it."""
+def find_places(arrays, count):
+    """The place of each particle, from its number at its node."""
     i = cuda.grid(1)
     if i < count[0]:
-        arrays.column[arrays.counts[arrays.node[i]] + arrays.rank[i]] = column[i]
+        arrays.place[i] += arrays.counts[arrays.node[i]]
+
+
+@cuda.jit
+def to_places(column, arrays, count):
+    """Copy what a column has of each particle to its place."""
+    i = cuda.grid(1)
+    if i < count[0]:
+        arrays.column[arrays.place[i]] = column[i]
 
 
 @cuda.jit

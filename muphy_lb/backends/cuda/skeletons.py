@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from muphy_lb.backends.cuda.access import (
+    Populations,
     access,
     device_jit,
     find_pairs,
@@ -186,10 +187,10 @@ def extrapolation(field, target, index, weight, constant):
 
 
 @cache
-def moments(macroscopic_operator, locations, n_entries, lattice, precision, index_type):
+def moments(macroscopic_operator, populations: Populations, lattice, precision):
     """Write rho - 1, ux, uy, uz of the nodes of a range."""
     macroscopic = macroscopic_operator.compile(lattice, precision, device_jit)
-    load = reader(locations, n_entries, precision, index_type)
+    load = reader(populations, precision)
     q_count, real, per_unit = lattice.q, precision.real, precision.real(1 / precision.unit)
 
     @cuda.jit
@@ -209,10 +210,10 @@ def moments(macroscopic_operator, locations, n_entries, lattice, precision, inde
 
 
 @cache
-def reduction(macroscopic_operator, locations, n_entries, lattice, precision, index_type):
+def reduction(macroscopic_operator, populations: Populations, lattice, precision):
     """Mass, largest speed, exact sums of speed and velocity; worker i takes nodes i, i + workers, i + 2 workers ..."""
     macroscopic = macroscopic_operator.compile(lattice, precision, device_jit)
-    load = reader(locations, n_entries, precision, index_type)
+    load = reader(populations, precision)
     q_count, real, per_unit = lattice.q, precision.real, 1.0 / precision.unit
     infinity, parts = float("inf"), device_jit(in_two_parts)
 
@@ -248,10 +249,10 @@ def reduction(macroscopic_operator, locations, n_entries, lattice, precision, in
 
 
 @cache
-def read(locations, n_entries, precision, index_type):
+def read(populations: Populations, precision):
     """Copy the populations of a node range into rows."""
-    load = reader(locations, n_entries, precision, index_type)
-    q_count, real, storage = len(locations), precision.real, precision.storage
+    load, q_count = reader(populations, precision), len(populations.locations)
+    real, storage = precision.real, precision.storage
 
     @cuda.jit
     def kernel(buffer, lines, bases, first, last, rows):
@@ -269,10 +270,9 @@ def read(locations, n_entries, precision, index_type):
 
 
 @cache
-def write(locations, n_entries, precision, index_type):
+def write(populations: Populations, precision):
     """Copy rows into the populations of a node range."""
-    store = writer(locations, n_entries, precision, index_type)
-    q_count, real = len(locations), precision.real
+    store, q_count, real = writer(populations, precision), len(populations.locations), precision.real
 
     @cuda.jit
     def kernel(buffer, lines, bases, first, last, rows):

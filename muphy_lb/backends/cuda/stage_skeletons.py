@@ -8,7 +8,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from muphy_lb.backends.cuda.access import access, changer, device_jit, find_neighbours, reader, strict_jit, writer
+from muphy_lb.backends.cuda.access import (
+    Populations,
+    access,
+    changer,
+    device_jit,
+    find_neighbours,
+    reader,
+    strict_jit,
+    writer,
+)
 from muphy_lb.backends.cuda.device import cuda
 from muphy_lb.backends.cuda.vectors import load_words, store_four
 from muphy_lb.domain.layout import RECORD, WARP
@@ -19,21 +28,6 @@ NODES_PER_THREAD = 16
 NODES_PER_BLOCK = CHOOSING_BLOCK * NODES_PER_THREAD
 WARPS_PER_BLOCK, THREADS_PER_WARP = NODES_PER_BLOCK // WARP, WARP // NODES_PER_THREAD
 WORDS, NODES_PER_WORD, BITS_PER_NODE = 4, 4, 8
-
-
-class Found(NamedTuple):
-    """How a node finds its populations and its neighbours.
-
-    Attributes:
-        locations: of the populations, as in :class:`muphy_lb.domain.Pattern`.
-        n_entries, index_type: of the table that they refer to.
-        n_neighbours: number of neighbours.
-    """
-
-    locations: tuple[int, ...]
-    n_entries: int
-    index_type: type
-    n_neighbours: int
 
 
 class Candidates(NamedTuple):
@@ -214,13 +208,12 @@ def clear(words, mask, first, last, cleared, field):
 
 
 @cache
-def crossing(update_operator, found: Found, left: tuple, lattice, precision):
-    """Change what is about to arrive at the chosen nodes; ``left``: locations of the populations that have left them,
-    and number of entries of the table that they refer to."""
+def crossing(update_operator, populations: Populations, left: Populations, n_neighbours, lattice, precision):
+    """Change what is about to arrive at the chosen nodes; ``left``: the populations that have left them."""
     update = update_operator.compile(lattice, precision, strict_jit)
-    locations, n_entries, index_type, n_neighbours = found
+    locations, n_entries, index_type = populations
     own, find, load, _, size = access(locations, locations, n_entries, precision, index_type)
-    q_count, real, load_left = lattice.q, precision.real, reader(*left, precision, index_type)
+    q_count, real, load_left = lattice.q, precision.real, reader(left, precision)
     change, near = changer(locations, precision), find_neighbours(n_neighbours)
 
     @cuda.jit
@@ -241,12 +234,11 @@ def crossing(update_operator, found: Found, left: tuple, lattice, precision):
 
 
 @cache
-def stored(update_operator, found: Found, lattice, precision):
+def stored(update_operator, populations: Populations, n_neighbours, lattice, precision):
     """Call the update with the stored populations of the chosen nodes."""
     update = update_operator.compile(lattice, precision, strict_jit)
-    locations, n_entries, index_type, n_neighbours = found
     q_count, real, near = lattice.q, precision.real, find_neighbours(n_neighbours)
-    load = reader(locations, n_entries, precision, index_type)
+    load = reader(populations, precision)
 
     @cuda.jit
     def kernel(buffer, lines, bases, near_table, candidates, parameters):
@@ -262,13 +254,12 @@ def stored(update_operator, found: Found, lattice, precision):
 
 
 @cache
-def refill(operators, found: Found, lattice, precision):
+def refill(operators, populations: Populations, n_neighbours, lattice, precision):
     """Replace the populations of the chosen nodes by those that follow from the mean moments of their sources."""
     update = operators[0].compile(lattice, precision, strict_jit)
-    locations, n_entries, index_type, n_neighbours = found
     q_count, real, near = lattice.q, precision.real, find_neighbours(n_neighbours)
-    mean_of = _mean(operators[1], found, lattice, precision)
-    store = writer(locations, n_entries, precision, index_type)
+    mean_of = _mean(operators[1], populations, n_neighbours, lattice, precision)
+    store = writer(populations, precision)
 
     @cuda.jit
     def kernel(buffer, lines, bases, near_table, candidates, sources, others, values):
@@ -284,9 +275,9 @@ def refill(operators, found: Found, lattice, precision):
     return kernel
 
 
-def _mean(macroscopic_operator, found: Found, lattice, precision):
+def _mean(macroscopic_operator, populations: Populations, n_neighbours, lattice, precision):
     """Device function: mean moments of the sources among the neighbours of a node."""
-    moments_at, n_neighbours = _moments_at(macroscopic_operator, found, lattice, precision), found.n_neighbours
+    moments_at = _moments_at(macroscopic_operator, populations, lattice, precision)
     zero, one = precision.real(0), precision.real(1)
 
     def mean(populations, addresses, sources, others, parameters):
@@ -310,10 +301,10 @@ def _mean(macroscopic_operator, found: Found, lattice, precision):
     return strict_jit(mean)
 
 
-def _moments_at(macroscopic_operator, found: Found, lattice, precision):
+def _moments_at(macroscopic_operator, populations: Populations, lattice, precision):
     """Device function: moments at an address of fields, of a node of this rank or of another."""
     macroscopic = macroscopic_operator.compile(lattice, precision, strict_jit)
-    load = reader(found.locations, found.n_entries, precision, found.index_type)
+    load = reader(populations, precision)
     q_count, real = lattice.q, precision.real
 
     def moments(populations, address, first_other, others, parameters):
@@ -353,25 +344,11 @@ def arriving(macroscopic_operator, populations, is_chosen, lattice, precision):
     return of_chosen if is_chosen else kernel
 
 
-class Populations(NamedTuple):
-    """Where the populations of a node are found.
-
-    Attributes:
-        locations: as in :class:`muphy_lb.domain.Pattern`.
-        n_entries, index_type: of the table that they refer to.
-    """
-
-    locations: tuple[int, ...]
-    n_entries: int
-    index_type: type
-
-
 def velocity(macroscopic_operator, populations: Populations, lattice, precision):
     """Device function ``(buffer, lines, bases, n, parameters)``: velocity of a node's populations, the same in every
     kernel."""
     macroscopic = macroscopic_operator.compile(lattice, precision, strict_jit)
-    locations, n_entries, index_type = populations
-    load, q_count, real = reader(locations, n_entries, precision, index_type), lattice.q, precision.real
+    load, q_count, real = reader(populations, precision), lattice.q, precision.real
 
     def of_node(buffer, lines, bases, n, parameters):
         f = cuda.local.array(q_count, real)
