@@ -250,19 +250,19 @@ class MigrationArrays(NamedTuple):
 
 
 class SortingArrays(NamedTuple):
-    """What sorting particles by the nodes that they are at needs.
+    """What sorting particles by the entries of their voxels in the lookup needs.
 
     Attributes:
-        counts: (n_nodes + 1,) int32 number of particles at each node, then the place of the first of them in memory;
+        counts: (n_entries + 1,) int32 number of particles at each entry, then the place of the first of them in memory;
             behind them the number of particles that have a place.
-        node: (capacity,) int32 node of each particle.
-        place: (capacity,) int32 number of each particle among those at its node, then its place in memory.
+        number: (capacity,) int32 number of each particle among those at its entry.
+        source: (capacity,) int32 which particle comes to a place.
         column: (capacity,) float64 column on its way.
     """
 
     counts: Any
-    node: Any
-    place: Any
+    number: Any
+    source: Any
     column: Any
 
 

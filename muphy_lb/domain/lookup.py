@@ -76,13 +76,19 @@ def look_up(lookup, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
         (n,) int64 indices of nodes in fields of the corner layer: below ``size[LAYER]`` own ones. Negative where there
         is no node: ``OPENING - k`` at opening k, elsewhere ``WALL``, outside the box, too.
     """
-    (box, (bx, by, _), wraps), voxel = lookup.size[:LAYER].reshape(3, 3), np.stack((x, y, z))
+    (box, _, wraps), voxel = lookup.size[:LAYER].reshape(3, 3), np.stack((x, y, z))
     is_outside = ((wraps[:, None] == 0) & ((voxel < 0) | (voxel >= box[:, None]))).any(axis=0)
-    x, y, z = voxel % box[:, None]
+    place = places_of(lookup, *(voxel % box[:, None]))
+    found = lookup.entry[np.maximum(place, 0)].astype(np.int64)
+    return np.where(is_outside | (place < 0), WALL, found)
+
+
+def places_of(lookup, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """(n,) int64 positions of the entries of voxels of the box, block after block; negative where there are none."""
+    bx, by, _ = lookup.size[3:6]
     number = lookup.block[(z // EDGE * by + y // EDGE) * bx + x // EDGE].astype(np.int64)
     within = (x % EDGE + 1) * STRIDES[0] + (y % EDGE + 1) * STRIDES[1] + (z % EDGE + 1) * STRIDES[2]
-    found = lookup.entry[np.maximum(number, 0) * BLOCK + within].astype(np.int64)
-    return np.where(is_outside | (number < 0), WALL, found)
+    return np.where(number < 0, -1, number * BLOCK + within)
 
 
 class LookAround(NamedTuple):

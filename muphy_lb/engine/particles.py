@@ -56,7 +56,7 @@ class Particles:
             self.sort()
 
     def sort(self) -> None:
-        """Sort the particles of each set by the nodes that they are at."""
+        """Sort the particles of each set by the voxels that they are at, in blocks of 8^3 of them."""
         self._steps_unsorted = 0
         for bound in self._sets.values():
             bound.sort()
@@ -120,8 +120,8 @@ class Particles:
         """
         node = look_up(self._lookup, *(np.asarray(columns[axis], dtype=np.int64) for axis in POSITION[0]))
         own = np.flatnonzero((node >= 0) & (node < self._lookup.size[LAYER]))
-        own = own[np.argsort(node[own], kind="stable")]  # neighbours in space beside each other in memory
         self._sets[name].set({key: np.asarray(values)[own] for key, values in columns.items()})
+        self._sets[name].sort()
 
 
 class _BoundSet:
@@ -133,7 +133,7 @@ class _BoundSet:
         self.arrays = self._allocate()
         self._by_id = backend.zeros(max(1, len(declared.by_id) * self.n_ids), np.int64)
         self._migration, self._lines = self._connect(connector, lookup)
-        sorting = self._sorting_arrays(int(lookup.size[LAYER]))
+        sorting = self._sorting_arrays(lookup.entry.size)
         self.sort = backend.bind("sort_particles", self.arrays, arrays_of_lookup, self.capacity, sorting)
         shared = [stage for stage in stages if stage.over == declared.name and stage.kernel == SHARE]
         self._shared = {stage.name: self._connect_ids(connector, stage.writes) for stage in shared}
@@ -226,10 +226,10 @@ class _BoundSet:
         blocks = zip(self._declared.columns, (arrays.integers, arrays.reals, arrays.values), types, strict=True)
         return tuple(block for block in blocks if block[0])
 
-    def _sorting_arrays(self, n_nodes: int) -> SortingArrays:
+    def _sorting_arrays(self, n_entries: int) -> SortingArrays:
         zeros = self._backend.zeros
-        node, place = (zeros(self.capacity, np.int32) for _ in range(2))
-        return SortingArrays(zeros(n_nodes + 1, np.int32), node, place, zeros(self.capacity, np.float64))
+        number, source = (zeros(self.capacity, np.int32) for _ in range(2))
+        return SortingArrays(zeros(n_entries + 1, np.int32), number, source, zeros(self.capacity, np.float64))
 
     @property
     def _most(self) -> int:

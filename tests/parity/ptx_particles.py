@@ -108,9 +108,9 @@ def moving(engine) -> dict[str, tuple]:
         "close_holes": (count, typeof(messages.n_moved)),
         "receive_particles": (particles, typeof(messages), number),
         "forget_counts": (typeof(sorting.counts),),
-        "count_at_nodes": (particles, lookup, number, typeof(sorting)),
+        "count_at_entries": (particles, lookup, number, typeof(sorting)),
+        "find_sources": (particles, lookup, number, typeof(sorting)),
         "choose_places": (typeof(sorting),),
-        "find_places": (typeof(sorting), count),
         "to_places": (typeof(beads.arrays.reals), typeof(sorting), count),
         "put_back": (typeof(sorting.column), typeof(beads.arrays.integers), count),
     }

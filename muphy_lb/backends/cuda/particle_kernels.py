@@ -73,15 +73,15 @@ def receive_particles(backend, particles, migration: MigrationArrays, capacity: 
 
 
 def sort_particles(backend, particles: ParticleArrays, lookup: LookupArrays, capacity: int, arrays: SortingArrays):
-    """Sort particles by their nodes, in blocks of nodes: count those at each, choose places, move one column after the
-    other there."""
+    """Sort particles by the entries of their voxels in the lookup: count those at each, choose places, move one column
+    after the other there."""
     names, count, n_places = particle_skeletons, particles.count, arrays.counts.size
-    n_threads = n_places // names.NODES_PER_THREAD + 1
+    n_threads, known = n_places // names.ENTRIES_PER_THREAD + 1, (particles, lookup, capacity, arrays)
     launches = [
         backend.launch(names.forget_counts, n_places, (arrays.counts,)),
-        backend.launch(names.count_at_nodes, capacity, (particles, lookup, capacity, arrays)),
+        backend.launch(names.count_at_entries, capacity, known),
         backend.launch(names.choose_places, n_threads, (arrays,), block=names.PLACES_BLOCK),
-        backend.launch(names.find_places, capacity, (arrays, count)),
+        backend.launch(names.find_sources, capacity, known),
     ]
     for block in (particles.integers, particles.reals, particles.values):
         for first in range(0, block.size, capacity):

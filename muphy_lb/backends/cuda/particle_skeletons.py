@@ -13,8 +13,8 @@ from muphy_lb.domain.corners import corner_node, n_corners
 from muphy_lb.domain.layout import RECORD
 from muphy_lb.domain.lookup import LAYER, look_around_nodes
 
-DRAG_BLOCK, PLACES_BLOCK, NODES_PER_THREAD = 128, 256, 8
-place, at = look_around_nodes(device_jit)
+DRAG_BLOCK, PLACES_BLOCK, ENTRIES_PER_THREAD = 128, 256, 8
+place, _ = look_around_nodes(device_jit)
 
 
 @cache
@@ -329,25 +329,29 @@ def forget_counts(counts):
         counts[t] = 0
 
 
+@device_jit
+def entry_of(particles, lookup, capacity, i):
+    """Number of the entry of a particle's voxel in the lookup."""
+    integers = particles.integers
+    return place(lookup, integers[capacity + i], integers[2 * capacity + i], integers[3 * capacity + i])
+
+
 @cuda.jit
-def count_at_nodes(particles, lookup, capacity, arrays):
-    """Number the particles at each node, in any order."""
-    i, integers = cuda.grid(1), particles.integers
+def count_at_entries(particles, lookup, capacity, arrays):
+    """Number the particles at each entry of the lookup, in any order."""
+    i = cuda.grid(1)
     if i < particles.count[0]:
-        here = place(lookup, integers[capacity + i], integers[2 * capacity + i], integers[3 * capacity + i])
-        node = at(lookup, here, 0, 0, 0)
-        arrays.node[i] = node
-        arrays.place[i] = cuda.atomic.add(arrays.counts, node, 1)
+        arrays.number[i] = cuda.atomic.add(arrays.counts, entry_of(particles, lookup, capacity, i), 1)
 
 
 @cuda.jit
 def choose_places(arrays):
-    """Give the particles at each node places in memory behind those at the nodes ahead of it in the block; the blocks
-    follow each other in any order."""
+    """Give the particles at each entry places in memory behind those at the entries ahead of it in the block; the
+    blocks follow each other in any order."""
     ahead, base, counts = cuda.shared.array(PLACES_BLOCK, np.int32), cuda.shared.array(1, np.int32), arrays.counts
-    thread, n_nodes = cuda.threadIdx.x, arrays.counts.size - 1
-    first = (cuda.blockIdx.x * PLACES_BLOCK + thread) * NODES_PER_THREAD
-    last, n_here = min(first + NODES_PER_THREAD, n_nodes), np.int32(0)
+    thread, n_entries = cuda.threadIdx.x, arrays.counts.size - 1
+    first = (cuda.blockIdx.x * PLACES_BLOCK + thread) * ENTRIES_PER_THREAD
+    last, n_here = min(first + ENTRIES_PER_THREAD, n_entries), np.int32(0)
     for n in range(first, last):
         n_here += counts[n]
     ahead[thread] = n_here
@@ -360,7 +364,7 @@ def choose_places(arrays):
         cuda.syncthreads()
         distance *= 2
     if thread == PLACES_BLOCK - 1:
-        base[0] = cuda.atomic.add(counts, n_nodes, ahead[thread])
+        base[0] = cuda.atomic.add(counts, n_entries, ahead[thread])
     cuda.syncthreads()
     start = base[0] + ahead[thread] - n_here
     for n in range(first, last):
@@ -370,19 +374,19 @@ def choose_places(arrays):
 
 
 @cuda.jit
-def find_places(arrays, count):
-    """The place of each particle, from its number at its node."""
+def find_sources(particles, lookup, capacity, arrays):
+    """Note each particle at the place that its number at its entry gives it."""
     i = cuda.grid(1)
-    if i < count[0]:
-        arrays.place[i] += arrays.counts[arrays.node[i]]
+    if i < particles.count[0]:
+        arrays.source[arrays.counts[entry_of(particles, lookup, capacity, i)] + arrays.number[i]] = i
 
 
 @cuda.jit
 def to_places(column, arrays, count):
-    """Copy what a column has of each particle to its place."""
-    i = cuda.grid(1)
-    if i < count[0]:
-        arrays.column[arrays.place[i]] = column[i]
+    """Copy to each place what a column has of the particle that comes there."""
+    k = cuda.grid(1)
+    if k < count[0]:
+        arrays.column[k] = column[arrays.source[k]]
 
 
 @cuda.jit

@@ -6,7 +6,7 @@ from types import MappingProxyType
 import numpy as np
 
 from muphy_lb.backends.arrays import LookupArrays, MigrationArrays, ParticleArrays, SortingArrays
-from muphy_lb.domain.lookup import LAYER, look_up
+from muphy_lb.domain.lookup import LAYER, places_of
 
 
 def particles(backend, update, particles: ParticleArrays, capacity: int, values):
@@ -74,11 +74,11 @@ def receive_particles(backend, particles, migration: MigrationArrays, capacity: 
 
 
 def sort_particles(backend, particles: ParticleArrays, lookup: LookupArrays, capacity: int, arrays: SortingArrays):
-    """Sort particles by the nodes that they are at."""
+    """Sort particles by the places of their voxels in the lookup."""
 
     def sort():
         columns = _columns(particles, capacity, 0, int(particles.count[0]))
-        order = np.argsort(look_up(lookup, *columns[0][1:4]), kind="stable")
+        order = np.argsort(places_of(lookup, *columns[0][1:4]), kind="stable")
         for block in columns:
             block[...] = block[:, order]
 
