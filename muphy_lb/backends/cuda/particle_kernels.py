@@ -12,6 +12,7 @@ from muphy_lb.domain.corners import n_corners
 from muphy_lb.domain.lookup import LAYER
 
 PARTICLE_BLOCK = 128  # their operators need many registers, of which smaller blocks leave fewer unused
+DRAG_THREADS = 1 << 23  # for a million particles; a rank may have room for many more than it has
 
 
 def particles(backend, update, particles: ParticleArrays, capacity: int, values):
@@ -27,14 +28,14 @@ def by_id(backend, update, count: int, values):
 
 
 def drag(backend, operators, particles: ParticleArrays, capacity: int, arrays: DragArrays, values):
-    """Blocks of as many particles of the capacity as they have threads for the nodes of each."""
+    """Blocks of as many particles as they have threads for the nodes of each."""
     table, coupling, block = arrays.step.table, arrays.coupling, particle_skeletons.DRAG_BLOCK
     populations = Populations(arrays.step.pattern.load, table.n_entries, table.index_type)
     kernel = particle_skeletons.drag(operators, populations, coupling, backend.lattice, backend.precision)
     fields = arrays.flow, arrays.pushed, arrays.marks, np.int8(arrays.mask)
     around = (arrays.step.old, table.lines, table.bases), arrays.lookup, fields
     arguments = (particles, capacity, around, values)
-    n_threads = capacity * n_corners(backend.lattice.dimension, coupling.nearest)
+    n_threads = min(capacity * n_corners(backend.lattice.dimension, coupling.nearest), DRAG_THREADS)
     return backend.launch(kernel, n_threads, arguments, block=block)
 
 

@@ -61,8 +61,8 @@ class Shared(NamedTuple):
 def drag(operators, populations: Populations, coupling: Coupling, lattice, precision):
     """Exchange forces between particles and the nodes around them: moments, force and take are the operators.
 
-    A block has some particles. Its threads share first their nodes, then their axes, then the axes of their nodes, so
-    that neighbours add to neighbours in memory, and at last their axes again.
+    A block has some particles, or one such group after the other. Its threads share first their nodes, then their axes,
+    then the axes of their nodes, so that neighbours add to neighbours in memory, and at last their axes again.
     """
     count, dimension = n_corners(lattice.dimension, coupling.nearest), lattice.dimension
     n_particles, pushes, real = DRAG_BLOCK // count, coupling.pushes, precision.real
@@ -80,29 +80,32 @@ def drag(operators, populations: Populations, coupling: Coupling, lattice, preci
             cuda.shared.array((n_particles, count, 3), np.int64),
             cuda.shared.array((n_particles, 3), np.float64),
         )
-        thread, first = cuda.threadIdx.x, cuda.blockIdx.x * n_particles
-        n_here = min(np.int64(n_particles), particles.count[0] - np.int64(first))
-        p, c = thread // count, thread % count
-        if p < n_here:
-            meet(shared, (p, c), (particles, capacity, np.uint64(first + p)), around, values[0])
-        cuda.syncthreads()
-        if p < n_here:
-            normalise(shared, p, c)
-        cuda.syncthreads()
-        for t in range(thread, n_here * dimension, DRAG_BLOCK):
-            p, k = t // dimension, t % dimension
-            flow, squares = interpolate(shared, p, k)
-            shared.force[p, k] = force(np.uint64(first + p), k, flow, squares, values[1])
-        cuda.syncthreads()
-        if pushes:
-            for t in range(thread, n_here * count * RECORD, DRAG_BLOCK):
-                if t % RECORD < dimension:
-                    spread(shared, t, around[2][1])
+        thread = cuda.threadIdx.x
+        n_groups = (particles.count[0] + n_particles - 1) // n_particles
+        for group in range(cuda.blockIdx.x, n_groups, cuda.gridDim.x):
+            first = group * n_particles
+            n_here = min(np.int64(n_particles), particles.count[0] - np.int64(first))
+            p, c = thread // count, thread % count
+            if p < n_here:
+                meet(shared, (p, c), (particles, capacity, np.uint64(first + p)), around, values[0])
             cuda.syncthreads()
-        for t in range(thread, n_here * dimension, DRAG_BLOCK):
-            p, k = t // dimension, t % dimension
-            gained = received(shared, p, k) if pushes else shared.force[p, k]
-            take(np.uint64(first + p), k, gained, values[2])
+            if p < n_here:
+                normalise(shared, p, c)
+            cuda.syncthreads()
+            for t in range(thread, n_here * dimension, DRAG_BLOCK):
+                p, k = t // dimension, t % dimension
+                flow, squares = interpolate(shared, p, k)
+                shared.force[p, k] = force(np.uint64(first + p), k, flow, squares, values[1])
+            cuda.syncthreads()
+            if pushes:
+                for t in range(thread, n_here * count * RECORD, DRAG_BLOCK):
+                    if t % RECORD < dimension:
+                        spread(shared, t, around[2][1])
+                cuda.syncthreads()
+            for t in range(thread, n_here * dimension, DRAG_BLOCK):  # what the next group overwrites has been read
+                p, k = t // dimension, t % dimension
+                gained = received(shared, p, k) if pushes else shared.force[p, k]
+                take(np.uint64(first + p), k, gained, values[2])
 
     return kernel
 
