@@ -21,7 +21,7 @@ from muphy_lb import __version__
 from muphy_lb.errors import InputError, MuphyError, printable
 from muphy_lb.geometry.limits import shown
 from muphy_lb.output.terminal import KeptInterrupt, coloured, configure_logging, is_gone, missing_package, silence
-from muphy_lb.run.options import add_view
+from muphy_lb.run.options import add_set, add_view
 
 INTERRUPTED_EXIT_CODE = 128 + signal.SIGINT
 BROKEN_PIPE_EXIT_CODE = 128 + signal.SIGPIPE
@@ -291,7 +291,7 @@ def _add_info_options(parser) -> None:
 
 
 def _add_set(parser) -> None:
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a key of the case")
+    add_set(parser)
 
 
 def _command_of(module: str, name: str, text: str, is_long: bool = False) -> Command:

@@ -263,7 +263,8 @@ def exactly_one(given: Mapping, *keys: str) -> Iterator[str]:
     """The complaint, if any, that not exactly one of some keys is given."""
     there = [key for key in keys if key in given]
     if len(there) != 1:
-        yield f"needs exactly one of {', '.join(keys)}; it has {' and '.join(there) or 'none'}"
+        remedy = f"; remove all but one (--set with no value does: {there[0]}=)" if there else ""
+        yield f"needs exactly one of {', '.join(keys)}; it has {' and '.join(there) or 'none'}{remedy}"
 
 
 def _problem(location: tuple, text: str, value) -> dict:

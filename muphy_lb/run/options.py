@@ -12,6 +12,17 @@ def add_view(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--view", nargs="?", type=_port, const=0, metavar="PORT", help=VIEW)
 
 
+def add_set(parser: argparse.ArgumentParser) -> None:
+    """Add ``--set KEY=VALUE``, repeatable."""
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="change a key of the case; with no value, remove it; repeatable",
+    )
+
+
 def _port(text: str) -> int:
     if not text.isascii() or not text.isdigit():
         raise argparse.ArgumentTypeError(

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+from muphy_lb.run.options import add_set
+
 DEFAULT_OUTPUT = "out"
 
 
@@ -33,7 +35,7 @@ def add_options(parser) -> None:
         f" {DEFAULT_OUTPUT}/CASE-permeability)",
     )
     parser.add_argument("--overwrite", action="store_true", help="begin anew, whatever OUT holds of earlier flows")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a key of the case")
+    add_set(parser)
 
 
 def permeability(options, say: Callable[[str], None], communicator) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from muphy_lb.errors import InputError
+from muphy_lb.run.options import add_set
 
 
 def add_options(parser) -> None:
@@ -10,7 +11,7 @@ def add_options(parser) -> None:
     parser.add_argument("case", help="case file (TOML)")
     parser.add_argument("-o", "--output", metavar="FILE", default="trace.json", help="time line (default: %(default)s)")
     parser.add_argument("--steps", type=int, default=10, help="steps to record (default: %(default)s)")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a key of the case")
+    add_set(parser)
 
 
 def trace(options, say: Callable[[str], None], communicator) -> int:

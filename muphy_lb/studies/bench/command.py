@@ -9,6 +9,7 @@ from muphy_lb.case.section import did_you_mean, names_among
 from muphy_lb.errors import InputError
 from muphy_lb.physics.table import offered, studies
 from muphy_lb.precision import PRECISIONS
+from muphy_lb.run.options import add_set
 from muphy_lb.studies.bench.built_in import BUILT_IN, built_in_table
 from muphy_lb.studies.bench.papers import PAPERS, paper_tables
 
@@ -41,7 +42,7 @@ def add_options(parser) -> None:
         "--runs", type=int, default=DEFAULT_RUNS, help="runs, of which the median counts (default: %(default)s)"
     )
     parser.add_argument("--json", metavar="FILE", help="write the measurements")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a key of the case")
+    add_set(parser)
 
 
 def bench(options, say: Callable[[str], None], communicator) -> int:

@@ -12,6 +12,7 @@ from muphy_lb.errors import BackendError, InputError
 from muphy_lb.geometry.shapes.catalogue import SHAPES
 from muphy_lb.lattice import lattice_named
 from muphy_lb.precision import PRECISIONS
+from muphy_lb.run.options import add_set
 
 FAILED_EXIT_CODE = 1
 DEFAULT_SIZES = "16,32,64,128,256,512"
@@ -40,7 +41,7 @@ def add_options(parser) -> None:
     )
     parser.add_argument("-o", "--output", metavar="FOLDER", help=f"output folder (default: {DEFAULT_FOLDER}/CASE)")
     parser.add_argument("--json", metavar="FILE", help="write the measurements there too")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a key of the case")
+    add_set(parser)
 
 
 def compare(options, say: Callable[[str], None], communicator) -> int:

@@ -9,6 +9,7 @@ from pathlib import Path
 from muphy_lb.case.section import did_you_mean, names_among
 from muphy_lb.errors import InputError
 from muphy_lb.precision import PRECISIONS
+from muphy_lb.run.options import add_set
 from muphy_lb.studies.bench.built_in import BUILT_IN, built_in_table
 from muphy_lb.studies.scaling.modes import MEANING, STRONG
 
@@ -38,7 +39,7 @@ def add_options(parser) -> None:
     parser.add_argument("--runs", type=int, help=f"runs, of which the median counts (default: {DEFAULT_RUNS})")
     parser.add_argument("--json", metavar="FILE", help="write the measurements and the predictions")
     parser.add_argument("--plots", metavar="FOLDER", help="draw speed-up, time split and prediction there")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a key of the case")
+    add_set(parser)
     parser.add_argument(
         "--measured", metavar="FILE", help="measure nothing: take the points from the --json of an earlier study"
     )
