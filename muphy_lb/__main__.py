@@ -276,21 +276,17 @@ def _add_run_options(parser) -> None:
     parser.add_argument("-o", "--output", metavar="OUT", help=f"output folder (default: {DEFAULT_OUTPUT}/CASE)")
     parser.add_argument("--overwrite", action="store_true", help="remove the checkpoints of an earlier run in OUT")
     add_view(parser)
-    _add_set(parser)
+    add_set(parser)
 
 
 def _add_resume_options(parser) -> None:
     parser.add_argument("folder", metavar="OUT", help="output folder of the run")
     add_view(parser)
-    _add_set(parser)
+    add_set(parser)
 
 
 def _add_info_options(parser) -> None:
     parser.add_argument("file", metavar="CASE.toml|CASE.h5")
-    _add_set(parser)
-
-
-def _add_set(parser) -> None:
     add_set(parser)
 
 

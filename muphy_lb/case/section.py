@@ -263,7 +263,7 @@ def exactly_one(given: Mapping, *keys: str) -> Iterator[str]:
     """The complaint, if any, that not exactly one of some keys is given."""
     there = [key for key in keys if key in given]
     if len(there) != 1:
-        remedy = f"; remove all but one (--set with no value does: {there[0]}=)" if there else ""
+        remedy = "; remove all but one (--set KEY= removes a key)" if there else ""
         yield f"needs exactly one of {', '.join(keys)}; it has {' and '.join(there) or 'none'}{remedy}"
 
 

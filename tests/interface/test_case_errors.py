@@ -77,7 +77,12 @@ MISTAKES = [
     (("run", "wall_time"), 120, 'run.wall_time is 120: must be a text "HH:MM:SS"; 120 s are "00:02:00"'),
     (("run", "steps"), 0, "run.steps is 0: must be greater than 0"),
     (("run", "wall_time"), "1:99:00", "run.wall_time is '1:99:00'"),
-    (("run", "time_s"), 1.0, "run needs exactly one of steps, time_s; it has steps and time_s"),
+    (
+        ("run", "time_s"),
+        1.0,
+        "run needs exactly one of steps, time_s; it has steps and time_s;"
+        " remove all but one (--set KEY= removes a key)",
+    ),
     (("run", "steps"), REMOVED, "run needs exactly one of steps, time_s; it has none"),
     (("geometry", "file"), "a.stl", "geometry needs exactly one of file, shape; it has file and shape"),
     (("geometry", "spacing_m"), REMOVED, "geometry has a shape but no spacing_m"),
