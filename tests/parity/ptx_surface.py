@@ -28,7 +28,7 @@ TABLE = WORDS, WORDS
 RANGE = types.uint32, types.uint32
 CELLS = types.Array(types.uint8, 1, "C")
 AMONG = types.NamedTuple((types.Array(types.int32, 1, "C"), WORDS, WORDS), Collected)
-CANDIDATES = types.NamedTuple((*RANGE, *AMONG.types, CELLS, types.uint8), Candidates)
+CANDIDATES = types.NamedTuple((*RANGE, AMONG, CELLS, types.uint8), Candidates)
 
 TENSE = {
     FP32: {"capillarity": CONTACT_ANGLE, "of_capillarity": {TENSION: 0.01, COS_ANGLE: 0.5}},

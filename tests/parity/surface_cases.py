@@ -82,8 +82,22 @@ def listed() -> dict[str, np.ndarray]:
     return found | {"emptied": backend.to_host(others)}
 
 
+def known() -> list[bool]:
+    """Whether the collisions of edge and interior, behind some steps, find lists of the warps with fluid."""
+    flow = splash("two ranks", "cuda")
+    flow.start_actions()
+    flow.advance(2)
+    found = []
+    for engine in flow.ranks.engines:
+        n_edge, n_nodes = engine.domain.n_edge, engine.domain.n_nodes
+        for nodes in (NodeRange(0, n_edge, is_edge=True), NodeRange(n_edge, n_nodes)):
+            among = engine.fields.collected.of_collision(CELL, nodes, engine.parity)
+            found.append(bool(engine.backend.to_host(among.count)[1] <= among.warps.size))
+    return found
+
+
 if __name__ == "__main__":
     from tests.simulator import take_turns
 
     take_turns()
-    np.savez(sys.argv[1], **{label: state(label, "cuda") for label in CASES}, **listed())
+    np.savez(sys.argv[1], **{label: state(label, "cuda") for label in CASES}, **listed(), known=known())

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import types
 
+from muphy_lb.backends.arrays import State, StreamArrays
 from muphy_lb.backends.cuda.device import cuda
 from muphy_lb.backends.cuda.vectors import load_four, load_words, opaque, pack_halves, rounded_product, store_four
 from muphy_lb.domain import ROW, TILE, entry, is_entry
@@ -73,6 +74,16 @@ class Populations(NamedTuple):
     locations: tuple[int, ...]
     n_entries: int
     index_type: type
+
+
+def populations_of(state: State) -> Populations:
+    """Those that a node has stored."""
+    return Populations(state.locations, state.table.n_entries, state.table.index_type)
+
+
+def populations_arriving(step: StreamArrays) -> Populations:
+    """Those that a step loads at a node."""
+    return Populations(step.pattern.load, step.table.n_entries, step.table.index_type)
 
 
 class Access(NamedTuple):

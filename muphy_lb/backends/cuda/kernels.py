@@ -22,7 +22,7 @@ from muphy_lb.backends.arrays import (
     WallArrays,
 )
 from muphy_lb.backends.cuda import boundary_skeletons, particle_skeletons, skeletons, stage_skeletons
-from muphy_lb.backends.cuda.access import Populations
+from muphy_lb.backends.cuda.access import populations_arriving, populations_of
 from muphy_lb.backends.cuda.particle_kernels import KERNELS as PARTICLE_KERNELS
 from muphy_lb.backends.cuda.skeletons import NODES_PER_THREAD, PAIRED, SINGLE, Shape
 from muphy_lb.backends.cuda.stage_skeletons import Candidates
@@ -53,32 +53,25 @@ def stream_collide(backend, collide, arrays: StreamArrays, nodes: NodeRange, val
     kernel = stream_kernel(backend, collide, arrays, shape)
     n_threads = -(-(nodes.last - nodes.first) // NODES_PER_THREAD[shape.threads])
     new = arrays.new.view(np.uint32) if shape.threads == PAIRED else arrays.new
-    arguments = _stream_arguments(arrays, new, nodes, -(-n_threads // shape.block), values)
+    sweep = (-(-n_threads // shape.block) - 1, -1) if nodes.is_reversed else (0, 1)
+    arguments = (arrays.old, new, arrays.table.lines, arrays.table.bases, *sweep, *_bounds(nodes), values)
     return backend.launch(kernel, n_threads, arguments, queue=nodes.queue, block=shape.block)
 
 
 def _stream_collide_fluid(backend, collide, arrays: StreamArrays, nodes: NodeRange, values):
     kernel = stream_kernel(backend, collide, arrays, Shape(SINGLE, FLUID_BLOCK))
     n_threads = min(whole(nodes.last - nodes.first, WARP), FLUID_THREADS)
-    bounds = nodes.is_reversed, np.uint32(nodes.first), np.uint32(nodes.last)
-    among = arrays.among or backend.nothing_known
-    streamed = arrays.old, arrays.new, arrays.table.lines, arrays.table.bases
-    arguments = (*streamed, *bounds, values, arrays.occupied, among)
+    buffers, table, among = (arrays.old, arrays.new), arrays.table, arrays.among or backend.nothing_known
+    bounds = nodes.is_reversed, *_bounds(nodes)
+    arguments = (*buffers, table.lines, table.bases, *bounds, values, arrays.occupied, among)
     return backend.launch(kernel, n_threads, arguments, queue=nodes.queue, block=FLUID_BLOCK)
-
-
-def _stream_arguments(arrays: StreamArrays, new, nodes: NodeRange, n_blocks: int, values) -> tuple:
-    sweep = (n_blocks - 1, -1) if nodes.is_reversed else (0, 1)
-    bounds = np.uint32(nodes.first), np.uint32(nodes.last)
-    return arrays.old, new, arrays.table.lines, arrays.table.bases, *sweep, *bounds, values
 
 
 def stencil(backend, update, arrays: StencilArrays, nodes: NodeRange, values):
     """One thread per node."""
     table = arrays.table
     kernel = skeletons.stencil(update, arrays.n_neighbours, backend.lattice, backend.precision, table.index_type)
-    bounds = (np.uint32(nodes.first), np.uint32(nodes.last))
-    arguments = (arrays.old, arrays.new, table.lines, table.bases, *bounds, values)
+    arguments = (arrays.old, arrays.new, table.lines, table.bases, *_bounds(nodes), values)
     return backend.launch(kernel, nodes.last - nodes.first, arguments, queue=nodes.queue)
 
 
@@ -88,8 +81,8 @@ def scalar_streaming(backend, update, arrays: StencilArrays, nodes: NodeRange, v
     kernel = skeletons.scalar_streaming(
         update, arrays.n_neighbours, backend.lattice, backend.precision, table.index_type
     )
-    bounds = (np.uint32(nodes.first), np.uint32(nodes.last), table.index_type(arrays.row))
-    arguments = (arrays.old, arrays.new, table.lines, table.bases, *bounds, values)
+    shape = *_bounds(nodes), table.index_type(arrays.row)
+    arguments = (arrays.old, arrays.new, table.lines, table.bases, *shape, values)
     return backend.launch(kernel, nodes.last - nodes.first, arguments, queue=nodes.queue)
 
 
@@ -99,15 +92,14 @@ def neighbours(backend, update, table: NeighbourTable, nodes: NodeRange, values)
     kernel, near = stage_skeletons.neighbours(update, table.n_neighbours, *how), table.addresses
     if nodes.where is not None:
         return _over_chosen(backend, kernel, (near,), nodes, (values,))
-    bounds = np.uint32(nodes.first), np.uint32(nodes.last)
-    return backend.launch(kernel, nodes.last - nodes.first, (near, *bounds, values), queue=nodes.queue)
+    return backend.launch(kernel, nodes.last - nodes.first, (near, *_bounds(nodes), values), queue=nodes.queue)
 
 
 def crossing(backend, update, arrays: CrossingArrays, nodes: NodeRange, values):
     """Nodes of the list, or of the range, shared among threads."""
     step, stored, table = arrays
     far, left = step.table, stored.table
-    populations = Populations(step.pattern.load, far.n_entries, far.index_type), _populations(stored)
+    populations = populations_arriving(step), populations_of(stored)
     kernel = stage_skeletons.crossing(update, *populations, table.n_neighbours, backend.lattice, backend.precision)
     tables = far.lines, far.bases, left.lines, left.bases, table.addresses
     return _over_chosen(backend, kernel, (step.old, *tables), nodes, (values,))
@@ -115,14 +107,14 @@ def crossing(backend, update, arrays: CrossingArrays, nodes: NodeRange, values):
 
 def stored(backend, update, state: State, table: NeighbourTable, nodes: NodeRange, values):
     """Nodes of the list, or of the range, shared among threads."""
-    where = _populations(state), table.n_neighbours
+    where = populations_of(state), table.n_neighbours
     kernel = stage_skeletons.stored(update, *where, backend.lattice, backend.precision)
     return _over_chosen(backend, kernel, _tables(state, table), nodes, (values,))
 
 
 def refill(backend, operators, arrays: RefillArrays, nodes: NodeRange, values):
     """Nodes of the list, or of the range, shared among threads."""
-    where = _populations(arrays.state), arrays.table.n_neighbours
+    where = populations_of(arrays.state), arrays.table.n_neighbours
     kernel = stage_skeletons.refill(operators, *where, backend.lattice, backend.precision)
     sources = arrays.sources.array, np.uint8(arrays.sources.mask), arrays.first
     return _over_chosen(backend, kernel, _tables(arrays.state, arrays.table), nodes, (sources, arrays.others, values))
@@ -139,7 +131,7 @@ def _in_words(backend, nodes: NodeRange) -> tuple:
     and the bounds."""
     where = nodes.where
     words = backend.view(where.array, 0, where.array.size // 16 * 16).view(np.uint32)
-    return words, np.uint32(where.mask * 0x01010101), np.uint32(nodes.first), np.uint32(nodes.last)
+    return words, np.uint32(where.mask * 0x01010101), *_bounds(nodes)
 
 
 def _over_words(backend, kernel, nodes: NodeRange, arguments: tuple):
@@ -157,13 +149,10 @@ def _tables(state: State, table: NeighbourTable) -> tuple:
 def _over_chosen(backend, kernel, ahead: tuple, nodes: NodeRange, behind: tuple):
     """Launch over the chosen nodes of a range, with its candidates between other arguments."""
     where, n_threads = nodes.where, nodes.last - nodes.first
-    among = where.among
-    if among is None:
-        among = backend.nothing_known
-    else:
+    if where.among:
         n_threads = min(n_threads, LISTED_THREADS)
-    chosen = where.array, np.uint8(where.mask)
-    candidates = Candidates(np.uint32(nodes.first), np.uint32(nodes.last), *among, *chosen)
+    among = where.among or backend.nothing_known
+    candidates = Candidates(*_bounds(nodes), among, where.array, np.uint8(where.mask))
     arguments = (*ahead, candidates, *behind)
     return backend.launch(kernel, n_threads, arguments, queue=nodes.queue, block=LISTED_BLOCK)
 
@@ -198,26 +187,26 @@ def walls(backend, rule, buffer, walls: WallArrays, crossing: Crossing):
 
 def moments(backend, macroscopic, state: State, nodes: NodeRange, out, values):
     """One thread per node."""
-    kernel = skeletons.moments(macroscopic, _populations(state), backend.lattice, backend.precision)
+    kernel = skeletons.moments(macroscopic, populations_of(state), backend.lattice, backend.precision)
     return backend.launch(kernel, nodes.last - nodes.first, (*_bounded(state, nodes), out, values), queue=nodes.queue)
 
 
 def reduction(backend, macroscopic, state: State, result: ReductionArrays, values):
     """A fixed number of workers."""
-    kernel = skeletons.reduction(macroscopic, _populations(state), backend.lattice, backend.precision)
+    kernel = skeletons.reduction(macroscopic, populations_of(state), backend.lattice, backend.precision)
     arguments = (state.buffer, *state.table[:2], state.n_nodes, result, values)
     return backend.launch(kernel, result.mass.size, arguments)
 
 
 def read(backend, state: State, nodes: NodeRange, out):
     """One thread per node."""
-    kernel = skeletons.read(_populations(state), backend.precision)
+    kernel = skeletons.read(populations_of(state), backend.precision)
     return backend.launch(kernel, nodes.last - nodes.first, (*_bounded(state, nodes), out))
 
 
 def write(backend, state: State, nodes: NodeRange, rows):
     """One thread per node."""
-    kernel = skeletons.write(_populations(state), backend.precision)
+    kernel = skeletons.write(populations_of(state), backend.precision)
     return backend.launch(kernel, nodes.last - nodes.first, (*_bounded(state, nodes), rows))
 
 
@@ -270,8 +259,8 @@ def clear(backend, nodes: NodeRange, kept: int, field):
 def arriving(backend, macroscopic, arrays: StreamArrays, nodes: NodeRange, out, values):
     """One thread per node; or per 16 nodes, and the threads of a block share the chosen ones among theirs."""
     table, is_chosen = arrays.table, nodes.where is not None
-    populations = Populations(arrays.pattern.load, table.n_entries, table.index_type)
-    kernel = stage_skeletons.arriving(macroscopic, populations, is_chosen, backend.lattice, backend.precision)
+    how = is_chosen, backend.lattice, backend.precision
+    kernel = stage_skeletons.arriving(macroscopic, populations_arriving(arrays), *how)
     ahead = arrays.old, table.lines, table.bases
     if is_chosen:
         return _over_words(backend, kernel, nodes, (*ahead, *_in_words(backend, nodes), out, values))
@@ -299,13 +288,14 @@ def scatter_add(backend, packed, buffer, addresses):
     return backend.launch(skeletons.scatter_add, packed.size, (packed, buffer, addresses), queue=ON_EDGE)
 
 
-def _populations(state: State) -> Populations:
-    return Populations(state.locations, state.table.n_entries, state.table.index_type)
+def _bounds(nodes: NodeRange) -> tuple:
+    """A range as kernels take it, whose numbers of nodes are unsigned."""
+    return np.uint32(nodes.first), np.uint32(nodes.last)
 
 
 def _bounded(state: State, nodes: NodeRange) -> tuple:
     """The leading arguments of every kernel over a range of nodes."""
-    return (state.buffer, state.table.lines, state.table.bases, np.uint32(nodes.first), np.uint32(nodes.last))
+    return state.buffer, state.table.lines, state.table.bases, *_bounds(nodes)
 
 
 KERNELS = MappingProxyType(

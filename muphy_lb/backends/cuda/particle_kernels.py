@@ -7,7 +7,7 @@ import numpy as np
 
 from muphy_lb.backends.arrays import DragArrays, LookupArrays, MigrationArrays, ParticleArrays, SortingArrays
 from muphy_lb.backends.cuda import migration_skeletons, particle_skeletons
-from muphy_lb.backends.cuda.access import Populations
+from muphy_lb.backends.cuda.access import populations_arriving
 from muphy_lb.domain.corners import n_corners
 from muphy_lb.domain.lookup import LAYER
 
@@ -30,8 +30,8 @@ def by_id(backend, update, count: int, values):
 def drag(backend, operators, particles: ParticleArrays, capacity: int, arrays: DragArrays, values):
     """Blocks of as many particles as they have threads for the nodes of each."""
     table, coupling, block = arrays.step.table, arrays.coupling, particle_skeletons.DRAG_BLOCK
-    populations = Populations(arrays.step.pattern.load, table.n_entries, table.index_type)
-    kernel = particle_skeletons.drag(operators, populations, coupling, backend.lattice, backend.precision)
+    how = coupling, backend.lattice, backend.precision
+    kernel = particle_skeletons.drag(operators, populations_arriving(arrays.step), *how)
     fields = arrays.flow, arrays.pushed, arrays.marks, np.int8(arrays.mask)
     around = (arrays.step.old, table.lines, table.bases), arrays.lookup, fields
     arguments = (particles, capacity, around, values)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from muphy_lb.backends.arrays import Collected
 from muphy_lb.backends.cuda.access import (
     Populations,
     access,
@@ -35,15 +36,13 @@ class Candidates(NamedTuple):
 
     Attributes:
         first, last: the range.
-        count, nodes, warps: the list; if there are more nodes than it has room for, all of the range are looked at.
+        among: the list; if there are more nodes than it has room for, all of the range are looked at.
         array, mask: nodes are chosen where the array has a bit of the mask.
     """
 
     first: np.uint32
     last: np.uint32
-    count: object
-    nodes: object
-    warps: object
+    among: Collected
     array: object
     mask: np.uint8
 
@@ -51,8 +50,8 @@ class Candidates(NamedTuple):
 @device_jit
 def number_of(candidates):
     """Number of nodes to look at."""
-    count = candidates.count[0]
-    if count <= candidates.nodes.size:
+    count = candidates.among.count[0]
+    if count <= candidates.among.nodes.size:
         return np.int64(count)
     return np.int64(candidates.last) - np.int64(candidates.first)
 
@@ -60,8 +59,8 @@ def number_of(candidates):
 @device_jit
 def node(candidates, i):
     """One of them."""
-    if candidates.count[0] <= candidates.nodes.size:
-        return candidates.nodes[i]
+    if candidates.among.count[0] <= candidates.among.nodes.size:
+        return candidates.among.nodes[i]
     return np.uint32(candidates.first + np.uint32(i))
 
 
