@@ -18,6 +18,7 @@ from numba import from_dtype, types
 from muphy_lb.backends.cuda import skeletons
 from muphy_lb.backends.cuda.device import cuda
 from muphy_lb.backends.cuda.skeletons import DOUBLE, NODES_PER_THREAD, PAIRED, SINGLE
+from muphy_lb.backends.kept.code_digest import digest, type_text
 from muphy_lb.domain import AA, PULL, PUSH, Pattern
 from muphy_lb.lattice import D3Q19
 from muphy_lb.operators import BGK, TRT, Operator, collision
@@ -62,7 +63,13 @@ def compiled(operator: Operator, n_parameters: int, pattern: Pattern, lattice, p
     new = lines if threads == PAIRED else old
     parameters = types.Tuple(how.get("parameters", (real,) * n_parameters))
     numbers = (types.int64, types.int64, types.uint32, types.uint32)
-    ptx, _ = cuda.compile_ptx(kernel.py_func, types.void(old, new, lines, bases, *numbers, parameters), cc=capability)
+    return ptx_of(kernel, (old, new, lines, bases, *numbers, parameters), capability)
+
+
+def ptx_of(kernel, arguments: tuple, capability: tuple[int, int] = CAPABILITY) -> str:
+    """PTX of a kernel for types of its arguments; whoever runs it finds it on disk by digests, which there must be."""
+    assert digest(kernel) and all(map(type_text, arguments))
+    ptx, _ = cuda.compile_ptx(kernel.py_func, types.void(*arguments), cc=capability)
     return ptx
 
 

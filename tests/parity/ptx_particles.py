@@ -12,7 +12,6 @@ from numba import typeof, types
 from muphy_lb.backends.arrays import Coupling
 from muphy_lb.backends.cuda import migration_skeletons, particle_skeletons, stage_skeletons
 from muphy_lb.backends.cuda.access import Populations
-from muphy_lb.backends.cuda.device import cuda
 from muphy_lb.lattice import D3Q19
 from muphy_lb.physics.flow import plain_flow
 from muphy_lb.physics.isothermal import Fluid
@@ -21,7 +20,7 @@ from muphy_lb.physics.particles.beads.model import AT_REST
 from muphy_lb.physics.particles.tracers.species import with_tracers
 from muphy_lb.precision import FP32
 from tests.laws.test_beads import CHAINS, SINGLE, BeadSetup
-from tests.parity.ptx import CAPABILITY, pretend
+from tests.parity.ptx import CAPABILITY, pretend, ptx_of
 from tests.support import Setup, build_engine, random_nodes
 
 REAL, WORDS, FORCES = (typeof(np.zeros(1, dtype)) for dtype in (np.float32, np.uint32, np.int64))
@@ -48,10 +47,10 @@ def main() -> int:
         for stage in engine.model.stages:
             if stage.kernel != SHARE:
                 kernel, arguments = kernel_of(stage, engine)
-                cuda.compile_ptx(kernel.py_func, types.void(*arguments), cc=CAPABILITY)
+                ptx_of(kernel, arguments)
                 print(stage.name, *(operator.name for operator in stage.operators), flush=True)
     for name, arguments in moving(build_engine(nodes, setups[0])).items():
-        cuda.compile_ptx(getattr(migration_skeletons, name).py_func, types.void(*arguments), cc=CAPABILITY)
+        ptx_of(getattr(migration_skeletons, name), arguments)
         print(name, flush=True)
     return 0
 

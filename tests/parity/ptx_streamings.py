@@ -14,12 +14,11 @@ from numba import typeof, types
 
 from muphy_lb.backends.cuda import skeletons, stage_skeletons
 from muphy_lb.backends.cuda.access import Populations
-from muphy_lb.backends.cuda.device import cuda
 from muphy_lb.lattice import D3Q19
 from muphy_lb.physics.model import CROSSING, REFILL
 from muphy_lb.precision import FP64
 from tests.free_surface import SurfaceSetup
-from tests.parity.ptx import CAPABILITY, pretend, refuse_without_compiler
+from tests.parity.ptx import CAPABILITY, pretend, ptx_of, refuse_without_compiler
 from tests.parity.ptx_surface import AMONG, CANDIDATES, CELLS, RANGE, TABLE, WORDS
 from tests.support import build_engine, random_nodes
 
@@ -69,7 +68,7 @@ def main() -> None:
     findings = []
     for streaming in ("pull", "aa"):
         for stage, phase, kernel, arguments in kernels(streaming):
-            ptx, _ = cuda.compile_ptx(kernel.py_func, types.void(*arguments), cc=CAPABILITY)
+            ptx = ptx_of(kernel, arguments)
             names = Counter(name for name, _, _ in INSTRUCTION.findall(ptx) if name.split(".")[0] not in MEMORY)
             which = {"stage": stage, "streaming": streaming, "phase": phase}
             findings.append(which | {"instructions": names, "free_products": free_products(ptx)})

@@ -11,7 +11,6 @@ from numba import typeof, types
 from muphy_lb.backends.arrays import Collected
 from muphy_lb.backends.cuda import skeletons, stage_skeletons
 from muphy_lb.backends.cuda.access import Populations
-from muphy_lb.backends.cuda.device import cuda
 from muphy_lb.backends.cuda.stage_skeletons import Candidates
 from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.physics.free_surface.bubbles import GasLaw
@@ -20,7 +19,7 @@ from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE, COS_ANGLE
 from muphy_lb.physics.model import COLLECT, CROSSING, EACH, MOMENTS, NEIGHBOURS, REFILL, STORED
 from muphy_lb.precision import FP32, FP64
 from tests.free_surface import SurfaceSetup
-from tests.parity.ptx import CAPABILITY, pretend
+from tests.parity.ptx import CAPABILITY, pretend, ptx_of
 from tests.support import build_engine, random_nodes
 
 WORDS = types.Array(types.uint32, 1, "C")
@@ -63,7 +62,7 @@ def main() -> int:
     pretend(CAPABILITY)
     counts = AMONG.types[0]
     arguments = WORDS, types.uint32, *RANGE, AMONG, counts
-    cuda.compile_ptx(stage_skeletons.collect.py_func, types.void(*arguments), cc=CAPABILITY)
+    ptx_of(stage_skeletons.collect, arguments)
     print("collect", flush=True)
     for lattice, precision in ((D3Q19, FP32), (D2Q9, FP64)):
         law = GasLaw(absolute=1.0, deviation=0.0, gamma=1.0, largest=0.3)
@@ -77,14 +76,14 @@ def main() -> int:
             both = stage.kernel == REFILL
             values = typeof(tuple(given)) if both else typeof(given[0])
             kernel, ahead = kernel_of(stage, stage.operators, pattern, lattice, precision)
-            cuda.compile_ptx(kernel.py_func, types.void(*ahead, values), cc=CAPABILITY)
+            ptx_of(kernel, (*ahead, values))
             print(precision.name, stage.name, flush=True)
         collide = engine.model.collision
         values = typeof(engine.parameters.values(collide, engine.model.parameters, 0))
         buffer = types.Array(typeof(precision.real(0)), 1, "C")
         kernel = skeletons.stream_collide_fluid(collide, pattern, lattice, precision, np.uint32)
         arguments = buffer, buffer, *TABLE, types.boolean, *RANGE, values, CELLS, AMONG
-        cuda.compile_ptx(kernel.py_func, types.void(*arguments), cc=CAPABILITY)
+        ptx_of(kernel, arguments)
         print(precision.name, "stream and collide", flush=True)
     return 0
 

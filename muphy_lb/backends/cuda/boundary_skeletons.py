@@ -6,6 +6,7 @@ import numpy as np
 
 from muphy_lb.backends.cuda.access import access, changer, device_jit, fetcher
 from muphy_lb.backends.cuda.device import cuda
+from muphy_lb.backends.cuda.kept import kernel_jit
 from muphy_lb.operators.unroll import unroll
 from muphy_lb.precision import FP64
 
@@ -24,7 +25,7 @@ def links(openings_operator, macroscopic_operator, lattice, precision):
     macroscopic = macroscopic_operator.compile(lattice, precision, device_jit)
     q_count, real, storage, unit = lattice.q, precision.real, precision.storage, precision.real(precision.unit)
 
-    @cuda.jit
+    @kernel_jit
     def kernel(state, buffer, target, links, parameters):
         velocity = cuda.shared.array((3, LINK_NODES), real)
         thread, n_nodes = cuda.threadIdx.x, links.node.size
@@ -56,7 +57,7 @@ def link_fluxes(openings_operator, macroscopic_operator, lattice, precision, com
     q_count, real, storage, unit = lattice.q, precision.real, precision.storage, precision.real(precision.unit)
     per_unit = 1.0 / precision.unit
 
-    @cuda.jit
+    @kernel_jit
     def kernel(state, buffer, arriving, links, flux, deviation, parameters):
         m, n_nodes = cuda.grid(1), links.node.size
         if m < n_nodes:
@@ -97,7 +98,7 @@ def walls(walls_operator, crossing, lattice, precision, index_type):
     numbers_of = unrolled(_numbers_of_node(n_entries))
     own_type = np.uint64
 
-    @cuda.jit
+    @kernel_jit
     def kernel(buffer, walls):
         m = cuda.grid(1)
         if m < walls.rest.size and walls.into_walls[m] != 0:
@@ -125,7 +126,7 @@ def _numbers_of_node(n_entries: int):
     return read
 
 
-@cuda.jit
+@kernel_jit
 def next_row(rows, is_scheduled, following, n_rows, now):
     """The next row of a schedule, or the last one again; one block."""
     i, width = cuda.threadIdx.x, now.size
@@ -138,7 +139,7 @@ def next_row(rows, is_scheduled, following, n_rows, now):
         following[0] += 1
 
 
-@cuda.jit
+@kernel_jit
 def profile(momentum, links, weights, values):
     """The momentum of links whose profile changes its shape; one thread per link."""
     i, n_links = cuda.grid(1), links.size
@@ -155,7 +156,7 @@ def nearest(x):
     return np.int64(round(x))
 
 
-@cuda.jit
+@kernel_jit
 def clear(array):
     """array = 0."""
     i = cuda.grid(1)
@@ -163,7 +164,7 @@ def clear(array):
         array[i] = 0
 
 
-@cuda.jit
+@kernel_jit
 def sum_openings(fluxes, opening, sums, scale):
     """Fixed-point sums by opening; equally many blocks for each, since additions to one address wait for each other.
     Sums of integers do not depend on the order."""
@@ -195,7 +196,7 @@ def feedback(advance_operator, lattice):
     of its threads does the rest."""
     advance = advance_operator.compile(lattice, FP64, device_jit)
 
-    @cuda.jit
+    @kernel_jit
     def kernel(sums, weights, state, value, other_value, opening, n_openings, scale, parameters):
         weighted = cuda.shared.array(FEEDBACK_THREADS, np.float64)
         thread, outflow = cuda.threadIdx.x, 0.0

@@ -6,13 +6,14 @@ import numpy as np
 
 from muphy_lb.backends.cuda.access import device_jit
 from muphy_lb.backends.cuda.device import cuda
+from muphy_lb.backends.cuda.kept import kernel_jit
 from muphy_lb.domain.lookup import look_around_nodes
 
 PLACES_BLOCK, ENTRIES_PER_THREAD = 256, 8
 place, _ = look_around_nodes(device_jit)
 
 
-@cuda.jit
+@kernel_jit
 def clear_counts(messages, length, n_messages):
     """Set the number of particles in every message to zero."""
     for j in range(cuda.threadIdx.x, n_messages, cuda.blockDim.x):
@@ -77,7 +78,7 @@ def update_and_send(update_operator, lattice, precision):
     """Update every particle, and send those that are at nodes of other ranks then."""
     update = update_operator.compile(lattice, precision, device_jit)
 
-    @cuda.jit
+    @kernel_jit
     def kernel(particles, migration, first_remote, capacity, parameters):
         i = cuda.grid(1)
         if i < particles.count[0]:
@@ -87,7 +88,7 @@ def update_and_send(update_operator, lattice, precision):
     return kernel
 
 
-@cuda.jit
+@kernel_jit
 def match_holes(count, migration):
     """Choose for each hole ahead of the last particles one of these that stays."""
     t, n_holes = cuda.grid(1), migration.n_moved[0]
@@ -99,7 +100,7 @@ def match_holes(count, migration):
         migration.movers[cuda.atomic.add(migration.n_moved, 2, 1)] = count[0] - 1 - t
 
 
-@cuda.jit
+@kernel_jit
 def fill_holes(particles, migration, capacity):
     """Move the chosen particles into the holes."""
     t = cuda.grid(1)
@@ -112,7 +113,7 @@ def fill_holes(particles, migration, capacity):
         copy_row(particles.values, source, target, capacity)
 
 
-@cuda.jit
+@kernel_jit
 def close_holes(count, n_moved):
     """Forget the particles that have left."""
     if cuda.threadIdx.x == 0:
@@ -122,7 +123,7 @@ def close_holes(count, n_moved):
         n_moved[2] = 0
 
 
-@cuda.jit
+@kernel_jit
 def receive_particles(particles, migration, capacity):
     """Append a received particle to those on this rank."""
     thread, most = cuda.grid(1), migration.most
@@ -139,7 +140,7 @@ def receive_particles(particles, migration, capacity):
     read_row(particles.values, k, capacity, migration.incoming, row, most)
 
 
-@cuda.jit
+@kernel_jit
 def forget_counts(counts):
     """No particle has been counted."""
     t = cuda.grid(1)
@@ -154,7 +155,7 @@ def entry_of(particles, lookup, capacity, i):
     return place(lookup, integers[capacity + i], integers[2 * capacity + i], integers[3 * capacity + i])
 
 
-@cuda.jit
+@kernel_jit
 def count_at_entries(particles, lookup, capacity, arrays):
     """Number the particles at each entry of the lookup, in any order."""
     i = cuda.grid(1)
@@ -162,7 +163,7 @@ def count_at_entries(particles, lookup, capacity, arrays):
         arrays.number[i] = cuda.atomic.add(arrays.counts, entry_of(particles, lookup, capacity, i), 1)
 
 
-@cuda.jit
+@kernel_jit
 def choose_places(arrays):
     """Give the particles at each entry places in memory behind those at the entries ahead of it in the block; the
     blocks follow each other in any order."""
@@ -191,7 +192,7 @@ def choose_places(arrays):
         start += n_here
 
 
-@cuda.jit
+@kernel_jit
 def find_sources(particles, lookup, capacity, arrays):
     """Note each particle at the place that its number at its entry gives it."""
     i = cuda.grid(1)
@@ -199,7 +200,7 @@ def find_sources(particles, lookup, capacity, arrays):
         arrays.source[arrays.counts[entry_of(particles, lookup, capacity, i)] + arrays.number[i]] = i
 
 
-@cuda.jit
+@kernel_jit
 def to_places(column, arrays, count):
     """Copy to each place what a column has of the particle that comes there."""
     k = cuda.grid(1)
@@ -207,7 +208,7 @@ def to_places(column, arrays, count):
         arrays.column[k] = column[arrays.source[k]]
 
 
-@cuda.jit
+@kernel_jit
 def put_back(source, column, count):
     """Copy a column from its places."""
     i = cuda.grid(1)

@@ -8,6 +8,7 @@ import numpy as np
 from muphy_lb.backends.arrays import Coupling
 from muphy_lb.backends.cuda.access import Populations, device_jit, read_vector
 from muphy_lb.backends.cuda.device import cuda
+from muphy_lb.backends.cuda.kept import kernel_jit
 from muphy_lb.backends.cuda.stage_skeletons import velocity
 from muphy_lb.domain.corners import corner_node, n_corners
 from muphy_lb.domain.layout import RECORD
@@ -21,7 +22,7 @@ def particles(update_operator, lattice, precision):
     """Update every particle; launched for the whole capacity, as only the device knows their number."""
     update = update_operator.compile(lattice, precision, device_jit)
 
-    @cuda.jit
+    @kernel_jit
     def kernel(count, parameters):
         i = cuda.grid(1)
         if i < count[0]:
@@ -35,7 +36,7 @@ def over_range(update_operator, lattice, precision):
     """Call the update for every number of a range."""
     update = update_operator.compile(lattice, precision, device_jit)
 
-    @cuda.jit
+    @kernel_jit
     def kernel(first, last, parameters):
         i = first + cuda.grid(1)
         if i < last:
@@ -70,7 +71,7 @@ def drag(operators, populations: Populations, coupling: Coupling, lattice, preci
     normalise, interpolate, received = (each(count) for each in (_normalise, _interpolate, _received))
     spread = _spread(count, dimension)
 
-    @cuda.jit
+    @kernel_jit
     def kernel(particles, capacity, around, values):
         shared = Shared(
             cuda.shared.array((n_particles, count), np.int64),

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from muphy_lb.backends.cuda.device import cuda
+from muphy_lb.backends.cuda.kept import kernel_jit
 from muphy_lb.backends.cuda.vectors import load_acquire, store_release, store_to
 from muphy_lb.errors import BackendError
 
@@ -111,7 +112,7 @@ def raise_flags(signal):
         store_release(signal.there[j], number)
 
 
-@cuda.jit
+@kernel_jit
 def send(buffer, addresses, targets, filled):
     """Write the message, one thread per value; the last block to finish raises the flags."""
     i = cuda.grid(1)
@@ -122,7 +123,7 @@ def send(buffer, addresses, targets, filled):
         raise_flags(filled)
 
 
-@cuda.jit
+@kernel_jit
 def send_rows(messages, length, row, targets, filled):
     """Write of each message its number n, and the first n values of each of its rows."""
     for j in range(targets.size):
@@ -137,7 +138,7 @@ def send_rows(messages, length, row, targets, filled):
         raise_flags(filled)
 
 
-@cuda.jit
+@kernel_jit
 def send_to_mailbox(buffer, addresses, targets, filled, emptied):
     """Write the message like :func:`send`, once the neighbours have emptied their mailboxes."""
     number = await_flags(emptied)
@@ -150,7 +151,7 @@ def send_to_mailbox(buffer, addresses, targets, filled, emptied):
         raise_flags(filled)
 
 
-@cuda.jit
+@kernel_jit
 def wait(filled):
     """Wait for messages that arrive in place; a single block."""
     number = await_flags(filled)
@@ -158,7 +159,7 @@ def wait(filled):
         filled.awaited[0] = number
 
 
-@cuda.jit
+@kernel_jit
 def empty_mailbox(mailbox, buffer, addresses, filled, emptied):
     """Wait for messages and copy them to their addresses; the last block to finish raises the flags."""
     number = await_flags(filled)
@@ -170,7 +171,7 @@ def empty_mailbox(mailbox, buffer, addresses, filled, emptied):
         raise_flags(emptied)
 
 
-@cuda.jit
+@kernel_jit
 def add_from_mailbox(mailbox, buffer, addresses, filled, emptied):
     """The same, adding integers to those at the addresses."""
     number = await_flags(filled)

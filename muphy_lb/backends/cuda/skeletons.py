@@ -17,6 +17,7 @@ from muphy_lb.backends.cuda.access import (
     writer,
 )
 from muphy_lb.backends.cuda.device import cuda
+from muphy_lb.backends.cuda.kept import kernel_jit
 from muphy_lb.backends.exact_sums import in_two_parts
 from muphy_lb.domain.layout import WARP
 
@@ -66,14 +67,14 @@ def stream_collide(collide_operator, pattern, lattice, precision, index_type, th
     q_count, real = lattice.q, precision.real
     one, five, warp, in_warp = np.uint32(1), np.uint32(5), np.uint32(32), np.uint32(31)
 
-    @cuda.jit
+    @kernel_jit
     def single(old, new, lines, bases, start, step, first, last, parameters):
         block = start + step * cuda.blockIdx.x
         n = np.uint32(first + block * cuda.blockDim.x + cuda.threadIdx.x)
         if n < last:
             update(old, new, lines, bases, n, parameters)
 
-    @cuda.jit
+    @kernel_jit
     def double(old, new, lines, bases, start, step, first, last, parameters):
         thread = np.uint32((start + step * cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x)
         n = np.uint32(first + np.uint32((thread >> five) * np.uint32(64)) + np.uint32(thread & in_warp))
@@ -95,7 +96,7 @@ def stream_collide(collide_operator, pattern, lattice, precision, index_type, th
         return {SINGLE: single, DOUBLE: double}[threads]
     store_both, find_both = store_pairs(q_count), find_pairs(n_entries, index_type)
 
-    @cuda.jit
+    @kernel_jit
     def paired(old, new_words, lines, bases, start, step, first, last, parameters):
         thread = np.uint32((start + step * cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x)
         n = np.uint32(first + np.uint32(thread + thread))
@@ -124,7 +125,7 @@ def stream_collide_fluid(collide_operator, pattern, lattice, precision, index_ty
     update = _update(collide_operator, pattern, lattice, precision, index_type)
     five, in_warp, of_warp = np.uint32(5), np.uint32(WARP - 1), np.uint32(WARP)
 
-    @cuda.jit
+    @kernel_jit
     def kernel(old, new, lines, bases, is_reversed, first, last, parameters, occupied, among):
         n_warps, is_listed = np.int32(among.count[1]), among.count[1] <= among.warps.size
         if not is_listed:
@@ -145,7 +146,7 @@ def stencil(update_operator, n_neighbours, lattice, precision, index_type):
     update, real, n_values = update_operator.compile(lattice, precision, device_jit), precision.real, 1 + n_neighbours
     gather_node = gather_values(n_neighbours, index_type, real)
 
-    @cuda.jit
+    @kernel_jit
     def kernel(old, new, lines, bases, first, last, parameters):
         n = np.uint32(first + cuda.grid(1))
         if n < last:
@@ -163,7 +164,7 @@ def scalar_streaming(update_operator, n_neighbours, lattice, precision, index_ty
     gather_node = gather_values(n_neighbours, index_type, real)
     scatter_node = scatter_values(n_values, index_type)
 
-    @cuda.jit
+    @kernel_jit
     def kernel(old, new, lines, bases, first, last, row, parameters):
         n = np.uint32(first + cuda.grid(1))
         if n < last:
@@ -175,7 +176,7 @@ def scalar_streaming(update_operator, n_neighbours, lattice, precision, index_ty
     return kernel
 
 
-@cuda.jit
+@kernel_jit
 def extrapolation(field, target, index, weight, constant):
     """Extrapolate values beyond walls from those of nodes."""
     s, n_values = cuda.grid(1), constant.size
@@ -193,7 +194,7 @@ def moments(macroscopic_operator, populations: Populations, lattice, precision):
     load = reader(populations, precision)
     q_count, real, per_unit = lattice.q, precision.real, precision.real(1 / precision.unit)
 
-    @cuda.jit
+    @kernel_jit
     def kernel(buffer, lines, bases, first, last, out, parameters):
         i = np.uint32(cuda.grid(1))
         n, count = np.uint32(first + i), np.uint64(last - first)
@@ -217,7 +218,7 @@ def reduction(macroscopic_operator, populations: Populations, lattice, precision
     q_count, real, per_unit = lattice.q, precision.real, 1.0 / precision.unit
     infinity, parts = float("inf"), device_jit(in_two_parts)
 
-    @cuda.jit
+    @kernel_jit
     def kernel(buffer, lines, bases, n_nodes, result, parameters):
         worker, n_workers, scale = cuda.grid(1), result.mass.size, result.scale
         if worker < n_workers:
@@ -254,7 +255,7 @@ def read(populations: Populations, precision):
     load, q_count = reader(populations, precision), len(populations.locations)
     real, storage = precision.real, precision.storage
 
-    @cuda.jit
+    @kernel_jit
     def kernel(buffer, lines, bases, first, last, rows):
         i = np.uint32(cuda.grid(1))
         n, count = np.uint32(first + i), np.uint64(last - first)
@@ -274,7 +275,7 @@ def write(populations: Populations, precision):
     """Copy rows into the populations of a node range."""
     store, q_count, real = writer(populations, precision), len(populations.locations), precision.real
 
-    @cuda.jit
+    @kernel_jit
     def kernel(buffer, lines, bases, first, last, rows):
         i = np.uint32(cuda.grid(1))
         n, count = np.uint32(first + i), np.uint64(last - first)
@@ -289,7 +290,7 @@ def write(populations: Populations, precision):
     return kernel
 
 
-@cuda.jit
+@kernel_jit
 def gather(buffer, addresses, packed):
     """packed[i] = buffer[addresses[i]]."""
     i = cuda.grid(1)
@@ -297,7 +298,7 @@ def gather(buffer, addresses, packed):
         packed[i] = buffer[addresses[i]]
 
 
-@cuda.jit
+@kernel_jit
 def scatter(packed, buffer, addresses):
     """buffer[addresses[i]] = packed[i]."""
     i = cuda.grid(1)
@@ -305,7 +306,7 @@ def scatter(packed, buffer, addresses):
         buffer[addresses[i]] = packed[i]
 
 
-@cuda.jit
+@kernel_jit
 def scatter_add(packed, buffer, addresses):
     """buffer[addresses[i]] += packed[i], integers."""
     i = cuda.grid(1)
@@ -313,7 +314,7 @@ def scatter_add(packed, buffer, addresses):
         cuda.atomic.add(buffer, addresses[i], packed[i])
 
 
-@cuda.jit
+@kernel_jit
 def count_step(step):
     """Increment the step number; one thread."""
     step[0] += 1

@@ -20,6 +20,7 @@ from muphy_lb.backends.cuda.access import (
     writer,
 )
 from muphy_lb.backends.cuda.device import cuda
+from muphy_lb.backends.cuda.kept import kernel_jit
 from muphy_lb.backends.cuda.vectors import load_words, store_four
 from muphy_lb.domain.layout import RECORD, WARP
 
@@ -102,7 +103,7 @@ def chosen_of_thread(words, mask, first, last, thread, shared):
     return found, start, position, any_bit != 0
 
 
-@cuda.jit
+@kernel_jit
 def collect(words, mask, first, last, target, emptied):
     """List those nodes of a range whose bytes have a bit of the mask, and the warps of nodes with a byte that is not 0;
     ``words``: four bytes each, as in ``mask``."""
@@ -159,7 +160,7 @@ def neighbours(update_operator, n_neighbours, lattice, precision, is_chosen):
     update = update_operator.compile(lattice, precision, device_jit)
     find = find_neighbours(n_neighbours)
 
-    @cuda.jit
+    @kernel_jit
     def kernel(near, first, last, parameters):
         n = np.uint32(first + cuda.grid(1))
         if n < last:
@@ -167,7 +168,7 @@ def neighbours(update_operator, n_neighbours, lattice, precision, is_chosen):
             find(near, n, addresses)
             update(addresses, n, parameters)
 
-    @cuda.jit
+    @kernel_jit
     def of_chosen(near, candidates, parameters):
         for i in range(cuda.grid(1), number_of(candidates), cuda.gridsize(1)):
             n = node(candidates, i)
@@ -184,7 +185,7 @@ def each(update_operator, lattice, precision):
     """Call the update of the chosen nodes."""
     update = update_operator.compile(lattice, precision, device_jit)
 
-    @cuda.jit
+    @kernel_jit
     def kernel(candidates, parameters):
         for i in range(cuda.grid(1), number_of(candidates), cuda.gridsize(1)):
             n = node(candidates, i)
@@ -194,7 +195,7 @@ def each(update_operator, lattice, precision):
     return kernel
 
 
-@cuda.jit
+@kernel_jit
 def clear(words, mask, first, last, cleared, field):
     """Set a vector field at the chosen nodes to zero, and clear bits of the words by which they are chosen."""
     nodes = cuda.shared.array(NODES_PER_BLOCK, np.uint32)
@@ -215,7 +216,7 @@ def crossing(update_operator, populations: Populations, left: Populations, n_nei
     q_count, real, load_left = lattice.q, precision.real, reader(left, precision)
     change, near = changer(locations, precision), find_neighbours(n_neighbours)
 
-    @cuda.jit
+    @kernel_jit
     def kernel(buffer, lines, bases, left_lines, left_bases, near_table, candidates, values):
         for i in range(cuda.grid(1), number_of(candidates), cuda.gridsize(1)):
             n = node(candidates, i)
@@ -239,7 +240,7 @@ def stored(update_operator, populations: Populations, n_neighbours, lattice, pre
     q_count, real, near = lattice.q, precision.real, find_neighbours(n_neighbours)
     load = reader(populations, precision)
 
-    @cuda.jit
+    @kernel_jit
     def kernel(buffer, lines, bases, near_table, candidates, parameters):
         for i in range(cuda.grid(1), number_of(candidates), cuda.gridsize(1)):
             n = node(candidates, i)
@@ -260,7 +261,7 @@ def refill(operators, populations: Populations, n_neighbours, lattice, precision
     mean_of = _mean(operators[1], populations, n_neighbours, lattice, precision)
     store = writer(populations, precision)
 
-    @cuda.jit
+    @kernel_jit
     def kernel(buffer, lines, bases, near_table, candidates, sources, others, values):
         for i in range(cuda.grid(1), number_of(candidates), cuda.gridsize(1)):
             n = node(candidates, i)
@@ -325,14 +326,14 @@ def arriving(macroscopic_operator, populations, is_chosen, lattice, precision):
     velocity_of = velocity(macroscopic_operator, populations, lattice, precision)
     zero, record = precision.real(0), np.uint64(RECORD)
 
-    @cuda.jit
+    @kernel_jit
     def kernel(buffer, lines, bases, first, last, out, parameters):
         n = np.uint32(first + cuda.grid(1))
         if n < last:
             ux, uy, uz = velocity_of(buffer, lines, bases, n, parameters)
             store_four(out, record * np.uint64(n), (ux, uy, uz, zero))
 
-    @cuda.jit
+    @kernel_jit
     def of_chosen(buffer, lines, bases, words, mask, first, last, out, parameters):
         nodes = cuda.shared.array(NODES_PER_BLOCK, np.uint32)
         n_chosen = chosen_of_block(words, mask, first, last, nodes)

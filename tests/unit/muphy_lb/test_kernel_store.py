@@ -15,7 +15,9 @@ from numba.core.extending import _Intrinsic
 from numba.extending import intrinsic
 
 from muphy_lb.backends.cpu import kept, kernel_store, rows
-from muphy_lb.backends.cpu.code_digest import NoDigestError, digest
+from muphy_lb.backends.kept import known
+from muphy_lb.backends.kept import store as kept_files
+from muphy_lb.backends.kept.code_digest import NoDigestError, digest
 from muphy_lb.errors import OutputError
 from muphy_lb.files.atomic import atomic_write
 from muphy_lb.lattice import D2Q9
@@ -81,6 +83,13 @@ def test_a_changed_global_changes_the_digest(monkeypatch):
     before = digest(fresh())
     monkeypatch.setitem(globals(), "FACTOR", 4.0)
     assert digest(fresh()) != before
+
+
+def test_an_attribute_with_the_name_of_a_global_is_another_thing(monkeypatch):
+    function = scaled(2.0, lambda f: lambda pair: pair.FACTOR)
+    before = digest(function)
+    monkeypatch.setitem(globals(), "FACTOR", object())
+    assert digest(function) == before
 
 
 def test_what_is_no_data_has_no_digest_and_is_not_kept(store):
@@ -153,7 +162,7 @@ RUNS = {
 
 @pytest.mark.parametrize("name", RUNS)
 def test_every_kernel_of_a_run_is_kept(name, caplog):
-    caplog.set_level("DEBUG", logger=kernel_store.__name__)
+    caplog.set_level("DEBUG", logger=kept_files.__name__)
     RUNS[name]().step(1)
     assert "not kept" not in caplog.text
 
@@ -222,25 +231,25 @@ def test_a_folder_that_cannot_be_looked_into_stops_no_kernel(tmp_path, monkeypat
 
 
 def test_every_setting_of_numba_counts_wherever_it_comes_from(monkeypatch):
-    before = kernel_store._surroundings()
+    before = kernel_store.surroundings()
     for name, value in (
         ("NUMBA_NUM_THREADS", 77),
         ("CUDA_DEFAULT_PTX_CC", (9, 9)),
         ("CUDA_THAT_A_SEARCH_FOR_GPUS_ADDS", 1),
     ):
         monkeypatch.setattr(config, name, value, raising=False)
-        assert kernel_store._surroundings() == before
+        assert kernel_store.surroundings() == before
     for name, value in (("BOUNDSCHECK", 1), ("USING_SVML", not config.USING_SVML)):
         with monkeypatch.context() as changed:
             changed.setattr(config, name, value)
-            assert kernel_store._surroundings() != before
+            assert kernel_store.surroundings() != before
 
 
 def test_old_versions_are_removed(store):
-    for k in range(6):
+    for k in range(kept_files.MOST_FOLDERS + 2):
         (store.parent / f"old_{k}").mkdir(parents=True)
     fresh()(ONES)
-    assert store.is_dir() and len(list(store.parent.iterdir())) == kernel_store.MOST_FOLDERS
+    assert store.is_dir() and len(list(store.parent.iterdir())) == kept_files.MOST_FOLDERS
 
 
 def test_kernels_that_nobody_loads_are_removed_from_a_folder_that_is_too_large(store, monkeypatch):
@@ -251,15 +260,15 @@ def test_kernels_that_nobody_loads_are_removed_from_a_folder_that_is_too_large(s
         os.utime(path, ns=(0, second * 10**9))
     size = path.stat().st_size
     assert is_loaded(fresh(2.0))  # the oldest has been used now
-    monkeypatch.setattr(kernel_store, "MOST_BYTES", 3.5 * size)
-    monkeypatch.setattr(kernel_store, "LEFT_BYTES", 2.5 * size)
+    monkeypatch.setattr(kept_files, "MOST_BYTES", 3.5 * size)
+    monkeypatch.setattr(kept_files, "LEFT_BYTES", 2.5 * size)
     fresh(5.0)(ONES)
     assert len(list(store.iterdir())) == 2 and is_loaded(fresh(2.0))
 
 
 def test_processes_that_remove_each_others_kernels_do_not_disturb_each_other(store, monkeypatch):
-    monkeypatch.setattr(kernel_store, "MOST_BYTES", 0)
-    monkeypatch.setattr(kernel_store, "LEFT_BYTES", 0)
+    monkeypatch.setattr(kept_files, "MOST_BYTES", 0)
+    monkeypatch.setattr(kept_files, "LEFT_BYTES", 0)
     store.mkdir(parents=True)
     children = [child_that_writes_and_removes(store, number) for number in range(3)]
     for _ in range(5):
@@ -276,7 +285,7 @@ def child_that_writes_and_removes(folder, number) -> int:
         for _ in range(100):
             with suppress(OutputError), atomic_write(folder / f"kernel_{number}") as temporary:
                 temporary.write_bytes(b"kernel")
-            kernel_store._keep_recent(folder)
+            kept_files.keep_recent(folder)
     except BaseException:
         os._exit(1)
     os._exit(0)
@@ -320,10 +329,10 @@ def test_a_kernel_is_loaded_as_the_first_thing_in_a_process(tmp_path):
 
 @pytest.mark.parametrize(("version", "is_kept"), [((0, 61), True), (kept.NEWEST_TRIED, True), ((0, 99), False)])
 def test_kernels_are_kept_with_every_known_numba_and_only_compiled_with_others(monkeypatch, caplog, version, is_kept):
-    kept._is_known.cache_clear()
+    known.is_known.cache_clear()
     monkeypatch.setattr(kept.numba, "version_info", namedtuple("Version", "short")(version))
     caplog.set_level("INFO")
     kernel = summing(scaled(2.0), kept.stored(njit))
-    assert isinstance(kernel._cache, kernel_store.KernelStore) == is_kept
+    assert isinstance(kernel._cache, kernel_store.CpuKernelStore) == is_kept
     assert ("compiled anew at every start" in caplog.text) != is_kept
-    kept._is_known.cache_clear()
+    known.is_known.cache_clear()

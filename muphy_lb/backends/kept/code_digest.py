@@ -5,6 +5,7 @@ nor does what else is in their modules. Of libraries the names count: who keeps 
 """
 
 import builtins
+import dis
 import hashlib
 import sys
 from collections.abc import Iterator
@@ -14,8 +15,6 @@ from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core.dispatcher import Dispatcher
-from numba.core.extending import _Intrinsic
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), range, slice)
 LIBRARIES = ("numba", "numpy", "llvmlite", *sys.stdlib_module_names)
@@ -47,10 +46,10 @@ def _pieces(value, seen: dict) -> Iterator[str | bytes]:
         yield f"seen {seen[id(value)][0]}"
         return
     seen[id(value)] = len(seen), value  # kept, lest another gets its id
-    if isinstance(value, Dispatcher):
+    if is_compiled(value):
         yield f"compiled with {sorted(value.targetoptions.items())}"
         yield from _pieces(value.py_func, seen)
-    elif isinstance(value, _Intrinsic):
+    elif is_intrinsic(value):
         yield f"intrinsic {value._prefer_literal} {sorted(value._ctor_kwargs.items())}"
         yield from _pieces(value._defn, seen)
     elif isinstance(value, FunctionType):
@@ -62,6 +61,16 @@ def _pieces(value, seen: dict) -> Iterator[str | bytes]:
         yield from _of_code(value, seen)
     else:
         yield from _of_data(value, seen)
+
+
+def is_compiled(value) -> bool:
+    """Whether it is a function that Numba compiles; for CPUs and GPUs they are different classes."""
+    return hasattr(value, "py_func") and hasattr(value, "targetoptions")
+
+
+def is_intrinsic(value) -> bool:
+    """Whether it generates instructions; for CPUs and GPUs they are different classes."""
+    return hasattr(value, "_defn") and hasattr(value, "_prefer_literal")
 
 
 def _of_function(function: FunctionType, seen) -> Iterator[str | bytes]:
@@ -81,9 +90,10 @@ def _of_function(function: FunctionType, seen) -> Iterator[str | bytes]:
 
 
 def _names(code: CodeType) -> set[str]:
-    """Names of globals (and attributes) in a code and in those nested in it."""
+    """Names of globals in a code and in those nested in it; an attribute may have the name of one."""
     nested = (constant for constant in code.co_consts if isinstance(constant, CodeType))
-    return set(code.co_names).union(*map(_names, nested))
+    used = {step.argval for step in dis.get_instructions(code) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    return used.union(*map(_names, nested))
 
 
 def _of_code(code: CodeType, seen) -> Iterator[str | bytes]:

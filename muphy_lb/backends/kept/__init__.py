@@ -1,0 +1,1 @@
+"""Compiled kernels that are kept on disk."""

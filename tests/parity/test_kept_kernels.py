@@ -1,0 +1,60 @@
+"""Kernels for GPUs are kept on disk; tested on machines without one, too."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.conftest import HANGS_S, ROOT
+from tests.parity.cases import CANNOT_RUN
+
+
+@pytest.fixture(scope="module")
+def starts(tmp_path_factory) -> list[list[list[str]]]:
+    """What two processes found, one after the other, and one with other settings of the compiler."""
+    folder = str(tmp_path_factory.mktemp("kernels"))
+    settings = ({}, {}, {"NUMBA_OPT": "2"})
+    return [found({"NUMBA_CACHE_DIR": folder, **more}) for more in settings]
+
+
+def found(environment: dict[str, str]) -> list[list[str]]:
+    """Origin, name and digest of the machine code of each kernel in a new process."""
+    line = [sys.executable, "-m", "tests.parity.kept_kernels"]
+    given = {"cwd": ROOT, "capture_output": True, "text": True, "timeout": HANGS_S, "env": os.environ | environment}
+    done = subprocess.run(line, **given)
+    if done.returncode == CANNOT_RUN:
+        pytest.skip(done.stdout.strip())
+    assert done.returncode == 0, done.stderr
+    return [line.split() for line in done.stdout.splitlines()]
+
+
+def test_the_second_start_loads_what_the_first_has_compiled(starts):
+    first, second, _ = starts
+    assert [origin for origin, *_ in first] == ["compiled", "compiled"]
+    assert [origin for origin, *_ in second] == ["loaded", "loaded"]
+    assert [code for _, *code in first] == [code for _, *code in second]
+
+
+def test_other_settings_of_the_compiler_have_kernels_of_their_own(starts):
+    assert [origin for origin, *_ in starts[2]] == ["compiled", "compiled"]
+
+
+RUN = """
+import hashlib, logging
+from muphy_lb.lattice import D2Q9
+from tests.laws.test_in_place import run_of
+
+logging.basicConfig(level="INFO")
+ranks = run_of(D2Q9, "openings", "pull", "cuda")
+ranks.step(4)
+print(hashlib.sha256(ranks.populations().tobytes()).hexdigest())
+"""
+
+
+@pytest.mark.gpu
+def test_a_run_whose_kernels_are_loaded_has_the_same_bits(tmp_path):
+    given = {"cwd": ROOT, "capture_output": True, "text": True, "env": os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}}
+    first, second = (subprocess.run([sys.executable, "-c", RUN], **given, timeout=HANGS_S) for _ in range(2))
+    assert "compiling kernels" in first.stderr and "compiling kernels" not in second.stderr
+    assert first.stdout == second.stdout and first.returncode == second.returncode == 0
