@@ -184,6 +184,22 @@ def find_neighbours(n_neighbours: int):
     return device_jit(unroll(find))
 
 
+def find_neighbour(n_neighbours: int):
+    """Device function ``(table, n, which)``: address of one of the neighbours of a node."""
+    find = find_neighbours(n_neighbours)
+
+    def find_one(table, n, which):
+        addresses = cuda.local.array(n_neighbours, types.uint32)
+        find(table, n, addresses)
+        address = addresses[0]
+        for k in range(n_neighbours):
+            if k == which:
+                address = addresses[k]
+        return address
+
+    return device_jit(unroll(find_one))
+
+
 def gather_values(n_neighbours: int, index_type, real):
     """Device function ``(field, lines, bases, n, values)``: a field at a node and at its neighbours."""
     find = device_jit(unroll(_find(n_neighbours, index_type)))

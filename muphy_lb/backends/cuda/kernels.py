@@ -25,12 +25,12 @@ from muphy_lb.backends.cuda import boundary_skeletons, particle_skeletons, skele
 from muphy_lb.backends.cuda.access import populations_arriving, populations_of
 from muphy_lb.backends.cuda.particle_kernels import KERNELS as PARTICLE_KERNELS
 from muphy_lb.backends.cuda.skeletons import NODES_PER_THREAD, PAIRED, SINGLE, Shape
-from muphy_lb.backends.cuda.stage_skeletons import Candidates
+from muphy_lb.backends.cuda.stage_skeletons import LISTED_BLOCK, Candidates
 from muphy_lb.domain import Crossing
 from muphy_lb.domain.layout import WARP, whole
 from muphy_lb.parallel.task import ON_EDGE, ON_OPENINGS
 
-LINK_BLOCK = WALL_BLOCK = FLUID_BLOCK = LISTED_BLOCK = 128
+LINK_BLOCK = WALL_BLOCK = FLUID_BLOCK = 128
 LISTED_THREADS = 1 << 16  # share the nodes of a list: some hundred for every multiprocessor of a large GPU
 FLUID_THREADS = 1 << 21  # share the warps with fluid; more than run at a time, since a thread at work waits for memory
 

@@ -14,6 +14,7 @@ from muphy_lb.backends.cuda.access import (
     access,
     changer,
     device_jit,
+    find_neighbour,
     find_neighbours,
     reader,
     strict_jit,
@@ -24,7 +25,8 @@ from muphy_lb.backends.cuda.kept import kernel_jit
 from muphy_lb.backends.cuda.vectors import load_words, store_four
 from muphy_lb.domain.layout import RECORD, WARP
 
-CHOOSING_BLOCK = 256
+LISTED_BLOCK, CHOOSING_BLOCK = 128, 256
+LISTED_WARPS = LISTED_BLOCK // WARP
 NODES_PER_THREAD = 16
 """Nodes that a thread looks at to find the chosen ones, a byte each."""
 NODES_PER_BLOCK = CHOOSING_BLOCK * NODES_PER_THREAD
@@ -255,46 +257,70 @@ def stored(update_operator, populations: Populations, n_neighbours, lattice, pre
 
 @cache
 def refill(operators, populations: Populations, n_neighbours, lattice, precision):
-    """Replace the populations of the chosen nodes by those that follow from the mean moments of their sources."""
+    """Replace the populations of the chosen nodes by those that follow from the mean moments of their sources.
+
+    The threads of a block look at one candidate each. They are few who are chosen; each of these gets a warp, a thread
+    of it for every neighbour, so that populations of all neighbours are read at once.
+    """
     update = operators[0].compile(lattice, precision, strict_jit)
-    q_count, real, near = lattice.q, precision.real, find_neighbours(n_neighbours)
-    mean_of = _mean(operators[1], populations, n_neighbours, lattice, precision)
-    store = writer(populations, precision)
+    q_count, real, near = lattice.q, precision.real, find_neighbour(n_neighbours)
+    moments_at = _moments_at(operators[1], populations, lattice, precision)
+    mean_of, store = _mean(n_neighbours, precision), writer(populations, precision)
 
     @kernel_jit
     def kernel(buffer, lines, bases, near_table, candidates, sources, others, values):
-        for i in range(cuda.grid(1), number_of(candidates), cuda.gridsize(1)):
-            n = node(candidates, i)
-            if has_bit(candidates, n):
-                f, addresses = cuda.local.array(q_count, real), cuda.local.array(n_neighbours, np.uint32)
-                near(near_table, n, addresses)
-                mean = mean_of((buffer, lines, bases), addresses, sources, others, values[1])
-                update(f, mean, n, values[0])
-                store(buffer, lines, bases, n, f)
+        chosen = cuda.shared.array(LISTED_BLOCK, np.uint32)
+        count = cuda.shared.array(1, np.int32)
+        is_source = cuda.shared.array((LISTED_WARPS, WARP), np.uint8)
+        moments = cuda.shared.array((LISTED_WARPS, WARP, 4), real)
+        known, mask, first_other = sources
+        warp, k, n_candidates = cuda.threadIdx.x // WARP, cuda.threadIdx.x % WARP, number_of(candidates)
+        for first in range(cuda.blockIdx.x * LISTED_BLOCK, n_candidates, cuda.gridsize(1)):
+            if cuda.threadIdx.x == 0:
+                count[0] = 0
+            cuda.syncthreads()
+            i = first + cuda.threadIdx.x
+            if i < n_candidates and has_bit(candidates, node(candidates, i)):
+                chosen[cuda.atomic.add(count, 0, np.int32(1))] = node(candidates, i)
+            cuda.syncthreads()
+            n_chosen = count[0]
+            for place in range(warp, whole(n_chosen), LISTED_WARPS):
+                if place < n_chosen and k < n_neighbours:
+                    address = near(near_table, chosen[place], k)
+                    is_source[warp, k] = known[address] & mask != 0
+                    if is_source[warp, k]:
+                        found = moments_at((buffer, lines, bases), address, first_other, others, values[1])
+                        for m in range(4):
+                            moments[warp, k, m] = found[m]
+                cuda.syncthreads()
+                if place < n_chosen and k == 0:
+                    f = cuda.local.array(q_count, real)
+                    update(f, mean_of(is_source[warp], moments[warp]), chosen[place], values[0])
+                    store(buffer, lines, bases, chosen[place], f)
+                cuda.syncthreads()
 
     return kernel
 
 
-def _mean(macroscopic_operator, populations: Populations, n_neighbours, lattice, precision):
-    """Device function: mean moments of the sources among the neighbours of a node."""
-    moments_at = _moments_at(macroscopic_operator, populations, lattice, precision)
+@device_jit
+def whole(n):
+    """The smallest multiple of the number of warps of a block that is not below a number."""
+    return (n + LISTED_WARPS - 1) // LISTED_WARPS * LISTED_WARPS
+
+
+def _mean(n_neighbours: int, precision):
+    """Device function: mean moments of the sources among the neighbours of a node, in the order of directions."""
     zero, one = precision.real(0), precision.real(1)
 
-    def mean(populations, addresses, sources, others, parameters):
-        known, mask, first_other = sources
+    def mean(is_source, moments):
         count, deviation, ux, uy, uz = zero, zero, zero, zero, zero
-        found = np.uint32(0)
-        for k in range(n_neighbours):  # all are read before any is used, to wait for memory once
-            if known[addresses[k]] & mask:
-                found |= np.uint32(1 << k)
         for k in range(n_neighbours):
-            if found >> np.uint32(k) & np.uint32(1):
-                d, x, y, z = moments_at(populations, addresses[k], first_other, others, parameters)
+            if is_source[k]:
                 count += one
-                deviation += d
-                ux += x
-                uy += y
-                uz += z
+                deviation += moments[k, 0]
+                ux += moments[k, 1]
+                uy += moments[k, 2]
+                uz += moments[k, 3]
         scale = one / max(count, one)
         return deviation * scale, ux * scale, uy * scale, uz * scale
 
