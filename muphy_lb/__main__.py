@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from muphy_lb import __version__
-from muphy_lb.errors import InputError, MuphyError, printable
+from muphy_lb.errors import BackendError, InputError, MuphyError, printable
 from muphy_lb.geometry.limits import shown
 from muphy_lb.output.terminal import KeptInterrupt, coloured, configure_logging, is_gone, missing_package, silence
 from muphy_lb.run.options import add_set, add_view
@@ -77,6 +77,9 @@ def main(arguments=None) -> int:
         code = BROKEN_PIPE_EXIT_CODE
     except ModuleNotFoundError as error:
         _end_all(communicator, f"muphy-lb: error: {missing_package(error)}", 1)
+    except MemoryError as error:
+        reason = f"there is not enough memory ({error}); use fewer particles, coarser voxels or more ranks"
+        _end_all(communicator, f"muphy-lb: error: {reason}", BackendError.exit_code)
     except Exception:  # no rank may die alone: the others would wait for it for ever
         _end_all(communicator, f"muphy-lb: unexpected error\n{traceback.format_exc()}", 1)
     communicator.finalise()

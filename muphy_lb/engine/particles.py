@@ -9,7 +9,7 @@ from muphy_lb.backends.arrays import LookupArrays, MigrationArrays, ParticleArra
 from muphy_lb.domain import LocalDomain
 from muphy_lb.domain.exchange import Exchange
 from muphy_lb.domain.lookup import LAYER, VoxelLookup, beside_walls, look_up
-from muphy_lb.errors import BackendError
+from muphy_lb.errors import BackendError, DivergedError
 from muphy_lb.parallel import Halo, HaloConnector
 from muphy_lb.parallel.task import ON_INTERIOR, Task, ordering
 from muphy_lb.physics.model import BORDER, BY_ID, MIGRATE, POSITION, SHARE, Model, ParticleSet, Provided, Stage
@@ -99,7 +99,8 @@ class Particles:
         """Columns of this rank's particles of a set by name, by ascending id.
 
         Raises:
-            BackendError: some found no room, or one was lost.
+            BackendError: some found no room.
+            DivergedError: one was lost.
         """
         return self._sets[name].get()
 
@@ -205,9 +206,9 @@ class _BoundSet:
                 " more room for those that leave, or use fewer ranks"
             )
         if status == LOST:
-            raise BackendError(
+            raise DivergedError(
                 f"particle {number} of the set {name!r} has moved more than a voxel in a step, into a wall or out of"
-                " the box; its stage must keep particles among nodes, or the time step is too long"
+                " the box; take weaker forces on it, more substeps or a shorter time step"
             )
 
     def _allocate(self) -> ParticleArrays:

@@ -161,7 +161,8 @@ class FlowView(Protocol):
         """Columns of all particles by set and name, by ascending id, lattice units.
 
         Raises:
-            BackendError: a particle was lost, or found no room.
+            BackendError: a particle found no room.
+            DivergedError: one was lost.
         """
 
     def health(self) -> Health:

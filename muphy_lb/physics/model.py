@@ -5,7 +5,7 @@ injected into it, and declares the fields that it reads and writes. From that th
 and interior, what waits for what, which fields are exchanged between ranks and when, and what becomes one launch.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
@@ -287,6 +287,20 @@ class Stage:
 
 
 @dataclass(frozen=True)
+class PartlyFilled:
+    """How much of a node is fluid, for what is measured at links into openings and walls.
+
+    Attributes:
+        fields: names of the fields from which it follows.
+        at: of their values at some nodes, (m,) each: (m,) the share of a node that is fluid, and (m,) the density of
+            the pressure of what else is there, minus 1.
+    """
+
+    fields: tuple[str, ...]
+    at: Callable[..., tuple[np.ndarray, np.ndarray]]
+
+
+@dataclass(frozen=True)
 class Model:
     """A flow on a lattice, with further physics.
 
@@ -314,6 +328,7 @@ class Model:
         costs: what a step costs at a node by the value of ``occupied``, in steps of a node with fluid; 1 if not named.
         counted: moments for sums over all nodes, the first of them the mass that counts minus 1; ``macroscopic`` if
             not given.
+        filled: how much of a node is fluid, if not all of it.
     """
 
     name: str
@@ -336,6 +351,7 @@ class Model:
     occupied: str = ""
     costs: Mapping[int, float] = field(default_factory=dict)
     counted: Operator | None = None
+    filled: PartlyFilled | None = None
 
     @property
     def stages(self) -> tuple[Stage, ...]:

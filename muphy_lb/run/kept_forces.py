@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from muphy_lb.domain import LocalDomain
+from muphy_lb.engine.links_of_fluid import wall_exchange
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.measure.wall_forces import WallForce, labelled_links, wall_forces
 
@@ -34,7 +35,7 @@ class KeptForces:
     def measured(self, simulation: "Simulation", averaged: bool) -> dict[str, WallForce] | None:
         """Forces as the populations are now, on rank 0; collective."""
         labelled, links, distance = self._labelled
-        return wall_forces(simulation, links, distance, simulation.engine.wall_exchange(averaged)[labelled])
+        return wall_forces(simulation, links, distance, wall_exchange(simulation.engine, averaged)[labelled])
 
     def restore(self, records: Mapping[str, Mapping] | None, step: int) -> None:
         """Take records of the forces of a step, by name of the wall, on rank 0."""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from muphy_lb.engine.links_of_fluid import opening_sums
 from muphy_lb.measure.flow_view import OpeningState
 from muphy_lb.measure.opening_states import opening_states
 
@@ -26,7 +27,7 @@ class KeptOpenings:
         if self._step == simulation.step_number:
             return self._states if simulation.communicator.rank == 0 else None
         engine, communicator = simulation.engine, simulation.communicator
-        sums = communicator.total(engine.opening_sums(len(simulation.header.openings)))
+        sums = communicator.total(opening_sums(engine, len(simulation.header.openings)))
         if communicator.rank:
             return None
         return opening_states(simulation, sums, engine.feedback.record() if engine.feedback else {})

@@ -291,6 +291,13 @@ def _match_openings(nodes: NodeList, case: Case) -> None:
         if name not in there:
             hint = nearest_or_all(name, there)
             raise InputError(f"openings.{name}: the geometry has no opening of this name; {hint} or give its position")
+    kinds = {opening.name: opening.kind for opening in nodes.openings}
+    for section in case.openings:
+        if section.kind not in (None, kinds[section.name]):
+            raise InputError(
+                f"openings.{section.name}.kind is {section.kind!r}, but the geometry has an {kinds[section.name]} of"
+                " this name; leave kind out, or take another name"
+            )
     missing = [name for name in there if name not in asked]
     if missing:
         raise InputError(

@@ -264,7 +264,7 @@ def refill(operators, populations: Populations, n_neighbours, lattice, precision
     """
     update = operators[0].compile(lattice, precision, strict_jit)
     q_count, real, near = lattice.q, precision.real, find_neighbour(n_neighbours)
-    moments_at = _moments_at(operators[1], populations, lattice, precision)
+    write_moments = _write_moments(operators[1], populations, lattice, precision)
     mean_of, store = _mean(n_neighbours, precision), writer(populations, precision)
 
     @kernel_jit
@@ -274,6 +274,7 @@ def refill(operators, populations: Populations, n_neighbours, lattice, precision
         is_source = cuda.shared.array((LISTED_WARPS, WARP), np.uint8)
         moments = cuda.shared.array((LISTED_WARPS, WARP, 4), real)
         known, mask, first_other = sources
+        rest = first_other, others, values[1]
         warp, k, n_candidates = cuda.threadIdx.x // WARP, cuda.threadIdx.x % WARP, number_of(candidates)
         for first in range(cuda.blockIdx.x * LISTED_BLOCK, n_candidates, cuda.gridsize(1)):
             if cuda.threadIdx.x == 0:
@@ -288,10 +289,7 @@ def refill(operators, populations: Populations, n_neighbours, lattice, precision
                 if place < n_chosen and k < n_neighbours:
                     address = near(near_table, chosen[place], k)
                     is_source[warp, k] = known[address] & mask != 0
-                    if is_source[warp, k]:
-                        found = moments_at((buffer, lines, bases), address, first_other, others, values[1])
-                        for m in range(4):
-                            moments[warp, k, m] = found[m]
+                    write_moments((buffer, lines, bases), address, is_source[warp, k], rest, moments[warp, k])
                 cuda.syncthreads()
                 if place < n_chosen and k == 0:
                     f = cuda.local.array(q_count, real)
@@ -325,6 +323,18 @@ def _mean(n_neighbours: int, precision):
         return deviation * scale, ux * scale, uy * scale, uz * scale
 
     return strict_jit(mean)
+
+
+def _write_moments(macroscopic_operator, populations: Populations, lattice, precision):
+    """Device function: writes the moments at an address of fields, if they are wanted."""
+    moments_at = _moments_at(macroscopic_operator, populations, lattice, precision)
+
+    def write(populations, address, is_wanted, rest, out):
+        if is_wanted:
+            first_other, others, parameters = rest
+            out[0], out[1], out[2], out[3] = moments_at(populations, address, first_other, others, parameters)
+
+    return device_jit(write)
 
 
 def _moments_at(macroscopic_operator, populations: Populations, lattice, precision):

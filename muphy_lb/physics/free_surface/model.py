@@ -34,6 +34,7 @@ from muphy_lb.physics.free_surface.cells import (
     WALL,
     WETTED,
 )
+from muphy_lb.physics.free_surface.filling import share_of_liquid
 from muphy_lb.physics.free_surface.operators.conversion import (
     GET_BARE,
     GET_WET,
@@ -58,6 +59,7 @@ from muphy_lb.physics.model import (
     STORED,
     Field,
     FieldValue,
+    PartlyFilled,
     Stage,
     Where,
 )
@@ -105,7 +107,22 @@ def free_surface(
     )
     after = _conversion(force, of_force, bubbles is not None)
     extended = flow.with_fields(*FIELDS).with_stages(between=(crossing,), after=after)
-    return replace(extended, name="free surface", occupied=CELL, costs=COSTS, counted=counted)
+    filled = _filled(gas_deviation, bubbles)
+    return replace(extended, name="free surface", occupied=CELL, costs=COSTS, counted=counted, filled=filled)
+
+
+def _filled(gas_deviation: float, bubbles: Bubbles | None) -> PartlyFilled:
+    """How much of a cell is liquid, and the pressure of the gas in it."""
+
+    def of_one_pressure(cell, share):
+        return share_of_liquid(cell, share), np.full(cell.shape, gas_deviation)
+
+    def in_bubbles(cell, share, number):
+        return share_of_liquid(cell, share), gas_deviation + bubbles.table.array[number]
+
+    if bubbles is None:
+        return PartlyFilled((CELL, FILL), of_one_pressure)
+    return PartlyFilled((CELL, FILL, BUBBLE), in_bubbles)
 
 
 def _surface(mask: int) -> Where:

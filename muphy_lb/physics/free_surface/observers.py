@@ -1,6 +1,7 @@
 """What is told of a free surface while a run goes on: ``free_surface.csv``, and lines of the summary."""
 
 from collections.abc import Mapping
+from math import isnan
 from pathlib import Path
 
 import numpy as np
@@ -55,7 +56,8 @@ class SurfaceSeries(SeriesObserver):
         kinetic = 0.5 * float(mass @ (speed**2).sum(axis=1))
         potential = -float(mass @ (place @ view.present_force))
         wet = place[(cell & FLUID) != 0]
-        low, high = wet.min(axis=0) - 0.5, wet.max(axis=0) + 0.5
+        nowhere = np.full(3, np.nan)  # what is left fills no voxel's centre
+        low, high = (wet.min(axis=0) - 0.5, wet.max(axis=0) + 0.5) if len(wet) else (nowhere, nowhere)
         bounds = np.asarray(nodes.origin_m) + nodes.spacing_m * np.stack((low, high))
         energies = (units.energy_j * kinetic, units.energy_j * potential)
         volume, areas = float(mass.sum()) * units.spacing_m**3, self._wetting.areas_m2(view, share)
@@ -77,9 +79,10 @@ class SurfaceSeries(SeriesObserver):
     def lines(self, summary: Mapping) -> list[str]:
         """The record as a line of text."""
         record = summary[self.name]
-        extent = ", ".join(f"{axis} {record[f'{axis}_min_m']:.4g} to {record[f'{axis}_max_m']:.4g} m" for axis in AXES)
+        ends = [(axis, record[f"{axis}_min_m"], record[f"{axis}_max_m"]) for axis in AXES]
+        extent = ", ".join(f"{axis} {low:.4g} to {high:.4g} m" for axis, low, high in ends if not isnan(low))
         wet = f"walls wetted: {record[WETTED_AREAS[0]]:.4g} m2, so far {record[WETTED_AREAS[1]]:.4g} m2"
-        return [f"liquid: {record['volume_m3']:.6g} m3, {extent}", wet]
+        return [f"liquid: {record['volume_m3']:.6g} m3, {extent or 'in no voxel'}", wet]
 
     def section(self, summary: Mapping) -> ReportPart:
         """The record as results."""

@@ -107,7 +107,7 @@ class FreeSurfaceSection(Section):
 
     moved = MappingProxyType({"frames_every_steps": "output.frames_every_steps"})
 
-    liquid: Annotated[tuple[LiquidSection, ...], Field(strict=False, min_length=1)]
+    liquid: Annotated[tuple[LiquidSection, ...], Field(strict=False)]
     """regions that are liquid at the start, each in a table [[free_surface.liquid]]; they may overlap"""
     surface_tension_n_m: NonNegativeFloat = 0.0
     """surface tension [N/m]"""
@@ -127,7 +127,9 @@ class FreeSurfaceSection(Section):
 
     @classmethod
     def rules(cls, given):
-        """A contact angle needs surface tension; gauges have names of their own."""
+        """There is liquid; a contact angle needs surface tension; gauges have names of their own."""
+        if given.get("liquid") in ([], ()):
+            yield "has no liquid; give the regions that are liquid at the start in tables [[free_surface.liquid]]"
         if given.get("contact_angle_deg") is not None and not given.get("surface_tension_n_m"):
             yield (
                 f"has contact_angle_deg = {shown(given['contact_angle_deg'])} and no surface tension, which alone draws"

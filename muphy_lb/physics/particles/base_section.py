@@ -8,6 +8,10 @@ from muphy_lb.case.section import Section
 from muphy_lb.case.values import Name
 
 LARGEST_SEED = 2**63 - 1
+MOST = 2**31 - 1
+"""Particles of a set, whose ids have 32 bits."""
+
+Count = Annotated[int, Field(gt=0, le=MOST)]
 KINDS = ("tracers", "beads")
 
 

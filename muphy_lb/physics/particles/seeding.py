@@ -16,12 +16,13 @@ class FluidPlaces:
     Args:
         nodes: the geometry.
         box_m: lowest and highest corner of the box [m]; without it all of the fluid.
+        name: of the set of particles, for messages.
 
     Raises:
         InputError: there is no fluid in the box.
     """
 
-    def __init__(self, nodes: NodeList, box_m=None):
+    def __init__(self, nodes: NodeList, box_m, name: str):
         self._is_thick = np.array(nodes.shape[::-1]) > 1
         self._centre = nodes.coordinates()
         low, high = np.full((2, nodes.n_nodes, 3), np.array([[[-0.5]], [[0.5]]]))
@@ -31,7 +32,8 @@ class FluidPlaces:
         self._low, self._size = low, np.where(self._is_thick, np.maximum(high - low, 0.0), 1.0)
         volume = self._size.prod(axis=1)
         if not volume.any():
-            raise InputError(f"box_m is {[list(corner) for corner in box_m]}: there is no fluid in it")
+            box = [list(corner) for corner in box_m]
+            raise InputError(f"particles.{name}.box_m is {box}: there is no fluid in it; move or enlarge it")
         self._sample = StratifiedSample(volume)
 
     def draw(self, count: int, random) -> tuple[np.ndarray, np.ndarray]:

@@ -7,7 +7,7 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
 from muphy_lb.case.boundaries import Box
 from muphy_lb.case.choice import OneOf
 from muphy_lb.case.section import Positive, Section, Vector, exactly_one
-from muphy_lb.physics.particles.base_section import ParticlesSection
+from muphy_lb.physics.particles.base_section import Count, ParticlesSection
 
 POTENTIALS, MODEL, COUPLING = (
     f"muphy_lb.physics.particles.beads.{name}" for name in ("potentials", "model", "coupling")
@@ -75,7 +75,7 @@ class BeadsSection(ParticlesSection):
 
     kind: Literal["beads"]
     """what they are"""
-    count: PositiveInt | None = None
+    count: Count | None = None
     """number of single beads; they start evenly spread over the fluid, or in box_m"""
     chains: PositiveInt | None = None
     """number of chains instead"""

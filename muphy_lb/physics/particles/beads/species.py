@@ -242,7 +242,7 @@ class BeadSpecies(Species[BeadsSection]):
             return places_in_fluid(nodes, self._table.position_m[order], located)
         volume = AccessibleVolume(nodes, dimension)
         if section.count is not None:
-            voxel, offset = FluidPlaces(nodes, section.box_m).draw(section.count, random)
+            voxel, offset = FluidPlaces(nodes, section.box_m, section.name).draw(section.count, random)
             return voxel, keep_clear(volume, voxel, offset, random)
         first = self._first_of_chain(nodes, random)
         place = np.concatenate([self._chain(first, volume, random) for _ in range(section.chains or 0)])
@@ -256,7 +256,7 @@ class BeadSpecies(Species[BeadsSection]):
             places_in_fluid(nodes, np.array([section.start_m]), lambda row: f"particles.{self.name}.start_m")
             given = (np.array(section.start_m) - nodes.origin_m) / self.units.spacing_m
             return lambda: given
-        places = FluidPlaces(nodes, section.box_m)
+        places = FluidPlaces(nodes, section.box_m, section.name)
         return lambda: np.add(*places.draw(1, random))[0]
 
     def _chain(self, first: Callable[[], np.ndarray], volume: AccessibleVolume, random) -> np.ndarray:

@@ -65,7 +65,8 @@ class ParticleTable:
 
     Raises:
         InputError: no particles; an id that is there twice, or out of range; a position or velocity that is not finite;
-            a kind that is no plain word; a bond or an angle that names an unknown particle, or one of them twice.
+            a kind that is no plain word; a bond or an angle that names an unknown particle, or one of them twice, or
+            that is there twice.
     """
 
     id: np.ndarray
@@ -161,7 +162,8 @@ class ParticleTable:
             )
 
     def _check_interactions(self, what: str, listed: BondedInteractions) -> None:
-        """Raise InputError for the first entry that names an unknown particle or one particle twice."""
+        """Raise InputError for the first entry that names an unknown particle or one particle twice, or that is there
+        already, from either end."""
         check_kinds(listed.kind, listed.location)
         unknown = np.flatnonzero(~np.isin(listed.ids, self.id).all(axis=1))
         if unknown.size:
@@ -179,6 +181,14 @@ class ParticleTable:
             raise InputError(
                 f"{listed.location(own[0])}: the {what} {_joined(ends)} names a particle twice; it must join"
                 f" {len(ends)} different ones"
+            )
+        is_turned = listed.ids[:, :1] > listed.ids[:, -1:]
+        _, first = np.unique(np.where(is_turned, listed.ids[:, ::-1], listed.ids), axis=0, return_index=True)
+        again = np.setdiff1d(np.arange(len(listed.ids)), first)
+        if again.size:
+            raise InputError(
+                f"{listed.location(again[0])}: the {what} {_joined(listed.ids[again[0]])} is there already; each must"
+                " be there once"
             )
 
 

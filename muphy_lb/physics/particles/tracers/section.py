@@ -2,12 +2,12 @@
 
 from typing import Literal
 
-from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
+from pydantic import NonNegativeFloat, NonNegativeInt
 
 from muphy_lb.case.boundaries import Box
 from muphy_lb.case.section import Positive, exactly_one
 from muphy_lb.case.values import Name
-from muphy_lb.physics.particles.base_section import ParticlesSection
+from muphy_lb.physics.particles.base_section import Count, ParticlesSection
 
 
 class TracersSection(ParticlesSection):
@@ -15,7 +15,7 @@ class TracersSection(ParticlesSection):
 
     kind: Literal["tracers"]
     """what they are"""
-    count: PositiveInt | None = None
+    count: Count | None = None
     """their number; they start evenly spread over the fluid, or where box_m or opening says"""
     box_m: Box | None = None
     """lowest and highest corner [m] of the box in which they start"""

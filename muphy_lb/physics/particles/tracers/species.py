@@ -114,7 +114,7 @@ class Tracers(Species[TracersSection]):
         elif section.opening is not None:
             voxel, offset = spread_over_opening(view, section.opening, count, random)
         else:
-            voxel, offset = FluidPlaces(view.nodes, section.box_m).draw(count, random)
+            voxel, offset = FluidPlaces(view.nodes, section.box_m, section.name).draw(count, random)
         born = np.full(count, self.units.time_to_steps(section.start_s))
         if section.rate_per_s is not None:
             born += np.floor(np.arange(count) / (section.rate_per_s * self.units.time_step_s)).astype(np.int64)

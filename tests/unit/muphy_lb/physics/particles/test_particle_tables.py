@@ -176,6 +176,7 @@ def test_what_is_wrong_with_a_csv_file_is_told(tmp_path, case):
 WRONG_BONDS = {
     "unknown": ("4,9\n4,5\n", "b.csv, line 3: the bond 4-5 names particle 5, which is not among the 2 particles"),
     "itself": ("4,9\n9,9\n", "b.csv, line 3: the bond 9-9 names a particle twice; it must join 2 different ones"),
+    "twice": ("4,9\n9,4\n", "b.csv, line 3: the bond 9-4 is there already; each must be there once"),
 }
 
 

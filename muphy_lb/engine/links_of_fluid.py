@@ -1,0 +1,38 @@
+"""What crosses links, where nodes may be only partly filled with fluid: the share of it that is fluid's."""
+
+import numpy as np
+
+from muphy_lb.engine.boundary_links import N_SUMS, SUM_SCALE
+from muphy_lb.engine.engine import Engine
+from muphy_lb.physics.model import PartlyFilled
+
+
+def opening_sums(engine: Engine, n_openings: int) -> np.ndarray:
+    """(n_openings, 3) int64 sums of fluid as of :meth:`muphy_lb.engine.engine.Engine.opening_sums`; densities are of
+    all that is there."""
+    filled = engine.model.filled
+    if filled is None:
+        return engine.opening_sums(n_openings)
+    links, (flux, deviation) = engine.domain.links, engine.link_fluxes()
+    share, beside = _filling(engine, filled, links.node)
+    parts = share * flux, share * deviation + (1.0 - share) * beside, np.full(flux.size, 1.0 / SUM_SCALE)
+    sums = np.zeros((n_openings, N_SUMS), dtype=np.int64)
+    for column, part in zip(sums.T, parts, strict=True):
+        np.add.at(column, links.boundary, np.rint(part * SUM_SCALE).astype(np.int64))
+    return sums
+
+
+def wall_exchange(engine: Engine, averaged: bool = False) -> np.ndarray:
+    """(S + F,) exchange with walls as of :meth:`muphy_lb.engine.engine.Engine.wall_exchange`: that of fluid in its
+    share of a node, and in the rest that of something at rest with a pressure."""
+    exchange, filled = engine.wall_exchange(averaged), engine.model.filled
+    if filled is None:
+        return exchange
+    links = engine.domain.linkwise.join(engine.domain.in_table)
+    share, beside = _filling(engine, filled, links.node)
+    return share * exchange + (1.0 - share) * 2.0 * engine.model.lattice.w[links.q] * beside
+
+
+def _filling(engine: Engine, filled: PartlyFilled, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Share of nodes that is fluid, and the density, minus 1, of the pressure of the rest."""
+    return filled.at(*(engine.fields.get(name, engine.parity)[nodes] for name in filled.fields))
