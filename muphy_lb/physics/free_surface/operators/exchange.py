@@ -221,25 +221,26 @@ def _held_node(lattice, precision, jit, at, scheme: Scheme):
     how many neighbours are gas, liquid or almost full, openings."""
     cell, mass, fill, real = at[CELL], at[MASS], at[FILL], precision.real
     back, n_neighbours = tuple(int(q) for q in lattice.opposite), lattice.q - 1
-    zero, one, almost_full, share_of = real(0), real(1), real(scheme.almost_full), scheme.wet_share_node(precision, jit)
+    zero, almost_full, share_of = real(0), real(scheme.almost_full), scheme.wet_share_node(precision, jit)
 
     def held_of(arriving, leaving, neighbours, n, parameters):
-        own, held, through = parameters[fill][n], parameters[mass][n], zero
-        n_gas, n_liquid, n_open = 0, 0, 0
-        kinds = [0] * n_neighbours
-        fills = [zero] * n_neighbours
-        for k in range(n_neighbours):  # all are read before anything follows from one, so that a GPU waits once
-            kinds[k] = parameters[cell][neighbours[k]]
-            fills[k] = parameters[fill][neighbours[k]]
+        own, held = parameters[fill][n], parameters[mass][n]
+        n_gas, n_liquid, n_open, through = 0, 0, 0, zero
         for k in range(n_neighbours):
-            gained, wet = arriving[back[k + 1]] - leaving[k + 1], share_of(own, fills[k])
-            is_liquid, is_surface, is_opening = kinds[k] & LIQUID != 0, kinds[k] & INTERFACE != 0, kinds[k] == OPENING
-            wet = one if is_liquid else wet if is_surface else zero
-            held += wet * gained
-            through += gained if is_opening else zero
-            n_liquid += 1 if is_liquid | (is_surface & (fills[k] > almost_full)) else 0
-            n_open += 1 if is_opening else 0
-            n_gas += 1 if kinds[k] & (FLUID | WALL) == 0 else 0
+            kind = parameters[cell][neighbours[k]]
+            gained = arriving[back[k + 1]] - leaving[k + 1]
+            if kind & LIQUID:
+                n_liquid += 1
+                held += gained
+            elif kind & INTERFACE:
+                held += share_of(own, parameters[fill][neighbours[k]]) * gained
+                if parameters[fill][neighbours[k]] > almost_full:
+                    n_liquid += 1
+            elif kind == OPENING:
+                n_open += 1
+                through += gained
+            elif not kind & WALL:
+                n_gas += 1
         return held + own * through, (n_gas, n_liquid, n_open)
 
     return jit(unroll(held_of))
