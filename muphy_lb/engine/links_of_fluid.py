@@ -10,15 +10,15 @@ from muphy_lb.physics.model import PartlyFilled
 def opening_sums(engine: Engine, n_openings: int) -> np.ndarray:
     """(n_openings, 3) int64 sums of fluid as of :meth:`muphy_lb.engine.engine.Engine.opening_sums`; densities are of
     all that is there."""
-    filled = engine.model.filled
-    if filled is None:
+    filled, links = engine.model.filled, engine.domain.links
+    if filled is None or links.n_links == 0:
         return engine.opening_sums(n_openings)
-    links, (flux, deviation) = engine.domain.links, engine.link_fluxes()
+    flux, deviation = engine.link_fluxes()
     share, beside = _filling(engine, filled, links.node)
-    parts = share * flux, share * deviation + (1.0 - share) * beside, np.full(flux.size, 1.0 / SUM_SCALE)
+    numbers = np.stack((share * flux, share * deviation + (1.0 - share) * beside), axis=1)
     sums = np.zeros((n_openings, N_SUMS), dtype=np.int64)
-    for column, part in zip(sums.T, parts, strict=True):
-        np.add.at(column, links.boundary, np.rint(part * SUM_SCALE).astype(np.int64))
+    np.add.at(sums[:, :2], links.boundary, np.rint(numbers * SUM_SCALE).astype(np.int64))
+    sums[:, 2] = np.bincount(links.boundary, minlength=n_openings)
     return sums
 
 
@@ -26,7 +26,7 @@ def wall_exchange(engine: Engine, averaged: bool = False) -> np.ndarray:
     """(S + F,) exchange with walls as of :meth:`muphy_lb.engine.engine.Engine.wall_exchange`: that of fluid in its
     share of a node, and in the rest that of something at rest with a pressure."""
     exchange, filled = engine.wall_exchange(averaged), engine.model.filled
-    if filled is None:
+    if filled is None or exchange.size == 0:
         return exchange
     links = engine.domain.linkwise.join(engine.domain.in_table)
     share, beside = _filling(engine, filled, links.node)

@@ -241,6 +241,14 @@ def test_an_exception_on_one_rank_ends_all_and_names_it(tmp_path, mpirun):
     assert done.stderr.count("muphy-lb: unexpected error") == 1
 
 
+def test_too_little_memory_on_one_rank_is_one_message(tmp_path, mpirun):
+    driver = DRIVER.format(failure="raise MemoryError('no room for 56 GiB')")
+    done = mpirun(2, ["-c", driver, "run", write_case(tmp_path, compute=QUICK), "-o", tmp_path / "out"], timeout=SOON_S)
+    assert done.returncode == 5
+    assert done.stderr.count("there is not enough memory (no room for 56 GiB); use fewer particles") == 1
+    assert "Traceback" not in done.stderr
+
+
 def test_a_killed_rank_ends_all(tmp_path, mpirun):
     driver = DRIVER.format(failure="os.kill(os.getpid(), signal.SIGKILL)")
     done = mpirun(2, ["-c", driver, "run", write_case(tmp_path, compute=QUICK), "-o", tmp_path / "out"], timeout=SOON_S)

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from muphy_lb.backends.kept.code_digest import NoDigestError
 from tests.conftest import HANGS_S, ROOT
 from tests.parity.cases import CANNOT_RUN
 
@@ -38,6 +39,17 @@ def test_the_second_start_loads_what_the_first_has_compiled(starts):
 
 def test_other_settings_of_the_compiler_have_kernels_of_their_own(starts):
     assert [origin for origin, *_ in starts[2]] == ["compiled", "compiled"]
+
+
+def test_kernels_of_compilers_that_cannot_be_told_apart_are_not_kept(monkeypatch):
+    kernel_store = pytest.importorskip("muphy_lb.backends.cuda.kernel_store")
+
+    def missing(library):
+        raise RuntimeError("it is nowhere")
+
+    monkeypatch.setattr(kernel_store.pathfinder, "load_nvidia_dynamic_lib", missing)
+    with pytest.raises(NoDigestError, match="the library nvvm: it is nowhere"):
+        kernel_store.surroundings()
 
 
 RUN = """

@@ -8,6 +8,7 @@ from pathlib import Path
 from cuda import pathfinder
 from numba.core.serialize import dumps
 
+from muphy_lb.backends.kept.code_digest import NoDigestError
 from muphy_lb.backends.kept.store import KernelStore, folder_of, numbas_surroundings
 
 COMPILERS = "nvvm", "nvJitLink"
@@ -42,6 +43,18 @@ def folder() -> Path:
 
 
 def surroundings() -> str:
-    """What machine code depends on beside the function; libraries that compile are told apart by place and size."""
-    compilers = (Path(pathfinder.load_nvidia_dynamic_lib(name).abs_path) for name in COMPILERS)
-    return "\n".join((numbas_surroundings(), version("numba-cuda"), *(f"{x} {x.stat().st_size}" for x in compilers)))
+    """What machine code depends on beside the function.
+
+    Raises:
+        NoDigestError: a library that compiles is not where it can be told from others.
+    """
+    return "\n".join((numbas_surroundings(), version("numba-cuda"), *map(_place_and_size, COMPILERS)))
+
+
+def _place_and_size(library: str) -> str:
+    """What tells a library from other versions of it."""
+    try:
+        path = Path(pathfinder.load_nvidia_dynamic_lib(library).abs_path)
+        return f"{path} {path.stat().st_size}"
+    except (RuntimeError, OSError, TypeError) as error:
+        raise NoDigestError(f"the library {library}: {error}") from error

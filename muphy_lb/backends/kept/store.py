@@ -56,7 +56,11 @@ class KernelStore(_Cache):
 
     @abstractmethod
     def folder(self) -> Path:
-        """Where the kernels of this compiler are."""
+        """Where the kernels of this compiler are.
+
+        Raises:
+            NoDigestError: the compiler cannot be told from others, so that nothing can be kept.
+        """
 
     @abstractmethod
     def reduced(self, compiled) -> bytes | None:
@@ -82,7 +86,7 @@ class KernelStore(_Cache):
             pass
         except Exception as error:  # whatever a file or a folder holds, the kernel can be compiled
             LOG.debug("the kernel in %s is compiled again: %s", path, error)
-        _tell_that_it_takes_time(self.folder())
+        _tell_that_it_takes_time(path and path.parent)
         return None
 
     def save_overload(self, sig, data):
@@ -115,16 +119,18 @@ class KernelStore(_Cache):
         """The file of a signature; None where none can be named."""
         try:
             parts = (digest(self._kernel), ", ".join(map(type_text, sig)), str(target_context.codegen().magic_tuple()))
+            folder = self.folder()
         except NoDigestError as error:
             LOG.debug("kernel %s is not kept: %s", self._kernel.py_func.__qualname__, error)
             return None
-        name, folder = hashlib.sha256("\n".join(parts).encode()).hexdigest(), self.folder()
+        name = hashlib.sha256("\n".join(parts).encode()).hexdigest()
         return folder / name if folder.is_absolute() else None  # it is not below the "~" of a user without a home
 
 
 @cache
-def _tell_that_it_takes_time(folder: Path) -> None:
-    LOG.info("compiling kernels (once; later starts find them in %s)", folder)
+def _tell_that_it_takes_time(folder: Path | None) -> None:
+    """Say it once for kernels that are kept, and once for those that are not."""
+    LOG.info("compiling kernels (%s)", f"once; later starts find them in {folder}" if folder else "at every start")
 
 
 def folder_of(surroundings: str) -> Path:

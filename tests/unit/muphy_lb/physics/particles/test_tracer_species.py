@@ -64,6 +64,7 @@ def test_tracers_enter_at_an_opening_as_the_fluid_does_and_at_the_rate_asked_for
         ({"count": 5, "opening": "in"}, "particles.dye.opening is 'in'; allowed: inlet, outlet"),
         ({"count": 5, "diffusivity_m2_s": 0.2}, "take a time step of at most 0.421 s"),
         ({"count": 5, "box_m": [[90, 90, 90], [91, 91, 91]]}, "there is no fluid in it"),
+        ({"count": 2**31}, "particles.dye.count is 2147483648: must be less than or equal to 2147483647"),
     ],
 )
 def test_what_tracers_cannot_do_is_refused(keys, words):
