@@ -130,7 +130,10 @@ class KernelStore(_Cache):
 @cache
 def _tell_that_it_takes_time(folder: Path | None) -> None:
     """Say it once for kernels that are kept, and once for those that are not."""
-    LOG.info("compiling kernels (%s)", f"once; later starts find them in {folder}" if folder else "at every start")
+    if folder is None:
+        LOG.info("compiling kernels (at every start: they cannot be kept)")
+    else:
+        LOG.info("compiling kernels (once; later starts find them in %s)", folder)
 
 
 def folder_of(surroundings: str) -> Path:
