@@ -6,7 +6,6 @@ An object of that class is the physics of one simulation. Everything but the mod
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import combinations
 from pathlib import Path
 from types import MappingProxyType
 from typing import ClassVar, NamedTuple
@@ -14,7 +13,6 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from muphy_lb.case.case import Case
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.lattice import Lattice
 from muphy_lb.measure.flow_view import FlowView
@@ -148,17 +146,3 @@ class Physics:
     def observers(self, view: FlowView, folder: Path, resume_step: int | None) -> tuple[Observer, ...]:
         """Its outputs other than fields and probes; see :meth:`muphy_lb.measure.observer.Observer.create`."""
         return ()
-
-
-def combined(kinds: tuple[type[Physics], ...]) -> tuple[type[Physics], ...]:
-    """The given classes of physics.
-
-    Raises:
-        InputError: two of them cannot be computed together.
-    """
-    for first, second in combinations(kinds, 2):
-        if second.name not in first.combines_with and first.name not in second.combines_with:
-            raise InputError(
-                f"the case has [{first.name}] and [{second.name}], which cannot be computed together; keep one of them"
-            )
-    return kinds

@@ -28,7 +28,11 @@ and its folder.
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import combinations
 from types import ModuleType
+from typing import Any
+
+from muphy_lb.errors import InputError
 
 PHYSICS = ("thermal", "fluctuating", "particles", "free_surface", "age", "dissipation")
 
@@ -45,8 +49,18 @@ def package(name: str) -> type:
 
 
 def packages(case) -> tuple[type, ...]:
-    """The classes of the physics whose section a case has (:class:`muphy_lb.case.case.Case`)."""
-    return tuple(package(name) for name in PHYSICS if getattr(case, name))
+    """The classes of the physics whose section a case has (:class:`muphy_lb.case.case.Case`).
+
+    Raises:
+        InputError: two of them cannot be computed together.
+    """
+    found: tuple[Any, ...] = tuple(package(name) for name in PHYSICS if getattr(case, name))
+    for first, second in combinations(found, 2):
+        if second.name not in first.combines_with and first.name not in second.combines_with:
+            raise InputError(
+                f"the case has [{first.name}] and [{second.name}], which cannot be computed together; keep one of them"
+            )
+    return found
 
 
 def studies() -> tuple[ModuleType, ...]:

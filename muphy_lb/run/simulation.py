@@ -33,7 +33,7 @@ from muphy_lb.operators.forces import COMPONENTS
 from muphy_lb.parallel import HaloConnector, NodeGather, connect
 from muphy_lb.physics.flow import Flow
 from muphy_lb.physics.model import Model
-from muphy_lb.physics.package import Physics, combined
+from muphy_lb.physics.package import Physics
 from muphy_lb.physics.table import packages
 from muphy_lb.precision import PRECISIONS
 from muphy_lb.run.description import described, short
@@ -357,7 +357,7 @@ class Simulation(FlowState):
         )
         force, force_operator, driving = build_force(case, self.header, self.domain, self.units)
         self.fluid = build_fluid(case, self.lattice, self.units, *regime)
-        kinds = combined(packages(case))
+        kinds = packages(case)
         refuse_two_starts(case, kinds)
         self.physics = self.physics or tuple(kind(case, self.header, self.units) for kind in kinds)
         model = self._model(force, force_operator)

@@ -1,6 +1,8 @@
 """Cases with a free surface: what they start with, how they go on, and what they may not ask for."""
 
 import csv
+import json
+import re
 
 import numpy as np
 import pytest
@@ -114,6 +116,38 @@ def test_the_series_tells_volume_and_energies(tmp_path):
     assert rows[-1]["x_max_m"] > 8.5e-3 and rows[-1]["y_min_m"] == pytest.approx(-0.5e-3)
 
 
+def test_the_summary_tells_the_reynolds_and_froude_number_reached(tmp_path):
+    simulation = Simulation(dam(run={"steps": 300}, output={"series_every_steps": 100}))
+    Run(simulation, tmp_path).execute()
+    record = json.loads((tmp_path / "summary.json").read_text())["free_surface"]
+    with open(tmp_path / "free_surface.csv") as file:
+        speeds = [float(row["max_velocity_m_s"]) for row in csv.DictReader(file)]
+    speed, height_m = record["largest_velocity_m_s"], 12e-3
+    assert speed == max(speeds) and 0.3 < speed / np.sqrt(2.0 * 9.81 * height_m) < 1.5
+    wet = simulation.field("fill") > 0.0
+    fastest = np.linalg.norm(simulation.velocity_m_s()[wet], axis=1).max()
+    assert speeds[-1] == pytest.approx(fastest, rel=1e-9)
+    assert record["reynolds"] == pytest.approx(speed * height_m / 5e-5)
+    assert record["froude"] == pytest.approx(speed / np.sqrt(9.81 * height_m))
+
+
+@pytest.mark.parametrize(
+    ("fluid", "lattice", "words"),
+    [
+        (5e-5, {}, None),
+        (1e-6, {}, "the liquid is not resolved: the Reynolds number of a voxel, .* is 485, above 10; set geometry.sp"),
+        (1e-6, {"smagorinsky": 0.17, "collision": "recursive-regularised"}, None),
+        (5e-5, {"time_step_s": 5e-4}, "reaches 0.243 voxels a step, above 0.2: set lattice.time_step_s = 0.0002"),
+    ],
+    ids=["resolved", "water", "water with an eddy viscosity", "too fast"],
+)
+def test_falls_that_the_lattice_does_not_resolve_are_warned_of(fluid, lattice, words):
+    fluids = {"kinematic_viscosity_m2_s": fluid}
+    (physics,) = Simulation(dam(fluid=fluids, lattice=lattice)).physics
+    assert bool(physics.warnings()) == bool(words)
+    assert words is None or re.search(words, physics.warnings()[0])
+
+
 def test_walls_that_are_wet_and_have_been_are_counted_in_faces(tmp_path):
     output = {"series_every_steps": 40, "checkpoint_every_steps": 80, "fields": ["wetted"], "fields_every_steps": 0}
     simulation = Simulation(dam(run={"steps": 120}, output=output))
@@ -208,6 +242,14 @@ def test_a_value_that_is_not_finite_ends_the_run_with_its_place():
         (
             {"free_surface": {"liquid": [{"box_m": [[1.0, 1.0, -1.0], [2.0, 2.0, 1.0]]}]}},
             "no voxel .* has liquid in it",
+        ),
+        (
+            {"free_surface": {"liquid": [BOX, {"centre_m": [0.5, 0.0, 0.0], "radius_m": 5e-3}]}},
+            "no voxel of the geometry has liquid of table number 2 in it",
+        ),
+        (
+            {"free_surface": {"liquid": [BOX | {"velocity_m_s": [3.0, 0.0, -4.0]}]}},
+            r"velocity_m_s is \[3.0, 0.0, -4.0\], which is Mach number 0.866 .* up to 0.3; .* of at most 3.46e-05 s",
         ),
         ({"free_surface": {"liquid": []}}, "free_surface.liquid"),
         ({"free_surface": {"liquid": [BOX | {"level_m": 0.1}]}}, "box_m.*level_m"),

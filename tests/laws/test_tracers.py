@@ -156,7 +156,10 @@ def test_two_observers_of_a_collision_store_the_same_velocity(backend):
 def test_tracers_are_compiled_as_they_are_specified(lattice, sticks, backend):
     nodes = random_nodes(lattice, openings=not sticks, periodic=(sticks, True, sticks))
     options = {"conditions": () if sticks else FLOWING, "sticks": sticks}
-    one, other = (run(nodes, setup_for(nodes, lattice, backend=b, **options)) for b in ("numpy", backend))
+    n_steps = 30 if sticks else 90
+    one, other = (
+        run(nodes, setup_for(nodes, lattice, backend=b, **options), n_steps=n_steps) for b in ("numpy", backend)
+    )
     assert all(np.abs(one[name] - other[name]).max() < 1e-11 for name in one)
     assert np.count_nonzero(one[END]) > 20
 
@@ -225,7 +228,7 @@ def test_tracers_that_leave_are_counted_at_the_opening_and_stay_where_they_left(
     nodes = random_nodes(D2Q9)
     setup = setup_for(nodes, D2Q9, backend="cpu", conditions=FLOWING, force=(0.0, 0.0, 0.0))
     found, later = (run(nodes, setup, n_steps=n) for n in (150, 200))
-    assert {UNDER_WAY, 1, 2} == set(found[END].tolist()) and (found[END] == 2).sum() > (found[END] == 1).sum()
+    assert {UNDER_WAY, 2} == set(found[END].tolist()) and (found[END] == 2).sum() > 10  # none against the inflow
     gone = found[END] != UNDER_WAY
     names = (*POSITION[0], *POSITION[1], *ORIGIN, END, END_STEP)
     assert all(np.array_equal(found[name][gone], later[name][gone]) for name in names)

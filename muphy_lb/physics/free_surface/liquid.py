@@ -1,5 +1,7 @@
 """From the tables ``[[free_surface.liquid]]`` of the case to regions in voxels."""
 
+from math import sqrt
+
 import numpy as np
 
 from muphy_lb.errors import InputError
@@ -15,6 +17,8 @@ from muphy_lb.physics.free_surface.regions import (
     sphere_region,
 )
 from muphy_lb.setup.box_array import read_box_array
+from muphy_lb.setup.initial import FASTEST_MACH
+from muphy_lb.units import CS2
 
 
 class Regions:
@@ -35,7 +39,7 @@ class Regions:
         """The regions in the order of the case.
 
         Raises:
-            InputError: a file cannot be read, or a level has no direction.
+            InputError: a file cannot be read, a level has no direction, or a region is too fast.
         """
         return [self._region(section) for section in self._case.free_surface.liquid]
 
@@ -49,7 +53,7 @@ class Regions:
         return SpheresRegion(np.zeros(3), self._voxels(centres), radii / self._spacing)
 
     def _region(self, section) -> Region:
-        velocity = self._units.velocity_to_lattice(np.array(section.velocity_m_s))
+        velocity = self._velocity(section)
         if section.box_m is not None:
             low, high = self._voxels(section.box_m)
             return BoxRegion(velocity, low, high)
@@ -64,6 +68,17 @@ class Regions:
                 "free_surface.liquid.level_m needs a direction: flow.acceleration_m_s2 is zero; give it, or a box_m"
             )
         return LevelRegion(velocity, (section.level_m - self._origin @ self._up) / self._spacing, self._up)
+
+    def _velocity(self, section) -> np.ndarray:
+        velocity = self._units.velocity_to_lattice(np.array(section.velocity_m_s))
+        mach = float(np.linalg.norm(velocity)) / sqrt(CS2)
+        if mach > FASTEST_MACH:
+            longest_s = self._units.time_step_s * FASTEST_MACH / mach
+            raise InputError(
+                f"free_surface.liquid.velocity_m_s is {list(section.velocity_m_s)}, which is Mach number {mach:.3g}"
+                f" with this time step; allowed: up to {FASTEST_MACH:g}; take a time step of at most {longest_s:.3g} s"
+            )
+        return velocity
 
     def _voxels(self, place_m) -> np.ndarray:
         return (np.asarray(place_m) - self._origin) / self._spacing

@@ -10,6 +10,7 @@ from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.output.report_html import ReportPart
+from muphy_lb.output.series import read_series
 from muphy_lb.physics.free_surface.cells import CELL, FLUID
 from muphy_lb.physics.free_surface.filling import fill, liquid_mass
 from muphy_lb.physics.free_surface.section import SERIES_FILE
@@ -17,6 +18,7 @@ from muphy_lb.physics.free_surface.wetting import Wetting
 
 AXES = "xyz"
 WETTED_AREAS = ("wetted_area_m2", "ever_wetted_area_m2")
+FASTEST = "max_velocity_m_s"
 EVER = "ever_wetted"
 
 
@@ -28,24 +30,26 @@ class SurfaceSeries(SeriesObserver):
         folder: output folder.
         resume_step: as for all series.
         wetting: the walls.
+        fall_m: height of the liquid at the start above the lowest point of the box [m]; 0 without gravity.
     """
 
     file = SERIES_FILE
     files = (file,)
     name = "free_surface"
 
-    def __init__(self, view: FlowView, folder: Path, resume_step: int | None, wetting: Wetting):
-        self._wetting = wetting
+    def __init__(self, view: FlowView, folder: Path, resume_step: int | None, wetting: Wetting, fall_m: float):
+        self._wetting, self._fall_m = wetting, fall_m
         super().__init__(view, folder, resume_step)
 
     def columns(self) -> list[str]:
         """Names of the columns."""
         bounds = [f"{axis}_{end}_m" for axis in AXES for end in ("min", "max")]
-        return ["volume_m3", "kinetic_energy_j", "potential_energy_j", *bounds, *WETTED_AREAS]
+        return ["volume_m3", "kinetic_energy_j", "potential_energy_j", *bounds, *WETTED_AREAS, FASTEST]
 
     def numbers(self) -> list[float] | None:
         """Volume [m3], kinetic and potential energy [J] (by the uniform body force), and bounds [m] of the voxels with
-        liquid, and area of the walls that it touches now and has ever touched [m2], on rank 0; collective."""
+        liquid, area of the walls that it touches now and has ever touched [m2], and largest speed in it [m/s], on rank
+        0; collective."""
         view = self._view
         cell, share, nodes = view.model_field(CELL), fill(view), view.nodes
         mass, velocity = liquid_mass(view), view.velocity_m_s()
@@ -61,7 +65,8 @@ class SurfaceSeries(SeriesObserver):
         bounds = np.asarray(nodes.origin_m) + nodes.spacing_m * np.stack((low, high))
         energies = (units.energy_j * kinetic, units.energy_j * potential)
         volume, areas = float(mass.sum()) * units.spacing_m**3, self._wetting.areas_m2(view, share)
-        return [volume, *energies, *map(float, bounds.T.ravel()), *areas]
+        fastest = float(np.linalg.norm(velocity[(cell & FLUID) != 0], axis=1).max(initial=0.0))
+        return [volume, *energies, *map(float, bounds.T.ravel()), *areas, fastest]
 
     def state(self) -> dict | None:
         """Where liquid has ever been beside walls."""
@@ -72,9 +77,20 @@ class SurfaceSeries(SeriesObserver):
         self._wetting.ever = state[EVER]
 
     def finish(self) -> dict | None:
-        """The last row as the record for the summary."""
+        """The last row as the record for the summary, with the largest speed of all rows, and the Reynolds and Froude
+        number that follow from it and the height of the liquid."""
         numbers = self.numbers()
-        return None if numbers is None else dict(zip(self.columns(), numbers, strict=True))
+        if numbers is None:
+            return None
+        record = dict(zip(self.columns(), numbers, strict=True))
+        rows = read_series(self._folder / self.file)[FASTEST]
+        fastest_m_s = float(np.fmax.reduce([record[FASTEST], *rows]))
+        record |= {"largest_velocity_m_s": fastest_m_s}
+        if self._fall_m:
+            gravity_m_s2 = self._view.units.acceleration_to_si(np.linalg.norm(self._view.present_force))
+            record["reynolds"] = fastest_m_s * self._fall_m / self._view.case.fluid.viscosity_m2_s
+            record["froude"] = fastest_m_s / float(np.sqrt(gravity_m_s2 * self._fall_m))
+        return record
 
     def lines(self, summary: Mapping) -> list[str]:
         """The record as a line of text."""
@@ -82,7 +98,10 @@ class SurfaceSeries(SeriesObserver):
         ends = [(axis, record[f"{axis}_min_m"], record[f"{axis}_max_m"]) for axis in AXES]
         extent = ", ".join(f"{axis} {low:.4g} to {high:.4g} m" for axis, low, high in ends if not isnan(low))
         wet = f"walls wetted: {record[WETTED_AREAS[0]]:.4g} m2, so far {record[WETTED_AREAS[1]]:.4g} m2"
-        return [f"liquid: {record['volume_m3']:.6g} m3, {extent or 'in no voxel'}", wet]
+        fast = f"largest speed of the liquid: {record['largest_velocity_m_s']:.4g} m/s"
+        if "froude" in record:
+            fast += f", Reynolds number {record['reynolds']:.4g}, Froude number {record['froude']:.3g}"
+        return [f"liquid: {record['volume_m3']:.6g} m3, {extent or 'in no voxel'}", wet, fast]
 
     def section(self, summary: Mapping) -> ReportPart:
         """The record as results."""

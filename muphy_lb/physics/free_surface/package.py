@@ -20,7 +20,7 @@ from muphy_lb.physics.free_surface.observers import SurfaceSeries
 from muphy_lb.physics.free_surface.picture_observer import SurfacePicture
 from muphy_lb.physics.free_surface.section import WETTED
 from muphy_lb.physics.free_surface.snapshots import SurfaceSnapshots
-from muphy_lb.physics.free_surface.stability import tension_warnings
+from muphy_lb.physics.free_surface.stability import FASTEST_FALL, fall_warnings, tension_warnings
 from muphy_lb.physics.free_surface.start import InitialLiquid, initial_fields
 from muphy_lb.physics.free_surface.wetting import Wetting
 from muphy_lb.physics.package import FromStored, OutputField, Physics
@@ -32,8 +32,6 @@ from muphy_lb.units import CS2
 BYTES_OF_CELL, BYTES_OF_BUBBLE = 1, 4
 LARGEST_DEVIATION = 0.3
 """Density of the gas pressure, minus 1, up to which the liquid counts as incompressible."""
-FASTEST_FALL = 0.1
-"""Speed of falls [voxels a step] up to which the flow counts as incompressible."""
 
 
 class FreeSurface(Physics):
@@ -64,6 +62,8 @@ class FreeSurface(Physics):
         self._viscosity = units.viscosity_to_lattice(case.fluid.viscosity_m2_s)
         regions = Regions(case, header, units, self._up)
         self._liquid = InitialLiquid(regions.all(), header, regions.gas())
+        self._fall = self._liquid.fall(self._up) if self._up is not None else 0.0
+        self._fall_speed = float(np.sqrt(2.0 * self._gravity * self._fall))
         self._is_hydrostatic = section.hydrostatic
         self.gas_deviation = float(units.pressure_to_density(section.gas_pressure_pa, CS2) - 1.0)
         if abs(self.gas_deviation) > LARGEST_DEVIATION:
@@ -130,11 +130,17 @@ class FreeSurface(Physics):
         """Cells and their filling.
 
         Raises:
-            InputError: there is no liquid.
+            InputError: there is no liquid, or a region that has none.
         """
         cell, filled = self._liquid.cells(view.domain, view.lattice)
         if not view.communicator.total(int((cell != 0).sum())):
             raise InputError("[[free_surface.liquid]]: no voxel of the geometry has liquid in it; move or enlarge it")
+        for number, n_wet in enumerate(self._liquid.n_wet(view.domain), 1):
+            if not view.communicator.total(n_wet):
+                raise InputError(
+                    f"[[free_surface.liquid]]: no voxel of the geometry has liquid of table number {number} in it; move"
+                    " or enlarge the region, or remove it"
+                )
         return initial_fields(cell, filled, self.initial_flow(view)[0])
 
     def describe(self) -> str:
@@ -147,21 +153,25 @@ class FreeSurface(Physics):
             text += f", compressed with p V^{self.bubbles.law.gamma:g}"
         if self._up is None:
             return text
-        height = self._liquid.fall(self._up)
-        speed = float(np.sqrt(2.0 * self._gravity * height))
-        reynolds = speed * height / self._viscosity
+        reynolds = self._fall_speed * self._fall / self._viscosity
         return (
-            f"{text}; a fall through {height:.0f} voxels reaches {speed:.3g} voxels a step (best below"
+            f"{text}; a fall through {self._fall:.0f} voxels reaches {self._fall_speed:.3g} voxels a step (best below"
             f" {FASTEST_FALL:g}), Reynolds number {reynolds:.3g}"
         )
 
     def warnings(self) -> tuple[str, ...]:
-        """Surface tension that the collision does not keep stable at this viscosity."""
-        return tuple(tension_warnings(self._case, self.tension / self._viscosity**2))
+        """Surface tension that the collision does not keep stable at this viscosity, and falls that are too fast for
+        the lattice or not resolved by its voxels."""
+        falls = fall_warnings(self._case, self._units, self._fall_speed)
+        return (*tension_warnings(self._case, self.tension / self._viscosity**2), *falls)
 
     def observers(self, view, folder, resume_step):
         """The time series of the liquid, pictures of it, and gauges and surface if the case asks for them."""
-        found = [SurfaceSeries(view, folder, resume_step, self.wetting), SurfacePicture(view, folder, resume_step)]
+        fall_m = self._fall * self._units.spacing_m
+        found = [
+            SurfaceSeries(view, folder, resume_step, self.wetting, fall_m),
+            SurfacePicture(view, folder, resume_step),
+        ]
         if self.bubbles is not None:
             found.append(BubbleSeries(view, folder, resume_step, self.bubbles))
         if view.case.free_surface.gauges:

@@ -1,4 +1,5 @@
-"""Which collision keeps surface tension stable where the surface is not resolved.
+"""Falls that are too fast for the lattice or its voxels, and which collision keeps surface tension stable where the
+surface is not resolved.
 
 The shortest waves of a surface, of two voxels, swing by its tension with omega^2 = sigma pi^3 / (rho dx^3) and decay
 with 2 nu pi^2 / dx^2 (Lamb, Hydrodynamics, sections 266, 348). The square of the ratio of both is La / (4 pi) with the
@@ -15,10 +16,34 @@ from collections.abc import Iterator
 from muphy_lb.operators import COMPRESSIBLE, MRT, TRT
 from muphy_lb.operators.recursive_regularised import RECURSIVE_REGULARISED
 from muphy_lb.operators.regularised import REGULARISED
+from muphy_lb.setup.stability import MAX_CELL_REYNOLDS, resolving, time_step_key
+from muphy_lb.units import CS2, Units
 
 HARDLY_DAMPED = (TRT.name, MRT.name)
 LARGEST_LAPLACE = 3.0
 """Laplace number of a voxel up to which these collisions keep splashes stable."""
+
+
+FASTEST_FALL = 0.1
+"""Speed of falls [voxels a step] up to which the flow counts as incompressible."""
+TOO_FAST_FALL = 0.2
+"""Speed of falls [voxels a step] from which a run may diverge; splashes are up to twice as fast."""
+
+
+def fall_warnings(case, units: Units, speed: float) -> Iterator[str]:
+    """Warnings of the speed [voxels a step] that a fall through the height of the liquid reaches."""
+    if speed > TOO_FAST_FALL:
+        slower = Units(units.spacing_m, units.time_step_s * FASTEST_FALL / speed, units.density_kg_m3)
+        yield (
+            f"a fall through the height of the liquid reaches {speed:.3g} voxels a step, above {TOO_FAST_FALL:g}: set"
+            f" {time_step_key(case, slower, None, CS2)}"
+        )
+    cell_reynolds = speed / units.viscosity_to_lattice(case.fluid.viscosity_m2_s)
+    if cell_reynolds > MAX_CELL_REYNOLDS and case.lattice.smagorinsky is None:
+        yield (
+            "the liquid is not resolved: the Reynolds number of a voxel, with the speed of a fall through the height of"
+            f" the liquid, is {cell_reynolds:.3g}, above {MAX_CELL_REYNOLDS:g}; {resolving(case, units, cell_reynolds)}"
+        )
 
 
 def tension_warnings(case, laplace: float) -> Iterator[str]:

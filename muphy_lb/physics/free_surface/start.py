@@ -57,6 +57,10 @@ class InitialLiquid:
         cell[links.node[cell[links.node] == GAS]] = INTERFACE
         return cell.astype(np.uint8), fill
 
+    def n_wet(self, domain: LocalDomain) -> list[int]:
+        """For each region, how many nodes of a rank may have liquid of it in them."""
+        return [int(inside.sum()) for _, _, inside in self._insides(domain)]
+
     def depth(self, domain: LocalDomain, up: np.ndarray) -> np.ndarray:
         """(n,) depth of every node of a rank below the top of the regions it lies in [voxels]; 0 outside."""
         found = np.zeros(domain.n_nodes)

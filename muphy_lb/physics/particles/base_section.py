@@ -1,10 +1,10 @@
 """The keys that every table of [[particles]] has."""
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field, NonNegativeInt
 
-from muphy_lb.case.section import Section
+from muphy_lb.case.section import Positive, Section, Vector, given_tables
 from muphy_lb.case.values import Name
 
 LARGEST_SEED = 2**63 - 1
@@ -21,6 +21,24 @@ def _known_kind(kind: str) -> str:
     return kind
 
 
+class PlaneSection(Section):
+    """A plane through which particles are counted, in the series of their set."""
+
+    name: Name
+    """letters, digits, _ and -, a letter first; the beginning of its column"""
+    point_m: Vector
+    """a point (x, y, z) [m] of the plane"""
+    normal: Vector
+    """direction (x, y, z), of any length, in which crossings count; those against it are taken off"""
+
+    @classmethod
+    def rules(cls, given):
+        """The normal has a direction."""
+        normal = given.get("normal")
+        if normal is not None and not any(normal):
+            yield "has a normal without a direction; give one that is not zero"
+
+
 class ParticlesSection(Section):
     """Particles in the flow, a table for each kind of them."""
 
@@ -28,7 +46,34 @@ class ParticlesSection(Section):
     """letters, digits, _ and -, a letter first; the name in every output"""
     kind: Annotated[str, AfterValidator(_known_kind)]
     """what they are"""
+    file: str | None = None
+    """file of the places where they start (CSV, extended XYZ, LAMMPS), relative to the folder of the case file"""
+    length_unit_m: Positive | None = None
+    """unit of length of the file [m], where the file does not state it"""
+    frame: int = 0
+    """number of the frame of an XYZ file, from 0 on; negative ones count from the end"""
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 1
     """number that chooses their places and their random motion; runs with different seeds are independent"""
+    planes: Annotated[tuple[PlaneSection, ...], Field(strict=False)] = ()
+    """planes through which they are counted, each in a table [[particles.planes]]"""
     snapshots_every_steps: NonNegativeInt = 0
     """steps between two snapshots of all of them in particles_NAME.vtkhdf; 0 for none"""
+    extxyz: bool = False
+    """whether the snapshots are written to particles_NAME.xyz, too: extended XYZ, which programs of molecular dynamics
+    read"""
+
+    of_file: ClassVar[tuple[str, ...]] = ("length_unit_m", "frame")
+    """Keys that say how the file is read."""
+
+    @classmethod
+    def rules(cls, given):
+        """Keys of the file need one, and planes names of their own."""
+        yield from super().rules(given)
+        for key in cls.of_file:
+            if given.get(key) and "file" not in given:
+                yield f"has {key}, which only file reads"
+        if given.get("extxyz") is True and not given.get("snapshots_every_steps"):
+            yield "has extxyz, which is for snapshots; give snapshots_every_steps"
+        names = [plane.get("name") for plane in given_tables(given.get("planes"))]
+        for name in sorted({name for name in names if isinstance(name, str) and names.count(name) > 1}):
+            yield f"has two planes named {name!r}; give each a name of its own"

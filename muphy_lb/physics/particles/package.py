@@ -42,6 +42,10 @@ class Particles(Physics):
         """Number and properties of each species."""
         return "particles: " + "; ".join(species.describe() for species in self.species)
 
+    def warnings(self) -> tuple[str, ...]:
+        """What has no effect, of each species."""
+        return tuple(f"particles.{each.name}: {text}" for each in self.species for text in each.warnings())
+
     def observers(self, view, folder, resume_step):
         """The outputs of each species."""
         return tuple(each for species in self.species for each in species.observers(view, folder, resume_step))

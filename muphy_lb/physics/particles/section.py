@@ -10,7 +10,7 @@ from muphy_lb.physics.particles.base_section import ParticlesSection
 from muphy_lb.physics.particles.beads.section import BeadsSection
 from muphy_lb.physics.particles.tracers.section import TracersSection
 
-FILES = ("particles_*.csv", "particles_*.vtkhdf")
+FILES = ("particles_*.csv", "particles_*.vtkhdf", "particles_*.xyz")
 KINDS: dict[str, type[ParticlesSection]] = {"tracers": TracersSection, "beads": BeadsSection}
 
 

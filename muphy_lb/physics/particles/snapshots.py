@@ -1,6 +1,7 @@
-"""Places of a set of particles over time for ParaView."""
+"""Places of a set of particles over time: for ParaView, and for programs of molecular dynamics."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from math import floor, log10
 from pathlib import Path
 from types import MappingProxyType
 
@@ -10,18 +11,21 @@ from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer
 from muphy_lb.physics.model import POSITION
 from muphy_lb.physics.particles.base_section import ParticlesSection
+from muphy_lb.physics.particles.files.extxyz import ExtxyzSeries
 from muphy_lb.physics.particles.files.polydata import ParticleSeries
 from muphy_lb.physics.particles.files.snapshot import Snapshot
 
 
 class ParticleSnapshots(Observer):
-    """Base class: writes places and velocities of all particles of a set to ``particles_NAME.vtkhdf``.
+    """Base class: writes places and velocities of all particles of a set to ``particles_NAME.vtkhdf`` and, if the table
+    asks for it, ``particles_NAME.xyz``.
 
     Args:
         view: the flow.
         folder: output folder.
         resume_step: snapshots up to that step are kept; None for a new file.
         section: table of the particles in the case file.
+        kinds: names of the kinds of particles.
 
     Attributes:
         velocity: names of the columns of the velocity.
@@ -31,13 +35,23 @@ class ParticleSnapshots(Observer):
     velocity: tuple[str, str, str]
     units: Mapping[str, str] = MappingProxyType({})
 
-    def __init__(self, view: FlowView, folder: Path, resume_step: int | None, section: ParticlesSection):
+    def __init__(
+        self,
+        view: FlowView,
+        folder: Path,
+        resume_step: int | None,
+        section: ParticlesSection,
+        kinds: Sequence[str] = (),
+    ):
         self._view, self._set, self.every = view, section.name, section.snapshots_every_steps
         self._path = folder / f"particles_{section.name}.vtkhdf"
-        self._series = None
+        self._series, self._frames = None, None
         if view.communicator.rank == 0:
-            text = view.case.to_toml(folder)
-            self._series = ParticleSeries(self._path, case_text=text, units=self.units, resume_step=resume_step)
+            text, units = view.case.to_toml(folder), self.units
+            self._series = ParticleSeries(self._path, kinds, text, units=units, resume_step=resume_step)
+            if section.extxyz:
+                sizes = _round_unit(view.units.spacing_m), _round_unit(view.units.time_step_s)
+                self._frames = ExtxyzSeries(self._path.with_suffix(".xyz"), kinds, *sizes, resume_step=resume_step)
         self._written_step = view.communicator.broadcast(self._series.last_step if self._series else None)
 
     def act(self) -> None:
@@ -47,7 +61,10 @@ class ParticleSnapshots(Observer):
         self._written_step = self._view.step_number
         particles = self._view.particles()
         if particles is not None and self._series:
-            self._series.append(self.snapshot(particles[self._set]))
+            snapshot = self.snapshot(particles[self._set])
+            self._series.append(snapshot)
+            if self._frames:
+                self._frames.append(snapshot)
 
     def close(self) -> None:
         """Write the last snapshot."""
@@ -66,3 +83,8 @@ class ParticleSnapshots(Observer):
             position_m=np.asarray(header.origin_m) + header.spacing_m * (voxel + offset),
             velocity_m_s=self._view.units.velocity_to_si(velocity),
         )
+
+
+def _round_unit(size: float) -> float:
+    """The largest unit that is not above a size [m or s]: 1, 1e-3, 1e-6 and so on; its numbers are near 1."""
+    return float(f"1e{3 * floor(log10(size) / 3)}")

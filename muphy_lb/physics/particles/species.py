@@ -8,6 +8,7 @@ from typing import ClassVar, Generic, TypeVar
 import numpy as np
 
 from muphy_lb.case.case import Case
+from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.lattice import Lattice
 from muphy_lb.measure.flow_view import FlowView
@@ -15,6 +16,8 @@ from muphy_lb.measure.observer import Observer
 from muphy_lb.physics.flow import Flow
 from muphy_lb.physics.package import DrawnParticles
 from muphy_lb.physics.particles.base_section import ParticlesSection
+from muphy_lb.physics.particles.files.read import read_particles
+from muphy_lb.physics.particles.files.table import ParticleTable
 from muphy_lb.units import Units
 
 OfTable = TypeVar("OfTable", bound=ParticlesSection)
@@ -65,6 +68,29 @@ class Species(ABC, Generic[OfTable]):
     @abstractmethod
     def describe(self) -> str:
         """Number and properties in a few words."""
+
+    def warnings(self) -> tuple[str, ...]:
+        """What in their table, or in its file, has no effect; one sentence each."""
+        return ()
+
+    def read_file(self, velocities: bool, time_unit_s: float | None = None) -> ParticleTable | None:
+        """What the file of their table holds; None without one.
+
+        Args:
+            velocities: whether they are read.
+            time_unit_s: their unit of time, where the file does not state it.
+
+        Raises:
+            InputError: it cannot be read, or is not sound.
+        """
+        section = self.section
+        if section.file is None:
+            return None
+        path, units = self.case.folder / section.file, (section.length_unit_m, time_unit_s)
+        try:
+            return read_particles(path, self.header.spacing_m, *units, section.frame, velocities)
+        except InputError as error:
+            raise InputError(f"particles.{self.name}.file: {error}") from error
 
     def observers(self, view: FlowView, folder: Path, resume_step: int | None) -> tuple[Observer, ...]:
         """Its outputs; see :meth:`muphy_lb.measure.observer.Observer.create`."""

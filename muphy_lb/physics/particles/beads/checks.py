@@ -6,6 +6,7 @@ from muphy_lb.errors import DivergedError, InputError
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.physics.particles.beads.model import Beads
 from muphy_lb.physics.particles.beads.names import OFFSET, VELOCITY, VOXEL
+from muphy_lb.units import Units
 
 HALF = 0.5
 
@@ -72,6 +73,21 @@ class BeadChecks:
             raise InputError(
                 f"particles.{name}: the beads {self._ids[other]} and {self._ids[again]} start at the same place, where"
                 " their repulsion is infinite; start them apart"
+            )
+
+    def speed_at_start(self, speed: np.ndarray, units: Units) -> None:
+        """Refuse velocities (n, 3) [lattice units] of a voxel a time step or more.
+
+        Raises:
+            InputError: there is one.
+        """
+        fastest = np.abs(speed).max(axis=1)
+        k = int(fastest.argmax())
+        if fastest[k] >= 1.0:
+            raise InputError(
+                f"particles.{self._beads.name}: bead {self._ids[k]} starts with {units.velocity_to_si(fastest[k]):.4g}"
+                f" m/s along an axis, {fastest[k]:.3g} voxels a time step; allowed: less than one; take a shorter time"
+                " step, or correct the unit of time of the file"
             )
 
     def under_way(self, columns) -> None:

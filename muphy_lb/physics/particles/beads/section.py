@@ -85,12 +85,10 @@ class BeadsSection(ParticlesSection):
     """shape in which chains start: a random walk, or a line along x as far as there is fluid"""
     start_m: Vector | None = None
     """place (x, y, z) [m] of the first bead of the only chain"""
-    file: str | None = None
-    """file of positions, bonds and angles instead (CSV, extended XYZ, LAMMPS), relative to that of the case"""
     bonds_file: str | None = None
-    """CSV table of bonds: columns id_1, id_2"""
-    length_unit_m: Positive | None = None
-    """unit of length of the file [m], where the file does not state it"""
+    """CSV table of bonds between the beads of the file: columns id_1, id_2"""
+    time_unit_s: Positive | None = None
+    """unit of time of the file's velocities [s], where the file does not state it; beads start with these velocities"""
     box_m: Box | None = None
     """lowest and highest corner [m] of the box in which they start"""
     mass_kg: Positive
@@ -118,9 +116,12 @@ class BeadsSection(ParticlesSection):
     capacity: PositiveInt | None = None
     """beads that a rank has room for; room for all of them unless told"""
 
+    of_file = (*ParticlesSection.of_file, "time_unit_s", "bonds_file")
+
     @classmethod
     def rules(cls, given):
-        """One number, one friction; chains have bonds."""
+        """One number, one friction; chains have bonds, single beads have none."""
+        yield from super().rules(given)
         yield from exactly_one(given, "count", "chains", "file")
         yield from exactly_one(given, "friction_kg_s", "radius_m")
         if ("chains" in given) != ("beads_per_chain" in given):
@@ -129,8 +130,8 @@ class BeadsSection(ParticlesSection):
             yield "has chains but no bonds, which hold them together"
         if "start_m" in given and given.get("chains") != 1:
             yield "has start_m, which only a single chain (chains = 1) reads"
-        if "bending_j" in given and "bonds" not in given:
+        bonded = [key for key in ("bonds", "bending_j") if key in given]
+        if bonded and "count" in given:
+            yield f"has {bonded[0]}, and the single beads of count have no bonds; give chains, or a file"
+        elif "bending_j" in given and "bonds" not in given:
             yield "has bending_j but no bonds between which there are angles"
-        for key in ("bonds_file", "length_unit_m"):
-            if key in given and "file" not in given:
-                yield f"has {key}, which only file reads"

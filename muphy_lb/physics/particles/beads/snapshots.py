@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 
 
 class BeadSnapshots(ParticleSnapshots):
-    """Writes all beads, with the ids of their file, and their bonds."""
+    """Writes all beads, with ids and kinds of their file, and their bonds."""
 
     velocity = VELOCITY
 
     def __init__(self, view: FlowView, folder: Path, resume_step: int | None, species: "BeadSpecies"):
-        super().__init__(view, folder, resume_step, species.section)
-        self._ids, self._bonds = species.ids, species.bonds
+        topology = species.topology
+        super().__init__(view, folder, resume_step, species.section, topology.kinds)
+        self._ids, self._bonds, self._kind = topology.ids, topology.bonds, topology.kind_of_bead
 
     def snapshot(self, columns: Mapping[str, np.ndarray]) -> Snapshot:
         """With bonds, but those through a periodic face: a line across the whole box would be drawn for them."""
@@ -33,5 +34,5 @@ class BeadSnapshots(ParticleSnapshots):
         size = np.where(header.periodic, np.array(header.shape[::-1], float), np.inf)
         start, end = place[self._bonds.T]
         bonds = self._bonds[(np.abs(start - end) < size / 2).all(axis=1)]
-        found = replace(super().snapshot(columns), bonds=bonds)
+        found = replace(super().snapshot(columns), bonds=bonds, kind=self._kind)
         return found if self._ids is None else replace(found, id=self._ids, bonds=self._ids[bonds])

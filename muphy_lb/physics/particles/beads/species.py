@@ -23,10 +23,11 @@ from muphy_lb.physics.particles.beads.start import (
     ChainBuilder,
     angle_tables,
     bond_tables,
-    chain_bonds,
     keep_clear,
 )
-from muphy_lb.physics.particles.files.read import read_bonds, read_particles
+from muphy_lb.physics.particles.beads.topology import topology_of, without_effect
+from muphy_lb.physics.particles.files.read import read_bonds
+from muphy_lb.physics.particles.files.table import ParticleTable
 from muphy_lb.physics.particles.seeding import FluidPlaces, places_in_fluid
 from muphy_lb.physics.particles.species import Species
 from muphy_lb.precision import FP16
@@ -41,6 +42,7 @@ STIFFEST = 0.5
 """Largest angular frequency of a bond times the substep: velocity Verlet is unstable from 2 on."""
 
 FEWEST_LEAVING, SHARE_LEAVING = 1024, 16
+HALF_A_VOXEL = 0.5
 NODES_PER_BEAD = 12
 """If a bead has fewer, to take the velocity of all nodes costs less (measured on one H200)."""
 
@@ -57,8 +59,7 @@ class BeadSpecies(Species[BeadsSection]):
 
     Attributes:
         beads: they, in lattice units.
-        ids: (n,) ids of their file, by their own; None if these are the same.
-        bonds: (m, 2) own ids.
+        topology: their ids, and what is bonded to what.
         checks: of their state.
     """
 
@@ -76,57 +77,58 @@ class BeadSpecies(Species[BeadsSection]):
                 f"compute.streaming is {case.compute.streaming!r} with the beads {section.name!r}, which need the"
                 " velocity of populations before they collide; set compute.streaming = 'pull'"
             )
-        self._table, self.ids = self._read(), None
-        count, self.bonds, angles = self._topology()
-        self._check_pulled(count)
-        self.beads = self._in_lattice_units(count, angles)
+        self._table = self._read()
+        self.topology = topology_of(section, self._table)
+        self._check_pull()
+        self.beads = self._in_lattice_units()
         self._check_stiffness()
         check_reach(self.beads, header)
-        self.checks = BeadChecks(self.beads, self.bonds, self.ids, header)
+        self.checks = BeadChecks(self.beads, self.topology.bonds, self.topology.ids, header)
 
     @property
     def _own_number(self) -> int:
         """Sets these beads apart from others with the same seed; below 2^31."""
         return crc32(self.name.encode()) >> 1
 
-    def _read(self):
-        section, folder = self.section, self.case.folder
-        if section.file is None:
-            return None
-        found = read_particles(folder / section.file, self.header.spacing_m, section.length_unit_m)
-        return found if section.bonds_file is None else found.with_bonds(read_bonds(folder / section.bonds_file))
+    def _read(self) -> ParticleTable | None:
+        section, found = self.section, self.read_file(velocities=True, time_unit_s=self.section.time_unit_s)
+        if found is None or section.bonds_file is None:
+            return found
+        try:
+            return found.with_bonds(read_bonds(self.case.folder / section.bonds_file))
+        except InputError as error:
+            raise InputError(f"particles.{self.name}.bonds_file: {error}") from error
 
-    def _topology(self) -> tuple[int, np.ndarray, np.ndarray]:
-        """Number of beads, bonds and angles by own ids."""
-        section = self.section
-        nothing = np.empty((0, 2), np.int64), np.empty((0, 3), np.int64)
-        if section.count is not None:
-            return section.count, *nothing
-        if section.chains is not None:
-            length = section.beads_per_chain or 0
-            return section.chains * length, *chain_bonds(section.chains, length)
-        self.ids = np.sort(self._table.id)
-        bonds, angles = (np.searchsorted(self.ids, each) for each in (self._table.bonds, self._table.angles))
-        return self.ids.size, bonds, angles
-
-    def _check_pulled(self, count: int) -> None:
+    def _check_pull(self) -> None:
+        """Refuse a pull on beads that are not there, or where there is nothing."""
         pull = self.section.pull
-        missing = [i for i in (pull.ids if pull else ()) if not self._is_id(i, count)]
+        if pull is None:
+            return
+        missing = [i for i in pull.ids if not self._is_id(i)]
         if missing:
             raise InputError(f"particles.{self.name}.pull.ids has {missing[0]}, and there is no bead of that id")
+        if pull.box_m is None:
+            return
+        low, high = self._pull_box(pull).reshape(2, 3)
+        if (high < -HALF_A_VOXEL).any() or (low > np.array(self.header.shape[::-1]) - HALF_A_VOXEL).any():
+            raise InputError(
+                f"particles.{self.name}.pull.box_m is {[list(corner) for corner in pull.box_m]}, which is outside the"
+                " geometry; move it, or remove it to pull everywhere"
+            )
 
-    def _is_id(self, number: int, count: int) -> bool:
-        return number < count if self.ids is None else number in self.ids
+    def _is_id(self, number: int) -> bool:
+        ids = self.topology.ids
+        return number < self.topology.n_beads if ids is None else number in ids
 
-    def _in_lattice_units(self, count: int, angles: np.ndarray) -> Beads:
-        section, units = self.section, self.units
+    def _in_lattice_units(self) -> Beads:
+        section, units, count = self.section, self.units, self.topology.n_beads
         friction = section.friction_kg_s
         if friction is None:
             viscosity_pa_s = self.case.fluid.density_kg_m3 * self.case.fluid.viscosity_m2_s
             friction = 6.0 * pi * viscosity_pa_s * (section.radius_m or 0.0)
         temperature = self.case.fluid.temperature_k or 0.0
         kt = BOLTZMANN_J_K * temperature / units.energy_j
-        kinds, constants, reach = self._interactions(count, angles, kt)
+        kinds, constants, reach = self._interactions(kt)
         return Beads(
             self.name,
             count,
@@ -145,23 +147,19 @@ class BeadSpecies(Species[BeadsSection]):
             many=count * NODES_PER_BEAD > self.header.n_nodes,
         )
 
-    def _interactions(self, count: int, angles, kt: float) -> tuple[Interactions, Mapping[str, Value], float]:
+    def _interactions(self, kt: float) -> tuple[Interactions, Mapping[str, Value], float]:
         """Kinds, constants and range of the conservative forces."""
-        section, units = self.section, self.units
+        section, units, topology = self.section, self.units, self.topology
         stiffness = units.force_n / units.spacing_m
         constants, reach = self._wall_constants(kt), 1.0
-        if len(self.bonds):
-            if section.bonds is None:
-                raise InputError(
-                    f"particles.{self.name} has bonds in its file but no table bonds that says their force"
-                )
-            start, partner = bond_tables(count, self.bonds)
+        if section.bonds is not None:
+            start, partner = bond_tables(topology.n_beads, topology.bonds)
             constants |= {"bond_start": table(start, np.int64), "bond_partner": table(partner, np.int64)}
             constants |= {"bond_a": section.bonds.stiffness_n_m / stiffness}
             constants |= {"bond_b": section.bonds.length_m / units.spacing_m}
-        has_bends = section.bending_j is not None and len(angles) > 0
+        has_bends = len(topology.angles) > 0 and section.bending_j is not None
         if has_bends:
-            start, ids = angle_tables(count, angles)
+            start, ids = angle_tables(topology.n_beads, topology.angles)
             constants |= {"bend_start": table(start, np.int64), "bend_ids": table(ids, np.int64)}
             constants |= {"bend_a": (section.bending_j or 0.0) / units.energy_j}
         if section.repulsion is not None:
@@ -169,13 +167,13 @@ class BeadSpecies(Species[BeadsSection]):
             constants |= {"pair_a": section.repulsion.energy_j / units.energy_j, "pair_b": sigma}
             reach = sigma * _reach_over_sigma(section.repulsion)
         if section.pull is not None:
-            own = np.arange(count) if self.ids is None else self.ids
-            pulled = np.isin(own, section.pull.ids) if section.pull.ids else np.ones(count, bool)
+            own = np.arange(topology.n_beads) if topology.ids is None else topology.ids
+            pulled = np.isin(own, section.pull.ids) if section.pull.ids else np.ones(topology.n_beads, bool)
             constants |= {"pulled": table(pulled, np.uint8)}
             constants |= {"pull": table(np.array(section.pull.force_n) / units.force_n)}
             constants |= {"pull_box": table(self._pull_box(section.pull))}
         kinds = Interactions(
-            bonds=section.bonds.potential if section.bonds and len(self.bonds) else "",
+            bonds=section.bonds.potential if section.bonds else "",
             pairs=section.repulsion.potential if section.repulsion else "",
             bends=has_bends,
             walls=True,
@@ -228,7 +226,11 @@ class BeadSpecies(Species[BeadsSection]):
         dimension = lattice_named(self.case.lattice.name).dimension
         voxel, offset = self._places(view, random, dimension)
         self.checks.at_start(voxel, offset)
-        speed = sqrt(beads.kt / beads.mass) * random.standard_normal((beads.count, 3)) * (np.arange(3) < dimension)
+        speed = sqrt(beads.kt / beads.mass) * random.standard_normal((beads.count, 3))
+        if self._table is not None and self._table.velocity_m_s is not None:
+            speed = self.units.velocity_to_lattice(self._table.velocity_m_s[np.argsort(self._table.id)])
+            self.checks.speed_at_start(speed, self.units)
+        speed = speed * (np.arange(3) < dimension)
         columns = {"id": np.arange(beads.count)}
         for names, values in zip((*POSITION, VELOCITY), (voxel, offset, speed), strict=True):
             columns |= dict(zip(names, values.T, strict=True))
@@ -290,6 +292,10 @@ class BeadSpecies(Species[BeadsSection]):
         text += f", {', '.join(forces)}" if forces else ""
         text += ", in a fluid taken to rest" if beads.coupling == AT_REST else ""
         return text + ("; openings are walls to them" if self.header.openings else "")
+
+    def warnings(self) -> tuple[str, ...]:
+        """What their file tells apart, and the table does not."""
+        return () if self._table is None else tuple(without_effect(self.section, self._table))
 
     def observers(self, view, folder, resume_step):
         """Their time series, and their places if wanted."""

@@ -8,7 +8,7 @@ import numpy as np
 from muphy_lb.case.section import did_you_mean
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.limits import shown
-from muphy_lb.physics.particles.files.table import AT_REST, BondedInteractions, ParticleTable
+from muphy_lb.physics.particles.files.table import BondedInteractions, ParticleTable
 from muphy_lb.physics.particles.files.text import Rows, ask_for_text, check_width, numbered_lines
 
 POSITION = ("x_m", "y_m", "z_m")
@@ -30,14 +30,13 @@ def read_csv_particles(path) -> ParticleTable:
             value that is not what its heading says; and as :class:`ParticleTable` does.
     """
     column, rows = _table(path, PARTICLE_COLUMNS, POSITION)
-    if any(name in column for name in VELOCITY):
+    has_velocities = any(name in column for name in VELOCITY)
+    if has_velocities:
         _require(path, column, VELOCITY)
     return ParticleTable(
         id=rows.integers([column["id"]], "the id")[:, 0] if "id" in column else np.arange(len(rows.lines)),
         position_m=rows.reals([column[name] for name in POSITION], "a position"),
-        velocity_m_s=rows.reals([column[name] for name in VELOCITY], "a velocity")
-        if VELOCITY[0] in column
-        else AT_REST,
+        velocity_m_s=rows.reals([column[name] for name in VELOCITY], "a velocity") if has_velocities else None,
         kind=rows.names(column["kind"], "the kind") if "kind" in column else None,
         source=str(path),
         lines=rows.lines,

@@ -17,7 +17,7 @@ from muphy_lb.physics.particles.files.extxyz_columns import (
     keys_and_values,
     stated_units,
 )
-from muphy_lb.physics.particles.files.table import AT_REST, ParticleTable
+from muphy_lb.physics.particles.files.table import ParticleTable
 from muphy_lb.physics.particles.files.text import Rows, check_width, numbered_lines
 from muphy_lb.physics.particles.files.units import FileUnits
 
@@ -25,7 +25,7 @@ BYTES_PER_ROW = 1000
 """Memory that the words of a row take, about."""
 
 
-def read_extxyz_particles(path, units: FileUnits, frame: int = 0) -> ParticleTable:
+def read_extxyz_particles(path, units: FileUnits, frame: int = 0, velocities: bool = True) -> ParticleTable:
     """Particles of a frame: columns ``pos``, and if the file has them ``species``, ``velo`` and ``id``; others are
     left out. A plain XYZ file has species and positions.
 
@@ -36,6 +36,7 @@ def read_extxyz_particles(path, units: FileUnits, frame: int = 0) -> ParticleTab
         path: the file.
         units: what lengths and velocities of the file mean, as far as the caller knows.
         frame: its number from 0 on; negative ones count from the end.
+        velocities: whether velocities are read.
 
     Raises:
         GeometryError: there is no such file, or not enough memory.
@@ -58,8 +59,8 @@ def read_extxyz_particles(path, units: FileUnits, frame: int = 0) -> ParticleTab
     if where["pos"] is None:
         raise InputError(f"{location}: Properties has no column pos:R:3; it holds the positions")
     units = units.agreed(stated_units(values, location), path)
-    velocity = AT_REST
-    if where["velo"] is not None:
+    velocity = None
+    if velocities and where["velo"] is not None:
         velocity = rows.reals(where["velo"], "a velocity") * units.metres_per_second(path)
     return ParticleTable(
         id=rows.integers(where["id"], "the id")[:, 0] if where["id"] else np.arange(count),

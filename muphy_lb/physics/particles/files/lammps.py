@@ -12,7 +12,7 @@ import numpy as np
 from muphy_lb.case.section import did_you_mean
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.limits import shown
-from muphy_lb.physics.particles.files.table import AT_REST, BondedInteractions, ParticleTable, no_interactions
+from muphy_lb.physics.particles.files.table import BondedInteractions, ParticleTable, no_interactions
 from muphy_lb.physics.particles.files.text import Rows, ask_for_text, check_width, numbered_lines
 from muphy_lb.physics.particles.files.units import FileUnits
 
@@ -48,7 +48,7 @@ class _Parsed:
     sections: dict[str, tuple[str, list[int], list[list[str]]]] = field(default_factory=dict)
 
 
-def read_lammps_particles(path, units: FileUnits) -> ParticleTable:
+def read_lammps_particles(path, units: FileUnits, velocities: bool = True) -> ParticleTable:
     """Particles of a data file: sections Atoms, Velocities, Bonds and Angles; others are left out.
 
     Kinds are the types of the file, as text. Positions are those of the file: image counts are left out, so bonds may
@@ -57,6 +57,7 @@ def read_lammps_particles(path, units: FileUnits) -> ParticleTable:
     Args:
         path: the file.
         units: what lengths and velocities of the file mean, as far as the caller knows.
+        velocities: whether velocities are read.
 
     Raises:
         GeometryError: there is no such file, or not enough memory.
@@ -71,11 +72,11 @@ def read_lammps_particles(path, units: FileUnits) -> ParticleTable:
     columns = STYLES[style]
     atoms = _rows(path, parsed, "Atoms", columns, (0, N_IMAGES))
     ids = atoms.integers([0], "the id")[:, 0]
-    metres = units.metres(path)
+    metres, has_velocities = units.metres(path), velocities and "Velocities" in parsed.sections
     return ParticleTable(
         id=ids,
         position_m=atoms.reals([columns.index(axis) for axis in "xyz"], "a position") * metres,
-        velocity_m_s=_velocities(path, parsed, ids, units) if "Velocities" in parsed.sections else AT_REST,
+        velocity_m_s=_velocities(path, parsed, ids, units) if has_velocities else None,
         kind=atoms.names(columns.index("type"), "the type"),
         bond_list=_links(path, parsed, "Bonds"),
         angle_list=_links(path, parsed, "Angles"),

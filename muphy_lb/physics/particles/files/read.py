@@ -23,6 +23,7 @@ def read_particles(
     length_unit_m: float | None = None,
     time_unit_s: float | None = None,
     frame: int = 0,
+    velocities: bool = True,
 ) -> ParticleTable:
     """Particles of a file, by the ending of its name.
 
@@ -37,6 +38,7 @@ def read_particles(
             states it, as CSV files do by their headings and extended XYZ files of this program do.
         time_unit_s: seconds in a unit of time of the file, likewise; needed where the file holds velocities.
         frame: number of the frame of an XYZ file from 0 on; negative ones count from the end.
+        velocities: whether velocities are read; those of a file of another program need a unit of time.
 
     Raises:
         InputError: the file cannot be read, is of another form, or its particles are not sound.
@@ -51,9 +53,9 @@ def read_particles(
         units.agreed(FileUnits(1.0, 1.0), path)
         table = csv_table.read_csv_particles(path)
     elif suffix in XYZ:
-        table = read_extxyz_particles(path, units, frame)
+        table = read_extxyz_particles(path, units, frame, velocities)
     else:
-        table = read_lammps_particles(path, units)
+        table = read_lammps_particles(path, units, velocities)
     check_reach(table.position_m, spacing_m, table.source)
     return table
 

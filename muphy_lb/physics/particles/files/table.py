@@ -1,7 +1,7 @@
 """Particles that a user hands in: a checked table of positions, velocities, kinds, bonds and angles."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -16,10 +16,6 @@ KIND = re.compile(r"[^\s,\"]{1,100}")
 """Names of kinds: a word of the files that have one, without what separates words there."""
 
 KIND_WORDS = "a word of at most 100 characters, without spaces, commas and quotation marks"
-
-
-AT_REST = np.empty((0, 3))
-"""Velocities of particles whose source has none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +51,7 @@ class ParticleTable:
     Attributes:
         id: (n,) int64, each once, 0 or more.
         position_m: (n, 3) float64.
-        velocity_m_s: (n, 3) float64; zeros where the source has none (AT_REST).
+        velocity_m_s: (n, 3) float64, or None where the source has none.
         kind: (n,) names, or None where the source has none.
         bond_list: the bonds.
         angle_list: the angles, the middle particle second.
@@ -71,7 +67,7 @@ class ParticleTable:
 
     id: np.ndarray
     position_m: np.ndarray
-    velocity_m_s: np.ndarray = field(default_factory=lambda: AT_REST)
+    velocity_m_s: np.ndarray | None = None
     kind: np.ndarray | None = None
     bond_list: BondedInteractions = field(default_factory=lambda: no_interactions(2))
     angle_list: BondedInteractions = field(default_factory=lambda: no_interactions(3))
@@ -83,13 +79,14 @@ class ParticleTable:
         put = object.__setattr__
         put(self, "id", np.asarray(self.id, dtype=np.int64))
         put(self, "position_m", np.asarray(self.position_m, dtype=np.float64))
-        at_rest = len(self.velocity_m_s) == 0
-        velocity_m_s = np.zeros_like(self.position_m) if at_rest else self.velocity_m_s
-        put(self, "velocity_m_s", np.asarray(velocity_m_s, dtype=np.float64))
-        self._check_shapes()
+        vectors = {"position": self.position_m}
+        if self.velocity_m_s is not None:
+            put(self, "velocity_m_s", np.asarray(self.velocity_m_s, dtype=np.float64))
+            vectors["velocity"] = self.velocity_m_s
+        self._check_shapes(vectors)
         self._check_ids()
-        self._check_finite("position", self.position_m)
-        self._check_finite("velocity", self.velocity_m_s)
+        for name, values in vectors.items():
+            self._check_finite(name, values)
         check_kinds(self.kind, self.location)
         self._check_interactions("bond", self.bond_list)
         self._check_interactions("angle", self.angle_list)
@@ -127,11 +124,11 @@ class ParticleTable:
         """Where a particle stands, for messages."""
         return _location(self.source, self.lines, row)
 
-    def _check_shapes(self) -> None:
+    def _check_shapes(self, vectors: Mapping[str, np.ndarray]) -> None:
         n = len(self.id)
         if n == 0:
             raise InputError(f"{self.source}: no particles; there must be one or more")
-        for name, values in (("position", self.position_m), ("velocity", self.velocity_m_s)):
+        for name, values in vectors.items():
             if values.shape != (n, 3):
                 raise InputError(
                     f"{self.source}: {name} has shape {values.shape}; for {n} particles it must be ({n}, 3)"

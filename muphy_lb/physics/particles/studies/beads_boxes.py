@@ -9,8 +9,8 @@ from math import sqrt
 import numpy as np
 
 from muphy_lb.measure.flow_view import on_root
+from muphy_lb.physics.particles.beads.chains import unfolded
 from muphy_lb.physics.particles.beads.names import OFFSET, TRAVELLED, VELOCITY, VOXEL
-from muphy_lb.physics.particles.beads.observers import unfolded
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.studies.validation.flows import lattice_simulation
 from muphy_lb.studies.validation.limits import HALF
@@ -76,7 +76,8 @@ def place_beads(simulation: Simulation, name: str, position: np.ndarray, velocit
 
 def start_of_chains(simulation: Simulation, name: str, length: int) -> np.ndarray:
     """(chains, length, 3) places before all displacements, each bead beside the one before it."""
-    chains = unfolded(on_root(simulation.particles())[name], length, simulation.header)
+    columns = on_root(simulation.particles())[name]
+    chains = unfolded(columns, np.arange(len(columns["id"])).reshape(-1, length), simulation.header)
     return chains - columns_of(simulation, name, TRAVELLED).reshape(chains.shape)
 
 

@@ -11,12 +11,16 @@ from muphy_lb.files.atomic import write_text
 from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.output.report_html import ReportPart, ReportTable, series_charts
+from muphy_lb.physics.model import POSITION
+from muphy_lb.physics.particles.planes import PlaneCounts, told
+from muphy_lb.physics.particles.tracers.section import TracersSection
 from muphy_lb.physics.particles.tracers.statistics import (
     TracerStatistics,
     breakthrough,
     residence_s,
     tracer_statistics,
 )
+from muphy_lb.physics.particles.tracers.walk import travelled
 
 BREAKTHROUGH_ROWS = 201
 CHARTS = {
@@ -27,7 +31,7 @@ CHARTS = {
 
 
 class TracerSeries(SeriesObserver):
-    """Appends how many tracers move, stick and have left, and how far they have come.
+    """Appends how many tracers move, stick, have left and have crossed planes, and how far they have come.
 
     The dispersion coefficient along an axis is half the growth of the variance of the displacement since the row before
     over the time in between; tracers that have left do not count, so it is meaningful while none leaves.
@@ -36,12 +40,12 @@ class TracerSeries(SeriesObserver):
         view: the flow.
         folder: output folder.
         resume_step: as of :class:`SeriesObserver`.
-        set_name: of the tracers.
+        section: table of the tracers in the case file.
     """
 
-    def __init__(self, view: FlowView, folder: Path, resume_step: int | None, set_name: str):
-        self.name, self.file = f"particles_{set_name}", f"particles_{set_name}.csv"
-        self._set = set_name
+    def __init__(self, view: FlowView, folder: Path, resume_step: int | None, section: TracersSection):
+        self._set, self._planes = section.name, PlaneCounts(section, view.header)
+        self.name, self.file = f"particles_{self._set}", f"particles_{self._set}.csv"
         self._before: tuple[float, np.ndarray] | None = None
         self._openings = [opening.name for opening in view.header.openings]
         super().__init__(view, folder, resume_step)
@@ -50,7 +54,7 @@ class TracerSeries(SeriesObserver):
         """Names of the columns."""
         along = [f"{axis}_{what}" for what in ("displacement_m", "variance_m2", "dispersion_m2_s") for axis in "xyz"]
         counts = ["waiting", "under_way", "stuck", *(f"{name}_left" for name in self._openings)]
-        return [*counts, "mean_square_displacement_m2", *along]
+        return [*counts, *self._planes.columns(), "mean_square_displacement_m2", *along]
 
     def numbers(self) -> list[float] | None:
         """One number per column, on rank 0; collective."""
@@ -63,7 +67,8 @@ class TracerSeries(SeriesObserver):
             growth = 0.5 * (found.variance_m2 - self._before[1]) / (time_s - self._before[0])
         self._before = time_s, found.variance_m2
         counts = (found.waiting, found.under_way, found.stuck, *found.left.values())
-        return [*counts, found.mean_square_m2, *found.displacement_m, *found.variance_m2, *growth]
+        crossed = self._crossed(columns)
+        return [*counts, *crossed, found.mean_square_m2, *found.displacement_m, *found.variance_m2, *growth]
 
     def state(self) -> dict | None:
         """Time and variances of the last row."""
@@ -85,14 +90,17 @@ class TracerSeries(SeriesObserver):
         self._write_breakthrough(columns)
         stays = {name: None if np.isnan(mean) else mean for name, mean in found.mean_residence_s.items()}
         counts = {"waiting": found.waiting, "under_way": found.under_way, "stuck": found.stuck}
-        return {"count": columns["id"].size, **counts, "left": found.left, "mean_residence_s": stays}
+        crossed = dict(zip(self._planes.columns(), self._crossed(columns), strict=True))
+        return {"count": columns["id"].size, **counts, **crossed, "left": found.left, "mean_residence_s": stays}
 
     def lines(self, summary: Mapping) -> list[str]:
         """The record as lines of text."""
         record = summary[self.name]
         text = f"tracers {self._set}: {record['under_way']:,} of {record['count']:,} under way"
+        text += f", {record['waiting']:,} not started" if record["waiting"] else ""
         text += f", {record['stuck']:,} stuck" if record["stuck"] else ""
-        return [text + _left(record)]
+        names = self._planes.columns()
+        return [text + _left(record) + told([record[name] for name in names], names)]
 
     def section(self, summary: Mapping) -> ReportPart:
         """The record as a table, and charts over time."""
@@ -108,6 +116,12 @@ class TracerSeries(SeriesObserver):
     def _columns(self) -> Mapping[str, np.ndarray] | None:
         particles = self._view.particles()
         return None if particles is None else particles[self._set]
+
+    def _crossed(self, columns: Mapping[str, np.ndarray]) -> list[float]:
+        header = self._view.header
+        voxel, offset = (np.stack([columns[name] for name in names], axis=1) for names in POSITION)
+        position_m = np.asarray(header.origin_m) + header.spacing_m * (voxel + offset)
+        return self._planes.numbers(position_m, header.spacing_m * travelled(columns).T)
 
     def _statistics(self, columns: Mapping[str, np.ndarray]) -> TracerStatistics:
         return tracer_statistics(columns, self._openings, self._view.units)

@@ -21,10 +21,6 @@ class TracersSection(ParticlesSection):
     """lowest and highest corner [m] of the box in which they start"""
     opening: Name | None = None
     """name of the opening at which they start, as many in each part of it as fluid enters there"""
-    file: str | None = None
-    """places where they start instead, relative to the folder of the case file"""
-    length_unit_m: Positive | None = None
-    """unit of length of the file [m], where the file does not state it"""
     start_s: NonNegativeFloat = 0.0
     """time at which they start [s]"""
     rate_per_s: Positive | None = None
@@ -39,11 +35,10 @@ class TracersSection(ParticlesSection):
     @classmethod
     def rules(cls, given):
         """One place to start from."""
+        yield from super().rules(given)
         yield from exactly_one(given, "count", "file")
         places = [key for key in ("box_m", "opening", "file") if key in given]
         if len(places) > 1:
             yield f"has {' and '.join(places)}; give one of them"
         if given.get("path_lines") and not given.get("snapshots_every_steps"):
             yield "has path_lines, which join snapshots; give snapshots_every_steps"
-        if "length_unit_m" in given and "file" not in given:
-            yield "has length_unit_m, which only file reads"

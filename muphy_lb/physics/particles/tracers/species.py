@@ -22,7 +22,6 @@ from muphy_lb.physics.model import (
     Value,
 )
 from muphy_lb.physics.package import DrawnParticles
-from muphy_lb.physics.particles.files.read import read_particles
 from muphy_lb.physics.particles.seeding import FluidPlaces, places_in_fluid
 from muphy_lb.physics.particles.species import Species
 from muphy_lb.physics.particles.tracers.observers import TracerSeries
@@ -67,9 +66,7 @@ class Tracers(Species[TracersSection]):
             raise InputError(
                 f"particles.{self.name}.opening is {section.opening!r}; allowed: {', '.join(names) or 'no opening'}"
             )
-        self._table = None
-        if section.file is not None:
-            self._table = read_particles(case.folder / section.file, header.spacing_m, section.length_unit_m)
+        self._table = self.read_file(velocities=False)
         self.count = section.count if self._table is None else self._table.n_particles
         self.diffusivity = units.viscosity_to_lattice(section.diffusivity_m2_s)
         self._check_longest_step()
@@ -126,7 +123,7 @@ class Tracers(Species[TracersSection]):
 
     def observers(self, view, folder, resume_step):
         """Their time series, and their places if wanted."""
-        series = (TracerSeries(view, folder, resume_step, self.name),)
+        series = (TracerSeries(view, folder, resume_step, self.section),)
         if not self.section.snapshots_every_steps:
             return series
         return (*series, TracerSnapshots(view, folder, resume_step, self.section))

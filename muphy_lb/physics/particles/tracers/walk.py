@@ -5,7 +5,10 @@ x += (3 u_n - u_(n-1)) / 2 + sqrt(2 D) xi: Adams-Bashforth in time, Euler in its
 variance one along each axis, from Philox words keyed by seed, id and step (:mod:`muphy_lb.operators.philox`).
 
 The axes take turns, so that every move crosses at most one face of a voxel. At a face of a wall a tracer is reflected,
-which keeps a uniform density of random walkers uniform exactly, or it sticks. Behind a face of an opening it has left.
+which keeps a uniform density of random walkers uniform exactly, or it sticks. At a face of an opening the walk is
+reflected, and a tracer that the flow then carries across has left. So tracers come and go with the flow alone (closed
+ends: Danckwerts, Chem. Eng. Sci. 2, 1 (1953)), an even density stays even, and the mean time that they stay is the
+volume over the flow with diffusion as without.
 """
 
 from functools import cache
@@ -72,6 +75,7 @@ def _walk(sticks: bool, n_axes: int):
         real = moved.dtype.type
         before = np.stack([p[name][i] for name in BEFORE])
         move = np.where(p[END][i] == WAITING, moved, real(1.5) * moved - real(0.5) * before)
+        carried = move.copy()
         move[:n_axes] += real(p["amplitude"]) * random_numbers(p["id"][i], step, p["seed"], STREAM, real)[:n_axes]
         voxel, end = np.stack([p[name][i] for name in VOXEL]), np.full(i.size, UNDER_WAY)
         for axis in range(3):
@@ -81,11 +85,14 @@ def _walk(sticks: bool, n_axes: int):
             beyond = voxel.copy()
             beyond[axis] += hop
             found = look_up(p["lookup"], *beyond)
-            hits, leaves = (hop != 0) & (found == WALL), (hop != 0) & (found <= OPENING)
+            hits, is_open = (hop != 0) & (found == WALL), (hop != 0) & (found <= OPENING)
+            walked = start + (move[axis] - carried[axis])
+            walked = np.where(crossed(walked) == hop, hop - walked, walked)
+            leaves = is_open & (crossed(walked + carried[axis]) == hop)
             goes_on = end == UNDER_WAY
             back = hop * TOUCHING if sticks else np.clip(hop - target, -TOUCHING, TOUCHING)
-            target = np.where(hits, back, np.where(leaves, start, target))
-            voxel[axis] += np.where(hits | leaves | ~goes_on, 0, hop)
+            target = np.where(hits, back, np.where(leaves, start, np.where(is_open, walked + carried[axis], target)))
+            voxel[axis] += np.where(hits | is_open | ~goes_on, 0, hop)
             is_across = (wraps[axis] == 1) & ((voxel[axis] < 0) | (voxel[axis] >= size[axis]))
             p[ORIGIN[axis]][i] -= np.where(is_across, hop * size[axis], 0)
             end = np.where(goes_on & leaves, OPENING - found + 1, end)
@@ -118,12 +125,13 @@ def _flow_node(jit, real, n_axes: int):
 
 
 def _move_node(jit, sticks: bool):
-    """Node function: a move along one axis from an offset -> offset and place behind it, and value of ``end``."""
+    """Node function: a move along one axis from an offset -> offset and place behind it, and value of ``end``;
+    ``carried`` is what of the move is with the flow."""
     hop_of, strides, nowhere, touching = crossed_node(jit), STRIDES, np.int32(0), TOUCHING
     opening, one, stuck, under_way = np.int32(OPENING), np.int32(1), np.int32(STUCK), np.int32(UNDER_WAY)
     end, address = np.int32, np.uint64
 
-    def move(lookup, place, axis, start, by):
+    def move(lookup, place, axis, start, by, carried):
         target = start + by
         hop = hop_of(target)
         beyond = place + strides[axis] * hop
@@ -131,7 +139,11 @@ def _move_node(jit, sticks: bool):
         if hop == nowhere or found >= nowhere:
             return target, beyond, under_way
         if found <= opening:
-            return start, place, end(opening - found + one)
+            walked = start + (by - carried)
+            walked = hop - walked if hop_of(walked) == hop else walked
+            if hop_of(walked + carried) == hop:
+                return start, place, end(opening - found + one)
+            return walked + carried, place, under_way
         if sticks:
             return hop * touching, place, stuck
         return min(max(hop - target, -touching), touching), place, under_way
@@ -140,32 +152,33 @@ def _move_node(jit, sticks: bool):
 
 
 def _moves_node(jit, sticks: bool):
-    """Node function: moves along all axes in turn -> the three offsets, the node, and value of ``end``.
+    """Node function: moves along all axes in turn -> the three offsets, the node, and value of ``end``; ``carried`` is
+    what of the moves is with the flow.
 
     Most meet nothing but nodes: these are looked up at once, so that GPUs wait once.
     """
     move, hop_of, address, (_, to_y, to_z) = _move_node(jit, sticks), crossed_node(jit), np.uint64, STRIDES
     under_way, nowhere = np.int32(UNDER_WAY), np.int32(0)
 
-    def carefully(lookup, place, start, by):
-        x, place, how = move(lookup, place, 0, start[0], by[0])
+    def carefully(lookup, place, start, by, carried):
+        x, place, how = move(lookup, place, 0, start[0], by[0], carried[0])
         y, z = start[1], start[2]
         if how == under_way:
-            y, place, how = move(lookup, place, 1, y, by[1])
+            y, place, how = move(lookup, place, 1, y, by[1], carried[1])
         if how == under_way:
-            z, place, how = move(lookup, place, 2, z, by[2])
+            z, place, how = move(lookup, place, 2, z, by[2], carried[2])
         return x, y, z, lookup.entry[address(place)], how
 
     in_turn = jit(carefully)
 
-    def moves(lookup, place, start, by):
+    def moves(lookup, place, start, by, carried):
         x, y, z = start[0] + by[0], start[1] + by[1], start[2] + by[2]
         first = place + hop_of(x)
         second = first + to_y * hop_of(y)
         third = second + to_z * hop_of(z)
         node = lookup.entry[address(third)]
         if min(lookup.entry[address(first)], lookup.entry[address(second)], node) < nowhere:
-            return in_turn(lookup, place, start, by)
+            return in_turn(lookup, place, start, by, carried)
         return x, y, z, node, under_way
 
     return jit(moves)
@@ -193,7 +206,7 @@ def _arrive_node(jit, at):
 
 def _displacement_node(jit, precision, n_axes: int, at):
     """Node function ``(i, p, state, u, v, w)`` -> the move along each axis, of the flow with this velocity and at
-    random."""
+    random, and the part of it with the flow."""
     real, whole, numbers = precision.real, np.int64, random_numbers_node(jit, STREAM, precision.real)
     now, identity, seed, amplitude = (at[name] for name in ("step", "id", "seed", "amplitude"))
     bx, by, bz = (at[name] for name in BEFORE)
@@ -204,11 +217,11 @@ def _displacement_node(jit, precision, n_axes: int, at):
         old = zero if state == waiting else half
         new = one + old
         dx, dy, dz = new * u - old * p[bx][i], new * v - old * p[by][i], new * w - old * p[bz][i]
-        length = real(p[amplitude])
+        length, carried = real(p[amplitude]), (dx, dy, dz)
         if length > zero:
             rx, ry, rz, _ = numbers(whole(p[identity][i]), p[now][0], p[seed])
             dx, dy, dz = dx + length * rx, dy + length * ry, dz + length * depth * rz
-        return dx, dy, dz
+        return (dx, dy, dz), carried
 
     return jit(displacement)
 
@@ -231,7 +244,8 @@ def _walk_node(sticks: bool, n_axes: int):
             voxel, offset = (p[vx][i], p[vy][i], p[vz][i]), (p[ox][i], p[oy][i], p[oz][i])
             place = place_of(known, voxel[0], voxel[1], voxel[2])
             u, v, w = flow(known, p[vector], place, (real(offset[0]), real(offset[1]), real(offset[2])))
-            x, y, z, node, how = moves(known, place, offset, displacement(i, p, state, u, v, w))
+            move, carried = displacement(i, p, state, u, v, w)
+            x, y, z, node, how = moves(known, place, offset, move, carried)
             p[bx][i], p[by][i], p[bz][i] = u, v, w  # behind all reads, for which a GPU waits together
             arrive(i, p, voxel, (x, y, z))
             if how != state:

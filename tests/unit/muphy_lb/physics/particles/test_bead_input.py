@@ -16,6 +16,11 @@ TWO = "id,x_m,y_m,z_m\n5,3,{},3\n9,3,{},3\n"
 THREE = {"chains": 1, "beads_per_chain": 3}
 
 
+def plane(name, normal=(1.0, 0.0, 0.0)) -> dict:
+    """A plane in the middle of the box."""
+    return {"name": name, "point_m": [4.0, 4.0, 4.0], "normal": list(normal)}
+
+
 def simulation_of(keys, **tables) -> Simulation:
     """A box with beads in lattice units."""
     beads = {"kind": "beads", "name": "b", "mass_kg": 1.0, "friction_kg_s": 0.1, **keys}
@@ -29,6 +34,12 @@ def simulation_of(keys, **tables) -> Simulation:
         "particles": [beads],
     }
     return Simulation(case_from_dict(tables), SerialCommunicator())
+
+
+def observe(simulation: Simulation, folder) -> None:
+    """Make the observers of the beads, as a run does."""
+    (physics,) = simulation.physics
+    physics.observers(simulation, folder, None)
 
 
 def check(simulation: Simulation) -> None:
@@ -54,14 +65,30 @@ def check(simulation: Simulation) -> None:
             {},
             r"wall_force\.distance_m is 1.*0\.8909",
         ),
+        ({"count": 2, "bonds": HARMONIC}, {}, "has bonds, and the single beads of count have no bonds"),
+        ({"count": 2, "bending_j": 1e-4}, {}, "has bending_j, and the single beads of count have no bonds"),
+        (
+            {"count": 2, "pull": {"force_n": [1, 0, 0], "box_m": [[9, 0, 0], [12, 8, 8]]}},
+            {},
+            r"pull\.box_m is \[\[9\.0, .* outside the geometry; move it",
+        ),
+        ({"count": 2, "time_unit_s": 1.0}, {}, "has time_unit_s, which only file reads"),
+        ({"count": 2, "extxyz": True}, {}, "has extxyz, which is for snapshots"),
+        ({"count": 2, "planes": [plane("a"), plane("a")]}, {}, "has two planes named 'a'"),
+        ({"count": 2, "planes": [plane("a", [0, 0, 0])]}, {}, "has a normal without a direction"),
+        (
+            {"count": 2, "planes": [plane("a", [1, 1, 0])]},
+            {},
+            r"planes\.a\.normal is \[1\.0, 1\.0, 0\.0\], which is inclined to the periodic axis x",
+        ),
         ({"count": 2}, {"compute": {"streaming": "push"}}, r"streaming is 'push' with the beads 'b'.*'pull'"),
         ({"count": 2}, {"compute": {"streaming": "aa"}}, r"streaming is 'aa' with the beads 'b'.*'pull'"),
         ({"count": 2}, {"compute": {"precision": "fp16"}}, r"'fp16' with beads.*'fp32' or 'fp64'"),
     ],
 )
-def test_beads_that_cannot_be_are_refused(keys, tables, said):
+def test_beads_that_cannot_be_are_refused(keys, tables, said, tmp_path):
     with pytest.raises(InputError, match=said):
-        simulation_of(keys, **tables)
+        observe(simulation_of(keys, **tables), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -84,6 +111,23 @@ def test_beads_of_a_file_that_cannot_start_are_refused(places, keys, tables, sai
     bonds = {"bonds_file": str(tmp_path / "bonds.csv")} if "bonds" in keys else {}
     with pytest.raises(InputError, match=said):
         simulation_of({"file": str(tmp_path / "beads.csv"), **bonds, **keys}, **tables)
+
+
+def test_what_the_file_and_the_table_of_beads_do_not_say_together_is_refused(tmp_path):
+    (tmp_path / "beads.csv").write_text(TWO.format(3, 4))
+    (tmp_path / "bonds.csv").write_text("id_1,id_2\n5,9\n")
+    files = {name: str(tmp_path / f"{stem}.csv") for name, stem in (("file", "beads"), ("bonds_file", "bonds"))}
+    with pytest.raises(InputError, match="has bonds in its file but no table bonds"):
+        simulation_of(files)
+    with pytest.raises(InputError, match=r"particles\.b\.bonds is given, and the file has no bonds"):
+        simulation_of({"file": files["file"], "bonds": HARMONIC})
+    with pytest.raises(InputError, match=r"bending_j is given, and the file lists no angles"):
+        simulation_of({**files, "bonds": HARMONIC, "bending_j": 1e-4})
+    (tmp_path / "bonds.csv").write_text("id_1,id_2\n5,8\n")
+    with pytest.raises(InputError, match=r"particles\.b\.bonds_file: .*bonds\.csv, line 2: .* 8"):
+        simulation_of({**files, "bonds": HARMONIC})
+    with pytest.raises(InputError, match=r"particles\.b\.file: .*nowhere\.csv"):
+        simulation_of({"file": str(tmp_path / "nowhere.csv")})
 
 
 def test_a_bond_across_a_periodic_face_is_as_short_as_its_nearest_image(tmp_path):

@@ -78,7 +78,7 @@ def test_csv_with_all_columns(tmp_path):
 
 def test_csv_with_positions_alone_is_numbered_in_its_order(tmp_path):
     table = read_particles(file(tmp_path, "a.CSV", "\ufeffz_m,y_m,x_m\n3,2,1\n6,5,4\n"), 1.0)
-    assert table.id.tolist() == [0, 1] and table.kind is None and not table.velocity_m_s.any()
+    assert table.id.tolist() == [0, 1] and table.kind is None and table.velocity_m_s is None
     assert table.position_m.tolist() == [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
 
 

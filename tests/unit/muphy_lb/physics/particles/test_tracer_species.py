@@ -13,6 +13,7 @@ from muphy_lb.run.loop import Run
 from muphy_lb.run.simulation import Simulation
 
 LENGTH, HEIGHT = 12, 6
+PLANES = {"middle": [2.0, 0.0, 0.0], "back": [-1.0, 0.0, 0.0]}
 
 
 def simulation(folder=".", **keys) -> Simulation:
@@ -86,6 +87,19 @@ def test_a_run_counts_tracers_and_writes_their_files(tmp_path):
     names = {path.name for path in tmp_path.glob("particles_*")}
     ends = (".csv", "_residence.csv", ".vtkhdf", "_path_lines.vtkhdf")
     assert names == {f"particles_dye{end}" for end in ends}
+
+
+def test_tracers_that_cross_a_plane_are_counted_with_those_that_have_left(tmp_path):
+    planes = [{"name": name, "point_m": [6.0, 0.0, 0.0], "normal": normal} for name, normal in PLANES.items()]
+    run = Run(simulation(count=60, planes=planes, snapshots_every_steps=60, extxyz=True, rate_per_s=2.0), tmp_path)
+    starts = run.simulation.particles()["dye"]
+    run.execute()
+    record = json.loads((tmp_path / "summary.json").read_text())["particles_dye"]
+    ends, first_m = run.simulation.particles()["dye"], run.simulation.header.origin_m[0]
+    beyond = [first_m + each["voxel_x"] + each["offset_x"] >= 6.0 for each in (starts, ends)]
+    assert sum(record["left"].values()) > 0 and record["waiting"] == 0
+    assert record["middle_crossed"] == (beyond[1] & ~beyond[0]).sum() == -record["back_crossed"] > 0
+    assert len((tmp_path / "particles_dye.xyz").read_text().splitlines()) == 62
 
 
 def test_a_breakthrough_curve_ends_with_the_share_that_has_left():
