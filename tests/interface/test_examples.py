@@ -24,9 +24,15 @@ TINY = {
     + ["geometry.options.height=48", "fluid.kinematic_viscosity_m2_s=4e-4"],
     "channel": ["geometry.options.length=40", "geometry.options.height=16", "compute.precision=fp32"],
     "cylinder": [],
+    "drug_carriers": ["geometry.spacing_m=3e-4", "fluid.kinematic_viscosity_m2_s=1e-5", "particles.carriers.count=500"]
+    + ["particles.carriers.start_s=0.0"],
     "pulsatile": ["geometry.spacing_m=3e-4"],
     "dam": ["compute.backend=numpy", "geometry.spacing_m=6e-3", "geometry.options.length=32"]
     + ["geometry.options.height=16", "geometry.options.width=6"],
+    "dam_obstacle": ["compute.backend=numpy", "geometry.spacing_m=6e-3", "geometry.options.length=32"]
+    + ["geometry.options.height=16", "geometry.options.width=11", "geometry.options.obstacle=[18, 0, 4, 20, 3, 6]"]
+    + ["free_surface.gauges.foot.position_m=[0.102, 0.006, 0.03]"]
+    + ["walls.block.box_m=[[0.105, -0.003, 0.021], [0.123, 0.021, 0.039]]"],
     "drop": ["compute.backend=numpy", "geometry.spacing_m=2.5e-4", "geometry.options.length=16"]
     + ["geometry.options.height=16", "geometry.options.width=16"],
     "filling": ["compute.backend=numpy", "geometry.spacing_m=0.02", "fluid.kinematic_viscosity_m2_s=2e-2"],
@@ -37,6 +43,9 @@ TINY = {
         "particles.chain.start_m=[6e-8,2.25e-8,2.25e-8]",
     ],
     "porous": ["geometry.options.size=20", "geometry.options.radius=4.0"],
+    "rock_tracers": ["geometry.options.size=20", "geometry.options.radius=4.0", "particles.dye.count=500"]
+    + ["particles.dye.start_s=0.0", "openings.inlet.centre_m=[0.0, 1e-4, 1e-4]"]
+    + ["openings.outlet.centre_m=[1.9e-4, 1e-4, 1e-4]", "particles.dye.planes.middle.point_m=[1e-4, 0.0, 0.0]"],
     "tilting_tank": ["compute.backend=numpy", "geometry.spacing_m=8e-3", "geometry.options.length=24"]
     + ["geometry.options.height=14", "geometry.options.width=4"],
     "tracers": ["geometry.spacing_m=5e-4", "geometry.options.radius=4.0", "geometry.options.length=40"]

@@ -11,7 +11,7 @@ from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.output.report_html import ReportPart
 from muphy_lb.output.series import read_series
-from muphy_lb.physics.free_surface.cells import CELL, FLUID
+from muphy_lb.physics.free_surface.cells import CELL, FLUID, LIQUID
 from muphy_lb.physics.free_surface.filling import fill, liquid_mass
 from muphy_lb.physics.free_surface.section import SERIES_FILE
 from muphy_lb.physics.free_surface.wetting import Wetting
@@ -48,8 +48,8 @@ class SurfaceSeries(SeriesObserver):
 
     def numbers(self) -> list[float] | None:
         """Volume [m3], kinetic and potential energy [J] (by the uniform body force), and bounds [m] of the voxels with
-        liquid, area of the walls that it touches now and has ever touched [m2], and largest speed in it [m/s], on rank
-        0; collective."""
+        liquid, area of the walls that it touches now and has ever touched [m2], and largest speed in voxels that are
+        full of it [m/s], on rank 0; collective."""
         view = self._view
         cell, share, nodes = view.model_field(CELL), fill(view), view.nodes
         mass, velocity = liquid_mass(view), view.velocity_m_s()
@@ -65,7 +65,7 @@ class SurfaceSeries(SeriesObserver):
         bounds = np.asarray(nodes.origin_m) + nodes.spacing_m * np.stack((low, high))
         energies = (units.energy_j * kinetic, units.energy_j * potential)
         volume, areas = float(mass.sum()) * units.spacing_m**3, self._wetting.areas_m2(view, share)
-        fastest = float(np.linalg.norm(velocity[(cell & FLUID) != 0], axis=1).max(initial=0.0))
+        fastest = float(np.linalg.norm(velocity[cell == LIQUID], axis=1).max(initial=0.0))
         return [volume, *energies, *map(float, bounds.T.ravel()), *areas, fastest]
 
     def state(self) -> dict | None:
