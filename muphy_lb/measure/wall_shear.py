@@ -16,6 +16,7 @@ import numpy as np
 from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
 from muphy_lb.lattice import added
 from muphy_lb.measure.flow_view import FlowView, on_root, whole_nodes
+from muphy_lb.measure.nodes_with_fluid import filled_shares
 from muphy_lb.measure.stress import NodeStress
 from muphy_lb.measure.surface import WallSurface, wall_surface
 from muphy_lb.measure.wall_areas import WallAreas, wall_areas
@@ -41,6 +42,9 @@ class WallShear:
             wanted = np.unique(np.concatenate((surface.voxel, surface.inner[surface.inner >= 0])))
             self._first = np.searchsorted(wanted, surface.voxel)
             self._second = np.searchsorted(wanted, np.maximum(surface.inner, wanted[0] if wanted.size else 0))
+            voxel = whole_nodes(view).voxel
+            order = np.argsort(voxel)
+            self._in_list = order[np.searchsorted(voxel, wanted, sorter=order)]
             self._share = np.where(surface.inner >= 0, surface.distance / surface.depth, 0.0)
         self._probe, self._stress = view.node_probe(wanted), NodeStress(view.fluid, view.lattice)
 
@@ -55,13 +59,17 @@ class WallShear:
         return wall_areas(whole_nodes(self._view), self.surface, self._view.lattice)
 
     def traction_pa(self) -> np.ndarray | None:
-        """(m, 3) wall shear stress (x, y, z) [Pa] of the nodes of ``surface``, on rank 0."""
-        view, stress = self._view, self._probe.before_collision(self._stress)
+        """(m, 3) wall shear stress (x, y, z) [Pa] of the nodes of ``surface``, on rank 0; 0 where there is no fluid."""
+        view, stress, filled = self._view, self._probe.before_collision(self._stress), filled_shares(self._view)
         if stress is None:
             return None
-        normal = self.surface.normal.T
+        normal, share = self.surface.normal.T, self._share
         first, second = (tangential(stress[:, node], normal) for node in (self._first, self._second))
-        at_wall = first + self._share * (first - second)
+        if filled is not None:
+            is_filled = filled[self._in_list] > 0.0
+            first = np.where(is_filled[self._first], first, 0.0)
+            share = np.where(is_filled[self._second] & is_filled[self._first], share, 0.0)
+        at_wall = first + share * (first - second)
         return np.ascontiguousarray(view.units.force_to_si(at_wall).T) / view.units.spacing_m**2
 
     def far_from_openings(self) -> np.ndarray:

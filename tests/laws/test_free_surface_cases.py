@@ -9,6 +9,7 @@ import pytest
 
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.errors import DivergedError, InputError
+from muphy_lb.measure.wall_shear import WallShear
 from muphy_lb.physics.free_surface.cells import CELL, GAS, INTERFACE, LIQUID, MASS
 from muphy_lb.run.checkpoint import checkpoint_path, restore, write_checkpoint
 from muphy_lb.run.loop import Run
@@ -129,6 +130,16 @@ def test_the_summary_tells_the_reynolds_and_froude_number_reached(tmp_path):
     assert speeds[-1] == pytest.approx(fastest, rel=1e-9)
     assert record["reynolds"] == pytest.approx(speed * height_m / 5e-5)
     assert record["froude"] == pytest.approx(speed / np.sqrt(9.81 * height_m))
+
+
+def test_walls_beside_gas_have_no_shear():
+    simulation = Simulation(dam())
+    simulation.step(100)
+    shear = WallShear(simulation)
+    traction = np.linalg.norm(shear.traction_pa(), axis=1)
+    is_wet = simulation.field("fill")[np.searchsorted(simulation.nodes.voxel, shear.surface.voxel)] > 0.0
+    assert np.isfinite(traction).all() and not traction[~is_wet].any() and (traction[is_wet] > 0.0).mean() > 0.9
+    assert 0 < is_wet.sum() < is_wet.size
 
 
 @pytest.mark.parametrize(
