@@ -73,8 +73,8 @@ class Species(ABC, Generic[OfTable]):
         """What in their table, or in its file, has no effect; one sentence each."""
         return ()
 
-    def read_file(self, velocities: bool, time_unit_s: float | None = None) -> ParticleTable | None:
-        """What the file of their table holds; None without one.
+    def listed(self, velocities: bool, time_unit_s: float | None = None) -> ParticleTable | None:
+        """The particles that their table lists, or its file; None where it gives a number of them.
 
         Args:
             velocities: whether they are read.
@@ -84,6 +84,9 @@ class Species(ABC, Generic[OfTable]):
             InputError: it cannot be read, or is not sound.
         """
         section = self.section
+        if section.positions_m:
+            source = f"particles.{self.name}.positions_m"
+            return ParticleTable(np.arange(len(section.positions_m)), np.array(section.positions_m), source=source)
         if section.file is None:
             return None
         path, units = self.case.folder / section.file, (section.length_unit_m, time_unit_s)

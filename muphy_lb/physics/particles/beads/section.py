@@ -86,7 +86,7 @@ class BeadsSection(ParticlesSection):
     start_m: Vector | None = None
     """place (x, y, z) [m] of the first bead of the only chain"""
     bonds_file: str | None = None
-    """CSV table of bonds between the beads of the file: columns id_1, id_2"""
+    """CSV table of bonds between the beads of file or positions_m: columns id_1, id_2"""
     time_unit_s: Positive | None = None
     """unit of time of the file's velocities [s], where the file does not state it; beads start with these velocities"""
     box_m: Box | None = None
@@ -116,13 +116,13 @@ class BeadsSection(ParticlesSection):
     capacity: PositiveInt | None = None
     """beads that a rank has room for; room for all of them unless told"""
 
-    of_file = (*ParticlesSection.of_file, "time_unit_s", "bonds_file")
+    of_file = (*ParticlesSection.of_file, "time_unit_s")
 
     @classmethod
     def rules(cls, given):
         """One number, one friction; chains have bonds, single beads have none."""
         yield from super().rules(given)
-        yield from exactly_one(given, "count", "chains", "file")
+        yield from exactly_one(given, "count", "chains", "file", "positions_m")
         yield from exactly_one(given, "friction_kg_s", "radius_m")
         if ("chains" in given) != ("beads_per_chain" in given):
             yield "needs both or none of chains and beads_per_chain"
@@ -130,6 +130,8 @@ class BeadsSection(ParticlesSection):
             yield "has chains but no bonds, which hold them together"
         if "start_m" in given and given.get("chains") != 1:
             yield "has start_m, which only a single chain (chains = 1) reads"
+        if "bonds_file" in given and not given.keys() & {"file", "positions_m"}:
+            yield "has bonds_file, whose bonds are between the beads of file or positions_m; give one of these"
         bonded = [key for key in ("bonds", "bending_j") if key in given]
         if bonded and "count" in given:
             yield f"has {bonded[0]}, and the single beads of count have no bonds; give chains, or a file"

@@ -91,7 +91,7 @@ class BeadSpecies(Species[BeadsSection]):
         return crc32(self.name.encode()) >> 1
 
     def _read(self) -> ParticleTable | None:
-        section, found = self.section, self.read_file(velocities=True, time_unit_s=self.section.time_unit_s)
+        section, found = self.section, self.listed(velocities=True, time_unit_s=self.section.time_unit_s)
         if found is None or section.bonds_file is None:
             return found
         try:

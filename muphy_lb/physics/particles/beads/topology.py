@@ -62,14 +62,14 @@ def _of_file(section: BeadsSection, found: ParticleTable) -> Topology:
         raise InputError(f"particles.{section.name} has bonds in its file but no table bonds that says their force")
     if section.bonds is not None and not len(bonds):
         raise InputError(
-            f"particles.{section.name}.bonds is given, and the file has no bonds; list them there or in bonds_file, or"
-            " remove bonds"
+            f"particles.{section.name}.bonds is given, and no bonds are listed; list them in the file or in bonds_file,"
+            " or remove bonds"
         )
     chains = linear_chains(ids.size, bonds)
     angles = np.searchsorted(ids, found.angles) if len(found.angles) else angles_of(chains)
     if section.bending_j is not None and not len(angles):
         raise InputError(
-            f"particles.{section.name}.bending_j is given, and the file lists no angles and has no chains of three"
+            f"particles.{section.name}.bending_j is given, and no angles are listed, nor are there chains of three"
             " beads or more without branches, whose angles are known; list them, or remove bending_j"
         )
     return Topology(ids.size, bonds, angles, chains, ids, tuple(map(str, kinds)), kind_of_bead)

@@ -36,8 +36,8 @@ class TracersSection(ParticlesSection):
     def rules(cls, given):
         """One place to start from."""
         yield from super().rules(given)
-        yield from exactly_one(given, "count", "file")
-        places = [key for key in ("box_m", "opening", "file") if key in given]
+        yield from exactly_one(given, "count", "file", "positions_m")
+        places = [key for key in ("box_m", "opening", "positions_m", "file") if key in given]
         if len(places) > 1:
             yield f"has {' and '.join(places)}; give one of them"
         if given.get("path_lines") and not given.get("snapshots_every_steps"):

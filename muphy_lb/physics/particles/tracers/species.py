@@ -66,7 +66,7 @@ class Tracers(Species[TracersSection]):
             raise InputError(
                 f"particles.{self.name}.opening is {section.opening!r}; allowed: {', '.join(names) or 'no opening'}"
             )
-        self._table = self.read_file(velocities=False)
+        self._table = self.listed(velocities=False)
         self.count = section.count if self._table is None else self._table.n_particles
         self.diffusivity = units.viscosity_to_lattice(section.diffusivity_m2_s)
         self._check_longest_step()

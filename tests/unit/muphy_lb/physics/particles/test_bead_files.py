@@ -90,6 +90,19 @@ def test_a_file_without_velocities_starts_with_those_of_the_temperature(tmp_path
     assert 1e-4 < np.abs(found["velocity_z"]).max() < 0.1
 
 
+def test_beads_start_where_the_case_lists_them_and_may_be_bonded(tmp_path):
+    (tmp_path / "bonds.csv").write_text("id_1,id_2\n0,2\n")
+    keys = {"positions_m": [[1.2, 2.0, 3.0], [7.9, 0, 0], [2.0, 2.0, 3.0]]}
+    simulation = simulation_of({**keys, "bonds_file": str(tmp_path / "bonds.csv"), "bonds": HARMONIC})
+    found, (species,) = simulation.particles()["b"], simulation.physics[0].species
+    assert found["voxel_x"].tolist() == [1, 0, 2] and found["offset_x"] == pytest.approx([0.2, -0.1, 0.0])
+    assert species.topology.chains[0].tolist() == [[0, 2]]
+    with pytest.raises(InputError, match="exactly one of|give one of"):
+        simulation_of({**keys, "count": 3})
+    with pytest.raises(InputError, match="has bonds_file, whose bonds are between"):
+        simulation_of({"count": 3, "bonds_file": "bonds.csv"})
+
+
 def test_what_a_file_tells_apart_without_effect_is_told(tmp_path):
     (physics,) = simulation_of_data(tmp_path, time_unit_s=1.0).physics
     assert [text.removeprefix("particles.b: the file ") for text in physics.warnings()] == [

@@ -119,9 +119,9 @@ def test_what_the_file_and_the_table_of_beads_do_not_say_together_is_refused(tmp
     files = {name: str(tmp_path / f"{stem}.csv") for name, stem in (("file", "beads"), ("bonds_file", "bonds"))}
     with pytest.raises(InputError, match="has bonds in its file but no table bonds"):
         simulation_of(files)
-    with pytest.raises(InputError, match=r"particles\.b\.bonds is given, and the file has no bonds"):
+    with pytest.raises(InputError, match=r"particles\.b\.bonds is given, and no bonds are listed"):
         simulation_of({"file": files["file"], "bonds": HARMONIC})
-    with pytest.raises(InputError, match=r"bending_j is given, and the file lists no angles"):
+    with pytest.raises(InputError, match=r"bending_j is given, and no angles are listed"):
         simulation_of({**files, "bonds": HARMONIC, "bending_j": 1e-4})
     (tmp_path / "bonds.csv").write_text("id_1,id_2\n5,8\n")
     with pytest.raises(InputError, match=r"particles\.b\.bonds_file: .*bonds\.csv, line 2: .* 8"):

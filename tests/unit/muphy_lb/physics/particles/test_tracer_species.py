@@ -80,6 +80,14 @@ def test_a_tracer_in_a_wall_is_refused_with_its_place(tmp_path):
         simulation(tmp_path, file="places.csv")
 
 
+def test_tracers_start_where_the_case_lists_them():
+    places = [[2.0, 3.0, 0.0], [5.25, 1.0, 0.0]]
+    found = simulation(positions_m=places).particles()["dye"]
+    assert np.array_equal(found["voxel_y"] + found["offset_y"], [3.0, 1.0])
+    with pytest.raises(InputError, match=r"particles\.dye\.positions_m.*: there is no fluid at \[3.0, 0.0, 0.0\] m"):
+        simulation(positions_m=[*places, [3.0, 0.0, 0.0]]).particles()
+
+
 def test_a_run_counts_tracers_and_writes_their_files(tmp_path):
     Run(simulation(count=50, snapshots_every_steps=30, path_lines=3), tmp_path).execute()
     record = json.loads((tmp_path / "summary.json").read_text())["particles_dye"]
