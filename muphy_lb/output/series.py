@@ -91,12 +91,12 @@ class CsvSeries:
 
 
 def read_series(path: str | os.PathLike) -> dict[str, np.ndarray]:
-    """Columns of a series by name, float64 (``step`` int64)."""
+    """Columns of a series, or of another table of numbers, by name, float64 (``step`` int64)."""
     with open(path, newline="", encoding="utf-8") as file:
         header, *rows = csv.reader(file)
     table = np.array(rows, dtype=np.float64).reshape(len(rows), len(header))
     series = {name: table[:, i] for i, name in enumerate(header)}
-    return series | {"step": series["step"].astype(np.int64)}
+    return series | {name: series[name].astype(np.int64) for name in series.keys() & {"step"}}
 
 
 def _is_row(line: str, n_columns: int) -> bool:

@@ -28,6 +28,7 @@ SHORT = {"wall_shear": STRESS.field} | {name: quantity.field for name, quantity 
 
 NOT_DRAWN = ("counted", AREA)
 COLUMNS = ("step", "time_s")
+LONGEST_HEADER = 2**20
 
 
 @dataclass(frozen=True)
@@ -99,9 +100,11 @@ class _Picture:
         names = [name for name in find_snapshot(self.folder / file).units if name not in NOT_DRAWN]
         return [*names, SPEED] if "velocity" in names else names
 
-    def _series(self) -> list[str]:
-        """Names of the CSV files that hold a series over time."""
-        return sorted(path.name for path in self.folder.glob("*.csv") if _begins(path, ",".join(COLUMNS)))
+    def _series(self) -> dict[str, str]:
+        """Names of the CSV files that hold a series over time, or over another time such as that of residence, each
+        with the column of the time."""
+        over = {path.name: _column_of_time(path) for path in sorted(self.folder.glob("*.csv"))}
+        return {name: column for name, column in over.items() if column}
 
     def _missing(self, there: list[str]) -> str:
         """What to say where the folder does not hold what is asked for."""
@@ -154,16 +157,20 @@ class _Picture:
         options = {"--axis": choices.axis, "--at": choices.at_m, "--scale": choices.limits, "--time": choices.time_s}
         for option in (option for option, value in options.items() if value is not None):
             raise InputError(f"plot: {option} does not go with {choices.field}, a series over time; leave it out")
-        series = read_series(self.folder / choices.field)
-        if len(series) == len(COLUMNS) or not (np.diff(series["time_s"]) > 0.0).all():
+        series, over = read_series(self.folder / choices.field), self._series()[choices.field]
+        if not series.keys() - {*COLUMNS, over} or not (np.diff(series[over]) > 0.0).all():
             raise InputError(
                 f"plot: {self.folder / choices.field} has several rows at one time, or nothing but the time; choose"
                 f" a series with one row at a time: {', '.join(self._series())}"
             )
         with figure_at(self.path, self._theme) as figure:
-            fill_curves(figure, series, self.case.title, (choices.field,))
+            fill_curves(figure, series, self.case.title, (choices.field,), over)
 
 
-def _begins(path: Path, words: str) -> bool:
+def _column_of_time(path: Path) -> str | None:
+    """The column of a CSV file that is a time [s]: the second, behind the number of the step, or the first."""
     with open(path, encoding="utf-8", errors="replace") as file:
-        return file.read(len(words)) == words
+        names = file.readline(LONGEST_HEADER).rstrip("\n").split(",")
+    if tuple(names[:2]) == COLUMNS:
+        return "time_s"
+    return names[0] if names[0].endswith("_s") else None

@@ -1,5 +1,7 @@
 """muphy-lb plot: a finished run is drawn anew from its files alone."""
 
+import shutil
+
 import numpy as np
 import pytest
 from matplotlib.image import imread
@@ -46,6 +48,18 @@ def test_every_kind_is_drawn_without_changing_a_file(done, field, tmp_path):
     assert command("plot", folder, "--field", field, "-o", tmp_path / "a.png") == 0
     assert imread(tmp_path / "a.png")[..., :3].std() > 0.02
     assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == before
+
+
+def test_a_breakthrough_curve_is_drawn_over_the_residence_time(done, tmp_path):
+    folder = tmp_path / "tracers"
+    shutil.copytree(done[0], folder)
+    (folder / "particles_dye_residence.csv").write_text("residence_s,outlet_share\n0,0\n0.5,0.25\n1,0.75\n")
+    assert command("plot", folder, "--field", "particles_dye_residence.csv", "-o", tmp_path / "a.png") == 0
+    curve = imread(tmp_path / "a.png")[..., :3]
+    assert curve.std() > 0.02
+    (folder / "particles_dye_residence.csv").write_text("residence_s,outlet_share\n0,0\n0.5,0.25\n0.9,0.75\n")
+    command("plot", folder, "--field", "particles_dye_residence.csv", "-o", tmp_path / "b.png")
+    assert np.abs(imread(tmp_path / "b.png")[..., :3] - curve).max() > 0.3  # the axis is the residence time
 
 
 def test_plane_scale_and_style_are_those_that_are_asked_for(done, tmp_path):

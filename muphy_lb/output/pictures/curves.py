@@ -1,4 +1,4 @@
-"""A time series as a figure: a panel for each unit, a line for each column."""
+"""A series as a figure: a panel for each unit, a line for each column."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,15 +16,18 @@ PANEL_IN, FOOT_IN = 2.8, 0.7
 SIDES = {"left": 0.08, "right": 0.8, "hspace": 0.25}
 
 
-def fill_curves(figure: Figure, series: Mapping[str, np.ndarray], title: str, facts: tuple[str, ...] = ()) -> None:
-    """Draw the columns of a series over its ``time_s`` on an empty figure.
+def fill_curves(
+    figure: Figure, series: Mapping[str, np.ndarray], title: str, facts: tuple[str, ...] = (), over: str = "time_s"
+) -> None:
+    """Draw the columns of a series over one of them on an empty figure.
 
     Args:
         figure: empty.
         series: columns by name, which ends in the unit; ``step`` and those without a finite value are left out.
         title, facts: heading, and the line below it.
+        over: the column, a time in seconds, over which the others are drawn.
     """
-    told = {name: y for name, y in series.items() if name not in ("step", "time_s") and np.isfinite(y).any()}
+    told = {name: y for name, y in series.items() if name not in ("step", over) and np.isfinite(y).any()}
     groups: dict[str, list[str]] = {}
     for name in told:
         groups.setdefault(unit_of(name, {}) or "1", []).append(name)
@@ -36,9 +39,15 @@ def fill_curves(figure: Figure, series: Mapping[str, np.ndarray], title: str, fa
         shown, size = shown_unit(unit, max(float(np.nanmax(np.abs(told[name]))) for name in names))
         quantity, labels = _worded(names)
         for name, label in zip(names, labels, strict=True):
-            axes.plot(series["time_s"], told[name] / size, label=label, linewidth=1.5)
+            axes.plot(series[over], told[name] / size, label=label, linewidth=1.5)
         of_unit = "" if unit == "1" else f" [{shown}]"
-        style_axes(axes, ["time [s]" if axes is panels[-1] else "", f"{quantity}{of_unit}".strip()])
+        style_axes(
+            axes,
+            [
+                f"{name_without_unit(over).replace('_', ' ')} [s]" if axes is panels[-1] else "",
+                f"{quantity}{of_unit}".strip(),
+            ],
+        )
         axes.grid(color=theme_of(axes).shadow, linewidth=0.8)
         if len(names) <= MOST_NAMES:
             words = {"labelcolor": theme_of(axes).foreground, "frameon": False, "fontsize": 9}
