@@ -59,16 +59,21 @@ class WallShear:
         return wall_areas(whole_nodes(self._view), self.surface, self._view.lattice)
 
     def traction_pa(self) -> np.ndarray | None:
-        """(m, 3) wall shear stress (x, y, z) [Pa] of the nodes of ``surface``, on rank 0; 0 where there is no fluid."""
+        """(m, 3) wall shear stress (x, y, z) [Pa] of the nodes of ``surface``, on rank 0.
+
+        Where voxels may be partly filled, only full ones know the stress: a node that is not full takes that of the
+        second one along the normal, and 0 if that one is not full either.
+        """
         view, stress, filled = self._view, self._probe.before_collision(self._stress), filled_shares(self._view)
         if stress is None:
             return None
         normal, share = self.surface.normal.T, self._share
         first, second = (tangential(stress[:, node], normal) for node in (self._first, self._second))
         if filled is not None:
-            is_filled = filled[self._in_list] > 0.0
-            first = np.where(is_filled[self._first], first, 0.0)
-            share = np.where(is_filled[self._second] & is_filled[self._first], share, 0.0)
+            is_full = filled[self._in_list] >= 1.0
+            is_first, is_second = is_full[self._first], is_full[self._second] & (self.surface.inner >= 0)
+            first = np.where(is_first, first, np.where(is_second, second, 0.0))
+            share = np.where(is_first & is_second, share, 0.0)
         at_wall = first + share * (first - second)
         return np.ascontiguousarray(view.units.force_to_si(at_wall).T) / view.units.spacing_m**2
 

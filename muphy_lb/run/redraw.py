@@ -28,6 +28,7 @@ SHORT = {"wall_shear": STRESS.field} | {name: quantity.field for name, quantity 
 
 NOT_DRAWN = ("counted", AREA)
 COLUMNS = ("step", "time_s")
+RESIDENCE = "residence_s"
 LONGEST_HEADER = 2**20
 
 
@@ -158,19 +159,22 @@ class _Picture:
         for option in (option for option, value in options.items() if value is not None):
             raise InputError(f"plot: {option} does not go with {choices.field}, a series over time; leave it out")
         series, over = read_series(self.folder / choices.field), self._series()[choices.field]
-        if not series.keys() - {*COLUMNS, over} or not (np.diff(series[over]) > 0.0).all():
+        told = [name for name in series.keys() - {*COLUMNS, over} if np.isfinite(series[name]).any()]
+        if not told or not series[over].any():
+            raise InputError(f"plot: {self.folder / choices.field} has no numbers to draw; run for longer")
+        if not (np.diff(series[over]) > 0.0).all():
             raise InputError(
-                f"plot: {self.folder / choices.field} has several rows at one time, or nothing but the time; choose"
-                f" a series with one row at a time: {', '.join(self._series())}"
+                f"plot: {self.folder / choices.field} has several rows at one time; choose a series with one row at a"
+                f" time: {', '.join(self._series())}"
             )
         with figure_at(self.path, self._theme) as figure:
             fill_curves(figure, series, self.case.title, (choices.field,), over)
 
 
 def _column_of_time(path: Path) -> str | None:
-    """The column of a CSV file that is a time [s]: the second, behind the number of the step, or the first."""
+    """The column of a CSV file that is a time [s]: behind the number of the step, or that of residence."""
     with open(path, encoding="utf-8", errors="replace") as file:
         names = file.readline(LONGEST_HEADER).rstrip("\n").split(",")
     if tuple(names[:2]) == COLUMNS:
         return "time_s"
-    return names[0] if names[0].endswith("_s") else None
+    return RESIDENCE if names[0] == RESIDENCE else None

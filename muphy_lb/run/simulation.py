@@ -85,6 +85,7 @@ class Simulation(FlowState):
     def __init__(self, case: Case | str | PathLike | Mapping, communicator=None, nodes: NodeList | None = None):
         self.case, self.onlooker = (case := as_case(case)), Onlooker()
         self.communicator = communicator or connect()
+        packages(case)  # what cannot be computed together is refused before a geometry is read
         self._backend_name = self.communicator.broadcast(self._on_root(lambda: resolve_backend(case.compute.backend)))
         self.geometry = DistributedGeometry(case, self.communicator, nodes)
         self.lattice = lattice_named(case.lattice.name)

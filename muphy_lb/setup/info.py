@@ -78,6 +78,7 @@ def _bytes(case: Case, lattice: Lattice, copies: int) -> float:
 
 
 def _case_lines(case: Case, n_ranks: int) -> Iterator[str]:
+    kinds = packages(case)  # what cannot be computed together is refused before a geometry is read
     nodes, cleaning = load_nodes(case)
     lattice = lattice_named(case.lattice.name)
     frames = opening_frames(nodes, lattice)
@@ -97,7 +98,7 @@ def _case_lines(case: Case, n_ranks: int) -> Iterator[str]:
     yield describe(numerics, nodes.n_nodes, n_ranks, bytes_per_node(case, lattice))
     yield from describe_profiles(case, nodes, frames)
     yield from describe_outlets(case, nodes, frames, numerics)
-    further = [physics(case, nodes.header, numerics.units) for physics in packages(case)]
+    further = [physics(case, nodes.header, numerics.units) for physics in kinds]
     yield from filter(None, (physics.describe() for physics in further))
     yield from plausibility(case, nodes.openings, numerics)
     expected = [text for physics in further for text in physics.warnings()]

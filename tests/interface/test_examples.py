@@ -2,11 +2,12 @@
 
 import json
 import math
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from muphy_lb.case.case import load_case
+from muphy_lb.case.case import case_from_dict, load_case
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.loop import Run
 from muphy_lb.run.simulation import Simulation
@@ -84,6 +85,12 @@ def doubts(case, comment):
 def test_example_is_sound(name):
     path = EXAMPLES / f"{name}.toml"
     assert list(doubts(load_case(path), path.read_text())) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_case_that_a_run_writes_is_read_again(name):
+    text = load_case(EXAMPLES / f"{name}.toml").to_toml()
+    assert case_from_dict(tomllib.loads(text), EXAMPLES).to_toml() == text
 
 
 def test_a_short_relaxation_time_is_sound_only_with_its_collision_and_said():

@@ -45,6 +45,16 @@ def test_a_probe_outside_the_fluid_is_refused_before_kernels_are_compiled(tmp_pa
         command("run", write_case(tmp_path), "-o", tmp_path / "out", "--set", PROBE)
 
 
+@pytest.mark.parametrize("verb", ["run", "info"])
+def test_physics_that_cannot_be_computed_together_are_refused_before_a_geometry_is_read(
+    tmp_path, nothing_is_read, verb
+):
+    particles = '[{name = "dye", kind = "tracers", count = 3}]'
+    settings = ("--set", f"particles={particles}", "--set", "dissipation={}")
+    with pytest.raises(InputError, match=r"has \[particles\] and \[dissipation\], which cannot be computed together"):
+        command(verb, write_case(tmp_path), *settings)
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

@@ -29,6 +29,7 @@ DAM = {
     "output": {"series_every_steps": 10, "picture": False, "report": False},
 }
 
+MOVING = {"lattice_velocity": 0.05, "reference_velocity_m_s": 0.1}
 FLOOR = {"name": "belt", "box_m": [[-1.0, -0.4e-3, -1.0], [1.0, 0.4e-3, 1.0]]}
 SLIPPING = FLOOR | {"slip": True}
 BELT = {"geometry": {"shape": "channel"}, "walls": [FLOOR | {"velocity_m_s": [0.1, 0.0, 0.0]}]}
@@ -132,14 +133,35 @@ def test_the_summary_tells_the_reynolds_and_froude_number_reached(tmp_path):
     assert record["froude"] == pytest.approx(speed / np.sqrt(9.81 * height_m))
 
 
-def test_walls_beside_gas_have_no_shear():
+def test_walls_beside_gas_have_no_shear_and_those_beside_partly_filled_voxels_that_of_the_liquid():
     simulation = Simulation(dam())
     simulation.step(100)
-    shear = WallShear(simulation)
+    shear, nodes, cell = WallShear(simulation), simulation.nodes, simulation.model_field(CELL)
     traction = np.linalg.norm(shear.traction_pa(), axis=1)
-    is_wet = simulation.field("fill")[np.searchsorted(simulation.nodes.voxel, shear.surface.voxel)] > 0.0
-    assert np.isfinite(traction).all() and not traction[~is_wet].any() and (traction[is_wet] > 0.0).mean() > 0.9
-    assert 0 < is_wet.sum() < is_wet.size
+    inner = np.maximum(shear.surface.inner, 0)
+    is_full, is_inner_full = (
+        cell[np.searchsorted(nodes.voxel, voxel)] == LIQUID for voxel in (shear.surface.voxel, inner)
+    )
+    is_told = is_full | is_inner_full & (shear.surface.inner >= 0)
+    assert np.isfinite(traction).all() and not traction[~is_told].any() and (traction[is_told] > 0.0).mean() > 0.9
+    assert 0 < is_full.sum() <= is_told.sum() < is_told.size
+
+
+def test_a_pool_at_rest_hardly_shears_its_walls():
+    pool = {"liquid": [{"level_m": 10.3e-3}]}
+    simulation = Simulation(dam(free_surface=pool))
+    simulation.step(200)
+    traction = np.linalg.norm(WallShear(simulation).traction_pa(), axis=1)
+    full = simulation.model_field(CELL) == LIQUID
+    fastest_m_s = np.linalg.norm(simulation.velocity_m_s()[full], axis=1).max()
+    assert traction.max() < 5.0 * 1000.0 * 5e-5 * fastest_m_s / 0.5e-3
+
+
+def test_a_run_whose_body_force_ends_at_zero_tells_its_froude_number(tmp_path):
+    flow = {"acceleration_m_s2": [0.0, -9.81, 0.0], "waveform": {"period_s": 4e-3, "mean": 0.5, "cosine": [-0.5]}}
+    Run(Simulation(dam(flow=flow, run={"steps": 40})), tmp_path).execute()
+    record = json.loads((tmp_path / "summary.json").read_text())["free_surface"]
+    assert record["froude"] == pytest.approx(record["largest_velocity_m_s"] / np.sqrt(9.81 * 12e-3))
 
 
 @pytest.mark.parametrize(
@@ -149,8 +171,13 @@ def test_walls_beside_gas_have_no_shear():
         (1e-6, {}, "the liquid is not resolved: the Reynolds number of a voxel, .* is 485, above 10; set geometry.sp"),
         (1e-6, {"smagorinsky": 0.17, "collision": "recursive-regularised"}, None),
         (5e-5, {"time_step_s": 5e-4}, "reaches 0.243 voxels a step, above 0.2: set lattice.time_step_s = 0.0002"),
+        (
+            5e-5,
+            {"time_step_s": None, **MOVING},
+            "reaches 0.243 voxels a step, above 0.2: set lattice.lattice_velocity = 0.02",
+        ),
     ],
-    ids=["resolved", "water", "water with an eddy viscosity", "too fast"],
+    ids=["resolved", "water", "water with an eddy viscosity", "too fast", "too fast, by a velocity"],
 )
 def test_falls_that_the_lattice_does_not_resolve_are_warned_of(fluid, lattice, words):
     fluids = {"kinematic_viscosity_m2_s": fluid}

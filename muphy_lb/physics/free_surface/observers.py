@@ -1,7 +1,7 @@
 """What is told of a free surface while a run goes on: ``free_surface.csv``, and lines of the summary."""
 
 from collections.abc import Mapping
-from math import isnan
+from math import isnan, sqrt
 from pathlib import Path
 
 import numpy as np
@@ -31,14 +31,23 @@ class SurfaceSeries(SeriesObserver):
         resume_step: as for all series.
         wetting: the walls.
         fall_m: height of the liquid at the start above the lowest point of the box [m]; 0 without gravity.
+        gravity_m_s2: that of the case.
     """
 
     file = SERIES_FILE
     files = (file,)
     name = "free_surface"
 
-    def __init__(self, view: FlowView, folder: Path, resume_step: int | None, wetting: Wetting, fall_m: float):
-        self._wetting, self._fall_m = wetting, fall_m
+    def __init__(
+        self,
+        view: FlowView,
+        folder: Path,
+        resume_step: int | None,
+        wetting: Wetting,
+        fall_m: float,
+        gravity_m_s2: float,
+    ):
+        self._wetting, self._fall_m, self._gravity_m_s2 = wetting, fall_m, gravity_m_s2
         super().__init__(view, folder, resume_step)
 
     def columns(self) -> list[str]:
@@ -78,7 +87,7 @@ class SurfaceSeries(SeriesObserver):
 
     def finish(self) -> dict | None:
         """The last row as the record for the summary, with the largest speed of all rows, and the Reynolds and Froude
-        number that follow from it and the height of the liquid."""
+        number that follow from it and the height of the liquid at the start."""
         numbers = self.numbers()
         if numbers is None:
             return None
@@ -87,9 +96,8 @@ class SurfaceSeries(SeriesObserver):
         fastest_m_s = float(np.fmax.reduce([record[FASTEST], *rows]))
         record |= {"largest_velocity_m_s": fastest_m_s}
         if self._fall_m:
-            gravity_m_s2 = self._view.units.acceleration_to_si(np.linalg.norm(self._view.present_force))
             record["reynolds"] = fastest_m_s * self._fall_m / self._view.case.fluid.viscosity_m2_s
-            record["froude"] = fastest_m_s / float(np.sqrt(gravity_m_s2 * self._fall_m))
+            record["froude"] = fastest_m_s / sqrt(self._gravity_m_s2 * self._fall_m)
         return record
 
     def lines(self, summary: Mapping) -> list[str]:

@@ -167,9 +167,9 @@ class FreeSurface(Physics):
 
     def observers(self, view, folder, resume_step):
         """The time series of the liquid, pictures of it, and gauges and surface if the case asks for them."""
-        fall_m = self._fall * self._units.spacing_m
+        fall = self._fall * self._units.spacing_m, float(self._units.acceleration_to_si(self._gravity))
         found = [
-            SurfaceSeries(view, folder, resume_step, self.wetting, fall_m),
+            SurfaceSeries(view, folder, resume_step, self.wetting, *fall),
             SurfacePicture(view, folder, resume_step),
         ]
         if self.bubbles is not None:

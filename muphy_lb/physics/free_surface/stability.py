@@ -34,9 +34,11 @@ def fall_warnings(case, units: Units, speed: float) -> Iterator[str]:
     """Warnings of the speed [voxels a step] that a fall through the height of the liquid reaches."""
     if speed > TOO_FAST_FALL:
         slower = Units(units.spacing_m, units.time_step_s * FASTEST_FALL / speed, units.density_kg_m3)
+        reference = case.lattice.lattice_velocity
+        reference_m_s = None if reference is None else units.velocity_to_si(reference)
         yield (
             f"a fall through the height of the liquid reaches {speed:.3g} voxels a step, above {TOO_FAST_FALL:g}: set"
-            f" {time_step_key(case, slower, None, CS2)}"
+            f" {time_step_key(case, slower, reference_m_s, CS2)}"
         )
     cell_reynolds = speed / units.viscosity_to_lattice(case.fluid.viscosity_m2_s)
     if cell_reynolds > MAX_CELL_REYNOLDS and case.lattice.smagorinsky is None:

@@ -52,7 +52,7 @@ class ParticlesSection(Section):
     """unit of length of the file [m], where the file does not state it"""
     frame: int = 0
     """number of the frame of an XYZ file, from 0 on; negative ones count from the end"""
-    positions_m: Annotated[tuple[Vector, ...], Field(strict=False)] = ()
+    positions_m: Annotated[tuple[Vector, ...], Field(strict=False, min_length=1)] | None = None
     """places (x, y, z) [m] where they start, one for each, instead of a file"""
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 1
     """number that chooses their places and their random motion; runs with different seeds are independent"""

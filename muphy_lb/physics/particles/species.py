@@ -18,6 +18,7 @@ from muphy_lb.physics.package import DrawnParticles
 from muphy_lb.physics.particles.base_section import ParticlesSection
 from muphy_lb.physics.particles.files.read import read_particles
 from muphy_lb.physics.particles.files.table import ParticleTable
+from muphy_lb.physics.particles.files.text import check_reach
 from muphy_lb.units import Units
 
 OfTable = TypeVar("OfTable", bound=ParticlesSection)
@@ -84,9 +85,10 @@ class Species(ABC, Generic[OfTable]):
             InputError: it cannot be read, or is not sound.
         """
         section = self.section
-        if section.positions_m:
-            source = f"particles.{self.name}.positions_m"
-            return ParticleTable(np.arange(len(section.positions_m)), np.array(section.positions_m), source=source)
+        if section.positions_m is not None:
+            source, position_m = f"particles.{self.name}.positions_m", np.array(section.positions_m)
+            check_reach(position_m, self.header.spacing_m, source)
+            return ParticleTable(np.arange(len(position_m)), position_m, source=source)
         if section.file is None:
             return None
         path, units = self.case.folder / section.file, (section.length_unit_m, time_unit_s)

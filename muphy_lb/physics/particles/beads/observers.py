@@ -35,7 +35,7 @@ class BeadSeries(SeriesObserver):
     mean square radius of gyration and end-to-end distance to ``particles_NAME.csv``."""
 
     def __init__(self, view: FlowView, folder: Path, resume_step: int | None, species: "BeadSpecies"):
-        self._species, self._planes = species, PlaneCounts(species.section, view.header)
+        self._species, self._planes = species, PlaneCounts(species.section, view.header, view.lattice.dimension)
         self.file = f"particles_{species.name}.csv"
         self.name = f"particles_{species.name}"
         super().__init__(view, folder, resume_step)

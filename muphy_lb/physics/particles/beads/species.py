@@ -295,7 +295,10 @@ class BeadSpecies(Species[BeadsSection]):
 
     def warnings(self) -> tuple[str, ...]:
         """What their file tells apart, and the table does not."""
-        return () if self._table is None else tuple(without_effect(self.section, self._table))
+        told = [] if self._table is None else list(without_effect(self.section, self._table))
+        if len(self.topology.bonds) and not self.topology.chains:
+            told.append("some bonds make rings or branches, so that no sizes of chains are told")
+        return tuple(told)
 
     def observers(self, view, folder, resume_step):
         """Their time series, and their places if wanted."""

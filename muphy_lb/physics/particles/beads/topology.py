@@ -77,10 +77,14 @@ def _of_file(section: BeadsSection, found: ParticleTable) -> Topology:
 
 def without_effect(section: BeadsSection, found: ParticleTable) -> Iterator[str]:
     """What a file tells apart, and the table does not; one sentence each."""
-    kinds = {"beads": (found.kind, "mass, friction and forces"), "bonds": (found.bond_kind, "force")}
+    kinds = {
+        "beads": (found.kind, "mass, friction and forces"),
+        "bonds": (found.bond_kind, "force"),
+        "angles": (found.angle_kind if section.bending_j is not None else None, "resistance to bending"),
+    }
     for what, (names, shared) in kinds.items():
         n_kinds = 0 if names is None else len(np.unique(names))
         if n_kinds > 1:
             yield f"the file has {what} of {n_kinds} kinds, which all have the same {shared}"
     if len(found.angles) and section.bending_j is None:
-        yield f"the file lists {len(found.angles):,} angles, and nothing resists bending without bending_j"
+        yield f"the file lists angles ({len(found.angles):,}), and nothing resists bending without bending_j"

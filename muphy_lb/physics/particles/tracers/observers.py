@@ -44,7 +44,7 @@ class TracerSeries(SeriesObserver):
     """
 
     def __init__(self, view: FlowView, folder: Path, resume_step: int | None, section: TracersSection):
-        self._set, self._planes = section.name, PlaneCounts(section, view.header)
+        self._set, self._planes = section.name, PlaneCounts(section, view.header, view.lattice.dimension)
         self.name, self.file = f"particles_{self._set}", f"particles_{self._set}.csv"
         self._before: tuple[float, np.ndarray] | None = None
         self._openings = [opening.name for opening in view.header.openings]
@@ -117,7 +117,7 @@ class TracerSeries(SeriesObserver):
         particles = self._view.particles()
         return None if particles is None else particles[self._set]
 
-    def _crossed(self, columns: Mapping[str, np.ndarray]) -> list[float]:
+    def _crossed(self, columns: Mapping[str, np.ndarray]) -> list[int]:
         header = self._view.header
         voxel, offset = (np.stack([columns[name] for name in names], axis=1) for names in POSITION)
         position_m = np.asarray(header.origin_m) + header.spacing_m * (voxel + offset)

@@ -6,9 +6,10 @@ variance one along each axis, from Philox words keyed by seed, id and step (:mod
 
 The axes take turns, so that every move crosses at most one face of a voxel. At a face of a wall a tracer is reflected,
 which keeps a uniform density of random walkers uniform exactly, or it sticks. At a face of an opening the walk is
-reflected, and a tracer that the flow then carries across has left. So tracers come and go with the flow alone (closed
-ends: Danckwerts, Chem. Eng. Sci. 2, 1 (1953)), an even density stays even, and the mean time that they stay is the
-volume over the flow with diffusion as without.
+reflected, and a tracer that the flow then carries across has left, at this face. So tracers come and go with the flow
+alone (closed boundaries: Danckwerts, Chem. Eng. Sci. 2, 1 (1953)), an even density stays even (but within a step of an
+inlet, where a tracer whose walk would have crossed and which the flow has brought back is not reflected), and the mean
+time that they stay is the volume over the flow with diffusion as without.
 """
 
 from functools import cache
@@ -91,7 +92,8 @@ def _walk(sticks: bool, n_axes: int):
             leaves = is_open & (crossed(walked + carried[axis]) == hop)
             goes_on = end == UNDER_WAY
             back = hop * TOUCHING if sticks else np.clip(hop - target, -TOUCHING, TOUCHING)
-            target = np.where(hits, back, np.where(leaves, start, np.where(is_open, walked + carried[axis], target)))
+            within = np.where(leaves, hop * TOUCHING, walked + carried[axis])
+            target = np.where(hits, back, np.where(is_open, within, target))
             voxel[axis] += np.where(hits | is_open | ~goes_on, 0, hop)
             is_across = (wraps[axis] == 1) & ((voxel[axis] < 0) | (voxel[axis] >= size[axis]))
             p[ORIGIN[axis]][i] -= np.where(is_across, hop * size[axis], 0)
@@ -142,7 +144,7 @@ def _move_node(jit, sticks: bool):
             walked = start + (by - carried)
             walked = hop - walked if hop_of(walked) == hop else walked
             if hop_of(walked + carried) == hop:
-                return start, place, end(opening - found + one)
+                return hop * touching, place, end(opening - found + one)
             return walked + carried, place, under_way
         if sticks:
             return hop * touching, place, stuck

@@ -1,5 +1,7 @@
 """The list of tables [[particles]]: each has the keys of its kind."""
 
+import tomllib
+
 import pytest
 
 from muphy_lb.case.case import case_from_dict
@@ -29,6 +31,14 @@ def test_a_table_of_particles_has_the_keys_of_its_kind_and_is_written_back():
     assert text.count("[[particles]]") == 2 and 'kind = "tracers"' in text and "seed = 3" in text
 
 
+@pytest.mark.parametrize("start", [{"count": 3}, {"positions_m": [[1e-3, 2e-3, 0.0]]}, {"file": "a.csv"}])
+@pytest.mark.parametrize("kind", [{"kind": "tracers"}, {"kind": "beads", "mass_kg": 1e-9, "friction_kg_s": 1e-9}])
+def test_a_case_that_is_written_is_read_again(kind, start):
+    plane = {"name": "cut", "point_m": [1e-3, 0.0, 0.0], "normal": [1.0, 0.0, 0.0]}
+    text = case_with({"name": "p", **kind, **start, "planes": [plane]}).to_toml()
+    assert case_from_dict(tomllib.loads(text)).to_toml() == text
+
+
 @pytest.mark.parametrize(
     ("table", "words"),
     [
@@ -37,6 +47,7 @@ def test_a_table_of_particles_has_the_keys_of_its_kind_and_is_written_back():
         ({**DYE, "count": -1, "cuont": 1}, "particles.dye.cuont is an unknown key; did you mean 'count'"),
         ({**DYE, "file": "a.csv"}, "particles.dye needs exactly one of count, file"),
         ({**DYE, "opening": "in", "box_m": [[0, 0, 0], [1, 1, 1]]}, "particles.dye has box_m and opening"),
+        ({"name": "dye", "kind": "tracers", "positions_m": []}, "particles.dye.positions_m"),
         (7, "particles[0] is 7: must be a table"),
     ],
 )

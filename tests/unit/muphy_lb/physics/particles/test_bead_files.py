@@ -108,7 +108,7 @@ def test_what_a_file_tells_apart_without_effect_is_told(tmp_path):
     assert [text.removeprefix("particles.b: the file ") for text in physics.warnings()] == [
         "has beads of 2 kinds, which all have the same mass, friction and forces",
         "has bonds of 2 kinds, which all have the same force",
-        "lists 1 angles, and nothing resists bending without bending_j",
+        "lists angles (1), and nothing resists bending without bending_j",
     ]
 
 

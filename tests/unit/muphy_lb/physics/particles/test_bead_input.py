@@ -76,6 +76,8 @@ def check(simulation: Simulation) -> None:
         ({"count": 2, "extxyz": True}, {}, "has extxyz, which is for snapshots"),
         ({"count": 2, "planes": [plane("a"), plane("a")]}, {}, "has two planes named 'a'"),
         ({"count": 2, "planes": [plane("a", [0, 0, 0])]}, {}, "has a normal without a direction"),
+        ({"count": 2, "planes": [plane("a") | {"point_m": [9.0, 0.0, 0.0]}]}, {}, r"planes\.a is outside the box"),
+        ({"positions_m": [[1e30, 0, 0]]}, {}, r"particles\.b\.positions_m.*1e\+30"),
         (
             {"count": 2, "planes": [plane("a", [1, 1, 0])]},
             {},

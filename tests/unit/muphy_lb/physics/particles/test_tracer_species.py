@@ -110,6 +110,15 @@ def test_tracers_that_cross_a_plane_are_counted_with_those_that_have_left(tmp_pa
     assert len((tmp_path / "particles_dye.xyz").read_text().splitlines()) == 62
 
 
+def test_all_that_leave_have_crossed_a_plane_at_the_outlet(tmp_path):
+    # In front of the outlet's face by less than a voxel: tracers end at the face.
+    planes = [{"name": "end", "point_m": [LENGTH - 1.001, 0.0, 0.0], "normal": [1.0, 0.0, 0.0]}]
+    run = Run(simulation(count=80, box_m=[[2, 0, -1], [8, 9, 1]], planes=planes, diffusivity_m2_s=0.01), tmp_path)
+    run.execute()
+    record = json.loads((tmp_path / "summary.json").read_text())["particles_dye"]
+    assert record["end_crossed"] >= record["left"]["outlet"] > 5 and record["left"]["inlet"] == 0
+
+
 def test_a_breakthrough_curve_ends_with_the_share_that_has_left():
     times, shares = breakthrough({"out": np.array([1.0, 2.0, 4.0])}, 4, 5)
     assert np.array_equal(times, [0, 1, 2, 3, 4]) and np.array_equal(shares["out"], [0, 0.25, 0.5, 0.5, 0.75])
