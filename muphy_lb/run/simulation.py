@@ -85,7 +85,7 @@ class Simulation(FlowState):
     def __init__(self, case: Case | str | PathLike | Mapping, communicator=None, nodes: NodeList | None = None):
         self.case, self.onlooker = (case := as_case(case)), Onlooker()
         self.communicator = communicator or connect()
-        packages(case)  # what cannot be computed together is refused before a geometry is read
+        self._kinds = packages(case)  # what cannot be computed together is refused before a geometry is read
         self._backend_name = self.communicator.broadcast(self._on_root(lambda: resolve_backend(case.compute.backend)))
         self.geometry = DistributedGeometry(case, self.communicator, nodes)
         self.lattice = lattice_named(case.lattice.name)
@@ -358,9 +358,8 @@ class Simulation(FlowState):
         )
         force, force_operator, driving = build_force(case, self.header, self.domain, self.units)
         self.fluid = build_fluid(case, self.lattice, self.units, *regime)
-        kinds = packages(case)
-        refuse_two_starts(case, kinds)
-        self.physics = self.physics or tuple(kind(case, self.header, self.units) for kind in kinds)
+        refuse_two_starts(case, self._kinds)
+        self.physics = self.physics or tuple(kind(case, self.header, self.units) for kind in self._kinds)
         model = self._model(force, force_operator)
         links = self.domain.links
         weights = link_weights(self.header, self.lattice, links, self.frames, self.conditions, self._carried)

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
+from importlib.metadata import version
 from importlib.util import find_spec
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -21,6 +22,8 @@ PAGE = "run"
 PATIENCE_S = 3.0
 N_WAITING, MOST_ANSWERS = 64, 100
 TOKEN_BYTES = 24
+FIRST_OTHER_BOKEH = (3, 10)
+"""From this version on the callbacks of a page run in threads; those of this page belong to the event loop."""
 THREADS = "2"
 """Of the process: it draws beside the steps."""
 
@@ -54,11 +57,17 @@ def open_door(port: int) -> Door:
         port: which; 0 for any free one.
 
     Raises:
-        InputError: it is no port, or taken; or the packages for the page are missing.
+        InputError: it is no port, or taken; or the packages for the page are missing, or of another version.
     """
     if find_spec("bokeh") is None:
         raise InputError(
             "--view needs the package bokeh, which this Python does not have; install the extra muphy_lb[view]"
+        )
+    found = version("bokeh")
+    if tuple(map(int, found.split(".")[:2])) >= FIRST_OTHER_BOKEH:
+        raise InputError(
+            f"--view needs bokeh before {'.'.join(map(str, FIRST_OTHER_BOKEH))}, and this Python has {found}; install"
+            " the extra muphy_lb[view]"
         )
     if not isinstance(port, int) or not 0 <= port < 1 << 16:
         raise InputError(f"--view: the port is {port!r}; allowed: whole numbers from 0, for any free one, to 65535")

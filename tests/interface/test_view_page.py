@@ -278,6 +278,12 @@ def test_a_missing_package_is_named(monkeypatch):
         open_door(0)
 
 
+def test_a_version_whose_callbacks_run_in_threads_is_refused(monkeypatch):
+    monkeypatch.setattr("muphy_lb.view.door.version", lambda _name: "3.10.2")
+    with pytest.raises(InputError, match=r"needs bokeh before 3\.10, and this Python has 3\.10\.2; install the extra"):
+        open_door(0)
+
+
 def test_a_page_that_is_killed_or_stopped_holds_up_nobody():
     with closing(Shown()) as other:
         os.kill(other.page._process.pid, signal.SIGSTOP)
