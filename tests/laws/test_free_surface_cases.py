@@ -61,6 +61,20 @@ def test_liquid_starts_with_the_pressure_of_its_depth():
     assert np.isnan(simulation.field("fill")).sum() == 0 and simulation.field("fill").sum() == pytest.approx(9 * 12)
 
 
+def test_liquid_that_ends_at_a_periodic_edge_starts_with_a_surface_there_and_keeps_its_mass():
+    geometry = {"shape": "tank", "spacing_m": 1e-3, "periodic": ["x"], "options": {"length": 30, "height": 20}}
+    simulation = Simulation(dam(geometry=geometry, flow={"acceleration_m_s2": [3.0, -9.81, 0.0]}))
+    for _ in range(4):
+        cell = simulation.model_field(CELL).reshape(20, 30)
+        for up, along in ((0, 1), (1, 0), (1, 1), (1, -1)):
+            beside = np.roll(cell, -along, axis=1)[up:]
+            pairs = {(int(a), int(b)) for a, b in zip(cell[: 20 - up].flat, beside.flat, strict=True)}
+            assert not pairs & {(LIQUID, GAS), (GAS, LIQUID)}
+        simulation.step(25)
+    assert (cell[:11, 29] != GAS).any()
+    assert simulation.health().mass_drift == pytest.approx(0.0, abs=1e-12)
+
+
 def test_a_drop_starts_with_the_pressure_of_its_surface_and_its_velocity():
     drop = {"centre_m": [15e-3, 10e-3, 0.0], "radius_m": 6e-3, "velocity_m_s": [0.1, 0.0, 0.0]}
     given = {"liquid": [drop], "surface_tension_n_m": 0.07}

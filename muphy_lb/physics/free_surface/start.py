@@ -47,7 +47,9 @@ class InitialLiquid:
         shares = self._fill(place, distance)
         fill = shares[:n_nodes]
         cell = np.where(fill >= 1.0, LIQUID, np.where(fill > 0.0, INTERFACE, GAS))
-        near = np.flatnonzero((cell == LIQUID) & (distance[:n_nodes] > -NEAR))
+        near = np.flatnonzero(
+            (cell == LIQUID) & ((distance[:n_nodes] > -NEAR) | self._is_beside_image(place[:n_nodes]))
+        )
         for code in domain.neighbours_with_ghosts(lattice.c[1:], near):
             beside = np.where(code < domain.pitch, code, code - domain.pitch + n_nodes)
             cell[near[(code >= 0) & (shares[np.maximum(beside, 0)] == 0.0)]] = INTERFACE
@@ -56,6 +58,11 @@ class InitialLiquid:
         fill[links.node[is_inlet[links.boundary]]] = 1.0
         cell[links.node[cell[links.node] == GAS]] = INTERFACE
         return cell.astype(np.uint8), fill
+
+    def _is_beside_image(self, place: np.ndarray) -> np.ndarray:
+        """(m,) whether voxels (m, 3) have neighbours across a periodic edge, where regions end without a surface."""
+        size, is_periodic = np.array(self._header.shape[::-1]), np.asarray(self._header.periodic)
+        return (((place == 0) | (place == size - 1)) & is_periodic).any(axis=1)
 
     def n_wet(self, domain: LocalDomain) -> list[int]:
         """For each region, how many nodes of a rank may have liquid of it in them."""
