@@ -15,7 +15,14 @@ from muphy_lb.case.case import Case
 from muphy_lb.errors import InputError
 from muphy_lb.setup.collision import refuse_unsuitable
 from muphy_lb.setup.near_walls import told
-from muphy_lb.setup.stability import MAX_CELL_REYNOLDS, SHORT_RELAXATION_TIME, resolving, time_step_key, weak_odd_rate
+from muphy_lb.setup.stability import (
+    MAX_CELL_REYNOLDS,
+    SHORT_RELAXATION_TIME,
+    SMAGORINSKY,
+    resolving,
+    time_step_key,
+    weak_odd_rate,
+)
 from muphy_lb.setup.waveforms import factor_bounds, fastest_wave_s, largest_factor, refuse_other_periods
 from muphy_lb.units import CS2, Units, relaxation_time, time_in_words, viscosity
 
@@ -270,6 +277,17 @@ def _remedy(plan: _Plan) -> str:
     return f"set geometry.spacing_m = {finer.spacing_m:.4g} and {key}"
 
 
+def _longer_relaxation(plan: _Plan) -> str:
+    """Settings with a longer relaxation time; where no velocity is known, the condition that it must meet."""
+    if plan.fastest_m_s:
+        return _remedy(plan)
+    return (
+        f"{_good_key(plan)} makes it {GOOD_RELAXATION_TIME}, if the flow, whose speed the case does not tell, then"
+        f" stays below {GOOD_LATTICE_VELOCITY} voxels a step; else take finer voxels, or set lattice.smagorinsky ="
+        f" {SMAGORINSKY}"
+    )
+
+
 def _density_changes(numerics: Numerics, plan: _Plan) -> Iterator[tuple[OpeningSection, float]]:
     """Each opening with a pressure, and the lattice density there less 1, where it is farthest from 1."""
     for opening in plan.case.openings:
@@ -295,7 +313,7 @@ def _warnings(numerics: Numerics, plan: _Plan) -> Iterator[str]:
     tau, cell_reynolds = numerics.relaxation_time, numerics.cell_reynolds or 0.0
     is_coarse, is_modelled = cell_reynolds > MAX_CELL_REYNOLDS, plan.case.lattice.smagorinsky is not None
     if tau < SHORT_RELAXATION_TIME and not (is_coarse or is_modelled):
-        yield f"the relaxation time {tau:.5g} is close to 0.5: the run may become unstable: {_remedy(plan)}"
+        yield f"the relaxation time {tau:.5g} is close to 0.5: the run may become unstable: {_longer_relaxation(plan)}"
     else:
         yield from weak_odd_rate(plan.case, tau, cell_reynolds)
     yield from told(plan.case.lattice, tau, numerics.cell_reynolds)
