@@ -84,6 +84,11 @@ class NodeList:
         counts = np.diff(self.group_start)
         return np.repeat(np.arange(counts.size, dtype=np.uint8), counts)
 
+    def numbers_of(self, voxel: np.ndarray) -> np.ndarray:
+        """(m,) numbers in the list of the nodes with these voxel ids (m,), which must be there."""
+        order = np.argsort(self.voxel, kind="stable")
+        return order[np.searchsorted(self.voxel, voxel, sorter=order)]
+
     def coordinates(self, nodes=slice(None)) -> np.ndarray:
         """(n, 3) int64 voxel coordinates (x, y, z) of the chosen nodes."""
         return voxel_coordinates(self.voxel[nodes], self.shape)

@@ -277,6 +277,12 @@ def given_values(data) -> dict:
     return {key: value for key, value in table.items() if value is not None} if isinstance(table, Mapping) else {}
 
 
+def names_given_twice(entries) -> list[str]:
+    """Names that several entries of a list of tables have, sorted."""
+    names = [table["name"] for table in given_tables(entries) if isinstance(table.get("name"), str)]
+    return sorted({name for name in names if names.count(name) > 1})
+
+
 def given_tables(entries) -> list[dict]:
     """The given keys of each entry of a list of tables; nothing where it is no list."""
     return [given_values(entry) for entry in entries] if isinstance(entries, list | tuple) else []

@@ -121,8 +121,7 @@ class ShearFiles:
             f"over {sampled_s:.4g} s",
         )
         facts += ("grey: near openings, left out of the statistics",) * (not counted.all())
-        order = np.argsort(nodes.voxel, kind="stable")
-        wall = order[np.searchsorted(nodes.voxel, self.shear.surface.voxel, sorter=order)]
+        wall = nodes.numbers_of(self.shear.surface.voxel)
         looks = {
             "tawss": (
                 TAWSS_PICTURE,

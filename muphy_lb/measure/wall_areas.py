@@ -45,8 +45,7 @@ def wall_areas(nodes: NodeList, surface: WallSurface, lattice: Lattice) -> WallA
         surface: its nodes adjacent to walls.
         lattice: whose links cross the wall.
     """
-    order = np.argsort(nodes.voxel, kind="stable")
-    node = order[np.searchsorted(nodes.voxel, surface.voxel, sorter=order)]
+    node = nodes.numbers_of(surface.voxel)
     search, n_links, area = NeighbourSearch(nodes), np.zeros((1 + len(nodes.walls), node.size)), np.zeros(node.size)
     for q in np.flatnonzero(lattice.c.any(axis=1)):
         code = search.table([lattice.c[q]], node)[0]
@@ -85,8 +84,7 @@ def wall_volumes(nodes: NodeList, surface: WallSurface, lattice: Lattice) -> np.
     A link along axis i meets the wall at the distance d: the column around it has the volume d - 1/2 beyond the face.
     All columns of one axis make up the whole volume; the axes count by n_i^2, which add up to 1.
     """
-    search, order = NeighbourSearch(nodes), np.argsort(nodes.voxel, kind="stable")
-    node = order[np.searchsorted(nodes.voxel, surface.voxel, sorter=order)]
+    search, node = NeighbourSearch(nodes), nodes.numbers_of(surface.voxel)
     volume = np.zeros(node.size)
     for vector in lattice.c[np.abs(lattice.c).sum(axis=1) == 1]:
         into = np.flatnonzero(is_wall(search.table([vector], node)[0]))

@@ -39,12 +39,9 @@ class WallShear:
         wanted = None
         if view.communicator.rank == 0:
             self._surface = surface = surface or wall_surface(whole_nodes(view), view.lattice.c)
-            wanted = np.unique(np.concatenate((surface.voxel, surface.inner[surface.inner >= 0])))
+            self._wanted = wanted = np.unique(np.concatenate((surface.voxel, surface.inner[surface.inner >= 0])))
             self._first = np.searchsorted(wanted, surface.voxel)
             self._second = np.searchsorted(wanted, np.maximum(surface.inner, wanted[0] if wanted.size else 0))
-            voxel = whole_nodes(view).voxel
-            order = np.argsort(voxel)
-            self._in_list = order[np.searchsorted(voxel, wanted, sorter=order)]
             self._share = np.where(surface.inner >= 0, surface.distance / surface.depth, 0.0)
         self._probe, self._stress = view.node_probe(wanted), NodeStress(view.fluid, view.lattice)
 
@@ -52,6 +49,11 @@ class WallShear:
     def surface(self) -> WallSurface:
         """The nodes adjacent to walls, on rank 0."""
         return on_root(self._surface)
+
+    @cached_property
+    def _in_list(self) -> np.ndarray:
+        """Numbers in the node list of the nodes at which the stress is measured, on rank 0."""
+        return whole_nodes(self._view).numbers_of(self._wanted)
 
     @cached_property
     def areas(self) -> WallAreas:

@@ -96,7 +96,7 @@ def read_series(path: str | os.PathLike) -> dict[str, np.ndarray]:
         header, *rows = csv.reader(file)
     table = np.array(rows, dtype=np.float64).reshape(len(rows), len(header))
     series = {name: table[:, i] for i, name in enumerate(header)}
-    return series | {name: series[name].astype(np.int64) for name in series.keys() & {"step"}}
+    return series | {"step": series["step"].astype(np.int64)} if "step" in series else series
 
 
 def _is_row(line: str, n_columns: int) -> bool:

@@ -7,7 +7,7 @@ import numpy as np
 
 from muphy_lb.case.case import Case, load_case
 from muphy_lb.case.output import SPEED
-from muphy_lb.case.section import did_you_mean
+from muphy_lb.case.section import did_you_mean, unit_of
 from muphy_lb.errors import InputError
 from muphy_lb.measure.field_snapshots import FieldSnapshots
 from muphy_lb.measure.shear_files import AREA, SHEAR_FILE
@@ -28,7 +28,6 @@ SHORT = {"wall_shear": STRESS.field} | {name: quantity.field for name, quantity 
 
 NOT_DRAWN = ("counted", AREA)
 COLUMNS = ("step", "time_s")
-RESIDENCE = "residence_s"
 LONGEST_HEADER = 2**20
 
 
@@ -102,8 +101,7 @@ class _Picture:
         return [*names, SPEED] if "velocity" in names else names
 
     def _series(self) -> dict[str, str]:
-        """Names of the CSV files that hold a series over time, or over another time such as that of residence, each
-        with the column of the time."""
+        """Names of the CSV files that hold a series over time, or over another quantity in seconds, with its column."""
         over = {path.name: _column_of_time(path) for path in sorted(self.folder.glob("*.csv"))}
         return {name: column for name, column in over.items() if column}
 
@@ -152,29 +150,29 @@ class _Picture:
 
     def _draw_series(self) -> None:
         """The columns of a CSV file over time."""
-        choices = self.choices
-        if choices.field not in self._series():
+        choices, over_of = self.choices, self._series()
+        if choices.field not in over_of:
             raise InputError(self._missing([]))
         options = {"--axis": choices.axis, "--at": choices.at_m, "--scale": choices.limits, "--time": choices.time_s}
         for option in (option for option, value in options.items() if value is not None):
             raise InputError(f"plot: {option} does not go with {choices.field}, a series over time; leave it out")
-        series, over = read_series(self.folder / choices.field), self._series()[choices.field]
+        series, over = read_series(self.folder / choices.field), over_of[choices.field]
         told = [name for name in series.keys() - {*COLUMNS, over} if np.isfinite(series[name]).any()]
         if not told or not series[over].any():
             raise InputError(f"plot: {self.folder / choices.field} has no numbers to draw; run for longer")
         if not (np.diff(series[over]) > 0.0).all():
             raise InputError(
                 f"plot: {self.folder / choices.field} has several rows at one time; choose a series with one row at a"
-                f" time: {', '.join(self._series())}"
+                f" time: {', '.join(over_of)}"
             )
         with figure_at(self.path, self._theme) as figure:
             fill_curves(figure, series, self.case.title, (choices.field,), over)
 
 
 def _column_of_time(path: Path) -> str | None:
-    """The column of a CSV file that is a time [s]: behind the number of the step, or that of residence."""
+    """The column of a CSV file that is a time [s]: behind the number of the step, or the first; None without one."""
     with open(path, encoding="utf-8", errors="replace") as file:
         names = file.readline(LONGEST_HEADER).rstrip("\n").split(",")
     if tuple(names[:2]) == COLUMNS:
         return "time_s"
-    return RESIDENCE if names[0] == RESIDENCE else None
+    return names[0] if unit_of(names[0], {}) == "s" else None

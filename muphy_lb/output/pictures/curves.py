@@ -35,19 +35,14 @@ def fill_curves(
     figure.set_size_inches(WIDTH_IN, height_in)
     panels = figure.subplots(len(groups), 1, sharex=True, squeeze=False)[:, 0]
     figure.subplots_adjust(bottom=FOOT_IN / height_in, top=1.0 - HEADER_IN / height_in, **SIDES)
+    across = f"{name_without_unit(over).replace('_', ' ')} [s]"
     for axes, (unit, names) in zip(panels, groups.items(), strict=True):
         shown, size = shown_unit(unit, max(float(np.nanmax(np.abs(told[name]))) for name in names))
         quantity, labels = _worded(names)
         for name, label in zip(names, labels, strict=True):
             axes.plot(series[over], told[name] / size, label=label, linewidth=1.5)
         of_unit = "" if unit == "1" else f" [{shown}]"
-        style_axes(
-            axes,
-            [
-                f"{name_without_unit(over).replace('_', ' ')} [s]" if axes is panels[-1] else "",
-                f"{quantity}{of_unit}".strip(),
-            ],
-        )
+        style_axes(axes, [across if axes is panels[-1] else "", f"{quantity}{of_unit}".strip()])
         axes.grid(color=theme_of(axes).shadow, linewidth=0.8)
         if len(names) <= MOST_NAMES:
             words = {"labelcolor": theme_of(axes).foreground, "frameon": False, "fontsize": 9}

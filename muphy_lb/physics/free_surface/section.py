@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
 
 from muphy_lb.case.boundaries import Box
-from muphy_lb.case.section import Positive, Section, Vector, exactly_one, given_tables
+from muphy_lb.case.section import Positive, Section, Vector, exactly_one, names_given_twice
 from muphy_lb.case.values import Name
 from muphy_lb.geometry.limits import shown
 from muphy_lb.output.drawing import frame_files, picture_files
@@ -135,8 +135,7 @@ class FreeSurfaceSection(Section):
                 f"has contact_angle_deg = {shown(given['contact_angle_deg'])} and no surface tension, which alone draws"
                 " a surface to an angle; give surface_tension_n_m, or remove contact_angle_deg"
             )
-        names = [gauge.get("name") for gauge in given_tables(given.get("gauges"))]
-        for name in sorted({name for name in names if isinstance(name, str) and names.count(name) > 1}):
+        for name in names_given_twice(given.get("gauges")):
             yield f"has two gauges named {name!r}; give each a name of its own"
 
 

@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field, NonNegativeInt
 
-from muphy_lb.case.section import Positive, Section, Vector, given_tables
+from muphy_lb.case.section import Positive, Section, Vector, names_given_twice
 from muphy_lb.case.values import Name
 
 LARGEST_SEED = 2**63 - 1
@@ -76,6 +76,5 @@ class ParticlesSection(Section):
                 yield f"has {key}, which only file reads"
         if given.get("extxyz") is True and not given.get("snapshots_every_steps"):
             yield "has extxyz, which is for snapshots; give snapshots_every_steps"
-        names = [plane.get("name") for plane in given_tables(given.get("planes"))]
-        for name in sorted({name for name in names if isinstance(name, str) and names.count(name) > 1}):
+        for name in names_given_twice(given.get("planes")):
             yield f"has two planes named {name!r}; give each a name of its own"

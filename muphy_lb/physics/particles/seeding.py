@@ -1,13 +1,16 @@
-"""Where particles start: spread over the fluid, or over that in a box, or where they are told to.
+"""Where particles are, and where they start: spread over the fluid, or over that in a box, or where they are told to.
 
 They are spread by stratified sampling: of n particles in order of places, one falls into each n-th part of the whole,
 so that the number in a voxel differs from its share by less than two, and only the place within a part is random.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from muphy_lb.errors import InputError
-from muphy_lb.geometry.nodes import NodeList
+from muphy_lb.geometry.nodes import GeometryHeader, NodeList
+from muphy_lb.physics.model import POSITION
 
 
 class FluidPlaces:
@@ -64,6 +67,12 @@ def places_in_fluid(nodes: NodeList, position_m: np.ndarray, location) -> tuple[
             f" ({solid.size} of {len(at)} lie like that); move it, or leave it out"
         )
     return voxel, offset
+
+
+def positions_m(header: GeometryHeader, columns: Mapping[str, np.ndarray]) -> np.ndarray:
+    """(n, 3) places [m] of particles with these columns."""
+    voxel, offset = (np.stack([columns[name] for name in names], axis=1) for names in POSITION)
+    return np.asarray(header.origin_m) + header.spacing_m * (voxel + offset)
 
 
 class StratifiedSample:

@@ -9,11 +9,11 @@ import numpy as np
 
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer
-from muphy_lb.physics.model import POSITION
 from muphy_lb.physics.particles.base_section import ParticlesSection
 from muphy_lb.physics.particles.files.extxyz import ExtxyzSeries
 from muphy_lb.physics.particles.files.polydata import ParticleSeries
 from muphy_lb.physics.particles.files.snapshot import Snapshot
+from muphy_lb.physics.particles.seeding import positions_m
 
 
 class ParticleSnapshots(Observer):
@@ -72,15 +72,12 @@ class ParticleSnapshots(Observer):
 
     def snapshot(self, columns: Mapping[str, np.ndarray]) -> Snapshot:
         """The snapshot of the columns of all particles, on rank 0; derived classes add to it."""
-        header = self._view.header
-        voxel, offset, velocity = (
-            np.stack([columns[name] for name in names], axis=1) for names in (*POSITION, self.velocity)
-        )
+        velocity = np.stack([columns[name] for name in self.velocity], axis=1)
         return Snapshot(
             step=self._view.step_number,
             time_s=self._view.time_s,
             id=columns["id"],
-            position_m=np.asarray(header.origin_m) + header.spacing_m * (voxel + offset),
+            position_m=positions_m(self._view.header, columns),
             velocity_m_s=self._view.units.velocity_to_si(velocity),
         )
 

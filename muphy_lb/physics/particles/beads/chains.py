@@ -6,7 +6,7 @@ import numpy as np
 
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.physics.model import POSITION
-from muphy_lb.physics.particles.beads.start import bond_tables
+from muphy_lb.physics.particles.beads.start import angles_along, bond_tables
 from muphy_lb.physics.particles.measures import chain_positions
 
 NOBODY = -1
@@ -36,9 +36,8 @@ def linear_chains(count: int, bonds: np.ndarray) -> tuple[np.ndarray, ...]:
 
 
 def angles_of(chains: Sequence[np.ndarray]) -> np.ndarray:
-    """(k, 3) ids of all angles between bonds that follow each other along chains."""
-    triples = [np.stack((ids[:, :-2], ids[:, 1:-1], ids[:, 2:]), axis=-1).reshape(-1, 3) for ids in chains]
-    return np.concatenate(triples) if triples else np.empty((0, 3), np.int64)
+    """(k, 3) ids of all angles between bonds that follow each other along chains of any lengths."""
+    return np.concatenate([np.empty((0, 3), np.int64), *map(angles_along, chains)])
 
 
 def unfolded(columns: Mapping[str, np.ndarray], chains: np.ndarray, header: GeometryHeader) -> np.ndarray:

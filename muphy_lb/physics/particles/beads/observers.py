@@ -10,7 +10,6 @@ from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.output.report_html import ReportPart
 from muphy_lb.output.series import read_series
-from muphy_lb.physics.model import POSITION
 from muphy_lb.physics.particles.beads.chains import unfolded
 from muphy_lb.physics.particles.beads.names import TRAVELLED, VELOCITY
 from muphy_lb.physics.particles.measures import (
@@ -21,6 +20,7 @@ from muphy_lb.physics.particles.measures import (
     temperature,
 )
 from muphy_lb.physics.particles.planes import PlaneCounts, told
+from muphy_lb.physics.particles.seeding import positions_m
 
 if TYPE_CHECKING:
     from muphy_lb.physics.particles.beads.species import BeadSpecies
@@ -56,16 +56,13 @@ class BeadSeries(SeriesObserver):
             return None
         columns, units = particles[self._species.name], view.units
         self._species.checks.under_way(columns)
-        velocity, travelled, voxel, offset = (
-            np.stack([columns[name] for name in names], axis=1) for names in (VELOCITY, TRAVELLED, *POSITION)
-        )
-        position_m = np.asarray(view.header.origin_m) + units.spacing_m * (voxel + offset)
+        velocity, travelled = (np.stack([columns[name] for name in names], axis=1) for names in (VELOCITY, TRAVELLED))
         velocity_m_s, travelled_m = units.velocity_to_si(velocity), units.spacing_m * travelled
         numbers = [
             temperature(velocity_m_s, self._species.section.mass_kg, view.lattice.dimension),
             float(mean_square_displacement(travelled_m, np.zeros(3))),
             float(np.linalg.norm(velocity_m_s.mean(axis=0))),
-            *self._planes.numbers(position_m, travelled_m),
+            *self._planes.numbers(positions_m(view.header, columns), travelled_m),
         ]
         if not self._species.topology.chains:
             return numbers

@@ -153,4 +153,9 @@ def chain_bonds(n_chains: int, length: int) -> tuple[np.ndarray, np.ndarray]:
     """Bonds (m, 2) and angles (k, 3) of chains whose ids follow each other."""
     ids = np.arange(n_chains * length).reshape(n_chains, length)
     pairs = np.stack((ids[:, :-1], ids[:, 1:]), axis=-1).reshape(-1, 2)
-    return pairs, np.stack((ids[:, :-2], ids[:, 1:-1], ids[:, 2:]), axis=-1).reshape(-1, 3)
+    return pairs, angles_along(ids)
+
+
+def angles_along(ids: np.ndarray) -> np.ndarray:
+    """(k, 3) ids of the angles between bonds that follow each other, of chains with the ids (n_chains, length)."""
+    return np.stack((ids[:, :-2], ids[:, 1:-1], ids[:, 2:]), axis=-1).reshape(-1, 3)

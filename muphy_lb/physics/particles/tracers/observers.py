@@ -11,8 +11,8 @@ from muphy_lb.files.atomic import write_text
 from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.output.report_html import ReportPart, ReportTable, series_charts
-from muphy_lb.physics.model import POSITION
 from muphy_lb.physics.particles.planes import PlaneCounts, told
+from muphy_lb.physics.particles.seeding import positions_m
 from muphy_lb.physics.particles.tracers.section import TracersSection
 from muphy_lb.physics.particles.tracers.statistics import (
     TracerStatistics,
@@ -119,9 +119,7 @@ class TracerSeries(SeriesObserver):
 
     def _crossed(self, columns: Mapping[str, np.ndarray]) -> list[int]:
         header = self._view.header
-        voxel, offset = (np.stack([columns[name] for name in names], axis=1) for names in POSITION)
-        position_m = np.asarray(header.origin_m) + header.spacing_m * (voxel + offset)
-        return self._planes.numbers(position_m, header.spacing_m * travelled(columns).T)
+        return self._planes.numbers(positions_m(header, columns), header.spacing_m * travelled(columns).T)
 
     def _statistics(self, columns: Mapping[str, np.ndarray]) -> TracerStatistics:
         return tracer_statistics(columns, self._openings, self._view.units)
