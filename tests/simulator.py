@@ -36,6 +36,7 @@ class Block:
         self.function, self.block_dim = function, block_dim
         self.points: Iterator[tuple[int, int, int]] = iter(points if next(_blocks) % 2 else points[::-1])
         self.waiting: list[Worker] = []
+        self.votes: list[bool] = []
         self.turn_is_over = threading.Semaphore(0)
 
     def run(self, grid_point, *arguments) -> None:
@@ -43,7 +44,7 @@ class Block:
         while self._let(Worker(self, grid_point, arguments)) in self.waiting:
             pass  # others take over as long as threads wait
         while self.waiting:
-            beyond, self.waiting = self.waiting, []
+            beyond, self.waiting, self.votes = self.waiting, [], []
             for worker in beyond:
                 self._let(worker)
 
@@ -82,6 +83,13 @@ class Worker(threading.Thread):
         except Exception as error:  # it belongs to whoever launched the kernel
             self.exception = error
         self.block.turn_is_over.release()
+
+    def syncthreads_or(self, vote) -> bool:
+        """Wait likewise; whether the vote of any thread is not 0."""
+        votes = self.block.votes
+        votes.append(bool(vote))
+        self.syncthreads()
+        return any(votes)
 
     def syncthreads(self) -> None:
         """Wait until all threads of the block do, or have ended."""

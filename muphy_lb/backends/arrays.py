@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from muphy_lb.domain import Pattern
-from muphy_lb.parallel.task import ON_EDGE, ON_INTERIOR
+from muphy_lb.parallel.task import ON_INTERIOR
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class Collected(NamedTuple):
     """What a ``COLLECT`` stage lists of a range, in any order.
 
     Attributes:
-        count: (2,) int32, numbers of listed nodes and of listed warps; if it is more than there is room for, nothing is
-            known.
+        count: (2,) int32, numbers of listed nodes and of listed warps, both complete; if it is more than there is room
+            for, nothing is known.
         nodes: (capacity,) uint32, the chosen nodes.
         warps: (capacity,) uint32, numbers of the warps (:mod:`muphy_lb.domain.layout`) with nodes at which the field by
             which nodes are chosen is not 0.
@@ -52,36 +52,34 @@ class Chosen(NamedTuple):
     among: Collected | None = None
 
 
+ANY_BIT = 0xFF
+"""Mask of the nodes at which an array of bytes is not 0."""
+
+
 @dataclass(frozen=True)
 class StreamArrays:
     """Arrays of a stream-and-collide launch: buffers before and after the step (the same buffer in place), the device
-    form of the pattern's table, and, if there are nodes without fluid, an array that is 0 at them, and a list of the
-    warps with others, if there is one."""
+    form of the pattern's table, and, if there are nodes without fluid, those with it, among listed warps if there is a
+    list."""
 
     old: Any
     new: Any
     table: Any
     pattern: Pattern
-    occupied: Any = None
-    among: Collected | None = None
+    occupied: Chosen | None = None
 
 
 @dataclass(frozen=True)
 class NodeRange:
-    """Local nodes ``[first, last)``, the first at the start of a warp; those with ``is_edge`` run on the edge's queue,
-    concurrently with the interior where the device supports it. ``is_reversed``: start with the last nodes, which the
-    previous step wrote last. ``where``: those nodes of the range that are meant, if not all."""
+    """Local nodes ``[first, last)``, the first at the start of a warp, and the queue of the launches over them
+    (:mod:`muphy_lb.parallel.task`). ``is_reversed``: start with the last nodes, which the previous step wrote last.
+    ``where``: those nodes of the range that are meant, if not all."""
 
     first: int
     last: int
-    is_edge: bool = False
+    queue: str = ON_INTERIOR
     is_reversed: bool = False
     where: Chosen | None = None
-
-    @property
-    def queue(self) -> str:
-        """Queue of the launches over this range."""
-        return ON_EDGE if self.is_edge else ON_INTERIOR
 
 
 class LinkArrays(NamedTuple):

@@ -48,6 +48,7 @@ class Backend(Protocol):
         name: ``"numpy"``, ``"cpu"`` or ``"cuda"``.
         device: name of the device.
         makes_lists: whether it is faster to list chosen nodes than to look for them in every kernel.
+        has_bulk_queue: whether the bulk of a model in two parts may collide beside other stages.
         on_host: whether device arrays are host arrays, ready as soon as a call returns.
         precision: number formats.
         allocated_bytes: size of all live device arrays.
@@ -56,6 +57,7 @@ class Backend(Protocol):
     name: str
     device: str
     makes_lists: bool
+    has_bulk_queue: bool
     on_host: bool
     precision: Precision
     allocated_bytes: int
@@ -97,6 +99,12 @@ class Backend(Protocol):
     def edge_waits_for_openings(self) -> None:
         """Make the edge wait for all work enqueued on the openings so far."""
 
+    def bulk_waits_for_interior(self) -> None:
+        """Make the bulk wait for all work enqueued on the interior so far; only with a queue for the bulk."""
+
+    def interior_waits_for_bulk(self) -> None:
+        """Make the interior wait for all work enqueued on the bulk so far."""
+
     def record(self, launches: list[Launch], queue: str | None = None) -> Launch:
         """Record launches, in order, as a single one; each must have run once already, and none may block on the host.
         They belong to ``queue`` (``muphy_lb.parallel.task``); without it to any queues, after all work enqueued before.
@@ -130,7 +138,8 @@ class Backend(Protocol):
 
         stream_collide(collide, arrays: StreamArrays, nodes: NodeRange, values, shape=None)
             Stream and collide a node range; ``shape`` is one of :meth:`launch_shapes`, by default the first. Nodes
-            without fluid need not be advanced; what is stored for them is not specified.
+            without fluid need not be advanced; what is stored for them is not specified. Devices with a queue for the
+            bulk advance no others than those of ``arrays.occupied``.
         stencil(update, arrays: StencilArrays, nodes, values)
             new[n] = update(old[n] and old at its neighbours, n).
         scalar_streaming(update, arrays: StencilArrays, nodes, values)
@@ -138,9 +147,10 @@ class Backend(Protocol):
         neighbours(update, table: NeighbourTable, nodes, values)
             ``update(neighbours, n, values)``, ``neighbours`` the addresses of the node's neighbours in arrays of
             fields; it writes to fields among the values, at its own node.
-        crossing(update, arrays: CrossingArrays, nodes, values)
+        crossing(update, arrays: CrossingArrays, nodes, values, collision=None)
             ``update(arriving, leaving, neighbours, n, values)`` with the populations that a step will load, which it
-            may change, and those that the step before has stored.
+            may change, and those that the step before has stored. With ``collision``, an operator and its values, the
+            nodes collide then, into the other buffer; only of devices with a queue for the bulk.
         stored(update, state: State, table: NeighbourTable, nodes, values)
             ``update(f, neighbours, n, values)`` with the stored populations.
         refill(operators, arrays: RefillArrays, nodes, values)
@@ -159,8 +169,9 @@ class Backend(Protocol):
             populations at rest gain, once a step.
         moments(macroscopic, state: State, nodes, out, values)
             Write rho - 1, ux, uy, uz of a node range into the four rows of ``out``, each as long as the range.
-        reduction(macroscopic, state: State, result: ReductionArrays, values)
-            Fill the partial results of mass, largest speed and exact sums of speed and velocity.
+        reduction(macroscopic, state: State, occupied: Chosen | None, result: ReductionArrays, values)
+            Fill the partial results of mass, largest speed and exact sums of speed and velocity. The moments need no
+            populations of nodes that are not ``occupied``.
         read(state: State, nodes, out), write(state: State, nodes, rows)
             Copy the populations of a node range, as stored, into the Q rows of ``out``, each as long as the range; and
             the inverse.
@@ -180,10 +191,9 @@ class Backend(Protocol):
         clear(nodes, kept: int, field)
             Set a vector field at the chosen nodes of a range to zero, and in the bytes by which they are chosen the
             bits of the mask that are not kept.
-        collect(nodes, target: Collected, emptied)
+        collect(nodes, target: Collected, counters)
             List the chosen nodes of a range, and the warps with nodes at which the array by which they are chosen is
-            not 0. The counts of ``target`` must be 0; ``emptied`` are others, to be set to 0. Only of devices that make
-            lists.
+            not 0; ``counters``: (3,) int32, 0 before and after. Only of devices that make lists.
         by_id(update, count, values)
             ``update(i, values)`` for i = 0, ..., count - 1.
         arriving(macroscopic, arrays: StreamArrays, nodes, out, values)

@@ -11,8 +11,8 @@ NODES_PER_ENTRY = 8
 
 
 class CollectedNodes:
-    """The lists, by stage that makes them and range of nodes. Each has its counts twice, for steps from each buffer, so
-    that one is emptied while the other is read.
+    """The lists, by stage that makes them and range of nodes. Each has its counts and warps twice, for steps from each
+    buffer, so that one is written while the bulk, which collides beside other stages, reads the other.
 
     Args:
         backend: the device.
@@ -25,7 +25,8 @@ class CollectedNodes:
         stages = [stage for stage in model.stages if stage.kernel == COLLECT] if backend.makes_lists else []
         self._names = frozenset(stage.name for stage in stages)
         self._of_field = {stage.where.field: stage.name for stage in stages if stage.where}
-        self._lists: dict[tuple[str, int, int], tuple] = {}
+        self._lists: dict[tuple[str, int, int], tuple[Collected, Collected]] = {}
+        self._counters: dict[tuple[str, int, int], object] = {}
 
     def made(self, name: str, nodes: NodeRange, parity: int) -> Collected:
         """The list of a range that a step from buffer ``parity`` makes."""
@@ -33,11 +34,20 @@ class CollectedNodes:
         if key not in self._lists:
             size = -(-(nodes.last - nodes.first) // NODES_PER_ENTRY)
             n_warps = -(-nodes.last // WARP) - nodes.first // WARP
-            listed = self._backend.zeros(size, np.uint32), self._backend.zeros(n_warps, np.uint32)
-            self._lists[key] = self._backend.zeros(4, np.int32), *listed
+            counts, chosen = self._backend.zeros(4, np.int32), self._backend.zeros(size, np.uint32)
+            warps = [self._backend.zeros(n_warps, np.uint32) for _ in range(2)]
+            views = [self._backend.view(counts, 2 * p, 2 * p + 2) for p in range(2)]
+            even, odd = (Collected(views[p], chosen, warps[p]) for p in range(2))
+            self._lists[key] = even, odd
             self._forget_one(*self._lists[key])
-        counts, chosen, warps = self._lists[key]
-        return Collected(self._backend.view(counts, 2 * parity, 2 * parity + 2), chosen, warps)
+        return self._lists[key][parity]
+
+    def counters(self, name: str, nodes: NodeRange):
+        """(3,) int32 with which the device counts while it makes the list of a range; 0 before and after."""
+        key = name, nodes.first, nodes.last
+        if key not in self._counters:
+            self._counters[key] = self._backend.zeros(3, np.int32)
+        return self._counters[key]
 
     def known_to(self, stage: str, name: str, nodes: NodeRange, parity: int) -> Collected | None:
         """The list of a range that a stage finds in a step from buffer ``parity``: that of the same step if it comes
@@ -53,8 +63,9 @@ class CollectedNodes:
 
     def forget(self) -> None:
         """Fields have been overwritten: the next step, an even one, finds that nothing is known."""
-        for arrays in self._lists.values():
-            self._forget_one(*arrays)
+        for lists in self._lists.values():
+            self._forget_one(*lists)
 
-    def _forget_one(self, counts, nodes, warps) -> None:
-        self._backend.update(counts, np.array([0, 0, nodes.size + 1, warps.size + 1], dtype=np.int32))
+    def _forget_one(self, *lists: Collected) -> None:
+        for each in lists:
+            self._backend.update(each.count, np.array([each.nodes.size + 1, each.warps.size + 1], dtype=np.int32))

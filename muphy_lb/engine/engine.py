@@ -1,12 +1,12 @@
 """Engine: a model bound to one rank's domain and device; it steps and measures, in lattice units."""
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
-from muphy_lb.backends.arrays import NodeRange, ReductionArrays, State, StreamArrays
+from muphy_lb.backends.arrays import ANY_BIT, Chosen, NodeRange, State, StreamArrays
 from muphy_lb.domain import LocalDomain, build_addresses, build_lookup
 from muphy_lb.domain.streaming import INTERIOR
 from muphy_lb.engine.actions import Actions
@@ -19,23 +19,13 @@ from muphy_lb.engine.particles import Particles
 from muphy_lb.engine.state_access import StateAccess
 from muphy_lb.engine.step import StepBinder, StepKind
 from muphy_lb.engine.timed_values import TimedValues
+from muphy_lb.engine.totals import Reductions, Totals
 from muphy_lb.operators import Operator
 from muphy_lb.operators.initial import initial_populations
 from muphy_lb.parallel import Halo, HaloConnector
 from muphy_lb.parallel.exchange import bind_exchanges, exchange_seconds
 from muphy_lb.parallel.schedule import CYCLE
 from muphy_lb.physics.model import STEP, FieldValue, Model
-
-
-@dataclass(frozen=True)
-class Totals:
-    """Sums over one rank's nodes: ``mass`` (of rho - 1), largest ``speed``, exact scaled integer sums of speeds and of
-    the components of the velocity (``flow`` (6,), see :class:`muphy_lb.backends.arrays.ReductionArrays`)."""
-
-    mass: float
-    speed: float
-    fixed_speed: int
-    flow: np.ndarray
 
 
 class Engine:
@@ -75,7 +65,7 @@ class Engine:
         self.actions = Actions(self, connector.communicator)
         self._binder = StepBinder(self)
         self.use_shape(None)
-        self._bind_reductions(speed_scale)
+        self._reductions = Reductions(self, speed_scale)
 
     def _bind_feedback(self, conditions) -> FeedbackConditions | None:
         if not conditions.feedback:
@@ -223,10 +213,7 @@ class Engine:
 
     def totals(self) -> Totals:
         """Sums over the local nodes."""
-        arrays = self._partial_sums
-        self._reductions[self.parity]()
-        mass, peak, speed, flow = (self.backend.to_host(array) for array in arrays[:4])
-        return Totals(float(mass.sum()), float(peak.max()), int(speed.sum()), flow.sum(axis=1))
+        return self._reductions.totals(self.parity)
 
     def set_step_number(self, number: int) -> None:
         """Number of steps made so far; keyed noise reads the number of the step at hand, which is one more."""
@@ -324,7 +311,7 @@ class Engine:
         """The arrays of a step from buffer ``parity``."""
         phase = self._phase(parity)
         buffers, name = (self.buffers[parity], self.buffers[1 - parity]), self.model.occupied
-        occupied = self.fields.array(FieldValue(name), parity) if name else None
+        occupied = Chosen(self.fields.array(FieldValue(name), parity), ANY_BIT) if name else None
         return StreamArrays(*buffers, self._tables[phase], self.addresses.patterns[phase], occupied)
 
     @property
@@ -364,11 +351,15 @@ class Engine:
         ranges = (self._binder.nodes(INTERIOR, parity) for parity in (0, 1))
         return [self.bind_stream_collide(nodes, parity, shape) for parity, nodes in enumerate(ranges) if nodes]
 
-    def bind_stream_collide(self, nodes: NodeRange, parity: int, shape):
-        """Launch of stream-and-collide over some nodes, from buffer ``parity``."""
-        collide, among = self.model.collision, self.fields.collected.of_collision(self.model.occupied, nodes, parity)
-        values, arrays = self.parameters.values(collide, self.model.parameters, parity), self.stream_arrays(parity)
-        return self.backend.bind("stream_collide", collide, replace(arrays, among=among), nodes, values, shape)
+    def bind_stream_collide(self, nodes: NodeRange, parity: int, shape, mask: int = ANY_BIT):
+        """Launch of stream-and-collide over some nodes, from buffer ``parity``; of the nodes with fluid, over those
+        where the field that tells of it has a bit of the mask."""
+        collide, arrays = self.model.collision, self.stream_arrays(parity)
+        if arrays.occupied:
+            among = self.fields.collected.of_collision(self.model.occupied, nodes, parity)
+            arrays = replace(arrays, occupied=arrays.occupied._replace(mask=mask, among=among))
+        values = self.parameters.values(collide, self.model.parameters, parity)
+        return self.backend.bind("stream_collide", collide, arrays, nodes, values, shape)
 
     def _moment_values(self, parity: int, in_force, operator: Operator | None = None) -> tuple:
         """Values for the moments of the state ``parity`` (by default by the model's ``macroscopic``): those that
@@ -380,19 +371,6 @@ class Engine:
     def measuring(self, parity: int, operator: Operator | None = None) -> tuple:
         """Values for the moments of the state ``parity`` that a step has left."""
         return self._moment_values(parity, self.timed.behind(parity), operator)
-
-    def _bind_reductions(self, speed_scale) -> None:
-        """Reductions of buffer 0 and 1, and the partial sums that they share."""
-        workers = self.backend.reduction_workers(self.domain.n_nodes)
-        mass, peak = (self.backend.zeros(workers, np.float64) for _ in range(2))
-        speed, flow = (self.backend.zeros(rows * workers, np.int64) for rows in (1, 6))
-        arrays = ReductionArrays(mass, peak, speed, flow.reshape(6, workers), float(speed_scale))
-        operator = self.model.counted or self.model.macroscopic
-        self._partial_sums = arrays
-        self._reductions = [
-            self.backend.bind("reduction", operator, self.state(parity), arrays, self.measuring(parity, operator))
-            for parity in (0, 1)
-        ]
 
 
 def _columns(values: np.ndarray, first: int, last: int) -> np.ndarray:

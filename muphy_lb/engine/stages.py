@@ -1,5 +1,6 @@
 """The launches of a model's stages over nodes and over particles."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from muphy_lb.backends.arrays import (
@@ -34,11 +35,12 @@ class StageBinder:
 
     Args:
         engine: whose arrays to bind.
+        bulk_is_apart: whether the bulk of the interior collides by itself, and its other nodes behind the crossing.
     """
 
-    def __init__(self, engine):
-        self._engine, self._backend = engine, engine.backend
-        self._of_kernel = {
+    def __init__(self, engine, bulk_is_apart: bool):
+        self._engine, self._backend, self._bulk_is_apart = engine, engine.backend, bulk_is_apart
+        self._of_kernel: dict[object, Callable] = {
             ARRIVING: self._arriving,
             COLLECT: self._collect,
             NEIGHBOURS: self._neighbours,
@@ -121,8 +123,8 @@ class StageBinder:
     def _collect(self, stage: Stage, parity: int, nodes: NodeRange):
         if self._backend.makes_lists:
             collected = self._engine.fields.collected
-            target, other = (collected.made(stage.name, nodes, p) for p in (parity, 1 - parity))
-            yield self._backend.bind(COLLECT, self._chosen(nodes, stage, parity), target, other.count)
+            target, counters = collected.made(stage.name, nodes, parity), collected.counters(stage.name, nodes)
+            yield self._backend.bind(COLLECT, self._chosen(nodes, stage, parity), target, counters)
 
     def _arriving(self, stage: Stage, parity: int, nodes: NodeRange):
         values = self._values(stage, parity)
@@ -151,7 +153,11 @@ class StageBinder:
     def _crossing(self, stage: Stage, parity: int, nodes: NodeRange):
         engine, chosen = self._engine, self._chosen(nodes, stage, parity)
         arrays = CrossingArrays(engine.stream_arrays(parity), engine.state(parity), self._table())
-        yield self._backend.bind(CROSSING, stage.operators[0], arrays, chosen, self._values(stage, parity))
+        collision: tuple | None = None
+        if self._bulk_is_apart and nodes.queue == ON_INTERIOR:
+            collide = engine.model.collision
+            collision = collide, engine.parameters.values(collide, engine.model.parameters, parity)
+        yield self._backend.bind(CROSSING, stage.operators[0], arrays, chosen, self._values(stage, parity), collision)
 
     def _stored(self, stage: Stage, parity: int, nodes: NodeRange):
         state, values = self._engine.state(1 - parity), self._values(stage, parity)

@@ -6,18 +6,24 @@ run beside the messages, what reads their slots waits for them: edge and walls.
 
 A stage joins the pass of the stages ahead of it, interior behind interior and edge behind edge; the first pass is the
 flow's own. Where it reads at neighbours what was written in the same step, a new pass begins, with an exchange of that
-field ahead of its edge; a pass that has one already exchanges the field, too, unless it wrote it. The interior of a
+field ahead of its edge; where a pass behind the writing has an exchange, the field crosses with it. The interior of a
 pass runs beside these messages.
+
+The bulk of the interior, if the model has one, collides on a queue of its own, from the start of the step on; the other
+nodes of the interior do with the stage between. The interior waits for the bulk at the first pass that is not beside
+it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import takewhile
 from typing import NamedTuple
 
 from muphy_lb.backends.arrays import NodeRange
 from muphy_lb.domain.streaming import EDGE, INTERIOR, OPENINGS, PAUSE, RECEIVE, SEND, WALLS
 from muphy_lb.engine.stages import StageBinder
 from muphy_lb.parallel.schedule import without_repeats
-from muphy_lb.parallel.task import ON_EDGE, ON_INTERIOR, ON_OPENINGS, Task, ordering
+from muphy_lb.parallel.task import ON_BULK, ON_EDGE, ON_INTERIOR, ON_OPENINGS, Task, ordering
 from muphy_lb.parallel.transports import ExchangeTasks
 from muphy_lb.physics.model import ARRIVING, NODES, Field, Model, Stage
 
@@ -37,12 +43,22 @@ class StepKind(NamedTuple):
 
 
 class Pass:
-    """Stages that need no exchange between them, and the fields that are exchanged ahead of them."""
+    """Stages that need no exchange between them, and the fields that are exchanged ahead of them; either all of them
+    run beside the bulk, or none does."""
 
     def __init__(self, over: str = NODES):
         self.over = over
         self.exchanged: tuple[str, ...] = ()
         self.stages: list[Stage] = []
+
+    @property
+    def beside_bulk(self) -> bool:
+        """See :class:`muphy_lb.physics.model.Stage`."""
+        return all(stage.beside_bulk for stage in self.stages)
+
+    def takes(self, stage: Stage) -> bool:
+        """Whether a stage belongs to the same particles or nodes, and runs beside the bulk if the others do."""
+        return stage.over == self.over and (not self.stages or stage.beside_bulk == self.beside_bulk)
 
 
 def passes(stages: tuple[Stage, ...], written: set[str], fields: Mapping[str, Field]) -> list[Pass]:
@@ -58,24 +74,38 @@ def passes(stages: tuple[Stage, ...], written: set[str], fields: Mapping[str, Fi
     """
     found = [Pass()]
     read: set[str] = set()
+    writers: dict[str, Stage] = {}
     for stage in stages:
         near = set(stage.reads_at_neighbours) & fields.keys()
         unguarded = {name for name in near & set(stage.writes) if not fields[name].guarded}
         if unguarded:
             names = ", ".join(sorted(unguarded))
             raise ValueError(f"stage {stage.name!r} writes {names}, which it reads at neighbours; write another field")
-        stale = near & written
-        written_here = {name for other in found[-1].stages for name in other.writes}
-        is_late = stale and (not found[-1].exchanged or stale & written_here)
-        if is_late or read & set(stage.writes) or stage.over != found[-1].over:
+        stale = {name for name in near & written if not _is_another_part(stage, writers.get(name), fields[name])}
+        crossing = {name: _exchanging(found, writers.get(name)) for name in sorted(stale)}
+        if None in crossing.values() or read & set(stage.writes) or not found[-1].takes(stage):
             found.append(Pass(stage.over))
             read = set()
-        found[-1].exchanged += tuple(sorted(stale))
+        for name, earlier in crossing.items():
+            (earlier or found[-1]).exchanged += (name,)
         found[-1].stages.append(stage)
         read |= near
         written.difference_update(stale)
         written.update(fields.keys() & set(stage.writes))
+        writers.update(dict.fromkeys(stage.writes, stage))
     return found
+
+
+def _is_another_part(stage: Stage, writer: Stage | None, field: Field) -> bool:
+    """Whether a stage does at other nodes what the writer of a field has done."""
+    is_same = writer is not None and stage.operators == writer.operators != ()
+    return field.guarded and is_same
+
+
+def _exchanging(found: list[Pass], writer: Stage | None) -> Pass | None:
+    """The first pass behind a stage, or of all, that has an exchange."""
+    behind = next((k for k, each in enumerate(found, start=1) if writer in each.stages), 0)
+    return next((each for each in found[behind:] if each.exchanged), None)
 
 
 def _read_first(stages: tuple[Stage, ...], readable: Mapping[str, Field]) -> tuple[str, ...]:
@@ -105,8 +135,9 @@ class StepBinder:
         self._backend, self._domain = engine.backend, engine.domain
         self._wait = ordering(self._backend.edge_waits_for_interior)
         self._has_edge = self._domain.n_edge > 0
-        self._stages_of = StageBinder(engine)
         self._set_up_passes()
+        self._bulk_is_apart = self._is_bulk_apart()
+        self._stages_of = StageBinder(engine, self._bulk_is_apart)
 
     def _set_up_passes(self) -> None:
         """Which fields cross at the start of a step, and the passes ahead of and behind the flow."""
@@ -129,6 +160,11 @@ class StepBinder:
         advanced = [stage.field for stage in model.after if stage.field and stage.field not in readable]
         self._at_start = tuple(dict.fromkeys((*advanced, *beside)))
 
+    def _is_bulk_apart(self) -> bool:
+        """Whether the bulk of the interior collides by itself."""
+        is_possible = self._backend.has_bulk_queue and not self._model.streaming.in_place
+        return is_possible and self._model.bulk is not None and self._after[0].beside_bulk
+
     def bind(self, kind: StepKind) -> list[Task]:
         """The tasks of one step into the other buffer; those with nothing to do are left out."""
         parity, feedback = kind.parity, self._engine.feedback
@@ -149,7 +185,12 @@ class StepBinder:
         if self._has_edge or kind.has_schedule:
             flow = [ordering(self._backend.record_interior), *flow, ordering(self._backend.interior_waits_for_edge)]
         tasks += flow
-        for group in others:
+        beside = list(takewhile(lambda group: group.beside_bulk, others))
+        for group in beside:
+            tasks += self._whole_pass(group, parity)
+        if self._bulk_is_apart:
+            tasks.append(ordering(self._backend.interior_waits_for_bulk))
+        for group in others[len(beside) :]:
             tasks += self._whole_pass(group, parity)
         if others:
             tasks += self._barrier()
@@ -179,6 +220,7 @@ class StepBinder:
         """The flow's own step in the order of its streaming, and the stages beside it."""
         streaming, links = self._model.streaming, self._engine.boundary_links
         halo = self._exchange(parity)
+        yield from self._bulk(parity)
         order = streaming.order_with_pause if self._model.between else streaming.order
         for phase in order:
             if phase == OPENINGS and links.has_openings:
@@ -260,18 +302,27 @@ class StepBinder:
         """The edge or the interior; None if there are no nodes."""
         n_edge, n_nodes = self._domain.n_edge, self._domain.n_nodes
         first, last = {EDGE: (0, n_edge), INTERIOR: (n_edge, n_nodes)}[part]
-        is_reversed = parity == 1 and not self._looks_ahead
-        return NodeRange(first, last, is_edge=part == EDGE, is_reversed=is_reversed) if first < last else None
+        is_reversed, queue = parity == 1 and not self._looks_ahead, ON_EDGE if part == EDGE else ON_INTERIOR
+        return NodeRange(first, last, queue, is_reversed) if first < last else None
 
     def _flow(self, parity: int, part: str) -> Iterator[Task]:
-        """Stream and collide."""
+        """Stream and collide, unless the bulk of the interior does so by itself."""
         nodes = self.nodes(part, parity)
-        if nodes is None:
+        if nodes is None or (part == INTERIOR and self._bulk_is_apart):
             return
-        if nodes.is_edge:
+        if part == EDGE:
             yield self._wait
             yield from self._slots_filled()
         yield Task(part, nodes.queue, self._engine.bind_stream_collide(nodes, parity, self._engine.shape))
+
+    def _bulk(self, parity: int) -> Iterator[Task]:
+        """Stream and collide in the bulk of the interior, if that does so by itself."""
+        nodes, bulk = self.nodes(INTERIOR, parity), self._model.bulk
+        if self._bulk_is_apart and nodes and bulk:
+            yield ordering(self._backend.bulk_waits_for_interior)
+            nodes = replace(nodes, queue=ON_BULK)
+            launch = self._engine.bind_stream_collide(nodes, parity, self._engine.shape, bulk.mask)
+            yield Task(INTERIOR, ON_BULK, launch)
 
     def _stages(self, stages: list[Stage], parity: int, part: str) -> Iterator[Task]:
         """Some stages on edge or interior; those over particles run once, on the interior's queue."""

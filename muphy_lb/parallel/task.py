@@ -4,8 +4,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 # The queues of a device run concurrently; some tasks order them, and some are executed by the host.
-ON_EDGE, ON_INTERIOR, ON_OPENINGS, ORDERING, ON_HOST = "edge", "interior", "openings", "ordering", "host"
-ON_DEVICE = (ON_EDGE, ON_INTERIOR, ON_OPENINGS)
+ON_EDGE, ON_INTERIOR, ON_OPENINGS, ON_BULK, ORDERING, ON_HOST = (
+    *("edge", "interior", "openings", "bulk"),
+    *("ordering", "host"),
+)
+ON_DEVICE = (ON_EDGE, ON_INTERIOR, ON_OPENINGS, ON_BULK)
 
 
 class Task(NamedTuple):

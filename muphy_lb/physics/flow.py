@@ -12,7 +12,7 @@ from muphy_lb.operators.forces import COMPONENTS
 from muphy_lb.operators.observers import combined
 from muphy_lb.physics.action import Action
 from muphy_lb.physics.isothermal import Fluid, isothermal
-from muphy_lb.physics.model import Field, FieldValue, Model, ParticleSet, PartlyFilled, Stage, Value
+from muphy_lb.physics.model import Field, FieldValue, Model, ParticleSet, PartlyFilled, Stage, Value, Where
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Flow:
         observers: store values of every node before its collision.
         extensions: functions that wrap the composed collision, such as :func:`muphy_lb.operators.followed_by`.
         written: names of fields that these write.
-        fields, before, between, after, particles, actions, occupied, costs, filled: as of
+        fields, before, between, after, particles, actions, occupied, bulk, costs, filled: as of
             :class:`muphy_lb.physics.model.Model`.
         counted: function that makes the model's ``counted`` of the moments of nodes with fluid.
     """
@@ -52,6 +52,7 @@ class Flow:
     particles: tuple[ParticleSet, ...] = ()
     actions: tuple[Action, ...] = ()
     occupied: str = ""
+    bulk: Where | None = None
     costs: Mapping[int, float] = field(default_factory=dict)
     counted: Callable[[Operator], Operator] | None = None
     filled: PartlyFilled | None = None
@@ -147,6 +148,7 @@ class Flow:
             model,
             macroscopic=moments,
             occupied=self.occupied,
+            bulk=self.bulk,
             costs=self.costs,
             counted=counted,
             filled=self.filled,

@@ -260,6 +260,8 @@ class Stage:
         sources: the neighbours that a ``REFILL`` takes the mean of.
         only_edge: whether it has nothing to do in the interior of a rank.
         for_others: whether only other ranks read the field that it fills, so that without any there is nothing to do.
+        beside_bulk: of a stage behind the collision, whether it needs nothing of the collision in the bulk, nor changes
+            anything that this reads, so that it may run beside it.
         nearest: whether a ``DRAG`` stage couples a particle to the nearest node alone.
         takes_field: whether it finds the velocity of its own rank's nodes in ``field``, too.
     """
@@ -277,6 +279,7 @@ class Stage:
     sources: Where | None = None
     only_edge: bool = False
     for_others: bool = False
+    beside_bulk: bool = False
     nearest: bool = False
     takes_field: bool = False
 
@@ -320,11 +323,16 @@ class Model:
         between: stages between the streaming and the collision, in order; an ``ARRIVING`` stage makes the moments of
             the populations that have arrived known to them. Not with streaming that stores before the collision.
         after: stages after the flow's collision, in order; those that read nothing at neighbours that was written in
-            the same step overlap with its messages, and all others, away from other ranks' nodes, with their own.
+            the same step overlap with its messages, and all others, away from other ranks' nodes, with their own. Where
+            stages have the same operators, the later ones read nothing at neighbours that the earlier have written to a
+            guarded field.
         particles: sets of particles.
         actions: what is done on the host between steps (:class:`muphy_lb.physics.action.Action`).
         occupied: name of an integer field that is 0 at nodes without fluid, which a step leaves out; empty if there
             are none. The moments of such nodes are 0, and so are their populations in outputs.
+        bulk: if the one stage between is a ``CROSSING`` stage, those nodes with fluid at which it does not act, nor
+            changes anything that their collision reads. Where there is a second buffer, they may collide beside that
+            stage and those that are ``beside_bulk``, and the other nodes with fluid as soon as it has acted.
         costs: what a step costs at a node by the value of ``occupied``, in steps of a node with fluid; 1 if not named.
         counted: moments for sums over all nodes, the first of them the mass that counts minus 1; ``macroscopic`` if
             not given.
@@ -349,6 +357,7 @@ class Model:
     particles: tuple[ParticleSet, ...] = ()
     actions: tuple = ()
     occupied: str = ""
+    bulk: Where | None = None
     costs: Mapping[int, float] = field(default_factory=dict)
     counted: Operator | None = None
     filled: PartlyFilled | None = None

@@ -105,7 +105,7 @@ def test_a_stream_with_priority_is_destroyed_with_its_owner(monkeypatch):
         pass
 
     owner = Owner()
-    assert device.urgent_stream(owner) == 77 and driver.count("cuStreamDestroy") == 0
+    assert device.urgent_stream(owner, device.MOST) == 77 and driver.count("cuStreamDestroy") == 0
     del owner
     gc.collect()
     assert driver.count("cuStreamDestroy") == 1

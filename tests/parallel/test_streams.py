@@ -10,7 +10,7 @@ from muphy_lb.backends.numpy.backend import NumpyBackend
 from muphy_lb.domain import FIXED, FLUX, OUTFLOW, STREAMINGS, ScalarBoundary
 from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.operators import VARYING
-from muphy_lb.parallel.task import ON_EDGE
+from muphy_lb.parallel.task import ON_BULK, ON_EDGE, ON_INTERIOR
 from muphy_lb.physics.free_surface.cells import CELL, FILL, MASS
 from muphy_lb.physics.free_surface.regions import BoxRegion
 from muphy_lb.physics.isothermal import Fluid, isothermal
@@ -54,6 +54,8 @@ OF_PARTICLES = ("particles", "by_id", "drag", "send_particles", "receive_particl
 class Streams(NumpyBackend):
     """The specification with some of its streams late: its work waits in a list until something waits for it."""
 
+    has_bulk_queue = True
+
     def __init__(self, lattice, precision):
         super().__init__(lattice, precision)
         self._waiting, self._marked = [], 0
@@ -81,6 +83,13 @@ class Streams(NumpyBackend):
         """Whether a launch waits."""
         raise NotImplementedError
 
+    def bulk_waits_for_interior(self):
+        """Do everything."""
+        self.synchronise()
+
+    def interior_waits_for_bulk(self):
+        """The bulk is always done."""
+
     def _later(self, work):
         return lambda: self._waiting.append(work)
 
@@ -91,12 +100,12 @@ class Streams(NumpyBackend):
             work()
 
 
-def is_on_edge(kernel, arguments) -> bool:
-    """Whether a kernel of either queue belongs to the edge."""
+def queue_of(kernel, arguments) -> str:
+    """The queue of a kernel that may belong to several."""
     if kernel in ON_GIVEN_QUEUE:
-        return arguments[-1] == ON_EDGE
+        return arguments[-1]
     (nodes,) = (argument for argument in arguments if isinstance(argument, NodeRange))
-    return nodes.is_edge
+    return nodes.queue
 
 
 class LateInterior(Streams):
@@ -114,8 +123,8 @@ class LateInterior(Streams):
         """The edge is always done."""
 
     def is_late(self, kernel, arguments):
-        """Interior later, edge at once."""
-        return kernel in OF_PARTICLES or (kernel in ON_EITHER and not is_on_edge(kernel, arguments))
+        """Interior later, edge and bulk at once."""
+        return kernel in OF_PARTICLES or (kernel in ON_EITHER and queue_of(kernel, arguments) == ON_INTERIOR)
 
     def copy(self, source, target):
         """In the order of the interior's work."""
@@ -143,7 +152,22 @@ class LateEdge(Streams):
 
     def is_late(self, kernel, arguments):
         """Edge later, and openings and walls, which belong to it; interior at once."""
-        return kernel in ("links", "walls") or (kernel in ON_EITHER and is_on_edge(kernel, arguments))
+        return kernel in ("links", "walls") or (kernel in ON_EITHER and queue_of(kernel, arguments) == ON_EDGE)
+
+
+class LateBulk(Streams):
+    """The bulk collides when the interior waits for it, all else runs at once."""
+
+    def bulk_waits_for_interior(self):
+        """The interior is always done."""
+
+    def interior_waits_for_bulk(self):
+        """Do it."""
+        self.synchronise()
+
+    def is_late(self, kernel, arguments):
+        """The bulk later."""
+        return kernel == "stream_collide" and queue_of(kernel, arguments) == ON_BULK
 
 
 class LateOpenings(Streams):
@@ -159,7 +183,10 @@ class LateOpenings(Streams):
 
 
 class EarlyOpenings(Streams):
-    """Openings run at once, all else when they wait for it."""
+    """Openings run at once, all else, in order, when they wait for it."""
+
+    def bulk_waits_for_interior(self):
+        """It is behind it anyway."""
 
     def openings_wait_for_edge(self):
         """Do all else."""
@@ -174,7 +201,7 @@ class EarlyOpenings(Streams):
         return self._later(super().copy(source, target))
 
 
-LATE = (LateInterior, LateEdge, LateOpenings, EarlyOpenings)
+LATE = (LateInterior, LateEdge, LateBulk, LateOpenings, EarlyOpenings)
 
 
 def geometry(rule):
@@ -302,7 +329,7 @@ def surfaces(nodes, setup, start, owner, late, monkeypatch) -> tuple[list[tuple]
 
 @pytest.mark.parametrize("streaming", ["pull", "aa"])
 @pytest.mark.parametrize("lattice", [D2Q9, D3Q19], ids=lambda lattice: lattice.name)
-@pytest.mark.parametrize("late", [LateInterior, LateEdge])
+@pytest.mark.parametrize("late", [LateInterior, LateEdge, LateBulk])
 def test_a_late_stream_changes_no_splash_on_several_ranks(late, lattice, streaming, monkeypatch):
     (shape, force), owners = SPLASH[lattice], 3
     nodes, setup = tank(shape, solid=0.1), SurfaceSetup(lattice, rates=(1.9,), force=force, streaming=streaming)

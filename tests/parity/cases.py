@@ -157,7 +157,7 @@ def shrink_blocks(engine) -> None:
     from muphy_lb.backends.cuda import backend, device
 
     if device.SIMULATOR:
-        backend.BLOCK = backend.WORKERS = SIMULATED_BLOCK
+        backend.BLOCK = SIMULATED_BLOCK
         shape = engine.backend.launch_shapes(engine.addresses.patterns[0])[0]
         engine.use_shape(shape._replace(block=SIMULATED_BLOCK))
 

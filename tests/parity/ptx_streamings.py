@@ -12,7 +12,7 @@ from collections import Counter
 import numpy as np
 from numba import typeof, types
 
-from muphy_lb.backends.cuda import skeletons, stage_skeletons
+from muphy_lb.backends.cuda import skeletons, surface_skeletons
 from muphy_lb.backends.cuda.access import Populations
 from muphy_lb.lattice import D3Q19
 from muphy_lb.physics.model import CROSSING, REFILL
@@ -41,16 +41,16 @@ def kernels(streaming: str):
             given = tuple(engine.parameters.values(each, stage.parameters, 0) for each in stage.operators)
             if stage.kernel == CROSSING:
                 arriving = Populations(pattern.load, n_entries, np.uint32)
-                kernel = stage_skeletons.crossing(stage.operators[0], arriving, left, D3Q19.q - 1, *how)
+                kernel = surface_skeletons.crossing(stage.operators[0], arriving, left, D3Q19.q - 1, *how)
                 yield stage.name, phase, kernel, (BUFFER, *TABLE, *tables[1:], typeof(given[0]))
             if stage.kernel == REFILL:
-                kernel = stage_skeletons.refill(stage.operators, after, D3Q19.q - 1, *how)
+                kernel = surface_skeletons.refill(stage.operators, after, D3Q19.q - 1, *how)
                 sources = types.Tuple((CELLS, types.uint8, types.int64))
                 yield stage.name, phase, kernel, (*tables, sources, BUFFER, typeof(given))
         values = typeof(engine.parameters.values(model.collision, model.parameters, 0))
         kernel = skeletons.stream_collide_fluid(model.collision, pattern, *how, np.uint32)
         bounds = types.boolean, *RANGE
-        yield "step", phase, kernel, (BUFFER, BUFFER, *TABLE, *bounds, values, CELLS, AMONG)
+        yield "step", phase, kernel, (BUFFER, BUFFER, *TABLE, *bounds, values, CELLS, types.uint8, AMONG)
 
 
 def free_products(ptx: str) -> int:

@@ -9,9 +9,9 @@ import numpy as np
 from numba import typeof, types
 
 from muphy_lb.backends.arrays import Collected
-from muphy_lb.backends.cuda import skeletons, stage_skeletons
+from muphy_lb.backends.cuda import skeletons, stage_skeletons, surface_skeletons
 from muphy_lb.backends.cuda.access import Populations
-from muphy_lb.backends.cuda.stage_skeletons import Candidates
+from muphy_lb.backends.cuda.stage_skeletons import Candidates, Flags
 from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.physics.free_surface.bubbles import GasLaw
 from muphy_lb.physics.free_surface.capillarity import PARABOLOID, TENSION
@@ -49,26 +49,26 @@ def kernel_of(stage, operators, pattern, lattice, precision):
     tables = (buffer, *TABLE, WORDS, CANDIDATES)
     if stage.kernel == CROSSING:
         arriving = Populations(pattern.load, len(pattern.directions), np.uint32)
-        kernel = stage_skeletons.crossing(operators[0], arriving, stored, n_neighbours, *how)
+        kernel = surface_skeletons.crossing(operators[0], arriving, stored, n_neighbours, *how)
         return kernel, (buffer, *TABLE, *tables[1:])
     if stage.kernel == STORED:
-        return stage_skeletons.stored(operators[0], stored, n_neighbours, *how), tables
+        return surface_skeletons.stored(operators[0], stored, n_neighbours, *how), tables
     sources = types.Tuple((CELLS, types.uint8, types.int64))
-    return stage_skeletons.refill(operators, stored, n_neighbours, *how), (*tables, sources, buffer)
+    return surface_skeletons.refill(operators, stored, n_neighbours, *how), (*tables, sources, buffer)
 
 
 def main() -> int:
     """All stages, and the step of nodes with fluid, in both precisions and in two and three dimensions."""
     pretend(CAPABILITY)
     counts = AMONG.types[0]
-    arguments = WORDS, types.uint32, *RANGE, AMONG, counts
+    arguments = types.NamedTuple((WORDS, types.uint32, *RANGE), Flags), AMONG, counts, types.int64
     ptx_of(stage_skeletons.collect, arguments)
     print("collect", flush=True)
     for lattice, precision in ((D3Q19, FP32), (D2Q9, FP64)):
         law = GasLaw(absolute=1.0, deviation=0.0, gamma=1.0, largest=0.3)
         setup = SurfaceSetup(lattice, precision=precision, law=law, **TENSE[precision])
         engine = build_engine(random_nodes(lattice, openings=False), setup)
-        pattern = engine.addresses.patterns[0]
+        pattern, rows = engine.addresses.patterns[0], tuple(range(lattice.q))
         for stage in engine.model.stages:
             if stage.kernel in (MOMENTS, COLLECT):
                 continue
@@ -82,9 +82,19 @@ def main() -> int:
         values = typeof(engine.parameters.values(collide, engine.model.parameters, 0))
         buffer = types.Array(typeof(precision.real(0)), 1, "C")
         kernel = skeletons.stream_collide_fluid(collide, pattern, lattice, precision, np.uint32)
-        arguments = buffer, buffer, *TABLE, types.boolean, *RANGE, values, CELLS, AMONG
+        arguments = buffer, buffer, *TABLE, types.boolean, *RANGE, values, CELLS, types.uint8, AMONG
         ptx_of(kernel, arguments)
         print(precision.name, "stream and collide", flush=True)
+        (stage,) = engine.model.between
+        operators, given = (
+            (*stage.operators, collide),
+            engine.parameters.values(stage.operators[0], stage.parameters, 0),
+        )
+        of_streaming = Populations(pattern.load, len(pattern.directions), np.uint32), Populations(rows, 0, np.uint32)
+        how = pattern.store, lattice.q - 1, lattice, precision
+        kernel = surface_skeletons.crossing_and_collision(operators, *of_streaming, *how)
+        ptx_of(kernel, (buffer, buffer, *TABLE, *TABLE, WORDS, CANDIDATES, typeof(given), values))
+        print(precision.name, "exchange, stream and collide", flush=True)
     return 0
 
 

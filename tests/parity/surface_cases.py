@@ -10,6 +10,7 @@ from muphy_lb.backends.arrays import Chosen, Collected, NodeRange
 from muphy_lb.domain.layout import WARP, whole
 from muphy_lb.engine import collected
 from muphy_lb.lattice import D3Q19
+from muphy_lb.parallel.task import ON_EDGE
 from muphy_lb.physics.free_surface.bubbles import GasLaw
 from muphy_lb.physics.free_surface.capillarity import PARABOLOID, TENSION
 from muphy_lb.physics.free_surface.cells import CELL, MASS
@@ -69,17 +70,19 @@ def kinds() -> np.ndarray:
 
 
 def listed() -> dict[str, np.ndarray]:
-    """The nodes of a range and the warps that the device lists, and the counts that it empties."""
+    """The nodes of a range and the warps that the device lists, for the second time, and what it has counted with."""
     backend = make_backend("cuda", D3Q19, FP64)
     field = backend.zeros(whole(LISTED.last + 7, WARP), np.uint8)
     backend.update(backend.view(field, 0, LISTED.last + 7), kinds())
-    count, others = backend.zeros(2, np.int32), backend.array(np.full(2, 9, np.int32))
+    count, counters = backend.zeros(2, np.int32), backend.zeros(3, np.int32)
     nodes, warps = backend.zeros(100, np.uint32), backend.zeros(LISTED.last // WARP, np.uint32)
     chosen = replace(LISTED, where=Chosen(field, MASK))
-    backend.bind(COLLECT, chosen, Collected(count, nodes, warps), others)()
+    collect = backend.bind(COLLECT, chosen, Collected(count, nodes, warps), counters)
+    collect()
+    collect()
     n_nodes, n_warps = backend.to_host(count)
     found = {"nodes": np.sort(backend.to_host(nodes)[:n_nodes]), "warps": np.sort(backend.to_host(warps)[:n_warps])}
-    return found | {"emptied": backend.to_host(others)}
+    return found | {"counters": backend.to_host(counters)}
 
 
 def known() -> list[bool]:
@@ -90,7 +93,7 @@ def known() -> list[bool]:
     found = []
     for engine in flow.ranks.engines:
         n_edge, n_nodes = engine.domain.n_edge, engine.domain.n_nodes
-        for nodes in (NodeRange(0, n_edge, is_edge=True), NodeRange(n_edge, n_nodes)):
+        for nodes in (NodeRange(0, n_edge, ON_EDGE), NodeRange(n_edge, n_nodes)):
             among = engine.fields.collected.of_collision(CELL, nodes, engine.parity)
             found.append(bool(engine.backend.to_host(among.count)[1] <= among.warps.size))
     return found

@@ -53,7 +53,7 @@ def test_the_device_lists_chosen_nodes_and_warps_with_fluid(simulated):
     assert set(simulated["warps"]) >= set(nodes[kind[nodes] != 0] // WARP)
     assert set(simulated["warps"]) <= set(nodes[0] // WARP + np.flatnonzero(kind[nodes[0] :]) // WARP)
     assert len(set(simulated["warps"])) == simulated["warps"].size < nodes.size // WARP
-    assert not simulated["emptied"].any()
+    assert not simulated["counters"].any()
 
 
 def test_collisions_find_the_warps_that_the_step_before_has_listed(simulated):

@@ -45,7 +45,7 @@ def stream_collide(backend, collide, arrays: StreamArrays, nodes: NodeRange, val
     options = backend.lattice, backend.precision, streams, arrays.occupied is not None
     skeleton = skeletons.stream_collide(collide, arrays.pattern, *options)
     warps = nodes.first // WARP, -(-nodes.last // WARP)
-    fluid = () if arrays.occupied is None else (arrays.occupied,)
+    fluid = () if arrays.occupied is None else (arrays.occupied.array,)
     arguments = (arrays.old, arrays.new, *arrays.table, *warps, values, *fluid)
     return on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
 
@@ -73,8 +73,8 @@ def neighbours(backend, update, table: NeighbourTable, nodes: NodeRange, values)
     return on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
 
 
-def crossing(backend, update, arrays: CrossingArrays, nodes: NodeRange, values):
-    """Parallel over nodes."""
+def crossing(backend, update, arrays: CrossingArrays, nodes: NodeRange, values, collision=None):
+    """Parallel over nodes, which collide later."""
     step, stored, table = arrays
     locations = step.pattern.load, stored.locations
     skeleton = stage_skeletons.crossing(update, locations, table.n_neighbours, backend.lattice, backend.precision)
@@ -142,7 +142,7 @@ def moments(backend, macroscopic, state: State, nodes: NodeRange, out, values):
     return lambda: skeleton(*arguments)
 
 
-def reduction(backend, macroscopic, state: State, result: ReductionArrays, values):
+def reduction(backend, macroscopic, state: State, occupied, result: ReductionArrays, values):
     """One partial result per chunk of nodes."""
     skeleton = skeletons.reduction(macroscopic, state.locations, backend.lattice, backend.precision)
     arguments = (state.buffer, *state.table, state.n_nodes, result, values)

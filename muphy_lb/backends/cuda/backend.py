@@ -1,5 +1,5 @@
-"""The CUDA backend: device memory, three streams (interior; edge and openings with higher priority), and
-kernels bound to their launch configuration."""
+"""The CUDA backend: device memory, four streams (edge and openings ahead of the interior, and that ahead of the bulk),
+and kernels bound to their launch configuration."""
 
 import weakref
 from functools import partial
@@ -12,6 +12,8 @@ from muphy_lb.backends.allocated import AllocatedBytes
 from muphy_lb.backends.arrays import Collected, StreamArrays
 from muphy_lb.backends.cuda import peers
 from muphy_lb.backends.cuda.device import (
+    MORE,
+    MOST,
     SIMULATOR,
     clear,
     close_memory,
@@ -32,10 +34,10 @@ from muphy_lb.backends.interface import KernelUsage
 from muphy_lb.backends.kernels import KernelTable
 from muphy_lb.domain.layout import WARP, whole
 from muphy_lb.errors import BackendError
-from muphy_lb.parallel.task import ON_EDGE, ON_INTERIOR, ON_OPENINGS
+from muphy_lb.parallel.task import ON_BULK, ON_EDGE, ON_INTERIOR, ON_OPENINGS
 
 BLOCK = 256
-WORKERS = 256 if SIMULATOR else 1 << 15
+REDUCING_BLOCKS = 4 if SIMULATOR else 512
 
 
 class DeviceTable(NamedTuple):
@@ -60,7 +62,7 @@ class CudaBackend(KernelTable):
 
     name = "cuda"
     kernels = KERNELS
-    makes_lists = True
+    makes_lists = has_bulk_queue = True
     on_host = False
     has_peers = not SIMULATOR
 
@@ -69,14 +71,19 @@ class CudaBackend(KernelTable):
         self.lattice = lattice
         self.precision = precision
         self._allocated = AllocatedBytes()
-        self._interior = cuda.stream()
-        self._edge = urgent_stream(self)
-        self._openings = urgent_stream(self)
-        self._streams = {ON_INTERIOR: self._interior, ON_EDGE: self._edge, ON_OPENINGS: self._openings}
+        self._interior = urgent_stream(self, MORE)
+        self._edge, self._openings = (urgent_stream(self, MOST) for _ in range(2))
+        self._bulk = cuda.stream()
+        self._streams = {
+            **{ON_INTERIOR: self._interior, ON_BULK: self._bulk},
+            **{ON_EDGE: self._edge, ON_OPENINGS: self._openings},
+        }
         self._interior_recorded = event()
         self._edge_done = event()
         self._edge_recorded = event()
         self._openings_done = event()
+        self._interior_done = event()
+        self._bulk_done = event()
         unknown, none = self.array(np.ones(2, np.int32)), self.zeros(0, np.uint32)
         self.nothing_known = Collected(unknown, none, none)
         self._opened, self._shared = {}, []
@@ -161,9 +168,19 @@ class CudaBackend(KernelTable):
         self._openings_done.record(self._openings)
         self._openings_done.wait(self._edge)
 
+    def bulk_waits_for_interior(self):
+        """The bulk's stream waits for all work enqueued on the interior stream so far."""
+        self._interior_done.record(self._interior)
+        self._interior_done.wait(self._bulk)
+
+    def interior_waits_for_bulk(self):
+        """The interior stream waits for all work enqueued on the bulk's stream so far."""
+        self._bulk_done.record(self._bulk)
+        self._bulk_done.wait(self._interior)
+
     def record(self, launches, queue=None):
         """Record a CUDA graph, except in the simulator. With all queues the edge's stream is forked from the interior's
-        and joined with it again, as that of the openings is with the edge's."""
+        and joined with it again, as that of the openings is with the edge's, and that of the bulk within each step."""
 
         def alone():
             for launch in launches:
@@ -189,8 +206,8 @@ class CudaBackend(KernelTable):
         return event_seconds(first, second)
 
     def reduction_workers(self, n_nodes):
-        """A fixed number that fills the GPU, whatever the domain."""
-        return WORKERS
+        """A fixed number of blocks that fills the GPU, whatever the domain."""
+        return REDUCING_BLOCKS
 
     def stream_table(self, addresses, phase):
         """The run table in device memory."""

@@ -25,6 +25,10 @@ _opened: dict[bytes, list[int]] = {}
 warnings.filterwarnings("ignore", message=".*Grid size .* low occupancy")
 
 
+# How urgent a stream is, from 0, as ordinary ones are, to 1.
+MORE, MOST = 0.5, 1.0
+
+
 def n_devices() -> int:
     """Number of CUDA devices that can be used here; the simulator counts as one."""
     if SIMULATOR:
@@ -71,9 +75,10 @@ def clear(array) -> None:
         cuda.cudadrv.driver.device_memset(array, 0, array.nbytes)
 
 
-def urgent_stream(owner):
-    """A stream whose kernels go before those of ordinary streams; Numba itself offers no priorities, and so does not
-    destroy it: that happens when ``owner`` is garbage. (Numba keeps streams in a cache of launch configurations.)
+def urgent_stream(owner, urgency: float):
+    """A stream whose kernels go before those of ordinary streams, and of less urgent ones; Numba itself offers no
+    priorities, and so does not destroy it: that happens when ``owner`` is garbage. (Numba keeps streams in a cache of
+    launch configurations.)
 
     Raises:
         BackendError: the driver refuses.
@@ -83,10 +88,10 @@ def urgent_stream(owner):
     from cuda.bindings import driver
 
     cuda.current_context()
-    status, _, most_urgent = driver.cuCtxGetStreamPriorityRange()
+    status, least, most = driver.cuCtxGetStreamPriorityRange()
     if status == driver.CUresult.CUDA_SUCCESS:
         flags = driver.CUstream_flags.CU_STREAM_NON_BLOCKING
-        status, handle = driver.cuStreamCreateWithPriority(flags.value, most_urgent)
+        status, handle = driver.cuStreamCreateWithPriority(flags.value, round(least + urgency * (most - least)))
     if status != driver.CUresult.CUDA_SUCCESS:
         raise BackendError(f"the CUDA driver refused a stream: {status}; check the driver with nvidia-smi")
     weakref.finalize(owner, driver.cuStreamDestroy, handle).atexit = False
@@ -209,6 +214,8 @@ def event_seconds(first, second) -> float:
 
 
 __all__ = [
+    "MORE",
+    "MOST",
     "SIMULATOR",
     "clear",
     "close_memory",

@@ -5,6 +5,7 @@ from types import MappingProxyType
 import numpy as np
 
 from muphy_lb.backends.arrays import (
+    Chosen,
     Collected,
     CrossingArrays,
     ExtrapolationArrays,
@@ -21,11 +22,11 @@ from muphy_lb.backends.arrays import (
     StreamArrays,
     WallArrays,
 )
-from muphy_lb.backends.cuda import boundary_skeletons, particle_skeletons, skeletons, stage_skeletons
+from muphy_lb.backends.cuda import boundary_skeletons, particle_skeletons, skeletons, stage_skeletons, surface_skeletons
 from muphy_lb.backends.cuda.access import populations_arriving, populations_of
 from muphy_lb.backends.cuda.particle_kernels import KERNELS as PARTICLE_KERNELS
 from muphy_lb.backends.cuda.skeletons import NODES_PER_THREAD, PAIRED, SINGLE, Shape
-from muphy_lb.backends.cuda.stage_skeletons import LISTED_BLOCK, Candidates
+from muphy_lb.backends.cuda.stage_skeletons import LISTED_BLOCK, Candidates, Flags
 from muphy_lb.domain import Crossing
 from muphy_lb.domain.layout import WARP, whole
 from muphy_lb.parallel.task import ON_EDGE, ON_OPENINGS
@@ -33,6 +34,9 @@ from muphy_lb.parallel.task import ON_EDGE, ON_OPENINGS
 LINK_BLOCK = WALL_BLOCK = FLUID_BLOCK = 128
 LISTED_THREADS = 1 << 16  # share the nodes of a list: some hundred for every multiprocessor of a large GPU
 FLUID_THREADS = 1 << 21  # share the warps with fluid; more than run at a time, since a thread at work waits for memory
+
+
+FILLING_BLOCKS = 1024  # of those that list nodes, as many as run at a time on a large GPU
 
 
 def stream_kernel(backend, collide, arrays: StreamArrays, shape: Shape):
@@ -61,9 +65,10 @@ def stream_collide(backend, collide, arrays: StreamArrays, nodes: NodeRange, val
 def _stream_collide_fluid(backend, collide, arrays: StreamArrays, nodes: NodeRange, values):
     kernel = stream_kernel(backend, collide, arrays, Shape(SINGLE, FLUID_BLOCK))
     n_threads = min(whole(nodes.last - nodes.first, WARP), FLUID_THREADS)
-    buffers, table, among = (arrays.old, arrays.new), arrays.table, arrays.among or backend.nothing_known
-    bounds = nodes.is_reversed, *_bounds(nodes)
-    arguments = (*buffers, table.lines, table.bases, *bounds, values, arrays.occupied, among)
+    buffers, table, occupied = (arrays.old, arrays.new), arrays.table, arrays.occupied
+    bounds, fluid = (nodes.is_reversed, *_bounds(nodes)), (occupied.array, np.uint8(occupied.mask))
+    among = occupied.among or backend.nothing_known
+    arguments = (*buffers, table.lines, table.bases, *bounds, values, *fluid, among)
     return backend.launch(kernel, n_threads, arguments, queue=nodes.queue, block=FLUID_BLOCK)
 
 
@@ -95,35 +100,42 @@ def neighbours(backend, update, table: NeighbourTable, nodes: NodeRange, values)
     return backend.launch(kernel, nodes.last - nodes.first, (near, *_bounds(nodes), values), queue=nodes.queue)
 
 
-def crossing(backend, update, arrays: CrossingArrays, nodes: NodeRange, values):
+def crossing(backend, update, arrays: CrossingArrays, nodes: NodeRange, values, collision=None):
     """Nodes of the list, or of the range, shared among threads."""
     step, stored, table = arrays
     far, left = step.table, stored.table
     populations = populations_arriving(step), populations_of(stored)
-    kernel = stage_skeletons.crossing(update, *populations, table.n_neighbours, backend.lattice, backend.precision)
+    how = table.n_neighbours, backend.lattice, backend.precision
     tables = far.lines, far.bases, left.lines, left.bases, table.addresses
-    return _over_chosen(backend, kernel, (step.old, *tables), nodes, (values,))
+    if collision is None:
+        kernel = surface_skeletons.crossing(update, *populations, *how)
+        return _over_chosen(backend, kernel, (step.old, *tables), nodes, (values,))
+    collide, of_collision = collision
+    kernel = surface_skeletons.crossing_and_collision((update, collide), *populations, step.pattern.store, *how)
+    return _over_chosen(backend, kernel, (step.old, step.new, *tables), nodes, (values, of_collision))
 
 
 def stored(backend, update, state: State, table: NeighbourTable, nodes: NodeRange, values):
     """Nodes of the list, or of the range, shared among threads."""
     where = populations_of(state), table.n_neighbours
-    kernel = stage_skeletons.stored(update, *where, backend.lattice, backend.precision)
+    kernel = surface_skeletons.stored(update, *where, backend.lattice, backend.precision)
     return _over_chosen(backend, kernel, _tables(state, table), nodes, (values,))
 
 
 def refill(backend, operators, arrays: RefillArrays, nodes: NodeRange, values):
     """Nodes of the list, or of the range, shared among threads."""
     where = populations_of(arrays.state), arrays.table.n_neighbours
-    kernel = stage_skeletons.refill(operators, *where, backend.lattice, backend.precision)
+    kernel = surface_skeletons.refill(operators, *where, backend.lattice, backend.precision)
     sources = arrays.sources.array, np.uint8(arrays.sources.mask), arrays.first
     return _over_chosen(backend, kernel, _tables(arrays.state, arrays.table), nodes, (sources, arrays.others, values))
 
 
-def collect(backend, nodes: NodeRange, target: Collected, emptied):
-    """One thread per 16 nodes."""
-    arguments = (*_in_words(backend, nodes), target, emptied)
-    return _over_words(backend, stage_skeletons.collect, nodes, arguments)
+def collect(backend, nodes: NodeRange, target: Collected, counters):
+    """One thread per 16 nodes of each of the portions that blocks look at; no more of these than fill the device."""
+    size, most = stage_skeletons.NODES_PER_BLOCK, stage_skeletons.MOST_PORTIONS
+    n_portions = min(most, -(-(nodes.last - nodes.first) // (size * FILLING_BLOCKS)))
+    arguments = (Flags(*_in_words(backend, nodes)), target, counters, n_portions)
+    return _over_words(backend, stage_skeletons.collect, nodes, arguments, n_portions)
 
 
 def _in_words(backend, nodes: NodeRange) -> tuple:
@@ -134,9 +146,9 @@ def _in_words(backend, nodes: NodeRange) -> tuple:
     return words, np.uint32(where.mask * 0x01010101), *_bounds(nodes)
 
 
-def _over_words(backend, kernel, nodes: NodeRange, arguments: tuple):
-    """Launch with one thread per 16 nodes of a range."""
-    size, block = stage_skeletons.NODES_PER_THREAD, stage_skeletons.CHOOSING_BLOCK
+def _over_words(backend, kernel, nodes: NodeRange, arguments: tuple, portions: int = 1):
+    """Launch with one thread per 16 nodes of a range, or per ``portions`` times as many."""
+    size, block = stage_skeletons.NODES_PER_THREAD * portions, stage_skeletons.CHOOSING_BLOCK
     n_threads = -(-nodes.last // size) - nodes.first // size
     return backend.launch(kernel, n_threads, arguments, queue=nodes.queue, block=block)
 
@@ -191,11 +203,13 @@ def moments(backend, macroscopic, state: State, nodes: NodeRange, out, values):
     return backend.launch(kernel, nodes.last - nodes.first, (*_bounded(state, nodes), out, values), queue=nodes.queue)
 
 
-def reduction(backend, macroscopic, state: State, result: ReductionArrays, values):
-    """A fixed number of workers."""
-    kernel = skeletons.reduction(macroscopic, populations_of(state), backend.lattice, backend.precision)
-    arguments = (state.buffer, *state.table[:2], state.n_nodes, result, values)
-    return backend.launch(kernel, result.mass.size, arguments)
+def reduction(backend, macroscopic, state: State, occupied: Chosen | None, result: ReductionArrays, values):
+    """A fixed number of blocks."""
+    how = occupied is not None, backend.lattice, backend.precision
+    kernel, block = skeletons.reduction(macroscopic, populations_of(state), *how), skeletons.REDUCING_BLOCK
+    fluid = state.buffer if occupied is None else occupied.array
+    arguments = (state.buffer, *state.table[:2], fluid, state.n_nodes, result, values)
+    return backend.launch(kernel, result.mass.size * block, arguments, block=block)
 
 
 def read(backend, state: State, nodes: NodeRange, out):

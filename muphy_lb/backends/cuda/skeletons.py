@@ -1,5 +1,6 @@
 """Node loops as Numba-CUDA kernels."""
 
+import math
 from functools import cache
 from typing import NamedTuple
 
@@ -16,14 +17,17 @@ from muphy_lb.backends.cuda.access import (
     store_pairs,
     writer,
 )
-from muphy_lb.backends.cuda.device import cuda
+from muphy_lb.backends.cuda.device import SIMULATOR, cuda
 from muphy_lb.backends.cuda.kept import kernel_jit
 from muphy_lb.backends.exact_sums import in_two_parts
 from muphy_lb.domain.layout import WARP
+from muphy_lb.operators.unroll import unroll
 
 # Assignment of nodes to threads: one each; two each, a warp apart; two consecutive ones each, which needs half
 # precision and stores within the node.
 SINGLE, DOUBLE, PAIRED = "single", "double", "paired"
+# Threads of a block that sums over nodes, a power of two.
+REDUCING_BLOCK = 32 if SIMULATOR else 256
 NODES_PER_THREAD = {SINGLE: 1, DOUBLE: 2, PAIRED: 2}
 
 
@@ -117,7 +121,7 @@ def stream_collide(collide_operator, pattern, lattice, precision, index_type, th
 
 @cache
 def stream_collide_fluid(collide_operator, pattern, lattice, precision, index_type):
-    """The same for those nodes alone where an array of bytes is not 0.
+    """The same for those nodes alone where an array of bytes has a bit of a mask.
 
     The warps of threads share the listed warps of nodes, or all of the range if nothing is known, from the last one on
     with ``is_reversed``.
@@ -126,7 +130,7 @@ def stream_collide_fluid(collide_operator, pattern, lattice, precision, index_ty
     five, in_warp, of_warp = np.uint32(5), np.uint32(WARP - 1), np.uint32(WARP)
 
     @kernel_jit
-    def kernel(old, new, lines, bases, is_reversed, first, last, parameters, occupied, among):
+    def kernel(old, new, lines, bases, is_reversed, first, last, parameters, occupied, mask, among):
         n_warps, is_listed = np.int32(among.count[1]), among.count[1] <= among.warps.size
         if not is_listed:
             n_warps = np.int32((last + in_warp >> five) - (first >> five))
@@ -134,7 +138,7 @@ def stream_collide_fluid(collide_operator, pattern, lattice, precision, index_ty
             place = n_warps - 1 - i if is_reversed else i
             warp = among.warps[place] if is_listed else np.uint32((first >> five) + np.uint32(place))
             n = np.uint32(warp * of_warp + np.uint32(cuda.threadIdx.x & in_warp))
-            if first <= n and n < last and occupied[n]:
+            if first <= n and n < last and occupied[n] & mask:
                 update(old, new, lines, bases, n, parameters)
 
     return kernel
@@ -211,42 +215,74 @@ def moments(macroscopic_operator, populations: Populations, lattice, precision):
 
 
 @cache
-def reduction(macroscopic_operator, populations: Populations, lattice, precision):
-    """Mass, largest speed, exact sums of speed and velocity; worker i takes nodes i, i + workers, i + 2 workers ..."""
+def reduction(macroscopic_operator, populations: Populations, is_partly_filled, lattice, precision):
+    """Mass, largest speed, exact sums of speed and velocity, a partial result for each block; thread i of n takes nodes
+    i, i + n, i + 2 n ... Populations of nodes at which ``fluid`` is 0 are not read if there are such nodes."""
     macroscopic = macroscopic_operator.compile(lattice, precision, device_jit)
-    load = reader(populations, precision)
+    load, clear = reader(populations, precision), device_jit(unroll(_clear(lattice.q, precision)))
     q_count, real, per_unit = lattice.q, precision.real, 1.0 / precision.unit
     infinity, parts = float("inf"), device_jit(in_two_parts)
 
     @kernel_jit
-    def kernel(buffer, lines, bases, n_nodes, result, parameters):
-        worker, n_workers, scale = cuda.grid(1), result.mass.size, result.scale
-        if worker < n_workers:
-            f = cuda.local.array(q_count, real)
-            total, largest, fixed = 0.0, 0.0, np.int64(0)
-            flow_x = flow_y = flow_z = below_x = below_y = below_z = np.int64(0)
-            for node in range(worker, n_nodes, n_workers):
-                n = np.uint32(node)
+    def kernel(buffer, lines, bases, fluid, n_nodes, result, parameters):
+        shared = cuda.shared.array((2, REDUCING_BLOCK), np.float64)
+        counted = cuda.shared.array((7, REDUCING_BLOCK), np.int64)
+        thread, scale, f = cuda.threadIdx.x, result.scale, cuda.local.array(q_count, real)
+        total, largest, fixed = 0.0, 0.0, np.int64(0)
+        flow_x = flow_y = flow_z = below_x = below_y = below_z = np.int64(0)
+        for node in range(cuda.grid(1), n_nodes, cuda.gridsize(1)):
+            n = np.uint32(node)
+            if is_partly_filled and not fluid[n]:
+                clear(f)
+            else:
                 load(buffer, lines, bases, n, f)
-                deviation, ux, uy, uz = macroscopic(f, n, parameters)
-                speed = float(ux * ux + uy * uy + uz * uz) ** 0.5
-                if speed < infinity:
-                    total += deviation * per_unit
-                    largest = max(largest, speed)
-                    fixed += np.int64(speed * scale)
-                    (x, rest_x), (y, rest_y), (z, rest_z) = parts(ux, scale), parts(uy, scale), parts(uz, scale)
-                    flow_x, flow_y, flow_z = flow_x + x, flow_y + y, flow_z + z
-                    below_x, below_y, below_z = below_x + rest_x, below_y + rest_y, below_z + rest_z
-                else:
-                    largest = infinity
-            result.flow[0, worker], result.flow[1, worker] = flow_x, below_x
-            result.flow[2, worker], result.flow[3, worker] = flow_y, below_y
-            result.flow[4, worker], result.flow[5, worker] = flow_z, below_z
-            result.mass[worker] = total
-            result.peak[worker] = largest
-            result.speed[worker] = fixed
+            deviation, ux, uy, uz = macroscopic(f, n, parameters)
+            speed = math.sqrt(float(ux * ux + uy * uy + uz * uz))
+            if speed < infinity:
+                total += deviation * per_unit
+                largest = max(largest, speed)
+                fixed += np.int64(speed * scale)
+                (x, rest_x), (y, rest_y), (z, rest_z) = parts(ux, scale), parts(uy, scale), parts(uz, scale)
+                flow_x, flow_y, flow_z = flow_x + x, flow_y + y, flow_z + z
+                below_x, below_y, below_z = below_x + rest_x, below_y + rest_y, below_z + rest_z
+            else:
+                largest = infinity
+        shared[0, thread], shared[1, thread], counted[6, thread] = total, largest, fixed
+        counted[0, thread], counted[1, thread], counted[2, thread] = flow_x, below_x, flow_y
+        counted[3, thread], counted[4, thread], counted[5, thread] = below_y, flow_z, below_z
+        half = REDUCING_BLOCK // 2
+        while half > 0:
+            cuda.syncthreads()
+            if thread < half:
+                join(shared, counted, thread, thread + half)
+            half //= 2
+        if thread == 0:
+            block = cuda.blockIdx.x
+            result.mass[block], result.peak[block], result.speed[block] = shared[0, 0], shared[1, 0], counted[6, 0]
+            for k in range(6):
+                result.flow[k, block] = counted[k, 0]
 
     return kernel
+
+
+@device_jit
+def join(shared, counted, one, other):
+    """Add the sums of another thread to those of one, and keep the larger of their largest speeds."""
+    shared[0, one] += shared[0, other]
+    shared[1, one] = max(shared[1, one], shared[1, other])
+    for k in range(7):
+        counted[k, one] += counted[k, other]
+
+
+def _clear(q_count: int, precision):
+    """Function that sets the populations of a node to 0."""
+    zero = precision.real(0)
+
+    def clear(f):
+        for q in range(q_count):
+            f[q] = zero
+
+    return clear
 
 
 @cache

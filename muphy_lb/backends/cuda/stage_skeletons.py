@@ -11,14 +11,10 @@ import numpy as np
 from muphy_lb.backends.arrays import Collected
 from muphy_lb.backends.cuda.access import (
     Populations,
-    access,
-    changer,
     device_jit,
-    find_neighbour,
     find_neighbours,
     reader,
     strict_jit,
-    writer,
 )
 from muphy_lb.backends.cuda.device import cuda
 from muphy_lb.backends.cuda.kept import kernel_jit
@@ -26,12 +22,13 @@ from muphy_lb.backends.cuda.vectors import load_words, store_four
 from muphy_lb.domain.layout import RECORD, WARP
 
 LISTED_BLOCK, CHOOSING_BLOCK = 128, 256
-LISTED_WARPS = LISTED_BLOCK // WARP
 NODES_PER_THREAD = 16
 """Nodes that a thread looks at to find the chosen ones, a byte each."""
 NODES_PER_BLOCK = CHOOSING_BLOCK * NODES_PER_THREAD
 WARPS_PER_BLOCK, THREADS_PER_WARP = NODES_PER_BLOCK // WARP, WARP // NODES_PER_THREAD
 WORDS, NODES_PER_WORD, BITS_PER_NODE = 4, 4, 8
+MOST_PORTIONS = 4
+"""A block lists the chosen ones among up to so many portions of ``NODES_PER_BLOCK`` nodes, which it reads at once."""
 
 
 class Candidates(NamedTuple):
@@ -86,6 +83,12 @@ def chosen_bits(four, mask, start, first, last):
 
 
 @device_jit
+def first_node(first, thread):
+    """The first of the 16 nodes of a thread."""
+    return np.uint32((first // np.uint32(NODES_PER_THREAD) + np.uint32(thread)) * np.uint32(NODES_PER_THREAD))
+
+
+@device_jit
 def chosen_of_thread(words, mask, first, last, thread, shared):
     """Bits of the chosen ones among the 16 nodes of a thread, the first of these nodes, the number of chosen nodes of
     the block ahead of them, and whether a byte of the 16 is not 0; ``shared[0]`` becomes the number of all chosen nodes
@@ -93,7 +96,7 @@ def chosen_of_thread(words, mask, first, last, thread, shared):
     if cuda.threadIdx.x == 0:
         shared[0] = 0
     cuda.syncthreads()
-    start = np.uint32((first // np.uint32(NODES_PER_THREAD) + np.uint32(thread)) * np.uint32(NODES_PER_THREAD))
+    start = first_node(first, thread)
     found, position, any_bit = np.uint32(0), np.int32(0), np.uint32(0)
     if start < last:
         four = load_words(words, np.uint64(start // np.uint32(NODES_PER_WORD)))
@@ -105,20 +108,41 @@ def chosen_of_thread(words, mask, first, last, thread, shared):
     return found, start, position, any_bit != 0
 
 
-@kernel_jit
-def collect(words, mask, first, last, target, emptied):
-    """List those nodes of a range whose bytes have a bit of the mask, and the warps of nodes with a byte that is not 0;
-    ``words``: four bytes each, as in ``mask``."""
+class Flags(NamedTuple):
+    """The bytes by which nodes of a range are chosen, four in a word, and the mask, four times in a word."""
+
+    words: object
+    mask: np.uint32
+    first: np.uint32
+    last: np.uint32
+
+
+@device_jit
+def any_bits(flags, thread, n_portions):
+    """Bit k if a byte is not 0 of the 16 nodes of a thread in the k-th of the portions of a block."""
+    found = np.uint32(0)
+    for k in range(n_portions):
+        start = first_node(flags.first, thread + k * CHOOSING_BLOCK)
+        if start < flags.last:
+            four = load_words(flags.words, np.uint64(start // np.uint32(NODES_PER_WORD)))
+            if four[0] | four[1] | four[2] | four[3]:
+                found |= np.uint32(1 << k)
+    return found
+
+
+@device_jit
+def list_portion(flags, block, target, counters):
+    """List the chosen nodes, and the warps with a byte that is not 0, of one portion, a block's share of a range."""
     shared = cuda.shared.array(4, np.int32)
     has_fluid = cuda.shared.array(WARPS_PER_BLOCK, np.uint8)
     thread = cuda.threadIdx.x
-    if cuda.grid(1) == 0:
-        emptied[0] = emptied[1] = 0
     if thread < WARPS_PER_BLOCK:
         has_fluid[thread] = 0
     if thread == 0:
         shared[1] = 0
-    found, start, position, has_any = chosen_of_thread(words, mask, first, last, cuda.grid(1), shared)
+    words, mask, first, last = flags
+    among_all = block * CHOOSING_BLOCK + thread
+    found, start, position, has_any = chosen_of_thread(words, mask, first, last, among_all, shared)
     if has_any:
         has_fluid[thread // THREADS_PER_WARP] = 1
     cuda.syncthreads()
@@ -127,11 +151,11 @@ def collect(words, mask, first, last, target, emptied):
         place = cuda.atomic.add(shared, 1, np.int32(1))
     cuda.syncthreads()
     if thread == 0:
-        shared[2] = cuda.atomic.add(target.count, 0, shared[0]) if shared[0] > 0 else np.int32(0)
-        shared[3] = cuda.atomic.add(target.count, 1, shared[1]) if shared[1] > 0 else np.int32(0)
+        shared[2] = cuda.atomic.add(counters, 0, shared[0]) if shared[0] > 0 else np.int32(0)
+        shared[3] = cuda.atomic.add(counters, 1, shared[1]) if shared[1] > 0 else np.int32(0)
     cuda.syncthreads()
     if is_listed:
-        ahead = first // np.uint32(WARP) + np.uint32(cuda.blockIdx.x * WARPS_PER_BLOCK)
+        ahead = first // np.uint32(WARP) + np.uint32(block * WARPS_PER_BLOCK)
         target.warps[shared[3] + place] = np.uint32(ahead + np.uint32(thread))
     position += shared[2]
     for k in range(NODES_PER_THREAD):
@@ -139,6 +163,24 @@ def collect(words, mask, first, last, target, emptied):
             if position < target.nodes.size:
                 target.nodes[position] = start + np.uint32(k)
             position += 1
+    cuda.syncthreads()
+
+
+@kernel_jit
+def collect(flags, target, counters, n_portions):
+    """List those nodes of a range whose bytes have a bit of the mask, and the warps of nodes with a byte that is not 0.
+    A block looks at some portions, most of which hold nothing. The last block writes the counts, and empties the
+    counters of nodes, of warps and of blocks."""
+    block = cuda.blockIdx.x * n_portions
+    any_bit = any_bits(flags, block * CHOOSING_BLOCK + cuda.threadIdx.x, n_portions)
+    for k in range(n_portions):
+        if cuda.syncthreads_or(np.int32(any_bit >> np.uint32(k) & np.uint32(1))):
+            list_portion(flags, block + k, target, counters)
+    if cuda.threadIdx.x == 0:
+        cuda.threadfence()
+        if cuda.atomic.add(counters, 2, np.int32(1)) == cuda.gridDim.x - 1:
+            target.count[0], target.count[1] = cuda.atomic.exch(counters, 0, 0), cuda.atomic.exch(counters, 1, 0)
+            counters[2] = 0
 
 
 @device_jit
@@ -207,152 +249,6 @@ def clear(words, mask, first, last, cleared, field):
     for t in range(cuda.threadIdx.x, n_chosen, cuda.blockDim.x):
         word = np.uint64(nodes[t] // np.uint32(NODES_PER_WORD))
         words[word] = words[word] & cleared
-
-
-@cache
-def crossing(update_operator, populations: Populations, left: Populations, n_neighbours, lattice, precision):
-    """Change what is about to arrive at the chosen nodes; ``left``: the populations that have left them."""
-    update = update_operator.compile(lattice, precision, strict_jit)
-    locations, n_entries, index_type = populations
-    own, find, load, _, size = access(locations, locations, n_entries, precision, index_type)
-    q_count, real, load_left = lattice.q, precision.real, reader(left, precision)
-    change, near = changer(locations, precision), find_neighbours(n_neighbours)
-
-    @kernel_jit
-    def kernel(buffer, lines, bases, left_lines, left_bases, near_table, candidates, values):
-        for i in range(cuda.grid(1), number_of(candidates), cuda.gridsize(1)):
-            n = node(candidates, i)
-            if has_bit(candidates, n):
-                arriving, leaving = cuda.local.array(q_count, real), cuda.local.array(q_count, real)
-                entries, addresses = cuda.local.array(size, index_type), cuda.local.array(n_neighbours, np.uint32)
-                find(lines, bases, n, entries)
-                load(buffer, own(n), entries, arriving)
-                load_left(buffer, left_lines, left_bases, n, leaving)
-                near(near_table, n, addresses)
-                changed = update(arriving, leaving, addresses, n, values)
-                change(buffer, own(n), entries, arriving, changed)
-
-    return kernel
-
-
-@cache
-def stored(update_operator, populations: Populations, n_neighbours, lattice, precision):
-    """Call the update with the stored populations of the chosen nodes."""
-    update = update_operator.compile(lattice, precision, strict_jit)
-    q_count, real, near = lattice.q, precision.real, find_neighbours(n_neighbours)
-    load = reader(populations, precision)
-
-    @kernel_jit
-    def kernel(buffer, lines, bases, near_table, candidates, parameters):
-        for i in range(cuda.grid(1), number_of(candidates), cuda.gridsize(1)):
-            n = node(candidates, i)
-            if has_bit(candidates, n):
-                f, addresses = cuda.local.array(q_count, real), cuda.local.array(n_neighbours, np.uint32)
-                load(buffer, lines, bases, n, f)
-                near(near_table, n, addresses)
-                update(f, addresses, n, parameters)
-
-    return kernel
-
-
-@cache
-def refill(operators, populations: Populations, n_neighbours, lattice, precision):
-    """Replace the populations of the chosen nodes by those that follow from the mean moments of their sources.
-
-    The threads of a block look at one candidate each. They are few who are chosen; each of these gets a warp, a thread
-    of it for every neighbour, so that populations of all neighbours are read at once.
-    """
-    update = operators[0].compile(lattice, precision, strict_jit)
-    q_count, real, near = lattice.q, precision.real, find_neighbour(n_neighbours)
-    write_moments = _write_moments(operators[1], populations, lattice, precision)
-    mean_of, store = _mean(n_neighbours, precision), writer(populations, precision)
-
-    @kernel_jit
-    def kernel(buffer, lines, bases, near_table, candidates, sources, others, values):
-        chosen = cuda.shared.array(LISTED_BLOCK, np.uint32)
-        count = cuda.shared.array(1, np.int32)
-        is_source = cuda.shared.array((LISTED_WARPS, WARP), np.uint8)
-        moments = cuda.shared.array((LISTED_WARPS, WARP, 4), real)
-        known, mask, first_other = sources
-        rest = first_other, others, values[1]
-        warp, k, n_candidates = cuda.threadIdx.x // WARP, cuda.threadIdx.x % WARP, number_of(candidates)
-        for first in range(cuda.blockIdx.x * LISTED_BLOCK, n_candidates, cuda.gridsize(1)):
-            if cuda.threadIdx.x == 0:
-                count[0] = 0
-            cuda.syncthreads()
-            i = first + cuda.threadIdx.x
-            if i < n_candidates and has_bit(candidates, node(candidates, i)):
-                chosen[cuda.atomic.add(count, 0, np.int32(1))] = node(candidates, i)
-            cuda.syncthreads()
-            n_chosen = count[0]
-            for place in range(warp, whole(n_chosen), LISTED_WARPS):
-                if place < n_chosen and k < n_neighbours:
-                    address = near(near_table, chosen[place], k)
-                    is_source[warp, k] = known[address] & mask != 0
-                    write_moments((buffer, lines, bases), address, is_source[warp, k], rest, moments[warp, k])
-                cuda.syncthreads()
-                if place < n_chosen and k == 0:
-                    f = cuda.local.array(q_count, real)
-                    update(f, mean_of(is_source[warp], moments[warp]), chosen[place], values[0])
-                    store(buffer, lines, bases, chosen[place], f)
-                cuda.syncthreads()
-
-    return kernel
-
-
-@device_jit
-def whole(n):
-    """The smallest multiple of the number of warps of a block that is not below a number."""
-    return (n + LISTED_WARPS - 1) // LISTED_WARPS * LISTED_WARPS
-
-
-def _mean(n_neighbours: int, precision):
-    """Device function: mean moments of the sources among the neighbours of a node, in the order of directions."""
-    zero, one = precision.real(0), precision.real(1)
-
-    def mean(is_source, moments):
-        count, deviation, ux, uy, uz = zero, zero, zero, zero, zero
-        for k in range(n_neighbours):
-            if is_source[k]:
-                count += one
-                deviation += moments[k, 0]
-                ux += moments[k, 1]
-                uy += moments[k, 2]
-                uz += moments[k, 3]
-        scale = one / max(count, one)
-        return deviation * scale, ux * scale, uy * scale, uz * scale
-
-    return strict_jit(mean)
-
-
-def _write_moments(macroscopic_operator, populations: Populations, lattice, precision):
-    """Device function: writes the moments at an address of fields, if they are wanted."""
-    moments_at = _moments_at(macroscopic_operator, populations, lattice, precision)
-
-    def write(populations, address, is_wanted, rest, out):
-        if is_wanted:
-            first_other, others, parameters = rest
-            out[0], out[1], out[2], out[3] = moments_at(populations, address, first_other, others, parameters)
-
-    return device_jit(write)
-
-
-def _moments_at(macroscopic_operator, populations: Populations, lattice, precision):
-    """Device function: moments at an address of fields, of a node of this rank or of another."""
-    macroscopic = macroscopic_operator.compile(lattice, precision, strict_jit)
-    load = reader(populations, precision)
-    q_count, real = lattice.q, precision.real
-
-    def moments(populations, address, first_other, others, parameters):
-        buffer, lines, bases = populations
-        if address >= first_other:
-            i, n_others = np.int64(address) - first_other, others.size // 4
-            return others[i], others[i + n_others], others[i + 2 * n_others], others[i + 3 * n_others]
-        n, f = np.uint32(address), cuda.local.array(q_count, real)
-        load(buffer, lines, bases, n, f)
-        return macroscopic(f, n, parameters)
-
-    return device_jit(moments)
 
 
 @cache

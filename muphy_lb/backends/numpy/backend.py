@@ -20,6 +20,7 @@ class NumpyBackend(KernelTable):
     name = "numpy"
     device = "CPU (NumPy specification)"
     makes_lists = False
+    has_bulk_queue = False
     on_host = True
     kernels = KERNELS
 

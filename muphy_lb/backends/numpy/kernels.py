@@ -5,6 +5,7 @@ from types import MappingProxyType
 import numpy as np
 
 from muphy_lb.backends.arrays import (
+    ANY_BIT,
     ExtrapolationArrays,
     FeedbackArrays,
     LinkArrays,
@@ -29,11 +30,14 @@ def stream_collide(backend, collide, arrays: StreamArrays, nodes: NodeRange, val
     n = np.arange(nodes.first, nodes.last)
     pattern, whole = arrays.pattern, State(arrays.old, (), arrays.table, nodes.last)
     load, store = (backend.addresses(whole, locations)[:, n] for locations in (pattern.load, pattern.store))
+    where = arrays.occupied
+    everywhere = where is None or where.mask == ANY_BIT
 
     def step():
-        f = backend.loaded(arrays.old[load])
+        here = slice(None) if everywhere else where.array[n] & where.mask != 0
+        f = backend.loaded(arrays.old[load[:, here]])
         named = backend.in_lattice_units(collide, values)
-        arrays.new[store] = backend.stored(collide.reference(f, n, backend.lattice, named))
+        arrays.new[store[:, here]] = backend.stored(collide.reference(f, n[here], backend.lattice, named))
 
     return step
 
@@ -135,7 +139,7 @@ def moments(backend, macroscopic, state: State, nodes: NodeRange, out, values):
     return measure
 
 
-def reduction(backend, macroscopic, state: State, result: ReductionArrays, values):
+def reduction(backend, macroscopic, state: State, occupied, result: ReductionArrays, values):
     """The sums of all nodes as a single partial result."""
 
     def reduce():

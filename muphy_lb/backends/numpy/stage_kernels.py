@@ -36,10 +36,11 @@ def neighbours(backend, update, table: NeighbourTable, nodes: NodeRange, values)
     return advance
 
 
-def crossing(backend, update, arrays: CrossingArrays, nodes: NodeRange, values):
-    """Change what a step will load."""
+def crossing(backend, update, arrays: CrossingArrays, nodes: NodeRange, values, collision=None):
+    """Change what a step will load, and collide."""
     step, stored, table = arrays
-    load = backend.addresses(State(step.old, (), step.table, nodes.last), step.pattern.load)
+    whole = State(step.old, (), step.table, nodes.last)
+    load, store = (backend.addresses(whole, locations) for locations in (step.pattern.load, step.pattern.store))
     left = backend.addresses(stored, stored.locations)
 
     def advance():
@@ -47,6 +48,9 @@ def crossing(backend, update, arrays: CrossingArrays, nodes: NodeRange, values):
         arriving, leaving = step.old[load[:, n]], stored.buffer[left[:, n]]
         update.reference(arriving, leaving, table.addresses[:, n], n, backend.lattice, update.by_name(values))
         step.old[load[:, n]] = arriving
+        if collision is not None:
+            collide, of_collision = collision
+            step.new[store[:, n]] = collide.reference(arriving, n, backend.lattice, collide.by_name(of_collision))
 
     return advance
 

@@ -1,12 +1,13 @@
 """A flow with a free surface: its fields, and the stages of a step.
 
 between streaming and collision   exchange       mass crosses links, what gas does not send is completed, cells decide
-behind the collision              edge moments   of cells beside other ranks, for wetted cells there
+beside the bulk of the liquid     edge moments   of cells beside other ranks, for wetted cells there
                                   mark           neighbours of cells that turn are marked
                                   surface        the cells that all other stages work on are listed
-                                  refill         wetted cells get populations
-                                  inherit        bared cells belong to a bubble, if gas is compressed
                                   give, take     what cells that turn have too much of goes to interface cells
+behind the collision              refill         wetted cells get populations
+                                  inherit        bared cells belong to a bubble, if gas is compressed
+                                  new take       wetted and bared cells take their part of it, too
                                   turn           cells become what they turn into
 """
 
@@ -27,6 +28,7 @@ from muphy_lb.physics.free_surface.cells import (
     FILL,
     FLUID,
     INTERFACE,
+    LIQUID,
     MASS,
     OPENING,
     SURFACE,
@@ -108,7 +110,8 @@ def free_surface(
     after = _conversion(force, of_force, bubbles is not None)
     extended = flow.with_fields(*FIELDS).with_stages(between=(crossing,), after=after)
     filled = _filled(gas_deviation, bubbles)
-    return replace(extended, name="free surface", occupied=CELL, costs=COSTS, counted=counted, filled=filled)
+    of_liquid = replace(extended, name="free surface", occupied=CELL, bulk=Where(CELL, LIQUID), costs=COSTS)
+    return replace(of_liquid, counted=counted, filled=filled)
 
 
 def _filled(gas_deviation: float, bubbles: Bubbles | None) -> PartlyFilled:
@@ -135,11 +138,17 @@ def _conversion(force: Operator, of_force, has_bubbles: bool) -> tuple[Stage, ..
     moments = macroscopic(AFTER_COLLISION, COMPRESSIBLE, force)
     given, reads, bared = {**OWN, BUBBLE: FieldValue(BUBBLE)}, (CELLS, BUBBLES), _surface(BARED)
     inherit = Stage("inherit", NEIGHBOURS, (INHERIT,), given, reads=reads, writes=(BUBBLE,), where=bared)
-    return (
+    take = Stage("take", STORED, (TAKE,), OWN, "", (CELLS, FILLS), (FILL, MASS), where=_surface(INTERFACE))
+    beside = (
         Stage("edge moments", MOMENTS, (moments,), of_force, EDGE_MOMENTS, writes=(EDGE_MOMENTS,)),
         Stage("mark", NEIGHBOURS, (MARK, GET_WET), OWN, "", (CELLS,), (CELL,), where=_surface(TURNING)),
         Stage("get bare", NEIGHBOURS, (GET_BARE,), OWN, "", (CELLS,), (CELL,), only_edge=True),
         Stage(SURFACE_CELLS, COLLECT, reads=(CELLS,), where=Where(CELL, SURFACE | CHANGED)),
+        Stage("give", STORED, (GIVE,), OWN, reads=(CELLS,), writes=(FILL, MASS), where=_surface(TURNING)),
+        take,
+    )
+    return (
+        *(replace(stage, beside_bulk=True) for stage in beside),
         Stage(
             "refill",
             REFILL,
@@ -151,7 +160,6 @@ def _conversion(force: Operator, of_force, has_bubbles: bool) -> tuple[Stage, ..
             sources=Where(CELL, FLUID),
         ),
         *((inherit,) if has_bubbles else ()),
-        Stage("give", STORED, (GIVE,), OWN, reads=(CELLS,), writes=(FILL, MASS), where=_surface(TURNING)),
-        Stage("take", STORED, (TAKE,), OWN, reads=(CELLS, FILLS), writes=(FILL, MASS), where=_surface(SURFACE)),
+        replace(take, name="new take", where=_surface(SURFACE & ~INTERFACE)),
         Stage("turn", EACH, (TURN,), OWN, writes=(CELL,), where=_surface(CHANGED)),
     )

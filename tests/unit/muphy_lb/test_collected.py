@@ -2,16 +2,18 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from muphy_lb.backends.arrays import NodeRange
 from muphy_lb.backends.numpy.backend import NumpyBackend
 from muphy_lb.engine.collected import CollectedNodes
 from muphy_lb.lattice import D2Q9
+from muphy_lb.parallel.task import ON_EDGE
 from muphy_lb.physics.model import COLLECT, EACH, Stage, Where
 from muphy_lb.precision import FP64
 
-EDGE, INTERIOR = NodeRange(0, 32, is_edge=True), NodeRange(32, 100)
+EDGE, INTERIOR = NodeRange(0, 32, ON_EDGE), NodeRange(32, 100)
 STAGES = (Stage("ahead", EACH), Stage("list", COLLECT, where=Where("kind", 2)), Stage("behind", EACH))
 
 
@@ -49,10 +51,15 @@ def test_a_collision_finds_the_list_by_its_field_of_the_step_before(collected):
 def test_nothing_is_known_before_the_first_step_and_when_fields_were_overwritten(collected):
     for _ in range(2):
         assert not is_known(collected.known_to("ahead", "list", INTERIOR, 0))
-        assert not collected.made("list", INTERIOR, 0).count.any()
+        assert not collected.counters("list", INTERIOR).any()
         collected.made("list", INTERIOR, 0).count[:] = 3
         collected.made("list", INTERIOR, 1).count[:] = 0
         collected.forget()
+
+
+def test_the_bulk_reads_another_list_of_warps_than_the_one_that_is_made_beside_it(collected):
+    made, read = collected.made("list", INTERIOR, 0), collected.of_collision("kind", INTERIOR, 0)
+    assert not any(np.shares_memory(*pair) for pair in ((made.count, read.count), (made.warps, read.warps)))
 
 
 def test_a_device_that_makes_no_lists_has_none():

@@ -17,8 +17,8 @@ from muphy_lb.physics.particles.beads.model import NO_FORCE
 from muphy_lb.precision import FP32
 
 
-@pytest.mark.parametrize(("is_edge", "queue"), [(True, ON_EDGE), (False, ON_INTERIOR)])
-def test_moments_of_the_edge_are_taken_behind_the_edge(is_edge, queue):
+@pytest.mark.parametrize("queue", [ON_EDGE, ON_INTERIOR])
+def test_moments_are_taken_on_the_queue_of_their_nodes(queue):
     launched = []
     backend = SimpleNamespace(
         lattice=D3Q19, precision=FP32, launch=lambda *_, queue=ON_INTERIOR, **more: launched.append(queue)
@@ -26,5 +26,5 @@ def test_moments_of_the_edge_are_taken_behind_the_edge(is_edge, queue):
     words = np.zeros(1, np.uint32)
     state = State(np.zeros(19, np.float32), tuple(range(19)), DeviceTable(words, words, 19), 1)
     operator = macroscopic(AFTER_COLLISION, COMPRESSIBLE, NO_FORCE)
-    kernels.moments(backend, operator, state, NodeRange(0, 1, is_edge=is_edge), np.zeros(4, np.float32), ())
+    kernels.moments(backend, operator, state, NodeRange(0, 1, queue), np.zeros(4, np.float32), ())
     assert launched == [queue]

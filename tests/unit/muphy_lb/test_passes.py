@@ -32,14 +32,29 @@ def test_what_was_written_before_a_pass_crosses_with_what_it_exchanges_anyway():
     last = stage("collect", ("flag",)), stage("refill", ("flag", "moments"))
     assert cut(first, second, *last, written=["flag"]) == [
         ((), ["moments"]),
-        (("flag",), ["mark"]),
-        (("flag", "moments"), ["collect", "refill"]),
+        (("flag", "moments"), ["mark"]),
+        (("flag",), ["collect", "refill"]),
     ]
 
 
 def test_what_a_pass_has_written_itself_begins_another():
     stages = stage("a", ("flag",)), stage("b", writes=("amount",)), stage("c", ("amount",))
     assert cut(*stages, written=["flag"]) == [((), []), (("flag",), ["a", "b"]), (("amount",), ["c"])]
+
+
+def test_what_the_bulk_waits_for_is_a_pass_of_its_own():
+    stages = stage("a", beside_bulk=True), stage("b", writes=("amount",), beside_bulk=True), stage("c"), stage("d")
+    found = passes(stages, set(), FIELDS)
+    assert [([each.name for each in group.stages], group.beside_bulk) for group in found] == [
+        (["a", "b"], True),
+        (["c", "d"], False),
+    ]
+
+
+def test_what_a_stage_has_written_at_some_nodes_does_not_cross_for_the_same_one_at_others():
+    take, again = (stage(name, ("flag",), ("flag",), operators=("same",)) for name in ("take", "again"))
+    assert cut(take, again, written=["flag"]) == [((), []), (("flag",), ["take"]), ((), ["again"])]
+    assert cut(take, stage("other", ("flag",)), written=["flag"])[2] == (("flag",), ["other"])
 
 
 def test_what_neighbours_read_is_written_in_another_pass():
