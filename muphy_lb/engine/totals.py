@@ -28,12 +28,15 @@ class Reductions:
 
     def __init__(self, engine, speed_scale: float):
         backend, model = engine.backend, engine.model
-        workers = backend.reduction_workers(engine.domain.n_nodes)
-        mass, peak = (backend.zeros(workers, np.float64) for _ in range(2))
-        speed, flow = (backend.zeros(rows * workers, np.int64) for rows in (1, 6))
-        arrays = ReductionArrays(mass, peak, speed, flow.reshape(6, workers), float(speed_scale))
+        n = backend.reduction_workers(engine.domain.n_nodes)
+        partial_sums = backend.zeros(
+            (2 + 1 + 6) * n, np.int64
+        )  # one array, since every copy to the host takes its time
+        mass, peak = (backend.view(partial_sums, k * n, (k + 1) * n).view(np.float64) for k in range(2))
+        speed, flow = backend.view(partial_sums, 2 * n, 3 * n), backend.view(partial_sums, 3 * n, 9 * n).reshape(6, n)
+        arrays = ReductionArrays(mass, peak, speed, flow, float(speed_scale))
         operator = model.counted or model.macroscopic
-        self._backend, self._partial_sums = backend, arrays
+        self._backend, self._partial_sums = backend, partial_sums
         self._launches = [
             backend.bind(
                 *("reduction", operator, engine.state(parity), engine.stream_arrays(parity).occupied, arrays),
@@ -45,5 +48,6 @@ class Reductions:
     def totals(self, parity: int) -> Totals:
         """Sums of the state in a buffer."""
         self._launches[parity]()
-        mass, peak, speed, flow = (self._backend.to_host(array) for array in self._partial_sums[:4])
-        return Totals(float(mass.sum()), float(peak.max()), int(speed.sum()), flow.sum(axis=1))
+        partial_sums = self._backend.to_host(self._partial_sums).reshape(9, -1)
+        mass, peak = partial_sums[:2].view(np.float64)
+        return Totals(float(mass.sum()), float(peak.max()), int(partial_sums[2].sum()), partial_sums[3:].sum(axis=1))
