@@ -37,17 +37,21 @@ def kernels(streaming: str):
     tables = (BUFFER, *TABLE, WORDS, CANDIDATES)
     for phase, pattern in enumerate(patterns):
         left, after = (Populations(engine.state(p).locations, n_entries, np.uint32) for p in (phase, 1 - phase))
+        values = typeof(engine.parameters.values(model.collision, model.parameters, 0))
         for stage in model.stages:
             given = tuple(engine.parameters.values(each, stage.parameters, 0) for each in stage.operators)
             if stage.kernel == CROSSING:
                 arriving = Populations(pattern.load, n_entries, np.uint32)
                 kernel = surface_skeletons.crossing(stage.operators[0], arriving, left, D3Q19.q - 1, *how)
                 yield stage.name, phase, kernel, (BUFFER, *TABLE, *tables[1:], typeof(given[0]))
+            if stage.kernel == CROSSING and not pattern.in_place:
+                both = *stage.operators, model.collision
+                kernel = surface_skeletons.crossing_and_collision(both, pattern, left, D3Q19.q - 1, *how)
+                yield "both", phase, kernel, (BUFFER, BUFFER, *TABLE, *tables[1:], typeof(given[0]), values)
             if stage.kernel == REFILL:
                 kernel = surface_skeletons.refill(stage.operators, after, D3Q19.q - 1, *how)
                 sources = types.Tuple((CELLS, types.uint8, types.int64))
                 yield stage.name, phase, kernel, (*tables, sources, BUFFER, typeof(given))
-        values = typeof(engine.parameters.values(model.collision, model.parameters, 0))
         kernel = skeletons.stream_collide_fluid(model.collision, pattern, *how, np.uint32)
         bounds = types.boolean, *RANGE
         yield "step", phase, kernel, (BUFFER, BUFFER, *TABLE, *bounds, values, CELLS, types.uint8, AMONG)

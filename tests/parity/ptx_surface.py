@@ -90,9 +90,8 @@ def main() -> int:
             (*stage.operators, collide),
             engine.parameters.values(stage.operators[0], stage.parameters, 0),
         )
-        of_streaming = Populations(pattern.load, len(pattern.directions), np.uint32), Populations(rows, 0, np.uint32)
-        how = pattern.store, lattice.q - 1, lattice, precision
-        kernel = surface_skeletons.crossing_and_collision(operators, *of_streaming, *how)
+        how = Populations(rows, 0, np.uint32), lattice.q - 1, lattice, precision
+        kernel = surface_skeletons.crossing_and_collision(operators, pattern, *how)
         ptx_of(kernel, (buffer, buffer, *TABLE, *TABLE, WORDS, CANDIDATES, typeof(given), values))
         print(precision.name, "exchange, stream and collide", flush=True)
     return 0

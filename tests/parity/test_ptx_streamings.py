@@ -39,6 +39,16 @@ def test_kernels_of_both_streamings_have_the_same_floating_point_instructions(ke
     assert all(each["instructions"] == kernels[stage][0]["instructions"] for each in kernels[stage])
 
 
+def test_nodes_that_collide_with_the_exchange_do_the_same_arithmetic_as_others(kernels):
+    """Where compilers see both together, they find sums that both need."""
+    (both,), (exchange, *_), (step, *_) = (kernels[stage] for stage in ("both", "exchange", "step"))
+    names = both["instructions"].keys() | exchange["instructions"].keys() | step["instructions"].keys()
+    rounding = [name for name in names if name.split(".")[0] in ("add", "sub", "mul", "fma", "div", "sqrt", "rcp")]
+    assert len(rounding) > 4
+    for name in rounding:
+        assert both["instructions"].get(name, 0) == sum(each["instructions"].get(name, 0) for each in (exchange, step))
+
+
 def test_no_product_of_a_stage_is_left_to_be_rounded_together_with_a_sum(kernels):
     assert [each["free_products"] for each in kernels["refill"]] == [0] * 3
     assert max(each["free_products"] for each in kernels["exchange"]) <= OF_FUNCTIONS

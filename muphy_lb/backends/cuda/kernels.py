@@ -104,14 +104,13 @@ def crossing(backend, update, arrays: CrossingArrays, nodes: NodeRange, values, 
     """Nodes of the list, or of the range, shared among threads."""
     step, stored, table = arrays
     far, left = step.table, stored.table
-    populations = populations_arriving(step), populations_of(stored)
-    how = table.n_neighbours, backend.lattice, backend.precision
+    how = populations_of(stored), table.n_neighbours, backend.lattice, backend.precision
     tables = far.lines, far.bases, left.lines, left.bases, table.addresses
     if collision is None:
-        kernel = surface_skeletons.crossing(update, *populations, *how)
+        kernel = surface_skeletons.crossing(update, populations_arriving(step), *how)
         return _over_chosen(backend, kernel, (step.old, *tables), nodes, (values,))
     collide, of_collision = collision
-    kernel = surface_skeletons.crossing_and_collision((update, collide), *populations, step.pattern.store, *how)
+    kernel = surface_skeletons.crossing_and_collision((update, collide), step.pattern, *how)
     return _over_chosen(backend, kernel, (step.old, step.new, *tables), nodes, (values, of_collision))
 
 

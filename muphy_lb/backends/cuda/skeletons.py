@@ -39,7 +39,7 @@ class Shape(NamedTuple):
 
 
 @cache
-def _update(collide_operator, pattern, lattice, precision, index_type):
+def stream_and_collide(collide_operator, pattern, lattice, precision, index_type):
     """Device function: load the populations of a node, collide, store them."""
     collide = collide_operator.compile(lattice, precision, device_jit)
     own, find, load, store, n_entries = access(
@@ -67,7 +67,7 @@ def stream_collide(collide_operator, pattern, lattice, precision, index_type, th
     collide = collide_operator.compile(lattice, precision, device_jit)
     functions = access(pattern.load, pattern.store, len(pattern.directions), precision, index_type)
     own, find, load, store, n_entries = functions
-    update = _update(collide_operator, pattern, lattice, precision, index_type)
+    update = stream_and_collide(collide_operator, pattern, lattice, precision, index_type)
     q_count, real = lattice.q, precision.real
     one, five, warp, in_warp = np.uint32(1), np.uint32(5), np.uint32(32), np.uint32(31)
 
@@ -126,7 +126,7 @@ def stream_collide_fluid(collide_operator, pattern, lattice, precision, index_ty
     The warps of threads share the listed warps of nodes, or all of the range if nothing is known, from the last one on
     with ``is_reversed``.
     """
-    update = _update(collide_operator, pattern, lattice, precision, index_type)
+    update = stream_and_collide(collide_operator, pattern, lattice, precision, index_type)
     five, in_warp, of_warp = np.uint32(5), np.uint32(WARP - 1), np.uint32(WARP)
 
     @kernel_jit
