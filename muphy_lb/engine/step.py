@@ -25,7 +25,7 @@ from muphy_lb.engine.stages import StageBinder
 from muphy_lb.parallel.schedule import without_repeats
 from muphy_lb.parallel.task import ON_BULK, ON_EDGE, ON_INTERIOR, ON_OPENINGS, Task, ordering
 from muphy_lb.parallel.transports import ExchangeTasks
-from muphy_lb.physics.model import ARRIVING, NODES, Field, Model, Stage
+from muphy_lb.physics.model import ARRIVING, CROSSING, NODES, Field, Model, Stage
 
 
 class StepKind(NamedTuple):
@@ -162,8 +162,10 @@ class StepBinder:
 
     def _is_bulk_apart(self) -> bool:
         """Whether the bulk of the interior collides by itself."""
-        is_possible = self._backend.has_bulk_queue and not self._model.streaming.in_place
-        return is_possible and self._model.bulk is not None and self._after[0].beside_bulk
+        model = self._model
+        is_possible = self._backend.has_bulk_queue and not model.streaming.in_place
+        has_one = model.bulk is not None and [stage.kernel for stage in model.between] == [CROSSING]
+        return is_possible and has_one and self._after[0].beside_bulk
 
     def bind(self, kind: StepKind) -> list[Task]:
         """The tasks of one step into the other buffer; those with nothing to do are left out."""

@@ -4,11 +4,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 # The queues of a device run concurrently; some tasks order them, and some are executed by the host.
-ON_EDGE, ON_INTERIOR, ON_OPENINGS, ON_BULK, ORDERING, ON_HOST = (
-    *("edge", "interior", "openings", "bulk"),
-    *("ordering", "host"),
-)
-ON_DEVICE = (ON_EDGE, ON_INTERIOR, ON_OPENINGS, ON_BULK)
+ON_EDGE, ON_INTERIOR, ON_OPENINGS, ON_BULK = "edge", "interior", "openings", "bulk"
+ORDERING, ON_HOST = "ordering", "host"
+ON_DEVICE = (ON_INTERIOR, ON_EDGE, ON_OPENINGS, ON_BULK)
 
 
 class Task(NamedTuple):

@@ -6,13 +6,13 @@ from collections import defaultdict
 from typing import NamedTuple
 
 from muphy_lb.files.atomic import write_text
-from muphy_lb.parallel.task import ON_EDGE, ON_HOST, ON_INTERIOR, ON_OPENINGS, ORDERING
+from muphy_lb.parallel.task import ON_DEVICE, ON_HOST, ON_INTERIOR, ORDERING
 from muphy_lb.run.simulation import Simulation
 
 # What every model has; the stages of its fields come behind.
 STAGES = ("openings", "pack", "exchange", "unpack", "walls", "edge", "interior")
 MESSAGES = ("pack", "exchange", "unpack")
-QUEUES = (ON_INTERIOR, ON_EDGE, ON_OPENINGS, ON_HOST)
+QUEUES = (*ON_DEVICE, ON_HOST)
 
 
 class Span(NamedTuple):
