@@ -25,7 +25,7 @@ from muphy_lb.engine.stages import StageBinder
 from muphy_lb.parallel.schedule import without_repeats
 from muphy_lb.parallel.task import ON_BULK, ON_EDGE, ON_INTERIOR, ON_OPENINGS, Task, ordering
 from muphy_lb.parallel.transports import ExchangeTasks
-from muphy_lb.physics.model import ARRIVING, CROSSING, NODES, Field, Model, Stage
+from muphy_lb.physics.model import ARRIVING, CROSSING, NODES, Field, Model, Stage, Where
 
 
 class StepKind(NamedTuple):
@@ -136,8 +136,8 @@ class StepBinder:
         self._wait = ordering(self._backend.edge_waits_for_interior)
         self._has_edge = self._domain.n_edge > 0
         self._set_up_passes()
-        self._bulk_is_apart = self._is_bulk_apart()
-        self._stages_of = StageBinder(engine, self._bulk_is_apart)
+        self._bulk = self._bulk_apart()
+        self._stages_of = StageBinder(engine, self._bulk is not None)
 
     def _set_up_passes(self) -> None:
         """Which fields cross at the start of a step, and the passes ahead of and behind the flow."""
@@ -160,12 +160,12 @@ class StepBinder:
         advanced = [stage.field for stage in model.after if stage.field and stage.field not in readable]
         self._at_start = tuple(dict.fromkeys((*advanced, *beside)))
 
-    def _is_bulk_apart(self) -> bool:
-        """Whether the bulk of the interior collides by itself."""
+    def _bulk_apart(self) -> Where | None:
+        """The bulk, if that of the interior collides by itself."""
         model = self._model
         is_possible = self._backend.has_bulk_queue and not model.streaming.in_place
-        has_one = model.bulk is not None and [stage.kernel for stage in model.between] == [CROSSING]
-        return is_possible and has_one and self._after[0].beside_bulk
+        has_room = [stage.kernel for stage in model.between] == [CROSSING] and self._after[0].beside_bulk
+        return model.bulk if is_possible and has_room else None
 
     def bind(self, kind: StepKind) -> list[Task]:
         """The tasks of one step into the other buffer; those with nothing to do are left out."""
@@ -190,7 +190,7 @@ class StepBinder:
         beside = list(takewhile(lambda group: group.beside_bulk, others))
         for group in beside:
             tasks += self._whole_pass(group, parity)
-        if self._bulk_is_apart:
+        if self._bulk:
             tasks.append(ordering(self._backend.interior_waits_for_bulk))
         for group in others[len(beside) :]:
             tasks += self._whole_pass(group, parity)
@@ -222,7 +222,7 @@ class StepBinder:
         """The flow's own step in the order of its streaming, and the stages beside it."""
         streaming, links = self._model.streaming, self._engine.boundary_links
         halo = self._exchange(parity)
-        yield from self._bulk(parity)
+        yield from self._flow_in_bulk(parity)
         order = streaming.order_with_pause if self._model.between else streaming.order
         for phase in order:
             if phase == OPENINGS and links.has_openings:
@@ -310,20 +310,20 @@ class StepBinder:
     def _flow(self, parity: int, part: str) -> Iterator[Task]:
         """Stream and collide, unless the bulk of the interior does so by itself."""
         nodes = self.nodes(part, parity)
-        if nodes is None or (part == INTERIOR and self._bulk_is_apart):
+        if nodes is None or (part == INTERIOR and self._bulk):
             return
         if part == EDGE:
             yield self._wait
             yield from self._slots_filled()
         yield Task(part, nodes.queue, self._engine.bind_stream_collide(nodes, parity, self._engine.shape))
 
-    def _bulk(self, parity: int) -> Iterator[Task]:
+    def _flow_in_bulk(self, parity: int) -> Iterator[Task]:
         """Stream and collide in the bulk of the interior, if that does so by itself."""
-        nodes, bulk = self.nodes(INTERIOR, parity), self._model.bulk
-        if self._bulk_is_apart and nodes and bulk:
+        nodes = self.nodes(INTERIOR, parity)
+        if self._bulk and nodes:
             yield ordering(self._backend.bulk_waits_for_interior)
             nodes = replace(nodes, queue=ON_BULK)
-            launch = self._engine.bind_stream_collide(nodes, parity, self._engine.shape, bulk.mask)
+            launch = self._engine.bind_stream_collide(nodes, parity, self._engine.shape, self._bulk.mask)
             yield Task(INTERIOR, ON_BULK, launch)
 
     def _stages(self, stages: list[Stage], parity: int, part: str) -> Iterator[Task]:

@@ -75,8 +75,10 @@ class CudaBackend(KernelTable):
         self._edge, self._openings = (urgent_stream(self, MOST) for _ in range(2))
         self._bulk = cuda.stream()
         self._streams = {
-            **{ON_INTERIOR: self._interior, ON_BULK: self._bulk},
-            **{ON_EDGE: self._edge, ON_OPENINGS: self._openings},
+            ON_INTERIOR: self._interior,
+            ON_EDGE: self._edge,
+            ON_OPENINGS: self._openings,
+            ON_BULK: self._bulk,
         }
         self._interior_recorded = event()
         self._edge_done = event()

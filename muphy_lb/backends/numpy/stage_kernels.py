@@ -1,5 +1,6 @@
 """The kernels of stages over nodes; for their arguments see :meth:`muphy_lb.backends.interface.Backend.bind`."""
 
+from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
@@ -39,8 +40,7 @@ def neighbours(backend, update, table: NeighbourTable, nodes: NodeRange, values)
 def crossing(backend, update, arrays: CrossingArrays, nodes: NodeRange, values, collision=None):
     """Change what a step will load, and collide."""
     step, stored, table = arrays
-    whole = State(step.old, (), step.table, nodes.last)
-    load, store = (backend.addresses(whole, locations) for locations in (step.pattern.load, step.pattern.store))
+    load = backend.addresses(State(step.old, (), step.table, nodes.last), step.pattern.load)
     left = backend.addresses(stored, stored.locations)
 
     def advance():
@@ -48,11 +48,18 @@ def crossing(backend, update, arrays: CrossingArrays, nodes: NodeRange, values, 
         arriving, leaving = step.old[load[:, n]], stored.buffer[left[:, n]]
         update.reference(arriving, leaving, table.addresses[:, n], n, backend.lattice, update.by_name(values))
         step.old[load[:, n]] = arriving
-        if collision is not None:
-            collide, of_collision = collision
-            step.new[store[:, n]] = collide.reference(arriving, n, backend.lattice, collide.by_name(of_collision))
 
-    return advance
+    if collision is None:
+        return advance
+    collide, of_collision = collision
+    chosen = replace(step, occupied=nodes.where)
+    flow = backend.kernels["stream_collide"](backend, collide, chosen, nodes, of_collision)
+
+    def advance_and_collide():
+        advance()
+        flow()
+
+    return advance_and_collide
 
 
 def stored(backend, update, state: State, table: NeighbourTable, nodes: NodeRange, values):
