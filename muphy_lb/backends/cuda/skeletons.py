@@ -26,9 +26,9 @@ from muphy_lb.operators.unroll import unroll
 # Assignment of nodes to threads: one each; two each, a warp apart; two consecutive ones each, which needs half
 # precision and stores within the node.
 SINGLE, DOUBLE, PAIRED = "single", "double", "paired"
+NODES_PER_THREAD = {SINGLE: 1, DOUBLE: 2, PAIRED: 2}
 # Threads of a block that sums over nodes, a power of two.
 REDUCING_BLOCK = 32 if SIMULATOR else 256
-NODES_PER_THREAD = {SINGLE: 1, DOUBLE: 2, PAIRED: 2}
 
 
 class Shape(NamedTuple):
