@@ -82,10 +82,11 @@ class Equilibrium:
         first, second, _, _ = self.moments(precision, jit)
         even_part = hermite.even_part(lattice, precision, jit, self.is_linear)
         odd_part = hermite.odd_part(lattice, precision, jit)
-        return (
-            jit(lambda state, force, a, b: even_part(a * state[0], second(state, force, a, b))),
-            jit(lambda state, force, a, b: odd_part(first(state, force, a, b))),
-        )
+
+        def even(state, force, a, b):
+            return even_part(a * state[0], second(state, force, a, b))
+
+        return jit(even), jit(lambda state, force, a, b: odd_part(first(state, force, a, b)))
 
 
 COMPRESSIBLE = Equilibrium("compressible", is_compressible=True, is_linear=False)

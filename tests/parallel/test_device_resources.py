@@ -15,6 +15,7 @@ from muphy_lb.backends import count_gpus
 from muphy_lb.backends.allocated import AllocatedBytes
 from muphy_lb.backends.cuda import device, peers
 from muphy_lb.errors import BackendError
+from muphy_lb.parallel.task import ON_DEVICE
 from tests.channel import open_channel, simulate
 from tests.conftest import ROOT
 from tests.vessel import write_case
@@ -105,7 +106,7 @@ def test_a_stream_with_priority_is_destroyed_with_its_owner(monkeypatch):
         pass
 
     owner = Owner()
-    assert device.urgent_stream(owner, device.MOST) == 77 and driver.count("cuStreamDestroy") == 0
+    assert device.make_stream(owner, device.MOST) == 77 and driver.count("cuStreamDestroy") == 0
     del owner
     gc.collect()
     assert driver.count("cuStreamDestroy") == 1
@@ -269,7 +270,7 @@ def check_that_nothing_is_left(done, n_simulations):
     record = json.loads(done.stdout[done.stdout.index("{") : done.stdout.rindex("}") + 1])
     calls, free = record["calls"], record["free"]
     assert calls["cuGraphInstantiate"] == calls["cuGraphDestroy"] == calls["cuGraphExecDestroy"] > 0, record
-    assert calls["cuStreamCreateWithPriority"] == calls["cuStreamDestroy"] == 2 * n_simulations, record
+    assert calls["cuStreamCreateWithPriority"] == calls["cuStreamDestroy"] == len(ON_DEVICE) * n_simulations, record
     assert free[1] - free[-1] <= SPARE_BYTES, record
     return record
 

@@ -29,7 +29,7 @@ MEMORY = ("ld", "st", "mov")
 
 def kernels(streaming: str):
     """(stage, phase, kernel, types of its arguments) of the stages that load populations and compute with them, and
-    of the step of nodes with fluid."""
+    of steps: of nodes with fluid, and of all nodes."""
     setup = SurfaceSetup(D3Q19, precision=FP64, streaming=streaming, force=(1e-4, -3e-4, 5e-5))
     engine = build_engine(random_nodes(D3Q19, openings=False), setup)
     patterns, model = engine.addresses.patterns, engine.model
@@ -55,6 +55,8 @@ def kernels(streaming: str):
         kernel = skeletons.stream_collide_fluid(model.collision, pattern, *how, np.uint32)
         bounds = types.boolean, *RANGE
         yield "step", phase, kernel, (BUFFER, BUFFER, *TABLE, *bounds, values, CELLS, types.uint8, AMONG)
+        kernel = skeletons.stream_collide(model.collision, pattern, *how, np.uint32)
+        yield "plain step", phase, kernel, (BUFFER, BUFFER, *TABLE, types.int64, types.int64, *RANGE, values)
 
 
 def free_products(ptx: str) -> int:

@@ -14,19 +14,20 @@ from muphy_lb.backends.cuda import peers
 from muphy_lb.backends.cuda.device import (
     MORE,
     MOST,
+    ORDINARY,
     SIMULATOR,
     clear,
     close_memory,
     cuda,
     event,
     event_seconds,
+    make_stream,
     memory_free,
     open_memory,
     record_graph,
     release_freed,
     select_device,
     share_memory,
-    urgent_stream,
 )
 from muphy_lb.backends.cuda.kernels import KERNELS, stream_kernel
 from muphy_lb.backends.cuda.skeletons import DOUBLE, PAIRED, SINGLE, Shape
@@ -71,9 +72,8 @@ class CudaBackend(KernelTable):
         self.lattice = lattice
         self.precision = precision
         self._allocated = AllocatedBytes()
-        self._interior = urgent_stream(self, MORE)
-        self._edge, self._openings = (urgent_stream(self, MOST) for _ in range(2))
-        self._bulk = cuda.stream()
+        self._interior, self._bulk = make_stream(self, MORE), make_stream(self, ORDINARY)
+        self._edge, self._openings = (make_stream(self, MOST) for _ in range(2))
         self._streams = {
             ON_INTERIOR: self._interior,
             ON_EDGE: self._edge,

@@ -25,8 +25,8 @@ _opened: dict[bytes, list[int]] = {}
 warnings.filterwarnings("ignore", message=".*Grid size .* low occupancy")
 
 
-# How urgent a stream is, from 0, as ordinary ones are, to 1.
-MORE, MOST = 0.5, 1.0
+# How urgent a stream is.
+ORDINARY, MORE, MOST = 0.0, 0.5, 1.0
 
 
 def n_devices() -> int:
@@ -75,10 +75,13 @@ def clear(array) -> None:
         cuda.cudadrv.driver.device_memset(array, 0, array.nbytes)
 
 
-def urgent_stream(owner, urgency: float):
-    """A stream whose kernels go before those of ordinary streams, and of less urgent ones; Numba itself offers no
-    priorities, and so does not destroy it: that happens when ``owner`` is garbage. (Numba keeps streams in a cache of
-    launch configurations.)
+def make_stream(owner, urgency: float):
+    """A stream whose kernels go before those of less urgent ones; it is destroyed when ``owner`` is garbage. (Numba's
+    own have no priorities, and may never be destroyed, since its cache of launch configurations keeps them.)
+
+    Args:
+        owner: what uses it.
+        urgency: from ``ORDINARY`` to ``MOST``.
 
     Raises:
         BackendError: the driver refuses.
@@ -216,6 +219,7 @@ def event_seconds(first, second) -> float:
 __all__ = [
     "MORE",
     "MOST",
+    "ORDINARY",
     "SIMULATOR",
     "clear",
     "close_memory",
@@ -223,11 +227,11 @@ __all__ = [
     "event",
     "event_seconds",
     "intrinsic",
+    "make_stream",
     "memory_free",
     "n_devices",
     "open_memory",
     "record_graph",
     "select_device",
     "share_memory",
-    "urgent_stream",
 ]

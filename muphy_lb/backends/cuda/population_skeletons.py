@@ -20,7 +20,6 @@ from muphy_lb.backends.cuda.access import (
 )
 from muphy_lb.backends.cuda.device import cuda
 from muphy_lb.backends.cuda.kept import kernel_jit
-from muphy_lb.backends.cuda.skeletons import stream_and_collide
 from muphy_lb.backends.cuda.stage_skeletons import LISTED_BLOCK, has_bit, node, number_of
 from muphy_lb.domain.layout import WARP
 
@@ -30,59 +29,60 @@ LISTED_WARPS = LISTED_BLOCK // WARP
 @cache
 def crossing(update_operator, populations: Populations, left: Populations, n_neighbours, lattice, precision):
     """Change what is about to arrive at the chosen nodes; ``left``: the populations that have left them."""
-    cross = _cross(update_operator, populations, left, n_neighbours, lattice, precision)
-
-    @kernel_jit
-    def kernel(buffer, lines, bases, left_lines, left_bases, near_table, candidates, values):
-        for i in range(cuda.grid(1), number_of(candidates), cuda.gridsize(1)):
-            n = node(candidates, i)
-            if has_bit(candidates, n):
-                cross(buffer, lines, bases, left_lines, left_bases, near_table, n, values)
-
-    return kernel
-
-
-@cache
-def crossing_and_collision(operators, pattern, left: Populations, n_neighbours, *how):
-    """The same, and then the collision of these nodes, into another buffer; the operators are both.
-
-    What a node loads for its collision goes through memory, so that compilers cannot mix both computations, and round
-    the second as they do in kernels of streaming and collision.
-    """
-    populations = Populations(pattern.load, len(pattern.directions), left.index_type)
-    cross = _cross(operators[0], populations, left, n_neighbours, *how)
-    collide = stream_and_collide(operators[1], pattern, *how, left.index_type)
-
-    @kernel_jit
-    def kernel(old, new, lines, bases, left_lines, left_bases, near_table, candidates, values, of_collision):
-        for i in range(cuda.grid(1), number_of(candidates), cuda.gridsize(1)):
-            n = node(candidates, i)
-            if has_bit(candidates, n):
-                cross(old, lines, bases, left_lines, left_bases, near_table, n, values)
-                collide(old, new, lines, bases, n, of_collision)
-
-    return kernel
-
-
-def _cross(update_operator, populations: Populations, left: Populations, n_neighbours, lattice, precision):
-    """Device function: changes what is about to arrive at a node."""
     update = update_operator.compile(lattice, precision, strict_jit)
     locations, n_entries, index_type = populations
     own, find, load, _, size = access(locations, locations, n_entries, precision, index_type)
     q_count, real, load_left = lattice.q, precision.real, reader(left, precision)
     change, near = changer(locations, precision), find_neighbours(n_neighbours)
 
-    def cross(buffer, lines, bases, left_lines, left_bases, near_table, n, values):
-        arriving, leaving = cuda.local.array(q_count, real), cuda.local.array(q_count, real)
-        entries, addresses = cuda.local.array(size, index_type), cuda.local.array(n_neighbours, np.uint32)
-        find(lines, bases, n, entries)
-        load(buffer, own(n), entries, arriving)
-        load_left(buffer, left_lines, left_bases, n, leaving)
-        near(near_table, n, addresses)
-        changed = update(arriving, leaving, addresses, n, values)
-        change(buffer, own(n), entries, arriving, changed)
+    @kernel_jit
+    def kernel(buffer, lines, bases, left_lines, left_bases, near_table, candidates, values):
+        for i in range(cuda.grid(1), number_of(candidates), cuda.gridsize(1)):
+            n = node(candidates, i)
+            if has_bit(candidates, n):
+                arriving, leaving = cuda.local.array(q_count, real), cuda.local.array(q_count, real)
+                entries, addresses = cuda.local.array(size, index_type), cuda.local.array(n_neighbours, np.uint32)
+                find(lines, bases, n, entries)
+                load(buffer, own(n), entries, arriving)
+                load_left(buffer, left_lines, left_bases, n, leaving)
+                near(near_table, n, addresses)
+                changed = update(arriving, leaving, addresses, n, values)
+                change(buffer, own(n), entries, arriving, changed)
 
-    return device_jit(cross)
+    return kernel
+
+
+@cache
+def crossing_and_collision(operators, pattern, left: Populations, n_neighbours, lattice, precision):
+    """The same, and then the collision of these nodes, into another buffer; the operators are both.
+
+    What is changed stays in registers, and compilers share sums between both: the collision is strict here as in
+    ``stream_collide_fluid``, so that the code around it changes no rounding.
+    """
+    update = operators[0].compile(lattice, precision, strict_jit)
+    collide = operators[1].compile(lattice, precision, strict_jit)
+    own, find, load, store, size = access(
+        pattern.load, pattern.store, len(pattern.directions), precision, left.index_type
+    )
+    q_count, real, load_left = lattice.q, precision.real, reader(left, precision)
+    near, index_type = find_neighbours(n_neighbours), left.index_type
+
+    @kernel_jit
+    def kernel(old, new, lines, bases, left_lines, left_bases, near_table, candidates, values, of_collision):
+        for i in range(cuda.grid(1), number_of(candidates), cuda.gridsize(1)):
+            n = node(candidates, i)
+            if has_bit(candidates, n):
+                f, leaving = cuda.local.array(q_count, real), cuda.local.array(q_count, real)
+                entries, addresses = cuda.local.array(size, index_type), cuda.local.array(n_neighbours, np.uint32)
+                find(lines, bases, n, entries)
+                load(old, own(n), entries, f)
+                load_left(old, left_lines, left_bases, n, leaving)
+                near(near_table, n, addresses)
+                update(f, leaving, addresses, n, values)
+                collide(f, n, of_collision)
+                store(new, own(n), entries, f)
+
+    return kernel
 
 
 @cache

@@ -15,6 +15,7 @@ from muphy_lb.backends.cuda.access import (
     reader,
     scatter_values,
     store_pairs,
+    strict_jit,
     writer,
 )
 from muphy_lb.backends.cuda.device import SIMULATOR, cuda
@@ -39,9 +40,9 @@ class Shape(NamedTuple):
 
 
 @cache
-def stream_and_collide(collide_operator, pattern, lattice, precision, index_type):
+def _update(collide_operator, pattern, lattice, precision, index_type, jit=device_jit):
     """Device function: load the populations of a node, collide, store them."""
-    collide = collide_operator.compile(lattice, precision, device_jit)
+    collide = collide_operator.compile(lattice, precision, jit)
     own, find, load, store, n_entries = access(
         pattern.load, pattern.store, len(pattern.directions), precision, index_type
     )
@@ -67,7 +68,7 @@ def stream_collide(collide_operator, pattern, lattice, precision, index_type, th
     collide = collide_operator.compile(lattice, precision, device_jit)
     functions = access(pattern.load, pattern.store, len(pattern.directions), precision, index_type)
     own, find, load, store, n_entries = functions
-    update = stream_and_collide(collide_operator, pattern, lattice, precision, index_type)
+    update = _update(collide_operator, pattern, lattice, precision, index_type)
     q_count, real = lattice.q, precision.real
     one, five, warp, in_warp = np.uint32(1), np.uint32(5), np.uint32(32), np.uint32(31)
 
@@ -123,10 +124,13 @@ def stream_collide(collide_operator, pattern, lattice, precision, index_type, th
 def stream_collide_fluid(collide_operator, pattern, lattice, precision, index_type):
     """The same for those nodes alone where an array of bytes has a bit of a mask.
 
+    Some of them may collide in a kernel of their own (:mod:`muphy_lb.backends.cuda.population_skeletons`), and the
+    collision is strict so that it is rounded alike there.
+
     The warps of threads share the listed warps of nodes, or all of the range if nothing is known, from the last one on
     with ``is_reversed``.
     """
-    update = stream_and_collide(collide_operator, pattern, lattice, precision, index_type)
+    update = _update(collide_operator, pattern, lattice, precision, index_type, strict_jit)
     five, in_warp, of_warp = np.uint32(5), np.uint32(WARP - 1), np.uint32(WARP)
 
     @kernel_jit
