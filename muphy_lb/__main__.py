@@ -6,6 +6,7 @@ modules of a command are imported when it is executed, so that help and usage er
 
 import argparse
 import os
+import shlex
 import signal
 import sys
 import traceback
@@ -170,14 +171,14 @@ def _say_what_begins(what, say, communicator) -> None:
 
 def _refuse_to_forget(folder) -> None:
     """Refuse a new run that would remove checkpoints of an earlier one, which may be days of work."""
-    from muphy_lb.run.early import CHECKPOINTS
+    from muphy_lb.run.early import CHECKPOINTS, PATTERN
 
     checkpoints = Path(folder) / CHECKPOINTS
-    found = sorted(checkpoints.glob("*.h5")) if os.path.isdir(checkpoints) else []  # Path.is_dir fails for long names
+    found = sorted(checkpoints.glob(PATTERN)) if os.path.isdir(checkpoints) else []  # Path.is_dir fails for long names
     if found:
         raise InputError(
             f"{folder} holds checkpoints of an earlier run (newest: {found[-1].name}); continue it with"
-            f" muphy-lb resume {folder}, or give --overwrite, or another output folder with -o"
+            f" muphy-lb resume {shlex.quote(str(folder))}, or give --overwrite, or another output folder with -o"
         )
 
 
@@ -209,7 +210,7 @@ def _run_case(case, folder, say, communicator, resume: bool = False, view: int |
         say(_closing_text(summary, run.closing_lines(summary), folder))
     if reason in ENDS:
         return 0 if run.is_sound else DOUBTFUL_EXIT_CODE
-    say(f"stopped by {reason}; continue with: muphy-lb resume {folder}")
+    say(f"stopped by {reason}; continue with: muphy-lb resume {shlex.quote(str(folder))}")
     return STOPPED_EXIT_CODE
 
 

@@ -1,7 +1,6 @@
 """Folders of a simulation: what is saved and loaded, and a run that writes all its files."""
 
 import logging
-from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,12 +11,13 @@ from muphy_lb.api.inputs import moved_into
 from muphy_lb.api.records import Outcome
 from muphy_lb.api.running import Interruption
 from muphy_lb.case.case import Case, as_case, load_case
-from muphy_lb.errors import InputError, MuphyError
+from muphy_lb.errors import InputError
 from muphy_lb.files.atomic import check_writable, output_errors, write_text
 from muphy_lb.geometry.source import Geometry
 from muphy_lb.measure.field_snapshots import FieldSnapshots
-from muphy_lb.run.checkpoint import PATTERN, checkpoint_path, restore, write_checkpoint
-from muphy_lb.run.early import CASE_FILE, CHECKPOINTS
+from muphy_lb.parallel import agreed_on_root
+from muphy_lb.run.checkpoint import checkpoint_path, restore, write_checkpoint
+from muphy_lb.run.early import CASE_FILE, CHECKPOINTS, PATTERN
 from muphy_lb.run.lock import FolderLock
 from muphy_lb.run.loop import Run
 from muphy_lb.run.simulation import Simulation as Core
@@ -39,7 +39,7 @@ def saved(core: Core, geometry: Geometry | None, folder: str | PathLike, may_rep
     core.health()
     path = Path(folder)
     case = moved_into(path, core.case, geometry)
-    lock = _on_root(core, lambda: _prepared(path, may_replace))
+    lock = agreed_on_root(core.communicator, lambda: _prepared(path, may_replace))
     core.case = case
     try:
         if core.communicator.rank == 0:
@@ -52,19 +52,6 @@ def saved(core: Core, geometry: Geometry | None, folder: str | PathLike, may_rep
         if lock:
             lock.release()
     core.communicator.barrier()
-
-
-def _on_root(core: Core, work: Callable):
-    """The result of something on rank 0 (None elsewhere); what goes wrong there is raised on every rank."""
-    result, problem = None, None
-    if core.communicator.rank == 0:
-        try:
-            result = work()
-        except MuphyError as error:
-            problem = error
-    if problem := core.communicator.broadcast(problem):
-        raise problem
-    return result
 
 
 def _prepared(folder: Path, may_replace: bool) -> FolderLock:
@@ -135,7 +122,7 @@ def started(simulation: "Simulation", folder: str | PathLike) -> Run:
     """A run to the end of the case that writes all that ``muphy-lb run`` writes; collective."""
     core, path = simulation.core, Path(folder)
     case = moved_into(path, core.case, simulation.geometry)
-    _on_root(core, lambda: _before_run(path, simulation.geometry))
+    agreed_on_root(core.communicator, lambda: _before_run(path, simulation.geometry))
     core.case = case
     run = Run(core, path, shows_progress=simulation.progress)
     run.observers += simulation.callbacks

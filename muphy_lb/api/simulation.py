@@ -15,7 +15,7 @@ from muphy_lb.case.toml import as_override
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.limits import shown
 from muphy_lb.output.progress import ProgressBar
-from muphy_lb.parallel import connect
+from muphy_lb.parallel import agreed_on_root, connect
 from muphy_lb.run.changes import changed, refuse_while_writing
 from muphy_lb.run.loop import COMPLETED, Clock, Run
 from muphy_lb.run.monitored import refuse_to_watch_nothing
@@ -69,7 +69,7 @@ class Simulation(Results):
     ):
         checked, self._geometry = completed(case, geometry, spacing_m)
         ranks = communicator or connect()
-        nodes = nodes_of(checked, self._geometry) if ranks.rank == 0 else None
+        nodes = agreed_on_root(ranks, lambda: nodes_of(checked, self._geometry))
         self._take(Core(checked, ranks, nodes))
         self.progress = progress
 

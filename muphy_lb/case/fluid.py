@@ -2,12 +2,13 @@
 
 from muphy_lb.case.boundaries import WaveformSection
 from muphy_lb.case.section import Direction, Positive, Section, Vector, exactly_one
+from muphy_lb.case.values import is_number
 from muphy_lb.physics.table import key_classes
 
 
 def _in_order(given, low: str, high: str):
     values = given.get(low), given.get(high)
-    if all(isinstance(value, float) for value in values) and values[0] > values[1]:
+    if all(map(is_number, values)) and values[0] > values[1]:
         yield f"has {low} = {values[0]:g} above {high} = {values[1]:g}"
 
 
@@ -47,7 +48,7 @@ class CarreauYasudaSection(Section):
     def rules(cls, given):
         """A thinning fluid is thinner at high shear, a thickening one thicker."""
         plateaus = [given.get(f"{name}_viscosity_m2_s") for name in ("zero", "infinite")]
-        if all(isinstance(value, float) for value in plateaus) and isinstance(given.get("index"), float):
+        if all(map(is_number, (*plateaus, given.get("index")))):
             if (plateaus[0] - plateaus[1]) * (1.0 - given["index"]) < 0.0:
                 yield (
                     "has an index below 1 only if zero_viscosity_m2_s is the larger of the two, above 1 if the smaller"

@@ -6,13 +6,14 @@ from pydantic import AfterValidator, Field
 
 from muphy_lb.case.choice import OneOf
 from muphy_lb.case.section import Positive, Section, exactly_one
+from muphy_lb.case.values import is_number
 
 RATE_WORDS = ("viscosity", "magic")
 
 
 def _rates(table: dict) -> dict:
     for family, rate in table.items():
-        number = isinstance(rate, int | float) and not isinstance(rate, bool) and 0.0 < rate <= 2.0
+        number = is_number(rate) and 0.0 < rate <= 2.0
         if not number and rate not in RATE_WORDS:
             raise ValueError(f"has {family} = {rate!r}; must be a number above 0 and up to 2, 'viscosity' or 'magic'")
     return table

@@ -16,6 +16,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
+from muphy_lb.case.values import is_number
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.limits import MAX_SHOWN, shown
 from muphy_lb.geometry.quantities import in_si, is_quantity
@@ -85,7 +86,8 @@ def unit_of(key: str, table: Mapping) -> str | None:
     """The SI unit that the name of a key ends in; None for a key without a unit. That of a consistency (Pa s^n) has the
     index n of its table."""
     if key.endswith("_pa_sn"):
-        return f"Pa*s^{table.get('index')}" if isinstance(table.get("index"), float) else None
+        index = table.get("index")
+        return f"Pa*s^{index}" if is_number(index) else None
     return SI_UNITS.get(_unit_end(key))
 
 

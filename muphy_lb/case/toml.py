@@ -124,6 +124,8 @@ def override_value(table: dict, override: str) -> str | None:
             raise ValueError(f"a key of {len(parents) + 1} parts; at most {MAX_DEPTH} are allowed")
         value = _parsed(text) if text else None
         for parent in parents:
+            if value is None and isinstance(table, dict) and parent not in table:
+                return None
             table = _child(table, parent)
         if not isinstance(table, dict):
             raise ValueError(f"{path} cannot be set; name a key of a table, as in run.steps=100")

@@ -21,13 +21,18 @@ def _named(value):
 
 
 def _clock_time(value):
-    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < MOST_SECONDS:
+    if is_number(value) and 0 <= value < MOST_SECONDS:
         minutes, seconds = divmod(math.ceil(value), 60)
         text = f"{minutes // 60:02d}:{minutes % 60:02d}:{seconds:02d}"
         raise ValueError(f'must be a text "HH:MM:SS"; {value:g} s are "{text}"')
     if isinstance(value, str) and not re.fullmatch(r"[0-9]+:[0-5][0-9]:[0-5][0-9]", value):
         raise ValueError('must be a text "HH:MM:SS", such as "12:00:00"')
     return value
+
+
+def is_number(value) -> bool:
+    """Whether a raw value is a number; a truth value is none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def whole(value):

@@ -168,8 +168,7 @@ class _BoundSet:
     def get(self) -> dict[str, np.ndarray]:
         """Columns by name, by ascending id."""
         to_host = self._backend.to_host
-        self._check(int(max(to_host(each.status)[0] for each in self._migration)))
-        n, found = int(to_host(self.arrays.count)[0]), dict[str, np.ndarray]()
+        n, found = self._count(), dict[str, np.ndarray]()
         for names, block, dtype in self._blocks:
             rows = to_host(block).reshape(-1, self.capacity)[:, :n]
             found |= {name: row.astype(dtype) for name, row in zip(names, rows, strict=True)}
@@ -178,7 +177,7 @@ class _BoundSet:
 
     def some(self, wanted: Sequence[str]) -> dict[str, np.ndarray]:
         """Some columns by name, in the order of memory."""
-        backend, n = self._backend, int(self._backend.to_host(self.arrays.count)[0])
+        backend, n = self._backend, self._count()
         types = {name: dtype for names, _, dtype in self._blocks for name in names}
         return {name: backend.to_host(backend.view(self.column(name), 0, n)).astype(types[name]) for name in wanted}
 
@@ -192,6 +191,12 @@ class _BoundSet:
                 row[:n] = columns.get(name, 0)
             self._backend.update(block, rows.reshape(-1))
         self._backend.update(self.arrays.count, np.full(1, n, dtype=np.int64))
+
+    def _count(self) -> int:
+        """Number of particles here, if nothing has gone wrong with any."""
+        to_host = self._backend.to_host
+        self._check(int(max(to_host(each.status)[0] for each in self._migration)))
+        return int(to_host(self.arrays.count)[0])
 
     def _check(self, status: int) -> None:
         name, (number, status) = self._declared.name, divmod(status, 4)

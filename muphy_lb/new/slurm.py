@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from muphy_lb.errors import InputError
+from muphy_lb.run.early import CHECKPOINTS, PATTERN
 
 LONGEST_WARNING_S = 300
 """Time before the limit at which ranks are told to write a checkpoint, of long jobs."""
@@ -98,7 +99,7 @@ def _lines(options) -> Iterator[str]:
         yield 'export SLURM_MPI_TYPE="${SLURM_MPI_TYPE:-pmi2}" # what the MPICH beside this Python speaks'
     folder = shlex.quote(str(output))
     yield f"set -- run {shlex.quote(str(case))} -o {folder}"
-    yield f"compgen -G {folder}/checkpoints/'*.h5' > /dev/null && set -- resume {folder}"
+    yield f"compgen -G {folder}/{CHECKPOINTS}/'{PATTERN}' > /dev/null && set -- resume {folder}"
     yield f'exec srun {shlex.quote(str(python))} -m muphy_lb "$@"'
 
 

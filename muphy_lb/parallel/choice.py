@@ -103,13 +103,17 @@ class _Search:
                 bound[name] = self._bound(name, far)
             except TransportFailure as failure:
                 self._reasons[name] = str(failure)
+        refused = "; ".join(f"{name} does not work here: {why}" for name, why in self._reasons.items())
+        if not bound:
+            raise BackendError(
+                f"compute.transport is 'auto', and none works: {refused}; check the MPI with muphy-lb doctor"
+            )
         ranks, backend = self._communicator, self._backend
         seconds = {name: exchange_seconds(ranks, backend, found, TRIAL_ROUNDS) for name, found in bound.items()}
         best = min(seconds, key=seconds.__getitem__)
         timed = ", ".join(f"{name} {1e6 * seconds[name]:.0f}" for name in seconds)
         text = f"{best}; microseconds an exchange: {timed}" + (f"; {far} between machines" if self._has_far else "")
-        refused = [f"{name} does not work here: {why}" for name, why in self._reasons.items()]
-        return bound[best], "; ".join((text, *refused))
+        return bound[best], f"{text}; {refused}" if refused else text
 
     def reasons(self) -> dict[str, str]:
         """Why each transport does not work here; empty where it does."""

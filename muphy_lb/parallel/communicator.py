@@ -6,11 +6,12 @@ import socket
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from functools import cached_property, partial
 
 import numpy as np
 
-from muphy_lb.errors import InputError
+from muphy_lb.errors import InputError, MuphyError
 
 # Any of these says that a launcher started this process as one of several ranks.
 LAUNCHER_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID")
@@ -230,6 +231,29 @@ def _check_launcher(size: int) -> None:
             " other; try srun --mpi=pmi2 or --mpi=pmix (srun --mpi=list), start the ranks with mpirun,"
             " or say srun -n 1 if one rank is meant"
         )
+
+
+def agreed(communicator, work: Callable):
+    """The result of ``work()``, which waits for no other rank; what is wrong on any rank is raised on every rank, so
+    that a script which catches it goes on alike on all of them.
+
+    Raises:
+        MuphyError: that of the lowest rank that has one.
+    """
+    result, problem = None, None
+    try:
+        result = work()
+    except MuphyError as error:
+        problem = error
+    first = next((each for each in communicator.gather(problem) or () if each), None)
+    if first := communicator.broadcast(first):
+        raise first
+    return result
+
+
+def agreed_on_root(communicator, work: Callable):
+    """The same of what rank 0 does alone; None elsewhere."""
+    return agreed(communicator, lambda: work() if communicator.rank == 0 else None)
 
 
 def wait_for_lower_ranks(communicator) -> None:

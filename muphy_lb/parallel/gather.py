@@ -16,7 +16,14 @@ class NodeGather:
         self._communicator = communicator
         self._number = number
         self._n_global = n_global
-        self._numbers = communicator.gather(number)
+        sizes = communicator.gather(number.size)
+        if communicator.rank:
+            communicator.send(np.ascontiguousarray(number), 0)
+        else:
+            self._numbers = [
+                number,
+                *(self._received(rank, sizes[rank], number.dtype) for rank in range(1, len(sizes))),
+            ]
 
     def collect(self, values: np.ndarray) -> np.ndarray | None:
         """(n_global,) values in node-list order on rank 0, None elsewhere; ``values`` is (n_local,)."""
@@ -26,18 +33,19 @@ class NodeGather:
         result = np.empty(self._n_global, values.dtype)
         result[self._number] = values
         for rank in range(1, self._communicator.size):
-            piece = np.empty(self._numbers[rank].size, values.dtype)
-            self._communicator.receive(piece, rank)
-            result[self._numbers[rank]] = piece
+            result[self._numbers[rank]] = self._received(rank, self._numbers[rank].size, values.dtype)
         return result
 
     def scatter(self, values: np.ndarray | None, dtype=np.float64) -> np.ndarray:
         """(n_local,) values, of ``dtype``, of the local nodes of (n_global,) ones in node-list order on rank 0."""
         if self._communicator.rank:
-            piece = np.empty(self._number.size, dtype)
-            self._communicator.receive(piece, 0)
-            return piece
+            return self._received(0, self._number.size, dtype)
         values = np.asarray(values, dtype=dtype)
         for rank in range(1, self._communicator.size):
             self._communicator.send(np.ascontiguousarray(values[self._numbers[rank]]), rank)
         return values[self._number]
+
+    def _received(self, rank: int, size: int, dtype) -> np.ndarray:
+        piece = np.empty(size, dtype)
+        self._communicator.receive(piece, rank)
+        return piece

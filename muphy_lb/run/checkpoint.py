@@ -32,13 +32,14 @@ from muphy_lb.files.hdf5 import opened
 from muphy_lb.files.hdf5_input import elsewhere, oversized
 from muphy_lb.files.sealed import HEADER_BYTES, DamagedFileError, seal, verify, version_of
 from muphy_lb.measure.flow_view import on_root
+from muphy_lb.parallel import agreed_on_root
 from muphy_lb.physics.table import PHYSICS
+from muphy_lb.run.early import PATTERN
 from muphy_lb.run.simulation import Simulation
 
 LOG = logging.getLogger(__name__)
 KIND = "muphy_lb checkpoint"
 VERSION = 7
-PATTERN = "step_*.h5"
 LEFT_OVER = ".step_*.tmp"
 SETS = ("populations", "fields")
 PARTICLES, OBSERVERS, ACTIONS, LINKS = "particles", "observers", "actions", "links"
@@ -169,7 +170,7 @@ def restore(folder: Path, simulation: Simulation) -> Checkpoint:
             to other units.
     """
     communicator = simulation.communicator
-    checkpoint = communicator.broadcast(newest(folder) if communicator.rank == 0 else None)
+    checkpoint = communicator.broadcast(agreed_on_root(communicator, lambda: newest(folder)))
     path = checkpoint.path
     refusal = None
     if communicator.rank == 0:

@@ -11,6 +11,8 @@ from muphy_lb.geometry.limits import shown
 
 CASE_FILE = "case.toml"
 CHECKPOINTS = "checkpoints"
+PATTERN = "step_*.h5"
+"""Names of checkpoints in that folder."""
 GEOMETRY = ("file", "shape", "unit", "spacing_m", "keep", "periodic", "options")
 BELONGING = {
     **{("geometry", key): "geometry" for key in GEOMETRY},
@@ -31,7 +33,7 @@ def refuse_to_resume_nothing(folder: Path) -> None:
         raise InputError(f"{shown(str(folder))} is no folder; give the output folder of the run that is to go on")
     if not (folder / CASE_FILE).is_file():
         raise InputError(f"{folder} is no output folder of a run: it has no {CASE_FILE}; give that of the run")
-    if not any((folder / CHECKPOINTS).glob("*.h5")):
+    if not any((folder / CHECKPOINTS).glob(PATTERN)):
         raise InputError(
             f"{folder} holds no checkpoint to go on from; start anew with muphy-lb run, and set"
             " output.checkpoint_every_steps, or stop the run with Ctrl-C, SIGUSR1, a wall_time or a STOP file, which"
@@ -47,7 +49,7 @@ def refuse_to_resume_other(folder: Path, case: Case) -> None:
     Raises:
         InputError: a key has another value.
     """
-    newest = max((folder / CHECKPOINTS).glob("*.h5"))
+    newest = max((folder / CHECKPOINTS).glob(PATTERN))
     try:
         with h5py.File(newest, "r") as file:
             old = tomllib.loads(file["case"].asstr()[()])

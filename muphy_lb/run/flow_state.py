@@ -11,6 +11,7 @@ from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.engine.neighbour_values import NeighbourValues
 from muphy_lb.errors import InputError
 from muphy_lb.measure.flow_view import OpeningState
+from muphy_lb.parallel import agreed_on_root
 from muphy_lb.run.kept_forces import KeptForces
 from muphy_lb.run.kept_openings import KeptOpenings
 from muphy_lb.setup.consistent_pressure import PressureEquation, momentum_flux
@@ -215,7 +216,7 @@ class FlowState:
         return VelocityGradient(self.domain, self._neighbours, self._part_nodes, self.motions, is_half_way)
 
     def _on_root(self, work):
-        return work() if self.communicator.rank == 0 else None
+        return agreed_on_root(self.communicator, work)
 
 
 def _as_rows(values, n_components: int) -> np.ndarray:

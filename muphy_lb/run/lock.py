@@ -23,7 +23,7 @@ class FolderLock:
     """
 
     def __init__(self, folder: Path):
-        path = Path(folder) / LOCK_FILE
+        path, own = Path(folder) / LOCK_FILE, f"process {os.getpid()} on {socket.gethostname()}"
         try:
             self._file = open(path, "a+", encoding="utf-8")  # open for as long as the lock is held
         except OSError as error:
@@ -35,6 +35,7 @@ class FolderLock:
         except BlockingIOError:
             self._file.seek(0)
             holder = self._file.read(200).strip() or "another process"
+            holder = "another run of this process" if holder == own else holder
             self._file.close()
             raise OutputError(
                 f"{folder} is in use by {holder}; wait for that run, stop it, or choose another output folder with -o"
@@ -43,7 +44,7 @@ class FolderLock:
             LOG.warning("%s cannot be locked (%s): take care that no other run writes there", folder, error.strerror)
             return
         self._file.truncate(0)
-        self._file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
+        self._file.write(f"{own}\n")
         self._file.flush()
 
     def release(self) -> None:

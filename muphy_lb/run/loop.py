@@ -14,6 +14,7 @@ from muphy_lb.files.atomic import check_writable, output_errors, write_text
 from muphy_lb.measure.observer import Observer
 from muphy_lb.output.phases import phase
 from muphy_lb.output.report_html import REPORT_FILE, write_report
+from muphy_lb.parallel import agreed_on_root
 from muphy_lb.run.checkpoint import checkpoint_path, keep_only, restore, write_checkpoint
 from muphy_lb.run.clock import Clock
 from muphy_lb.run.early import CASE_FILE, CHECKPOINTS
@@ -147,16 +148,32 @@ class Run:
     ):
         self.simulation, self.folder = simulation, Path(folder)
         self._root = simulation.communicator.rank == 0
-        if self._root:
-            check_writable(self.folder)
-            self._lock = FolderLock(self.folder)
-            self._forget_stale_stop()
+        self._lock = agreed_on_root(simulation.communicator, self._locked)
+        try:
+            self._prepare(simulation, resume)
+            self.rebalancing = Rebalancing(simulation)
+            self._clock = clock or Clock()
+            self.progress = Progress(simulation, self.observers, self.rebalancing, self._clock, shows_progress)
+        except BaseException:  # a traceback that somebody looks at would keep the lock
+            self._release()
+            raise
+
+    def _locked(self) -> FolderLock:
+        """The lock of the folder."""
+        check_writable(self.folder)
+        lock = FolderLock(self.folder)
+        self._forget_stale_stop()
+        return lock
+
+    def _release(self) -> None:
+        if self._lock:
+            self._lock.release()
+
+    def _prepare(self, simulation: Simulation, resume: bool) -> None:
+        """Read the checkpoint to go on from, and make the observers; collective."""
         check_observers(simulation)
         checkpoint = restore(self.folder / CHECKPOINTS, simulation) if resume else None
-        if self._root:
-            if not resume:
-                self._forget_earlier_run()
-            write_text(self.folder / CASE_FILE, simulation.case.to_toml(self.folder))
+        agreed_on_root(simulation.communicator, lambda: self._begin_folder(resume))
         self.observers = create_observers(simulation, self.folder, checkpoint.step if checkpoint else None)
         for observer in self.observers:
             if checkpoint and observer.name in checkpoint.states:
@@ -164,9 +181,12 @@ class Run:
         self._is_resumed, self.is_sound = checkpoint is not None, True
         written = (checkpoint.path,) if checkpoint else ()
         self.checkpoints = CheckpointWriter(simulation, self.folder / CHECKPOINTS, self.observers, written)
-        self.rebalancing = Rebalancing(simulation)
-        self._clock = clock or Clock()
-        self.progress = Progress(simulation, self.observers, self.rebalancing, self._clock, shows_progress)
+
+    def _begin_folder(self, resume: bool) -> None:
+        """Remove what an earlier run has left, and write the case."""
+        if not resume:
+            self._forget_earlier_run()
+        write_text(self.folder / CASE_FILE, self.simulation.case.to_toml(self.folder))
 
     def execute(self, signals: Received | None = None) -> tuple[str, dict | None]:
         """Run to the end; returns why it ended and, on rank 0 and if there was anything to do, the summary.
@@ -188,8 +208,7 @@ class Run:
             self.simulation.onlooker.end(self._standing(), reason)
             return reason, self._finish(reason)
         finally:
-            if self._root:
-                self._lock.release()
+            self._release()
 
     def _reason_to_finish(self) -> str | None:
         """Why a resumed run, which had come to its end, has but to write its last files."""

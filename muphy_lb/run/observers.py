@@ -16,6 +16,7 @@ from muphy_lb.measure.shear_observer import WallShearObserver
 from muphy_lb.measure.slice_frames import SliceFrames
 from muphy_lb.output.drawing import FRAMES_FOLDER
 from muphy_lb.output.report_html import REPORT_FILE
+from muphy_lb.parallel import agreed
 from muphy_lb.physics.table import offered
 from muphy_lb.run.early import CASE_FILE
 from muphy_lb.run.periodicity import Periodicity
@@ -59,7 +60,7 @@ def check_observers(view: FlowView) -> None:
         InputError: the case asks for it.
     """
     for kind in OBSERVERS:
-        kind.check(view)
+        agreed(view.communicator, lambda kind=kind: kind.check(view))
 
 
 def remove_files(folder: Path) -> None:
@@ -86,4 +87,7 @@ def create_observers(view: FlowView, folder: Path, resume_step: int | None) -> l
         InputError: what the case asks for is not there to be measured.
         OutputError: a file cannot be written.
     """
-    return [observer for kind in OBSERVERS for observer in kind.create(view, folder, resume_step)]
+    created = (
+        agreed(view.communicator, lambda kind=kind: kind.create(view, folder, resume_step)) for kind in OBSERVERS
+    )
+    return [observer for observers in created for observer in observers]

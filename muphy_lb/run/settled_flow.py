@@ -16,8 +16,7 @@ from muphy_lb.case.case import Case
 from muphy_lb.errors import InputError
 from muphy_lb.measure.permeability import Permeability, driving_acceleration, mean_pore_size
 from muphy_lb.output.series import read_series
-from muphy_lb.run.checkpoint import PATTERN
-from muphy_lb.run.early import CASE_FILE, CHECKPOINTS
+from muphy_lb.run.early import CASE_FILE, CHECKPOINTS, PATTERN
 from muphy_lb.run.loop import COMPLETED, Clock, Run, StopSignals
 from muphy_lb.run.relay import Relay
 from muphy_lb.run.simulation import Simulation

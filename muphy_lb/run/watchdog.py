@@ -6,6 +6,7 @@ that the rank has gone; so its message is out before the launcher ends the other
 
 import contextlib
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -73,7 +74,7 @@ def _keep_watch(who: str, pid: str, folder: str) -> None:
 def _message(who: str, pid: str, folder: str) -> str:
     return (
         f"muphy-lb: error: {who} (process {pid} on {socket.gethostname()}) {_how_it_ended(pid)}; all ranks end;"
-        f" continue from the newest checkpoint with: muphy-lb resume {folder}\n"
+        f" continue from the newest checkpoint with: muphy-lb resume {shlex.quote(folder)}\n"
     )
 
 

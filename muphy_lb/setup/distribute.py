@@ -13,6 +13,7 @@ from muphy_lb.domain import Part, cut_part
 from muphy_lb.domain.part import chunks
 from muphy_lb.geometry.link_cuts import Cuts
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
+from muphy_lb.parallel import agreed_on_root
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.store import open_partition
 from muphy_lb.setup.geometry import load_nodes, open_case_nodes, share_nodes, stored_name
@@ -46,8 +47,8 @@ class DistributedGeometry:
     def __init__(self, case: Case, communicator, nodes: NodeList | None = None):
         self._case, self._communicator, self._nodes = case, communicator, nodes
         self._owner: np.ndarray | None = None
-        found = self._find() if communicator.rank == 0 else None
-        self.header, self.report, self._partition = communicator.broadcast(found)
+        found = communicator.broadcast(agreed_on_root(communicator, self._find))
+        self.header, self.report, self._partition = found
 
     def _find(self) -> tuple[GeometryHeader, str, str | None]:
         """The header, a report, and the name of the stored partitioning if the list stays in its file."""
@@ -66,10 +67,12 @@ class DistributedGeometry:
 
         It is evaluated on rank 0. The arrays of the list may be datasets of a file, to be read in slices.
         """
-        if self._communicator.rank:
-            return self._communicator.broadcast(None)
-        with self._opened() as nodes:
-            return self._communicator.broadcast(measure(nodes))
+
+        def measured():
+            with self._opened() as nodes:
+                return measure(nodes)
+
+        return self._communicator.broadcast(agreed_on_root(self._communicator, measured))
 
     def part(self) -> Part:
         """This rank's part; collective.
@@ -79,7 +82,8 @@ class DistributedGeometry:
         """
         communicator = self._communicator
         if self._partition is None:
-            return self._scatter() if communicator.rank == 0 else _receive(communicator, self.header)
+            owner = agreed_on_root(communicator, self._shared)
+            return self._scatter(owner) if communicator.rank == 0 else _receive(communicator, self.header)
         path = self._case.folder / self._case.geometry.file
         with open_case_nodes(self._case, is_checked=True) as nodes, open_partition(path, self._partition) as owner:
             part = cut_part(nodes, owner, communicator.rank)
@@ -119,10 +123,13 @@ class DistributedGeometry:
         """Context of the whole list on rank 0, in memory or in its file."""
         return open_case_nodes(self._case, is_checked=True) if self._nodes is None else nullcontext(self._nodes)
 
-    def _scatter(self) -> Part:
+    def _shared(self) -> np.ndarray:
+        """The owner of each node."""
+        return share_nodes(self._nodes, self._case, self._communicator.size) if self._owner is None else self._owner
+
+    def _scatter(self, owner: np.ndarray) -> Part:
         """Cut the parts of all ranks, send those of the others, and return the own one."""
         communicator = self._communicator
-        owner = share_nodes(self._nodes, self._case, communicator.size) if self._owner is None else self._owner
         for rank in range(1, communicator.size):
             _send(communicator, cut_part(self._nodes, owner, rank), rank)
         return cut_part(self._nodes, owner, 0)

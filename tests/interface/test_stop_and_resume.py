@@ -329,6 +329,32 @@ def test_a_folder_belongs_to_one_run(case, out):
     assert command("resume", out) == 0  # the lock has died with its holder
 
 
+def test_a_run_that_could_not_begin_lets_others_have_the_folder(case, out):
+    simulation = Simulation(case)
+    with pytest.raises(InputError, match="no valid checkpoint") as kept:
+        Run(simulation, out, resume=True)
+    run = Run(simulation, out)
+    assert kept.value.__traceback__ is not None  # the frames of what failed live on
+    with pytest.raises(OutputError, match=f"{out} is in use by another run of this process"):
+        Run(simulation, out)
+    run.execute()
+
+
+def test_files_that_are_no_checkpoints_are_not_taken_for_some(case, out):
+    (out / "checkpoints").mkdir(parents=True)
+    (out / "checkpoints" / "z_notes.h5").touch()
+    assert command("run", case, "-o", out) == 0
+    for path in checkpoints(out):
+        path.unlink()
+    with pytest.raises(InputError, match="holds no checkpoint to go on from"):
+        command("resume", out)
+
+
+def test_the_command_to_go_on_can_be_copied(case, tmp_path, capsys):
+    assert command("run", case, "-o", tmp_path / "my out", "--set", 'run.wall_time="0:00:00"') == STOPPED_EXIT_CODE
+    assert f"continue with: muphy-lb resume '{tmp_path / 'my out'}'" in capsys.readouterr().out
+
+
 def test_a_stale_stop_file_stops_no_run(case, out, caplog):
     out.mkdir()
     (out / "STOP").touch()

@@ -182,6 +182,34 @@ def test_many_ranks_that_fail_alike_speak_with_one_voice(mpirun):
     assert done.returncode == 1 and done.stderr.count("ValueError: the same on many ranks") == 1
 
 
+CAUGHT = """
+import sys
+from muphy_lb import Simulation
+from muphy_lb.errors import MuphyError
+from tests.vessel import changed
+def told(work):
+    try:
+        work()
+    except MuphyError as error:
+        print(f"{type(error).__name__} {str(error)[:60]!r}\\n", end="", flush=True)
+quick = {"backend": "numpy"}
+told(lambda: Simulation(changed(compute=quick, walls=[{"name": "nobody"}])))
+told(lambda: Simulation(changed(compute=quick, geometry={"options": {"generations": 1, "parent_radius_m": 0.0}})))
+simulation = Simulation(changed(compute=quick))
+told(lambda: simulation.run(folder=sys.argv[1]))
+print(f"{simulation.step_number} steps\\n", end="", flush=True)
+"""
+
+
+def test_a_script_may_catch_on_all_ranks_what_rank_0_alone_finds_wrong(mpirun, tmp_path):
+    file = tmp_path / "file"
+    file.touch()
+    done = mpirun(2, ["-c", CAUGHT, file], timeout=SOON_S)
+    lines = sorted(done.stdout.splitlines())
+    assert done.returncode == 0 and len(lines) == 8, done.stderr
+    assert lines[::2] == lines[1::2] and "0 steps" in lines
+
+
 def flip(path, place):
     """Flip one bit of a file."""
     with path.open("r+b") as file:

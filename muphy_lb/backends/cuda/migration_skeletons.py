@@ -133,6 +133,7 @@ def receive_particles(particles, migration, capacity):
         return
     k = cuda.atomic.add(particles.count, 0, 1)
     if k >= capacity:
+        cuda.atomic.add(particles.count, 0, -1)
         migration.status[0] = 1
         return
     row = read_row(particles.integers, k, capacity, migration.incoming, message * length + 1 + m, most)

@@ -9,6 +9,7 @@ import numpy as np
 from muphy_lb.domain import streaming_named
 from muphy_lb.errors import InputError
 from muphy_lb.lattice import lattice_named
+from muphy_lb.parallel import agreed_on_root
 from muphy_lb.physics.model import POSITION, Value
 from muphy_lb.physics.particles.beads.checks import BeadChecks, check_reach
 from muphy_lb.physics.particles.beads.forces import Interactions
@@ -219,7 +220,7 @@ class BeadSpecies(Species[BeadsSection]):
 
     def initial(self, view):
         """Where they start, with velocities of their temperature."""
-        return view.communicator.broadcast(self._start(view) if view.communicator.rank == 0 else None)
+        return view.communicator.broadcast(agreed_on_root(view.communicator, lambda: self._start(view)))
 
     def _start(self, view) -> dict[str, np.ndarray]:
         random, beads = np.random.default_rng([self.section.seed, self._own_number]), self.beads

@@ -8,6 +8,7 @@ from muphy_lb.domain.layout import RECORD
 from muphy_lb.errors import InputError
 from muphy_lb.operators import STORE_VECTOR, VELOCITY_VECTOR
 from muphy_lb.operators.philox import LARGEST_NUMBER
+from muphy_lb.parallel import agreed_on_root
 from muphy_lb.physics.flow import Flow
 from muphy_lb.physics.model import (
     AT_NEIGHBOURS,
@@ -99,7 +100,7 @@ class Tracers(Species[TracersSection]):
 
     def initial(self, view):
         """Where they start, and when."""
-        return view.communicator.broadcast(self._start(view) if view.communicator.rank == 0 else None)
+        return view.communicator.broadcast(agreed_on_root(view.communicator, lambda: self._start(view)))
 
     def _start(self, view) -> dict[str, np.ndarray]:
         section, count = self.section, self.count

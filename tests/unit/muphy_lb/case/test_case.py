@@ -138,6 +138,11 @@ def test_override_without_value_removes_the_key(case_file):
     assert (case.run.steps, case.run.time_s) == (None, 0.5)
 
 
+@pytest.mark.parametrize("override", ["initial.file=", "thermal.nothing=", "wall_regions.x="])
+def test_removing_a_key_makes_no_section(case_file, override):
+    assert load_case(case_file, [override]) == load_case(case_file)
+
+
 def test_wall_time_is_told_in_seconds(case_file):
     assert load_case(case_file, ['run.wall_time="30:01:02"']).run.wall_time_s == 30 * 3600 + 62
 

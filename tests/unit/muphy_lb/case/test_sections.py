@@ -188,6 +188,26 @@ def test_a_lattice_velocity_may_refer_to_a_moving_wall():
     assert case_from_dict(channel(lattice=BY_VELOCITY, walls=[MOVING])).lattice.lattice_velocity == 0.1
 
 
+@pytest.mark.parametrize("number", [float, int])
+@pytest.mark.parametrize(
+    ("law", "words"),
+    [
+        ({"carreau_yasuda": CY | {"index": 2}}, "has an index below 1 only if"),
+        ({"power_law": POWER | {"min_viscosity_m2_s": 2, "max_viscosity_m2_s": 1}}, "2 above max_viscosity_m2_s = 1"),
+    ],
+)
+def test_whole_numbers_keep_to_the_rules_of_a_fluid(law, words, number):
+    ((name, keys),) = law.items()
+    keys = {key: number(value) if value in (1, 2) else value for key, value in keys.items()}
+    assert words in message_of(channel(fluid={name: keys}))
+
+
+@pytest.mark.parametrize("index", [2, 2.0])
+def test_a_consistency_has_the_unit_of_its_index(index):
+    fluid = {"power_law": POWER | {"index": index, "consistency_pa_sn": "3 mPa*s^2"}}
+    assert case_from_dict(channel(fluid=fluid)).fluid.power_law.consistency_pa_sn == pytest.approx(0.003)
+
+
 GOOD = {
     "plain": channel(),
     "mass flow": inlet(mass_flow_kg_s=-0.01, profile="rectangular"),
