@@ -123,7 +123,8 @@ def _load(path, options: Mapping[str, object]) -> Noted:
     needed = [name for name, is_needed in allowed.items() if is_needed and name not in options]
     if needed:
         raise GeometryError(
-            f"input {text!r}: a {ending} file needs the option{'s'[: len(needed) > 1]} {', '.join(needed)}"
+            f"input {text!r}: a {ending} file needs the option{'s'[: len(needed) > 1]} {', '.join(needed)}: in"
+            " [geometry.options] of the case, or by --option NAME=VALUE"
         )
     check_text(**{name: options.get(name) for name in TEXTS})
     try:

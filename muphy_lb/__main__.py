@@ -256,11 +256,12 @@ def _closing_text(summary: dict, measured: list[str], folder) -> str:
     from muphy_lb.run.loop import ending
     from muphy_lb.run.observers import written_files
 
+    at_rest = " (voxels without fluid counted as at rest)" if "mflups_fluid" in summary else ""
     fluid = f" ({summary['mflups_fluid']:.1f} of nodes with fluid)" if "mflups_fluid" in summary else ""
     lines = [
         f"ended: {ending(summary['ended'])} at step {summary['steps']} (t = {summary['time_s']:.4g} s),"
         f" {summary['wall_time_s']:.1f} s, {summary['mflups']:.1f} MFLUPS{fluid}",
-        f"velocity: max {summary['max_velocity_m_s']:.4g} m/s, mean {summary['mean_velocity_m_s']:.4g} m/s",
+        f"velocity: max {summary['max_velocity_m_s']:.4g} m/s, mean {summary['mean_velocity_m_s']:.4g} m/s{at_rest}",
     ]
     verdict = [*summary["statements"], f"verdict: {summary['verdict']}"]
     verdict += [f"  - {objection}" for objection in summary["objections"]]

@@ -48,7 +48,7 @@ class Callback(Observer):
         return STOPPED if self._owner.core.communicator.maximum(self._owner.wants_to_stop) else None
 
 
-class Steadiness(SteadyState):
+class SteadinessCriterion(SteadyState):
     """The steady-state criterion without a file.
 
     Args:
@@ -94,7 +94,7 @@ class Repetition(Periodicity):
         """Keep no rows."""
 
 
-Criterion = Steadiness | Repetition
+Criterion = SteadinessCriterion | Repetition
 
 
 def criterion_of(view: FlowView) -> Criterion | None:
@@ -102,7 +102,7 @@ def criterion_of(view: FlowView) -> Criterion | None:
     run = view.case.run
     if run.periodic_tolerance is not None:
         return Repetition(view)
-    return None if run.steady_tolerance is None else Steadiness(view, run.steady_tolerance)
+    return None if run.steady_tolerance is None else SteadinessCriterion(view, run.steady_tolerance)
 
 
 class Interruption:

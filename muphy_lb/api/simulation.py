@@ -9,7 +9,7 @@ from muphy_lb.api import answers, folders
 from muphy_lb.api.inputs import completed, nodes_of
 from muphy_lb.api.records import Outcome
 from muphy_lb.api.results import Results
-from muphy_lb.api.running import Callback, Criterion, Steadiness, advancing, criterion_of, drive
+from muphy_lb.api.running import Callback, Criterion, SteadinessCriterion, advancing, criterion_of, drive
 from muphy_lb.case.case import Case, as_case
 from muphy_lb.case.toml import as_override
 from muphy_lb.errors import InputError
@@ -175,7 +175,7 @@ class Simulation(Results):
         asked = as_case(self.case, [as_override("run.steady_tolerance", tolerance)])
         refuse_to_watch_nothing(asked, self.core.header)
         most = self.core.numerics.steps if steps is None else whole_steps(steps, "run_until_steady", "round it")
-        return self._run(self.step_number + most, Steadiness(self.core, tolerance))
+        return self._run(self.step_number + most, SteadinessCriterion(self.core, tolerance))
 
     def step(self, n_steps: float = 1) -> None:
         """Advance by a whole number of steps, and look at the flow.

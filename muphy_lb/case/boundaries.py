@@ -2,13 +2,19 @@
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from muphy_lb.case.choice import OneOf
 from muphy_lb.case.outlets import CoronarySection, FlowSplitSection, WindkesselSection
 from muphy_lb.case.section import Direction, Positive, Section, Vector, exactly_one
-from muphy_lb.case.values import Name
+from muphy_lb.case.values import Name, is_number
 from muphy_lb.physics.table import key_classes
+
+
+def _of_points(value):
+    if isinstance(value, list | tuple) and value and all(map(is_number, value)):
+        raise ValueError("must be two points, each a list: [[x, y, z], [x, y, z]]")
+    return value
 
 
 def _two_corners(corners: tuple) -> tuple:
@@ -26,8 +32,8 @@ def _two_points(points: tuple) -> tuple:
     return points
 
 
-Box = Annotated[tuple[Vector, ...], Field(strict=False), AfterValidator(_two_corners)]
-Line = Annotated[tuple[Vector, ...], Field(strict=False), AfterValidator(_two_points)]
+Box = Annotated[tuple[Vector, ...], Field(strict=False), BeforeValidator(_of_points), AfterValidator(_two_corners)]
+Line = Annotated[tuple[Vector, ...], Field(strict=False), BeforeValidator(_of_points), AfterValidator(_two_points)]
 Amplitudes = Annotated[tuple[float, ...], Field(strict=False)]
 
 

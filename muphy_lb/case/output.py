@@ -25,7 +25,8 @@ FieldNames = Annotated[tuple[FieldName, ...], Field(strict=False)]
 
 
 class OutputSection(Section):
-    """What is written, and how often; 0 means only at the end (checkpoints: only when the run is stopped early)."""
+    """What is written, and how often; 0 means only at the end (checkpoints: only when the run is stopped early, or
+    its result is doubtful)."""
 
     fields: FieldNames = ("density", "velocity", "pressure")
     """fields in the field files"""

@@ -27,7 +27,7 @@ from muphy_lb.parallel.transports import ExchangeTasks
 from muphy_lb.physics.model import Field, FieldValue, Model, Stage, row_names
 
 Exchanges = tuple[ExchangeTasks | None, ExchangeTasks | None]
-NO_EXCHANGE: Exchanges = (None, None)
+NOT_EXCHANGED: Exchanges = (None, None)
 BEFORE = "_before"  # behind the name of a field: as the step before has left it
 
 
@@ -38,7 +38,7 @@ class Corners(NamedTuple):
     connect: Callable[[Halo], HaloExchange]
 
 
-class DeviceTable(NamedTuple):
+class StencilOnDevice(NamedTuple):
     """The table of a stencil and its device form."""
 
     table: StencilTable
@@ -100,7 +100,7 @@ class _Stored:
     """A field that node functions write at their own node and read there, or, with a halo, also at neighbours."""
 
     n_rows, row = 1, 0
-    exchanges: Exchanges = NO_EXCHANGE
+    exchanges: Exchanges = NOT_EXCHANGED
 
     def __init__(self, backend, domain: LocalDomain, field: Field, dtype, halo: NodeNeighbours | None, shares):
         self.is_state = field.is_state
@@ -166,7 +166,7 @@ class EdgeMoments(NamedTuple):
 class _OfMoments:
     """The four moments of the edge nodes and, behind them in the array, of the ghost nodes."""
 
-    is_state, n_rows, row, exchanges = False, 4, 0, NO_EXCHANGE
+    is_state, n_rows, row, exchanges = False, 4, 0, NOT_EXCHANGED
 
     def __init__(self, backend, domain: LocalDomain, shares):
         layer, n_edge = domain.ghost_layer, domain.n_edge
@@ -265,10 +265,10 @@ class Fields:
         """The arrays of a field of moments."""
         return self._bound[name].moments
 
-    def table_of(self, name: str) -> DeviceTable:
+    def table_of(self, name: str) -> StencilOnDevice:
         """The stencil table of an advanced field."""
         bound = self._bound[name]
-        return DeviceTable(bound.table, bound.runs)
+        return StencilOnDevice(bound.table, bound.runs)
 
     @property
     def evolving(self) -> tuple[str, ...]:

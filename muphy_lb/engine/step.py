@@ -103,7 +103,7 @@ def _is_another_part(stage: Stage, writer: Stage | None, field: Field) -> bool:
 
 
 def _exchanging(found: list[Pass], writer: Stage | None) -> Pass | None:
-    """The first pass behind a stage, or of all, that has an exchange."""
+    """The first pass with an exchange behind the stage that writes a field, or of all if the collision writes it."""
     behind = next((k for k, each in enumerate(found, start=1) if writer in each.stages), 0)
     return next((each for each in found[behind:] if each.exchanged), None)
 
@@ -143,8 +143,8 @@ class StepBinder:
         """Which fields cross at the start of a step, and the passes ahead of and behind the flow."""
         model: Model = self._model
         readable = {field.name: field for field in model.fields if field.is_read_at_neighbours}
-        # where that goes backwards through the nodes, the flow begins with what has just been read
-        self._looks_ahead = any(stage.kernel == ARRIVING for stage in model.between)
+        # an ARRIVING stage runs backwards through the nodes: a flow that runs forwards begins with what was read last
+        self._is_never_reversed = any(stage.kernel == ARRIVING for stage in model.between)
         self._returned = {field.name for field in model.fields if field.accumulates}
         written: set[str] = set()
         self._before = passes(model.before, written, readable)
@@ -304,7 +304,7 @@ class StepBinder:
         """The edge or the interior; None if there are no nodes."""
         n_edge, n_nodes = self._domain.n_edge, self._domain.n_nodes
         first, last = {EDGE: (0, n_edge), INTERIOR: (n_edge, n_nodes)}[part]
-        is_reversed, queue = parity == 1 and not self._looks_ahead, ON_EDGE if part == EDGE else ON_INTERIOR
+        is_reversed, queue = parity == 1 and not self._is_never_reversed, ON_EDGE if part == EDGE else ON_INTERIOR
         return NodeRange(first, last, queue, is_reversed) if first < last else None
 
     def _flow(self, parity: int, part: str) -> Iterator[Task]:

@@ -29,21 +29,21 @@ class Reductions:
     def __init__(self, engine, speed_scale: float):
         backend, model = engine.backend, engine.model
         n = backend.reduction_workers(engine.domain.n_nodes)
-        partial_sums = backend.zeros(
-            (2 + 1 + 6) * n, np.int64
-        )  # one array, since every copy to the host takes its time
+        # one array, since every copy to the host takes its time
+        partial_sums = backend.zeros((2 + 1 + 6) * n, np.int64)
         mass, peak = (backend.view(partial_sums, k * n, (k + 1) * n).view(np.float64) for k in range(2))
         speed, flow = backend.view(partial_sums, 2 * n, 3 * n), backend.view(partial_sums, 3 * n, 9 * n).reshape(6, n)
         arrays = ReductionArrays(mass, peak, speed, flow, float(speed_scale))
         operator = model.counted or model.macroscopic
         self._backend, self._partial_sums = backend, partial_sums
-        self._launches = [
-            backend.bind(
-                *("reduction", operator, engine.state(parity), engine.stream_arrays(parity).occupied, arrays),
-                engine.measuring(parity, operator),
-            )
-            for parity in (0, 1)
-        ]
+        self._launches = [self._bound(engine, operator, parity, arrays) for parity in (0, 1)]
+
+    @staticmethod
+    def _bound(engine, operator, parity: int, arrays: ReductionArrays):
+        """The launch for the state in a buffer."""
+        state, occupied = engine.state(parity), engine.stream_arrays(parity).occupied
+        values = engine.measuring(parity, operator)
+        return engine.backend.bind("reduction", operator, state, occupied, arrays, values)
 
     def totals(self, parity: int) -> Totals:
         """Sums of the state in a buffer."""

@@ -172,7 +172,9 @@ def _reader_options(texts: list[str]) -> Mapping[str, object]:
             found |= tomllib.loads(text)
         except (ValueError, RecursionError) as error:
             raise InputError(
-                f"new: --option {shown(text)} is not NAME=VALUE in TOML ({error}); texts need quotes: dtype='uint8'"
+                f"new: --option {shown(text)} is not NAME=VALUE in TOML ({error}); texts need quotes, and lists"
+                " brackets, which the shell must leave alone: --option \"dtype='uint8'\""
+                " --option 'shape_zyx=[50, 40, 30]'"
             ) from error
     return found
 

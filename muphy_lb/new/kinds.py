@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.load import load_voxels
+from muphy_lb.geometry.load import IMAGES, file_ending, load_voxels
 from muphy_lb.geometry.openings.find import FoundOpening, openings_of_surface, openings_of_voxels
 from muphy_lb.geometry.porous.preparation import porosity
 from muphy_lb.geometry.shapes.catalogue import build_shape
@@ -28,6 +28,7 @@ CHANNEL_LENGTH = 6  # in heights
 ROCK_EDGE_M = 6.4e-4
 GRAIN_SHARE = 0.125  # radius of a sphere over the edge of the cube
 ROCK_POROSITY = 0.4
+FLUID_VALUE = 1  # of images of which nothing else is said
 
 VESSEL_REYNOLDS, CHANNEL_REYNOLDS = 100.0, 20.0
 PARABOLA_3D, PARABOLA_2D = 2.0, 1.5
@@ -123,7 +124,7 @@ def rock(requested: CaseOptions, folder: Path) -> Draft:
         voxels = build_shape("random_spheres", spacing_m=spacing_m, **options)
     else:
         # A mirrored image is periodic, and its mirror planes are planes of constant pressure: no reservoir is needed.
-        options = {"mirror": "x", "drop_unconnected": "x", **requested.reader}
+        options = {"mirror": "x", "drop_unconnected": "x", **_fluid_value(requested), **requested.reader}
         geometry = _file_section(requested, folder) | {"options": options}
         voxels = load_voxels(requested.file, **options, **_spacing(requested))
     creep = sizing.creep(voxels, requested.substance.kinematic_viscosity_m2_s, requested.substance.density_kg_m3)
@@ -149,8 +150,17 @@ def rock(requested: CaseOptions, folder: Path) -> Draft:
     expected = creep.permeability * voxels.spacing_m**2
     share = porosity(voxels)
     notes = [f"porosity {share:.4f}", f"permeability of about {expected:.2g} m2 expected (Kozeny and Carman)"]
+    if _fluid_value(requested):
+        notes.append(f"pores are the voxels of value {FLUID_VALUE}; of another: --option fluid_value=NUMBER")
     notes += [f"warning: {text}" for text in rock_doubts(share)]
     return Draft(table, tuple(notes))
+
+
+def _fluid_value(requested: CaseOptions) -> dict[str, int]:
+    """The value of the pores of an image, where no option says what they are."""
+    is_said = {"fluid_value", "fluid_above", "fluid_below", "otsu"} & requested.reader.keys()
+    is_image = requested.file is not None and file_ending(requested.file) in chain(*IMAGES.values())
+    return {"fluid_value": FLUID_VALUE} if is_image and not is_said else {}
 
 
 def channel(requested: CaseOptions, folder: Path) -> Draft:

@@ -144,7 +144,7 @@ class MpiCommunicator:
         self._world.Recv(array, rank)
 
     def swap(self, messages: dict) -> dict:
-        """Send a small object to each of some ranks, and receive one from each of them."""
+        """Send an object to each of some ranks, and receive one from each of them."""
         requests = [self._world.isend(message, rank, SWAP_TAG) for rank, message in messages.items()]
         received = {rank: self._world.recv(source=rank, tag=SWAP_TAG) for rank in messages}
         self._mpi.Request.waitall(requests)

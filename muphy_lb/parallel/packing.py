@@ -25,7 +25,7 @@ class MessageBuffers:
         gathered = [plan.n_pack for plan in plans if not isinstance(plan.pack, slice)]
         scattered = [plan.n_unpack for plan in plans if not isinstance(plan.unpack, slice)]
         self._outgoing, self._incoming = (backend.zeros(max(n, default=0), storage) for n in (gathered, scattered))
-        self._addresses: dict[int, object] = {}
+        self._addresses: dict[int, tuple[np.ndarray, object]] = {}
 
     def outgoing(self, n: int):
         """Buffer of n outgoing populations."""
@@ -38,8 +38,8 @@ class MessageBuffers:
     def addresses(self, host: np.ndarray):
         """Device copy of addresses, made once."""
         if id(host) not in self._addresses:
-            self._addresses[id(host)] = self._backend.array(host)
-        return self._addresses[id(host)]
+            self._addresses[id(host)] = host, self._backend.array(host)  # keeps the array, and so its id
+        return self._addresses[id(host)][1]
 
 
 class Packing:

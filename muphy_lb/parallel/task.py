@@ -13,8 +13,8 @@ class Task(NamedTuple):
     """A call without arguments.
 
     Attributes:
-        stage: its name: ``"openings"``, ``"pack"``, ``"exchange"``, ``"unpack"``, ``"interior"``, ``"walls"``,
-            ``"edge"``, or ``"order"``.
+        stage: what it does: the name of a stage of the model, or a name that the engine gives to a part of the step
+            itself, such as ``"pack"`` or ``"interior"``; traces show it.
         queue: one of ``ON_DEVICE``, ``ORDERING`` (makes one queue wait for another) or ``ON_HOST`` (the call blocks;
             it cannot be recorded).
         run: executes the task, or enqueues it on the device.

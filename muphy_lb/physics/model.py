@@ -259,7 +259,8 @@ class Stage:
         kept: bits that a ``CLEAR`` stage leaves set.
         sources: the neighbours that a ``REFILL`` takes the mean of.
         only_edge: whether it has nothing to do in the interior of a rank.
-        for_others: whether only other ranks read the field that it fills, so that without any there is nothing to do.
+        for_others: whether only other ranks read the field that it fills, so that on a single rank there is nothing to
+            do.
         beside_bulk: of a stage behind the collision, whether it needs nothing of the collision in the bulk, nor changes
             anything that this reads, so that it may run beside it.
         nearest: whether a ``DRAG`` stage couples a particle to the nearest node alone.

@@ -55,7 +55,8 @@ class Received(Protocol):
 class StopSignals:
     """Context in which stop signals raise a flag instead of ending the process; ``nohup`` keeps SIGHUP ignored.
 
-    A flag raised during set-up is obeyed only when the flow has begun, which is told; a second Ctrl-C does not wait.
+    A flag raised during set-up is obeyed only when the flow has begun, and the user is told so; a second Ctrl-C does
+    not wait.
     """
 
     received = 0

@@ -204,9 +204,9 @@ def _objections(findings: Findings, go_on: str) -> Iterator[str]:
     if not findings.density_change <= findings.allowed_density_change:
         shorter = sqrt(findings.density_change / findings.allowed_density_change)
         yield (
-            f"the density changes by up to {_percent(findings.density_change)}, where a flow counts as incompressible"
-            f" up to {_percent(findings.allowed_density_change)}: check viscosity and pressures, or make the time"
-            f" step at least {shorter + 0.05:.2g} times shorter"
+            f"the density changes by up to {100.0 * findings.density_change:.3g} %, where a flow counts as"
+            f" incompressible up to {_percent(findings.allowed_density_change)}: check viscosity and pressures, or make"
+            f" the time step at least {shorter + 0.05:.2g} times shorter"
         )
 
 

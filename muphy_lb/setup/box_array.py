@@ -81,7 +81,7 @@ def _numbers(key: str, path: Path, shapes, wanted: str) -> np.ndarray:
     try:
         found = np.load(regular_file(path), mmap_mode="r")
     except (*READ_ERRORS, GeometryError) as error:
-        text = cut(" ".join(str(error).split()), MAX_QUOTED)
+        text = cut(" ".join(str(error).split()).removeprefix(f"cannot read {path}: "), MAX_QUOTED)
         raise InputError(f"{key}: cannot read {path} ({text}); it must be a .npy array") from error
     if getattr(found, "shape", None) not in shapes or found.dtype.kind not in "biuf":
         what = f"{found.dtype} of shape {found.shape}" if isinstance(found, np.ndarray) else "several arrays"

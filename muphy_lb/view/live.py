@@ -28,7 +28,7 @@ class Order(NamedTuple):
     wish: Wish = Wish()
 
 
-class Desk:
+class LiveDesk:
     """What rank 0 knows of the viewers, and decides for all ranks.
 
     Args:
@@ -124,7 +124,7 @@ class LiveView(Onlooker):
         self._gathering.picture(start)  # kernels are compiled before the first step, not between two of them
         self._openings()
         self._page = PageProcess(door, description) if door and description else None
-        self._desk = Desk(self._page, simulation.step_number) if self._page else None
+        self._desk = LiveDesk(self._page, simulation.step_number) if self._page else None
         self.next_step = simulation.step_number + 1
         simulation.onlooker = self
 

@@ -59,6 +59,12 @@ def stl_of(surface, path):
     return path
 
 
+def test_a_rock_of_an_image_says_which_voxels_are_pores(tmp_path):
+    path, text = write(tmp_path, ["rock", rock_file(tmp_path), "--spacing", "10 um", "--yes"])
+    assert "pores are the voxels of value 1; of another: --option fluid_value=NUMBER" in text
+    assert load_case(path).geometry.options["fluid_value"] == 1
+
+
 def rock_file(folder, porosity=0.48):
     """An image of pores with 0 as fluid."""
     path = folder / "rock.npy"

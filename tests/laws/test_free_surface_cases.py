@@ -61,6 +61,13 @@ def test_liquid_starts_with_the_pressure_of_its_depth():
     assert np.isnan(simulation.field("fill")).sum() == 0 and simulation.field("fill").sum() == pytest.approx(9 * 12)
 
 
+@pytest.mark.parametrize("high", [{"box_m": [[-1.0, -1.0, -1.0], [1.0, 5.0, 1.0]]}, {"level_m": 5.0}])
+def test_what_lies_above_the_geometry_has_no_weight(high):
+    full = {"box_m": [[-1.0, -1.0, -1.0], [1.0, 0.0195, 1.0]]}
+    there, above = (Simulation(dam(free_surface={"liquid": [liquid]})).density() for liquid in (full, high))
+    assert np.array_equal(there, above) and there.max() - 1.0 < 0.1
+
+
 def test_liquid_that_ends_at_a_periodic_edge_starts_with_a_surface_there_and_keeps_its_mass():
     geometry = {"shape": "tank", "spacing_m": 1e-3, "periodic": ["x"], "options": {"length": 30, "height": 20}}
     simulation = Simulation(dam(geometry=geometry, flow={"acceleration_m_s2": [3.0, -9.81, 0.0]}))
@@ -294,6 +301,11 @@ def test_a_value_that_is_not_finite_ends_the_run_with_its_place():
         (
             {"free_surface": {"liquid": [{"box_m": [[1.0, 1.0, -1.0], [2.0, 2.0, 1.0]]}]}},
             "no voxel .* has liquid in it",
+        ),
+        ({"free_surface": {"liquid": [{"level_m": -1.0}]}}, r"the box of voxels is \(.*\) to \(.*\) m"),
+        (
+            {"flow": {"acceleration_m_s2": [0.0, -981.0, 0.0]}},
+            r"density of the liquid differs by .* allowed: 0.3; set lattice.time_step_s = .*acceleration_m_s2",
         ),
         (
             {"free_surface": {"liquid": [BOX, {"centre_m": [0.5, 0.0, 0.0], "radius_m": 5e-3}]}},

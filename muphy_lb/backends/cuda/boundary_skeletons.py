@@ -96,7 +96,6 @@ def walls(walls_operator, crossing, lattice, precision, index_type):
     leaves = access(crossing.leaving, crossing.leaving, n_entries, precision, index_type)
     fetch, change = fetcher(crossing.arriving, precision), changer(crossing.arriving, precision)
     numbers_of = unrolled(_numbers_of_node(n_entries))
-    own_type = np.uint64
 
     @kernel_jit
     def kernel(buffer, walls):
@@ -104,7 +103,7 @@ def walls(walls_operator, crossing, lattice, precision, index_type):
         if m < walls.rest.size and walls.into_walls[m] != 0:
             arriving, leaving = cuda.local.array(q_count, real), cuda.local.array(q_count, real)
             entries, b = cuda.local.array(n_entries, index_type), cuda.local.array(n_entries, real)
-            own = own_type(walls.rest[m])
+            own = np.uint64(walls.rest[m])
             numbers_of(walls, m, entries, b)
             leaves.load(buffer, own, entries, leaving)
             fetch(buffer, own, entries, arriving, walls.needed[m])

@@ -57,7 +57,7 @@ class GasLaw:
 
 
 @dataclass(frozen=True, eq=False)
-class Regions:
+class GasRegions:
     """The regions of gas, by ascending label, on every rank.
 
     Attributes:
@@ -142,7 +142,7 @@ class Bubbles(Action):
         self.every, self._search_every = section.pressure_every_steps, section.regions_every_steps
         self.table = Table(np.zeros(min(n_nodes, MOST_REGIONS), real))
         none = np.zeros(0, np.int64)
-        self.regions, self.dissolved = Regions(none, none, none, none, none.astype(bool)), 0
+        self.regions, self.dissolved = GasRegions(none, none, none, none, none.astype(bool)), 0
 
     def pressure_pa(self, units: Units) -> np.ndarray:
         """(k,) pressure of each region [Pa]."""
@@ -172,7 +172,7 @@ class Bubbles(Action):
         content = self.law.content(volume, self._start_pressure(rank, cell, number, label.size))
         self.dissolved = 0
         is_open = self._open(rank, number, label.size)
-        self._set(rank, Regions(label, volume, np.zeros_like(volume), content, is_open))
+        self._set(rank, GasRegions(label, volume, np.zeros_like(volume), content, is_open))
 
     def act(self, rank: RankArrays, step: int) -> None:
         """Measure the volumes; at some steps, search for the regions."""
@@ -188,7 +188,7 @@ class Bubbles(Action):
         self.dissolved += int(lost.sum())
         volume, (before, _) = _sums(rank, found, gas, label.size), shared(self.regions.volume, parts, label.size)
         is_open = self._open(rank, found, label.size)
-        self._set(rank, Regions(label, volume, volume - before, content, is_open))
+        self._set(rank, GasRegions(label, volume, volume - before, content, is_open))
 
     def state(self) -> Mapping[str, np.ndarray]:
         """The regions."""
@@ -198,9 +198,9 @@ class Bubbles(Action):
         """Go on from them."""
         found = dict(state)
         self.dissolved = int(found.pop("dissolved")[0])
-        self._set(rank, Regions(**found))
+        self._set(rank, GasRegions(**found))
 
-    def _set(self, rank: RankArrays, regions: Regions) -> None:
+    def _set(self, rank: RankArrays, regions: GasRegions) -> None:
         """Hand the device the pressures of regions; open ones hold what fits into them."""
         content = np.where(regions.is_open, regions.volume, regions.content)
         self.regions = replace(regions, content=content)

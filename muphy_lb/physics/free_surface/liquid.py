@@ -21,7 +21,7 @@ from muphy_lb.setup.initial import FASTEST_MACH
 from muphy_lb.units import CS2
 
 
-class Regions:
+class LiquidRegions:
     """The regions of a case, in voxels from the centre of the first one.
 
     Args:
@@ -55,8 +55,7 @@ class Regions:
     def _region(self, section) -> Region:
         velocity = self._velocity(section)
         if section.box_m is not None:
-            low, high = self._voxels(section.box_m)
-            return BoxRegion(velocity, low, high)
+            return self._box(velocity, *self._voxels(section.box_m))
         if section.centre_m is not None:
             return sphere_region(velocity, self._voxels(section.centre_m), section.radius_m / self._spacing)
         if section.spheres_file is not None:
@@ -67,7 +66,19 @@ class Regions:
             raise InputError(
                 "free_surface.liquid.level_m needs a direction: flow.acceleration_m_s2 is zero; give it, or a box_m"
             )
-        return LevelRegion(velocity, (section.level_m - self._origin @ self._up) / self._spacing, self._up)
+        level = (section.level_m - self._origin @ self._up) / self._spacing
+        return LevelRegion(velocity, min(level, BoxRegion(velocity, *self._ends()).span(self._up)[1]), self._up)
+
+    def _ends(self) -> tuple[np.ndarray, np.ndarray]:
+        """Corners of the geometry."""
+        return np.full(3, -0.5), np.array(self._header.shape[::-1]) - 0.5
+
+    def _box(self, velocity: np.ndarray, low: np.ndarray, high: np.ndarray) -> BoxRegion:
+        """What a box has in common with the geometry, which decides how deep it is; without that, the box."""
+        first, last = self._ends()
+        if (low < last).all() and (high > first).all():
+            low, high = np.maximum(low, first), np.minimum(high, last)
+        return BoxRegion(velocity, low, high)
 
     def _velocity(self, section) -> np.ndarray:
         velocity = self._units.velocity_to_lattice(np.array(section.velocity_m_s))

@@ -3,6 +3,7 @@
 between streaming and collision   exchange       mass crosses links, what gas does not send is completed, cells decide
 beside the bulk of the liquid     edge moments   of cells beside other ranks, for wetted cells there
                                   mark           neighbours of cells that turn are marked
+                                  get bare       liquid cells find cells of other ranks that become gas
                                   surface        the cells that all other stages work on are listed
                                   give, take     what cells that turn have too much of goes to interface cells
 behind the collision              refill         wetted cells get populations
@@ -138,11 +139,11 @@ def _conversion(force: Operator, of_force, has_bubbles: bool) -> tuple[Stage, ..
     moments = macroscopic(AFTER_COLLISION, COMPRESSIBLE, force)
     given, reads, bared = {**OWN, BUBBLE: FieldValue(BUBBLE)}, (CELLS, BUBBLES), _surface(BARED)
     inherit = Stage("inherit", NEIGHBOURS, (INHERIT,), given, reads=reads, writes=(BUBBLE,), where=bared)
-    take = Stage("take", STORED, (TAKE,), OWN, "", (CELLS, FILLS), (FILL, MASS), where=_surface(INTERFACE))
+    take = Stage("take", STORED, (TAKE,), OWN, reads=(CELLS, FILLS), writes=(FILL, MASS), where=_surface(INTERFACE))
     beside = (
-        Stage("edge moments", MOMENTS, (moments,), of_force, EDGE_MOMENTS, writes=(EDGE_MOMENTS,)),
-        Stage("mark", NEIGHBOURS, (MARK, GET_WET), OWN, "", (CELLS,), (CELL,), where=_surface(TURNING)),
-        Stage("get bare", NEIGHBOURS, (GET_BARE,), OWN, "", (CELLS,), (CELL,), only_edge=True),
+        Stage("edge moments", MOMENTS, (moments,), of_force, field=EDGE_MOMENTS, writes=(EDGE_MOMENTS,)),
+        Stage("mark", NEIGHBOURS, (MARK, GET_WET), OWN, reads=(CELLS,), writes=(CELL,), where=_surface(TURNING)),
+        Stage("get bare", NEIGHBOURS, (GET_BARE,), OWN, reads=(CELLS,), writes=(CELL,), only_edge=True),
         Stage(SURFACE_CELLS, COLLECT, reads=(CELLS,), where=Where(CELL, SURFACE | CHANGED)),
         Stage("give", STORED, (GIVE,), OWN, reads=(CELLS,), writes=(FILL, MASS), where=_surface(TURNING)),
         take,
@@ -154,7 +155,7 @@ def _conversion(force: Operator, of_force, has_bubbles: bool) -> tuple[Stage, ..
             REFILL,
             (start_at_equilibrium(force), moments),
             of_force,
-            EDGE_MOMENTS,
+            field=EDGE_MOMENTS,
             reads=(CELLS, MOMENTS_BESIDE),
             where=_surface(WETTED),
             sources=Where(CELL, FLUID),

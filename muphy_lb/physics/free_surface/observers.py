@@ -18,7 +18,7 @@ from muphy_lb.physics.free_surface.wetting import Wetting
 
 AXES = "xyz"
 WETTED_AREAS = ("wetted_area_m2", "ever_wetted_area_m2")
-FASTEST = "max_velocity_m_s"
+LARGEST_SPEED = "max_velocity_m_s"
 EVER = "ever_wetted"
 
 
@@ -53,7 +53,7 @@ class SurfaceSeries(SeriesObserver):
     def columns(self) -> list[str]:
         """Names of the columns."""
         bounds = [f"{axis}_{end}_m" for axis in AXES for end in ("min", "max")]
-        return ["volume_m3", "kinetic_energy_j", "potential_energy_j", *bounds, *WETTED_AREAS, FASTEST]
+        return ["volume_m3", "kinetic_energy_j", "potential_energy_j", *bounds, *WETTED_AREAS, LARGEST_SPEED]
 
     def numbers(self) -> list[float] | None:
         """Volume [m3], kinetic and potential energy [J] (by the uniform body force), and bounds [m] of the voxels with
@@ -92,8 +92,8 @@ class SurfaceSeries(SeriesObserver):
         if numbers is None:
             return None
         record = dict(zip(self.columns(), numbers, strict=True))
-        rows = read_series(self._folder / self.file)[FASTEST]
-        fastest_m_s = float(np.fmax.reduce([record[FASTEST], *rows]))
+        rows = read_series(self._folder / self.file)[LARGEST_SPEED]
+        fastest_m_s = float(np.fmax.reduce([record[LARGEST_SPEED], *rows]))
         record |= {"largest_velocity_m_s": fastest_m_s}
         if self._fall_m:
             record["reynolds"] = fastest_m_s * self._fall_m / self._view.case.fluid.viscosity_m2_s
@@ -106,7 +106,7 @@ class SurfaceSeries(SeriesObserver):
         ends = [(axis, record[f"{axis}_min_m"], record[f"{axis}_max_m"]) for axis in AXES]
         extent = ", ".join(f"{axis} {low:.4g} to {high:.4g} m" for axis, low, high in ends if not isnan(low))
         wet = f"walls wetted: {record[WETTED_AREAS[0]]:.4g} m2, so far {record[WETTED_AREAS[1]]:.4g} m2"
-        fast = f"largest speed of the liquid: {record['largest_velocity_m_s']:.4g} m/s"
+        fast = f"largest speed in full voxels, of all rows: {record['largest_velocity_m_s']:.4g} m/s"
         if "froude" in record:
             fast += f", Reynolds number {record['reynolds']:.4g}, Froude number {record['froude']:.3g}"
         return [f"liquid: {record['volume_m3']:.6g} m3, {extent or 'in no voxel'}", wet, fast]

@@ -14,7 +14,7 @@ from muphy_lb.physics.free_surface.cells import CELL, FILL
 from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE, COS_ANGLE
 from muphy_lb.physics.free_surface.filling import fill, share_of_liquid
 from muphy_lb.physics.free_surface.gauges import GaugeSeries
-from muphy_lb.physics.free_surface.liquid import Regions
+from muphy_lb.physics.free_surface.liquid import LiquidRegions
 from muphy_lb.physics.free_surface.model import free_surface
 from muphy_lb.physics.free_surface.observers import SurfaceSeries
 from muphy_lb.physics.free_surface.picture_observer import SurfacePicture
@@ -60,7 +60,7 @@ class FreeSurface(Physics):
         self._gravity = float(np.linalg.norm(gravity))
         self._up = -gravity / self._gravity if self._gravity else None
         self._viscosity = units.viscosity_to_lattice(case.fluid.viscosity_m2_s)
-        regions = Regions(case, header, units, self._up)
+        regions = LiquidRegions(case, header, units, self._up)
         self._liquid = InitialLiquid(regions.all(), header, regions.gas())
         self._fall = self._liquid.fall(self._up) if self._up is not None else 0.0
         self._fall_speed = float(np.sqrt(2.0 * self._gravity * self._fall))
@@ -70,14 +70,15 @@ class FreeSurface(Physics):
             raise InputError(
                 f"free_surface.gas_pressure_pa is {section.gas_pressure_pa:g}: with this time step that is a density of"
                 f" {1.0 + self.gas_deviation:.3g} in lattice units; allowed: {1 - LARGEST_DEVIATION:g} to"
-                f" {1 + LARGEST_DEVIATION:g}; give pressures relative to that of the gas, or a shorter time step"
+                f" {1 + LARGEST_DEVIATION:g}; give pressures relative to that of the gas, or set"
+                f" {self._shorter(abs(self.gas_deviation))}"
             )
         self.tension = section.surface_tension_n_m * units.spacing_m**2 / units.energy_j
         if 6.0 * self.tension > LARGEST_DEVIATION:
             raise InputError(
                 f"free_surface.surface_tension_n_m is {section.surface_tension_n_m:g}, which is {self.tension:.3g} in"
-                f" lattice units: a drop of one voxel would be unstable; allowed: up to {LARGEST_DEVIATION / 6:g}; take"
-                " a shorter time step"
+                f" lattice units: a drop of one voxel would be unstable; allowed: up to {LARGEST_DEVIATION / 6:g}; set"
+                f" {self._shorter(6.0 * self.tension)}, or check the unit: water has 0.072 N/m"
             )
         self.contact_angle_deg = section.contact_angle_deg
         self.wetting = Wetting()
@@ -92,6 +93,18 @@ class FreeSurface(Physics):
         real = np.dtype(PRECISIONS[case.compute.precision].real).itemsize
         of_bubbles = BYTES_OF_BUBBLE + real if case.free_surface.bubbles else 0
         return BYTES_OF_CELL + 2 * real + of_bubbles + (lattice.q - 1) * BYTES_PER_DIRECTION
+
+    def _reach(self) -> str:
+        """Where there are voxels, as text."""
+        low = np.asarray(self._header.origin_m) - 0.5 * self._header.spacing_m
+        high = low + np.array(self._header.shape[::-1]) * self._header.spacing_m
+        ends = (", ".join(f"{x:.4g}" for x in corner) for corner in (low, high))
+        return "the box of voxels is ({}) to ({}) m, and some of them may be solid".format(*ends)
+
+    def _shorter(self, deviation: float) -> str:
+        """The longest time step with which a deviation of the density, which goes with its square, is allowed."""
+        longest_s = self._units.time_step_s * float(np.sqrt(LARGEST_DEVIATION / deviation))
+        return f"lattice.time_step_s = {0.99 * longest_s:.3g}"
 
     def _bubbles(self, case) -> Bubbles | None:
         """The bubbles that the case asks for."""
@@ -124,6 +137,13 @@ class FreeSurface(Physics):
         density = 1.0 + self.gas_deviation + 6.0 * self.tension * self._liquid.curvature(domain)
         if self._is_hydrostatic and self._up is not None:
             density += 3.0 * self._gravity * self._liquid.depth(domain, self._up)
+        deviation = view.communicator.maximum(float(np.abs(density - 1.0).max(initial=0.0)))
+        if deviation > LARGEST_DEVIATION:
+            raise InputError(
+                f"[[free_surface.liquid]]: at the start the density of the liquid differs by {deviation:.3g} from 1 in"
+                f" lattice units, by its weight and surface tension; allowed: {LARGEST_DEVIATION:g}; set"
+                f" {self._shorter(deviation)}, or check flow.acceleration_m_s2 and the size of the geometry"
+            )
         return density, self._liquid.velocity(domain)
 
     def initial_fields(self, view):
@@ -134,12 +154,15 @@ class FreeSurface(Physics):
         """
         cell, filled = self._liquid.cells(view.domain, view.lattice)
         if not view.communicator.total(int((cell != 0).sum())):
-            raise InputError("[[free_surface.liquid]]: no voxel of the geometry has liquid in it; move or enlarge it")
+            raise InputError(
+                f"[[free_surface.liquid]]: no voxel of the geometry has liquid in it; {self._reach()}; move or enlarge"
+                " it"
+            )
         for number, n_wet in enumerate(self._liquid.n_wet(view.domain), 1):
             if not view.communicator.total(n_wet):
                 raise InputError(
-                    f"[[free_surface.liquid]]: no voxel of the geometry has liquid of table number {number} in it; move"
-                    " or enlarge the region, or remove it"
+                    f"[[free_surface.liquid]]: no voxel of the geometry has liquid of table number {number} in it;"
+                    f" {self._reach()}; move or enlarge the region, or remove it"
                 )
         return initial_fields(cell, filled, self.initial_flow(view)[0])
 

@@ -85,9 +85,9 @@ def draw_liquid(path: str | os.PathLike, scene: Scene) -> None:
         else:
             _draw_body(figure, scene, colours, (unit, unit_m))
         draw_scale_in_unit(figure, colours, "speed", "m/s", "max")
-        is_wet = scene.fill > 0.0
-        fastest = float(np.linalg.norm(scene.velocity_m_s[is_wet], axis=1).max(initial=0.0))
-        facts = (f"t = {scene.time_s:.4g} s", f"top speed of the liquid {fastest:.3g} m/s")
+        is_full = scene.fill >= 1.0
+        fastest = float(np.linalg.norm(scene.velocity_m_s[is_full], axis=1).max(initial=0.0))
+        facts = (f"t = {scene.time_s:.4g} s", f"largest speed in full voxels {fastest:.3g} m/s")
         draw_heading(figure, scene.title, facts)
 
 

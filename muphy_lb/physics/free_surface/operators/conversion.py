@@ -129,12 +129,12 @@ def _get_bare(neighbours, n, lattice, parameters):
 
 
 def _get_bare_node(lattice, precision, jit, at):
-    cell, count = at[CELL], lattice.q - 1
+    cell, count, vanishes = at[CELL], lattice.q - 1, jit(_vanishes)
 
     def get_bare(neighbours, n, parameters):
         if parameters[cell][n] == LIQUID:
             for k in range(count):
-                if parameters[cell][neighbours[k]] & (EMPTIED | NEEDED) == EMPTIED:
+                if vanishes(parameters[cell][neighbours[k]]):
                     parameters[cell][n] = LIQUID | BARED
 
     return jit(get_bare)
@@ -160,7 +160,7 @@ def _give(f, neighbours, n, lattice, parameters):
 def _give_node(lattice, precision, jit, at):
     cell, mass, fill = at[CELL], at[MASS], at[FILL]
     n_neighbours, real, zero = lattice.q - 1, precision.real, precision.real(0)
-    takes, density_of = jit(_takes), density_node(lattice, precision, jit)
+    takes, density_of = jit(_takes_node(jit)), density_node(lattice, precision, jit)
 
     def give(f, neighbours, n, parameters):
         own = parameters[cell][n]
@@ -179,11 +179,16 @@ def _give_node(lattice, precision, jit, at):
     return jit(unroll(give))
 
 
-def _takes(cell):
-    """Whether a cell is interface after the step."""
-    if cell & (WETTED | BARED):
-        return True
-    return cell & INTERFACE != 0 and cell & FILLED == 0 and cell & (EMPTIED | NEEDED) != EMPTIED
+def _gives_node(jit):
+    """The same as ``_is_giving``, of one cell."""
+    vanishes = jit(_vanishes)
+    return lambda cell: cell & FILLED != 0 or vanishes(cell)
+
+
+def _takes_node(jit):
+    """The same as ``_is_taking``, of one cell."""
+    gives = jit(_gives_node(jit))
+    return lambda cell: cell & (WETTED | BARED) != 0 or (cell & INTERFACE != 0 and not gives(cell))
 
 
 def _take(f, neighbours, n, lattice, parameters):
@@ -202,8 +207,8 @@ def _take(f, neighbours, n, lattice, parameters):
 def _take_node(lattice, precision, jit, at):
     cell, mass, fill = at[CELL], at[MASS], at[FILL]
     n_neighbours, zero, one = lattice.q - 1, precision.real(0), precision.real(1)
-    takes, density_of = jit(_takes), density_node(lattice, precision, jit)
-    giving = _beside_node(jit, n_neighbours, lambda kind: kind & FILLED != 0 or kind & (EMPTIED | NEEDED) == EMPTIED)
+    takes, density_of = jit(_takes_node(jit)), density_node(lattice, precision, jit)
+    giving = _beside_node(jit, n_neighbours, _gives_node(jit))
 
     def take(f, neighbours, n, parameters):
         own = parameters[cell][n]
@@ -235,13 +240,13 @@ def _turn(n, lattice, parameters):
 
 
 def _turn_node(lattice, precision, jit, at):
-    cell = at[CELL]
+    cell, vanishes = at[CELL], jit(_vanishes)
 
     def turn(n, parameters):
         own = parameters[cell][n]
         if own & FILLED:
             parameters[cell][n] = LIQUID
-        elif own & (EMPTIED | NEEDED) == EMPTIED:
+        elif vanishes(own):
             parameters[cell][n] = GAS
         else:
             parameters[cell][n] = INTERFACE
@@ -264,13 +269,13 @@ def _inherit(neighbours, n, lattice, parameters):
 
 
 def _inherit_node(lattice, precision, jit, at):
-    cell, bubble, count = at[CELL], at[BUBBLE], lattice.q - 1
+    cell, bubble, count, vanishes = at[CELL], at[BUBBLE], lattice.q - 1, jit(_vanishes)
 
     def inherit(neighbours, n, parameters):
         if not parameters[cell][n] & BARED:
             return
         for k in range(count):
-            if parameters[cell][neighbours[k]] & (EMPTIED | NEEDED) == EMPTIED:
+            if vanishes(parameters[cell][neighbours[k]]):
                 parameters[bubble][n] = parameters[bubble][neighbours[k]]
                 return
 

@@ -66,7 +66,7 @@ from muphy_lb.physics.free_surface.plane import distance_node, normal_node, plan
 
 ALONE = 0.1
 """Filling below which a cell without liquid beside it becomes gas."""
-FASTEST = 0.2
+MOST_SPEED = 0.2
 """Speed above which a cell without liquid beside it gives up what it holds: spray of less than a voxel cannot move to
 gas cells, and would fall faster and faster in its place."""
 
@@ -103,7 +103,7 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
         u = COMPRESSIBLE.velocity(momentum, added(f))
         tension = capillarity.reference(neighbours, n, lattice, parameters)
         deviation = gas.reference(n, parameters) + tension
-        rho, is_fast = np.broadcast_to(1.0 + deviation, n.shape), added(u * u) > FASTEST**2
+        rho, is_fast = np.broadcast_to(1.0 + deviation, n.shape), added(u * u) > MOST_SPEED**2
         equilibrium = COMPRESSIBLE.populations(rho, u, lattice) - rest_populations(lattice)
         mass, beside, through = parameters[MASS][n], cell[neighbours], np.zeros(n.shape)
         is_alone = _is_alone(beside, fill[neighbours], scheme.almost_full)
@@ -323,7 +323,7 @@ def _outcome_node(lattice, precision, jit, hysteresis):
     """
     real = precision.real
     over, drained, almost, hardly = (real(x) for x in (1 + hysteresis, -hysteresis, 1 - hysteresis, ALONE))
-    zero, one, fastest, relaxed = real(0), real(1), real(1.5 * FASTEST**2), real(RELAXED)
+    zero, one, fastest, relaxed = real(0), real(1), real(1.5 * MOST_SPEED**2), real(RELAXED)
     stop, density_of = _stop_node(lattice, precision, jit), density_node(lattice, precision, jit)
 
     def outcome(f, changed, held, counts, deviation, square):

@@ -39,7 +39,7 @@ WIDTHS, QUICK_WIDTHS = (32, 64), (32,)
 TOP = 2.1
 LENGTH, LATEST, FARTHEST = 7.0, 4.7, 6.0
 QUICK_LENGTH, QUICK_LATEST, QUICK_FARTHEST = 4.5, 3.0, 3.5
-FASTEST = 0.1  # sqrt(2 g H), lattice units
+MOST_SPEED = 0.1  # sqrt(2 g H), lattice units
 VISCOSITY, SMAGORINSKY = 1e-3 / 32, 0.17  # viscosity over the width: all widths have one Reynolds number
 SAMPLES_PER_UNIT = 20
 LONGEST_SHIFT = 0.25
@@ -75,7 +75,7 @@ def collapse(width: int, settings: Settings) -> tuple[np.ndarray, np.ndarray, np
     """(n,) times, fronts over the width, heights at the wall over that of the start, and the relative change of
     mass."""
     length, latest = (QUICK_LENGTH, QUICK_LATEST) if settings.quick else (LENGTH, LATEST)
-    gravity = FASTEST**2 / (4.0 * width)
+    gravity = MOST_SPEED**2 / (4.0 * width)
     geometry = {"shape": TANK, "options": {"length": round(length * width), "height": round(TOP * width)}}
     liquid = ({"box_m": [[-1.0, -1.0, -1.0], [width - 0.5, 2.0 * width - 0.5, 1.0]]},)
     lattice = {"smagorinsky": SMAGORINSKY}

@@ -122,6 +122,14 @@ class Tracers(Species[TracersSection]):
             columns |= dict(zip(names, values.T, strict=True))
         return columns
 
+    def warnings(self) -> tuple[str, ...]:
+        """That none of them starts before the run ends."""
+        run, start_s = self.case.run, self.section.start_s
+        end_s = run.time_s or (run.steps or 0) * self.units.time_step_s
+        if start_s < end_s:
+            return ()
+        return (f"start_s is {start_s:g}, and the run ends at {end_s:.4g} s: none of these tracers starts",)
+
     def observers(self, view, folder, resume_step):
         """Their time series, and their places if wanted."""
         series = (TracerSeries(view, folder, resume_step, self.section),)

@@ -131,6 +131,10 @@ MISTAKES = {
         "the case has 2 walls named 'bottom'; give each its own",
     ),
     "a wall without name": (channel(walls=[{"slip": True}]), "walls[0].name is missing"),
+    "a flat box": (
+        channel(walls=[BOTTOM | {"box_m": [0, 0, 0, 1, 1, 1]}]),
+        "walls.bottom.box_m is [0, 0, 0, 1, 1, 1]: must be two points, each a list: [[x, y, z], [x, y, z]]",
+    ),
     "half a box": (channel(walls=[BOTTOM | {"box_m": [[0, 0, 0]]}]), "walls.bottom.box_m is [[0, 0, 0]]"),
     "a flat corner": (
         channel(walls=[BOTTOM | {"box_m": [[0, 0], [1, 1, 1]]}]),

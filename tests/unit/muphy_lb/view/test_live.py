@@ -223,7 +223,7 @@ def test_fields_that_come_with_a_change_are_offered(shown):
 
 
 def test_what_is_newly_asked_for_comes_before_what_is_watched():
-    desk = live.Desk(ScriptedPage(None, None), 0)
+    desk = live.LiveDesk(ScriptedPage(None, None), 0)
     desk.pace.has_picture = lambda is_new=False: is_new
     desk._page.left = [Answer(1, DEMANDS[:1], DEMANDS[:1]), Answer(1, DEMANDS[:2], DEMANDS[:2])]
     assert desk.order(1).demands == DEMANDS[:1]

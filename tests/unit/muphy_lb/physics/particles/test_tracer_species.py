@@ -74,6 +74,12 @@ def test_what_tracers_cannot_do_is_refused(keys, words):
     assert words in str(error.value)
 
 
+def test_tracers_that_start_after_the_end_are_warned_of():
+    early, late = (simulation(count=5, start_s=start_s).physics[0].warnings() for start_s in (59.0, 60.0))
+    assert early == ()
+    assert late == ("particles.dye: start_s is 60, and the run ends at 60 s: none of these tracers starts",)
+
+
 def test_a_tracer_in_a_wall_is_refused_with_its_place(tmp_path):
     (tmp_path / "places.csv").write_text("x_m,y_m,z_m\n3,3,0\n3,0,0\n")
     with pytest.raises(InputError, match=r"line 3: there is no fluid at \[3.0, 0.0, 0.0\] m"):
