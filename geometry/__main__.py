@@ -230,7 +230,10 @@ def _fluid_value(text: str) -> int | None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="muphy-lb geometry", description=__doc__)
+    parser = _Parser(
+        prog="muphy-lb geometry",
+        description="Prepare an image or a surface as a geometry in an .h5 file, or inspect one.",
+    )
     parser.add_argument(
         "input", metavar="INPUT", help=f"a file ({', '.join(LOADERS)}) or {SHAPE_PREFIX}NAME ({', '.join(SHAPES)})"
     )

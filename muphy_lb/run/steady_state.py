@@ -225,7 +225,8 @@ class SteadyState(Observer):
 
     def lines(self, summary: Mapping) -> list[str]:
         """How far each kind of quantity is known, as far as steadiness goes."""
-        found = [_known_to(group, values) for group, values in summary.get(self.name, {}).get("to_come", {}).items()]
+        to_come = summary.get(self.name, {}).get("to_come", {})
+        found = [_known_to(group, values) for group, values in to_come.items() if None not in values.values()]
         return [f"still to come, if the changes keep shrinking as they did: {'; '.join(found)}"] if found else []
 
     def state(self) -> dict:
@@ -242,11 +243,11 @@ class SteadyState(Observer):
         return ReportPart(charts=lambda: _charts(self._path))
 
 
-def _known_to(group: str, values: Mapping[str, float | None]) -> str:
+def _known_to(group: str, values: Mapping[str, float]) -> str:
     """The quantity of a group that has most to come."""
-    name, rest = max(values.items(), key=lambda item: inf if item[1] is None else item[1])
+    name, rest = max(values.items(), key=lambda item: item[1])
     which = f"{group} ({name})" if len(values) > 1 else group
-    return f"{which} not yet known" if rest is None else f"{which} +-{100.0 * rest:.2g} %"
+    return f"{which} +-{100.0 * rest:.2g} %"
 
 
 def _charts(path: Path) -> list[tuple[str, bytes]]:

@@ -39,7 +39,7 @@ def duration(case: Case, n_nodes: int, n_steps: int, n_ranks: int, bytes_per_upd
     time = time_in_words(n_steps * n_nodes / (1e6 * mflups))
     further = ", ".join(f"[{physics.name}]" for physics in packages(case))
     return (
-        f"this takes {about} {time} on this machine ({device}): {n_steps:,} steps at some {mflups:.3g} MFLUPS,"
+        f"this takes {about} {time} on this machine ({device}): {n_steps:,} steps at about {mflups:.3g} MFLUPS,"
         f" from the bandwidth of its memory, {1e3 * copy_tb_s:.3g} GB/s; set-up and pictures come on top"
         + (f", and {further}, which may take several times as long as the flow itself" if further else "")
     )

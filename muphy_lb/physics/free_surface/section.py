@@ -75,7 +75,7 @@ class BubblesSection(Section):
     output.series_every_steps steps."""
 
     pressure_pa: Positive
-    """absolute pressure [Pa] of gas at free_surface.gas_pressure_pa"""
+    """absolute pressure [Pa] of the gas that free_surface.gas_pressure_pa, a relative one, stands for: 1e5 in air"""
     gamma: Annotated[float, Field(ge=1.0)] = 1.0
     """exponent: 1 if the temperature of the gas stays, the ratio of its heat capacities if it is compressed quickly"""
     outlets_are_open: bool = True

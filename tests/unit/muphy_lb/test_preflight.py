@@ -317,7 +317,7 @@ def test_info_ends_with_how_long_the_run_takes_here(monkeypatch, tolerance, most
     monkeypatch.setattr("muphy_lb.setup.duration.host_copy_tb_s", lambda n_threads, n_bytes: 0.02)
     case = make_case(run={"steps": 1000, "steady_tolerance": tolerance}, compute={"backend": "cpu"})
     text = duration(case, 130_000_000, 1000, 1, 100.0)
-    assert f"this takes {most}about 16 min 40 s on this machine" in text and "1,000 steps at some 130 MFLUPS" in text
+    assert f"this takes {most}about 16 min 40 s on this machine" in text and "1,000 steps at about 130 MFLUPS" in text
     assert text.endswith("set-up and pictures come on top")
 
 
