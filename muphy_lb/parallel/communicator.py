@@ -234,8 +234,8 @@ def _check_launcher(size: int) -> None:
 
 
 def agreed(communicator, work: Callable):
-    """The result of ``work()``, which waits for no other rank; what is wrong on any rank is raised on every rank, so
-    that a script which catches it goes on alike on all of them.
+    """The result of ``work()``, in which no rank waits for one that fails; what is wrong on any rank is raised on every
+    rank, so that a script which catches it goes on alike on all of them.
 
     Raises:
         MuphyError: that of the lowest rank that has one.
