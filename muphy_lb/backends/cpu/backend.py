@@ -50,15 +50,25 @@ class CpuBackend(NumpyBackend):
         lanes = host.reshape(len(host), host.shape[1] // WARP, WARP)
         return self.array(np.ascontiguousarray(lanes.swapaxes(0, 1)).reshape(-1))
 
+    def array(self, host):
+        """Copy of a host array, aligned as that of :meth:`zeros`."""
+        host = np.asarray(host)
+        array = self._aligned(host.size, host.dtype).reshape(host.shape)
+        array[...] = host
+        return array
+
     def zeros(self, size, dtype):
         """Array of zeros aligned to a cache line, first touched by the threads that will use it."""
-        itemsize = np.dtype(dtype).itemsize
-        memory = np.empty(size * itemsize + CACHE_LINE, np.uint8)
-        first = -memory.ctypes.data % CACHE_LINE
-        array = memory[first : first + size * itemsize].view(dtype)
+        array = self._aligned(size, dtype)
         on_threads(size, lambda: skeletons.clear(array))()
-        self._count(memory)
         return array
+
+    def _aligned(self, size, dtype):
+        """Uninitialised array that starts a cache line, as non-temporal stores (``rows.stream_row``) need it."""
+        itemsize = np.dtype(dtype).itemsize
+        memory = self._count(np.empty(size * itemsize + CACHE_LINE, np.uint8))
+        first = -memory.ctypes.data % CACHE_LINE
+        return memory[first : first + size * itemsize].view(dtype)
 
     def reduction_workers(self, n_nodes):
         """One worker per chunk of nodes."""

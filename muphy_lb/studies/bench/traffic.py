@@ -35,8 +35,9 @@ def field_bytes(engine) -> int:
 
 
 def _stencils(model: Model) -> list[Stage]:
-    """The stages that advance a field."""
-    return [stage for stage in model.after if stage.field]
+    """The stages that advance a field by its values at neighbours: a field with a condition at its boundary."""
+    advanced = {field.name for field in model.fields if field.boundary}
+    return [stage for stage in model.after if stage.field in advanced]
 
 
 def _stencil_bytes(engine, name: str, real: int) -> int:
