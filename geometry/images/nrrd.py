@@ -14,7 +14,8 @@ from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.images.image import Image, along_axes
 from muphy_lb.geometry.images.stored import (
     MAX_HEADER,
-    count,
+    Layout,
+    by_other_type,
     file_size,
     inflated,
     mapped,
@@ -39,6 +40,9 @@ TYPES = {
     "f8": ("double",),
 }
 DTYPE_BY_NAME = {name: kind for kind, names in TYPES.items() for name in names}
+NAMES = {names[-2] if len(names) > 1 else names[0]: kind for kind, names in TYPES.items()}
+"""Type by the name that messages give it."""
+
 ENCODINGS = {"raw": "raw", "gzip": "gzip", "gz": "gzip", "text": "text", "txt": "text", "ascii": "text"}
 UNITS = {"µm": "um", "micron": "um", "microns": "um", "micrometer": "um", "millimeter": "mm", "meter": "m"}
 
@@ -100,23 +104,26 @@ def _layout(path, header: dict[str, str]) -> tuple[np.dtype, tuple[int, ...]]:
 
 
 def _values(path, header: dict[str, str], kind: np.dtype, shape: tuple[int, ...], start: int) -> np.ndarray:
-    name = header.get("data file")
+    name, header_path = header.get("data file"), Path(path)
     if name is not None and (name.upper().startswith("LIST") or "%" in name):
         raise GeometryError(
             f"{path}: data file is {shown(name)}; allowed: one file (stacks of files are not supported)"
         )
     if name is not None:
-        path, start = Path(path).parent / name, 0
+        path, start = header_path.parent / name, 0
     encoding = ENCODINGS[header["encoding"].lower()]
+    said = f"sizes: {' '.join(map(str, shape[::-1]))} with type: {header['type']} in {header_path.name}"
+    skip = "byte skip: -1" if encoding == "raw" else "byte skip: NUMBER"
+    layout = Layout(kind, shape, said, by_other_type(NAMES, "type: {}", shape, skip))
     start = _skip_lines(path, start, int(numbers(path, "line skip", header.get("line skip", "0"), 1)[0]))
-    skip = int(numbers(path, "byte skip", header.get("byte skip", "0"), 1)[0])
+    n_skipped = int(numbers(path, "byte skip", header.get("byte skip", "0"), 1)[0])
     if encoding == "text":
-        return words(path, kind, shape, start)
+        return words(path, layout, start)
     if encoding == "gzip":
-        return inflated(path, kind, shape, start, skip)
-    if skip < 0:
-        start, skip = max(start, file_size(path) - count(shape) * kind.itemsize), 0
-    return mapped(path, kind, shape, start + skip)
+        return inflated(path, layout, start, n_skipped)
+    if n_skipped < 0:
+        start, n_skipped = max(start, file_size(path) - layout.n_bytes), 0
+    return mapped(path, layout, start + n_skipped)
 
 
 def _skip_lines(path, start: int, n_lines: int) -> int:
