@@ -41,6 +41,8 @@ INPUT_OPTIONS = (
     "resample_m",
     "array",
     "frame",
+    "channel",
+    "time",
     "shape_zyx",
     "dtype",
     "header_bytes",
@@ -282,6 +284,8 @@ def _add_input_options(group) -> None:
     group.add_argument("--resample-m", type=float, metavar="H", help="resample to cubes of this edge [m]", **absent)
     group.add_argument("--array", metavar="NAME", help=".npz, .vti, .vtu: which array", **absent)
     group.add_argument("--frame", choices=("world", "image"), help="axes of the header or of the image", **absent)
+    group.add_argument("--channel", type=int, metavar="N", help=".tif: which channel, counted from 0", **absent)
+    group.add_argument("--time", type=int, metavar="N", help=".tif: which time, counted from 0", **absent)
     group.add_argument(
         "--opening-value", action="append", default=[], metavar="TAG=VALUE", help='repeatable: such as "inlet:left=2"'
     )

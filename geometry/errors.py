@@ -11,7 +11,15 @@ class GeometryError(InputError, ValueError):
 
 
 EXAMPLES: Mapping[str, object] = MappingProxyType(
-    {"spacing_m": 5e-6, "unit": "mm", "shape_zyx": [400, 400, 400], "dtype": "uint8", "header_bytes": 0}
+    {
+        "spacing_m": 5e-6,
+        "unit": "mm",
+        "shape_zyx": [400, 400, 400],
+        "dtype": "uint8",
+        "header_bytes": 0,
+        "channel": 0,
+        "time": 0,
+    }
 )
 """A value of each option that some input needs."""
 

@@ -50,7 +50,8 @@ def load_voxels(path, **options) -> Voxels:
     Options by extension; images accept these and the attributes of :class:`muphy_lb.geometry.images.rule.ImageRule`
     (fluid_value, fluid_below, otsu, spacing_m, ...):
 
-    - ``.npy``, ``.tif``, ``.tiff``: none further;
+    - ``.npy``: none further;
+    - ``.tif``, ``.tiff``: channel, time (of several, counted from 0);
     - ``.dcm``, ``.ima`` (the series in the folder of that file), a folder: frame;
     - ``.npz``: array;
     - ``.raw``: shape_zyx, dtype, header_bytes;
@@ -119,6 +120,8 @@ def _load(path, options: Mapping[str, object]) -> Noted:
     """The voxels of an input before any preparation."""
     text = str(path)
     if text.startswith(SHAPE_PREFIX):
+        if options.get("spacing_m") is None:
+            raise MissingOptionError(f"{text}: the voxels of a shape have any edge [m]", ["spacing_m"])
         return Noted(build_shape(text.removeprefix(SHAPE_PREFIX), **options), ())
     ending = file_ending(path)
     if ending not in LOADERS:
@@ -140,7 +143,8 @@ def _load(path, options: Mapping[str, object]) -> Noted:
     try:
         loaded = loader(path, **options)
     except MissingOptionError as error:
-        raise MissingOptionError(f"{text}: {error.problem}", error.names) from error
+        problem = error.problem if text in error.problem else f"{text}: {error.problem}"
+        raise MissingOptionError(problem, error.names) from error
     except GeometryError as error:
         raise GeometryError(str(error) if text in str(error) else f"{text}: {error}") from error
     return loaded if isinstance(loaded, Noted) else Noted(loaded, ())

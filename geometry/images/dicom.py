@@ -281,12 +281,11 @@ def _pixels(one: _Slice) -> np.ndarray:
 
 
 def _check_length(one: _Slice, held: int) -> None:
-    """Raise GeometryError unless uncompressed pixels take what the header says, and at most the byte that makes it
-    even."""
+    """Raise GeometryError if uncompressed pixels take more than the header says and the byte that makes it even."""
     needed = one.shape[0] * one.shape[1] * (one.pixel_type[0] or 0) // 8
     Layout(
         np.dtype("u1"),
         (needed,),
         f"an image of {one.shape[1]} x {one.shape[0]} pixels of {one.pixel_type[0]} bits",
         lambda held: "its header leaves out that there are several; convert it to NIfTI (dcm2niix)",
-    ).check(one.path, held - (held - needed == 1 and held % 2 == 0), what="bytes of pixels")
+    ).check(one.path, needed if held <= needed + needed % 2 else held, what="bytes of pixels")

@@ -1,11 +1,13 @@
 """Reader of NRRD files (``.nrrd``; ``.nhdr`` with its data file).
 
 The header consists of lines ``field: value`` up to an empty line; voxels follow, first axis fastest. ``space origin``
-is the centre of the first voxel, ``space directions`` holds the step along each axis. Source: the definition of the
-NRRD file format, teem.sourceforge.net/nrrd/format.html.
+is the centre of the first voxel, ``space directions`` holds the step along each axis. Anatomical spaces are converted
+to x to the left, y to the back and z to the head, as ITK and 3D Slicer do. Source: the definition of the NRRD file
+format, teem.sourceforge.net/nrrd/format.html.
 """
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +45,13 @@ DTYPE_BY_NAME = {name: kind for kind, names in TYPES.items() for name in names}
 NAMES = {names[-2] if len(names) > 1 else names[0]: kind for kind, names in TYPES.items()}
 """Type by the name that messages give it."""
 
+SIGNS = {
+    ("right-anterior-superior", "ras"): (-1.0, -1.0, 1.0),
+    ("left-anterior-superior", "las"): (1.0, -1.0, 1.0),
+}
+"""Signs of x, y, z that turn a space into left-posterior-superior."""
+
+LEFT_HANDED = ("3d-left-handed", "3dlh")
 ENCODINGS = {"raw": "raw", "gzip": "gzip", "gz": "gzip", "text": "text", "txt": "text", "ascii": "text"}
 UNITS = {"µm": "um", "micron": "um", "microns": "um", "micrometer": "um", "millimeter": "mm", "meter": "m"}
 
@@ -59,9 +68,24 @@ def read_nrrd(path, unit: str | None = None, frame: str = "world") -> Image:
     header, start = _header(path)
     kind, shape = _layout(path, header)
     values = _values(path, header, kind, shape, start)
+    space = header.get("space", "").lower()
+    if space in LEFT_HANDED and frame == "world":
+        raise GeometryError(
+            f"{path}: space is {shown(header['space'])}, in which x, y, z mirror the image; give frame = 'image' to"
+            " keep the image's own axes, or write the space that the image is in"
+        )
     steps, origin = _axes_and_origin(path, header, len(shape))
+    signs = next((np.array(signs) for names, signs in SIGNS.items() if space in names), np.ones(3))
+    if "space directions" in header:
+        steps, origin = signs[:, np.newaxis] * steps, signs * origin
     metres = metres_per_unit(unit or _stated_unit(header))
-    return along_axes(values if values.ndim == 3 else values[np.newaxis], steps * metres, origin * metres, frame)
+    values = values if values.ndim == 3 else values[np.newaxis]
+    image = along_axes(values, steps * metres, origin * metres, frame)
+    if signs.min() < 0.0 and frame == "world":
+        note = f"space: {shown(header['space'])} converted to x to the left, y to the back, z to the head"
+        image = replace(image, notes=(note, *image.notes))
+    states_edge = "space directions" in header or "spacings" in header
+    return image if states_edge else replace(image, spacing_m=None)
 
 
 def _header(path) -> tuple[dict[str, str], int]:

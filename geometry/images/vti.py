@@ -44,7 +44,7 @@ def read_vti_points(path, array: str) -> tuple[np.ndarray, np.ndarray, np.ndarra
     """
     values, steps, origin, states_edge = _grid(path, array, (1, 3), may_be_only=True)
     if not states_edge:
-        raise GeometryError(f"{path}: its ImageData has no Spacing; write it, such as Spacing=\"5e-6 5e-6 5e-6\" [m]")
+        raise GeometryError(f'{path}: its ImageData has no Spacing; write it, such as Spacing="5e-6 5e-6 5e-6" [m]')
     if not np.array_equal(steps, np.diag(np.diag(steps))) or np.any(np.diag(steps) <= 0.0):
         raise GeometryError(f"{path}: its axes are turned to {steps.T.tolist()}; give a field along x, y, z")
     return values if values.ndim == 4 else values[..., None], np.diag(steps).copy(), origin

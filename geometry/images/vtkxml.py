@@ -119,9 +119,7 @@ def _counted(file: VtkFile, head: bytes, kind: np.dtype, shape: tuple[int, ...])
     return layout
 
 
-def _decoded(
-    file: VtkFile, text: bytes, kind: np.dtype, shape: tuple[int, ...], is_last: bool = False
-) -> np.ndarray:
+def _decoded(file: VtkFile, text: bytes, kind: np.dtype, shape: tuple[int, ...], is_last: bool = False) -> np.ndarray:
     """The values of base64 text, behind which there is no other if they are the last; the header of compressed data is
     encoded separately."""
     size = file.count_type.itemsize

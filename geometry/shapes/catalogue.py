@@ -12,7 +12,7 @@ from types import MappingProxyType
 import numpy as np
 from numba import njit
 
-from muphy_lb.geometry.errors import GeometryError, MissingOptionError
+from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID
 from muphy_lb.geometry.implicit import ROUNDING, FirstWall, ImplicitWall, RoundWall, plane_pair
 from muphy_lb.geometry.limits import shown
@@ -219,17 +219,12 @@ SHAPES: Mapping[str, Callable[..., Voxels]] = MappingProxyType(
 
 
 def build_shape(name: str, **options) -> Voxels:
-    """The shape of this name.
-
-    Raises GeometryError, with a suggestion, for an unknown name or option, and where no voxel edge is given.
-    """
+    """The shape of this name; GeometryError, with a suggestion, for an unknown name or option."""
     check_names([name], SHAPES, "shape")
     parameters = inspect.signature(SHAPES[name]).parameters
     check_names(options, parameters, f"shape {name}")
     for option, value in options.items():
         _check_kind(f"shape {name}: {option}", value, parameters[option].default)
-    if options.get("spacing_m") is None:
-        raise MissingOptionError(f"the shape {name} is made of voxels of any edge [m]", ["spacing_m"])
     try:
         return SHAPES[name](**options)
     except TypeError as error:

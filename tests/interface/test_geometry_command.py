@@ -27,7 +27,7 @@ def test_the_command_writes_the_nodes(duct, tmp_path):
 
 
 def test_the_command_says_what_it_found(duct, tmp_path, capsys):
-    main([str(duct), str(tmp_path / "out.h5"), "--opening", INLET, "--periodic", "z"])
+    main([str(duct), str(tmp_path / "out.h5"), "--spacing-m", "1", "--opening", INLET, "--periodic", "z"])
     text = capsys.readouterr().out
     for part in (
         "6 x 5 x 5",
@@ -43,25 +43,26 @@ def test_openings_can_come_from_a_file(duct, tmp_path):
     (tmp_path / "o.toml").write_text(
         '[[openings]]\nname = "a"\nkind = "outlet"\ncentre_m = [5.5, 2, 2]\nnormal = [-1, 0, 0]\n'
     )
-    assert main([str(duct), str(tmp_path / "out.h5"), "--openings", str(tmp_path / "o.toml"), "--opening", INLET]) == 0
+    words = ["--spacing-m", "1", "--openings", str(tmp_path / "o.toml"), "--opening", INLET]
+    assert main([str(duct), str(tmp_path / "out.h5"), *words]) == 0
     assert [o.name for o in read_geometry(tmp_path / "out.h5").openings] == ["inlet", "a"]
 
 
 def test_raw_options_reach_the_reader(tmp_path):
     np.full((2, 3, 4), 5, ">u2").tofile(tmp_path / "a.raw")
     words = ["--shape-zyx", "2", "3", "4", "--dtype", ">u2", "--header-bytes", "0"]
-    words += ["--fluid-value", "5", "--origin-m", "-1", "2", "3"]
+    words += ["--fluid-value", "5", "--origin-m", "-1", "2", "3", "--spacing-m", "1"]
     assert main([str(tmp_path / "a.raw"), str(tmp_path / "out.h5"), *words]) == 0
     nodes = read_geometry(tmp_path / "out.h5")
     assert (nodes.n_nodes, nodes.origin_m) == (24, (-1.0, 2.0, 3.0))
 
 
 def test_flags_can_be_read_as_they_are(duct, tmp_path):
-    assert main([str(duct), str(tmp_path / "out.h5"), "--fluid-value", "flags"]) == 0
+    assert main([str(duct), str(tmp_path / "out.h5"), "--fluid-value", "flags", "--spacing-m", "1"]) == 0
 
 
 def test_shapes_take_options(tmp_path):
-    words = ["--shape-option", "side=3", "--shape-option", "axis='y'", "--shape-option", "ends='open'"]
+    words = ["--spacing-m", "1", "--shape-option", "side=3", "--shape-option", "axis='y'", "--shape-option", "ends='open'"]
     assert main(["shape:square_duct", str(tmp_path / "out.h5"), *words]) == 0
     nodes = read_geometry(tmp_path / "out.h5")
     assert (nodes.shape, len(nodes.openings)) == ((5, 40, 5), 2)
@@ -73,7 +74,7 @@ def test_islands_are_dropped_unless_all_are_kept(tmp_path):
     np.save(tmp_path / "islands.npy", flags)
     counts = []
     for keep in ("largest", "all"):
-        main([str(tmp_path / "islands.npy"), str(tmp_path / "out.h5"), "--keep", keep])
+        main([str(tmp_path / "islands.npy"), str(tmp_path / "out.h5"), "--spacing-m", "1", "--keep", keep])
         counts.append(read_geometry(tmp_path / "out.h5").n_nodes)
     assert counts == [3, 4]
 
@@ -94,7 +95,7 @@ def test_islands_are_dropped_unless_all_are_kept(tmp_path):
 )
 def test_bad_input_is_one_line_and_exit_code_two(duct, tmp_path, capsys, words, text):
     try:
-        code = main([str(duct), str(tmp_path / "out.h5"), *words])
+        code = main([str(duct), str(tmp_path / "out.h5"), "--spacing-m", "1", *words])
     except SystemExit as stop:
         code = stop.code
     error = capsys.readouterr().err

@@ -243,13 +243,13 @@ def test_a_wrong_preparation_is_refused(options, words):
 def test_an_image_file_is_prepared_as_its_options_say(tmp_path):
     voxels = random_image(share=0.7)
     np.save(tmp_path / "rock.npy", voxels.flags)
-    loaded = load_with_notes(tmp_path / "rock.npy", median=1, mirror="y")
+    loaded = load_with_notes(tmp_path / "rock.npy", median=1, mirror="y", spacing_m=1.0)
     np.testing.assert_array_equal(loaded.voxels.flags, mirror(median_filter(voxels), "y").flags)
     assert [note.split()[0] for note in loaded.notes[-2:]] == ["median", "mirrored"]
 
 
 def test_a_shape_is_prepared_as_its_options_say():
-    assert load_voxels("shape:random_solid", invert=True, porosity=1.0).n_fluid == 0
+    assert load_voxels("shape:random_solid", invert=True, porosity=1.0, spacing_m=1.0).n_fluid == 0
 
 
 def test_an_unknown_option_names_the_preparation_that_is_near(tmp_path):

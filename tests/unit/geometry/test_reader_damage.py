@@ -9,7 +9,7 @@ import pytest
 from PIL import Image as Picture
 
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.load import load_voxels
+from muphy_lb.geometry.load import BARE_FORMATS, load_voxels
 from tests.unit.geometry.images import write_nifti, write_nrrd, write_vti
 
 IMAGE = (np.arange(4 * 5 * 6) % 3).astype(np.int16).reshape(4, 5, 6)
@@ -42,13 +42,18 @@ WRITERS = {
 }
 
 
+BARE = (*BARE_FORMATS, ".nrrd", ".tif")
+"""Of these the writers state no voxel edge."""
+
+
 def written(folder, name):
     WRITERS[name](folder / name)
     return folder / name
 
 
 def load(path):
-    return load_voxels(path, **({"unit": "mm"} if path.suffix == ".vti" else {}))
+    options = {"unit": "mm"} if path.suffix == ".vti" else {"spacing_m": 1.0} if path.suffix in BARE else {}
+    return load_voxels(path, **options)
 
 
 @pytest.mark.parametrize("name", WRITERS)

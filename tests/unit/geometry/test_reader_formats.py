@@ -125,7 +125,7 @@ def test_tiff_pages_are_layers(tmp_path, compression, dtype):
 def test_a_folder_of_tiff_files_is_read_in_the_order_of_their_numbers(tmp_path):
     for k in range(12):
         Picture.fromarray(np.full((3, 4), k, np.uint8)).save(tmp_path / f"slice{k}.tif")
-    voxels = load_voxels(tmp_path, fluid_value=10)
+    voxels = load_voxels(tmp_path, fluid_value=10, spacing_m=1.0)
     assert np.argwhere(voxels.flags == FLUID)[:, 0].tolist() == [10] * 12
 
 
@@ -137,7 +137,7 @@ def test_a_folder_without_tiff_files_is_refused(tmp_path):
 def test_tiff_pages_must_be_alike(tmp_path):
     path = save_pages(tmp_path / "stack.tif", [np.zeros((3, 4), np.uint8), np.zeros((3, 5), np.uint8)])
     with pytest.raises(GeometryError, match="page 2: 5 x 3 pixels .*must be equal"):
-        load_voxels(path, fluid_value=0)
+        load_voxels(path, fluid_value=0, spacing_m=1.0)
 
 
 def test_tiff_of_colours_is_refused(tmp_path):
@@ -199,4 +199,4 @@ def test_npz_of_several_arrays_needs_a_name(tmp_path):
 
 def test_fortran_ordered_npy_keeps_its_index_order(tmp_path):
     np.save(tmp_path / "image.npy", np.asfortranarray(IMAGE == 5))
-    np.testing.assert_array_equal(load_voxels(tmp_path / "image.npy").flags == FLUID, IMAGE == 5)
+    np.testing.assert_array_equal(load_voxels(tmp_path / "image.npy", spacing_m=1.0).flags == FLUID, IMAGE == 5)

@@ -181,4 +181,4 @@ def test_an_obstacle_that_leaves_the_tank_as_it_is_or_full_is_refused(corners):
 
 
 def test_load_knows_shapes_by_prefix():
-    assert load_voxels("shape:square_duct", side=3).shape == (5, 5, 32)
+    assert load_voxels("shape:square_duct", side=3, spacing_m=1.0).shape == (5, 5, 32)
