@@ -1,9 +1,9 @@
 """Image: the values of a voxel image with spacing and origin, before segmentation.
 
 ``values[k, j, i]`` lies at ``origin + (i, j, k) * spacing`` along (x, y, z). Coordinates are those of the file's own
-world frame: NIfTI counts x to the right, y to the front and z to the head of the patient; MetaImage and most NRRD
-files count x to the left and y to the back. Nothing is converted between them: a surface of the same patient must
-use the same frame.
+world frame: NIfTI counts x to the right, y to the front and z to the head of the patient; MetaImage, DICOM and NRRD
+count x to the left and y to the back. Nothing is converted between them: a surface of the same patient must use the
+same frame.
 """
 
 from collections.abc import Callable

@@ -30,6 +30,7 @@ from muphy_lb.geometry.openings.ends_of_input import (
     with_image_ends,
 )
 from muphy_lb.geometry.options import nearest_name
+from muphy_lb.geometry.porous.preparation import divide_closed_layers
 from muphy_lb.geometry.solids import add_solids
 from muphy_lb.geometry.store import open_nodes, read_arrays
 from muphy_lb.geometry.surfaces.mend import close_roughly, mend
@@ -240,6 +241,9 @@ def _load(case: Case, content: np.ndarray | Surface | None) -> Voxels:
         LOG.info("geometry: %s", note)
     if geometry.periodic:
         voxels = replace(voxels, periodic=tuple(axis in geometry.periodic for axis in "xyz"))
+    parts = options.get("divide", 1)
+    if parts > 1 and lattice_named(case.lattice.name).dimension == 3:
+        voxels = divide_closed_layers(voxels, parts)
     return voxels
 
 

@@ -62,7 +62,16 @@ def test_flags_can_be_read_as_they_are(duct, tmp_path):
 
 
 def test_shapes_take_options(tmp_path):
-    words = ["--spacing-m", "1", "--shape-option", "side=3", "--shape-option", "axis='y'", "--shape-option", "ends='open'"]
+    words = [
+        "--spacing-m",
+        "1",
+        "--shape-option",
+        "side=3",
+        "--shape-option",
+        "axis='y'",
+        "--shape-option",
+        "ends='open'",
+    ]
     assert main(["shape:square_duct", str(tmp_path / "out.h5"), *words]) == 0
     nodes = read_geometry(tmp_path / "out.h5")
     assert (nodes.shape, len(nodes.openings)) == ((5, 40, 5), 2)

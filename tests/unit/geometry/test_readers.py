@@ -229,7 +229,9 @@ def test_oblique_metaimages_are_refused_with_the_remedy(tmp_path):
 
 
 def test_oblique_metaimages_can_keep_their_own_axes(tmp_path):
-    voxels = load_voxels(write_mha(tmp_path / "image.mha", IMAGE, OBLIQUE), frame="image", fluid_value=None, spacing_m=1.0)
+    voxels = load_voxels(
+        write_mha(tmp_path / "image.mha", IMAGE, OBLIQUE), frame="image", fluid_value=None, spacing_m=1.0
+    )
     np.testing.assert_array_equal(voxels.flags, IMAGE)
 
 

@@ -14,7 +14,15 @@ from muphy_lb.geometry.voxels import Opening, Voxels
 
 
 def test_cut_distances_are_stored_when_asked_for(tmp_path, capsys):
-    words = ["shape:pipe", str(tmp_path / "a.h5"), "--spacing-m", "1", "--shape-option", "radius=4.7", "--cut-distances"]
+    words = [
+        "shape:pipe",
+        str(tmp_path / "a.h5"),
+        "--spacing-m",
+        "1",
+        "--shape-option",
+        "radius=4.7",
+        "--cut-distances",
+    ]
     assert main(words) == 0
     voxels = build_shape("pipe", radius=4.7)
     expected = cut_links(build_nodes(voxels), voxels.wall_shape).cuts
