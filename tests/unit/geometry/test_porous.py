@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from muphy_lb.geometry.porous.preparation import (
     add_reservoirs,
     crop,
     divide,
+    divide_closed_layers,
     drop_unconnected,
     invert,
     median_filter,
@@ -256,6 +259,17 @@ def test_an_unknown_option_names_the_preparation_that_is_near(tmp_path):
     np.save(tmp_path / "rock.npy", random_image().flags)
     with pytest.raises(GeometryError, match="did you mean 'median'"):
         load_voxels(tmp_path / "rock.npy", medain=1)
+
+
+def test_a_single_layer_stays_one_unless_it_lies_between_walls():
+    flat = replace(random_image(), flags=random_image().flags[:1], periodic=(False, False, True))
+    fine = divide(flat, 3)
+    assert fine.shape == (1, *(3 * n for n in flat.shape[1:]))
+    assert divide_closed_layers(fine, 3).shape == fine.shape
+    closed = divide_closed_layers(replace(fine, periodic=(False, False, False)), 3)
+    assert closed.shape == (3, *fine.shape[1:]) and np.array_equal(
+        closed.flags[2], flat.flags[0].repeat(3, 0).repeat(3, 1)
+    )
 
 
 def test_dividing_voxels_keeps_the_image_where_it_is():
