@@ -10,17 +10,18 @@ An array of integers is read as images of rocks are: **zero is fluid, all else i
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.errors import GeometryError, MissingOptionError
 from muphy_lb.geometry.flags import FLUID
 from muphy_lb.geometry.images.rule import Noted
 from muphy_lb.geometry.limits import shown
-from muphy_lb.geometry.load import FOLDER, LOADERS, SHAPE_PREFIX, file_ending, load_content, load_with_notes
+from muphy_lb.geometry.load import FOLDER, IMAGES, LOADERS, SHAPE_PREFIX, file_ending, load_content, load_with_notes
 from muphy_lb.geometry.openings.find import FoundOpening, openings_of_surface, openings_of_voxels, openings_table
 from muphy_lb.geometry.openings.preview import openings_figure, views_of_surface, views_of_voxels
 from muphy_lb.geometry.quantities import metres_per_unit
@@ -82,10 +83,13 @@ class Geometry:
 
     @cached_property
     def _loaded(self) -> Noted:
+        return self._load(self._options)
+
+    def _load(self, options: Mapping[str, Any]) -> Noted:
         if self.content is not None:
-            return load_content(self.content, **self._options)
+            return load_content(self.content, **options)
         shape = self.table.get("shape")
-        return load_with_notes(f"{SHAPE_PREFIX}{shape}" if shape else self.table["file"], **self._options)
+        return load_with_notes(f"{SHAPE_PREFIX}{shape}" if shape else self.table["file"], **options)
 
     @property
     def _options(self) -> dict[str, Any]:
@@ -103,11 +107,24 @@ class Geometry:
 
     @property
     def fluid(self) -> np.ndarray:
-        """(nz, ny, nx) truth values: where fluid is.
+        """(nz, ny, nx) truth values: where fluid is. Of an image it needs no voxel edge.
 
         Raises GeometryError as the readers do.
         """
-        return self.voxels.flags == FLUID
+        try:
+            voxels = self.voxels
+        except MissingOptionError:
+            if not self._is_image or "resample_m" in self._options:
+                raise
+            voxels = self._load({**self._options, "spacing_m": 1.0}).voxels  # of any length: it is not handed on
+        return voxels.flags == FLUID
+
+    @property
+    def _is_image(self) -> bool:
+        file = self.table.get("file")
+        return isinstance(self.content, np.ndarray) or (
+            file is not None and file_ending(file) in chain(*IMAGES.values())
+        )
 
     @property
     def notes(self) -> tuple[str, ...]:

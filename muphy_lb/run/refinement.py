@@ -160,7 +160,7 @@ def crops(case: Case, header: GeometryHeader, share: float, force_axis: str) -> 
     options = dict(case.geometry.options)
     low, size = _image_box(options, header, case)
     is_thick = size > 1  # of a plane image, parts have its only layer
-    edge = np.where(is_thick, np.floor(size * (SHARE * share) ** (1.0 / max(1, np.sum(is_thick)))), 1).astype(int)
+    edge = np.where(is_thick, np.floor(size * (SHARE * share) ** (1.0 / max(1, int(np.sum(is_thick))))), 1).astype(int)
     least = edge.min(where=is_thick, initial=size.max())
     if least < FEWEST_VOXELS:
         raise InputError(
