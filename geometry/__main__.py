@@ -18,7 +18,7 @@ import numpy as np
 from muphy_lb.errors import OutputError, printable
 from muphy_lb.files import PREPARED
 from muphy_lb.files.atomic import write_text
-from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.errors import GeometryError, MissingOptionError
 from muphy_lb.geometry.flags import FIRST_WALL_NUMBER
 from muphy_lb.geometry.limits import regular_file, shown
 from muphy_lb.geometry.load import FOLDER, LOADERS, SHAPE_PREFIX, file_ending, load_with_notes
@@ -41,6 +41,8 @@ INPUT_OPTIONS = (
     "resample_m",
     "array",
     "frame",
+    "channel",
+    "time",
     "shape_zyx",
     "dtype",
     "header_bytes",
@@ -71,11 +73,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(printable(f"geometry: {error}"), file=sys.stderr)
         return error.exit_code
     except (GeometryError, MemoryError) as error:
-        text = " ".join(str(error).split())
+        said = error.spelled(_option) if isinstance(error, MissingOptionError) else str(error)
+        text = " ".join(said.split())
         prefix = "" if arguments.input in text else f"{arguments.input}: "
         print(printable(f"geometry: {prefix}{text}"), file=sys.stderr)
         return FAILURE
     return 0
+
+
+def _option(name: str, value: object) -> str:
+    """An option of this command with a value."""
+    words = value if isinstance(value, list) else [value]
+    return " ".join([f"--{name.replace('_', '-')}", *map(str, words)])
 
 
 def _check_files(arguments: argparse.Namespace) -> None:
@@ -275,6 +284,8 @@ def _add_input_options(group) -> None:
     group.add_argument("--resample-m", type=float, metavar="H", help="resample to cubes of this edge [m]", **absent)
     group.add_argument("--array", metavar="NAME", help=".npz, .vti, .vtu: which array", **absent)
     group.add_argument("--frame", choices=("world", "image"), help="axes of the header or of the image", **absent)
+    group.add_argument("--channel", type=int, metavar="N", help=".tif: which channel, counted from 0", **absent)
+    group.add_argument("--time", type=int, metavar="N", help=".tif: which time, counted from 0", **absent)
     group.add_argument(
         "--opening-value", action="append", default=[], metavar="TAG=VALUE", help='repeatable: such as "inlet:left=2"'
     )

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.errors import GeometryError, MissingOptionError
 from muphy_lb.geometry.load import LOADERS, load_with_notes, option_names
 from muphy_lb.geometry.openings.find import (
     GIVEN,
@@ -62,7 +62,7 @@ def inspect_input(path, **options) -> Inspection:
         return Inspection(loaded.voxels, notes, openings_of_voxels(loaded.voxels))
     check_names(options, option_names(LOADERS[ending]), f"option of a {ending} input")
     if "unit" not in options:
-        raise GeometryError(f"input {str(path)!r}: a {ending} file needs the option unit")
+        raise MissingOptionError(f"input {str(path)!r}: a {ending} file needs the option unit", ["unit"])
     surface = read_surface(path, options["unit"])
     try:
         mended = close_roughly(surface) if options.get("vote") else mend(surface)

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.errors import GeometryError, MissingOptionError
 from muphy_lb.geometry.gmy import read_gmy
 from muphy_lb.geometry.images.arrays import read_npy, read_npz, read_raw
 from muphy_lb.geometry.images.dicom import read_dicom, read_folder
@@ -38,6 +38,9 @@ SHAPE_PREFIX = "shape:"
 TEXTS = ("array", "frame", "dtype")
 """Options that are texts."""
 
+BARE_FORMATS = (".npy", ".npz", ".raw")
+"""Images that never state their voxel edge."""
+
 FOLDER = "folder"
 
 
@@ -47,7 +50,8 @@ def load_voxels(path, **options) -> Voxels:
     Options by extension; images accept these and the attributes of :class:`muphy_lb.geometry.images.rule.ImageRule`
     (fluid_value, fluid_below, otsu, spacing_m, ...):
 
-    - ``.npy``, ``.tif``, ``.tiff``: none further;
+    - ``.npy``: none further;
+    - ``.tif``, ``.tiff``: channel, time (of several, counted from 0);
     - ``.dcm``, ``.ima`` (the series in the folder of that file), a folder: frame;
     - ``.npz``: array;
     - ``.raw``: shape_zyx, dtype, header_bytes;
@@ -90,12 +94,20 @@ def load_content(content: np.ndarray | Surface, **options) -> Noted:
     allowed = option_names(_voxels_of_surface) if is_surface else [f.name for f in fields(ImageRule)]
     check_names(options, (*allowed, *PREPARATION_NAMES), f"option of {'a surface' if is_surface else 'an array'}")
     if is_surface and options.get("spacing_m") is None:
-        raise GeometryError("spacing_m is missing; a surface needs the voxel edge [m]")
+        raise MissingOptionError("the surface needs the voxel edge [m]", ["spacing_m"])
     if isinstance(content, Surface):
         loaded = _voxels_of_surface(content, **options)
     else:
-        loaded = ImageRule(**options).segment(Image(content))
+        loaded = _segmented(content, options)
     return _prepared(loaded, preparation)
+
+
+def _segmented(content: np.ndarray, options: Mapping) -> Noted:
+    """The voxels of an array."""
+    try:
+        return ImageRule(**options).segment(Image(content))
+    except MissingOptionError as error:
+        raise MissingOptionError(error.problem.replace("it ", "an array ", 1), error.names) from error
 
 
 def _prepared(loaded: Noted, preparation: Preparation) -> Noted:
@@ -108,6 +120,8 @@ def _load(path, options: Mapping[str, object]) -> Noted:
     """The voxels of an input before any preparation."""
     text = str(path)
     if text.startswith(SHAPE_PREFIX):
+        if options.get("spacing_m") is None:
+            raise MissingOptionError(f"{text}: the voxels of a shape have any edge [m]", ["spacing_m"])
         return Noted(build_shape(text.removeprefix(SHAPE_PREFIX), **options), ())
     ending = file_ending(path)
     if ending not in LOADERS:
@@ -122,13 +136,15 @@ def _load(path, options: Mapping[str, object]) -> Noted:
     check_names(options, (*allowed, *PREPARATION_NAMES), f"option of a {ending} input")
     needed = [name for name, is_needed in allowed.items() if is_needed and name not in options]
     if needed:
-        raise GeometryError(
-            f"input {text!r}: a {ending} file needs the option{'s'[: len(needed) > 1]} {', '.join(needed)}: in"
-            " [geometry.options] of the case, or by --option NAME=VALUE"
+        raise MissingOptionError(
+            f"input {text!r}: a {ending} file needs the option{'s'[: len(needed) > 1]} {', '.join(needed)}", needed
         )
     check_text(**{name: options.get(name) for name in TEXTS})
     try:
         loaded = loader(path, **options)
+    except MissingOptionError as error:
+        problem = error.problem if text in error.problem else f"{text}: {error.problem}"
+        raise MissingOptionError(problem, error.names) from error
     except GeometryError as error:
         raise GeometryError(str(error) if text in str(error) else f"{text}: {error}") from error
     return loaded if isinstance(loaded, Noted) else Noted(loaded, ())
@@ -197,7 +213,7 @@ def _load_text(path, **options) -> Voxels:
     if options.get("radius") is None:
         return read_tagged(path)
     if options.get("spacing_m") is None:
-        raise GeometryError(f"{path}: a list of spheres needs spacing_m, the voxel edge [m]")
+        raise MissingOptionError(f"{path}: a list of spheres needs the voxel edge [m]", ["spacing_m"])
     return sphere_list(path, **options)
 
 

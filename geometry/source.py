@@ -3,23 +3,25 @@
     geometry.read("aorta.stl", unit="mm").find_openings()
     geometry.voxelise(mesh, spacing_m=1e-4).preview()
 
-An array is read as images of rocks are: **zero is fluid, all else is solid**.
+An array of integers is read as images of rocks are: **zero is fluid, all else is solid**. Of an array of truth values
+``fluid_value=True`` or ``fluid_value=False`` says which are fluid.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.errors import GeometryError, MissingOptionError
 from muphy_lb.geometry.flags import FLUID
 from muphy_lb.geometry.images.rule import Noted
 from muphy_lb.geometry.limits import shown
-from muphy_lb.geometry.load import FOLDER, LOADERS, SHAPE_PREFIX, file_ending, load_content, load_with_notes
+from muphy_lb.geometry.load import FOLDER, IMAGES, LOADERS, SHAPE_PREFIX, file_ending, load_content, load_with_notes
 from muphy_lb.geometry.openings.find import FoundOpening, openings_of_surface, openings_of_voxels, openings_table
 from muphy_lb.geometry.openings.preview import openings_figure, views_of_surface, views_of_voxels
 from muphy_lb.geometry.quantities import metres_per_unit
@@ -33,7 +35,7 @@ ARRAY_FILE, SURFACE_FILE = "geometry.npy", "geometry.ply"
 """Names of the files that an array and a surface in memory are written to."""
 
 FLUID_VALUE = 0
-"""Value of the fluid voxels of an array."""
+"""Value of the fluid voxels of an array of integers."""
 
 THRESHOLDS = ("fluid_below", "fluid_above", "otsu")
 """Options by which grey values say what is fluid."""
@@ -81,10 +83,13 @@ class Geometry:
 
     @cached_property
     def _loaded(self) -> Noted:
+        return self._load(self._options)
+
+    def _load(self, options: Mapping[str, Any]) -> Noted:
         if self.content is not None:
-            return load_content(self.content, **self._options)
+            return load_content(self.content, **options)
         shape = self.table.get("shape")
-        return load_with_notes(f"{SHAPE_PREFIX}{shape}" if shape else self.table["file"], **self._options)
+        return load_with_notes(f"{SHAPE_PREFIX}{shape}" if shape else self.table["file"], **options)
 
     @property
     def _options(self) -> dict[str, Any]:
@@ -102,11 +107,24 @@ class Geometry:
 
     @property
     def fluid(self) -> np.ndarray:
-        """(nz, ny, nx) truth values: where fluid is.
+        """(nz, ny, nx) truth values: where fluid is. Of an image it needs no voxel edge.
 
         Raises GeometryError as the readers do.
         """
-        return self.voxels.flags == FLUID
+        try:
+            voxels = self.voxels
+        except MissingOptionError:
+            if not self._is_image or "resample_m" in self._options:
+                raise
+            voxels = self._load({**self._options, "spacing_m": 1.0}).voxels  # of any length: it is not handed on
+        return voxels.flags == FLUID
+
+    @property
+    def _is_image(self) -> bool:
+        file = self.table.get("file")
+        return isinstance(self.content, np.ndarray) or (
+            file is not None and file_ending(file) in chain(*IMAGES.values())
+        )
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -169,20 +187,22 @@ def read(source, **options) -> Geometry:
     """A geometry from the path of an image or a surface, the name of a shape, an array or a surface.
 
     Args:
-        source: path; name of a shape; an array (nz, ny, nx) or (ny, nx) of integers or truth values, **0 or False where
-            there is fluid**; a surface of PyVista (``PolyData``) or meshio (``Mesh``), or a pair (points, triangles),
-            in metres unless ``unit`` says otherwise; a :class:`Geometry`.
+        source: path; name of a shape; an array (nz, ny, nx) or (ny, nx) of integers, **0 where there is fluid**, or of
+            truth values, with ``fluid_value=True`` or ``False``; a surface of PyVista (``PolyData``) or meshio
+            (``Mesh``), or a pair (points, triangles), in metres unless ``unit`` says otherwise; a :class:`Geometry`.
         options: ``unit``, ``spacing_m``, ``periodic`` (axes), and those of :func:`muphy_lb.geometry.load.load_voxels`.
 
-    Raises GeometryError for something else; a file is read only when something of it is asked for.
+    Raises GeometryError for something else, and for truth values of which nothing says which are fluid; a file is read
+    only when something of it is asked for.
     """
     keys = {key: options.pop(key) for key in GEOMETRY_KEYS if key in options}
     table = {**keys, **({"options": options} if options else {})}
     if isinstance(source, Geometry):
-        return Geometry({**source.table, **table}, source.content)
+        both = _together(source.table.get("options", {}), options)
+        return Geometry({**source.table, **table, **({"options": both} if both else {})}, source.content)
     if isinstance(source, np.ndarray):
-        chosen = options if _has_threshold(options) else {"fluid_value": FLUID_VALUE, **options}
-        return Geometry({"file": ARRAY_FILE, **keys, "options": chosen}, _checked(source, chosen))
+        array = _checked(source, options)
+        return Geometry({"file": ARRAY_FILE, **keys, "options": _with_fluid_value(array, options)}, array)
     if isinstance(source, str | Path):
         return Geometry({**_named(source), **table})
     content = _surface(source, keys.pop("unit", "m"))
@@ -231,6 +251,29 @@ def _has_threshold(options: Mapping) -> bool:
     return any(options.get(name) is not None for name in THRESHOLDS)
 
 
+def _together(earlier: Mapping, options: Mapping) -> dict[str, Any]:
+    """Options that were given earlier and those given now, of which the latter hold."""
+    if _has_threshold(options):
+        earlier = {name: value for name, value in earlier.items() if name not in ("fluid_value", *THRESHOLDS)}
+    return {**earlier, **options}
+
+
+def _with_fluid_value(array: np.ndarray, options: Mapping) -> dict[str, Any]:
+    """The options of an array, which say what is fluid."""
+    value = options.get("fluid_value")
+    if _has_threshold(options):
+        return dict(options)
+    if array.dtype.kind != "b":
+        return {"fluid_value": FLUID_VALUE, **options}
+    if value is None:
+        share = np.count_nonzero(array) / array.size
+        raise GeometryError(
+            f"the array holds truth values, and nothing says which are fluid; give fluid_value=True (porosity"
+            f" {share:.4g}) or fluid_value=False (porosity {1.0 - share:.4g})"
+        )
+    return {**options, "fluid_value": int(value) if isinstance(value, bool | np.bool_) else value}
+
+
 def _checked(array: np.ndarray, options: Mapping) -> np.ndarray:
     """An array that can say where fluid is."""
     if array.ndim not in (2, 3) or array.size == 0:
@@ -239,8 +282,9 @@ def _checked(array: np.ndarray, options: Mapping) -> np.ndarray:
         )
     if array.dtype.kind not in "iub" and not (_has_threshold(options) and array.dtype.kind == "f"):
         raise GeometryError(
-            f"the array holds values of type {array.dtype}; allowed: integers or truth values, 0 where there is fluid:"
-            " compare grey values with a threshold first, as in image > 0.5, or give fluid_below, fluid_above or otsu"
+            f"the array holds values of type {array.dtype}; allowed: integers, 0 where there is fluid, or truth values:"
+            " give fluid_below, fluid_above or otsu for grey values, or compare them with a threshold first, as in"
+            " image > 0.5 with fluid_value=True"
         )
     return array
 

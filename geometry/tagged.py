@@ -3,7 +3,7 @@
 One item per line; ``#`` starts a comment; empty lines are skipped::
 
     20 12 12 solid            # box nx ny nz and the tag of every voxel not listed
-    spacing_m 1e-4            # optional: edge length of a voxel [m] (1)
+    spacing_m 1e-4            # edge length of a voxel [m]
     origin_m 0 0 0            # optional: x y z of the centre of voxel 0 0 0 [m] (0 0 0)
     periodic xy               # optional: axes along which the box repeats (none)
     3 4 5 fluid               # x y z tag: integer coordinates counted from 0
@@ -117,6 +117,8 @@ def read_tagged(path) -> Voxels:
         line_numbers += [number] * (len(content.x_y_z_flag) - len(line_numbers))
     if content.shape is None:
         raise GeometryError(f"{path} is empty; the first line must be: nx ny nz default-tag")
+    if "spacing_m" not in content.box:
+        raise GeometryError(f"{path} does not contain its voxel edge; add the line: spacing_m 1e-4, in metres")
     return _voxels(path, content, line_numbers)
 
 

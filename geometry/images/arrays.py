@@ -11,7 +11,7 @@ import numpy as np
 
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.images.image import Image
-from muphy_lb.geometry.images.stored import READ_BYTES, check_inflation, count, file_size, mapped
+from muphy_lb.geometry.images.stored import READ_BYTES, Layout, check_inflation, count, file_size, mapped
 from muphy_lb.geometry.limits import regular_file, shown
 from muphy_lb.geometry.options import check_names
 from muphy_lb.geometry.slabs import empty_array
@@ -24,7 +24,8 @@ READ_ERRORS += (OverflowError, tokenize.TokenError)
 def read_npy(path) -> Image:
     """Image of a ``.npy`` file, memory-mapped.
 
-    Raises GeometryError for a missing, corrupt or truncated file and for arrays of objects.
+    Raises GeometryError for a missing, corrupt or truncated file, for one that goes on behind its array, and for arrays
+    of objects.
     """
     try:
         with open(regular_file(path), "rb") as file:
@@ -37,7 +38,7 @@ def read_npy(path) -> Image:
     _check_kind(path, kind)
     if 0 in shape:
         return Image(np.empty(shape, kind))
-    return Image(mapped(path, kind, shape, offset, "F" if is_fortran else "C"))
+    return Image(mapped(path, Layout(kind, shape, remedy=_one_array), offset, "F" if is_fortran else "C"))
 
 
 def read_npz(path, array: str | None = None) -> Image:
@@ -76,7 +77,7 @@ def read_raw(path, shape_zyx, dtype: str, header_bytes: int = 0) -> Image:
             f"{path} holds {held} bytes; shape_zyx = {list(shape)}, dtype = {kind.name} and"
             f" header_bytes = {header_bytes} need {expected}"
         )
-    return Image(mapped(path, kind, shape, header_bytes))
+    return Image(mapped(path, Layout(kind, shape), header_bytes))
 
 
 def _npy_header(file) -> tuple[tuple[int, ...], bool, np.dtype]:
@@ -91,12 +92,16 @@ def _npy_header(file) -> tuple[tuple[int, ...], bool, np.dtype]:
     return header
 
 
+def _one_array(held: int | None) -> str:
+    """What to do with a file that goes on behind its array."""
+    return "write one array into it, np.save(path, array), or several into an .npz, np.savez(path, a=..., b=...)"
+
+
 def _npz_values(path, file, info: zipfile.ZipInfo) -> np.ndarray:
     shape, is_fortran, kind = _npy_header(file)
     _check_kind(path, kind)
     needed, held = count(shape) * kind.itemsize, info.file_size - file.tell()
-    if held < needed:
-        raise GeometryError(f"{path}: {info.filename} holds {held} bytes of values; its header needs {needed}")
+    Layout(kind, shape, remedy=_one_array).check(f"{path}: {info.filename}", held)
     content, found = empty_array((needed,), np.uint8), 0
     while found < needed:
         part = file.read(min(READ_BYTES, needed - found))

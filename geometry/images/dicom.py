@@ -18,7 +18,7 @@ import numpy as np
 
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.images.image import Image, Planes, along_axes
-from muphy_lb.geometry.images.stored import LARGEST_RATIO, read_bytes, read_start, reading
+from muphy_lb.geometry.images.stored import LARGEST_RATIO, Layout, read_bytes, read_start, reading
 from muphy_lb.geometry.images.tiff import ENDINGS, read_tiff
 from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.options import is_number
@@ -267,6 +267,8 @@ def _pixels(one: _Slice) -> np.ndarray:
     with reading(one.path, KIND):
         data = library.dcmread(io.BytesIO(content))
         syntax = data.file_meta.TransferSyntaxUID
+        if not syntax.is_compressed:
+            _check_length(one, len(data.PixelData))
         try:
             return data.pixel_array
         except (RuntimeError, NotImplementedError) as error:
@@ -276,3 +278,14 @@ def _pixels(one: _Slice) -> np.ndarray:
                 f"cannot read {one.path}: its pixels are compressed ({syntax.name}) and broken, or no decoder is"
                 " installed: pip install pylibjpeg[all], or decompress the series (dcm2niix, gdcmconv --raw)"
             ) from error
+
+
+def _check_length(one: _Slice, held: int) -> None:
+    """Raise GeometryError if uncompressed pixels take more than the header says and the byte that makes it even."""
+    needed = one.shape[0] * one.shape[1] * (one.pixel_type[0] or 0) // 8
+    Layout(
+        np.dtype("u1"),
+        (needed,),
+        f"an image of {one.shape[1]} x {one.shape[0]} pixels of {one.pixel_type[0]} bits",
+        lambda held: "its header leaves out that there are several; convert it to NIfTI (dcm2niix)",
+    ).check(one.path, needed if held <= needed + needed % 2 else held, what="bytes of pixels")

@@ -1,9 +1,9 @@
 """Image: the values of a voxel image with spacing and origin, before segmentation.
 
 ``values[k, j, i]`` lies at ``origin + (i, j, k) * spacing`` along (x, y, z). Coordinates are those of the file's own
-world frame: NIfTI counts x to the right, y to the front and z to the head of the patient; MetaImage and most NRRD
-files count x to the left and y to the back. Nothing is converted between them: a surface of the same patient must
-use the same frame.
+world frame: NIfTI counts x to the right, y to the front and z to the head of the patient; MetaImage, DICOM and NRRD
+count x to the left and y to the back. Nothing is converted between them: a surface of the same patient must use the
+same frame.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ class Image:
 
     Attributes:
         values: (nz, ny, nx) array, or an object with ``shape`` and ``dtype`` that can be sliced along z.
-        spacing_m: (x, y, z) distances of neighbouring voxels [m].
+        spacing_m: (x, y, z) distances of neighbouring voxels [m]; None where the file does not state them.
         origin_m: (x, y, z) of the centre of the first voxel [m].
         notes: sentences that report to the user what the reader changed.
 
@@ -36,7 +36,7 @@ class Image:
     """
 
     values: np.ndarray
-    spacing_m: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    spacing_m: tuple[float, float, float] | None = None
     origin_m: tuple[float, float, float] = (0.0, 0.0, 0.0)
     notes: tuple[str, ...] = ()
 
@@ -49,8 +49,9 @@ class Image:
         if len(shape) == 2:
             object.__setattr__(self, "values", self.values[np.newaxis])
         for name in ("spacing_m", "origin_m"):
-            object.__setattr__(self, name, three_lengths(name, getattr(self, name)))
-        if min(self.spacing_m) < SMALLEST:
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, three_lengths(name, getattr(self, name)))
+        if self.spacing_m is not None and min(self.spacing_m) < SMALLEST:
             raise GeometryError(
                 f"the image has the spacing {self.spacing_m} m; it must be above zero, at least {SMALLEST:g} m"
             )

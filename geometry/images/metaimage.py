@@ -5,6 +5,7 @@ f of ``TransformMatrix`` the direction of file axis f. Source: the MetaIO page o
 """
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,8 @@ from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.images.image import Image, Planes, along_axes
 from muphy_lb.geometry.images.stored import (
     MAX_HEADER,
+    Layout,
+    by_other_type,
     file_size,
     inflated,
     mapped,
@@ -62,7 +65,8 @@ def read_metaimage(path, unit: str = "mm", frame: str = "world") -> Image:
     values = _values(path, header, start)
     n_axes = values.ndim if isinstance(values, np.ndarray) else 3
     metres = metres_per_unit(unit)
-    spacing = _entry(path, header, ("ElementSpacing", "ElementSize"), [1.0] * n_axes)
+    keys = ("ElementSpacing", "ElementSize")
+    spacing, states_edge = _entry(path, header, keys, [1.0] * n_axes), any(key in header for key in keys)
     offset = _entry(path, header, ("Offset", "Position", "Origin"), [0.0] * n_axes)
     directions = np.eye(3)
     directions[:n_axes, :n_axes] = np.reshape(
@@ -71,7 +75,8 @@ def read_metaimage(path, unit: str = "mm", frame: str = "world") -> Image:
     )
     spacing = np.array([*spacing, min(spacing)][:3]) * metres
     values = values if n_axes == 3 else values[np.newaxis]
-    return along_axes(values, directions.T * spacing, np.array([*offset, 0.0][:3]) * metres, frame)
+    image = along_axes(values, directions.T * spacing, np.array([*offset, 0.0][:3]) * metres, frame)
+    return image if states_edge else replace(image, spacing_m=None)
 
 
 def _header(path) -> tuple[dict[str, str], int]:
@@ -99,24 +104,33 @@ def _values(path, header: dict[str, str], start: int):
     if len(name) > MAX_NAME or "\0" in name:
         raise GeometryError(f"{path}: ElementDataFile is {shown(name)}; it must be LOCAL or the name of a file")
     if name.upper() == "LOCAL":
-        return _one_file(path, header, kind, shape, start)
+        return _one_file(path, header, _layout(path, header, kind, shape), start)
     files = _slice_files(path, header, shape)
     if files is None:
-        return _one_file(Path(path).parent / name, header, kind, shape, 0)
+        return _one_file(Path(path).parent / name, header, _layout(path, header, kind, shape), 0)
     for file in {files[0], files[-1]}:
         file_size(file)
-    return Planes(shape, kind, lambda k: _one_file(files[k], header, kind, shape[1:], 0))
+    layout = _layout(path, header, kind, shape[1:])
+    return Planes(shape, kind, lambda k: _one_file(files[k], header, layout, 0))
 
 
-def _one_file(path, header: dict[str, str], kind: np.dtype, shape: tuple[int, ...], start: int) -> np.ndarray:
+def _layout(path, header: dict[str, str], kind: np.dtype, shape: tuple[int, ...]) -> Layout:
+    """What one file holds; ``shape``: of the image or of a layer."""
+    counts = " ".join(map(str, shape[::-1]))
+    said = f"DimSize = {counts} with ElementType = {header['ElementType']} in {Path(path).name}"
+    skip = "HeaderSize = -1 above ElementDataFile"
+    return Layout(kind, shape, said, by_other_type(TYPES, "ElementType = {}", shape, skip))
+
+
+def _one_file(path, header: dict[str, str], layout: Layout, start: int) -> np.ndarray:
     if header.get("BinaryData", "True").lower() == "false":
-        return words(path, kind, shape, start)
+        return words(path, layout, start)
     if _is_true(header, "CompressedData"):
-        return inflated(path, kind, shape, start)
+        return inflated(path, layout, start)
     skip = int(_entry(path, header, ("HeaderSize",), [0.0])[0])
     if skip < 0:
-        start = max(start, file_size(path) - int(np.prod(shape, dtype=object)) * kind.itemsize)
-    return mapped(path, kind, shape, start + max(skip, 0))
+        start = max(start, file_size(path) - layout.n_bytes)
+    return mapped(path, layout, start + max(skip, 0))
 
 
 def _slice_files(path, header: dict[str, str], shape: tuple[int, ...]) -> list[Path] | None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.images.image import Image, Scaled, along_axes
-from muphy_lb.geometry.images.stored import inflated, mapped, read_start
+from muphy_lb.geometry.images.stored import Layout, inflated, mapped, read_start
 from muphy_lb.geometry.quantities import metres_per_unit
 
 TYPES = {2: "u1", 4: "i2", 8: "i4", 16: "f4", 64: "f8", 256: "i1", 512: "u2", 768: "u4", 1024: "i8", 1280: "u8"}
@@ -55,11 +55,13 @@ def read_nifti(path, unit: str | None = None, frame: str = "world") -> Image:
         raise GeometryError(f"{path}: datatype is {header.datatype}; allowed: {', '.join(map(str, TYPES))}")
     kind = np.dtype(header.order + TYPES[header.datatype])
     data_path = path if header.magic.startswith(b"n+") else _image_file(path)
+    said = f"dim {header.dim[: header.dim[0] + 1]} with datatype {header.datatype} from byte {header.offset}"
+    layout = Layout(kind, shape, said, lambda held: "correct dim, datatype or vox_offset of its header")
     offset = header.offset if data_path is path or header.offset > 0 else 0
     if read_start(data_path, 2) == GZIP_MAGIC:
-        values = inflated(data_path, kind, shape, 0, offset)
+        values = inflated(data_path, layout, 0, offset)
     else:
-        values = mapped(data_path, kind, shape, offset)
+        values = mapped(data_path, layout, offset)
     metres = metres_per_unit(unit or UNITS.get(header.units & 7, "mm"))
     steps, origin = _affine(path, header)
     image = along_axes(values, steps * metres, origin * metres, frame)

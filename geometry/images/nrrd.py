@@ -1,11 +1,13 @@
 """Reader of NRRD files (``.nrrd``; ``.nhdr`` with its data file).
 
 The header consists of lines ``field: value`` up to an empty line; voxels follow, first axis fastest. ``space origin``
-is the centre of the first voxel, ``space directions`` holds the step along each axis. Source: the definition of the
-NRRD file format, teem.sourceforge.net/nrrd/format.html.
+is the centre of the first voxel, ``space directions`` holds the step along each axis. Anatomical spaces are converted
+to x to the left, y to the back and z to the head, as ITK and 3D Slicer do. Source: the definition of the NRRD file
+format, teem.sourceforge.net/nrrd/format.html.
 """
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +16,8 @@ from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.images.image import Image, along_axes
 from muphy_lb.geometry.images.stored import (
     MAX_HEADER,
-    count,
+    Layout,
+    by_other_type,
     file_size,
     inflated,
     mapped,
@@ -39,6 +42,16 @@ TYPES = {
     "f8": ("double",),
 }
 DTYPE_BY_NAME = {name: kind for kind, names in TYPES.items() for name in names}
+NAMES = {names[-2] if len(names) > 1 else names[0]: kind for kind, names in TYPES.items()}
+"""Type by the name that messages give it."""
+
+SIGNS = {
+    ("right-anterior-superior", "ras"): (-1.0, -1.0, 1.0),
+    ("left-anterior-superior", "las"): (1.0, -1.0, 1.0),
+}
+"""Signs of x, y, z that turn a space into left-posterior-superior."""
+
+LEFT_HANDED = ("3d-left-handed", "3dlh")
 ENCODINGS = {"raw": "raw", "gzip": "gzip", "gz": "gzip", "text": "text", "txt": "text", "ascii": "text"}
 UNITS = {"µm": "um", "micron": "um", "microns": "um", "micrometer": "um", "millimeter": "mm", "meter": "m"}
 
@@ -55,9 +68,24 @@ def read_nrrd(path, unit: str | None = None, frame: str = "world") -> Image:
     header, start = _header(path)
     kind, shape = _layout(path, header)
     values = _values(path, header, kind, shape, start)
+    space = header.get("space", "").lower()
+    if space in LEFT_HANDED and frame == "world":
+        raise GeometryError(
+            f"{path}: space is {shown(header['space'])}, in which x, y, z mirror the image; give frame = 'image' to"
+            " keep the image's own axes, or write the space that the image is in"
+        )
     steps, origin = _axes_and_origin(path, header, len(shape))
+    signs = next((np.array(signs) for names, signs in SIGNS.items() if space in names), np.ones(3))
+    if "space directions" in header:
+        steps, origin = signs[:, np.newaxis] * steps, signs * origin
     metres = metres_per_unit(unit or _stated_unit(header))
-    return along_axes(values if values.ndim == 3 else values[np.newaxis], steps * metres, origin * metres, frame)
+    values = values if values.ndim == 3 else values[np.newaxis]
+    image = along_axes(values, steps * metres, origin * metres, frame)
+    if signs.min() < 0.0 and frame == "world":
+        note = f"space: {shown(header['space'])} converted to x to the left, y to the back, z to the head"
+        image = replace(image, notes=(note, *image.notes))
+    states_edge = "space directions" in header or "spacings" in header
+    return image if states_edge else replace(image, spacing_m=None)
 
 
 def _header(path) -> tuple[dict[str, str], int]:
@@ -100,23 +128,26 @@ def _layout(path, header: dict[str, str]) -> tuple[np.dtype, tuple[int, ...]]:
 
 
 def _values(path, header: dict[str, str], kind: np.dtype, shape: tuple[int, ...], start: int) -> np.ndarray:
-    name = header.get("data file")
+    name, header_path = header.get("data file"), Path(path)
     if name is not None and (name.upper().startswith("LIST") or "%" in name):
         raise GeometryError(
             f"{path}: data file is {shown(name)}; allowed: one file (stacks of files are not supported)"
         )
     if name is not None:
-        path, start = Path(path).parent / name, 0
+        path, start = header_path.parent / name, 0
     encoding = ENCODINGS[header["encoding"].lower()]
+    said = f"sizes: {' '.join(map(str, shape[::-1]))} with type: {header['type']} in {header_path.name}"
+    skip = "byte skip: -1" if encoding == "raw" else "byte skip: NUMBER"
+    layout = Layout(kind, shape, said, by_other_type(NAMES, "type: {}", shape, skip))
     start = _skip_lines(path, start, int(numbers(path, "line skip", header.get("line skip", "0"), 1)[0]))
-    skip = int(numbers(path, "byte skip", header.get("byte skip", "0"), 1)[0])
+    n_skipped = int(numbers(path, "byte skip", header.get("byte skip", "0"), 1)[0])
     if encoding == "text":
-        return words(path, kind, shape, start)
+        return words(path, layout, start)
     if encoding == "gzip":
-        return inflated(path, kind, shape, start, skip)
-    if skip < 0:
-        start, skip = max(start, file_size(path) - count(shape) * kind.itemsize), 0
-    return mapped(path, kind, shape, start + skip)
+        return inflated(path, layout, start, n_skipped)
+    if n_skipped < 0:
+        start, n_skipped = max(start, file_size(path) - layout.n_bytes), 0
+    return mapped(path, layout, start + n_skipped)
 
 
 def _skip_lines(path, start: int, n_lines: int) -> int:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.errors import GeometryError, MissingOptionError
 from muphy_lb.geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, MAX_OPENINGS, MAX_WALLS, opening_flag, wall_flag
 from muphy_lb.geometry.images.image import Image, three_lengths
 from muphy_lb.geometry.images.resample import has_cubes, times, to_cubes
@@ -55,7 +55,7 @@ class ImageRule:
             must lie just outside the fluid: the condition is imposed on the links into them.
         wall_values: value of the voxels of each labelled wall by its name, such as ``{"stent": 4}``; they are solid.
         spacing_m: edge length of a voxel, or its three lengths (x, y, z) [m], overriding those of the file; ``None``:
-            those of the file, or 1 if it has none.
+            those of the file, which must state them.
         resample_m: edge length [m] of the cubes that the image is resampled to; ``None``: cubic voxels are kept, others
             are resampled to cubes of their smallest length. Labels take the nearest value; with a threshold, values
             are interpolated linearly.
@@ -74,23 +74,24 @@ class ImageRule:
     origin_m: tuple[float, float, float] | None = None
     periodic: str | tuple[bool, bool, bool] = (False, False, False)
 
-    def voxels(self, values: np.ndarray, spacing_m: float = 1.0, origin_m=(0.0, 0.0, 0.0)) -> Voxels:
+    def voxels(self, values: np.ndarray, spacing_m: float, origin_m=(0.0, 0.0, 0.0)) -> Voxels:
         """Voxels of an array (nz, ny, nx) or (ny, nx); errors as of :meth:`segment`."""
         return self.segment(Image(values, (spacing_m,) * 3, tuple(origin_m))).voxels
 
     def segment(self, image: Image) -> Noted:
         """Voxels of an image, with notes on what was done to it.
 
-        Raises GeometryError for NaN, for float values without a threshold, for contradictory rules, if no voxel would
-        be fluid, and for an opening or a wall without voxels.
+        Raises GeometryError for a voxel edge that neither the file nor the rule states, for NaN, for float values
+        without a threshold, for contradictory rules, if no voxel would be fluid, and for an opening or a wall without
+        voxels.
         """
         self._check()
         if image.values.dtype.kind not in "iufb":
             raise GeometryError(
                 f"the image has values of type {image.values.dtype}; allowed: integers, floats, booleans"
             )
-        _check_nan(image.values)
         image = self._with_own_frame(image)
+        _check_nan(image.values)
         selection, notes = self._selection(image.values)
         labelled = bool(self.opening_values or self.wall_values)
         interval = selection if isinstance(selection, Interval) and not labelled else None
@@ -143,8 +144,10 @@ class ImageRule:
         given = self.spacing_m
         spacing = image.spacing_m
         notes = image.notes
+        if given is None and spacing is None:
+            raise MissingOptionError("it does not contain its voxel edge [m]", ["spacing_m"])
         if given is not None and not isinstance(given, Sequence | np.ndarray):
-            if not has_cubes(image):
+            if spacing is not None and not has_cubes(image):
                 raise GeometryError(
                     f"spacing_m is {given}, but the file has voxels of {times(spacing)} m, which are not cubic: leave"
                     " it out, give resample_m for cubes of that length, or three lengths to correct the file"
@@ -152,7 +155,7 @@ class ImageRule:
             given = (given,) * 3
         if given is not None:
             given = three_lengths("spacing_m", given)
-            if spacing not in ((1.0, 1.0, 1.0), given):
+            if spacing not in (None, given):
                 notes = (*notes, f"spacing: {times(given)} m as given, in place of the file's {times(spacing)} m")
             spacing = given
         return Image(image.values, spacing, image.origin_m if self.origin_m is None else self.origin_m, notes)

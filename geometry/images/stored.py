@@ -3,8 +3,9 @@ file before memory is allocated."""
 
 import warnings
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,9 @@ MAX_COUNT = 2**40
 
 BYTES_OF_TEXT = 40
 """Memory that the words of a text and their numbers take for each of its bytes, at most."""
+
+MAX_COUNTED = 2**16
+"""Bytes of a text in which numbers are counted that are too few anyway."""
 
 READ_BYTES = 2**22
 """Bytes read and decompressed at a time."""
@@ -60,35 +64,104 @@ def count(shape: tuple[int, ...]) -> int:
     return int(np.prod(shape, dtype=object))
 
 
-def mapped(path, dtype, shape: tuple[int, ...], offset: int = 0, order: str = "C") -> np.ndarray:
+def _correct_header(held: int | None) -> str:
+    return "correct the header, or take what does not belong to the image out of the file"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The numbers that a file holds, as its header says.
+
+    Attributes:
+        dtype: their type.
+        shape: their counts, the last axis fastest.
+        said: the words of the header that say so, for messages.
+        remedy: called with the bytes that the file holds in their place, None if these were not counted; returns how
+            to mend a header that says less.
+    """
+
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    said: str = "its header"
+    remedy: Callable[[int | None], str] = _correct_header
+
+    @property
+    def n_bytes(self) -> int:
+        """What they take."""
+        return count(self.shape) * np.dtype(self.dtype).itemsize
+
+    def check(self, path, held: int, n_needed: int | None = None, what: str = "bytes of voxels") -> None:
+        """Raise GeometryError unless a file holds what the header says: neither less nor more.
+
+        Args:
+            path: the file.
+            held: number of bytes, or of what else is counted.
+            n_needed: the number that it should be; None for ``n_bytes``.
+            what: is counted.
+        """
+        needed = self.n_bytes if n_needed is None else n_needed
+        if held < needed:
+            raise GeometryError(f"{path} holds {max(held, 0)} {what}; {self.said} needs {needed}: it is truncated")
+        if held > needed:
+            counted = held if n_needed is None else None
+            raise GeometryError(f"{path} holds {held} {what}; {self.said} needs {needed}: {self.remedy(counted)}")
+
+    def too_long(self, path) -> GeometryError:
+        """The error of compressed numbers that go on behind the last one."""
+        return GeometryError(
+            f"{path} inflates to more bytes of voxels than the {self.n_bytes} that {self.said} needs:"
+            f" {self.remedy(None)}"
+        )
+
+
+def by_other_type(types: Mapping[str, str], entry: str, shape: tuple[int, ...], skip: str) -> Callable:
+    """The remedy of :class:`Layout` for a header with an entry for the type and one for what precedes the voxels.
+
+    Args:
+        types: numpy type by its name in the header.
+        entry: how the header gives a type, ``{}`` for its name.
+        shape: of the voxels.
+        skip: the entry that skips what precedes them.
+    """
+
+    def remedy(held: int | None) -> str:
+        size, rest = divmod(held or 0, count(shape))
+        sizes = {kind: name for name, kind in reversed(types.items()) if np.dtype(kind).itemsize == size}
+        fitting = sizes if size > 1 and not rest else {}
+        words = " or ".join(entry.format(name) for name in fitting.values())
+        other = f"write {words} if each voxel has {size} bytes, or " if fitting else "write "
+        return f"{other}{skip} if other bytes precede the voxels"
+
+    return remedy
+
+
+def mapped(path, layout: Layout, offset: int = 0, order: str = "C", is_last: bool = True) -> np.ndarray:
     """The uncompressed numbers of a file from byte ``offset``, memory-mapped read-only.
 
-    Raises GeometryError for a missing or truncated file.
+    Raises GeometryError for a missing or truncated file, and for one that goes on behind them, unless they need not be
+    the last of the file.
     """
-    kind = np.dtype(dtype)
-    held, needed = file_size(path) - offset, count(shape) * kind.itemsize
-    if held < needed:
-        raise GeometryError(f"{path} holds {max(held, 0)} bytes of voxels; its header needs {needed}: it is truncated")
+    held = file_size(path) - offset
+    layout.check(path, held if is_last else min(held, layout.n_bytes))
     try:
-        return np.memmap(path, kind, "r", offset, tuple(shape), order)
+        return np.memmap(path, layout.dtype, "r", offset, tuple(layout.shape), order)
     except (OSError, ValueError, OverflowError) as error:
         raise GeometryError(f"cannot read {path}: {error}") from error
 
 
-def inflated(path, dtype, shape: tuple[int, ...], offset: int = 0, skip: int = 0) -> np.ndarray:
+def inflated(path, layout: Layout, offset: int = 0, skip: int = 0) -> np.ndarray:
     """The zlib- or gzip-compressed numbers from byte ``offset`` on, C-ordered, after ``skip`` decompressed bytes.
 
-    Raises GeometryError for a missing file, for corrupt or truncated data and, before memory is allocated, if the file
-    is too small to hold that much.
+    Raises GeometryError for a missing file, for corrupt or truncated data, for data that go on behind the numbers and,
+    before memory is allocated, if the file is too small to hold that much.
     """
     skip = max(skip, 0)
-    n_bytes = skip + count(shape) * np.dtype(dtype).itemsize
-    check_inflation(path, file_size(path) - offset, n_bytes)
-    target = empty_array((n_bytes,), np.uint8)
+    check_inflation(path, file_size(path) - offset, skip + layout.n_bytes)
+    target = empty_array((skip + layout.n_bytes,), np.uint8)
     with open(path, "rb") as file:
         file.seek(offset)
-        _inflate(path, file, target)
-    return target[skip:].view(dtype).reshape(shape)
+        _inflate(path, file, target, layout)
+    return target[skip:].view(layout.dtype).reshape(layout.shape)
 
 
 def check_inflation(path, held: int, needed: int) -> None:
@@ -100,43 +173,40 @@ def check_inflation(path, held: int, needed: int) -> None:
         )
 
 
-def _inflate(path, file, target: np.ndarray) -> None:
-    """Inflate a file, member after member, until ``target`` is full and the stream ends; further data is ignored."""
-    inflater = zlib.decompressobj(GZIP_OR_ZLIB)
-    found = 0
-    rest = b""
-    while found < target.size or not inflater.eof:
-        chunk = rest or file.read(READ_BYTES)
-        if not chunk:
-            raise GeometryError(
-                f"{path} inflates to {found} bytes of voxels; its header needs {target.size}: it is truncated"
-            )
+def _inflate(path, file, target: np.ndarray, layout: Layout) -> None:
+    """Inflate a file, member after member, into ``target``, which it fills; zeros may follow (padding of archives)."""
+    inflater, found, rest = zlib.decompressobj(GZIP_OR_ZLIB), 0, b""
+    while chunk := rest or file.read(READ_BYTES):
         if inflater.eof:
+            rest = chunk = chunk.lstrip(b"\0")
+            if not chunk:
+                continue
             inflater = zlib.decompressobj(GZIP_OR_ZLIB)
         try:
             inflated_bytes = inflater.decompress(chunk, max(1, min(READ_BYTES, target.size - found)))
         except zlib.error as error:
             raise GeometryError(f"cannot read {path}: its compressed data are broken or truncated ({error})") from error
-        if found == target.size and inflated_bytes:
-            return
+        if inflated_bytes and found == target.size:
+            raise layout.too_long(path)
         target[found : found + len(inflated_bytes)] = np.frombuffer(inflated_bytes, np.uint8)
         found += len(inflated_bytes)
         rest = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
+    if found < target.size or not inflater.eof:
+        raise GeometryError(
+            f"{path} inflates to {found} bytes of voxels; {layout.said} needs {target.size}: it is truncated"
+        )
 
 
-def words(path, dtype, shape: tuple[int, ...], offset: int = 0) -> np.ndarray:
+def words(path, layout: Layout, offset: int = 0) -> np.ndarray:
     """The numbers written as text in a file from byte ``offset`` on.
 
-    Raises GeometryError if it holds fewer, or a word that is not a number of this type.
+    Raises GeometryError if it holds fewer or more, or a word that is not a number of this type.
     """
-    needed = count(shape)
+    needed = count(layout.shape)
     text = read_bytes(path)[offset:]
-    found = split_words(path, text) if needed <= (len(text) + 1) // 2 else []
-    if len(found) < needed:
-        raise GeometryError(
-            f"{path} holds {len(found) or 'too few'} numbers; its header needs {needed}: it is truncated"
-        )
-    return as_numbers(path, found[:needed], dtype).reshape(shape)
+    found = split_words(path, text) if needed <= (len(text) + 1) // 2 else text[:MAX_COUNTED].split()
+    layout.check(path, len(found), needed, "numbers")
+    return as_numbers(path, found, layout.dtype).reshape(layout.shape)
 
 
 def split_words(path, text: str | bytes) -> list:

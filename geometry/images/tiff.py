@@ -1,8 +1,10 @@
 """Reader of TIFF stacks: one file of many pages, or a folder of single-page files.
 
-A page is a layer z; its rows are y from the first down, its columns x. The files of a folder are sorted by the numbers
-in their names. Pages are read on access. Voxel lengths are taken from files of ImageJ, which states their unit; others
-get unit spacing. Values are those stored, even if 0 is to be displayed as white.
+A page is a layer z; its rows are y from the first down, its columns x. Of pages of several channels or times, one is
+chosen (:mod:`muphy_lb.geometry.images.tiff_axes`). The files of a folder are sorted by the numbers in their names.
+Pages are read on access. Voxel lengths are taken from descriptions of ImageJ and OME-TIFF, which state their unit;
+resolutions of other files refer to printing. Values are those stored, even if 0 is to be displayed as white; of pages
+with a palette, they are the indices of the colours.
 """
 
 import re
@@ -10,6 +12,7 @@ import struct
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from PIL import Image as Picture
@@ -18,15 +21,15 @@ from PIL import TiffImagePlugin
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.images.image import Image, Planes
 from muphy_lb.geometry.images.stored import count, file_size, reading
+from muphy_lb.geometry.images.tiff_axes import Axes, axes_of
 from muphy_lb.geometry.limits import ask_for_voxels, regular_file
-from muphy_lb.geometry.quantities import METRES_PER_UNIT
 
 KIND = "TIFF file of numbers of up to 32 bits"
 ENDINGS = (".tif", ".tiff")
-TYPES = {"1": "?", "L": "u1", "I;16": "u2", "I;16L": "u2", "I;16B": "u2", "I": "i4", "F": "f4"}
+PALETTE = "P"
+TYPES = {"1": "?", "L": "u1", PALETTE: "u1", "I;16": "u2", "I;16L": "u2", "I;16B": "u2", "I": "i4", "F": "f4"}
 """Type of the values by Pillow's image mode; colour modes are not supported."""
 
-UNITS = {"micron": "um", "\\u00B5m": "um", "µm": "um", "microns": "um"}
 PHOTOMETRIC, WHITE_IS_ZERO = 262, 0
 """Tag by which Pillow inverts pages of 1 and 8 bits, and the value for which it does."""
 
@@ -42,39 +45,57 @@ READ_ERRORS += (OverflowError, ZeroDivisionError, AttributeError, RuntimeError, 
 """Exceptions that Pillow raises for damaged files."""
 
 
-def read_tiff(path) -> Image:
+def read_tiff(path, channel: int | None = None, time: int | None = None) -> Image:
     """Image of a TIFF file or of a folder of them.
 
-    Raises GeometryError for a missing, corrupt or truncated file, colour pages, and pages of differing size or type.
+    Args:
+        path: the file or the folder.
+        channel: which channel of a file is read, counted from 0; ``None``: the only one.
+        time: likewise, of its times.
+
+    Raises GeometryError for a missing, corrupt or truncated file, colour pages, pages of differing size or type,
+    several channels or times of which none is chosen, and another number of pages than the description says.
     """
     path = Path(path)
     if path.is_dir():
         files = _files(path)
-        shape, kind, spacing = _first_page(files[0])
-        planes = Planes((len(files), *shape), kind, partial(_page_of_files, files, shape, kind))
-        return Image(planes, spacing, notes=_gap_notes(files))
-    shape, kind, spacing = _first_page(path)
-    pages = _Pages(path, shape, kind)
-    return Image(Planes((pages.count, *shape), kind, pages), spacing)
+        first = _first_page(files[0], 1)
+        planes = Planes((len(files), *first.shape), first.dtype, partial(_page_of_files, files, first))
+        return Image(planes, first.axes.spacing_m(len(files)), notes=(*_gap_notes(files), *first.notes))
+    with _opened(path) as picture, reading(path, KIND, READ_ERRORS):
+        n_pages = picture.n_frames
+    first = _first_page(path, n_pages)
+    numbers = first.axes.chosen(path, n_pages, channel=channel, time=time)
+    planes = Planes((len(numbers), *first.shape), first.dtype, _Pages(path, first, numbers))
+    return Image(planes, first.axes.spacing_m(len(numbers)), notes=first.notes)
+
+
+class _First(NamedTuple):
+    """What the first page says of all: (ny, nx) and type of the values, axes of the pages, notes to the user."""
+
+    shape: tuple[int, int]
+    dtype: np.dtype
+    axes: Axes
+    notes: tuple[str, ...]
 
 
 class _Pages:
-    """The pages of one file, which is kept open."""
+    """Some pages of one file, which is kept open."""
 
-    def __init__(self, path, shape: tuple[int, int], dtype: np.dtype):
+    def __init__(self, path, first: _First, numbers: list[int]):
         self._path = path
-        self._shape = shape
-        self._dtype = dtype
+        self._first = first
+        self._numbers = numbers
         self._picture = _opened(path)
         with reading(path, KIND, READ_ERRORS):
             _walk_directories(path)
-            self.count = self._picture.n_frames
 
     def __call__(self, k: int) -> np.ndarray:
-        with reading(f"{self._path}, page {k + 1} of {self.count}", KIND, READ_ERRORS):
-            self._picture.seek(k)
+        number = self._numbers[k]
+        with reading(f"{self._path}, page {number + 1}", KIND, READ_ERRORS):
+            self._picture.seek(number)
             values = _stored_values(self._picture)
-        return _checked(f"{self._path}, page {k + 1}", self._picture, values, self._shape, self._dtype)
+        return _checked(f"{self._path}, page {number + 1}", self._picture, values, self._first)
 
 
 def _stored_values(picture) -> np.ndarray:
@@ -85,13 +106,13 @@ def _stored_values(picture) -> np.ndarray:
     return np.asarray(picture)
 
 
-def _page_of_files(files: list[Path], shape: tuple[int, int], dtype: np.dtype, k: int) -> np.ndarray:
+def _page_of_files(files: list[Path], first: _First, k: int) -> np.ndarray:
     with _opened(files[k]) as picture:
         with reading(files[k], KIND, READ_ERRORS):
             n_pages, values = picture.n_frames, _stored_values(picture)
         if n_pages > 1:
             raise GeometryError(f"{files[k]} holds {n_pages} pages; in a folder each file must hold one")
-        return _checked(files[k], picture, values, shape, dtype)
+        return _checked(files[k], picture, values, first)
 
 
 def _files(folder: Path) -> list[Path]:
@@ -141,8 +162,8 @@ def _walk_directories(path) -> None:
             offset = struct.unpack(order + word, file.read(struct.calcsize(word)))[0]
 
 
-def _first_page(path) -> tuple[tuple[int, int], np.dtype, tuple[float, float, float]]:
-    """((ny, nx), type, spacing [m]) of the first page."""
+def _first_page(path, n_pages: int) -> _First:
+    """The first page of a file of ``n_pages``."""
     with _opened(path) as picture, reading(path, KIND, READ_ERRORS):
         if picture.mode not in TYPES:
             raise GeometryError(
@@ -152,10 +173,13 @@ def _first_page(path) -> tuple[tuple[int, int], np.dtype, tuple[float, float, fl
         if kind.kind != "b" and count(shape) * kind.itemsize > LARGEST_RATIO * file_size(path):
             raise GeometryError(f"{path} is too small for pages of {shape[1]} x {shape[0]}: its header is wrong")
         ask_for_voxels(shape, kind.itemsize, f"a page of {path}")
-        return shape, kind, _imagej_spacing(picture)
+        axes = axes_of(path, _description(picture), _resolution(picture), n_pages)
+    notes = ("the pages have a palette: the indices of its colours are taken",) if picture.mode == PALETTE else ()
+    return _First(shape, kind, axes, notes)
 
 
-def _checked(where, picture, values: np.ndarray, shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
+def _checked(where, picture, values: np.ndarray, first: _First) -> np.ndarray:
+    shape, dtype = first.shape, first.dtype
     if values.shape != shape or np.dtype(TYPES.get(picture.mode, "V")) != dtype:
         raise GeometryError(
             f"{where}: {values.shape[1]} x {values.shape[0]} pixels of mode {picture.mode!r}; the first page has"
@@ -166,15 +190,18 @@ def _checked(where, picture, values: np.ndarray, shape: tuple[int, int], dtype: 
     return values
 
 
-def _imagej_spacing(picture) -> tuple[float, float, float]:
-    """(x, y, z) spacing [m] as stated by ImageJ; 1 for other files, whose resolution tags refer to printing."""
-    tags = picture.tag_v2
-    text = str(tags.get(DESCRIPTION, ""))
-    entries = dict(line.partition("=")[::2] for line in text.splitlines())
-    unit = UNITS.get(entries.get("unit", ""), entries.get("unit", ""))
+def _description(picture) -> str:
+    """The description of a page, which Pillow takes for Latin-1."""
+    text = str(picture.tag_v2.get(DESCRIPTION, ""))
     try:
-        pixels = [float(tags[X_RESOLUTION]), float(tags[Y_RESOLUTION])]
-        x, y = (METRES_PER_UNIT[unit] / n for n in pixels)
-        return x, y, float(entries.get("spacing", "nan")) * METRES_PER_UNIT[unit] if "spacing" in entries else x
+        return text.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        return text
+
+
+def _resolution(picture) -> tuple[float, float] | None:
+    """Pixels for each unit along x and y."""
+    try:
+        return float(picture.tag_v2[X_RESOLUTION]), float(picture.tag_v2[Y_RESOLUTION])
     except (KeyError, ValueError, ZeroDivisionError, TypeError):
-        return 1.0, 1.0, 1.0
+        return None

@@ -4,6 +4,7 @@ Values are stored x fastest. Point data lies at ``Origin + index * Spacing``, ce
 """
 
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 
 import numpy as np
 
@@ -27,9 +28,10 @@ def read_vti(path, unit: str, array: str | None = None, frame: str = "world") ->
     Raises GeometryError for a missing, corrupt or truncated file, an unknown array, an ambiguous choice, and
     unsupported storage.
     """
-    values, steps, origin = _grid(path, array, (1,))
+    values, steps, origin, states_edge = _grid(path, array, (1,))
     metres = metres_per_unit(unit)
-    return along_axes(values, steps * metres, origin * metres, frame)
+    image = along_axes(values, steps * metres, origin * metres, frame)
+    return image if states_edge else replace(image, spacing_m=None)
 
 
 def read_vti_points(path, array: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -40,7 +42,9 @@ def read_vti_points(path, array: str) -> tuple[np.ndarray, np.ndarray, np.ndarra
 
     Raises GeometryError as :func:`read_vti`, and for axes that are not those of the box.
     """
-    values, steps, origin = _grid(path, array, (1, 3), may_be_only=True)
+    values, steps, origin, states_edge = _grid(path, array, (1, 3), may_be_only=True)
+    if not states_edge:
+        raise GeometryError(f'{path}: its ImageData has no Spacing; write it, such as Spacing="5e-6 5e-6 5e-6" [m]')
     if not np.array_equal(steps, np.diag(np.diag(steps))) or np.any(np.diag(steps) <= 0.0):
         raise GeometryError(f"{path}: its axes are turned to {steps.T.tolist()}; give a field along x, y, z")
     return values if values.ndim == 4 else values[..., None], np.diag(steps).copy(), origin
@@ -48,7 +52,7 @@ def read_vti_points(path, array: str) -> tuple[np.ndarray, np.ndarray, np.ndarra
 
 def _grid(path, array: str | None, components, may_be_only: bool = False):
     """Values (nz, ny, nx) or (nz, ny, nx, k) of an array; (3, 3) steps along the axes, columns, and first point, in the
-    unit of the file."""
+    unit of the file; whether it states the spacing."""
     file = parse_file(path)
     image = file.root.find("ImageData")
     if image is None:
@@ -67,7 +71,8 @@ def _grid(path, array: str | None, components, may_be_only: bool = False):
     origin = np.array(numbers(path, "Origin", image.get("Origin", "0 0 0"), 3))
     direction = np.reshape(numbers(path, "Direction", image.get("Direction", "1 0 0 0 1 0 0 0 1"), 9), (3, 3))
     steps = direction * np.where(counts == 1, np.where(spacing == 0.0, spacing.max(), spacing), spacing)
-    return values, steps, origin + steps @ (lowest + 0.5 * (is_cells & (n_points > 1)))
+    first = origin + steps @ (lowest + 0.5 * (is_cells & (n_points > 1)))
+    return values, steps, first, "Spacing" in image.keys()
 
 
 def _extent(path, text: str) -> tuple[np.ndarray, np.ndarray]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.images.stored import (
+    Layout,
     as_numbers,
     check_inflation,
     count,
@@ -68,7 +69,7 @@ def parse_file(path) -> VtkFile:
 def array_values(file: VtkFile, element: ElementTree.Element, shape: tuple[int, ...]) -> np.ndarray:
     """The values of a ``DataArray`` element, reshaped to ``shape``.
 
-    Raises GeometryError for an unknown type or storage, and if there are fewer values.
+    Raises GeometryError for an unknown type or storage, and if there are fewer values or more.
     """
     if element.get("type") not in TYPES:
         raise GeometryError(
@@ -82,7 +83,7 @@ def array_values(file: VtkFile, element: ElementTree.Element, shape: tuple[int, 
     if form == "appended" and file.root.find("AppendedData") is None and file.start >= 0:
         return _appended(file, element, kind, shape)
     if form == "binary":
-        return _decoded(file, text.encode("ascii", "replace"), kind, shape)
+        return _decoded(file, text.encode("ascii", "replace"), kind, shape, is_last=True)
     raise GeometryError(f"{file.path}: format is {shown(form)}; allowed: ascii, binary, appended with <AppendedData>")
 
 
@@ -106,19 +107,42 @@ def _appended(file: VtkFile, element: ElementTree.Element, kind: np.dtype, shape
         if len(file.content) < first + n_head:
             raise GeometryError(f"{file.path} ends before its compressed data: it is truncated")
         return _inflated(file, file.content[first : first + n_head], file.content[first + n_head :], kind, shape)
-    return mapped(file.path, kind, shape, first + file.count_type.itemsize)
+    layout = _counted(file, file.content[first : first + file.count_type.itemsize], kind, shape)
+    return mapped(file.path, layout, first + file.count_type.itemsize, is_last=False)
 
 
-def _decoded(file: VtkFile, text: bytes, kind: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
-    """The values of base64 text; the header of compressed data is encoded separately."""
+def _counted(file: VtkFile, head: bytes, kind: np.dtype, shape: tuple[int, ...]) -> Layout:
+    """The layout of an uncompressed array whose number of bytes, with which it begins, is what its extent needs."""
+    layout = Layout(kind, shape, "its extent", lambda held: "correct the extent, or the type of the array")
+    held = int(np.frombuffer(head, file.count_type, 1)[0]) if len(head) >= file.count_type.itemsize else 0
+    layout.check(file.path, held, what="bytes of values")
+    return layout
+
+
+def _decoded(file: VtkFile, text: bytes, kind: np.dtype, shape: tuple[int, ...], is_last: bool = False) -> np.ndarray:
+    """The values of base64 text, behind which there is no other if they are the last; the header of compressed data is
+    encoded separately."""
     size = file.count_type.itemsize
     if not file.is_compressed:
-        data = _base64(file, text, size + count(shape) * kind.itemsize)[size:]
-        return _as_values(file, data, kind, shape)
+        data = _base64(file, text, size + count(shape) * kind.itemsize)
+        _counted(file, data[:size], kind, shape)
+        _check_end(file, text, _text_length(len(data)), is_last)
+        return _as_values(file, data[size:], kind, shape)
     n_blocks = _block_header(file, _base64(file, text, 3 * size), shape, kind)[0]
     head = _base64(file, text, (3 + n_blocks) * size)
     n_packed = sum(np.frombuffer(head, file.count_type)[3:].tolist())
-    return _inflated(file, head, _base64(file, text[_text_length(len(head)) :], n_packed), kind, shape)
+    n_head = _text_length(len(head))
+    _check_end(file, text, n_head + _text_length(n_packed), is_last)
+    return _inflated(file, head, _base64(file, text[n_head:], n_packed), kind, shape)
+
+
+def _check_end(file: VtkFile, text: bytes, n_needed: int, is_last: bool) -> None:
+    """Raise GeometryError if base64 text goes on behind the last values."""
+    if is_last and len(text) > n_needed:
+        raise GeometryError(
+            f"{file.path} holds {len(text)} characters of base64; its extent needs {n_needed}: correct the extent, or"
+            " the type of the array"
+        )
 
 
 def _text_length(n_bytes: int) -> int:

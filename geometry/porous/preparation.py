@@ -39,7 +39,8 @@ class Preparation:
         mirror: axes along which the image is extended by its mirror image, which makes it periodic there.
         drop_unconnected: pores that percolate along none of these axes become solid; empty keeps all.
         connected_by: what voxels of a pore share: ``"edges"`` (faces too, as in a flow on D3Q19) or ``"faces"`` only.
-        divide: number of voxels into which each voxel is divided along each axis: the same image on a finer grid.
+        divide: number of voxels into which each voxel is divided along each axis: the same image on a finer grid. A
+            single layer stays one, as that of a plane image.
         reservoir_layers: layers of fluid added at both ends of ``reservoir_axis``.
         reservoir_axis: ``"x"``, ``"y"`` or ``"z"``.
         reservoir_ends: ``"open"`` (openings ``inlet`` and ``outlet``) or ``"periodic"``.
@@ -183,7 +184,8 @@ def drop_unconnected(voxels: Voxels, axes: str, connected_by: str = "edges") -> 
 
 
 def divide(voxels: Voxels, parts: int) -> Voxels:
-    """Divide every voxel into ``parts`` along each axis; the true wall is discarded: the voxel faces are the wall."""
+    """Divide every voxel into ``parts`` along each axis of more than one layer; a single layer is a plane image and
+    stays one. The true wall is discarded: the voxel faces are the wall."""
     flags = voxels.flags
     ask_for_voxels([parts * n if n > 1 else n for n in voxels.shape], 2, "the divided image")
     for axis, n in enumerate(voxels.shape):
@@ -193,6 +195,23 @@ def divide(voxels: Voxels, parts: int) -> Voxels:
     return replace(
         voxels, flags=np.ascontiguousarray(flags), spacing_m=edge_m, origin_m=tuple(first.tolist()), wall_shape=None
     )
+
+
+def divide_closed_layers(voxels: Voxels, parts: int) -> Voxels:
+    """The image of :func:`divide` in which single layers between walls have been divided, too.
+
+    A layer that is not periodic lies between two walls in a flow in three dimensions, and their distance is to stay.
+    """
+    closed = [n == 1 and not wraps for n, wraps in zip(voxels.shape, voxels.periodic[::-1], strict=True)]
+    ask_for_voxels(
+        [parts * n if is_closed else n for n, is_closed in zip(voxels.shape, closed, strict=True)],
+        2,
+        "the divided image",
+    )
+    flags = voxels.flags
+    for axis in np.flatnonzero(closed):
+        flags = np.repeat(flags, parts, axis)
+    return replace(voxels, flags=np.ascontiguousarray(flags))
 
 
 def add_reservoirs(voxels: Voxels, layers: int, axis: str, ends: str = "open") -> Voxels:
@@ -233,7 +252,7 @@ def _steps(preparation: Preparation) -> Iterator[Callable[[Voxels], tuple[Voxels
     if p.drop_unconnected:
         yield lambda v: _dropped(v, p.drop_unconnected, p.connected_by)
     if p.divide > 1:
-        yield lambda v: (divide(v, p.divide), f"every voxel divided into {p.divide}^3")
+        yield lambda v: (divide(v, p.divide), f"every voxel divided into {p.divide}^{sum(n > 1 for n in v.shape)}")
     if p.reservoir_layers:
         text = f"{p.reservoir_layers} layers of reservoir at both ends of {p.reservoir_axis}, {p.reservoir_ends}"
         yield lambda v: (add_reservoirs(v, p.reservoir_layers, p.reservoir_axis, p.reservoir_ends), text)

@@ -88,6 +88,12 @@ def _within(obstacle, shape: tuple[int, int, int]) -> np.ndarray:
             f"obstacle is {shown(obstacle)}, which takes {'all' if is_solid.any() else 'none'} of the tank's voxels, of"
             f" {shape[2]} x {shape[1]} x {shape[0]}; give its lowest x, y, z and its highest ones [voxels]"
         )
+    if np.any(low < 0.0) or np.any(high > shape[::-1]):
+        within = [*np.maximum(low, 0.0).tolist(), *np.minimum(high, shape[::-1]).tolist()]
+        raise GeometryError(
+            f"obstacle is {shown(obstacle)}, which reaches beyond the tank of {shape[2]} x {shape[1]} x {shape[0]}"
+            f" voxels; what lies in it is {', '.join(f'{place:g}' for place in within)}"
+        )
     return is_solid
 
 

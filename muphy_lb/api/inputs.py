@@ -16,7 +16,7 @@ KEPT = ("keep", "periodic", "spacing_m")
 
 
 def completed(
-    case: Case | str | PathLike | Mapping, geometry=None, spacing_m: float | None = None
+    case: Case | str | PathLike | Mapping, geometry=None, spacing_m: float | None = None, fluid_value=None
 ) -> tuple[Case, Geometry | None]:
     """The checked case, and the geometry if that was handed over beside it.
 
@@ -25,11 +25,12 @@ def completed(
         geometry: see :func:`muphy_lb.geometry.source.read`; it takes the place of that of the case, of which tables
             keep ``unit`` and ``options``, and all keep ``keep``, ``periodic`` and ``spacing_m``.
         spacing_m: edge of a voxel [m].
+        fluid_value: which values of an image or array are fluid.
 
     Raises:
         InputError: they are not valid.
     """
-    if geometry is None and spacing_m is None:
+    if geometry is None and spacing_m is None and fluid_value is None:
         return as_case(case), None
     if isinstance(case, Mapping):
         table, folder = deepcopy(dict(case)), Path()
@@ -40,6 +41,8 @@ def completed(
         given = {key: value for key, value in table["geometry"].items() if geometry is None or key in KEPT}
     if spacing_m is not None:
         given["spacing_m"] = spacing_m
+    if fluid_value is not None:
+        given["options"] = {**given.get("options", {}), "fluid_value": fluid_value}
     if geometry is None:
         return case_from_dict(table | {"geometry": given}, folder), None
     options = dict(given.pop("options", {}))

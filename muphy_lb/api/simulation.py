@@ -46,10 +46,11 @@ class Simulation(Results):
     Args:
         case: path of a case file, its tables by name, or a :class:`muphy_lb.Case`.
         geometry: where fluid is, in place of what the case says (:func:`muphy_lb.geometry.read`): a path, the name of a
-            shape, a NumPy array (**0 is fluid, all else solid**), a surface of PyVista or meshio.
+            shape, a NumPy array (of integers: **0 is fluid, all else solid**), a surface of PyVista or meshio.
         spacing_m: edge of a voxel [m], in place of that of the case.
         communicator: the ranks; found by itself if not given.
         progress: whether runs show a bar; None: where somebody sees it, on a terminal or in a notebook.
+        fluid_value: which values of an array or image are fluid; an array of truth values needs it, True or False.
 
     Attributes:
         progress: as given.
@@ -66,8 +67,9 @@ class Simulation(Results):
         spacing_m: float | None = None,
         communicator=None,
         progress: bool | None = None,
+        fluid_value: Any = None,
     ):
-        checked, self._geometry = completed(case, geometry, spacing_m)
+        checked, self._geometry = completed(case, geometry, spacing_m, fluid_value)
         ranks = communicator or connect()
         nodes = agreed_on_root(ranks, lambda: nodes_of(checked, self._geometry))
         self._take(Core(checked, ranks, nodes))

@@ -1,5 +1,7 @@
 """The command ``muphy-lb new``: write a commented case file that runs without changes."""
 
+import json
+import shlex
 import sys
 import tomllib
 from argparse import ArgumentTypeError
@@ -7,6 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from muphy_lb.errors import InputError
+from muphy_lb.geometry.errors import MissingOptionError
 from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.quantities import UNIT_WORDS, number_in_si
 from muphy_lb.new.presets import FLUIDS, KINDS
@@ -129,13 +132,22 @@ def new(options, say: Callable[[str], None], communicator, ask: Callable[[str], 
     requested = prompt_options(_options_by_name(options), None if options.yes else ask)
     check_voxel_edge(requested, options.unit)
     say(f"a {requested.kind}: {requested.file or 'a built-in example'}")
-    draft = DRAFTS[requested.kind](requested, path.parent)
+    try:
+        draft = DRAFTS[requested.kind](requested, path.parent)
+    except MissingOptionError as error:
+        raise InputError(f"new: {error.spelled(_as_option)}") from error
     text = case_text(draft.table, _head(requested, path))
     summary = describe_case(case_from_dict(tomllib.loads(text), path.parent))
     write_text(path, text)
     command = "permeability" if requested.kind == "rock" else "run"
     say("\n".join([*draft.notes, summary, f"written to {path}; run it with: muphy-lb {command} {path}"]))
     return 0
+
+
+def _as_option(name: str, value: object) -> str:
+    """An option of a reader with a value, as this command has it."""
+    own = {"spacing_m": "--spacing", "unit": "--unit"}
+    return f"{own[name]} {value}" if name in own else f"--option {shlex.quote(f'{name}={json.dumps(value)}')}"
 
 
 def _ask_terminal(question: str) -> str:

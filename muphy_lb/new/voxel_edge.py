@@ -3,10 +3,9 @@
 from pathlib import Path
 
 from muphy_lb.errors import InputError
-from muphy_lb.geometry.load import file_ending
+from muphy_lb.geometry.load import BARE_FORMATS, file_ending
 from muphy_lb.geometry.quantities import metres_per_unit
 from muphy_lb.new.prompt import CaseOptions
-from muphy_lb.setup.geometry import BARE_FORMATS
 
 LARGEST_OF_A_ROCK_M = 1e-3
 SMALLEST_M = 1e-10

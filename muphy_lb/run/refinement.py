@@ -159,10 +159,12 @@ def crops(case: Case, header: GeometryHeader, share: float, force_axis: str) -> 
     """
     options = dict(case.geometry.options)
     low, size = _image_box(options, header, case)
-    edge = np.floor(size * (SHARE * share) ** (1.0 / 3.0)).astype(int)
-    if edge.min() < FEWEST_VOXELS:
+    is_thick = size > 1  # of a plane image, parts have its only layer
+    edge = np.where(is_thick, np.floor(size * (SHARE * share) ** (1.0 / max(1, int(np.sum(is_thick))))), 1).astype(int)
+    least = edge.min(where=is_thick, initial=size.max())
+    if least < FEWEST_VOXELS:
         raise InputError(
-            f"permeability: voxels divided so finely fit into memory for {edge.min()} voxels of the image along an edge"
+            f"permeability: voxels divided so finely fit into memory for {least} voxels of the image along an edge"
             f" only, which are no sample; at least {FEWEST_VOXELS} are needed: leave out the last number of --refine,"
             " use more ranks, or give a larger --memory if there is more"
         )
@@ -183,7 +185,7 @@ def _image_box(options: dict, header: GeometryHeader, case: Case) -> tuple[np.nd
         return low, high - low
     doubled = np.array([2 if axis in options.get("mirror", "") else 1 for axis in AXES])
     extent = np.array(rock_of(case, header).extent)
-    return np.zeros(3, dtype=int), extent // doubled // (options.get("divide", 1))
+    return np.zeros(3, dtype=int), np.maximum(1, extent // doubled // options.get("divide", 1))
 
 
 def force_axis_of(acceleration_m_s2: Sequence[float]) -> str:

@@ -86,6 +86,12 @@ def _numbers(key: str, path: Path, shapes, wanted: str) -> np.ndarray:
     if getattr(found, "shape", None) not in shapes or found.dtype.kind not in "biuf":
         what = f"{found.dtype} of shape {found.shape}" if isinstance(found, np.ndarray) else "several arrays"
         raise InputError(f"{key}: {path} holds {what}; it must hold numbers of shape {wanted}")
+    held = path.stat().st_size
+    if isinstance(found, np.memmap) and found.offset + found.nbytes != held:
+        raise InputError(
+            f"{key}: {path} holds {held} bytes; its array of shape {found.shape} needs {found.offset + found.nbytes}:"
+            " write one array into it, np.save(path, array)"
+        )
     return found
 
 

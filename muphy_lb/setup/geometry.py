@@ -1,5 +1,6 @@
 """From a case to the node list and the owner of every node."""
 
+import json
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from muphy_lb.errors import InputError
 from muphy_lb.files import PREPARED
 from muphy_lb.geometry.clean import clean
 from muphy_lb.geometry.cuts import cut_links
+from muphy_lb.geometry.errors import MissingOptionError
 from muphy_lb.geometry.labels import label_box
 from muphy_lb.geometry.load import SHAPE_PREFIX, load_content, load_with_notes
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList, build_nodes
@@ -28,6 +30,7 @@ from muphy_lb.geometry.openings.ends_of_input import (
     with_image_ends,
 )
 from muphy_lb.geometry.options import nearest_name
+from muphy_lb.geometry.porous.preparation import divide_closed_layers
 from muphy_lb.geometry.solids import add_solids
 from muphy_lb.geometry.store import open_nodes, read_arrays
 from muphy_lb.geometry.surfaces.mend import close_roughly, mend
@@ -49,7 +52,8 @@ from muphy_lb.physics.table import offered, shape_named, solid_walls
 from muphy_lb.precision import PRECISIONS
 
 LOG = logging.getLogger(__name__)
-BARE_FORMATS = (".npy", ".npz", ".raw", ".tif", ".tiff")
+LENGTHS = ("unit", "spacing_m")
+"""Options of readers that are keys of the section itself."""
 
 
 def load_nodes(case: Case, content: np.ndarray | Surface | None = None) -> tuple[NodeList, str]:
@@ -225,24 +229,27 @@ def nearest_or_all(name: str, there: list[str]) -> str:
 def _load(case: Case, content: np.ndarray | Surface | None) -> Voxels:
     geometry = case.geometry
     options = dict(geometry.options)
-    options |= {key: value for key in ("unit", "spacing_m") if (value := getattr(geometry, key)) is not None}
+    options |= {key: value for key in LENGTHS if (value := getattr(geometry, key)) is not None}
     source = f"{SHAPE_PREFIX}{shape_named(geometry.shape)}" if geometry.shape else case.folder / geometry.file
-    if _lacks_spacing(case):
-        raise InputError(
-            f"geometry.spacing_m is missing: {case.geometry.file} does not contain its voxel edge; give it [m]"
-        )
-    voxels, notes = load_with_notes(source, **options) if content is None else load_content(content, **options)
+    try:
+        voxels, notes = load_with_notes(source, **options) if content is None else load_content(content, **options)
+    except MissingOptionError as error:
+        keys = [f"geometry.{'' if key in LENGTHS else 'options.'}{key}" for key in error.names]
+        verb = "is" if len(keys) == 1 else "are"
+        raise InputError(f"{', '.join(keys)} {verb} missing: {error.spelled(_as_key)}") from error
     for note in notes:
         LOG.info("geometry: %s", note)
     if geometry.periodic:
         voxels = replace(voxels, periodic=tuple(axis in geometry.periodic for axis in "xyz"))
+    parts = options.get("divide", 1)
+    if parts > 1 and lattice_named(case.lattice.name).dimension == 3:
+        voxels = divide_closed_layers(voxels, parts)
     return voxels
 
 
-def _lacks_spacing(case: Case) -> bool:
-    """Whether the image format carries no voxel edge and the case gives none."""
-    given = case.geometry.spacing_m is not None or "spacing_m" in case.geometry.options
-    return not given and case.geometry.file is not None and Path(case.geometry.file).suffix in BARE_FORMATS
+def _as_key(name: str, value: object) -> str:
+    """An option of a reader with a value, as a case has it."""
+    return f"{name} = {json.dumps(value)} in [geometry{'' if name in LENGTHS else '.options'}]"
 
 
 def _log_ends(states: Sequence[EndState]) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pydicom
 
-from tests.fuzz.samples import BY_NAME, SAMPLES, SOLVER, Sample, write_mesh
+from tests.fuzz.samples import BY_NAME, EDGE, SAMPLES, SOLVER, Sample, write_mesh
 from tests.fuzz.tables import ANY, HUGE, NUMBERS, TEXT
 from tests.unit.geometry.surfaces import FACES, Surface, box, sphere
 from tests.unit.geometry.test_gmy import duct
@@ -50,7 +50,14 @@ def damages(seed: int) -> list[Damage]:
 
 def quick(seed: int) -> list[Damage]:
     """A few damages of different kinds on different formats, for a test of seconds."""
-    names = ("truncated to 60 %", "noise", "huge size", "edges of three triangles", "text in place of a number")
+    names = (
+        "truncated to 60 %",
+        "longer than its header",
+        "noise",
+        "huge size",
+        "edges of three triangles",
+        "text in place of a number",
+    )
     chosen = [damage for damage in damages(seed) if damage.name in names]
     is_solver = [damage.sample.program == SOLVER for damage in chosen]
     return [damage for k, damage in enumerate(chosen) if is_solver[k] or k % 4 == 0]
@@ -67,6 +74,9 @@ def _of_bytes(sample: Sample, draw: random.Random) -> Iterator[Damage]:
     yield Damage(sample, "empty", lambda path: path.write_bytes(b""))
     for share in (5, 30, 60, 95):
         yield Damage(sample, f"truncated to {share} %", partial(_cut, share=share), cut)
+    if sample.ends_with:
+        yield Damage(sample, "longer than its header", lambda path: _append(path.parent / sample.ends_with))
+        yield Damage(sample, "twice as long", lambda path: _append(path.parent / sample.ends_with, is_twice=True))
     yield Damage(sample, "text in place of it", lambda path: path.write_text("the dog ate my image\n" * 30))
     yield Damage(sample, "zeros in place of it", lambda path: path.write_bytes(bytes(path.stat().st_size)))
     yield Damage(sample, "noise", partial(_noise, seed=draw.random()), free)
@@ -79,6 +89,11 @@ def _of_bytes(sample: Sample, draw: random.Random) -> Iterator[Damage]:
 
 def _cut(path: Path, share: int) -> None:
     path.write_bytes(path.read_bytes()[: share * path.stat().st_size // 100])
+
+
+def _append(path: Path, is_twice: bool = False) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content + (content if is_twice else b"and more"))
 
 
 def _noise(path: Path, seed: float) -> None:
@@ -136,7 +151,7 @@ def _patch(path: Path, place: int, new: bytes) -> None:
 
 
 def _raw(*shape, dtype="int16", header="0") -> tuple[str, ...]:
-    return ("--shape-zyx", *map(str, shape), "--dtype", dtype, "--header-bytes", header)
+    return ("--shape-zyx", *map(str, shape), "--dtype", dtype, "--header-bytes", header, *EDGE)
 
 
 OPTIONS = {

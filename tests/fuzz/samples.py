@@ -16,6 +16,7 @@ from tests.unit.geometry.vtp import write_vtp
 
 IMAGE = (np.arange(6 * 8 * 10) % 3).astype(np.int16).reshape(6, 8, 10)
 GREY = np.linspace(-1.0, 1.0, IMAGE.size, dtype=np.float32).reshape(IMAGE.shape)
+EDGE = ("--spacing-m", "1")
 SURFACE = ("--unit", "m", "--spacing-m", "0.25")
 GEOMETRY, SOLVER = "geometry", "muphy-lb"
 
@@ -69,6 +70,7 @@ class Sample:
         program: ``"geometry"`` or ``"muphy-lb"``.
         is_counted: whether the format says how much it holds, so that a truncated file can be told from a whole one.
         is_bare: whether any bytes of the right number are a whole file.
+        ends_with: the file that its values end, behind which nothing may follow; empty if there is none.
         also_names: a word one of which a message must name where it does not name the file.
     """
 
@@ -79,6 +81,7 @@ class Sample:
     program: str = GEOMETRY
     is_counted: bool = True
     is_bare: bool = False
+    ends_with: str = ""
     also_names: Sequence[str] = ()
 
     def arguments(self) -> list[str]:
@@ -162,27 +165,41 @@ CASE_WORDS = (
 )
 
 SAMPLES = (
-    Sample("image.npy", lambda f: np.save(f / "image.npy", IMAGE)),
-    Sample("grey.npy", lambda f: np.save(f / "grey.npy", GREY), ("--fluid-below", "0")),
-    Sample("image.npz", lambda f: np.savez_compressed(f / "image.npz", IMAGE)),
+    Sample("image.npy", lambda f: np.save(f / "image.npy", IMAGE), EDGE, ends_with="image.npy"),
+    Sample("grey.npy", lambda f: np.save(f / "grey.npy", GREY), ("--fluid-below", "0", *EDGE), ends_with="grey.npy"),
+    Sample("image.npz", lambda f: np.savez_compressed(f / "image.npz", IMAGE), EDGE),
     Sample(
         "image.raw",
         lambda f: IMAGE.tofile(f / "image.raw"),
-        ("--shape-zyx", "6", "8", "10", "--dtype", "int16", "--header-bytes", "0"),
+        ("--shape-zyx", "6", "8", "10", "--dtype", "int16", "--header-bytes", "0", *EDGE),
         is_bare=True,
+        ends_with="image.raw",
     ),
-    Sample("image.mha", lambda f: _metaimage(f / "image.mha", IMAGE, "MET_SHORT")),
-    Sample("grey.mha", lambda f: _metaimage(f / "grey.mha", GREY, "MET_FLOAT"), ("--otsu", "below")),
-    Sample("image.mhd", lambda f: _metaimage(f / "image.mhd", IMAGE, "MET_SHORT", "voxels.dat")),
-    Sample("image.nrrd", lambda f: write_nrrd(f / "image.nrrd", IMAGE)),
-    Sample("packed.nrrd", lambda f: write_nrrd(f / "packed.nrrd", IMAGE, encoding="gzip")),
-    Sample("image.nhdr", lambda f: write_nrrd(f / "image.nhdr", IMAGE, data_file="voxels.dat")),
-    Sample("image.nii", lambda f: write_nifti(f / "image.nii", IMAGE, np.eye(3, 4))),
+    Sample("image.mha", lambda f: _metaimage(f / "image.mha", IMAGE, "MET_SHORT"), ends_with="image.mha"),
+    Sample(
+        "grey.mha", lambda f: _metaimage(f / "grey.mha", GREY, "MET_FLOAT"), ("--otsu", "below"), ends_with="grey.mha"
+    ),
+    Sample(
+        "image.mhd",
+        lambda f: _metaimage(f / "image.mhd", IMAGE, "MET_SHORT", "voxels.dat"),
+        ends_with="voxels.dat",
+    ),
+    Sample("image.nrrd", lambda f: write_nrrd(f / "image.nrrd", IMAGE), EDGE, ends_with="image.nrrd"),
+    Sample(
+        "packed.nrrd", lambda f: write_nrrd(f / "packed.nrrd", IMAGE, encoding="gzip"), EDGE, ends_with="packed.nrrd"
+    ),
+    Sample(
+        "image.nhdr",
+        lambda f: write_nrrd(f / "image.nhdr", IMAGE, data_file="voxels.dat"),
+        EDGE,
+        ends_with="voxels.dat",
+    ),
+    Sample("image.nii", lambda f: write_nifti(f / "image.nii", IMAGE, np.eye(3, 4)), ends_with="image.nii"),
     Sample("image.nii.gz", lambda f: write_nifti(f / "image.nii.gz", IMAGE)),
-    Sample("image.hdr", lambda f: write_nifti(f / "image.hdr", IMAGE)),
-    Sample("image.tif", lambda f: _tiff(f / "image.tif")),
-    Sample("packed.tif", lambda f: _tiff(f / "packed.tif", compression="tiff_lzw")),
-    Sample("pages/page3.tif", lambda f: _tiff_folder(f / "pages"), target="pages"),
+    Sample("image.hdr", lambda f: write_nifti(f / "image.hdr", IMAGE), ends_with="image.img"),
+    Sample("image.tif", lambda f: _tiff(f / "image.tif"), EDGE),
+    Sample("packed.tif", lambda f: _tiff(f / "packed.tif", compression="tiff_lzw"), EDGE),
+    Sample("pages/page3.tif", lambda f: _tiff_folder(f / "pages"), EDGE, target="pages"),
     Sample("ct/slice3.dcm", lambda f: write_series(f / "ct", IMAGE), target="ct"),
     Sample("image.vti", lambda f: write_vti(f / "image.vti", IMAGE), ("--unit", "mm")),
     Sample("packed.vti", lambda f: write_vti(f / "packed.vti", IMAGE, "appended", True), ("--unit", "mm")),
@@ -194,7 +211,7 @@ SAMPLES = (
         ("--spacing-m", "0.1"),
         is_counted=False,
     ),
-    Sample("duct.gmy", lambda f: (f / "duct.gmy").write_bytes(duct()), ("--spacing-m", "1e-4")),
+    Sample("duct.gmy", lambda f: (f / "duct.gmy").write_bytes(duct()), ("--spacing-m", "1e-4"), ends_with="duct.gmy"),
     Sample("box.stl", lambda f: write_mesh(f / "box.stl", box(), binary=True), SURFACE),
     Sample("text.stl", lambda f: write_mesh(f / "text.stl", box(), binary=False), SURFACE, is_counted=False),
     Sample("tube.stl", _with_openings, ("--unit", "m", "--spacing-m", "0.25", "--find-openings")),

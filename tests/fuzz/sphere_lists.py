@@ -11,7 +11,7 @@ from muphy_lb.geometry.porous.preparation import PREPARATION_NAMES
 from muphy_lb.geometry.shapes.catalogue import SHAPES
 from tests.fuzz import hostile
 from tests.fuzz.damages import Damage
-from tests.fuzz.samples import BY_NAME, Sample
+from tests.fuzz.samples import BY_NAME, EDGE, Sample
 from tests.fuzz.tables import ANY
 
 LIST = BY_NAME["pack.xyz"]
@@ -45,7 +45,7 @@ def shape(draw: random.Random) -> Damage:
     chosen = draw.sample(names, min(len(names), draw.choice((1, 1, 2, 3))))
     words = [f"{one}={hostile.value(draw)}" for one in chosen]
     options = [part for word in words for part in ("--shape-option", word)]
-    return Damage(sample, " ".join(words)[:60], lambda path: None, ANY, tuple(options))
+    return Damage(sample, " ".join(words)[:60], lambda path: None, ANY, (*EDGE, *options))
 
 
 def reader_option(draw: random.Random) -> Damage:

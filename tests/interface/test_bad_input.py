@@ -64,7 +64,7 @@ def truncated_image(folder):
 
 
 def truncated_prepared(folder):
-    geometry(["shape:pipe", str(folder / "cut.h5")])
+    geometry(["shape:pipe", str(folder / "cut.h5"), "--spacing-m", "1"])
     truncate(folder / "cut.h5")
     return case_of(folder, {"file": "cut.h5"})
 

@@ -170,7 +170,7 @@ def test_info_counts_the_memory_of_a_run(tmp_path, capsys):
 
 def test_info_describes_a_prepared_geometry(tmp_path, capsys):
     path = str(tmp_path / "pipe.h5")
-    geometry(["shape:pipe", path, "--shape-option", "ends='open'"])
+    geometry(["shape:pipe", path, "--spacing-m", "1", "--shape-option", "ends='open'"])
     partition([path, "2"])
     capsys.readouterr()
     command("info", path)

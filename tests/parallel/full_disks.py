@@ -45,7 +45,7 @@ MESSAGE = "cannot write "
 
 
 def _geometry(_case: Path, out: Path) -> list:
-    return ["geometry", "shape:sphere_pack", out / "nodes.h5"]
+    return ["geometry", "shape:sphere_pack", out / "nodes.h5", "--spacing-m", "1"]
 
 
 def _partition(_case: Path, out: Path) -> list:

@@ -32,12 +32,12 @@ def test_the_effective_porosity_of_filtered_ketton_blocks_is_the_published_one(d
         low = [int(row[f"{axis}0"]) for axis in "xyz"]
         crop = [low, [start + BLOCK for start in low]]
         steps = {"crop": crop, "median": 1, "drop_unconnected": "xyz", "connected_by": "faces"}
-        block = load_voxels(ketton, fluid_value=0, **steps)
+        block = load_voxels(ketton, fluid_value=0, spacing_m=1.0, **steps)
         assert porosity(block) == pytest.approx(row["effective_porosity"], abs=PUBLISHED_DIGITS)
 
 
 def test_ketton_leads_through_along_every_axis(ketton):
-    voxels = load_voxels(ketton, fluid_value=0)
+    voxels = load_voxels(ketton, fluid_value=0, spacing_m=1.0)
     pores = find_pores(voxels, "faces")
     for axis in "xyz":
         assert pores.share(axis) * porosity(voxels) == pytest.approx(0.126226, abs=1e-6)

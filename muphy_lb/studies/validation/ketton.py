@@ -169,7 +169,7 @@ def _case(core: Core, settings: Settings, **tables) -> Case:
 
 
 def _porosity(image: Path, block: Block) -> Row:
-    pores = load_voxels(image, **Core(image, block.low, SIZE, AXES[0]).preparation())
+    pores = load_voxels(image, spacing_m=1.0, **Core(image, block.low, SIZE, AXES[0]).preparation())
     return absolute(f"block {block.number}: porosity that leads through", block.porosity, porosity(pores), DIGITS)
 
 

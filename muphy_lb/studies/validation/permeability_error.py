@@ -148,7 +148,7 @@ def _duct(width: int, height: int) -> Callable[[int], Voxels]:
 def _spheres(fraction: float, size: int) -> Callable[[int], Voxels]:
     def voxels(parts: int) -> Voxels:
         options = {"size": size * parts, "lattice": BODY, "solid_fraction": fraction}
-        return load_voxels("shape:sphere_array", **options)
+        return load_voxels("shape:sphere_array", spacing_m=1.0, **options)
 
     return voxels
 
@@ -165,6 +165,7 @@ def _rocks(folder: Path, place: Path) -> Iterator[Sample]:
     for low in PLACES:
         for axis in AXES:
             options = {"fluid_value": 0, "crop": [list(low), [first + KETTON_SIZE for first in low]], "median": 1}
+            options["spacing_m"] = 1.0
             name = f"Ketton, {KETTON_SIZE}^3 at {low}, {axis}"
             yield Sample(name, _divided(image, axis, options), axis, DIVIDED)
     for low, spacing in PACKS:

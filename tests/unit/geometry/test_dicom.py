@@ -152,6 +152,11 @@ def test_truncated_slices_are_one_clear_error(tmp_path):
     refused(folder, r"cannot read .*slice\d.dcm: it is no DICOM image, broken or truncated")
 
 
+def test_pixels_beyond_those_of_the_header_are_one_clear_error(tmp_path):
+    folder = write_series(tmp_path / "series", STACK, Rows=STACK.shape[1] - 1)
+    refused(folder, r"slice\d.dcm holds \d+ bytes of pixels; an image of .* needs \d+: .*dcm2niix")
+
+
 def test_a_missing_library_is_named_with_the_command_that_installs_it(tmp_path, monkeypatch):
     folder = write_series(tmp_path / "series", STACK)
     monkeypatch.setitem(sys.modules, "pydicom", None)

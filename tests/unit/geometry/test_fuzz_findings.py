@@ -36,7 +36,7 @@ def test_a_list_of_tiff_pages_that_leads_out_of_the_file_is_not_cut_short(tmp_pa
 def test_a_page_that_a_folder_lacks_is_told(tmp_path, numbers, n_notes):
     for number in numbers:
         Picture.fromarray(np.ones((8, 10), np.uint8)).save(tmp_path / f"page{number}.tif")
-    notes = load_with_notes(tmp_path).notes
+    notes = load_with_notes(tmp_path, spacing_m=1.0).notes
     assert len(notes) == n_notes and all("from page3.tif to page5.tif by 2" in note for note in notes)
 
 
@@ -129,8 +129,8 @@ def test_a_page_without_data_is_not_taken_for_the_page_before(tmp_path):
     offsets = content.index(struct.pack("<H", 273), place)
     struct.pack_into("<H", content, offsets, 65000)
     path.write_bytes(content)
-    refused("image.tif, page 3 of 3", path)
+    refused("image.tif, page 3", path, spacing_m=1.0)
 
 
 def test_a_tree_whose_vessels_all_melt_together_is_refused():
-    refused("blend = 24", "shape:branching_vessel", blend=24.0)
+    refused("blend = 24", "shape:branching_vessel", blend=24.0, spacing_m=1.0)

@@ -126,7 +126,7 @@ def test_options_of_shapes_have_bounds(name, options, text):
 
 
 def test_a_box_of_tagged_nodes_that_nobody_listed_has_to_fit_into_memory(tmp_path, little_memory):
-    (tmp_path / "box.tags").write_text("300 300 300 fluid\n")
+    (tmp_path / "box.tags").write_text("300 300 300 fluid\nspacing_m 1\n")
     refused("the box of .*box.tags, .* 300 x 300 x 300 voxels, needs 1.01 GiB", tmp_path / "box.tags")
 
 

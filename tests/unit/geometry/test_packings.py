@@ -268,7 +268,7 @@ def test_a_text_file_with_a_radius_is_a_list_of_spheres(tmp_path):
 
 
 def test_tagged_nodes_take_no_options(tmp_path):
-    (tmp_path / "nodes.txt").write_text("3 3 3 fluid\n")
+    (tmp_path / "nodes.txt").write_text("3 3 3 fluid\nspacing_m 1\n")
     assert load_voxels(tmp_path / "nodes.txt").n_fluid == 27
     with pytest.raises(GeometryError, match="tagged nodes take no options"):
         load_voxels(tmp_path / "nodes.txt", spacing_m=1.0)

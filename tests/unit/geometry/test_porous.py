@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from muphy_lb.geometry.porous.preparation import (
     add_reservoirs,
     crop,
     divide,
+    divide_closed_layers,
     drop_unconnected,
     invert,
     median_filter,
@@ -243,19 +246,30 @@ def test_a_wrong_preparation_is_refused(options, words):
 def test_an_image_file_is_prepared_as_its_options_say(tmp_path):
     voxels = random_image(share=0.7)
     np.save(tmp_path / "rock.npy", voxels.flags)
-    loaded = load_with_notes(tmp_path / "rock.npy", median=1, mirror="y")
+    loaded = load_with_notes(tmp_path / "rock.npy", median=1, mirror="y", spacing_m=1.0)
     np.testing.assert_array_equal(loaded.voxels.flags, mirror(median_filter(voxels), "y").flags)
     assert [note.split()[0] for note in loaded.notes[-2:]] == ["median", "mirrored"]
 
 
 def test_a_shape_is_prepared_as_its_options_say():
-    assert load_voxels("shape:random_solid", invert=True, porosity=1.0).n_fluid == 0
+    assert load_voxels("shape:random_solid", invert=True, porosity=1.0, spacing_m=1.0).n_fluid == 0
 
 
 def test_an_unknown_option_names_the_preparation_that_is_near(tmp_path):
     np.save(tmp_path / "rock.npy", random_image().flags)
     with pytest.raises(GeometryError, match="did you mean 'median'"):
         load_voxels(tmp_path / "rock.npy", medain=1)
+
+
+def test_a_single_layer_stays_one_unless_it_lies_between_walls():
+    flat = replace(random_image(), flags=random_image().flags[:1], periodic=(False, False, True))
+    fine = divide(flat, 3)
+    assert fine.shape == (1, *(3 * n for n in flat.shape[1:]))
+    assert divide_closed_layers(fine, 3).shape == fine.shape
+    closed = divide_closed_layers(replace(fine, periodic=(False, False, False)), 3)
+    assert closed.shape == (3, *fine.shape[1:]) and np.array_equal(
+        closed.flags[2], flat.flags[0].repeat(3, 0).repeat(3, 1)
+    )
 
 
 def test_dividing_voxels_keeps_the_image_where_it_is():

@@ -97,6 +97,32 @@ def test_nrrd_axes_that_are_reversed_are_turned_around(tmp_path):
     assert image.origin_m == pytest.approx((0.004, 0.02, 0.03))
 
 
+SPACES = {"left-posterior-superior": (1, 1), "RAS": (-1, -1), "left-anterior-superior": (1, -1), "": (1, 1)}
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_nrrd_spaces_become_left_posterior_superior(tmp_path, space):
+    extra = f"space: {space}\n" if space else ""
+    extra += "space directions: (2,0,0) (0,2,0) (0,0,2)\nspace origin: (10,20,30)\n"
+    image = read_nrrd(write_nrrd(tmp_path / "image.nrrd", IMAGE, extra))
+    values, signs = values_of(image), np.array((*SPACES[space], 1))
+    for k, j, i in np.ndindex(IMAGE.shape):
+        place = signs * (np.array((10, 20, 30)) + 2 * np.array((i, j, k))) * 1e-3
+        x, y, z = np.rint((place - image.origin_m) / image.spacing_m).astype(int)
+        assert values[z, y, x] == IMAGE[k, j, i]
+    assert ("converted to x to the left" in " ".join(image.notes)) == (signs.min() < 0)
+
+
+def test_a_left_handed_nrrd_is_not_mirrored_without_a_word(tmp_path):
+    extra = "space: 3D-left-handed\nspace directions: (2,0,0) (0,2,0) (0,0,2)\n"
+    path = write_nrrd(tmp_path / "image.nrrd", IMAGE, extra)
+    with pytest.raises(
+        GeometryError, match="space is '3D-left-handed', in which x, y, z mirror the image; give frame ="
+    ):
+        read_nrrd(path)
+    np.testing.assert_array_equal(values_of(read_nrrd(path, frame="image")), IMAGE)
+
+
 def test_nrrd_states_its_unit(tmp_path):
     extra = 'spacings: 2 2 2\nunits: "microns" "microns" "microns"\n'
     assert read_nrrd(write_nrrd(tmp_path / "image.nrrd", IMAGE, extra)).spacing_m == pytest.approx((2e-6,) * 3)
@@ -125,7 +151,7 @@ def test_tiff_pages_are_layers(tmp_path, compression, dtype):
 def test_a_folder_of_tiff_files_is_read_in_the_order_of_their_numbers(tmp_path):
     for k in range(12):
         Picture.fromarray(np.full((3, 4), k, np.uint8)).save(tmp_path / f"slice{k}.tif")
-    voxels = load_voxels(tmp_path, fluid_value=10)
+    voxels = load_voxels(tmp_path, fluid_value=10, spacing_m=1.0)
     assert np.argwhere(voxels.flags == FLUID)[:, 0].tolist() == [10] * 12
 
 
@@ -137,7 +163,7 @@ def test_a_folder_without_tiff_files_is_refused(tmp_path):
 def test_tiff_pages_must_be_alike(tmp_path):
     path = save_pages(tmp_path / "stack.tif", [np.zeros((3, 4), np.uint8), np.zeros((3, 5), np.uint8)])
     with pytest.raises(GeometryError, match="page 2: 5 x 3 pixels .*must be equal"):
-        load_voxels(path, fluid_value=0)
+        load_voxels(path, fluid_value=0, spacing_m=1.0)
 
 
 def test_tiff_of_colours_is_refused(tmp_path):
@@ -149,6 +175,86 @@ def test_tiff_lengths_of_imagej_are_read(tmp_path):
     options = {"description": "ImageJ=1.53\nunit=micron\nspacing=3.0\n", "x_resolution": 0.5, "y_resolution": 0.5}
     image = read_tiff(save_pages(tmp_path / "stack.tif", [IMAGE[0].astype(np.uint8)], **options))
     assert image.spacing_m == pytest.approx((2e-6, 2e-6, 3e-6))
+
+
+STACKS = {  # description of 12 pages, axes of their numbers (slowest first), options that choose
+    "imagej": ("ImageJ=1.53\nimages=12\nchannels=2\nslices=3\nframes=2\n", "TZC", {"channel": 1, "time": 0}),
+    "imagej channels": ("ImageJ=1.53\nimages=12\nchannels=2\nslices=6\nhyperstack=true\n", "ZC", {"channel": 0}),
+    "ome": (
+        '<?xml version="1.0" encoding="UTF-8"?><OME xmlns="http://www.openmicroscopy.org/Schemas/OME/2016-06"><Image>'
+        '<Pixels DimensionOrder="XYZTC" SizeX="4" SizeY="3" SizeZ="3" SizeC="2" SizeT="2" PhysicalSizeX="0.5"'
+        ' PhysicalSizeY="0.5" PhysicalSizeYUnit="\u00b5m" PhysicalSizeZ="2000" PhysicalSizeZUnit="nm"><TiffData/>'
+        "</Pixels></Image></OME>",
+        "CTZ",
+        {"channel": 1, "time": 1},
+    ),
+    "tifffile": ('{"shape": [2, 6, 3, 4]}', "CZ", {"channel": 1}),
+    "tifffile axes": ('{"shape": [6, 2, 3, 4], "axes": "ZTYX"}', "ZT", {"time": 1}),
+}
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_one_channel_and_time_of_a_tiff_stack_are_read_if_they_are_chosen(tmp_path, name):
+    description, axes, chosen = STACKS[name]
+    counts = {"C": 2, "T": 2, "Z": 12 // 2 ** len(chosen)}
+    numbers = np.arange(12).reshape([counts[axis] for axis in axes])
+    pages = np.arange(12, dtype=np.uint8)[:, None, None] * np.ones((3, 4), np.uint8)
+    path = save_pages(tmp_path / "stack.tif", pages, description=description.encode("utf-8"))
+    with pytest.raises(GeometryError, match=f"holds several volumes, 2 .*{'=0 '.join(chosen)}=0"):
+        read_tiff(path)
+    wanted = numbers[tuple(chosen.get({"C": "channel", "T": "time"}.get(axis), slice(None)) for axis in axes)]
+    image = read_tiff(path, **chosen)
+    assert values_of(image)[:, 0, 0].tolist() == wanted.tolist()
+    assert image.spacing_m == ((5e-7, 5e-7, 2e-6) if name == "ome" else None)
+    first = next(iter(chosen))
+    with pytest.raises(GeometryError, match=f"{first} is 2; give a whole number, 0 or more, at most 1"):
+        read_tiff(path, **(chosen | {first: 2}))
+
+
+@pytest.mark.parametrize(
+    ("description", "words"),
+    [
+        ("ImageJ=1.53\nimages=300\nslices=300\n", "holds 2 pages; its description says 300 layers"),
+        ("ImageJ=1.53\nimages=2\nframes=2\n", r"2 times.*exchange them in ImageJ \(Image > Properties\)"),
+        ("ImageJ=1.53\nimages=two\n", "its description has images = 'two'"),
+        ('{"shape": [2, 3, 4], "axes": "RYX"}', "allowed: counts above zero along T, C, Z, Y, X"),
+        ("<OME><Image><Pixels/></Image><Image><Pixels/></Image></OME>", r"several volumes \(2 images of OME-TIFF\)"),
+        ("<OME><Image></OME>", "its description is no OME-XML"),
+        ('<OME><Image><Pixels DimensionOrder="XYZZT"/></Image></OME>', "DimensionOrder is 'XYZZT'"),
+        (
+            '<OME><Image><Pixels DimensionOrder="XYZCT" SizeZ="2"><TiffData IFD="1"/></Pixels></Image></OME>',
+            "do not name each of its 2 pages once",
+        ),
+    ],
+)
+def test_descriptions_of_tiff_that_do_not_fit_are_one_clear_error(tmp_path, description, words):
+    path = save_pages(tmp_path / "stack.tif", np.zeros((2, 3, 4), np.uint8), description=description)
+    with pytest.raises(GeometryError, match=words):
+        read_tiff(path)
+
+
+def test_ome_tiff_says_which_page_is_which_layer(tmp_path):
+    places = "".join(f'<TiffData IFD="{k}" FirstZ="{1 - k}"/>' for k in range(2))
+    text = f'<OME><Image><Pixels DimensionOrder="XYZCT" SizeZ="2">{places}</Pixels></Image></OME>'
+    path = save_pages(tmp_path / "stack.tif", IMAGE.astype(np.uint8), description=text)
+    np.testing.assert_array_equal(values_of(read_tiff(path)), IMAGE[::-1])
+
+
+def test_the_distance_of_tiff_layers_is_not_made_up(tmp_path):
+    options = {"description": "ImageJ=1.53\nimages=2\nslices=2\nunit=micron\n"}
+    for pixels, spacing in ((0.5, None), (1.0, (1e-6,) * 3)):
+        options |= {"x_resolution": pixels, "y_resolution": pixels}
+        assert read_tiff(save_pages(tmp_path / "stack.tif", IMAGE.astype(np.uint8), **options)).spacing_m == spacing
+
+
+def test_colours_of_a_palette_are_taken_by_their_numbers(tmp_path):
+    pages = [Picture.fromarray(page.astype(np.uint8), "P") for page in IMAGE]
+    for page in pages:
+        page.putpalette([7, 7, 7] * 256)
+    pages[0].save(tmp_path / "labels.tif", save_all=True, append_images=pages[1:])
+    image = read_tiff(tmp_path / "labels.tif")
+    np.testing.assert_array_equal(values_of(image), IMAGE)
+    assert "palette" in image.notes[0]
 
 
 VTI_STORAGES = [("ascii", False, ""), ("binary", False, ""), ("binary", True, "")]
@@ -199,4 +305,4 @@ def test_npz_of_several_arrays_needs_a_name(tmp_path):
 
 def test_fortran_ordered_npy_keeps_its_index_order(tmp_path):
     np.save(tmp_path / "image.npy", np.asfortranarray(IMAGE == 5))
-    np.testing.assert_array_equal(load_voxels(tmp_path / "image.npy").flags == FLUID, IMAGE == 5)
+    np.testing.assert_array_equal(load_voxels(tmp_path / "image.npy", spacing_m=1.0).flags == FLUID, IMAGE == 5)

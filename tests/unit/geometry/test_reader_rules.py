@@ -14,7 +14,7 @@ LINE = np.arange(6, dtype=np.uint8).reshape(1, 1, 6)
 
 
 def fluid_of(rule, values=LINE):
-    return np.flatnonzero(rule.voxels(values).flags == FLUID).tolist()
+    return np.flatnonzero(rule.voxels(values, 1.0).flags == FLUID).tolist()
 
 
 def test_several_values_can_be_fluid():
@@ -54,7 +54,7 @@ def test_two_thresholds_are_a_half_open_range():
 )
 def test_rules_without_meaning_are_refused(rule, message):
     with pytest.raises(GeometryError, match=message):
-        rule.voxels(LINE)
+        rule.voxels(LINE, 1.0)
 
 
 def exhaustive_otsu(values):
@@ -79,13 +79,13 @@ def test_otsu_of_floats_agrees_with_that_of_integers():
 
 
 def test_otsu_says_the_threshold_that_it_found():
-    noted = ImageRule(otsu="above").segment(Image(np.where(LINE < 2, 10, 90)))
+    noted = ImageRule(otsu="above").segment(Image(np.where(LINE < 2, 10, 90), (1.0, 1.0, 1.0)))
     assert noted.notes == ("Otsu: fluid where the value is above 51",) and noted.voxels.n_fluid == 4
 
 
 def test_otsu_needs_two_values():
     with pytest.raises(GeometryError, match="otsu needs grey values that differ"):
-        ImageRule(otsu="below").voxels(np.zeros((1, 2, 2)))
+        ImageRule(otsu="below").voxels(np.zeros((1, 2, 2)), 1.0)
 
 
 def ball(spacing, radius):
@@ -144,7 +144,7 @@ def test_resampling_is_stated():
 
 
 def test_cubes_can_be_resampled_to_another_length():
-    voxels = ImageRule(resample_m=0.5).segment(Image(np.ones((2, 3, 4), np.uint8))).voxels
+    voxels = ImageRule(resample_m=0.5).segment(Image(np.ones((2, 3, 4), np.uint8), (1.0, 1.0, 1.0))).voxels
     assert (voxels.shape, voxels.spacing_m) == ((4, 6, 8), 0.5)
 
 

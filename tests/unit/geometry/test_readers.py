@@ -1,4 +1,5 @@
 import zlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,19 +13,26 @@ from muphy_lb.geometry.load import load_voxels
 IMAGE = np.arange(24, dtype=np.uint8).reshape(2, 3, 4) % 3
 
 
+def segmented(image, rule):
+    """Voxels of an image by a rule; of 1 m where neither states their edge."""
+    rule = rule or ImageRule()
+    is_stated = image.spacing_m or rule.spacing_m
+    return (rule if is_stated else replace(rule, spacing_m=1.0)).segment(image).voxels
+
+
 def read_npy(path, rule=None):
     """Voxels of a ``.npy`` file by a rule."""
-    return (rule or ImageRule()).segment(arrays.read_npy(path)).voxels
+    return segmented(arrays.read_npy(path), rule)
 
 
 def read_raw(path, shape_zyx, dtype, header_bytes, rule=None):
     """Voxels of a headerless file by a rule."""
-    return (rule or ImageRule()).segment(arrays.read_raw(path, shape_zyx, dtype, header_bytes)).voxels
+    return segmented(arrays.read_raw(path, shape_zyx, dtype, header_bytes), rule)
 
 
 def read_metaimage(path, rule=None, unit="mm"):
     """Voxels of a MetaImage file by a rule."""
-    return (rule or ImageRule()).segment(metaimage.read_metaimage(path, unit)).voxels
+    return segmented(metaimage.read_metaimage(path, unit), rule)
 
 
 def write_mha(path, values, extra="", compressed=False, big=False, data_file=None):
@@ -221,7 +229,9 @@ def test_oblique_metaimages_are_refused_with_the_remedy(tmp_path):
 
 
 def test_oblique_metaimages_can_keep_their_own_axes(tmp_path):
-    voxels = load_voxels(write_mha(tmp_path / "image.mha", IMAGE, OBLIQUE), frame="image", fluid_value=None)
+    voxels = load_voxels(
+        write_mha(tmp_path / "image.mha", IMAGE, OBLIQUE), frame="image", fluid_value=None, spacing_m=1.0
+    )
     np.testing.assert_array_equal(voxels.flags, IMAGE)
 
 
@@ -268,12 +278,12 @@ def test_broken_metaimage_headers_name_the_entry(tmp_path, line, replacement, te
 
 
 def test_load_dispatches_by_ending(raw):
-    assert load_voxels(raw, shape_zyx=(2, 3, 4), dtype="uint8", header_bytes=4).shape == (2, 3, 4)
+    assert load_voxels(raw, shape_zyx=(2, 3, 4), dtype="uint8", header_bytes=4, spacing_m=1.0).shape == (2, 3, 4)
 
 
 def test_a_raw_file_without_a_header_needs_no_length_of_it(raw, tmp_path):
     (tmp_path / "bare.raw").write_bytes(raw.read_bytes()[4:])
-    layout = {"shape_zyx": (2, 3, 4), "dtype": "uint8"}
+    layout = {"shape_zyx": (2, 3, 4), "dtype": "uint8", "spacing_m": 1.0}
     bare, whole = load_voxels(tmp_path / "bare.raw", **layout), load_voxels(raw, header_bytes=4, **layout)
     np.testing.assert_array_equal(bare.flags, whole.flags)
 
@@ -295,7 +305,7 @@ def test_load_names_missing_options(raw):
 
 def test_load_errors_name_the_file(npy):
     with pytest.raises(GeometryError, match=r"image.npy: fluid_value = 9"):
-        load_voxels(npy, fluid_value=9)
+        load_voxels(npy, fluid_value=9, spacing_m=1.0)
 
 
 def labelled_channel() -> np.ndarray:
@@ -321,16 +331,16 @@ def test_values_become_named_openings(tmp_path):
 )
 def test_opening_values_that_name_nothing_are_refused(tag, value, message):
     with pytest.raises(GeometryError, match=message):
-        ImageRule(opening_values={tag: value}).voxels(labelled_channel())
+        ImageRule(opening_values={tag: value}).voxels(labelled_channel(), 1.0)
 
 
 def test_values_label_walls():
     image = np.array([[1, 7, 0], [1, 9, 7]], dtype=np.uint8)
-    voxels = ImageRule(wall_values={"stent": 7, "lid": 9}).voxels(image)
+    voxels = ImageRule(wall_values={"stent": 7, "lid": 9}).voxels(image, 1.0)
     assert voxels.walls == ("stent", "lid")
     assert voxels.flags.tolist() == [[[FLUID, wall_flag(0), SOLID], [FLUID, wall_flag(1), wall_flag(0)]]]
 
 
 def test_a_wall_without_voxels_is_refused():
     with pytest.raises(GeometryError, match="no voxel of the image has the value 7 of wall 'stent'; it holds 0 .*1 "):
-        ImageRule(wall_values={"stent": 7}).voxels(np.array([[1, 0]]))
+        ImageRule(wall_values={"stent": 7}).voxels(np.array([[1, 0]]), 1.0)

@@ -174,6 +174,12 @@ def test_an_obstacle_in_a_tank_is_the_box_asked_for():
     assert solid.sum() == 2 * 3 * 3
 
 
+def test_an_obstacle_that_reaches_beyond_the_tank_is_refused():
+    words = r"reaches beyond the tank of 9 x 6 x 5 voxels; what lies in it is 3, 0, 1, 5, 6, 4"
+    with pytest.raises(GeometryError, match=words):
+        build_shape("tank", length=9, height=6, width=5, obstacle=[3, -1, 1, 5, 8, 4])
+
+
 @pytest.mark.parametrize("corners", [[20, 0, 0, 30, 5, 5], [3, 3, 0, 2, 5, 1], [0, 0, 0, 9, 9, 9]])
 def test_an_obstacle_that_leaves_the_tank_as_it_is_or_full_is_refused(corners):
     with pytest.raises(GeometryError, match="obstacle is .* which takes (none|all) of the tank's voxels, of 9 x 6 x 5"):
@@ -181,4 +187,4 @@ def test_an_obstacle_that_leaves_the_tank_as_it_is_or_full_is_refused(corners):
 
 
 def test_load_knows_shapes_by_prefix():
-    assert load_voxels("shape:square_duct", side=3).shape == (5, 5, 32)
+    assert load_voxels("shape:square_duct", side=3, spacing_m=1.0).shape == (5, 5, 32)

@@ -53,7 +53,7 @@ def test_places_are_those_of_numpy(small_slabs):
 
 
 def test_large_images_stay_mapped_when_openings_are_carved(labels, small_slabs):
-    voxels = ImageRule(fluid_value=1).segment(read_raw(labels, *LAYOUT)).voxels
+    voxels = ImageRule(fluid_value=1, spacing_m=1.0).segment(read_raw(labels, *LAYOUT)).voxels
     carved = carve(voxels, [Opening("in", "inlet", (60.0, 60.0, 0.0), (0.0, 0.0, 1.0))])
     assert isinstance(carved.flags, np.memmap) and (carved.flags == FIRST_OPENING).any()
 
@@ -63,7 +63,7 @@ def test_raw_images_are_mapped(raw):
 
 
 def test_values_that_are_flags_stay_mapped(raw):
-    flags = ImageRule(fluid_value=None).segment(read_raw(raw, SHAPE, "uint8", 0))
+    flags = ImageRule(fluid_value=None, spacing_m=1.0).segment(read_raw(raw, SHAPE, "uint8", 0))
     assert isinstance(flags.voxels.flags, np.memmap)
 
 
@@ -76,7 +76,7 @@ def labels(tmp_path):
 
 @pytest.mark.parametrize("value", [None, 1, 0])
 def test_segmenting_takes_the_memory_of_a_few_slabs(labels, small_slabs, value):
-    rule = ImageRule(fluid_value=value)
+    rule = ImageRule(fluid_value=value, spacing_m=1.0)
     rule.segment(read_raw(labels, *LAYOUT))
     tracemalloc.start()
     rule.segment(read_raw(labels, *LAYOUT))
@@ -85,12 +85,13 @@ def test_segmenting_takes_the_memory_of_a_few_slabs(labels, small_slabs, value):
     assert peak < np.prod(SHAPE) / 4
 
 
-RULES = [ImageRule(fluid_value=2), ImageRule(fluid_below=1), ImageRule(otsu="above")]
-RULES += [ImageRule(fluid_value=2, wall_values={"grains": 1}, periodic="z")]
+RULES = [{"fluid_value": 2}, {"fluid_below": 1}, {"otsu": "above"}]
+RULES += [{"fluid_value": 2, "wall_values": {"grains": 1}, "periodic": "z"}]
 
 
-@pytest.mark.parametrize("rule", RULES)
-def test_mapped_images_give_the_nodes_of_small_ones(raw, monkeypatch, rule):
+@pytest.mark.parametrize("options", RULES)
+def test_mapped_images_give_the_nodes_of_small_ones(raw, monkeypatch, options):
+    rule = ImageRule(spacing_m=1.0, **options)
     whole = build_nodes(rule.segment(read_raw(raw, *LAYOUT)).voxels)
     monkeypatch.setattr(muphy_lb.geometry.slabs, "SLAB_VOXELS", 3 * SHAPE[1] * SHAPE[2])
     monkeypatch.setattr(muphy_lb.geometry.slabs, "IN_MEMORY_BYTES", 1)

@@ -72,7 +72,7 @@ def test_normal_points_into_the_fluid(path):
 
 def test_the_default_tag_fills_the_box(tmp_path):
     path = tmp_path / "all.tags"
-    path.write_text("2 3 4 fluid\n")
+    path.write_text("2 3 4 fluid\nspacing_m 1\n")
     assert read_tagged(path).n_fluid == 24
 
 
@@ -126,7 +126,7 @@ def test_an_empty_file_is_refused(tmp_path):
 
 
 def test_an_opening_without_fluid_is_refused(tmp_path):
-    (tmp_path / "x.tags").write_text("3 1 1 solid\n0 0 0 inlet\n2 0 0 fluid\n")
+    (tmp_path / "x.tags").write_text("3 1 1 solid\nspacing_m 1\n0 0 0 inlet\n2 0 0 fluid\n")
     with pytest.raises(GeometryError, match="tagged 'inlet' have no fluid"):
         read_tagged(tmp_path / "x.tags")
 
@@ -138,14 +138,20 @@ def test_a_missing_file_is_one_clear_error(tmp_path):
 
 def test_a_wall_with_a_name_is_labelled(tmp_path):
     path = tmp_path / "lid.tags"
-    path.write_text("3 3 1 fluid\n0 2 0 wall\n1 2 0 wall:lid\n2 2 0 wall:stent\n0 0 0 wall:lid\n")
+    path.write_text("3 3 1 fluid\nspacing_m 1\n0 2 0 wall\n1 2 0 wall:lid\n2 2 0 wall:stent\n0 0 0 wall:lid\n")
     voxels = read_tagged(path)
     assert voxels.walls == ("lid", "stent")
     assert voxels.flags[0, 2].tolist() == [WALL, wall_flag(0), wall_flag(1)] and voxels.flags[0, 0, 0] == wall_flag(0)
 
 
 def test_labelled_walls_are_written_and_read_back(tmp_path):
-    (tmp_path / "a.tags").write_text("2 2 1 fluid\n1 0 0 wall:b\n1 1 0 wall:a\n")
+    (tmp_path / "a.tags").write_text("2 2 1 fluid\nspacing_m 1\n1 0 0 wall:b\n1 1 0 wall:a\n")
     voxels = read_tagged(tmp_path / "a.tags")
     write_tagged(tmp_path / "b.tags", voxels)
     assert read_tagged(tmp_path / "b.tags").walls == voxels.walls
+
+
+def test_a_voxel_edge_is_not_made_up(tmp_path):
+    (tmp_path / "all.tags").write_text("2 3 4 fluid\n")
+    with pytest.raises(GeometryError, match="does not contain its voxel edge; add the line: spacing_m 1e-4"):
+        read_tagged(tmp_path / "all.tags")

@@ -14,7 +14,15 @@ from muphy_lb.geometry.voxels import Opening, Voxels
 
 
 def test_cut_distances_are_stored_when_asked_for(tmp_path, capsys):
-    words = ["shape:pipe", str(tmp_path / "a.h5"), "--shape-option", "radius=4.7", "--cut-distances"]
+    words = [
+        "shape:pipe",
+        str(tmp_path / "a.h5"),
+        "--spacing-m",
+        "1",
+        "--shape-option",
+        "radius=4.7",
+        "--cut-distances",
+    ]
     assert main(words) == 0
     voxels = build_shape("pipe", radius=4.7)
     expected = cut_links(build_nodes(voxels), voxels.wall_shape).cuts
@@ -24,18 +32,18 @@ def test_cut_distances_are_stored_when_asked_for(tmp_path, capsys):
 
 
 def test_cut_distances_are_left_out_otherwise(tmp_path):
-    assert main(["shape:pipe", str(tmp_path / "a.h5")]) == 0
+    assert main(["shape:pipe", str(tmp_path / "a.h5"), "--spacing-m", "1"]) == 0
     assert read_geometry(tmp_path / "a.h5").cuts is None
 
 
 def test_voxels_without_a_true_wall_have_no_cut_distances(tmp_path, capsys):
-    assert main(["shape:random_solid", str(tmp_path / "a.h5"), "--cut-distances"]) == 2
+    assert main(["shape:random_solid", str(tmp_path / "a.h5"), "--spacing-m", "1", "--cut-distances"]) == 2
     assert "--cut-distances: shape:random_solid defines only which voxels are solid" in capsys.readouterr().err
 
 
 def test_wall_values_label_walls(tmp_path, capsys):
     np.save(tmp_path / "a.npy", np.array([[1, 1, 1], [7, 7, 0]]))
-    assert main([str(tmp_path / "a.npy"), str(tmp_path / "a.h5"), "--wall-value", "stent=7"]) == 0
+    assert main([str(tmp_path / "a.npy"), str(tmp_path / "a.h5"), "--spacing-m", "1", "--wall-value", "stent=7"]) == 0
     nodes = read_geometry(tmp_path / "a.h5")
     assert [(wall.name, wall.n_voxels) for wall in nodes.walls] == [("stent", 2)]
     assert nodes.label_voxel.tolist() == [3, 4]

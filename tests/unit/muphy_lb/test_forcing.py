@@ -132,6 +132,10 @@ BAD_FIELDS = {
         lambda path: np.save(path, np.zeros((2, 2, 3))),
         r"float64 of shape \(2, 2, 3\); it must hold numbers of shape",
     ),
+    "longer": (
+        lambda path: (np.save(path, np.zeros(SHAPE)), path.write_bytes(path.read_bytes() + bytes(8))),
+        r"holds \d+ bytes; its array of shape .* needs \d+: write one array into it",
+    ),
     "words": (lambda path: np.save(path, np.full(SHAPE, "a")), "it must hold numbers of shape"),
     "objects": (lambda path: np.save(path, np.full(SHAPE, None), allow_pickle=True), "cannot read"),
     "empty": (lambda path: path.write_bytes(b""), "cannot read"),

@@ -30,7 +30,9 @@ def test_a_box_cut_across_x_crosses_one_plane_and_two_where_it_repeats():
 def test_the_fluid_of_a_geometry_is_shared():
     image = np.zeros((4, 6, 12), np.uint8)
     image[0] = 1
-    fluid = geometry.read(image).fluid
+    with pytest.raises(InputError, match="an array does not contain its voxel edge"):
+        geometry.read(image).voxels
+    fluid = geometry.read(image).fluid  # needs no edge
     assert (fluid == (image == 0)).all()
     assert (partition.share(fluid, 2, "X").owner[1:] == [0] * 6 + [1] * 6).all()
     assert (partition.share(fluid, [1, 2], "X").owner[1:] == [0] * 4 + [1] * 8).all()

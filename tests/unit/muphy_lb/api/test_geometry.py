@@ -43,9 +43,26 @@ def test_zero_is_fluid_and_all_else_is_solid(rock):
         assert np.array_equal(np.isnan(simulation.array("pressure")), rock > 0)
 
 
-def test_truth_values_are_true_in_solid(rock):
-    with Simulation(table(), geometry=rock > 0) as simulation:
-        assert simulation.n_nodes == 4 * 5 * 6 - 8
+@pytest.mark.parametrize(("mask", "said"), [(lambda rock: rock > 0, False), (lambda rock: rock == 0, True)])
+def test_truth_values_are_fluid_where_it_is_said(rock, mask, said):
+    with Simulation(table(), geometry=mask(rock), fluid_value=said) as simulation:
+        assert np.array_equal(np.isnan(simulation.array("pressure")), rock > 0)
+    read = geometry.read(mask(rock), spacing_m=1e-3, fluid_value=said)
+    with Simulation(table(options={"mirror": "x"}), geometry=read) as simulation:
+        assert simulation.n_nodes == 2 * (4 * 5 * 6 - 8)
+
+
+def test_truth_values_of_which_nothing_is_said_are_refused(rock):
+    words = r"fluid_value=True \(porosity 0.06667\) or fluid_value=False \(porosity 0.9333\)"
+    for ask in (lambda: Simulation(table(), geometry=rock > 0), lambda: geometry.read(rock > 0, spacing_m=1e-3)):
+        with pytest.raises(InputError, match=words):
+            ask()
+    assert geometry.read(rock > 0, spacing_m=1e-3, fluid_below=0.5).fluid.sum() == 4 * 5 * 6 - 8
+
+
+def test_the_value_of_the_fluid_goes_beside_the_geometry(rock):
+    with Simulation(table(), geometry=rock, fluid_value=7) as simulation:
+        assert simulation.n_nodes == 8
 
 
 def test_an_array_is_what_its_file_is(rock, tmp_path):
@@ -65,7 +82,7 @@ def test_a_plane_array_makes_a_plane_flow():
 @pytest.mark.parametrize(
     ("array", "words"),
     [
-        (np.zeros((3, 3, 3)), "type float64; allowed: integers or truth values.*image > 0.5"),
+        (np.zeros((3, 3, 3)), "type float64; allowed: integers, 0 .* or truth values.*image > 0.5"),
         (np.zeros((2, 3, 4, 5), int), r"shape \(2, 3, 4, 5\); allowed: \(nz, ny, nx\)"),
         (np.zeros((0, 3), int), "one voxel or more"),
         (np.zeros((3, 3), object), "type object"),
@@ -83,7 +100,7 @@ def test_grey_values_need_a_threshold():
 
 def test_a_missing_voxel_edge_is_told(rock):
     without = table() | {"geometry": {"periodic": ["x", "y", "z"]}}
-    with pytest.raises(InputError, match="geometry.spacing_m is missing"):
+    with pytest.raises(InputError, match="geometry.spacing_m is missing: an array does not contain its voxel edge"):
         Simulation(without, geometry=rock)
     with Simulation(without, geometry=rock, spacing_m=2e-3) as simulation:
         assert simulation.units.spacing_m == 2e-3

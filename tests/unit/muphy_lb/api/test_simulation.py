@@ -423,7 +423,7 @@ def test_the_command_line_goes_on_from_a_saved_array(tmp_path):
     box[:, [0, -1]] = True
     table = changed(PERIODIC, geometry={"periodic": ["x", "z"]}, walls=[], flow={"acceleration_m_s2": [1e-3, 0.0, 0.0]})
     table["geometry"] = {"periodic": ["x", "z"], "spacing_m": 1e-3}
-    with Simulation(table, geometry=box) as simulation:
+    with Simulation(table, geometry=box, fluid_value=False) as simulation:
         simulation.run(steps=10)
         simulation.save(tmp_path / "saved")
         simulation.run()

@@ -67,6 +67,20 @@ def test_spheres_are_voxelised_anew():
     assert finer.spacing_m == 0.1 and finer.options == {"radius": 1.0, "crop": [[0, 0, 2], [8, 10, 12]]}
 
 
+@pytest.mark.parametrize(("lattice", "periodic", "n_layers"), [("D2Q9", "x", 1), ("D3Q19", "xz", 1), ("D3Q19", "x", 2)])
+def test_a_single_layer_stays_one_in_a_plane_flow(rock, lattice, periodic, n_layers):
+    coarse = rock(duct()[3:4], periodic)
+    coarse = coarse.model_copy(update={"lattice": coarse.lattice.model_copy(update={"name": lattice})})
+    assert load_nodes(on_grid(coarse, 2))[0].shape == (n_layers, 2 * (WIDTH + 2), 4)
+
+
+def test_parts_of_a_plane_image_have_its_layer(rock):
+    image = rock(np.ones((1, 40, 40), np.uint8), "xz")
+    for crop in crops(image, load_nodes(image)[0].header, 0.5, "x"):
+        low, high = np.array(crop.geometry.options["crop"])
+        assert (high - low).tolist() == [25, 25, 1]
+
+
 def test_a_prepared_geometry_is_refused():
     with pytest.raises(InputError, match="final; name the image itself"):
         on_grid(case_from_dict(ROCK | {"geometry": {"file": "rock.h5"}}), 2)
