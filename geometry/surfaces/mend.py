@@ -96,7 +96,8 @@ def _drop_superfluous(surface: Surface) -> tuple[Surface, list[str]]:
     One of several copies, or a degenerate triangle, is kept where the surface needs it: where at least two of its edges
     have an odd number of other triangles.
     """
-    notes = [f"{surface.n_collapsed} triangles of equal vertices dropped"] if surface.n_collapsed else []
+    notes = list(surface.notes)
+    notes += [f"{surface.n_collapsed} triangles of equal vertices dropped"] if surface.n_collapsed else []
     triangles = surface.triangles
     first, copies = distinct_triangles(triangles)
     empty = is_degenerate(surface.points, triangles)[first]

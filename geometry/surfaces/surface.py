@@ -2,16 +2,20 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 from numba import njit, prange
 
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FLAG_DTYPE
-from muphy_lb.geometry.images.stored import MAX_HEADER, read_start
 from muphy_lb.geometry.limits import ask_for, ask_for_voxels, regular_file, shown
 from muphy_lb.geometry.options import LARGEST, SMALLEST, check_positive, is_whole
 from muphy_lb.geometry.quantities import metres_per_unit
+from muphy_lb.geometry.surfaces.obj import read_obj
+from muphy_lb.geometry.surfaces.ply import read_ply
+from muphy_lb.geometry.surfaces.stl import read_stl
+from muphy_lb.geometry.surfaces.stored import StoredSurface
 from muphy_lb.geometry.surfaces.surface_cuts import SurfaceWall
 from muphy_lb.geometry.surfaces.triangles import (
     Edges,
@@ -22,10 +26,11 @@ from muphy_lb.geometry.surfaces.triangles import (
     sides,
     signed_volumes,
 )
-from muphy_lb.geometry.surfaces.vtp import VtpSurface, read_vtp
+from muphy_lb.geometry.surfaces.vtp import read_vtp
 from muphy_lb.geometry.voxels import Voxels
 
-FORMATS = (".stl", ".obj", ".ply", ".vtp")
+READERS = MappingProxyType({".stl": read_stl, ".obj": read_obj, ".ply": read_ply, ".vtp": read_vtp})
+FORMATS = tuple(READERS)
 MIN_MARGIN = 2
 MAX_VOXELS = 2**33
 """Largest box [voxels = bytes] accepted; a larger one indicates a wrong length unit."""
@@ -44,6 +49,7 @@ class Surface:
         metres_per_unit: length of one file unit [m].
         n_collapsed: number of triangles of the file that were dropped because two of their vertices are equal.
         faces: (n,) number of the model's face that each triangle belongs to, -1 for none; None if it is unknown.
+        notes: text: oddities of its file that were passed over.
     """
 
     points: np.ndarray
@@ -51,6 +57,7 @@ class Surface:
     metres_per_unit: float
     n_collapsed: int = 0
     faces: np.ndarray | None = None
+    notes: tuple[str, ...] = ()
 
     def position_text(self, point: np.ndarray) -> str:
         """A point (x, y, z) as text, in units of the file and in metres."""
@@ -140,13 +147,16 @@ def read_surface(path, unit: str) -> Surface:
     Raises GeometryError for an unknown unit or extension and for a file that is missing, corrupt or without triangles.
     """
     metres = metres_per_unit(unit)
-    points, corners, faces = _points_and_corners(regular_file(path))
-    if not len(corners):
+    ending = regular_file(path).suffix.lower()
+    if ending not in READERS:
+        raise GeometryError(f"surface {path}: ending {ending!r}; allowed: {', '.join(FORMATS)}")
+    found = READERS[ending](Path(path))
+    if not len(found.triangles):
         raise GeometryError(f"cannot read {path}: it holds no triangle (broken or not a surface)")
-    return merged_surface(VtpSurface(points, corners, faces), metres, f"cannot read {path}")
+    return merged_surface(found, metres, f"cannot read {path}")
 
 
-def merged_surface(found: VtpSurface, metres: float, problem: str) -> Surface:
+def merged_surface(found: StoredSurface, metres: float, problem: str) -> Surface:
     """A surface of points and triangles: equal vertices are merged, triangles with two equal vertices dropped.
 
     Args:
@@ -156,7 +166,7 @@ def merged_surface(found: VtpSurface, metres: float, problem: str) -> Surface:
 
     Raises GeometryError for coordinates that are none, and triangles that name points which are not there.
     """
-    points, corners, faces = found
+    points, corners, faces, notes = found
     if points.ndim != 2 or points.shape[1] != 3:
         raise GeometryError(f"{problem}: its points have no x, y and z")
     if not np.all(np.isfinite(points)):
@@ -177,7 +187,7 @@ def merged_surface(found: VtpSurface, metres: float, problem: str) -> Surface:
     if not np.any(distinct):
         raise GeometryError(f"{problem}: all of its {len(triangles)} triangles have two equal vertices")
     faces = None if faces is None else faces[distinct]
-    return Surface(points, triangles[distinct], metres, int(np.count_nonzero(~distinct)), faces)
+    return Surface(points, triangles[distinct], metres, int(np.count_nonzero(~distinct)), faces, notes)
 
 
 def diagnose(surface: Surface) -> SurfaceReport:
@@ -242,44 +252,6 @@ def with_wall(surface: Surface, flags: np.ndarray, spacing_m: float, origin: np.
     origin_m = tuple(origin.tolist())
     wall = SurfaceWall(surface.points_m[surface.triangles], origin_m, float(spacing_m))
     return Voxels(flags, float(spacing_m), origin_m, wall_shape=wall)
-
-
-def _points_and_corners(path: Path) -> VtpSurface:
-    """The points and triangles as stored in the file."""
-    if path.suffix.lower() == ".vtp":
-        return read_vtp(path)
-    mesh = _parse(path)
-    corners = [_fans(block.data) for block in mesh.cells if block.dim == 2]
-    triangles = np.concatenate([np.empty((0, 3), np.int64), *corners])
-    return VtpSurface(np.asarray(mesh.points, dtype=np.float64), triangles, None)
-
-
-def _parse(path: Path):
-    """The meshio mesh of a file; any exception of the parser becomes a GeometryError."""
-    import meshio
-
-    parsers = {".stl": meshio.stl.read, ".obj": meshio.obj.read, ".ply": meshio.ply.read}
-    if path.suffix.lower() not in parsers:
-        raise GeometryError(f"surface {path}: ending {path.suffix!r}; allowed: {', '.join(FORMATS)}")
-    # meshio would search for a missing end_header without end.
-    if path.suffix.lower() == ".ply" and b"end_header" not in read_start(path, MAX_HEADER):
-        raise GeometryError(f"cannot read {path}: it has no line end_header, so it is no .ply file or truncated")
-    try:
-        # meshio takes the text of an ASCII file for a triangle count first, which may overflow.
-        with np.errstate(over="ignore"):
-            return parsers[path.suffix.lower()](str(path))
-    except OSError as error:
-        raise GeometryError(f"cannot read {path}: {error.strerror or error}") from error
-    # A parser may raise any exception on corrupt bytes; the cause is chained.
-    except Exception as error:
-        raise GeometryError(f"cannot read {path}: broken or not a {path.suffix} file ({shown(str(error))})") from error
-
-
-def _fans(polygons: np.ndarray) -> np.ndarray:
-    """(n, 3) triangles of (m, k) polygons, each cut into a fan around its first vertex."""
-    polygons = np.asarray(polygons)
-    fans = [polygons[:, [0, j, j + 1]] for j in range(1, polygons.shape[1] - 1)]
-    return np.concatenate([np.empty((0, 3), np.int64), *fans])
 
 
 def _neighbours(edges: Edges) -> np.ndarray:
