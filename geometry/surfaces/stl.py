@@ -18,6 +18,9 @@ HEADER, COUNT, FACET = 80, 4, 50
 """Bytes of the header, of the number of triangles behind it, and of each triangle."""
 
 FACET_TYPE = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("colour", "<u2")])
+MARK = b"\xef\xbb\xbf"
+"""Bytes before a text in UTF-8 that some programs write."""
+
 BEGINNING = 1024
 """Bytes in which text has no zero."""
 
@@ -39,7 +42,7 @@ def read_stl(path) -> StoredSurface:
     """
     content = read_bytes(path)
     n_stated = int.from_bytes(content[HEADER : HEADER + COUNT], "little")
-    is_text = content.lstrip(b"\xef\xbb\xbf \t\r\n")[:5].lower() == b"solid" and b"\0" not in content[:BEGINNING]
+    is_text = content.removeprefix(MARK).lstrip()[:5].lower() == b"solid" and b"\0" not in content[:BEGINNING]
     if is_text and len(content) != HEADER + COUNT + FACET * n_stated:
         return _of_corners(_text_corners(path, content))
     return _binary(path, content, n_stated)
@@ -70,7 +73,7 @@ def _binary(path, content: bytes, n_stated: int) -> StoredSurface:
 def _text_corners(path, content: bytes) -> np.ndarray:
     """(n, 3, 3) corners of the facets of a text."""
     ask_for(BYTES_OF_TEXT * len(content), f"the text of {path}")
-    text = ENDS.sub(rb"end\1", NAMES.sub(b"", content.lower().replace(b"\r", b"\n")))
+    text = ENDS.sub(rb"end\1", NAMES.sub(b"", content.removeprefix(MARK).lower().replace(b"\r", b"\n")))
     words = KEYWORDS.findall(text)
     n_facets = words.count(b"facet")
     if words != FACET_WORDS * n_facets:
