@@ -9,6 +9,7 @@ import numpy as np
 
 from muphy_lb.case.case import Case
 from muphy_lb.errors import InputError
+from muphy_lb.geometry.limits import ask_for
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.lattice import Lattice
 from muphy_lb.measure.flow_view import FlowView
@@ -20,6 +21,9 @@ from muphy_lb.physics.particles.files.read import read_particles
 from muphy_lb.physics.particles.files.table import ParticleTable
 from muphy_lb.physics.particles.files.text import check_reach
 from muphy_lb.units import Units
+
+BYTES_TO_PLACE = 300
+"""Memory that a particle takes while it is placed, about."""
 
 OfTable = TypeVar("OfTable", bound=ParticlesSection)
 
@@ -48,6 +52,8 @@ class Species(ABC, Generic[OfTable]):
     def __init__(self, section: OfTable, case: Case, header: GeometryHeader, units: Units):
         self.section, self.case, self.header, self.units = section, case, header, units
         self.name = section.name
+        if n := section.n_to_place:
+            ask_for(BYTES_TO_PLACE * n, f"particles.{self.name}: placing {n} particles", "take fewer of them")
 
     @classmethod
     def bytes_per_node(cls, section: OfTable, case: Case, lattice: Lattice) -> float:

@@ -17,7 +17,13 @@ from muphy_lb.physics.particles.beads.model import AT_REST, Beads, table, with_b
 from muphy_lb.physics.particles.beads.names import VELOCITY
 from muphy_lb.physics.particles.beads.observers import BeadSeries
 from muphy_lb.physics.particles.beads.potentials import WCA_RANGE
-from muphy_lb.physics.particles.beads.section import BeadsSection, BondsSection, PullSection, RepulsionSection
+from muphy_lb.physics.particles.beads.section import (
+    MOST_SUBSTEPS,
+    BeadsSection,
+    BondsSection,
+    PullSection,
+    RepulsionSection,
+)
 from muphy_lb.physics.particles.beads.snapshots import BeadSnapshots
 from muphy_lb.physics.particles.beads.start import (
     AccessibleVolume,
@@ -209,9 +215,10 @@ class BeadSpecies(Species[BeadsSection]):
         frequency = 2.0 * sqrt(float(self.beads.constants["bond_a"]) / self.beads.mass)  # type: ignore[arg-type]
         substeps = int(np.ceil(frequency / STIFFEST))
         if substeps > self.beads.substeps:
+            more = f"set substeps = {substeps}, or take" if substeps <= MOST_SUBSTEPS else "take"
             raise InputError(
                 f"particles.{self.name}.bonds: they swing with {frequency:.3g} radians a time step; allowed: {STIFFEST}"
-                f" a substep: set substeps = {substeps}, or take softer bonds, heavier beads or a smaller time step"
+                f" a substep: {more} softer bonds, heavier beads or a smaller time step"
             )
 
     def extend(self, flow):
@@ -297,6 +304,8 @@ class BeadSpecies(Species[BeadsSection]):
     def warnings(self) -> tuple[str, ...]:
         """What their file tells apart, and the table does not."""
         told = [] if self._table is None else list(without_effect(self.section, self._table))
+        if self.beads.kt == 0.0:
+            told.append("without fluid.temperature_k beads do not diffuse; give it, unless they shall only drift")
         if len(self.topology.bonds) and not self.topology.chains:
             told.append("some bonds make rings or branches, so that no sizes of chains are told")
         return tuple(told)

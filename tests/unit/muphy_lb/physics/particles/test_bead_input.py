@@ -65,6 +65,16 @@ def check(simulation: Simulation) -> None:
             {},
             r"wall_force\.distance_m is 1.*0\.8909",
         ),
+        ({**THREE, "substeps": 10**9}, {}, r"b\.substeps is 1000000000: must be less than or equal to 1000"),
+        ({**THREE, "bonds": {"stiffness_n_m": 1e9}}, {}, r"bonds.* a substep: take softer bonds"),
+        (
+            {"chains": 10**6, "beads_per_chain": 2000, "bonds": HARMONIC},
+            {},
+            "chains = 1000000 and beads_per_chain = 2000, 2000000000 beads; at most 10000000 are allowed",
+        ),
+        ({"chains": 2**31 - 1, "beads_per_chain": 2**31 - 1, "bonds": HARMONIC}, {}, "equal to 10000 "),
+        ({"count": 2**31 - 1}, {}, r"particles\.b: placing 2147483647 particles needs \d+ GiB"),
+        ({"positions_m": [[0, 0, 0]] * 100_001}, {}, r"positions_m holds 100001 entries; at most 100000"),
         ({"count": 2, "bonds": HARMONIC}, {}, "has bonds, and the single beads of count have no bonds"),
         ({"count": 2, "bending_j": 1e-4}, {}, "has bending_j, and the single beads of count have no bonds"),
         (
