@@ -48,6 +48,9 @@ LARGEST_CUTOFF = 2.5
 STIFFEST = 0.5
 """Largest angular frequency of a bond times the substep: velocity Verlet is unstable from 2 on."""
 
+FASTEST = 0.2
+"""Largest thermal speed along an axis, voxels a time step: five times as much would pass a voxel."""
+
 FEWEST_LEAVING, SHARE_LEAVING = 1024, 16
 HALF_A_VOXEL = 0.5
 NODES_PER_BEAD = 12
@@ -89,6 +92,7 @@ class BeadSpecies(Species[BeadsSection]):
         self._check_pull()
         self.beads = self._in_lattice_units()
         self._check_stiffness()
+        self._check_thermal_speed()
         check_reach(self.beads, header)
         self.checks = BeadChecks(self.beads, self.topology.bonds, self.topology.ids, header)
 
@@ -221,6 +225,18 @@ class BeadSpecies(Species[BeadsSection]):
                 f" a substep: {more} softer bonds, heavier beads or a smaller time step"
             )
 
+    def _check_thermal_speed(self) -> None:
+        """Refuse beads that their temperature alone moves a voxel a time step."""
+        beads, units = self.beads, self.units
+        speed = sqrt(beads.kt / beads.mass)
+        if speed > FASTEST:
+            raise InputError(
+                f"particles.{self.name}: at fluid.temperature_k = {self.case.fluid.temperature_k:g} beads of"
+                f" {self.section.mass_kg:g} kg move with {units.velocity_to_si(speed):.3g} m/s along each axis on"
+                f" average, {speed:.3g} voxels a time step; allowed: at most {FASTEST}: take heavier beads, or a time"
+                f" step of at most {units.time_step_s * FASTEST / speed:.3g} s (lattice.time_step_s)"
+            )
+
     def extend(self, flow):
         """The flow with these beads."""
         return with_beads(flow, self.beads)
@@ -302,8 +318,9 @@ class BeadSpecies(Species[BeadsSection]):
         return text + ("; openings are walls to them" if self.header.openings else "")
 
     def warnings(self) -> tuple[str, ...]:
-        """What their file tells apart, and the table does not."""
-        told = [] if self._table is None else list(without_effect(self.section, self._table))
+        """What their file says without effect, and that beads without a temperature do not diffuse."""
+        told = list(self.box_warnings(self._table))
+        told += [] if self._table is None else list(without_effect(self.section, self._table))
         if self.beads.kt == 0.0:
             told.append("without fluid.temperature_k beads do not diffuse; give it, unless they shall only drift")
         if len(self.topology.bonds) and not self.topology.chains:

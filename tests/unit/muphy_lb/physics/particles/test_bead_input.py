@@ -65,6 +65,11 @@ def check(simulation: Simulation) -> None:
             {},
             r"wall_force\.distance_m is 1.*0\.8909",
         ),
+        (
+            {"count": 3, "mass_kg": 1e-22},
+            {"fluid": {"density_kg_m3": 1.0, "kinematic_viscosity_m2_s": 0.1, "temperature_k": 300.0}},
+            r"at fluid.temperature_k = 300 beads of 1e-22 kg .* a time step of at most 0\.0311 s",
+        ),
         ({**THREE, "substeps": 10**9}, {}, r"b\.substeps is 1000000000: must be less than or equal to 1000"),
         ({**THREE, "bonds": {"stiffness_n_m": 1e9}}, {}, r"bonds.* a substep: take softer bonds"),
         (
