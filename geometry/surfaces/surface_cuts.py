@@ -216,7 +216,7 @@ def _pierces(start, vector, triangle, own, edge):
 @njit(cache=True, parallel=True)
 def _crossed(points, triangles, edges, part, grid):
     """(m, 2) lowest and highest part of the triangles of the cells in its box that each edge passes through, or -1."""
-    counts, found = grid.counts, np.full((len(edges), 2), -1)
+    counts, found, mesh = grid.counts, np.full((len(edges), 2), -1), (grid.corners, triangles, part)
     for n in prange(len(edges)):
         a, b = points[edges[n, 0]], points[edges[n, 1]]
         box = np.empty((2, 3), np.int64)
@@ -226,8 +226,15 @@ def _crossed(points, triangles, edges, part, grid):
         for c in range(np.prod(box[1] - box[0] + 1)):
             step = _unravel(c, box[1] - box[0] + 1)
             number = ((box[0, 2] + step[2]) * counts[1] + box[0, 1] + step[1]) * counts[0] + box[0, 0] + step[0]
-            for m in grid.members[grid.start[number] : grid.start[number + 1]]:
-                if _pierces(a, b - a, grid.corners[m], triangles[m], edges[n]):
-                    found[n, 0] = part[m] if found[n, 0] < 0 else min(found[n, 0], part[m])
-                    found[n, 1] = max(found[n, 1], part[m])
+            _widen(found[n], grid.members[grid.start[number] : grid.start[number + 1]], (a, b - a), edges[n], mesh)
     return found
+
+
+@njit(cache=True)
+def _widen(found, members, line, edge, mesh):
+    """Widen the range ``found`` of parts by those of the triangles ``members`` that an edge passes through."""
+    corners, triangles, part = mesh
+    for m in members:
+        if _pierces(line[0], line[1], corners[m], triangles[m], edge):
+            found[0] = part[m] if found[0] < 0 else min(found[0], part[m])
+            found[1] = max(found[1], part[m])

@@ -154,6 +154,12 @@ def test_a_bond_across_a_periodic_face_is_as_short_as_its_nearest_image(tmp_path
     check(simulation_of({**files, "bonds": FENE}))
 
 
+def test_single_beads_may_have_as_many_substeps_as_are_allowed():
+    simulation = simulation_of({"positions_m": [[3, 4, 4]], "substeps": 1000, "pull": {"force_n": [1e-4, 0, 0]}})
+    simulation.step()
+    check(simulation)
+
+
 def test_more_beads_than_there_is_room_for_are_refused():
     with pytest.raises(BackendError, match="set 'b' has room for 10 particles .* larger capacity"):
         simulation_of({"count": 30, "capacity": 10})
