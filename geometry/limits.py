@@ -29,6 +29,12 @@ NAME = r"^[A-Za-z][A-Za-z0-9_-]{0,99}$"
 
 NAME_WORDS = "letters, digits, _ and -, a letter first, at most 100"
 
+LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+"""How a file begins that stands for another one, which Git LFS has not fetched."""
+
+WEB_PAGES = (b"<!doctype html", b"<html")
+"""How a page of the web begins, in lower case: often what was downloaded in place of a file."""
+
 MAX_SHOWN = 60
 """Longest part of an input quoted in a message [characters]."""
 
@@ -65,7 +71,8 @@ def regular_file(path) -> Path:
     """The path of a regular file; a pipe or a device may wait or go on for ever.
 
     Raises:
-        GeometryError: there is none, or it is something else.
+        GeometryError: there is none, or it is something else, also what stands in a file's place: a pointer of Git LFS,
+            or a page of the web under another ending.
     """
     try:
         mode = os.stat(path).st_mode
@@ -80,7 +87,26 @@ def regular_file(path) -> Path:
             f"cannot read {_shown_path(path)}: it is a pipe or a device, which may go on for ever; copy what is wanted"
             " into a regular file"
         )
+    _refuse_stand_in(Path(path))
     return Path(path)
+
+
+def _refuse_stand_in(path: Path) -> None:
+    try:
+        with path.open("rb") as file:
+            start = file.read(256).lstrip(b"\xef\xbb\xbf \t\r\n")
+    except OSError:  # the reader says what is wrong
+        return
+    if start.startswith(LFS_POINTER):
+        raise GeometryError(
+            f"cannot read {_shown_path(path)}: it is a Git LFS pointer, not the file itself; fetch it with:"
+            " git lfs pull"
+        )
+    if start.lower().startswith(WEB_PAGES) and path.suffix.lower() not in (".html", ".htm"):
+        raise GeometryError(
+            f"cannot read {_shown_path(path)}: it is a page of the web (HTML), not the file itself; download the file"
+            " anew, signed in where that is needed"
+        )
 
 
 def inflate(path, packed: bytes, n_bytes: int) -> bytes:

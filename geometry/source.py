@@ -27,8 +27,8 @@ from muphy_lb.geometry.openings.preview import openings_figure, views_of_surface
 from muphy_lb.geometry.quantities import metres_per_unit
 from muphy_lb.geometry.shapes.catalogue import SHAPES
 from muphy_lb.geometry.surfaces.mend import Mended, mend
+from muphy_lb.geometry.surfaces.stored import StoredSurface
 from muphy_lb.geometry.surfaces.surface import FORMATS, Surface, merged_surface, read_surface
-from muphy_lb.geometry.surfaces.vtp import VtpSurface
 from muphy_lb.geometry.voxels import Voxels
 
 ARRAY_FILE, SURFACE_FILE = "geometry.npy", "geometry.ply"
@@ -295,7 +295,7 @@ def _surface(source, unit: str) -> Surface:
     problem = f"the surface ({type(source).__name__})"
     if corners.ndim != 2 or corners.shape[1:] != (3,) or not len(corners):
         raise GeometryError(f"{problem} has triangles of shape {corners.shape}; allowed: (n, 3), n above zero")
-    return merged_surface(VtpSurface(points, corners, None), metres_per_unit(unit), problem)
+    return merged_surface(StoredSurface(points, corners), metres_per_unit(unit), problem)
 
 
 def _points_and_triangles(source) -> tuple[np.ndarray, np.ndarray]:

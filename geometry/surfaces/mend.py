@@ -7,7 +7,7 @@ import numpy as np
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.surfaces.ends import OPEN_END, measure_faces
 from muphy_lb.geometry.surfaces.surface import MAX_POSITIONS, Surface, diagnose
-from muphy_lb.geometry.surfaces.surface_cuts import MIN_CELL, crossing_edges
+from muphy_lb.geometry.surfaces.surface_cuts import MIN_CELL, crossed_parts
 from muphy_lb.geometry.surfaces.triangles import (
     Pairs,
     area_vectors,
@@ -56,12 +56,14 @@ def mend(surface: Surface) -> Mended:
     Superfluous triangles (duplicate or degenerate) are dropped, triangles are oriented outward, holes of at most
     SMALL_HOLE of the area are closed, and so are the open ends of vessels, which are recorded. As a last resort the
     triangles at edges of more than two are cut out, if they are few, and loose scraps; the holes are closed likewise.
-    Self-intersections are only reported: by the even-odd rule, regions that are enclosed twice are outside.
+    Parts that pass through each other, or through themselves, are marked: they are united. All others follow the
+    even-odd rule, by which a part within another is a cavity of it. A large hole that does not look like the end of a
+    vessel is closed as one, with a doubt, if its rim is nearly flat.
 
     Raises GeometryError, with number and position, for too many edges of more than two triangles, a non-orientable
-    surface, a hole that is neither small nor the end of a vessel, and a component that encloses no volume.
+    surface, a large hole whose rim is not flat, and a component that encloses no volume.
     """
-    surface, notes = _drop_superfluous(surface)
+    surface, notes = _drop_superfluous(replace(surface, united=None))
     if not len(surface.triangles):
         raise GeometryError("the surface is flat: its triangles have no area or lie on each other; it encloses nothing")
     surface, cut_notes = _cut_out(surface)
@@ -73,7 +75,8 @@ def mend(surface: Surface) -> Mended:
     if n_reversed:
         notes.append(f"{n_reversed} of {len(surface.triangles)} triangles reversed: all are oriented outward now")
     ends, cap_notes = _judge_caps(outward, number)
-    return Mended(outward, ends, (*notes, *cap_notes, *_crossings(outward)))
+    united, crossing_notes = _united(outward)
+    return Mended(united, ends, (*notes, *cap_notes, *crossing_notes))
 
 
 def close_roughly(surface: Surface) -> Mended:
@@ -87,6 +90,8 @@ def close_roughly(surface: Surface) -> Mended:
     is_end = measure_faces(closed, number, n_caps).are_ends(OPEN_END) if n_caps else np.empty(0, dtype=bool)
     if n_caps:
         notes.append(f"{n_caps} holes closed, of which {np.count_nonzero(is_end)} may be the end of a vessel")
+    if note := _crossings(closed)[-1]:
+        notes.append(f"{note}: by votes, what is enclosed twice there is outside; inspect it there")
     return Mended(closed, tuple(np.flatnonzero(number == k) for k in np.flatnonzero(is_end)), tuple(notes))
 
 
@@ -96,7 +101,8 @@ def _drop_superfluous(surface: Surface) -> tuple[Surface, list[str]]:
     One of several copies, or a degenerate triangle, is kept where the surface needs it: where at least two of its edges
     have an odd number of other triangles.
     """
-    notes = [f"{surface.n_collapsed} triangles of equal vertices dropped"] if surface.n_collapsed else []
+    notes = list(surface.notes)
+    notes += [f"{surface.n_collapsed} triangles of equal vertices dropped"] if surface.n_collapsed else []
     triangles = surface.triangles
     first, copies = distinct_triangles(triangles)
     empty = is_degenerate(surface.points, triangles)[first]
@@ -231,28 +237,39 @@ def _cap(surface: Surface) -> tuple[Surface, np.ndarray]:
 
 
 def _judge_caps(surface: Surface, number: np.ndarray) -> tuple[tuple[np.ndarray, ...], list[str]]:
-    """(the caps that are ends of a vessel, notes); GeometryError for a cap that is neither an end nor small."""
+    """(the caps that are ends of a vessel or may be openings, notes); GeometryError for a large hole that is not
+    flat."""
     n_caps = int(number.max(initial=-1)) + 1
     if not n_caps:
         return (), []
     faces = measure_faces(surface, number, n_caps)
     share = faces.area / np.linalg.norm(area_vectors(surface.points, surface.triangles[number < 0]), axis=1).sum()
     is_end = faces.are_ends(OPEN_END)
-    bad = np.flatnonzero(~is_end & (share > SMALL_HOLE))
+    is_flat = faces.roughness <= OPEN_END.roughness * faces.radius
+    is_odd = ~is_end & (share > SMALL_HOLE)
+    bad = np.flatnonzero(is_odd & ~is_flat)
     if bad.size:
         uncapped = diagnose(replace(surface, triangles=surface.triangles[number < 0]))
         raise GeometryError(
             f"the surface is not closed: {uncapped.leaks()}; the hole at"
-            f" {surface.position_text(faces.centre[bad[0]])} is neither the end of a vessel nor small"
-            f" ({share[bad[0]]:.1%} of the area, at most {SMALL_HOLE:.0%} is closed"
-            " automatically); close it (MeshLab, Blender, vmtk)"
+            f" {surface.position_text(faces.centre[bad[0]])} is neither small ({share[bad[0]]:.1%} of the area, at most"
+            f" {SMALL_HOLE:.0%} is closed automatically) nor flat (its rim leaves its plane by"
+            f" {faces.roughness[bad[0]] / faces.radius[bad[0]]:.0%} of its radius, at most {OPEN_END.roughness:.0%}):"
+            " where fluid shall pass, cut its rim flat; where not, close it (MeshLab, Blender, vmtk)"
         )
     notes = []
-    for chosen, what in ((~is_end, "small hole{} closed"), (is_end, "open end{} closed with caps")):
+    kinds = ((~is_end & ~is_odd, "small hole{} closed"), (is_end, "open end{} closed with caps"))
+    for chosen, what in kinds:
         if n_chosen := int(np.count_nonzero(chosen)):
             text = what.format("s"[: n_chosen != 1])
             notes.append(f"{n_chosen} {text}, at {_places(surface, faces.centre[chosen])}")
-    return tuple(np.flatnonzero(number == k) for k in np.flatnonzero(is_end)), notes
+    if n_odd := int(np.count_nonzero(is_odd)):
+        notes.append(
+            f"doubtful: {n_odd} large hole{'s'[: n_odd != 1]}, up to {share[is_odd].max():.1%} of the area, closed with"
+            f" flat caps, at {_places(surface, faces.centre[is_odd])}; not like the end of a vessel, but found as"
+            " openings: leave out those where a wall should be"
+        )
+    return tuple(np.flatnonzero(number == k) for k in np.flatnonzero(is_end | is_odd)), notes
 
 
 def _places(surface: Surface, points: np.ndarray) -> str:
@@ -262,16 +279,39 @@ def _places(surface: Surface, points: np.ndarray) -> str:
     return f"{shown}{more}{', in units of the file' * (surface.metres_per_unit != 1.0)}"
 
 
-def _crossings(surface: Surface) -> list[str]:
-    """A note on self-intersections, if there are any: edges that pass through triangles."""
-    edges = find_edges(surface.triangles).vertices
-    ends = surface.points[edges]
+def _united(surface: Surface) -> tuple[Surface, list[str]]:
+    """(the surface with its parts that pass through each other, or through themselves, numbered as
+    :attr:`Surface.united`, a note if there are any)."""
+    part, crossing, crossed, note = _crossings(surface)
+    if not note:
+        return surface, []
+    n_parts = int(part.max()) + 1
+    group = label_components(n_parts, np.stack([np.repeat(crossing, 2), crossed.reshape(-1)], axis=1))
+    is_crossed = np.zeros(n_parts, dtype=bool)
+    is_crossed[crossing] = is_crossed[crossed.reshape(-1)] = True
+    note += (
+        ": what is enclosed twice there is inside, parts that overlap are one; inspect it there, and where a wall"
+        " should be, part them (MeshLab, Blender)"
+    )
+    return replace(surface, united=np.where(is_crossed, group, -1)[part]), [note]
+
+
+def _crossings(surface: Surface) -> tuple[np.ndarray, np.ndarray, np.ndarray, str]:
+    """((n,) part of each triangle; of the k edges that pass through triangles: (k,) their part, (k, 2) lowest and
+    highest part of these triangles; the beginning of a note on them, empty if there are none)."""
+    edges = find_edges(surface.triangles)
+    part = label_components(len(surface.triangles), find_pairs(surface.triangles, edges).triangles)
+    ends = surface.points[edges.vertices]
     scale = MIN_CELL / max(float(np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1).mean()), np.finfo(float).tiny)
-    found = np.flatnonzero(crossing_edges(surface.points * scale, surface.triangles, edges))
+    crossed = crossed_parts(surface.points * scale, surface.triangles, edges.vertices, part)
+    found = np.flatnonzero(crossed[:, 1] >= 0)
+    of_edge = np.zeros(len(ends), dtype=np.int64)
+    of_edge[edges.of_side] = np.tile(part, 3)
     if not found.size:
-        return []
+        return part, found, crossed[found], ""
     position = surface.position_text(ends[found[0]].mean(axis=0))
-    return [f"doubtful: {found.size} edges pass through other triangles, the first at {position}; inspect it there"]
+    note = f"doubtful: {found.size} edges pass through other triangles, the first at {position}"
+    return part, of_edge[found], crossed[found], note
 
 
 def _with_reversed(surface: Surface, which: np.ndarray) -> Surface:

@@ -2,16 +2,20 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 from numba import njit, prange
 
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FLAG_DTYPE
-from muphy_lb.geometry.images.stored import MAX_HEADER, read_start
 from muphy_lb.geometry.limits import ask_for, ask_for_voxels, regular_file, shown
 from muphy_lb.geometry.options import LARGEST, SMALLEST, check_positive, is_whole
 from muphy_lb.geometry.quantities import metres_per_unit
+from muphy_lb.geometry.surfaces.obj import read_obj
+from muphy_lb.geometry.surfaces.ply import read_ply
+from muphy_lb.geometry.surfaces.stl import read_stl
+from muphy_lb.geometry.surfaces.stored import StoredSurface
 from muphy_lb.geometry.surfaces.surface_cuts import SurfaceWall
 from muphy_lb.geometry.surfaces.triangles import (
     Edges,
@@ -22,10 +26,11 @@ from muphy_lb.geometry.surfaces.triangles import (
     sides,
     signed_volumes,
 )
-from muphy_lb.geometry.surfaces.vtp import VtpSurface, read_vtp
+from muphy_lb.geometry.surfaces.vtp import read_vtp
 from muphy_lb.geometry.voxels import Voxels
 
-FORMATS = (".stl", ".obj", ".ply", ".vtp")
+READERS = MappingProxyType({".stl": read_stl, ".obj": read_obj, ".ply": read_ply, ".vtp": read_vtp})
+FORMATS = tuple(READERS)
 MIN_MARGIN = 2
 MAX_VOXELS = 2**33
 """Largest box [voxels = bytes] accepted; a larger one indicates a wrong length unit."""
@@ -44,6 +49,9 @@ class Surface:
         metres_per_unit: length of one file unit [m].
         n_collapsed: number of triangles of the file that were dropped because two of their vertices are equal.
         faces: (n,) number of the model's face that each triangle belongs to, -1 for none; None if it is unknown.
+        notes: text: oddities of its file that were passed over.
+        united: (n,) for triangles of parts that overlap, wound outward, the number of their union, -1 for all others;
+            None if no parts do.
     """
 
     points: np.ndarray
@@ -51,6 +59,8 @@ class Surface:
     metres_per_unit: float
     n_collapsed: int = 0
     faces: np.ndarray | None = None
+    notes: tuple[str, ...] = ()
+    united: np.ndarray | None = None
 
     def position_text(self, point: np.ndarray) -> str:
         """A point (x, y, z) as text, in units of the file and in metres."""
@@ -140,13 +150,16 @@ def read_surface(path, unit: str) -> Surface:
     Raises GeometryError for an unknown unit or extension and for a file that is missing, corrupt or without triangles.
     """
     metres = metres_per_unit(unit)
-    points, corners, faces = _points_and_corners(regular_file(path))
-    if not len(corners):
+    ending = regular_file(path).suffix.lower()
+    if ending not in READERS:
+        raise GeometryError(f"surface {path}: ending {ending!r}; allowed: {', '.join(FORMATS)}")
+    found = READERS[ending](Path(path))
+    if not len(found.triangles):
         raise GeometryError(f"cannot read {path}: it holds no triangle (broken or not a surface)")
-    return merged_surface(VtpSurface(points, corners, faces), metres, f"cannot read {path}")
+    return merged_surface(found, metres, f"cannot read {path}")
 
 
-def merged_surface(found: VtpSurface, metres: float, problem: str) -> Surface:
+def merged_surface(found: StoredSurface, metres: float, problem: str) -> Surface:
     """A surface of points and triangles: equal vertices are merged, triangles with two equal vertices dropped.
 
     Args:
@@ -156,7 +169,7 @@ def merged_surface(found: VtpSurface, metres: float, problem: str) -> Surface:
 
     Raises GeometryError for coordinates that are none, and triangles that name points which are not there.
     """
-    points, corners, faces = found
+    points, corners, faces, notes = found
     if points.ndim != 2 or points.shape[1] != 3:
         raise GeometryError(f"{problem}: its points have no x, y and z")
     if not np.all(np.isfinite(points)):
@@ -177,7 +190,7 @@ def merged_surface(found: VtpSurface, metres: float, problem: str) -> Surface:
     if not np.any(distinct):
         raise GeometryError(f"{problem}: all of its {len(triangles)} triangles have two equal vertices")
     faces = None if faces is None else faces[distinct]
-    return Surface(points, triangles[distinct], metres, int(np.count_nonzero(~distinct)), faces)
+    return Surface(points, triangles[distinct], metres, int(np.count_nonzero(~distinct)), faces, notes)
 
 
 def diagnose(surface: Surface) -> SurfaceReport:
@@ -210,7 +223,8 @@ def voxelise(surface: Surface, spacing_m: float, margin: int = MIN_MARGIN) -> Vo
 
     Even-odd rule: each z plane of voxel centres intersects the surface in closed polygons, and crossings with them are
     counted along each x row. Both intersections use half-open intervals, so that a vertex or edge on a plane counts
-    exactly once, and both triangles of an edge compute the same point, so that no row can leak.
+    exactly once, and both triangles of an edge compute the same point, so that no row can leak. Within parts that are
+    united, the crossings are counted with their direction: what is enclosed at least once is inside.
     The voxels' ``wall_shape`` is the surface.
 
     Raises GeometryError for a surface that is not closed, a margin below 2, a box above MAX_VOXELS and a
@@ -225,11 +239,28 @@ def voxelise(surface: Surface, spacing_m: float, margin: int = MIN_MARGIN) -> Vo
     shape, origin = grid_of(surface, spacing_m, margin)
     ask_for_voxels(shape, 1, "the box of the surface")
     flags = np.zeros(shape, dtype=FLAG_DTYPE)
-    corners = (surface.points_m - origin) / spacing_m
-    n_odd = fill_rows(flags, corners[surface.triangles], *triangles_of_planes(corners[surface.triangles, 2], shape[0]))
+    corners = ((surface.points_m - origin) / spacing_m)[surface.triangles]
+    if surface.united is None:
+        n_odd = fill_rows(flags, corners, *triangles_of_planes(corners[:, :, 2], shape[0]))
+    else:
+        n_odd = sum(_fill(flags, corners[surface.united == k], bool(k >= 0)) for k in np.unique(surface.united))
     if n_odd:
         raise GeometryError(f"{n_odd} voxel rows cross the surface an odd number of times; repair the surface")
     return with_wall(surface, flags, spacing_m, origin)
+
+
+def _fill(flags: np.ndarray, corners: np.ndarray, is_union: bool) -> int:
+    """Turn the voxels inside some triangles (n, 3, 3) [voxels] over; the number of rows that these cross an odd number
+    of times."""
+    size = np.array(flags.shape[::-1])
+    low = np.clip(np.floor(corners.min(axis=(0, 1))).astype(np.int64) - 1, 0, size)
+    high = np.clip(np.ceil(corners.max(axis=(0, 1))).astype(np.int64) + 2, low, size)
+    there = flags[tuple(slice(*ends) for ends in zip(low[::-1], high[::-1], strict=True))]
+    ask_for_voxels(there.shape, 1, "the box of a part of the surface")
+    part, corners = np.zeros(there.shape, dtype=FLAG_DTYPE), corners - low
+    n_odd = fill_rows(part, corners, *triangles_of_planes(corners[:, :, 2], len(part)), is_union)
+    there ^= part
+    return n_odd
 
 
 def with_wall(surface: Surface, flags: np.ndarray, spacing_m: float, origin: np.ndarray) -> Voxels:
@@ -242,44 +273,6 @@ def with_wall(surface: Surface, flags: np.ndarray, spacing_m: float, origin: np.
     origin_m = tuple(origin.tolist())
     wall = SurfaceWall(surface.points_m[surface.triangles], origin_m, float(spacing_m))
     return Voxels(flags, float(spacing_m), origin_m, wall_shape=wall)
-
-
-def _points_and_corners(path: Path) -> VtpSurface:
-    """The points and triangles as stored in the file."""
-    if path.suffix.lower() == ".vtp":
-        return read_vtp(path)
-    mesh = _parse(path)
-    corners = [_fans(block.data) for block in mesh.cells if block.dim == 2]
-    triangles = np.concatenate([np.empty((0, 3), np.int64), *corners])
-    return VtpSurface(np.asarray(mesh.points, dtype=np.float64), triangles, None)
-
-
-def _parse(path: Path):
-    """The meshio mesh of a file; any exception of the parser becomes a GeometryError."""
-    import meshio
-
-    parsers = {".stl": meshio.stl.read, ".obj": meshio.obj.read, ".ply": meshio.ply.read}
-    if path.suffix.lower() not in parsers:
-        raise GeometryError(f"surface {path}: ending {path.suffix!r}; allowed: {', '.join(FORMATS)}")
-    # meshio would search for a missing end_header without end.
-    if path.suffix.lower() == ".ply" and b"end_header" not in read_start(path, MAX_HEADER):
-        raise GeometryError(f"cannot read {path}: it has no line end_header, so it is no .ply file or truncated")
-    try:
-        # meshio takes the text of an ASCII file for a triangle count first, which may overflow.
-        with np.errstate(over="ignore"):
-            return parsers[path.suffix.lower()](str(path))
-    except OSError as error:
-        raise GeometryError(f"cannot read {path}: {error.strerror or error}") from error
-    # A parser may raise any exception on corrupt bytes; the cause is chained.
-    except Exception as error:
-        raise GeometryError(f"cannot read {path}: broken or not a {path.suffix} file ({shown(str(error))})") from error
-
-
-def _fans(polygons: np.ndarray) -> np.ndarray:
-    """(n, 3) triangles of (m, k) polygons, each cut into a fan around its first vertex."""
-    polygons = np.asarray(polygons)
-    fans = [polygons[:, [0, j, j + 1]] for j in range(1, polygons.shape[1] - 1)]
-    return np.concatenate([np.empty((0, 3), np.int64), *fans])
 
 
 def _neighbours(edges: Edges) -> np.ndarray:
@@ -329,41 +322,45 @@ def triangles_of_planes(z: np.ndarray, n_planes: int) -> tuple[np.ndarray, np.nd
 
 
 @njit(cache=True, parallel=True)
-def fill_rows(flags, corners, start, members):
+def fill_rows(flags, corners, start, members, is_union=False):
     """Set the flags inside the surface to 1; returns the number of rows with an odd number of crossings.
 
     ``corners`` (n, 3, 3) are vertices (x, y, z) of the triangles in voxel coordinates, start and members those of
-    :func:`triangles_of_planes`.
+    :func:`triangles_of_planes`. Inside is what an odd number of crossings lies before; of a union, whose triangles are
+    wound outward, where more lead in than out.
     """
     nz, ny, nx = flags.shape
     n_odd = 0
     for z in prange(nz):
         for m in range(start[z], start[z + 1]):
-            _toggle(flags[z], corners[members[m]], z)
+            _count_crossings(flags[z], corners[members[m]], z)
         for y in range(ny):
-            inside = np.uint8(0)
+            depth = np.uint8(0)
             for x in range(nx):
-                inside ^= flags[z, y, x]
-                flags[z, y, x] = inside
-            n_odd += inside
+                depth = np.uint8(depth + flags[z, y, x])
+                flags[z, y, x] = depth != 0 if is_union else depth & 1
+            n_odd += depth & 1
     return n_odd
 
 
 @njit(cache=True)
-def _toggle(plane, triangle, z):
-    """Toggle, in each row y of a plane, the first voxel after the crossing with the triangle's section at height z."""
-    cut = np.empty((2, 2))
+def _count_crossings(plane, triangle, z):
+    """Count, in each row y of a plane, the crossing with the triangle's section at height z at the first voxel behind
+    it: 1 if it leads in, 255 (-1 of 8 bits) if it leads out."""
+    cut = np.empty((2, 2))  # where an edge goes up through the plane, and where one goes down
     found = 0
     for j in range(3):
         a, b = triangle[j], triangle[(j + 1) % 3]
         if (a[2] < z) != (b[2] < z):
             low, high = (a, b) if a[2] < z else (b, a)
             t = (z - low[2]) / (high[2] - low[2])
-            cut[found, 0] = low[0] + t * (high[0] - low[0])
-            cut[found, 1] = low[1] + t * (high[1] - low[1])
+            side = 0 if a[2] < z else 1
+            cut[side, 0] = low[0] + t * (high[0] - low[0])
+            cut[side, 1] = low[1] + t * (high[1] - low[1])
             found += 1
     if found == 2:
-        low, high = (cut[0], cut[1]) if cut[0, 1] < cut[1, 1] else (cut[1], cut[0])
+        leads_in = cut[0, 1] < cut[1, 1]
+        low, high = (cut[0], cut[1]) if leads_in else (cut[1], cut[0])
         for y in range(int(np.ceil(low[1])), int(np.ceil(high[1]))):
             x = low[0] + (y - low[1]) / (high[1] - low[1]) * (high[0] - low[0])
-            plane[y, min(max(int(np.ceil(x)), 0), plane.shape[1] - 1)] ^= 1
+            plane[y, min(max(int(np.ceil(x)), 0), plane.shape[1] - 1)] += np.uint8(1 if leads_in else 255)

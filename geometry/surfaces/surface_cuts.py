@@ -72,12 +72,14 @@ class SurfaceWall:
         return _surface_cuts(np.ascontiguousarray(start), np.asarray(vector, dtype=np.float64), self.grid)
 
 
-def crossing_edges(points: np.ndarray, triangles: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """(m,) bool: whether each edge (m, 2) passes through a triangle with which it shares no vertex.
+def crossed_parts(points: np.ndarray, triangles: np.ndarray, edges: np.ndarray, part: np.ndarray) -> np.ndarray:
+    """(m, 2) lowest and highest part of the triangles that each edge (m, 2) passes through and shares no vertex with;
+    -1 where there are none.
 
-    ``points`` should be scaled such that edges are about MIN_CELL long.
+    ``part`` (n,) is the number of the part of each triangle; ``points`` should be scaled such that edges are about
+    MIN_CELL long.
     """
-    return _crossing(points, triangles, edges, bin_triangles(points[triangles]))
+    return _crossed(points, triangles, edges, part, bin_triangles(points[triangles]))
 
 
 def bin_triangles(corners: np.ndarray) -> TriangleGrid:
@@ -212,9 +214,9 @@ def _pierces(start, vector, triangle, own, edge):
 
 
 @njit(cache=True, parallel=True)
-def _crossing(points, triangles, edges, grid):
-    """(m,) whether each edge passes through a triangle of the cells in its box."""
-    counts, found = grid.counts, np.zeros(len(edges), dtype=np.bool_)
+def _crossed(points, triangles, edges, part, grid):
+    """(m, 2) lowest and highest part of the triangles of the cells in its box that each edge passes through, or -1."""
+    counts, found, mesh = grid.counts, np.full((len(edges), 2), -1), (grid.corners, triangles, part)
     for n in prange(len(edges)):
         a, b = points[edges[n, 0]], points[edges[n, 1]]
         box = np.empty((2, 3), np.int64)
@@ -224,6 +226,15 @@ def _crossing(points, triangles, edges, grid):
         for c in range(np.prod(box[1] - box[0] + 1)):
             step = _unravel(c, box[1] - box[0] + 1)
             number = ((box[0, 2] + step[2]) * counts[1] + box[0, 1] + step[1]) * counts[0] + box[0, 0] + step[0]
-            for m in grid.members[grid.start[number] : grid.start[number + 1]]:
-                found[n] |= _pierces(a, b - a, grid.corners[m], triangles[m], edges[n])
+            _widen(found[n], grid.members[grid.start[number] : grid.start[number + 1]], (a, b - a), edges[n], mesh)
     return found
+
+
+@njit(cache=True)
+def _widen(found, members, line, edge, mesh):
+    """Widen the range ``found`` of parts by those of the triangles ``members`` that an edge passes through."""
+    corners, triangles, part = mesh
+    for m in members:
+        if _pierces(line[0], line[1], corners[m], triangles[m], edge):
+            found[0] = part[m] if found[0] < 0 else min(found[0], part[m])
+            found[1] = max(found[1], part[m])

@@ -6,7 +6,6 @@ Source: the VTK XML file formats page of docs.vtk.org.
 """
 
 import xml.etree.ElementTree as ElementTree
-from typing import NamedTuple
 
 import numpy as np
 
@@ -14,26 +13,13 @@ from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.images.stored import LARGEST_RATIO, file_size, numbers
 from muphy_lb.geometry.images.vtkxml import VtkFile, array_values, parse_file
 from muphy_lb.geometry.limits import shown
+from muphy_lb.geometry.surfaces.stored import StoredSurface, fans, triangle_positions
 
 FACE_IDS = ("ModelFaceID", "CellEntityIds", "BC_FaceID", "FaceID")
 """Names of cell data that number the faces of a model, walls and caps: those of SimVascular and vmtk first."""
 
 
-class VtpSurface(NamedTuple):
-    """The triangles of a ``.vtp`` file.
-
-    Attributes:
-        points: (m, 3) float64.
-        triangles: (n, 3) int64 vertex numbers.
-        faces: (n,) int64 number of the model's face that each triangle belongs to; None if the file does not say.
-    """
-
-    points: np.ndarray
-    triangles: np.ndarray
-    faces: np.ndarray | None
-
-
-def read_vtp(path) -> VtpSurface:
+def read_vtp(path) -> StoredSurface:
     """The triangles of a ``.vtp`` file, all of its pieces together.
 
     Polygons are cut into fans around their first vertex, strips into their triangles.
@@ -50,14 +36,14 @@ def read_vtp(path) -> VtpSurface:
     for piece in file.root.iterfind("PolyData/Piece"):
         points.append(_points(file, piece))
         ids = _face_ids(file, piece)
-        for group, cut in (("Polys", _fans), ("Strips", _strips)):
+        for group, cut in (("Polys", fans), ("Strips", _strips)):
             corners, ends = _cells(file, piece, group, len(points[-1]))
             triangles.append(n_before + cut(corners, ends))
             counts = np.maximum(np.diff(ends, prepend=0) - 2, 0)
             faces.append(None if ids is None else np.repeat(ids[group], counts))
         n_before += len(points[-1])
     known = bool(faces) and all(part is not None for part in faces)
-    return VtpSurface(np.concatenate(points), np.concatenate(triangles), np.concatenate(faces) if known else None)
+    return StoredSurface(np.concatenate(points), np.concatenate(triangles), np.concatenate(faces) if known else None)
 
 
 def _face_ids(file: VtkFile, piece: ElementTree.Element) -> dict[str, np.ndarray] | None:
@@ -110,22 +96,8 @@ def _cells(file: VtkFile, piece: ElementTree.Element, group: str, n_points: int)
     return corners, ends
 
 
-def _fans(corners: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """(n, 3) triangles of polygons, each a fan around its first vertex."""
-    first, number = _triangle_positions(ends)
-    return corners[np.stack([first, first + number + 1, first + number + 2], axis=1)]
-
-
 def _strips(corners: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """(n, 3) triangles of strips, every second one reversed so that all are oriented consistently."""
-    first, number = _triangle_positions(ends)
+    first, number = triangle_positions(ends)
     position, odd = first + number, number % 2
     return corners[np.stack([position, position + 1 + odd, position + 2 - odd], axis=1)]
-
-
-def _triangle_positions(ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For each triangle, the position of its cell's first vertex and its number in the cell (k vertices: k - 2)."""
-    sizes = np.diff(ends, prepend=0)
-    counts = np.maximum(sizes - 2, 0)
-    before = np.cumsum(counts) - counts
-    return np.repeat(ends - sizes, counts), np.arange(counts.sum()) - np.repeat(before, counts)

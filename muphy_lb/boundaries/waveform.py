@@ -16,6 +16,9 @@ MAX_BYTES = 2**24
 LARGEST = 1e30
 """Largest number in a table: products of a few such numbers are numbers."""
 
+COMMAS = "columns must be divided by commas, and numbers have points, as in 0.5,1.2"
+"""The remedy for tables with semicolons and decimal commas."""
+
 MAX_QUOTED = 200
 """Longest part of an error of NumPy that a message repeats [characters]."""
 
@@ -32,11 +35,11 @@ class FourierSeries:
     def __call__(self, time_s: np.ndarray) -> np.ndarray:
         """Factor at each time [s]."""
         phase = 2.0 * np.pi * np.asarray(time_s, dtype=np.float64)[..., None] / self.period_s
-        terms = [
+        terms = (
             amplitude * wave((k + 1) * phase[..., 0])
             for wave, amplitudes in ((np.cos, self.cosine), (np.sin, self.sine))
             for k, amplitude in enumerate(amplitudes)
-        ]
+        )
         return self.mean + sum(terms, np.zeros(phase.shape[:-1]))
 
 
@@ -83,6 +86,7 @@ def read_table(path: Path, key: str) -> tuple[np.ndarray, np.ndarray]:
             raise GeometryError(f"{path} holds {size} bytes; at most {MAX_BYTES} are taken")
         with warnings.catch_warnings(action="ignore", category=UserWarning):  # an empty table is rejected below
             _refuse_numbers_as_headings(path)
+            _refuse_semicolons(path)
             rows = np.loadtxt(path, delimiter=",", skiprows=1, ndmin=2)
     except GeometryError as error:
         raise InputError(f"{key}: {error}; it must be CSV with one line of headings") from error
@@ -95,6 +99,15 @@ def read_table(path: Path, key: str) -> tuple[np.ndarray, np.ndarray]:
             f" numbers, at most {LARGEST:g}, the first one ascending"
         )
     return rows[:, 0], rows[:, 1]
+
+
+def _refuse_semicolons(path: Path) -> None:
+    """ValueError if the lines behind the headings have semicolons, as tables with decimal commas do."""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        file.readline(MAX_BYTES)
+        second = file.readline(MAX_BYTES).strip()
+    if ";" in second:
+        raise ValueError(f"its second line is {cut(second, MAX_QUOTED)!r}; {COMMAS}")
 
 
 def _refuse_numbers_as_headings(path: Path) -> None:

@@ -1,11 +1,12 @@
 """Sections of the case file about boundaries: openings and labelled walls."""
 
+from types import MappingProxyType
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from muphy_lb.case.choice import OneOf
-from muphy_lb.case.outlets import CoronarySection, FlowSplitSection, WindkesselSection
+from muphy_lb.case.outlets import MOST_HARMONICS, CoronarySection, FlowSplitSection, WindkesselSection
 from muphy_lb.case.section import Direction, Positive, Section, Vector, exactly_one
 from muphy_lb.case.values import Name, is_number
 from muphy_lb.physics.table import key_classes
@@ -40,6 +41,8 @@ Amplitudes = Annotated[tuple[float, ...], Field(strict=False)]
 class WaveformSection(Section):
     """A periodic factor of time: a Fourier series, or a CSV table with a line of headings and columns time [s],
     factor."""
+
+    longest = MappingProxyType({"cosine": MOST_HARMONICS, "sine": MOST_HARMONICS})
 
     file: str | None = None
     """CSV table, relative to the folder of the case file; one period, the last factor equal to the first"""

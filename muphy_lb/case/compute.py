@@ -1,5 +1,6 @@
 """The section of the case file about how a flow is computed."""
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, Field
@@ -24,6 +25,8 @@ def _zero_or_more_than_1(limit: float) -> float:
 
 class ComputeSection(Section):
     """How the flow is computed; it does not change the physics."""
+
+    longest = MappingProxyType({"rank_speeds": 100_000})
 
     backend: BackendName = "auto"
     """what runs the kernels"""

@@ -1,11 +1,15 @@
 """Sections of outlets that answer their flow."""
 
+from types import MappingProxyType
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
 from muphy_lb.case.section import Positive, Section
 from muphy_lb.case.values import whole
+
+MOST_HARMONICS = 200
+"""Most harmonics of a Fourier series."""
 
 Amplitudes = Annotated[tuple[float, ...], Field(strict=False)]
 
@@ -47,6 +51,8 @@ class WindkesselSection(_Answering):
 
 class MusclePressureSection(Section):
     """Pressure of the heart muscle, a Fourier series; its mean has no effect."""
+
+    longest = MappingProxyType({"cosine_pa": MOST_HARMONICS, "sine_pa": MOST_HARMONICS})
 
     period_s: Positive
     """period [s]"""

@@ -27,6 +27,9 @@ SMALLEST = 1e-30
 MOST_PROBLEMS = 20
 """Problems of a case that one message lists: more are the same mistake, or no case file."""
 
+MOST_ENTRIES = 1000
+"""Most entries of a list in a case, unless its section says otherwise: more belong into a file, or are a mistake."""
+
 AS_NEAR = 0.05
 """Difference of likeness up to which two names are as near to a third."""
 
@@ -195,6 +198,9 @@ class Section(BaseModel):
     moved: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """Where keys are now that this table had once, by their names."""
 
+    longest: ClassVar[Mapping[str, int]] = MappingProxyType({})
+    """Most entries of lists, by their keys, where these are not MOST_ENTRIES."""
+
     @classmethod
     def rules(cls, given: Mapping) -> Iterator[str]:
         """What is wrong between the keys of this table; ``given`` holds the raw values of the keys that are set."""
@@ -204,6 +210,8 @@ class Section(BaseModel):
     @classmethod
     def _all_problems(cls, data, handler):
         """Report wrong values and broken rules together, in words for the user; texts with a unit become numbers."""
+        if too_long := cls._lists_too_long(data):
+            raise ValidationError.from_exception_data(cls.__name__, too_long)
         data = _converted(data, None) if isinstance(data, Mapping) else data
         broken, failure = cls._broken_rules(data)
         wrong, section = [], None
@@ -223,6 +231,15 @@ class Section(BaseModel):
         if problems:
             raise ValidationError.from_exception_data(cls.__name__, problems)
         return section
+
+    @classmethod
+    def _lists_too_long(cls, data) -> list:
+        """The problems of lists with too many entries: these are not looked at."""
+        return [
+            _problem((key,), f"holds {len(value)} entries; at most {most} are allowed", None)
+            for key, value in (data.items() if isinstance(data, Mapping) else ())
+            if isinstance(value, list | tuple) and len(value) > (most := cls.longest.get(key, MOST_ENTRIES))
+        ]
 
     @classmethod
     def _broken_rules(cls, data) -> tuple[list[str], Exception | None]:

@@ -17,6 +17,8 @@ from tests.unit.geometry.surfaces import FACES, Surface, box, sphere
 from tests.unit.geometry.test_gmy import duct
 from tests.unit.geometry.vtp import write_vtp
 
+POINTER = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize 1234567\n"
+PAGE = "<!DOCTYPE html>\n<html><title>Sign in</title></html>\n"
 HEAD = 400
 """Bytes at the start of a file in which headers are flipped."""
 
@@ -78,6 +80,8 @@ def _of_bytes(sample: Sample, draw: random.Random) -> Iterator[Damage]:
         yield Damage(sample, "longer than its header", lambda path: _append(path.parent / sample.ends_with))
         yield Damage(sample, "twice as long", lambda path: _append(path.parent / sample.ends_with, is_twice=True))
     yield Damage(sample, "text in place of it", lambda path: path.write_text("the dog ate my image\n" * 30))
+    yield Damage(sample, "a pointer of Git LFS in place of it", lambda path: path.write_text(POINTER))
+    yield Damage(sample, "a page of the web in place of it", lambda path: path.write_text(PAGE))
     yield Damage(sample, "zeros in place of it", lambda path: path.write_bytes(bytes(path.stat().st_size)))
     yield Damage(sample, "noise", partial(_noise, seed=draw.random()), free)
     yield Damage(sample, f"wrong magic: content of {other.name}", partial(_swap_content, other=other))

@@ -12,12 +12,14 @@ from tests.unit.geometry.dicom import write_series
 from tests.unit.geometry.images import write_nifti, write_nrrd, write_vti
 from tests.unit.geometry.surfaces import Surface, box, tube
 from tests.unit.geometry.test_gmy import duct
+from tests.unit.geometry.test_surface import QUADS, obj_text, ply
 from tests.unit.geometry.vtp import write_vtp
 
 IMAGE = (np.arange(6 * 8 * 10) % 3).astype(np.int16).reshape(6, 8, 10)
 GREY = np.linspace(-1.0, 1.0, IMAGE.size, dtype=np.float32).reshape(IMAGE.shape)
 EDGE = ("--spacing-m", "1")
 SURFACE = ("--unit", "m", "--spacing-m", "0.25")
+RAGGED = [*QUADS[:5], [1, 3, 7], [1, 7, 5]]
 GEOMETRY, SOLVER = "geometry", "muphy-lb"
 
 CASE = """\
@@ -217,6 +219,9 @@ SAMPLES = (
     Sample("tube.stl", _with_openings, ("--unit", "m", "--spacing-m", "0.25", "--find-openings")),
     Sample("box.obj", lambda f: write_mesh(f / "box.obj", box()), SURFACE, is_counted=False),
     Sample("box.ply", lambda f: write_mesh(f / "box.ply", box(), binary=False), SURFACE),
+    Sample("quads.obj", lambda f: (f / "quads.obj").write_text(obj_text()), SURFACE, is_counted=False),
+    Sample("lists.ply", lambda f: (f / "lists.ply").write_bytes(ply("ascii")), SURFACE),
+    Sample("packed.ply", lambda f: (f / "packed.ply").write_bytes(ply("binary_little_endian", RAGGED)), SURFACE),
     Sample("box.vtp", _vtp("appended zlib"), SURFACE),
     Sample(
         "ends.json",

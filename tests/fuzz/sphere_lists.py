@@ -28,9 +28,15 @@ def sphere_list(draw: random.Random) -> Damage:
     for _ in range(draw.choice((0, 1, 1, 3))):
         row = draw.choice(rows)
         row[draw.randrange(len(row))] = draw.choice((*[hostile.number(draw)] * 6, draw.choice(hostile.NUMBERS), "²"))
-    text = "\n".join(map(" ".join, rows))
+    text = draw.choice(("\n", "\n", "\r", "\r\n")).join(map(draw.choice((" ", " ", ",", "\t", ";")).join, rows))
     spacing = draw.choice(("0.1", "0.1", "0.02", "1e-9", "1e9", hostile.number(draw)))
-    return Damage(LIST, f"{n} spheres up to {reach}", lambda path: path.write_text(text), ANY, ("--spacing-m", spacing))
+    return Damage(
+        LIST,
+        f"{n} spheres up to {reach}",
+        lambda path: path.write_text(text, newline=""),
+        ANY,
+        ("--spacing-m", spacing),
+    )
 
 
 def _mangle(path: Path, seed: float) -> None:

@@ -1,5 +1,6 @@
 """The keys that every table of [[particles]] has."""
 
+from types import MappingProxyType
 from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field, NonNegativeInt
@@ -10,6 +11,9 @@ from muphy_lb.case.values import Name
 LARGEST_SEED = 2**63 - 1
 MOST = 2**31 - 1
 """Particles of a set, whose ids have 32 bits."""
+
+MOST_LISTED = 100_000
+"""Places or ids that a case lists itself; more belong into a file."""
 
 Count = Annotated[int, Field(gt=0, le=MOST)]
 KINDS = ("tracers", "beads")
@@ -42,6 +46,8 @@ class PlaneSection(Section):
 class ParticlesSection(Section):
     """Particles in the flow, a table for each kind of them."""
 
+    longest = MappingProxyType({"positions_m": MOST_LISTED})
+
     name: Name
     """letters, digits, _ and -, a letter first; the name in every output"""
     kind: Annotated[str, AfterValidator(_known_kind)]
@@ -66,6 +72,11 @@ class ParticlesSection(Section):
 
     of_file: ClassVar[tuple[str, ...]] = ("length_unit_m", "frame")
     """Keys that say how the file is read."""
+
+    @property
+    def n_to_place(self) -> int:
+        """Number of particles whose places the program draws; 0 if they are listed."""
+        return getattr(self, "count", None) or 0
 
     @classmethod
     def rules(cls, given):

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer
 from muphy_lb.physics.particles.base_section import ParticlesSection
@@ -51,7 +52,8 @@ class ParticleSnapshots(Observer):
             self._series = ParticleSeries(self._path, kinds, text, units=units, resume_step=resume_step)
             if section.extxyz:
                 sizes = _round_unit(view.units.spacing_m), _round_unit(view.units.time_step_s)
-                self._frames = ExtxyzSeries(self._path.with_suffix(".xyz"), kinds, *sizes, resume_step=resume_step)
+                box = _box_m(view.header), view.header.periodic
+                self._frames = ExtxyzSeries(self._path.with_suffix(".xyz"), kinds, *sizes, resume_step, *box)
         self._written_step = view.communicator.broadcast(self._series.last_step if self._series else None)
 
     def act(self) -> None:
@@ -80,6 +82,12 @@ class ParticleSnapshots(Observer):
             position_m=positions_m(self._view.header, columns),
             velocity_m_s=self._view.units.velocity_to_si(velocity),
         )
+
+
+def _box_m(header: GeometryHeader) -> np.ndarray:
+    """(2, 3) lowest and highest corner of the box [m]."""
+    low = np.asarray(header.origin_m) - 0.5 * header.spacing_m
+    return np.stack([low, low + header.spacing_m * np.array(header.shape[::-1])])
 
 
 def _round_unit(size: float) -> float:

@@ -1,7 +1,7 @@
 """Species: the particles of one table of [[particles]], whatever their kind."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import ClassVar, Generic, TypeVar
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from muphy_lb.case.case import Case
 from muphy_lb.errors import InputError
+from muphy_lb.geometry.limits import ask_for
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.lattice import Lattice
 from muphy_lb.measure.flow_view import FlowView
@@ -20,6 +21,9 @@ from muphy_lb.physics.particles.files.read import read_particles
 from muphy_lb.physics.particles.files.table import ParticleTable
 from muphy_lb.physics.particles.files.text import check_reach
 from muphy_lb.units import Units
+
+BYTES_TO_PLACE = 300
+"""Memory that a particle takes while it is placed, about."""
 
 OfTable = TypeVar("OfTable", bound=ParticlesSection)
 
@@ -48,6 +52,8 @@ class Species(ABC, Generic[OfTable]):
     def __init__(self, section: OfTable, case: Case, header: GeometryHeader, units: Units):
         self.section, self.case, self.header, self.units = section, case, header, units
         self.name = section.name
+        if n := section.n_to_place:
+            ask_for(BYTES_TO_PLACE * n, f"particles.{self.name}: placing {n} particles", "take fewer of them")
 
     @classmethod
     def bytes_per_node(cls, section: OfTable, case: Case, lattice: Lattice) -> float:
@@ -96,6 +102,16 @@ class Species(ABC, Generic[OfTable]):
             return read_particles(path, self.header.spacing_m, *units, section.frame, velocities)
         except InputError as error:
             raise InputError(f"particles.{self.name}.file: {error}") from error
+
+    def box_warnings(self, table: ParticleTable | None) -> Iterator[str]:
+        """That the box which a file states is not that of the geometry: only the latter counts."""
+        if table is None or table.box_m is None:
+            return
+        own_m = self.header.spacing_m * np.array(self.header.shape[::-1])
+        stated_m = table.box_m[1] - table.box_m[0]
+        if (np.abs(stated_m - own_m) > 0.5 * self.header.spacing_m).any():
+            sizes = (" x ".join(f"{edge:.4g}" for edge in edges) for edges in (stated_m, own_m))
+            yield "the box of the file, {} m, is not read: that of the geometry is {} m".format(*sizes)
 
     def observers(self, view: FlowView, folder: Path, resume_step: int | None) -> tuple[Observer, ...]:
         """Its outputs; see :meth:`muphy_lb.measure.observer.Observer.create`."""

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.openings.find import openings_of_surface
 from muphy_lb.geometry.surfaces.mend import mend
 from muphy_lb.geometry.surfaces.surface import Surface, diagnose, voxelise
 from tests.unit.geometry.surfaces import FACES, box, rotated, sphere, tube
@@ -122,10 +123,20 @@ def test_a_slit_in_a_tube_is_a_hole_and_no_end():
     assert (len(mended.ends), diagnose(mended.surface).is_closed) == (0, True)
 
 
-def test_a_large_hole_in_a_wall_is_refused_with_its_place():
+def test_a_large_flat_hole_in_a_wall_may_be_an_opening():
     surface = sphere(1.0, 2)
     gone = np.flatnonzero(surface.points[surface.triangles][:, :, 2].mean(axis=1) > 0.6)
-    with pytest.raises(GeometryError, match=r"hole at \(.*\) m is neither the end of a vessel nor small \(\d+"):
+    mended = mend(without(surface, gone))
+    (opening,) = openings_of_surface(mended)
+    assert opening.opening.normal == pytest.approx((0.0, 0.0, -1.0), abs=0.02)
+    assert [note.startswith("doubtful: 1 large hole, up to") for note in mended.notes] == [True]
+
+
+def test_a_large_hole_in_a_wall_that_is_not_flat_is_refused_with_its_place():
+    surface = tube()
+    middle = surface.points[surface.triangles].mean(axis=1)
+    gone = np.flatnonzero((middle[:, 0] > -0.2) & (np.abs(middle[:, 2] - 3.0) < 1.0))
+    with pytest.raises(GeometryError, match=r"hole at \(.*\) m is neither small \(\d.* nor flat .* cut its rim flat"):
         mend(without(surface, gone))
 
 
@@ -165,9 +176,20 @@ def test_triangles_that_share_no_vertices_are_refused():
         mend(loose)
 
 
-def test_surfaces_that_pass_through_each_other_are_told():
-    crossed = both(sphere(1.0, 2), shifted(sphere(1.0, 2), (1.0, 0.1, 0.2)))
-    assert [n.startswith("doubtful") for n in mend(crossed).notes] == [True]
+@pytest.mark.parametrize("shift", [(0.5, 0.3, 0.2), (0.5, 0.0, 0.0), (0.5, 0.3, 0.0)])
+def test_boxes_that_overlap_are_one_and_it_is_told(shift):
+    crossed = mend(both(box((1.0, 1.0, 1.0)), shifted(box((1.0, 1.0, 1.0)), shift)))
+    assert [note.startswith("doubtful") and "parts that overlap are one" in note for note in crossed.notes] == [True]
+    overlap = np.prod(1.0 - np.array(shift))
+    assert voxelise(crossed.surface, 0.1).n_fluid == round((2.0 - overlap) * 1000)
+
+
+def test_a_cavity_of_parts_that_overlap_stays_one():
+    outer, inner = (box((edge, edge, edge)) for edge in (1.0, 0.2))
+    vessel = both(outer, shifted(outer, (0.5, 0.3, 0.2)))
+    stent = shifted(both(inner, shifted(inner, (0.1, 0.05, 0.05))), (0.55, 0.35, 0.25))
+    n_stent = 2 * 64 - 2 * 3 * 3
+    assert voxelise(mend(both(vessel, stent)).surface, 0.05).n_fluid == 8 * (2000 - 280) - n_stent
 
 
 def test_surfaces_that_lie_apart_do_not_cross():

@@ -1,4 +1,5 @@
 import itertools
+import struct
 import time
 
 import numpy as np
@@ -6,6 +7,7 @@ import pytest
 
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FLUID
+from muphy_lb.geometry.surfaces.mend import mend
 from muphy_lb.geometry.surfaces.surface import Surface, diagnose, fill_rows, read_surface, voxelise
 from tests.unit.geometry.surfaces import FACES, box, octahedron, rotated, sphere
 
@@ -147,31 +149,98 @@ def test_binary_stl_is_welded(tmp_path):
     assert diagnose(surface).volume_m3 == pytest.approx(6e-9)
 
 
-def test_ascii_stl_is_read(tmp_path):
-    path = tmp_path / "box.stl"
+def stl_text(end_of_loop="endloop"):
+    """A box as text."""
     facets = [
-        "facet normal 0 0 0\nouter loop\n" + "".join(f"vertex {x} {y} {z}\n" for x, y, z in t) + "endloop\nendfacet\n"
-        for t in box().points[FACES]
+        " facet normal 0 0 0\n  outer loop\n"
+        + "".join(f"   vertex {x} {y} {z}\n" for x, y, z in box().points[corners])
+        + f"  {end_of_loop}\n endfacet\n"
+        for corners in FACES
     ]
-    path.write_text("solid box\n" + "".join(facets) + "endsolid box\n")
-    assert diagnose(read_surface(path, "m")).is_closed
+    return f"solid a facet of vertex 7\n{''.join(facets)}endsolid a facet of vertex 7\n"
 
 
-def test_polygons_of_an_obj_are_cut_into_triangles(tmp_path):
-    quads = [[0, 2, 3, 1], [4, 5, 7, 6], [0, 1, 5, 4], [2, 6, 7, 3], [0, 4, 6, 2], [1, 3, 7, 5]]
-    lines = [f"v {x} {y} {z}" for x, y, z in box().points] + ["f " + " ".join(str(v + 1) for v in q) for q in quads]
-    (tmp_path / "box.obj").write_text("\n".join(lines) + "\n")
-    report = diagnose(read_surface(tmp_path / "box.obj", "m"))
+def stl_bytes(n_stated=12, behind=b""):
+    """A box as a binary file, whose header begins like a text."""
+    facets = [struct.pack("<12fH", 0, 0, 0, *box().points[corners].ravel(), 0) for corners in FACES]
+    return b"solid box".ljust(80) + struct.pack("<I", n_stated) + b"".join(facets) + behind
+
+
+QUADS = [[0, 2, 3, 1], [4, 5, 7, 6], [0, 1, 5, 4], [2, 6, 7, 3], [0, 4, 6, 2], [1, 3, 7, 5]]
+
+
+def obj_text(corner=lambda k: f"{k + 1}/{k + 5}/{k + 3}", gap=" "):
+    """A box with more texture points and fewer normals than points."""
+    lines = ["# a box", "o box", *(f"v {x} {y} {z} 1 0 0" for x, y, z in box().points)]
+    lines += ["vt 0.5 0.5"] * 14 + ["vn 0 0 1"] * 6 + ["s off", "usemtl none"]
+    return "\n".join([*lines, *(f"f {gap.join(map(corner, quad))}" for quad in QUADS)]) + "\n"
+
+
+def ply(form, polygons=QUADS):
+    """A box with colours at its points, and its polygons between texture lists and a number; bytes."""
+    struct_of = {"ascii": "", "binary_little_endian": "<", "binary_big_endian": ">"}[form]
+    lines = ["ply", f"format {form} 1.0", "comment a box", "element vertex 8", *(f"property float {a}" for a in "xyz")]
+    lines += ["property uchar red", f"element face {len(polygons)}", "property list uchar float texcoord"]
+    lines += ["property list uchar int vertex_index", "property int texnumber", "element edge 1", "property int a"]
+    rows = [("fffB", [*point, 255]) for point in box().points.tolist()]
+    for k, polygon in enumerate(polygons):
+        rows.append(("B2fB" + "i" * len(polygon) + "i", [2, 0.5, 0.25, len(polygon), *polygon, k]))
+    if form == "ascii":
+        body = "".join(" ".join(map(str, values)) + "\n" for _, values in [*rows, ("", [0])]).encode()
+    else:
+        body = b"".join(struct.pack(struct_of + kinds, *values) for kinds, values in [*rows, ("i", [0])])
+    return "\n".join([*lines, "end_header\n"]).encode() + body
+
+
+DIALECTS = {
+    "upper case.stl": stl_text().upper(),
+    "end loop.stl": stl_text(end_of_loop="end loop"),
+    "CR line ends.stl": stl_text().replace("\n", "\r"),
+    "a mark of UTF-8.stl": "\ufeff" + stl_text(),
+    "bytes behind.stl": stl_bytes(behind=bytes(37)),
+    "more texture points than points.obj": obj_text(),
+    "numbers from the end.obj": obj_text(lambda k: f"{k - 8}//{k - 6}"),
+    "lines that go on.obj": obj_text(gap=" \\\n  "),
+    "CRLF.obj": obj_text(gap=" \\\n").replace("\n", "\r\n"),
+    **{f"{form}.ply": ply(form) for form in ("ascii", "binary_little_endian", "binary_big_endian")},
+    "ragged.ply": ply("binary_little_endian", [*QUADS[:5], [1, 3, 7], [1, 7, 5]]),
+    "ragged text.ply": ply("ascii", [*QUADS[:5], [1, 3, 7], [1, 7, 5]]),
+    "CRLF text.ply": ply("ascii").replace(b"\n", b"\r\n"),
+}
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_every_dialect_of_a_format_gives_the_same_box(tmp_path, name):
+    content = DIALECTS[name]
+    (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    surface = read_surface(tmp_path / name, "m")
+    report = diagnose(surface)
     assert (report.n_triangles, report.is_closed) == (12, True)
     assert report.volume_m3 == pytest.approx(6.0)
+    assert mend(surface).notes == (("37 bytes behind the 12 triangles of the file passed over",) * ("bytes" in name))
 
 
-def test_ply_is_read(tmp_path):
-    lines = ["ply", "format ascii 1.0", "element vertex 8", *(f"property float {a}" for a in "xyz"), "element face 12"]
-    lines += ["property list uchar int vertex_indices", "end_header"]
-    lines += [f"{x} {y} {z}" for x, y, z in box().points] + ["3 " + " ".join(map(str, t)) for t in FACES.tolist()]
-    (tmp_path / "box.ply").write_text("\n".join(lines) + "\n")
-    assert diagnose(read_surface(tmp_path / "box.ply", "m")).volume_m3 == pytest.approx(6.0)
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("more.stl", stl_bytes(55866), "header says 55866 triangles, the file has 12"),
+        ("fewer.stl", stl_bytes(11), "header says 11 triangles, the file has 12"),
+        ("cut.stl", stl_text()[:-60], "a facet has not three vertices"),
+        ("word.stl", stl_text().replace("vertex 1.0", "vertex one", 1), "a coordinate of a vertex is no number"),
+        ("zero.obj", obj_text(str), "line 33 is 'f 0 2 3 1'; the corners .* counted from 1"),
+        ("word.obj", obj_text().replace("v 1.0", "v one", 1), "line 4 is 'v one .*; a point must be three numbers"),
+        ("list.ply", ply("ascii").replace(b"\n2 0.5", b"\n99 0.5", 1), "list 'texcoord' is to have 99 values"),
+        ("cut.ply", ply("binary_little_endian")[:-100], "it is truncated"),
+        ("many.ply", ply("ascii").replace(b"face 6", b"face 9999"), "header says 9999 of element 'face'"),
+        ("half.ply", ply("ascii").replace(b"4 0 2 3 1", b"4 0 2 3.5 1"), "no number of a point"),
+        ("pointer.stl", "version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 1\n", "with: git lfs pull"),
+        ("page.ply", "\n<!DOCTYPE HTML>\n<html>sign in</html>", "a page of the web"),
+    ],
+)
+def test_what_is_odd_about_a_file_is_said(tmp_path, name, content, problem):
+    (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(GeometryError, match=f"cannot read .*{name}: .*{problem}"):
+        read_surface(tmp_path / name, "m")
 
 
 @pytest.mark.parametrize("ending", [".stl", ".obj", ".ply"])

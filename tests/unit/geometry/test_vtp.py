@@ -24,7 +24,7 @@ def volume_m3(path, unit="m"):
 
 @pytest.mark.parametrize("storage", STORAGES)
 def test_points_and_triangles_survive_every_storage(tmp_path, storage):
-    points, triangles, _ = read_vtp(write_vtp(tmp_path / "box.vtp", POINTS, FACES.tolist(), storage=storage))
+    points, triangles, *_ = read_vtp(write_vtp(tmp_path / "box.vtp", POINTS, FACES.tolist(), storage=storage))
     np.testing.assert_array_equal(points, POINTS)
     np.testing.assert_array_equal(triangles, FACES)
 

@@ -67,6 +67,9 @@ FLOW_FIELDS = (
 PUSHABLE, AT_OTHERS, PUSHED_HERE = Where(WANTED, AT_BORDER | MARKED), Where(WANTED, AT_BORDER), Where(WANTED, MARKED)
 COLUMNS = (*VOXEL, *OFFSET, *VELOCITY, *FORCE, *TRAVELLED)
 
+MOST_IN_A_PASS = 8
+"""Substeps that one kernel does: each is compiled into it."""
+
 
 @dataclass(frozen=True)
 class Beads:
@@ -160,7 +163,7 @@ def _stage(name: str, beads: Beads, operator: Operator, values, kernel=PARTICLES
 
 def _moving(beads: Beads, values, *ahead: Operator) -> Iterator[Stage]:
     """What is done ahead, the substeps, and the migration behind them; what needs to know no other beads is done in one
-    pass."""
+    pass, at most MOST_IN_A_PASS substeps at a time."""
     kinds, operators = beads.interactions, list(ahead)
     for k in range(beads.substeps):
         operators.append(drift(kinds.needs_others))
@@ -171,7 +174,8 @@ def _moving(beads: Beads, values, *ahead: Operator) -> Iterator[Stage]:
             operators = []
         if kinds != Interactions():
             operators.append(forces(kinds))
-        if kinds.needs_others and k < beads.substeps - 1:
+        is_split = kinds.needs_others or (k + 1) % MOST_IN_A_PASS == 0
+        if is_split and k < beads.substeps - 1:
             yield _stage(f"forces {k}", beads, in_turn(*operators), values)
             operators = []
     yield _stage("move", beads, in_turn(*operators, SETTLE), values, MIGRATE)

@@ -1,5 +1,7 @@
 """The keys of a table of [[particles]] whose kind is "beads"."""
 
+import math
+from types import MappingProxyType
 from typing import Annotated, Literal
 
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
@@ -7,11 +9,18 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
 from muphy_lb.case.boundaries import Box
 from muphy_lb.case.choice import OneOf
 from muphy_lb.case.section import Positive, Section, Vector, exactly_one
-from muphy_lb.physics.particles.base_section import Count, ParticlesSection
+from muphy_lb.case.values import is_number
+from muphy_lb.physics.particles.base_section import MOST_LISTED, Count, ParticlesSection
 
 POTENTIALS, MODEL, COUPLING = (
     f"muphy_lb.physics.particles.beads.{name}" for name in ("potentials", "model", "coupling")
 )
+
+MOST_SUBSTEPS = 1000
+"""Each is a few kernels of every time step, between which nothing else is done."""
+
+MOST_PER_CHAIN, MOST_IN_CHAINS = 10_000, 10_000_000
+"""Beads of a chain, whose places are drawn one after the other, and of all chains together."""
 
 
 class BondsSection(Section):
@@ -62,6 +71,8 @@ class WallForceSection(Section):
 class PullSection(Section):
     """An external force on some beads."""
 
+    longest = MappingProxyType({"ids": MOST_LISTED})
+
     force_n: Vector
     """force (x, y, z) on each [N]"""
     ids: Annotated[tuple[NonNegativeInt, ...], Field(strict=False)] = ()
@@ -79,7 +90,7 @@ class BeadsSection(ParticlesSection):
     """number of single beads; they start evenly spread over the fluid, or in box_m"""
     chains: PositiveInt | None = None
     """number of chains instead"""
-    beads_per_chain: Annotated[int, Field(ge=2)] | None = None
+    beads_per_chain: Annotated[int, Field(ge=2, le=MOST_PER_CHAIN)] | None = None
     """number of beads of each chain"""
     start: Literal["walk", "line"] = "walk"
     """shape in which chains start: a random walk, or a line along x as far as there is fluid"""
@@ -101,7 +112,7 @@ class BeadsSection(ParticlesSection):
     """nodes that a bead is coupled to: the corners of the cell around it, or the nearest node"""
     coupling: Annotated[str, OneOf(MODEL, "COUPLINGS")] = "both"
     """whether bead and fluid drag each other along, the fluid does not notice, or is taken to rest"""
-    substeps: PositiveInt = 1
+    substeps: Annotated[int, Field(gt=0, le=MOST_SUBSTEPS)] = 1
     """steps in which forces between beads act, for each of the fluid's"""
     bonds: BondsSection | None = None
     """forces along bonds"""
@@ -118,6 +129,11 @@ class BeadsSection(ParticlesSection):
 
     of_file = (*ParticlesSection.of_file, "time_unit_s")
 
+    @property
+    def n_to_place(self) -> int:
+        """Single beads, or all of the chains."""
+        return self.count or (self.chains or 0) * (self.beads_per_chain or 0)
+
     @classmethod
     def rules(cls, given):
         """One number, one friction; chains have bonds, single beads have none."""
@@ -126,6 +142,12 @@ class BeadsSection(ParticlesSection):
         yield from exactly_one(given, "friction_kg_s", "radius_m")
         if ("chains" in given) != ("beads_per_chain" in given):
             yield "needs both or none of chains and beads_per_chain"
+        numbers = [given.get(key) for key in ("chains", "beads_per_chain")]
+        if all(map(is_number, numbers)) and (count := math.prod(numbers)) > MOST_IN_CHAINS:
+            yield (
+                f"has chains = {numbers[0]} and beads_per_chain = {numbers[1]}, {count} beads; at most"
+                f" {MOST_IN_CHAINS} are allowed; more must come from a file"
+            )
         if "chains" in given and "bonds" not in given:
             yield "has chains but no bonds, which hold them together"
         if "start_m" in given and given.get("chains") != 1:

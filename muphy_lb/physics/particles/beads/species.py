@@ -17,7 +17,13 @@ from muphy_lb.physics.particles.beads.model import AT_REST, Beads, table, with_b
 from muphy_lb.physics.particles.beads.names import VELOCITY
 from muphy_lb.physics.particles.beads.observers import BeadSeries
 from muphy_lb.physics.particles.beads.potentials import WCA_RANGE
-from muphy_lb.physics.particles.beads.section import BeadsSection, BondsSection, PullSection, RepulsionSection
+from muphy_lb.physics.particles.beads.section import (
+    MOST_SUBSTEPS,
+    BeadsSection,
+    BondsSection,
+    PullSection,
+    RepulsionSection,
+)
 from muphy_lb.physics.particles.beads.snapshots import BeadSnapshots
 from muphy_lb.physics.particles.beads.start import (
     AccessibleVolume,
@@ -41,6 +47,9 @@ LARGEST_WALL_SIGMA = 1.0 / WCA_RANGE
 LARGEST_CUTOFF = 2.5
 STIFFEST = 0.5
 """Largest angular frequency of a bond times the substep: velocity Verlet is unstable from 2 on."""
+
+FASTEST = 0.2
+"""Largest thermal speed along an axis, voxels a time step: five times as much would pass a voxel."""
 
 FEWEST_LEAVING, SHARE_LEAVING = 1024, 16
 HALF_A_VOXEL = 0.5
@@ -83,6 +92,7 @@ class BeadSpecies(Species[BeadsSection]):
         self._check_pull()
         self.beads = self._in_lattice_units()
         self._check_stiffness()
+        self._check_thermal_speed()
         check_reach(self.beads, header)
         self.checks = BeadChecks(self.beads, self.topology.bonds, self.topology.ids, header)
 
@@ -209,9 +219,22 @@ class BeadSpecies(Species[BeadsSection]):
         frequency = 2.0 * sqrt(float(self.beads.constants["bond_a"]) / self.beads.mass)  # type: ignore[arg-type]
         substeps = int(np.ceil(frequency / STIFFEST))
         if substeps > self.beads.substeps:
+            more = f"set substeps = {substeps}, or take" if substeps <= MOST_SUBSTEPS else "take"
             raise InputError(
                 f"particles.{self.name}.bonds: they swing with {frequency:.3g} radians a time step; allowed: {STIFFEST}"
-                f" a substep: set substeps = {substeps}, or take softer bonds, heavier beads or a smaller time step"
+                f" a substep: {more} softer bonds, heavier beads or a smaller time step"
+            )
+
+    def _check_thermal_speed(self) -> None:
+        """Refuse beads that their temperature alone moves a voxel a time step."""
+        beads, units = self.beads, self.units
+        speed = sqrt(beads.kt / beads.mass)
+        if speed > FASTEST:
+            raise InputError(
+                f"particles.{self.name}: at fluid.temperature_k = {self.case.fluid.temperature_k:g} beads of"
+                f" {self.section.mass_kg:g} kg move with {units.velocity_to_si(speed):.3g} m/s along each axis on"
+                f" average, {speed:.3g} voxels a time step; allowed: at most {FASTEST}: take heavier beads, or a time"
+                f" step of at most {units.time_step_s * FASTEST / speed:.3g} s (lattice.time_step_s)"
             )
 
     def extend(self, flow):
@@ -295,8 +318,11 @@ class BeadSpecies(Species[BeadsSection]):
         return text + ("; openings are walls to them" if self.header.openings else "")
 
     def warnings(self) -> tuple[str, ...]:
-        """What their file tells apart, and the table does not."""
-        told = [] if self._table is None else list(without_effect(self.section, self._table))
+        """What their file says without effect, and that beads without a temperature do not diffuse."""
+        told = list(self.box_warnings(self._table))
+        told += [] if self._table is None else list(without_effect(self.section, self._table))
+        if self.beads.kt == 0.0:
+            told.append("without fluid.temperature_k beads do not diffuse; give it, unless they shall only drift")
         if len(self.topology.bonds) and not self.topology.chains:
             told.append("some bonds make rings or branches, so that no sizes of chains are told")
         return tuple(told)

@@ -37,6 +37,10 @@ class AccessibleVolume:
         around = np.array(np.meshgrid(*[(-CLEARANCE, 0.0, CLEARANCE)] * 3)).reshape(3, -1).T
         self._around = np.unique(around * self.axes, axis=0)
 
+    def nearest_image(self, apart: np.ndarray) -> np.ndarray:
+        """Differences (n, 3) of places, to the nearest image of one of them where the box repeats."""
+        return apart - np.where(self._periodic, self.size * np.rint(apart / self.size), 0.0)
+
     def contains(self, voxel, offset: np.ndarray) -> np.ndarray:
         """(...) whether the places voxel + offset (..., 3) are in it."""
         there = np.asarray(voxel)[..., None, :] + np.floor(offset[..., None, :] + self._around + 0.5).astype(int)
@@ -65,15 +69,16 @@ class ChainBuilder:
         Raises:
             InputError: there is not enough room for it.
         """
+        places = np.empty((length, 3))
         for _ in range(TRIALS):
-            places = [first()]
-            while len(places) < length and self._is_free(places[-1]):
-                step = self._step(places)
+            places[0], n = first(), 1
+            while n < length and self._is_free(places[n - 1]):
+                step = self._step(places[:n])
                 if step is None:
                     break
-                places.append(places[-1] + step)
-            if len(places) == length:
-                return np.array(places)
+                places[n], n = places[n - 1] + step, n + 1
+            if n == length:
+                return places
         raise InputError(
             f"no place was found for a chain of {length} beads; give more room, or fewer and shorter chains"
         )
@@ -92,19 +97,20 @@ class ChainBuilder:
         raise InputError(f"no place was found for a chain of {length} beads in a line; start it elsewhere")
 
     def _line_from(self, first: np.ndarray, length: int) -> np.ndarray | None:
-        places, ahead = [np.asarray(first, float)], np.array([self._bond, 0.0, 0.0])
+        places, ahead = np.empty((length, 3)), np.array([self._bond, 0.0, 0.0])
+        places[0] = first
         sideways = np.array([[0.0, self._bond, 0.0], [0.0, 0.0, self._bond]])[: 1 + bool(self._volume.axes[2])]
-        while len(places) < length:
+        for n in range(1, length):
             options = [ahead, *sideways, *-sideways]
-            step = next((step for step in options if self._fits(places, places[-1] + step)), None)
+            step = next((step for step in options if self._fits(places[:n], places[n - 1] + step)), None)
             if step is None:
                 return None
             if step is not ahead:
                 ahead = -ahead
-            places.append(places[-1] + step)
-        return np.array(places)
+            places[n] = places[n - 1] + step
+        return places
 
-    def _step(self, places: list) -> np.ndarray | None:
+    def _step(self, places: np.ndarray) -> np.ndarray | None:
         for _ in range(TRIALS_OF_STEP):
             direction = self._random.standard_normal(3) * self._volume.axes
             step = self._bond * direction / np.linalg.norm(direction)
@@ -112,9 +118,9 @@ class ChainBuilder:
                 return step
         return None
 
-    def _fits(self, places: list, there: np.ndarray) -> bool:
-        others = np.array(places[:-1]).reshape(-1, 3)
-        is_apart = not len(others) or ((others - there) ** 2).sum(axis=1).min() > self._apart**2
+    def _fits(self, places: np.ndarray, there: np.ndarray) -> bool:
+        apart = self._volume.nearest_image(places[:-1] - there)
+        is_apart = not len(apart) or (apart**2).sum(axis=1).min() > self._apart**2
         return is_apart and self._is_free(there)
 
     def _is_free(self, place: np.ndarray) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from muphy_lb.boundaries.waveform import COMMAS
 from muphy_lb.case.section import did_you_mean
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.limits import shown
@@ -64,7 +65,7 @@ def _table(path, known: Sequence[str], required: Sequence[str]) -> tuple[Mapping
     for number, line in numbered_lines(path):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
-        words = [word.strip() for word in next(csv.reader([line]))]
+        words = _words(path, number, line)
         if not headings:
             headings = words
             _check_headings(path, number, headings, known)
@@ -78,7 +79,17 @@ def _table(path, known: Sequence[str], required: Sequence[str]) -> tuple[Mapping
     return {name: column for column, name in enumerate(headings)}, Rows(str(path), lines, table)
 
 
+def _words(path, number: int, line: str) -> list[str]:
+    """The values of a line; InputError where quotation marks or letters are those of no table."""
+    try:
+        return [word.strip() for word in next(csv.reader([line], strict=True))]
+    except csv.Error as error:
+        raise InputError(f"{path}, line {number}: {shown(line)} is no line of CSV ({error})") from error
+
+
 def _check_headings(path, number: int, headings: Sequence[str], known: Sequence[str]) -> None:
+    if len(headings) == 1 and ";" in headings[0]:
+        raise InputError(f"{path}, line {number}: {shown(headings[0])}; {COMMAS}")
     for name in headings:
         if name not in known:
             raise InputError(f"{path}, line {number}: unknown heading {shown(name)}; {did_you_mean(name, known)}")

@@ -41,6 +41,8 @@ class ExtxyzSeries:
         time_unit_s: seconds in a unit of time of the file.
         resume_step: None starts the file anew; a number keeps the frames of an existing file up to that step. Where
             what is cut away cannot be read, the file as it was found is kept beside it, as ``NAME.damaged``.
+        box_m: (2, 3) lowest and highest corner of the box [m], which other programs show as the cell; None for none.
+        periodic: along which axes the box repeats.
         last_step: step of the last frame that was kept; None without one.
 
     Raises:
@@ -52,6 +54,8 @@ class ExtxyzSeries:
     length_unit_m: float = 1.0
     time_unit_s: float = 1.0
     resume_step: int | None = None
+    box_m: np.ndarray | None = None
+    periodic: Sequence[bool] = (False, False, False)
     last_step: int | None = field(default=None, init=False)
 
     def __post_init__(self):
@@ -86,9 +90,17 @@ class ExtxyzSeries:
         """The second line of a frame."""
         velocity = "" if snapshot.velocity_m_s is None else "velo:R:3:"
         time = float(snapshot.time_s) / self.time_unit_s
-        return (
-            f"Properties=species:S:1:pos:R:3:{velocity}id:I:1 Time={time!r} step={int(snapshot.step)} {self._units()}"
-        )
+        columns = f"Properties=species:S:1:pos:R:3:{velocity}id:I:1"
+        return f"{self._cell()}{columns} Time={time!r} step={int(snapshot.step)} {self._units()}"
+
+    def _cell(self) -> str:
+        """The box: its edges, its lowest corner, and where it repeats; empty without one."""
+        if self.box_m is None:
+            return ""
+        low, high = np.asarray(self.box_m, dtype=np.float64) / self.length_unit_m
+        edges, origin = (" ".join(map(repr, each)) for each in (np.diag(high - low).ravel().tolist(), low.tolist()))
+        wraps = " ".join("FT"[bool(one)] for one in self.periodic)
+        return f'Lattice="{edges}" Origin="{origin}" pbc="{wraps}" '
 
     def _units(self) -> str:
         return f"length_unit_m={float(self.length_unit_m)!r} time_unit_s={float(self.time_unit_s)!r}"

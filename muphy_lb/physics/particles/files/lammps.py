@@ -18,13 +18,17 @@ from muphy_lb.physics.particles.files.units import FileUnits
 
 STYLES = {
     "atomic": ("id", "type", "x", "y", "z"),
-    "bond": ("id", "molecule", "type", "x", "y", "z"),
-    "molecular": ("id", "molecule", "type", "x", "y", "z"),
+    **dict.fromkeys(("bond", "angle", "molecular"), ("id", "molecule", "type", "x", "y", "z")),
+    "charge": ("id", "type", "charge", "x", "y", "z"),
     "full": ("id", "molecule", "type", "charge", "x", "y", "z"),
+    "sphere": ("id", "type", "diameter", "density", "x", "y", "z"),
 }
 """Columns of the section Atoms for each style; three whole numbers behind them count periodic images."""
 
 N_IMAGES = 3
+HYBRID = "hybrid"
+"""How the name of a style begins that is made of others."""
+
 LINK_COLUMNS = {
     "Bonds": ("bond", "type", "atom 1", "atom 2"),
     "Angles": ("angle", "type", "atom 1", "atom 2", "atom 3"),
@@ -49,7 +53,8 @@ class _Parsed:
 
 
 def read_lammps_particles(path, units: FileUnits, velocities: bool = True) -> ParticleTable:
-    """Particles of a data file: sections Atoms, Velocities, Bonds and Angles; others are left out.
+    """Particles of a data file: sections Atoms, Velocities, Bonds and Angles; others are left out. Without a style
+    behind the heading Atoms, the columns tell it.
 
     Kinds are the types of the file, as text. Positions are those of the file: image counts are left out, so bonds may
     lead across a periodic box.
@@ -61,7 +66,7 @@ def read_lammps_particles(path, units: FileUnits, velocities: bool = True) -> Pa
 
     Raises:
         GeometryError: there is no such file, or not enough memory.
-        InputError: no section Atoms or no style behind its heading, lines other than the style or the header says,
+        InputError: no section Atoms or none of a known style, lines other than the style or the header says,
             velocities of other atoms, units that nobody states; and as :class:`ParticleTable` does.
     """
     ask_for_text(path)
@@ -121,16 +126,34 @@ def _read_header(path, number: int, text: str, parsed: _Parsed) -> None:
 
 
 def _style(path, parsed: _Parsed) -> str:
-    """The style of the atoms, as the comment behind their heading names it."""
-    style = parsed.sections["Atoms"][0]
-    if not style:
+    """The style of the atoms, as the comment behind their heading names it, or, where it is none, as their columns
+    tell: those of different styles with as many have the positions in the same place."""
+    style, _, words = parsed.sections["Atoms"]
+    if " " in style and not style.startswith(HYBRID) or not style:
+        return _style_of_columns(path, words)
+    if style not in STYLES:
+        raise InputError(f"{path}: atoms of style {shown(style)}; {did_you_mean(style, tuple(STYLES))}")
+    return style
+
+
+def _style_of_columns(path, words: list[list[str]]) -> str:
+    """The style that rows of so many columns are of: with a molecule where the third column holds whole numbers."""
+    widths = {len(row) for row in words}
+    width = widths.pop() if len(widths) == 1 else 0
+    n_images = N_IMAGES * (width > max(map(len, STYLES.values())) or width == len(STYLES["atomic"]) + N_IMAGES)
+    counts_images = all(map(_is_whole, (word for row in words for word in row[width - n_images :])))
+    fitting = [style for style, columns in STYLES.items() if len(columns) == width - n_images]
+    if not fitting or (n_images and not counts_images):
         raise InputError(
             f"{path}: the heading Atoms names no style; write it behind, such as 'Atoms # bond': one of"
             f" {', '.join(STYLES)}"
         )
-    if style not in STYLES:
-        raise InputError(f"{path}: atoms of style {shown(style)}; {did_you_mean(style, tuple(STYLES))}")
-    return style
+    has_molecule = all(_is_whole(row[2]) for row in words)
+    return next(style for style in fitting if style == "atomic" or ("molecule" in STYLES[style]) == has_molecule)
+
+
+def _is_whole(word: str) -> bool:
+    return re.fullmatch(r"[+-]?\d+", word) is not None
 
 
 def _rows(path, parsed: _Parsed, name: str, columns: tuple[str, ...], more: tuple[int, ...] = (0,)) -> Rows:

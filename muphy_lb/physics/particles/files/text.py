@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import TextIO
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from muphy_lb.geometry.limits import ask_for, cut, regular_file, shown
 from muphy_lb.geometry.options import LARGEST
 
 MAX_LINE = 2**16
-"""Longest line [bytes]."""
+"""Longest line [letters]."""
 
 MAX_WORD = 100
 """Longest word of a column of names [characters]."""
@@ -25,17 +25,17 @@ MAX_VOXELS = 2**31
 
 
 def numbered_lines(path) -> Iterator[tuple[int, str]]:
-    """(number from 1 on, text) of the lines of a regular file, read one at a time.
+    """(number from 1 on, text) of the lines of a regular file, read one at a time, whatever ends them (LF, CR LF, CR).
 
     Raises:
         GeometryError: there is no such file.
         InputError: it cannot be read, is no text in UTF-8, or has a line that no table has.
     """
     with _readable(path) as file:
-        for number, line in enumerate(iter(lambda: file.readline(MAX_LINE + 1), b""), 1):
+        for number, line in enumerate(iter(lambda: file.readline(MAX_LINE + 1), ""), 1):
             if len(line) > MAX_LINE:
-                raise InputError(f"{path}, line {number}: it is longer than {MAX_LINE} bytes: this is no table")
-            yield number, line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+                raise InputError(f"{path}, line {number}: it is longer than {MAX_LINE} letters: this is no table")
+            yield number, line.rstrip("\n")
 
 
 def ask_for_text(path) -> None:
@@ -120,10 +120,10 @@ def check_reach(position_m: np.ndarray, spacing_m: float, source: str) -> None:
 
 
 @contextmanager
-def _readable(path) -> Iterator[BinaryIO]:
-    """A regular file, open; what goes wrong with it is an InputError."""
+def _readable(path) -> Iterator[TextIO]:
+    """A regular file of text, open; what goes wrong with it is an InputError."""
     try:
-        with open(regular_file(path), "rb") as file:
+        with open(regular_file(path), encoding="utf-8-sig") as file:
             yield file
     except UnicodeDecodeError as error:
         raise InputError(f"cannot read {path}: it is no text in UTF-8; convert it") from error

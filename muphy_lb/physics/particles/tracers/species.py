@@ -123,12 +123,13 @@ class Tracers(Species[TracersSection]):
         return columns
 
     def warnings(self) -> tuple[str, ...]:
-        """That none of them starts before the run ends."""
+        """The box of their file, and that none of them starts before the run ends."""
+        told = tuple(self.box_warnings(self._table))
         run, start_s = self.case.run, self.section.start_s
         end_s = run.time_s or (run.steps or 0) * self.units.time_step_s
         if start_s < end_s:
-            return ()
-        return (f"start_s is {start_s:g}, and the run ends at {end_s:.4g} s: none of these tracers starts",)
+            return told
+        return (*told, f"start_s is {start_s:g}, and the run ends at {end_s:.4g} s: none of these tracers starts")
 
     def observers(self, view, folder, resume_step):
         """Their time series, and their places if wanted."""

@@ -100,6 +100,44 @@ def test_problems_of_many_entries_are_cut_too(tmp_path):
     assert said(tmp_path, TEXT + "[[openings]]\nname = 5\n" * 500).count("\n") < 25
 
 
+MANY = "[" + "0.1," * 50_000 + "]"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[[probes]]\nname = 'p'\npoint_m = [0, 0, 0]\n" * 1001, "probes holds 1001 entries; at most 1000"),
+        (f"[flow]\nwaveform = {{period_s = 1.0, sine = {MANY}}}", "waveform.sine holds 50000 entries; at most 200"),
+        (f"[compute]\nrank_speeds = {MANY[:-1] * 3}]".replace(",[", ","), "rank_speeds holds 150000 entries"),
+        ("[free_surface]\n" + "[[free_surface.liquid]]\nlevel_m = 1.0\n" * 20_000, "liquid holds 20000 entries"),
+        (
+            "[free_surface.bubbles]\n" + "[[free_surface.bubbles.spheres]]\nradius_m = 1.0\n" * 20_000,
+            "bubbles.spheres holds 20000 entries",
+        ),
+        ("[[segments]]\nname = 's'\n" * 1001 + "[[wall_regions]]\n" * 1001, "(?s)segments holds .*wall_regions holds"),
+        (f"[output]\nfields = {MANY}", "output.fields holds 50000 entries"),
+    ],
+)
+def test_a_list_without_bounds_is_refused_by_its_length(tmp_path, text, message):
+    text = said(tmp_path, f"{TEXT}{text}\n")
+    assert re.search(message, text), text
+    assert text.count("\n") < 4
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+def test_tables_of_any_line_ends_are_read(tmp_path, end):
+    (tmp_path / "table.csv").write_bytes(f"t,f{end}0,1{end}0.5,2{end}1,1{end}".encode())
+    time_s, value = read_table(tmp_path / "table.csv", "waveform.file")
+    assert time_s.tolist() == [0, 0.5, 1] and value.tolist() == [1, 2, 1]
+
+
+@pytest.mark.parametrize("rows", ["t;f\n0;1\n1;1\n", "t;f\n0,0;1,5\n1,0;1,5\n", "t,f\n0,0;1,5\n1,0;1,5\n"])
+def test_tables_with_semicolons_are_told_what_a_table_is(tmp_path, rows):
+    (tmp_path / "table.csv").write_text(rows)
+    with pytest.raises(InputError, match=r"second line is '.*;.*divided by commas, and numbers have points"):
+        read_table(tmp_path / "table.csv", "waveform.file")
+
+
 def test_a_file_that_is_too_long_or_no_file_is_not_read(tmp_path):
     assert "at most 4194304" in said(tmp_path, TEXT + "#" * 2**22)
     os.mkfifo(tmp_path / "pipe.toml")

@@ -120,6 +120,26 @@ def test_the_angles_of_chains_are_known_without_a_list(tmp_path):
     assert angles[0] == angles[1] == [[0, 1, 2]]
 
 
+def test_the_box_of_a_file_is_told_where_it_is_not_that_of_the_geometry(tmp_path):
+    bounds = "\n0 {} xlo xhi\n0 8 ylo yhi\n0 8 zlo zhi\n"
+    for edge, told in (
+        (8, []),
+        (20, ["the box of the file, 20 x 8 x 8 m, is not read: that of the geometry is 8 x 8 x 8 m"]),
+    ):
+        physics = simulation_of_data(
+            tmp_path, DATA.replace("\nAtoms", bounds.format(edge) + "\nAtoms"), time_unit_s=1.0
+        ).physics[0]
+        texts = [text.removeprefix("particles.b: ") for text in physics.warnings()]
+        assert [text for text in texts if "box" in text] == told
+
+
+def test_beads_without_a_temperature_do_not_diffuse_and_it_is_told():
+    cold = {"density_kg_m3": 1.0, "kinematic_viscosity_m2_s": 1 / 6}
+    for keys, n_told in (({"fluid": cold}, 1), ({}, 0)):
+        (physics,) = simulation_of({"count": 2}, **keys).physics
+        assert sum("beads do not diffuse" in text for text in physics.warnings()) == n_told
+
+
 def test_sizes_of_chains_crossings_and_snapshots_of_beads_of_a_file(tmp_path):
     tables = {"run": {"steps": 18, "ramp_steps": 0}, "output": {"series_every_steps": 1, "picture": False}}
     (tmp_path / "chains.data").write_text(DATA)

@@ -65,6 +65,21 @@ def check(simulation: Simulation) -> None:
             {},
             r"wall_force\.distance_m is 1.*0\.8909",
         ),
+        (
+            {"count": 3, "mass_kg": 1e-22},
+            {"fluid": {"density_kg_m3": 1.0, "kinematic_viscosity_m2_s": 0.1, "temperature_k": 300.0}},
+            r"at fluid.temperature_k = 300 beads of 1e-22 kg .* a time step of at most 0\.0311 s",
+        ),
+        ({**THREE, "substeps": 10**9}, {}, r"b\.substeps is 1000000000: must be less than or equal to 1000"),
+        ({**THREE, "bonds": {"stiffness_n_m": 1e9}}, {}, r"bonds.* a substep: take softer bonds"),
+        (
+            {"chains": 10**6, "beads_per_chain": 2000, "bonds": HARMONIC},
+            {},
+            "chains = 1000000 and beads_per_chain = 2000, 2000000000 beads; at most 10000000 are allowed",
+        ),
+        ({"chains": 2**31 - 1, "beads_per_chain": 2**31 - 1, "bonds": HARMONIC}, {}, "equal to 10000 "),
+        ({"count": 2**31 - 1}, {}, r"particles\.b: placing 2147483647 particles needs \d+ GiB"),
+        ({"positions_m": [[0, 0, 0]] * 100_001}, {}, r"positions_m holds 100001 entries; at most 100000"),
         ({"count": 2, "bonds": HARMONIC}, {}, "has bonds, and the single beads of count have no bonds"),
         ({"count": 2, "bending_j": 1e-4}, {}, "has bending_j, and the single beads of count have no bonds"),
         (
@@ -137,6 +152,12 @@ def test_a_bond_across_a_periodic_face_is_as_short_as_its_nearest_image(tmp_path
     (tmp_path / "bonds.csv").write_text("id_1,id_2\n5,9\n")
     files = {name: str(tmp_path / f"{stem}.csv") for name, stem in (("file", "beads"), ("bonds_file", "bonds"))}
     check(simulation_of({**files, "bonds": FENE}))
+
+
+def test_single_beads_may_have_as_many_substeps_as_are_allowed():
+    simulation = simulation_of({"positions_m": [[3, 4, 4]], "substeps": 1000, "pull": {"force_n": [1e-4, 0, 0]}})
+    simulation.step()
+    check(simulation)
 
 
 def test_more_beads_than_there_is_room_for_are_refused():

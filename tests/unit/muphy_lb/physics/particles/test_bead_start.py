@@ -72,8 +72,18 @@ def test_single_beads_start_away_from_walls():
 
 
 def test_chains_pass_periodic_faces():
-    places = builder_in((4, 5, 6), (True, True, True)).line(lambda: np.array([3.0, 2.0, 2.0]), 9)
-    assert places[-1, 0] == pytest.approx(3.0 + 8 * BOND)
+    places = builder_in((4, 5, 6), (True, True, True)).line(lambda: np.array([3.0, 2.0, 2.0]), 8)
+    assert places[-1, 0] == pytest.approx(3.0 + 7 * BOND)
+
+
+@pytest.mark.parametrize("kind", ["walk", "line"])
+def test_chains_longer_than_a_periodic_box_keep_clear_of_their_images(kind):
+    size = np.array([6, 5, 4])
+    build = getattr(builder_in(tuple(size[::-1]), (True, True, True)), kind)
+    places = build(lambda: np.array([3.0, 2.0, 2.0]), 40)
+    apart = places[:, None] - places[None]
+    apart = np.linalg.norm(apart - size * np.rint(apart / size), axis=-1)
+    assert apart[np.triu_indices(40, 2)].min() > APART
 
 
 def test_a_chain_without_room_is_refused():

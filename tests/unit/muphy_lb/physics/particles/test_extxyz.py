@@ -57,6 +57,16 @@ def test_a_frame_as_other_programs_read_it(tmp_path):
     )
 
 
+def test_the_box_is_the_cell_of_other_programs(tmp_path):
+    box = {"box_m": np.array([[-0.5, 0.0, 1.0], [1.5, 3.0, 5.0]]), "periodic": (True, False, True)}
+    write(tmp_path / "a.extxyz", [4], length_unit_m=0.5, **box)
+    cell = 'Lattice="4.0 0.0 0.0 0.0 6.0 0.0 0.0 0.0 8.0" Origin="-1.0 0.0 2.0" pbc="T F T" Properties=species:S:1:pos'
+    assert (tmp_path / "a.extxyz").read_text().splitlines()[1].startswith(cell)
+    assert read_particles(tmp_path / "a.extxyz", 1.0).position_m == pytest.approx(snapshot(4).position_m)
+    write(tmp_path / "a.extxyz", [6], length_unit_m=0.5, resume_step=5, **box)
+    assert steps_of(tmp_path / "a.extxyz") == [4, 6]
+
+
 def test_no_particles_are_a_frame_too(tmp_path):
     series = ExtxyzSeries(tmp_path / "a.extxyz")
     series.append(Snapshot(3, 1.5, np.empty(0, int), np.empty((0, 3))))

@@ -53,6 +53,9 @@ ATOMS = {
     "bond": "3 1 1 1.0 2.0 3.0\n1 1 2 4.0 5.0 6.0\n2 1 1 7 8 9",
     "molecular": "3 1 1 1.0 2.0 3.0\n1 1 2 4.0 5.0 6.0\n2 1 1 7 8 9",
     "full": "3 1 1 0.5 1.0 2.0 3.0\n1 1 2 0 4.0 5.0 6.0\n2 1 1 0 7 8 9",
+    "angle": "3 1 1 1.0 2.0 3.0\n1 1 2 4.0 5.0 6.0\n2 1 1 7 8 9",
+    "charge": "3 1 0.5 1.0 2.0 3.0 0 0 1\n1 2 0 4.0 5.0 6.0 0 0 0\n2 1 0 7 8 9 0 0 0",
+    "sphere": "3 1 0.5 1.0 1.0 2.0 3.0\n1 2 0.5 1 4.0 5.0 6.0\n2 1 0.5 1 7 8 9",
 }
 
 
@@ -88,9 +91,11 @@ def test_bonds_come_from_a_file_of_their_own(tmp_path):
     assert table.bonds.tolist() == [[9, 4]] and table.bond_kind.tolist() == ["stiff"]
 
 
+@pytest.mark.parametrize("named", [True, False])
 @pytest.mark.parametrize("style", ATOMS)
-def test_lammps_data_files_of_every_style(tmp_path, style):
-    path = file(tmp_path, "chain.data", LAMMPS.format(style=style, atoms=ATOMS[style]))
+def test_lammps_data_files_of_every_style(tmp_path, style, named):
+    heading = style if named else "I like comments"
+    path = file(tmp_path, "chain.data", LAMMPS.format(style=heading, atoms=ATOMS[style]))
     table = read_particles(path, SPACING_M, length_unit_m=1e-9, time_unit_s=1e-12)
     assert table.id.tolist() == [3, 1, 2] and table.kind.tolist() == ["1", "2", "1"]
     assert table.position_m == pytest.approx(1e-9 * np.array([[1, 2, 3], [4, 5, 6], [7, 8, 9]]))
@@ -156,6 +161,8 @@ WRONG_CSV = {
     ),
     "a negative id": (HEAD + "-3,0,0,0\n", "line 2: the id is -3; it must be from 0 to"),
     "a huge id": (HEAD + "9" * 30 + ",0,0,0\n", "line 2: the id is '9+'; it must be a whole number"),
+    "semicolons": ("x_m;y_m;z_m\n0,1;0;0\n", "line 1: 'x_m;y_m;z_m'; columns must be divided by commas"),
+    "a field without end": (HEAD + "3,0,0," + '"' + "7" * 200 + "\n", "line 2: '3,0,0,.*7+.* is no line of CSV"),
     "an unknown heading": ("x_m,y_m,zm\n0,0,0\n", "unknown heading 'zm'; did you mean 'z_m'"),
     "a heading twice": ("x_m,y_m,z_m,x_m\n0,0,0,0\n", "the heading x_m is there twice"),
     "half a velocity": ("x_m,y_m,z_m,vx_m_s\n0,0,0,0\n", "has no column vy_m_s"),
@@ -171,6 +178,14 @@ def test_what_is_wrong_with_a_csv_file_is_told(tmp_path, case):
     content, message = WRONG_CSV[case]
     with pytest.raises(InputError, match=message):
         read_particles(file(tmp_path, "a.csv", content), SPACING_M)
+
+
+@pytest.mark.parametrize("end", ["\r", "\r\n"])
+def test_line_ends_of_other_systems_are_read(tmp_path, end):
+    (tmp_path / "a.csv").write_bytes(f"x_m,y_m,z_m{end}1,2,3{end}4,5,6{end}".encode())
+    (tmp_path / "b.csv").write_bytes(f"id_1,id_2{end}0,1".encode())
+    table = read_particles(tmp_path / "a.csv", 1.0).with_bonds(read_bonds(tmp_path / "b.csv"))
+    assert table.position_m.tolist() == [[1, 2, 3], [4, 5, 6]] and table.bonds.tolist() == [[0, 1]]
 
 
 WRONG_BONDS = {
@@ -199,8 +214,15 @@ def chain(style="bond", **changes):
 
 
 WRONG_LAMMPS = {
-    "no style": ([("Atoms # bond", "Atoms")], "the heading Atoms names no style"),
-    "another style": ([("# bond", "# dipole")], "atoms of style 'dipole'; allowed: atomic, bond, molecular, full"),
+    "no style and no telling columns": (
+        [("Atoms # bond", "Atoms # mine, dear"), ("1.0 2.0 3.0", "1.0"), ("4.0 5.0 6.0", "4"), ("7 8 9", "7")],
+        "the heading Atoms names no style",
+    ),
+    "a style of others": ([("# bond", "# hybrid sphere bond")], "atoms of style 'hybrid sphere bond'"),
+    "another style": (
+        [("# bond", "# dipole")],
+        "atoms of style 'dipole'; allowed: atomic, bond, angle, molecular, charge, full, sphere",
+    ),
     "nearly a style": ([("# bond", "# atomi")], "did you mean 'atomic'"),
     "too few atoms": ([("3 atoms", "4 atoms")], "section Atoms has 3 lines, and the header says 4"),
     "a short line": (
