@@ -233,14 +233,6 @@ def _prepare(words, communicator) -> int:
     return main(words[1:]) if communicator.rank == 0 else 0
 
 
-def _info(options, say, communicator) -> int:
-    if communicator.rank == 0:
-        from muphy_lb.setup.info import describe_file
-
-        say(describe_file(options.file, communicator.size, options.set))
-    return 0
-
-
 def _say(communicator, text: str) -> None:
     if communicator.rank == 0:
         try:
@@ -287,11 +279,6 @@ def _add_run_options(parser) -> None:
 def _add_resume_options(parser) -> None:
     parser.add_argument("folder", metavar="OUT", help="output folder of the run")
     add_view(parser)
-    add_set(parser)
-
-
-def _add_info_options(parser) -> None:
-    parser.add_argument("file", metavar="CASE.toml|CASE.h5")
     add_set(parser)
 
 
@@ -355,7 +342,9 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
             "muphy_lb.run.plot_command", "plot", "draw the files of a finished run with other choices", is_long=True
         ),
         "slurm": _command_of("muphy_lb.new.slurm", "slurm", "write a batch script that runs a case under SLURM"),
-        "info": Command("describe a case or a prepared geometry without running it", _add_info_options, _info, True),
+        "info": _command_of(
+            "muphy_lb.run.info", "info", "describe a case or a prepared geometry without running it", is_long=True
+        ),
     }
 )
 

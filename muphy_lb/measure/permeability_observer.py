@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.measure.flow_view import FlowView, PreparedView
 from muphy_lb.measure.observer import Observer
 from muphy_lb.measure.permeability import driving_acceleration, measured_permeability
 from muphy_lb.measure.throats import throat_lines
@@ -28,7 +28,7 @@ class PermeabilityObserver(Observer):
         return (cls(view),) if view.case.output.permeability else ()
 
     @classmethod
-    def check(cls, view: FlowView) -> None:
+    def check(cls, view: PreparedView) -> None:
         """Refuse a flow that is driven by anything but a uniform, constant body force."""
         if view.case.output.permeability:
             driving_acceleration(view.case, view.header)

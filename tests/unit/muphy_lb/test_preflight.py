@@ -305,12 +305,6 @@ def test_description_tells_memory_per_rank():
     assert re.search(r"memory per rank +200\.0 MiB on 2 rank", text)
 
 
-def test_description_estimates_the_time():
-    numerics = resolve(make_case(run={"steps": 1000}))
-    text = describe(numerics, n_nodes=36_000_000, n_ranks=10, bytes_per_node=100.0, measured_mflups=10.0)
-    assert "1 h 0 min of stepping the fluid alone, at a measured 10 MFLUPS" in text
-
-
 @pytest.mark.parametrize(("tolerance", "most"), [(None, ""), (1e-3, "at most ")])
 def test_info_ends_with_how_long_the_run_takes_here(monkeypatch, tolerance, most):
     """A copy of 0.02 TB/s, of which 65 % are used, moves 100 bytes 130 million times a second."""
