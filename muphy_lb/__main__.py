@@ -193,7 +193,7 @@ def _run_case(case, folder, say, communicator, resume: bool = False, view: int |
     from muphy_lb.files.atomic import check_writable
     from muphy_lb.run.loop import ENDS, STOPPED_EXIT_CODE, Clock, Run, StopSignals
     from muphy_lb.run.simulation import Simulation
-    from muphy_lb.run.verdict import DOUBTFUL_EXIT_CODE
+    from muphy_lb.run.verdict import DOUBTFUL, DOUBTFUL_EXIT_CODE
     from muphy_lb.run.watchdog import Sentry
 
     if communicator.rank == 0:
@@ -209,7 +209,7 @@ def _run_case(case, folder, say, communicator, resume: bool = False, view: int |
     if summary:
         say(_closing_text(summary, run.closing_lines(summary), folder))
     if reason in ENDS:
-        return 0 if run.is_sound else DOUBTFUL_EXIT_CODE
+        return DOUBTFUL_EXIT_CODE if run.verdict == DOUBTFUL else 0
     say(f"stopped by {reason}; continue with: muphy-lb resume {shlex.quote(str(folder))}")
     return STOPPED_EXIT_CODE
 
@@ -256,7 +256,7 @@ def _closing_text(summary: dict, measured: list[str], folder) -> str:
         f"velocity: max {summary['max_velocity_m_s']:.4g} m/s, mean {summary['mean_velocity_m_s']:.4g} m/s{at_rest}",
     ]
     verdict = [*summary["statements"], f"verdict: {summary['verdict']}"]
-    verdict += [f"  - {objection}" for objection in summary["objections"]]
+    verdict += [f"  - {text}" for text in summary["objections"] or summary["not_judged"]]
     files = ", ".join(written_files(folder))
     return "\n".join([*lines, *measured, *verdict, f"written to {folder}: {files}"])
 

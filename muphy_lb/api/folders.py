@@ -142,9 +142,10 @@ def executed(simulation: "Simulation", run: Run) -> Outcome:
         time_s=core.time_s,
         wall_time_s=found["wall_time_s"],
         mflups=found["mflups"],
-        is_sound=run.is_sound,
+        verdict=run.verdict,
         statements=tuple(found["statements"]),
         objections=tuple(found["objections"]),
+        not_judged=tuple(found["not_judged"]),
     )
 
 

@@ -74,6 +74,8 @@ class Physics:
         probed: scalars that probes record in addition to velocity and pressure.
         keeps_balance: whether as much leaves through openings as enters once the flow is steady; else the balance is
             told at the end of a run, but not judged.
+        becomes_steady: whether the flow can become steady, or repeat the period of a waveform; else the end of a run is
+            judged without that.
         keeps_mass_at_walls: whether no node may gain or lose mass by the motion of a wall, and no wall displaces fluid.
         allowed_density_change: relative change of the density at the end of a run up to which its result is not
             doubtful; None for that of any flow.
@@ -92,6 +94,7 @@ class Physics:
     output_fields: Mapping[str, OutputField] = MappingProxyType({})
     probed: Sequence[ProbedScalar] = ()
     keeps_balance: ClassVar[bool] = True
+    becomes_steady: bool = True
     keeps_mass_at_walls: ClassVar[bool] = False
     allowed_density_change: ClassVar[float | None] = None
     sets_flow: ClassVar[bool] = False

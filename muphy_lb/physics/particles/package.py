@@ -22,6 +22,7 @@ class Particles(Physics):
 
     def __init__(self, case, header: GeometryHeader, units):
         self.species = tuple(SPECIES[section.kind](section, case, header, units) for section in case.particles)
+        self.becomes_steady = not any(species.moves_fluid for species in self.species)
         self.drawn_particles = {species.name: species.drawn for species in self.species}
 
     @classmethod
