@@ -1,5 +1,6 @@
 """What a simulation answers: records that are the same on all ranks."""
 
+from dataclasses import replace
 from math import sqrt
 
 import numpy as np
@@ -10,6 +11,7 @@ from muphy_lb.boundaries.wall_motion import HALF_WAY, HALF_WAY_SHEAR
 from muphy_lb.geometry.source import Geometry
 from muphy_lb.geometry.surfaces.surface import Surface
 from muphy_lb.measure.permeability import measured_permeability
+from muphy_lb.measure.settling import Settling
 from muphy_lb.measure.wall_shear import WallShear as ShearMeasure
 from muphy_lb.measure.wall_statistics import STRESS, part_record
 from muphy_lb.run.loop import ENDS, Clock
@@ -48,9 +50,11 @@ def health(core: Core) -> Health:
     )
 
 
-def permeability(core: Core) -> Permeability:
+def permeability(core: Core, settling: Settling) -> Permeability:
     """Permeability of the present flow; collective."""
     found = measured_permeability(core)
+    if found is not None:
+        found = replace(found, warnings=(*found.warnings, *settling.warnings(core)))
     return core.communicator.broadcast(Permeability(**vars(found)) if found else None)
 
 

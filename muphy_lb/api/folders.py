@@ -125,7 +125,7 @@ def started(simulation: "Simulation", folder: str | PathLike) -> Run:
     agreed_on_root(core.communicator, lambda: _before_run(path, simulation.geometry))
     core.case = case
     run = Run(core, path, shows_progress=simulation.progress)
-    run.observers += simulation.callbacks
+    run.observers += [simulation.settling, *simulation.callbacks]
     return run
 
 
