@@ -311,13 +311,20 @@ def test_info_ends_with_how_long_the_run_takes_here(monkeypatch, tolerance, most
     monkeypatch.setattr("muphy_lb.setup.duration.host_copy_tb_s", lambda n_threads, n_bytes: 0.02)
     case = make_case(run={"steps": 1000, "steady_tolerance": tolerance}, compute={"backend": "cpu"})
     text = duration(case, 130_000_000, 1000, 1, 100.0)
-    assert f"this takes {most}about 16 min 40 s on this machine" in text and "1,000 steps at about 130 MFLUPS" in text
-    assert text.endswith("set-up and pictures come on top")
+    assert f"take {most}about 16 min 40 s on this machine" in text and "1,000 steps at about 130 MFLUPS" in text
+    assert "looks at the flow and pictures come on top" in text and "several times" not in text
+
+
+def test_info_names_what_keeps_the_steps_from_being_as_fast_as_the_memory(monkeypatch):
+    monkeypatch.setattr("muphy_lb.setup.duration.host_copy_tb_s", lambda n_threads, n_bytes: 0.02)
+    case = make_case({"relaxation_time": 0.8, "collision": "cumulant", "name": "D3Q27"}, compute={"backend": "cpu"})
+    text = duration(case, 1000, 1000, 1, 100.0)
+    assert "; collision = 'cumulant' may take several times as long; set-up" in text
 
 
 def test_info_tells_that_further_physics_take_their_time():
     case = make_case(dissipation={}, compute={"backend": "numpy"})
-    assert "come on top, and [dissipation], which may take several times as long" in duration(case, 10, 10, 1, 100.0)
+    assert "; [dissipation] may take several times as long; set-up" in duration(case, 10, 10, 1, 100.0)
 
 
 def test_how_long_a_gpu_takes_is_not_told_without_one(monkeypatch):
