@@ -17,6 +17,7 @@ from muphy_lb.partition.quality import quality
 from muphy_lb.partition.store import list_partitions, read_graph, read_partition
 from muphy_lb.run.options import add_set
 from muphy_lb.run.preparation import Preparation, prove
+from muphy_lb.run.summary import process_peak_mib
 from muphy_lb.setup.duration import duration
 from muphy_lb.setup.expected_pressures import describe_outlets
 from muphy_lb.setup.geometry import opening_sections
@@ -98,6 +99,7 @@ def _case_lines(prepared: Preparation) -> Iterator[str]:
     for wall in header.walls:
         yield f"wall {wall.name}: {wall.n_voxels:,} solid voxels"
     yield describe(numerics, header.n_nodes, n_ranks, bytes_per_node(case, prepared.lattice))
+    yield f"{'memory of set-up':<20}{process_peak_mib():,.0f} MiB of the host at most, Python included, measured on rank 0"
     yield from describe_profiles(case, header, frames)
     yield from describe_outlets(case, header, frames, numerics)
     yield from filter(None, (physics.describe() for physics in prepared.physics))

@@ -143,7 +143,8 @@ def test_a_failing_run_leaves_no_summary_of_an_earlier_one(tmp_path):
     case = write_case(tmp_path, compute=QUICK)
     command("run", case, "-o", tmp_path / "out", "--set", "run.steps=10")
     with pytest.raises(Exception, match="diverged"):
-        command("run", case, "-o", tmp_path / "out", "--set", "run.max_mach=0.04", "--set", "run.ramp_steps=0")
+        change = "--set", "run.max_mach=0.04", "--set", "run.ramp_steps=0"
+        command("run", case, "-o", tmp_path / "out", "--overwrite", *change)
     assert not (tmp_path / "out" / "summary.json").exists()
 
 
