@@ -99,7 +99,8 @@ def _case_lines(prepared: Preparation) -> Iterator[str]:
     for wall in header.walls:
         yield f"wall {wall.name}: {wall.n_voxels:,} solid voxels"
     yield describe(numerics, header.n_nodes, n_ranks, bytes_per_node(case, prepared.lattice))
-    yield f"{'memory of set-up':<20}{process_peak_mib():,.0f} MiB of the host at most, Python included, measured on rank 0"
+    peak = f"{process_peak_mib():,.0f} MiB of the host at most, Python included, measured on rank 0"
+    yield f"{'memory of set-up':<20}{peak}"
     yield from describe_profiles(case, header, frames)
     yield from describe_outlets(case, header, frames, numerics)
     yield from filter(None, (physics.describe() for physics in prepared.physics))

@@ -83,10 +83,11 @@ class Progress:
         if remaining_s > WORTH_TELLING_S and not self._bar.is_drawn:
             looks = "all looks at it" if all_timed else "the looks at it so far"
             LOG.info(
-                "estimated time: %s%s, measured on %d steps of this flow with %s; files and pictures of the end come on"
-                " top",
+                "estimated time: %s%s for the %d steps that are left, measured on %d steps of this flow with %s; files"
+                " and pictures of the end come on top",
                 self._at_most,
                 time_in_words(remaining_s),
+                self._simulation.numerics.steps - self._simulation.step_number,
                 self._clock.steps,
                 looks,
             )
