@@ -5,8 +5,12 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
+from muphy_lb import Simulation
 from muphy_lb.case.case import case_from_dict
+from muphy_lb.case.toml import toml_lines
+from muphy_lb.engine.engine import Engine
 from muphy_lb.errors import MuphyError
+from muphy_lb.parallel import SerialCommunicator
 from tests.channel import OPEN, PERIODIC
 from tests.channel import changed as changed_tables
 from tests.vessel import TABLE, command
@@ -48,24 +52,24 @@ def bead(**keys):
 
 
 def tracer(**keys):
+    """Tracers."""
     return {"particles": [{"name": "dye", "kind": "tracers"} | keys]}
 
 
 def inlet(**keys):
+    """The open channel with another condition at its inlet."""
     return {"openings": [{"name": "inlet"} | keys, OPEN["openings"][1]]}
 
 
 def liquid(**keys):
+    """The tank with other keys of its free surface."""
     return {"free_surface": TANK["free_surface"] | keys}
 
 
 def plane(**keys):
+    """The box with a plane that counts its beads."""
     given = {"name": "exit", "point_m": [2e-9, 2e-9, 2e-9], "normal": [1.0, 0.0, 0.0]}
     return bead(planes=[given | keys])
-
-
-def array(folder, name="values.npy", shape=(1, 6, 8), **values):
-    np.save(folder / name, np.full(shape, values.get("fill", 0.0)))
 
 
 REFUSED = [
@@ -167,17 +171,20 @@ def refusal(verb: str, tables: Mapping, folder) -> tuple[str, int]:
 
 
 def to_toml(tables: Mapping) -> str:
-    from muphy_lb.case.toml import toml_lines
-
+    """The tables as the text of a file, unchecked."""
     return "\n".join(toml_lines(tables)) + "\n"
 
 
 @pytest.mark.parametrize(("table", "change"), REFUSED, ids=[str(number) for number in range(len(REFUSED))])
 def test_info_says_of_a_case_that_cannot_run_what_the_run_says(tmp_path, table, change):
-    array(tmp_path, shape=(1, 2, 3))
+    np.save(tmp_path / "values.npy", np.zeros((1, 2, 3)))
     (tmp_path / "beads.csv").write_text("x_m,y_m,z_m\n1.0,1.0,1.0\n")
     tables = changed_tables(table, **change)
-    assert refusal("info", tables, tmp_path) == refusal("run", tables, tmp_path)
+    told = refusal("run", tables, tmp_path)
+    assert refusal("info", tables, tmp_path) == told
+    with pytest.raises(MuphyError) as caught:
+        Simulation(tmp_path / "case.toml", communicator=SerialCommunicator())
+    assert (str(caught.value), caught.value.exit_code) == told
     assert not (tmp_path / "out" / "summary.json").exists()
 
 
@@ -188,8 +195,6 @@ def test_the_unchanged_cases_are_taken(table, tmp_path):
 
 
 def test_info_compiles_and_allocates_nothing(tmp_path, capsys, monkeypatch):
-    from muphy_lb.engine.engine import Engine
-
     monkeypatch.setattr(Engine, "__init__", lambda *_: pytest.fail("an engine was built"))
     (tmp_path / "case.toml").write_text(case_from_dict(TANK).to_toml())
     assert command("info", tmp_path / "case.toml") == 0

@@ -108,7 +108,9 @@ def test_a_stopped_run_continues_bit_for_bit(case, out, end, monkeypatch, capsys
         setting = STOPS[reason](out, patch)
         arguments = ["--set", setting] if setting else []
         assert command("run", case, "-o", out, *arguments) == STOPPED_EXIT_CODE
-    assert f"stopped by {reason}" in capsys.readouterr().out
+    text = capsys.readouterr().out
+    assert f"stopped by {reason}" in text and "verdict: doubtful" in text
+    assert f"  - the run was stopped by {reason} before its end; go on with: muphy-lb resume {out}" in text
     assert state(out)[0] == 10
     assert command("resume", out, "--set", "run.wall_time=") == STARTING
     assert np.array_equal(state(out)[1], end)
