@@ -193,7 +193,7 @@ def _run_case(case, folder, say, communicator, resume: bool = False, view: int |
     from muphy_lb.files.atomic import check_writable
     from muphy_lb.run.loop import ENDS, STOPPED_EXIT_CODE, Clock, Run, StopSignals
     from muphy_lb.run.simulation import Simulation
-    from muphy_lb.run.verdict import DOUBTFUL_EXIT_CODE
+    from muphy_lb.run.verdict import DOUBTFUL, DOUBTFUL_EXIT_CODE
     from muphy_lb.run.watchdog import Sentry
 
     if communicator.rank == 0:
@@ -209,7 +209,7 @@ def _run_case(case, folder, say, communicator, resume: bool = False, view: int |
     if summary:
         say(_closing_text(summary, run.closing_lines(summary), folder))
     if reason in ENDS:
-        return 0 if run.is_sound else DOUBTFUL_EXIT_CODE
+        return DOUBTFUL_EXIT_CODE if run.verdict == DOUBTFUL else 0
     say(f"stopped by {reason}; continue with: muphy-lb resume {shlex.quote(str(folder))}")
     return STOPPED_EXIT_CODE
 
@@ -231,14 +231,6 @@ def _prepare(words, communicator) -> int:
     """The commands of the packages that prepare a geometry; they parse their own options and run on one rank."""
     main = import_module(f"muphy_lb.{words[0]}.__main__").main
     return main(words[1:]) if communicator.rank == 0 else 0
-
-
-def _info(options, say, communicator) -> int:
-    if communicator.rank == 0:
-        from muphy_lb.setup.info import describe_file
-
-        say(describe_file(options.file, communicator.size, options.set))
-    return 0
 
 
 def _say(communicator, text: str) -> None:
@@ -264,7 +256,7 @@ def _closing_text(summary: dict, measured: list[str], folder) -> str:
         f"velocity: max {summary['max_velocity_m_s']:.4g} m/s, mean {summary['mean_velocity_m_s']:.4g} m/s{at_rest}",
     ]
     verdict = [*summary["statements"], f"verdict: {summary['verdict']}"]
-    verdict += [f"  - {objection}" for objection in summary["objections"]]
+    verdict += [f"  - {text}" for text in summary["objections"] or summary["not_judged"]]
     files = ", ".join(written_files(folder))
     return "\n".join([*lines, *measured, *verdict, f"written to {folder}: {files}"])
 
@@ -287,11 +279,6 @@ def _add_run_options(parser) -> None:
 def _add_resume_options(parser) -> None:
     parser.add_argument("folder", metavar="OUT", help="output folder of the run")
     add_view(parser)
-    add_set(parser)
-
-
-def _add_info_options(parser) -> None:
-    parser.add_argument("file", metavar="CASE.toml|CASE.h5")
     add_set(parser)
 
 
@@ -355,7 +342,9 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
             "muphy_lb.run.plot_command", "plot", "draw the files of a finished run with other choices", is_long=True
         ),
         "slurm": _command_of("muphy_lb.new.slurm", "slurm", "write a batch script that runs a case under SLURM"),
-        "info": Command("describe a case or a prepared geometry without running it", _add_info_options, _info, True),
+        "info": _command_of(
+            "muphy_lb.run.info", "info", "describe a case or a prepared geometry without running it", is_long=True
+        ),
     }
 )
 

@@ -3,6 +3,7 @@
 from muphy_lb.__main__ import _execute, _parser
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.parallel import SerialCommunicator
+from muphy_lb.run.verdict import DOUBTFUL_EXIT_CODE
 
 TABLE = {
     "title": "small vessel",
@@ -22,6 +23,12 @@ TABLE = {
     "run": {"steps": 60, "ramp_steps": 30, "check_interval_steps": 10},
     "output": {"series_every_steps": 10, "picture": False, "vtk": False},
 }
+
+
+STARTING = DOUBTFUL_EXIT_CODE
+"""Exit code of its run: in so few steps nothing has left yet of all that enters."""
+ENDED = (0, DOUBTFUL_EXIT_CODE)
+"""Exit codes of runs that have come to their end, whatever their flow is worth."""
 
 
 def changed(**sections):

@@ -1,24 +1,27 @@
 """What a simulation answers: records that are the same on all ranks."""
 
+from dataclasses import replace
 from math import sqrt
 
 import numpy as np
 
 from muphy_lb.api.records import Force, Health, Opening, Outcome, Permeability, Records, WallShear
-from muphy_lb.api.running import Criterion, Repetition
+from muphy_lb.api.running import STOPPED, Criterion, Repetition
 from muphy_lb.boundaries.wall_motion import HALF_WAY, HALF_WAY_SHEAR
 from muphy_lb.geometry.source import Geometry
 from muphy_lb.geometry.surfaces.surface import Surface
 from muphy_lb.measure.permeability import measured_permeability
+from muphy_lb.measure.settling import Settling
 from muphy_lb.measure.wall_shear import WallShear as ShearMeasure
 from muphy_lb.measure.wall_statistics import STRESS, part_record
-from muphy_lb.run.loop import Clock
+from muphy_lb.run.loop import ENDS, Clock
 from muphy_lb.run.simulation import Simulation as Core
 from muphy_lb.run.verdict import judge
 from muphy_lb.setup.geometry import input_surface
 
 NOTHING_COUNTED = {"mean": 0.0, "p50": 0.0, "p95": 0.0, "max": 0.0}
 GO_ON = "run_until_steady() again"
+GO_ON_UNWATCHED = "run_until_steady()"
 GO_ON_PERIODIC = "run(time_s=...), by two beats or more"
 
 
@@ -47,9 +50,11 @@ def health(core: Core) -> Health:
     )
 
 
-def permeability(core: Core) -> Permeability:
+def permeability(core: Core, settling: Settling) -> Permeability:
     """Permeability of the present flow; collective."""
     found = measured_permeability(core)
+    if found is not None:
+        found = replace(found, warnings=(*found.warnings, *settling.warnings(core)))
     return core.communicator.broadcast(Permeability(**vars(found)) if found else None)
 
 
@@ -86,8 +91,9 @@ def _statistics(core: Core, measure: ShearMeasure, traction: np.ndarray) -> dict
 
 def outcome(core: Core, ended: str, clock: Clock, watch: Criterion | None) -> Outcome:
     """What a run came to; collective."""
-    go_on = GO_ON_PERIODIC if isinstance(watch, Repetition) else GO_ON
-    verdict = judge(core, () if watch is None else (watch,), go_on)
+    go_on = GO_ON_PERIODIC if isinstance(watch, Repetition) else GO_ON if watch else GO_ON_UNWATCHED
+    stopped_by = "" if ended in (*ENDS, STOPPED) else ended
+    verdict = judge(core, () if watch is None else (watch,), go_on, stopped_by)
     is_steady = None if watch is None else bool(core.communicator.broadcast(watch.is_satisfied))
     return Outcome(
         ended=ended,
@@ -96,9 +102,10 @@ def outcome(core: Core, ended: str, clock: Clock, watch: Criterion | None) -> Ou
         time_s=core.time_s,
         wall_time_s=clock.wall_time_s,
         mflups=clock.mflups(core.header.n_nodes),
-        is_sound=verdict.is_sound,
+        verdict=verdict.word,
         statements=tuple(verdict.record()["statements"]),
         objections=verdict.objections,
+        not_judged=verdict.not_judged,
     )
 
 

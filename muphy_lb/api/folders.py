@@ -125,7 +125,7 @@ def started(simulation: "Simulation", folder: str | PathLike) -> Run:
     agreed_on_root(core.communicator, lambda: _before_run(path, simulation.geometry))
     core.case = case
     run = Run(core, path, shows_progress=simulation.progress)
-    run.observers += simulation.callbacks
+    run.observers += [simulation.settling, *simulation.callbacks]
     return run
 
 
@@ -142,9 +142,10 @@ def executed(simulation: "Simulation", run: Run) -> Outcome:
         time_s=core.time_s,
         wall_time_s=found["wall_time_s"],
         mflups=found["mflups"],
-        is_sound=run.is_sound,
+        verdict=run.verdict,
         statements=tuple(found["statements"]),
         objections=tuple(found["objections"]),
+        not_judged=tuple(found["not_judged"]),
     )
 
 

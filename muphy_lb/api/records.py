@@ -11,6 +11,7 @@ from muphy_lb.case.section import name_without_unit, unit_of
 from muphy_lb.measure import permeability as measured
 from muphy_lb.measure.flow_view import OpeningState
 from muphy_lb.measure.wall_forces import WallForce
+from muphy_lb.run.verdict import SOUND
 
 Row = TypeVar("Row", bound="Record")
 OTHER_UNITS = {"darcy": "darcy", "voxels": "voxels", "voxel2": "voxels2"}
@@ -178,9 +179,11 @@ class Outcome(Record):
         step_number, time_s: when it ended.
         wall_time_s: how long the run took [s].
         mflups: million node updates per second of stepping.
-        is_sound: whether nothing speaks against the result.
+        verdict: "sound" where balance, steadiness and density were judged and nothing speaks against the result;
+            "doubtful" where something does; "not judged" where that was not looked at.
         statements: what was found of balance, steadiness and density.
         objections: what speaks against the result, each with a remedy.
+        not_judged: what was not looked at, each with the key that asks for it.
     """
 
     ended: str
@@ -189,9 +192,15 @@ class Outcome(Record):
     time_s: float
     wall_time_s: float
     mflups: float
-    is_sound: bool
+    verdict: str
     statements: tuple[str, ...] = ()
     objections: tuple[str, ...] = ()
+    not_judged: tuple[str, ...] = ()
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether the result was judged and nothing speaks against it."""
+        return self.verdict == SOUND
 
 
 def _split(name: str) -> tuple[str, str]:

@@ -9,6 +9,7 @@ import numpy as np
 from muphy_lb.api import answers
 from muphy_lb.api.fields import chosen_fields, dataset, known_fields, node_values
 from muphy_lb.api.records import Force, Health, Opening, Permeability, Records, WallShear
+from muphy_lb.api.running import SettlingWatch
 from muphy_lb.case.case import Case
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import on_box
@@ -29,6 +30,7 @@ class Results:
     """The part of a simulation that answers; see :class:`muphy_lb.api.simulation.Simulation`."""
 
     _core: Core | None
+    settling: SettlingWatch
     _geometry: Geometry | None
 
     @property
@@ -179,12 +181,13 @@ class Results:
         return self.core.communicator.broadcast(monitored(self.core))
 
     def permeability(self) -> Permeability:
-        """Permeability along the body force, of the flow as it is; collective.
+        """Permeability along the body force, of the flow as it is; its ``warnings`` say by how much it may still
+        change, or that nobody has looked. Collective.
 
         Raises:
             InputError: something else than a uniform body force drives the flow.
         """
-        return answers.permeability(self.core)
+        return answers.permeability(self.core, self.settling.settling)
 
     def wall_shear(self) -> WallShear:
         """Wall shear stress of the flow as it is; collective."""

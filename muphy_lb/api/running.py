@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from muphy_lb.errors import InputError
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer
+from muphy_lb.measure.permeability import has_permeability
+from muphy_lb.measure.settling import Settling
 from muphy_lb.output.progress import ProgressBar
 from muphy_lb.run.loop import COMPLETED, Clock
 from muphy_lb.run.onlooker import Standing, attend
@@ -92,6 +94,28 @@ class Repetition(Periodicity):
 
     def write(self) -> None:
         """Keep no rows."""
+
+
+class SettlingWatch(Observer):
+    """Follows the flow that a permeability may be asked of, between runs as well.
+
+    Args:
+        owner: the simulation.
+    """
+
+    def __init__(self, owner: "Simulation"):
+        self._owner = owner
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Forget the flow, which has changed."""
+        core = self._owner.core
+        every = core.case.run.check_interval_steps
+        self.settling, self.every = Settling(every), every if has_permeability(core.case, core.header) else 0
+
+    def act(self) -> None:
+        """Look at the flow."""
+        self.settling.look(self._owner.core)
 
 
 Criterion = SteadinessCriterion | Repetition
@@ -179,7 +203,7 @@ def drive(owner: "Simulation", last: int, watch: Criterion | None, clock: Clock,
 
 
 def _observers(owner: "Simulation", watch: Criterion | None) -> list[Observer]:
-    return [*owner.callbacks, *([watch] if watch else [])]
+    return [owner.settling, *owner.callbacks, *([watch] if watch else [])]
 
 
 def _look(core, observers: Sequence[Observer], clock: Clock, bar: ProgressBar) -> None:

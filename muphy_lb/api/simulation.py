@@ -9,7 +9,7 @@ from muphy_lb.api import answers, folders
 from muphy_lb.api.inputs import completed, nodes_of
 from muphy_lb.api.records import Outcome
 from muphy_lb.api.results import Results
-from muphy_lb.api.running import Callback, Criterion, SteadinessCriterion, advancing, criterion_of, drive
+from muphy_lb.api.running import Callback, Criterion, SettlingWatch, SteadinessCriterion, advancing, criterion_of, drive
 from muphy_lb.case.case import Case, as_case
 from muphy_lb.case.toml import as_override
 from muphy_lb.errors import InputError
@@ -55,6 +55,7 @@ class Simulation(Results):
     Attributes:
         progress: as given.
         callbacks: what :meth:`every` has been given.
+        settling: whether a permeability of the flow has settled.
 
     Raises:
         InputError: the case cannot be run; the message says why, and what to do.
@@ -100,6 +101,7 @@ class Simulation(Results):
         """Be the simulation of this core from now on."""
         self._core: Core | None = core
         self.callbacks: list[Callback] = []
+        self.settling = SettlingWatch(self)
         self._owned: set[str] = set()
         self._written: Run | None = None
         self.is_advancing = self.wants_to_stop = False
@@ -247,6 +249,7 @@ class Simulation(Results):
         if core is not self._core:
             self.__dict__.pop("_shear", None)
             self._core = core
+        self.settling.begin_anew()
 
     def view(self, port: int = 0) -> "LiveView":
         """Show the flow on a page in a browser while it steps (:mod:`muphy_lb.view`); print it for the address. As the

@@ -220,11 +220,9 @@ class StepBinder:
 
     def _flow_pass(self, stages: list[Stage], parity: int) -> Iterator[Task]:
         """The flow's own step in the order of its streaming, and the stages beside it."""
-        streaming, links = self._model.streaming, self._engine.boundary_links
-        halo = self._exchange(parity)
+        links, halo = self._engine.boundary_links, self._exchange(parity)
         yield from self._flow_in_bulk(parity)
-        order = streaming.order_with_pause if self._model.between else streaming.order
-        for phase in order:
+        for phase in self._model.order:
             if phase == OPENINGS and links.has_openings:
                 yield from self._openings(parity)
             elif phase == WALLS and links.has_linkwise_walls:

@@ -53,12 +53,9 @@ class Health:
     mean_speed: float
 
 
-class FlowView(Protocol):
-    """The interface of a flow for observers; :class:`muphy_lb.run.simulation.Simulation` is one.
-
-    Methods are collective: every rank calls them, in the same order; rank 0 gets the result, the others None, unless
-    noted otherwise. They do not change the flow.
-    """
+class PreparedView(Protocol):
+    """The interface of a case that is set up and need not flow yet; :class:`muphy_lb.run.preparation.Preparation` is
+    one. Nodes of this rank and the collision are there once all requests of the case have been checked."""
 
     @property
     def case(self) -> Case:
@@ -101,10 +98,6 @@ class FlowView(Protocol):
         """What is computed beside the flow."""
 
     @property
-    def step_number(self) -> int:
-        """Steps since the start."""
-
-    @property
     def header(self) -> GeometryHeader:
         """The geometry without its node arrays, on every rank."""
 
@@ -115,6 +108,18 @@ class FlowView(Protocol):
     @property
     def units(self) -> Units:
         """SI sizes of the lattice units."""
+
+
+class FlowView(PreparedView, Protocol):
+    """The interface of a flow for observers; :class:`muphy_lb.run.simulation.Simulation` is one.
+
+    Methods are collective: every rank calls them, in the same order; rank 0 gets the result, the others None, unless
+    noted otherwise. They do not change the flow.
+    """
+
+    @property
+    def step_number(self) -> int:
+        """Steps since the start."""
 
     @property
     def time_s(self) -> float:
@@ -196,7 +201,7 @@ def on_root(value: Value | None) -> Value:
     return value
 
 
-def whole_nodes(view: FlowView) -> NodeList:
+def whole_nodes(view: PreparedView) -> NodeList:
     """The whole node list of a flow, on rank 0.
 
     Raises:

@@ -32,7 +32,7 @@ class NodeProbe:
     """Reads selected nodes of all ranks; every call is collective.
 
     Args:
-        engine: the flow on this rank, as it is now.
+        engine: the flow on this rank, as it is now; asked for from the first reading on.
         communicator: the ranks.
         voxel: (m,) ascending voxel ids of fluid nodes, on rank 0.
         fields: names of the model's fields to read, too.
@@ -43,7 +43,7 @@ class NodeProbe:
     ):
         self._bind = partial(_BoundProbe, communicator=communicator, voxel=communicator.broadcast(voxel), fields=fields)
         self._engine = engine
-        self._bound: _BoundProbe | None = self._bind(engine())
+        self._bound: _BoundProbe | None = None
 
     def release(self) -> None:
         """The engine goes; its successor is read from the next call on."""

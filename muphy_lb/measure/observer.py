@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.measure.flow_view import FlowView, PreparedView
 from muphy_lb.output.report_html import ReportPart
 
 NOTHING = ReportPart()
@@ -90,7 +90,7 @@ class Observer:
         raise NotImplementedError
 
     @classmethod
-    def check(cls, view: FlowView) -> None:
+    def check(cls, view: PreparedView) -> None:
         """Refuse requests that this kind cannot fulfil, before files of an earlier run are removed.
 
         Raises:

@@ -188,6 +188,15 @@ def driving_acceleration(case: Case, header: GeometryHeader) -> np.ndarray:
     return acceleration
 
 
+def has_permeability(case: Case, header: GeometryHeader) -> bool:
+    """Whether a case is one of which :func:`driving_acceleration` knows."""
+    try:
+        driving_acceleration(case, header)
+    except InputError:
+        return False
+    return True
+
+
 def refuse_other_drives(case: Case, openings) -> None:
     """Refuse what drives or changes the flow beside a force; what the case has of it is known without a geometry.
 

@@ -2,16 +2,17 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.measure.flow_view import FlowView, PreparedView
 from muphy_lb.measure.observer import Observer
 from muphy_lb.measure.permeability import driving_acceleration, measured_permeability
+from muphy_lb.measure.settling import Settling
 from muphy_lb.measure.throats import throat_lines
 from muphy_lb.output.charts import line_chart
 from muphy_lb.output.report_html import ReportPart
 
 
 class PermeabilityObserver(Observer):
-    """Measures the permeability of the last step.
+    """Measures the permeability of the last step, and follows it until then.
 
     Args:
         view: the flow.
@@ -20,7 +21,8 @@ class PermeabilityObserver(Observer):
     name = "permeability"
 
     def __init__(self, view: FlowView):
-        self._view = view
+        self._view, self.every = view, view.case.run.check_interval_steps
+        self._settling = Settling(self.every)
 
     @classmethod
     def create(cls, view, folder, resume_step) -> Sequence[Observer]:
@@ -28,15 +30,30 @@ class PermeabilityObserver(Observer):
         return (cls(view),) if view.case.output.permeability else ()
 
     @classmethod
-    def check(cls, view: FlowView) -> None:
+    def check(cls, view: PreparedView) -> None:
         """Refuse a flow that is driven by anything but a uniform, constant body force."""
         if view.case.output.permeability:
             driving_acceleration(view.case, view.header)
 
+    def act(self) -> None:
+        """Look at the mean velocity."""
+        self._settling.look(self._view)
+
+    def state(self) -> dict | None:
+        """The last looks."""
+        return self._settling.record()
+
+    def restore(self, state: dict) -> None:
+        """Go on from them."""
+        self._settling.restore(state)
+
     def finish(self) -> dict | None:
         """The permeability with indicators of its reliability."""
         found = measured_permeability(self._view)
-        return found.record() if found else None
+        if found is None:
+            return None
+        unsettled = self._settling.warnings(self._view)
+        return found.record() | {"warnings": (*found.warnings, *unsettled)}
 
     def lines(self, summary: Mapping) -> list[str]:
         """Permeability, porosity, tortuosity, Reynolds number."""

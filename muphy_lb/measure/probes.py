@@ -16,7 +16,7 @@ from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
 from muphy_lb.geometry.openings.scale import unit_hint
 from muphy_lb.measure.flow_series import SeriesObserver
-from muphy_lb.measure.flow_view import FlowView, whole_nodes
+from muphy_lb.measure.flow_view import FlowView, PreparedView, whole_nodes
 from muphy_lb.measure.observer import Observer
 from muphy_lb.measure.stress import stored_density_and_velocity
 
@@ -54,7 +54,7 @@ class ProbeSeries(SeriesObserver):
         return [probe_series(section, view, folder, resume_step) for section in view.case.probes]
 
     @classmethod
-    def check(cls, view: FlowView) -> None:
+    def check(cls, view: PreparedView) -> None:
         """Refuse probes outside the fluid."""
         if view.case.probes and view.communicator.rank == 0:
             nodes = whole_nodes(view)

@@ -9,7 +9,7 @@ import numpy as np
 
 from muphy_lb.boundaries.wall_motion import HALF_WAY, HALF_WAY_SHEAR
 from muphy_lb.errors import InputError
-from muphy_lb.measure.flow_view import FlowView, whole_nodes
+from muphy_lb.measure.flow_view import FlowView, PreparedView, whole_nodes
 from muphy_lb.measure.observer import Observer
 from muphy_lb.measure.period_window import PeriodWindow
 from muphy_lb.measure.shear_files import (
@@ -83,7 +83,7 @@ class WallShearObserver(Observer):
         return (cls(view, folder),) if view.case.output.wall_shear else ()
 
     @classmethod
-    def check(cls, view: FlowView) -> None:
+    def check(cls, view: PreparedView) -> None:
         """Refuse regions that hold no fluid node."""
         if view.case.wall_regions and view.communicator.rank == 0:
             nodes = whole_nodes(view)

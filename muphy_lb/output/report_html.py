@@ -100,9 +100,9 @@ def _ending(summary: Mapping) -> str:
 
 
 def _verdict_lines(summary: Mapping) -> Iterator[str]:
-    """The verdict, what speaks against the result, and what was found of it."""
+    """The verdict, what speaks against the result or was not looked at, and what was found of it."""
     yield f"<p><strong>Verdict: {escape(summary['verdict'])}</strong></p>"
-    for text in summary["objections"]:
+    for text in summary["objections"] or summary["not_judged"]:
         yield f'<p class="warning">{escape(text)}</p>'
     yield f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in summary['statements'])}</ul>"
 

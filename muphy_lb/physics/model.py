@@ -369,6 +369,15 @@ class Model:
         return (*self.before, *self.between, *self.after)
 
     @property
+    def order(self) -> tuple[str, ...]:
+        """The parts of a step in order.
+
+        Raises:
+            InputError: stages between streaming and collision, with a streaming that leaves no room for them.
+        """
+        return self.streaming.order_with_pause if self.between else self.streaming.order
+
+    @property
     def has_scheduled_force(self) -> bool:
         """Whether the schedule sets the body force."""
         return any(value is SCHEDULED for value in self.parameters.values())

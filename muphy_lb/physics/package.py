@@ -15,7 +15,7 @@ import numpy as np
 from muphy_lb.case.case import Case
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.lattice import Lattice
-from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.measure.flow_view import FlowView, PreparedView
 from muphy_lb.measure.observer import Observer
 from muphy_lb.physics.flow import Flow
 from muphy_lb.units import Units
@@ -74,6 +74,8 @@ class Physics:
         probed: scalars that probes record in addition to velocity and pressure.
         keeps_balance: whether as much leaves through openings as enters once the flow is steady; else the balance is
             told at the end of a run, but not judged.
+        becomes_steady: whether the flow can become steady, or repeat the period of a waveform; else the end of a run is
+            judged without that.
         keeps_mass_at_walls: whether no node may gain or lose mass by the motion of a wall, and no wall displaces fluid.
         allowed_density_change: relative change of the density at the end of a run up to which its result is not
             doubtful; None for that of any flow.
@@ -92,6 +94,7 @@ class Physics:
     output_fields: Mapping[str, OutputField] = MappingProxyType({})
     probed: Sequence[ProbedScalar] = ()
     keeps_balance: ClassVar[bool] = True
+    becomes_steady: bool = True
     keeps_mass_at_walls: ClassVar[bool] = False
     allowed_density_change: ClassVar[float | None] = None
     sets_flow: ClassVar[bool] = False
@@ -114,19 +117,26 @@ class Physics:
         """Those of its ``MONITORED`` quantities that are measurable in the case."""
         return ()
 
+    def check(self, view: PreparedView) -> None:
+        """Refuse outputs that the geometry does not allow, before anything is computed; on every rank.
+
+        Raises:
+            InputError: the case asks for such an output.
+        """
+
     def extend(self, flow: Flow) -> Flow:
         """The flow of a rank, with this physics in it."""
         raise NotImplementedError
 
-    def initial_fields(self, view: FlowView) -> dict[str, np.ndarray]:
+    def initial_fields(self, view: PreparedView) -> dict[str, np.ndarray]:
         """Initial values (n,) of the local nodes, or (1,), of fields of the model, by name; collective."""
         return {}
 
-    def initial_flow(self, view: FlowView) -> tuple[np.ndarray, np.ndarray] | None:
+    def initial_flow(self, view: PreparedView) -> tuple[np.ndarray, np.ndarray] | None:
         """Initial density (n,) and velocity (3, n) of the local nodes, lattice units; None for a flow at rest."""
         return None
 
-    def initial_particles(self, view: FlowView) -> Mapping[str, Mapping[str, np.ndarray]]:
+    def initial_particles(self, view: PreparedView) -> Mapping[str, Mapping[str, np.ndarray]]:
         """Columns of all particles at the start, by set and name, the same on every rank; collective."""
         return {}
 

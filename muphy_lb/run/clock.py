@@ -1,17 +1,29 @@
-"""The clock of a run: what it has spent on steps, and on everything."""
+"""The clock of a run: what it has spent on steps, on looks, and on everything."""
 
 import time
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 
 @dataclass
+class Looks:
+    """How long a look at the flow takes that comes after every so many steps."""
+
+    every: int
+    seconds: float = 0.0
+    count: int = 0
+
+
+@dataclass
 class Clock:
-    """Wall time since the start, and the time and steps spent stepping."""
+    """Wall time since the start, the time and steps spent stepping, and the time spent on looks."""
 
     started: float = field(default_factory=time.perf_counter)
     stepping_s: float = 0.0
     steps: int = 0
     updates: float = 0.0
+    looks: dict[Hashable, Looks] = field(default_factory=dict)
     _counted: tuple[int, int | None] = (0, None)
 
     def count(self, n_occupied: int | None) -> None:
@@ -20,6 +32,22 @@ class Clock:
         if n_occupied is not None:
             self.updates += (self.steps - step) * 0.5 * (n_occupied + (n_occupied if before is None else before))
         self._counted = self.steps, n_occupied
+
+    @contextmanager
+    def look(self, who: Hashable, every: int) -> Iterator[None]:
+        """Context of a look that ``who`` takes every so many steps."""
+        began = time.perf_counter()
+        yield
+        looks = self.looks.setdefault(who, Looks(every))
+        looks.seconds += time.perf_counter() - began
+        looks.count += 1
+
+    def remaining_s(self, step: int, last: int) -> float:
+        """What the steps to come will take, with all looks that have been taken at least once [s]."""
+        of_looks = sum(
+            each.seconds / each.count * (last // each.every - step // each.every) for each in self.looks.values()
+        )
+        return (last - step) * self.stepping_s / max(self.steps, 1) + of_looks
 
     @property
     def occupied_mflups(self) -> float | None:

@@ -20,8 +20,7 @@ def described(simulation: "Simulation") -> str:
     """Title, geometry, backend, method, and the numbers of the run; collective."""
     case, backend, communicator = simulation.case, simulation.engine.backend, simulation.communicator
     bytes_per_node = communicator.maximum(backend.allocated_bytes / simulation.domain.n_nodes)
-    n_nodes, speed = simulation.header.n_nodes, simulation.measured_mflups
-    table = describe(simulation.numerics, n_nodes, communicator.size, bytes_per_node, speed)
+    table = describe(simulation.numerics, simulation.header.n_nodes, communicator.size, bytes_per_node)
     how = f"{simulation.backend_name} on {simulation.device}, {case.compute.precision}, {case.compute.streaming}"
     method = [f"{simulation.lattice.name}, {simulation.collision_name}", f"walls: {_walls(simulation)}"]
     method += [text for physics in simulation.physics if (text := physics.describe())]

@@ -14,8 +14,8 @@ from muphy_lb.measure.flow_view import OpeningState
 from muphy_lb.parallel import agreed_on_root
 from muphy_lb.run.kept_forces import KeptForces
 from muphy_lb.run.kept_openings import KeptOpenings
-from muphy_lb.setup.consistent_pressure import PressureEquation, momentum_flux
-from muphy_lb.setup.initial import check_density, check_velocity, initial_flow
+from muphy_lb.setup.consistent_pressure import PressureEquation, momentum_flux, refuse_openings
+from muphy_lb.setup.initial import check_density, check_velocity
 from muphy_lb.setup.initial_stress import VelocityGradient, stress_of, viscosity_of
 
 if TYPE_CHECKING:
@@ -61,17 +61,13 @@ class FlowState:
 
     def start_from_rest(self: Any) -> None:
         """Step 0 of the case: density 1 and velocity 0, or what [initial] or a physics starts with."""
-        self._has_started, self.step_number = True, 0
+        self.step_number = 0
         self._forget_measures()
         if self.engine.feedback:
             self.engine.feedback.reset()
         self.engine.set_present(self._course.at(np.zeros(1))[0])
         self.engine.set_step_number(0)
-        density, velocity = initial_flow(self.case, self.header, self.domain, self.units)
-        for physics in self.physics:
-            self.set_fields(physics.initial_fields(self))
-            self._set_particles(physics.initial_particles(self))
-            density, velocity = physics.initial_flow(self) or (density, velocity)
+        density, velocity = self.starting_flow(self.set_fields, self._set_particles)
         section = self.case.initial
         with_stress = section is not None and section.stress
         self._start_from(density, velocity, with_stress, section is not None and section.consistent_pressure)
@@ -195,11 +191,7 @@ class FlowState:
 
     def _consistent_density(self: Any, density, velocity: np.ndarray, strain: np.ndarray) -> np.ndarray:
         """(n,) density of the same mean that belongs to a velocity field."""
-        if self.header.openings:
-            raise InputError(
-                "initial.consistent_pressure: the geometry has openings, whose conditions say what the pressure is"
-                " there; give initial.pressure_file, or the fields of a run (initial.file)"
-            )
+        refuse_openings(self.header)
         model, n = self.engine.model, np.arange(self.domain.n_nodes)
         force = model.force.reference(n, self.engine.host_parameters())
         flux = momentum_flux(model.equilibrium, velocity, strain, viscosity_of(self.fluid, strain))

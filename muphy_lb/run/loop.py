@@ -27,7 +27,7 @@ from muphy_lb.run.rebalancing import Rebalancing
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.run.steady_state import STEADY
 from muphy_lb.run.summary import SUMMARY_FILE, summarise
-from muphy_lb.run.verdict import DOUBTFUL, judge
+from muphy_lb.run.verdict import DOUBTFUL, NOT_JUDGED, judge
 from muphy_lb.setup.waveforms import longest_period_s
 
 LOG = logging.getLogger(__name__)
@@ -131,8 +131,8 @@ class Run:
         clock: counts the wall time; made here if not given.
         shows_progress: whether there is a bar in place of lines; None: where somebody sees it.
 
-    The folder is locked until :meth:`execute` ends. From then on ``is_sound`` says, on every rank, whether nothing
-    speaks against the result (:mod:`muphy_lb.run.verdict`).
+    The folder is locked until :meth:`execute` ends. From then on ``verdict`` says, on every rank, what the result is
+    worth (:mod:`muphy_lb.run.verdict`).
 
     Raises:
         OutputError: the folder cannot be written, or another run writes there.
@@ -179,7 +179,7 @@ class Run:
         for observer in self.observers:
             if checkpoint and observer.name in checkpoint.states:
                 observer.restore(checkpoint.states[observer.name])
-        self._is_resumed, self.is_sound = checkpoint is not None, True
+        self._is_resumed, self.verdict, self._stopped_by = checkpoint is not None, NOT_JUDGED, ""
         written = (checkpoint.path,) if checkpoint else ()
         self.checkpoints = CheckpointWriter(simulation, self.folder / CHECKPOINTS, self.observers, written)
 
@@ -203,7 +203,7 @@ class Run:
             reason = self._reason_to_finish()
             if reason is None and self.simulation.step_number >= self.simulation.numerics.steps:
                 self._say_that_nothing_is_left()
-                self.is_sound = self.simulation.communicator.broadcast(self._summary().get("verdict") != DOUBTFUL)
+                self.verdict = self.simulation.communicator.broadcast(self._summary().get("verdict", NOT_JUDGED))
                 return COMPLETED, None
             reason = reason or self._advance(signals or StopSignals())
             self.simulation.onlooker.end(self._standing(), reason)
@@ -265,17 +265,17 @@ class Run:
                 self._rebalance()
                 self._step_to(min(last, self._next_event()))
                 self._act(self.observers)
-                verdicts = [observer.verdict() for observer in self.observers]
+                verdicts = [self._verdict(observer) for observer in self.observers]
                 self._act((self.checkpoints,))
-                reason = next(filter(None, verdicts), None) or self._reason_to_stop(signals) or self._attend(signals)
-                if reason:
-                    return reason
+                reason = next(filter(None, verdicts), None)
+                self._stopped_by = "" if reason else self._reason_to_stop(signals) or self._attend(signals) or ""
+                if reason or self._stopped_by:
+                    return reason or self._stopped_by
         return COMPLETED
 
     def _intervals(self):
         yield self.simulation.case.run.check_interval_steps
-        acting = (*self.observers, self.checkpoints, self.rebalancing)
-        yield from (each.every for each in acting if each.every)
+        yield from (each.every for each in (*self.observers, self.checkpoints, self.rebalancing) if each.every)
 
     def _next_event(self) -> int:
         step = self.simulation.step_number
@@ -295,7 +295,15 @@ class Run:
         """Let those act that are due; an observer that one of them adds waits for the next step."""
         for each in tuple(acting):
             if each.every and self.simulation.step_number % each.every == 0:
-                each.act()
+                with self._clock.look(each, each.every):
+                    each.act()
+
+    def _verdict(self, observer: Observer) -> str | None:
+        """Its reason to end the run; where it is due, it looks at the flow for that."""
+        if not observer.every or self.simulation.step_number % observer.every:
+            return observer.verdict()
+        with self._clock.look((observer, "verdict"), observer.every):
+            return observer.verdict()
 
     def _rebalance(self) -> None:
         """Before the steps that follow, so that what this step leaves has been observed already."""
@@ -304,9 +312,12 @@ class Run:
             self.rebalancing.act(self._clock.stepping_s)
 
     def _reason_to_stop(self, signals) -> str | None:
-        if self.simulation.step_number % self.simulation.case.run.check_interval_steps:
+        every = self.simulation.case.run.check_interval_steps
+        if self.simulation.step_number % every:
             return None
-        health = self.simulation.health()
+        with self._clock.look("health", every):
+            health = self.simulation.health()
+        self.progress.estimate()
         progress_due, stop = self.simulation.communicator.broadcast(self._root_decision() if self._root else None)
         if progress_due:
             self.progress.tell(health)
@@ -353,9 +364,9 @@ class Run:
             **({} if fluid is None else {"mflups_fluid": fluid}),
             **self.rebalancing.record(),
         }
-        verdict = judge(simulation, self.observers, self._longer())
-        self.is_sound = verdict.is_sound
-        if self.checkpoints.every or reason not in ENDS or not verdict.is_sound:
+        verdict = judge(simulation, self.observers, self._longer(), self._stopped_by)
+        self.verdict = verdict.word
+        if self.checkpoints.every or reason not in ENDS or verdict.word == DOUBTFUL:
             self.checkpoints.act()  # of a doubtful flow too: it may only need more steps
         with phase(f"writing fields and pictures to {self.folder}"):
             records = {observer.name: observer.finish() for observer in self.observers}

@@ -6,7 +6,7 @@ from pathlib import Path
 from muphy_lb.measure.field_snapshots import FieldSnapshots
 from muphy_lb.measure.flow_picture import FlowPicture
 from muphy_lb.measure.flow_series import OpeningSeries, WallSeries
-from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.measure.flow_view import FlowView, PreparedView
 from muphy_lb.measure.observer import Observer
 from muphy_lb.measure.period_flow_rates import PeriodFlowRates
 from muphy_lb.measure.permeability_observer import PermeabilityObserver
@@ -28,6 +28,12 @@ class PhysicsObservers(Observer):
     """The row of the observers that the physics of the case bring along."""
 
     files = offered("FILES")
+
+    @classmethod
+    def check(cls, view) -> None:
+        """What each physics refuses."""
+        for physics in view.physics:
+            physics.check(view)
 
     @classmethod
     def create(cls, view, folder, resume_step) -> Sequence[Observer]:
@@ -53,7 +59,7 @@ OBSERVERS: tuple[type[Observer], ...] = (
 )
 
 
-def check_observers(view: FlowView) -> None:
+def check_observers(view: PreparedView) -> None:
     """Refuse what cannot be measured.
 
     Raises:

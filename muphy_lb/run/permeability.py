@@ -49,16 +49,15 @@ def permeability(options, say: Callable[[str], None], communicator) -> int:
         _prepare(folder, cases, options)
     with StopSignals() as signals, Sentry(communicator, folder):
         nodes = _checked_nodes(cases, folder, say) if communicator.rank == 0 else None
-        flows, stopped = _run_all(cases, folder, nodes, options, Desk(say, signals, Clock()), communicator)
+        settled, stopped = _run_all(cases, folder, nodes, options, Desk(say, signals, Clock()), communicator)
     if stopped:
         say(f"stopped by {stopped}; to go on, give the same command again (what is done is in {folder})")
         return STOPPED_EXIT_CODE
-    settled = communicator.broadcast(all(flow.settled for flow in flows.values()))
-    return 0 if settled else UNSETTLED_EXIT_CODE
+    return 0 if communicator.broadcast(settled) else UNSETTLED_EXIT_CODE
 
 
-def _run_all(cases, folder: Path, nodes, options, desk: Desk, communicator) -> tuple[dict[str, Flow], str | None]:
-    """The flows by name on rank 0, and why one was stopped, if so."""
+def _run_all(cases, folder: Path, nodes, options, desk: Desk, communicator) -> tuple[bool, str | None]:
+    """Whether all flows have settled, on rank 0, and why one was stopped, if so."""
     flows: dict[str, Flow] = {}
     refined: dict[str, RefinedFlow] = {}
     for number, (name, case) in enumerate(cases.items(), start=1):
@@ -77,8 +76,9 @@ def _run_all(cases, folder: Path, nodes, options, desk: Desk, communicator) -> t
             _conclude(flows, refined, len(cases), options, desk.say)
         stopped = communicator.broadcast(flow.ended if flow is not None and flow.is_stopped else None)
         if stopped:
-            return flows, stopped
-    return flows, None
+            return False, stopped
+    unsettled = [name for name, flow in refined.items() if flow.unsettled]
+    return not unsettled and all(flow.settled for flow in flows.values()), None
 
 
 def tensor_m2(flows) -> np.ndarray:

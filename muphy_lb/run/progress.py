@@ -17,6 +17,10 @@ from muphy_lb.setup.waveforms import longest_period_s
 from muphy_lb.units import time_in_words
 
 LOG = logging.getLogger(__name__)
+ESTIMATED_AFTER_S = 10.0
+"""Wall time after which the time of a run is estimated, although some looks at the flow have not come yet."""
+WORTH_TELLING_S = 2.0
+"""Least estimate that is told."""
 BAR_EVERY_S = 0.5
 """Longest time between two texts at a bar."""
 
@@ -42,6 +46,7 @@ class Progress:
     ):
         self._simulation, self._observers, self._rebalancing, self._clock = simulation, observers, rebalancing, clock
         self._is_driven = longest_period_s(simulation.case) > 0.0
+        self._is_estimated = False
         self._root, self._last_told = simulation.communicator.rank == 0, time.perf_counter()
         last, may_end_early = simulation.numerics.steps, simulation.case.run.may_end_early
         shown = is_shown if self._root else False
@@ -66,6 +71,26 @@ class Progress:
         if self._bar.is_drawn:
             every_s = min(every_s, BAR_EVERY_S)
         return time.perf_counter() - self._last_told >= every_s
+
+    def estimate(self) -> None:
+        """Tell once how long the run will take, as soon as every look at the flow has been timed, or after some
+        seconds, if a while is left then."""
+        intervals = {each.every for each in self._observers if 0 < each.every <= self._simulation.numerics.steps}
+        all_timed = intervals <= {looks.every for looks in self._clock.looks.values()}
+        if self._is_estimated or not self._root or not (all_timed or self._clock.wall_time_s > ESTIMATED_AFTER_S):
+            return
+        self._is_estimated, remaining_s = True, self._remaining_s
+        if remaining_s > WORTH_TELLING_S and not self._bar.is_drawn:
+            looks = "all looks at it" if all_timed else "the looks at it so far"
+            LOG.info(
+                "estimated time: %s%s for the %d steps that are left, measured on %d steps of this flow with %s; files"
+                " and pictures of the end come on top",
+                self._at_most,
+                time_in_words(remaining_s),
+                self._simulation.numerics.steps - self._simulation.step_number,
+                self._clock.steps,
+                looks,
+            )
 
     def tell(self, health: Health) -> None:
         """Tell of the present step; collective."""
@@ -105,9 +130,15 @@ class Progress:
         return f"{self._clock.mflups(self._simulation.header.n_nodes):.1f} MFLUPS{of_fluid}"
 
     def _eta(self) -> str:
-        left = self._simulation.numerics.steps - self._simulation.step_number
-        remaining_s = left * self._clock.stepping_s / max(self._clock.steps, 1)
-        return f"ETA {'at most ' if self._simulation.case.run.may_end_early else ''}{time_in_words(remaining_s)}"
+        return f"ETA {self._at_most}{time_in_words(self._remaining_s)}"
+
+    @property
+    def _at_most(self) -> str:
+        return "at most " if self._simulation.case.run.may_end_early else ""
+
+    @property
+    def _remaining_s(self) -> float:
+        return self._clock.remaining_s(self._simulation.step_number, self._simulation.numerics.steps)
 
 
 def occupied(simulation: Simulation) -> int | None:

@@ -55,6 +55,7 @@ class RefinedFlow:
         communicator: the ranks.
         desk: what is shared with other flows.
         grids: what was found so far.
+        unsettled: parts of each voxel of the flows that did not settle, on rank 0.
     """
 
     case: Case
@@ -63,6 +64,7 @@ class RefinedFlow:
     communicator: SerialCommunicator | MpiCommunicator
     desk: Desk
     grids: list[OnGrid] = field(default_factory=list)
+    unsettled: list[int] = field(default_factory=list)
 
     def run(self, nodes: NodeList | None) -> Flow | None:
         """Run the flows, from the coarsest on.
@@ -130,6 +132,12 @@ class RefinedFlow:
             f" {limit.order:.2f} ({how}) from k [m2] on voxels divided into (parts): {grids}",
             f"grid: k of the first of these is {too_high:+.3g} % off",
         ]
+        if self.unsettled:
+            parts = ", ".join(map(str, self.unsettled))
+            found.append(
+                f"warning: NOT settled: flows on voxels divided into {parts}; the error of k holds what they may still"
+                " change by, and more run.steps make it smaller"
+            )
         for grid in self.grids:
             if grid.crop_changes:
                 changes = ", ".join(f"{-100.0 * change:+.3g} %" for change in grid.crop_changes)
@@ -178,6 +186,8 @@ class RefinedFlow:
     def _on_grid(self, parts: int, flow: Flow) -> OnGrid:
         """What a flow tells; the limit of k is uncertain by what it differs from its last value, and by what is to
         come."""
+        if not flow.settled:
+            self.unsettled.append(parts)
         change = abs(flow.limit_m2 - flow.permeability.permeability_m2)
         uncertainty = min(max(change, flow.unsettled_m2), abs(flow.limit_m2))
         throats = flow.permeability.throats

@@ -2,69 +2,38 @@
 
 import gc
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cached_property
 from math import inf, sqrt
 from os import PathLike
-from weakref import WeakSet
 
 import numpy as np
 
 from muphy_lb.backends import make_backend, resolve_backend
 from muphy_lb.backends.exact_sums import from_two_parts, scale_of_sums
-from muphy_lb.boundaries.opening_geometry import (
-    link_weights,
-    opening_areas_m2,
-    opening_frames,
-    pulsatile_weights,
-    unscaled_flow,
-)
 from muphy_lb.case.case import Case, as_case
-from muphy_lb.domain import LocalDomain, check_dimension, domain_from_part
 from muphy_lb.engine.autotune import tune
 from muphy_lb.engine.engine import Engine
 from muphy_lb.errors import DivergedError
-from muphy_lb.geometry.nodes import GeometryHeader, NodeList
-from muphy_lb.lattice import lattice_named
+from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.measure.flow_view import Health, OpeningState
 from muphy_lb.measure.node_probe import NodeProbe
 from muphy_lb.measure.wall_forces import WallForce
-from muphy_lb.operators.forces import COMPONENTS
-from muphy_lb.parallel import HaloConnector, NodeGather, connect
-from muphy_lb.physics.flow import Flow
-from muphy_lb.physics.model import Model
-from muphy_lb.physics.package import Physics
-from muphy_lb.physics.table import packages
+from muphy_lb.parallel import HaloConnector, NodeGather, agreed_on_root, connect
 from muphy_lb.precision import PRECISIONS
 from muphy_lb.run.description import described, short
 from muphy_lb.run.divergence import divergence_message
-from muphy_lb.run.flow_state import FlowState, refuse_two_starts
+from muphy_lb.run.flow_state import FlowState
 from muphy_lb.run.gathered import gathered_particles
 from muphy_lb.run.kept_forces import KeptForces
 from muphy_lb.run.kept_openings import KeptOpenings
-from muphy_lb.run.monitored import refuse_to_watch_nothing
-from muphy_lb.run.observers import check_observers
 from muphy_lb.run.onlooker import Onlooker, Standing, attend
+from muphy_lb.run.preparation import Preparation
 from muphy_lb.run.stepping import steps_covering, whole_steps
-from muphy_lb.setup.boundaries import (
-    build_schedule,
-    link_conditions,
-    opening_conditions,
-    refuse_unreadable_walls,
-    wall_motions,
-    wall_treatment,
-)
-from muphy_lb.setup.collision import build_fluid
-from muphy_lb.setup.distribute import DistributedGeometry
-from muphy_lb.setup.expected_pressures import refuse_density_changes
-from muphy_lb.setup.force import build_force, uniform_acceleration_m_s2
-from muphy_lb.setup.numerics import Numerics, resolve
-from muphy_lb.setup.pulsatile import pulsatile_profiles
-
-TRIAL_STEPS = 4
+from muphy_lb.setup.boundaries import build_schedule, opening_conditions
+from muphy_lb.setup.force import build_force
 
 
-class Simulation(FlowState):
+class Simulation(FlowState, Preparation):
     """One flow.
 
     Three lines are enough: ``sim = Simulation.from_case("vessel.toml"); sim.step(1000); u = sim.velocity_m_s()``.
@@ -83,21 +52,12 @@ class Simulation(FlowState):
     """
 
     def __init__(self, case: Case | str | PathLike | Mapping, communicator=None, nodes: NodeList | None = None):
-        self.case, self.onlooker = (case := as_case(case)), Onlooker()
-        self.communicator = communicator or connect()
-        self._kinds = packages(case)  # what cannot be computed together is refused before a geometry is read
-        self._backend_name = self.communicator.broadcast(self._on_root(lambda: resolve_backend(case.compute.backend)))
-        self.geometry = DistributedGeometry(case, self.communicator, nodes)
-        self.lattice = lattice_named(case.lattice.name)
-        self._survey_openings()
-        self.motions = self.geometry.inspect(lambda nodes: wall_motions(case, nodes, self.units))
-        check_observers(self)  # before kernels are compiled, which may take a minute
-        self.physics: tuple[Physics, ...] = ()
-        self._probes: WeakSet[NodeProbe] = WeakSet()
+        case, communicator, self.onlooker = as_case(case), communicator or connect(), Onlooker()
+        backend = agreed_on_root(communicator, lambda: resolve_backend(case.compute.backend))
+        self._backend_name = communicator.broadcast(backend)
+        super().__init__(case, communicator, nodes)
         self._openings = KeptOpenings()
         self._build()
-        self._has_started, self.step_number = False, 0
-        self.measured_mflups: float = self.timed_mflups(TRIAL_STEPS)
         self.start_from_rest()
 
     @classmethod
@@ -111,21 +71,6 @@ class Simulation(FlowState):
     def describe(self) -> str:
         """What will be computed, for people; collective."""
         return described(self)
-
-    @property
-    def header(self) -> GeometryHeader:
-        """All of the geometry but its nodes."""
-        return self.geometry.header
-
-    @property
-    def nodes(self) -> NodeList | GeometryHeader:
-        """The whole node list on rank 0, which may read it only now; the header elsewhere."""
-        return self.geometry.nodes
-
-    @property
-    def units(self):
-        """SI sizes of the lattice units."""
-        return self.numerics.units
 
     @property
     def backend_name(self) -> str:
@@ -157,6 +102,7 @@ class Simulation(FlowState):
             probe.release()
         gc.collect()
         self.geometry.share(owner)
+        self._lay_out()
         self._build()
 
     def impose(self, case: Case) -> None:
@@ -219,9 +165,8 @@ class Simulation(FlowState):
         feedback = self.engine.feedback
         before = feedback.record() if feedback else None
         seconds = self.communicator.maximum(self.engine.time_steps(n_steps))
-        if self._has_started:
-            self.upload_schedule()
-            self.engine.set_step_number(self.step_number)
+        self.upload_schedule()
+        self.engine.set_step_number(self.step_number)
         if feedback and before is not None:
             feedback.restore(before)
         return n_steps * self.header.n_nodes / seconds / 1e6
@@ -323,65 +268,19 @@ class Simulation(FlowState):
     def _gather(self) -> NodeGather:
         return NodeGather(self.communicator, self.domain.number, self.header.n_nodes)
 
-    def _survey_openings(self) -> None:
-        """What only the nodes around all openings tell, and the numbers of the run, which follow from that."""
-        inspect, case, lattice = self.geometry.inspect, self.case, self.lattice
-        slips = {section.name for section in case.walls if section.slip}
-        slip = [number for number, wall in enumerate(self.header.walls) if wall.name in slips]
-        self.frames = frames = inspect(lambda nodes: opening_frames(nodes, lattice, slip))
-        self.numerics = self._resolve(self.case)
-        profiles = inspect(lambda nodes: pulsatile_profiles(case, nodes, lattice, frames, slip))
-        self.conditions = opening_conditions(case, self.header, frames, self.units, float(lattice.cs2), profiles)
-        self._carried = inspect(lambda nodes: unscaled_flow(nodes, lattice, frames, self.conditions, slip))
-
     def _build(self) -> None:
-        part = self.geometry.part()
-        treatment = wall_treatment(self.case, self.motions)
-        self.domain: LocalDomain = domain_from_part(part, self.lattice, treatment, self.case.compute.order)
-        self._part_nodes: NodeList = part.nodes
         self.engine: Engine = self._build_engine()
-        self._forces = KeptForces(part.nodes, self.domain)
-
-    def _resolve(self, case: Case) -> Numerics:
-        check_dimension(self.header, self.lattice, uniform_acceleration_m_s2(case, self.header))
-        refuse_unreadable_walls(case)
-        refuse_to_watch_nothing(case, self.header)
-        areas_m2 = opening_areas_m2(self.header, self.frames)
-        numerics = resolve(case, self.header.spacing_m, areas_m2, float(self.lattice.cs2))
-        refuse_density_changes(case, self.header, self.frames, numerics)
-        return numerics
+        self._forces = KeptForces(self._part_nodes, self.domain)
 
     def _build_engine(self) -> Engine:
-        case, regime = self.case, (self.numerics.relaxation_time, self.numerics.cell_reynolds)
-        backend = make_backend(
-            self._backend_name, self.lattice, PRECISIONS[case.compute.precision], self.communicator.local_rank
-        )
-        force, force_operator, driving = build_force(case, self.header, self.domain, self.units)
-        self.fluid = build_fluid(case, self.lattice, self.units, *regime)
-        refuse_two_starts(case, self._kinds)
-        self.physics = self.physics or tuple(kind(case, self.header, self.units) for kind in self._kinds)
-        model = self._model(force, force_operator)
-        links = self.domain.links
-        weights = link_weights(self.header, self.lattice, links, self.frames, self.conditions, self._carried)
-        shapes = pulsatile_weights(self.header, self.lattice, links, (self.frames, self.conditions), weights)
-        keeps_mass = any(physics.keeps_mass_at_walls for physics in self.physics)
-        motions = [replace(motion, keeps_mass=keeps_mass) for motion in self.motions]
-        conditions, self.n_fallback_links = link_conditions(
-            self.domain, (weights, shapes), self.conditions, (case.lattice, *regime), motions, self.communicator
-        )
-        self._course = build_schedule(case, self.header, self.conditions, driving, self.units)
-        connector = HaloConnector(self.communicator, case.compute.transport)
-        engine = Engine(backend, connector, self.domain, model, conditions, scale_of_sums(self.header.n_nodes))
+        compute, local_rank = self.case.compute, self.communicator.local_rank
+        backend = make_backend(self._backend_name, self.lattice, PRECISIONS[compute.precision], local_rank)
+        connector = HaloConnector(self.communicator, compute.transport)
+        scale = scale_of_sums(self.header.n_nodes)
+        engine = Engine(backend, connector, self.domain, self.model, self._at_links, scale)
         tune(engine)
         engine.warm_up()
         return engine
-
-    def _model(self, force, force_operator) -> Model:
-        streaming, given = self.case.compute.streaming, dict(zip(COMPONENTS, force, strict=True))
-        flow = Flow(self.lattice, self.fluid, streaming, force_operator, given, self.domain.solid)
-        for physics in self.physics:
-            flow = physics.extend(flow)
-        return flow.model()
 
     @property
     def present_force(self) -> np.ndarray:

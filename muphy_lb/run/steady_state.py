@@ -22,11 +22,12 @@ Sums run in an order, or in integers, that the number of ranks does not touch, s
 """
 
 from collections.abc import Mapping, Sequence
-from math import inf, isfinite, isnan
+from math import inf, isnan
 from pathlib import Path
 
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer, Steadiness
+from muphy_lb.measure.settling import rest_of_change
 from muphy_lb.output.charts import line_chart
 from muphy_lb.output.report_html import ReportPart
 from muphy_lb.output.series import CsvSeries, read_series
@@ -34,9 +35,6 @@ from muphy_lb.run.monitored import monitored
 
 STEADY = "steady"
 EXTRAPOLATED = "flow_rates"
-MOST_LOOKS = 100.0
-"""Most intervals that the rest of a change is taken to last: that of changes which do not shrink, such as rounding."""
-
 MEANS = {"permeability": "mean velocity in the pores [m/s]", "mean_speed": "mean speed [voxels per time step]"}
 
 
@@ -138,16 +136,6 @@ def _relative_changes(last: dict, now: dict):
 def _ratio(change: float, scale: float) -> float:
     """Relative change; a flow at rest has not begun, hence is not steady, nor is one without numbers."""
     return change / scale if scale > 0.0 and not isnan(change) else inf
-
-
-def rest_of_change(before: float, change: float) -> float:
-    """Sum of the changes to come after two successive ones of a quantity."""
-    if change == 0.0:
-        return 0.0
-    if not isfinite(before):
-        return inf
-    rest = change / (before - change) if abs(change) < abs(before) else MOST_LOOKS
-    return abs(change) * min(abs(rest), MOST_LOOKS)
 
 
 def steady_watch(view: FlowView, tolerance: float | None) -> SteadyWatch:

@@ -1,9 +1,13 @@
-"""What the end of a run is worth: what was found of balance, steadiness and density, and what speaks against it.
+"""What the end of a run is worth: what was found of balance, steadiness and density, what speaks against the result,
+and what was not looked at.
 
-A run is *sound* where nothing does, else *doubtful*: it ends as any other, with a checkpoint to continue from, and with
-an exit code of its own (:data:`DOUBTFUL_EXIT_CODE`). A flow that changes by itself is not doubtful for that: where no
-steadiness was asked for, the balance is told and not judged. Where a waveform drives the flow, the balance is that of
-the last whole period, which must be closed from the second one on, and a run of less than a period is doubtful.
+A run is *doubtful* where something speaks against its result: it ends as any other, with a checkpoint to continue from,
+and with an exit code of its own (:data:`DOUBTFUL_EXIT_CODE`). It is *sound* only where balance, steadiness and density
+were judged and nothing does; else it is *not judged*, which says neither. Which of them apply is up to the physics: a
+flow that never becomes steady need not be (``becomes_steady`` of :class:`muphy_lb.physics.package.Physics`), and not
+every balance closes (``keeps_balance``). Where a waveform drives the flow, it repeats itself in place of becoming
+steady: the balance is that of the last whole period, which must be closed from the second one on, and a run of less
+than a period is doubtful.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,13 +18,16 @@ from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer, PeriodMean, Steadiness
 from muphy_lb.setup.plausibility import WHOLE
+from muphy_lb.setup.waveforms import longest_period_s
 
 DOUBTFUL_EXIT_CODE = 6
-SOUND, DOUBTFUL, STEADY = "sound", "doubtful", "steady"
+SOUND, DOUBTFUL, NOT_JUDGED, STEADY = "sound", "doubtful", "not judged", "steady"
 
 LARGEST_IMBALANCE = 0.01
 """Share of a steady flow that may be missing: walls between voxels lose some tenths of a percent where voxels are
 fine; more is either an error of the walls, or a flow that only seems to be steady."""
+LARGEST_UNWATCHED_IMBALANCE = 0.05
+"""The same of a flow whose steadiness nobody has asked for: with more missing, it is still starting."""
 LARGEST_DRIFT = 0.01
 """Relative change of the mass of a closed flow: it is conserved up to rounding; interpolated walls let it drift, and
 what density gains, momentum and shear stress gain as well."""
@@ -59,6 +66,9 @@ class Findings:
         keeps_balance: whether as much leaves as enters once the flow is steady.
         period: what a flow that a waveform drives comes to over its last period; None for others.
         walls_rule: ``lattice.walls`` of the case.
+        becomes_steady: whether the flow can become steady, or repeat itself.
+        is_driven: whether a waveform drives it.
+        stopped_by: what has ended the run before its end; empty if nothing has.
     """
 
     balance: Balance | None
@@ -69,33 +79,38 @@ class Findings:
     keeps_balance: bool = True
     period: PeriodMean | None = None
     walls_rule: str = HALF_WAY
+    becomes_steady: bool = True
+    is_driven: bool = False
+    stopped_by: str = ""
 
     @property
     def asked(self) -> Steadiness | None:
         """The criterion, of a flow that can meet it: one that a waveform drives is never steady."""
         found = self.steadiness
-        return None if found is None or (self.period and found.word == STEADY) else found
+        return None if found is None or (self.is_driven and found.word == STEADY) else found
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was found and what speaks against it, one sentence each without a full stop."""
+    """What was found, what speaks against it, and what was not looked at, one sentence each without a full stop."""
 
     findings: Findings
     objections: tuple[str, ...]
+    not_judged: tuple[str, ...] = ()
 
     @property
-    def is_sound(self) -> bool:
-        """Whether nothing speaks against the result."""
-        return not self.objections
+    def word(self) -> str:
+        """The verdict: sound, doubtful or not judged."""
+        return DOUBTFUL if self.objections else NOT_JUDGED if self.not_judged else SOUND
 
     def record(self) -> dict:
         """All of it for ``summary.json``: numbers, and the sentences that terminal and report show."""
         found = self.findings
         balance, steadiness = found.balance, found.steadiness
         return {
-            "verdict": SOUND if self.is_sound else DOUBTFUL,
+            "verdict": self.word,
             "objections": list(self.objections),
+            "not_judged": list(self.not_judged),
             "statements": list(statements(found)),
             "balance": asdict(balance) | {"imbalance": balance.imbalance} if balance else None,
             "steadiness": asdict(steadiness) if steadiness else None,
@@ -103,17 +118,18 @@ class Verdict:
         }
 
 
-def judge(view: FlowView, observers: Sequence[Observer], go_on: str) -> Verdict:
+def judge(view: FlowView, observers: Sequence[Observer], go_on: str, stopped_by: str = "") -> Verdict:
     """The verdict on the flow as it is, on every rank; collective.
 
     Args:
         view: the flow.
         observers: of the run; one of them may have a criterion of steadiness.
         go_on: command with which a run that is not steady is continued.
+        stopped_by: what has ended the run before its end, if anything has.
     """
-    findings = _found(view, observers)
+    findings = _found(view, observers, stopped_by)
     further = [text for observer in observers for text in observer.objections()]
-    verdict = Verdict(findings, (*_objections(findings, go_on), *further))
+    verdict = Verdict(findings, (*_objections(findings, go_on), *further), tuple(_not_judged(findings)))
     return view.communicator.broadcast(verdict if view.communicator.rank == 0 else None)
 
 
@@ -145,7 +161,7 @@ def statements(findings: Findings) -> Iterator[str]:
 
 def _when(findings: Findings) -> str:
     """Which time the balance is that of."""
-    if findings.period is None:
+    if not findings.is_driven:
         return ""
     if findings.balance and findings.balance.period_s:
         return f" over the last period of {findings.balance.period_s:.4g} s"
@@ -156,11 +172,11 @@ def _steadiness_text(findings: Findings) -> str:
     if findings.steadiness is None:
         return "not asked for (run.steady_tolerance)"
     found = findings.steadiness
-    driven = "; a waveform drives the flow" if findings.period and found.word == STEADY else ""
+    driven = "; a waveform drives the flow" if findings.is_driven and found.word == STEADY else ""
     return f"{'' if found.is_reached else 'NOT '}{found.word}, {found}{driven}"
 
 
-def _found(view: FlowView, observers: Sequence[Observer]) -> Findings:
+def _found(view: FlowView, observers: Sequence[Observer], stopped_by: str) -> Findings:
     case = view.case
     health, density_change, balance = view.health(), view.largest_density_change(), balance_of(view)
     period = next(filter(None, [observer.period_mean() for observer in observers]), None)
@@ -179,12 +195,35 @@ def _found(view: FlowView, observers: Sequence[Observer]) -> Findings:
         keeps_balance=all(physics.keeps_balance for physics in view.physics),
         period=period,
         walls_rule=case.lattice.walls,
+        becomes_steady=all(physics.becomes_steady for physics in view.physics),
+        is_driven=longest_period_s(case) > 0.0,
+        stopped_by=stopped_by,
     )
+
+
+def _not_judged(findings: Findings) -> Iterator[str]:
+    """What was not looked at, and how it is: the balance of a flow in which fluid may stay; whether a flow that may
+    become steady, or repeat itself, does."""
+    if findings.balance and not findings.keeps_balance:
+        yield "balance: in this flow fluid may stay, or noise cross openings; what enters is told, not held against it"
+    if findings.asked or not findings.becomes_steady:
+        return
+    if not findings.is_driven:
+        yield "steadiness: nothing was watched; with run.steady_tolerance = 1e-4 the run ends when the flow is steady"
+    elif findings.balance:
+        yield (
+            "repetition: no period was compared with the one before; with run.periodic_tolerance = 0.01 the run ends"
+            " when the flow repeats itself"
+        )
+    else:
+        yield "repetition: periods are compared by flow rates and pressures of openings, and there are none"
 
 
 def _objections(findings: Findings, go_on: str) -> Iterator[str]:
     """What speaks against a result, and a remedy."""
     asked, balance = findings.asked, findings.balance
+    if findings.stopped_by:
+        yield f"the run was stopped by {findings.stopped_by} before its end; go on with: {go_on}"
     if asked and not asked.is_reached:
         yield f"the flow is NOT {asked.word}: {asked}; go on with: {go_on}"
     if (
@@ -195,6 +234,11 @@ def _objections(findings: Findings, go_on: str) -> Iterator[str]:
         and abs(balance.imbalance) > LARGEST_IMBALANCE
     ):
         yield _missing_flow(balance, asked, findings.walls_rule)
+    if balance and _is_starting(findings):
+        yield (
+            f"{_missing(balance)}: the flow is still starting, or loses fluid at its walls; go on with: {go_on}; with"
+            " run.steady_tolerance = 1e-4 a run ends when the flow is steady"
+        )
     yield from _objections_of_the_period(findings, go_on)
     if balance is None and not abs(findings.mass_drift) <= LARGEST_DRIFT:
         yield (
@@ -223,16 +267,27 @@ def _objections_of_the_period(findings: Findings, go_on: str) -> Iterator[str]:
     elif period.n_periods < 1.0 + WHOLE or (findings.asked and not findings.asked.is_reached):
         return  # the first period holds the start; a flow that is not periodic has been objected to
     elif balance and balance.period_s and findings.keeps_balance and abs(balance.imbalance) > LARGEST_IMBALANCE:
-        word = "less" if balance.imbalance > 0.0 else "more"
         yield (
-            f"over the last period of {balance.period_s:.4g} s {_percent(abs(balance.imbalance))} {word} leaves than"
-            f" enters ({balance}): the flow is not periodic yet; go on with: {go_on}"
+            f"over the last period of {balance.period_s:.4g} s {_missing(balance)}: the flow is not periodic yet; go on"
+            f" with: {go_on}"
         )
 
 
-def _missing_flow(balance: Balance, asked: Steadiness, walls_rule: str) -> str:
+def _is_starting(findings: Findings) -> bool:
+    """Whether more is missing of a flow that may become steady, and nobody has asked for it, than walls lose."""
+    is_unwatched = findings.becomes_steady and not findings.asked and not findings.is_driven
+    if findings.balance is None or not (is_unwatched and findings.keeps_balance):
+        return False
+    return not abs(findings.balance.imbalance) <= LARGEST_UNWATCHED_IMBALANCE
+
+
+def _missing(balance: Balance) -> str:
     word = "less" if balance.imbalance > 0.0 else "more"
-    text = f"{_percent(abs(balance.imbalance))} {word} leaves than enters ({balance})"
+    return f"{_percent(abs(balance.imbalance))} {word} leaves than enters ({balance})"
+
+
+def _missing_flow(balance: Balance, asked: Steadiness, walls_rule: str) -> str:
+    text = _missing(balance)
     if not asked.is_reached:
         return text
     remedy = f"go on with run.steady_tolerance = {asked.tolerance / 10.0:.1g} to see whether it stays"

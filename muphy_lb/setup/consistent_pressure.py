@@ -17,6 +17,7 @@ import numpy as np
 
 from muphy_lb.engine.neighbour_values import NeighbourValues
 from muphy_lb.errors import InputError
+from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.lattice import Lattice, added, combined
 from muphy_lb.operators import Equilibrium
 from muphy_lb.operators.initial import AXES_OF_TENSOR, stress_populations, twice_beside_diagonal
@@ -25,6 +26,19 @@ TOLERANCE = 1e-8
 """Largest residual over that of the start."""
 MOST_ITERATIONS = 5000
 BITS = 60
+
+
+def refuse_openings(header: GeometryHeader) -> None:
+    """Refuse a pressure that would be computed where openings say what it is.
+
+    Raises:
+        InputError: the geometry has openings.
+    """
+    if header.openings:
+        raise InputError(
+            "initial.consistent_pressure: the geometry has openings, whose conditions say what the pressure is there;"
+            " give initial.pressure_file, or the fields of a run (initial.file)"
+        )
 
 
 def momentum_flux(equilibrium: Equilibrium, velocity: np.ndarray, strain: np.ndarray, viscosity) -> np.ndarray:

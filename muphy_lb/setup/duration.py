@@ -1,5 +1,7 @@
 """How long a run will take on this machine, before anything of it is computed."""
 
+from collections.abc import Iterator
+
 import numba
 
 from muphy_lb.backends import make_backend, resolve_backend
@@ -14,6 +16,9 @@ from muphy_lb.units import time_in_words
 SHARE_OF_COPY = {"cuda": 0.9, "cpu": 0.65, "numpy": 0.01}
 """Of the bandwidth of a copy, what steps reach with simple collisions (benchmarks/README.md); others may take twice as
 long."""
+
+SIMPLE = ("bgk", "trt", "regularised", "recursive-regularised")
+"""Collisions that are as fast as the memory."""
 
 COPY_BYTES = 1 << 27
 COPY_BYTES_ON_GPU = 1 << 29
@@ -35,14 +40,23 @@ def duration(case: Case, n_nodes: int, n_steps: int, n_ranks: int, bytes_per_upd
     except BackendError as error:
         return f"how long this takes cannot be told here: {error}"
     mflups = SHARE_OF_COPY[backend] * copy_tb_s * 1e6 / bytes_per_update
-    about = "at most about" if case.run.may_end_early else "about"
+    at_most = "at most " if case.run.may_end_early else ""
     time = time_in_words(n_steps * n_nodes / (1e6 * mflups))
-    further = ", ".join(f"[{physics.name}]" for physics in packages(case))
+    further = [*_heavy(case), *(f"[{physics.name}]" for physics in packages(case))]
+    slower = f"; {', '.join(further)} may take several times as long" if further else ""
     return (
-        f"this takes {about} {time} on this machine ({device}): {n_steps:,} steps at about {mflups:.3g} MFLUPS,"
-        f" from the bandwidth of its memory, {1e3 * copy_tb_s:.3g} GB/s; set-up and pictures come on top"
-        + (f", and {further}, which may take several times as long as the flow itself" if further else "")
+        f"the steps of a simple flow like this take {at_most}about {time} on this machine ({device}): {n_steps:,} steps"
+        f" at about {mflups:.3g} MFLUPS, from the bandwidth of its memory, {1e3 * copy_tb_s:.3g} GB/s{slower}; set-up,"
+        " looks at the flow and pictures come on top (a run tells a measured time, with all of it, once it has begun)"
     )
+
+
+def _heavy(case: Case) -> Iterator[str]:
+    """What of a flow keeps its steps from being as fast as the memory."""
+    if case.fluid.power_law or case.fluid.carreau_yasuda or case.fluid.casson:
+        yield "a law of viscosity"
+    if case.lattice.collision not in SIMPLE:
+        yield f"collision = {case.lattice.collision!r}"
 
 
 def _copy_tb_s(case: Case, backend: str, n_ranks: int) -> tuple[float, str]:

@@ -24,7 +24,7 @@ from muphy_lb.setup.stability import (
     weak_odd_rate,
 )
 from muphy_lb.setup.waveforms import factor_bounds, fastest_wave_s, largest_factor, refuse_other_periods
-from muphy_lb.units import CS2, Units, relaxation_time, time_in_words, viscosity
+from muphy_lb.units import CS2, Units, relaxation_time, viscosity
 
 MAX_STEPS = 10**12
 MIN_STEPS_OF_A_WAVE = 2  # the sampling theorem: a faster wave looks like a slower one
@@ -358,17 +358,14 @@ def _good_key(plan: _Plan) -> str:
     return plan.key_for(plan.time_step_of_s(GOOD_RELAXATION_TIME))
 
 
-def describe(
-    numerics: Numerics, n_nodes: int, n_ranks: int, bytes_per_node: float, measured_mflups: float | None = None
-) -> str:
-    """A table as text: numerical parameters, size, and, where the speed is known, an estimate of the run time.
+def describe(numerics: Numerics, n_nodes: int, n_ranks: int, bytes_per_node: float) -> str:
+    """A table as text: numerical parameters and size.
 
     Args:
         numerics: from :func:`resolve`.
         n_nodes: fluid nodes of all ranks.
         n_ranks: number of ranks.
         bytes_per_node: memory of one node.
-        measured_mflups: speed of all ranks together [million node updates per second].
     """
     units = numerics.units
     memory_mib = math.ceil(n_nodes / n_ranks) * bytes_per_node / 2**20
@@ -384,9 +381,6 @@ def describe(
         "fluid nodes": f"{n_nodes:,}",
         "memory per rank": f"{memory_mib:,.1f} MiB on {n_ranks} {'rank' if n_ranks == 1 else 'ranks'}",
     }
-    if measured_mflups:
-        time = time_in_words(numerics.steps * n_nodes / (1e6 * measured_mflups))
-        rows["estimated time"] = f"{time} of stepping the fluid alone, at a measured {measured_mflups:.4g} MFLUPS"
     lines = [f"{name:<20}{value}" for name, value in rows.items()]
     return "\n".join(lines + [f"warning: {warning}" for warning in numerics.warnings])
 

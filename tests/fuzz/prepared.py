@@ -30,8 +30,8 @@ from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.store import open_nodes, write_geometry
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.store import list_partitions, open_partition, write_partition
+from muphy_lb.run.info import describe_prepared
 from muphy_lb.setup.geometry import load_nodes
-from muphy_lb.setup.info import describe_file
 from tests.fuzz.prepared_damages import NAME, Damage, damage_of
 from tests.vessel import changed, command, vessel
 
@@ -79,7 +79,7 @@ def write_sample(folder: Path) -> None:
 def read_everywhere(folder: Path) -> None:
     """All that reads a prepared geometry: info, the parts of ranks, the partition command, a run."""
     path = folder / NAME
-    print(describe_file(path))
+    print(describe_prepared(path))
     for name in [record.name for record in list_partitions(path) if record.n_parts == N_PARTS]:
         with open_nodes(path, is_checked=True) as nodes, open_partition(path, name) as owner:
             sizes = [cut_part(nodes, owner, rank).own.size for rank in range(N_PARTS)]

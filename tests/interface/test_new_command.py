@@ -16,9 +16,9 @@ from muphy_lb.new import sizing
 from muphy_lb.new.command import add_options, new
 from muphy_lb.new.text import case_text
 from muphy_lb.parallel import SerialCommunicator
+from muphy_lb.run.info import describe_case
 from muphy_lb.run.loop import Run
 from muphy_lb.run.simulation import Simulation
-from muphy_lb.setup.info import describe_case
 from tests.unit.geometry.surfaces import tube
 from tests.vessel import command
 

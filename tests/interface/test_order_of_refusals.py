@@ -6,14 +6,15 @@ from types import SimpleNamespace
 
 import pytest
 
+from muphy_lb.case.case import load_case
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.description import more_ranks_than_cores
+from muphy_lb.run.info import describe_case
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.setup import distribute
-from muphy_lb.setup.info import describe_file
-from tests.vessel import TABLE, command, write_case
+from tests.vessel import STARTING, TABLE, command, write_case
 
 PROBE = 'probes=[{name="p", point_m=[1.0, 1.0, 1.0]}]'
 HEAVY = ("matplotlib", "skimage", "vtk", "pyvista", "numba.cuda", "mpi4py")
@@ -94,7 +95,7 @@ def test_a_reader_that_stops_reading_stops_no_run(tmp_path):
         assert process.stdout.readline().startswith("muphy-lb ")
         process.stdout.close()
         assert process.stderr.read() == ""
-    assert process.returncode == 0 and (out / "summary.json").exists()
+    assert process.returncode == STARTING and (out / "summary.json").exists()
 
 
 def test_a_python_without_the_packages_is_told_in_a_line():
@@ -112,7 +113,7 @@ def test_nothing_heavy_is_imported_before_it_is_needed():
 
 def test_an_opening_of_few_voxels_is_warned_of_before_the_run_and_by_info(tmp_path):
     case = write_case(tmp_path, compute={"backend": "numpy"})
-    texts = [describe_file(case), Simulation(case).describe()]
+    texts = [describe_case(load_case(case)), Simulation(case).describe()]
     for text in texts:
         assert "warning: few voxels across openings: inlet 7.6, outlet_1 6.0, outlet_2 4.7; 8 or more" in text
         assert "geometry.spacing_m = 0.00058 or finer" in text
@@ -121,7 +122,7 @@ def test_an_opening_of_few_voxels_is_warned_of_before_the_run_and_by_info(tmp_pa
 def test_an_inlet_through_which_fluid_leaves_is_warned_of_before_the_run_and_by_info(tmp_path):
     (inlet, *outlets), backwards = TABLE["openings"], {"velocity_m_s": -TABLE["openings"][0]["velocity_m_s"]}
     case = write_case(tmp_path, compute={"backend": "numpy"}, openings=[inlet | backwards, *outlets])
-    for text in (describe_file(case), Simulation(case).describe()):
+    for text in (describe_case(load_case(case)), Simulation(case).describe()):
         assert "warning: openings.inlet: fluid leaves by this inlet" in text
 
 

@@ -18,8 +18,9 @@ from muphy_lb.run import loop
 from muphy_lb.run.loop import STOPPED_EXIT_CODE, Run, StopSignals
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.run.verdict import DOUBTFUL_EXIT_CODE
+from tests.channel import periodic_channel
 from tests.conftest import find_launcher, launcher_settings, stop_group
-from tests.vessel import command, vessel, write_case
+from tests.vessel import STARTING, command, vessel, write_case
 from tests.waiting import wait_for
 
 QUICK = {"backend": "numpy"}
@@ -107,9 +108,11 @@ def test_a_stopped_run_continues_bit_for_bit(case, out, end, monkeypatch, capsys
         setting = STOPS[reason](out, patch)
         arguments = ["--set", setting] if setting else []
         assert command("run", case, "-o", out, *arguments) == STOPPED_EXIT_CODE
-    assert f"stopped by {reason}" in capsys.readouterr().out
+    text = capsys.readouterr().out
+    assert f"stopped by {reason}" in text and "verdict: doubtful" in text
+    assert f"  - the run was stopped by {reason} before its end; go on with: muphy-lb resume {out}" in text
     assert state(out)[0] == 10
-    assert command("resume", out, "--set", "run.wall_time=") == 0
+    assert command("resume", out, "--set", "run.wall_time=") == STARTING
     assert np.array_equal(state(out)[1], end)
 
 
@@ -188,14 +191,14 @@ def stopped_ranks(words, out, number, begun):
 
 def test_a_completed_run_continues_with_more_steps(case, out, end):
     command("run", case, "-o", out, "--set", "run.steps=30")
-    assert command("resume", out, "--set", "run.steps=60") == 0
+    assert command("resume", out, "--set", "run.steps=60") == STARTING
     assert np.array_equal(state(out)[1], end)
 
 
 def test_resume_without_more_steps_ends_at_once(case, out):
     command("run", case, "-o", out)
     before = state(out)[1]
-    assert command("resume", out) == 0
+    assert command("resume", out) == STARTING
     assert np.array_equal(state(out)[1], before)
 
 
@@ -235,7 +238,7 @@ def test_a_new_run_refuses_to_remove_checkpoints_unasked(case, out):
 def test_resuming_a_finished_run_leaves_its_summary(case, out):
     command("run", case, "-o", out)
     before = (out / "summary.json").read_bytes()
-    assert command("resume", out) == 0
+    assert command("resume", out) == STARTING
     assert (out / "summary.json").read_bytes() == before
 
 
@@ -251,7 +254,7 @@ def test_a_run_that_died_behind_its_last_step_writes_what_is_missing(case, out, 
         (out / "openings.csv").write_text("".join(rows[:-1]))
     if missing == "both":
         (out / "fields.vtkhdf").unlink()
-    assert command("resume", out) == 0
+    assert command("resume", out) == STARTING
     assert series_steps(out) == [35, 60] and snapshot_steps(out) == [60] and summary(out)["steps"] == 60
     assert (out / "openings.csv").read_bytes() == whole["openings.csv"]
 
@@ -326,7 +329,7 @@ def test_a_folder_belongs_to_one_run(case, out):
         process.kill()
         process.wait()
         process.stdout.close()
-    assert command("resume", out) == 0  # the lock has died with its holder
+    assert command("resume", out) == STARTING  # the lock has died with its holder
 
 
 def test_a_run_that_could_not_begin_lets_others_have_the_folder(case, out):
@@ -343,7 +346,7 @@ def test_a_run_that_could_not_begin_lets_others_have_the_folder(case, out):
 def test_files_that_are_no_checkpoints_are_not_taken_for_some(case, out):
     (out / "checkpoints").mkdir(parents=True)
     (out / "checkpoints" / "z_notes.h5").touch()
-    assert command("run", case, "-o", out) == 0
+    assert command("run", case, "-o", out) == STARTING
     for path in checkpoints(out):
         path.unlink()
     with pytest.raises(InputError, match="holds no checkpoint to go on from"):
@@ -358,13 +361,13 @@ def test_the_command_to_go_on_can_be_copied(case, tmp_path, capsys):
 def test_a_stale_stop_file_stops_no_run(case, out, caplog):
     out.mkdir()
     (out / "STOP").touch()
-    assert command("run", case, "-o", out) == 0
+    assert command("run", case, "-o", out) == STARTING
     assert not (out / "STOP").exists() and "was there before this run" in caplog.text
 
 
 def test_a_stop_folder_stops_nothing(case, out):
     (out / "STOP").mkdir(parents=True)
-    assert command("run", case, "-o", out) == 0
+    assert command("run", case, "-o", out) == STARTING
 
 
 def test_a_broken_checkpoint_is_passed_over(case, out, end):
@@ -465,8 +468,9 @@ def test_what_a_killed_write_left_is_removed(case, out):
     assert not left_over.exists()
 
 
-def test_resume_without_a_checkpoint_says_how_to_get_one(case, out):
-    command("run", case, "-o", out, "--set", "output.checkpoint_every_steps=0")
+def test_resume_without_a_checkpoint_says_how_to_get_one(tmp_path, out):
+    (tmp_path / "channel.toml").write_text(periodic_channel().to_toml())
+    assert command("run", tmp_path / "channel.toml", "-o", out) == 0
     with pytest.raises(InputError, match="holds no checkpoint.*checkpoint_every_steps"):
         command("resume", out)
 

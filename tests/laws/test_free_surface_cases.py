@@ -12,9 +12,9 @@ from muphy_lb.errors import DivergedError, InputError
 from muphy_lb.measure.wall_shear import WallShear
 from muphy_lb.physics.free_surface.cells import CELL, GAS, INTERFACE, LIQUID, MASS
 from muphy_lb.run.checkpoint import checkpoint_path, restore, write_checkpoint
+from muphy_lb.run.info import describe_case
 from muphy_lb.run.loop import Run
 from muphy_lb.run.simulation import Simulation
-from muphy_lb.setup.info import describe_case
 
 BOX = {"box_m": [[-1.0, -1.0, -1.0], [8.5e-3, 11.5e-3, 1.0]]}
 DAM = {

@@ -37,6 +37,7 @@ from tests.parallel.disturbed import (
 from tests.parallel.moments import END_S
 from tests.parallel.small_disks import FULL, LIMITED, can_mount, filled, mounted, under_a_limit
 from tests.parallel.whole_files import torn_files, unlike
+from tests.vessel import ENDED
 
 RUN, RESUME = "run", "resume"
 HALF_WAY = N_STEPS // 2
@@ -148,7 +149,7 @@ class Outcome:
     @property
     def is_hit(self) -> bool:
         """Whether there was too little space."""
-        return self.exit_code != 0
+        return self.exit_code not in ENDED
 
     @property
     def is_clean(self) -> bool:
@@ -209,7 +210,7 @@ class Campaign:
             words = ["resume", out, "--set", f"run.steps={N_STEPS}"]
         seen = self._limited(each, words, out, undisturbed)
         after = continued(case, out, each.n_after)
-        differs = differences(out, undisturbed, HALF_WAY) if after.returncode == 0 else after.stderr.strip()[-300:]
+        differs = differences(out, undisturbed, HALF_WAY) if after.returncode in ENDED else after.stderr.strip()[-300:]
         return Outcome(**seen, after=f"{each.n_after}: {after.returncode}", differs=differs)
 
     def _attempt_tool(self, each: Situation, out: Path) -> Outcome:
@@ -218,7 +219,7 @@ class Campaign:
         words = TOOLS[each.command](self._case, out)
         seen = self._limited(each, words, out, reference)
         after = run_and_stop(solver(1, *words), settings(), RESUME_S)
-        differs = unlike(out, reference) if after.returncode == 0 else after.stderr.strip()[-300:]
+        differs = unlike(out, reference) if after.returncode in ENDED else after.stderr.strip()[-300:]
         return Outcome(**seen, after=f"1: {after.returncode}", differs=differs)
 
     def _limited(self, each: Situation, words: list, out: Path, undisturbed: Path) -> dict:
@@ -255,7 +256,7 @@ class Campaign:
 
     def _check(self, line: list) -> None:
         done = run_and_stop(line, settings(), RESUME_S)
-        if done.returncode:
+        if done.returncode not in ENDED:
             raise RuntimeError(f"{' '.join(line)} failed: {done.stderr}")
 
 

@@ -18,6 +18,7 @@ from types import MappingProxyType
 from tests.parallel import outcomes
 from tests.parallel.disturbed import N_STEPS, TORN, all_valid, continued, differences, newest_step, undisturbed_runs
 from tests.parallel.moments import END_S, Moment, disturbed, moments, send
+from tests.vessel import ENDED
 
 
 @dataclass(frozen=True)
@@ -57,9 +58,9 @@ def outcome_of(case: Path, out: Path, moment: Moment, undisturbed: Path) -> Outc
     torn, had_summary = any(folder.glob(TORN)), (out / "summary.json").exists()
     kept, valid = newest_step(folder), all_valid(folder)
     after = continued(case, out, moment.n_after)
-    differs = differences(out, undisturbed) if after.returncode == 0 else after.stderr.strip()[-300:]
+    differs = differences(out, undisturbed) if after.returncode in ENDED else after.stderr.strip()[-300:]
     is_rank = isinstance(moment.rank, int)
-    was_over = done.returncode == 0 or had_summary  # then all is written, and nobody is left to tell
+    was_over = done.returncode in ENDED or had_summary  # then all is written, and nobody is left to tell
     own = [line for line in done.stderr.splitlines() if line.startswith("muphy-lb: ")]  # Open MPI adds lines of its own
     named = len(own) == 1 and f"rank {moment.rank} of {moment.n_ranks}" in own[0]
     return Outcome(

@@ -19,6 +19,7 @@ from tests.conftest import find_launcher
 from tests.parallel import outcomes
 from tests.parallel.disturbed import N_STEPS, TORN, all_valid, continued, differences, newest_step, undisturbed_runs
 from tests.parallel.moments import END_S, LAUNCHER, START_S, STARTING, Moment, disturbed, moments, send
+from tests.vessel import ENDED
 
 # Every so many runs the kernels must be compiled first; before the delay, python has begun.
 COMPILING_EVERY, COMPILING_S, BEGUN_S = 10, 20.0, 1.0
@@ -138,7 +139,7 @@ def outcome_of(case: Path, out: Path, how: Stop, undisturbed: Path) -> Outcome:
         newest=kept,
         all_valid=valid,
         after=f"{how.moment.n_after}: {after.returncode}",
-        differs=differences(out, undisturbed, kept) if after.returncode == 0 else after.stderr.strip()[-300:],
+        differs=differences(out, undisturbed, kept) if after.returncode in ENDED else after.stderr.strip()[-300:],
     )
 
 
@@ -147,8 +148,8 @@ def is_expected(code: int, how: Stop, out: Path, step: int) -> bool:
     first half of its steps a run has to stop."""
     if _is_lost(how):
         return True
-    if code in (0, STOPPED_EXIT_CODE):
-        return code != 0 or not 0 < step <= N_STEPS // 2
+    if code in (*ENDED, STOPPED_EXIT_CODE):
+        return code == STOPPED_EXIT_CODE or not 0 < step <= N_STEPS // 2
     if how.signal is None:
         return False
     joined = how.signal | signal.SIGKILL  # Hydra kills the other ranks, and joins what all of them ended with
@@ -162,7 +163,7 @@ def is_expected(code: int, how: Stop, out: Path, step: int) -> bool:
 def _is_told(done, how: Stop, out: Path, kept: int) -> bool:
     """Whether a run that stopped or came to its end says so, and has a checkpoint of that step."""
     summary = _summary(out)
-    if done.returncode == 0:
+    if done.returncode in ENDED:
         return summary.get("ended") == "completed" and kept == N_STEPS
     if done.returncode != STOPPED_EXIT_CODE or _is_lost(how):
         return True

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from muphy_lb.measure.shear_files import UNITS
-from tests.vessel import command, write_case
+from tests.vessel import ENDED, command, write_case
 
 pytestmark = pytest.mark.mpi
 RANKS = 3
@@ -80,7 +80,7 @@ def run_all(mpirun, tmp_path_factory, **cases):
     homes = {name: tmp_path_factory.mktemp(name) for name in cases}
     paths = [write_case(homes[name], **sections) for name, sections in cases.items()]
     for path in paths:
-        assert command("run", path, "-o", path.parent / "alone") == 0
+        assert command("run", path, "-o", path.parent / "alone") in ENDED
     done = mpirun(RANKS, ["-c", DRIVER, *paths])
     assert done.returncode == 0, done.stderr
     return {name: (home / "alone", home / "shared") for name, home in homes.items()}

@@ -14,7 +14,7 @@ from muphy_lb.domain import FLUX, OUTFLOW, ScalarBoundary
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.lattice import scalar_lattice
-from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.measure.flow_view import FlowView, PreparedView
 from muphy_lb.operators import STORE_VELOCITY, VELOCITY_FIELDS
 from muphy_lb.operators.scalar_transport import RATES, scalar_rates
 from muphy_lb.physics.age.observers import AgeMean, AgeSeries, OutletAges
@@ -33,7 +33,7 @@ from muphy_lb.physics.model import (
 )
 from muphy_lb.physics.package import FromStored, OutputField, Physics, ProbedScalar
 from muphy_lb.precision import FP16, PRECISIONS
-from muphy_lb.setup.info import BYTES_PER_DIRECTION
+from muphy_lb.setup.memory import BYTES_PER_DIRECTION
 from muphy_lb.units import Units
 
 POPULATIONS = "age_populations"
@@ -80,7 +80,7 @@ class Age(Physics):
         flow = flow.observed_by(STORE_VELOCITY, VELOCITY).with_stages(after=(stage,))
         return replace(flow, name=f"{flow.name}-{FIELD}").with_fields(populations, Field(FIELD, is_state=True), *stored)
 
-    def initial_fields(self, view: FlowView) -> dict[str, np.ndarray]:
+    def initial_fields(self, view: PreparedView) -> dict[str, np.ndarray]:
         """All fluid has just entered."""
         names = row_names(POPULATIONS, scalar_lattice(view.lattice.dimension).q)
         return dict.fromkeys((*names, FIELD), np.zeros(1))

@@ -32,6 +32,7 @@ class Fluctuating(Physics):
 
     name = "fluctuating"
     keeps_balance = False  # at any one moment noise crosses openings as well
+    becomes_steady = False
     allowed_density_change = inf  # that of a node fluctuates
 
     def __init__(self, case, header: GeometryHeader, units):

@@ -93,13 +93,16 @@ class OpenGas:
         is_outlet = [section.outlets_are_open and opening.kind == "outlet" for opening in header.openings]
         self._is_outlet = np.array(is_outlet, dtype=bool)
 
-    def check(self, rank: RankArrays) -> None:
+    def check(self, view) -> None:
         """Refuse a box without a voxel; collective.
+
+        Args:
+            view: the flow, of which ranks and nodes are looked at.
 
         Raises:
             InputError: there is no voxel in it.
         """
-        if self._box_m is not None and not rank.communicator.total(int(self._in_box(rank).sum())):
+        if self._box_m is not None and not view.communicator.total(int(self._in_box(view).sum())):
             raise InputError(
                 f"free_surface.bubbles.atmosphere_m: no voxel of the geometry lies in the box from {self._box_m[0]} to"
                 f" {self._box_m[1]}; move or enlarge it"
@@ -154,19 +157,26 @@ class Bubbles(Action):
         change = self.law.change(self.regions.content, self.regions.volume)
         return np.abs(self.law.deviation + change) >= self.law.largest * (1.0 - 1e-9)
 
-    def start(self, rank: RankArrays) -> None:
-        """Find the regions of gas.
+    def check(self, view, cell: np.ndarray) -> None:
+        """Refuse a start without bubbles; collective.
+
+        Args:
+            view: the flow.
+            cell: (n,) what each cell is at the start.
 
         Raises:
             InputError: there is no gas, or no voxel in the box of the atmosphere.
         """
-        self._open_gas.check(rank)
-        cell, gas = rank.get(CELL), self._gas(rank)
-        if not rank.communicator.total(int((cell == GAS).sum())):
+        self._open_gas.check(view)
+        if not view.communicator.total(int((cell == GAS).sum())):
             raise InputError(
                 "[free_surface.bubbles]: no voxel of the geometry is gas at the start; make room in"
                 " [[free_surface.liquid]], or leave out the table"
             )
+
+    def start(self, rank: RankArrays) -> None:
+        """Find the regions of gas."""
+        cell, gas = rank.get(CELL), self._gas(rank)
         label, number = self._search(rank, cell)
         volume = _sums(rank, number, gas, label.size)
         content = self.law.content(volume, self._start_pressure(rank, cell, number, label.size))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.measure.flow_view import FlowView, PreparedView
 from muphy_lb.physics.free_surface.cells import CELL, FILL, INTERFACE, LIQUID, MASS
 from muphy_lb.setup.force import uniform_acceleration_m_s2
 
@@ -28,6 +28,6 @@ def liquid_mass(view: FlowView) -> np.ndarray | None:
     return np.where(cell == LIQUID, density, 0.0) + held
 
 
-def gravity_m_s2(view: FlowView) -> np.ndarray:
+def gravity_m_s2(view: PreparedView) -> np.ndarray:
     """(3,) uniform acceleration of the case [m/s2], on every rank."""
     return uniform_acceleration_m_s2(view.case, view.header)

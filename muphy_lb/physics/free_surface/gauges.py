@@ -10,7 +10,7 @@ import numpy as np
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
 from muphy_lb.measure.flow_series import SeriesObserver
-from muphy_lb.measure.flow_view import FlowView, whole_nodes
+from muphy_lb.measure.flow_view import FlowView, PreparedView, whole_nodes
 from muphy_lb.measure.probes import corner_weights
 from muphy_lb.output.report_html import ReportPart, series_charts
 from muphy_lb.physics.free_surface.filling import fill, gravity_m_s2
@@ -47,6 +47,19 @@ class Gauge:
         return float(share @ pressure_pa[self.around] / share.sum()) if share.sum() >= 0.5 else np.nan
 
 
+def placed_gauges(view: PreparedView) -> list[Gauge]:
+    """The gauges of a case, on rank 0.
+
+    Raises:
+        InputError: one lies outside the fluid.
+    """
+    sections, gravity = view.case.free_surface.gauges, gravity_m_s2(view)
+    if view.communicator.rank or not sections:
+        return []
+    up, nodes = -gravity / (np.linalg.norm(gravity) or 1.0), whole_nodes(view)
+    return [placed_gauge(section, nodes, up) for section in sections]
+
+
 class GaugeSeries(SeriesObserver):
     """Appends level and pressure of every gauge; without gravity there is no level.
 
@@ -67,11 +80,7 @@ class GaugeSeries(SeriesObserver):
         self._sections = view.case.free_surface.gauges
         gravity = gravity_m_s2(view)
         self._quantities = tuple(QUANTITIES) if gravity.any() else ("pressure_pa",)
-        self._gauges: list[Gauge] = []
-        if view.communicator.rank == 0:
-            up = -gravity / (np.linalg.norm(gravity) or 1.0)
-            nodes = whole_nodes(view)
-            self._gauges = [placed_gauge(section, nodes, up) for section in self._sections]
+        self._gauges = placed_gauges(view)
         super().__init__(view, folder, resume_step)
 
     def columns(self) -> list[str]:

@@ -13,7 +13,7 @@ from muphy_lb.physics.free_surface.capillarity import NO_TENSION, PARABOLOID, TE
 from muphy_lb.physics.free_surface.cells import CELL, FILL
 from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE, COS_ANGLE
 from muphy_lb.physics.free_surface.filling import fill, share_of_liquid
-from muphy_lb.physics.free_surface.gauges import GaugeSeries
+from muphy_lb.physics.free_surface.gauges import GaugeSeries, placed_gauges
 from muphy_lb.physics.free_surface.liquid import LiquidRegions
 from muphy_lb.physics.free_surface.model import free_surface
 from muphy_lb.physics.free_surface.observers import SurfaceSeries
@@ -26,7 +26,7 @@ from muphy_lb.physics.free_surface.wetting import Wetting
 from muphy_lb.physics.package import FromStored, OutputField, Physics
 from muphy_lb.precision import FP16, PRECISIONS
 from muphy_lb.setup.force import uniform_acceleration_m_s2
-from muphy_lb.setup.info import BYTES_PER_DIRECTION
+from muphy_lb.setup.memory import BYTES_PER_DIRECTION
 from muphy_lb.units import CS2
 
 BYTES_OF_CELL, BYTES_OF_BUBBLE = 1, 4
@@ -50,6 +50,7 @@ class FreeSurface(Physics):
     draws_frames = True
     volume_fraction = "fill"
     keeps_balance = False  # what enters may stay and take the place of gas
+    becomes_steady = False  # it falls, splashes and sloshes
     keeps_mass_at_walls = True  # which is the volume of the liquid
     allowed_density_change = LARGEST_DEVIATION
 
@@ -116,6 +117,10 @@ class FreeSurface(Physics):
         real, n_nodes = PRECISIONS[case.compute.precision].real, self._header.n_nodes
         return Bubbles(law, section, OpenGas(section, self._header), real, n_nodes, self._is_hydrostatic)
 
+    def check(self, view) -> None:
+        """Refuse gauges outside the fluid."""
+        placed_gauges(view)
+
     def extend(self, flow):
         """The flow with gas where there is no liquid."""
         if flow.fluid.equilibrium is not COMPRESSIBLE:
@@ -150,7 +155,7 @@ class FreeSurface(Physics):
         """Cells and their filling.
 
         Raises:
-            InputError: there is no liquid, or a region that has none.
+            InputError: there is no liquid, a region that has none, or no gas that could be compressed.
         """
         cell, filled = self._liquid.cells(view.domain, view.lattice)
         if not view.communicator.total(int((cell != 0).sum())):
@@ -164,6 +169,8 @@ class FreeSurface(Physics):
                     f"[[free_surface.liquid]]: no voxel of the geometry has liquid of table number {number} in it;"
                     f" {self._reach()}; move or enlarge the region, or remove it"
                 )
+        if self.bubbles is not None:
+            self.bubbles.check(view, cell)
         return initial_fields(cell, filled, self.initial_flow(view)[0])
 
     def describe(self) -> str:

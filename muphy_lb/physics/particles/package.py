@@ -3,6 +3,7 @@
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.physics.package import Physics
 from muphy_lb.physics.particles.beads.species import BeadSpecies
+from muphy_lb.physics.particles.planes import PlaneCounts
 from muphy_lb.physics.particles.species import Species
 from muphy_lb.physics.particles.tracers.species import Tracers
 
@@ -21,12 +22,18 @@ class Particles(Physics):
 
     def __init__(self, case, header: GeometryHeader, units):
         self.species = tuple(SPECIES[section.kind](section, case, header, units) for section in case.particles)
+        self.becomes_steady = not any(species.moves_fluid for species in self.species)
         self.drawn_particles = {species.name: species.drawn for species in self.species}
 
     @classmethod
     def bytes_per_node(cls, case, lattice) -> float:
         """Memory of the fields that each species needs."""
         return sum(SPECIES[section.kind].bytes_per_node(section, case, lattice) for section in case.particles)
+
+    def check(self, view) -> None:
+        """Refuse planes that nothing can cross."""
+        for species in self.species:
+            PlaneCounts(species.section, view.header, view.lattice.dimension)
 
     def extend(self, flow):
         """The flow with one species after the other."""

@@ -43,10 +43,12 @@ class Species(ABC, Generic[OfTable]):
     Attributes:
         kind: of the tables that it is made of.
         name: of its set of particles (:class:`muphy_lb.physics.model.ParticleSet`), and in outputs.
+        moves_fluid: whether the flow feels them, so that it does not become steady while they move.
         drawn: which of them pictures of a run in progress draw.
     """
 
     kind: ClassVar[str]
+    moves_fluid: ClassVar[bool] = False
     drawn: ClassVar[DrawnParticles] = DrawnParticles()
 
     def __init__(self, section: OfTable, case: Case, header: GeometryHeader, units: Units):

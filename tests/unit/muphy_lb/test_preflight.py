@@ -305,25 +305,26 @@ def test_description_tells_memory_per_rank():
     assert re.search(r"memory per rank +200\.0 MiB on 2 rank", text)
 
 
-def test_description_estimates_the_time():
-    numerics = resolve(make_case(run={"steps": 1000}))
-    text = describe(numerics, n_nodes=36_000_000, n_ranks=10, bytes_per_node=100.0, measured_mflups=10.0)
-    assert "1 h 0 min of stepping the fluid alone, at a measured 10 MFLUPS" in text
-
-
 @pytest.mark.parametrize(("tolerance", "most"), [(None, ""), (1e-3, "at most ")])
 def test_info_ends_with_how_long_the_run_takes_here(monkeypatch, tolerance, most):
     """A copy of 0.02 TB/s, of which 65 % are used, moves 100 bytes 130 million times a second."""
     monkeypatch.setattr("muphy_lb.setup.duration.host_copy_tb_s", lambda n_threads, n_bytes: 0.02)
     case = make_case(run={"steps": 1000, "steady_tolerance": tolerance}, compute={"backend": "cpu"})
     text = duration(case, 130_000_000, 1000, 1, 100.0)
-    assert f"this takes {most}about 16 min 40 s on this machine" in text and "1,000 steps at about 130 MFLUPS" in text
-    assert text.endswith("set-up and pictures come on top")
+    assert f"take {most}about 16 min 40 s on this machine" in text and "1,000 steps at about 130 MFLUPS" in text
+    assert "looks at the flow and pictures come on top" in text and "several times" not in text
+
+
+def test_info_names_what_keeps_the_steps_from_being_as_fast_as_the_memory(monkeypatch):
+    monkeypatch.setattr("muphy_lb.setup.duration.host_copy_tb_s", lambda n_threads, n_bytes: 0.02)
+    case = make_case({"relaxation_time": 0.8, "collision": "cumulant", "name": "D3Q27"}, compute={"backend": "cpu"})
+    text = duration(case, 1000, 1000, 1, 100.0)
+    assert "; collision = 'cumulant' may take several times as long; set-up" in text
 
 
 def test_info_tells_that_further_physics_take_their_time():
     case = make_case(dissipation={}, compute={"backend": "numpy"})
-    assert "come on top, and [dissipation], which may take several times as long" in duration(case, 10, 10, 1, 100.0)
+    assert "; [dissipation] may take several times as long; set-up" in duration(case, 10, 10, 1, 100.0)
 
 
 def test_how_long_a_gpu_takes_is_not_told_without_one(monkeypatch):

@@ -12,7 +12,7 @@ from muphy_lb.physics.fluctuating.package import Fluctuating
 from muphy_lb.physics.free_surface.package import FreeSurface
 from muphy_lb.run.loop import CHECKPOINTS, Run
 from muphy_lb.run.steady_state import SteadyWatch
-from muphy_lb.run.verdict import Balance, Findings, Verdict, _objections, statements
+from muphy_lb.run.verdict import Balance, Findings, Verdict, _not_judged, _objections, statements
 from tests.channel import OPEN, open_channel, periodic_channel, simulate
 
 REACHED, MISSED = Steadiness(1e-3, 7.9e-4, True), Steadiness(1e-3, 1.8e-2, False)
@@ -22,6 +22,10 @@ LEAKING = replace(SOUND, balance=Balance(1e-6, 0.95e-6))
 CLOSED = replace(SOUND, balance=None)
 DEVELOPING = replace(LEAKING, steadiness=None)
 PERIOD = PeriodMean(0.8, 3.0, {})
+STEADINESS, REPETITION = (
+    "steadiness: nothing was watched; with run.steady_tolerance",
+    "repetition: no period was compared",
+)
 
 
 def objections(findings):
@@ -34,7 +38,10 @@ def objections(findings):
         SOUND,
         CLOSED,
         DEVELOPING,
-        replace(LEAKING, steadiness=MISSED, period=PERIOD),
+        replace(LEAKING, steadiness=MISSED, period=PERIOD, is_driven=True),
+        replace(LEAKING, balance=Balance(1e-6, 0.1e-6), steadiness=None, keeps_balance=False),
+        replace(LEAKING, balance=Balance(1e-6, 0.1e-6), steadiness=None, becomes_steady=False),
+        replace(LEAKING, balance=Balance(1e-6, 0.1e-6), steadiness=None, is_driven=True),
         replace(LEAKING, keeps_balance=False),
         replace(SOUND, balance=Balance(0.0, 0.0)),
         replace(SOUND, density_change=9.0, allowed_density_change=inf),
@@ -93,14 +100,47 @@ def test_balance_steadiness_and_density_are_always_stated(findings, sentences):
     assert tuple(statements(findings)) == sentences
 
 
-def test_a_verdict_is_sound_without_objections_only():
+def test_a_verdict_is_sound_only_where_all_was_judged_and_nothing_objects():
     assert Verdict(SOUND, ()).record()["verdict"] == "sound"
-    doubtful = Verdict(SOUND, ("no",)).record()
+    unjudged = Verdict(SOUND, (), ("steadiness",)).record()
+    assert (unjudged["verdict"], unjudged["not_judged"]) == ("not judged", ["steadiness"])
+    doubtful = Verdict(SOUND, ("no",), ("steadiness",)).record()
     assert (doubtful["verdict"], doubtful["objections"]) == ("doubtful", ["no"])
+
+
+@pytest.mark.parametrize(
+    ("findings", "words"),
+    [
+        (SOUND, ()),
+        (replace(SOUND, steadiness=MISSED), ()),
+        (replace(SOUND, steadiness=None), (STEADINESS,)),
+        (replace(CLOSED, steadiness=None), (STEADINESS,)),
+        (replace(CLOSED, steadiness=None, becomes_steady=False), ()),
+        (replace(SOUND, keeps_balance=False, steadiness=None, becomes_steady=False), ("balance: in this flow",)),
+        (replace(SOUND, is_driven=True), (REPETITION,)),
+        (replace(SOUND, is_driven=True, steadiness=replace(REACHED, word="periodic")), ()),
+        (replace(CLOSED, is_driven=True), ("repetition: periods are compared by flow rates",)),
+    ],
+)
+def test_what_was_not_judged_is_named_with_the_key_that_asks_for_it(findings, words):
+    found = tuple(_not_judged(findings))
+    assert len(found) == len(words) and all(text.startswith(word) for text, word in zip(found, words, strict=True))
+
+
+def test_a_flow_that_nobody_watched_and_that_misses_more_than_walls_lose_is_doubtful():
+    (text,) = objections(replace(DEVELOPING, balance=Balance(1e-6, 0.93e-6)))
+    assert text.startswith("7 % less leaves than enters") and "still starting" in text and GO_ON in text
+    assert objections(DEVELOPING) == []
+
+
+def test_a_run_that_was_stopped_is_doubtful():
+    (text,) = objections(replace(SOUND, stopped_by="signal SIGTERM"))
+    assert text == f"the run was stopped by signal SIGTERM before its end; go on with: {GO_ON}"
 
 
 def test_physics_in_which_fluid_stays_or_noise_crosses_openings_are_not_asked_for_balance():
     assert not FreeSurface.keeps_balance and not Fluctuating.keeps_balance
+    assert not FreeSurface.becomes_steady and not Fluctuating.becomes_steady
     assert Fluctuating.allowed_density_change == inf
 
 
@@ -126,14 +166,17 @@ def summary_of(folder, case):
     run = Run(simulate(case), folder)
     run.execute()
     found = json.loads((folder / "summary.json").read_text())
-    assert run.is_sound == (found["verdict"] == "sound")
+    assert run.verdict == found["verdict"]
     return found
 
 
-def test_a_starting_flow_without_a_criterion_is_sound_and_its_imbalance_is_stated(tmp_path):
-    found = summary_of(tmp_path, open_channel(run={"steps": 10}))
-    assert found["verdict"] == "sound" and found["objections"] == [] and found["balance"]["imbalance"] > 0.01
-    assert not (tmp_path / CHECKPOINTS).exists()
+def test_a_starting_flow_is_doubtful_without_a_criterion_and_not_judged_once_it_is_balanced(tmp_path):
+    found = summary_of(tmp_path / "starting", open_channel(run={"steps": 2}))
+    assert found["verdict"] == "doubtful" and found["balance"]["imbalance"] > 0.05
+    assert "the flow is still starting" in found["objections"][0]
+    found = summary_of(tmp_path / "later", open_channel(run={"steps": 400}))
+    assert found["verdict"] == "not judged" and found["objections"] == [] and abs(found["balance"]["imbalance"]) < 0.05
+    assert found["not_judged"][0].startswith(STEADINESS) and not (tmp_path / "later" / CHECKPOINTS).exists()
 
 
 def pulsatile(steps, period_s=0.4):
@@ -145,7 +188,8 @@ def pulsatile(steps, period_s=0.4):
 
 def test_a_pulsatile_flow_is_not_doubtful_for_being_unsteady(tmp_path):
     found = summary_of(tmp_path, pulsatile(400))
-    assert found["verdict"] == "sound" and "a waveform drives the flow" in found["statements"][1]
+    assert found["verdict"] == "not judged" and "a waveform drives the flow" in found["statements"][1]
+    assert found["not_judged"][0].startswith(REPETITION)
     assert found["statements"][0].endswith("over the last period of 0.4 s")
 
 
@@ -170,14 +214,16 @@ def test_a_run_of_less_than_its_period_is_doubtful_and_goes_on_to_two(tmp_path):
 
 
 def test_a_last_period_in_which_fluid_is_missing_is_told():
-    (text,) = objections(replace(SOUND, balance=Balance(1e-6, 0.95e-6, 0.8), steadiness=None, period=PERIOD))
-    assert objections(replace(LEAKING, balance=Balance(1e-6, 0.9e-6, 0.8), period=replace(PERIOD, n_periods=1.2))) == []
+    driven = replace(SOUND, balance=Balance(1e-6, 0.95e-6, 0.8), steadiness=None, period=PERIOD, is_driven=True)
+    (text,) = objections(driven)
+    early = replace(driven, balance=Balance(1e-6, 0.9e-6, 0.8), period=replace(PERIOD, n_periods=1.2))
+    assert objections(early) == []
     assert "over the last period of 0.8 s 5 % less leaves than enters" in text and text.endswith(GO_ON)
 
 
 def test_a_closed_flow_states_its_mass(tmp_path):
     found = summary_of(tmp_path, periodic_channel(flow={"acceleration_m_s2": [1e-3, 0.0, 0.0]}))
-    assert found["verdict"] == "sound" and found["balance"] is None and found["reynolds"] is None
+    assert found["verdict"] == "not judged" and found["balance"] is None and found["reynolds"] is None
     assert "closed, relative change of mass" in found["statements"][0]
 
 
@@ -192,7 +238,7 @@ def test_a_run_that_did_not_become_steady_leaves_a_checkpoint_and_goes_on_from_i
     longer.execute()
     assert json.loads((tmp_path / "summary.json").read_text())["steps"] == 40
     again = Run(simulate(open_channel(run=run | {"steps": 40})), tmp_path, resume=True)
-    assert again.execute() == ("completed", None) and not again.is_sound
+    assert again.execute() == ("completed", None) and again.verdict == "doubtful"
 
 
 def test_a_run_for_a_time_that_is_not_steady_goes_on_for_a_longer_time(tmp_path):

@@ -74,6 +74,7 @@ class BeadSpecies(Species[BeadsSection]):
     """
 
     kind = "beads"
+    moves_fluid = True
 
     def __init__(self, section, case, header, units):
         super().__init__(section, case, header, units)

@@ -1,6 +1,7 @@
 """What a simulation answers: records with units, fields on the box, data of PyVista, figures."""
 
 import json
+import re
 import sys
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 
 from muphy_lb import InputError, Simulation
 from muphy_lb.api import optional
-from tests.channel import DENSITY_KG_M3, HEIGHT, OPEN, PERIODIC, SPACING_M, changed
+from tests.channel import DENSITY_KG_M3, HEIGHT, OPEN, PERIODIC, SPACING_M, changed, periodic_channel
 
 FORCE = {"acceleration_m_s2": [1e-3, 0.0, 0.0]}
 SOLID = {
@@ -180,3 +181,31 @@ def test_a_slice_has_the_limits_that_are_asked_for(duct):
 def test_a_slice_that_cannot_be_drawn_is_refused(duct, options, words):
     with pytest.raises(InputError, match=words):
         duct.plot.slice(**options)
+
+
+SLOT = {
+    "geometry": {"options": {"length": 4, "height": 16, "width": 1}},
+    "walls": [],
+    "fluid": {"kinematic_viscosity_m2_s": 3.33e-6},
+    "flow": {"acceleration_m_s2": [1e-3, 0.0, 0.0]},
+    "run": {"check_interval_steps": 50},
+}
+
+
+def test_a_permeability_says_by_how_much_it_may_still_change():
+    with Simulation(periodic_channel(**SLOT)) as sim:
+        assert sim.permeability().warnings[-1].startswith("not judged: whether the flow is steady")
+        sim.run(steps=2000)
+        early = sim.permeability()
+        sim.run(steps=6000)
+        settled = sim.permeability()
+    told = float(re.search(r"k may still change by (.*) %", early.warnings[-1]).group(1))
+    assert told == pytest.approx(100.0 * (settled.permeability_m2 / early.permeability_m2 - 1.0), rel=0.1)
+    assert not any("steady" in text for text in settled.warnings)
+
+
+def test_an_unwatched_run_is_neither_sound_nor_doubtful():
+    with Simulation(periodic_channel(**SLOT)) as sim:
+        outcome = sim.run(steps=10)
+    assert outcome.verdict == "not judged" and not outcome.is_sound and outcome.objections == ()
+    assert "run.steady_tolerance = 1e-4" in outcome.not_judged[0] and "verdict not judged" in repr(outcome)

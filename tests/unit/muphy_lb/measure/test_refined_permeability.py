@@ -1,6 +1,7 @@
 """Permeability on finer grids: the cases, what one flow hands to the next, crops, and the command."""
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,6 +14,7 @@ from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.porous.preparation import divide
 from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.parallel import SerialCommunicator
+from muphy_lb.run import refined_flow
 from muphy_lb.run.permeability import permeability
 from muphy_lb.run.refinement import Refinement, crops, force_axis_of, largest_share, on_grid
 from muphy_lb.run.relay import Relay
@@ -183,6 +185,19 @@ def test_the_command_tells_a_limit_whose_bar_holds_the_truth(tmp_path, rock):
     assert abs(found["permeability_m2"] - exact) <= found["error_m2"] < 0.05 * exact
     assert [grid["parts"] for grid in found["grids"]] == [1, 2] and not found["order_is_measured"]
     assert record["flows"]["flow"]["throats"]["widths_voxels"][1] == WIDTH
+    assert "NOT settled" not in said
+
+
+def test_a_finer_flow_that_has_not_settled_is_told(tmp_path, rock, monkeypatch):
+    flows = []
+
+    def unsettled_but_for_the_first(*arguments):
+        flows.append(settled_flow(*arguments))
+        return replace(flows[-1], settled=len(flows) == 1)
+
+    monkeypatch.setattr(refined_flow, "settled_flow", unsettled_but_for_the_first)
+    code, said, _ = command(tmp_path, rock(duct()), refine="1,2")
+    assert code == 1 and "warning: NOT settled: flows on voxels divided into 2; the error of k holds" in said
 
 
 def test_the_command_takes_crops_where_memory_is_short(tmp_path, rock):

@@ -1,0 +1,174 @@
+"""Preparation: a case bound to its ranks, up to where kernels would be compiled.
+
+A run begins with it, and ``muphy-lb info`` ends with it: what the one refuses the other refuses, in the same words.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from weakref import WeakSet
+
+import numpy as np
+
+from muphy_lb.boundaries.opening_geometry import (
+    link_weights,
+    opening_areas_m2,
+    opening_frames,
+    pulsatile_weights,
+    unscaled_flow,
+)
+from muphy_lb.case.case import Case
+from muphy_lb.domain import LocalDomain, check_dimension, domain_from_part
+from muphy_lb.geometry.nodes import GeometryHeader, NodeList
+from muphy_lb.lattice import lattice_named
+from muphy_lb.measure.node_probe import NodeProbe
+from muphy_lb.operators.forces import COMPONENTS
+from muphy_lb.physics.flow import Flow
+from muphy_lb.physics.model import Model
+from muphy_lb.physics.package import Physics
+from muphy_lb.physics.table import packages
+from muphy_lb.run.flow_state import refuse_two_starts
+from muphy_lb.run.monitored import refuse_to_watch_nothing
+from muphy_lb.run.observers import check_observers
+from muphy_lb.setup.boundaries import (
+    build_schedule,
+    link_conditions,
+    opening_conditions,
+    refuse_unreadable_walls,
+    wall_motions,
+    wall_treatment,
+)
+from muphy_lb.setup.collision import build_fluid
+from muphy_lb.setup.consistent_pressure import refuse_openings
+from muphy_lb.setup.distribute import DistributedGeometry
+from muphy_lb.setup.expected_pressures import refuse_density_changes
+from muphy_lb.setup.force import build_force, uniform_acceleration_m_s2
+from muphy_lb.setup.initial import initial_flow
+from muphy_lb.setup.numerics import Numerics, resolve
+from muphy_lb.setup.pulsatile import pulsatile_profiles
+
+
+class Preparation:
+    """The geometry of a case, its numbers, the nodes of this rank, its physics and its start; no device, no
+    populations.
+
+    Args:
+        case: the case.
+        communicator: the ranks; construction is collective.
+        nodes: the geometry, on rank 0, if it is already there; else the case's geometry is read.
+
+    Raises:
+        MuphyError: the case cannot be run; the message says why.
+    """
+
+    step_number = 0
+
+    def __init__(self, case: Case, communicator, nodes: NodeList | None = None):
+        self.case, self.communicator = case, communicator
+        kinds = packages(case)  # what cannot be computed together is refused before a geometry is read
+        self.geometry = DistributedGeometry(case, communicator, nodes)
+        self.lattice = lattice_named(case.lattice.name)
+        self._survey_openings()
+        self.motions = self.geometry.inspect(lambda nodes: wall_motions(case, nodes, self.units))
+        refuse_two_starts(case, kinds)
+        self.physics: tuple[Physics, ...] = tuple(kind(case, self.header, self.units) for kind in kinds)
+        self._probes: WeakSet[NodeProbe] = WeakSet()
+        check_observers(self)
+        self._lay_out()
+
+    @property
+    def header(self) -> GeometryHeader:
+        """All of the geometry but its nodes."""
+        return self.geometry.header
+
+    @property
+    def nodes(self) -> NodeList | GeometryHeader:
+        """The whole node list on rank 0, which may read it only now; the header elsewhere."""
+        return self.geometry.nodes
+
+    @property
+    def units(self):
+        """SI sizes of the lattice units."""
+        return self.numerics.units
+
+    def starting_flow(self, put_fields: Callable, put_particles: Callable) -> tuple[np.ndarray, np.ndarray]:
+        """Density (n,) or (1,) and velocity (3, n) or (3, 1) of the local nodes with which the case starts, lattice
+        units; collective.
+
+        Args:
+            put_fields: takes the initial values of the fields of a physics, by name.
+            put_particles: takes the columns of all particles of a physics, by set and name.
+
+        Raises:
+            InputError: the case cannot start so.
+        """
+        if self.case.initial is not None and self.case.initial.consistent_pressure:
+            refuse_openings(self.header)
+        density, velocity = initial_flow(self.case, self.header, self.domain, self.units)
+        for physics in self.physics:
+            put_fields(physics.initial_fields(self))
+            put_particles(physics.initial_particles(self))
+            density, velocity = physics.initial_flow(self) or (density, velocity)
+        return density, velocity
+
+    def _survey_openings(self) -> None:
+        """What only the nodes around all openings tell, and the numbers of the run, which follow from that."""
+        inspect, case, lattice = self.geometry.inspect, self.case, self.lattice
+        slips = {section.name for section in case.walls if section.slip}
+        slip = [number for number, wall in enumerate(self.header.walls) if wall.name in slips]
+        self.frames = frames = inspect(lambda nodes: opening_frames(nodes, lattice, slip))
+        self.numerics = self._resolve(self.case)
+        profiles = inspect(lambda nodes: pulsatile_profiles(case, nodes, lattice, frames, slip))
+        self.conditions = opening_conditions(case, self.header, frames, self.units, float(lattice.cs2), profiles)
+        self._carried = inspect(lambda nodes: unscaled_flow(nodes, lattice, frames, self.conditions, slip))
+
+    def _resolve(self, case: Case) -> Numerics:
+        check_dimension(self.header, self.lattice, uniform_acceleration_m_s2(case, self.header))
+        refuse_unreadable_walls(case)
+        refuse_to_watch_nothing(case, self.header)
+        areas_m2 = opening_areas_m2(self.header, self.frames)
+        numerics = resolve(case, self.header.spacing_m, areas_m2, float(self.lattice.cs2))
+        refuse_density_changes(case, self.header, self.frames, numerics)
+        return numerics
+
+    def _lay_out(self) -> None:
+        """The nodes of this rank, and what happens at them and at their links."""
+        part, case = self.geometry.part(), self.case
+        treatment = wall_treatment(case, self.motions)
+        self.domain: LocalDomain = domain_from_part(part, self.lattice, treatment, case.compute.order)
+        self._part_nodes: NodeList = part.nodes
+        regime = self.numerics.relaxation_time, self.numerics.cell_reynolds
+        force, force_operator, driving = build_force(case, self.header, self.domain, self.units)
+        self.fluid = build_fluid(case, self.lattice, self.units, *regime)
+        self.model = self._model(force, force_operator)
+        _ = self.model.order  # which refuses a streaming that does not suit the stages
+        links = self.domain.links
+        weights = link_weights(self.header, self.lattice, links, self.frames, self.conditions, self._carried)
+        shapes = pulsatile_weights(self.header, self.lattice, links, (self.frames, self.conditions), weights)
+        keeps_mass = any(physics.keeps_mass_at_walls for physics in self.physics)
+        motions = [replace(motion, keeps_mass=keeps_mass) for motion in self.motions]
+        self._at_links, self.n_fallback_links = link_conditions(
+            self.domain, (weights, shapes), self.conditions, (case.lattice, *regime), motions, self.communicator
+        )
+        self._course = build_schedule(case, self.header, self.conditions, driving, self.units)
+
+    def _model(self, force, force_operator) -> Model:
+        streaming, given = self.case.compute.streaming, dict(zip(COMPONENTS, force, strict=True))
+        flow = Flow(self.lattice, self.fluid, streaming, force_operator, given, self.domain.solid)
+        for physics in self.physics:
+            flow = physics.extend(flow)
+        return flow.model()
+
+
+def prove(case: Case, communicator, nodes: NodeList | None = None) -> Preparation:
+    """The preparation of a case whose start has been tried, too; collective.
+
+    Raises:
+        MuphyError: the case cannot be run; the message is that of a run.
+    """
+    prepared = Preparation(case, communicator, nodes)
+    prepared.starting_flow(_forget, _forget)
+    return prepared
+
+
+def _forget(_: Mapping) -> None:
+    """Take what a device would hold."""
