@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from muphy_lb.case.output import FIELDS, SPEED
-from muphy_lb.files.atomic import atomic_write, output_errors
+from muphy_lb.files.atomic import atomic_write, is_own_file, no_link, output_errors
 from muphy_lb.measure.field_snapshots import UNITS
 from muphy_lb.measure.flow_view import FlowView, whole_nodes
 from muphy_lb.measure.frames import FILM_FILE, Frames
@@ -74,7 +74,7 @@ class SliceFrames(Observer):
         if self._view.communicator.rank != 0:
             return
         for step in self._frames.drawn():
-            if self._drawn_with.get(step) != self._limits() and self._kept(step).is_file():
+            if self._drawn_with.get(step) != self._limits() and is_own_file(self._kept(step)):
                 with drawing(self._frames.file(step)):
                     self._draw(step)
         self._frames.make_film()
@@ -100,7 +100,7 @@ class SliceFrames(Observer):
                 if path.with_suffix(".png") not in drawn.values():
                     path.unlink()
         for step in drawn:
-            if self._kept(step).is_file():
+            if is_own_file(self._kept(step)):
                 self._widen(self._read(step)[1])
 
     def _kept(self, step: int) -> Path:
@@ -114,7 +114,7 @@ class SliceFrames(Observer):
 
     def _read(self, step: int) -> tuple[float, np.ndarray]:
         """(time [s], values on the plane) of a frame."""
-        with np.load(self._kept(step)) as kept:
+        with open(self._kept(step), "rb", opener=no_link) as file, np.load(file) as kept:
             return float(kept["time_s"]), kept["values"]
 
     def _widen(self, shown: np.ndarray) -> None:
