@@ -114,7 +114,7 @@ def test_a_resumed_run_replaces_links_in_the_place_of_all_else(out, caplog):
     damaged = [out / name for name in CONTINUED]
     for path in damaged:
         whole, damage = path.read_bytes(), b"no row, and no frame\n"
-        path.write_bytes(damage + whole if path.suffix == ".vtkhdf" else whole + damage)
+        path.write_bytes(whole + damage if path.suffix == ".csv" else damage + whole)
     kept = [Path(f"{path}.damaged") for path in damaged]
     others = [path for path in files(out) if path.suffix in (".png", ".gif", ".npz", ".json", ".html")]
     victims = [laid_out(path) for path in (*kept, *others)]
