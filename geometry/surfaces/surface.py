@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FLAG_DTYPE
@@ -24,6 +24,7 @@ from muphy_lb.geometry.surfaces.triangles import (
 )
 from muphy_lb.geometry.surfaces.vtp import VtpSurface, read_vtp
 from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.kept.functions import njit
 
 FORMATS = (".stl", ".obj", ".ply", ".vtp")
 MIN_MARGIN = 2
