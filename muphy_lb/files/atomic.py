@@ -73,8 +73,8 @@ def refuse_linked_folder(path: str | os.PathLike) -> None:
     """
     if os.path.islink(path):
         raise OutputError(
-            f"{path} is a symbolic link to {os.readlink(os.fspath(path))}, and a run follows none that is in its folder;"
-            f" {LINK_REMEDY}, or give an output folder (-o) that lies there"
+            f"{path} is a symbolic link to {os.readlink(os.fspath(path))}, and a run follows none that is in its"
+            f" folder; {LINK_REMEDY}, or give an output folder (-o) that lies there"
         )
 
 
