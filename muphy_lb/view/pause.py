@@ -38,11 +38,8 @@ class Pause:
         if self.is_on and not was_on:
             self._began_s = self._told_s = self._now()
             self._left_s = None
-            LOG.info(
-                "paused by a viewer at step %d; goes on when a viewer asks for it, or %.0f s after the last one has left",
-                step,
-                ALONE_S,
-            )
+            ends = f"when a viewer asks for it, or {ALONE_S:.0f} s after the last one has left"
+            LOG.info("paused by a viewer at step %d; goes on %s", step, ends)
         elif was_on and not self.is_on:
             LOG.info("goes on from step %d: a viewer has ended the pause", step)
         elif was_on:
