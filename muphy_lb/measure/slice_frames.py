@@ -9,6 +9,7 @@ import numpy as np
 from muphy_lb.case.output import FIELDS, SPEED
 from muphy_lb.files.atomic import atomic_write, is_own_file, no_link, output_errors
 from muphy_lb.measure.field_snapshots import UNITS
+from muphy_lb.measure.flow_picture import sight_of
 from muphy_lb.measure.flow_view import FlowView, whole_nodes
 from muphy_lb.measure.frames import FILM_FILE, Frames
 from muphy_lb.measure.observer import Observer
@@ -82,8 +83,10 @@ class SliceFrames(Observer):
     @cached_property
     def _raster(self):
         from muphy_lb.output.pictures.cut import best_raster
+        from muphy_lb.output.pictures.sight import upright_raster
 
-        return best_raster(whole_nodes(self._view))
+        nodes, sight = whole_nodes(self._view), sight_of(self._view)
+        return best_raster(nodes) if sight is None else upright_raster(nodes, nodes, sight)
 
     @cached_property
     def _grains(self) -> bool:
