@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from muphy_lb.geometry.cuts import DIRECTIONS
 from muphy_lb.geometry.errors import GeometryError
@@ -24,6 +23,7 @@ from muphy_lb.geometry.limits import ask_for_voxels, inflate
 from muphy_lb.geometry.link_cuts import Cuts, direction_code, link_keys
 from muphy_lb.geometry.options import check_positive, vector
 from muphy_lb.geometry.voxels import KINDS, Opening, Voxels
+from muphy_lb.kept.functions import njit
 
 MAGIC = (0x686C6221, 0x676D7904)
 VERSION = 4

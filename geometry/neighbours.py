@@ -1,12 +1,13 @@
 """The neighbour table: for every node and lattice vector, the number of the neighbouring node or a link code."""
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FIRST_WALL_NUMBER
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.search import NOTHING, NodeIndex, index_nodes, look_up, number_type
+from muphy_lb.kept.functions import njit
 
 WALL_LINK = NOTHING
 FIRST_OPENING_LINK = -2

@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FIRST_OPENING, FLUID, MAX_OPENINGS, wall_flag
@@ -14,6 +14,7 @@ from muphy_lb.geometry.search import index_nodes, look_up, number_type
 from muphy_lb.geometry.slabs import slabs
 from muphy_lb.geometry.vicinity import STENCIL_27, Vicinity, dilated
 from muphy_lb.geometry.voxels import Opening, Voxels
+from muphy_lb.kept.functions import njit
 
 BYTES_PER_VALUE = 8
 LABELS_PER_CHUNK = 2**18

@@ -8,7 +8,9 @@ group then only differ in the offset at which they read the window.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
+
+from muphy_lb.kept.functions import njit
 
 NOTHING = -1
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from muphy_lb.files.atomic import atomic_write
 from muphy_lb.geometry.errors import GeometryError, MissingOptionError
 from muphy_lb.geometry.flags import FLUID
 from muphy_lb.geometry.images.rule import Noted
@@ -166,13 +167,16 @@ class Geometry:
     def write(self, folder) -> None:
         """Write what is in memory to the file that ``table`` names, in a folder; nothing where there is a file or a
         shape already."""
-        if isinstance(self.content, Surface):
-            import meshio
+        if self.content is None:
+            return
+        with atomic_write(Path(folder) / self.table["file"]) as temporary, open(temporary, "wb") as file:
+            if isinstance(self.content, Surface):
+                import meshio
 
-            mesh = meshio.Mesh(self.content.points_m, [("triangle", self.content.triangles.astype(np.int32))])
-            meshio.ply.write(str(Path(folder) / self.table["file"]), mesh, binary=True)
-        elif self.content is not None:
-            np.save(Path(folder) / self.table["file"], self.content)
+                mesh = meshio.Mesh(self.content.points_m, [("triangle", self.content.triangles.astype(np.int32))])
+                meshio.ply.write(file, mesh, binary=True)
+            else:
+                np.save(file, self.content)
 
     def __repr__(self):
         said = ", ".join(f"{key} = {value!r}" for key, value in self.table.items())

@@ -12,7 +12,6 @@ an input is an :class:`InputError`, a flow that becomes unstable a :class:`Diver
 
 import os
 import stat
-import sys
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -48,18 +47,12 @@ def __dir__():
     return sorted((*__all__, "__version__"))
 
 
-def _choose_numba_cache() -> None:
-    """Numba keeps what it has compiled beside the modules or in the user's cache folder, and without either it fails
-    at import; then it gets a folder among the temporary files. Where ``NUMBA_CACHE_DIR`` is set, that is used."""
-    users = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "numba")
-    if "NUMBA_CACHE_DIR" in os.environ or _can_be_made(users):
-        return
-    package = os.path.dirname(os.path.abspath(__file__))
-    if all(_can_be_made(Path(folder, "__pycache__")) for folder, _, _ in os.walk(package, followlinks=True)):
-        return
-    os.environ["NUMBA_CACHE_DIR"] = _private_folder()
-    if "numba" in sys.modules:
-        sys.modules["numba"].config.reload_config()
+def _choose_cache() -> None:
+    """What is compiled is kept in the user's cache folder (:mod:`muphy_lb.kept`); without one it gets a folder among
+    the temporary files. Where ``NUMBA_CACHE_DIR`` is set, that is used."""
+    users = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "muphy_lb-kernels")
+    if "NUMBA_CACHE_DIR" not in os.environ and not _can_be_made(users):
+        os.environ["NUMBA_CACHE_DIR"] = _private_folder()
 
 
 def _can_be_made(folder: Path) -> bool:
@@ -82,4 +75,4 @@ def _private_folder() -> str:
     return str(folder) if is_private and found.st_uid == os.getuid() else tempfile.mkdtemp(prefix="muphy_lb-")
 
 
-_choose_numba_cache()
+_choose_cache()

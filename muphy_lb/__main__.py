@@ -204,7 +204,7 @@ def _run_case(case, folder, say, communicator, resume: bool = False, view: int |
         say(simulation.describe())
         run = Run(simulation, folder, resume, clock)
         signals.set_up()
-        with nullcontext() if view is None else _shown(simulation, door, say):
+        with nullcontext() if view is None else _shown(simulation, door, say, folder):
             reason, summary = run.execute(signals)
     if summary:
         say(_closing_text(summary, run.closing_lines(summary), folder))
@@ -221,10 +221,10 @@ def _door(view: int | None, communicator):
     return import_module("muphy_lb.view.door").open_door(view)
 
 
-def _shown(simulation, door, say):
+def _shown(simulation, door, say, folder):
     from muphy_lb.view.live import shown
 
-    return shown(simulation, door, say)
+    return shown(simulation, door, say, Path(folder))
 
 
 def _prepare(words, communicator) -> int:

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from muphy_lb.kept.functions import njit
 from muphy_lb.partition.errors import PartitionError
 
 ABSENT = -1

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from itertools import product
 
 import numpy as np
-from numba import njit
 
+from muphy_lb.kept.functions import njit
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.voxels import VoxelGraph
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
 from muphy_lb.files.atomic import atomic_write
 from muphy_lb.geometry.errors import GeometryError
@@ -20,6 +20,7 @@ from muphy_lb.geometry.options import AXES
 from muphy_lb.geometry.surfaces.surface import Surface, triangles_of_planes
 from muphy_lb.geometry.surfaces.votes import OddRows
 from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.kept.functions import njit
 
 N_PIXELS = 700
 """Pixels along the longest edge of the box."""

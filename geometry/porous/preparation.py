@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID
@@ -20,6 +20,7 @@ from muphy_lb.geometry.shapes.shape_parts import with_ends
 from muphy_lb.geometry.slabs import copied, padded
 from muphy_lb.geometry.surfaces.surface_cuts import SurfaceWall
 from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.kept.functions import njit
 
 MAJORITY = 14
 """More than half of the 27 voxels of a 3 x 3 x 3 cube."""

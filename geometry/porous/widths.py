@@ -1,10 +1,11 @@
 """Widths of pores: how far apart the walls are around each fluid voxel."""
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
 from muphy_lb.geometry.limits import ask_for_voxels
 from muphy_lb.geometry.nodes import NodeList
+from muphy_lb.kept.functions import njit
 
 HALF_LINKS = np.array(
     [(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 0), (1, -1, 0), (1, 0, 1), (1, 0, -1), (0, 1, 1), (0, 1, -1)]

@@ -5,7 +5,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FLAG_DTYPE
@@ -28,6 +28,7 @@ from muphy_lb.geometry.surfaces.triangles import (
 )
 from muphy_lb.geometry.surfaces.vtp import read_vtp
 from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.kept.functions import njit
 
 READERS = MappingProxyType({".stl": read_stl, ".obj": read_obj, ".ply": read_ply, ".vtp": read_vtp})
 FORMATS = tuple(READERS)

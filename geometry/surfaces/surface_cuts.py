@@ -11,9 +11,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
 from muphy_lb.geometry.limits import ask_for
+from muphy_lb.kept.functions import njit
 
 MIN_CELL = 3.0
 """Edge length of a cell [voxels], unless the box is so large that it would hold more than MAX_CELLS."""

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from muphy_lb.kept.functions import njit
 
 DEGENERATE = 1e-9
 """Triangles whose height is below this fraction of their longest side are degenerate."""

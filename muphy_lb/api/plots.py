@@ -10,9 +10,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from muphy_lb.api.fields import SPEED, chosen_fields, known_fields, node_values
 from muphy_lb.errors import InputError
-from muphy_lb.measure.flow_picture import shown_flow
+from muphy_lb.measure.flow_picture import shown_flow, sight_of
 from muphy_lb.measure.flow_view import whole_nodes
 from muphy_lb.output.pictures.cut import AXES, best_cut, cut_at
+from muphy_lb.output.pictures.sight import upright_raster
 from muphy_lb.output.pictures.slice import Shown, as_scalar, fill_slice, slice_colours
 from muphy_lb.output.pictures.theme import THEMES, Theme, ThemedFigure, chosen_theme
 from muphy_lb.output.pictures.vessel import fill_figure
@@ -98,7 +99,11 @@ class Plots:
             return None
         name, values = as_scalar(field, values, component)
         nodes = whole_nodes(core)
-        cut = best_cut(nodes, values) if axis is None else cut_at(nodes, values, AXES.index(axis), position_m)
+        if axis is not None:
+            cut = cut_at(nodes, values, AXES.index(axis), position_m)
+        else:
+            sight = sight_of(core)
+            cut = best_cut(nodes, values) if sight is None else upright_raster(nodes, nodes, sight).image(values)
         facts = (f"{name} after {core.step_number:,} steps, {core.time_s:.4g} s",)
         mirrors = str(core.case.geometry.options.get("mirror", ""))
         colours = slice_colours(name, values, cut, limits)

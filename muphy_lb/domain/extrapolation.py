@@ -19,9 +19,9 @@ after the other (Obrecht, Kuznik, Tourancheau, Roux, Comput. Fluids 54, 118 (201
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from muphy_lb.geometry.neighbours import FIRST_OPENING_LINK, FIRST_WALL_LINK, WALL_LINK
+from muphy_lb.kept.functions import njit
 
 FIXED, FLUX, OUTFLOW = 0, 1, 2
 MOST_TERMS = 4

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
 from muphy_lb.domain.ghost_layer import GhostLayer, plan_ghost_layer
 from muphy_lb.domain.halo import HaloPlan, plan_halo
@@ -16,6 +16,7 @@ from muphy_lb.domain.wall_links import IN_TABLE, LINKWISE, SpecularLinks, WallTr
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.neighbours import FIRST_OPENING_LINK, FIRST_WALL_LINK, WALL_LINK, NeighbourSearch
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
+from muphy_lb.kept.functions import njit
 from muphy_lb.lattice import Lattice
 
 # Nodes whose neighbours are looked up at a time: tables of 20 and 40 MB in D3Q19.

@@ -13,10 +13,11 @@ of all warps before it, then one mask per direction. ``base[0]`` is unused, whic
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
 from muphy_lb.domain.layout import WARP, whole
 from muphy_lb.errors import InputError
+from muphy_lb.kept.functions import njit
 
 # Lines are read in words of 16 bytes.
 LINE_UNIT = 4

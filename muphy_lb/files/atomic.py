@@ -3,6 +3,8 @@
 import errno
 import os
 import secrets
+import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -12,6 +14,8 @@ from muphy_lb.errors import OutputError
 
 DAMAGED = ".damaged"
 """Behind the name of a file that could not be continued, and is kept beside the new one."""
+
+LINK_REMEDY = "put what it leads to in its place, or remove it (rm)"
 
 NO_FOLDER_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EACCES)
 """What network and user-space file systems, or a folder without read permission, answer to an fsync of a folder."""
@@ -41,12 +45,62 @@ def atomic_write(path: str | os.PathLike) -> Iterator[Path]:
             temporary.unlink()
 
 
+def no_link(path: str | os.PathLike, flags: int) -> int:
+    """Open a file of a run's own folder, for ``open(..., opener=no_link)``: a symbolic link in its place is not
+    followed, since whoever has made the folder may have laid it to any file of whoever runs; a pipe is not waited for.
+
+    Raises:
+        OSError: it cannot be opened, or is something else than a regular file.
+    """
+    handle = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+    if stat.S_ISREG(os.fstat(handle).st_mode):
+        return handle
+    os.close(handle)
+    raise OSError(errno.EINVAL, "it is not a regular file", os.fspath(path))
+
+
+def is_own_file(path: str | os.PathLike) -> bool:
+    """Whether a regular file lies there itself, and no symbolic link to one."""
+    return os.path.isfile(path) and not os.path.islink(path)
+
+
+def refuse_linked_folder(path: str | os.PathLike) -> None:
+    """Refuse a folder inside an output folder that is a symbolic link: what a run removes of an earlier one would be
+    another run's.
+
+    Raises:
+        OutputError: it is one.
+    """
+    if os.path.islink(path):
+        raise OutputError(
+            f"{path} is a symbolic link to {os.readlink(os.fspath(path))}, and a run follows none that is in its"
+            f" folder; {LINK_REMEDY}, or give an output folder (-o) that lies there"
+        )
+
+
+def set_aside(path: str | os.PathLike) -> Path:
+    """Copy a file that cannot be continued to ``NAME.damaged``, which is returned.
+
+    Raises:
+        OutputError: the copy cannot be written, or the file is a symbolic link.
+    """
+    copy = Path(f"{os.fspath(path)}{DAMAGED}")
+    with atomic_write(copy) as temporary:
+        with open(path, "rb", opener=no_link) as found, open(temporary, "wb") as file:
+            shutil.copyfileobj(found, file)
+    return copy
+
+
 @contextmanager
 def output_errors(path: str | os.PathLike) -> Iterator[None]:
     """Turn an OSError of the block into an OutputError that names ``path``, the reason and the remedy."""
     try:
         yield
     except OSError as error:
+        if error.errno == errno.ELOOP and os.path.islink(path):
+            raise OutputError(
+                f"cannot write {path}: it is a symbolic link, and none is followed; {LINK_REMEDY}"
+            ) from error
         reason = error.strerror or str(error)
         raise OutputError(
             f"cannot write {path}: {reason}; check that the folder exists, is writable and has free space,"
@@ -83,7 +137,7 @@ def reserve_space(path: str | os.PathLike, n_bytes: int) -> None:
     """
     if not hasattr(os, "posix_fallocate"):  # not every system has it; the guard is then missing, nothing else
         return
-    with output_errors(path), open(path, "r+b") as file:
+    with output_errors(path), open(path, "r+b", opener=no_link) as file:
         size = file.seek(0, os.SEEK_END)
         try:
             os.posix_fallocate(file.fileno(), size, n_bytes)

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 import h5py
 import numpy as np
 
+from muphy_lb.files.atomic import no_link
+
 CHECKSUMMED = ("v110", "v110")
 """Formats of HDF5 whose headers and indices carry checksums, so that a flipped bit is found before it is believed."""
 
@@ -31,7 +33,7 @@ def opened(path: str | os.PathLike, mode: str = "r+", libver=None, **options) ->
         libver: formats of HDF5. By default those that stay readable after a crash, which no others do.
         **options: others of h5py.
     """
-    with _RecordingFile(path, RAW_MODES[mode]) as raw:
+    with _RecordingFile(path, RAW_MODES[mode], opener=no_link) as raw:
         try:
             with h5py.File(raw, mode, libver=libver, **options) as file:
                 yield file

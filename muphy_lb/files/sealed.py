@@ -8,7 +8,8 @@ text, which every reader of HDF5 skips.
 import json
 import os
 import zlib
-from pathlib import Path
+
+from muphy_lb.files.atomic import is_own_file
 
 HEADER_BYTES = 512
 PIECE_BYTES = 1 << 24
@@ -65,8 +66,8 @@ def verify(path: str | os.PathLike, kind: str) -> None:
 
 
 def _header(path: str | os.PathLike, kind: str) -> dict:
-    if not Path(path).is_file():
-        raise DamagedFileError("it is not a regular file")
+    if not is_own_file(path):
+        raise DamagedFileError("it is a symbolic link" if os.path.islink(path) else "it is not a regular file")
     with open(path, "rb") as file:
         text = file.read(HEADER_BYTES)
     try:

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from muphy_lb.geometry.nodes import NodeList
-from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.measure.flow_view import FlowView, whole_nodes
 from muphy_lb.measure.nodes_with_fluid import nodes_with_fluid
 from muphy_lb.measure.observer import Observer
 from muphy_lb.output.drawing import drawing, picture_files
 from muphy_lb.output.report_html import ReportPart
 
 if TYPE_CHECKING:
+    from muphy_lb.output.pictures.sight import Sight
     from muphy_lb.output.pictures.theme import Theme
     from muphy_lb.output.pictures.vessel import Presentation
 
@@ -66,4 +67,11 @@ def shown_flow(view: FlowView, theme: "Theme") -> "tuple[NodeList, np.ndarray, P
     if found is None:
         return None
     nodes, (speed, telling) = found
-    return nodes, speed, Presentation(str(view.case.geometry.options.get("mirror", "")), telling, theme)
+    mirrors, sight = str(view.case.geometry.options.get("mirror", "")), sight_of(view)
+    room = None if sight is None else whole_nodes(view)
+    return nodes, speed, Presentation(mirrors, telling, theme, sight=sight, room=room)
+
+
+def sight_of(view: FlowView) -> "Sight | None":
+    """What is up in pictures of a flow, where a physics says so."""
+    return next((sight for physics in view.physics if (sight := physics.sight()) is not None), None)

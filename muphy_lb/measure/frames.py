@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from muphy_lb.files.atomic import check_writable, output_errors
+from muphy_lb.files.atomic import check_writable, is_own_file, output_errors
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.output.drawing import FRAMES_FOLDER, drawing, frame_files
 
@@ -38,7 +38,7 @@ class Frames:
     def drawn(self) -> dict[int, Path]:
         """The frames that are there by step, ascending."""
         paths = self._folder.glob(frame_files(self._name))
-        steps = {path: path.stem.rpartition("_")[2] for path in paths}
+        steps = {path: path.stem.rpartition("_")[2] for path in paths if is_own_file(path)}
         return dict(sorted((int(step), path) for path, step in steps.items() if step.isdecimal()))
 
     def make_film(self) -> None:

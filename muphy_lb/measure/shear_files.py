@@ -19,6 +19,7 @@ from muphy_lb.output.surface_values import on_surface
 from muphy_lb.output.vtkhdf import VtkHdfSeries
 from muphy_lb.output.vtp import write_vtp
 from muphy_lb.setup.geometry import input_surface
+from muphy_lb.setup.waveforms import longest_period_s
 
 SHEAR_FILE = "wall_shear.vtkhdf"
 SHEAR_PICTURE = "wall_shear.png"
@@ -27,6 +28,9 @@ SHEAR_SURFACE = "wall_shear_surface.vtp"
 SHEAR_SURFACE_HDF = "wall_shear_surface.vtkhdf"
 SHEAR_TABLE = "wall_shear.csv"
 LOG = logging.getLogger(__name__)
+LEAST_MISSING = 1e-6
+"""Part of a period that rounding may take from it."""
+
 AREA, MAGNITUDE = "wall_area", "wall_shear_magnitude"
 UNITS = {quantity.field: quantity.unit for quantity in (STRESS, *INDICES.values())} | {"counted": "1", AREA: "m2"}
 OF_SURFACE = UNITS | {MAGNITUDE: "Pa"}
@@ -118,7 +122,7 @@ class ShearFiles:
         facts: tuple[str, ...] = (
             f"{counted.size:,} wall nodes",
             f"spacing {nodes.spacing_m / unit_m:.4g} {unit}",
-            f"over {sampled_s:.4g} s",
+            _over(sampled_s, longest_period_s(self.view.case)),
         )
         facts += ("grey: near openings, left out of the statistics",) * (not counted.all())
         wall = nodes.numbers_of(self.shear.surface.voxel)
@@ -133,3 +137,9 @@ class ShearFiles:
             with drawing(file):
                 values = np.where(counted, fields[INDICES[name].field], np.nan)
                 draw_shaded_walls(self.folder / file, nodes, wall, values, look)
+
+
+def _over(sampled_s: float, period_s: float) -> str:
+    """The time over which indices are averaged, in words."""
+    is_whole = sampled_s > period_s * (1.0 - LEAST_MISSING)
+    return f"over {sampled_s:.4g} s" + ("" if is_whole else ", which is not a whole beat")

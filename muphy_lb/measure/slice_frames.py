@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from muphy_lb.case.output import FIELDS, SPEED
-from muphy_lb.files.atomic import atomic_write, output_errors
+from muphy_lb.files.atomic import atomic_write, is_own_file, no_link, output_errors
 from muphy_lb.measure.field_snapshots import UNITS
+from muphy_lb.measure.flow_picture import sight_of
 from muphy_lb.measure.flow_view import FlowView, whole_nodes
 from muphy_lb.measure.frames import FILM_FILE, Frames
 from muphy_lb.measure.observer import Observer
@@ -74,7 +75,7 @@ class SliceFrames(Observer):
         if self._view.communicator.rank != 0:
             return
         for step in self._frames.drawn():
-            if self._drawn_with.get(step) != self._limits() and self._kept(step).is_file():
+            if self._drawn_with.get(step) != self._limits() and is_own_file(self._kept(step)):
                 with drawing(self._frames.file(step)):
                     self._draw(step)
         self._frames.make_film()
@@ -82,8 +83,10 @@ class SliceFrames(Observer):
     @cached_property
     def _raster(self):
         from muphy_lb.output.pictures.cut import best_raster
+        from muphy_lb.output.pictures.sight import upright_raster
 
-        return best_raster(whole_nodes(self._view))
+        nodes, sight = whole_nodes(self._view), sight_of(self._view)
+        return best_raster(nodes) if sight is None else upright_raster(nodes, nodes, sight)
 
     @cached_property
     def _grains(self) -> bool:
@@ -100,7 +103,7 @@ class SliceFrames(Observer):
                 if path.with_suffix(".png") not in drawn.values():
                     path.unlink()
         for step in drawn:
-            if self._kept(step).is_file():
+            if is_own_file(self._kept(step)):
                 self._widen(self._read(step)[1])
 
     def _kept(self, step: int) -> Path:
@@ -114,7 +117,7 @@ class SliceFrames(Observer):
 
     def _read(self, step: int) -> tuple[float, np.ndarray]:
         """(time [s], values on the plane) of a frame."""
-        with np.load(self._kept(step)) as kept:
+        with open(self._kept(step), "rb", opener=no_link) as file, np.load(file) as kept:
             return float(kept["time_s"]), kept["values"]
 
     def _widen(self, shown: np.ndarray) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from muphy_lb.errors import OutputError
-from muphy_lb.files.atomic import DAMAGED, output_errors, write_text
+from muphy_lb.files.atomic import no_link, output_errors, set_aside, write_text
 
 LOG = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ class CsvSeries:
             wrong = sorted(set(row) ^ set(self.columns))
             raise OutputError(f"{self.path}: a row lacks or adds {wrong}; the columns are {list(self.columns)}")
         line = ",".join(_text(row[name]) for name in self.columns)
-        with output_errors(self.path), open(self.path, "r+", encoding="utf-8") as file:
+        with output_errors(self.path), open(self.path, "r+", encoding="utf-8", opener=no_link) as file:
             file.seek(0, os.SEEK_END)
             file.write(line + "\n")
 
@@ -69,8 +69,9 @@ class CsvSeries:
         """Complete rows of the existing file whose step is not later than the resume step."""
         if self.resume_step is None or not Path(self.path).exists():
             return []
-        with output_errors(self.path):
-            header, *lines = Path(self.path).read_text(encoding="utf-8", errors="replace").split("\n")
+        reads = {"encoding": "utf-8", "errors": "replace", "opener": no_link}
+        with output_errors(self.path), open(self.path, **reads) as file:
+            header, *lines = file.read().split("\n")
         if header != self._header:
             raise OutputError(
                 f"cannot continue {self.path}: its columns are {header}, this run writes {self._header};"
@@ -79,15 +80,11 @@ class CsvSeries:
         complete = lines[:-1]  # what follows the last line end was cut off by a crash
         rows = [line for line in complete if _is_row(line, len(self.columns))]
         if len(rows) < len(complete):
-            self._set_aside(len(complete) - len(rows))
+            copy, n_damaged = set_aside(self.path), len(complete) - len(rows)
+            LOG.warning(
+                "%s holds %d lines that are no rows; they are left out, and kept in %s", self.path, n_damaged, copy
+            )
         return [line for line in rows if _step(line) <= self.resume_step]
-
-    def _set_aside(self, n_damaged: int) -> None:
-        """Keep the file as it was found beside the one that goes on."""
-        copy = Path(f"{self.path}{DAMAGED}")
-        with output_errors(copy):
-            copy.write_bytes(Path(self.path).read_bytes())
-        LOG.warning("%s holds %d lines that are no rows; they are left out, and kept in %s", self.path, n_damaged, copy)
 
 
 def read_series(path: str | os.PathLike) -> dict[str, np.ndarray]:

@@ -33,7 +33,12 @@ def is_redrawn(stream: TextIO | None = None) -> bool:
     if os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") in ("", "dumb", "unknown"):
         return False
     is_unicode = (stream.encoding or "").lower().replace("-", "").startswith("utf")
-    return is_unicode and (LAUNCHERS_TERMINAL in os.environ or stream.isatty())
+    return is_unicode and is_seen(stream)
+
+
+def is_seen(stream: TextIO | None = None) -> bool:
+    """Whether a stream (default: the output) goes to a terminal, through a launcher or not, and not to a file."""
+    return LAUNCHERS_TERMINAL in os.environ or (stream or sys.stdout).isatty()
 
 
 def width() -> int | None:

@@ -13,7 +13,7 @@ import h5py
 import numpy as np
 
 from muphy_lb.errors import OutputError
-from muphy_lb.files.atomic import DAMAGED, check_writable, output_errors, reserve_space
+from muphy_lb.files.atomic import DAMAGED, LINK_REMEDY, check_writable, output_errors, reserve_space
 from muphy_lb.files.hdf5 import opened
 
 LOG = logging.getLogger(__name__)
@@ -122,6 +122,8 @@ def continued(path: Path, kept: Callable[[h5py.File], Kept]) -> int | None:
     Raises:
         OutputError: the file may not be written, or ``kept`` refuses it, or the disk is full; the file is unchanged.
     """
+    if os.path.islink(path):
+        raise OutputError(f"cannot continue {path}: it is a symbolic link, and none is followed; {LINK_REMEDY}")
     if not os.access(path, os.R_OK | os.W_OK):
         raise OutputError(f"cannot continue {path}: it may not be written; change its permissions or move it away")
     try:

@@ -8,7 +8,7 @@ An object of that class is the physics of one simulation. Everything but the mod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from muphy_lb.measure.flow_view import FlowView, PreparedView
 from muphy_lb.measure.observer import Observer
 from muphy_lb.physics.flow import Flow
 from muphy_lb.units import Units
+
+if TYPE_CHECKING:
+    from muphy_lb.output.pictures.sight import Sight
 
 
 class FromStored(NamedTuple):
@@ -147,6 +150,10 @@ class Physics:
     def warnings(self) -> tuple[str, ...]:
         """Reasons to expect that the run may diverge, or that its result may be wrong, one sentence each."""
         return ()
+
+    def sight(self) -> "Sight | None":
+        """What is up in pictures of its flow, and where a cut tells most; None if it makes no difference."""
+        return None
 
     def monitored(self, view: FlowView) -> dict[str, Callable[[], dict[str, float]]]:
         """Functions that measure its ``MONITORED`` quantities, as numbers by name; the calls are collective, their

@@ -7,9 +7,14 @@ import socket
 from pathlib import Path
 
 from muphy_lb.errors import OutputError
+from muphy_lb.files.atomic import no_link, output_errors, refuse_linked_folder
+from muphy_lb.output.drawing import FRAMES_FOLDER
+from muphy_lb.run.early import CHECKPOINTS
 
 LOG = logging.getLogger(__name__)
 LOCK_FILE = ".lock"
+OWN_FOLDERS = (CHECKPOINTS, FRAMES_FOLDER)
+"""Folders in an output folder."""
 
 
 class FolderLock:
@@ -19,17 +24,16 @@ class FolderLock:
         folder: an output folder, which exists.
 
     Raises:
-        OutputError: another process holds the lock, or the folder cannot be written.
+        OutputError: another process holds the lock, the folder cannot be written, or the lock or a folder that a run
+            makes in it is a symbolic link.
     """
 
     def __init__(self, folder: Path):
         path, own = Path(folder) / LOCK_FILE, f"process {os.getpid()} on {socket.gethostname()}"
-        try:
-            self._file = open(path, "a+", encoding="utf-8")  # open for as long as the lock is held
-        except OSError as error:
-            raise OutputError(
-                f"cannot write {path}: {error.strerror or error}; choose another output folder"
-            ) from error
+        for name in OWN_FOLDERS:
+            refuse_linked_folder(Path(folder) / name)
+        with output_errors(path):
+            self._file = open(path, "a+", encoding="utf-8", opener=no_link)  # open for as long as the lock is held
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

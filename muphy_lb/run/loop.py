@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from muphy_lb import __version__
-from muphy_lb.files.atomic import check_writable, output_errors, write_text
+from muphy_lb.files.atomic import check_writable, no_link, output_errors, write_text
 from muphy_lb.measure.observer import Observer
 from muphy_lb.output.phases import phase
 from muphy_lb.output.report_html import REPORT_FILE, write_report
@@ -223,7 +223,8 @@ class Run:
     def _summary(self) -> dict:
         """The summary that an earlier run has left in the folder; empty if there is none, or another process's."""
         try:
-            summary = json.loads((self.folder / SUMMARY_FILE).read_text(encoding="utf-8"))
+            with open(self.folder / SUMMARY_FILE, encoding="utf-8", opener=no_link) as file:
+                summary = json.load(file)
         except (OSError, ValueError):
             return {}
         return summary if isinstance(summary, dict) else {}

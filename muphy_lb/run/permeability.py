@@ -7,7 +7,7 @@ import numpy as np
 
 from muphy_lb.case.case import Case, load_case
 from muphy_lb.errors import InputError
-from muphy_lb.files.atomic import atomic_write, check_writable
+from muphy_lb.files.atomic import atomic_write, check_writable, refuse_linked_folder
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.measure.permeability import DARCY_M2, driving_acceleration, refuse_other_drives
 from muphy_lb.measure.permeability_observer import distribution_chart, permeability_lines
@@ -91,6 +91,7 @@ def _prepare(folder: Path, cases, options) -> None:
     for file in filter(None, (options.json, options.plot)):
         check_writable(Path(file).parent)
     for name in cases:
+        refuse_linked_folder(folder / name)
         check_writable(folder / name)
         if options.overwrite:
             forget_flow(folder / name)

@@ -14,6 +14,7 @@ import numpy as np
 
 from muphy_lb.case.case import Case
 from muphy_lb.errors import InputError
+from muphy_lb.files.atomic import refuse_linked_folder
 from muphy_lb.measure.permeability import Permeability, driving_acceleration, mean_pore_size
 from muphy_lb.measure.settling import rest_of_change
 from muphy_lb.output.series import read_series
@@ -133,6 +134,7 @@ def is_done(folder: Path, case: Case) -> bool:
 
 def forget_flow(folder: Path) -> None:
     """Remove what a folder holds of an earlier flow; on rank 0."""
+    refuse_linked_folder(folder / CHECKPOINTS)
     for path in (*(folder / CHECKPOINTS).glob(PATTERN), folder / SUMMARY_FILE):
         path.unlink(missing_ok=True)
 

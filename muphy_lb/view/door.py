@@ -46,7 +46,7 @@ class Door(NamedTuple):
 
     def directions(self) -> str:
         """How to look at the page, from this machine or another one."""
-        tunnel = f"ssh -L {self.port}:{LOOPBACK}:{self.port} {socket.gethostname()}"
+        tunnel = f"ssh -N -L {self.port}:{LOOPBACK}:{self.port} {socket.gethostname()}"
         return f"live view: {self.url}\n  from another machine: {tunnel}, then open the same address there"
 
 

@@ -5,6 +5,7 @@ from collections import OrderedDict
 import numpy as np
 
 from muphy_lb.geometry.nodes import voxel_coordinates
+from muphy_lb.measure.flow_picture import sight_of
 from muphy_lb.output.pictures.projection import CoarseGrid, is_cut_through
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.view.messages import BODY, CUT, CutFrame, Demand, Description, Picture
@@ -217,4 +218,5 @@ def describe(view: Simulation, gathering: Gathering) -> Description | None:
         is_rock=is_rock,
         start=Demand(field, CUT, axis, index) if telling or header.shape[0] == 1 else Demand(field, BODY),
         style=view.case.output.picture_style,
+        sight=sight_of(view),
     )

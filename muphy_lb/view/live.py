@@ -1,12 +1,16 @@
 """LiveView: shows a run on a page while it goes on; the part that every rank has."""
 
 import logging
+import stat
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import NamedTuple
 
 from muphy_lb.errors import InputError
+from muphy_lb.files.atomic import atomic_write
+from muphy_lb.output.terminal import is_seen
 from muphy_lb.run.loop import ending
 from muphy_lb.run.onlooker import Onlooker, Standing, Wish
 from muphy_lb.run.simulation import Simulation
@@ -14,8 +18,11 @@ from muphy_lb.view.door import Door, PageProcess, open_door
 from muphy_lb.view.gathering import Gathering, describe
 from muphy_lb.view.messages import ENDED, PAUSED, RUNNING, WAITING, Demand, News
 from muphy_lb.view.pace import Pace
+from muphy_lb.view.pause import Pause
 
 LOG = logging.getLogger(__name__)
+ADDRESS_FILE = "view.txt"
+"""File of the output folder with the address of the page, if what is printed goes to a file."""
 PAUSED_S = 0.1
 """How long a rank waits between two looks during a pause [s]."""
 
@@ -37,13 +44,13 @@ class LiveDesk:
 
     Attributes:
         pace: when to look.
-        is_paused: whether the run waits.
+        pause: whether the run waits.
         viewers: number of those who look on.
     """
 
     def __init__(self, page: PageProcess, step: int):
         self._page, self.pace = page, Pace(step)
-        self.is_paused, self.viewers = False, 0
+        self.pause, self.viewers = Pause(), 0
         self._demands: tuple[Demand, ...] = ()
         self._watched: tuple[Demand, ...] = ()
         self._shown: set[Demand] = set()
@@ -52,15 +59,15 @@ class LiveDesk:
     def order(self, step: int) -> Order:
         """What to do now; waits a little during a pause."""
         self.pace.arrive(step)
-        commands = self._hear(PAUSED_S if self.is_paused else 0.0)
-        steps_once = self.is_paused and "step" in commands
-        for command in commands:
-            self.is_paused = {"pause": True, "step": True, "go on": False}.get(command, self.is_paused)
+        commands = self._hear(PAUSED_S if self.pause.is_on else 0.0)
+        steps_once = self.pause.is_on and "step" in commands
+        self.pause.hear(commands, step, self.viewers)
         if not self._page.is_there:
-            self.viewers, self._demands, self.is_paused = 0, (), False
+            self.viewers, self._demands = 0, ()
+            self.pause.end()
         demands = self._next_demands() if self._page.is_idle else ()
-        wish = Wish("checkpoint" in commands, self.is_paused and not steps_once, "stop" in commands)
-        with_openings = self.viewers > 0 and not self.is_paused and self._page.is_idle and self.pace.has_curves()
+        wish = Wish("checkpoint" in commands, self.pause.is_on and not steps_once, "stop" in commands)
+        with_openings = self.viewers > 0 and not self.pause.is_on and self._page.is_idle and self.pace.has_curves()
         return Order(demands, with_openings, wish)
 
     def last_order(self, step: int, more_may_follow: bool = False) -> Order:
@@ -83,7 +90,7 @@ class LiveDesk:
     def _next_demands(self) -> tuple[Demand, ...]:
         """The pictures to take now: what viewers have just begun to ask for comes before what they wait for."""
         new = tuple(demand for demand in self._demands if demand not in self._shown)
-        if self._demands and (self.is_paused or self.pace.has_picture()):
+        if self._demands and (self.pause.is_on or self.pace.has_picture()):
             demands, self._demands = self._demands, ()
         elif new and self.pace.has_picture(is_new=True):
             demands, self._demands = new, tuple(demand for demand in self._demands if demand not in new)
@@ -143,7 +150,7 @@ class LiveView(Onlooker):
         if order.wish.pause and self._communicator.rank:
             time.sleep(PAUSED_S / 2)  # the others wait for rank 0, which waits for the page
         self._show(order, standing, PAUSED if order.wish.pause else RUNNING)
-        is_stepwise = bool(self._desk and self._desk.is_paused)
+        is_stepwise = bool(self._desk and self._desk.pause.is_on)
         self.next_step = step + self._communicator.broadcast(self._desk.leave(is_stepwise) if self._desk else None)
         return order.wish
 
@@ -195,7 +202,7 @@ class LiveView(Onlooker):
             return
         if order.demands:
             kinds = {(demand.field, demand.place) for demand in order.demands}
-            desk.pace.picture_taken(began_s, desk.is_paused, kinds)
+            desk.pace.picture_taken(began_s, desk.pause.is_on, kinds)
         if self._page.is_idle or pictures or state.startswith(ENDED):
             self._page.send(self._news(standing, state, openings), *pictures)
 
@@ -235,17 +242,39 @@ def view(simulation: Simulation, port: int = 0) -> LiveView:
 
 
 @contextmanager
-def shown(simulation: Simulation, door: Door | None, say: Callable[[str], None]) -> Iterator[None]:
+def shown(simulation: Simulation, door: Door | None, say: Callable[[str], None], folder: Path) -> Iterator[None]:
     """Context of a run that is shown on a page; collective.
+
+    The address holds a secret. Where what is printed goes to a file, which others may read, it is in a file of the
+    folder, for as long as the run goes on.
 
     Args:
         simulation: what is run.
         door: where the page is, on rank 0; None elsewhere.
         say: prints on rank 0.
+        folder: output folder of the run.
     """
-    live = LiveView(simulation, door, keeps_checkpoints=True)
-    say(str(live))
+    live, address = LiveView(simulation, door, keeps_checkpoints=True), folder / ADDRESS_FILE
+    if door and not is_seen():
+        _write_for_owner(address, f"{live}\n")
+        say(f"live view: its address is in {address}, which nobody else can read")
+    else:
+        say(str(live))
     try:
         yield
     finally:
         live.close()
+        if door:
+            with suppress(OSError):
+                address.unlink()
+
+
+def _write_for_owner(path: Path, text: str) -> None:
+    """Write a text file that other users cannot read.
+
+    Raises:
+        OutputError: the file cannot be written.
+    """
+    with atomic_write(path) as temporary:
+        temporary.chmod(stat.S_IRUSR | stat.S_IWUSR)
+        temporary.write_text(text, encoding="utf-8")

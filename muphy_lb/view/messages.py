@@ -11,6 +11,7 @@ import numpy as np
 
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.output.pictures.projection import CoarseGrid
+from muphy_lb.output.pictures.sight import Sight
 from muphy_lb.run.onlooker import Standing
 
 MOST_DEMANDS = 8
@@ -88,6 +89,7 @@ class Description:
         is_rock: whether the fluid fills the pores of a block.
         start: the cut to begin with.
         style: ``"dark"`` or ``"light"``, that of the pictures of the case.
+        sight: what is up; None: z.
     """
 
     title: str
@@ -105,6 +107,7 @@ class Description:
     is_rock: bool
     start: Demand
     style: str
+    sight: Sight | None = None
 
     @property
     def is_flat(self) -> bool:

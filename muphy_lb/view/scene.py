@@ -11,6 +11,7 @@ from skimage.measure import find_contours
 
 from muphy_lb.output.pictures.projection import MARGIN as GRID_MARGIN
 from muphy_lb.output.pictures.projection import (
+    UPRIGHT,
     Window,
     best_camera,
     fill_volume,
@@ -162,7 +163,8 @@ class BodyScene:
         render(
             self._full, Window.around(self._full, np.eye(3)), lambda values: np.zeros((*values.shape, 4)), 1
         )  # compiles
-        forward = best_camera(self._full.voxels)[2]
+        self._turned = UPRIGHT if description.sight is None else description.sight.turned()
+        forward = self._turned @ best_camera(self._full.voxels, self._turned)[2]
         self.start = Angle(
             float(np.rad2deg(np.arctan2(-forward[1], -forward[0]))), float(np.rad2deg(-np.arcsin(forward[2])))
         )
@@ -221,7 +223,7 @@ class BodyScene:
 
     def _window(self, angle: Angle, size: tuple[int, int]) -> Window:
         """A window of the shape of the image around the whole body, or magnified."""
-        camera = oblique_camera(angle.azimuth_deg, angle.elevation_deg)
+        camera = oblique_camera(angle.azimuth_deg, angle.elevation_deg) @ self._turned
         whole = Window.around(self._full, camera)
         aspect = size[1] / size[0]
         width = max(whole.size[0], whole.size[1] / aspect) / angle.zoom

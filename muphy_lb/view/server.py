@@ -12,6 +12,7 @@ import signal
 import socket
 import sys
 import threading
+import warnings
 from functools import partial
 from multiprocessing.connection import Connection
 
@@ -81,6 +82,7 @@ def main(arguments: list[str]) -> None:
     for number in STOP_SIGNALS:  # meant for the run
         signal.signal(number, signal.SIG_IGN)
     logging.disable(logging.CRITICAL)  # whatever connects could otherwise fill the terminal of the run
+    warnings.simplefilter("ignore")  # and so could what bokeh says of pages
     os.nice(NICENESS)
     os.sched_setaffinity(0, range(os.cpu_count() or 1))  # a launcher may have bound the rank to a core, which it needs
     gc.freeze()  # with every page that is closed all objects are looked at; those of the libraries need not be

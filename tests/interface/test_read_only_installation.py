@@ -14,7 +14,13 @@ from tests.conftest import ROOT
 
 START = """
 import os
-import muphy_lb.geometry.search
+from muphy_lb.kept.functions import njit
+
+@njit(cache=True)
+def one():
+    return 1
+
+one()
 print(os.environ.get("NUMBA_CACHE_DIR", ""))
 """
 # Root may write everywhere, unless it gives that up.
@@ -34,7 +40,7 @@ def installation(tmp_path_factory):
 
 
 def start(installation, home, temporary, **more) -> str:
-    """Import compiled functions; returns where Numba was told to keep them."""
+    """Compile a function; returns where it was told to be kept."""
     if os.getuid() == 0 and shutil.which("setpriv") is None:
         pytest.skip("root can write everywhere, and there is no setpriv")
     steered = ("NUMBA_", "XDG_", "PYTHON")
@@ -52,10 +58,10 @@ def test_without_a_home_compiled_functions_go_to_a_private_temporary_folder(inst
     assert folder.parent == tmp_path and stat.S_IMODE(folder.stat().st_mode) == 0o700 and any(folder.iterdir())
 
 
-def test_with_a_home_numba_decides(installation, tmp_path):
+def test_with_a_home_they_go_to_the_cache_of_the_user(installation, tmp_path):
     (tmp_path / "home").mkdir()
     assert start(installation, tmp_path / "home", tmp_path) == ""
-    assert (tmp_path / "home" / ".cache" / "numba").is_dir()
+    assert (tmp_path / "home" / ".cache" / "muphy_lb-kernels").is_dir()
 
 
 def test_a_folder_that_the_user_gives_is_taken(installation, tmp_path):

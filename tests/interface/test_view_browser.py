@@ -97,7 +97,8 @@ def watched(tmp_path):
     with log.open("w") as file:
         process = subprocess.Popen(words, stdout=file, stderr=subprocess.STDOUT)
     wait_for(lambda: "live view: " in log.read_text())
-    yield process, out, re.search(r"live view: (\S+)", log.read_text()).group(1)
+    said = (out / "view.txt").read_text()
+    yield process, out, re.search(r"live view: (\S+)", said).group(1)
     process.send_signal(signal.SIGKILL)
     process.wait()
 

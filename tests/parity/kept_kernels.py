@@ -14,8 +14,8 @@ from numba.cuda.dispatcher import _Kernel
 
 from muphy_lb.backends.cuda import skeletons
 from muphy_lb.backends.cuda.device import cuda
-from muphy_lb.backends.kept.store import KernelStore
 from muphy_lb.domain import PULL
+from muphy_lb.kept.store import KernelStore
 from muphy_lb.lattice import D2Q9
 from muphy_lb.operators import BGK, collision
 from muphy_lb.precision import FP32

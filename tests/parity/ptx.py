@@ -18,8 +18,8 @@ from numba import from_dtype, types
 from muphy_lb.backends.cuda import skeletons
 from muphy_lb.backends.cuda.device import cuda
 from muphy_lb.backends.cuda.skeletons import DOUBLE, NODES_PER_THREAD, PAIRED, SINGLE
-from muphy_lb.backends.kept.code_digest import digest, type_text
 from muphy_lb.domain import AA, PULL, PUSH, Pattern
+from muphy_lb.kept.code_digest import digest, type_text
 from muphy_lb.lattice import D3Q19
 from muphy_lb.operators import BGK, TRT, Operator, collision
 from muphy_lb.operators.operator import node_function

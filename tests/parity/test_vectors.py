@@ -5,8 +5,9 @@ import re
 import numpy as np
 import pytest
 
-from muphy_lb.backends.cpu import kernel_store, skeletons
+from muphy_lb.backends.cpu import skeletons
 from muphy_lb.domain import PULL
+from muphy_lb.kept import cpu_store as kernel_store
 from muphy_lb.lattice import D3Q19
 from muphy_lb.operators import BGK, collision
 from muphy_lb.precision import FP32, FP64, Precision

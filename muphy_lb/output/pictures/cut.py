@@ -24,6 +24,10 @@ class PlaneCut:
         values: (n_rows, n_columns), row 0 at the bottom; nan outside the fluid.
         shadow: (n_rows, n_columns) bool, whether any fluid lies in, in front of or behind the plane.
         extent_m: left, right, bottom, top of the arrays [m].
+        vertical: the axis that is drawn upwards, or downwards; None: the second of the others.
+        is_downwards: whether it is drawn downwards.
+        room: (n_rows, n_columns) bool, whether a node lies in the plane, with fluid or without; None: nothing is known
+            of nodes without fluid.
     """
 
     axis: int
@@ -31,11 +35,14 @@ class PlaneCut:
     values: np.ndarray
     shadow: np.ndarray
     extent_m: tuple[float, float, float, float]
+    vertical: int | None = None
+    is_downwards: bool = False
+    room: np.ndarray | None = None
 
     @property
     def in_plane(self) -> tuple[int, int]:
         """Axes to the right and upwards."""
-        return _others(self.axis)
+        return _in_plane(self.axis, self.vertical)
 
 
 @dataclass(frozen=True)
@@ -46,6 +53,7 @@ class Raster:
         axis, position_m, shadow, extent_m: as of :class:`PlaneCut`.
         chosen: (m,) numbers of the nodes that are shown.
         row, column: (m,) their pixels.
+        vertical, is_downwards, room: as of :class:`PlaneCut`.
     """
 
     axis: int
@@ -55,6 +63,9 @@ class Raster:
     chosen: np.ndarray
     row: np.ndarray
     column: np.ndarray
+    vertical: int | None = None
+    is_downwards: bool = False
+    room: np.ndarray | None = None
 
     @property
     def shown_share(self) -> float:
@@ -69,7 +80,8 @@ class Raster:
 
     def of_pixels(self, values: np.ndarray) -> PlaneCut:
         """The image with (n_rows, n_columns) values of its pixels."""
-        return PlaneCut(self.axis, self.position_m, values, self.shadow, self.extent_m)
+        upright = self.vertical, self.is_downwards, self.room
+        return PlaneCut(self.axis, self.position_m, values, self.shadow, self.extent_m, *upright)
 
 
 def best_cut(nodes: NodeList, values: np.ndarray, telling: np.ndarray | None = None) -> PlaneCut:
@@ -127,16 +139,55 @@ def cut_at(nodes: NodeList, values: np.ndarray, axis: int, position_m: float | N
     return replace(plane, position_m=nodes.origin_m[axis] + nodes.spacing_m * index)
 
 
+def fullest_layer(nodes: NodeList, axis: int) -> int:
+    """The layer across an axis with most nodes, preferably in the middle."""
+    return _fullest_plane(nodes.coordinates(), axis)[2]
+
+
+def raster_of(nodes: NodeList, axis: int, layer: int, room: NodeList, vertical: int, is_downwards: bool) -> Raster:
+    """The pixels of a layer of nodes, in the image of all that is room for them.
+
+    Args:
+        nodes: those that are shown.
+        axis: 0, 1, 2 across which the layer lies.
+        layer: its voxel on that axis.
+        room: all nodes of the geometry.
+        vertical, is_downwards: as of :class:`PlaneCut`.
+    """
+    in_plane, whole = list(_in_plane(axis, vertical)), room.coordinates()
+    image = _raster(room, axis, np.flatnonzero(whole[:, axis] == layer), vertical)
+    there = np.zeros(image.shadow.shape, dtype=bool)
+    there[image.row, image.column] = True
+    place = nodes.coordinates()
+    chosen = np.flatnonzero(place[:, axis] == layer)
+    low, high = whole.min(axis=0)[in_plane], whole.max(axis=0)[in_plane]
+    column, row = ((place[chosen][:, in_plane] - low) // _stride(low, high)).T
+    position_m = room.origin_m[axis] + room.spacing_m * layer
+    upright = {"vertical": vertical, "is_downwards": is_downwards, "room": there}
+    return replace(image, position_m=position_m, chosen=chosen, row=row, column=column, **upright)
+
+
 def _others(axis: int) -> tuple[int, int]:
     return tuple(i for i in range(3) if i != axis)
 
 
-def _raster(nodes: NodeList, axis: int, chosen: np.ndarray) -> Raster:
+def _in_plane(axis: int, vertical: int | None) -> tuple[int, int]:
+    """Axes to the right and along the vertical of an image across an axis."""
+    first, second = _others(axis)
+    return (second, first) if vertical == first else (first, second)
+
+
+def _stride(low: np.ndarray, high: np.ndarray) -> int:
+    """Voxels along the edge of a pixel."""
+    return -(-int((high - low).max() + 1) // MAX_PIXELS)
+
+
+def _raster(nodes: NodeList, axis: int, chosen: np.ndarray, vertical: int | None = None) -> Raster:
     """The pixels of the ``chosen`` nodes, seen along an axis."""
     coordinates = nodes.coordinates()
-    in_plane = list(_others(axis))
+    in_plane = list(_in_plane(axis, vertical))
     low, high = coordinates.min(axis=0)[in_plane], coordinates.max(axis=0)[in_plane]
-    stride = -(-int((high - low).max() + 1) // MAX_PIXELS)
+    stride = _stride(low, high)
     column, row = ((coordinates[:, in_plane] - low) // stride).T
     shape = (row.max() + 1, column.max() + 1)
     shadow = np.zeros(shape, dtype=bool)

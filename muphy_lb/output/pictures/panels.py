@@ -104,10 +104,14 @@ def add_panels(figure: Figure, extents: list[tuple[float, ...]]) -> list[Axes]:
 
 
 def draw_cut(axes: Axes, nodes: NodeList, cut: PlaneCut, style: Style, grains: bool = False) -> None:
-    """Draw the values of the cut over the silhouette of the vessel or, with ``grains``, over a grey block of solid."""
-    extent, shadow = np.asarray(cut.extent_m) / style.unit_m, theme_of(axes).shadow
-    behind, colour = (np.ones(cut.shadow.shape), GRAINS) if grains else (np.where(cut.shadow, 1.0, np.nan), shadow)
-    axes.imshow(behind, origin="lower", extent=extent, cmap=ListedColormap([colour]), interpolation="nearest")
+    """Draw the values of the cut over the silhouette of the vessel; with ``grains``, or where room without fluid is
+    known, over a grey block of solid."""
+    extent, room = np.asarray(cut.extent_m) / style.unit_m, cut.shadow if cut.room is None else cut.room
+    layers = [(np.ones(room.shape, dtype=bool), GRAINS)] if grains or cut.room is not None else []
+    layers += [] if grains and cut.room is None else [(room, theme_of(axes).shadow)]
+    for there, colour in layers:
+        flat = {"cmap": ListedColormap([colour]), "interpolation": "nearest"}
+        axes.imshow(np.where(there, 1.0, np.nan), origin="lower", extent=extent, **flat)
     image = axes.imshow(cut.values, origin="lower", extent=extent, interpolation="nearest")
     image.set(norm=style.colours.norm, cmap=style.colours.cmap)
     in_plane = list(cut.in_plane)
@@ -115,6 +119,8 @@ def draw_cut(axes: Axes, nodes: NodeList, cut: PlaneCut, style: Style, grains: b
     marks = [(np.asarray(o.centre_m)[in_plane] / style.unit_m, np.asarray(o.normal)[in_plane]) for o in near]
     draw_openings(axes, extent, near, marks, style)
     style_axes(axes, [f"{AXES[i]} [{style.unit}]" for i in in_plane])
+    if cut.is_downwards:
+        axes.invert_yaxis()
 
 
 def cut_title(cut: PlaneCut, style: Style) -> str:

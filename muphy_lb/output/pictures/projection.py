@@ -16,6 +16,7 @@ from scipy.ndimage import distance_transform_edt
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.geometry.voxels import Opening
 from muphy_lb.output.pictures import rays
+from muphy_lb.output.pictures.sight import Sight
 
 MARGIN = 10  # empty voxels around the volume, for smoothing and shading
 BORDER = rays.SPLAT_RADIUS + 1
@@ -33,6 +34,9 @@ OUTLINE_STRENGTH = 0.5
 GRAIN_COLOUR = (0.42, 0.44, 0.48)
 MOST_PORES, LEAST_PORES, LEAST_EDGE = 0.9, 0.03, 8
 """Of a rock: largest porosity, smallest porosity of each of its six faces, least voxels along an edge."""
+
+UPRIGHT = np.eye(3)
+"""The axes as they are: z is up."""
 
 INWARDS, WIDENING = 3, 1.6
 """What widens more than so much, so many layers inwards, touches a face of the box only."""
@@ -89,7 +93,7 @@ class View:
         return path_m[on_image][covered[-1]] if covered.size else np.asarray(start_m)
 
 
-def render_vessel(nodes: NodeList, speed_m_s: np.ndarray, colours, n_pixels: int) -> View:
+def render_vessel(nodes: NodeList, speed_m_s: np.ndarray, colours, n_pixels: int, sight: Sight | None = None) -> View:
     """Render the whole vessel.
 
     Args:
@@ -97,9 +101,10 @@ def render_vessel(nodes: NodeList, speed_m_s: np.ndarray, colours, n_pixels: int
         speed_m_s: (n,) speed [m/s].
         colours: function from (...,) speeds to (..., 4) RGBA, for instance a matplotlib ``ScalarMappable.to_rgba``.
         n_pixels: length of the longer side of the image.
+        sight: what is up; None: z.
     """
     volume = coarse_volume(nodes, speed_m_s)
-    camera = best_camera(volume.voxels)
+    camera = best_camera(volume.voxels, UPRIGHT if sight is None else sight.turned())
     return render(volume, Window.around(volume, camera), colours, n_pixels)
 
 
@@ -272,10 +277,11 @@ def _discs(nodes: GeometryHeader | NodeList, origin_m: np.ndarray, edge_m: float
     return discs
 
 
-def best_camera(voxels: np.ndarray) -> np.ndarray:
-    """(3, 3) right, up, forward of the oblique view, z upwards, with the largest projected area (least occlusion)."""
+def best_camera(voxels: np.ndarray, turned: np.ndarray = UPRIGHT) -> np.ndarray:
+    """(3, 3) right, up, forward of the oblique view with the largest projected area (least occlusion); upwards is the
+    last row of a turn of the axes, (3, 3), or z."""
     few = voxels[:: max(len(voxels) // 50_000, 1)]
-    cameras = [oblique_camera(azimuth, ELEVATION_DEG) for azimuth in AZIMUTHS_DEG]
+    cameras = [oblique_camera(azimuth, ELEVATION_DEG) @ turned for azimuth in AZIMUTHS_DEG]
     return max(cameras, key=lambda camera: _covered_area(few, camera))
 
 

@@ -7,7 +7,9 @@ Positions and lengths are in voxels, columns (x, y, z).
 import math
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
+
+from muphy_lb.kept.functions import njit
 
 BODY, SMOOTH, AROUND, SPEED, WALL, GRAIN = range(6)
 """Channels: occupancy; smoothed for normals; more strongly smoothed for occlusion; speed; distance of the wall; share

@@ -28,6 +28,7 @@ from muphy_lb.output.pictures.panels import (
     mark_mirrors,
 )
 from muphy_lb.output.pictures.projection import View, is_rock, render_vessel
+from muphy_lb.output.pictures.sight import Sight, upright_raster
 from muphy_lb.output.pictures.theme import DARK, Theme, theme_of
 from muphy_lb.output.shown_units import LENGTH_UNITS, SMALLEST_LENGTH, shown_unit, suitable_unit
 
@@ -51,12 +52,16 @@ class Presentation:
         telling: (n,) values that select the cut as in :func:`muphy_lb.output.pictures.cut.best_cut`.
         theme: the colours.
         limits: lowest and highest speed of the colours [m/s]; None: up to the top speed, robust against single nodes.
+        sight: what is up; None: z, and the cut that shows most.
+        room: all nodes of the geometry, where ``sight`` is given and some are without fluid.
     """
 
     mirrors: str = ""
     telling: np.ndarray | None = None
     theme: Theme = DARK
     limits: tuple[float, float] | None = None
+    sight: Sight | None = None
+    room: NodeList | None = None
 
 
 PLAIN = Presentation()
@@ -89,12 +94,15 @@ def fill_figure(figure: Figure, nodes: NodeList, speed_m_s: np.ndarray, title: s
     """Draw the picture of :func:`draw_vessel` on an empty figure."""
     speed_m_s = np.nan_to_num(np.asarray(speed_m_s, dtype=np.float64), nan=0.0, posinf=0.0, neginf=0.0)
     style = make_style(nodes, SPEED, within(speed_colours(speed_m_s), how.limits))
-    cut = best_cut(nodes, speed_m_s, how.telling)
+    if how.sight is None:
+        cut = best_cut(nodes, speed_m_s, how.telling)
+    else:
+        cut = upright_raster(nodes, how.room or nodes, how.sight).image(speed_m_s)
     rock = nodes.shape[0] > 1 and is_rock(nodes)
     if nodes.shape[0] == 1:
         (flat,) = add_panels(figure, [cut.extent_m])
     else:
-        view = render_vessel(nodes, speed_m_s, style.colours.to_rgba, N_RENDER_PIXELS)
+        view = render_vessel(nodes, speed_m_s, style.colours.to_rgba, N_RENDER_PIXELS, how.sight)
         body, flat = add_panels(figure, [view.extent_m, cut.extent_m])
         draw_view(body, nodes, view, style)
         _title(body, ROCK if rock else BELOW_SURFACE)
@@ -113,6 +121,8 @@ def _meanings(cut: PlaneCut, rock: bool, mirrors: str) -> str:
     """What else than the speed is to be seen on a cut."""
     if rock:
         return "\ngrey: grains" + "; dashed: mirror plane" * any(AXES.index(name) in cut.in_plane for name in mirrors)
+    if cut.room is not None:
+        return "\ngrey: solid" * (not cut.room.all())
     return "\ngrey: fluid before or behind" * bool(np.any(cut.shadow & np.isnan(cut.values)))
 
 

@@ -195,6 +195,15 @@ class FreeSurface(Physics):
         falls = fall_warnings(self._case, self._units, self._fall_speed)
         return (*tension_warnings(self._case, self.tension / self._viscosity**2), *falls)
 
+    def sight(self):
+        """Upright against gravity, through the first gauge."""
+        if self._up is None:
+            return None
+        from muphy_lb.output.pictures.sight import Sight
+
+        gauges = self._case.free_surface.gauges
+        return Sight(self._up, np.asarray(gauges[0].position_m) if gauges else None)
+
     def observers(self, view, folder, resume_step):
         """The time series of the liquid, pictures of it, and gauges and surface if the case asks for them."""
         fall = self._fall * self._units.spacing_m, float(self._units.acceleration_to_si(self._gravity))

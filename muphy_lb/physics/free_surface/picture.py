@@ -22,6 +22,7 @@ from muphy_lb.output.pictures.panels import (
     draw_scale_in_unit,
     figure_at,
 )
+from muphy_lb.output.pictures.sight import Sight
 from muphy_lb.output.pictures.theme import DARK, Theme
 from muphy_lb.output.shown_units import LENGTH_UNITS, SMALLEST_LENGTH, suitable_unit
 from muphy_lb.physics.free_surface.isosurface import LEVEL, liquid_body, wall_body
@@ -35,7 +36,7 @@ SMOOTHINGS = 2
 """How often the normals of vertices are averaged over the triangles around them: filling is not smooth."""
 MOST_OPAQUE = 0.3
 """Part of the box up to which solid voxels are drawn opaque; a rock is drawn transparent."""
-HAZE = 0.1
+HAZE, GHOST = 0.1, 0.25
 MARGIN, ROOM_FOR_DIRECTIONS = 0.03, 0.1  # of the longer side
 
 
@@ -125,6 +126,9 @@ def _draw_body(figure: Figure, scene: Scene, colours: ScalarMappable, unit: tupl
     points = np.concatenate((liquid.points_m, walls.points_m)) / unit_m
     facets = np.concatenate((liquid.facets, walls.facets + len(liquid.points_m)))
     _draw_triangles(axes, points, facets, np.concatenate((of_liquid, of_walls)), camera)
+    if share <= MOST_OPAQUE:  # an obstacle under the liquid shows through
+        of_walls[:, 3] = GHOST
+        _draw_triangles(axes, walls.points_m / unit_m, walls.facets, of_walls, camera)
     draw_length_bar(axes, name)
     draw_directions(axes, camera, at_top=False)
 
@@ -179,20 +183,22 @@ def _normals(points: np.ndarray, facets: np.ndarray) -> np.ndarray:
 def _draw_plane(figure: Figure, scene: Scene, colours: ScalarMappable, unit: tuple[str, float]) -> None:
     """Speed where the filling is above 1/2, and the walls."""
     name, unit_m = unit
-    box = scene.box_m / unit_m
+    sight = Sight(scene.up)
+    in_plane = [1, 0] if sight.vertical == 0 else [0, 1]
+    box = scene.box_m[:, in_plane] / unit_m
     (axes,) = add_panels(figure, [(*box[:, 0], *box[:, 1])])
     margin = MARGIN * np.ptp(box, axis=0).max()
     axes.set(xlim=box[:, 0] + [-margin, margin], ylim=box[:, 1] + [-margin, margin], aspect="equal")
-    style_axes(axes, [f"{axis} [{name}]" for axis in "xy"])
-    axes.add_patch(
-        Rectangle(tuple(box[0, :2]), *np.ptp(box[:, :2], axis=0), facecolor=FACE_COLOUR, edgecolor=EDGE_COLOUR)
-    )
-    place = scene.nodes.coordinates()[:, :2]
+    style_axes(axes, [f"{'xy'[axis]} [{name}]" for axis in in_plane])
+    axes.add_patch(Rectangle(tuple(box[0]), *np.ptp(box, axis=0), facecolor=FACE_COLOUR, edgecolor=EDGE_COLOUR))
+    place = scene.nodes.coordinates()[:, in_plane]
     place -= place.min(axis=0)
     _draw_liquid(axes, scene, (place[:, 1], place[:, 0]), box, colours)
     walls = np.ones(place.max(axis=0)[::-1] + 1)
     walls[place[:, 1], place[:, 0]] = np.nan
     axes.imshow(walls, origin="lower", extent=(*box[:, 0], *box[:, 1]), cmap=ListedColormap([WALL_COLOUR]), zorder=3)
+    if sight.vertical < 2 and sight.is_downwards:
+        axes.invert_yaxis()
 
 
 def _draw_liquid(axes: Axes, scene: Scene, pixel: tuple, box: np.ndarray, colours: ScalarMappable) -> None:

@@ -3,10 +3,11 @@
 from dataclasses import replace
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import NodeList
+from muphy_lb.kept.functions import njit
 
 
 def tile_nodes(nodes: NodeList, copies: tuple[int, int, int]) -> NodeList:

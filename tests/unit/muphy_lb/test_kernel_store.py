@@ -1,29 +1,37 @@
 """Kernels are kept on disk by what they compute, and what is wrong with a file only costs a compilation."""
 
 import os
+import pickle
 import subprocess
 import sys
 from collections import namedtuple
 from contextlib import suppress
+from importlib import import_module
 from types import FunctionType
 
 import numpy as np
 import pytest
-from numba import config, njit, prange
+from numba import config, njit, prange, typeof
 from numba.core.bytecode import FunctionIdentity
+from numba.core.caching import NullCache
 from numba.core.extending import _Intrinsic
 from numba.extending import intrinsic
 
-from muphy_lb.backends.cpu import kept, kernel_store, rows
-from muphy_lb.backends.kept import known
-from muphy_lb.backends.kept import store as kept_files
-from muphy_lb.backends.kept.code_digest import NoDigestError, digest
+from muphy_lb.backends.cpu import rows
 from muphy_lb.errors import OutputError
 from muphy_lb.files.atomic import atomic_write
+from muphy_lb.kept import cpu_store as kernel_store
+from muphy_lb.kept import functions as kept
+from muphy_lb.kept import known
+from muphy_lb.kept import store as kept_files
+from muphy_lb.kept.code_digest import NoDigestError, digest
 from muphy_lb.lattice import D2Q9
 from tests.laws.test_free_surface import splash
 from tests.laws.test_in_place import run_of
+from tests.structure.source import modules
 
+SIGNATURE = (typeof(np.ones(8)),)
+NOBODY = 65534
 FACTOR = 3.0
 ONES = np.ones(8)
 
@@ -55,6 +63,7 @@ def plus_one(x):
 def store(tmp_path, monkeypatch):
     """The folder of kernels."""
     monkeypatch.setattr(kernel_store, "folder", lambda: tmp_path / "kernels" / "version")
+    monkeypatch.setattr(kept_files, "FOREIGN", set())
     return tmp_path / "kernels" / "version"
 
 
@@ -217,6 +226,86 @@ def test_a_damaged_file_is_replaced(store, damage):
     whole = path.read_bytes()
     path.write_bytes(whole[:-9] + b"\0" + whole[-8:] if damage is None else damage)
     assert not is_loaded(fresh()) and is_loaded(fresh())
+
+
+class Attack:
+    """What another user may write as a kernel: it runs when it is read."""
+
+    def __init__(self, trace):
+        self.trace = str(trace)
+
+    def __reduce__(self):
+        return os.mkdir, (self.trace,)
+
+
+def given_away(path):
+    """Let a path belong to another user, where this one may do so."""
+    if os.getuid():
+        pytest.skip("only root gives files away")
+    os.chown(path, NOBODY, NOBODY)
+
+
+def moved_behind_a_link(path):
+    path.rename(path.with_name("elsewhere"))
+    path.symlink_to("elsewhere")
+
+
+WAYS_IN = {
+    "owner": given_away,
+    "writable by all": lambda path: path.chmod(path.stat().st_mode | 0o002),
+    "writable by a group": lambda path: path.chmod(path.stat().st_mode | 0o020),
+    "link": moved_behind_a_link,
+}
+
+
+@pytest.mark.parametrize("place", ["file", "folder", "folder of all versions"])
+@pytest.mark.parametrize("way", WAYS_IN)
+def test_what_another_user_may_have_written_is_not_executed_and_said_once(store, tmp_path, caplog, way, place):
+    kernel = fresh()
+    path = kernel._cache._path(SIGNATURE, kernel.targetctx)
+    path.parent.mkdir(mode=0o700, parents=True)
+    store.parent.chmod(0o700)
+    content = pickle.dumps(Attack(tmp_path / "executed"))
+    path.write_bytes(kept_files._checksum(content) + content)
+    path.chmod(0o600)
+    WAYS_IN[way]({"file": path, "folder": store, "folder of all versions": store.parent}[place])
+    for _ in range(2):
+        assert kernel._cache.load_overload(SIGNATURE, kernel.targetctx) is None
+    assert not (tmp_path / "executed").exists()
+    assert caplog.text.count("are passed over") == 1 and "NUMBA_CACHE_DIR" in caplog.text
+
+
+def test_the_attack_would_succeed_from_a_file_of_ones_own(store, tmp_path):
+    fresh()(ONES)
+    (path,) = store.iterdir()
+    content = pickle.dumps(Attack(tmp_path / "executed"))
+    path.write_bytes(kept_files._checksum(content) + content)
+    assert not is_loaded(fresh()) and (tmp_path / "executed").exists()
+
+
+def test_a_folder_of_another_user_is_not_written_to(store):
+    store.mkdir(parents=True)
+    given_away(store)
+    assert not is_loaded(fresh()) and not any(store.iterdir())
+
+
+def test_kernels_are_for_their_user_alone(store):
+    before = os.umask(0)
+    try:
+        fresh()(ONES)
+    finally:
+        os.umask(before)
+    (path,) = store.iterdir()
+    assert [each.stat().st_mode & 0o777 for each in (store.parent, store, path)] == [0o700, 0o700, 0o600]
+
+
+def test_all_functions_of_the_packages_that_are_kept_are_in_this_store():
+    """And not in Numba's own, which believes what it reads."""
+    names = [module.name for module in modules() if "cache=True" in module.path.read_text()]
+    found = [value for name in names for value in vars(import_module(name)).values() if hasattr(value, "py_func")]
+    own = {value for value in found if not isinstance(value._cache, NullCache)}
+    assert len(own) > 100 and {type(value._cache) for value in own} == {kernel_store.CpuKernelStore}
+    assert all(digest(value) for value in own)
 
 
 def test_a_folder_that_cannot_be_made_stops_no_kernel(tmp_path, monkeypatch):

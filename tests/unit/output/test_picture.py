@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from matplotlib.cm import ScalarMappable
+from matplotlib.colors import to_rgba
 from matplotlib.image import imread
 
 from muphy_lb.case.output import OutputSection
@@ -11,10 +12,13 @@ from muphy_lb.geometry.voxels import Opening
 from muphy_lb.measure.flow_picture import FlowPicture
 from muphy_lb.output.pictures import rays
 from muphy_lb.output.pictures.cut import best_cut
-from muphy_lb.output.pictures.projection import MARGIN, coarse_volume, is_rock, render_vessel
-from muphy_lb.output.pictures.theme import THEMES, chosen_theme
-from muphy_lb.output.pictures.vessel import Presentation, draw_vessel
+from muphy_lb.output.pictures.panels import GRAINS
+from muphy_lb.output.pictures.projection import MARGIN, best_camera, coarse_volume, is_rock, render_vessel
+from muphy_lb.output.pictures.sight import Sight, upright_raster
+from muphy_lb.output.pictures.theme import DARK, THEMES, ThemedFigure, chosen_theme
+from muphy_lb.output.pictures.vessel import Presentation, draw_vessel, fill_figure
 from muphy_lb.output.pictures.wall import UNCOUNTED, Marks, draw_walls
+from muphy_lb.output.region import chosen_nodes
 from tests.unit.output.conftest import node_list
 
 MAX_BYTES = 1_000_000
@@ -208,3 +212,68 @@ def test_a_picture_may_be_written_for_papers_beside_its_png(tmp_path, name, begi
     assert files.pop("picture.png").startswith(b"\x89PNG") and set(files) == {f"picture.{name}"} - {"picture.png"}
     assert all(content.startswith(begins) for content in files.values())
     assert {"picture.png", f"picture.{name}"} <= set(FlowPicture.files)
+
+
+TANK = (12, 24, 48)  # along z, y, x
+BLOCK = np.zeros(TANK, dtype=bool)
+BLOCK[4:8, :6, 28:32] = True
+
+
+@pytest.mark.parametrize(
+    ("up", "in_plane", "is_downwards"),
+    [
+        ((0, 1, 0), (0, 1), False),
+        ((0.1, -0.9, 0), (0, 1), True),
+        ((0, 0, 1), (0, 2), False),
+        ((1, 0, 0), (1, 0), False),
+    ],
+)
+def test_an_upright_cut_has_the_vertical_in_it(up, in_plane, is_downwards):
+    room = node_list(~BLOCK)
+    raster = upright_raster(room, room, Sight(np.array(up, dtype=float)))
+    cut = raster.image(np.arange(room.n_nodes, dtype=float))
+    assert cut.in_plane == in_plane and cut.is_downwards == is_downwards
+    assert cut.values.shape == tuple(TANK[2 - axis] for axis in in_plane[::-1])
+    assert np.array_equal(cut.room, np.isfinite(cut.values))
+
+
+def test_an_upright_cut_goes_through_its_point_and_tells_solid_from_room_without_fluid():
+    room = node_list(~BLOCK)
+    is_wet = room.coordinates()[:, 1] < 3
+    wet = chosen_nodes(room, room.voxel[is_wet])
+    through_m = np.asarray(room.origin_m) + room.spacing_m * np.array([40, 2, 5])
+    cut = upright_raster(wet, room, Sight(np.array([0.0, 1.0, 0.0]), through_m)).image(np.ones(wet.n_nodes))
+    assert cut.position_m == pytest.approx(through_m[2])
+    assert np.array_equal(~cut.room, BLOCK[5]) and np.array_equal(
+        np.isfinite(cut.values), ~BLOCK[5] & (np.arange(24)[:, None] < 3)
+    )
+
+
+def test_an_upright_cut_through_a_point_without_fluid_goes_through_the_fluid():
+    room = node_list(~BLOCK)
+    wet = chosen_nodes(room, room.voxel[room.coordinates()[:, 2] < 3])
+    cut = upright_raster(wet, room, Sight(np.array([0.0, 1.0, 0.0]), np.full(3, 1e9))).image(np.ones(wet.n_nodes))
+    assert np.isfinite(cut.values).any()
+
+
+@pytest.mark.parametrize("up", [(0, 1, 0), (0, -1, 0), (1, 0, 0), (0, 0, -1), (0, 0, 1)])
+def test_the_body_is_seen_upright(up):
+    sight = Sight(np.array(up, dtype=float))
+    right, upwards, forward = best_camera(np.argwhere(np.ones((9, 5, 30))), sight.turned())
+    assert right @ up == pytest.approx(0.0) and upwards @ up > 0.9 and forward @ up < 0.0
+    assert np.linalg.det(sight.turned()) == pytest.approx(1.0)
+
+
+def test_solid_is_grey_below_fluid_and_room_without_it_is_not():
+    room = node_list(~BLOCK)
+    wet = chosen_nodes(room, room.voxel[room.coordinates()[:, 1] < 3])
+    through_m = np.asarray(room.origin_m) + room.spacing_m * np.array([40, 2, 6])
+    how = Presentation(sight=Sight(np.array([0.0, -1.0, 0.0]), through_m), room=room)
+    figure = ThemedFigure(DARK)
+    fill_figure(figure, wet, np.ones(wet.n_nodes), "", how)
+    flat = figure.get_axes()[1]
+    assert flat.yaxis_inverted() and "grey: solid" in flat.get_title(loc="left")
+    solid, empty, *_ = flat.get_images()
+    assert solid.cmap(0.0) == to_rgba(GRAINS) and np.array_equal(
+        np.isfinite(np.ma.filled(empty.get_array(), np.nan)), ~BLOCK[6]
+    )

@@ -6,7 +6,6 @@ Sources: libAtoms/extxyz, specification of the format; OVITO user manual, "XYZ f
 import logging
 import os
 import re
-import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import BinaryIO
 import numpy as np
 
 from muphy_lb.errors import OutputError
-from muphy_lb.files.atomic import DAMAGED, output_errors, write_text
+from muphy_lb.files.atomic import no_link, output_errors, set_aside, write_text
 from muphy_lb.physics.particles.files.extxyz_columns import keys_and_values
 from muphy_lb.physics.particles.files.snapshot import Snapshot
 
@@ -64,10 +63,11 @@ class ExtxyzSeries:
             return
         end, last_step, is_damaged = self._kept(self.resume_step)
         if is_damaged:
-            self._set_aside()
+            copy = set_aside(self.path)
+            LOG.warning("%s holds text that is no frame; it goes on before that, and is kept as %s", self.path, copy)
         object.__setattr__(self, "last_step", last_step)
-        with output_errors(self.path):
-            os.truncate(self.path, end)
+        with output_errors(self.path), open(self.path, "r+b", opener=no_link) as file:
+            file.truncate(end)
 
     def append(self, snapshot: Snapshot) -> None:
         """Write one frame; the system has it when this returns. Further scalars of a snapshot are left out.
@@ -77,7 +77,7 @@ class ExtxyzSeries:
         """
         text = f"{len(snapshot.id)}\n{self._comment(snapshot)}\n{self._rows(snapshot)}"
         left = memoryview(text.encode())
-        with output_errors(self.path), open(self.path, "r+b", buffering=0) as file:
+        with output_errors(self.path), open(self.path, "r+b", buffering=0, opener=no_link) as file:
             end = file.seek(0, os.SEEK_END)
             try:
                 while left:
@@ -132,7 +132,7 @@ class ExtxyzSeries:
 
     def _frames_to_keep(self, resume_step: int) -> Iterator[tuple[int, int]]:
         """(end [bytes], step) of each frame up to the resume step; ValueError at what is no frame."""
-        with output_errors(self.path), open(self.path, "rb") as file:
+        with output_errors(self.path), open(self.path, "rb", opener=no_link) as file:
             for end, comment in _frames(file):
                 step = self._step(comment)
                 if step > resume_step:
@@ -152,13 +152,6 @@ class ExtxyzSeries:
                 " write the same units"
             )
         return int(found[1])
-
-    def _set_aside(self) -> None:
-        """Keep the file as it was found beside the one that goes on."""
-        copy = Path(f"{self.path}{DAMAGED}")
-        with output_errors(copy):
-            shutil.copyfile(self.path, copy)
-        LOG.warning("%s holds text that is no frame; it goes on before that, and is kept as %s", self.path, copy)
 
 
 def _frames(file: BinaryIO) -> Iterator[tuple[int, str]]:

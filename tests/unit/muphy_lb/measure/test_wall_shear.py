@@ -6,6 +6,7 @@ import pytest
 from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID
 from muphy_lb.geometry.nodes import build_nodes, voxel_coordinates
 from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.measure import shear_files
 from muphy_lb.measure.shear_observer import WallShearObserver
 from muphy_lb.measure.surface import wall_surface
 from muphy_lb.measure.wall_shear import WallShear
@@ -139,3 +140,15 @@ def test_a_box_without_walls_has_no_shear(tmp_path):
     simulation = Simulation(periodic_channel(walls=[]), SerialCommunicator(), fluid)
     record = WallShearObserver(simulation, tmp_path).finish()
     assert record["n_nodes"] == 0 and list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("sampled_s", "period_s", "text"),
+    [
+        (0.04, 0.8, "over 0.04 s, which is not a whole beat"),
+        (0.8 * (1.0 - 1e-9), 0.8, "over 0.8 s"),
+        (0.1, 0.0, "over 0.1 s"),
+    ],
+)
+def test_maps_of_a_part_of_a_beat_say_so(sampled_s, period_s, text):
+    assert shear_files._over(sampled_s, period_s) == text

@@ -12,7 +12,7 @@ from muphy_lb.run.changes import changed
 from muphy_lb.run.loop import COMPLETED, Run
 from muphy_lb.run.onlooker import ASKED_TO_STOP
 from muphy_lb.run.simulation import Simulation
-from muphy_lb.view import live, wall
+from muphy_lb.view import live, pause, wall
 from muphy_lb.view.door import Door
 from muphy_lb.view.live import LiveView
 from muphy_lb.view.messages import BODY, CUT, ENDED, PAUSED, WAITING, Answer, Demand, Description, News, Picture
@@ -116,6 +116,51 @@ def test_a_pause_makes_no_steps_until_it_ends(shown, unwatched, tmp_path):
     paused = [news.step for news in page.of(News) if news.state == PAUSED]
     assert paused == [2] * 6
     assert np.array_equal(simulation.engine.populations(), unwatched)
+
+
+def test_a_pause_ends_after_the_last_viewer_has_left(shown, unwatched, tmp_path, monkeypatch, caplog):
+    """And the log says all of it."""
+    caplog.set_level("INFO")
+    monkeypatch.setattr(pause, "ALONE_S", 0.0)
+    monkeypatch.setattr(pause, "REMINDER_S", 0.0)
+    simulation, page = shown(GREEDY, command("pause"), GREEDY, NOBODY)
+    assert Run(simulation, tmp_path).execute()[0] == COMPLETED
+    assert [news.step for news in page.of(News) if news.state == PAUSED] == [2, 2]
+    said = [line for line in caplog.messages if "paused" in line]
+    assert said[0].startswith("paused by a viewer at step 2; goes on when a viewer asks for it, or 0 s after")
+    assert said[1].startswith("paused by a viewer at step 2 for") and said[1].endswith("1 viewer")
+    assert said[2:] == ["goes on from step 2: the last viewer has left it paused"]
+    assert np.array_equal(simulation.engine.populations(), unwatched)
+
+
+def test_a_pause_outlasts_a_page_that_is_loaded_anew_and_is_told_once_a_minute(caplog):
+    caplog.set_level("INFO")
+    now = 0.0
+    held = pause.Pause(lambda: now)
+    held.hear(["pause"], 5, 1)
+    for seconds, n_viewers in ((30, 0), (50, 0), (61, 1), (80, 1), (130, 0), (185, 0)):
+        now = seconds
+        held.hear([], 5, n_viewers)
+        assert held.is_on
+    assert [line.split(",")[-1] for line in caplog.messages[1:]] == [" 1 viewer", " no viewers"]
+    now = 190
+    held.hear([], 5, 0)
+    assert not held.is_on and caplog.messages[-1].startswith("goes on")
+
+
+@pytest.mark.parametrize("is_seen", [True, False])
+def test_the_secret_address_is_printed_on_terminals_alone(shown, monkeypatch, tmp_path, is_seen):
+    """Else a file says it that nobody else can read."""
+    simulation, _ = shown()
+    monkeypatch.setattr(live, "is_seen", lambda: is_seen)
+    monkeypatch.setattr(Door, "directions", lambda self: f"live view: somewhere/{self.token}")
+    said, address = [], tmp_path / live.ADDRESS_FILE
+    with live.shown(simulation, Door(None, "secret"), said.append, tmp_path):
+        assert ("somewhere/secret" in said[0]) == is_seen != address.exists()
+        if not is_seen:
+            assert str(address) in said[0] and address.stat().st_mode & 0o777 == 0o600
+            assert address.read_text() == "live view: somewhere/secret\n"
+    assert not address.exists()
 
 
 def test_a_step_in_a_pause_is_one_step(shown, tmp_path):

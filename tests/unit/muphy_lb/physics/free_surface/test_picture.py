@@ -1,11 +1,22 @@
 """Pictures of the liquid show it where it is, one for each frame that the case asks for."""
 
+from contextlib import nullcontext
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from matplotlib.image import imread
 from PIL import Image
 
+from muphy_lb.case.case import load_case
+from muphy_lb.measure.flow_picture import shown_flow
+from muphy_lb.measure.slice_frames import SliceFrames
+from muphy_lb.output.pictures.theme import DARK
+from muphy_lb.physics.free_surface import picture
 from muphy_lb.physics.free_surface.picture import Scene, camera_of, draw_liquid
+from muphy_lb.run.simulation import Simulation
+from muphy_lb.view.gathering import Gathering, describe
 from tests.unit.muphy_lb.physics.free_surface.cases import dam, run
 from tests.unit.muphy_lb.physics.free_surface.test_isosurface import box
 
@@ -54,6 +65,31 @@ def test_a_run_draws_frames_and_a_last_picture(tmp_path):
     with Image.open(out / "film.gif") as film:
         assert film.n_frames == 2
     assert blue_share(out / "surface.png") > 0.02 and blue_share(out / "frames" / "surface_00000020.png") > 0.02
+
+
+def test_gravity_points_down_in_all_pictures_and_their_cut_goes_through_the_gauge(tmp_path):
+    gauge = 'gauges = [{ name = "foot", position_m = [1e-3, 2e-3, 1e-3] }]'
+    path = dam(
+        tmp_path, gauge, width=4, gravity="[9.81, 0.0, 0.0]", liquid="box_m = [[9e-3, -1.0, -1.0], [1.0, 1.0, 1.0]]"
+    )
+    simulation = Simulation(load_case(path))
+    _, _, how = shown_flow(simulation, DARK)
+    assert np.allclose(how.sight.up, (-1.0, 0.0, 0.0)) and np.allclose(how.sight.through_m, (1e-3, 2e-3, 1e-3))
+    assert how.room.n_nodes == simulation.header.n_nodes
+    assert np.array_equal(describe(simulation, Gathering(simulation)).sight.up, how.sight.up)
+    raster = SliceFrames(simulation, tmp_path, None)._raster
+    assert (raster.axis, raster.vertical, raster.is_downwards) == (2, 0, True)
+    assert raster.position_m == pytest.approx(1e-3) and raster.room.all()
+
+
+@pytest.mark.parametrize("up", [(0, 1, 0), (0, -1, 0), (1, 0, 0), (-1, 0, 0)])
+def test_a_plane_of_liquid_stands_upright(up, monkeypatch):
+    nodes, figure = box((1, 12, 20)), Figure()
+    monkeypatch.setattr(picture, "figure_at", lambda path, theme: nullcontext(figure))
+    draw_liquid("nowhere.png", replace(scene(nodes, 3.5), up=np.array(up, dtype=float)))
+    axes = figure.get_axes()[0]
+    assert axes.get_ylabel()[0] == ("y" if up[1] else "x")
+    assert axes.yaxis_inverted() == (sum(up) < 0)
 
 
 def test_no_picture_unless_it_is_asked_for(tmp_path):

@@ -10,7 +10,7 @@ from numba.core.bytecode import FunctionIdentity
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
-from muphy_lb.backends.kept.store import KernelStore, folder_of, numbas_surroundings
+from muphy_lb.kept.store import KernelStore, folder_of, numbas_surroundings
 
 UNIQUE_BITS = 60
 

@@ -2,10 +2,13 @@
 
 Numba's own store knows a function by its file and line, and so cannot tell kernels apart that are put together from
 injected functions. Here a kernel has a file of its own, which is found by a digest of all that its machine code follows
-from: what it computes (:mod:`muphy_lb.backends.kept.code_digest`), types of the arguments, the compiler and the
+from: what it computes (:mod:`muphy_lb.kept.code_digest`), types of the arguments, the compiler and the
 processor. So a kernel outlives all changes of this package but those that it follows from. Several processes may write
 at once, in any order; what cannot be read, was damaged, or cannot be written is as if it was not there. That also holds
 for what another process removes: beyond a size the kernels go that nobody has loaded for the longest time.
+
+What a file holds is executed. So files and folders are believed only if they belong to this user or to root, and nobody
+else may write them; others are passed over, which is said once.
 """
 
 import hashlib
@@ -25,13 +28,17 @@ import numba
 import numpy as np
 from numba.core.caching import NullCache, _Cache
 
-from muphy_lb.backends.kept.code_digest import NoDigestError, digest, type_text
 from muphy_lb.errors import MuphyError
 from muphy_lb.files.atomic import atomic_write
+from muphy_lb.files.ownership import ForeignError, check_own_folder, read_own
+from muphy_lb.kept.code_digest import NoDigestError, digest, type_text
 
 LOG = logging.getLogger(__name__)
 FOLDER = "muphy_lb-kernels"
 CHECKSUM_BYTES = 4
+OWN_FOLDER, OWN_FILE = 0o700, 0o600
+"""Permissions."""
+
 MOST_FOLDERS = 8
 """Versions of Python, libraries and settings whose kernels are kept; there is one for CPUs and one for GPUs."""
 
@@ -39,6 +46,9 @@ MOST_BYTES = 256 * 2**20
 LEFT_BYTES = 192 * 2**20
 """Size of a version's folder beyond which kernels are removed, and what then stays; a case has about 0.4 MB, a
 kernel less than 0.1 MB, and the tests compile hundreds."""
+
+FOREIGN: set[Path] = set()
+"""Folders of which was said that they are passed over."""
 
 UNRELATED = ("CACHE_DIR", "NUMBA_NUM_THREADS", "NUMBA_DEFAULT_NUM_THREADS")
 """Settings of Numba that do not change machine code."""
@@ -84,6 +94,8 @@ class KernelStore(_Cache):
                 return self.rebuilt(data[CHECKSUM_BYTES:], target_context)
         except FileNotFoundError:
             pass
+        except ForeignError as error:
+            _warn(path.parent, error)
         except Exception as error:  # whatever a file or a folder holds, the kernel can be compiled
             LOG.debug("the kernel in %s is compiled again: %s", path, error)
         _tell_that_it_takes_time(path and path.parent)
@@ -100,8 +112,11 @@ class KernelStore(_Cache):
                 return
             _make(path.parent)
             with atomic_write(path) as temporary:
+                temporary.chmod(OWN_FILE)
                 temporary.write_bytes(_checksum(content) + content)
             keep_recent(path.parent)
+        except ForeignError as error:
+            _warn(path.parent, error)
         except (OSError, MuphyError, pickle.PicklingError, TypeError, RuntimeError) as error:
             LOG.debug("a compiled kernel is not kept in %s: %s", path, error)
 
@@ -125,6 +140,18 @@ class KernelStore(_Cache):
             return None
         name = hashlib.sha256("\n".join(parts).encode()).hexdigest()
         return folder / name if folder.is_absolute() else None  # it is not below the "~" of a user without a home
+
+
+def _warn(folder: Path, problem: ForeignError) -> None:
+    """Say it once of each folder."""
+    if folder not in FOREIGN:
+        FOREIGN.add(folder)
+        LOG.warning(
+            "warning: compiled kernels in %s are passed over: %s; remove that folder, or set NUMBA_CACHE_DIR to one of"
+            " your own",
+            folder.parent,
+            problem,
+        )
 
 
 @cache
@@ -157,10 +184,17 @@ def numbas_surroundings(changes_code=lambda setting: True) -> str:
 
 
 def _make(version: Path) -> None:
-    """Make the folder of a version, and remove those that were made long before it."""
-    if version.is_dir():
+    """Make the folder of a version, and remove those that were made long before it.
+
+    Raises:
+        ForeignError: it is there, and not to be believed.
+    """
+    is_new = not version.is_dir()
+    for folder in (version.parent, version):
+        folder.mkdir(OWN_FOLDER, parents=True, exist_ok=True)
+        check_own_folder(folder)
+    if not is_new:
         return
-    version.mkdir(parents=True, exist_ok=True)
     with suppress(OSError):
         newest = sorted(version.parent.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
         for path in newest[MOST_FOLDERS:]:
@@ -168,11 +202,14 @@ def _make(version: Path) -> None:
 
 
 def _read(path: Path) -> bytes:
-    """The content of a file, which counts as used from now on."""
-    data = path.read_bytes()
-    with suppress(OSError):  # of a folder that others have written
-        os.utime(path)
-    return data
+    """The content of a file, which counts as used from now on.
+
+    Raises:
+        ForeignError: it is not to be believed.
+    """
+    for folder in (path.parents[1], path.parent):
+        check_own_folder(folder)
+    return read_own(path)
 
 
 def keep_recent(version: Path) -> None:
