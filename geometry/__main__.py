@@ -18,6 +18,7 @@ import numpy as np
 from muphy_lb.errors import OutputError, printable
 from muphy_lb.files import PREPARED
 from muphy_lb.files.atomic import write_text
+from muphy_lb.geometry.axes import PERIODIC
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FIRST_WALL_NUMBER
 from muphy_lb.geometry.limits import regular_file, shown
@@ -25,6 +26,7 @@ from muphy_lb.geometry.load import FOLDER, LOADERS, SHAPE_PREFIX, file_ending, l
 from muphy_lb.geometry.nodes import NodeList, build_nodes
 from muphy_lb.geometry.openings.carve import carve, opening_from_mapping, read_openings
 from muphy_lb.geometry.quantities import UNIT_WORDS
+from muphy_lb.geometry.repeats import without_effect
 from muphy_lb.geometry.shapes.catalogue import SHAPES
 from muphy_lb.geometry.voxels import Opening, Voxels
 
@@ -154,7 +156,8 @@ def _convert(arguments: argparse.Namespace, found: Sequence[Opening]) -> None:
     for wall in nodes.walls:
         _tell(f"wall        {wall.name}: {wall.n_voxels} voxels")
     _tell(f"cleaning    {report}")
-    for text in end_warnings(end_states(voxels, nodes)):
+    doubtful = without_effect(voxels) if hasattr(arguments, PERIODIC) else ()
+    for text in (*doubtful, *end_warnings(end_states(voxels, nodes))):
         _tell(f"warning     {text}")
     if arguments.cut_distances:
         LOG.info("cutting the links at the wall")
@@ -206,12 +209,21 @@ def _input_options(arguments: argparse.Namespace) -> dict[str, object]:
             options[f"{kind}_values"] = dict(_tag_and_value(text, kind) for text in words)
     for text in arguments.shape_option:
         try:
-            options |= tomllib.loads(text)
+            options = _with_new(options, tomllib.loads(text))
+        except GeometryError:
+            raise
         except (ValueError, RecursionError) as error:
             raise GeometryError(
                 f"--shape-option {shown(text)}: {error}; write name=value, with text in quotes: axis='x'"
             ) from error
     return options
+
+
+def _with_new(options: dict[str, object], further: dict[str, object]) -> dict[str, object]:
+    """All options; GeometryError for one that is given twice."""
+    for name in options.keys() & further.keys():
+        raise GeometryError(f"--shape-option {name} is given already, as {shown(options[name])}; give it once")
+    return options | further
 
 
 def _tag_and_value(text: str, kind: str) -> tuple[str, int]:
