@@ -25,7 +25,7 @@ from muphy_lb.geometry.limits import regular_file, shown
 from muphy_lb.geometry.load import FOLDER, LOADERS, SHAPE_PREFIX, file_ending, load_with_notes
 from muphy_lb.geometry.nodes import NodeList, build_nodes
 from muphy_lb.geometry.openings.carve import carve, opening_from_mapping, read_openings
-from muphy_lb.geometry.quantities import UNIT_WORDS
+from muphy_lb.geometry.quantities import UNIT_WORDS, quantity_option
 from muphy_lb.geometry.repeats import without_effect
 from muphy_lb.geometry.shapes.catalogue import SHAPES
 from muphy_lb.geometry.voxels import Opening, Voxels
@@ -277,14 +277,18 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_input_options(group) -> None:
     absent = {"default": argparse.SUPPRESS}
-    group.add_argument("--spacing-m", type=float, help="edge length of a voxel [m]", **absent)
-    group.add_argument("--origin-m", type=float, nargs=3, metavar=("X", "Y", "Z"), **absent)
+    group.add_argument(
+        "--spacing-m", type=quantity_option("m"), help="edge length of a voxel [m], or as '5 um'", **absent
+    )
+    group.add_argument("--origin-m", type=quantity_option("m"), nargs=3, metavar=("X", "Y", "Z"), **absent)
     group.add_argument("--periodic", metavar="AXES", help='periodic axes, such as "xy"', **absent)
     group.add_argument("--fluid-value", type=_fluid_value, help='an integer, or "flags"', **absent)
     group.add_argument("--fluid-below", type=float, metavar="T", help="fluid where the value is below T", **absent)
     group.add_argument("--fluid-above", type=float, metavar="T", help="fluid where the value is T or above", **absent)
     group.add_argument("--otsu", choices=("below", "above"), help="side of Otsu's threshold that is fluid", **absent)
-    group.add_argument("--resample-m", type=float, metavar="H", help="resample to cubes of this edge [m]", **absent)
+    group.add_argument(
+        "--resample-m", type=quantity_option("m"), metavar="H", help="resample to cubes of this edge [m]", **absent
+    )
     group.add_argument("--array", metavar="NAME", help=".npz, .vti, .vtu: which array", **absent)
     group.add_argument("--frame", choices=("world", "image"), help="axes of the header or of the image", **absent)
     group.add_argument(

@@ -26,10 +26,12 @@ Unit = Annotated[str | float, AfterValidator(_length_unit)]
 
 def _axes(value):
     """Axis letters, also joined as "xyz" or "x,y", and one truth value an axis, as a list of letters."""
+    if isinstance(value, list | tuple) and all(isinstance(axis, str) for axis in value):
+        return value
     try:
         return [axis for axis, repeats in zip(AXES, periodic_axes(value), strict=True) if repeats]
     except GeometryError as error:
-        raise ValueError("must be a list of axes, as in ['x', 'y'], or their letters, as in 'xy'") from error
+        raise ValueError("must be letters out of 'xyz', as in 'xy', or a list of them, as in ['x', 'y']") from error
 
 
 Axes = Annotated[tuple[Literal["x", "y", "z"], ...], Field(strict=False), BeforeValidator(_axes)]
@@ -51,7 +53,7 @@ class GeometrySection(Section):
     keep: Literal["openings", "largest", "all"] | None = None
     """connected parts to keep; without it: openings if there are any, else all"""
     periodic: Axes = ()
-    """axes along which the box repeats, with all that is drawn in it: ["x", "y"] or "xy"; without it those of a shape"""
+    """axes along which the box repeats, with all that is drawn in it: ["x", "y"] or "xy"; else as the shape does"""
     options: Options = {}
     """table handed to the reader or the shape generator"""
 

@@ -2,13 +2,12 @@
 
 import sys
 import tomllib
-from argparse import ArgumentTypeError
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.limits import shown
-from muphy_lb.geometry.quantities import UNIT_WORDS, number_in_si
+from muphy_lb.geometry.quantities import UNIT_WORDS, quantity_option
 from muphy_lb.new.presets import FLUIDS, KINDS
 
 DEFAULT_CASE = "case.toml"
@@ -18,11 +17,11 @@ def add_options(parser) -> None:
     """Add the options of the command to an argument parser."""
     parser.add_argument("kind", nargs="?", metavar="KIND", help=f"{', '.join(KINDS)} (default: vessel)")
     parser.add_argument("file", nargs="?", metavar="FILE", help="image or surface (default: a built-in example)")
-    parser.add_argument("--spacing", type=_quantity("m"), metavar="M", help="voxel edge [m], or as '0.2 mm'")
+    parser.add_argument("--spacing", type=quantity_option("m"), metavar="M", help="voxel edge [m], or as '0.2 mm'")
     parser.add_argument("--across", type=int, metavar="N", help="voxels across inlet, cube or channel, instead")
     parser.add_argument("--fluid", metavar="NAME", help=f"{', '.join(FLUIDS)} (default: blood in vessels, else water)")
     velocity = "mean velocity at the inlet [m/s], or as '20 cm/s'"
-    parser.add_argument("--velocity", type=_quantity("m/s"), metavar="M/S", help=velocity)
+    parser.add_argument("--velocity", type=quantity_option("m/s"), metavar="M/S", help=velocity)
     _add_circulation(parser)
     unit = f"length unit of a surface: {UNIT_WORDS} (default: mm), or of --spacing for an image"
     parser.add_argument("--unit", metavar="UNIT", help=unit)
@@ -39,12 +38,12 @@ def _add_circulation(parser) -> None:
     """The options of a vessel through which a heart beats."""
     group = parser.add_argument_group("a beating heart", "outlets with resistance and compliance, a pulsating inlet")
     pressure = "pressure at the outlets [Pa], or as '93 mmHg'"
-    group.add_argument("--mean-pressure", type=_quantity("Pa"), metavar="PA", help=f"mean {pressure}")
+    group.add_argument("--mean-pressure", type=quantity_option("Pa"), metavar="PA", help=f"mean {pressure}")
     highest = f"highest less lowest {pressure.replace('93', '40')}"
-    group.add_argument("--pulse-pressure", type=_quantity("Pa"), metavar="PA", help=highest)
+    group.add_argument("--pulse-pressure", type=quantity_option("Pa"), metavar="PA", help=highest)
     flow = "mean flow rate (cardiac output) through the inlets [m3/s], or as '5 L/min', in place of --velocity"
-    group.add_argument("--flow-rate", "--cardiac-output", type=_quantity("m^3/s"), metavar="M3/S", help=flow)
-    group.add_argument("--beat", type=_quantity("s"), metavar="S", help="duration of a beat [s] (default: 0.8)")
+    group.add_argument("--flow-rate", "--cardiac-output", type=quantity_option("m^3/s"), metavar="M3/S", help=flow)
+    group.add_argument("--beat", type=quantity_option("s"), metavar="S", help="duration of a beat [s] (default: 0.8)")
     murray = "outlets share the flow as this power of their radii (default: 3, Murray's law)"
     group.add_argument("--murray", type=float, metavar="EXPONENT", help=murray)
     split = "repeatable: share of the flow of an outlet, in place of --murray"
@@ -83,18 +82,6 @@ def _share(text: str) -> tuple[str, float]:
         return name.strip(), float(share)
     except ValueError as error:
         raise InputError(f"new: --split {shown(text)} is not OUTLET=SHARE, such as outlet_1=0.4") from error
-
-
-def _quantity(unit: str) -> Callable[[str], float]:
-    """The reader of an option: a number in ``unit``, or a number with a unit."""
-
-    def read(text: str) -> float:
-        try:
-            return number_in_si(text, unit)
-        except ValueError as error:
-            raise ArgumentTypeError(f"{shown(text)} {error}") from error
-
-    return read
 
 
 def new(options, say: Callable[[str], None], communicator, ask: Callable[[str], str] | None = None) -> int:
