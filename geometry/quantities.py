@@ -74,12 +74,17 @@ def number_in_si(text: str, unit: str) -> float:
     return float(text) if re.fullmatch(NUMBER, text.strip()) else in_si(text, unit)
 
 
+class WithUnit(float):
+    """A number in SI whose text has named its unit."""
+
+
 def quantity_option(unit: str) -> Callable[[str], float]:
-    """The reader of an option of the command line: a number in an SI unit, or a number with its unit."""
+    """The reader of an option of the command line: a number in an SI unit, or a number with its unit (WithUnit)."""
 
     def read(text: str) -> float:
         try:
-            return number_in_si(text, unit)
+            value = number_in_si(text, unit)
+            return WithUnit(value) if is_quantity(text) else value
         except ValueError as error:
             raise ArgumentTypeError(f"{shown(text)} {error}") from error
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.quantities import UNIT_WORDS, quantity_option
-from muphy_lb.new.presets import FLUIDS, KINDS
+from muphy_lb.new.presets import BLOOD, FLUIDS, KINDS, THINNING_BLOOD
 
 DEFAULT_CASE = "case.toml"
 
@@ -72,8 +72,15 @@ def _circulation(options):
         options.flow_rate,
         BEAT_S if options.beat is None else options.beat,
         options.murray,
-        dict(_share(text) for text in options.split),
+        _shares(options.split),
     )
+
+
+def _shares(texts: list[str]) -> dict[str, float]:
+    shares = dict(map(_share, texts))
+    if len(shares) < len(texts):
+        raise InputError(f"new: --split names an outlet twice: {', '.join(texts)}; give each outlet one share")
+    return shares
 
 
 def _share(text: str) -> tuple[str, float]:
@@ -117,7 +124,7 @@ def new(options, say: Callable[[str], None], communicator, ask: Callable[[str], 
     check_voxel_edge(requested, options.unit)
     say(f"a {requested.kind}: {requested.file or 'a built-in example'}")
     draft = DRAFTS[requested.kind](requested, path.parent)
-    text = case_text(draft.table, _head(requested, path))
+    text = case_text(draft.table, _head(requested, path), _proposals(requested.fluid, draft.table))
     summary = describe_case(case_from_dict(tomllib.loads(text), path.parent))
     write_text(path, text)
     command = "permeability" if requested.kind == "rock" else "run"
@@ -147,14 +154,15 @@ def _options_by_name(options) -> dict:
         "fluid": options.fluid,
         "velocity_m_s": options.velocity,
         "unit": options.unit,
-        "reader": _reader_options(options.option) or None,
+        "reader": _reader_options(options) or None,
         "circulation": _circulation(options),
     }
 
 
-def _reader_options(texts: list[str]) -> Mapping[str, object]:
-    found = {}
-    for text in texts:
+def _reader_options(options) -> Mapping[str, object]:
+    """The options of the reader; none of them has an option of the command of its own that is given as well."""
+    found: dict[str, object] = {}
+    for text in options.option:
         try:
             found |= tomllib.loads(text)
         except (ValueError, RecursionError) as error:
@@ -163,7 +171,22 @@ def _reader_options(texts: list[str]) -> Mapping[str, object]:
                 " brackets, which the shell must leave alone: --option \"dtype='uint8'\""
                 " --option 'shape_zyx=[50, 40, 30]'"
             ) from error
+    for name, own, given in (("spacing_m", "--spacing", options.spacing), ("unit", "--unit", options.unit)):
+        if name in found and given is not None:
+            raise InputError(f"new: {own} {given} and --option {name} are both given; leave one of them out")
     return found
+
+
+def _proposals(fluid: str, table: Mapping):
+    """Tables that the new case does not have and its fluid could."""
+    from muphy_lb.new.text import Proposal
+
+    if fluid != BLOOD:
+        return {}
+    remark = "human blood that thins under shear, the fit that HemeLB uses"
+    if "smagorinsky" in table["lattice"]:
+        remark += "; in place of lattice.smagorinsky, which sets the viscosity as well: leave that out"
+    return {"fluid.carreau_yasuda": Proposal(THINNING_BLOOD, remark)}
 
 
 def _head(requested, path: Path) -> str:
