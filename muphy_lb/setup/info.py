@@ -100,7 +100,7 @@ def _case_lines(case: Case, n_ranks: int) -> Iterator[str]:
     yield from describe_outlets(case, nodes, frames, numerics)
     further = [physics(case, nodes.header, numerics.units) for physics in kinds]
     yield from filter(None, (physics.describe() for physics in further))
-    yield from plausibility(case, nodes.openings, numerics)
+    yield from plausibility(case, nodes.header, frames, numerics)
     expected = [text for physics in further for text in physics.warnings()]
     coarse = resolution_warnings(nodes.openings, frames, nodes.spacing_m)
     yield from (f"warning: {text}" for text in (*coarse, *expected))

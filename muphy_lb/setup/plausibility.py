@@ -1,4 +1,4 @@
-"""What openings and waveforms of a case will do, in words, and warnings where that is hardly meant."""
+"""What the waveforms of a case will do, in words, and warnings where that or another value is hardly meant."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -6,8 +6,11 @@ import numpy as np
 
 from muphy_lb.case.boundaries import OpeningSection
 from muphy_lb.case.case import Case
+from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.geometry.voxels import Opening
+from muphy_lb.setup.expected_pressures import outlet_doubts
 from muphy_lb.setup.numerics import FLOW_KEYS, Numerics
+from muphy_lb.setup.usual import unusual_values
 from muphy_lb.setup.waveforms import waveform_factor
 
 N_SAMPLES = 400
@@ -23,23 +26,24 @@ USUAL_FACTORS = (0.1, 10.0)
 """Bounds of the largest factor of a waveform; a table of velocities in place of factors is usually outside."""
 
 
-def plausibility(case: Case, openings: Iterable[Opening], numerics: Numerics) -> list[str]:
-    """Lines on the waveforms of a case, and warnings of openings and waveforms that are hardly meant.
+def plausibility(case: Case, header: GeometryHeader, frames, numerics: Numerics) -> list[str]:
+    """Lines on the waveforms of a case, and warnings of values, openings and waveforms that are hardly meant.
 
     Args:
         case: the case.
-        openings: the openings of its geometry.
+        header: its geometry.
+        frames: measures of the openings.
         numerics: the time step and the number of steps.
 
     Raises:
         InputError: the table of a waveform cannot be read.
     """
     lines, means = [], {}
+    duration_s = numerics.steps * numerics.units.time_step_s
     for name, factor in _waveforms(case).items():
         times_s = np.arange(N_SAMPLES) * (factor.period_s / N_SAMPLES)
         values = factor(times_s)
         means[name] = float(values.mean())
-        duration_s = numerics.steps * numerics.units.time_step_s
         lines.append(
             f"{name}: period {factor.period_s:.4g} s, factors {values.min():.4g} to {values.max():.4g}, mean"
             f" {means[name]:.4g}; the run of {duration_s:.4g} s covers {duration_s / factor.period_s:.3g} periods"
@@ -52,7 +56,12 @@ def plausibility(case: Case, openings: Iterable[Opening], numerics: Numerics) ->
                 f"warning: run.periodic_tolerance compares whole periods, and the run has one: give run.time_s ="
                 f" {4.0 * factor.period_s:.4g} or more"
             )
-    return lines + [f"warning: {text}" for text in _against_their_kind(case, openings, means)]
+    doubts = (
+        *_against_their_kind(case, header.openings, means),
+        *unusual_values(case, header, duration_s),
+        *outlet_doubts(case, header, frames, numerics),
+    )
+    return lines + [f"warning: {text}" for text in doubts]
 
 
 def _waveforms(case: Case) -> Mapping:
