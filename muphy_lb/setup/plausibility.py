@@ -10,6 +10,8 @@ from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.geometry.voxels import Opening
 from muphy_lb.setup.expected_pressures import outlet_doubts
 from muphy_lb.setup.numerics import FLOW_KEYS, Numerics
+from muphy_lb.setup.sound import sound_warnings
+from muphy_lb.setup.stream import stream_warnings
 from muphy_lb.setup.usual import unusual_values
 from muphy_lb.setup.waveforms import waveform_factor
 
@@ -18,6 +20,9 @@ N_SAMPLES = 400
 
 WHOLE = 0.99
 """Share of a period that counts as all of it: a run has a whole number of steps."""
+
+ROUNDING = 1e-9
+"""Mean of a waveform over its largest value below which it is 0."""
 
 FEW_STEPS = 20
 """Fewer steps than these do not follow a period."""
@@ -40,15 +45,16 @@ def plausibility(case: Case, header: GeometryHeader, frames, numerics: Numerics)
     """
     lines, means = [], {}
     duration_s = numerics.steps * numerics.units.time_step_s
-    for name, factor in _waveforms(case).items():
+    waves = _waveforms(case)
+    for name, factor in waves.items():
         times_s = np.arange(N_SAMPLES) * (factor.period_s / N_SAMPLES)
         values = factor(times_s)
-        means[name] = float(values.mean())
+        largest = float(np.abs(values).max())
+        means[name] = float(values.mean()) if abs(values.mean()) > ROUNDING * largest else 0.0
         lines.append(
             f"{name}: period {factor.period_s:.4g} s, factors {values.min():.4g} to {values.max():.4g}, mean"
             f" {means[name]:.4g}; the run of {duration_s:.4g} s covers {duration_s / factor.period_s:.3g} periods"
         )
-        largest = float(np.abs(values).max())
         doubts = _doubts(name, factor.period_s, largest, duration_s, numerics.units.time_step_s)
         lines += [f"warning: {text}" for text in doubts]
         if case.run.periodic_tolerance and WHOLE <= duration_s / factor.period_s < 1.0 + WHOLE:
@@ -60,6 +66,8 @@ def plausibility(case: Case, header: GeometryHeader, frames, numerics: Numerics)
         *_against_their_kind(case, header.openings, means),
         *unusual_values(case, header, duration_s),
         *outlet_doubts(case, header, frames, numerics),
+        *sound_warnings(case, header, {k: w for k, w in waves.items() if k.startswith("openings.")}, numerics),
+        *stream_warnings(case, numerics),
     )
     return lines + [f"warning: {text}" for text in doubts]
 
