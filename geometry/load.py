@@ -94,7 +94,9 @@ def load_content(content: np.ndarray | Surface, **options) -> Noted:
         options.pop("unit", None)
     allowed = option_names(_voxels_of_surface) if is_surface else [f.name for f in fields(ImageRule)]
     check_names(
-        options, (*allowed, PERIODIC, *PREPARATION_NAMES), f"option of {'a surface' if is_surface else 'an array'}"
+        options,
+        dict.fromkeys((*allowed, PERIODIC, *PREPARATION_NAMES)),
+        f"option of {'a surface' if is_surface else 'an array'}",
     )
     if is_surface and options.get("spacing_m") is None:
         raise GeometryError("spacing_m is missing; a surface needs the voxel edge [m]")
@@ -122,7 +124,7 @@ def _load(path, options: Mapping[str, object], periodic: tuple[bool, bool, bool]
     allowed = option_names(loader)
     if periodic is not None and loader in DRAWN_PERIODIC:
         options = {**options, PERIODIC: periodic}
-    check_names(options, (*allowed, PERIODIC, *PREPARATION_NAMES), f"option of a {ending} input")
+    check_names(options, dict.fromkeys((*allowed, PERIODIC, *PREPARATION_NAMES)), f"option of a {ending} input")
     needed = [name for name, is_needed in allowed.items() if is_needed and name not in options]
     if needed:
         raise GeometryError(

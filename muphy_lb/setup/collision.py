@@ -20,7 +20,7 @@ from muphy_lb.operators import (
 from muphy_lb.operators.mrt import MAGIC_HALF_WAY
 from muphy_lb.physics.isothermal import Fluid
 from muphy_lb.setup.near_walls import wants_other_moments
-from muphy_lb.setup.stability import FOR_SMALL_VISCOSITY, collision_for_small_viscosity
+from muphy_lb.setup.stability import FOR_SMALL_VISCOSITY, LAWS, collision_for_small_viscosity
 from muphy_lb.units import Units
 
 
@@ -90,7 +90,7 @@ def refuse_two_closures(case: Case) -> None:
 def _closure(case: Case, units: Units) -> tuple[Closure, tuple[float, ...]]:
     """The closure that sets the viscosity, and its parameters in lattice units."""
     fluid, smagorinsky = case.fluid, case.lattice.smagorinsky
-    given = [(law, section) for name, law in LAWS.items() if (section := getattr(fluid, name)) is not None]
+    given = [(law, section) for name, law in _IN_LATTICE_UNITS.items() if (section := getattr(fluid, name)) is not None]
     refuse_two_closures(case)
     if smagorinsky is not None:
         return SMAGORINSKY, (smagorinsky,)
@@ -122,5 +122,4 @@ def _casson(section, density_kg_m3, units: Units):
     return CASSON, (yield_stress**0.5, nu_inf**0.5, nu_inf, nu_max)
 
 
-LAWS = {"power_law": _power_law, "carreau_yasuda": _carreau_yasuda, "casson": _casson}
-"""Laws of the viscosity by the name of their table below [fluid]."""
+_IN_LATTICE_UNITS = dict(zip(LAWS, (_power_law, _carreau_yasuda, _casson), strict=True))

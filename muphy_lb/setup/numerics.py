@@ -19,6 +19,7 @@ from muphy_lb.setup.stability import (
     MAX_CELL_REYNOLDS,
     SHORT_RELAXATION_TIME,
     SMAGORINSKY,
+    has_law,
     resolving,
     time_step_key,
     weak_odd_rate,
@@ -284,8 +285,8 @@ def _longer_relaxation(plan: _Plan) -> str:
         return _remedy(plan)
     return (
         f"{_good_key(plan)} makes it {GOOD_RELAXATION_TIME}, if the flow, whose speed the case does not tell, then"
-        f" stays below {GOOD_LATTICE_VELOCITY} voxels a step; else take finer voxels, or set lattice.smagorinsky ="
-        f" {SMAGORINSKY}"
+        f" stays below {GOOD_LATTICE_VELOCITY} voxels a step; else take finer voxels"
+        + ("" if has_law(plan.case.fluid) else f", or set lattice.smagorinsky = {SMAGORINSKY}")
     )
 
 
