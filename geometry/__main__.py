@@ -18,13 +18,15 @@ import numpy as np
 from muphy_lb.errors import OutputError, printable
 from muphy_lb.files import PREPARED
 from muphy_lb.files.atomic import write_text
+from muphy_lb.geometry.axes import PERIODIC
 from muphy_lb.geometry.errors import GeometryError, MissingOptionError
 from muphy_lb.geometry.flags import FIRST_WALL_NUMBER
 from muphy_lb.geometry.limits import regular_file, shown
 from muphy_lb.geometry.load import FOLDER, LOADERS, SHAPE_PREFIX, file_ending, load_with_notes
 from muphy_lb.geometry.nodes import NodeList, build_nodes
 from muphy_lb.geometry.openings.carve import carve, opening_from_mapping, read_openings
-from muphy_lb.geometry.quantities import UNIT_WORDS
+from muphy_lb.geometry.quantities import UNIT_WORDS, quantity_option
+from muphy_lb.geometry.repeats import without_effect
 from muphy_lb.geometry.shapes.catalogue import SHAPES
 from muphy_lb.geometry.voxels import Opening, Voxels
 
@@ -163,7 +165,8 @@ def _convert(arguments: argparse.Namespace, found: Sequence[Opening]) -> None:
     for wall in nodes.walls:
         _tell(f"wall        {wall.name}: {wall.n_voxels} voxels")
     _tell(f"cleaning    {report}")
-    for text in end_warnings(end_states(voxels, nodes)):
+    doubtful = without_effect(voxels) if hasattr(arguments, PERIODIC) else ()
+    for text in (*doubtful, *end_warnings(end_states(voxels, nodes))):
         _tell(f"warning     {text}")
     if arguments.cut_distances:
         LOG.info("cutting the links at the wall")
@@ -215,12 +218,21 @@ def _input_options(arguments: argparse.Namespace) -> dict[str, object]:
             options[f"{kind}_values"] = dict(_tag_and_value(text, kind) for text in words)
     for text in arguments.shape_option:
         try:
-            options |= tomllib.loads(text)
+            options = _with_new(options, tomllib.loads(text))
+        except GeometryError:
+            raise
         except (ValueError, RecursionError) as error:
             raise GeometryError(
                 f"--shape-option {shown(text)}: {error}; write name=value, with text in quotes: axis='x'"
             ) from error
     return options
+
+
+def _with_new(options: dict[str, object], further: dict[str, object]) -> dict[str, object]:
+    """All options; GeometryError for one that is given twice."""
+    for name in options.keys() & further.keys():
+        raise GeometryError(f"--shape-option {name} is given already, as {shown(options[name])}; give it once")
+    return options | further
 
 
 def _tag_and_value(text: str, kind: str) -> tuple[str, int]:
@@ -274,14 +286,18 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_input_options(group) -> None:
     absent = {"default": argparse.SUPPRESS}
-    group.add_argument("--spacing-m", type=float, help="edge length of a voxel [m]", **absent)
-    group.add_argument("--origin-m", type=float, nargs=3, metavar=("X", "Y", "Z"), **absent)
+    group.add_argument(
+        "--spacing-m", type=quantity_option("m"), help="edge length of a voxel [m], or as '5 um'", **absent
+    )
+    group.add_argument("--origin-m", type=quantity_option("m"), nargs=3, metavar=("X", "Y", "Z"), **absent)
     group.add_argument("--periodic", metavar="AXES", help='periodic axes, such as "xy"', **absent)
     group.add_argument("--fluid-value", type=_fluid_value, help='an integer, or "flags"', **absent)
     group.add_argument("--fluid-below", type=float, metavar="T", help="fluid where the value is below T", **absent)
     group.add_argument("--fluid-above", type=float, metavar="T", help="fluid where the value is T or above", **absent)
     group.add_argument("--otsu", choices=("below", "above"), help="side of Otsu's threshold that is fluid", **absent)
-    group.add_argument("--resample-m", type=float, metavar="H", help="resample to cubes of this edge [m]", **absent)
+    group.add_argument(
+        "--resample-m", type=quantity_option("m"), metavar="H", help="resample to cubes of this edge [m]", **absent
+    )
     group.add_argument("--array", metavar="NAME", help=".npz, .vti, .vtu: which array", **absent)
     group.add_argument("--frame", choices=("world", "image"), help="axes of the header or of the image", **absent)
     group.add_argument("--channel", type=int, metavar="N", help=".tif: which channel, counted from 0", **absent)

@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from muphy_lb.geometry.axes import PERIODIC
 from muphy_lb.geometry.errors import GeometryError, MissingOptionError
 from muphy_lb.geometry.gmy import read_gmy
 from muphy_lb.geometry.images.arrays import read_npy, read_npz, read_raw
@@ -24,7 +25,8 @@ from muphy_lb.geometry.images.vtu import read_vtu
 from muphy_lb.geometry.limits import regular_file, shown
 from muphy_lb.geometry.openings.ends_of_input import with_surface_ends
 from muphy_lb.geometry.options import check_flag, check_names, check_text
-from muphy_lb.geometry.porous.preparation import PREPARATION_NAMES, Preparation, prepare_image, split_preparation
+from muphy_lb.geometry.porous.preparation import PREPARATION_NAMES, split_preparation
+from muphy_lb.geometry.repeats import prepared, split_periodic
 from muphy_lb.geometry.shapes.catalogue import build_shape
 from muphy_lb.geometry.shapes.sphere_lists import SphereList, sphere_list
 from muphy_lb.geometry.surfaces import surface
@@ -62,14 +64,15 @@ def load_voxels(path, **options) -> Voxels:
     Options of other inputs:
 
     - ``.tags``: none (tagged nodes);
-    - ``.xyz``: spacing_m, unit, radius, low, high, numbered, periodic (spheres, see
+    - ``.xyz``: spacing_m, unit, radius, low, high, numbered (spheres, see
       :class:`muphy_lb.geometry.shapes.sphere_lists.SphereList`);
     - ``.txt``: tagged nodes, or, with radius, the options of spheres;
     - ``.stl``, ``.obj``, ``.ply``, ``.vtp``: unit, spacing_m, margin, vote;
     - ``.gmy``: spacing_m, origin_m;
     - ``shape:NAME``: the arguments of that function of :mod:`muphy_lb.geometry.shapes.catalogue`.
 
-    All inputs: the attributes of :class:`muphy_lb.geometry.porous.preparation.Preparation` (crop, invert, ...).
+    All inputs: periodic, the axes along which the box repeats, such as ``"xy"``; the attributes of
+    :class:`muphy_lb.geometry.porous.preparation.Preparation` (crop, invert, ...).
 
     Raises GeometryError for an unknown extension, shape or option, for a missing option and as the readers do.
     """
@@ -79,7 +82,8 @@ def load_voxels(path, **options) -> Voxels:
 def load_with_notes(path, **options) -> Noted:
     """As :func:`load_voxels`, with notes on what was done: resampling, thresholds, preparation."""
     preparation, options = split_preparation(options)
-    return _prepared(_load(path, options), preparation)
+    periodic, options = split_periodic(options)
+    return prepared(_load(path, options, periodic), preparation, periodic)
 
 
 def load_content(content: np.ndarray | Surface, **options) -> Noted:
@@ -88,18 +92,23 @@ def load_content(content: np.ndarray | Surface, **options) -> Noted:
     Raises GeometryError as that does.
     """
     preparation, options = split_preparation(options)
+    periodic, options = split_periodic(options)
     is_surface = isinstance(content, Surface)
     if is_surface:
         options.pop("unit", None)
     allowed = option_names(_voxels_of_surface) if is_surface else [f.name for f in fields(ImageRule)]
-    check_names(options, (*allowed, *PREPARATION_NAMES), f"option of {'a surface' if is_surface else 'an array'}")
+    check_names(
+        options,
+        dict.fromkeys((*allowed, PERIODIC, *PREPARATION_NAMES)),
+        f"option of {'a surface' if is_surface else 'an array'}",
+    )
     if is_surface and options.get("spacing_m") is None:
         raise MissingOptionError("the surface needs the voxel edge [m]", ["spacing_m"])
     if isinstance(content, Surface):
         loaded = _voxels_of_surface(content, **options)
     else:
         loaded = _segmented(content, options)
-    return _prepared(loaded, preparation)
+    return prepared(loaded, preparation, periodic)
 
 
 def _segmented(content: np.ndarray, options: Mapping) -> Noted:
@@ -110,14 +119,8 @@ def _segmented(content: np.ndarray, options: Mapping) -> Noted:
         raise MissingOptionError(error.problem.replace("it ", "an array ", 1), error.names) from error
 
 
-def _prepared(loaded: Noted, preparation: Preparation) -> Noted:
-    """What was loaded, after the steps of a preparation."""
-    voxels, notes = prepare_image(loaded.voxels, preparation)
-    return Noted(voxels, (*loaded.notes, *notes))
-
-
-def _load(path, options: Mapping[str, object]) -> Noted:
-    """The voxels of an input before any preparation."""
+def _load(path, options: Mapping[str, object], periodic: tuple[bool, bool, bool] | None = None) -> Noted:
+    """The voxels of an input before any preparation; spheres of a list come in again where the box is periodic."""
     text = str(path)
     if text.startswith(SHAPE_PREFIX):
         if options.get("spacing_m") is None:
@@ -133,7 +136,9 @@ def _load(path, options: Mapping[str, object]) -> Noted:
         regular_file(path)
     loader = LOADERS[ending]
     allowed = option_names(loader)
-    check_names(options, (*allowed, *PREPARATION_NAMES), f"option of a {ending} input")
+    if periodic is not None and loader in DRAWN_PERIODIC:
+        options = {**options, PERIODIC: periodic}
+    check_names(options, dict.fromkeys((*allowed, PERIODIC, *PREPARATION_NAMES)), f"option of a {ending} input")
     needed = [name for name, is_needed in allowed.items() if is_needed and name not in options]
     if needed:
         raise MissingOptionError(
@@ -208,7 +213,7 @@ def _load_tagged(path) -> Voxels:
 
 def _load_text(path, **options) -> Voxels:
     """A file of tagged nodes or, if a radius is given, of sphere centres."""
-    if options.get("radius") is None and options:
+    if options.get("radius") is None and options.keys() - {PERIODIC}:
         raise GeometryError(f"{path}: tagged nodes take no options; a list of spheres needs radius")
     if options.get("radius") is None:
         return read_tagged(path)
@@ -222,6 +227,9 @@ _load_text.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
     [each.replace(default=None) if each.name == "spacing_m" else each for each in _parameters]
 )
 
+
+DRAWN_PERIODIC = (sphere_list, _load_text)
+"""Loaders that draw bodies, each of them again where the box repeats."""
 
 IMAGES = {
     read_npy: (".npy",),

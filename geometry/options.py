@@ -9,7 +9,6 @@ import numpy as np
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.limits import shown
 
-AXES = "xyz"
 SMALLEST, LARGEST = 1e-15, 1e15
 """Bounds of every number of an option: beyond them it is a mistake, and products of a few no longer are numbers."""
 
@@ -83,16 +82,3 @@ def vector(name: str, value, n: int) -> np.ndarray:
     if not isinstance(listed, list | tuple) or len(listed) != n or not all(map(is_number, listed)):
         raise GeometryError(f"{name} is {shown(value)}; give a list of {n} numbers")
     return np.array(listed, dtype=np.float64)
-
-
-def periodic_axes(value: str | Iterable[bool]) -> tuple[bool, bool, bool]:
-    """(x, y, z) booleans from such a triple or from axis letters: ``"xz"`` is (True, False, True)."""
-    if isinstance(value, str):
-        if set(value) - set(AXES):
-            raise GeometryError(
-                f'periodic is {shown(value)}; give letters out of "xyz", such as "xy", or three true/false'
-            )
-        return tuple(axis in value for axis in AXES)
-    if not isinstance(value, list | tuple) or len(value) != 3 or not all(isinstance(flag, bool) for flag in value):
-        raise GeometryError(f'periodic is {shown(value)}; give letters out of "xyz", such as "xy", or three true/false')
-    return tuple(value)

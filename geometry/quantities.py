@@ -6,6 +6,8 @@ the millidarcy here, not the millidebye.
 
 import math
 import re
+from argparse import ArgumentTypeError
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from numbers import Real
@@ -72,6 +74,23 @@ def number_in_si(text: str, unit: str) -> float:
     return float(text) if re.fullmatch(NUMBER, text.strip()) else in_si(text, unit)
 
 
+class WithUnit(float):
+    """A number in SI whose text has named its unit."""
+
+
+def quantity_option(unit: str) -> Callable[[str], float]:
+    """The reader of an option of the command line: a number in an SI unit, or a number with its unit (WithUnit)."""
+
+    def read(text: str) -> float:
+        try:
+            value = number_in_si(text, unit)
+            return WithUnit(value) if is_quantity(text) else value
+        except ValueError as error:
+            raise ArgumentTypeError(f"{shown(text)} {error}") from error
+
+    return read
+
+
 def metres_per_unit(unit: str | float) -> float:
     """Length [m] of the unit of a file: a word of METRES_PER_UNIT, a length such as ``"0.2 mm"``, or a number of
     metres; GeometryError for anything else."""
@@ -106,6 +125,9 @@ _EXAMPLES = {
     "s": "10 ms",
     "K": "37 degC",
     "N/m": "72 mN/m",
+    "rad": "10 deg",
+    "deg": "60 deg",
+    "rad/s": "30 rpm",
 }
 
 

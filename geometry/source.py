@@ -95,7 +95,7 @@ class Geometry:
     @property
     def _options(self) -> dict[str, Any]:
         """Options of the reader."""
-        given = {key: self.table[key] for key in ("unit", "spacing_m") if key in self.table}
+        given = {key: self.table[key] for key in GEOMETRY_KEYS if key in self.table}
         return {**self.table.get("options", {}), **given}
 
     @property

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from muphy_lb.geometry.axes import periodic_axes
 from muphy_lb.geometry.errors import GeometryError, MissingOptionError
 from muphy_lb.geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, MAX_OPENINGS, MAX_WALLS, opening_flag, wall_flag
 from muphy_lb.geometry.images.image import Image, three_lengths
@@ -24,7 +25,7 @@ from muphy_lb.geometry.images.selection import (
 )
 from muphy_lb.geometry.limits import check_name, shown
 from muphy_lb.geometry.openings.carve import with_tagged_openings
-from muphy_lb.geometry.options import check_labels, check_positive, check_text, is_whole, periodic_axes
+from muphy_lb.geometry.options import check_labels, check_positive, check_text, is_whole
 from muphy_lb.geometry.slabs import empty_array, release, slabs
 from muphy_lb.geometry.voxels import Voxels
 

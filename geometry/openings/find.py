@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from muphy_lb.geometry.axes import AXES
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FLUID, MAX_OPENINGS, opening_flag
 from muphy_lb.geometry.openings.carve import FACES, NEIGHBOURS, RIM, fluid_neighbours
-from muphy_lb.geometry.options import AXES
 from muphy_lb.geometry.surfaces.ends import CLOSED_END, Faces, measure_faces
 from muphy_lb.geometry.surfaces.mend import Mended
 from muphy_lb.geometry.surfaces.surface import Surface

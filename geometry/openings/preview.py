@@ -13,10 +13,10 @@ import numpy as np
 from numba import prange
 
 from muphy_lb.files.atomic import atomic_write
+from muphy_lb.geometry.axes import AXES
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FLUID
 from muphy_lb.geometry.openings.find import FoundOpening
-from muphy_lb.geometry.options import AXES
 from muphy_lb.geometry.surfaces.surface import Surface, triangles_of_planes
 from muphy_lb.geometry.surfaces.votes import OddRows
 from muphy_lb.geometry.voxels import Voxels

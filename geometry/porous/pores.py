@@ -10,10 +10,10 @@ from types import MappingProxyType
 
 import numpy as np
 
+from muphy_lb.geometry.axes import AXES
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FLUID
 from muphy_lb.geometry.limits import shown
-from muphy_lb.geometry.options import AXES
 from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.kept.functions import njit
 

@@ -10,11 +10,12 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numba import prange
 
+from muphy_lb.geometry.axes import AXES
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID
 from muphy_lb.geometry.implicit import MovedWall
 from muphy_lb.geometry.limits import ask_for_voxels, shown
-from muphy_lb.geometry.options import AXES, check_whole, is_whole
+from muphy_lb.geometry.options import check_whole, is_whole
 from muphy_lb.geometry.porous.pores import check_connection, find_pores
 from muphy_lb.geometry.shapes.shape_parts import with_ends
 from muphy_lb.geometry.slabs import copied, padded

@@ -8,12 +8,13 @@ from itertools import product
 
 import numpy as np
 
+from muphy_lb.geometry.axes import AXES
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID, wall_flag
 from muphy_lb.geometry.implicit import ROUNDING, FirstWall, RoundWall, plane_pair
 from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.openings.carve import carve
-from muphy_lb.geometry.options import AXES, check_positive, check_whole, vector
+from muphy_lb.geometry.options import check_positive, check_whole, vector
 from muphy_lb.geometry.shapes.shape_parts import (
     check_box,
     check_dimension,

@@ -11,13 +11,14 @@ from types import MappingProxyType
 
 import numpy as np
 
+from muphy_lb.geometry.axes import AXES
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID
 from muphy_lb.geometry.implicit import ROUNDING, FirstWall, ImplicitWall, RoundWall, plane_pair
 from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.link_cuts import WallShape
 from muphy_lb.geometry.openings.carve import carve
-from muphy_lb.geometry.options import AXES, LARGEST, check_names, check_positive, is_number
+from muphy_lb.geometry.options import LARGEST, check_names, check_positive, is_number
 from muphy_lb.geometry.shapes import benchmark_shapes, packings
 from muphy_lb.geometry.shapes.shape_parts import (
     check_box,

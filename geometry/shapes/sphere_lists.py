@@ -6,11 +6,12 @@ from functools import cached_property
 
 import numpy as np
 
+from muphy_lb.geometry.axes import periodic_axes
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.images.stored import BYTES_OF_TEXT, file_size, read_bytes
 from muphy_lb.geometry.implicit import FirstWall, RoundWall
 from muphy_lb.geometry.limits import BYTES_PER_NODE, ask_for, ask_for_voxels, shown
-from muphy_lb.geometry.options import LARGEST, check_flag, check_positive, periodic_axes, vector
+from muphy_lb.geometry.options import LARGEST, check_flag, check_positive, vector
 from muphy_lb.geometry.quantities import metres_per_unit
 from muphy_lb.geometry.shapes.packings import BAND, sphere_levels
 from muphy_lb.geometry.shapes.shape_parts import flags_where

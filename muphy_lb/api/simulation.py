@@ -78,7 +78,8 @@ class Simulation(Results):
 
     @classmethod
     def from_case(cls, case, overrides=(), communicator=None) -> "Simulation":
-        """A simulation of a case with single keys changed, such as ``["run.steps=100"]``; see the class."""
+        """A simulation of a case with single keys changed, such as ``["run.steps=100"]`` or ``{"run.steps": 100}``; see
+        the class."""
         return cls(as_case(case, overrides), communicator=communicator)
 
     @classmethod
@@ -130,14 +131,14 @@ class Simulation(Results):
             return getattr(core, name)
         raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
 
-    def run(self, time_s: float | None = None, steps: float | None = None, folder=None) -> Outcome:
+    def run(self, time_s: float | str | None = None, steps: float | None = None, folder=None) -> Outcome:
         """Run to the end of the case (``run.steps`` or ``run.time_s``), or by a time or a number of steps from now; a
         flow whose case has ``run.steady_tolerance`` or ``run.periodic_tolerance`` may end before, when it is steady or
         periodic. Without a folder nothing is written. Ctrl-C is raised after a whole step, and the flow can go on from
         there.
 
         Args:
-            time_s: by how much to run [s], rounded up to whole steps.
+            time_s: by how much to run [s], or as ``"1 ms"``; rounded up to whole steps.
             steps: by how many steps to run.
             folder: write all the files there that ``muphy-lb run`` writes: fields, series, pictures, report.
 
@@ -192,8 +193,8 @@ class Simulation(Results):
         with advancing(self, "step"):
             drive(self, last, None, Clock(), ProgressBar(0, 0, False))
 
-    def run_for(self, time_s: float) -> None:
-        """Advance by a time [s], rounded up to whole steps; as :meth:`step`."""
+    def run_for(self, time_s: float | str) -> None:
+        """Advance by a time [s], or as ``"1 ms"``, rounded up to whole steps; as :meth:`step`."""
         self.step(steps_covering(time_s, self.units.time_step_s))
 
     def every(self, n_steps: int, function: Callable[["Simulation"], object] | None = None):
@@ -219,8 +220,15 @@ class Simulation(Results):
         return function
 
     def forget(self, function: Callable) -> None:
-        """Call a function of :meth:`every` no more."""
-        self.callbacks = [each for each in self.callbacks if each.function is not function]
+        """Call a function of :meth:`every` no more.
+
+        Raises:
+            InputError: the function was never given to :meth:`every`, or is forgotten already.
+        """
+        kept = [each for each in self.callbacks if each.function != function]  # a method is another object each time
+        if len(kept) == len(self.callbacks):
+            raise InputError(f"forget: {shown(function)} is no function of every(); give the one that was given there")
+        self.callbacks = kept
 
     def stop(self) -> None:
         """End the present run after this step; for functions of :meth:`every`."""
@@ -307,7 +315,7 @@ class Simulation(Results):
         folders.saved(self.core, self._geometry, folder, overwrite or folders.resolved(folder) in self._owned)
         self._owned.add(folders.resolved(folder))
 
-    def _last_step(self, time_s: float | None, steps: float | None) -> int:
+    def _last_step(self, time_s: float | str | None, steps: float | None) -> int:
         if time_s is not None and steps is not None:
             raise InputError(f"run: time_s = {time_s!r} and steps = {steps!r} are given; give one of them")
         if time_s is not None:

@@ -148,7 +148,7 @@ class _WallMotion(Section):
     name: Name
     """label that the geometry gives, or that box_m makes"""
     box_m: Box | None = None
-    """lowest and highest corner [m] of a box whose solid voxels become this wall"""
+    """lowest and highest corner [m] of a box whose solid voxels become this wall, but for those of walls before it"""
     velocity_m_s: Vector | None = None
     """velocity (x, y, z) [m/s]"""
     rotation_rad_s: Vector | None = None

@@ -25,7 +25,7 @@ from muphy_lb.case.lattice import LatticeSection
 from muphy_lb.case.output import OutputSection, ProbeSection, SegmentSection, segment_problems
 from muphy_lb.case.run import RunSection
 from muphy_lb.case.section import MOST_PROBLEMS, Section, given_tables, given_values
-from muphy_lb.case.toml import numbers_beyond, override_value, read_toml, toml_lines
+from muphy_lb.case.toml import as_override, numbers_beyond, override_value, read_toml, toml_lines
 from muphy_lb.case.wall_regions import WallRegionSection
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.limits import cut, shown
@@ -215,11 +215,13 @@ def load_case(path, overrides: Sequence[str] = ()) -> Case:
 
 
 def _listed(overrides) -> Sequence[str]:
-    """The overrides, checked: one text would be taken letter by letter, and a table by its keys alone."""
-    if isinstance(overrides, str | Mapping) or not all(isinstance(override, str) for override in overrides):
+    """The overrides as texts, also those of a dictionary; one text would be taken letter by letter."""
+    if isinstance(overrides, Mapping):
+        return [as_override(str(key), value) for key, value in overrides.items()]
+    if isinstance(overrides, str) or not all(isinstance(override, str) for override in overrides):
         raise InputError(
-            f"changes of a case are {shown(overrides)}, of type {type(overrides).__name__}; give a list of texts, such"
-            " as ['run.steps=1000']"
+            f"changes of a case are {shown(overrides)}, of type {type(overrides).__name__}; give values by dotted key,"
+            " such as {'run.steps': 1000}, or a list of texts, such as ['run.steps=1000']"
         )
     return overrides
 
@@ -229,7 +231,7 @@ def as_case(given, overrides: Sequence[str] = ()) -> Case:
 
     Args:
         given: a case, the path of its file, or its tables by name.
-        overrides: changes of single keys, as of :func:`load_case`.
+        overrides: changes of single keys, as of :func:`load_case`, or values by dotted key; None removes a key.
 
     Raises:
         InputError: it is none of these, or no valid case.

@@ -1,11 +1,16 @@
 """The section of the case file about the geometry."""
 
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from muphy_lb.case.section import Options, Positive, Section, exactly_one
-from muphy_lb.geometry.quantities import UNIT_WORDS, metres_per_unit
+from muphy_lb.geometry.axes import AXES, PERIODIC, periodic_axes
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.limits import shown
+from muphy_lb.geometry.quantities import UNIT_WORDS, metres_per_unit, number_in_si
 
 
 def _length_unit(unit: str | float) -> str | float:
@@ -17,7 +22,21 @@ def _length_unit(unit: str | float) -> str | float:
 
 
 Unit = Annotated[str | float, AfterValidator(_length_unit)]
-Axes = Annotated[tuple[Literal["x", "y", "z"], ...], Field(strict=False)]
+
+
+def _axes(value):
+    """Axis letters, also joined as "xyz" or "x,y", and one truth value an axis, as a list of letters."""
+    if isinstance(value, list | tuple) and all(isinstance(axis, str) for axis in value):
+        return value
+    try:
+        return [axis for axis, repeats in zip(AXES, periodic_axes(value), strict=True) if repeats]
+    except GeometryError as error:
+        raise ValueError("must be letters out of 'xyz', as in 'xy', or a list of them, as in ['x', 'y']") from error
+
+
+Axes = Annotated[tuple[Literal["x", "y", "z"], ...], Field(strict=False), BeforeValidator(_axes)]
+TWICE = ("unit", "spacing_m", PERIODIC)
+"""Keys that readers have as options, too."""
 
 
 class GeometrySection(Section):
@@ -34,7 +53,7 @@ class GeometrySection(Section):
     keep: Literal["openings", "largest", "all"] | None = None
     """connected parts to keep; without it: openings if there are any, else all"""
     periodic: Axes = ()
-    """axes along which the box repeats"""
+    """axes along which the box repeats, with all that is drawn in it: ["x", "y"] or "xy"; else as the shape does"""
     options: Options = {}
     """table handed to the reader or the shape generator"""
 
@@ -44,3 +63,19 @@ class GeometrySection(Section):
         yield from exactly_one(given, "file", "shape")
         if "shape" in given and "spacing_m" not in given:
             yield "has a shape but no spacing_m; give the voxel edge [m]"
+        options = given.get("options")
+        for key in TWICE if isinstance(options, Mapping) else ():
+            if given.get(key) and key in options and _meant(key, given[key]) != _meant(key, options[key]):
+                there = f"{key} = {shown(given[key])} and options.{key} = {shown(options[key])}"
+                yield f"has {there}, which differ; give {key} alone (--set geometry.options.{key}= removes the other)"
+
+
+def _meant(key: str, value):
+    """A value of one of ``TWICE``, however it is written; one that has no meaning stands for itself."""
+    with suppress(ValueError):
+        if key == PERIODIC:
+            return periodic_axes(value)
+        if key == "unit":
+            return metres_per_unit(value)
+        return number_in_si(value, "m") if isinstance(value, str) else value
+    return value

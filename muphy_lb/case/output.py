@@ -65,7 +65,18 @@ class OutputSection(Section):
 
     @classmethod
     def rules(cls, given):
-        """A film has frames."""
+        """A film has frames; what says which pictures and files are made goes with making them."""
+        if given.get("vtk") is False:
+            for key in (key for key in ("fields_every_steps", "region_m") if given.get(key)):
+                yield (
+                    f"has {key} = {json.dumps(given[key])} and vtk = false, which writes no field files; leave one of"
+                    f" them out (--set output.{key}= removes it)"
+                )
+        if given.get("picture") is False and given.get("picture_format", "png") != "png":
+            yield (
+                f"has picture_format = {json.dumps(given['picture_format'])} and picture = false, which draws no"
+                " picture; leave one of them out (--set output.picture_format= removes it)"
+            )
         if not given.get("frames_every_steps"):
             for key in (key for key in ("film", "frames_field") if given.get(key)):
                 yield (

@@ -33,6 +33,9 @@ MOST_ENTRIES = 1000
 AS_NEAR = 0.05
 """Difference of likeness up to which two names are as near to a third."""
 
+ALIKE = 0.8
+"""Likeness of two names above which they are one name and a slip."""
+
 _WORDED = "worded"  # type of the validation errors that already carry the text for the user
 
 
@@ -65,6 +68,8 @@ SI_UNITS = MappingProxyType(
         "m3_s": "m^3/s",
         "s": "s",
         "per_s": "1/s",
+        "rad": "rad",
+        "deg": "deg",
         "rad_s": "rad/s",
         "kg": "kg",
         "kg_s": "kg/s",
@@ -261,7 +266,7 @@ class Section(BaseModel):
         if error["type"] == "extra_forbidden" and key in cls.moved:
             return f"is an unknown key; it is {cls.moved[key]} now"
         if error["type"] == "extra_forbidden":
-            return f"is an unknown key; {did_you_mean(str(key), list(cls.model_fields))}"
+            return f"is an unknown key; {cls._meant(str(key))}"
         description = " ".join(str(cls.model_fields[key].description).split())
         meaning = f" ({description})"
         if error["type"] == "missing":
@@ -276,6 +281,15 @@ class Section(BaseModel):
         )
         as_list = f"list, as in [{json.dumps(error['input'])}]" if isinstance(error["input"], str) else "list"
         return f"is {value}: {allowed.replace('valid tuple', as_list)}{meaning}"
+
+    @classmethod
+    def _meant(cls, key: str) -> str:
+        """The remedy for an unknown key; a key of another unit is proposed only for a name that is alike without it."""
+        names, unit, stem = list(cls.model_fields), unit_of(key, {}), name_without_unit(key[:MAX_SHOWN])
+        alike = [name for name in names if unit in (None, unit_of(name, {}))]
+        alike += get_close_matches(stem, [name_without_unit(name) for name in names], n=1, cutoff=ALIKE)
+        remedy = did_you_mean(key, [name for name in names if {name, name_without_unit(name)} & {*alike}])
+        return remedy if "?" in remedy else f"allowed: {', '.join(names)}"
 
 
 def exactly_one(given: Mapping, *keys: str) -> Iterator[str]:

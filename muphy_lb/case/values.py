@@ -2,6 +2,7 @@
 
 import math
 import re
+from datetime import time
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field
@@ -21,6 +22,8 @@ def _named(value):
 
 
 def _clock_time(value):
+    if isinstance(value, time):  # TOML has clock times of its own
+        value = value.replace(microsecond=0).isoformat()
     if is_number(value) and 0 <= value < MOST_SECONDS:
         minutes, seconds = divmod(math.ceil(value), 60)
         text = f"{minutes // 60:02d}:{minutes % 60:02d}:{seconds:02d}"

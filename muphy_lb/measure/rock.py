@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from muphy_lb.case.case import Case
+from muphy_lb.geometry.axes import AXES
 from muphy_lb.geometry.nodes import GeometryHeader, voxel_coordinates
-from muphy_lb.geometry.options import AXES
 
 
 @dataclass(frozen=True)

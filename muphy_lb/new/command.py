@@ -4,15 +4,14 @@ import json
 import shlex
 import sys
 import tomllib
-from argparse import ArgumentTypeError
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.errors import MissingOptionError
 from muphy_lb.geometry.limits import shown
-from muphy_lb.geometry.quantities import UNIT_WORDS, number_in_si
-from muphy_lb.new.presets import FLUIDS, KINDS
+from muphy_lb.geometry.quantities import UNIT_WORDS, quantity_option
+from muphy_lb.new.presets import BLOOD, FLUIDS, KINDS, THINNING_BLOOD
 
 DEFAULT_CASE = "case.toml"
 
@@ -21,11 +20,11 @@ def add_options(parser) -> None:
     """Add the options of the command to an argument parser."""
     parser.add_argument("kind", nargs="?", metavar="KIND", help=f"{', '.join(KINDS)} (default: vessel)")
     parser.add_argument("file", nargs="?", metavar="FILE", help="image or surface (default: a built-in example)")
-    parser.add_argument("--spacing", type=_quantity("m"), metavar="M", help="voxel edge [m], or as '0.2 mm'")
+    parser.add_argument("--spacing", type=quantity_option("m"), metavar="M", help="voxel edge [m], or as '0.2 mm'")
     parser.add_argument("--across", type=int, metavar="N", help="voxels across inlet, cube or channel, instead")
     parser.add_argument("--fluid", metavar="NAME", help=f"{', '.join(FLUIDS)} (default: blood in vessels, else water)")
     velocity = "mean velocity at the inlet [m/s], or as '20 cm/s'"
-    parser.add_argument("--velocity", type=_quantity("m/s"), metavar="M/S", help=velocity)
+    parser.add_argument("--velocity", type=quantity_option("m/s"), metavar="M/S", help=velocity)
     _add_circulation(parser)
     unit = f"length unit of a surface: {UNIT_WORDS} (default: mm), or of --spacing for an image"
     parser.add_argument("--unit", metavar="UNIT", help=unit)
@@ -42,12 +41,12 @@ def _add_circulation(parser) -> None:
     """The options of a vessel through which a heart beats."""
     group = parser.add_argument_group("a beating heart", "outlets with resistance and compliance, a pulsating inlet")
     pressure = "pressure at the outlets [Pa], or as '93 mmHg'"
-    group.add_argument("--mean-pressure", type=_quantity("Pa"), metavar="PA", help=f"mean {pressure}")
+    group.add_argument("--mean-pressure", type=quantity_option("Pa"), metavar="PA", help=f"mean {pressure}")
     highest = f"highest less lowest {pressure.replace('93', '40')}"
-    group.add_argument("--pulse-pressure", type=_quantity("Pa"), metavar="PA", help=highest)
+    group.add_argument("--pulse-pressure", type=quantity_option("Pa"), metavar="PA", help=highest)
     flow = "mean flow rate (cardiac output) through the inlets [m3/s], or as '5 L/min', in place of --velocity"
-    group.add_argument("--flow-rate", "--cardiac-output", type=_quantity("m^3/s"), metavar="M3/S", help=flow)
-    group.add_argument("--beat", type=_quantity("s"), metavar="S", help="duration of a beat [s] (default: 0.8)")
+    group.add_argument("--flow-rate", "--cardiac-output", type=quantity_option("m^3/s"), metavar="M3/S", help=flow)
+    group.add_argument("--beat", type=quantity_option("s"), metavar="S", help="duration of a beat [s] (default: 0.8)")
     murray = "outlets share the flow as this power of their radii (default: 3, Murray's law)"
     group.add_argument("--murray", type=float, metavar="EXPONENT", help=murray)
     split = "repeatable: share of the flow of an outlet, in place of --murray"
@@ -76,8 +75,15 @@ def _circulation(options):
         options.flow_rate,
         BEAT_S if options.beat is None else options.beat,
         options.murray,
-        dict(_share(text) for text in options.split),
+        _shares(options.split),
     )
+
+
+def _shares(texts: list[str]) -> dict[str, float]:
+    shares = dict(map(_share, texts))
+    if len(shares) < len(texts):
+        raise InputError(f"new: --split names an outlet twice: {', '.join(texts)}; give each outlet one share")
+    return shares
 
 
 def _share(text: str) -> tuple[str, float]:
@@ -86,18 +92,6 @@ def _share(text: str) -> tuple[str, float]:
         return name.strip(), float(share)
     except ValueError as error:
         raise InputError(f"new: --split {shown(text)} is not OUTLET=SHARE, such as outlet_1=0.4") from error
-
-
-def _quantity(unit: str) -> Callable[[str], float]:
-    """The reader of an option: a number in ``unit``, or a number with a unit."""
-
-    def read(text: str) -> float:
-        try:
-            return number_in_si(text, unit)
-        except ValueError as error:
-            raise ArgumentTypeError(f"{shown(text)} {error}") from error
-
-    return read
 
 
 def new(options, say: Callable[[str], None], communicator, ask: Callable[[str], str] | None = None) -> int:
@@ -136,7 +130,7 @@ def new(options, say: Callable[[str], None], communicator, ask: Callable[[str], 
         draft = DRAFTS[requested.kind](requested, path.parent)
     except MissingOptionError as error:
         raise InputError(f"new: {error.spelled(_as_option)}") from error
-    text = case_text(draft.table, _head(requested, path))
+    text = case_text(draft.table, _head(requested, path), _proposals(requested.fluid, draft.table))
     summary = describe_case(case_from_dict(tomllib.loads(text), path.parent))
     write_text(path, text)
     command = "permeability" if requested.kind == "rock" else "run"
@@ -172,14 +166,15 @@ def _options_by_name(options) -> dict:
         "fluid": options.fluid,
         "velocity_m_s": options.velocity,
         "unit": options.unit,
-        "reader": _reader_options(options.option) or None,
+        "reader": _reader_options(options) or None,
         "circulation": _circulation(options),
     }
 
 
-def _reader_options(texts: list[str]) -> Mapping[str, object]:
-    found = {}
-    for text in texts:
+def _reader_options(options) -> Mapping[str, object]:
+    """The options of the reader; none of them has an option of the command of its own that is given as well."""
+    found: dict[str, object] = {}
+    for text in options.option:
         try:
             found |= tomllib.loads(text)
         except (ValueError, RecursionError) as error:
@@ -188,7 +183,22 @@ def _reader_options(texts: list[str]) -> Mapping[str, object]:
                 " brackets, which the shell must leave alone: --option \"dtype='uint8'\""
                 " --option 'shape_zyx=[50, 40, 30]'"
             ) from error
+    for name, own, given in (("spacing_m", "--spacing", options.spacing), ("unit", "--unit", options.unit)):
+        if name in found and given is not None:
+            raise InputError(f"new: {own} {given} and --option {name} are both given; leave one of them out")
     return found
+
+
+def _proposals(fluid: str, table: Mapping):
+    """Tables that the new case does not have and its fluid could."""
+    from muphy_lb.new.text import Proposal
+
+    if fluid != BLOOD:
+        return {}
+    remark = "human blood that thins under shear, the fit that HemeLB uses"
+    if "smagorinsky" in table["lattice"]:
+        remark += "; in place of lattice.smagorinsky, which sets the viscosity as well: leave that out"
+    return {"fluid.carreau_yasuda": Proposal(THINNING_BLOOD, remark)}
 
 
 def _head(requested, path: Path) -> str:

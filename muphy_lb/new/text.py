@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Iterator, Mapping, Set
-from typing import Any, Literal, get_args, get_origin
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
@@ -15,12 +16,24 @@ COMMENT_COLUMN = 40
 FURTHER = "# further keys, with their default values:"
 
 
-def case_text(table: Mapping, head: str) -> str:
+class Proposal(NamedTuple):
+    """A table that a case could have: its values, and a remark on them."""
+
+    values: Mapping[str, Any]
+    remark: str
+
+
+Proposals = Mapping[str, Proposal]
+NONE: Proposals = MappingProxyType({})
+
+
+def case_text(table: Mapping, head: str, proposals: Proposals = NONE) -> str:
     """A case file.
 
     Args:
         table: nested tables of a case, as ``tomllib`` returns them; they must be valid.
         head: text of its first lines, without comment characters.
+        proposals: tables that it does not have, by dotted key, which are written as comments.
 
     Returns:
         TOML equivalent to ``table``, each key followed by its description in the case's sections.
@@ -30,12 +43,13 @@ def case_text(table: Mapping, head: str) -> str:
     for name, field in Case.model_fields.items():
         section = _section_type(field.annotation)
         if section is not None:
-            lines += _section_lines(name, field, section, table.get(name))
+            lines += _section_lines((name, field), section, table.get(name), proposals)
     return "\n".join(lines) + "\n"
 
 
-def _section_lines(name: str, field: FieldInfo, section: type[Section], value) -> Iterator[str]:
+def _section_lines(named: tuple[str, FieldInfo], section: type[Section], value, proposals: Proposals) -> Iterator[str]:
     """One section: a table, a list of tables (keys are described once), or a comment if it is not set."""
+    name, field = named
     is_list = get_origin(field.annotation) is tuple
     header = f"[[{name}]]" if is_list else f"[{name}]"
     if value is None and (is_list or field.default is None):
@@ -46,17 +60,19 @@ def _section_lines(name: str, field: FieldInfo, section: type[Section], value) -
     for number, entry in enumerate(value if is_list else [value or {}]):
         yield ""
         yield _commented(header, "" if number else field.description)
-        yield from _table_lines(name, section, entry, explained)
+        yield from _table_lines(name, section, entry, explained, proposals)
         explained |= entry.keys()
 
 
-def _table_lines(path: str, section: type[Section], table: Mapping, explained: Set[str]) -> Iterator[str]:
+def _table_lines(
+    path: str, section: type[Section], table: Mapping, explained: Set[str], proposals: Proposals
+) -> Iterator[str]:
     """One table; keys already described in an earlier table of its list have no comment."""
     plain = {key: value for key, value in table.items() if not _is_nested(value)}
     for key, value in plain.items():
         yield _assignment(key, value, None if key in explained else section.model_fields[key])
     if not explained:
-        yield from _further_lines(path, section, table)
+        yield from _further_lines(path, section, table, proposals)
     for key, value in table.items():
         if key not in plain:
             yield ""
@@ -64,7 +80,7 @@ def _table_lines(path: str, section: type[Section], table: Mapping, explained: S
             yield from toml_lines(value, f"{path}.{key}.")
 
 
-def _further_lines(path: str, section: type[Section], table: Mapping) -> Iterator[str]:
+def _further_lines(path: str, section: type[Section], table: Mapping, proposals: Proposals) -> Iterator[str]:
     """The keys that a table does not set, as comments."""
     unset = {name: field for name, field in section.model_fields.items() if name not in table}
     if unset:
@@ -72,6 +88,9 @@ def _further_lines(path: str, section: type[Section], table: Mapping) -> Iterato
     for name, field in unset.items():
         if _section_type(field.annotation) is not None:
             yield _commented(f"# [{path}.{name}]", field.description)
+            if proposal := proposals.get(f"{path}.{name}"):
+                yield f"# {proposal.remark}:"
+                yield from (f"# {line}" for line in toml_lines(proposal.values))
         else:
             default = field.get_default(call_default_factory=True)
             text = f"# {name}" if default is None else f"# {name} = {_value(default)}"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.load import BARE_FORMATS, file_ending
-from muphy_lb.geometry.quantities import metres_per_unit
+from muphy_lb.geometry.quantities import WithUnit, metres_per_unit
 from muphy_lb.new.prompt import CaseOptions
 
 LARGEST_OF_A_ROCK_M = 1e-3
@@ -13,9 +13,18 @@ SMALLEST_M = 1e-10
 
 
 def in_metres(spacing: float | None, unit: str | None, file: Path | None, is_surface: bool) -> float | None:
-    """The voxel edge [m] of the options ``--spacing`` and ``--unit``; the unit of a surface is that of its points."""
+    """The voxel edge [m] of the options ``--spacing`` and ``--unit``; the unit of a surface is that of its points.
+
+    Raises:
+        InputError: an image has both a voxel edge with its unit and a unit.
+    """
     if spacing is None or unit is None or file is None or is_surface:
         return spacing
+    if isinstance(spacing, WithUnit):
+        raise InputError(
+            f"new: --spacing names its unit, and --unit {unit} is given: of an image it would count twice; leave --unit"
+            " out"
+        )
     return spacing * metres_per_unit(unit)
 
 

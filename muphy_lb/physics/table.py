@@ -11,6 +11,7 @@ A physics package is a folder below ``muphy_lb/physics/``. The program finds its
     ``OUTPUT_FIELDS``, names of its fields in the field files;
     ``MONITORED``, what ``run.steady_watch`` may name, each with what the geometry must have for it;
     ``SHAPES``, further names of shapes of ``muphy_lb.geometry``; ``FILES``, patterns of the files that its runs write;
+    ``USUAL``, when values of its keys, or of others that it reads, are unusual (:mod:`muphy_lb.case.usual`);
     ``PAPERS``, names of benchmarks; ``rules(given)``, what is wrong between the sections of a case;
     ``solid_walls(case)``, walls whose voxels are nodes of it, each with the key that asks for that, and
     ``SOLID_KEYS``, the keys that a wall ``{name}`` then needs.

@@ -25,7 +25,7 @@ def described(simulation: "Simulation") -> str:
     method = [f"{simulation.lattice.name}, {simulation.collision_name}", f"walls: {_walls(simulation)}"]
     method += [text for physics in simulation.physics if (text := physics.describe())]
     head = [case.title, simulation.geometry.report, f"backend: {how}", f"method: {'; '.join(method)}", *_start(case)]
-    told = plausibility(case, simulation.header.openings, simulation.numerics)
+    told = plausibility(case, simulation.header, simulation.frames, simulation.numerics)
     header = simulation.header
     coarse = resolution_warnings(header.openings, simulation.frames, header.spacing_m)
     expected = [text for physics in simulation.physics for text in physics.warnings()]

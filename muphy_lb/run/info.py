@@ -104,7 +104,7 @@ def _case_lines(prepared: Preparation) -> Iterator[str]:
     yield from describe_profiles(case, header, frames)
     yield from describe_outlets(case, header, frames, numerics)
     yield from filter(None, (physics.describe() for physics in prepared.physics))
-    yield from plausibility(case, header.openings, numerics)
+    yield from plausibility(case, header, frames, numerics)
     expected = [text for physics in prepared.physics for text in physics.warnings()]
     coarse = resolution_warnings(header.openings, frames, header.spacing_m)
     yield from (f"warning: {text}" for text in (*coarse, *expected))

@@ -5,6 +5,7 @@ from math import isfinite
 from pathlib import Path
 
 from muphy_lb.errors import InputError
+from muphy_lb.geometry.quantities import quantity_option
 from muphy_lb.output.drawing import PICTURE_FORMATS
 
 
@@ -18,8 +19,11 @@ def add_options(parser) -> None:
         " openings.csv (default: %(default)s)",
     )
     parser.add_argument("--axis", choices=["x", "y", "z"], help="axis across which a plane lies, or walls are seen")
-    parser.add_argument("--at", type=float, metavar="M", help="position of the plane on that axis [m]")
-    parser.add_argument("--time", type=float, metavar="S", help="the snapshot nearest to that time [s] (default: last)")
+    place = "position of the plane on that axis [m], or as '5 mm'"
+    parser.add_argument("--at", "--position-m", dest="at", type=quantity_option("m"), metavar="M", help=place)
+    parser.add_argument(
+        "--time", type=quantity_option("s"), metavar="S", help="the snapshot nearest to that time [s] (default: last)"
+    )
     parser.add_argument("--scale", metavar="LOW,HIGH", help="ends of the colours [SI], as --scale=-1,1")
     parser.add_argument("--style", choices=["dark", "light"], help="ground (default: that of the case)")
     parser.add_argument("--format", choices=PICTURE_FORMATS, help="format (default: the ending of FILE, or png)")

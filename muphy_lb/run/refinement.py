@@ -11,9 +11,9 @@ import numpy as np
 from muphy_lb.backends import free_memory, resolve_backend
 from muphy_lb.case.case import Case
 from muphy_lb.errors import InputError
+from muphy_lb.geometry.axes import AXES
 from muphy_lb.geometry.limits import BYTES_PER_NODE, GIB, free_bytes
 from muphy_lb.geometry.nodes import GeometryHeader
-from muphy_lb.geometry.options import AXES
 from muphy_lb.geometry.surfaces.surface import FORMATS as SURFACE_FORMATS
 from muphy_lb.lattice import lattice_named
 from muphy_lb.measure.rock import rock_of

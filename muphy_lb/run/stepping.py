@@ -4,6 +4,8 @@ from math import ceil, isfinite
 from numbers import Real
 
 from muphy_lb.errors import InputError
+from muphy_lb.geometry.limits import shown
+from muphy_lb.geometry.quantities import number_in_si
 
 ROUNDING = 1e-9
 """Share of a step by which the quotient of two times may miss a whole number of steps."""
@@ -29,11 +31,17 @@ def whole_steps(n_steps, call: str = "step", remedy: str = COVER_A_TIME) -> int:
 
 
 def steps_covering(time_s, time_step_s: float, call: str = "run_for") -> int:
-    """The least number of steps that cover a time [s]; ``call``: to which it was given, for the message of the error.
+    """The least number of steps that cover a time [s], a number or a text with a unit such as ``"1 ms"``; ``call``: to
+    which it was given, for the message of the error.
 
     Raises:
         InputError: it is not a finite time of 0 or more.
     """
+    if isinstance(time_s, str):
+        try:
+            time_s = number_in_si(time_s, "s")
+        except ValueError as error:
+            raise InputError(f"{call}: the time is {shown(time_s)}; it {error}") from error
     is_number = isinstance(time_s, Real) and not isinstance(time_s, bool)
     if not is_number or not isfinite(time_s) or time_s < 0:
         raise InputError(f"{call}: the time is {time_s!r}; it must be a finite number of seconds, 0 or more")

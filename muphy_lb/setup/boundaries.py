@@ -29,7 +29,7 @@ from muphy_lb.engine.boundary_links import LinkConditions
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.flags import FIRST_WALL_NUMBER
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
-from muphy_lb.setup.geometry import nearest_or_all, opening_sections
+from muphy_lb.setup.geometry import opening_sections, remedy_for_name
 from muphy_lb.setup.lumped import Place, check_splits, lumped_outlet
 from muphy_lb.setup.near_walls import share_of_rule
 from muphy_lb.setup.waveforms import waveform_factor
@@ -148,8 +148,8 @@ def wall_motions(case: Case, nodes: NodeList, units: Units) -> tuple[WallMotion,
     names = [wall.name for wall in nodes.walls]
     for name in sections:
         if name not in names:
-            hint = nearest_or_all(name, names)
-            raise InputError(f"walls.{name}: the geometry has no wall of that name; {hint} or give its box_m")
+            remedy = remedy_for_name(name, names, "its box_m")
+            raise InputError(f"walls.{name}: the geometry has no wall of that name; {remedy}")
         if not (nodes.label_number[...] == FIRST_WALL_NUMBER + names.index(name)).any():
             raise InputError(f"walls.{name}: no fluid touches this wall; check its box_m or the label in the image")
     for section in case.walls:

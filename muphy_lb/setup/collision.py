@@ -20,6 +20,7 @@ from muphy_lb.operators import (
 from muphy_lb.operators.mrt import MAGIC_HALF_WAY
 from muphy_lb.physics.isothermal import Fluid
 from muphy_lb.setup.near_walls import wants_other_moments
+from muphy_lb.setup.stability import FOR_SMALL_VISCOSITY, LAWS, collision_for_small_viscosity
 from muphy_lb.units import Units
 
 
@@ -70,15 +71,27 @@ def _mrt_rates(section, lattice: Lattice) -> dict:
     return dict.fromkeys(odd, "magic") | section.rates
 
 
+def refuse_two_closures(case: Case) -> None:
+    """Raise InputError if both a model of turbulence and a law of the fluid would set the viscosity."""
+    section, given = case.lattice, [name for name in LAWS if getattr(case.fluid, name) is not None]
+    if section.smagorinsky is None or not given:
+        return
+    stable, collision = "", section.collision
+    if collision not in FOR_SMALL_VISCOSITY:
+        collision = collision_for_small_viscosity(section.name, section.equilibrium)
+        stable = f" and --set lattice.collision={collision}"
+    raise InputError(
+        f"lattice.smagorinsky = {section.smagorinsky:g} and [fluid.{given[0]}] are given, and only one of them can set"
+        f" the viscosity: leave the model of turbulence out (--set lattice.smagorinsky={stable}), as {collision!r} is"
+        f" stable without it where the flow is not turbulent, or the law (--set fluid.{given[0]}=)"
+    )
+
+
 def _closure(case: Case, units: Units) -> tuple[Closure, tuple[float, ...]]:
     """The closure that sets the viscosity, and its parameters in lattice units."""
     fluid, smagorinsky = case.fluid, case.lattice.smagorinsky
-    laws = {"power_law": _power_law, "carreau_yasuda": _carreau_yasuda, "casson": _casson}
-    given = [(law, section) for name, law in laws.items() if (section := getattr(fluid, name)) is not None]
-    if given and smagorinsky is not None:
-        raise InputError(
-            "lattice.smagorinsky and a law of viscosity in [fluid] are given; only one of them can set the viscosity"
-        )
+    given = [(law, section) for name, law in _IN_LATTICE_UNITS.items() if (section := getattr(fluid, name)) is not None]
+    refuse_two_closures(case)
     if smagorinsky is not None:
         return SMAGORINSKY, (smagorinsky,)
     if given:
@@ -107,3 +120,6 @@ def _casson(section, density_kg_m3, units: Units):
     yield_stress = section.yield_stress_pa / density_kg_m3 / units.speed_m_s**2
     nu_inf, nu_max = map(units.viscosity_to_lattice, (section.infinite_viscosity_m2_s, section.max_viscosity_m2_s))
     return CASSON, (yield_stress**0.5, nu_inf**0.5, nu_inf, nu_max)
+
+
+_IN_LATTICE_UNITS = dict(zip(LAWS, (_power_law, _carreau_yasuda, _casson), strict=True))

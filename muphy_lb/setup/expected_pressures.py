@@ -31,6 +31,12 @@ NEAR = 0.02
 """Share of its swing, or of the pressure itself, by which the pressure at the start may miss that of a period that
 repeats itself without its being told."""
 
+NO_DROP, LONG = 0.01, 1e3
+"""Pressure drop of all outlets over the density times the square of the velocity, and their time constants over the
+length of the run, beyond which they are of no effect."""
+
+CGS = "1 mmHg s/mL is 1.333e8 Pa s/m3, 1 dyn s/cm5 is 1e5 Pa s/m3, and 1 mL/mmHg is 7.5e-9 m3/Pa"
+
 LATE = 0.02
 """Share of its shortest time constant by which an outlet may be late without a warning."""
 
@@ -77,6 +83,39 @@ def describe_outlets(case: Case, nodes: GeometryHeader, frames, numerics: Numeri
         yield _pressure_line(expected, numerics)
         yield from _start_line(expected, found)
         _refuse_far(expected, case, numerics)
+
+
+def outlet_doubts(case: Case, nodes: GeometryHeader, frames, numerics: Numerics) -> Iterator[str]:
+    """Sentences on networks that have no effect at the flow and in the time of the run, as with numbers in cgs units;
+    arguments as of :func:`describe_outlets`."""
+    sections, units = opening_sections(nodes, case), numerics.units
+    outlets = lumped_outlets(nodes, sections, frames, units, CS2)
+    found = {s.name: o.impedance for s, o in zip(sections, outlets, strict=True) if o is not None}
+    steady = {name: network.steady for name, network in found.items() if math.isfinite(network.steady)}
+    duration_s, density = numerics.steps * units.time_step_s, case.fluid.density_kg_m3
+    flow, area_m2 = _largest_flow(case, sections, frames, units.spacing_m)
+    drop_pa = flow / sum(1.0 / each for each in steady.values()) if steady else math.inf
+    inertia_pa = density * (flow / area_m2) ** 2 if area_m2 else 0.0
+    if drop_pa < NO_DROP * inertia_pa:
+        yield (
+            f"the resistance behind {', '.join(steady)} drops {drop_pa:.3g} Pa at the flow of the case, nothing beside"
+            f" {inertia_pa:.3g} Pa, its density times the square of its velocity: {CGS}"
+        )
+    for name, network in found.items():
+        taus = [tau_s for _, tau_s in network.modes if math.isfinite(tau_s)]
+        for tau_s in (tau_s for tau_s in taus if not units.time_step_s <= tau_s <= LONG * duration_s):
+            yield (
+                f"outlet {name} has the time constant {tau_s:.3g} s, resistance times compliance, in a run of"
+                f" {duration_s:.3g} s with steps of {units.time_step_s:.2g} s: the compliance has no effect; {CGS}"
+            )
+
+
+def _largest_flow(case: Case, sections, frames, spacing_m: float) -> tuple[float, float]:
+    """The flow rate that enters through openings of given flow [m3/s], and the area of the other openings [m2]."""
+    areas_m2 = [frame.area * spacing_m**2 for frame in frames]
+    pairs = list(zip(sections, areas_m2, strict=True))
+    flow = sum(abs(imposed_flow(case, *pair)[0]) for pair in pairs if not pair[0].has_pressure)
+    return flow, sum(area_m2 for section, area_m2 in pairs if section.has_pressure)
 
 
 def refuse_density_changes(case: Case, nodes: GeometryHeader, frames, numerics: Numerics) -> None:

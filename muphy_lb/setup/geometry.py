@@ -15,6 +15,7 @@ from muphy_lb.case.boundaries import OpeningSection
 from muphy_lb.case.case import Case
 from muphy_lb.errors import InputError
 from muphy_lb.files import PREPARED
+from muphy_lb.geometry.axes import PERIODIC
 from muphy_lb.geometry.clean import clean
 from muphy_lb.geometry.cuts import cut_links
 from muphy_lb.geometry.errors import MissingOptionError
@@ -31,6 +32,7 @@ from muphy_lb.geometry.openings.ends_of_input import (
 )
 from muphy_lb.geometry.options import nearest_name
 from muphy_lb.geometry.porous.preparation import divide_closed_layers
+from muphy_lb.geometry.repeats import without_effect
 from muphy_lb.geometry.solids import add_solids
 from muphy_lb.geometry.store import open_nodes, read_arrays
 from muphy_lb.geometry.surfaces.mend import close_roughly, mend
@@ -221,15 +223,19 @@ def opening_sections(nodes: NodeList | GeometryHeader, case: Case) -> tuple[Open
     return tuple(sections[opening.name] for opening in nodes.openings)
 
 
-def nearest_or_all(name: str, there: list[str]) -> str:
-    """The remedy for a name that the geometry does not have: the nearest existing one, else all of them."""
-    return nearest_name(name, there) or f"it has: {', '.join(there) or 'none'}"
+def remedy_for_name(name: str, there: list[str], place: str) -> str:
+    """The remedy for a name that the geometry does not have: the nearest existing one, else all of them, or the
+    ``place`` of a new one."""
+    if near := nearest_name(name, there):
+        return f"{near} If not, give {place}"
+    return f"it has {', '.join(there)}: take one of these, or give {place}" if there else f"it has none: give {place}"
 
 
 def _load(case: Case, content: np.ndarray | Surface | None) -> Voxels:
     geometry = case.geometry
     options = dict(geometry.options)
     options |= {key: value for key in LENGTHS if (value := getattr(geometry, key)) is not None}
+    options |= {PERIODIC: geometry.periodic} if geometry.periodic else {}
     source = f"{SHAPE_PREFIX}{shape_named(geometry.shape)}" if geometry.shape else case.folder / geometry.file
     try:
         voxels, notes = load_with_notes(source, **options) if content is None else load_content(content, **options)
@@ -239,8 +245,8 @@ def _load(case: Case, content: np.ndarray | Surface | None) -> Voxels:
         raise InputError(f"{', '.join(keys)} {verb} missing: {error.spelled(_as_key)}") from error
     for note in notes:
         LOG.info("geometry: %s", note)
-    if geometry.periodic:
-        voxels = replace(voxels, periodic=tuple(axis in geometry.periodic for axis in "xyz"))
+    for text in without_effect(voxels) if PERIODIC in options else ():
+        LOG.warning("warning: %s", text)
     parts = options.get("divide", 1)
     if parts > 1 and lattice_named(case.lattice.name).dimension == 3:
         voxels = divide_closed_layers(voxels, parts)
@@ -296,8 +302,8 @@ def _match_openings(nodes: NodeList, case: Case) -> None:
     asked = [section.name for section in case.openings]
     for name in asked:
         if name not in there:
-            hint = nearest_or_all(name, there)
-            raise InputError(f"openings.{name}: the geometry has no opening of this name; {hint} or give its position")
+            remedy = remedy_for_name(name, there, "its position (kind, centre_m, normal)")
+            raise InputError(f"openings.{name}: the geometry has no opening of this name; {remedy}")
     kinds = {opening.name: opening.kind for opening in nodes.openings}
     for section in case.openings:
         if section.kind not in (None, kinds[section.name]):

@@ -13,12 +13,13 @@ from muphy_lb.boundaries.wall_motion import HALF_WAY, HALF_WAY_SHEAR
 from muphy_lb.case.boundaries import OpeningSection
 from muphy_lb.case.case import Case
 from muphy_lb.errors import InputError
-from muphy_lb.setup.collision import refuse_unsuitable
+from muphy_lb.setup.collision import refuse_two_closures, refuse_unsuitable
 from muphy_lb.setup.near_walls import told
 from muphy_lb.setup.stability import (
     MAX_CELL_REYNOLDS,
     SHORT_RELAXATION_TIME,
     SMAGORINSKY,
+    has_law,
     resolving,
     time_step_key,
     weak_odd_rate,
@@ -138,6 +139,7 @@ def resolve(
     if spacing_m is None:
         raise InputError("geometry.spacing_m is missing and the geometry contains none; give the voxel edge [m]")
     refuse_unsuitable(case.lattice)
+    refuse_two_closures(case)
     areas_m2 = {opening.name: _area_m2(opening, case, spacing_m) for opening in case.openings} | dict(opening_areas_m2)
     plan = _plan(case, spacing_m, cs2, areas_m2)
     _refuse_unstable(plan)
@@ -283,8 +285,8 @@ def _longer_relaxation(plan: _Plan) -> str:
         return _remedy(plan)
     return (
         f"{_good_key(plan)} makes it {GOOD_RELAXATION_TIME}, if the flow, whose speed the case does not tell, then"
-        f" stays below {GOOD_LATTICE_VELOCITY} voxels a step; else take finer voxels, or set lattice.smagorinsky ="
-        f" {SMAGORINSKY}"
+        f" stays below {GOOD_LATTICE_VELOCITY} voxels a step; else take finer voxels"
+        + ("" if has_law(plan.case.fluid) else f", or set lattice.smagorinsky = {SMAGORINSKY}")
     )
 
 

@@ -1,4 +1,4 @@
-"""What openings and waveforms of a case will do, in words, and warnings where that is hardly meant."""
+"""What the waveforms of a case will do, in words, and warnings where that or another value is hardly meant."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -6,8 +6,13 @@ import numpy as np
 
 from muphy_lb.case.boundaries import OpeningSection
 from muphy_lb.case.case import Case
+from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.geometry.voxels import Opening
+from muphy_lb.setup.expected_pressures import outlet_doubts
 from muphy_lb.setup.numerics import FLOW_KEYS, Numerics
+from muphy_lb.setup.sound import sound_warnings
+from muphy_lb.setup.stream import stream_warnings
+from muphy_lb.setup.usual import unusual_values
 from muphy_lb.setup.waveforms import waveform_factor
 
 N_SAMPLES = 400
@@ -16,6 +21,9 @@ N_SAMPLES = 400
 WHOLE = 0.99
 """Share of a period that counts as all of it: a run has a whole number of steps."""
 
+ROUNDING = 1e-9
+"""Mean of a waveform over its largest value below which it is 0."""
+
 FEW_STEPS = 20
 """Fewer steps than these do not follow a period."""
 
@@ -23,28 +31,30 @@ USUAL_FACTORS = (0.1, 10.0)
 """Bounds of the largest factor of a waveform; a table of velocities in place of factors is usually outside."""
 
 
-def plausibility(case: Case, openings: Iterable[Opening], numerics: Numerics) -> list[str]:
-    """Lines on the waveforms of a case, and warnings of openings and waveforms that are hardly meant.
+def plausibility(case: Case, header: GeometryHeader, frames, numerics: Numerics) -> list[str]:
+    """Lines on the waveforms of a case, and warnings of values, openings and waveforms that are hardly meant.
 
     Args:
         case: the case.
-        openings: the openings of its geometry.
+        header: its geometry.
+        frames: measures of the openings.
         numerics: the time step and the number of steps.
 
     Raises:
         InputError: the table of a waveform cannot be read.
     """
     lines, means = [], {}
-    for name, factor in _waveforms(case).items():
+    duration_s = numerics.steps * numerics.units.time_step_s
+    waves = _waveforms(case)
+    for name, factor in waves.items():
         times_s = np.arange(N_SAMPLES) * (factor.period_s / N_SAMPLES)
         values = factor(times_s)
-        means[name] = float(values.mean())
-        duration_s = numerics.steps * numerics.units.time_step_s
+        largest = float(np.abs(values).max())
+        means[name] = float(values.mean()) if abs(values.mean()) > ROUNDING * largest else 0.0
         lines.append(
             f"{name}: period {factor.period_s:.4g} s, factors {values.min():.4g} to {values.max():.4g}, mean"
             f" {means[name]:.4g}; the run of {duration_s:.4g} s covers {duration_s / factor.period_s:.3g} periods"
         )
-        largest = float(np.abs(values).max())
         doubts = _doubts(name, factor.period_s, largest, duration_s, numerics.units.time_step_s)
         lines += [f"warning: {text}" for text in doubts]
         if case.run.periodic_tolerance and WHOLE <= duration_s / factor.period_s < 1.0 + WHOLE:
@@ -52,7 +62,14 @@ def plausibility(case: Case, openings: Iterable[Opening], numerics: Numerics) ->
                 f"warning: run.periodic_tolerance compares whole periods, and the run has one: give run.time_s ="
                 f" {4.0 * factor.period_s:.4g} or more"
             )
-    return lines + [f"warning: {text}" for text in _against_their_kind(case, openings, means)]
+    doubts = (
+        *_against_their_kind(case, header.openings, means),
+        *unusual_values(case, header, duration_s),
+        *outlet_doubts(case, header, frames, numerics),
+        *sound_warnings(case, header, {k: w for k, w in waves.items() if k.startswith("openings.")}, numerics),
+        *stream_warnings(case, numerics),
+    )
+    return lines + [f"warning: {text}" for text in doubts]
 
 
 def _waveforms(case: Case) -> Mapping:

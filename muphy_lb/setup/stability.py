@@ -39,6 +39,9 @@ resolve, behind inlets as a checkerboard of velocities, in vortices as enstrophy
 CREEPING_CELL_REYNOLDS = 0.1
 """Reynolds number of a voxel below which a flow feeds nothing into the shortest waves."""
 
+LAWS = ("power_law", "carreau_yasuda", "casson")
+"""Tables below [fluid] of which one sets the viscosity."""
+
 SHORT_RELAXATION_TIME = 0.51
 MAX_FASTEST = 0.1
 """Largest velocity in the flow [voxels per time step] beyond which errors of compressibility are large."""
@@ -46,6 +49,11 @@ MAX_FASTEST = 0.1
 GOOD_FASTEST = 0.05
 SURFACES = (".stl", ".obj", ".ply", ".vtp")
 """Endings of files whose voxel edge is free."""
+
+
+def has_law(fluid) -> bool:
+    """Whether a law of the fluid sets its viscosity, which an eddy viscosity excludes."""
+    return any(getattr(fluid, law) is not None for law in LAWS)
 
 
 def time_step_key(case: Case, units: Units, reference_m_s: float | None, cs2: float) -> str:
@@ -113,6 +121,8 @@ def resolving(case: Case, units: Units, cell_reynolds: float) -> str:
     finer += f" ({factor**-3:.3g} times the nodes)" if 1.1 < factor**-3 < 1e6 else ""
     stable = collision_for_small_viscosity(case.lattice.name, case.lattice.equilibrium)
     collision = "" if case.lattice.collision in FOR_SMALL_VISCOSITY else f"lattice.collision = {stable!r}"
+    if has_law(case.fluid):
+        return f"set {finer}" + (f", or {collision}" if collision else "")
     if case.lattice.smagorinsky is None:
         model = f"lattice.smagorinsky = {SMAGORINSKY}" + (f" and {collision}" if collision else "")
         return f"set {finer}, or keep the voxels and set {model} (large-eddy simulation)"

@@ -1,6 +1,7 @@
 """What the case file says of the age of the fluid: the section [age]."""
 
 from muphy_lb.case.section import Positive, Section
+from muphy_lb.case.usual import Usual, outside
 
 SERIES_FILE = "age.csv"
 FILES = (SERIES_FILE,)
@@ -24,3 +25,12 @@ class AgeSection(Section):
 
 
 SECTION = AgeSection
+
+USUAL = (
+    Usual(
+        "age.diffusivity_m2_s",
+        lambda value, setting: outside(0.01, 1e7)(setting.case.fluid.viscosity_m2_s / value, setting),
+        "with {value} m2/s the Schmidt number, viscosity over"
+        " diffusivity, is that of no fluid (gases: 1, liquids: 1e3): check its unit",
+    ),
+)

@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from muphy_lb.case.section import Positive, Section, given_values
+from muphy_lb.case.usual import COLD
 
 SERIES_FILE = "fluctuations.csv"
 FILES = (SERIES_FILE,)
@@ -36,3 +37,6 @@ def rules(given: Mapping) -> Iterator[str]:
         yield "has [fluctuating] but no fluid.temperature_k; give the temperature of the fluid [K]"
     if has_temperature and not given.keys() & {"fluctuating", "particles"}:
         yield "has fluid.temperature_k but no [fluctuating] that reads it; add that table, or leave the key out"
+
+
+USUAL = (COLD,)

@@ -1,5 +1,6 @@
 """From the tables ``[[free_surface.liquid]]`` of the case to regions in voxels."""
 
+from itertools import product
 from math import sqrt
 
 import numpy as np
@@ -42,6 +43,12 @@ class LiquidRegions:
             InputError: a file cannot be read, a level has no direction, or a region is too fast.
         """
         return [self._region(section) for section in self._case.free_surface.liquid]
+
+    def fill_all(self) -> bool:
+        """Whether a box or level holds the whole geometry, so that no gas is left."""
+        corners = np.array([corner for corner in product(*zip(*self._ends(), strict=True))])
+        convex = (region for region in self.all() if isinstance(region, BoxRegion | LevelRegion))
+        return self.gas() is None and any((region.distance(corners) <= 0.0).all() for region in convex)
 
     def gas(self) -> Region | None:
         """What is gas in them."""

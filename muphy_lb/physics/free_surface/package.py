@@ -20,7 +20,7 @@ from muphy_lb.physics.free_surface.observers import SurfaceSeries
 from muphy_lb.physics.free_surface.picture_observer import SurfacePicture
 from muphy_lb.physics.free_surface.section import WETTED
 from muphy_lb.physics.free_surface.snapshots import SurfaceSnapshots
-from muphy_lb.physics.free_surface.stability import FASTEST_FALL, fall_warnings, tension_warnings
+from muphy_lb.physics.free_surface.stability import FASTEST_FALL, NO_GAS, fall_warnings, tension_warnings
 from muphy_lb.physics.free_surface.start import InitialLiquid, initial_fields
 from muphy_lb.physics.free_surface.wetting import Wetting
 from muphy_lb.physics.package import FromStored, OutputField, Physics
@@ -63,6 +63,7 @@ class FreeSurface(Physics):
         self._viscosity = units.viscosity_to_lattice(case.fluid.viscosity_m2_s)
         regions = LiquidRegions(case, header, units, self._up)
         self._liquid = InitialLiquid(regions.all(), header, regions.gas())
+        self._has_no_gas = regions.fill_all()
         self._fall = self._liquid.fall(self._up) if self._up is not None else 0.0
         self._fall_speed = float(np.sqrt(2.0 * self._gravity * self._fall))
         self._is_hydrostatic = section.hydrostatic
@@ -190,10 +191,11 @@ class FreeSurface(Physics):
         )
 
     def warnings(self) -> tuple[str, ...]:
-        """Surface tension that the collision does not keep stable at this viscosity, and falls that are too fast for
-        the lattice or not resolved by its voxels."""
+        """Surface tension that the collision does not keep stable at this viscosity, falls that are too fast for the
+        lattice or not resolved by its voxels, and liquid that leaves no gas."""
         falls = fall_warnings(self._case, self._units, self._fall_speed)
-        return (*tension_warnings(self._case, self.tension / self._viscosity**2), *falls)
+        full = (NO_GAS,) if self._has_no_gas else ()
+        return (*full, *tension_warnings(self._case, self.tension / self._viscosity**2), *falls)
 
     def sight(self):
         """Upright against gravity, through the first gauge."""

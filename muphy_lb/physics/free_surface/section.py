@@ -1,5 +1,6 @@
 """What the case file says of a free surface: the section [free_surface]."""
 
+import math
 from types import MappingProxyType
 from typing import Annotated
 
@@ -7,6 +8,7 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
 
 from muphy_lb.case.boundaries import Box
 from muphy_lb.case.section import Positive, Section, Vector, exactly_one, names_given_twice
+from muphy_lb.case.usual import Usual, outside
 from muphy_lb.case.values import Name
 from muphy_lb.geometry.limits import shown
 from muphy_lb.output.drawing import frame_files, picture_files
@@ -140,3 +142,22 @@ class FreeSurfaceSection(Section):
 
 
 SECTION = FreeSurfaceSection
+
+USUAL = (
+    Usual(
+        "flow.turn.angle_rad",
+        lambda angle, setting: setting.case.free_surface is not None and 0.5 * math.pi < abs(angle) <= 2.0 * math.pi,
+        "{value} rad turns gravity out of the tank, more than a quarter of a turn; an angle in degrees is given as"
+        " '{value} deg'",
+    ),
+    Usual(
+        "free_surface.surface_tension_n_m",
+        outside(1e-4, 1.0),
+        "no surface has {value} N/m (water: 0.072): a number in mN/m, or dyn/cm, is given as '72 mN/m'",
+    ),
+    Usual(
+        "free_surface.bubbles.pressure_pa",
+        outside(1e3, 1e9),
+        "{value} Pa is hardly an absolute pressure (air: 1e5): a number in bar is given as '1 bar'",
+    ),
+)

@@ -30,6 +30,9 @@ TOO_FAST_FALL = 0.2
 """Speed of falls [voxels a step] from which a run may diverge; splashes are up to twice as fast."""
 
 
+NO_GAS = "the liquid fills all voxels: there is no free surface; check that [[free_surface.liquid]] is in metres"
+
+
 def fall_warnings(case, units: Units, speed: float) -> Iterator[str]:
     """Warnings of the speed [voxels a step] that a fall through the height of the liquid reaches."""
     if speed > TOO_FAST_FALL:

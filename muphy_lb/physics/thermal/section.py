@@ -5,6 +5,7 @@ from typing import Annotated
 
 from muphy_lb.case.choice import OneOf
 from muphy_lb.case.section import Positive, Section, Vector, exactly_one, given_tables, given_values
+from muphy_lb.case.usual import Setting, Usual, about, outside
 from muphy_lb.output.drawing import picture_files
 
 OUTPUT_FIELDS = ("temperature",)
@@ -120,3 +121,28 @@ def solid_walls(case) -> dict[str, str]:
     """Walls in whose voxels heat spreads, each with the key that says so."""
     walls = (wall for wall in case.walls if wall.conductivity_ratio is not None and wall.thickness_m is None)
     return {wall.name: f"walls.{wall.name}.conductivity_ratio without thickness_m" for wall in walls}
+
+
+def _is_other_scale(temperature_k, setting: Setting) -> bool:
+    reference_k = setting.case.thermal and setting.case.thermal.reference_k
+    cold, warm = sorted((abs(temperature_k), abs(reference_k or 0.0)))
+    return not setting.is_dimensionless and reference_k is not None and cold < 130.0 and 200.0 < warm < 450.0
+
+
+_OTHER_SCALE = "{value} K is far from thermal.reference_k: a temperature in degrees Celsius is given as '{value} degC'"
+
+USUAL = (
+    Usual("walls.*.temperature_k", _is_other_scale, _OTHER_SCALE),
+    Usual("openings.*.temperature_k", _is_other_scale, _OTHER_SCALE),
+    Usual(
+        "thermal.gravity_m_s2",
+        about(9.81e-3, 981.0, 9810.0),
+        "this is the gravity of the earth in other units: in m/s2 it is 9.81",
+    ),
+    Usual(
+        "thermal.diffusivity_m2_s",
+        lambda value, setting: outside(1e-3, 1e6)(setting.case.fluid.viscosity_m2_s / value, setting),
+        "with {value} m2/s the Prandtl number, viscosity over"
+        " diffusivity, is that of no fluid (liquid metals: 0.01, air: 0.7, water: 7, oils: 1e4): check its unit",
+    ),
+)

@@ -250,7 +250,8 @@ def test_walls_that_the_case_does_not_name_rest():
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"), [("botom", "did you mean 'bottom'"), ("xyz", "it has: bottom, top or give its box_m")]
+    ("name", "hint"),
+    [("botom", "did you mean 'bottom'"), ("xyz", "it has bottom, top: take one of these, or give its box_m")],
 )
 def test_a_wall_that_the_geometry_does_not_have_is_refused(name, hint):
     with pytest.raises(InputError, match=f"walls.{name}: the geometry has no wall of that name; {hint}"):

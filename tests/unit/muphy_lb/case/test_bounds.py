@@ -168,10 +168,19 @@ def test_a_table_without_headings_loses_no_line_in_silence(tmp_path):
         read_table(tmp_path / "table.csv", "waveform.file")
 
 
-@pytest.mark.parametrize("changes", ["run.steps=10", {"run.steps": 10}, [10]])
-def test_changes_of_a_case_are_a_list_of_texts(changes):
-    with pytest.raises(InputError, match=r"of type (str|dict|list); give a list of texts, such as"):
+@pytest.mark.parametrize("changes", ["run.steps=10", [10]])
+def test_changes_of_a_case_are_not_one_text(changes):
+    with pytest.raises(InputError, match=r"of type (str|list); give values by dotted key, such as .* a list of texts"):
         as_case(tomllib.loads(TEXT), changes)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"run.steps": 10, "run.wall_time": "00:00:03"}, ["run.steps=10", "run.wall_time=00:00:03"]]
+)
+def test_changes_of_a_case_are_a_dictionary_or_texts(changes):
+    case = as_case(tomllib.loads(TEXT), changes)
+    assert (case.run.steps, case.run.wall_time_s) == (10, 3.0)
+    assert case_from_dict(tomllib.loads(case.to_toml())) == case
 
 
 def test_a_table_is_not_read_from_a_device():
