@@ -151,16 +151,25 @@ def _run(options, say, communicator) -> int:
 
 
 def _resume(options, say, communicator) -> int:
-    from muphy_lb.run.early import CASE_FILE, refuse_to_resume_nothing, refuse_to_resume_other
+    from muphy_lb.run.checkpoint import geometry_of
+    from muphy_lb.run.early import CASE_FILE, refuse_missing_files, refuse_to_resume_nothing, refuse_to_resume_other
 
     _say_what_begins(options.folder, say, communicator)
-    folder = Path(options.folder)
+    folder, found = Path(options.folder), None
     if communicator.rank == 0:
         refuse_to_resume_nothing(folder)
     case = _load_case(folder / CASE_FILE, options, communicator)
     if communicator.rank == 0:
-        refuse_to_resume_other(folder, case)
-    return _run_case(case, options.folder, say, communicator, resume=True, view=options.view)
+        refuse_missing_files(case, lambda changes: _resume_with(folder, changes))
+        found = refuse_to_resume_other(folder, case)
+    geometry = geometry_of(found, case, communicator)
+    return _run_case(case, options.folder, say, communicator, geometry, view=options.view)
+
+
+def _resume_with(folder, changes) -> str:
+    return " ".join(
+        [f"muphy-lb resume {shlex.quote(str(folder))}", *(f"--set {shlex.quote(text)}" for text in changes)]
+    )
 
 
 def _say_what_begins(what, say, communicator) -> None:
@@ -189,7 +198,8 @@ def _load_case(path, options, communicator):
     return communicator.broadcast(load_case(path, options.set) if communicator.rank == 0 else None)
 
 
-def _run_case(case, folder, say, communicator, resume: bool = False, view: int | None = None) -> int:
+def _run_case(case, folder, say, communicator, geometry=None, view: int | None = None) -> int:
+    """A new run, or, given the geometry of its checkpoint, one that goes on."""
     from muphy_lb.files.atomic import check_writable
     from muphy_lb.run.loop import ENDS, STOPPED_EXIT_CODE, Clock, Run, StopSignals
     from muphy_lb.run.simulation import Simulation
@@ -200,9 +210,9 @@ def _run_case(case, folder, say, communicator, resume: bool = False, view: int |
         check_writable(folder)
     clock, door = Clock(), _door(view, communicator)
     with StopSignals() as signals, Sentry(communicator, folder):
-        simulation = Simulation(case, communicator)
+        simulation = Simulation(case, communicator, geometry)
         say(simulation.describe())
-        run = Run(simulation, folder, resume, clock)
+        run = Run(simulation, folder, geometry is not None, clock)
         signals.set_up()
         with nullcontext() if view is None else _shown(simulation, door, say):
             reason, summary = run.execute(signals)

@@ -79,8 +79,9 @@ class Simulation(Results):
         return cls(as_case(case, overrides), communicator=communicator)
 
     @classmethod
-    def load(cls, folder: str | PathLike, communicator=None) -> "Simulation":
-        """The simulation of a folder of :meth:`save` or of a run, as it was left there.
+    def load(cls, folder: str | PathLike, communicator=None, overrides=()) -> "Simulation":
+        """The simulation of a folder of :meth:`save` or of a run, as it was left there, with single keys of its case
+        changed, such as ``["geometry.file=/new/place/of/vessel.stl"]``.
 
         A checkpoint is continued bit for bit, on any number of ranks. A run that ended without one goes on from its
         field file, which holds pressure, velocity and the fields of a physics in single precision, and no more.
@@ -90,7 +91,7 @@ class Simulation(Results):
         """
         loaded = cls.__new__(cls)
         loaded._geometry, loaded.progress = None, None
-        loaded._take(folders.loaded(folder, communicator or connect()))
+        loaded._take(folders.loaded(folder, overrides, communicator or connect()))
         loaded._owned.add(folders.resolved(folder))
         return loaded
 

@@ -15,7 +15,7 @@ from muphy_lb.measure.observer import Observer
 from muphy_lb.output.phases import phase
 from muphy_lb.output.report_html import REPORT_FILE, write_report
 from muphy_lb.parallel import agreed_on_root
-from muphy_lb.run.checkpoint import checkpoint_path, keep_only, restore, write_checkpoint
+from muphy_lb.run.checkpoint import checkpoint_path, keep_only, restore, restore_memory, write_checkpoint
 from muphy_lb.run.clock import Clock
 from muphy_lb.run.early import CASE_FILE, CHECKPOINTS
 from muphy_lb.run.lock import FolderLock
@@ -177,8 +177,8 @@ class Run:
         agreed_on_root(simulation.communicator, lambda: self._begin_folder(resume))
         self.observers = create_observers(simulation, self.folder, checkpoint.step if checkpoint else None)
         for observer in self.observers:
-            if checkpoint and observer.name in checkpoint.states:
-                observer.restore(checkpoint.states[observer.name])
+            if checkpoint:
+                restore_memory(checkpoint, observer.name, observer.restore)
         self._is_resumed, self.is_sound = checkpoint is not None, True
         written = (checkpoint.path,) if checkpoint else ()
         self.checkpoints = CheckpointWriter(simulation, self.folder / CHECKPOINTS, self.observers, written)

@@ -55,7 +55,7 @@ from muphy_lb.setup.boundaries import (
     wall_treatment,
 )
 from muphy_lb.setup.collision import build_fluid
-from muphy_lb.setup.distribute import DistributedGeometry
+from muphy_lb.setup.distribute import distributed
 from muphy_lb.setup.expected_pressures import refuse_density_changes
 from muphy_lb.setup.force import build_force, uniform_acceleration_m_s2
 from muphy_lb.setup.numerics import Numerics, resolve
@@ -73,7 +73,7 @@ class Simulation(FlowState):
     Args:
         case: the case, the path of its file, or its tables by name.
         communicator: the ranks; found by itself if not given.
-        nodes: the geometry, on rank 0, if it is already there; else the case's geometry is read.
+        nodes: the geometry, distributed or on rank 0, if it is already there; else the case's geometry is read.
 
     Attributes:
         onlooker: who looks on while it steps (:mod:`muphy_lb.run.onlooker`); nobody at first.
@@ -82,12 +82,12 @@ class Simulation(FlowState):
         MuphyError: the case cannot be run; the message says why.
     """
 
-    def __init__(self, case: Case | str | PathLike | Mapping, communicator=None, nodes: NodeList | None = None):
+    def __init__(self, case: Case | str | PathLike | Mapping, communicator=None, nodes=None):
         self.case, self.onlooker = (case := as_case(case)), Onlooker()
         self.communicator = communicator or connect()
         self._kinds = packages(case)  # what cannot be computed together is refused before a geometry is read
         self._backend_name = self.communicator.broadcast(self._on_root(lambda: resolve_backend(case.compute.backend)))
-        self.geometry = DistributedGeometry(case, self.communicator, nodes)
+        self.geometry = distributed(case, self.communicator, nodes)
         self.lattice = lattice_named(case.lattice.name)
         self._survey_openings()
         self.motions = self.geometry.inspect(lambda nodes: wall_motions(case, nodes, self.units))

@@ -135,6 +135,17 @@ class DistributedGeometry:
         return cut_part(self._nodes, owner, 0)
 
 
+def distributed(case: Case, communicator, given: NodeList | DistributedGeometry | None = None) -> DistributedGeometry:
+    """The geometry of a case, distributed among the ranks; collective unless it is so already.
+
+    Args:
+        case: the case.
+        communicator: the ranks.
+        given: the geometry, or on rank 0 its node list, if it is already there.
+    """
+    return given if isinstance(given, DistributedGeometry) else DistributedGeometry(case, communicator, given)
+
+
 def _send(communicator, part: Part, rank: int) -> None:
     """Send a part: the sizes of its arrays and the number of missed cuts (-1: no cuts), then the arrays."""
     cuts = part.nodes.cuts
