@@ -201,8 +201,9 @@ def _load_case(path, options, communicator):
 def _run_case(case, folder, say, communicator, geometry=None, view: int | None = None) -> int:
     """A new run, or, given the geometry of its checkpoint, one that goes on."""
     from muphy_lb.files.atomic import check_writable
-    from muphy_lb.run.loop import ENDS, STOPPED_EXIT_CODE, Clock, Run, StopSignals
+    from muphy_lb.run.loop import ENDS, STOPPED_EXIT_CODE, Clock, Run
     from muphy_lb.run.simulation import Simulation
+    from muphy_lb.run.stop_signals import StopSignals
     from muphy_lb.run.verdict import DOUBTFUL_EXIT_CODE
     from muphy_lb.run.watchdog import Sentry
 

@@ -18,7 +18,7 @@ from muphy_lb.files.hdf5_input import DAMAGE
 from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.source import Geometry
 from muphy_lb.measure.field_snapshots import FieldSnapshots
-from muphy_lb.parallel import agreed_on_root
+from muphy_lb.parallel import agreed_on_root, from_root
 from muphy_lb.run.checkpoint import checkpoint_path, geometry_of, restore, write_checkpoint
 from muphy_lb.run.checkpoint_file import PATTERN, Checkpoint
 from muphy_lb.run.early import CASE_FILE, CHECKPOINTS, refuse_missing_files, refuse_to_resume_other
@@ -31,6 +31,17 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 FIELDS_FILE = FieldSnapshots.file
+
+
+def named_folder(folder: str | PathLike) -> Path:
+    """The folder that a user names.
+
+    Raises:
+        InputError: it is no path.
+    """
+    if not isinstance(folder, str | PathLike):
+        raise InputError(f"a folder is {shown(folder)}, of type {type(folder).__name__}; give its path")
+    return Path(folder)
 
 
 def resolved(folder: str | PathLike) -> str:
@@ -46,16 +57,13 @@ def saved(core: Core, geometry: Geometry | None, folder: str | PathLike, may_rep
     lock = agreed_on_root(core.communicator, lambda: _prepared(path, may_replace))
     core.case = case
     try:
-        if core.communicator.rank == 0:
-            _write_case(path, case, geometry)
+        agreed_on_root(core.communicator, lambda: _write_case(path, case, geometry))
         written = checkpoint_path(path / CHECKPOINTS, core.step_number)
         write_checkpoint(written, core, {})
-        if core.communicator.rank == 0:
-            _remove_others(written)
+        agreed_on_root(core.communicator, lambda: _remove_others(written))
     finally:
         if lock:
             lock.release()
-    core.communicator.barrier()
 
 
 def _prepared(folder: Path, may_replace: bool) -> FolderLock:
@@ -90,9 +98,8 @@ def loaded(folder: str | PathLike, overrides: Sequence[str], communicator) -> Co
     Raises:
         InputError: the folder holds no state.
     """
-    path = Path(communicator.broadcast(folder))
-    found = agreed_on_root(communicator, lambda: _what_to_load(path, overrides))
-    case, checkpoint, step = communicator.broadcast(found)
+    path = from_root(communicator, lambda: named_folder(folder))
+    case, checkpoint, step = from_root(communicator, lambda: _what_to_load(path, overrides))
     if step is not None:
         return _from_fields(path, case, step, communicator)
     core = Core(case, communicator, geometry_of(checkpoint, case, communicator))

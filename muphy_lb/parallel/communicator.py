@@ -6,7 +6,7 @@ import socket
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property, partial
 
 import numpy as np
@@ -238,22 +238,39 @@ def agreed(communicator, work: Callable):
     rank, so that a script which catches it goes on alike on all of them.
 
     Raises:
-        MuphyError: that of the lowest rank that has one.
+        MuphyError: its own on a rank that has one, else that of the lowest rank.
     """
-    result, problem = None, None
-    try:
-        result = work()
-    except MuphyError as error:
-        problem = error
+    (result,) = all_agreed(communicator, (work,))
+    return result
+
+
+def all_agreed(communicator, works: Iterable[Callable]) -> list:
+    """The results of works of which each may communicate until it fails; none is left out where one before it fails, so
+    that no rank waits for another. What is wrong is raised on every rank behind the last.
+
+    Raises:
+        MuphyError: its own first one on a rank that has one, else that of the lowest rank.
+    """
+    results, problem = [], None
+    for work in works:
+        try:
+            results.append(work())
+        except MuphyError as error:
+            problem = problem or error
     first = next((each for each in communicator.gather(problem) or () if each), None)
     if first := communicator.broadcast(first):
-        raise first
-    return result
+        raise problem or first
+    return results
 
 
 def agreed_on_root(communicator, work: Callable):
     """The same of what rank 0 does alone; None elsewhere."""
     return agreed(communicator, lambda: work() if communicator.rank == 0 else None)
+
+
+def from_root(communicator, work: Callable):
+    """The result of what rank 0 does alone, on every rank; what is wrong with it is raised on all of them."""
+    return communicator.broadcast(agreed_on_root(communicator, work))
 
 
 def wait_for_lower_ranks(communicator) -> None:

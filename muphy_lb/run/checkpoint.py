@@ -34,7 +34,7 @@ from muphy_lb.files.atomic import atomic_write, output_errors
 from muphy_lb.files.hdf5 import opened
 from muphy_lb.files.sealed import HEADER_BYTES, seal
 from muphy_lb.measure.wall_forces import WallForce
-from muphy_lb.parallel import agreed, agreed_on_root
+from muphy_lb.parallel import agreed, agreed_on_root, from_root
 from muphy_lb.physics.table import PHYSICS
 from muphy_lb.run.changes import TIME_STEP
 from muphy_lb.run.checkpoint_file import (
@@ -206,7 +206,7 @@ def restore(folder: Path, simulation: Simulation) -> Checkpoint:
             WallForce.from_record(record)
         _tell_changes(checkpoint, simulation.case)
 
-    checkpoint = communicator.broadcast(agreed_on_root(communicator, lambda: newest(folder, check)))
+    checkpoint = from_root(communicator, lambda: newest(folder, check))
     populations, rows, sets, actions, links = agreed(communicator, partial(_arrays, checkpoint.path, simulation))
     fields = dict(zip(simulation.engine.fields.evolving, rows, strict=True))
     simulation.restart_from(populations, checkpoint.step, checkpoint.initial_mass, fields)

@@ -14,9 +14,10 @@ import pytest
 from muphy_lb.errors import InputError, OutputError
 from muphy_lb.files.sealed import seal
 from muphy_lb.run import checkpoint as checkpoint_module
-from muphy_lb.run import loop
-from muphy_lb.run.loop import STOPPED_EXIT_CODE, Run, StopSignals
+from muphy_lb.run import stop_signals
+from muphy_lb.run.loop import STOPPED_EXIT_CODE, Run
 from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.stop_signals import StopSignals
 from muphy_lb.run.verdict import DOUBTFUL_EXIT_CODE
 from tests.conftest import find_launcher, launcher_settings, stop_group
 from tests.vessel import command, vessel, write_case
@@ -129,7 +130,7 @@ def test_during_set_up_the_first_ctrl_c_is_told_of_and_the_second_stops(monkeypa
         signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGINT)  # the same press, passed on
         assert caplog.text.count("stopping after set-up; Ctrl-C once more to stop now") == 1
-        monkeypatch.setattr(loop, "SAME_PRESS_S", 0.0)
+        monkeypatch.setattr(stop_signals, "SAME_PRESS_S", 0.0)
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
         signals.set_up()
