@@ -193,6 +193,7 @@ class Simulation(Results):
         rank; also as a decorator, and from within such a function.
 
         The function may ask for anything, :meth:`change` the case, and :meth:`stop` the run; it cannot run the flow.
+        Its exceptions come out of the call that runs the flow; ranks without one raise a MuphyError then.
 
         Raises:
             InputError: ``n_steps`` is not a whole number above 0, or ``function`` cannot be called.

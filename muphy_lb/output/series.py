@@ -4,6 +4,7 @@ import csv
 import io
 import logging
 import os
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +25,8 @@ class CsvSeries:
         path: the file.
         columns: header; the first is ``"step"``, the others carry their unit in the name (``"mass_flow_kg_s"``).
         resume_step: None starts the file anew; a number keeps the rows of an existing file up to that step. Where
-            some of them are no rows any more, the file as it was found is kept beside it, as ``NAME.damaged``.
+            some of them are no rows any more, or there is no header, what was found is kept beside it, as
+            ``NAME.damaged``.
         last_step: step of the last row that was kept; None without one.
 
     Raises:
@@ -69,8 +71,14 @@ class CsvSeries:
         """Complete rows of the existing file whose step is not later than the resume step."""
         if self.resume_step is None or not Path(self.path).exists():
             return []
+        if not Path(self.path).is_file():
+            self._put_away("is no file")
+            return []
         with output_errors(self.path):
             header, *lines = Path(self.path).read_text(encoding="utf-8", errors="replace").split("\n")
+        if not header.startswith("step,"):  # a header of this or another run does
+            self._put_away("has no header")
+            return []
         if header != self._header:
             raise OutputError(
                 f"cannot continue {self.path}: its columns are {header}, this run writes {self._header};"
@@ -81,6 +89,15 @@ class CsvSeries:
         if len(rows) < len(complete):
             self._set_aside(len(complete) - len(rows))
         return [line for line in rows if _step(line) <= self.resume_step]
+
+    def _put_away(self, problem: str) -> None:
+        """Keep what is there under another name, and begin anew."""
+        kept = Path(f"{self.path}{DAMAGED}")
+        with output_errors(kept):
+            if kept.is_dir() and not kept.is_symlink():
+                kept = kept.with_name(f"{kept.name}.{secrets.token_hex(4)}")
+            os.replace(self.path, kept)
+        LOG.warning("%s %s; it is kept as %s, and its rows begin anew", self.path, problem, kept)
 
     def _set_aside(self, n_damaged: int) -> None:
         """Keep the file as it was found beside the one that goes on."""

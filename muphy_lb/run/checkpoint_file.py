@@ -88,10 +88,10 @@ def newest(
         except InputError:
             raise
         except Exception as error:  # whatever a file holds, it must not keep a run from an older checkpoint
-            first = first or f"; {path.name}: {error}"
+            first = first or f", the newest since {error}"
             tell("checkpoint %s is passed over: %s", path, error)
     raise InputError(
-        f"{folder} holds no valid checkpoint ({len(found)} passed over{first or ''}); set"
+        f"{folder} holds no valid checkpoint ({len(found)} passed over){first or ''}; set"
         " output.checkpoint_every_steps, or stop the run with SIGUSR1, a wall_time or a STOP file, which all write one"
     )
 

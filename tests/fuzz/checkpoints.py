@@ -68,7 +68,10 @@ def scribble(path: Path, chance: random.Random) -> str:
     """A stretch of noise."""
     whole = bytearray(path.read_bytes())
     first, n = chance.randrange(len(whole)), chance.choice((1, 8, 512, 4096))
-    whole[first : first + n] = chance.randbytes(len(whole[first : first + n]))
+    before = whole[first : first + n]
+    noise = bytearray(chance.randbytes(len(before)))
+    noise[0] ^= noise == before  # else nothing would be damaged
+    whole[first : first + n] = noise
     path.write_bytes(whole)
     return f"{n} bytes of noise from byte {first}"
 
