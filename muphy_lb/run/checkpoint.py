@@ -247,11 +247,13 @@ def _expected(simulation: Simulation) -> Expected:
             f"{LINKS}/{OPENINGS}/{LINK}": ((n_links,), np.dtype(np.int64)),
             f"{LINKS}/{OPENINGS}/{POPULATION}": ((n_links,), np.dtype(np.float64)),
         }
-    own: dict[str, Mapping[str, np.ndarray]]
-    own = {f"{PARTICLES}/{each.name}": engine.particle_sets.get(each.name) for each in engine.model.particles}
-    own |= {f"{ACTIONS}/{name}": arrays for name, arrays in engine.actions.record().items()}
-    for group, arrays in own.items():
-        found |= {f"{group}/{name}": ((None,) * values.ndim, values.dtype) for name, values in arrays.items()}
+    for each in engine.model.particles:
+        columns = engine.particle_sets.get(each.name)
+        found |= {f"{PARTICLES}/{each.name}/{name}": ((None,), values.dtype) for name, values in columns.items()}
+    for action in engine.model.actions:
+        for name, values in action.state().items():
+            shape = values.shape if name in action.single else (None, *values.shape[1:])
+            found[f"{ACTIONS}/{action.name}/{name}"] = shape, values.dtype
     return found
 
 

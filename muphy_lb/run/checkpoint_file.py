@@ -47,7 +47,7 @@ TYPES = {
 
 Expected = Mapping[str, tuple[tuple[int | None, ...], np.dtype]]
 """Shape (None: any number) and type of datasets by their place in the file; those of a group that have any number of
-values have as many as each other, or a single one."""
+values have as many as each other."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def check_datasets(file: h5py.File, expected: Expected) -> None:
         if None in shape:
             lengths[place.rpartition("/")[0]].add(found.shape[shape.index(None)])
     for group, numbers in lengths.items():
-        if len(numbers - {1}) > 1:
+        if len(numbers) > 1:
             raise ValueError(f"the datasets of its group {group!r} have different lengths: {sorted(numbers)}")
 
 
