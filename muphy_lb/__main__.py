@@ -179,8 +179,8 @@ def _say_what_begins(what, say, communicator) -> None:
 
 
 def _refuse_to_forget(folder) -> None:
-    """Refuse a new run that would remove checkpoints of an earlier one, which may be days of work."""
-    from muphy_lb.run.early import CHECKPOINTS, PATTERN
+    """Refuse a new run that would remove what an earlier one has left and took long, perhaps days of work."""
+    from muphy_lb.run.early import CHECKPOINTS, PATTERN, results_of_hours
 
     checkpoints = Path(folder) / CHECKPOINTS
     found = sorted(checkpoints.glob(PATTERN)) if os.path.isdir(checkpoints) else []  # Path.is_dir fails for long names
@@ -189,6 +189,8 @@ def _refuse_to_forget(folder) -> None:
             f"{folder} holds checkpoints of an earlier run (newest: {found[-1].name}); continue it with"
             f" muphy-lb resume {shlex.quote(str(folder))}, or give --overwrite, or another output folder with -o"
         )
+    if results := results_of_hours(Path(folder)):
+        raise InputError(f"{folder} holds {results}; give --overwrite, or another output folder with -o")
 
 
 def _load_case(path, options, communicator):

@@ -21,7 +21,7 @@ from muphy_lb.measure.field_snapshots import FieldSnapshots
 from muphy_lb.parallel import agreed_on_root, from_root
 from muphy_lb.run.checkpoint import checkpoint_path, geometry_of, restore, write_checkpoint
 from muphy_lb.run.checkpoint_file import PATTERN, Checkpoint
-from muphy_lb.run.early import CASE_FILE, CHECKPOINTS, refuse_missing_files, refuse_to_resume_other
+from muphy_lb.run.early import CASE_FILE, CHECKPOINTS, refuse_missing_files, refuse_to_resume_other, results_of_hours
 from muphy_lb.run.lock import FolderLock
 from muphy_lb.run.loop import Run
 from muphy_lb.run.simulation import Simulation as Core
@@ -181,13 +181,15 @@ def executed(simulation: "Simulation", run: Run) -> Outcome:
 
 
 def _before_run(folder: Path, geometry: Geometry | None) -> None:
-    """Refuse the folder of a run whose checkpoints would go, and write a geometry that is in memory."""
+    """Refuse the folder of a run whose checkpoints or long work would go, and write a geometry that is in memory."""
     check_writable(folder)
     if any((folder / CHECKPOINTS).glob(PATTERN)):
         raise InputError(
             f"run: {folder} holds checkpoints of an earlier run; give another folder, or go on with"
             " Simulation.load(folder)"
         )
+    if results := results_of_hours(folder):
+        raise InputError(f"run: {folder} holds {results}; give another folder, or move it away")
     if geometry is not None:
         with output_errors(folder):
             geometry.write(folder)

@@ -265,10 +265,9 @@ def _leave(communicator, given: list, process: int) -> None:
         return
     code = given[0] if isinstance(given[0], int) and given[0] else 1
     wait_for_lower_ranks(communicator)
-    print(
+    sys.stderr.write(
         f"muphy-lb: error: rank {communicator.rank} of {communicator.size} has come to the end of its script, others go"
-        " on; every rank makes every call, in the same order: all ranks end",
-        file=sys.stderr,
+        " on; every rank makes every call, in the same order: all ranks end\n"
     )
     communicator.abort(code)
 

@@ -1,5 +1,6 @@
 """What of a resumed run can be refused before its geometry is read and its kernels are compiled."""
 
+import json
 import logging
 import tomllib
 from collections.abc import Callable, Sequence
@@ -10,10 +11,14 @@ from muphy_lb.errors import InputError
 from muphy_lb.files import PREPARED
 from muphy_lb.geometry.limits import shown
 from muphy_lb.run.checkpoint_file import PATTERN, Checkpoint, newest
+from muphy_lb.run.summary import SUMMARY_FILE
 
 LOG = logging.getLogger(__name__)
 CASE_FILE = "case.toml"
 CHECKPOINTS = "checkpoints"
+KEPT_S = 600.0
+"""Wall time from which on the results of a run are not replaced unasked."""
+
 READING = ("unit", "spacing_m", "keep", "options")
 """How the file of a geometry is read; another file may need other values for the same voxels."""
 
@@ -24,6 +29,16 @@ BELONGING = {
     ("compute", "streaming"): "streaming",
 }
 """What a state belongs to, by section and key: with other values, its numbers are those of another flow."""
+
+
+def results_of_hours(folder: Path) -> str | None:
+    """In words, the results in a folder of a run that took so long that nobody replaces them by mistake; None if there
+    are none."""
+    try:
+        took_s = float(json.loads((folder / SUMMARY_FILE).read_text(encoding="utf-8"))["wall_time_s"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+    return f"the results of a run that took {took_s / 60.0:,.0f} min" if took_s >= KEPT_S else None
 
 
 def refuse_to_resume_nothing(folder: Path) -> None:
