@@ -151,16 +151,25 @@ def _run(options, say, communicator) -> int:
 
 
 def _resume(options, say, communicator) -> int:
-    from muphy_lb.run.early import CASE_FILE, refuse_to_resume_nothing, refuse_to_resume_other
+    from muphy_lb.run.checkpoint import geometry_of
+    from muphy_lb.run.early import CASE_FILE, refuse_missing_files, refuse_to_resume_nothing, refuse_to_resume_other
 
     _say_what_begins(options.folder, say, communicator)
-    folder = Path(options.folder)
+    folder, found = Path(options.folder), None
     if communicator.rank == 0:
         refuse_to_resume_nothing(folder)
     case = _load_case(folder / CASE_FILE, options, communicator)
     if communicator.rank == 0:
-        refuse_to_resume_other(folder, case)
-    return _run_case(case, options.folder, say, communicator, resume=True, view=options.view)
+        refuse_missing_files(case, lambda changes: _resume_with(folder, changes))
+        found = refuse_to_resume_other(folder, case)
+    geometry = geometry_of(found, case, communicator)
+    return _run_case(case, options.folder, say, communicator, geometry, view=options.view)
+
+
+def _resume_with(folder, changes) -> str:
+    return " ".join(
+        [f"muphy-lb resume {shlex.quote(str(folder))}", *(f"--set {shlex.quote(text)}" for text in changes)]
+    )
 
 
 def _say_what_begins(what, say, communicator) -> None:
@@ -170,8 +179,8 @@ def _say_what_begins(what, say, communicator) -> None:
 
 
 def _refuse_to_forget(folder) -> None:
-    """Refuse a new run that would remove checkpoints of an earlier one, which may be days of work."""
-    from muphy_lb.run.early import CHECKPOINTS, PATTERN
+    """Refuse a new run that would remove what an earlier one has left and took long, perhaps days of work."""
+    from muphy_lb.run.early import CHECKPOINTS, PATTERN, results_of_hours
 
     checkpoints = Path(folder) / CHECKPOINTS
     found = sorted(checkpoints.glob(PATTERN)) if os.path.isdir(checkpoints) else []  # Path.is_dir fails for long names
@@ -180,6 +189,8 @@ def _refuse_to_forget(folder) -> None:
             f"{folder} holds checkpoints of an earlier run (newest: {found[-1].name}); continue it with"
             f" muphy-lb resume {shlex.quote(str(folder))}, or give --overwrite, or another output folder with -o"
         )
+    if results := results_of_hours(Path(folder)):
+        raise InputError(f"{folder} holds {results}; give --overwrite, or another output folder with -o")
 
 
 def _load_case(path, options, communicator):
@@ -189,10 +200,12 @@ def _load_case(path, options, communicator):
     return communicator.broadcast(load_case(path, options.set) if communicator.rank == 0 else None)
 
 
-def _run_case(case, folder, say, communicator, resume: bool = False, view: int | None = None) -> int:
+def _run_case(case, folder, say, communicator, geometry=None, view: int | None = None) -> int:
+    """A new run, or, given the geometry of its checkpoint, one that goes on."""
     from muphy_lb.files.atomic import check_writable
-    from muphy_lb.run.loop import ENDS, STOPPED_EXIT_CODE, Clock, Run, StopSignals
+    from muphy_lb.run.loop import ENDS, STOPPED_EXIT_CODE, Clock, Run
     from muphy_lb.run.simulation import Simulation
+    from muphy_lb.run.stop_signals import StopSignals
     from muphy_lb.run.verdict import DOUBTFUL, DOUBTFUL_EXIT_CODE
     from muphy_lb.run.watchdog import Sentry
 
@@ -200,9 +213,9 @@ def _run_case(case, folder, say, communicator, resume: bool = False, view: int |
         check_writable(folder)
     clock, door = Clock(), _door(view, communicator)
     with StopSignals() as signals, Sentry(communicator, folder):
-        simulation = Simulation(case, communicator)
+        simulation = Simulation(case, communicator, geometry)
         say(simulation.describe())
-        run = Run(simulation, folder, resume, clock)
+        run = Run(simulation, folder, geometry is not None, clock)
         signals.set_up()
         with nullcontext() if view is None else _shown(simulation, door, say, folder):
             reason, summary = run.execute(signals)

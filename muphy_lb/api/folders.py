@@ -1,6 +1,7 @@
 """Folders of a simulation: what is saved and loaded, and a run that writes all its files."""
 
 import logging
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,11 +14,14 @@ from muphy_lb.api.running import Interruption
 from muphy_lb.case.case import Case, as_case, load_case
 from muphy_lb.errors import InputError
 from muphy_lb.files.atomic import check_writable, output_errors, write_text
+from muphy_lb.files.hdf5_input import DAMAGE
+from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.source import Geometry
 from muphy_lb.measure.field_snapshots import FieldSnapshots
-from muphy_lb.parallel import agreed_on_root
-from muphy_lb.run.checkpoint import checkpoint_path, restore, write_checkpoint
-from muphy_lb.run.early import CASE_FILE, CHECKPOINTS, PATTERN
+from muphy_lb.parallel import agreed_on_root, from_root
+from muphy_lb.run.checkpoint import checkpoint_path, geometry_of, restore, write_checkpoint
+from muphy_lb.run.checkpoint_file import PATTERN, Checkpoint
+from muphy_lb.run.early import CASE_FILE, CHECKPOINTS, refuse_missing_files, refuse_to_resume_other, results_of_hours
 from muphy_lb.run.lock import FolderLock
 from muphy_lb.run.loop import Run
 from muphy_lb.run.simulation import Simulation as Core
@@ -27,6 +31,17 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 FIELDS_FILE = FieldSnapshots.file
+
+
+def named_folder(folder: str | PathLike) -> Path:
+    """The folder that a user names.
+
+    Raises:
+        InputError: it is no path.
+    """
+    if not isinstance(folder, str | PathLike):
+        raise InputError(f"a folder is {shown(folder)}, of type {type(folder).__name__}; give its path")
+    return Path(folder)
 
 
 def resolved(folder: str | PathLike) -> str:
@@ -42,16 +57,13 @@ def saved(core: Core, geometry: Geometry | None, folder: str | PathLike, may_rep
     lock = agreed_on_root(core.communicator, lambda: _prepared(path, may_replace))
     core.case = case
     try:
-        if core.communicator.rank == 0:
-            _write_case(path, case, geometry)
+        agreed_on_root(core.communicator, lambda: _write_case(path, case, geometry))
         written = checkpoint_path(path / CHECKPOINTS, core.step_number)
         write_checkpoint(written, core, {})
-        if core.communicator.rank == 0:
-            _remove_others(written)
+        agreed_on_root(core.communicator, lambda: _remove_others(written))
     finally:
         if lock:
             lock.release()
-    core.communicator.barrier()
 
 
 def _prepared(folder: Path, may_replace: bool) -> FolderLock:
@@ -80,29 +92,51 @@ def _write_case(folder: Path, case: Case, geometry: Geometry | None) -> None:
     write_text(folder / CASE_FILE, case.to_toml(folder))
 
 
-def loaded(folder: str | PathLike, communicator) -> Core:
+def loaded(folder: str | PathLike, overrides: Sequence[str], communicator) -> Core:
     """The simulation of a folder, as it was left there; collective.
 
     Raises:
         InputError: the folder holds no state.
     """
-    path = Path(folder)
-    if not (path / CASE_FILE).is_file():
+    path = from_root(communicator, lambda: named_folder(folder))
+    case, checkpoint, step = from_root(communicator, lambda: _what_to_load(path, overrides))
+    if step is not None:
+        return _from_fields(path, case, step, communicator)
+    core = Core(case, communicator, geometry_of(checkpoint, case, communicator))
+    restore(path / CHECKPOINTS, core)
+    return core
+
+
+def _what_to_load(folder: Path, overrides: Sequence[str]) -> tuple[Case, Checkpoint | None, int | None]:
+    """The case of a folder, and its newest checkpoint or the step of the last snapshot of its fields."""
+    if not (folder / CASE_FILE).is_file():
         raise InputError(f"load: {folder} has no {CASE_FILE}; give a folder of save(), or the output folder of a run")
-    case = load_case(path / CASE_FILE)
-    if any((path / CHECKPOINTS).glob(PATTERN)):
-        core = Core(case, communicator)
-        restore(path / CHECKPOINTS, core)
-        return core
-    if not (path / FIELDS_FILE).is_file():
+    case = load_case(folder / CASE_FILE, overrides)
+    refuse_missing_files(case, lambda changes: f"Simulation.load({str(folder)!r}, overrides={changes})")
+    if any((folder / CHECKPOINTS).glob(PATTERN)):
+        return case, refuse_to_resume_other(folder, case), None
+    if not (folder / FIELDS_FILE).is_file():
         raise InputError(
             f"load: {folder} holds neither a checkpoint nor {FIELDS_FILE}; run with output.checkpoint_every_steps, or"
             " save()"
         )
-    return _from_fields(path, case, communicator)
+    return case, None, _last_step(folder / FIELDS_FILE)
 
 
-def _from_fields(folder: Path, case: Case, communicator) -> Core:
+def _last_step(path: Path) -> int:
+    """The step of the last snapshot of a field file.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    try:
+        with h5py.File(path, "r") as file:
+            return int(file["muphy_lb/step"][int(file["VTKHDF/Steps"].attrs["NSteps"]) - 1])
+    except DAMAGE as error:
+        raise InputError(f"load: {path} cannot be read ({shown(error)}); load a folder with a checkpoint") from error
+
+
+def _from_fields(folder: Path, case: Case, step: int, communicator) -> Core:
     """The simulation that starts from the last snapshot of a field file."""
     LOG.warning(
         "warning: %s has no checkpoint; going on from %s, in single precision: what it does not hold or [initial] does"
@@ -111,8 +145,6 @@ def _from_fields(folder: Path, case: Case, communicator) -> Core:
         FIELDS_FILE,
     )
     core = Core(as_case(case, ["initial=", f'initial.file="{FIELDS_FILE}"']), communicator)
-    with h5py.File(folder / FIELDS_FILE, "r") as file:
-        step = int(file["muphy_lb/step"][int(file["VTKHDF/Steps"].attrs["NSteps"]) - 1])
     core.case = case
     core.restart_from(core.engine.populations(), step, core.initial_mass, core.evolving())
     return core
@@ -150,13 +182,15 @@ def executed(simulation: "Simulation", run: Run) -> Outcome:
 
 
 def _before_run(folder: Path, geometry: Geometry | None) -> None:
-    """Refuse the folder of a run whose checkpoints would go, and write a geometry that is in memory."""
+    """Refuse the folder of a run whose checkpoints or long work would go, and write a geometry that is in memory."""
     check_writable(folder)
     if any((folder / CHECKPOINTS).glob(PATTERN)):
         raise InputError(
             f"run: {folder} holds checkpoints of an earlier run; give another folder, or go on with"
             " Simulation.load(folder)"
         )
+    if results := results_of_hours(folder):
+        raise InputError(f"run: {folder} holds {results}; give another folder, or move it away")
     if geometry is not None:
         with output_errors(folder):
             geometry.write(folder)

@@ -11,12 +11,13 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from muphy_lb.api.fields import SPEED, chosen_fields, known_fields, node_values
 from muphy_lb.errors import InputError
 from muphy_lb.measure.flow_picture import shown_flow, sight_of
-from muphy_lb.measure.flow_view import whole_nodes
+from muphy_lb.measure.flow_view import on_root, whole_nodes
 from muphy_lb.output.pictures.cut import AXES, best_cut, cut_at
 from muphy_lb.output.pictures.sight import upright_raster
 from muphy_lb.output.pictures.slice import Shown, as_scalar, fill_slice, slice_colours
 from muphy_lb.output.pictures.theme import THEMES, Theme, ThemedFigure, chosen_theme
 from muphy_lb.output.pictures.vessel import fill_figure
+from muphy_lb.parallel import agreed_on_root, from_root
 
 if TYPE_CHECKING:
     from muphy_lb.api.results import Results
@@ -56,14 +57,16 @@ class Plots:
             InputError: another style.
         """
         core = self._simulation.core
-        theme = self._theme(style)
+        theme = from_root(core.communicator, lambda: self._theme(style))
         shown = shown_flow(core, theme)
-        if shown is None:
-            return None
-        nodes, speed, how = shown
-        figure = FlowFigure(theme)
-        fill_figure(figure, nodes, speed, core.case.title, how)
-        return figure
+
+        def drawn() -> FlowFigure:
+            nodes, speed, how = on_root(shown)
+            figure = FlowFigure(theme)
+            fill_figure(figure, nodes, speed, core.case.title, how)
+            return figure
+
+        return agreed_on_root(core.communicator, drawn)
 
     def slice(
         self,
@@ -90,26 +93,31 @@ class Plots:
                 limits that are not two ascending numbers.
         """
         core = self._simulation.core
-        chosen_fields(core, (field,))
-        theme = self._theme(style)
-        _check_letters(axis=axis, component=component)
-        _check_numbers(axis, position_m, limits)
-        values = node_values(core, field)
-        if values is None:
-            return None
-        name, values = as_scalar(field, values, component)
-        nodes = whole_nodes(core)
-        if axis is not None:
-            cut = cut_at(nodes, values, AXES.index(axis), position_m)
-        else:
-            sight = sight_of(core)
-            cut = best_cut(nodes, values) if sight is None else upright_raster(nodes, nodes, sight).image(values)
-        facts = (f"{name} after {core.step_number:,} steps, {core.time_s:.4g} s",)
-        mirrors = str(core.case.geometry.options.get("mirror", ""))
-        colours = slice_colours(name, values, cut, limits)
-        figure = FlowFigure(theme)
-        fill_slice(figure, nodes, cut, Shown(name, known_fields(core)[field], colours, core.case.title, facts, mirrors))
-        return figure
+
+        def checked() -> str:
+            _check_letters(axis=axis, component=component)
+            _check_numbers(axis, position_m, limits)
+            self._theme(style)
+            return chosen_fields(core, (field,))[0]
+
+        chosen = from_root(core.communicator, checked)
+        gathered, sight = node_values(core, chosen), sight_of(core)
+
+        def drawn() -> FlowFigure:
+            name, values = as_scalar(chosen, on_root(gathered), component)
+            nodes = whole_nodes(core)
+            if axis is not None:
+                cut = cut_at(nodes, values, AXES.index(axis), position_m)
+            else:
+                cut = best_cut(nodes, values) if sight is None else upright_raster(nodes, nodes, sight).image(values)
+            facts = (f"{name} after {core.step_number:,} steps, {core.time_s:.4g} s",)
+            mirrors = str(core.case.geometry.options.get("mirror", ""))
+            colours, unit = slice_colours(name, values, cut, limits), known_fields(core)[chosen]
+            figure = FlowFigure(self._theme(style))
+            fill_slice(figure, nodes, cut, Shown(name, unit, colours, core.case.title, facts, mirrors))
+            return figure
+
+        return agreed_on_root(core.communicator, drawn)
 
     def _theme(self, style: str | None) -> Theme:
         if style is not None and style not in THEMES:

@@ -1,5 +1,6 @@
 """Results: what can be asked of a user's simulation; nothing here changes the flow."""
 
+from collections.abc import Callable
 from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from muphy_lb.geometry.nodes import on_box
 from muphy_lb.geometry.source import Geometry
 from muphy_lb.measure.flow_view import whole_nodes
 from muphy_lb.measure.wall_shear import WallShear as ShearMeasure
+from muphy_lb.parallel import agreed_on_root, from_root
 from muphy_lb.run.monitored import monitored
 from muphy_lb.run.simulation import Simulation as Core
 
@@ -43,6 +45,14 @@ class Results:
         if self._core is None:
             raise InputError("this simulation is closed, and its memory given back; make another one")
         return self._core
+
+    def _from_root(self, work: Callable):
+        """What rank 0 makes of the values of a call, on every rank, so that all of them do the same."""
+        return from_root(self.core.communicator, work)
+
+    def _on_root(self, work: Callable):
+        """What rank 0 alone makes of what it has; None elsewhere."""
+        return agreed_on_root(self.core.communicator, work)
 
     def __repr__(self):
         return "Simulation(closed)" if self._core is None else answers.described(self._core)
@@ -103,7 +113,7 @@ class Results:
         Raises:
             InputError: there is no such field.
         """
-        (name,) = chosen_fields(self.core, (name,))
+        (name,) = self._from_root(lambda: chosen_fields(self.core, (name,)))
         values = node_values(self.core, name)
         return None if values is None else on_box(whole_nodes(self.core), values)
 
@@ -117,10 +127,8 @@ class Results:
             InputError: there is no such field; xarray is not installed.
         """
         core, found = self.core, self._node_fields(names)
-        if found is None:
-            return None
         said = {"title": core.case.title, "time_s": core.time_s, "step": core.step_number, "case": core.case.to_toml()}
-        return dataset(whole_nodes(core), found, known_fields(core), said)
+        return self._on_root(lambda: dataset(whole_nodes(core), found, known_fields(core), said))
 
     def to_pyvista(self, *names: str) -> "pyvista.UnstructuredGrid | None":
         """The fluid voxels with fields as cell data, on rank 0; ``cell_centers()`` of it are the nodes as points.
@@ -134,7 +142,7 @@ class Results:
         from muphy_lb.api.vtk_data import voxel_grid
 
         found = self._node_fields(names)
-        return None if found is None else voxel_grid(whole_nodes(self.core), found)
+        return self._on_root(lambda: voxel_grid(whole_nodes(self.core), found))
 
     def wall_to_pyvista(self) -> "pyvista.PolyData | None":
         """The walls with their shear stress [Pa] as point data, on rank 0: triangles where the geometry is a surface,
@@ -146,9 +154,11 @@ class Results:
         from muphy_lb.api.vtk_data import wall_data
 
         shear = self.wall_shear()
-        if not self.is_root:
-            return None
-        return wall_data(shear, answers.surface_of(self.core, self._geometry), self.units.spacing_m)
+
+        def made():
+            return wall_data(shear, answers.surface_of(self.core, self._geometry), self.units.spacing_m)
+
+        return self._on_root(made)
 
     @property
     def plot(self) -> "Plots":
@@ -202,8 +212,8 @@ class Results:
     def _shear(self) -> ShearMeasure:
         return ShearMeasure(self.core)
 
-    def _node_fields(self, names: tuple[str, ...]) -> dict[str, np.ndarray] | None:
-        """(n, ...) values of fields by name, on rank 0."""
-        core = self.core
-        found = {name: node_values(core, name) for name in chosen_fields(core, names)}
-        return {name: values for name, values in found.items() if values is not None} if self.is_root else None
+    def _node_fields(self, names: tuple[str, ...]) -> dict[str, np.ndarray]:
+        """(n, ...) values of fields by name, on rank 0; none elsewhere."""
+        chosen = self._from_root(lambda: chosen_fields(self.core, names))
+        found = {name: node_values(self.core, name) for name in chosen}
+        return {name: values for name, values in found.items() if values is not None}

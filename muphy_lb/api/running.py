@@ -9,12 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from muphy_lb.errors import InputError
+from muphy_lb.errors import InputError, MuphyError
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer
 from muphy_lb.measure.permeability import has_permeability
 from muphy_lb.measure.settling import Settling
 from muphy_lb.output.progress import ProgressBar
+from muphy_lb.parallel import agreed
 from muphy_lb.run.loop import COMPLETED, Clock
 from muphy_lb.run.onlooker import Standing, attend
 from muphy_lb.run.periodicity import Periodicity
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from muphy_lb.api.simulation import Simulation
 
 STOPPED, INTERRUPTED = "stopped", "interrupted"
+
+
+class CallbackError(MuphyError):
+    """A function of a user failed; on the ranks where it did, its own exception is the cause."""
 
 
 class Callback(Observer):
@@ -39,9 +44,22 @@ class Callback(Observer):
         self._owner, self.every, self.function = owner, every, function
 
     def act(self) -> None:
-        """Call it, unless it has been forgotten on the way."""
+        """Call it, unless it has been forgotten on the way.
+
+        Raises:
+            CallbackError: it fails, on this or another rank.
+        """
         if self in self._owner.callbacks:
+            agreed(self._owner.core.communicator, self._call)
+
+    def _call(self) -> None:
+        try:
             self.function(self._owner)
+        except MuphyError:
+            raise
+        except Exception as error:
+            rank = self._owner.core.communicator.rank
+            raise CallbackError(f"a function of every() failed on rank {rank}: {error!r}") from error
 
     def verdict(self) -> str | None:
         """Whether the function has asked for the end, on any rank."""
@@ -169,11 +187,15 @@ def advancing(owner: "Simulation", call: str) -> Iterator[None]:
             f"{call}: this simulation is being advanced; a function of every() cannot advance it further, and is called"
             " again after so many steps"
         )
-    owner.is_advancing, owner.wants_to_stop = True, False
+    owner.is_advancing, owner.wants_to_stop, failure = True, False, None
     try:
         yield
+    except CallbackError as error:
+        failure = error.__cause__ or error
     finally:
         owner.is_advancing = False
+    if failure:
+        raise failure
 
 
 def drive(owner: "Simulation", last: int, watch: Criterion | None, clock: Clock, bar: ProgressBar) -> str:

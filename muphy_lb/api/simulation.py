@@ -15,8 +15,8 @@ from muphy_lb.case.toml import as_override
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.limits import shown
 from muphy_lb.output.progress import ProgressBar
-from muphy_lb.parallel import agreed_on_root, connect
-from muphy_lb.run.changes import changed, refuse_while_writing
+from muphy_lb.parallel import agreed, agreed_on_root, connect, from_root
+from muphy_lb.run.changes import changed, checked_changes, refuse_while_writing
 from muphy_lb.run.loop import COMPLETED, Clock, Run
 from muphy_lb.run.monitored import refuse_to_watch_nothing
 from muphy_lb.run.simulation import Simulation as Core
@@ -25,7 +25,6 @@ from muphy_lb.run.stepping import steps_covering, whole_steps
 if TYPE_CHECKING:
     from muphy_lb.view import LiveView
 
-CHANGES = '{"openings.inlet.velocity_m_s": 0.2}'
 TOLERANCE = 1e-4
 """Of :meth:`Simulation.run_until_steady`, if neither the call nor the case gives one."""
 
@@ -41,7 +40,7 @@ class Simulation(Results):
 
     The same script runs under ``mpirun``: every rank makes every call, in the same order. Numbers and records are the
     same on all ranks; arrays, Datasets, figures and PyVista's data are on rank 0, where ``is_root`` is true, and None
-    elsewhere.
+    elsewhere. Where ranks hand over different values, those of rank 0 hold; what fails on one rank is raised on all.
 
     Args:
         case: path of a case file, its tables by name, or a :class:`muphy_lb.Case`.
@@ -70,8 +69,9 @@ class Simulation(Results):
         progress: bool | None = None,
         fluid_value: Any = None,
     ):
-        checked, self._geometry = completed(case, geometry, spacing_m, fluid_value)
         ranks = communicator or connect()
+        checked, self._geometry = agreed(ranks, lambda: completed(case, geometry, spacing_m, fluid_value))
+        checked = ranks.broadcast(checked)
         nodes = agreed_on_root(ranks, lambda: nodes_of(checked, self._geometry))
         self._take(Core(checked, ranks, nodes))
         self.progress = progress
@@ -80,11 +80,13 @@ class Simulation(Results):
     def from_case(cls, case, overrides=(), communicator=None) -> "Simulation":
         """A simulation of a case with single keys changed, such as ``["run.steps=100"]`` or ``{"run.steps": 100}``; see
         the class."""
-        return cls(as_case(case, overrides), communicator=communicator)
+        ranks = communicator or connect()
+        return cls(from_root(ranks, lambda: as_case(case, overrides)), communicator=ranks)
 
     @classmethod
-    def load(cls, folder: str | PathLike, communicator=None) -> "Simulation":
-        """The simulation of a folder of :meth:`save` or of a run, as it was left there.
+    def load(cls, folder: str | PathLike, communicator=None, overrides=()) -> "Simulation":
+        """The simulation of a folder of :meth:`save` or of a run, as it was left there, with single keys of its case
+        changed, such as ``["geometry.file=/new/place/of/vessel.stl"]``.
 
         A checkpoint is continued bit for bit, on any number of ranks. A run that ended without one goes on from its
         field file, which holds pressure, velocity and the fields of a physics in single precision, and no more.
@@ -94,7 +96,7 @@ class Simulation(Results):
         """
         loaded = cls.__new__(cls)
         loaded._geometry, loaded.progress = None, None
-        loaded._take(folders.loaded(folder, communicator or connect()))
+        loaded._take(folders.loaded(folder, overrides, communicator or connect()))
         loaded._owned.add(folders.resolved(folder))
         return loaded
 
@@ -146,7 +148,8 @@ class Simulation(Results):
             DivergedError: the flow became unstable; the message says where, and what helps.
             InputError: nothing is left to run, or both a time and steps are given.
         """
-        last = self._last_step(time_s, steps)
+        last = self._from_root(lambda: self._last_step(time_s, steps))
+        folder = self._from_root(lambda: None if folder is None else folders.named_folder(folder))
         if folder is None:
             return self._run(last, criterion_of(self.core))
         with advancing(self, "run"):
@@ -175,11 +178,7 @@ class Simulation(Results):
                 "run_until_steady: the case has run.periodic_tolerance, and what pulsates is never steady; call run(),"
                 ' which ends when the flow is periodic, or change({"run.periodic_tolerance": None}) before'
             )
-        if tolerance is None:
-            tolerance = self.case.run.steady_tolerance or TOLERANCE
-        asked = as_case(self.case, [as_override("run.steady_tolerance", tolerance)])
-        refuse_to_watch_nothing(asked, self.core.header)
-        most = self.core.numerics.steps if steps is None else whole_steps(steps, "run_until_steady", "round it")
+        tolerance, most = self._from_root(lambda: self._steadiness_asked_for(tolerance, steps))
         return self._run(self.step_number + most, SteadinessCriterion(self.core, tolerance))
 
     def step(self, n_steps: float = 1) -> None:
@@ -189,28 +188,27 @@ class Simulation(Results):
             InputError: ``n_steps`` is not whole, or negative; the call comes from a function of :meth:`every`.
             DivergedError: the flow is unstable; the message says where, and what helps.
         """
-        last = self.step_number + whole_steps(n_steps)
-        with advancing(self, "step"):
-            drive(self, last, None, Clock(), ProgressBar(0, 0, False))
+        self._step(lambda: whole_steps(n_steps))
 
     def run_for(self, time_s: float | str) -> None:
         """Advance by a time [s], or as ``"1 ms"``, rounded up to whole steps; as :meth:`step`."""
-        self.step(steps_covering(time_s, self.units.time_step_s))
+        self._step(lambda: steps_covering(time_s, self.units.time_step_s))
 
     def every(self, n_steps: int, function: Callable[["Simulation"], object] | None = None):
         """Call ``function(sim)`` from the next step on whenever the step number is a multiple of ``n_steps``, on every
         rank; also as a decorator, and from within such a function.
 
         The function may ask for anything, :meth:`change` the case, and :meth:`stop` the run; it cannot run the flow.
+        Its exceptions come out of the call that runs the flow; ranks without one raise a MuphyError then.
 
         Raises:
             InputError: ``n_steps`` is not a whole number above 0, or ``function`` cannot be called.
         """
-        number = whole_steps(n_steps, "every", "round it")
-        if number == 0:
-            raise InputError("every: the number of steps is 0; it must be 1 or more")
         if function is None:
             return lambda given: self.every(n_steps, given)
+        number = self._from_root(lambda: whole_steps(n_steps, "every", "round it"))
+        if number == 0:
+            raise InputError("every: the number of steps is 0; it must be 1 or more")
         if not callable(function):
             raise InputError(f"every: the function is {function!r}; give one that takes the simulation")
         callback = Callback(self, number, function)
@@ -249,8 +247,7 @@ class Simulation(Results):
             InputError: a key that cannot change (geometry, velocity set, time step, precision), or a case that cannot
                 run; the flow goes on as it was.
         """
-        if not isinstance(changes, Mapping):
-            raise InputError(f"change: {shown(changes)} is no dictionary; give values by dotted key, as in {CHANGES}")
+        changes = self._from_root(lambda: checked_changes(changes))
         if self._written:
             refuse_while_writing(self.core, changes)
         core = changed(self.core, changes)
@@ -312,8 +309,23 @@ class Simulation(Results):
             OutputError: it cannot be written, or a run writes there.
             DivergedError: the flow is unstable.
         """
-        folders.saved(self.core, self._geometry, folder, overwrite or folders.resolved(folder) in self._owned)
-        self._owned.add(folders.resolved(folder))
+        path, may_replace = self._from_root(lambda: (folders.named_folder(folder), bool(overwrite)))
+        folders.saved(self.core, self._geometry, path, may_replace or folders.resolved(path) in self._owned)
+        self._owned.add(folders.resolved(path))
+
+    def _step(self, n_steps: Callable[[], int]) -> None:
+        last = self.step_number + self._from_root(n_steps)
+        with advancing(self, "step"):
+            drive(self, last, None, Clock(), ProgressBar(0, 0, False))
+
+    def _steadiness_asked_for(self, tolerance: float | None, steps: float | None) -> tuple[float, int]:
+        """The tolerance, and the most steps."""
+        if tolerance is None:
+            tolerance = self.case.run.steady_tolerance or TOLERANCE
+        asked = as_case(self.case, [as_override("run.steady_tolerance", tolerance)])
+        refuse_to_watch_nothing(asked, self.core.header)
+        most = self.core.numerics.steps if steps is None else whole_steps(steps, "run_until_steady", "round it")
+        return tolerance, most
 
     def _last_step(self, time_s: float | str | None, steps: float | None) -> int:
         if time_s is not None and steps is not None:

@@ -34,6 +34,9 @@ from muphy_lb.physics.table import sections
 FILE_KEY = "file"
 """Keys of files are called so, or end so."""
 
+FREE_TABLES = ("options", "rates")
+"""Tables whose keys are not those of a case."""
+
 LISTS = ("openings", "walls", "probes", "segments", "wall_regions")
 """Lists of tables that are named, each by a name of its own."""
 
@@ -159,6 +162,11 @@ class Case(_FlowAndPhysics):  # type: ignore[valid-type, misc]  # mypy cannot kn
         found = {f"{key}.waveform": owner.waveform for key, owner in owners.items() if owner is not None}
         return {key: waveform for key, waveform in found.items() if waveform is not None}
 
+    @property
+    def files(self) -> dict[str, Path]:
+        """The files that the case names, by their keys; entries of lists go by name, or by number without one."""
+        return {key: self.folder / name for key, name in _named_files(self.model_dump(exclude_none=True))}
+
     def to_toml(self, folder=None) -> str:
         """The whole case as TOML text, defaults filled in.
 
@@ -171,14 +179,32 @@ class Case(_FlowAndPhysics):  # type: ignore[valid-type, misc]  # mypy cannot kn
         return "\n".join(toml_lines(table)) + "\n"
 
 
+def _named_files(table: Mapping, above: str = "") -> Iterator[tuple[str, str]]:
+    """Keys and names of the files of nested tables."""
+    for key, value in table.items():
+        place = f"{above}{key}"
+        if isinstance(value, Mapping) and key not in FREE_TABLES:
+            yield from _named_files(value, f"{place}.")
+        for k, entry in enumerate(value if isinstance(value, list | tuple) else ()):
+            if isinstance(entry, Mapping):
+                name = entry.get("name")
+                yield from _named_files(entry, f"{place}.{name}." if name else f"{place}[{k}].")
+        if _is_file(key):
+            yield place, value
+
+
+def _is_file(key: str) -> bool:
+    return key.rpartition("_")[2] == FILE_KEY
+
+
 def _move_files(table: dict, old: Path, new: Path) -> None:
     """Make every relative file name of nested tables relative to another folder."""
     for key, value in table.items():
         entries = value if isinstance(value, list | tuple) else [value]
         for entry in entries:
-            if isinstance(entry, dict) and key not in ("options", "rates"):
+            if isinstance(entry, dict) and key not in FREE_TABLES:
                 _move_files(entry, old, new)
-        if key.rpartition("_")[2] == FILE_KEY and not Path(value).is_absolute():
+        if _is_file(key) and not Path(value).is_absolute():
             table[key] = Path(os.path.relpath(old / value, new)).as_posix()
 
 

@@ -10,6 +10,7 @@ from muphy_lb.measure.flow_view import FlowView, on_root, whole_nodes
 from muphy_lb.measure.observer import Observer
 from muphy_lb.output.region import chosen_nodes, nodes_in_box
 from muphy_lb.output.vtkhdf import VtkHdfSeries
+from muphy_lb.parallel import agreed_on_root
 
 UNITS = {"density": "kg/m3", "velocity": "m/s", "pressure": "Pa"}
 
@@ -31,10 +32,12 @@ class FieldSnapshots(Observer):
         self._view = view
         own = {name: field.unit for physics in view.physics for name, field in physics.output_fields.items()}
         self._names = tuple(dict.fromkeys((*view.case.output.fields, *own)))
-        self._series = None
-        if view.communicator.rank == 0:
+
+        def series() -> VtkHdfSeries:
             text, nodes = view.case.to_toml(folder), self._nodes()
-            self._series = VtkHdfSeries(folder / self.file, nodes, text, UNITS | own, resume_step=resume_step)
+            return VtkHdfSeries(folder / self.file, nodes, text, UNITS | own, resume_step=resume_step)
+
+        self._series = agreed_on_root(view.communicator, series)
         self._written_step = view.communicator.broadcast(self._series.last_step if self._series else None)
 
     @classmethod

@@ -11,6 +11,7 @@ from muphy_lb.measure.observer import Observer
 from muphy_lb.measure.wall_forces import WallForce
 from muphy_lb.output.report_html import ReportPart, ReportTable, series_charts
 from muphy_lb.output.series import CsvSeries
+from muphy_lb.parallel import agreed_on_root
 
 OPENING_QUANTITIES = {"flow_rate_m3_s": "flow rate [m3/s]", "pressure_pa": "pressure [Pa]"}
 WALL_QUANTITIES = (
@@ -36,9 +37,8 @@ class SeriesObserver(Observer):
     def __init__(self, view: FlowView, folder: Path, resume_step: int | None):
         self.every = view.case.output.series_every_steps
         self._view, self._folder = view, folder
-        self._series = None
-        if view.communicator.rank == 0:
-            self._series = CsvSeries(folder / self.file, ("step", "time_s", *self.columns()), resume_step)
+        columns = ("step", "time_s", *self.columns())
+        self._series = agreed_on_root(view.communicator, lambda: CsvSeries(folder / self.file, columns, resume_step))
         self._written_step = view.communicator.broadcast(self._series.last_step if self._series else None)
 
     def columns(self) -> list[str]:

@@ -14,6 +14,7 @@ from muphy_lb.measure.flow_view import FlowView, whole_nodes
 from muphy_lb.measure.frames import FILM_FILE, Frames
 from muphy_lb.measure.observer import Observer
 from muphy_lb.output.drawing import drawing, frame_files
+from muphy_lb.parallel import agreed_on_root
 
 N_STEPS_OF_SCALE = 6
 """Most steps of round numbers between the limits of a scale."""
@@ -43,9 +44,8 @@ class SliceFrames(Observer):
         self._source, self._field = ("velocity", SPEED) if chosen in (SPEED, "velocity") else (chosen, chosen)
         self._drawn_with: dict[int, tuple[float, float]] = {}
         self._low, self._high = np.inf, -np.inf
-        if view.communicator.rank == 0:
-            self._frames = Frames(view, folder, self._field, resume_step)
-            self._go_on()
+        self._frames = agreed_on_root(view.communicator, lambda: Frames(view, folder, self._field, resume_step))
+        agreed_on_root(view.communicator, self._go_on)
 
     @classmethod
     def create(cls, view, folder, resume_step) -> Sequence[Observer]:

@@ -4,6 +4,7 @@ import csv
 import io
 import logging
 import os
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from muphy_lb.errors import OutputError
-from muphy_lb.files.atomic import no_link, output_errors, set_aside, write_text
+from muphy_lb.files.atomic import DAMAGED, no_link, output_errors, set_aside, write_text
 
 LOG = logging.getLogger(__name__)
 
@@ -24,7 +25,8 @@ class CsvSeries:
         path: the file.
         columns: header; the first is ``"step"``, the others carry their unit in the name (``"mass_flow_kg_s"``).
         resume_step: None starts the file anew; a number keeps the rows of an existing file up to that step. Where
-            some of them are no rows any more, the file as it was found is kept beside it, as ``NAME.damaged``.
+            some of them are no rows any more, or there is no header, what was found is kept beside it, as
+            ``NAME.damaged``.
         last_step: step of the last row that was kept; None without one.
 
     Raises:
@@ -69,9 +71,15 @@ class CsvSeries:
         """Complete rows of the existing file whose step is not later than the resume step."""
         if self.resume_step is None or not Path(self.path).exists():
             return []
+        if not Path(self.path).is_file():
+            self._put_away("is no file")
+            return []
         reads = {"encoding": "utf-8", "errors": "replace", "opener": no_link}
         with output_errors(self.path), open(self.path, **reads) as file:
             header, *lines = file.read().split("\n")
+        if not header.startswith("step,"):  # a header of this or another run does
+            self._put_away("has no header")
+            return []
         if header != self._header:
             raise OutputError(
                 f"cannot continue {self.path}: its columns are {header}, this run writes {self._header};"
@@ -85,6 +93,15 @@ class CsvSeries:
                 "%s holds %d lines that are no rows; they are left out, and kept in %s", self.path, n_damaged, copy
             )
         return [line for line in rows if _step(line) <= self.resume_step]
+
+    def _put_away(self, problem: str) -> None:
+        """Keep what is there under another name, and begin anew."""
+        kept = Path(f"{self.path}{DAMAGED}")
+        with output_errors(kept):
+            if kept.is_dir() and not kept.is_symlink():
+                kept = kept.with_name(f"{kept.name}.{secrets.token_hex(4)}")
+            os.replace(self.path, kept)
+        LOG.warning("%s %s; it is kept as %s, and its rows begin anew", self.path, problem, kept)
 
 
 def read_series(path: str | os.PathLike) -> dict[str, np.ndarray]:

@@ -1,7 +1,15 @@
 """parallel: the ranks, the halo exchange, and values in rank-independent order."""
 
 from muphy_lb.parallel.choice import TRANSPORTS, HaloConnector
-from muphy_lb.parallel.communicator import SerialCommunicator, agreed, agreed_on_root, connect, wait_for_lower_ranks
+from muphy_lb.parallel.communicator import (
+    SerialCommunicator,
+    agreed,
+    agreed_on_root,
+    all_agreed,
+    connect,
+    from_root,
+    wait_for_lower_ranks,
+)
 from muphy_lb.parallel.exchange import Halo
 from muphy_lb.parallel.gather import NodeGather
 
@@ -13,6 +21,8 @@ __all__ = [
     "SerialCommunicator",
     "agreed",
     "agreed_on_root",
+    "all_agreed",
     "connect",
+    "from_root",
     "wait_for_lower_ranks",
 ]

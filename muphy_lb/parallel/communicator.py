@@ -1,13 +1,18 @@
-"""The only module that imports mpi4py: the ranks of a run, with a serial stand-in and one way to end them all."""
+"""The only module that imports mpi4py: the ranks of a run, with a serial stand-in and one way to end them all.
 
+A rank that has ended its script early would be waited for without end. So all ranks first say, in each collective call,
+whether they have come to their end: one that has says so when its interpreter exits, and ends the others if they go on.
+"""
+
+import atexit
 import ctypes
 import os
 import socket
 import sys
 import time
 import traceback
-from collections.abc import Callable
-from functools import cached_property, partial
+from collections.abc import Callable, Iterable
+from functools import cache, cached_property, partial
 
 import numpy as np
 
@@ -20,6 +25,8 @@ VOICE_DELAY_S = 1.0
 LAST_TURN = 3
 # Who is not the first to speak is ended in that time; else nobody has heard the first, and it speaks after all.
 SILENCE_S = 5.0
+# A rank that is waited for in vain ends the others before that.
+PATIENCE_S = VOICE_DELAY_S * LAST_TURN + 2 * SILENCE_S
 # mpirun drops what a rank wrote just before it aborts.
 FORWARD_DELAY_S = 0.2
 SWAP_TAG = 1
@@ -76,6 +83,7 @@ class MpiCommunicator:
     def __init__(self, mpi, world=None):
         self._mpi = mpi
         self._world = mpi.COMM_WORLD if world is None else world
+        self._is_whole = world is None
         self.rank = self._world.Get_rank()
         self.size = self._world.Get_size()
 
@@ -110,23 +118,44 @@ class MpiCommunicator:
 
     def broadcast(self, value):
         """The value of rank 0."""
+        self._meet()
         return self._world.bcast(value)
 
     def gather(self, value):
         """List of all ranks' values on rank 0, None elsewhere."""
+        self._meet()
         return self._world.gather(value)
 
     def maximum(self, value):
         """Largest value over all ranks."""
+        self._meet()
         return self._world.allreduce(value, op=self._mpi.MAX)
 
     def total(self, value):
         """Sum over all ranks; exact for integers, in no fixed order for floats."""
+        self._meet()
         return self._world.allreduce(value)
 
     def barrier(self):
         """Wait for all ranks."""
+        self._meet()
         self._world.Barrier()
+
+    def _meet(self) -> None:
+        """Begin a collective call, unless a rank has left its script, which ends this one soon."""
+        if self._is_whole and self._n_leaving(False):
+            time.sleep(PATIENCE_S)
+            self.abort(1)
+
+    def _n_leaving(self, is_leaving: bool) -> int:
+        """Number of the ranks that have come to the end of their script."""
+        number = np.array([is_leaving], dtype=np.int64)
+        self._world.Allreduce(self._mpi.IN_PLACE, number)
+        return int(number[0])
+
+    def leave(self) -> int:
+        """The end of this rank's script; number of the ranks that go on with theirs."""
+        return 0 if self._mpi.Is_finalized() else self.size - self._n_leaving(True)
 
     def first(self, n_ranks: int):
         """A communicator of the first ranks, None on the others; collective."""
@@ -206,7 +235,41 @@ def connect():
     _check_launcher(communicator.size)
     if communicator.size > 1:
         sys.excepthook = partial(_end_all_ranks, communicator)
+        _watch_the_exit(communicator)
     return communicator
+
+
+@cache
+def _exit_code() -> list:
+    """What ``sys.exit`` was last called with; from the first call of this function on."""
+    given, leave = [None], sys.exit
+
+    def noted(code=None):
+        given[0] = code
+        leave(code)
+
+    sys.exit = noted
+    return given
+
+
+def _watch_the_exit(communicator) -> None:
+    """End the ranks that would wait for this one, should its interpreter exit before theirs."""
+    given, process = _exit_code(), os.getpid()
+    atexit.unregister(_leave)
+    atexit.register(_leave, communicator, given, process)
+
+
+def _leave(communicator, given: list, process: int) -> None:
+    """The end of the script on this rank, of whatever process that it has forked nothing."""
+    if os.getpid() != process or not communicator.leave():
+        return
+    code = given[0] if isinstance(given[0], int) and given[0] else 1
+    wait_for_lower_ranks(communicator)
+    sys.stderr.write(
+        f"muphy-lb: error: rank {communicator.rank} of {communicator.size} has come to the end of its script, others go"
+        " on; every rank makes every call, in the same order: all ranks end\n"
+    )
+    communicator.abort(code)
 
 
 def _end_all_ranks(communicator, kind, error, trace) -> None:
@@ -238,22 +301,39 @@ def agreed(communicator, work: Callable):
     rank, so that a script which catches it goes on alike on all of them.
 
     Raises:
-        MuphyError: that of the lowest rank that has one.
+        MuphyError: its own on a rank that has one, else that of the lowest rank.
     """
-    result, problem = None, None
-    try:
-        result = work()
-    except MuphyError as error:
-        problem = error
+    (result,) = all_agreed(communicator, (work,))
+    return result
+
+
+def all_agreed(communicator, works: Iterable[Callable]) -> list:
+    """The results of works of which each may communicate until it fails; none is left out where one before it fails, so
+    that no rank waits for another. What is wrong is raised on every rank behind the last.
+
+    Raises:
+        MuphyError: its own first one on a rank that has one, else that of the lowest rank.
+    """
+    results, problem = [], None
+    for work in works:
+        try:
+            results.append(work())
+        except MuphyError as error:
+            problem = problem or error
     first = next((each for each in communicator.gather(problem) or () if each), None)
     if first := communicator.broadcast(first):
-        raise first
-    return result
+        raise problem or first
+    return results
 
 
 def agreed_on_root(communicator, work: Callable):
     """The same of what rank 0 does alone; None elsewhere."""
     return agreed(communicator, lambda: work() if communicator.rank == 0 else None)
+
+
+def from_root(communicator, work: Callable):
+    """The result of what rank 0 does alone, on every rank; what is wrong with it is raised on all of them."""
+    return communicator.broadcast(agreed_on_root(communicator, work))
 
 
 def wait_for_lower_ranks(communicator) -> None:

@@ -44,10 +44,12 @@ class Action:
 
     Attributes:
         name: of its state in checkpoints.
+        single: names of the arrays of its state that hold one value; all others have as many rows as each other.
         every: number of steps between two calls of :meth:`act`, which are at the multiples of it.
     """
 
     name: ClassVar[str]
+    single: ClassVar[tuple[str, ...]] = ()
     every: int
 
     def start(self, rank: RankArrays) -> None:

@@ -10,11 +10,14 @@ from muphy_lb.case.case import Case, as_case
 from muphy_lb.case.section import did_you_mean
 from muphy_lb.case.toml import as_override
 from muphy_lb.errors import InputError
+from muphy_lb.geometry.limits import shown
 from muphy_lb.run.moved_state import go_on_from, state_of
 from muphy_lb.run.onlooker import Onlooker
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.setup.pulsatile import WOMERSLEY
 from muphy_lb.setup.waveforms import longest_period_s
+
+EXAMPLE = '{"openings.inlet.velocity_m_s": 0.2}'
 
 FIXED = ("geometry", "compute", "initial", "probes")
 """Sections that say what the state belongs to, or what is there before the first step."""
@@ -56,6 +59,19 @@ def changed(simulation: Simulation, changes: Mapping[str, object]) -> Simulation
     other.onlooker, simulation.onlooker = simulation.onlooker, Onlooker()
     other.onlooker.follow(other)
     return other
+
+
+def checked_changes(changes: Mapping[str, object]) -> Mapping[str, object]:
+    """Changes of a case that a user hands over.
+
+    Raises:
+        InputError: they are no dictionary, or a value is none of a case.
+    """
+    if not isinstance(changes, Mapping):
+        raise InputError(f"change: {shown(changes)} is no dictionary; give values by dotted key, as in {EXAMPLE}")
+    for path, value in changes.items():
+        as_override(path, value)
+    return dict(changes)
 
 
 def changed_case(simulation: Simulation, changes: Mapping[str, object]) -> Case:

@@ -15,37 +15,52 @@ spacing_m and density_kg_m3.
 
 import json
 import logging
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
 from math import isclose
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
 
+from muphy_lb.case.case import Case
 from muphy_lb.case.changes import changed_keys, listed
-from muphy_lb.engine.leaving import leaving_populations, restore_leaving
+from muphy_lb.case.toml import as_override
+from muphy_lb.engine.leaving import LINK, POPULATION, leaving_populations, restore_leaving
 from muphy_lb.errors import InputError
 from muphy_lb.files.atomic import atomic_write, output_errors
 from muphy_lb.files.hdf5 import opened
-from muphy_lb.files.hdf5_input import elsewhere, oversized
-from muphy_lb.files.sealed import HEADER_BYTES, DamagedFileError, seal, verify, version_of
-from muphy_lb.measure.flow_view import on_root
-from muphy_lb.parallel import agreed_on_root
+from muphy_lb.files.sealed import HEADER_BYTES, seal
+from muphy_lb.measure.wall_forces import WallForce
+from muphy_lb.parallel import agreed, agreed_on_root, from_root
 from muphy_lb.physics.table import PHYSICS
-from muphy_lb.run.early import PATTERN
+from muphy_lb.run.changes import TIME_STEP
+from muphy_lb.run.checkpoint_file import (
+    ACTIONS,
+    GEOMETRY,
+    KIND,
+    LINKS,
+    OBSERVERS,
+    OPENINGS,
+    PARTICLES,
+    PATTERN,
+    SETS,
+    UNITS,
+    VERSION,
+    Checkpoint,
+    Expected,
+    check_datasets,
+    groups,
+    newest,
+)
+from muphy_lb.run.moved_state import feedback_that_is_left
 from muphy_lb.run.simulation import Simulation
+from muphy_lb.setup.distribute import DistributedGeometry
 
 LOG = logging.getLogger(__name__)
-KIND = "muphy_lb checkpoint"
-VERSION = 7
 LEFT_OVER = ".step_*.tmp"
-SETS = ("populations", "fields")
-PARTICLES, OBSERVERS, ACTIONS, LINKS = "particles", "observers", "actions", "links"
-OPENINGS = "openings"
-UNITS = ("time_step_s", "spacing_m", "density_kg_m3")
-GEOMETRY = "voxel_digest"
 SCALES = ("geometry", "lattice", "openings", "walls", "fluid")  # a velocity of the case may fix the time step
 BELONGS_TO = {  # what a state belongs to, in words, and the sections of the case that say so
     "lattice": ("velocity set", ("lattice",)),
@@ -58,24 +73,8 @@ BELONGS_TO = {  # what a state belongs to, in words, and the sections of the cas
     "spacing_m": ("voxel edge [m]", ("geometry",)),
     "density_kg_m3": ("density [kg/m3]", ("fluid",)),
 }
-IDENTITY = tuple(BELONGS_TO)
-OWN_ATTRIBUTES = {*IDENTITY, "step", "initial_mass", "feedback", "wall_forces"}  # the others are states of observers
 SAME = 1e-9  # relative difference of units that rounding in another release may make
 CHUNK = 1 << 20  # values of a row read at once
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """What a checkpoint says of itself: its ``path``, ``step``, ``initial_mass``, the states of conditions with
-    ``feedback``, the records of ``wall_forces``, the ``states`` of observers by name, and the text of its ``case``."""
-
-    path: Path
-    step: int
-    initial_mass: float
-    feedback: dict[str, list[float]]
-    wall_forces: dict[str, dict]
-    states: dict[str, dict]
-    case: str
 
 
 def checkpoint_path(folder: Path, step: int) -> Path:
@@ -90,35 +89,52 @@ def write_checkpoint(path: Path, simulation: Simulation, states: Mapping[str, di
         OutputError: the disk refuses; earlier checkpoints stay.
     """
     forces = simulation.wall_forces() if simulation.header.walls else None
-    if simulation.communicator.rank:
-        for _ in _rows(simulation):
-            pass
-        simulation.particles()
-        leaving_populations(simulation.engine, simulation.communicator)
-        return
-    with output_errors(path.parent):
-        path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_write(path) as temporary:
-        with opened(temporary, "w", userblock_size=HEADER_BYTES) as file:
-            _write_state(file, simulation)
-            for name, record in states.items():
-                _write_memory(file, name, record)
-            file.attrs["wall_forces"] = json.dumps({name: asdict(force) for name, force in (forces or {}).items()})
-            file.attrs.update(_identity(simulation))
-            file.create_dataset("case", data=simulation.case.to_toml(path.parent), dtype=h5py.string_dtype())
-        seal(temporary, KIND, VERSION)
+    state = _state(simulation)
+
+    def write() -> None:
+        with output_errors(path.parent):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_write(path) as temporary:
+            with opened(temporary, "w", userblock_size=HEADER_BYTES) as file:
+                _write_state(file, simulation, state)
+                for name, record in states.items():
+                    _write_memory(file, name, record)
+                file.attrs["wall_forces"] = json.dumps({name: asdict(force) for name, force in (forces or {}).items()})
+                file.attrs.update(_identity(simulation))
+                file.create_dataset("case", data=simulation.case.to_toml(path.parent), dtype=h5py.string_dtype())
+            seal(temporary, KIND, VERSION)
+
+    def work() -> None:
+        try:
+            if simulation.communicator.rank == 0:
+                write()
+        finally:  # the other ranks send the rest in any case
+            for _ in state:
+                pass
+
+    agreed(simulation.communicator, work)
 
 
-def _write_state(file: h5py.File, simulation: Simulation) -> None:
+def _state(simulation: Simulation) -> Iterator[Any]:
+    """What the next step follows from, on rank 0, piece by piece: rows of populations and fields, particles, and what
+    has left through openings; each is collective."""
+    yield from simulation.populations()
+    for values in simulation.evolving().values():
+        yield simulation.collect(values)
+    yield simulation.particles()
+    yield leaving_populations(simulation.engine, simulation.communicator)
+
+
+def _write_state(file: h5py.File, simulation: Simulation, state: Iterator[Any]) -> None:
     """Everything that the next step follows from."""
     n, names = simulation.header.n_nodes, simulation.engine.fields.evolving
     sizes = {"populations": simulation.lattice.q, "fields": len(names)}
     sets = [file.create_dataset(name, (size, n), dtype=simulation.engine.real) for name, size in sizes.items()]
-    targets = [(rows, k) for rows in sets for k in range(len(rows))]
-    for (rows, k), row in zip(targets, _rows(simulation), strict=True):
-        rows[k] = row
-    _write_groups(file, PARTICLES, on_root(simulation.particles()))
-    _write_groups(file, LINKS, {OPENINGS: leaving_populations(simulation.engine, simulation.communicator)})
+    for rows in sets:
+        for k in range(len(rows)):
+            rows[k] = next(state)
+    _write_groups(file, PARTICLES, next(state))
+    _write_groups(file, LINKS, {OPENINGS: next(state)})
     _write_groups(file, ACTIONS, simulation.engine.actions.record())
     feedback = simulation.engine.feedback
     file.attrs["step"], file.attrs["initial_mass"] = simulation.step_number, simulation.initial_mass
@@ -141,13 +157,6 @@ def _write_memory(file: h5py.File, name: str, record: Mapping) -> None:
     file.attrs[name] = json.dumps({key: value for key, value in record.items() if key not in arrays})
 
 
-def _rows(simulation: Simulation) -> Iterator[np.ndarray | None]:
-    """All rows of the state, on rank 0; collective."""
-    yield from simulation.populations()
-    for values in simulation.evolving().values():
-        yield simulation.collect(values)
-
-
 def keep_only(paths: Sequence[Path], folder: Path) -> None:
     """Remove the checkpoints that came before these, and what interrupted writes left in their folder.
 
@@ -162,6 +171,25 @@ def keep_only(paths: Sequence[Path], folder: Path) -> None:
                 other.unlink()
 
 
+def geometry_of(checkpoint: Checkpoint | None, case: Case, communicator) -> DistributedGeometry:
+    """The geometry of a case that is to go on from a checkpoint, given on rank 0; collective.
+
+    Whatever its file is called, and wherever it lies now: its voxels tell whether it is the same.
+
+    Raises:
+        InputError: its voxels are others.
+    """
+    geometry = DistributedGeometry(case, communicator)
+
+    def refuse_another() -> None:
+        if checkpoint and geometry.voxel_digest != checkpoint.identity[GEOMETRY]:
+            found = checkpoint.identity[GEOMETRY]
+            raise InputError(_another(GEOMETRY, found, geometry.voxel_digest, checkpoint, case))
+
+    agreed_on_root(communicator, refuse_another)
+    return geometry
+
+
 def restore(folder: Path, simulation: Simulation) -> Checkpoint:
     """Continue a simulation from the newest valid checkpoint of a folder; every rank reads its own nodes.
 
@@ -169,112 +197,78 @@ def restore(folder: Path, simulation: Simulation) -> Checkpoint:
         InputError: there is no valid checkpoint, or it belongs to another geometry, lattice, streaming or precision, or
             to other units.
     """
-    communicator = simulation.communicator
-    checkpoint = communicator.broadcast(agreed_on_root(communicator, lambda: newest(folder)))
-    path = checkpoint.path
-    refusal = None
-    if communicator.rank == 0:
-        with _readable(path) as file:
-            refusal = _refusal(checkpoint, file, simulation)
-        if refusal is None:
-            _tell_changes(checkpoint, simulation)
-    if refusal := communicator.broadcast(refusal):
-        raise InputError(refusal)
-    with _readable(path) as file:
-        populations, rows = (_columns(file[name], simulation.domain.number) for name in SETS)
-        sets, actions, links = (_groups(file, kind) for kind in (PARTICLES, ACTIONS, LINKS))
+    communicator, expected = simulation.communicator, _expected(simulation)
+
+    def check(checkpoint: Checkpoint, file: h5py.File) -> None:
+        _refuse_another(checkpoint, simulation)
+        check_datasets(file, expected)
+        for record in checkpoint.wall_forces.values():
+            WallForce.from_record(record)
+        _tell_changes(checkpoint, simulation.case)
+
+    checkpoint = from_root(communicator, lambda: newest(folder, check))
+    populations, rows, sets, actions, links = agreed(communicator, partial(_arrays, checkpoint.path, simulation))
     fields = dict(zip(simulation.engine.fields.evolving, rows, strict=True))
     simulation.restart_from(populations, checkpoint.step, checkpoint.initial_mass, fields)
-    simulation.restart_others(checkpoint.feedback, sets, checkpoint.wall_forces)
+    feedback = feedback_that_is_left(checkpoint.feedback, simulation.engine)
+    simulation.restart_others(feedback, sets, checkpoint.wall_forces)
     simulation.engine.actions.restore(actions)
     restore_leaving(simulation.engine, links.get(OPENINGS, {}))
     return checkpoint
 
 
-def newest(folder: Path) -> Checkpoint:
-    """The newest checkpoint of a folder that is as it was written; any other file is named in a warning and passed
-    over.
+def restore_memory(checkpoint: Checkpoint, name: str, take: Callable[[dict], None]) -> None:
+    """Let an observer take what it remembered, if it did.
 
     Raises:
-        InputError: there is none, or the newest was written by another version of this program.
+        InputError: it remembered something else.
     """
-    found = sorted(Path(folder).glob(PATTERN), reverse=True)
-    for path in found:
-        try:
-            return _read(path)
-        except InputError:
-            raise
-        except Exception as error:  # whatever a file holds, it must not keep a run from an older checkpoint
-            LOG.warning("checkpoint %s is passed over: %s", path, error)
-    raise InputError(
-        f"{folder} holds no valid checkpoint ({len(found)} passed over); set output.checkpoint_every_steps, or stop the"
-        " run with SIGUSR1, a wall_time or a STOP file, which all write one"
-    )
-
-
-def _read(path: Path) -> Checkpoint:
+    if name not in checkpoint.states:
+        return
     try:
-        version = version_of(path, KIND)
-    except DamagedFileError:
-        if _is_earlier(path):
-            raise InputError(_other_version(path, "0.5 or earlier")) from None
-        raise
-    if version != VERSION:
-        raise InputError(_other_version(path, f"with checkpoints of version {version} (this one: {VERSION})"))
-    verify(path, KIND)
-    with h5py.File(path, "r") as file:
-        for name in SETS:
-            _check_rows(file, name)
-        attributes = dict(file.attrs)
-        case = file["case"].asstr()[()]
-        states = {name: json.loads(text) for name, text in attributes.items() if name not in OWN_ATTRIBUTES}
-        for name, group in file[OBSERVERS].items() if OBSERVERS in file else ():
-            states[name] |= {key: values[...] for key, values in group.items()}
-    feedback, forces = (json.loads(attributes[name]) for name in ("feedback", "wall_forces"))
-    return Checkpoint(path, int(attributes["step"]), float(attributes["initial_mass"]), feedback, forces, states, case)
+        take(checkpoint.states[name])
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(
+            f"checkpoint {checkpoint.path} holds something else for {name!r} than this program writes ({error!r}); move"
+            " the file away to go on from an older one, or start anew with muphy-lb run"
+        ) from error
 
 
-def _check_rows(file: h5py.File, name: str) -> None:
-    """Refuse rows that are not in the file itself, whole."""
-    is_here = isinstance(file.get(name, getlink=True), h5py.HardLink)
-    rows = file[name] if is_here else None
-    if not isinstance(rows, h5py.Dataset) or rows.ndim != 2 or rows.dtype.kind != "f":
-        raise ValueError(f"it has no rows of numbers {name!r}")
-    if problem := elsewhere(rows) or oversized(rows, os.path.getsize(file.filename)):
-        raise ValueError(f"its dataset {name!r} {problem}")
+def _expected(simulation: Simulation) -> Expected:
+    """Shape and type of the datasets that a simulation goes on from; collective."""
+    engine, n = simulation.engine, simulation.header.n_nodes
+    n_links = simulation.communicator.total(int(engine.domain.links.node.size))
+    found: dict[str, tuple[tuple[int | None, ...], np.dtype]] = {
+        "populations": ((simulation.lattice.q, n), engine.real),
+        "fields": ((len(engine.fields.evolving), n), engine.real),
+    }
+    if engine.model.streaming.stores_before_collision:
+        found |= {
+            f"{LINKS}/{OPENINGS}/{LINK}": ((n_links,), np.dtype(np.int64)),
+            f"{LINKS}/{OPENINGS}/{POPULATION}": ((n_links,), np.dtype(np.float64)),
+        }
+    for each in engine.model.particles:
+        columns = engine.particle_sets.get(each.name)
+        found |= {f"{PARTICLES}/{each.name}/{name}": ((None,), values.dtype) for name, values in columns.items()}
+    for action in engine.model.actions:
+        for name, values in action.state().items():
+            shape = values.shape if name in action.single else (None, *values.shape[1:])
+            found[f"{ACTIONS}/{action.name}/{name}"] = shape, values.dtype
+    return found
 
 
-def _is_earlier(path: Path) -> bool:
-    """Whether a file without a header begins as HDF5 files do: those of earlier releases did."""
-    if not path.is_file():
-        return False
-    with open(path, "rb") as file:
-        return file.read(8) == b"\x89HDF\r\n\x1a\n"
-
-
-def _other_version(path: Path, which: str) -> str:
-    return (
-        f"checkpoint {path} was written by muphy_lb {which}; finish the run with that release, or move the file away to"
-        " go on from an older one, or start anew with muphy-lb run"
-    )
-
-
-def _readable(path: Path) -> h5py.File:
-    """A verified checkpoint, on any rank.
+def _arrays(path: Path, simulation: Simulation) -> tuple:
+    """Populations and fields of the own nodes, and by name the arrays of particles, actions and links.
 
     Raises:
-        InputError: this rank cannot read it.
+        InputError: this rank cannot read the file.
     """
     try:
-        return h5py.File(path, "r")
+        with h5py.File(path, "r") as file:
+            rows = [_columns(file[name], simulation.domain.number) for name in SETS]
+            return *rows, *(groups(file, kind) for kind in (PARTICLES, ACTIONS, LINKS))
     except OSError as error:
         raise InputError(f"cannot read checkpoint {path}: {error}; every rank must see the output folder") from error
-
-
-def _groups(file: h5py.File, kind: str) -> dict[str, dict[str, np.ndarray]]:
-    """Arrays by name, of each group of a kind."""
-    found = file[kind].items() if kind in file else ()
-    return {name: {key: values[...] for key, values in group.items()} for name, group in found}
 
 
 def _columns(dataset, number: np.ndarray) -> np.ndarray:
@@ -304,45 +298,47 @@ def _identity(simulation: Simulation) -> dict:
     }
 
 
-def _refusal(checkpoint: Checkpoint, file: h5py.File, simulation: Simulation) -> str | None:
-    """Why a checkpoint cannot be continued, if so."""
-    path = checkpoint.path
+def _refuse_another(checkpoint: Checkpoint, simulation: Simulation) -> None:
+    """Refuse a checkpoint that cannot be continued."""
     for name, expected in _identity(simulation).items():
-        found = file.attrs.get(name)
+        found: Any = checkpoint.identity[name]
         is_same = isclose(found, expected, rel_tol=SAME) if name in UNITS else found == expected
         if not is_same:
-            return _another(name, found, expected, checkpoint, simulation)
-    engine, n = simulation.engine, simulation.header.n_nodes
-    shapes = {"populations": (simulation.lattice.q, n), "fields": (len(engine.fields.evolving), n)}
-    for name, shape in shapes.items():
-        if file[name].shape != shape or file[name].dtype != engine.real:
-            return f"checkpoint {path} holds {name} of shape {file[name].shape}, this run needs {shape}; move it away"
-    return None
+            raise InputError(_another(name, found, expected, checkpoint, simulation.case))
 
 
-def _another(name: str, found, expected, checkpoint: Checkpoint, simulation: Simulation) -> str:
-    """The refusal of a state that belongs to something else, and the keys of the case that make the difference."""
+def _another(name: str, found, expected, checkpoint: Checkpoint, case: Case) -> str:
+    """The refusal of a state that belongs to something else, the keys of the case that make the difference, and what
+    helps."""
     what, sections = BELONGS_TO[name]
     values = "" if name == GEOMETRY else f" ({_shown(found)}; this run: {_shown(expected)})"
     why = ", with which its numbers would mean other velocities and pressures" if name in UNITS else ""
-    changes = listed(changed_keys(checkpoint.case, _case_text(checkpoint, simulation), sections))
+    changes = listed(changed_keys(checkpoint.case, _case_text(checkpoint, case), sections))
     cause = changes or f"no key of {' or '.join(sections)} has changed, but perhaps a file that the case names"
+    kept = f", or keep the time step: {_time_step_kept(found, case)}" if name == "time_step_s" else ""
     return (
-        f"checkpoint {checkpoint.path} belongs to another {what}{values}{why}: {cause}; resume without that change, or"
-        " start anew with muphy-lb run"
+        f"checkpoint {checkpoint.path} belongs to another {what}{values}{why}: {cause}; resume without that change"
+        f"{kept}, or start anew with muphy-lb run"
     )
+
+
+def _time_step_kept(time_step_s: float, case: Case) -> str:
+    """The changes of a case with which its time step is a given one."""
+    others = [key for key in TIME_STEP if key != "time_step_s" and getattr(case.lattice, key) is not None]
+    changes = [*(as_override(f"lattice.{key}", None) for key in others), f"lattice.time_step_s={time_step_s!r}"]
+    return " ".join(f"--set {change}" for change in changes)
 
 
 def _shown(value) -> str:
     return f"{value:.6g}" if isinstance(value, float) else repr(value)
 
 
-def _tell_changes(checkpoint: Checkpoint, simulation: Simulation) -> None:
+def _tell_changes(checkpoint: Checkpoint, case: Case) -> None:
     """Name the keys of the case that the checkpoint was written with other values of."""
-    changes = changed_keys(checkpoint.case, _case_text(checkpoint, simulation))
+    changes = changed_keys(checkpoint.case, _case_text(checkpoint, case))
     if changes:
         LOG.info("changed since the checkpoint: %s", listed(changes))
 
 
-def _case_text(checkpoint: Checkpoint, simulation: Simulation) -> str:
-    return simulation.case.to_toml(checkpoint.path.parent)
+def _case_text(checkpoint: Checkpoint, case: Case) -> str:
+    return case.to_toml(checkpoint.path.parent)

@@ -5,17 +5,17 @@ import logging
 import shlex
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 from muphy_lb import __version__
 from muphy_lb.files.atomic import check_writable, no_link, output_errors, write_text
 from muphy_lb.measure.observer import Observer
 from muphy_lb.output.phases import phase
 from muphy_lb.output.report_html import REPORT_FILE, write_report
-from muphy_lb.parallel import agreed_on_root
-from muphy_lb.run.checkpoint import checkpoint_path, keep_only, restore, write_checkpoint
+from muphy_lb.parallel import agreed, agreed_on_root, all_agreed
+from muphy_lb.run.checkpoint import checkpoint_path, keep_only, restore, restore_memory, write_checkpoint
 from muphy_lb.run.clock import Clock
 from muphy_lb.run.early import CASE_FILE, CHECKPOINTS
 from muphy_lb.run.lock import FolderLock
@@ -26,6 +26,7 @@ from muphy_lb.run.progress import Progress, occupied
 from muphy_lb.run.rebalancing import Rebalancing
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.run.steady_state import STEADY
+from muphy_lb.run.stop_signals import Received, StopSignals
 from muphy_lb.run.summary import SUMMARY_FILE, summarise
 from muphy_lb.run.verdict import DOUBTFUL, NOT_JUDGED, judge
 from muphy_lb.setup.waveforms import longest_period_s
@@ -36,57 +37,11 @@ N_CHECKPOINTS = 2
 COMPLETED = "completed"
 ENDS = (COMPLETED, STEADY, PERIODIC)
 STOPPED_EXIT_CODE = 75
-SAME_PRESS_S = 0.5  # a launcher may pass on a Ctrl-C that the terminal has sent to its children as well
-STOP_SIGNALS = (signal.SIGUSR1, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def ending(reason: str) -> str:
     """How a run ended, in words."""
     return reason if reason in ENDS else f"stopped by {reason}"
-
-
-class Received(Protocol):
-    """Whether a signal asks for the end of a run."""
-
-    received: int
-    """number of the signal, 0 for none"""
-
-
-class StopSignals:
-    """Context in which stop signals raise a flag instead of ending the process; ``nohup`` keeps SIGHUP ignored.
-
-    A flag raised during set-up is obeyed only when the flow has begun, and the user is told so; a second Ctrl-C does
-    not wait.
-    """
-
-    received = 0
-
-    def __init__(self):
-        self._is_set_up, self._first_s = False, 0.0
-
-    def set_up(self) -> None:
-        """The set-up is over."""
-        self._is_set_up = True
-
-    def __enter__(self):
-        under_nohup = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
-        numbers = [number for number in STOP_SIGNALS if number != signal.SIGHUP or not under_nohup]
-        self._before = {number: signal.signal(number, self._note) for number in numbers}
-        return self
-
-    def __exit__(self, *_):
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    def _note(self, number, _frame):
-        is_first, now = not self.received, time.perf_counter()
-        if is_first:
-            self._first_s = now
-            if not self._is_set_up:
-                LOG.info("signal %s: stopping after set-up; Ctrl-C once more to stop now", signal.Signals(number).name)
-        elif number == signal.SIGINT and not self._is_set_up and now - self._first_s > SAME_PRESS_S:
-            raise KeyboardInterrupt
-        self.received = int(number)
 
 
 class CheckpointWriter:
@@ -117,8 +72,7 @@ class CheckpointWriter:
         states = {observer.name: observer.state() for observer in self._observers}
         write_checkpoint(path, self._simulation, {name: state for name, state in states.items() if state is not None})
         self._written = (*self._written, path)[-N_CHECKPOINTS:]
-        if self._simulation.communicator.rank == 0:
-            keep_only(self._written, self._folder)
+        agreed_on_root(self._simulation.communicator, lambda: keep_only(self._written, self._folder))
 
 
 class Run:
@@ -174,19 +128,22 @@ class Run:
         """Read the checkpoint to go on from, and make the observers; collective."""
         check_observers(simulation)
         checkpoint = restore(self.folder / CHECKPOINTS, simulation) if resume else None
-        agreed_on_root(simulation.communicator, lambda: self._begin_folder(resume))
+        if not resume:
+            agreed_on_root(simulation.communicator, self._begin_folder)
         self.observers = create_observers(simulation, self.folder, checkpoint.step if checkpoint else None)
         for observer in self.observers:
-            if checkpoint and observer.name in checkpoint.states:
-                observer.restore(checkpoint.states[observer.name])
+            if checkpoint:
+                restore_memory(checkpoint, observer.name, observer.restore)
         self._is_resumed, self.verdict, self._stopped_by = checkpoint is not None, NOT_JUDGED, ""
         written = (checkpoint.path,) if checkpoint else ()
         self.checkpoints = CheckpointWriter(simulation, self.folder / CHECKPOINTS, self.observers, written)
 
-    def _begin_folder(self, resume: bool) -> None:
+    def _begin_folder(self) -> None:
         """Remove what an earlier run has left, and write the case."""
-        if not resume:
-            self._forget_earlier_run()
+        self._forget_earlier_run()
+        self._write_case()
+
+    def _write_case(self) -> None:
         write_text(self.folder / CASE_FILE, self.simulation.case.to_toml(self.folder))
 
     def execute(self, signals: Received | None = None) -> tuple[str, dict | None]:
@@ -205,6 +162,8 @@ class Run:
                 self._say_that_nothing_is_left()
                 self.verdict = self.simulation.communicator.broadcast(self._summary().get("verdict", NOT_JUDGED))
                 return COMPLETED, None
+            if self._is_resumed:
+                agreed_on_root(self.simulation.communicator, self._write_case)
             reason = reason or self._advance(signals or StopSignals())
             self.simulation.onlooker.end(self._standing(), reason)
             return reason, self._finish(reason)
@@ -231,8 +190,9 @@ class Run:
 
     def _say_that_nothing_is_left(self) -> None:
         if self._root:
-            last = self.simulation.numerics.steps
-            LOG.info("the run in %s has made all its %d steps; to go on: %s", self.folder, last, self._longer())
+            made, asked = self.simulation.step_number, self.simulation.numerics.steps
+            how_many = f"all its {asked} steps" if made == asked else f"{made} steps, more than its {asked}"
+            LOG.info("the run in %s has made %s; to go on: %s", self.folder, how_many, self._longer())
 
     def _longer(self) -> str:
         """The command that gives the run, or what is left of it, as much again."""
@@ -240,9 +200,10 @@ class Run:
         resume = f"muphy-lb resume {shlex.quote(str(self.folder))}"
         if self.simulation.step_number < last:
             return resume
-        two_periods_s = 2.0 * longest_period_s(self.simulation.case)
-        n_steps = max(2 * last, self.simulation.units.time_to_steps(two_periods_s))
-        longer = f"run.time_s={max(2.0 * run.time_s, two_periods_s):.6g}" if run.time_s else f"run.steps={n_steps}"
+        two_periods_s, made = 2.0 * longest_period_s(self.simulation.case), self.simulation.step_number
+        n_steps = max(2 * last, 2 * made, self.simulation.units.time_to_steps(two_periods_s))
+        time_s = max(2.0 * (run.time_s or 0.0), 2.0 * self.simulation.time_s, two_periods_s)
+        longer = f"run.time_s={time_s:.6g}" if run.time_s else f"run.steps={n_steps}"
         return f"{resume} --set {longer}"
 
     def _forget_earlier_run(self) -> None:
@@ -266,7 +227,7 @@ class Run:
                 self._rebalance()
                 self._step_to(min(last, self._next_event()))
                 self._act(self.observers)
-                verdicts = [self._verdict(observer) for observer in self.observers]
+                verdicts = self._of_observers(self._verdict)
                 self._act((self.checkpoints,))
                 reason = next(filter(None, verdicts), None)
                 self._stopped_by = "" if reason else self._reason_to_stop(signals) or self._attend(signals) or ""
@@ -294,10 +255,13 @@ class Run:
 
     def _act(self, acting: Sequence[Observer | CheckpointWriter]) -> None:
         """Let those act that are due; an observer that one of them adds waits for the next step."""
-        for each in tuple(acting):
-            if each.every and self.simulation.step_number % each.every == 0:
-                with self._clock.look(each, each.every):
-                    each.act()
+        step = self.simulation.step_number
+        if due := [partial(self._act_timed, each) for each in acting if each.every and step % each.every == 0]:
+            all_agreed(self.simulation.communicator, due)
+
+    def _act_timed(self, each: Observer | CheckpointWriter) -> None:
+        with self._clock.look(each, each.every):
+            each.act()
 
     def _verdict(self, observer: Observer) -> str | None:
         """Its reason to end the run; where it is due, it looks at the flow for that."""
@@ -370,7 +334,8 @@ class Run:
         if self.checkpoints.every or reason not in ENDS or verdict.word == DOUBTFUL:
             self.checkpoints.act()  # of a doubtful flow too: it may only need more steps
         with phase(f"writing fields and pictures to {self.folder}"):
-            records = {observer.name: observer.finish() for observer in self.observers}
+            found = self._of_observers(lambda observer: observer.finish())
+            records = {observer.name: record for observer, record in zip(self.observers, found, strict=True)}
         outcome = {
             "version": __version__,
             "ended": reason,
@@ -378,14 +343,22 @@ class Run:
             **verdict.record(),
             **{name: record for name, record in records.items() if record is not None},
         }
-        summary = summarise(simulation, self.folder, speed, outcome)
-        for observer in self.observers:
-            observer.close()
-        output = simulation.case.output
-        if summary is not None and output.report:
+        communicator, folder = simulation.communicator, self.folder
+        summary = agreed(communicator, lambda: summarise(simulation, folder, speed, outcome))
+        self._of_observers(lambda observer: observer.close())
+        agreed_on_root(communicator, lambda: self._report(summary))
+        return summary
+
+    def _report(self, summary: dict) -> None:
+        """Write report.html, unless the case disables it."""
+        output = self.simulation.case.output
+        if output.report:
             parts = [observer.section(summary) for observer in self.observers]
             write_report(self.folder, summary, parts, with_plots=output.picture)
-        return summary
+
+    def _of_observers(self, ask: Callable) -> list:
+        """What each observer answers; all are asked, whoever fails."""
+        return all_agreed(self.simulation.communicator, [partial(ask, observer) for observer in self.observers])
 
     def closing_lines(self, summary: dict) -> list[str]:
         """What the observers say of a finished run, on rank 0."""

@@ -76,13 +76,14 @@ def go_on_from(state: MovedState, simulation: "Simulation") -> None:
     fields = {name: moved(row) for name, row in state.fields.items() if name in engine.fields.evolving}
     simulation.restart_from(populations, state.step, state.initial_mass, fields)
     sets = {each.name: state.particles[each.name] for each in engine.model.particles if each.name in state.particles}
-    simulation.restart_others(_feedback_of(state, engine), sets, state.forces)
+    simulation.restart_others(feedback_that_is_left(state.feedback, engine), sets, state.forces)
     simulation.restore_openings(state.openings)
     engine.actions.restore(engine.actions.record() | dict(state.actions))
     restore_leaving(engine, state.leaving)
 
 
-def _feedback_of(state: MovedState, engine) -> dict[str, list]:
-    """The records of the openings that still have a condition with feedback, of as many numbers."""
+def feedback_that_is_left(states: Mapping[str, list[float]], engine) -> dict[str, list[float]]:
+    """Of the states of openings that answered their flow, those that still have a condition which does, with as many
+    numbers; the others begin anew."""
     own = engine.feedback.record() if engine.feedback else {}
-    return {number: record for number, record in state.feedback.items() if len(own.get(number, ())) == len(record)}
+    return {number: record for number, record in states.items() if len(own.get(number, ())) == len(record)}

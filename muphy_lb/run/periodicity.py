@@ -152,13 +152,14 @@ class Periodicity(Observer):
         """Take a sample where one is due, and compare behind each beat."""
         if self._view.step_number % self.every:
             return None
-        states, ends = self._view.openings(), None
+        states, is_over = self._view.openings(), False
         if states is not None:
             rows = [(state.flow_rate_m3_s, state.mean_pressure_pa) for state in states.values()]
-            if self.beats.add(self._view.step_number, np.ravel(np.array(rows).T).tolist()):
-                self.write()
-                ends = PERIODIC if self.is_satisfied else None
-        return self._view.communicator.broadcast(ends)
+            is_over = self.beats.add(self._view.step_number, np.ravel(np.array(rows).T).tolist())
+        ends = self._view.communicator.broadcast(PERIODIC if is_over and self.is_satisfied else None)
+        if is_over:
+            self.write()
+        return ends
 
     def write(self) -> None:
         """One row: the change, and means over the last beat; on rank 0."""

@@ -39,7 +39,7 @@ from muphy_lb.setup.boundaries import (
 )
 from muphy_lb.setup.collision import build_fluid
 from muphy_lb.setup.consistent_pressure import refuse_openings
-from muphy_lb.setup.distribute import DistributedGeometry
+from muphy_lb.setup.distribute import DistributedGeometry, distributed
 from muphy_lb.setup.expected_pressures import refuse_density_changes
 from muphy_lb.setup.force import build_force, uniform_acceleration_m_s2
 from muphy_lb.setup.initial import initial_flow
@@ -54,7 +54,7 @@ class Preparation:
     Args:
         case: the case.
         communicator: the ranks; construction is collective.
-        nodes: the geometry, on rank 0, if it is already there; else the case's geometry is read.
+        nodes: the geometry, distributed or on rank 0, if it is already there; else the case's geometry is read.
 
     Raises:
         MuphyError: the case cannot be run; the message says why.
@@ -62,10 +62,10 @@ class Preparation:
 
     step_number = 0
 
-    def __init__(self, case: Case, communicator, nodes: NodeList | None = None):
+    def __init__(self, case: Case, communicator, nodes: NodeList | DistributedGeometry | None = None):
         self.case, self.communicator = case, communicator
         kinds = packages(case)  # what cannot be computed together is refused before a geometry is read
-        self.geometry = DistributedGeometry(case, communicator, nodes)
+        self.geometry = distributed(case, communicator, nodes)
         self.lattice = lattice_named(case.lattice.name)
         self._survey_openings()
         self.motions = self.geometry.inspect(lambda nodes: wall_motions(case, nodes, self.units))

@@ -14,7 +14,6 @@ from muphy_lb.case.case import Case, as_case
 from muphy_lb.engine.autotune import tune
 from muphy_lb.engine.engine import Engine
 from muphy_lb.errors import DivergedError
-from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.measure.flow_view import Health, OpeningState
 from muphy_lb.measure.node_probe import NodeProbe
 from muphy_lb.measure.wall_forces import WallForce
@@ -42,7 +41,7 @@ class Simulation(FlowState, Preparation):
     Args:
         case: the case, the path of its file, or its tables by name.
         communicator: the ranks; found by itself if not given.
-        nodes: the geometry, on rank 0, if it is already there; else the case's geometry is read.
+        nodes: the geometry, distributed or on rank 0, if it is already there; else the case's geometry is read.
 
     Attributes:
         onlooker: who looks on while it steps (:mod:`muphy_lb.run.onlooker`); nobody at first.
@@ -51,7 +50,7 @@ class Simulation(FlowState, Preparation):
         MuphyError: the case cannot be run; the message says why.
     """
 
-    def __init__(self, case: Case | str | PathLike | Mapping, communicator=None, nodes: NodeList | None = None):
+    def __init__(self, case: Case | str | PathLike | Mapping, communicator=None, nodes=None):
         case, communicator, self.onlooker = as_case(case), communicator or connect(), Onlooker()
         backend = agreed_on_root(communicator, lambda: resolve_backend(case.compute.backend))
         self._backend_name = communicator.broadcast(backend)

@@ -176,11 +176,11 @@ class SteadyState(Observer):
         """Look at the flow where a look is due."""
         if not self.every or self._view.step_number % self.every:
             return None
-        is_steady, groups = None, monitored(self._view)
+        groups = monitored(self._view)
+        is_steady = self._view.communicator.broadcast(None if groups is None else self.watch.look(groups))
         if groups is not None:
-            is_steady = self.watch.look(groups)
             self.write(groups, self.watch.change)
-        return STEADY if self._view.communicator.broadcast(is_steady) else None
+        return STEADY if is_steady else None
 
     def write(self, groups: dict[str, dict[str, float]], change: float) -> None:
         """One row: the quantities by group and name, and their largest relative change; on rank 0."""

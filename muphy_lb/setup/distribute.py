@@ -13,7 +13,7 @@ from muphy_lb.domain import Part, cut_part
 from muphy_lb.domain.part import chunks
 from muphy_lb.geometry.link_cuts import Cuts
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
-from muphy_lb.parallel import agreed_on_root
+from muphy_lb.parallel import agreed_on_root, from_root
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.store import open_partition
 from muphy_lb.setup.geometry import load_nodes, open_case_nodes, share_nodes, stored_name
@@ -47,7 +47,7 @@ class DistributedGeometry:
     def __init__(self, case: Case, communicator, nodes: NodeList | None = None):
         self._case, self._communicator, self._nodes = case, communicator, nodes
         self._owner: np.ndarray | None = None
-        found = communicator.broadcast(agreed_on_root(communicator, self._find))
+        found = from_root(communicator, self._find)
         self.header, self.report, self._partition = found
 
     def _find(self) -> tuple[GeometryHeader, str, str | None]:
@@ -72,7 +72,7 @@ class DistributedGeometry:
             with self._opened() as nodes:
                 return measure(nodes)
 
-        return self._communicator.broadcast(agreed_on_root(self._communicator, measured))
+        return from_root(self._communicator, measured)
 
     def part(self) -> Part:
         """This rank's part; collective.
@@ -133,6 +133,17 @@ class DistributedGeometry:
         for rank in range(1, communicator.size):
             _send(communicator, cut_part(self._nodes, owner, rank), rank)
         return cut_part(self._nodes, owner, 0)
+
+
+def distributed(case: Case, communicator, given: NodeList | DistributedGeometry | None = None) -> DistributedGeometry:
+    """The geometry of a case, distributed among the ranks; collective unless it is so already.
+
+    Args:
+        case: the case.
+        communicator: the ranks.
+        given: the geometry, or on rank 0 its node list, if it is already there.
+    """
+    return given if isinstance(given, DistributedGeometry) else DistributedGeometry(case, communicator, given)
 
 
 def _send(communicator, part: Part, rank: int) -> None:

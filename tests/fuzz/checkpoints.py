@@ -1,4 +1,5 @@
-"""A study of checkpoints: the newest of two is damaged, and a run is asked from where it goes on.
+"""A study of checkpoints: the newest of two is damaged, and a run is asked from where it goes on, through both doors:
+that by which a resume is refused early, and that by which the state is read.
 
 ``python -m tests.fuzz.checkpoints [--count N] [--seed SEED] [--out FILE]``. Three of four damages are to the bytes, as
 a disk makes them; the others are files with a true header that hold something else. Each is read in a child process of
@@ -26,9 +27,11 @@ from types import MappingProxyType
 import h5py
 import numpy as np
 
+from muphy_lb.case.case import load_case
 from muphy_lb.errors import InputError
 from muphy_lb.files.sealed import HEADER_BYTES, seal
 from muphy_lb.run.checkpoint import KIND, VERSION, newest, restore
+from muphy_lb.run.early import CASE_FILE, refuse_to_resume_other
 from muphy_lb.run.simulation import Simulation
 from tests.vessel import command, vessel, write_case
 
@@ -65,7 +68,10 @@ def scribble(path: Path, chance: random.Random) -> str:
     """A stretch of noise."""
     whole = bytearray(path.read_bytes())
     first, n = chance.randrange(len(whole)), chance.choice((1, 8, 512, 4096))
-    whole[first : first + n] = chance.randbytes(len(whole[first : first + n]))
+    before = whole[first : first + n]
+    noise = bytearray(chance.randbytes(len(before)))
+    noise[0] ^= noise == before  # else nothing would be damaged
+    whole[first : first + n] = noise
     path.write_bytes(whole)
     return f"{n} bytes of noise from byte {first}"
 
@@ -160,7 +166,11 @@ STRUCTURES: Mapping[str, Callable[[h5py.File], None]] = MappingProxyType(
         "no step": _attribute("step", None),
         "step text": _attribute("step", "text"),
         "step an array": _attribute("step", [1, 2]),
+        "case no TOML": _replaced("case", lambda f: f.create_dataset("case", data="[", dtype=h5py.string_dtype())),
+        "no lattice": _attribute("lattice", None),
+        "time step text": _attribute("time_step_s", "1e-3"),
         "feedback no JSON": _attribute("feedback", "{"),
+        "feedback a list": _attribute("feedback", "[]"),
         "watch no JSON": _attribute("watch", "[" * 10_000),
         "wall forces a number": _attribute("wall_forces", 3),
     }
@@ -227,8 +237,9 @@ def _live(folder: Path, older: Path, may_refuse: bool, report: int) -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         signal.alarm(LIMIT_S)
         logging.disable()
-        found = newest(folder).path
-        verdict = PASSED_OVER if found == older else "BELIEVED"
+        early = refuse_to_resume_other(folder.parent, load_case(folder.parent / CASE_FILE))
+        found = newest(folder)
+        verdict = PASSED_OVER if found.path == early.path == older else "BELIEVED"
     except InputError as error:
         is_one = "\n" not in str(error) and len(str(error)) < 1000
         verdict = REFUSED if may_refuse and is_one else f"REFUSAL {error}"

@@ -8,11 +8,12 @@ import pytest
 
 import muphy_lb.run.simulation as simulation_module
 from muphy_lb.boundaries.opening_geometry import Condition
+from muphy_lb.files.sealed import seal
 from muphy_lb.operators import PRESSURE, STORE_VELOCITY, VELOCITY_FIELDS
 from muphy_lb.output.series import read_series
 from muphy_lb.physics.model import Field, FieldValue
 from muphy_lb.physics.package import Physics
-from muphy_lb.run.checkpoint import checkpoint_path, newest, restore, write_checkpoint
+from muphy_lb.run.checkpoint import KIND, VERSION, checkpoint_path, newest, restore, write_checkpoint
 from muphy_lb.run.loop import Run
 from muphy_lb.run.simulation import Simulation
 from tests.laws import test_toy_outlet as toy_outlet
@@ -121,6 +122,20 @@ def test_particles_go_on_from_a_checkpoint(tmp_path, monkeypatch):
     assert np.array_equal(whole["id"], np.arange(len(whole["id"]))) and len(whole["id"]) > 3000
     with h5py.File(newest(tmp_path / "parts" / "checkpoints").path) as file:
         assert sorted(file["particles/tracers"]) == sorted(whole)
+
+
+@pytest.mark.parametrize("change", [lambda ids: ids[:-7], lambda ids: ids.astype(np.int16)])
+def test_particles_of_another_number_or_type_are_not_gone_on_from(tmp_path, monkeypatch, caplog, change):
+    monkeypatch.setattr(simulation_module, "packages", lambda case: (WithTracers,))
+    simulation = run(tmp_path, 40)
+    last = newest(tmp_path / "checkpoints").path
+    with h5py.File(last, "r+") as file:
+        ids = file["particles/tracers/id"][...]
+        del file["particles/tracers/id"]
+        file["particles/tracers/id"] = change(ids)
+    seal(last, KIND, VERSION)
+    assert restore(tmp_path / "checkpoints", simulation).step == 20
+    assert "'particles/tracers" in caplog.text and "is passed over" in caplog.text
 
 
 def pulsatile(n_steps):

@@ -12,12 +12,14 @@ import h5py
 import numpy as np
 import pytest
 
+from muphy_lb import Simulation as Python
 from muphy_lb.errors import InputError, OutputError
 from muphy_lb.files.sealed import seal
 from muphy_lb.run import checkpoint as checkpoint_module
-from muphy_lb.run import loop
-from muphy_lb.run.loop import STOPPED_EXIT_CODE, Run, StopSignals
+from muphy_lb.run import stop_signals
+from muphy_lb.run.loop import STOPPED_EXIT_CODE, Run
 from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.stop_signals import StopSignals
 from muphy_lb.run.verdict import DOUBTFUL_EXIT_CODE
 from tests.channel import periodic_channel
 from tests.conftest import find_launcher, launcher_settings, stop_group
@@ -130,12 +132,22 @@ def test_a_hangup_is_a_stop_signal_unless_nohup_has_it_ignored(usual, received):
         signal.signal(signal.SIGHUP, before)
 
 
+def test_a_signal_ends_a_forked_child_and_stops_no_run():
+    with StopSignals() as signals:
+        child = os.fork()
+        if child == 0:
+            signal.raise_signal(signal.SIGTERM)
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGTERM and signals.received == 0
+
+
 def test_during_set_up_the_first_ctrl_c_is_told_of_and_the_second_stops(monkeypatch, caplog):
     with caplog.at_level("INFO", logger="muphy_lb"), StopSignals() as signals:
         signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGINT)  # the same press, passed on
         assert caplog.text.count("stopping after set-up; Ctrl-C once more to stop now") == 1
-        monkeypatch.setattr(loop, "SAME_PRESS_S", 0.0)
+        monkeypatch.setattr(stop_signals, "SAME_PRESS_S", 0.0)
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
         signals.set_up()
@@ -236,6 +248,20 @@ def test_a_new_run_refuses_to_remove_checkpoints_unasked(case, out):
     with pytest.raises(InputError, match="resume .*or give --overwrite"):
         command("run", case, "-o", out)
     assert len(checkpoints(out)) == 2
+
+
+def test_a_new_run_refuses_to_replace_results_of_hours_unasked(case, out):
+    once = ["run", case, "-o", out, "--set", "output.checkpoint_every_steps=0", "--set", "run.steps=10"]
+    command(*once)
+    command(*once)  # what took a moment may go
+    took_long = summary(out) | {"wall_time_s": 7200.0}
+    (out / "summary.json").write_text(json.dumps(took_long))
+    with pytest.raises(InputError, match="holds the results of a run that took 120 min; give --overwrite"):
+        command(*once)
+    with Python(case) as simulation, pytest.raises(InputError, match="results of a run that took 120 min; give anoth"):
+        simulation.run(folder=out)
+    command(*once, "--overwrite")
+    assert summary(out)["wall_time_s"] < 600.0
 
 
 def test_resuming_a_finished_run_leaves_its_summary(case, out):

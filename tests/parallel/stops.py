@@ -14,7 +14,8 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from muphy_lb.run.loop import CASE_FILE, STOP_FILE, STOP_SIGNALS, STOPPED_EXIT_CODE
+from muphy_lb.run.loop import CASE_FILE, STOP_FILE, STOPPED_EXIT_CODE
+from muphy_lb.run.stop_signals import STOP_SIGNALS
 from tests.conftest import find_launcher
 from tests.parallel import outcomes
 from tests.parallel.disturbed import N_STEPS, TORN, all_valid, continued, differences, newest_step, undisturbed_runs

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from muphy_lb.errors import OutputError
-from muphy_lb.run.loop import STOP_SIGNALS, STOPPED_EXIT_CODE
+from muphy_lb.run.loop import STOPPED_EXIT_CODE
+from muphy_lb.run.stop_signals import STOP_SIGNALS
 from tests.parallel.disturbed import CASES, N_STEPS
 from tests.parallel.full_disks import RESUME, RUN, TOOLS, situations
 from tests.parallel.moments import ANY_MOMENT, STARTING, Moment

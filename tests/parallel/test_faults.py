@@ -182,32 +182,37 @@ def test_many_ranks_that_fail_alike_speak_with_one_voice(mpirun):
     assert done.returncode == 1 and done.stderr.count("ValueError: the same on many ranks") == 1
 
 
-CAUGHT = """
+def test_a_script_may_catch_on_all_ranks_what_fails_on_rank_0_alone(mpirun, tmp_path):
+    done = mpirun(2, ["-m", "tests.parallel.calls_that_fail", tmp_path], timeout=SOON_S)
+    lines = sorted(line for line in done.stdout.splitlines() if " after " in line)
+    assert done.returncode == 0 and len(lines) == 2 * 21, done.stderr
+    told = [line.replace("FileNotFoundError", "CallbackError") for line in lines]  # each rank gets its own
+    assert told[::2] == told[1::2] and not any(": nothing" in line for line in lines)
+    of_rank_0 = [line for line in done.stdout.splitlines() if line.startswith("values of rank 0: (0.001, ")]
+    assert len(of_rank_0) == 2 and of_rank_0[0] == of_rank_0[1]
+
+
+LEAVING = """
 import sys
-from muphy_lb import Simulation
-from muphy_lb.errors import MuphyError
-from tests.vessel import changed
-def told(work):
-    try:
-        work()
-    except MuphyError as error:
-        print(f"{type(error).__name__} {str(error)[:60]!r}\\n", end="", flush=True)
-quick = {"backend": "numpy"}
-told(lambda: Simulation(changed(compute=quick, walls=[{"name": "nobody"}])))
-told(lambda: Simulation(changed(compute=quick, geometry={"options": {"generations": 1, "parent_radius_m": 0.0}})))
-simulation = Simulation(changed(compute=quick))
-told(lambda: simulation.run(folder=sys.argv[1]))
-print(f"{simulation.step_number} steps\\n", end="", flush=True)
+from muphy_lb.parallel import connect
+communicator, (code, others_go_on) = connect(), map(int, sys.argv[1:])
+communicator.barrier()
+if communicator.rank == 1:
+    sys.exit(code)
+if others_go_on:
+    communicator.broadcast(None)
+print("the end")
 """
 
 
-def test_a_script_may_catch_on_all_ranks_what_rank_0_alone_finds_wrong(mpirun, tmp_path):
-    file = tmp_path / "file"
-    file.touch()
-    done = mpirun(2, ["-c", CAUGHT, file], timeout=SOON_S)
-    lines = sorted(done.stdout.splitlines())
-    assert done.returncode == 0 and len(lines) == 8, done.stderr
-    assert lines[::2] == lines[1::2] and "0 steps" in lines
+@pytest.mark.parametrize(("code", "others_go_on", "expected"), [(3, 1, 3), (0, 1, 1), (3, 0, 3), (0, 0, 0)])
+def test_a_rank_that_leaves_its_script_ends_those_that_would_wait_for_it(mpirun, code, others_go_on, expected):
+    done = mpirun(2, ["-c", LEAVING, code, others_go_on], timeout=SOON_S)
+    assert done.returncode == expected
+    if others_go_on:
+        assert "rank 1 of 2 has come to the end of its script" in done.stderr and done.stdout == ""
+    else:
+        assert (done.stderr, done.stdout) == ("", "the end\n")
 
 
 def flip(path, place):

@@ -138,7 +138,7 @@ class Bubbles(Action):
         table: pressures of the regions, for the device.
     """
 
-    name = "bubbles"
+    name, single = "bubbles", ("dissolved",)
 
     def __init__(self, law: GasLaw, section, open_gas: OpenGas, real, n_nodes: int, is_hydrostatic: bool):
         self.law, self._open_gas, self._is_hydrostatic = law, open_gas, is_hydrostatic

@@ -13,6 +13,7 @@ from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView, PreparedView, whole_nodes
 from muphy_lb.measure.probes import corner_weights
 from muphy_lb.output.report_html import ReportPart, series_charts
+from muphy_lb.parallel import agreed_on_root
 from muphy_lb.physics.free_surface.filling import fill, gravity_m_s2
 from muphy_lb.physics.free_surface.section import GAUGES_FILE, GaugeSection
 
@@ -80,7 +81,7 @@ class GaugeSeries(SeriesObserver):
         self._sections = view.case.free_surface.gauges
         gravity = gravity_m_s2(view)
         self._quantities = tuple(QUANTITIES) if gravity.any() else ("pressure_pa",)
-        self._gauges = placed_gauges(view)
+        self._gauges = agreed_on_root(view.communicator, lambda: placed_gauges(view)) or []
         super().__init__(view, folder, resume_step)
 
     def columns(self) -> list[str]:

@@ -12,6 +12,7 @@ from muphy_lb.measure.frames import Frames
 from muphy_lb.measure.observer import Observer
 from muphy_lb.output.drawing import drawing, frame_files
 from muphy_lb.output.report_html import ReportPart
+from muphy_lb.parallel import agreed_on_root
 from muphy_lb.physics.free_surface.filling import fill, gravity_m_s2
 from muphy_lb.physics.free_surface.section import PICTURE_FILE
 
@@ -41,8 +42,8 @@ class SurfacePicture(Observer):
         starts = [np.linalg.norm(liquid.velocity_m_s) for liquid in view.case.free_surface.liquid]
         self._top_m_s = float(np.sqrt(2.0 * strength * (np.abs(self._up) @ size_m) + max(starts) ** 2))
         self._grows = self._top_m_s == 0.0
-        if self.every and view.communicator.rank == 0:
-            self._frames = Frames(view, folder, "surface", resume_step)
+        if self.every:
+            self._frames = agreed_on_root(view.communicator, lambda: Frames(view, folder, "surface", resume_step))
 
     def act(self) -> None:
         """Draw a frame."""

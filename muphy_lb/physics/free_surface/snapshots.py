@@ -6,6 +6,7 @@ from muphy_lb.measure.flow_view import FlowView, whole_nodes
 from muphy_lb.measure.observer import Observer
 from muphy_lb.output.polydata import PolyData, PolyDataSeries
 from muphy_lb.output.polydata_parts import cells_of
+from muphy_lb.parallel import agreed_on_root
 from muphy_lb.physics.free_surface.filling import fill
 from muphy_lb.physics.free_surface.isosurface import liquid_surface
 from muphy_lb.physics.free_surface.section import SURFACE_FILE
@@ -22,10 +23,12 @@ class SurfaceSnapshots(Observer):
 
     def __init__(self, view: FlowView, folder: Path, resume_step: int | None):
         self._view, self.every = view, view.case.free_surface.surface_every_steps
-        self._series = None
-        if view.communicator.rank == 0:
+
+        def series() -> PolyDataSeries:
             text = view.case.to_toml(folder)
-            self._series = PolyDataSeries(folder / SURFACE_FILE, text, {"velocity": "m/s"}, resume_step=resume_step)
+            return PolyDataSeries(folder / SURFACE_FILE, text, {"velocity": "m/s"}, resume_step=resume_step)
+
+        self._series = agreed_on_root(view.communicator, series)
         self._written_step = view.communicator.broadcast(self._series.last_step if self._series else None)
 
     def act(self) -> None:

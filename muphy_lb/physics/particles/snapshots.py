@@ -10,6 +10,7 @@ import numpy as np
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer
+from muphy_lb.parallel import agreed_on_root
 from muphy_lb.physics.particles.base_section import ParticlesSection
 from muphy_lb.physics.particles.files.extxyz import ExtxyzSeries
 from muphy_lb.physics.particles.files.polydata import ParticleSeries
@@ -47,13 +48,16 @@ class ParticleSnapshots(Observer):
         self._view, self._set, self.every = view, section.name, section.snapshots_every_steps
         self._path = folder / f"particles_{section.name}.vtkhdf"
         self._series, self._frames = None, None
-        if view.communicator.rank == 0:
+
+        def begin() -> None:
             text, units = view.case.to_toml(folder), self.units
             self._series = ParticleSeries(self._path, kinds, text, units=units, resume_step=resume_step)
             if section.extxyz:
                 sizes = _round_unit(view.units.spacing_m), _round_unit(view.units.time_step_s)
                 box = _box_m(view.header), view.header.periodic
                 self._frames = ExtxyzSeries(self._path.with_suffix(".xyz"), kinds, *sizes, resume_step, *box)
+
+        agreed_on_root(view.communicator, begin)
         self._written_step = view.communicator.broadcast(self._series.last_step if self._series else None)
 
     def act(self) -> None:

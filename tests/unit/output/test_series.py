@@ -106,3 +106,20 @@ def test_a_series_that_vanishes_is_an_error(tmp_path):
     with pytest.raises(OutputError, match="cannot write .*a.csv: No such file"):
         series.append({"step": 1, "time_s": 0.1, "mass_flow_kg_s": 1.0})
     assert not (tmp_path / "a.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda path: path.write_text(""), "has no header"),
+        (lambda path: path.write_text("0,0.0,0.5\n1,0.1,0.25\n"), "has no header"),
+        (lambda path: path.mkdir(), "is no file"),
+    ],
+)
+def test_what_is_no_series_at_all_is_kept_and_the_rows_begin_anew(tmp_path, caplog, make, told):
+    path = tmp_path / "a.csv"
+    make(path)
+    was_folder = path.is_dir()
+    write(path, [5], resume_step=4)
+    assert read_series(path)["step"].tolist() == [5]
+    assert (tmp_path / "a.csv.damaged").is_dir() == was_folder and told in caplog.text

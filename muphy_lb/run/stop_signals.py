@@ -1,0 +1,59 @@
+"""Signals that ask for the end of a run."""
+
+import logging
+import os
+import signal
+import time
+from typing import Protocol
+
+LOG = logging.getLogger(__name__)
+SAME_PRESS_S = 0.5  # a launcher may pass on a Ctrl-C that the terminal has sent to its children as well
+STOP_SIGNALS = (signal.SIGUSR1, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+class Received(Protocol):
+    """Whether a signal asks for the end of a run."""
+
+    received: int
+    """number of the signal, 0 for none"""
+
+
+class StopSignals:
+    """Context in which stop signals raise a flag instead of ending the process; ``nohup`` keeps SIGHUP ignored.
+
+    A flag raised during set-up is obeyed only when the flow has begun, and the user is told so; a second Ctrl-C does
+    not wait.
+    """
+
+    received = 0
+
+    def __init__(self):
+        self._is_set_up, self._first_s, self._process = False, 0.0, os.getpid()
+
+    def set_up(self) -> None:
+        """The set-up is over."""
+        self._is_set_up = True
+
+    def __enter__(self):
+        under_nohup = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+        numbers = [number for number in STOP_SIGNALS if number != signal.SIGHUP or not under_nohup]
+        self._before = {number: signal.signal(number, self._note) for number in numbers}
+        return self
+
+    def __exit__(self, *_):
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _note(self, number, _frame):
+        if os.getpid() != self._process:  # a forked child stops no run, and must not go on where it should end
+            signal.signal(number, self._before[number])
+            signal.raise_signal(number)
+            return
+        is_first, now = not self.received, time.perf_counter()
+        if is_first:
+            self._first_s = now
+            if not self._is_set_up:
+                LOG.info("signal %s: stopping after set-up; Ctrl-C once more to stop now", signal.Signals(number).name)
+        elif number == signal.SIGINT and not self._is_set_up and now - self._first_s > SAME_PRESS_S:
+            raise KeyboardInterrupt
+        self.received = int(number)
