@@ -5,12 +5,12 @@ Layout (version 7): a header with length and checksum of the raw bytes (:mod:`mu
 stores; dataset ``fields`` (F, n), one row per field that is part of the state; groups ``particles/SET`` with one
 dataset a column, by ascending id; groups ``actions/NAME`` with the arrays that each action remembers; group
 ``links/openings`` with what has left through openings, where the streaming keeps it beside the populations
-(:mod:`muphy_lb.engine.leaving`); dataset ``case``
-(TOML); attributes step, initial_mass, feedback (JSON: state and value of each condition with feedback), wall_forces
-(JSON: measured from two steps, of which the state holds one), one for each observer with a memory (JSON; its arrays in
-the group ``observers/NAME``), such as watch, what the steady-state criterion remembers, and what the state belongs to:
-lattice, streaming, precision, fields and particles (names), voxel_digest, and the units of its numbers, time_step_s,
-spacing_m and density_kg_m3.
+(:mod:`muphy_lb.engine.leaving`), and group ``links/walls`` with the stress beside walls, where a run records it
+(:mod:`muphy_lb.measure.recorded_stress`); dataset ``case`` (TOML); attributes step, initial_mass, feedback (JSON: state
+and value of each condition with feedback), wall_forces (JSON: measured from two steps, of which the state holds one),
+one for each observer with a memory (JSON; its arrays in the group ``observers/NAME``), such as watch, what the
+steady-state criterion remembers, and what the state belongs to: lattice, streaming, precision, fields and particles
+(names), voxel_digest, and the units of its numbers, time_step_s, spacing_m and density_kg_m3.
 """
 
 import json
@@ -35,6 +35,7 @@ from muphy_lb.measure.flow_view import on_root
 from muphy_lb.parallel import agreed_on_root
 from muphy_lb.physics.table import PHYSICS
 from muphy_lb.run.early import PATTERN
+from muphy_lb.run.moved_state import restore_stress, stress_record
 from muphy_lb.run.simulation import Simulation
 
 LOG = logging.getLogger(__name__)
@@ -43,7 +44,7 @@ VERSION = 7
 LEFT_OVER = ".step_*.tmp"
 SETS = ("populations", "fields")
 PARTICLES, OBSERVERS, ACTIONS, LINKS = "particles", "observers", "actions", "links"
-OPENINGS = "openings"
+OPENINGS, WALLS = "openings", "walls"
 UNITS = ("time_step_s", "spacing_m", "density_kg_m3")
 GEOMETRY = "voxel_digest"
 SCALES = ("geometry", "lattice", "openings", "walls", "fluid")  # a velocity of the case may fix the time step
@@ -95,6 +96,7 @@ def write_checkpoint(path: Path, simulation: Simulation, states: Mapping[str, di
             pass
         simulation.particles()
         leaving_populations(simulation.engine, simulation.communicator)
+        stress_record(simulation)
         return
     with output_errors(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -118,7 +120,8 @@ def _write_state(file: h5py.File, simulation: Simulation) -> None:
     for (rows, k), row in zip(targets, _rows(simulation), strict=True):
         rows[k] = row
     _write_groups(file, PARTICLES, on_root(simulation.particles()))
-    _write_groups(file, LINKS, {OPENINGS: leaving_populations(simulation.engine, simulation.communicator)})
+    leaving = leaving_populations(simulation.engine, simulation.communicator)
+    _write_groups(file, LINKS, {OPENINGS: leaving, WALLS: stress_record(simulation)})
     _write_groups(file, ACTIONS, simulation.engine.actions.record())
     feedback = simulation.engine.feedback
     file.attrs["step"], file.attrs["initial_mass"] = simulation.step_number, simulation.initial_mass
@@ -188,6 +191,7 @@ def restore(folder: Path, simulation: Simulation) -> Checkpoint:
     simulation.restart_others(checkpoint.feedback, sets, checkpoint.wall_forces)
     simulation.engine.actions.restore(actions)
     restore_leaving(simulation.engine, links.get(OPENINGS, {}))
+    restore_stress(simulation, links.get(WALLS, {}))
     return checkpoint
 
 
