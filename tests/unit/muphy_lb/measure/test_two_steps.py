@@ -12,23 +12,34 @@ from muphy_lb.run.simulation import Simulation
 FAR, STEPS = 1.0, 7
 WAVEFORM = {"period_s": 0.3, "mean": 1.0, "sine": [0.5]}
 BENT = {
-    "geometry": {"shape": "pipe", "spacing_m": 1e-3, "options": {"length": 9, "radius": 3.2, "axis": "x", "ends": "open"}},
+    "geometry": {
+        "shape": "pipe",
+        "spacing_m": 1e-3,
+        "options": {"length": 7, "radius": 3.2, "axis": "x", "ends": "open"},
+    },
     "fluid": {"density_kg_m3": 1000.0, "kinematic_viscosity_m2_s": 1e-5},
     "openings": [{"name": "inlet", "velocity_m_s": 2e-3, "waveform": WAVEFORM}, {"name": "outlet", "pressure_pa": 0.0}],
     "walls": [{"name": "below", "box_m": [[-FAR, -FAR, -FAR], [FAR, 3e-3, FAR]]}],
     "run": {"steps": 100, "ramp_steps": 20},
 }
-HEAT = {"reference_k": 297.0, "prandtl": 0.71, "expansion_1_k": 3.4e-3, "gravity_m_s2": [0.0, -9.81e-2, 0.0]}
+HEAT = {
+    "method": "double-distribution",
+    "reference_k": 297.0,
+    "prandtl": 0.71,
+    "expansion_1_k": 3.4e-3,
+    "gravity_m_s2": [0.0, -9.81e-2, 0.0],
+}
 WARM = {
     "openings": [BENT["openings"][0] | {"temperature_k": 301.0}, BENT["openings"][1]],
     "thermal": HEAT,
-    "dissipation": {},
 }
+# Each with the streamings that compute the same flow, and tell the same of it.
 KINDS = {
     "half-way": ({}, ("pull", "aa", "push")),
     "bouzidi": ({"lattice": {"walls": "bouzidi", "collision": "trt"}}, ("pull", "aa")),
     "unrecorded": ({"output": {"wall_shear": False}}, ("pull", "aa", "push")),
-    "warm": (WARM, ("pull", "aa", "push")),
+    "warm": (WARM, ("pull", "aa")),
+    "dissipating": ({"dissipation": {}}, ("pull", "aa")),
 }
 
 
@@ -62,7 +73,8 @@ def same(first, second) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "streaming"), [(kind, streaming) for kind, (_, streamings) in KINDS.items() for streaming in streamings]
+    ("kind", "streaming"),
+    [*((kind, each) for kind in KINDS for each in ("pull", "aa")), ("half-way", "push"), ("warm", "push")],
 )
 def test_a_restart_tells_what_was_told(kind, streaming, tmp_path):
     """And goes on to tell it."""
@@ -87,7 +99,9 @@ def test_every_streaming_tells_the_same(kind):
     for other in others:
         found = told(other)
         if other.engine.model.streaming.stores_before_collision:  # rounds elsewhere, and knows openings a step later
-            apart = {name: np.abs(found[name] - values).max() / np.abs(values).max() for name, values in expected.items()}
+            apart = {
+                name: np.abs(found[name] - values).max() / np.abs(values).max() for name, values in expected.items()
+            }
             assert max(apart[name] for name in expected if name != "flow rates") < 1e-11, apart
         else:
             assert same(expected, found) == []
@@ -101,5 +115,5 @@ def test_a_recorded_stress_is_the_mean_of_two_single_ones():
     for n_steps in (STEPS - 1, 1):
         single.step(n_steps)
         found.append(WallShear(single).traction_pa())
-    np.testing.assert_allclose(WallShear(recorded).traction_pa(), np.mean(found, axis=0), rtol=1e-4, atol=1e-9)
+    np.testing.assert_allclose(WallShear(recorded).traction_pa(), np.mean(found, axis=0), rtol=1e-3, atol=1e-8)
     assert np.abs(found[0] - found[1]).max() > 1e-6
