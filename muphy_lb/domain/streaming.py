@@ -13,7 +13,6 @@ All that differs between them is an attribute of :class:`Streaming`; nothing out
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from math import inf
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -47,7 +46,6 @@ class Streaming:
         openings_beside_messages: whether the openings write nothing that packing reads, nor read anything that messages
             or the interior write, so that they run on a queue of their own.
         openings_before_interior: whether the interior overwrites what the openings read, and waits for them.
-        steps_for_mean: steps after which both buffers hold consecutive states; infinite with one buffer.
     """
 
     name: str
@@ -57,7 +55,6 @@ class Streaming:
     fills_slots: bool = False
     openings_beside_messages: bool = False
     openings_before_interior: bool = False
-    steps_for_mean: float = inf
 
     @property
     def order_with_pause(self) -> tuple[str, ...]:
@@ -107,11 +104,8 @@ PULL = Streaming(
     (OPENINGS, SEND, INTERIOR, RECEIVE, WALLS, EDGE),
     fills_slots=True,
     openings_beside_messages=True,
-    steps_for_mean=1,
 )
-PUSH = Streaming(
-    "push", (EDGE, SEND, INTERIOR, RECEIVE, OPENINGS, WALLS), stores_before_collision=True, steps_for_mean=2
-)
+PUSH = Streaming("push", (EDGE, SEND, INTERIOR, RECEIVE, OPENINGS, WALLS), stores_before_collision=True)
 AA = Streaming(
     "aa",
     (SEND, OPENINGS, INTERIOR, RECEIVE, WALLS, EDGE),

@@ -8,8 +8,9 @@ import numpy as np
 
 from muphy_lb.backends.arrays import ANY_BIT, Chosen, NodeRange, State, StreamArrays
 from muphy_lb.domain import LocalDomain, build_addresses, build_lookup
-from muphy_lb.domain.streaming import INTERIOR
+from muphy_lb.domain.streaming import INTERIOR, OPENINGS, SEND, WALLS
 from muphy_lb.engine.actions import Actions
+from muphy_lb.engine.ahead import collide_ahead
 from muphy_lb.engine.boundary_links import BoundaryLinks, Values
 from muphy_lb.engine.feedback import FeedbackConditions
 from muphy_lb.engine.fields import Corners, Fields
@@ -245,32 +246,32 @@ class Engine:
         self.backend.synchronise()  # packs run beside the interior, which may still be writing
         return self.boundary_links.sums(self.parity, n_openings)
 
-    def wall_exchange(self, averaged: bool = False) -> np.ndarray:
+    def wall_exchange(self) -> np.ndarray:
         """(S + F,) float64 population that leaves plus the one that enters (deviations) of every local link into
-        linkwise and into other labelled walls; times c_q it is the momentum given to the wall in this step. Collective.
+        linkwise and into other labelled walls; times c_q it is the momentum given to the wall in the step ahead.
+        Collective."""
+        return self.boundary_links.wall_exchange(self.look_ahead())
 
-        Args:
-            averaged: take the mean with the step before, if its populations are still there.
-        """
+    def look_ahead(self) -> int:
+        """Complete the populations that arrive at the nodes in the step ahead, with the values of openings and walls in
+        force now; returns their buffer. The state stays as it is. Collective."""
         self.backend.synchronise()
-        if not self.model.streaming.stores_before_collision:
-            self.fill_slots()
-        has_both = self.steps_kept >= self.model.streaming.steps_for_mean
-        parities = (0, 1) if averaged and has_both else (self.parity,)
-        return np.mean([self.boundary_links.wall_exchange(parity) for parity in parities], axis=0)
-
-    def fill_slots(self) -> None:
-        """Fill the slots of the present state, as the next step will."""
-        parity, line, links = self.parity, self.halo.exchanges[self.parity], self.boundary_links
-        fills_slots = self.model.streaming.fills_slots
-        if fills_slots and links.has_openings:
-            links.bind_openings(parity, is_behind=True)()
-            self.backend.edge_waits_for_openings()
-        if line:
-            line.run()
-        if fills_slots and links.has_linkwise_walls:
-            links.bind_walls(parity, is_behind=True)()
+        parity, links, streaming = self.parity, self.boundary_links, self.model.streaming
+        messages = self.halo.exchanges[parity]
+        order = OPENINGS, SEND, WALLS
+        if streaming.stores_before_collision:
+            collide_ahead(self, self._binder)
+            order = SEND, OPENINGS, WALLS
+        for part in order:
+            if part == OPENINGS and links.has_openings:
+                links.bind_openings(parity, is_behind=True)()
+                self.backend.edge_waits_for_openings()
+            elif part == SEND and messages:
+                messages.run()
+            elif part == WALLS and links.has_linkwise_walls:
+                links.bind_walls(parity, is_behind=True)()
         self._barrier()
+        return streaming.completed_buffer(parity)
 
     def _barrier(self) -> None:
         """No rank goes on while another still reads what its neighbours write to."""

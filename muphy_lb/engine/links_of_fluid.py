@@ -22,10 +22,10 @@ def opening_sums(engine: Engine, n_openings: int) -> np.ndarray:
     return sums
 
 
-def wall_exchange(engine: Engine, averaged: bool = False) -> np.ndarray:
+def wall_exchange(engine: Engine) -> np.ndarray:
     """(S + F,) exchange with walls as of :meth:`muphy_lb.engine.engine.Engine.wall_exchange`: that of fluid in its
     share of a node, and in the rest that of something at rest with a pressure."""
-    exchange, filled = engine.wall_exchange(averaged), engine.model.filled
+    exchange, filled = engine.wall_exchange(), engine.model.filled
     if filled is None or exchange.size == 0:
         return exchange
     links = engine.domain.linkwise.join(engine.domain.in_table)

@@ -19,6 +19,7 @@ from muphy_lb.units import Units
 
 if TYPE_CHECKING:
     from muphy_lb.measure.node_probe import NodeProbe
+    from muphy_lb.measure.recorded_stress import RecordedStress
     from muphy_lb.measure.wall_forces import WallForce
     from muphy_lb.physics.package import Physics
 
@@ -185,6 +186,9 @@ class FlowView(PreparedView, Protocol):
 
     def wall_forces(self, averaged: bool = True) -> "dict[str, WallForce] | None":
         """Force and torque on every labelled wall by name."""
+
+    def recorded_stress(self) -> "RecordedStress | None":
+        """The stress beside walls that the run records, on every rank; None if ``output.wall_shear`` is not set."""
 
     def node_probe(self, voxel: np.ndarray | None) -> "NodeProbe":
         """A reader of the fluid nodes with (m,) ascending voxel ids, given on rank 0."""

@@ -9,6 +9,7 @@ import numpy as np
 from muphy_lb.engine.engine import Engine
 from muphy_lb.engine.node_values import NodeValues
 from muphy_lb.engine.probe import Probe
+from muphy_lb.engine.remembered import Remembered
 
 Compute = Callable[[Sequence[np.ndarray], float, np.ndarray], np.ndarray]
 
@@ -53,18 +54,22 @@ class NodeProbe:
         """The stored state: populations before the collision for push, after it for the others."""
         return self._present().stored()
 
-    def before_collision(self, compute: Compute) -> np.ndarray | None:
-        """What follows from the populations that the nodes are about to collide, by ascending voxel id.
+    def remember(self) -> None:
+        """Keep the populations that arrive in the step ahead, for the mean in the state behind it."""
+        self._present().remember()
 
-        With pull they are those of this step and of the one before where these are still there: interpolated walls
-        leave an oscillation of period two.
+    def arriving(self, compute: Compute) -> np.ndarray | None:
+        """What follows from the populations that arrive at the nodes, by ascending voxel id.
+
+        They are those that the step ahead brings or, where :meth:`remember` was called one step ago, the mean of those
+        and of the ones that the last step has brought: moving walls may leave an oscillation of period two.
 
         Args:
             compute: ``compute(populations, unit, force)`` -> (r, k) numbers at the k nodes of a rank, of each of which
                 they are computed alone, from a list of (Q k,) stored populations, their unit, and the (3, k) mean body
                 force, lattice units. Only these numbers travel to rank 0.
         """
-        return self._present().before_collision(compute)
+        return self._present().arriving(compute)
 
     def _present(self) -> "_BoundProbe":
         if self._bound is None:
@@ -85,6 +90,7 @@ class _BoundProbe:
         stored = [addresses.resolve(phase - 1, addresses.locations_after(phase - 1), self._nodes) for phase in phases]
         self._before, self._stored = (self._probe(addresses) for addresses in (before, stored))
         self._values = NodeValues(engine, self._nodes)
+        self._remembered = Remembered[tuple[np.ndarray, np.ndarray]]()
         self._fields = tuple(fields)
 
     def stored(self) -> NodeState | None:
@@ -93,18 +99,19 @@ class _BoundProbe:
         collided_from = engine.model.streaming.parity_of_collision(engine.parity)
         return self._collect(self._read(self._stored, engine.parity), self._values.force(collided_from))
 
-    def before_collision(self, compute: Compute) -> np.ndarray | None:
-        engine = self._engine
-        engine.backend.synchronise()
-        if not engine.model.streaming.stores_before_collision:
-            engine.fill_slots()
-        streaming = engine.model.streaming
-        both = streaming.fills_slots and engine.steps_kept >= streaming.steps_for_mean
-        parities = (0, 1) if both else (engine.parity,)
-        populations = [self._before.stored(parity) for parity in parities]
-        force = np.mean([self._values.force(parity) for parity in parities], axis=0)
+    def remember(self) -> None:
+        self._remembered.keep(self._engine, self._arriving())
+
+    def arriving(self, compute: Compute) -> np.ndarray | None:
+        states = [*self._remembered.of_last_step(self._engine), self._arriving()]
+        populations, force = [state[0] for state in states], np.mean([state[1] for state in states], axis=0)
         found = self._in_voxel_order(compute(populations, self._before.unit, force))
         return None if found is None else found[0]
+
+    def _arriving(self) -> tuple[np.ndarray, np.ndarray]:
+        """(Q k,) stored populations that arrive in the step ahead, and the (3, k) body force in that step."""
+        populations = self._before.stored(self._engine.look_ahead())
+        return populations, self._values.force(self._engine.parity)
 
     def _voxel_order(self) -> np.ndarray | None:
         """On rank 0, the order that sorts the gathered nodes by voxel id."""

@@ -5,6 +5,10 @@ stress is known at nodes; it is extrapolated linearly to the wall from two nodes
 walls the first nodes know the stress to second order; with half-way walls on staircases they do not converge at all (16
 % rms at any resolution), whatever is done behind.
 
+The stress is that of the populations that arrive in the step ahead: half a time step ahead of the velocity if
+``output.wall_shear`` is set, since it is then their mean with those of the last step, else one time step. It is the
+same for every streaming, on any ranks, and after a restart.
+
 What follows from its course over a period: :mod:`muphy_lb.measure.wall_indices`.
 """
 
@@ -17,6 +21,7 @@ from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
 from muphy_lb.lattice import added
 from muphy_lb.measure.flow_view import FlowView, on_root, whole_nodes
 from muphy_lb.measure.nodes_with_fluid import filled_shares
+from muphy_lb.measure.recorded_stress import nodes_of_stress
 from muphy_lb.measure.stress import NodeStress
 from muphy_lb.measure.surface import WallSurface, wall_surface
 from muphy_lb.measure.wall_areas import WallAreas, wall_areas
@@ -36,14 +41,17 @@ class WallShear:
     def __init__(self, view: FlowView, surface: WallSurface | None = None):
         self._view = view
         self._surface: WallSurface | None = None
-        wanted = None
+        self._recorded = view.recorded_stress()
+        self._wanted: np.ndarray | None = None
         if view.communicator.rank == 0:
+            surface = surface or (self._recorded.surface if self._recorded else None)
             self._surface = surface = surface or wall_surface(whole_nodes(view), view.lattice.c)
-            self._wanted = wanted = np.unique(np.concatenate((surface.voxel, surface.inner[surface.inner >= 0])))
+            self._wanted = wanted = nodes_of_stress(surface)
             self._first = np.searchsorted(wanted, surface.voxel)
             self._second = np.searchsorted(wanted, np.maximum(surface.inner, wanted[0] if wanted.size else 0))
             self._share = np.where(surface.inner >= 0, surface.distance / surface.depth, 0.0)
-        self._probe, self._stress = view.node_probe(wanted), NodeStress(view.fluid, view.lattice)
+        if self._recorded is None:
+            self._probe, self._compute = view.node_probe(self._wanted), NodeStress(view.fluid, view.lattice)
 
     @property
     def surface(self) -> WallSurface:
@@ -53,7 +61,7 @@ class WallShear:
     @cached_property
     def _in_list(self) -> np.ndarray:
         """Numbers in the node list of the nodes at which the stress is measured, on rank 0."""
-        return whole_nodes(self._view).numbers_of(self._wanted)
+        return whole_nodes(self._view).numbers_of(on_root(self._wanted))
 
     @cached_property
     def areas(self) -> WallAreas:
@@ -66,7 +74,7 @@ class WallShear:
         Where voxels may be partly filled, only full ones know the stress: a node that is not full takes that of the
         second one along the normal, and 0 if that one is not full either.
         """
-        view, stress, filled = self._view, self._probe.before_collision(self._stress), filled_shares(self._view)
+        view, stress, filled = self._view, self._stress(), filled_shares(self._view)
         if stress is None:
             return None
         normal, share = self.surface.normal.T, self._share
@@ -78,6 +86,10 @@ class WallShear:
             share = np.where(is_first & is_second, share, 0.0)
         at_wall = first + share * (first - second)
         return np.ascontiguousarray(view.units.force_to_si(at_wall).T) / view.units.spacing_m**2
+
+    def _stress(self) -> np.ndarray | None:
+        """(6, m) viscous stress of the nodes that it is measured at, on rank 0."""
+        return self._recorded.at(self._wanted) if self._recorded else self._probe.arriving(self._compute)
 
     def far_from_openings(self) -> np.ndarray:
         """(m,) mask on rank 0 of the nodes farther than a diameter from every opening, where the flow does not depend

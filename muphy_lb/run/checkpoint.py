@@ -5,12 +5,12 @@ Layout (version 7): a header with length and checksum of the raw bytes (:mod:`mu
 stores; dataset ``fields`` (F, n), one row per field that is part of the state; groups ``particles/SET`` with one
 dataset a column, by ascending id; groups ``actions/NAME`` with the arrays that each action remembers; group
 ``links/openings`` with what has left through openings, where the streaming keeps it beside the populations
-(:mod:`muphy_lb.engine.leaving`); dataset ``case``
-(TOML); attributes step, initial_mass, feedback (JSON: state and value of each condition with feedback), wall_forces
-(JSON: measured from two steps, of which the state holds one), one for each observer with a memory (JSON; its arrays in
-the group ``observers/NAME``), such as watch, what the steady-state criterion remembers, and what the state belongs to:
-lattice, streaming, precision, fields and particles (names), voxel_digest, and the units of its numbers, time_step_s,
-spacing_m and density_kg_m3.
+(:mod:`muphy_lb.engine.leaving`), and group ``links/walls`` with the stress beside walls, where a run records it
+(:mod:`muphy_lb.measure.recorded_stress`); dataset ``case`` (TOML); attributes step, initial_mass, feedback (JSON: state
+and value of each condition with feedback), wall_forces (JSON: measured from two steps, of which the state holds one),
+one for each observer with a memory (JSON; its arrays in the group ``observers/NAME``), such as watch, what the
+steady-state criterion remembers, and what the state belongs to: lattice, streaming, precision, fields and particles
+(names), voxel_digest, and the units of its numbers, time_step_s, spacing_m and density_kg_m3.
 """
 
 import json
@@ -49,13 +49,14 @@ from muphy_lb.run.checkpoint_file import (
     SETS,
     UNITS,
     VERSION,
+    WALLS,
     Checkpoint,
     Expected,
     check_datasets,
     groups,
     newest,
 )
-from muphy_lb.run.moved_state import feedback_that_is_left
+from muphy_lb.run.moved_state import feedback_that_is_left, restore_stress, stress_record
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.setup.distribute import DistributedGeometry
 
@@ -116,13 +117,14 @@ def write_checkpoint(path: Path, simulation: Simulation, states: Mapping[str, di
 
 
 def _state(simulation: Simulation) -> Iterator[Any]:
-    """What the next step follows from, on rank 0, piece by piece: rows of populations and fields, particles, and what
-    has left through openings; each is collective."""
+    """What the next step follows from, on rank 0, piece by piece: rows of populations and fields, particles, what has
+    left through openings, and the stress beside walls; each is collective."""
     yield from simulation.populations()
     for values in simulation.evolving().values():
         yield simulation.collect(values)
     yield simulation.particles()
     yield leaving_populations(simulation.engine, simulation.communicator)
+    yield stress_record(simulation)
 
 
 def _write_state(file: h5py.File, simulation: Simulation, state: Iterator[Any]) -> None:
@@ -134,7 +136,7 @@ def _write_state(file: h5py.File, simulation: Simulation, state: Iterator[Any]) 
         for k in range(len(rows)):
             rows[k] = next(state)
     _write_groups(file, PARTICLES, next(state))
-    _write_groups(file, LINKS, {OPENINGS: next(state)})
+    _write_groups(file, LINKS, {OPENINGS: next(state), WALLS: next(state)})
     _write_groups(file, ACTIONS, simulation.engine.actions.record())
     feedback = simulation.engine.feedback
     file.attrs["step"], file.attrs["initial_mass"] = simulation.step_number, simulation.initial_mass
@@ -214,6 +216,7 @@ def restore(folder: Path, simulation: Simulation) -> Checkpoint:
     simulation.restart_others(feedback, sets, checkpoint.wall_forces)
     simulation.engine.actions.restore(actions)
     restore_leaving(simulation.engine, links.get(OPENINGS, {}))
+    restore_stress(simulation, links.get(WALLS, {}))
     return checkpoint
 
 

@@ -29,7 +29,7 @@ PATTERN = "step_*.h5"
 
 SETS = ("populations", "fields")
 PARTICLES, OBSERVERS, ACTIONS, LINKS = "particles", "observers", "actions", "links"
-OPENINGS = "openings"
+OPENINGS, WALLS = "openings", "walls"
 GEOMETRY = "voxel_digest"
 UNITS = ("time_step_s", "spacing_m", "density_kg_m3")
 IDENTITY = ("lattice", "streaming", "precision", "fields", "particles", GEOMETRY, *UNITS)

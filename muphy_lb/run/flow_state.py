@@ -152,9 +152,9 @@ class FlowState:
         """Take the states of the openings at this step, on rank 0, which were measured before a change."""
         self._openings.restore(states, self.step_number)
 
-    def _forget_measures(self) -> None:
+    def _forget_measures(self: Any) -> None:
         """Keep nothing that was measured in another flow."""
-        self._forces.forget()
+        self._forget_two_steps()
         self._openings.forget()
 
     def _overwrite(self: Any, density, velocity, stress: bool, consistent_pressure: bool) -> None:

@@ -25,6 +25,7 @@ class MovedState:
         fields: (n,) of this rank's nodes, by name.
         gather: puts such rows together on rank 0.
         forces, feedback, particles, actions, leaving: records, on all ranks.
+        stress: record of the stress beside walls, on rank 0.
         openings: states of the openings, on rank 0.
     """
 
@@ -38,6 +39,7 @@ class MovedState:
     particles: Mapping[str, Mapping]
     actions: Mapping[str, Mapping[str, np.ndarray]]
     leaving: Mapping[str, np.ndarray]
+    stress: Mapping[str, np.ndarray]
     openings: Mapping[str, OpeningState] | None
 
 
@@ -56,6 +58,7 @@ def state_of(simulation: "Simulation") -> MovedState:
         particles=communicator.broadcast(simulation.particles()),
         actions=communicator.broadcast(engine.actions.record()),
         leaving=communicator.broadcast(leaving_populations(engine, communicator)),
+        stress=stress_record(simulation),
         openings=simulation.openings(),
     )
 
@@ -80,6 +83,20 @@ def go_on_from(state: MovedState, simulation: "Simulation") -> None:
     simulation.restore_openings(state.openings)
     engine.actions.restore(engine.actions.record() | dict(state.actions))
     restore_leaving(engine, state.leaving)
+    restore_stress(simulation, state.stress)
+
+
+def stress_record(simulation: "Simulation") -> dict[str, np.ndarray]:
+    """The stress beside walls in the present state on rank 0, if the run records it; collective."""
+    recorded = simulation.recorded_stress()
+    return recorded.record() if recorded else {}
+
+
+def restore_stress(simulation: "Simulation", record: Mapping[str, np.ndarray]) -> None:
+    """Continue from a record of :func:`stress_record`, given on rank 0; collective."""
+    recorded = simulation.recorded_stress()
+    if recorded:
+        recorded.restore(record)
 
 
 def feedback_that_is_left(states: Mapping[str, list[float]], engine) -> dict[str, list[float]]:

@@ -16,7 +16,6 @@ from muphy_lb.engine.engine import Engine
 from muphy_lb.errors import DivergedError
 from muphy_lb.measure.flow_view import Health, OpeningState
 from muphy_lb.measure.node_probe import NodeProbe
-from muphy_lb.measure.wall_forces import WallForce
 from muphy_lb.parallel import HaloConnector, NodeGather, agreed_on_root, connect
 from muphy_lb.precision import PRECISIONS
 from muphy_lb.run.description import described, short
@@ -28,11 +27,12 @@ from muphy_lb.run.kept_openings import KeptOpenings
 from muphy_lb.run.onlooker import Onlooker, Standing, attend
 from muphy_lb.run.preparation import Preparation
 from muphy_lb.run.stepping import steps_covering, whole_steps
+from muphy_lb.run.two_steps import TwoSteps
 from muphy_lb.setup.boundaries import build_schedule, opening_conditions
 from muphy_lb.setup.force import build_force
 
 
-class Simulation(FlowState, Preparation):
+class Simulation(FlowState, TwoSteps, Preparation):
     """One flow.
 
     Three lines are enough: ``sim = Simulation.from_case("vessel.toml"); sim.step(1000); u = sim.velocity_m_s()``.
@@ -145,7 +145,7 @@ class Simulation(FlowState, Preparation):
                 self.upload_schedule()
             until = min(self._scheduled_until, self.engine.actions.next_step(self.step_number))
             stretch = int(min(left, until - self.step_number))
-            self.engine.advance(stretch)
+            self._advance_engine(stretch, is_last=stretch == left)
             self.step_number += stretch
             self.engine.actions.act(self.step_number)
             left -= stretch
@@ -223,15 +223,6 @@ class Simulation(FlowState, Preparation):
     def openings(self) -> dict[str, OpeningState] | None:
         """State of every opening by name, on rank 0; sums run in an order that does not depend on the ranks."""
         return self._openings.present(self)
-
-    def wall_forces(self, averaged: bool = True) -> dict[str, WallForce] | None:
-        """Force and torque of the fluid on every labelled wall, on rank 0; collective.
-
-        Args:
-            averaged: over this step and the one before, where that is still there: interpolated walls leave an
-                oscillation of period two. The answer is kept.
-        """
-        return self._forces.kept(self) if averaged else self._forces.measured(self, averaged)
 
     def node_probe(self, voxel: np.ndarray | None) -> NodeProbe:
         """A reader of the fluid nodes with (m,) ascending voxel ids, given on rank 0; collective."""

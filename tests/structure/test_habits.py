@@ -49,6 +49,19 @@ def test_no_assert_outside_tests():
     assert not offenders, report(offenders)
 
 
+def test_no_equation_is_a_product_of_matrices_of_blas():
+    """It adds in an order that depends on the number of columns, so on the ranks: see muphy_lb/lattice/sums.py."""
+    of_blas, places = {"tensordot", "dot", "matmul", "inner", "vdot"}, ("muphy_lb/backends/numpy", "muphy_lb/operators")
+    offenders = [
+        f"{module.place}:{node.lineno}"
+        for module in modules()
+        if module.place.startswith(places) or re.match(r"muphy_lb/physics/(?!.*studies/)", module.place)
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Attribute) and node.attr in of_blas and ast.unparse(node.value) == "np"
+    ]
+    assert not offenders, report(offenders)
+
+
 def test_no_file_names_a_path_of_one_machine():
     offenders = [
         f"{path.relative_to(ROOT)}:{number}: {line.strip()}"

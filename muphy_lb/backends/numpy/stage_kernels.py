@@ -81,10 +81,9 @@ def refill(backend, operators, arrays: RefillArrays, nodes: NodeRange, values):
 
     def replace():
         n = _chosen(nodes)
-        whole = NodeRange(0, state.n_nodes)
-        known = np.zeros((4, arrays.sources.array.size))
+        whole, others = NodeRange(0, state.n_nodes), arrays.others.reshape(4, -1)
+        known = np.zeros((4, arrays.sources.array.size), others.dtype)  # own moments are rounded as those that travel
         known[:, : state.n_nodes] = backend.macroscopic(macroscopic, state, whole, of_moments)
-        others = arrays.others.reshape(4, -1)
         known[:, arrays.first : arrays.first + others.shape[1]] = others
         total, count = np.zeros((4, n.size)), np.zeros(n.size)
         for neighbour in arrays.table.addresses[:, n]:

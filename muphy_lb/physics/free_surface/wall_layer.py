@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 
+from muphy_lb.lattice import combined
 from muphy_lb.operators.operator import constants
 from muphy_lb.physics.free_surface.capillarity import HARDLY
 from muphy_lb.physics.free_surface.cells import CELL, FILL, INTERFACE, LIQUID, WALL
@@ -36,9 +37,9 @@ def layer_distance(normal, sides, own, around, lattice):
         lattice: the velocity set.
     """
     beside, shares = around
-    into_wall, aside = (np.abs(np.tensordot(lattice.c[1:], side, axes=1)) for side in sides)
+    into_wall, aside = (np.abs(combined(lattice.c[1:], side)) for side in sides)
     along = (into_wall < ALONG) & (aside < ASIDE) & (beside & WALL == 0)
-    across = np.tensordot(lattice.c[1:], normal, axes=1)
+    across = combined(lattice.c[1:], normal)
     held = own + np.where(along, shares, 0.0).sum(axis=0)
     used = np.flatnonzero(along.any(axis=1))
 

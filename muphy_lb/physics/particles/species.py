@@ -79,7 +79,7 @@ class Species(ABC, Generic[OfTable]):
         """Number and properties in a few words."""
 
     def warnings(self) -> tuple[str, ...]:
-        """What in their table, or in its file, has no effect; one sentence each."""
+        """What in their table, or in its file, has no effect, or makes a result wrong; one sentence each."""
         return ()
 
     def listed(self, velocities: bool, time_unit_s: float | None = None) -> ParticleTable | None:

@@ -10,7 +10,7 @@ from functools import cache
 
 import numpy as np
 
-from muphy_lb.lattice import added
+from muphy_lb.lattice import added, combined
 from muphy_lb.operators import COMPRESSIBLE, Operator
 from muphy_lb.operators.operator import constants, named, rest_populations
 from muphy_lb.operators.unroll import unroll
@@ -292,7 +292,7 @@ def start_at_equilibrium(force: Operator) -> Operator:
 
     def reference(f, moments, n, lattice, parameters):
         rho, u, half = 1.0 + moments[0], moments[1:], 0.5 * force.reference(n, parameters)
-        pushed = 3.0 * lattice.w[:, None] * np.tensordot(lattice.c, np.broadcast_to(half, u.shape), axes=1)
+        pushed = 3.0 * lattice.w[:, None] * combined(lattice.c, np.broadcast_to(half, u.shape))
         f[...] = COMPRESSIBLE.populations(rho, u, lattice) - rest_populations(lattice) + pushed
 
     def node(lattice, precision, jit, at):

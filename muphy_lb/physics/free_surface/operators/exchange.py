@@ -149,7 +149,7 @@ def _change(populations, neighbours, n, lattice, parameters, limits):
     normal, is_flat = surface_normal(neighbours, n, lattice, parameters)
     place = plane_distance(parameters[FILL][n].astype(float), normal)
     near, at_rest = np.maximum(place, nearest), 3.0 * (resting * normal).sum(axis=0)
-    across, beside = np.tensordot(lattice.c, normal, axes=1), parameters[CELL][neighbours]
+    across, beside = combined(lattice.c, normal), parameters[CELL][neighbours]
     drop, length = np.zeros(n.shape), np.zeros(n.shape)
     for q in range(1, lattice.q):
         back = lattice.opposite[q]

@@ -11,7 +11,7 @@ from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.output.report_html import ReportPart
 from muphy_lb.output.series import read_series
 from muphy_lb.physics.particles.beads.chains import unfolded
-from muphy_lb.physics.particles.beads.names import TRAVELLED, VELOCITY
+from muphy_lb.physics.particles.beads.names import FORCE, TRAVELLED, VELOCITY
 from muphy_lb.physics.particles.measures import (
     block_average,
     end_to_end_vector,
@@ -28,6 +28,16 @@ if TYPE_CHECKING:
 
 FEWEST_ROWS = 8
 """Rows from which a mean and its error follow."""
+
+
+def mean_velocity(columns: Mapping[str, np.ndarray], mass: float) -> np.ndarray:
+    """(3,) mean over beads of the velocity with which the last step has moved them to their places, lattice units.
+
+    The velocities of a state hold the whole kick of a step by forces on beads, and none of the friction that balances
+    it: friction acts at the start of the next step.
+    """
+    velocity, force = (np.array([columns[name].mean() for name in names]) for names in (VELOCITY, FORCE))
+    return velocity - 0.5 * force / mass
 
 
 class BeadSeries(SeriesObserver):
@@ -61,7 +71,7 @@ class BeadSeries(SeriesObserver):
         numbers = [
             temperature(velocity_m_s, self._species.section.mass_kg, view.lattice.dimension),
             float(mean_square_displacement(travelled_m, np.zeros(3))),
-            float(np.linalg.norm(velocity_m_s.mean(axis=0))),
+            float(np.linalg.norm(units.velocity_to_si(mean_velocity(columns, self._species.beads.mass)))),
             *self._planes.numbers(positions_m(view.header, columns), travelled_m),
         ]
         if not self._species.topology.chains:

@@ -13,7 +13,8 @@ from muphy_lb.parallel import agreed_on_root
 from muphy_lb.physics.model import POSITION, Value
 from muphy_lb.physics.particles.beads.checks import BeadChecks, check_reach
 from muphy_lb.physics.particles.beads.forces import Interactions
-from muphy_lb.physics.particles.beads.model import AT_REST, Beads, table, with_beads
+from muphy_lb.physics.particles.beads.heating import excess_temperature
+from muphy_lb.physics.particles.beads.model import AT_REST, BOTH, ONE_WAY, Beads, table, with_beads
 from muphy_lb.physics.particles.beads.names import VELOCITY
 from muphy_lb.physics.particles.beads.observers import BeadSeries
 from muphy_lb.physics.particles.beads.potentials import WCA_RANGE
@@ -319,14 +320,30 @@ class BeadSpecies(Species[BeadsSection]):
         return text + ("; openings are walls to them" if self.header.openings else "")
 
     def warnings(self) -> tuple[str, ...]:
-        """What their file says without effect, and that beads without a temperature do not diffuse."""
+        """What their file says without effect, that beads without a temperature do not diffuse, and by how much the fluid
+        heats them."""
         told = list(self.box_warnings(self._table))
         told += [] if self._table is None else list(without_effect(self.section, self._table))
         if self.beads.kt == 0.0:
             told.append("without fluid.temperature_k beads do not diffuse; give it, unless they shall only drift")
+        told += self._heated_by_fluid()
         if len(self.topology.bonds) and not self.topology.chains:
             told.append("some bonds make rings or branches, so that no sizes of chains are told")
         return tuple(told)
+
+    def _heated_by_fluid(self) -> list[str]:
+        """A warning if a fluctuating fluid, which does not notice, makes the beads too hot."""
+        beads, case, kelvin = self.beads, self.case, self.case.fluid.temperature_k
+        if beads.coupling != ONE_WAY or not kelvin or getattr(case, "fluctuating", None) is None:
+            return []
+        viscosity = float(self.units.viscosity_to_lattice(case.fluid.viscosity_m2_s))
+        dimension = lattice_named(case.lattice.name).dimension
+        excess = excess_temperature(beads.friction, beads.mass, viscosity, beads.kernel, dimension)
+        return [
+            f"they become about {100.0 * excess:.2g} % hotter than the fluid, {kelvin * (1.0 + excess):.4g} K instead"
+            f" of {kelvin:.4g} K: with coupling = {ONE_WAY!r} the fluctuations of the fluid drive them beside their own"
+            f" noise; set coupling = {BOTH!r}, or remove [fluctuating]"
+        ]
 
     def observers(self, view, folder, resume_step):
         """Their time series, and their places if wanted."""
