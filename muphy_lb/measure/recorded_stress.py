@@ -55,7 +55,7 @@ class RecordedStress:
     def restore(self, record: Mapping[str, np.ndarray]) -> None:
         """Take the record of the present state, given on rank 0; one of other nodes, or none, changes nothing."""
         fits = self._voxel is not None and np.array_equal(record.get(VOXEL, ()), self._voxel)
-        fits = fits and np.shape(record.get(STRESS)) == (6, self._voxel.size)
+        fits = fits and STRESS in record and record[STRESS].shape == (6, record[VOXEL].size)
         if self._view.communicator.broadcast(fits):
             self._stress, self._step = record.get(STRESS) if fits else None, self._view.step_number
 

@@ -320,8 +320,7 @@ class BeadSpecies(Species[BeadsSection]):
         return text + ("; openings are walls to them" if self.header.openings else "")
 
     def warnings(self) -> tuple[str, ...]:
-        """What their file says without effect, that beads without a temperature do not diffuse, and by how much the fluid
-        heats them."""
+        """Warnings of their file, of beads without a temperature, and of the temperature that the fluid gives them."""
         told = list(self.box_warnings(self._table))
         told += [] if self._table is None else list(without_effect(self.section, self._table))
         if self.beads.kt == 0.0:
