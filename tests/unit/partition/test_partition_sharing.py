@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from muphy_lb import geometry, partition
+from muphy_lb import InputError, geometry, partition
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.sharing import NOBODY
 
@@ -31,7 +31,7 @@ def test_the_fluid_of_a_geometry_is_shared():
     image = np.zeros((4, 6, 12), np.uint8)
     image[0] = 1
     with pytest.raises(InputError, match="an array does not contain its voxel edge"):
-        geometry.read(image).voxels
+        _ = geometry.read(image).voxels
     fluid = geometry.read(image).fluid  # needs no edge
     assert (fluid == (image == 0)).all()
     assert (partition.share(fluid, 2, "X").owner[1:] == [0] * 6 + [1] * 6).all()
