@@ -83,7 +83,7 @@ def array_values(file: VtkFile, element: ElementTree.Element, shape: tuple[int, 
     if form == "appended" and file.root.find("AppendedData") is None and file.start >= 0:
         return _appended(file, element, kind, shape)
     if form == "binary":
-        return _decoded(file, text.encode("ascii", "replace"), kind, shape, is_last=True)
+        return _decoded(file, text.encode("ascii", "replace"), kind, shape)
     raise GeometryError(f"{file.path}: format is {shown(form)}; allowed: ascii, binary, appended with <AppendedData>")
 
 
@@ -119,30 +119,21 @@ def _counted(file: VtkFile, head: bytes, kind: np.dtype, shape: tuple[int, ...])
     return layout
 
 
-def _decoded(file: VtkFile, text: bytes, kind: np.dtype, shape: tuple[int, ...], is_last: bool = False) -> np.ndarray:
-    """The values of base64 text, behind which there is no other if they are the last; the header of compressed data is
-    encoded separately."""
+def _decoded(file: VtkFile, text: bytes, kind: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
+    """The values of base64 text; the header of compressed data is encoded separately.
+
+    An array says itself how many bytes it has; text behind them is ignored, as VTK does: some programs encode more.
+    """
     size = file.count_type.itemsize
     if not file.is_compressed:
         data = _base64(file, text, size + count(shape) * kind.itemsize)
         _counted(file, data[:size], kind, shape)
-        _check_end(file, text, _text_length(len(data)), is_last)
         return _as_values(file, data[size:], kind, shape)
     n_blocks = _block_header(file, _base64(file, text, 3 * size), shape, kind)[0]
     head = _base64(file, text, (3 + n_blocks) * size)
     n_packed = sum(np.frombuffer(head, file.count_type)[3:].tolist())
     n_head = _text_length(len(head))
-    _check_end(file, text, n_head + _text_length(n_packed), is_last)
     return _inflated(file, head, _base64(file, text[n_head:], n_packed), kind, shape)
-
-
-def _check_end(file: VtkFile, text: bytes, n_needed: int, is_last: bool) -> None:
-    """Raise GeometryError if base64 text goes on behind the last values."""
-    if is_last and len(text) > n_needed:
-        raise GeometryError(
-            f"{file.path} holds {len(text)} characters of base64; its extent needs {n_needed}: correct the extent, or"
-            " the type of the array"
-        )
 
 
 def _text_length(n_bytes: int) -> int:

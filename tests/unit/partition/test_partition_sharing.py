@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from muphy_lb import geometry, partition
-from muphy_lb.errors import InputError
+from muphy_lb import InputError, geometry, partition
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.sharing import NOBODY
 
