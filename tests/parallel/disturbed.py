@@ -82,7 +82,6 @@ CASES: Mapping[str, dict] = MappingProxyType(
             "walls": LABELLED,
             "output": SHEAR,
         },
-        "ageing": {"age": {"diffusivity_m2_s": 1e-6}, "output": SHEAR},
         "dissipating": {"dissipation": {}, "output": SHEAR},
         "free surface": {
             "geometry": TANK,

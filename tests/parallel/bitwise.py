@@ -1,0 +1,98 @@
+"""A campaign: random flows of every physics on one, two and three ranks, compared bit for bit.
+
+``mpirun -n 3 python -m tests.parallel.bitwise [-n CASES] [--seed SEED] [--backend NAME] [--seconds SECONDS]`` prints a
+line for each case.
+"""
+
+import argparse
+import hashlib
+import sys
+import time
+from math import inf
+
+import numpy as np
+
+from muphy_lb.case.case import case_from_dict
+from muphy_lb.errors import InputError
+from muphy_lb.measure.wall_shear import WallShear
+from muphy_lb.parallel.communicator import MpiCommunicator
+from muphy_lb.run.simulation import Simulation
+from tests.laws.test_random_tanks import random_tank
+from tests.parallel.disturbed import CHAINS, HOT_K, PULSATILE, TRACERS, WARM
+from tests.vessel import changed
+
+RANKS = (1, 2, 3)
+PARTICLES = {"fluctuating": {}, "fluid": {"temperature_k": HOT_K}, "particles": [CHAINS, TRACERS]}
+FLOWS = ({}, {"openings": PULSATILE}, WARM, {"age": {"diffusivity_m2_s": 1e-6}}, {"dissipation": {}}, PARTICLES)
+SHEAR = {"vtk": False, "picture": False, "wall_shear": True}
+COLLISIONS = ("bgk", "trt", "mrt", "regularised", "recursive-regularised")
+
+
+def random_case(seed: int, backend: str) -> dict:
+    """The tables of a case: every second one a tank that is partly filled, the others vessels with other physics."""
+    random = np.random.default_rng(seed)
+    number, collision = int(random.integers(len(FLOWS))), str(random.choice(COLLISIONS))
+    precision, streaming = str(random.choice(["fp32", "fp64"])), str(random.choice(["pull", "aa"]))
+    compute = {"backend": backend, "precision": precision, "streaming": streaming}
+    if seed % 2:
+        tables, _ = random_tank(seed)
+        tables["lattice"] = tables["lattice"] | {"collision": collision}
+    else:
+        more = dict(FLOWS[number]) | ({"compute": {"streaming": "pull"}} if FLOWS[number] is PARTICLES else {})
+        compute |= more.pop("compute", {})
+        collision = "bgk" if FLOWS[number] is PARTICLES else collision
+        rule = "half-way" if FLOWS[number] is PARTICLES else str(random.choice(["half-way", "bouzidi"]))
+        tables = changed(**more, lattice={"collision": collision, "walls": rule})
+        tables["walls"] = [{"name": "side", "box_m": [[-1.0, -1.0, -1.0], [0.0, 1.0, 1.0]]}]
+    return tables | {"compute": compute, "output": SHEAR}
+
+
+def digest(tables: dict, communicator) -> str | None:
+    """A checksum of the state after some steps and of what is told of it, on rank 0."""
+    simulation, found = Simulation(case_from_dict(tables), communicator), []
+    for n_steps in (3, 14):
+        simulation.step(n_steps)
+        forces = simulation.wall_forces() or {}
+        found += [np.array([force.force_n for force in forces.values()]), WallShear(simulation).traction_pa()]
+        found += [*simulation.populations(), *map(simulation.collect, simulation.evolving().values())]
+        columns = simulation.particles() or {}
+        found += [column for _, each in sorted(columns.items()) for _, column in sorted(each.items())]
+    if communicator.rank:
+        return None
+    return hashlib.sha256(b"".join(np.ascontiguousarray(each).tobytes() for each in found)).hexdigest()
+
+
+def main() -> int:
+    """The campaign; exit code 1 if a bit differs."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("-n", type=int, default=20, help="number of cases (default 20)")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--backend", default="numpy", choices=("numpy", "cpu", "cuda"))
+    parser.add_argument("--seconds", type=float, default=inf, help="begin no other case after that time")
+    options = parser.parse_args()
+    from mpi4py import MPI
+
+    world, until, counts = MpiCommunicator(MPI), time.monotonic() + options.seconds, [0, 0]
+    groups = [world.first(n_ranks) for n_ranks in RANKS]
+    for seed in range(1000 * options.seed, 1000 * options.seed + options.n):
+        if world.broadcast(time.monotonic() > until):
+            break
+        tables = random_case(seed, options.backend)
+        try:
+            found = [digest(tables, group) if group else None for group in groups]
+        except InputError as error:
+            print(f"{seed}: refused, {error}" if world.rank == 0 else "", end="\n" * (world.rank == 0), flush=True)
+            continue
+        finally:
+            world.barrier()
+        if world.rank == 0:
+            differs = [n_ranks for n_ranks, each in zip(RANKS, found, strict=True) if each != found[0]]
+            counts = [counts[0] + len(RANKS) - 1, counts[1] + len(differs)]
+            print(f"{seed}: {f'differs on {differs} ranks: {tables}' if differs else 'equal'}", flush=True)
+    if world.rank == 0:
+        print(f"{counts[0] - counts[1]} of {counts[0]} comparisons equal: seed {options.seed}, {options.backend}")
+    return int(world.broadcast(counts[1] > 0))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
