@@ -257,8 +257,8 @@ def _judge_caps(surface: Surface, number: np.ndarray) -> tuple[tuple[np.ndarray,
             f"the surface is not closed: {uncapped.leaks()}; the hole at"
             f" {surface.position_text(faces.centre[bad[0]])} is neither the end of a vessel nor small"
             f" ({share[bad[0]]:.1%} of the area; at most {SMALL_HOLE:.0%} is closed automatically, or {FLAT_HOLE:.0%}"
-            " if its rim is flat); close it (MeshLab, Blender, vmtk), with a flat cap where fluid shall pass, and give an"
-            " opening there (centre_m, normal, radius_m)"
+            " if its rim is flat); close it (MeshLab, Blender, vmtk), with a flat cap where fluid shall pass, and give"
+            " an opening there (centre_m, normal, radius_m)"
         )
     notes = []
     kinds = ((~is_end & ~is_odd, "small hole{} closed"), (is_end, "open end{} closed with caps"))
