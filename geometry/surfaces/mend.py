@@ -25,6 +25,9 @@ from muphy_lb.geometry.surfaces.triangles import (
 SMALL_HOLE = 0.02
 """Largest hole that is closed, as a fraction of the area of the surface."""
 
+FLAT_HOLE = 0.1
+"""Largest hole with a nearly flat rim, such as an orifice of the heart, that is closed and may be an opening: share."""
+
 SCRAP = 1e-3
 """Largest open component that is taken for a scrap of a broken mesh, as a fraction of the area of the surface."""
 
@@ -57,11 +60,11 @@ def mend(surface: Surface) -> Mended:
     SMALL_HOLE of the area are closed, and so are the open ends of vessels, which are recorded. As a last resort the
     triangles at edges of more than two are cut out, if they are few, and loose scraps; the holes are closed likewise.
     Parts that pass through each other, or through themselves, are marked: they are united. All others follow the
-    even-odd rule, by which a part within another is a cavity of it. A large hole that does not look like the end of a
-    vessel is closed as one, with a doubt, if its rim is nearly flat.
+    even-odd rule, by which a part within another is a cavity of it. A hole of at most FLAT_HOLE of the area that is not
+    like the end of a vessel is closed as one, with a doubt, if its rim is nearly flat.
 
     Raises GeometryError, with number and position, for too many edges of more than two triangles, a non-orientable
-    surface, a large hole whose rim is not flat, and a component that encloses no volume.
+    surface, a hole that is neither small nor the end of a vessel, and a component that encloses no volume.
     """
     surface, notes = _drop_superfluous(replace(surface, united=None))
     if not len(surface.triangles):
@@ -237,8 +240,8 @@ def _cap(surface: Surface) -> tuple[Surface, np.ndarray]:
 
 
 def _judge_caps(surface: Surface, number: np.ndarray) -> tuple[tuple[np.ndarray, ...], list[str]]:
-    """(the caps that are ends of a vessel or may be openings, notes); GeometryError for a large hole that is not
-    flat."""
+    """(the caps that are ends of a vessel or may be openings, notes); GeometryError for a hole that is neither,
+    nor small."""
     n_caps = int(number.max(initial=-1)) + 1
     if not n_caps:
         return (), []
@@ -247,15 +250,15 @@ def _judge_caps(surface: Surface, number: np.ndarray) -> tuple[tuple[np.ndarray,
     is_end = faces.are_ends(OPEN_END)
     is_flat = faces.roughness <= OPEN_END.roughness * faces.radius
     is_odd = ~is_end & (share > SMALL_HOLE)
-    bad = np.flatnonzero(is_odd & ~is_flat)
+    bad = np.flatnonzero(is_odd & ~(is_flat & (share <= FLAT_HOLE)))
     if bad.size:
         uncapped = diagnose(replace(surface, triangles=surface.triangles[number < 0]))
         raise GeometryError(
             f"the surface is not closed: {uncapped.leaks()}; the hole at"
-            f" {surface.position_text(faces.centre[bad[0]])} is neither small ({share[bad[0]]:.1%} of the area, at most"
-            f" {SMALL_HOLE:.0%} is closed automatically) nor flat (its rim leaves its plane by"
-            f" {faces.roughness[bad[0]] / faces.radius[bad[0]]:.0%} of its radius, at most {OPEN_END.roughness:.0%}):"
-            " where fluid shall pass, cut its rim flat; where not, close it (MeshLab, Blender, vmtk)"
+            f" {surface.position_text(faces.centre[bad[0]])} is neither the end of a vessel nor small"
+            f" ({share[bad[0]]:.1%} of the area; at most {SMALL_HOLE:.0%} is closed automatically, or {FLAT_HOLE:.0%}"
+            " if its rim is flat); close it (MeshLab, Blender, vmtk), with a flat cap where fluid shall pass, and give"
+            " an opening there (centre_m, normal, radius_m)"
         )
     notes = []
     kinds = ((~is_end & ~is_odd, "small hole{} closed"), (is_end, "open end{} closed with caps"))

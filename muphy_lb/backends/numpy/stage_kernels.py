@@ -151,7 +151,8 @@ def drag(backend, operators, particles: ParticleArrays, capacity: int, arrays: D
         for k in range(lattice.dimension):
             along = force.reference(i, k, added(w * velocity[k]), added(w**2), lattice, of_force)
             if pushes:
-                parts = np.rint(w * along).astype(np.int64)
+                with np.errstate(invalid="ignore"):  # of particles that are lost, which is told behind the step
+                    parts = np.rint(w * along).astype(np.int64)
                 np.add.at(arrays.pushed, RECORD * address[exists] + k, -parts[exists])
                 along = parts.sum(axis=0)
             take.reference(i, k, along, lattice, of_taking)

@@ -1,10 +1,13 @@
 """Beads that cannot be started, or go wrong under way: one message, which names bead and remedy."""
 
+from collections import defaultdict
+
 import pytest
 
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.errors import BackendError, DivergedError, InputError
 from muphy_lb.parallel import SerialCommunicator
+from muphy_lb.physics.particles.beads.model import _moving
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.units import BOLTZMANN_J_K
 
@@ -79,7 +82,7 @@ def check(simulation: Simulation) -> None:
         ),
         ({"chains": 2**31 - 1, "beads_per_chain": 2**31 - 1, "bonds": HARMONIC}, {}, "equal to 10000 "),
         ({"count": 2**31 - 1}, {}, r"particles\.b: placing 2147483647 particles needs \d+ GiB"),
-        ({"positions_m": [[0, 0, 0]] * 100_001}, {}, r"positions_m holds 100001 entries; at most 100000"),
+        ({"positions_m": [0] * 100_001}, {}, r"positions_m holds 100001 entries; at most 100000"),
         ({"count": 2, "bonds": HARMONIC}, {}, "has bonds, and the single beads of count have no bonds"),
         ({"count": 2, "bending_j": 1e-4}, {}, "has bending_j, and the single beads of count have no bonds"),
         (
@@ -154,10 +157,10 @@ def test_a_bond_across_a_periodic_face_is_as_short_as_its_nearest_image(tmp_path
     check(simulation_of({**files, "bonds": FENE}))
 
 
-def test_single_beads_may_have_as_many_substeps_as_are_allowed():
-    simulation = simulation_of({"positions_m": [[3, 4, 4]], "substeps": 1000, "pull": {"force_n": [1e-4, 0, 0]}})
-    simulation.step()
-    check(simulation)
+def test_kernels_of_single_beads_do_a_few_substeps_each():
+    (species,) = simulation_of({"positions_m": [[3, 4, 4]], "substeps": 20}).physics[0].species
+    stages = _moving(species.beads, defaultdict(float))
+    assert [stage.name for stage in stages] == ["b forces 7", "b forces 15", "b move"]
 
 
 def test_more_beads_than_there_is_room_for_are_refused():
