@@ -32,7 +32,7 @@ CARREAU = {
     "transition": 0.64,
     "index": 0.2128,
 }
-INLET, NETWORK = PIPE["openings"][0], {"resistance_pa_s_m3": 5e7, "compliance_m3_pa": 2e-10}
+INLET, NETWORK = PIPE["openings"][0], {"resistance_pa_s_m3": 5e7, "compliance_m3_pa": 1e-9}
 
 CGS = {"resistance_pa_s_m3": 1600.0, "compliance_m3_pa": 1e-3}
 BIG = [[-5, -5, -5], [5, 5, 5]]
