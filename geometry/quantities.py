@@ -84,7 +84,7 @@ def quantity_option(unit: str) -> Callable[[str], float]:
     def read(text: str) -> float:
         try:
             value = number_in_si(text, unit)
-            return WithUnit(value) if is_quantity(text) else value
+            return value if re.fullmatch(NUMBER, text.strip()) else WithUnit(value)
         except ValueError as error:
             raise ArgumentTypeError(f"{shown(text)} {error}") from error
 

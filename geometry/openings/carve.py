@@ -331,8 +331,16 @@ def _check_contact(voxels: Voxels, slab: _Slab, flag: int) -> None:
     if beside:
         raise GeometryError(
             f"opening {opening.name!r} does not close the vessel: fluid passes beside its disc of radius"
-            f" {opening.radius_m:.6g} m (centre {opening.centre_m} m) over {beside} links; enlarge radius_m"
+            f" {opening.radius_m:.6g} m (centre {opening.centre_m} m) over {beside} links; {_closing(voxels, opening)}"
         )
+
+
+def _closing(voxels: Voxels, opening: Opening) -> str:
+    """What closes a vessel beside an opening."""
+    across = [axis for axis, wraps, n in zip("xyz", voxels.periodic, opening.normal, strict=True) if wraps and n]
+    if not across or np.isfinite(opening.radius_m):
+        return "enlarge radius_m"
+    return f"it comes in from the other side, as the box is periodic along {across[0]}: make that axis not periodic"
 
 
 def _signed_distance(voxels: Voxels, opening: Opening, zyx: np.ndarray) -> np.ndarray:

@@ -28,7 +28,17 @@ from muphy_lb.run.summary import SUMMARY_FILE
 
 TOLERANCE = 1e-4
 LOOKS_PER_TIME = 10
-BARE = {"permeability": True, "fields": (), "picture": False, "vtk": False, "report": False, "wall_shear": False}
+BARE = {
+    "permeability": True,
+    "fields": (),
+    "fields_every_steps": 0,
+    "region_m": None,
+    "picture": False,
+    "picture_format": "png",
+    "vtk": False,
+    "report": False,
+    "wall_shear": False,
+}
 """Output of a flow: its permeability; fields and pictures are those of ``muphy-lb run``."""
 FREE = ("title", "run", "output", "compute")
 """Sections that may differ between a flow and the case that goes on with it."""

@@ -326,6 +326,9 @@ def test_the_voxel_edge_of_an_image_is_checked_before_it_is_read(tmp_path, monke
         ([], "does not contain its voxel edge; give it in metres, such as --spacing 5e-6"),
         (["--spacing", "5.345"], r"the voxel edge of .* is 5.345 m, .* Give --spacing 5.345e-06"),
         (["--spacing", "5e-6", "--unit", "um"], "5e-12 m, less than an atom"),
+        (["--spacing", "5 um", "--unit", "um"], "--spacing names its unit, and --unit um .* count twice"),
+        (["--spacing", "5e-6", "--option", "spacing_m=6e-6"], "--spacing 5e-06 and --option spacing_m are both given"),
+        (["--unit", "um", "--option", "unit='mm'"], "--unit um and --option unit are both given"),
     ):
         with pytest.raises(InputError, match=words):
             command(*start, *options)

@@ -1,13 +1,14 @@
 """What the case file says of a free surface: the section [free_surface]."""
 
 import math
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Annotated
 
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
 
 from muphy_lb.case.boundaries import Box
-from muphy_lb.case.section import Positive, Section, Vector, exactly_one, names_given_twice
+from muphy_lb.case.section import Positive, Section, Vector, exactly_one, given_values, names_given_twice
 from muphy_lb.case.usual import Usual, outside
 from muphy_lb.case.values import Name
 from muphy_lb.geometry.limits import shown
@@ -142,6 +143,17 @@ class FreeSurfaceSection(Section):
 
 
 SECTION = FreeSurfaceSection
+
+
+def rules(given: Mapping) -> Iterator[str]:
+    """Snapshots of the surface are files for ParaView."""
+    every = given_values(given.get("free_surface")).get("surface_every_steps")
+    if every and given_values(given.get("output")).get("vtk") is False:
+        yield (
+            f"has free_surface.surface_every_steps = {every} and output.vtk = false, which writes no surface.vtkhdf;"
+            " leave one of them out"
+        )
+
 
 USUAL = (
     Usual(

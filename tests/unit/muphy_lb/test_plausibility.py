@@ -1,5 +1,7 @@
 """Openings and waveforms that are hardly meant are told before the first step."""
 
+from types import MappingProxyType, SimpleNamespace
+
 import pytest
 
 from muphy_lb.geometry.voxels import Opening
@@ -15,7 +17,13 @@ def told(inlet, **run):
     case = vessel(openings=[INLET | inlet, *TABLE["openings"][1:]], run=run)
     kinds = {"inlet": "inlet", "outlet_1": "outlet", "outlet_2": "outlet"}
     openings = [Opening(name, kind, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0)) for name, kind in kinds.items()]
-    return "\n".join(plausibility(case, openings, resolve(case, 1e-3, {}, 1.0 / 3.0)))
+    return "\n".join(plausible(case, openings))
+
+
+def plausible(case, openings, areas_m2=MappingProxyType({})):
+    """The lines on a case in a box of 50 voxels with these openings."""
+    header = SimpleNamespace(openings=openings, shape=(50, 50, 50), spacing_m=1e-3, origin_m=(0.0, 0.0, 0.0))
+    return plausibility(case, header, (), resolve(case, 1e-3, areas_m2, 1.0 / 3.0))
 
 
 def test_nothing_is_said_of_what_is_usual():
@@ -27,7 +35,7 @@ def test_an_inlet_through_which_fluid_leaves_is_told(inlet):
     inlet = {key: value for key, value in (INLET | inlet).items() if value is not None}
     case = vessel(openings=[inlet, *TABLE["openings"][1:]], lattice={"reference_velocity_m_s": 0.05})
     opening = Opening("inlet", "inlet", (0.0, 0.0, 0.0), (1.0, 0.0, 0.0))
-    (text,) = plausibility(case, [opening], resolve(case, 1e-3, {"inlet": 1e-4}, 1.0 / 3.0))
+    (text,) = plausible(case, [opening], {"inlet": 1e-4})
     assert "warning: openings.inlet: fluid leaves by this inlet" in text
     assert "= -" in text and "make it positive" in text and "set kind" not in text
 
@@ -36,7 +44,7 @@ def test_an_outlet_through_which_fluid_enters_is_told():
     place = {"kind": "outlet", "centre_m": [0.0, 0.0, 0.0], "normal": [1.0, 0.0, 0.0]}
     case = vessel(openings=[INLET | place, *TABLE["openings"][1:]])
     opening = Opening("inlet", "outlet", (0.0, 0.0, 0.0), (1.0, 0.0, 0.0))
-    (text,) = plausibility(case, [opening], resolve(case, 1e-3, {}, 1.0 / 3.0))
+    (text,) = plausible(case, [opening])
     assert "fluid enters by this outlet" in text and "make it negative" in text and "kind = 'inlet'" in text
 
 
