@@ -12,6 +12,7 @@ from pathlib import Path
 import meshio
 import numpy as np
 import pytest
+import tifffile
 
 from muphy_lb.__main__ import COMMANDS, DOCTOR, PREPARING, main
 from muphy_lb.backends import copying
@@ -187,6 +188,9 @@ def folder(tmp_path_factory):
     labels[:, 2:6, 2:6], labels[0, 2:6, 2:6], labels[1:, 6:, :] = 1, 3, 2
     header = "ObjectType = Image\nNDims = 3\nDimSize = 8 8 8\nElementSpacing = 1 1 1\nElementType = MET_UCHAR\n"
     (folder / "labels.mha").write_bytes(f"{header}ElementDataFile = LOCAL\n".encode() + labels.tobytes())
+    channels = np.where(labels == 1, np.uint8(0), np.uint8(200))
+    stack = np.stack([channels, channels], axis=1)[None]  # time, z, channel, y, x
+    tifffile.imwrite(folder / "stack.tif", stack, imagej=True, metadata={"axes": "TZCYX"})
     return folder
 
 

@@ -1,6 +1,8 @@
-"""``muphy-lb info`` refuses what ``muphy-lb run`` refuses, in the same words and with the same exit code."""
+"""``muphy-lb info`` refuses what ``muphy-lb run`` refuses, in the same words and with the same exit code; the changes
+that a refusal tells help when they are typed."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pytest
@@ -186,6 +188,47 @@ def test_info_says_of_a_case_that_cannot_run_what_the_run_says(tmp_path, table, 
         Simulation(tmp_path / "case.toml", communicator=SerialCommunicator())
     assert (str(caught.value), caught.value.exit_code) == told
     assert not (tmp_path / "out" / "summary.json").exists()
+    assert_help(told_changes(told[0]), told[0], tmp_path / "case.toml")
+
+
+VALUE = r"('[^']*'|-?[\d.]+(?:e[+-]?\d+)?)"
+KEY = r"([a-z_]+(?:\.[a-z_]+)+)"
+
+
+def told_changes(message: str) -> Iterator[str]:
+    """Changes of a case that a refusal tells, each of which is to help by itself, as ``--set`` takes them."""
+    message = message.rpartition("problem:\n  ")[2]
+    about = re.match(rf"{KEY} (?:is|has|compares)", message)
+    for key, value in re.findall(rf"(?:set|use|or) {KEY} = {VALUE}", message):
+        yield f"{key}={value}"
+    for choices in re.findall(r"allowed: ('[^']*'(?:, '[^']*')*)", message) if about else ():
+        yield from (f"{about[1]}={choice}" for choice in re.findall(r"'[^']*'", choices))
+    if both := re.search(r"has \[(\w+)\] and \[(\w+)\].*keep one", message):
+        yield from (f"{name}=" for name in both.groups())
+    yield from (f"{name}=" for name in re.findall(r"(?:remove|leave) \[(\w+)\]", message))
+    yield from (f"{key}=" for key in re.findall(rf"leave {KEY} out", message))
+    if about and "leave it out" in message:
+        yield f"{about[1]}="
+
+
+def assert_help(changes: Iterator[str], message: str, path) -> None:
+    """With each of the changes the case is taken, or is refused for another reason."""
+    for change in changes:
+        try:
+            command("info", path, "--set", change)
+        except MuphyError as error:
+            assert without_numbers(str(error)) != without_numbers(message), f"{message}\n--set {change}\n{error}"
+
+
+def without_numbers(message: str) -> str:
+    return re.sub(r"-?\d[\d.e+-]*", "#", message)
+
+
+def test_changes_are_found_in_refusals():
+    told = "compute.streaming is 'push' with beads; allowed: 'pull', 'aa'"
+    assert list(told_changes(told)) == ["compute.streaming='pull'", "compute.streaming='aa'"]
+    told = "the relaxation time is 0.5: set lattice.relaxation_time = 0.8 or leave [age] out"
+    assert list(told_changes(told)) == ["lattice.relaxation_time=0.8", "age="]
 
 
 @pytest.mark.parametrize("table", [VESSEL, OPEN, PERIODIC, TANK, BOX, CAVITY], ids=lambda table: str(table.keys()))
