@@ -30,10 +30,10 @@ def label_box(voxels: Voxels, name: str, low_m, high_m) -> Voxels:
     chosen = (flags[inside] == SOLID) | (flags[inside] == WALL)
     if not chosen.any():
         end_m = tuple((voxels.origin_m + voxels.spacing_m * (size - 1.0)).tolist())
+        others = f"; solid voxels of the walls {', '.join(voxels.walls)} stay theirs" if voxels.walls else ""
         raise GeometryError(
-            f"walls.{name}: its box from {tuple(low_m)} to {tuple(high_m)} m holds no solid voxel"
-            f"{' that is of no wall yet' if voxels.walls else ''}; the image extends from {voxels.origin_m} to"
-            f" {end_m} m (voxel centres){'. Walls before it: ' if voxels.walls else ''}{', '.join(voxels.walls)}"
+            f"walls.{name}: its box from {tuple(low_m)} to {tuple(high_m)} m holds no solid voxel; the image extends"
+            f" from {voxels.origin_m} to {end_m} m (voxel centres){others}"
         )
     walls = voxels.walls if name in voxels.walls else (*voxels.walls, name)
     flags[inside][chosen] = wall_flag(walls.index(name))

@@ -193,7 +193,7 @@ WITH_THE_GEOMETRY = {
         changed(**opening(kind="outlet")),
         "is 'outlet', but the geometry has an inlet",
     ),
-    "walls in one box": (changed(walls=[WALL, WALL | {"name": "v"}]), "no solid voxel that is of no wall yet"),
+    "walls in one box": (changed(walls=[WALL, WALL | {"name": "v"}]), "solid voxels of the walls w stay theirs"),
     "law, eddy viscosity": (
         changed(fluid={"power_law": LAW}, lattice={"smagorinsky": 0.1}),
         "lattice.smagorinsky = 0.1 and [fluid.power_law] are given",
