@@ -7,6 +7,7 @@ A row names a key and says when a value of it is unusual, and what it usually is
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muphy_lb.case.section import Section
@@ -130,9 +131,8 @@ def is_far(value, setting: Setting) -> bool:
     return any(math.dist(point, middle) > reach for point in points)
 
 
-COLD = Usual(
-    "fluid.temperature_k",
-    outside(150.0, 3000.0),
-    "no fluid that flows here has {value} K: a temperature in degrees Celsius is given as '{value} degC'",
-)
-"""Temperature of a fluid whose molecules move; in degrees Celsius most are below 100."""
+@cache
+def kelvins(key: str) -> Usual:
+    """A key in kelvins of a fluid that flows: most of its values in degrees Celsius are below 100."""
+    told = "no fluid that flows here has {value} K: degrees Celsius are given as '{value} degC'"
+    return Usual(key, outside(150.0, 3000.0), told)

@@ -76,7 +76,7 @@ def _harmonics(factor) -> np.ndarray:
 def _effect(share: np.ndarray) -> str:
     worst = float(share.max())
     if worst >= RESONANT:
-        return "the fluid resonates, so that phases and amplitudes within are not those of a liquid"
+        return "the fluid resonates, so that phases and amplitudes within are not those of incompressible flow"
     swell = 1.0 / math.cos(2.0 * math.pi * worst) - 1.0
     return f"phases within lag behind, and amplitudes are up to {100.0 * swell:.2g} % too large"
 

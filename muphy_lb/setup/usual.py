@@ -20,9 +20,9 @@ from muphy_lb.physics.table import offered
 
 LARGEST_GAS_DENSITY = 100.0
 GAS_VISCOSITIES = 5e-6, 1.5e-4
-"""Dynamic viscosities of gases [Pa s]: of light hydrocarbons at room temperature, and of hot ones."""
+"""Dynamic viscosities of gases [Pa s]: of light hydrocarbons, and of hot ones."""
 
-LEAST_LIQUID_VISCOSITY = 2e-5
+LEAST_VISCOSITY = 2e-5
 """Dynamic viscosity [Pa s] below that of all but the coldest liquids."""
 
 THICK = 2e-3
@@ -35,7 +35,7 @@ GRAVITY_ELSEWHERE = (9.81e-3, 981.0, 9810.0)
 """Gravity in km/s2, cm/s2 and mm/s2."""
 
 
-def _is_gas_of_a_liquid(density, setting: Setting) -> bool:
+def _is_light_and_viscous(density, setting: Setting) -> bool:
     viscosity = density * setting.case.fluid.viscosity_m2_s
     is_viscous = not GAS_VISCOSITIES[0] <= viscosity <= GAS_VISCOSITIES[1]
     return not setting.is_dimensionless and density < LARGEST_GAS_DENSITY and is_viscous
@@ -44,12 +44,12 @@ def _is_gas_of_a_liquid(density, setting: Setting) -> bool:
 def _is_thin(_, setting: Setting) -> bool:
     density = setting.case.fluid.density_kg_m3
     viscosity = density * setting.case.fluid.viscosity_m2_s
-    return not setting.is_dimensionless and density >= LARGEST_GAS_DENSITY and viscosity < LEAST_LIQUID_VISCOSITY
+    return not setting.is_dimensionless and density >= LARGEST_GAS_DENSITY and viscosity < LEAST_VISCOSITY
 
 
 def _is_thick(viscosity, setting: Setting) -> bool:
-    is_liquid = setting.case.fluid.density_kg_m3 >= LARGEST_GAS_DENSITY
-    return not setting.is_dimensionless and is_liquid and viscosity > THICK
+    is_dense = setting.case.fluid.density_kg_m3 >= LARGEST_GAS_DENSITY
+    return not setting.is_dimensionless and is_dense and viscosity > THICK
 
 
 def _is_off_typical(law, setting: Setting) -> bool:
@@ -59,7 +59,7 @@ def _is_off_typical(law, setting: Setting) -> bool:
     return is_bounded and not low <= setting.case.fluid.viscosity_m2_s <= high
 
 
-_IN_METRES_A_SECOND = "no liquid flows at {value} m/s past voxels that resolve it: check that it is in m/s"
+_IN_METRES_A_SECOND = "no fluid flows at {value} m/s past voxels that resolve it: check that it is in m/s"
 _LAW = (
     "its viscosities and the typical one, fluid.kinematic_viscosity_m2_s, are far from each other: all are in m2/s, a"
     " dynamic viscosity [Pa s] by the density"
@@ -69,21 +69,21 @@ _GRAVITY = "this is the gravity of the earth in other units: in m/s2 it is 9.81"
 USUAL = (
     Usual(
         "fluid.density_kg_m3",
-        _is_gas_of_a_liquid,
-        "{value} kg/m3 is the density of a gas, beside a viscosity that"
-        " is none of a gas; water has 1000 kg/m3, and a number in g/cm3 is given as '1.06 g/cm3'",
+        _is_light_and_viscous,
+        "{value} kg/m3 is a density of gases, beside a viscosity that"
+        " is none of theirs; water has 1000 kg/m3, and a number in g/cm3 is given as '1.06 g/cm3'",
     ),
     Usual("fluid.density_kg_m3", outside(1e-3, 3e4), "no fluid has {value} kg/m3: water has 1000"),
     Usual(
         "fluid.dynamic_viscosity_pa_s",
         _is_thin,
-        "{value} Pa s is less than that of any liquid (water: 1e-3): a"
+        "{value} Pa s is less than those of all liquids (water: 1e-3): a"
         " kinematic viscosity [m2/s] belongs into fluid.kinematic_viscosity_m2_s",
     ),
     Usual(
         "fluid.kinematic_viscosity_m2_s",
         _is_thin,
-        "{value} m2/s is less than that of any liquid (water: 1e-6): check that it is in m2/s",
+        "{value} m2/s is less than those of all liquids (water: 1e-6): check that it is in m2/s",
     ),
     Usual(
         "fluid.kinematic_viscosity_m2_s",

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from muphy_lb.case.section import Positive, Section, given_values
-from muphy_lb.case.usual import COLD
+from muphy_lb.case.usual import kelvins
 
 SERIES_FILE = "fluctuations.csv"
 FILES = (SERIES_FILE,)
@@ -39,4 +39,4 @@ def rules(given: Mapping) -> Iterator[str]:
         yield "has fluid.temperature_k but no [fluctuating] that reads it; add that table, or leave the key out"
 
 
-USUAL = (COLD,)
+USUAL = (kelvins("fluid.temperature_k"),)

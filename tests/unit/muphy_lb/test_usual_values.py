@@ -55,12 +55,12 @@ def told(tables, changes=()) -> list[str]:
 
 
 SLIPS = [
-    (PIPE, {"fluid.density_kg_m3": 1.06}, "fluid.density_kg_m3: 1.06 kg/m3 is the density of a gas"),
+    (PIPE, {"fluid.density_kg_m3": 1.06}, "fluid.density_kg_m3: 1.06 kg/m3 is a density of gases"),
     (PIPE, {"fluid.density_kg_m3": 1e6}, "fluid.density_kg_m3: no fluid has 1e+06 kg/m3"),
     (
         PIPE,
         {"fluid.kinematic_viscosity_m2_s": None, "fluid.dynamic_viscosity_pa_s": 4e-6},
-        "fluid.dynamic_viscosity_pa_s: 4e-06 Pa s is less than that of any liquid",
+        "fluid.dynamic_viscosity_pa_s: 4e-06 Pa s is less than those of all liquids",
     ),
     (
         PIPE,
