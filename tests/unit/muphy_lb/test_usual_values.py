@@ -6,7 +6,7 @@ import re
 import pytest
 
 from muphy_lb.case.case import as_case, case_from_dict
-from muphy_lb.setup.info import describe_case
+from muphy_lb.run.info import describe_case
 
 TANK = {
     "geometry": {"shape": "tank", "spacing_m": 4e-3, "options": {"length": 12, "height": 10, "width": 1}},
@@ -41,7 +41,7 @@ BIG = [[-5, -5, -5], [5, 5, 5]]
 @pytest.fixture(autouse=True)
 def no_clock(monkeypatch):
     """Nothing measures the speed of this machine."""
-    monkeypatch.setattr("muphy_lb.setup.info.duration", lambda *_: "")
+    monkeypatch.setattr("muphy_lb.run.info.duration", lambda *_: "")
 
 
 def outlet(**network) -> list:
@@ -72,7 +72,11 @@ SLIPS = [
     (PIPE, {"openings": outlet(compliance_m3_pa=1e-3)}, "outlet outlet has the time constant 5e+04 s"),
     (PIPE, {"output.wall_shear": True, "wall_regions": [{"name": "a", "box_m": BIG}]}, "is the whole wall"),
     (PIPE, {"output.region_m": BIG}, "output.region_m: the box holds the whole geometry"),
-    (PIPE, {"probes": [{"name": "p", "point_m": [0.5, 0.5, 0.6]}]}, "probes.p.point_m = (0.5, 0.5, 0.6): the geo"),
+    (
+        PIPE,
+        {"probes": [{"name": "p", "plane_m": [5e-4, 5e-4, 5e-4], "normal": [0, 0, 1], "radius_m": 5.0}]},
+        "probes.p.radius_m = 5.0: the geo",
+    ),
     (TANK, {"flow.acceleration_m_s2": [0, 981.0, 0], "lattice.time_step_s": 1e-6}, "flow.acceleration_m_s2: this is"),
     (TANK, {"flow.turn": {"angle_rad": 10.0}}, "flow.turn.angle_rad: 10 rad is more than a whole turn"),
     (TANK, {"flow.turn": {"angle_rad": 5.0}}, "flow.turn.angle_rad: 5 rad turns gravity out of the tank"),
