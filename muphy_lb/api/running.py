@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from muphy_lb.errors import InputError, MuphyError
 from muphy_lb.measure.flow_view import FlowView
-from muphy_lb.measure.observer import Observer
+from muphy_lb.measure.observer import Observer, tell_walls
 from muphy_lb.measure.permeability import has_permeability
 from muphy_lb.measure.settling import Settling
 from muphy_lb.output.progress import ProgressBar
@@ -39,6 +39,8 @@ class Callback(Observer):
         every: number of steps.
         function: ``function(simulation)``.
     """
+
+    tells_walls = True
 
     def __init__(self, owner: "Simulation", every: int, function: Callable[["Simulation"], object]):
         self._owner, self.every, self.function = owner, every, function
@@ -212,7 +214,9 @@ def drive(owner: "Simulation", last: int, watch: Criterion | None, clock: Clock,
     with Interruption() as interruption:
         while reason is None and owner.core.step_number < last:
             core, observers = owner.core, _observers(owner, watch)
-            _advance(core, min(last, _next_event(core, observers)), clock)
+            target = min(last, _next_event(core, observers))
+            is_told = target in (last, core.onlooker.next_step) or tell_walls(observers, target)
+            _advance(core, target, is_told, clock)
             if core.step_number % core.case.run.check_interval_steps == 0 or core.step_number == last:
                 _look(core, observers, clock, bar)
                 reason = interruption.agreed(core.communicator)
@@ -274,9 +278,9 @@ def _next_event(core, observers: Sequence[Observer]) -> int:
     return int(min(*events, core.onlooker.next_step))
 
 
-def _advance(core, target: int, clock: Clock) -> None:
+def _advance(core, target: int, is_told: bool, clock: Clock) -> None:
     before, n_steps = time.perf_counter(), target - core.step_number
-    core.advance(n_steps)
+    core.advance(n_steps, is_told)
     core.engine.backend.synchronise()
     clock.stepping_s += time.perf_counter() - before
     clock.steps += n_steps

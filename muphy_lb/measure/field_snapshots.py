@@ -60,8 +60,6 @@ class FieldSnapshots(Observer):
         if view.step_number == self._written_step:
             return
         self._written_step = view.step_number
-        if view.header.walls:
-            view.wall_forces()  # while the step before is still there; the answer is kept
         fields = {name: view.field(name) for name in self._names}
         if self._series:
             kept = {name: on_root(values)[self._kept] for name, values in fields.items()}

@@ -132,6 +132,7 @@ class WallSeries(SeriesObserver):
 
     file = "walls.csv"
     files = (file,)
+    tells_walls = True
 
     @classmethod
     def create(cls, view, folder, resume_step) -> Sequence[Observer]:

@@ -22,6 +22,11 @@ from muphy_lb.output.report_html import ReportPart
 NOTHING = ReportPart()
 
 
+def tell_walls(observers: Sequence, step: int) -> bool:
+    """Whether one of them is due at a step and tells wall forces or the stress beside walls there."""
+    return any(each.tells_walls and each.every and step % each.every == 0 for each in observers)
+
+
 @dataclass(frozen=True)
 class Steadiness:
     """How far a criterion for the end of a run is met.
@@ -67,12 +72,15 @@ class Observer:
         name: name of its record in summary.json, and of its state in checkpoints; empty if it has neither.
         every: number of steps between two calls of :meth:`act`, 0 for none.
         reason: why a run ends where its criterion is met, in one word; empty if it has none.
+        tells_walls: whether it tells wall forces or the stress beside walls, or ends a run, which tells them: means of
+            two steps, of which the first is measured ahead of the step.
     """
 
     files: tuple[str, ...] = ()
     name: str = ""
     every: int = 0
     reason: str = ""
+    tells_walls: bool = False
 
     @classmethod
     def create(cls, view: FlowView, folder: Path, resume_step: int | None) -> Sequence["Observer"]:

@@ -66,6 +66,7 @@ class WallShearObserver(Observer):
         *(name for picture in PICTURES for name in picture_files(picture)),
     )
     name = "wall_shear"
+    tells_walls = True
 
     def __init__(self, view: FlowView, folder: Path):
         self._view, self._shear = view, WallShear(view)

@@ -58,8 +58,6 @@ class SliceFrames(Observer):
     def act(self) -> None:
         """Draw a frame."""
         view = self._view
-        if view.header.walls:
-            view.wall_forces()  # while the step before is still there; the answer is kept
         values = view.field(self._source)
         if values is None:
             return

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from muphy_lb import __version__
 from muphy_lb.files.atomic import check_writable, no_link, output_errors, write_text
-from muphy_lb.measure.observer import Observer
+from muphy_lb.measure.observer import Observer, tell_walls
 from muphy_lb.output.phases import phase
 from muphy_lb.output.report_html import REPORT_FILE, write_report
 from muphy_lb.parallel import agreed, agreed_on_root, all_agreed
@@ -53,6 +53,8 @@ class CheckpointWriter:
         observers: whose memory is part of the state.
         written: checkpoints that this run has written before it was resumed.
     """
+
+    tells_walls = True
 
     def __init__(self, simulation: Simulation, folder: Path, observers: Sequence[Observer], written=()):
         self.every = simulation.case.output.checkpoint_every_steps
@@ -225,15 +227,24 @@ class Run:
         with self.progress:
             while simulation.step_number < last:
                 self._rebalance()
-                self._step_to(min(last, self._next_event()))
+                target = min(last, self._next_event())
+                is_told = target == last or self._tells_walls(target)
+                self._step_to(target, is_told)
                 self._act(self.observers)
                 verdicts = self._of_observers(self._verdict)
                 self._act((self.checkpoints,))
                 reason = next(filter(None, verdicts), None)
                 self._stopped_by = "" if reason else self._reason_to_stop(signals) or self._attend(signals) or ""
+                if self._stopped_by and simulation.tells_two_steps and not is_told:
+                    self._step_to(simulation.step_number + 1, is_told=True)
+                    self._act((*self.observers, self.checkpoints))
                 if reason or self._stopped_by:
                     return reason or self._stopped_by
         return COMPLETED
+
+    def _tells_walls(self, step: int) -> bool:
+        """Whether anyone looks at walls then, whose forces and stress are means with the step before."""
+        return step >= self.simulation.onlooker.next_step or tell_walls((*self.observers, self.checkpoints), step)
 
     def _intervals(self):
         yield self.simulation.case.run.check_interval_steps
@@ -244,10 +255,10 @@ class Run:
         events = [(step // interval + 1) * interval for interval in self._intervals()]
         return int(min(*events, self.simulation.onlooker.next_step))
 
-    def _step_to(self, target: int) -> None:
+    def _step_to(self, target: int, is_told: bool) -> None:
         before = time.perf_counter()
         n_steps = target - self.simulation.step_number
-        self.simulation.advance(n_steps)
+        self.simulation.advance(n_steps, is_told)
         self.simulation.engine.backend.synchronise()
         self._clock.stepping_s += time.perf_counter() - before
         self._clock.steps += n_steps

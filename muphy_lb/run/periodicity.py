@@ -117,6 +117,7 @@ class Periodicity(Observer):
     files = (file,)
     name = "periodicity"
     reason = PERIODIC
+    tells_walls = True
 
     def __init__(self, view: FlowView, folder: Path, resume_step: int | None):
         self._period_s = longest_period_s(view.case)

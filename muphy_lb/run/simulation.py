@@ -130,22 +130,23 @@ class Simulation(FlowState, TwoSteps, Preparation):
         last, every = self.step_number + whole_steps(n_steps), self.case.run.check_interval_steps
         while self.step_number < last:
             until = min(last, (self.step_number // every + 1) * every, self.onlooker.next_step)
-            self.advance(int(until) - self.step_number)
+            self.advance(int(until) - self.step_number, until == last or until >= self.onlooker.next_step)
             if self.step_number % every == 0:
                 self.health()
             if self.step_number >= self.onlooker.next_step and attend(self.onlooker, lambda: Standing(last)):
                 break
         self.onlooker.rest(Standing(last))
 
-    def advance(self, n_steps: int) -> None:
-        """Advance by some steps without looking at the flow."""
+    def advance(self, n_steps: int, is_told: bool = True) -> None:
+        """Advance by some steps without looking at the flow; ``is_told`` where wall forces or the stress beside walls
+        may be asked for behind the last of them (:class:`muphy_lb.run.two_steps.TwoSteps`)."""
         left = n_steps
         while left > 0:
             if self.step_number >= self._scheduled_until:
                 self.upload_schedule()
             until = min(self._scheduled_until, self.engine.actions.next_step(self.step_number))
             stretch = int(min(left, until - self.step_number))
-            self._advance_engine(stretch, is_last=stretch == left)
+            self._advance_engine(stretch, is_told and stretch == left)
             self.step_number += stretch
             self.engine.actions.act(self.step_number)
             left -= stretch

@@ -159,6 +159,7 @@ class SteadyState(Observer):
     files = (file,)
     name = "watch"
     reason = STEADY
+    tells_walls = True
 
     def __init__(self, view: FlowView, folder: Path, resume_step: int | None):
         run = view.case.run

@@ -29,12 +29,17 @@ class TwoSteps:
             self._stress = RecordedStress(self)
         return self._stress if self.case.output.wall_shear else None
 
-    def _advance_engine(self: Any, n_steps: int, is_last: bool) -> None:
+    @property
+    def tells_two_steps(self: Any) -> bool:
+        """Whether there is anything that is told as a mean of two steps."""
+        return bool(self.header.walls) or self.case.output.wall_shear
+
+    def _advance_engine(self: Any, n_steps: int, is_told: bool) -> None:
         """Steps of the engine; ahead of the last one, what is told as a mean is measured."""
-        stress = self.recorded_stress() if is_last else None
-        if not is_last or not (self.header.walls or stress):
+        if not (is_told and self.tells_two_steps):
             self.engine.advance(n_steps)
             return
+        stress = self.recorded_stress()
         self.engine.advance(n_steps - 1)
         if self.header.walls:
             self._forces.remember(self)

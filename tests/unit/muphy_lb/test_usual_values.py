@@ -75,7 +75,7 @@ SLIPS = [
     (
         PIPE,
         {"probes": [{"name": "p", "plane_m": [5e-4, 5e-4, 5e-4], "normal": [0, 0, 1], "radius_m": 5.0}]},
-        "probes.p.radius_m = 5.0: the geo",
+        "probes.p.radius_m = 5",
     ),
     (TANK, {"flow.acceleration_m_s2": [0, 981.0, 0], "lattice.time_step_s": 1e-6}, "flow.acceleration_m_s2: this is"),
     (TANK, {"flow.turn": {"angle_rad": 10.0}}, "flow.turn.angle_rad: 10 rad is more than a whole turn"),
