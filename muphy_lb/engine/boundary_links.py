@@ -163,6 +163,10 @@ class BoundaryLinks:
         labelled walls; slots must be filled."""
         return self._walls.exchange(parity)
 
+    def kept_wall_exchange(self, parity: int) -> Callable[[], np.ndarray]:
+        """The same as a function; until the next call it stays on the device."""
+        return self._walls.kept_exchange(parity)
+
     def _in_force(self, parity: int, is_behind: bool):
         """Device array of the values in force in a step from buffer ``parity``, or in the step behind which it is."""
         return self._timed.behind(parity) if is_behind else self._timed.of_step(parity)

@@ -1,6 +1,7 @@
 """Engine: a model bound to one rank's domain and device; it steps and measures, in lattice units."""
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -251,6 +252,10 @@ class Engine:
         linkwise and into other labelled walls; times c_q it is the momentum given to the wall in the step ahead.
         Collective."""
         return self.boundary_links.wall_exchange(self.look_ahead())
+
+    def kept_wall_exchange(self) -> Callable[[], np.ndarray]:
+        """The same as a function that copies it to the host; until the next call it stays on the device. Collective."""
+        return self.boundary_links.kept_wall_exchange(self.look_ahead())
 
     def look_ahead(self) -> int:
         """Complete the populations that arrive at the nodes in the step ahead, with the values of openings and walls in

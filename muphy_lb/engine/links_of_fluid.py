@@ -1,5 +1,7 @@
 """What crosses links, where nodes may be only partly filled with fluid: the share of it that is fluid's."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from muphy_lb.engine.boundary_links import N_SUMS, SUM_SCALE
@@ -25,7 +27,20 @@ def opening_sums(engine: Engine, n_openings: int) -> np.ndarray:
 def wall_exchange(engine: Engine) -> np.ndarray:
     """(S + F,) exchange with walls as of :meth:`muphy_lb.engine.engine.Engine.wall_exchange`: that of fluid in its
     share of a node, and in the rest that of something at rest with a pressure."""
-    exchange, filled = engine.wall_exchange(), engine.model.filled
+    return _of_fluid(engine, engine.wall_exchange())
+
+
+def kept_wall_exchange(engine: Engine) -> Callable[[], np.ndarray]:
+    """The same as a function, in the state at hand now; where all nodes are fluid it stays on the device until the
+    next call."""
+    if engine.model.filled is None:
+        return engine.kept_wall_exchange()
+    exchange = wall_exchange(engine)
+    return lambda: exchange
+
+
+def _of_fluid(engine: Engine, exchange: np.ndarray) -> np.ndarray:
+    filled = engine.model.filled
     if filled is None or exchange.size == 0:
         return exchange
     links = engine.domain.linkwise.join(engine.domain.in_table)

@@ -29,11 +29,14 @@ class NodeValues:
 
     def force(self, parity: int) -> np.ndarray:
         """(3, k) body force per volume, lattice units, in the collision of a step from buffer ``parity``."""
+        return np.ascontiguousarray(np.broadcast_to(self.force_numbers(parity), (3, self._nodes.size)))
+
+    def force_numbers(self, parity: int) -> np.ndarray:
+        """The same, (3, 1) where it is uniform."""
         engine, operator = self._engine, self._engine.model.force
         given = {parameter.name: engine.model.parameters[parameter.name] for parameter in operator.parameters}
         values = {name: self._value(name, value, parity) for name, value in given.items()}
-        force = np.asarray(operator.reference(slice(None), values), dtype=np.float64).reshape(3, -1)
-        return np.ascontiguousarray(np.broadcast_to(force, (3, self._nodes.size)))
+        return np.asarray(operator.reference(slice(None), values), dtype=np.float64).reshape(3, -1)
 
     def _value(self, name: str, value, parity: int):
         if isinstance(value, FieldValue):

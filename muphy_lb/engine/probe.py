@@ -1,5 +1,7 @@
 """Probe: populations, or values of a field, at selected addresses, copied to the host."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from muphy_lb.backends.interface import Launch
@@ -25,25 +27,37 @@ class Probe:
         self._kind = precision.real if of_field else precision.storage
         self.unit: float = 1.0 if of_field else precision.unit
         self._gathers: list[Launch] = []
+        self._keeps: list[Launch] = []
 
     def read(self, parity: int) -> np.ndarray:
         """(k,) float64 numbers of a buffer in lattice units; the caller ensures that nothing writes to it."""
         return self._gathered(parity).astype(np.float64) / self.unit
 
+    def keep(self, parity: int) -> Callable[[], np.ndarray]:
+        """Keep the numbers of a buffer on the device, until the next call; returns a function that copies them to the
+        host as :meth:`stored` does."""
+        if not self._keeps:
+            self._kept, self._keeps = self._bound()
+        self._keeps[parity]()
+        return lambda: self._wide(self._backend.to_host(self._kept))
+
     def stored(self, parity: int) -> np.ndarray:
         """(k,) numbers as they are stored, in their ``unit``, in single precision where that is half."""
+        return self._wide(self._gathered(parity))
+
+    def _wide(self, numbers: np.ndarray) -> np.ndarray:
         wide = np.promote_types(self._kind, np.float32)
-        return self._gathered(parity).astype(wide, copy=False) if self.size else np.zeros(0, wide)
+        return numbers.astype(wide, copy=False) if self.size else np.zeros(0, wide)
 
     def _gathered(self, parity: int) -> np.ndarray:
         if not self._gathers:
-            self._bind()
+            self._packed, self._gathers = self._bound()
         self._gathers[parity]()
         return self._backend.to_host(self._packed)
 
-    def _bind(self) -> None:
-        """Bind the launches on first use, as most runs do not measure walls."""
+    def _bound(self) -> tuple:
+        """An array and the launches that fill it, bound on first use, as most runs do not measure walls."""
         backend = self._backend
-        self._packed = backend.zeros(self.size, self._kind)
+        packed = backend.zeros(self.size, self._kind)
         pairs = zip(self._buffers, self._addresses, strict=True)
-        self._gathers = [backend.bind("gather", buffer, backend.array(own), self._packed) for buffer, own in pairs]
+        return packed, [backend.bind("gather", buffer, backend.array(own), packed) for buffer, own in pairs]

@@ -1,5 +1,7 @@
 """Links into linkwise walls of one rank, bound to its device, and what crosses all links into labelled walls."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from muphy_lb.backends.arrays import WallArrays
@@ -52,9 +54,18 @@ class WallLinks:
     def exchange(self, parity: int) -> np.ndarray:
         """(S + F,) population that leaves plus the one that enters of every link into linkwise walls and into other
         labelled walls; slots must be filled."""
+        return self._of_halves(self._probe.read(parity)) if self._probe.size else np.zeros(0)
+
+    def kept_exchange(self, parity: int) -> Callable[[], np.ndarray]:
+        """The same as a function that copies it to the host; until the next call it stays on the device."""
         if self._probe.size == 0:
-            return np.zeros(0)
-        leaving, entering = self._probe.read(parity).reshape(2, -1)
+            return lambda: np.zeros(0)
+        kept = self._probe.keep(parity)
+        return lambda: self._of_halves(kept().astype(np.float64) / self._probe.unit)
+
+    @staticmethod
+    def _of_halves(numbers: np.ndarray) -> np.ndarray:
+        leaving, entering = numbers.reshape(2, -1)
         return leaving + entering
 
     def _make_arrays(self, coefficients: np.ndarray, balance: WallBalance | None) -> WallArrays:

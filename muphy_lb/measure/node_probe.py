@@ -90,7 +90,7 @@ class _BoundProbe:
         stored = [addresses.resolve(phase - 1, addresses.locations_after(phase - 1), self._nodes) for phase in phases]
         self._before, self._stored = (self._probe(addresses) for addresses in (before, stored))
         self._values = NodeValues(engine, self._nodes)
-        self._remembered = Remembered[tuple[np.ndarray, np.ndarray]]()
+        self._remembered = Remembered[tuple[Callable[[], np.ndarray], np.ndarray]]()
         self._fields = tuple(fields)
 
     def stored(self) -> NodeState | None:
@@ -100,18 +100,15 @@ class _BoundProbe:
         return self._collect(self._read(self._stored, engine.parity), self._values.force(collided_from))
 
     def remember(self) -> None:
-        self._remembered.keep(self._engine, self._arriving())
+        kept = self._before.keep(self._engine.look_ahead())
+        self._remembered.keep(self._engine, (kept, self._values.force_numbers(self._engine.parity)))
 
     def arriving(self, compute: Compute) -> np.ndarray | None:
-        states = [*self._remembered.of_last_step(self._engine), self._arriving()]
-        populations, force = [state[0] for state in states], np.mean([state[1] for state in states], axis=0)
-        found = self._in_voxel_order(compute(populations, self._before.unit, force))
+        behind, shape = self._remembered.of_last_step(self._engine), (3, self._nodes.size)
+        populations = [*(kept() for kept, _ in behind), self._before.stored(self._engine.look_ahead())]
+        forces = [*(np.broadcast_to(force, shape) for _, force in behind), self._values.force(self._engine.parity)]
+        found = self._in_voxel_order(compute(populations, self._before.unit, np.mean(forces, axis=0)))
         return None if found is None else found[0]
-
-    def _arriving(self) -> tuple[np.ndarray, np.ndarray]:
-        """(Q k,) stored populations that arrive in the step ahead, and the (3, k) body force in that step."""
-        populations = self._before.stored(self._engine.look_ahead())
-        return populations, self._values.force(self._engine.parity)
 
     def _voxel_order(self) -> np.ndarray | None:
         """On rank 0, the order that sorts the gathered nodes by voxel id."""

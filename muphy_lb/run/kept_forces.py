@@ -1,13 +1,13 @@
 """Forces on labelled walls, measured once a step and kept: the mean of two steps, of which the state holds one."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from muphy_lb.domain import LocalDomain
-from muphy_lb.engine.links_of_fluid import wall_exchange
+from muphy_lb.engine.links_of_fluid import kept_wall_exchange, wall_exchange
 from muphy_lb.engine.remembered import Remembered
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.measure.wall_forces import WallForce, labelled_links, wall_forces
@@ -28,11 +28,11 @@ class KeptForces:
         self._nodes, self._domain = nodes, domain
         self._forces: dict[str, WallForce] | None = None
         self._step: int | None = None
-        self._exchange = Remembered[np.ndarray]()
+        self._exchange = Remembered[Callable[[], np.ndarray]]()
 
     def remember(self, simulation: "Simulation") -> None:
         """Measure what the step ahead exchanges with walls; it is the last one before forces are told. Collective."""
-        self._exchange.keep(simulation.engine, wall_exchange(simulation.engine))
+        self._exchange.keep(simulation.engine, kept_wall_exchange(simulation.engine))
 
     def kept(self, simulation: "Simulation") -> dict[str, WallForce] | None:
         """Forces of the present step, measured on the first call, on rank 0; collective. They are the mean of the step
@@ -45,7 +45,7 @@ class KeptForces:
         """Forces in the step ahead, or the mean with those of the last step if ``averaged``, on rank 0; collective."""
         labelled, links, distance = self._labelled
         behind = self._exchange.of_last_step(simulation.engine) if averaged else []
-        exchange = np.mean([*behind, wall_exchange(simulation.engine)], axis=0)
+        exchange = np.mean([*(kept() for kept in behind), wall_exchange(simulation.engine)], axis=0)
         return wall_forces(simulation, links, distance, exchange[labelled])
 
     def restore(self, records: Mapping[str, Mapping] | None, step: int) -> None:
