@@ -36,15 +36,17 @@ def prepared(loaded: Noted, preparation: Preparation, periodic: Axes | None) -> 
         periodic: (x, y, z) of the box that is left; None: what the input and the steps make of it.
 
     Raises:
-        GeometryError: what is drawn cannot repeat: a surface; spheres that a crop has cut; an opening that lies there.
+        GeometryError: what is drawn cannot repeat: flow within a surface; spheres that a crop has cut; an opening that
+            lies there.
     """
     if periodic is None:
         voxels, notes = prepare_image(loaded.voxels, preparation)
         return Noted(voxels, (*loaded.notes, *notes))
-    if any(periodic) and isinstance(loaded.voxels.wall_shape, SurfaceWall):
+    if any(periodic) and isinstance(loaded.voxels.wall_shape, SurfaceWall) and not preparation.invert:
         raise GeometryError(
             f"periodic is {_letters(periodic)!r} and the input is a surface, which has layers of solid around it, so"
-            " that nothing can repeat: leave periodic out, and give the flow through its ends by openings"
+            " that nothing can repeat: leave periodic out, and give the flow through its ends by openings, or set"
+            " invert = true for flow around it"
         )
     cropped, notes = prepare_image(loaded.voxels, Preparation(crop=preparation.crop))
     _refuse_cut(loaded.voxels, cropped, periodic)

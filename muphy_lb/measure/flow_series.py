@@ -37,12 +37,14 @@ class SeriesObserver(Observer):
     def __init__(self, view: FlowView, folder: Path, resume_step: int | None):
         self.every = view.case.output.series_every_steps
         self._view, self._folder = view, folder
-        columns = ("step", "time_s", *self.columns())
-        self._series = agreed_on_root(view.communicator, lambda: CsvSeries(folder / self.file, columns, resume_step))
+        self._series = agreed_on_root(view.communicator, lambda: self._continued(resume_step))
         self._written_step = view.communicator.broadcast(self._series.last_step if self._series else None)
 
+    def _continued(self, resume_step: int | None) -> CsvSeries:
+        return CsvSeries(self._folder / self.file, ("step", "time_s", *self.columns()), resume_step)
+
     def columns(self) -> list[str]:
-        """Names of the columns after step and time."""
+        """Names of the columns after step and time, on rank 0."""
         raise NotImplementedError
 
     def numbers(self) -> list[float] | None:

@@ -71,8 +71,8 @@ class CsvSeries:
         """Complete rows of the existing file whose step is not later than the resume step."""
         if self.resume_step is None or not Path(self.path).exists():
             return []
-        if not Path(self.path).is_file():
-            self._put_away("is no file")
+        if Path(self.path).is_dir():
+            self._put_away("is a folder")
             return []
         reads = {"encoding": "utf-8", "errors": "replace", "opener": no_link}
         with output_errors(self.path), open(self.path, **reads) as file:

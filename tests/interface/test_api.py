@@ -43,7 +43,15 @@ def test_a_time_is_rounded_up_to_whole_steps(channel, in_steps, n_steps):
     assert channel.step_number == before + n_steps
 
 
-@pytest.mark.parametrize("time_s", [-1.0, float("nan"), float("inf"), True, "1 s"])
+@pytest.mark.parametrize("time_s", [-1.0, float("nan"), float("inf"), True])
 def test_a_time_that_is_none_is_refused(channel, time_s):
     with pytest.raises(InputError, match="the time is .*; it must be a finite number of seconds"):
         channel.run_for(time_s)
+
+
+def test_a_time_in_another_unit_is_taken_and_a_length_is_refused(channel):
+    before = channel.step_number
+    channel.run_for(f"{3e3 * channel.units.time_step_s} ms")
+    assert channel.step_number == before + 3
+    with pytest.raises(InputError, match="run_for: the time is '1 m'; it has the unit 'm'"):
+        channel.run_for("1 m")

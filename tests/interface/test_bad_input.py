@@ -224,8 +224,8 @@ import os, signal, sys
 from muphy_lb.__main__ import main
 from muphy_lb.run.simulation import Simulation
 advance = Simulation.advance
-def fail(self, n_steps):
-    advance(self, n_steps)
+def fail(self, *arguments):
+    advance(self, *arguments)
     if self.communicator.rank == 1 and self.step_number >= 20:
         {failure}
 Simulation.advance = fail

@@ -247,7 +247,7 @@ def test_every_physics_has_a_smallest_case():
     assert sorted(SMALLEST) == sorted(PHYSICS)
 
 
-CAMPAIGNS = ("fill_disks", "fingerprints", "fuzz_inputs", "kill_runs", "stop_runs")
+CAMPAIGNS = ("compare_ranks", "fill_disks", "fingerprints", "fuzz_inputs", "kill_runs", "stop_runs")
 IN_CI = ("bootstrap", "check", "test")
 
 

@@ -94,7 +94,7 @@ def test_islands_are_dropped_unless_all_are_kept(tmp_path):
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (["--spacing", "a"], "invalid float"),
+        (["--spacing", "a"], "'a' must be a valid number [m]"),
         (["--opening", "inlet"], "'inlet' is not name=value"),
         (["--opening", "name=a kind=inlet centre_m=1,2 normal=1,0,0"], "centre_m has 2 numbers"),
         (["--openings", "nothing.toml"], "cannot read nothing.toml"),

@@ -6,7 +6,7 @@ import h5py
 import numpy as np
 import pytest
 
-import muphy_lb.run.simulation as simulation_module
+import muphy_lb.run.preparation as preparation
 from muphy_lb.boundaries.opening_geometry import Condition
 from muphy_lb.files.sealed import seal
 from muphy_lb.operators import PRESSURE, STORE_VELOCITY, VELOCITY_FIELDS
@@ -45,14 +45,14 @@ def populations(simulation):
 @pytest.fixture
 def answering_outlet(monkeypatch):
     """The second opening is the toy outlet, whose state is a pressure of 100 Pa a lattice unit."""
-    made = simulation_module.opening_conditions
+    made = preparation.opening_conditions
     outlet = Condition(PRESSURE, 0.0, feedback=replace(toy_outlet.OUTLET, names=("pressure_pa",), units=(100.0,)))
 
     def conditions(*arguments):
         first, _, *others = made(*arguments)
         return (first, outlet, *others)
 
-    monkeypatch.setattr(simulation_module, "opening_conditions", conditions)
+    monkeypatch.setattr(preparation, "opening_conditions", conditions)
 
 
 def test_an_outlet_that_answers_goes_on_with_its_state(tmp_path, answering_outlet):
@@ -113,7 +113,7 @@ class WithTracers(Physics):
 
 
 def test_particles_go_on_from_a_checkpoint(tmp_path, monkeypatch):
-    monkeypatch.setattr(simulation_module, "packages", lambda case: (WithTracers,))
+    monkeypatch.setattr(preparation, "packages", lambda case: (WithTracers,))
     flow = {"lattice": {"lattice_velocity": 0.05}}
     whole = run(tmp_path / "whole", 60, **flow).particles()["tracers"]
     run(tmp_path / "parts", 40, **flow)
@@ -126,7 +126,7 @@ def test_particles_go_on_from_a_checkpoint(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("change", [lambda ids: ids[:-7], lambda ids: ids.astype(np.int16)])
 def test_particles_of_another_number_or_type_are_not_gone_on_from(tmp_path, monkeypatch, caplog, change):
-    monkeypatch.setattr(simulation_module, "packages", lambda case: (WithTracers,))
+    monkeypatch.setattr(preparation, "packages", lambda case: (WithTracers,))
     simulation = run(tmp_path, 40)
     last = newest(tmp_path / "checkpoints").path
     with h5py.File(last, "r+") as file:
@@ -171,10 +171,10 @@ def interrupt_at(simulation, step, run):
 
     advance = simulation.advance
 
-    def advance_or_die(n_steps):
+    def advance_or_die(*arguments):
         if simulation.step_number >= step:
             raise Killed
-        advance(n_steps)
+        advance(*arguments)
 
     simulation.advance = advance_or_die
     with pytest.raises(Killed):

@@ -250,7 +250,10 @@ def test_an_axis_that_is_named_and_leads_nowhere_is_told(folder, caplog):
     ("words", "told"),
     [
         (["--spacing-m", "1 mm", "--shape-option", "spacing_m=2e-3"], "--shape-option spacing_m is given already"),
-        (["--periodic", "z", "--shape-option", "ends='open'"], "periodic has z, and the inlet lies across z"),
+        (
+            ["--spacing-m", "1e-3", "--periodic", "z", "--shape-option", "ends='open'"],
+            "periodic has z, and the inlet lies across z",
+        ),
         (["--periodic", "q"], "periodic is 'q'; give letters out of \"xyz\""),
     ],
 )

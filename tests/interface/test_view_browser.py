@@ -27,8 +27,8 @@ import sys, time
 from muphy_lb.__main__ import main
 from muphy_lb.run.simulation import Simulation
 advance = Simulation.advance
-def slowly(simulation, n_steps):
-    advance(simulation, n_steps)
+def slowly(simulation, n_steps, is_told=True):
+    advance(simulation, n_steps, is_told)
     time.sleep(0.05 * n_steps)
 Simulation.advance = slowly
 sys.exit(main(sys.argv[1:]))

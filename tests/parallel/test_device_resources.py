@@ -304,10 +304,10 @@ from muphy_lb.backends.cuda import peers
 from muphy_lb.run.simulation import Simulation
 peers.RUN_POLLS = 20_000_000
 advance = Simulation.advance
-def stop(self, n_steps):
+def stop(self, *arguments):
     if self.communicator.rank == 1 and self.step_number >= 20:
         time.sleep(3600)
-    advance(self, n_steps)
+    advance(self, *arguments)
 Simulation.advance = stop
 main(sys.argv[1:])
 """

@@ -106,5 +106,6 @@ def test_a_published_tube_has_its_published_porosity(data_dir):
         dtype="uint8",
         header_bytes=0,
         fluid_value=0,
+        spacing_m=2e-5,
     )
     assert voxels.n_fluid / voxels.flags.size == pytest.approx(0.67764, abs=1e-5)

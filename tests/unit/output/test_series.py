@@ -113,7 +113,7 @@ def test_a_series_that_vanishes_is_an_error(tmp_path):
     [
         (lambda path: path.write_text(""), "has no header"),
         (lambda path: path.write_text("0,0.0,0.5\n1,0.1,0.25\n"), "has no header"),
-        (lambda path: path.mkdir(), "is no file"),
+        (lambda path: path.mkdir(), "is a folder"),
     ],
 )
 def test_what_is_no_series_at_all_is_kept_and_the_rows_begin_anew(tmp_path, caplog, make, told):
