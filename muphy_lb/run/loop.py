@@ -224,6 +224,7 @@ class Run:
     def _advance(self, signals) -> str:
         simulation, last = self.simulation, self.simulation.numerics.steps
         self._clock.count(occupied(simulation))
+        simulation.remember_walls()  # set up once, ahead of the steps that are timed
         with self.progress:
             while simulation.step_number < last:
                 self._rebalance()

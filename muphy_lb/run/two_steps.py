@@ -39,13 +39,17 @@ class TwoSteps:
         if not (is_told and self.tells_two_steps):
             self.engine.advance(n_steps)
             return
-        stress = self.recorded_stress()
         self.engine.advance(n_steps - 1)
+        self.remember_walls()
+        self.engine.advance(1)
+
+    def remember_walls(self: Any) -> None:
+        """Measure what the step ahead brings to walls and beside them; the first call, which takes longer, sets up how.
+        Collective."""
         if self.header.walls:
             self._forces.remember(self)
-        if stress:
+        if stress := self.recorded_stress():
             stress.remember()
-        self.engine.advance(1)
 
     def _forget_two_steps(self) -> None:
         """The flow is another one."""
