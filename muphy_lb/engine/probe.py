@@ -26,6 +26,7 @@ class Probe:
         precision = backend.precision
         self._kind = precision.real if of_field else precision.storage
         self.unit: float = 1.0 if of_field else precision.unit
+        self._on_device: list = []
         self._gathers: list[Launch] = []
         self._keeps: list[Launch] = []
 
@@ -56,8 +57,10 @@ class Probe:
         return self._backend.to_host(self._packed)
 
     def _bound(self) -> tuple:
-        """An array and the launches that fill it, bound on first use, as most runs do not measure walls."""
+        """An array and the launches that fill it, bound on first use, as most runs do not measure walls; all share the
+        addresses on the device."""
         backend = self._backend
         packed = backend.zeros(self.size, self._kind)
-        pairs = zip(self._buffers, self._addresses, strict=True)
-        return packed, [backend.bind("gather", buffer, backend.array(own), packed) for buffer, own in pairs]
+        self._on_device = self._on_device or [backend.array(own) for own in self._addresses]
+        pairs = zip(self._buffers, self._on_device, strict=True)
+        return packed, [backend.bind("gather", buffer, own, packed) for buffer, own in pairs]
