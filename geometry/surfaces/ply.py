@@ -29,9 +29,6 @@ CORNERS = ("vertex_indices", "vertex_index")
 BYTES_OF_TEXT = 8
 """Memory that the numbers of a text take for each of its bytes, at most."""
 
-BYTES_OF_ROW = 200
-"""Memory that a list takes where lists differ in length, about."""
-
 EXACT = 2.0**53
 """Above it not every whole number is a floating-point one."""
 
