@@ -169,7 +169,9 @@ def api(_argument: str) -> str:
     import muphy_lb
 
     offered = {name: getattr(muphy_lb, name) for name in sorted(muphy_lb.__all__)}
-    here = {name: thing for name, thing in offered.items() if getattr(thing, "__module__", "") != "muphy_lb.errors"}
+    here = {
+        name: thing for name, thing in offered.items() if getattr(thing, "__module__", "") != "muphy_lb.base.errors"
+    }
     return "\n".join(line for name, thing in here.items() for line in _documented(name, thing))
 
 
@@ -205,8 +207,8 @@ def included(name: str) -> str:
 
 def shapes(_argument: str) -> str:
     """The shapes that need no file, with the options that each takes."""
+    from muphy_lb.base.registry import sections
     from muphy_lb.geometry.shapes.catalogue import SHAPES
-    from muphy_lb.physics.table import sections
 
     others = [pair for module in sections().values() for pair in getattr(module, "SHAPES", {}).items()]
     parts = [f"`{other}` is another name of `{name}`.\n" for other, name in others]

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from muphy_lb.errors import OutputError, printable
-from muphy_lb.files import PREPARED
-from muphy_lb.files.atomic import write_text
+from muphy_lb.base.errors import OutputError, printable
+from muphy_lb.base.files import PREPARED
+from muphy_lb.base.files.atomic import write_text
 from muphy_lb.geometry.axes import PERIODIC
 from muphy_lb.geometry.errors import GeometryError, MissingOptionError
 from muphy_lb.geometry.flags import FIRST_WALL_NUMBER

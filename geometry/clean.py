@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from muphy_lb.base.kept.functions import njit
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.neighbours import neighbour_table
 from muphy_lb.geometry.nodes import NodeList, regroup
-from muphy_lb.kept.functions import njit
 
 MODES = ("openings", "largest", "all")
 FORWARD_FACES = ((1, 0, 0), (0, 1, 0), (0, 0, 1))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
 
 
 class GeometryError(InputError, ValueError):

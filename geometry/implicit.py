@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import prange
 
+from muphy_lb.base.kept.functions import njit
 from muphy_lb.geometry.link_cuts import WallShape
-from muphy_lb.kept.functions import njit
 
 ROUNDING = 1e-9
 """Links may overshoot a wall by this fraction; a voxel centre this close to a wall counts as solid."""

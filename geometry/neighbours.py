@@ -3,11 +3,11 @@
 import numpy as np
 from numba import prange
 
+from muphy_lb.base.kept.functions import njit
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FIRST_WALL_NUMBER
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.search import NOTHING, NodeIndex, index_nodes, look_up, number_type
-from muphy_lb.kept.functions import njit
 
 WALL_LINK = NOTHING
 FIRST_OPENING_LINK = -2

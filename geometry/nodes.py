@@ -6,6 +6,7 @@ from functools import lru_cache
 import numpy as np
 from numba import prange
 
+from muphy_lb.base.kept.functions import njit
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FIRST_OPENING, FLUID, MAX_OPENINGS, wall_flag
 from muphy_lb.geometry.limits import BYTES_PER_NODE, ask_for, ask_for_voxels
@@ -14,7 +15,6 @@ from muphy_lb.geometry.search import index_nodes, look_up, number_type
 from muphy_lb.geometry.slabs import slabs
 from muphy_lb.geometry.vicinity import STENCIL_27, Vicinity, dilated
 from muphy_lb.geometry.voxels import Opening, Voxels
-from muphy_lb.kept.functions import njit
 
 BYTES_PER_VALUE = 8
 LABELS_PER_CHUNK = 2**18

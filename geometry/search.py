@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import prange
 
-from muphy_lb.kept.functions import njit
+from muphy_lb.base.kept.functions import njit
 
 NOTHING = -1
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from muphy_lb.files.atomic import atomic_write
+from muphy_lb.base.files.atomic import atomic_write
 from muphy_lb.geometry.errors import GeometryError, MissingOptionError
 from muphy_lb.geometry.flags import FLUID
 from muphy_lb.geometry.images.rule import Noted

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from muphy_lb.files.atomic import atomic_write
-from muphy_lb.files.hdf5 import CHECKSUMMED, opened, write_array, write_attributes
-from muphy_lb.files.hdf5_input import MAX_NAME, InputGroup, input_file, is_name, shown
+from muphy_lb.base.files.atomic import atomic_write
+from muphy_lb.base.files.hdf5 import CHECKSUMMED, opened, write_array, write_attributes
+from muphy_lb.base.files.hdf5_input import MAX_NAME, InputGroup, input_file, is_name, shown
 from muphy_lb.geometry.arrays import check_arrays
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import MAX_OPENINGS, MAX_WALLS

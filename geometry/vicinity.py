@@ -5,8 +5,8 @@ from itertools import product
 import numpy as np
 from numba import prange
 
+from muphy_lb.base.kept.functions import njit
 from muphy_lb.geometry.search import index_nodes, look_up, number_type
-from muphy_lb.kept.functions import njit
 
 STENCIL_27 = np.array(list(product((-1, 0, 1), repeat=3)))
 """(27, 3) vectors from a voxel to itself and its 26 neighbours."""

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numba import prange
 
+from muphy_lb.base.kept.functions import njit
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FIRST_OPENING, FIRST_WALL, FLAG_DTYPE, FLUID, MAX_WALLS, WALL
 from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.link_cuts import WallShape
 from muphy_lb.geometry.options import SMALLEST, is_number, vector
 from muphy_lb.geometry.slabs import slabs
-from muphy_lb.kept.functions import njit
 
 KINDS = ("inlet", "outlet")
 

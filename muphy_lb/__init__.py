@@ -17,19 +17,20 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-__version__ = "0.5.0"
+from muphy_lb.base.version import __version__ as __version__
+
 __all__ = ["Case", "DivergedError", "InputError", "Simulation", "geometry", "partition"]
 
 if TYPE_CHECKING:
     from muphy_lb import geometry, partition
     from muphy_lb.api.simulation import Simulation
+    from muphy_lb.base.errors import DivergedError, InputError
     from muphy_lb.case.case import Case
-    from muphy_lb.errors import DivergedError, InputError
 
 _PLACES = {
     "Case": "muphy_lb.case.case",
-    "DivergedError": "muphy_lb.errors",
-    "InputError": "muphy_lb.errors",
+    "DivergedError": "muphy_lb.base.errors",
+    "InputError": "muphy_lb.base.errors",
     "Simulation": "muphy_lb.api.simulation",
 }
 
@@ -48,8 +49,8 @@ def __dir__():
 
 
 def _choose_cache() -> None:
-    """What is compiled is kept in the user's cache folder (:mod:`muphy_lb.kept`); without one it gets a folder among
-    the temporary files. Where ``NUMBA_CACHE_DIR`` is set, that is used."""
+    """What is compiled is kept in the user's cache folder (:mod:`muphy_lb.base.kept`); without one it gets a folder
+    among the temporary files. Where ``NUMBA_CACHE_DIR`` is set, that is used."""
     users = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "muphy_lb-kernels")
     if "NUMBA_CACHE_DIR" not in os.environ and not _can_be_made(users):
         os.environ["NUMBA_CACHE_DIR"] = _private_folder()

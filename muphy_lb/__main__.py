@@ -18,8 +18,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from muphy_lb import __version__
-from muphy_lb.errors import BackendError, InputError, MuphyError, printable
+from muphy_lb.base.errors import BackendError, InputError, MuphyError, printable
+from muphy_lb.base.version import __version__
 from muphy_lb.geometry.limits import shown
 from muphy_lb.output.terminal import KeptInterrupt, coloured, configure_logging, is_gone, missing_package, silence
 from muphy_lb.run.options import add_set, add_view
@@ -202,7 +202,7 @@ def _load_case(path, options, communicator):
 
 def _run_case(case, folder, say, communicator, geometry=None, view: int | None = None) -> int:
     """A new run, or, given the geometry of its checkpoint, one that goes on."""
-    from muphy_lb.files.atomic import check_writable
+    from muphy_lb.base.files.atomic import check_writable
     from muphy_lb.run.loop import ENDS, STOPPED_EXIT_CODE, Clock, Run
     from muphy_lb.run.simulation import Simulation
     from muphy_lb.run.stop_signals import StopSignals
@@ -322,25 +322,25 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
             "muphy_lb.run.permeability_command", "permeability", "compute the permeability of a rock", is_long=True
         ),
         "bench": _command_of(
-            "muphy_lb.studies.bench.command",
+            "muphy_lb.bench.command",
             "bench",
             "time the steps of a case relative to the copy bandwidth of the device",
             is_long=True,
         ),
         "compare": _command_of(
-            "muphy_lb.studies.compare.command",
+            "muphy_lb.bench.compare.command",
             "compare",
             "time one flow in several sizes on several backends",
             is_long=True,
         ),
         "scaling": _command_of(
-            "muphy_lb.studies.scaling.command",
+            "muphy_lb.bench.scaling.command",
             "scaling",
             "time a case on increasing numbers of ranks, and predict larger ones",
             is_long=True,
         ),
         "validate": _command_of(
-            "muphy_lb.studies.validation.command",
+            "muphy_lb.validation.command",
             "validate",
             "compare the solver with analytic and published numbers",
             is_long=True,

@@ -6,8 +6,8 @@ import logging
 import sys
 from pathlib import Path
 
-from muphy_lb.errors import OutputError, printable
-from muphy_lb.files.atomic import write_text
+from muphy_lb.base.errors import OutputError, printable
+from muphy_lb.base.files.atomic import write_text
 from muphy_lb.partition.compare import compare, comparison_table
 from muphy_lb.partition.costs import NODE_COSTS, STEP_COSTS, StepCost
 from muphy_lb.partition.errors import PartitionError

@@ -6,7 +6,7 @@ Source: J. Skilling, "Programming the Hilbert curve", AIP Conference Proceedings
 import numpy as np
 from numba import prange
 
-from muphy_lb.kept.functions import njit
+from muphy_lb.base.kept.functions import njit
 from muphy_lb.partition.graph import Graph
 from muphy_lb.partition.voxels import VoxelGraph
 from muphy_lb.partition.weights import part_shares, weight_bounds

@@ -1,6 +1,6 @@
 """The error type of the partition package."""
 
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
 
 
 class PartitionError(InputError, ValueError):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import prange
 
-from muphy_lb.kept.functions import njit
+from muphy_lb.base.kept.functions import njit
 from muphy_lb.partition.errors import PartitionError
 
 ABSENT = -1

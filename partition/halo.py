@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from muphy_lb.kept.functions import njit
+from muphy_lb.base.kept.functions import njit
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.voxels import VoxelGraph
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from muphy_lb.files.atomic import atomic_write
-from muphy_lb.files.hdf5 import CHECKSUMMED, opened, write_array, write_attributes
-from muphy_lb.files.hdf5_input import MAX_NAME, InputArray, InputGroup, input_file, is_name, shown
+from muphy_lb.base.files.atomic import atomic_write
+from muphy_lb.base.files.hdf5 import CHECKSUMMED, opened, write_array, write_attributes
+from muphy_lb.base.files.hdf5_input import MAX_NAME, InputArray, InputGroup, input_file, is_name, shown
 from muphy_lb.partition.costs import NodeCost
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.halo import Exchange

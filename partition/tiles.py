@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import prange
 
-from muphy_lb.kept.functions import njit
+from muphy_lb.base.kept.functions import njit
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.graph import Graph
 from muphy_lb.partition.metis import metis_cut

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numba import prange
 
-from muphy_lb.kept.functions import njit
+from muphy_lb.base.kept.functions import njit
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.graph import ABSENT, Graph, graph_from_neighbours, integer_weights
 

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from muphy_lb.physics.flow import plain_flow
+from muphy_lb.model.flow import plain_flow
+from muphy_lb.model.isothermal import Fluid
+from muphy_lb.model.model import Model
 from muphy_lb.physics.fluctuating.package import fluctuating
-from muphy_lb.physics.isothermal import Fluid
-from muphy_lb.physics.model import Model
 from tests.support import Setup
 
 KT = 1e-4

@@ -8,15 +8,15 @@ from muphy_lb.geometry.flags import FLAG_DTYPE, SOLID
 from muphy_lb.geometry.flags import FLUID as FLUID_VOXEL
 from muphy_lb.geometry.nodes import NodeList, build_nodes
 from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.model.flow import plain_flow
+from muphy_lb.model.isothermal import Fluid
 from muphy_lb.operators import Operator
-from muphy_lb.physics.flow import plain_flow
 from muphy_lb.physics.free_surface.bubbles import Bubbles, GasLaw, OpenGas
 from muphy_lb.physics.free_surface.capillarity import NO_TENSION
 from muphy_lb.physics.free_surface.cells import CELL, FILL, GAS, INTERFACE, LIQUID, MASS
 from muphy_lb.physics.free_surface.model import free_surface
 from muphy_lb.physics.free_surface.section import BubblesSection
 from muphy_lb.physics.free_surface.start import InitialLiquid, Region, initial_fields
-from muphy_lb.physics.isothermal import Fluid
 from tests.support import Ranks, Setup
 
 

@@ -3,11 +3,11 @@
 import numpy as np
 
 from muphy_lb.domain import IN_TABLE, LINKWISE, ORDERS, SPECULAR, LocalDomain, WallTreatment, build_local_domain
-from muphy_lb.domain.layout import TILE
 from muphy_lb.geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, SOLID, wall_flag
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.lattice import D3Q15, Lattice
+from muphy_lb.lattice.layout import TILE
 from tests.support import IN, OUT, random_owner
 
 KINDS = np.array([SOLID, wall_flag(0), wall_flag(1), FIRST_OPENING, FIRST_OPENING + 1], FLAG_DTYPE)

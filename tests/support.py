@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from muphy_lb.backends import make_backend
+from muphy_lb.base.precision import FP64, Precision
 from muphy_lb.boundaries.opening_geometry import (
     Condition,
     link_weights,
@@ -28,11 +29,10 @@ from muphy_lb.geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, SOLID
 from muphy_lb.geometry.nodes import NodeList, build_nodes
 from muphy_lb.geometry.voxels import Opening, Voxels
 from muphy_lb.lattice import Lattice
+from muphy_lb.model.isothermal import Fluid, isothermal
+from muphy_lb.model.model import Model
 from muphy_lb.operators import BGK, COMPRESSIBLE, CONSTANT, PRESSURE, VELOCITY, Closure, Equilibrium, Relaxation
 from muphy_lb.parallel import HaloConnector, SerialCommunicator
-from muphy_lb.physics.isothermal import Fluid, isothermal
-from muphy_lb.physics.model import Model
-from muphy_lb.precision import FP64, Precision
 
 SPEED_SCALE = 2.0**40
 PATIENCE_S = 300.0

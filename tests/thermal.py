@@ -9,10 +9,10 @@ from muphy_lb.engine.engine import Engine
 from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, wall_flag
 from muphy_lb.geometry.nodes import NodeList, build_nodes
 from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.model.flow import plain_flow
+from muphy_lb.model.isothermal import Fluid
+from muphy_lb.model.model import Model
 from muphy_lb.operators import mrt_for
-from muphy_lb.physics.flow import plain_flow
-from muphy_lb.physics.isothermal import Fluid
-from muphy_lb.physics.model import Model
 from muphy_lb.physics.thermal.model import DIFFERENCES, Heat, heated, temperature_fields
 from tests.support import Ranks, Setup, build_engine, random_populations, start_at_rest
 

@@ -3,9 +3,9 @@
 import numpy as np
 from numba import prange
 
+from muphy_lb.base.kept.functions import njit
 from muphy_lb.geometry.limits import ask_for_voxels
 from muphy_lb.geometry.nodes import NodeList
-from muphy_lb.kept.functions import njit
 
 HALF_LINKS = np.array(
     [(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 0), (1, -1, 0), (1, 0, 1), (1, 0, -1), (0, 1, 1), (0, 1, -1)]

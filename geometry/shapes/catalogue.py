@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from muphy_lb.base.kept.functions import njit
 from muphy_lb.geometry.axes import AXES
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID
@@ -30,7 +31,6 @@ from muphy_lb.geometry.shapes.shape_parts import (
 )
 from muphy_lb.geometry.shapes.tubes import Tube, grow_tree, tree_voxels
 from muphy_lb.geometry.voxels import Opening, Voxels
-from muphy_lb.kept.functions import njit
 
 MOST_SLENDER, WIDEST_BLEND = 1000.0, 5.0
 """Of :func:`branching_vessel`: beyond them all vessels are near to all voxels, or it is one long thread."""

@@ -6,12 +6,12 @@ sphere; the highest ones become fluid, as many as the porosity requires.
 
 import numpy as np
 
+from muphy_lb.base.kept.functions import njit
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.implicit import RoundWall
 from muphy_lb.geometry.options import check_positive
 from muphy_lb.geometry.shapes.shape_parts import check_box, check_porosity, flags_where, random_numbers
 from muphy_lb.geometry.voxels import Voxels
-from muphy_lb.kept.functions import njit
 
 LOWEST_POROSITY = 0.38
 """Lower limit of :func:`random_spheres`: towards random close packing (0.36) the relaxation converges ever slower."""

@@ -7,6 +7,7 @@ from types import MappingProxyType
 import numpy as np
 from numba import prange
 
+from muphy_lb.base.kept.functions import njit
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FLAG_DTYPE
 from muphy_lb.geometry.limits import ask_for, ask_for_voxels, regular_file, shown
@@ -28,7 +29,6 @@ from muphy_lb.geometry.surfaces.triangles import (
 )
 from muphy_lb.geometry.surfaces.vtp import read_vtp
 from muphy_lb.geometry.voxels import Voxels
-from muphy_lb.kept.functions import njit
 
 READERS = MappingProxyType({".stl": read_stl, ".obj": read_obj, ".ply": read_ply, ".vtp": read_vtp})
 FORMATS = tuple(READERS)

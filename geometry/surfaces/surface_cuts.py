@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import prange
 
+from muphy_lb.base.kept.functions import njit
 from muphy_lb.geometry.limits import ask_for
-from muphy_lb.kept.functions import njit
 
 MIN_CELL = 3.0
 """Edge length of a cell [voxels], unless the box is so large that it would hold more than MAX_CELLS."""

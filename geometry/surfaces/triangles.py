@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from muphy_lb.kept.functions import njit
+from muphy_lb.base.kept.functions import njit
 
 DEGENERATE = 1e-9
 """Triangles whose height is below this fraction of their longest side are degenerate."""

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from muphy_lb.api.optional import optional
+from muphy_lb.base.errors import InputError
 from muphy_lb.case.output import FLOW_FIELDS, SPEED
 from muphy_lb.case.section import did_you_mean
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import NodeList, on_box
 from muphy_lb.measure.field_snapshots import UNITS
 

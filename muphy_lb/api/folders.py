@@ -11,10 +11,10 @@ import h5py
 from muphy_lb.api.inputs import moved_into
 from muphy_lb.api.records import Outcome
 from muphy_lb.api.running import Interruption
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.files.atomic import check_writable, output_errors, write_text
+from muphy_lb.base.files.hdf5_input import DAMAGE
 from muphy_lb.case.case import Case, as_case, load_case
-from muphy_lb.errors import InputError
-from muphy_lb.files.atomic import check_writable, output_errors, write_text
-from muphy_lb.files.hdf5_input import DAMAGE
 from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.source import Geometry
 from muphy_lb.measure.field_snapshots import FieldSnapshots

@@ -3,7 +3,7 @@
 from importlib import import_module
 from types import ModuleType
 
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
 
 EXTRA = "notebook"
 """The extra of the installation that has them."""

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from muphy_lb.case.section import name_without_unit, unit_of
+from muphy_lb.base.key_units import name_without_unit, unit_of
 from muphy_lb.measure import permeability as measured
 from muphy_lb.measure.flow_view import OpeningState
 from muphy_lb.measure.wall_forces import WallForce

@@ -11,8 +11,8 @@ from muphy_lb.api import answers
 from muphy_lb.api.fields import chosen_fields, dataset, known_fields, node_values
 from muphy_lb.api.records import Force, Health, Opening, Permeability, Records, WallShear
 from muphy_lb.api.running import SettlingWatch
+from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import Case
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import on_box
 from muphy_lb.geometry.source import Geometry
 from muphy_lb.measure.flow_view import whole_nodes

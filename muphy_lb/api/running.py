@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from muphy_lb.errors import InputError, MuphyError
+from muphy_lb.base.errors import InputError, MuphyError
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer, tell_walls
 from muphy_lb.measure.permeability import has_permeability

@@ -10,9 +10,9 @@ from muphy_lb.api.inputs import completed, nodes_of
 from muphy_lb.api.records import Outcome
 from muphy_lb.api.results import Results
 from muphy_lb.api.running import Callback, Criterion, SettlingWatch, SteadinessCriterion, advancing, criterion_of, drive
+from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import Case, as_case
 from muphy_lb.case.toml import as_override
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.limits import shown
 from muphy_lb.output.progress import ProgressBar
 from muphy_lb.parallel import agreed, agreed_on_root, connect, from_root

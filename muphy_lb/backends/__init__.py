@@ -3,7 +3,7 @@
 import importlib
 import logging
 
-from muphy_lb.errors import BackendError, InputError
+from muphy_lb.base.errors import BackendError, InputError
 from muphy_lb.geometry.limits import free_bytes
 
 LOG = logging.getLogger(__name__)

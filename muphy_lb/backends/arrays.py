@@ -34,8 +34,8 @@ class Collected(NamedTuple):
         count: (2,) int32, numbers of listed nodes and of listed warps, both complete; if it is more than there is room
             for, nothing is known.
         nodes: (capacity,) uint32, the chosen nodes.
-        warps: (capacity,) uint32, numbers of the warps (:mod:`muphy_lb.domain.layout`) with nodes at which the field by
-            which nodes are chosen is not 0.
+        warps: (capacity,) uint32, numbers of the warps (:mod:`muphy_lb.lattice.layout`) with nodes at which the field
+            by which nodes are chosen is not 0.
     """
 
     count: Any

@@ -12,9 +12,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from muphy_lb.backends.arrays import StreamArrays
+from muphy_lb.base.precision import Precision
 from muphy_lb.domain import AddressTable, NodeNeighbours, Pattern
 from muphy_lb.operators import Operator
-from muphy_lb.precision import Precision
 
 Launch = Callable[[], None]
 
@@ -42,7 +42,7 @@ class Kernel:
 
 class Backend(Protocol):
     """One device: its memory and its kernels. Buffers of populations are in storage format and stored units
-    (:class:`muphy_lb.precision.Precision`); all other numbers are in lattice units.
+    (:class:`muphy_lb.base.precision.Precision`); all other numbers are in lattice units.
 
     Attributes:
         name: ``"numpy"``, ``"cpu"`` or ``"cuda"``.
@@ -200,7 +200,7 @@ class Backend(Protocol):
             Velocity of the populations that a step with these arrays will load, at the nodes of a range, in a vector
             field; if some are chosen, others may be written, too.
         drag(operators, particles: ParticleArrays, capacity, arrays: DragArrays, values)
-            Forces between particles and nodes around them, see :class:`muphy_lb.physics.model.ParticleSet`; three
+            Forces between particles and nodes around them, see :class:`muphy_lb.model.model.ParticleSet`; three
             operators and their values.
         send_particles(update, particles: ParticleArrays, migration: MigrationArrays, lookup, values)
             ``update(i, values)`` for every particle; then wrap offsets into their range, pack the particles whose nodes

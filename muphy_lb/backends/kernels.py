@@ -1,7 +1,7 @@
 """KernelTable: how a backend finds its kernels, by name or as supplied by a physics."""
 
 from muphy_lb.backends.interface import Kernel, Launch
-from muphy_lb.errors import BackendError
+from muphy_lb.base.errors import BackendError
 
 
 class KernelTable:

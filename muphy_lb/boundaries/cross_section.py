@@ -15,9 +15,9 @@ from itertools import product
 
 import numpy as np
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.boundaries.wall_motion import HALF
 from muphy_lb.domain import LinkRecords
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.link_cuts import Cuts
 from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
 from muphy_lb.lattice import Lattice

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from muphy_lb.base.units import Units
 from muphy_lb.boundaries.feedback import Feedback
 from muphy_lb.operators.lumped import COSINE, SINE, network
-from muphy_lb.units import Units
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
 
 Profile = Callable[["object", np.ndarray], np.ndarray]
 

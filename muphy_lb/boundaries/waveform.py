@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.limits import cut, regular_file
 

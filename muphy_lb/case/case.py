@@ -1,7 +1,7 @@
 """The case file: what the user asks for, typed, closed and complete.
 
 A case is a TOML file in SI units (the unit is the suffix of a key). It is checked as a whole: one
-:class:`~muphy_lb.errors.InputError` lists everything that is wrong, each with its path. ``Case.to_toml`` writes it
+:class:`~muphy_lb.base.errors.InputError` lists everything that is wrong, each with its path. ``Case.to_toml`` writes it
 back with all defaults filled in, so that every output can carry the case that made it.
 """
 
@@ -16,6 +16,8 @@ from typing import Annotated
 
 from pydantic import Field, PrivateAttr, ValidationError, create_model, model_validator
 
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.registry import sections
 from muphy_lb.case.boundaries import OpeningSection, WallSection, WaveformSection
 from muphy_lb.case.compute import ComputeSection
 from muphy_lb.case.fluid import FlowSection, FluidSection
@@ -27,9 +29,7 @@ from muphy_lb.case.run import RunSection
 from muphy_lb.case.section import MOST_PROBLEMS, Section, given_tables, given_values
 from muphy_lb.case.toml import as_override, numbers_beyond, override_value, read_toml, toml_lines
 from muphy_lb.case.wall_regions import WallRegionSection
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.limits import cut, shown
-from muphy_lb.physics.table import sections
 
 FILE_KEY = "file"
 """Keys of files are called so, or end so."""
@@ -61,7 +61,7 @@ class _Flow(Section):
 
 
 def _physics_key(module: ModuleType):
-    """Type and default of the key of a physics: a table, or a list of tables (:mod:`muphy_lb.physics.table`)."""
+    """Type and default of the key of a physics: a table, or a list of tables (:mod:`muphy_lb.base.registry`)."""
     # The types are not known before the program runs.
     asked = module.SECTION
     if hasattr(module, "SECTIONS"):

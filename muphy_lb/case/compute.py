@@ -1,19 +1,14 @@
 """The section of the case file about how a flow is computed."""
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from muphy_lb.backends import BACKENDS
 from muphy_lb.case.choice import OneOf
 from muphy_lb.case.section import Positive, Section
 from muphy_lb.case.values import AtLeastOne
 
-if TYPE_CHECKING:
-    BackendName = str
-else:  # names that are known only when the program runs
-    BackendName = Literal["auto", *BACKENDS]
 Speeds = Annotated[tuple[Positive, ...], Field(strict=False)]
 
 
@@ -28,9 +23,9 @@ class ComputeSection(Section):
 
     longest = MappingProxyType({"rank_speeds": 100_000})
 
-    backend: BackendName = "auto"
+    backend: Annotated[str, OneOf("muphy_lb.backends", "BACKENDS", ("auto",))] = "auto"
     """what runs the kernels"""
-    precision: Annotated[str, OneOf("muphy_lb.precision", "PRECISIONS")] = "fp32"
+    precision: Annotated[str, OneOf("muphy_lb.base.precision", "PRECISIONS")] = "fp32"
     """type of the stored populations; fp16 is computed with in fp32"""
     streaming: Annotated[str, OneOf("muphy_lb.domain.streaming", "STREAMINGS")] = "pull"
     """gather before or scatter after the collision, or in place, which takes half the memory"""

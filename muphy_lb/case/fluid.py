@@ -1,9 +1,9 @@
 """Sections of the case file about the fluid: its viscosity, and what drives it."""
 
+from muphy_lb.base.key_units import is_number
+from muphy_lb.base.registry import key_classes
 from muphy_lb.case.boundaries import WaveformSection
 from muphy_lb.case.section import Direction, Positive, Section, Vector, exactly_one
-from muphy_lb.case.values import is_number
-from muphy_lb.physics.table import key_classes
 
 
 def _in_order(given, low: str, high: str):

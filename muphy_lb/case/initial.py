@@ -1,7 +1,7 @@
 """The section of the case file about the state that a flow starts from."""
 
+from muphy_lb.base.registry import key_classes
 from muphy_lb.case.section import Positive, Section, Vector
-from muphy_lb.physics.table import key_classes
 
 ALTERNATIVES = (
     ("velocity_m_s", "velocity_file"),

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
+from muphy_lb.base.registry import offered
 from muphy_lb.case.boundaries import Box, Line
 from muphy_lb.case.section import Direction, Positive, Section, Vector, did_you_mean, exactly_one
 from muphy_lb.case.values import AtLeastZero, Name
 from muphy_lb.case.wall_regions import WallThresholdsSection
-from muphy_lb.physics.table import offered
 
 FLOW_FIELDS = ("density", "velocity", "pressure")
 FIELDS = (*FLOW_FIELDS, *offered("OUTPUT_FIELDS"))

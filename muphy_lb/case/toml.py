@@ -7,8 +7,8 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from muphy_lb.errors import InputError
-from muphy_lb.files import PREPARED
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.files import PREPARED
 from muphy_lb.geometry.limits import cut, shown
 from muphy_lb.geometry.quantities import is_quantity
 

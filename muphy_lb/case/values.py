@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
+from muphy_lb.base.key_units import is_number
 from muphy_lb.geometry.limits import NAME, NAME_WORDS, shown
 
 MOST_SECONDS = 1e9
@@ -31,11 +32,6 @@ def _clock_time(value):
     if isinstance(value, str) and not re.fullmatch(r"[0-9]+:[0-5][0-9]:[0-5][0-9]", value):
         raise ValueError('must be a text "HH:MM:SS", such as "12:00:00"')
     return value
-
-
-def is_number(value) -> bool:
-    """Whether a raw value is a number; a truth value is none."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def whole(value):

@@ -10,9 +10,9 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
-from muphy_lb import __version__
+from muphy_lb.base.errors import printable
+from muphy_lb.base.version import __version__
 from muphy_lb.doctor.finding import BROKEN, MISSING, OK, Finding
-from muphy_lb.errors import printable
 from muphy_lb.output.terminal import AS_BEFORE, GREEN, RED, YELLOW, is_redrawn
 
 CANNOT_RUN_EXIT_CODE = 1

@@ -13,7 +13,7 @@ from configparser import RawConfigParser
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
-from muphy_lb import __version__
+from muphy_lb.base.version import __version__
 from muphy_lb.doctor.finding import BROKEN, MISSING, NOTE, OK, Finding
 from muphy_lb.doctor.ranks import find_launcher
 

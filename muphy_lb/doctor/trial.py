@@ -96,10 +96,10 @@ def try_gpu() -> dict:
 def try_ranks(communicator=None) -> dict | None:
     """Send trial messages among ranks by every transport; collective. The answer on rank 0, None on the others."""
     from muphy_lb.backends import count_gpus, make_backend
+    from muphy_lb.base.precision import PRECISIONS
     from muphy_lb.lattice import lattice_named
     from muphy_lb.parallel.choice import try_transports
     from muphy_lb.parallel.communicator import connect
-    from muphy_lb.precision import PRECISIONS
 
     ranks = connect() if communicator is None else communicator
     if ranks.size < 2:

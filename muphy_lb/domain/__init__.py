@@ -4,7 +4,6 @@ from muphy_lb.domain.addresses import AddressTable, LinkAddresses, build_address
 from muphy_lb.domain.exchange import Exchange
 from muphy_lb.domain.extrapolation import FIXED, FLUX, OUTFLOW, ScalarBoundary
 from muphy_lb.domain.halo import HaloPlan
-from muphy_lb.domain.layout import ROW, TILE, WARP, all_addresses, flat_address
 from muphy_lb.domain.links import LinkRecords, opening_records
 from muphy_lb.domain.local import LocalDomain, build_local_domain, check_dimension, domain_from_part
 from muphy_lb.domain.lookup import VoxelLookup, build_lookup
@@ -27,6 +26,7 @@ from muphy_lb.domain.streaming import (
     streaming_named,
 )
 from muphy_lb.domain.wall_links import IN_TABLE, LINKWISE, SPECULAR, WallTreatment, open_corners
+from muphy_lb.lattice.layout import ROW, TILE, WARP, all_addresses, flat_address
 
 __all__ = [
     "AA",

@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numba import prange
 
+from muphy_lb.base.kept.functions import njit
 from muphy_lb.domain.exchange import Exchange, plan_exchanges
-from muphy_lb.domain.layout import ROW, TILE, buffer_size, flat_address, whole
 from muphy_lb.domain.local import CHUNK_NODES, LocalDomain
 from muphy_lb.domain.runs import RunTable, compress
 from muphy_lb.domain.streaming import Pattern, Streaming, entry, is_entry
-from muphy_lb.kept.functions import njit
+from muphy_lb.lattice.layout import ROW, TILE, buffer_size, flat_address, whole
 
 # Buffers of halves are also seen as buffers of 32-bit words.
 WORDS = 2

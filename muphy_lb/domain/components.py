@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from muphy_lb.base.kept.functions import njit
 from muphy_lb.domain.local import CHUNK_NODES, LocalDomain
 from muphy_lb.geometry.clean import root
-from muphy_lb.kept.functions import njit
 
 OUT, JOINED, JOINING = 0, 1, 2
 """A node that belongs to no component; one that is linked to ``JOINING`` nodes; one that is linked to both kinds."""

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from muphy_lb.domain.halo import HaloPlan
-from muphy_lb.domain.layout import flat_address
 from muphy_lb.domain.streaming import Pattern
+from muphy_lb.lattice.layout import flat_address
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from muphy_lb.base.kept.functions import njit
 from muphy_lb.geometry.neighbours import FIRST_OPENING_LINK, FIRST_WALL_LINK, WALL_LINK
-from muphy_lb.kept.functions import njit
 
 FIXED, FLUX, OUTFLOW = 0, 1, 2
 MOST_TERMS = 4

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.domain.exchange import Exchange
-from muphy_lb.domain.layout import WARP, whole
 from muphy_lb.domain.local import CHUNK_NODES, LocalDomain
 from muphy_lb.domain.runs import LINE_UNIT, MAX_RUNS, compress
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.neighbours import is_opening_link
+from muphy_lb.lattice.layout import WARP, whole
 
 WALLS = 2**31
 """Base of the runs of walls, beyond all addresses."""

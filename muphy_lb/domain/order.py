@@ -6,7 +6,7 @@ comparison.
 
 import numpy as np
 
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.partition.curve import hilbert_index
 

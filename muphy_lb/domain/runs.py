@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from numba import prange
 
-from muphy_lb.domain.layout import WARP, whole
-from muphy_lb.errors import InputError
-from muphy_lb.kept.functions import njit
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.kept.functions import njit
+from muphy_lb.lattice.layout import WARP, whole
 
 # Lines are read in words of 16 bytes.
 LINE_UNIT = 4

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
 from muphy_lb.lattice import Lattice
 
 # The parts of a time step.

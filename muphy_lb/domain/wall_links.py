@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.domain.links import is_opening, is_wall
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, WALL_LINK
 from muphy_lb.lattice import Lattice
 

@@ -6,11 +6,11 @@ from math import inf
 import numpy as np
 
 from muphy_lb.engine.neighbour_values import NeighbourValues
-from muphy_lb.physics.model import Table
+from muphy_lb.model.model import Table
 
 
 class HostArrays:
-    """A rank's arrays for actions (:class:`muphy_lb.physics.action.RankArrays`).
+    """A rank's arrays for actions (:class:`muphy_lb.model.action.RankArrays`).
 
     Args:
         engine: whose arrays.

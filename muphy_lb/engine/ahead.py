@@ -3,7 +3,7 @@ known otherwise. It goes to the other buffer, which the step ahead overwrites.""
 
 from muphy_lb.domain.streaming import EDGE, INTERIOR
 from muphy_lb.engine.step import StepBinder
-from muphy_lb.physics.model import FieldValue
+from muphy_lb.model.model import FieldValue
 
 
 def collide_ahead(engine, binder: StepBinder) -> None:

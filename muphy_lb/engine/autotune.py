@@ -11,10 +11,10 @@ import os
 import time
 from pathlib import Path
 
-from muphy_lb import __version__
+from muphy_lb.base.files.atomic import write_text
+from muphy_lb.base.phases import phase
+from muphy_lb.base.version import __version__
 from muphy_lb.engine.engine import Engine
-from muphy_lb.files.atomic import write_text
-from muphy_lb.output.phases import phase
 
 log = logging.getLogger(__name__)
 

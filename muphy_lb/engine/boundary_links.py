@@ -13,7 +13,7 @@ from muphy_lb.domain import AddressTable
 from muphy_lb.engine.timed_profiles import timed_momenta
 from muphy_lb.engine.timed_values import TimedValues
 from muphy_lb.engine.wall_links import WallLinks
-from muphy_lb.physics.model import Model
+from muphy_lb.model.model import Model
 
 # Sums over openings are in fixed point: 2^-44 is far below the rounding of a population in single precision, and sums
 # over half a million links of order 1 fit in 63 bits.

@@ -3,8 +3,8 @@
 import numpy as np
 
 from muphy_lb.backends.arrays import Collected, NodeRange
-from muphy_lb.domain.layout import WARP
-from muphy_lb.physics.model import COLLECT, Model
+from muphy_lb.lattice.layout import WARP
+from muphy_lb.model.model import COLLECT, Model
 
 NODES_PER_ENTRY = 8
 """A list has room for one node in so many; with more of them, all nodes are looked at."""

@@ -22,12 +22,12 @@ from muphy_lb.engine.state_access import StateAccess
 from muphy_lb.engine.step import StepBinder, StepKind
 from muphy_lb.engine.timed_values import TimedValues
 from muphy_lb.engine.totals import Reductions, Totals
+from muphy_lb.model.model import STEP, FieldValue, Model
 from muphy_lb.operators import Operator
 from muphy_lb.operators.initial import initial_populations
 from muphy_lb.parallel import Halo, HaloConnector
 from muphy_lb.parallel.exchange import bind_exchanges, exchange_seconds
 from muphy_lb.parallel.schedule import CYCLE
-from muphy_lb.physics.model import STEP, FieldValue, Model
 
 
 class Engine:

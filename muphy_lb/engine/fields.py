@@ -17,14 +17,14 @@ from muphy_lb.domain import (
     build_stencil,
 )
 from muphy_lb.domain.exchange import Exchange
-from muphy_lb.domain.layout import RECORD
 from muphy_lb.domain.lookup import VoxelLookup
 from muphy_lb.engine.collected import CollectedNodes
+from muphy_lb.lattice.layout import RECORD
+from muphy_lb.model.model import Field, FieldValue, Model, Stage, row_names
 from muphy_lb.parallel import Halo
 from muphy_lb.parallel.exchange import HaloExchange, bind_exchanges
 from muphy_lb.parallel.task import ON_EDGE, ON_INTERIOR, Task
 from muphy_lb.parallel.transports import ExchangeTasks
-from muphy_lb.physics.model import Field, FieldValue, Model, Stage, row_names
 
 Exchanges = tuple[ExchangeTasks | None, ExchangeTasks | None]
 NOT_EXCHANGED: Exchanges = (None, None)

@@ -6,7 +6,7 @@ import numpy as np
 
 from muphy_lb.engine.boundary_links import N_SUMS, SUM_SCALE
 from muphy_lb.engine.engine import Engine
-from muphy_lb.physics.model import PartlyFilled
+from muphy_lb.model.model import PartlyFilled
 
 
 def opening_sums(engine: Engine, n_openings: int) -> np.ndarray:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from muphy_lb.engine.probe import Probe
-from muphy_lb.physics.model import FieldValue
+from muphy_lb.model.model import FieldValue
 
 
 class NodeValues:

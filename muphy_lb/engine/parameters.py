@@ -8,10 +8,7 @@ from muphy_lb.domain import LocalDomain
 from muphy_lb.engine.fields import Fields
 from muphy_lb.engine.particles import Particles
 from muphy_lb.engine.timed_values import TimedValues
-from muphy_lb.operators import Operator
-from muphy_lb.operators.forces import COMPONENTS
-from muphy_lb.operators.operator import Parameter
-from muphy_lb.physics.model import (
+from muphy_lb.model.model import (
     BESIDE_WALL,
     BORDER,
     LOOKUP,
@@ -23,6 +20,9 @@ from muphy_lb.physics.model import (
     Table,
     Value,
 )
+from muphy_lb.operators import Operator
+from muphy_lb.operators.forces import COMPONENTS
+from muphy_lb.operators.operator import Parameter
 
 
 class Parameters:

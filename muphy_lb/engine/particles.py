@@ -6,13 +6,13 @@ from functools import cached_property, partial
 import numpy as np
 
 from muphy_lb.backends.arrays import LookupArrays, MigrationArrays, ParticleArrays, SortingArrays
+from muphy_lb.base.errors import BackendError, DivergedError
 from muphy_lb.domain import LocalDomain
 from muphy_lb.domain.exchange import Exchange
 from muphy_lb.domain.lookup import LAYER, VoxelLookup, beside_walls, look_up
-from muphy_lb.errors import BackendError, DivergedError
+from muphy_lb.model.model import BORDER, BY_ID, MIGRATE, POSITION, SHARE, Model, ParticleSet, Provided, Stage
 from muphy_lb.parallel import Halo, HaloConnector
 from muphy_lb.parallel.task import ON_INTERIOR, Task, ordering
-from muphy_lb.physics.model import BORDER, BY_ID, MIGRATE, POSITION, SHARE, Model, ParticleSet, Provided, Stage
 
 FULL, LOST, CROWDED = 1, 2, 3
 STEPS_BETWEEN_SORTS = 128

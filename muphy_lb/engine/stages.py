@@ -12,8 +12,7 @@ from muphy_lb.backends.arrays import (
     NodeRange,
     RefillArrays,
 )
-from muphy_lb.parallel.task import ON_INTERIOR, Task
-from muphy_lb.physics.model import (
+from muphy_lb.model.model import (
     ARRIVING,
     CLEAR,
     COLLECT,
@@ -28,6 +27,7 @@ from muphy_lb.physics.model import (
     Stage,
     Where,
 )
+from muphy_lb.parallel.task import ON_INTERIOR, Task
 
 
 class StageBinder:

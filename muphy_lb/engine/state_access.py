@@ -8,7 +8,7 @@ import numpy as np
 
 from muphy_lb.backends.arrays import NodeRange, State
 from muphy_lb.domain import LocalDomain
-from muphy_lb.physics.model import Model
+from muphy_lb.model.model import Model
 
 # Nodes of a chunk.
 CHUNK_NODES = 1 << 17

@@ -22,10 +22,10 @@ from typing import NamedTuple
 from muphy_lb.backends.arrays import NodeRange
 from muphy_lb.domain.streaming import EDGE, INTERIOR, OPENINGS, PAUSE, RECEIVE, SEND, WALLS
 from muphy_lb.engine.stages import StageBinder
+from muphy_lb.model.model import ARRIVING, CROSSING, NODES, Field, Model, Stage, Where
 from muphy_lb.parallel.schedule import without_repeats
 from muphy_lb.parallel.task import ON_BULK, ON_EDGE, ON_INTERIOR, ON_OPENINGS, Task, ordering
 from muphy_lb.parallel.transports import ExchangeTasks
-from muphy_lb.physics.model import ARRIVING, CROSSING, NODES, Field, Model, Stage, Where
 
 
 class StepKind(NamedTuple):
@@ -53,7 +53,7 @@ class Pass:
 
     @property
     def beside_bulk(self) -> bool:
-        """See :class:`muphy_lb.physics.model.Stage`."""
+        """See :class:`muphy_lb.model.model.Stage`."""
         return all(stage.beside_bulk for stage in self.stages)
 
     def takes(self, stage: Stage) -> bool:

@@ -8,9 +8,9 @@ from muphy_lb.backends.arrays import WallArrays
 from muphy_lb.boundaries.wall_balance import WallBalance
 from muphy_lb.domain import AddressTable, flat_address
 from muphy_lb.domain.addresses import LinkAddresses
-from muphy_lb.domain.layout import WARP, whole
 from muphy_lb.engine.probe import Probe
-from muphy_lb.physics.model import Model
+from muphy_lb.lattice.layout import WARP, whole
+from muphy_lb.model.model import Model
 
 
 class WallLinks:

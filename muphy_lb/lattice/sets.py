@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
 from muphy_lb.lattice.lattice import Lattice
 
 # One vector of each pair of opposites, by shell.

@@ -6,22 +6,22 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 
+from muphy_lb.base.units import Units
 from muphy_lb.boundaries.opening_geometry import Condition, OpeningFrame
 from muphy_lb.boundaries.wall_motion import WallMotion
 from muphy_lb.case.case import Case
 from muphy_lb.domain import LocalDomain
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.lattice import Lattice
+from muphy_lb.measure.physics_output import MeasuredPhysics
+from muphy_lb.model.isothermal import Fluid
 from muphy_lb.parallel.communicator import MpiCommunicator, SerialCommunicator
-from muphy_lb.physics.isothermal import Fluid
 from muphy_lb.setup.numerics import Numerics
-from muphy_lb.units import Units
 
 if TYPE_CHECKING:
     from muphy_lb.measure.node_probe import NodeProbe
     from muphy_lb.measure.recorded_stress import RecordedStress
     from muphy_lb.measure.wall_forces import WallForce
-    from muphy_lb.physics.package import Physics
 
 Value = TypeVar("Value")
 
@@ -95,7 +95,7 @@ class PreparedView(Protocol):
         """What each labelled wall does."""
 
     @property
-    def physics(self) -> "tuple[Physics, ...]":
+    def physics(self) -> Sequence[MeasuredPhysics]:
         """What is computed beside the flow."""
 
     @property
@@ -192,6 +192,16 @@ class FlowView(PreparedView, Protocol):
 
     def node_probe(self, voxel: np.ndarray | None) -> "NodeProbe":
         """A reader of the fluid nodes with (m,) ascending voxel ids, given on rank 0."""
+
+
+class SettableFlow(FlowView, Protocol):
+    """A flow whose state can be overwritten."""
+
+    def scattered(self, what: str, values, n_components: int) -> np.ndarray:
+        """(k, n) float64 values of the local nodes of those handed in on rank 0; collective."""
+
+    def set_fields(self, fields: Mapping[str, np.ndarray]) -> None:
+        """Overwrite fields of the model by values on the local nodes, (n,) in run order or (1,), by name."""
 
 
 def on_root(value: Value | None) -> Value:

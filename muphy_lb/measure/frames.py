@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from muphy_lb.files.atomic import check_writable, is_own_file, output_errors
+from muphy_lb.base.files.atomic import check_writable, is_own_file, output_errors
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.output.drawing import FRAMES_FOLDER, drawing, frame_files
 

@@ -12,10 +12,10 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import Case
 from muphy_lb.domain.links import is_wall
 from muphy_lb.domain.local import CHUNK_NODES
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.geometry.porous.widths import pore_widths

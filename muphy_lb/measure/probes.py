@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.case.output import ProbeSection
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
 from muphy_lb.geometry.openings.scale import unit_hint
 from muphy_lb.measure.flow_series import SeriesObserver

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from muphy_lb.files.atomic import write_text
+from muphy_lb.base.files.atomic import write_text
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.measure.flow_view import FlowView, whole_nodes
 from muphy_lb.measure.wall_shear import WallShear

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.boundaries.wall_motion import HALF_WAY, HALF_WAY_SHEAR
-from muphy_lb.errors import InputError
 from muphy_lb.measure.flow_view import FlowView, PreparedView, whole_nodes
 from muphy_lb.measure.observer import Observer
 from muphy_lb.measure.period_window import PeriodWindow

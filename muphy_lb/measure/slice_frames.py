@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from muphy_lb.base.files.atomic import atomic_write, is_own_file, no_link, output_errors
 from muphy_lb.case.output import FIELDS, SPEED
-from muphy_lb.files.atomic import atomic_write, is_own_file, no_link, output_errors
 from muphy_lb.measure.field_snapshots import UNITS
 from muphy_lb.measure.flow_picture import sight_of
 from muphy_lb.measure.flow_view import FlowView, whole_nodes

@@ -8,15 +8,15 @@ from numba import prange
 
 from muphy_lb.backends.cpu.skeletons import CHUNK_NODES, loop_jit, node_jit
 from muphy_lb.backends.cpu.threads import on_threads
+from muphy_lb.base.precision import FP64
 from muphy_lb.domain import streaming_named
 from muphy_lb.lattice import Lattice, added, combined
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.node_probe import NodeState
+from muphy_lb.model.isothermal import Fluid
 from muphy_lb.operators import Equilibrium, Operator
 from muphy_lb.operators.forces import COMPONENTS, FIELD
 from muphy_lb.operators.viscous_stress import viscous_stress
-from muphy_lb.physics.isothermal import Fluid
-from muphy_lb.precision import FP64
 
 
 class NodeStress:

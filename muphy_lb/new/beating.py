@@ -6,6 +6,7 @@ from math import ceil, sqrt
 
 import numpy as np
 
+from muphy_lb.base.units import CS2, relaxation_time, viscosity
 from muphy_lb.new import sizing
 from muphy_lb.new.circulation import (
     MOST_BEATS,
@@ -20,7 +21,6 @@ from muphy_lb.new.circulation import (
 )
 from muphy_lb.new.presets import Substance
 from muphy_lb.setup.numerics import GOOD_LATTICE_VELOCITY
-from muphy_lb.units import CS2, relaxation_time, viscosity
 
 MARGIN = 0.9
 SERIES_A_BEAT = 100

@@ -15,9 +15,9 @@ from math import isfinite, pi, sqrt
 import numpy as np
 from scipy.optimize import brentq
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.boundaries.lumped import windkessel
 from muphy_lb.boundaries.waveform import FourierSeries
-from muphy_lb.errors import InputError
 
 CHARACTERISTIC = 0.056
 """Share of the resistance of an outlet that lies in front of its compliance."""

@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
 from muphy_lb.geometry.errors import MissingOptionError
 from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.quantities import UNIT_WORDS, quantity_option
@@ -110,8 +110,8 @@ def new(options, say: Callable[[str], None], communicator, ask: Callable[[str], 
     """
     if communicator.rank > 0:
         return 0
+    from muphy_lb.base.files.atomic import write_text
     from muphy_lb.case.case import case_from_dict
-    from muphy_lb.files.atomic import write_text
     from muphy_lb.new.kinds import DRAFTS
     from muphy_lb.new.prompt import prompt_options
     from muphy_lb.new.text import case_text

@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.case.section import did_you_mean
-from muphy_lb.errors import InputError
 
 FOLDER = Path(__file__).parent.parent / "examples"
 ENDING = ".toml"
@@ -47,7 +47,7 @@ def examples(options, say: Callable[[str], None], communicator) -> int:
 
 
 def _copy(source: Path, target: Path, say: Callable[[str], None]) -> None:
-    from muphy_lb.files.atomic import write_text
+    from muphy_lb.base.files.atomic import write_text
 
     if target.exists():
         raise InputError(f"examples: {target} exists; give another name with -o")

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.files import PREPARED
 from muphy_lb.case.section import did_you_mean
-from muphy_lb.errors import InputError
-from muphy_lb.files import PREPARED
 from muphy_lb.geometry.load import LOADERS
 from muphy_lb.geometry.quantities import UNIT_WORDS, metres_per_unit, number_in_si
 from muphy_lb.new.circulation import Circulation

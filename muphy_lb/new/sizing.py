@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from muphy_lb.base.units import CS2, Units, relaxation_time, viscosity
 from muphy_lb.geometry.flags import FLUID
 from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.operators.mrt import MAGIC_HALF_WAY
@@ -18,7 +19,6 @@ from muphy_lb.setup.stability import (
     SMAGORINSKY,
     collision_for_small_viscosity,
 )
-from muphy_lb.units import CS2, Units, relaxation_time, viscosity
 
 STABLE = collision_for_small_viscosity("D3Q19", "compressible")
 """Collision of a large-eddy simulation, and of relaxation times close to 1/2; for D2Q9, too."""

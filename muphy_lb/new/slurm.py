@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
 from muphy_lb.run.early import CHECKPOINTS, PATTERN
 
 LONGEST_WARNING_S = 300
@@ -46,8 +46,8 @@ def slurm(options, say: Callable[[str], None], communicator) -> int:
     """
     if communicator.rank > 0:
         return 0
+    from muphy_lb.base.files.atomic import write_text
     from muphy_lb.case.case import load_case
-    from muphy_lb.files.atomic import write_text
 
     _check(options)
     load_case(options.case)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
 from muphy_lb.geometry.load import BARE_FORMATS, file_ending
 from muphy_lb.geometry.quantities import WithUnit, metres_per_unit
 from muphy_lb.new.prompt import CaseOptions

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
 from muphy_lb.lattice import BASES, Lattice, MomentBasis, combined
 from muphy_lb.operators.operator import named
 from muphy_lb.operators.relaxation import OMEGA, Relaxation

@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from muphy_lb.domain.layout import RECORD
+from muphy_lb.lattice.layout import RECORD
 from muphy_lb.operators.operator import Parameter, joined, named, vector_writer
 
 VELOCITY_FIELDS = ("velocity_x", "velocity_y", "velocity_z")

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from muphy_lb.domain.layout import RECORD
+from muphy_lb.base.precision import Precision
 from muphy_lb.lattice import Lattice
-from muphy_lb.precision import Precision
+from muphy_lb.lattice.layout import RECORD
 
 
 class Parameter(NamedTuple):
@@ -34,7 +34,7 @@ class Operator:
         reference: the specification: vectorised NumPy over (Q, n) arrays, obvious and independent. It reads its
             parameters from a mapping by name.
         node: factory ``node(lattice, precision, jit, at)`` of the node function; ``jit`` is the identity, Numba's njit
-            or a CUDA device-function decorator, ``precision`` a :class:`~muphy_lb.precision.Precision`: the node
+            or a CUDA device-function decorator, ``precision`` a :class:`~muphy_lb.base.precision.Precision`: the node
             function computes with scalars of its ``real``. ``at`` maps the name of a parameter to its position in the
             flat tuple that compiled code is given; it is read when the function is made, so names cost nothing at run
             time. Populations and all that is linear in them (density deviation, body force, momentum that enters
@@ -158,7 +158,7 @@ def opaque(jit) -> Callable:
 
 def vector_reader(jit) -> Callable:
     """Node function ``read(array, n)`` -> the three components of a vector at node n, which lie beside each other
-    (:data:`muphy_lb.domain.layout.RECORD`; a backend that reads them at once puts its own on its ``jit``)."""
+    (:data:`muphy_lb.lattice.layout.RECORD`; a backend that reads them at once puts its own on its ``jit``)."""
     record, one, two = np.uint64(RECORD), np.uint64(1), np.uint64(2)
 
     def read(array, n):

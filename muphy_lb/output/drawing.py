@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from muphy_lb.errors import OutputError
+from muphy_lb.base.errors import OutputError
 
 VECTOR_FORMATS = ("svg", "pdf")
 """In which a picture may be written beside its PNG."""

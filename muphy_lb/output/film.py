@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PIL import GifImagePlugin, Image, ImageChops
 
-from muphy_lb.files.atomic import atomic_write
+from muphy_lb.base.files.atomic import atomic_write
 
 WIDTH, FRAME_MS, LAST_MS = 960, 100, 1000
 """Width [pixels], and how long a picture and the last one stay [ms]."""

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from muphy_lb.base.kept.functions import njit
 from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
-from muphy_lb.kept.functions import njit
 
 N_CORNERS = 8
 FLOAT32_MAX_VOXELS = 2**15  # beyond this distance float32 no longer resolves 1/256 of a voxel

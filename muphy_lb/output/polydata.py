@@ -11,9 +11,9 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from muphy_lb.errors import OutputError
-from muphy_lb.files.atomic import atomic_write, output_errors, reserve_space
-from muphy_lb.files.hdf5 import opened
+from muphy_lb.base.errors import OutputError
+from muphy_lb.base.files.atomic import atomic_write, output_errors, reserve_space
+from muphy_lb.base.files.hdf5 import opened
 from muphy_lb.output.polydata_parts import (
     LEAST_CHUNK_ROWS,
     Cells,

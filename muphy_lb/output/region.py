@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
 from muphy_lb.geometry.nodes import NodeList
 
 

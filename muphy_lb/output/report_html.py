@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from muphy_lb.files.atomic import write_text
+from muphy_lb.base.files.atomic import write_text
 from muphy_lb.output.charts import line_chart
 from muphy_lb.output.drawing import drawing
 from muphy_lb.output.series import read_series

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from muphy_lb.errors import OutputError
-from muphy_lb.files.atomic import DAMAGED, no_link, output_errors, set_aside, write_text
+from muphy_lb.base.errors import OutputError
+from muphy_lb.base.files.atomic import DAMAGED, no_link, output_errors, set_aside, write_text
 
 LOG = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.output.mesh import N_CORNERS
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from muphy_lb.files.atomic import write_text
+from muphy_lb.base.files.atomic import write_text
 
 
 def write_summary(path: str | os.PathLike, record: dict) -> None:

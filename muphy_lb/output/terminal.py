@@ -9,7 +9,7 @@ import sys
 import warnings
 from typing import TextIO
 
-from muphy_lb.errors import printable
+from muphy_lb.base.errors import printable
 
 LAUNCHERS_TERMINAL = "MUPHY_TERMINAL"
 """Variable with the width of the terminal to which a launcher hands on what rank 0 prints."""
@@ -78,6 +78,9 @@ def configure_logging(communicator) -> None:
 
 def missing_package(error: ModuleNotFoundError) -> str:
     """What to do about a package that this Python does not have."""
+    for name in ("bench", "validation"):
+        if error.name == f"muphy_lb.{name}":
+            return f"this command is in muphy-lb-{name}, which is not installed; in a checkout: pip install ./{name}"
     return (
         f"the Python {sys.executable} has no package {error.name!r}, which muphy-lb needs; install muphy-lb with its"
         " packages (pip install .), or start it with a Python that has them"

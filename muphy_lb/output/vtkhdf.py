@@ -12,9 +12,9 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from muphy_lb.errors import OutputError
-from muphy_lb.files.atomic import atomic_write, output_errors, reserve_space
-from muphy_lb.files.hdf5 import opened
+from muphy_lb.base.errors import OutputError
+from muphy_lb.base.files.atomic import atomic_write, output_errors, reserve_space
+from muphy_lb.base.files.hdf5 import opened
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.output.mesh import N_CORNERS, voxel_mesh
 from muphy_lb.output.vtkhdf_tables import (

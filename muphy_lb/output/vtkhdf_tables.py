@@ -12,9 +12,9 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from muphy_lb.errors import OutputError
-from muphy_lb.files.atomic import DAMAGED, LINK_REMEDY, check_writable, output_errors, reserve_space
-from muphy_lb.files.hdf5 import opened
+from muphy_lb.base.errors import OutputError
+from muphy_lb.base.files.atomic import DAMAGED, LINK_REMEDY, check_writable, output_errors, reserve_space
+from muphy_lb.base.files.hdf5 import opened
 
 LOG = logging.getLogger(__name__)
 FORMAT_VERSION = (2, 0)

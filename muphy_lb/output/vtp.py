@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
-from muphy_lb.files.atomic import atomic_write
+from muphy_lb.base.files.atomic import atomic_write
 
 TYPES = {np.dtype(np.float32): "Float32", np.dtype(np.float64): "Float64", np.dtype(np.int64): "Int64"}
 

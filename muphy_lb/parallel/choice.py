@@ -6,8 +6,8 @@ from types import MappingProxyType
 
 import numpy as np
 
+from muphy_lb.base.errors import BackendError
 from muphy_lb.domain import Exchange
-from muphy_lb.errors import BackendError
 from muphy_lb.parallel.exchange import NO_EXCHANGE, Halo, HaloExchange, bind_exchanges, bind_on_host, exchange_seconds
 from muphy_lb.parallel.transports import (
     DevicePointers,

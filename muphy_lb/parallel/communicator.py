@@ -16,7 +16,7 @@ from functools import cache, cached_property, partial
 
 import numpy as np
 
-from muphy_lb.errors import InputError, MuphyError
+from muphy_lb.base.errors import InputError, MuphyError
 
 # Any of these says that a launcher started this process as one of several ranks.
 LAUNCHER_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID")

@@ -1,6 +1,6 @@
 """The contract of a physics package: its interface to the rest of the program at set-up, during a run, and afterwards.
 
-A package is a folder below ``muphy_lb/physics/`` with a row in :mod:`muphy_lb.physics.table`, which also describes
+A package is a folder below ``muphy_lb/physics/`` with a row in :mod:`muphy_lb.base.registry`, which also describes
 its light-weight part for the case file. Its ``package.py`` names a class derived from :class:`Physics` as ``PHYSICS``.
 An object of that class is the physics of one simulation. Everything but the model has a default.
 """
@@ -8,53 +8,21 @@ An object of that class is the physics of one simulation. Everything but the mod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from muphy_lb.base.units import Units
 from muphy_lb.case.case import Case
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.lattice import Lattice
 from muphy_lb.measure.flow_view import FlowView, PreparedView
 from muphy_lb.measure.observer import Observer
-from muphy_lb.physics.flow import Flow
-from muphy_lb.units import Units
+from muphy_lb.measure.physics_output import DrawnParticles, OutputField, ProbedScalar
+from muphy_lb.model.flow import Flow
 
 if TYPE_CHECKING:
     from muphy_lb.output.pictures.sight import Sight
-
-
-class FromStored(NamedTuple):
-    """How a scalar follows at every node from fields of the model there: their names, and its SI values from theirs."""
-
-    fields: tuple[str, ...]
-    in_si: Callable[..., np.ndarray]
-
-
-class OutputField(NamedTuple):
-    """A field of the field files: its unit, and its (n, ...) values in node-list order on rank 0 (None elsewhere),
-    collective; ``at_nodes`` where it can also be had at some nodes alone, as pictures of a run in progress need it."""
-
-    unit: str
-    values: Callable[[FlowView], np.ndarray | None]
-    at_nodes: FromStored | None = None
-
-
-class DrawnParticles(NamedTuple):
-    """Particles of a set that pictures of a run in progress draw: those for which ``are_drawn(*columns)`` holds, of
-    their columns with these names; all of them if it is not given."""
-
-    columns: tuple[str, ...] = ()
-    are_drawn: Callable[..., np.ndarray] | None = None
-
-
-class ProbedScalar(NamedTuple):
-    """A field that probes record: its name in the model, the name of its column, and its SI value from the stored
-    one."""
-
-    field: str
-    column: str
-    in_si: Callable[[np.ndarray], np.ndarray]
 
 
 class Physics:

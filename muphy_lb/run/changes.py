@@ -5,11 +5,11 @@ The time step, in which the state is measured, stays what it is, whichever key o
 
 from collections.abc import Mapping
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.case.boundaries import ANSWERING
 from muphy_lb.case.case import Case, as_case
 from muphy_lb.case.section import did_you_mean
 from muphy_lb.case.toml import as_override
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.limits import shown
 from muphy_lb.run.moved_state import go_on_from, state_of
 from muphy_lb.run.onlooker import Onlooker

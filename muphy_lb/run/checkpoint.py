@@ -1,6 +1,6 @@
 """Checkpoints: HDF5 files that any number of ranks can continue from, bit for bit.
 
-Layout (version 7): a header with length and checksum of the raw bytes (:mod:`muphy_lb.files.sealed`); dataset
+Layout (version 7): a header with length and checksum of the raw bytes (:mod:`muphy_lb.base.files.sealed`); dataset
 ``populations`` (Q, n) in node-list order, one row per direction, deviations from w_q in the form that the streaming
 stores; dataset ``fields`` (F, n), one row per field that is part of the state; groups ``particles/SET`` with one
 dataset a column, by ascending id; groups ``actions/NAME`` with the arrays that each action remembers; group
@@ -25,17 +25,17 @@ from typing import Any
 import h5py
 import numpy as np
 
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.files.atomic import atomic_write, output_errors
+from muphy_lb.base.files.hdf5 import opened
+from muphy_lb.base.files.sealed import HEADER_BYTES, seal
+from muphy_lb.base.registry import PHYSICS
 from muphy_lb.case.case import Case
 from muphy_lb.case.changes import changed_keys, listed
 from muphy_lb.case.toml import as_override
 from muphy_lb.engine.leaving import LINK, POPULATION, leaving_populations, restore_leaving
-from muphy_lb.errors import InputError
-from muphy_lb.files.atomic import atomic_write, output_errors
-from muphy_lb.files.hdf5 import opened
-from muphy_lb.files.sealed import HEADER_BYTES, seal
 from muphy_lb.measure.wall_forces import WallForce
 from muphy_lb.parallel import agreed, agreed_on_root, from_root
-from muphy_lb.physics.table import PHYSICS
 from muphy_lb.run.changes import TIME_STEP
 from muphy_lb.run.checkpoint_file import (
     ACTIONS,

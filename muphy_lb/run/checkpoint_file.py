@@ -1,6 +1,6 @@
 """What a checkpoint file holds, and the newest one of a folder that is as it was written.
 
-HDF5 looks at no byte of a file whose seal (:mod:`muphy_lb.files.sealed`) has not been verified, and nothing that a
+HDF5 looks at no byte of a file whose seal (:mod:`muphy_lb.base.files.sealed`) has not been verified, and nothing that a
 sealed file holds is believed before its place, shape and type are checked.
 """
 
@@ -17,9 +17,9 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from muphy_lb.errors import InputError
-from muphy_lb.files.hdf5_input import elsewhere, oversized
-from muphy_lb.files.sealed import DamagedFileError, verify, version_of
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.files.hdf5_input import elsewhere, oversized
+from muphy_lb.base.files.sealed import DamagedFileError, verify, version_of
 
 LOG = logging.getLogger(__name__)
 KIND = "muphy_lb checkpoint"

@@ -6,9 +6,9 @@ import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.files import PREPARED
 from muphy_lb.case.case import Case
-from muphy_lb.errors import InputError
-from muphy_lb.files import PREPARED
 from muphy_lb.geometry.limits import shown
 from muphy_lb.run.checkpoint_file import PATTERN, Checkpoint, newest
 from muphy_lb.run.summary import SUMMARY_FILE

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.files import PREPARED
 from muphy_lb.boundaries.opening_geometry import opening_areas_m2
 from muphy_lb.case.boundaries import ANSWERING, OpeningSection
 from muphy_lb.case.case import Case, load_case
-from muphy_lb.errors import InputError
-from muphy_lb.files import PREPARED
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.geometry.store import read_geometry
 from muphy_lb.parallel import SerialCommunicator

@@ -6,8 +6,8 @@ import os
 import socket
 from pathlib import Path
 
-from muphy_lb.errors import OutputError
-from muphy_lb.files.atomic import no_link, output_errors, refuse_linked_folder
+from muphy_lb.base.errors import OutputError
+from muphy_lb.base.files.atomic import no_link, output_errors, refuse_linked_folder
 from muphy_lb.output.drawing import FRAMES_FOLDER
 from muphy_lb.run.early import CHECKPOINTS
 

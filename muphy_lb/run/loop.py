@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from muphy_lb import __version__
-from muphy_lb.files.atomic import check_writable, no_link, output_errors, write_text
+from muphy_lb.base.files.atomic import check_writable, no_link, output_errors, write_text
+from muphy_lb.base.phases import phase
+from muphy_lb.base.version import __version__
 from muphy_lb.measure.observer import Observer, tell_walls
-from muphy_lb.output.phases import phase
 from muphy_lb.output.report_html import REPORT_FILE, write_report
 from muphy_lb.parallel import agreed, agreed_on_root, all_agreed
 from muphy_lb.run.checkpoint import checkpoint_path, keep_only, restore, restore_memory, write_checkpoint

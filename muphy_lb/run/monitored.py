@@ -3,12 +3,12 @@
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.registry import packages, sections
 from muphy_lb.case.case import Case
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.physics.package import Physics
-from muphy_lb.physics.table import packages, sections
 
 
 def monitored(view: FlowView) -> dict[str, dict[str, float]] | None:

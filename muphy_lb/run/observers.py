@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from muphy_lb.base.registry import offered
 from muphy_lb.measure.field_snapshots import FieldSnapshots
 from muphy_lb.measure.flow_picture import FlowPicture
 from muphy_lb.measure.flow_series import OpeningSeries, WallSeries
@@ -17,7 +18,6 @@ from muphy_lb.measure.slice_frames import SliceFrames
 from muphy_lb.output.drawing import FRAMES_FOLDER
 from muphy_lb.output.report_html import REPORT_FILE
 from muphy_lb.parallel import agreed
-from muphy_lb.physics.table import offered
 from muphy_lb.run.early import CASE_FILE
 from muphy_lb.run.periodicity import Periodicity
 from muphy_lb.run.steady_state import SteadyState

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer, Steadiness
 from muphy_lb.output.charts import line_chart

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.files.atomic import atomic_write, check_writable, refuse_linked_folder
 from muphy_lb.case.case import Case, load_case
-from muphy_lb.errors import InputError
-from muphy_lb.files.atomic import atomic_write, check_writable, refuse_linked_folder
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.measure.permeability import DARCY_M2, driving_acceleration, refuse_other_drives
 from muphy_lb.measure.permeability_observer import distribution_chart, permeability_lines

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from math import isfinite
 from pathlib import Path
 
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
 from muphy_lb.geometry.quantities import quantity_option
 from muphy_lb.output.drawing import PICTURE_FORMATS
 

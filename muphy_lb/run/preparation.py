@@ -9,6 +9,7 @@ from weakref import WeakSet
 
 import numpy as np
 
+from muphy_lb.base.registry import packages
 from muphy_lb.boundaries.opening_geometry import (
     link_weights,
     opening_areas_m2,
@@ -21,11 +22,10 @@ from muphy_lb.domain import LocalDomain, check_dimension, domain_from_part
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.lattice import lattice_named
 from muphy_lb.measure.node_probe import NodeProbe
+from muphy_lb.model.flow import Flow
+from muphy_lb.model.model import Model
 from muphy_lb.operators.forces import COMPONENTS
-from muphy_lb.physics.flow import Flow
-from muphy_lb.physics.model import Model
 from muphy_lb.physics.package import Physics
-from muphy_lb.physics.table import packages
 from muphy_lb.run.flow_state import refuse_two_starts
 from muphy_lb.run.monitored import refuse_to_watch_nothing
 from muphy_lb.run.observers import check_observers

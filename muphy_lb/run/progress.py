@@ -5,6 +5,7 @@ import time
 from collections.abc import Sequence
 from math import inf
 
+from muphy_lb.base.units import time_in_words
 from muphy_lb.engine.load import has_load, n_occupied
 from muphy_lb.measure.flow_view import Health
 from muphy_lb.measure.observer import Observer
@@ -14,7 +15,6 @@ from muphy_lb.run.rebalancing import Rebalancing
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.run.verdict import balance_of
 from muphy_lb.setup.waveforms import longest_period_s
-from muphy_lb.units import time_in_words
 
 LOG = logging.getLogger(__name__)
 ESTIMATED_AFTER_S = 10.0

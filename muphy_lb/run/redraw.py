@@ -5,10 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.key_units import unit_of
 from muphy_lb.case.case import Case, load_case
 from muphy_lb.case.output import SPEED
-from muphy_lb.case.section import did_you_mean, unit_of
-from muphy_lb.errors import InputError
+from muphy_lb.case.section import did_you_mean
 from muphy_lb.measure.field_snapshots import FieldSnapshots
 from muphy_lb.measure.shear_files import AREA, SHEAR_FILE
 from muphy_lb.measure.wall_statistics import INDICES, STRESS

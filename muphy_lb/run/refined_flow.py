@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import Case
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.lattice import lattice_named

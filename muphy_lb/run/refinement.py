@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from muphy_lb.backends import free_memory, resolve_backend
+from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import Case
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.axes import AXES
 from muphy_lb.geometry.limits import BYTES_PER_NODE, GIB, free_bytes
 from muphy_lb.geometry.nodes import GeometryHeader

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.files.atomic import refuse_linked_folder
 from muphy_lb.case.case import Case
-from muphy_lb.errors import InputError
-from muphy_lb.files.atomic import refuse_linked_folder
 from muphy_lb.measure.permeability import Permeability, driving_acceleration, mean_pore_size
 from muphy_lb.measure.settling import rest_of_change
 from muphy_lb.output.series import read_series

@@ -3,7 +3,7 @@
 from math import ceil, isfinite
 from numbers import Real
 
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
 from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.quantities import number_in_si
 

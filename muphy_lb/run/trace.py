@@ -5,7 +5,7 @@ import time
 from collections import defaultdict
 from typing import NamedTuple
 
-from muphy_lb.files.atomic import write_text
+from muphy_lb.base.files.atomic import write_text
 from muphy_lb.parallel.task import ON_DEVICE, ON_HOST, ON_INTERIOR, ORDERING
 from muphy_lb.run.simulation import Simulation
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
 from muphy_lb.run.options import add_set
 
 

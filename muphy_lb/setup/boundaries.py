@@ -6,6 +6,8 @@ from types import MappingProxyType
 
 import numpy as np
 
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.units import CS2, Units
 from muphy_lb.boundaries.driving_force import DrivingForce
 from muphy_lb.boundaries.lumped import LumpedOutlet
 from muphy_lb.boundaries.opening_geometry import PRESSURE, VELOCITY, Condition
@@ -26,14 +28,12 @@ from muphy_lb.case.case import Case
 from muphy_lb.case.lattice import LatticeSection
 from muphy_lb.domain import WallTreatment, streaming_named
 from muphy_lb.engine.boundary_links import LinkConditions
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.flags import FIRST_WALL_NUMBER
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.setup.geometry import opening_sections, remedy_for_name
 from muphy_lb.setup.lumped import Place, check_splits, lumped_outlet
 from muphy_lb.setup.near_walls import share_of_rule
 from muphy_lb.setup.waveforms import waveform_factor
-from muphy_lb.units import CS2, Units
 
 # Rows of the schedule that are uploaded at a time while a value changes with time.
 CHUNK = 1024

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.domain import LocalDomain
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.images.arrays import READ_ERRORS
 from muphy_lb.geometry.images.vti import read_vti_points

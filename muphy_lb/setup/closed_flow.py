@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.registry import packages
 from muphy_lb.case.boundaries import OpeningSection
 from muphy_lb.case.case import Case
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import GeometryHeader
-from muphy_lb.physics.table import packages
 from muphy_lb.setup.geometry import opening_sections
 from muphy_lb.setup.numerics import GOOD_DENSITY_CHANGE, Numerics
 from muphy_lb.setup.waveforms import waveform_factor

@@ -1,9 +1,11 @@
 """From the case's sections on fluid and lattice to the collision operator."""
 
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.units import Units
 from muphy_lb.case.case import Case
-from muphy_lb.errors import InputError
 from muphy_lb.lattice import Lattice
 from muphy_lb.lattice.bases import BASES
+from muphy_lb.model.isothermal import Fluid
 from muphy_lb.operators import (
     CARREAU_YASUDA,
     CASSON,
@@ -18,10 +20,8 @@ from muphy_lb.operators import (
     mrt_for,
 )
 from muphy_lb.operators.mrt import MAGIC_HALF_WAY
-from muphy_lb.physics.isothermal import Fluid
 from muphy_lb.setup.near_walls import wants_other_moments
 from muphy_lb.setup.stability import FOR_SMALL_VISCOSITY, LAWS, collision_for_small_viscosity
-from muphy_lb.units import Units
 
 
 def build_fluid(

@@ -15,8 +15,8 @@ from math import ceil, log2, sqrt
 
 import numpy as np
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.engine.neighbour_values import NeighbourValues
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.lattice import Lattice, added, combined
 from muphy_lb.operators import Equilibrium

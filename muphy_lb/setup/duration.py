@@ -6,12 +6,12 @@ import numba
 
 from muphy_lb.backends import make_backend, resolve_backend
 from muphy_lb.backends.copying import copy_bandwidth_tb_s, host_copy_tb_s
+from muphy_lb.base.errors import BackendError
+from muphy_lb.base.precision import PRECISIONS
+from muphy_lb.base.registry import packages
+from muphy_lb.base.units import time_in_words
 from muphy_lb.case.case import Case
-from muphy_lb.errors import BackendError
 from muphy_lb.lattice import lattice_named
-from muphy_lb.physics.table import packages
-from muphy_lb.precision import PRECISIONS
-from muphy_lb.units import time_in_words
 
 SHARE_OF_COPY = {"cuda": 0.9, "cpu": 0.65, "numpy": 0.01}
 """Of the bandwidth of a copy, what steps reach with simple collisions (benchmarks/README.md); others may take twice as

@@ -5,8 +5,8 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from muphy_lb.errors import InputError
-from muphy_lb.files.hdf5_input import DAMAGE, shown
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.files.hdf5_input import DAMAGE, shown
 from muphy_lb.geometry.limits import regular_file
 from muphy_lb.setup.other_grid import OtherGrid
 

@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.units import CS2
 from muphy_lb.boundaries.lumped import LumpedOutlet, wave_impedance
 from muphy_lb.boundaries.opening_geometry import opening_areas_m2
 from muphy_lb.case.boundaries import ANSWERING
 from muphy_lb.case.case import Case
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.geometry.voxels import opening_title
 from muphy_lb.setup.boundaries import lumped_outlets
@@ -19,7 +20,6 @@ from muphy_lb.setup.geometry import opening_sections
 from muphy_lb.setup.lumped import MOST_DENSITY_CHANGE
 from muphy_lb.setup.numerics import Numerics
 from muphy_lb.setup.stability import time_step_key
-from muphy_lb.units import CS2
 
 STEPS_A_PERIOD = 400
 """Times of a period at which the pressures are computed."""

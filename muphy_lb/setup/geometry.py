@@ -10,11 +10,14 @@ from pathlib import Path
 import numpy as np
 
 from muphy_lb.backends import resolve_backend
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.files import PREPARED
+from muphy_lb.base.phases import phase
+from muphy_lb.base.precision import PRECISIONS
+from muphy_lb.base.registry import offered, shape_named, solid_walls
 from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.case.boundaries import OpeningSection
 from muphy_lb.case.case import Case
-from muphy_lb.errors import InputError
-from muphy_lb.files import PREPARED
 from muphy_lb.geometry.axes import PERIODIC
 from muphy_lb.geometry.clean import clean
 from muphy_lb.geometry.cuts import cut_links
@@ -40,7 +43,6 @@ from muphy_lb.geometry.surfaces.surface import FORMATS as SURFACE_FORMATS
 from muphy_lb.geometry.surfaces.surface import Surface, read_surface
 from muphy_lb.geometry.voxels import Opening, Voxels
 from muphy_lb.lattice import lattice_named
-from muphy_lb.output.phases import phase
 from muphy_lb.partition.costs import NODE_COSTS, STEP_COSTS
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.halo import Exchange
@@ -50,8 +52,6 @@ from muphy_lb.partition.partition import AUTO, check_parts, partition_with_reaso
 from muphy_lb.partition.store import list_partitions, partition_name, read_partition
 from muphy_lb.partition.voxels import graph_from_voxels
 from muphy_lb.partition.weights import weights_from_loads
-from muphy_lb.physics.table import offered, shape_named, solid_walls
-from muphy_lb.precision import PRECISIONS
 
 LOG = logging.getLogger(__name__)
 LENGTHS = ("unit", "spacing_m")

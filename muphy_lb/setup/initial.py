@@ -4,13 +4,13 @@ from pathlib import Path
 
 import numpy as np
 
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.units import Units
 from muphy_lb.case.case import Case
 from muphy_lb.domain import LocalDomain
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.setup.box_array import Wanted, read_field
 from muphy_lb.setup.earlier_run import ENDING, fields_of
-from muphy_lb.units import Units
 
 SECTION = "initial"
 FLOW = ("velocity", "pressure")

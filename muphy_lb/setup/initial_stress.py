@@ -4,15 +4,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from muphy_lb.base.units import CS2, viscosity
 from muphy_lb.boundaries.wall_motion import HALF, WallMotion
 from muphy_lb.domain import LocalDomain
 from muphy_lb.domain.links import is_wall
 from muphy_lb.engine.neighbour_values import NeighbourValues
 from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, WALL_LINK
 from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
+from muphy_lb.model.isothermal import Fluid
 from muphy_lb.operators.initial import AXES_OF_TENSOR, twice_beside_diagonal
-from muphy_lb.physics.isothermal import Fluid
-from muphy_lb.units import CS2, viscosity
 
 CHUNK_NODES = 1 << 17
 NEAREST_WALL = 0.25

@@ -4,6 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.units import Units
 from muphy_lb.boundaries.lumped import (
     CoronaryBed,
     Impedance,
@@ -14,8 +16,6 @@ from muphy_lb.boundaries.lumped import (
 )
 from muphy_lb.case.boundaries import OpeningSection
 from muphy_lb.case.outlets import CoronarySection, WindkesselSection
-from muphy_lb.errors import InputError
-from muphy_lb.units import Units
 
 FEWEST_STEPS = 20
 """Time steps of the shortest time constant."""

@@ -2,12 +2,12 @@
 
 import numpy as np
 
+from muphy_lb.base.precision import PRECISIONS
+from muphy_lb.base.registry import packages
 from muphy_lb.case.case import Case
 from muphy_lb.domain import ROW, TILE
 from muphy_lb.domain.streaming import streaming_named
 from muphy_lb.lattice import Lattice
-from muphy_lb.physics.table import packages
-from muphy_lb.precision import PRECISIONS
 
 # Of the run table per node and direction: 0.34 to 0.44 in vessels and sphere packs, more in pores a few voxels wide.
 BYTES_PER_DIRECTION = 0.5

@@ -9,10 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.units import CS2, Units, relaxation_time, viscosity
 from muphy_lb.boundaries.wall_motion import HALF_WAY, HALF_WAY_SHEAR
 from muphy_lb.case.boundaries import OpeningSection
 from muphy_lb.case.case import Case
-from muphy_lb.errors import InputError
 from muphy_lb.setup.collision import refuse_two_closures, refuse_unsuitable
 from muphy_lb.setup.near_walls import told
 from muphy_lb.setup.stability import (
@@ -25,7 +26,6 @@ from muphy_lb.setup.stability import (
     weak_odd_rate,
 )
 from muphy_lb.setup.waveforms import factor_bounds, fastest_wave_s, largest_factor, refuse_other_periods
-from muphy_lb.units import CS2, Units, relaxation_time, viscosity
 
 MAX_STEPS = 10**12
 MIN_STEPS_OF_A_WAVE = 2  # the sampling theorem: a faster wave looks like a slower one

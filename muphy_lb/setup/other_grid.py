@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.domain import LocalDomain
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import GeometryHeader, voxel_coordinates
 from muphy_lb.setup.samples import CORNERS, Samples
 

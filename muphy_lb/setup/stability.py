@@ -10,12 +10,12 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
+from muphy_lb.base.files import PREPARED
+from muphy_lb.base.units import Units, relaxation_time, viscosity
 from muphy_lb.case.case import Case
-from muphy_lb.files import PREPARED
 from muphy_lb.operators import RELAXATIONS, STOKES, TRT
 from muphy_lb.operators.mrt import MAGIC_HALF_WAY
 from muphy_lb.operators.trt import odd_rate
-from muphy_lb.units import Units, relaxation_time, viscosity
 
 MAX_CELL_REYNOLDS = 10.0
 """Largest Reynolds number of a voxel, with the largest velocity, that is expected to be stable."""

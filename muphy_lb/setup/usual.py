@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 
+from muphy_lb.base.registry import offered
 from muphy_lb.case.case import Case
 from muphy_lb.case.usual import (
     Setting,
@@ -16,7 +17,6 @@ from muphy_lb.case.usual import (
 )
 from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.nodes import GeometryHeader
-from muphy_lb.physics.table import offered
 
 LARGEST_GAS_DENSITY = 100.0
 GAS_VISCOSITIES = 5e-6, 1.5e-4

@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.boundaries.waveform import FourierSeries, PeriodicSpline, read_table
 from muphy_lb.case.boundaries import WaveformSection
 from muphy_lb.case.case import Case
-from muphy_lb.errors import InputError
 
 # A smooth curve through measured points exceeds them by a fraction; one through a kink has no bound.
 MAX_OVERSHOOT = 3.0

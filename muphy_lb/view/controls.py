@@ -7,8 +7,8 @@ import numpy as np
 from bokeh.layouts import column
 from bokeh.models import Button, Checkbox, Div, RadioButtonGroup, Select, Slider
 
+from muphy_lb.base.units import time_in_words
 from muphy_lb.output.pictures.theme import THEMES
-from muphy_lb.units import time_in_words
 from muphy_lb.view.messages import BODY, CUT, ENDED, PAUSED, RUNNING, Demand, Description, News
 from muphy_lb.view.style import SIDE, sheet
 

@@ -8,8 +8,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from muphy_lb.errors import InputError
-from muphy_lb.files.atomic import atomic_write
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.files.atomic import atomic_write
 from muphy_lb.output.terminal import is_seen
 from muphy_lb.run.loop import ending
 from muphy_lb.run.onlooker import Onlooker, Standing, Wish

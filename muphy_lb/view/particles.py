@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from muphy_lb.physics.model import POSITION
+from muphy_lb.model.model import POSITION
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.view.messages import CUT, Demand
 

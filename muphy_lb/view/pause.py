@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 
-from muphy_lb.units import time_in_words
+from muphy_lb.base.units import time_in_words
 
 LOG = logging.getLogger(__name__)
 REMINDER_S = 60.0

@@ -27,9 +27,9 @@ from types import MappingProxyType
 import h5py
 import numpy as np
 
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.files.sealed import HEADER_BYTES, seal
 from muphy_lb.case.case import load_case
-from muphy_lb.errors import InputError
-from muphy_lb.files.sealed import HEADER_BYTES, seal
 from muphy_lb.run.checkpoint import KIND, VERSION, newest, restore
 from muphy_lb.run.early import CASE_FILE, refuse_to_resume_other
 from muphy_lb.run.simulation import Simulation

@@ -23,9 +23,9 @@ from typing import NamedTuple
 import muphy_lb.partition.__main__
 import muphy_lb.run.loop
 import muphy_lb.run.simulation
+from muphy_lb.base.errors import MuphyError
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.domain import cut_part
-from muphy_lb.errors import MuphyError
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.store import open_nodes, write_geometry
 from muphy_lb.partition.errors import PartitionError

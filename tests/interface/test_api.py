@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
 from muphy_lb.run.simulation import Simulation
 from tests.channel import periodic_channel, simulate
 from tests.vessel import write_case

@@ -9,8 +9,8 @@ import h5py
 import numpy as np
 import pytest
 
-from muphy_lb.errors import BackendError, DivergedError, InputError, OutputError
-from muphy_lb.files.hdf5 import CHECKSUMMED
+from muphy_lb.base.errors import BackendError, DivergedError, InputError, OutputError
+from muphy_lb.base.files.hdf5 import CHECKSUMMED
 from muphy_lb.geometry.__main__ import main as geometry
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.parallel import communicator as communicator_module

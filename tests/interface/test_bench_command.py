@@ -13,18 +13,18 @@ import pytest
 from muphy_lb.__main__ import main
 from muphy_lb.backends import copying, make_backend
 from muphy_lb.backends.numpy.backend import NumpyBackend
-from muphy_lb.domain.layout import TILE, whole
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.precision import FP32, FP64
+from muphy_lb.bench import table1
+from muphy_lb.bench.built_in import BUILT_IN, built_in_table
+from muphy_lb.bench.command import add_options, bench
+from muphy_lb.bench.stream import Measurement
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.shapes.catalogue import build_shape
 from muphy_lb.geometry.store import write_geometry
 from muphy_lb.lattice import lattice_named
+from muphy_lb.lattice.layout import TILE, whole
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.precision import FP32, FP64
-from muphy_lb.studies.bench import table1
-from muphy_lb.studies.bench.built_in import BUILT_IN, built_in_table
-from muphy_lb.studies.bench.command import add_options, bench
-from muphy_lb.studies.bench.stream import Measurement
 from tests.conftest import HANGS_S, ROOT
 
 SIZES = {"box": 6, "spheres": 12, "artery": 4}
@@ -58,7 +58,8 @@ IN_THE_SIMULATOR = """
 import sys
 from muphy_lb.__main__ import main
 from muphy_lb.backends import copying
-from muphy_lb.studies.bench import stream, table1
+from muphy_lb.bench import stream
+from muphy_lb.bench import table1
 copying.COPY_BYTES, copying.COPY_REPETITIONS = 1 << 12, 1
 table1.PAPER_BOX, table1.RECORDED = (6, 5, 4), 2
 stream.STEPS_ENQUEUED, stream.ENQUEUE_REPETITIONS = 2, 1

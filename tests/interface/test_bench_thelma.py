@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 from muphy_lb.backends import copying
-from muphy_lb.domain.layout import TILE
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
+from muphy_lb.bench.command import add_options, bench
+from muphy_lb.bench.jobs import job_of_table
+from muphy_lb.bench.stream import ComputeVariant, Effort, measure
+from muphy_lb.bench.thermal import thelma
+from muphy_lb.bench.traffic import field_numbers
+from muphy_lb.lattice.layout import TILE
+from muphy_lb.model.model import STENCIL, FieldValue
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.physics.model import STENCIL, FieldValue
-from muphy_lb.physics.thermal.studies import thelma
 from muphy_lb.physics.thermal.temperature import temperature_k
 from muphy_lb.run.simulation import Simulation
-from muphy_lb.studies.bench.command import add_options, bench
-from muphy_lb.studies.bench.jobs import job_of_table
-from muphy_lb.studies.bench.stream import ComputeVariant, Effort, measure
-from muphy_lb.studies.bench.traffic import field_numbers
 
 QUICK = ("--backend", "numpy", "--steps", "2", "--runs", "3")
 SIZE = 12

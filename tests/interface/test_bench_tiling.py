@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
+from muphy_lb.bench.tiling import tile_nodes
 from muphy_lb.geometry.cuts import cut_links
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.shapes.catalogue import build_shape
 from muphy_lb.geometry.voxels import Voxels
-from muphy_lb.studies.bench.tiling import tile_nodes
 from tests.support import random_voxels, with_openings
 
 COPIES = [(1, 1, 1), (2, 1, 1), (1, 3, 1), (1, 1, 2), (3, 2, 4)]

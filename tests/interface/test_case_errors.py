@@ -6,8 +6,8 @@ import tomllib
 
 import pytest
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict, load_case
-from muphy_lb.errors import InputError
 
 TEXT = """
 [geometry]

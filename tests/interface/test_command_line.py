@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from muphy_lb.__main__ import COMMANDS, INTERRUPTED_EXIT_CODE, PREPARING, _parser
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
 
 HEAVY = ("numba", "scipy", "matplotlib", "h5py", "pydantic")
 ASK_FOR_HELP = """

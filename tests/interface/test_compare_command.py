@@ -8,11 +8,11 @@ from types import SimpleNamespace
 import pytest
 from matplotlib.image import imread
 
+from muphy_lb.base.errors import BackendError, InputError
+from muphy_lb.bench.compare import study
+from muphy_lb.bench.compare.command import add_options, compare
 from muphy_lb.case.case import load_case
-from muphy_lb.errors import BackendError, InputError
 from muphy_lb.setup.numerics import resolve
-from muphy_lb.studies.compare import study
-from muphy_lb.studies.compare.command import add_options, compare
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "compare"
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.toml"))

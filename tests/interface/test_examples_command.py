@@ -5,8 +5,8 @@ import subprocess
 
 import pytest
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import load_case
-from muphy_lb.errors import InputError
 from muphy_lb.new.examples import FOLDER
 from tests.vessel import command
 

@@ -5,7 +5,7 @@ import pytest
 from matplotlib.image import imread
 from PIL import Image, ImageSequence
 
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
 from muphy_lb.measure.slice_frames import SliceFrames
 from muphy_lb.output.film import write_film
 from muphy_lb.parallel import SerialCommunicator

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from muphy_lb import Simulation
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.files.sealed import seal
 from muphy_lb.case.toml import toml_lines
-from muphy_lb.errors import InputError
-from muphy_lb.files.sealed import seal
 from muphy_lb.run.checkpoint import KIND, VERSION, checkpoint_path, newest, restore, write_checkpoint
 from muphy_lb.run.simulation import Simulation as Core
 from tests.vessel import command, vessel, write_case

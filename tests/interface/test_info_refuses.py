@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from muphy_lb import Simulation
+from muphy_lb.base.errors import MuphyError
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.case.toml import toml_lines
 from muphy_lb.engine.engine import Engine
-from muphy_lb.errors import MuphyError
 from muphy_lb.parallel import SerialCommunicator
 from tests.channel import OPEN, PERIODIC
 from tests.channel import changed as changed_tables

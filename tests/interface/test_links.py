@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from muphy_lb.errors import InputError, OutputError
+from muphy_lb.base.errors import InputError, OutputError
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.lock import LOCK_FILE, OWN_FOLDERS
 from muphy_lb.run.loop import STOP_FILE, Run

@@ -8,8 +8,8 @@ import tomllib
 import numpy as np
 import pytest
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import load_case
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.shapes.catalogue import pipe, random_solid
 from muphy_lb.new import sizing

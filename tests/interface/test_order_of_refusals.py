@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import load_case
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.description import more_ranks_than_cores

@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 import pytest
 
-from muphy_lb.files.hdf5 import CHECKSUMMED
+from muphy_lb.base.files.hdf5 import CHECKSUMMED
 from muphy_lb.partition.__main__ import main
 from muphy_lb.partition.methods import METHODS
 from muphy_lb.partition.store import list_partitions, read_partition

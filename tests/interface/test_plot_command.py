@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
 from muphy_lb.output.snapshot import find_snapshot
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.loop import Run

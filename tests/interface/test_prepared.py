@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.store import write_geometry
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.store import write_partition

@@ -5,13 +5,13 @@ import logging
 import numpy as np
 import pytest
 
+from muphy_lb.base.errors import InputError
+from muphy_lb.bench.tiling import tile_nodes
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.store import write_geometry
 from muphy_lb.partition.costs import NODE_COSTS
 from muphy_lb.partition.store import write_partition
 from muphy_lb.setup.geometry import load_nodes, share_nodes
-from muphy_lb.studies.bench.tiling import tile_nodes
 from tests.vessel import changed, vessel
 
 

@@ -14,7 +14,7 @@ from tests.conftest import ROOT
 
 START = """
 import os
-from muphy_lb.kept.functions import njit
+from muphy_lb.base.kept.functions import njit
 
 @njit(cache=True)
 def one():

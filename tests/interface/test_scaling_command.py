@@ -11,10 +11,10 @@ import pytest
 from matplotlib.image import imread
 
 from muphy_lb.__main__ import main
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
+from muphy_lb.bench.scaling import table2
+from muphy_lb.bench.scaling.command import add_options, scaling
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.studies.scaling import table2
-from muphy_lb.studies.scaling.command import add_options, scaling
 from tests.vessel import write_case
 
 TEMPLATES = Path(__file__).resolve().parents[2] / "scripts" / "slurm"
@@ -142,7 +142,7 @@ def test_the_paper_s_table_stands_beside_ours(monkeypatch):
 
 
 def test_the_paper_s_vessel_has_four_million_nodes():
-    from muphy_lb.studies.bench.built_in import BUILT_IN
+    from muphy_lb.bench.built_in import BUILT_IN
 
     # The default size has 10.2 million (held by the tests of bench), and nodes grow with the cube of the size.
     assert 1.02e7 * (table2.SIZE / BUILT_IN[table2.GEOMETRY].size) ** 3 == pytest.approx(4e6, rel=0.05)

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import muphy_lb.run.preparation as preparation
+from muphy_lb.base.files.sealed import seal
 from muphy_lb.boundaries.opening_geometry import Condition
-from muphy_lb.files.sealed import seal
+from muphy_lb.model.model import Field, FieldValue
 from muphy_lb.operators import PRESSURE, STORE_VELOCITY, VELOCITY_FIELDS
 from muphy_lb.output.series import read_series
-from muphy_lb.physics.model import Field, FieldValue
 from muphy_lb.physics.package import Physics
 from muphy_lb.run.checkpoint import KIND, VERSION, checkpoint_path, newest, restore, write_checkpoint
 from muphy_lb.run.loop import Run

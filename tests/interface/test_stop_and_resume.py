@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from muphy_lb import Simulation as Python
-from muphy_lb.errors import InputError, OutputError
-from muphy_lb.files.sealed import seal
+from muphy_lb.base.errors import InputError, OutputError
+from muphy_lb.base.files.sealed import seal
 from muphy_lb.run import checkpoint as checkpoint_module
 from muphy_lb.run import stop_signals
 from muphy_lb.run.loop import STOPPED_EXIT_CODE, Run

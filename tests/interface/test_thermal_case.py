@@ -7,8 +7,8 @@ import re
 import numpy as np
 import pytest
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.__main__ import main as prepare
 from muphy_lb.physics.thermal.model import METHODS
 from muphy_lb.physics.thermal.section import ThermalSection

@@ -5,8 +5,8 @@ import copy
 import numpy as np
 import pytest
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.errors import InputError
 from muphy_lb.geometry import read
 from muphy_lb.geometry.__main__ import main as geometry_command
 from muphy_lb.setup.geometry import load_nodes

@@ -9,11 +9,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from muphy_lb.errors import BackendError, DivergedError, InputError, OutputError
-from muphy_lb.studies.validation.command import add_options, validate
-from muphy_lb.studies.validation.plot import Plot, Series, convergence, draw
-from muphy_lb.studies.validation.record import Validation, absolute, relative
-from muphy_lb.studies.validation.settings import DEFAULT, Settings
+from muphy_lb.base.errors import BackendError, DivergedError, InputError, OutputError
+from muphy_lb.validation.command import add_options, validate
+from muphy_lb.validation.plot import Plot, Series, convergence, draw
+from muphy_lb.validation.record import Validation, absolute, relative
+from muphy_lb.validation.settings import DEFAULT, Settings
 
 PNG = b"\x89PNG"
 PLOT = Plot("Error & order", "size", "error", (Series("a <b>", [1, 2], [0.5, 0.25], "points"),), log_x=True)
@@ -42,7 +42,7 @@ def run(monkeypatch):
     """Function ``run(*arguments, **cases)``: (exit code, what was said) of the command on these cases."""
 
     def run_command(*arguments, communicator=DEFAULT.communicator, **cases):
-        monkeypatch.setattr("muphy_lb.studies.validation.cases.CASES", cases)
+        monkeypatch.setattr("muphy_lb.validation.cases.CASES", cases)
         parser, said = ArgumentParser(), []
         add_options(parser)
         return validate(parser.parse_args([*map(str, arguments)]), said.append, communicator), "\n".join(said)

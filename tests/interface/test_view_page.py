@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
 from muphy_lb.run.onlooker import Standing
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.view.door import LOOPBACK, PageProcess, open_door

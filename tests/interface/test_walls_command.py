@@ -6,8 +6,8 @@ import h5py
 import numpy as np
 import pytest
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.errors import GeometryError
 from tests.channel import (
     BOTTOM,

@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 
 from muphy_lb.backends.cpu.skeletons import sweep_jit
+from muphy_lb.base.precision import FP64, Precision
 from muphy_lb.lattice import LATTICES, Lattice
 from muphy_lb.operators import (
     BGK,
@@ -28,7 +29,6 @@ from muphy_lb.operators import (
     mrt_for,
 )
 from muphy_lb.operators.operator import rest_populations
-from muphy_lb.precision import FP64, Precision
 from tests.support import random_populations
 
 N = 4

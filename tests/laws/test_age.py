@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.errors import InputError
 from muphy_lb.output.series import read_series
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.physics.age.observers import AgeMean, OutletAges

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from muphy_lb.backends.cpu.skeletons import node_jit
+from muphy_lb.base.precision import FP32, FP64
 from muphy_lb.lattice import BASES, D2Q9, LATTICES
 from muphy_lb.operators import (
     AFTER_COLLISION,
@@ -25,7 +26,6 @@ from muphy_lb.operators import (
     mrt_for,
 )
 from muphy_lb.operators.operator import rest_populations
-from muphy_lb.precision import FP32, FP64
 from tests.laws.collisions import (
     OMEGA,
     Case,

@@ -5,13 +5,13 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.precision import FP32, FP64
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.domain import STREAMINGS
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.lattice import D2Q9, D3Q19, LATTICES
 from muphy_lb.operators import BGK, TRT, mrt_for
-from muphy_lb.precision import FP32, FP64
 from muphy_lb.run.checkpoint import checkpoint_path, restore, write_checkpoint
 from muphy_lb.run.loop import Run
 from muphy_lb.run.simulation import Simulation

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from muphy_lb.base.precision import FP32, FP64
 from muphy_lb.boundaries.opening_geometry import Condition
 from muphy_lb.boundaries.profiles import parabolic
 from muphy_lb.geometry.nodes import build_nodes
@@ -14,7 +15,6 @@ from muphy_lb.physics.free_surface.cells import CELL, FILL, GAS, INTERFACE, LIQU
 from muphy_lb.physics.free_surface.plane import plane_distance
 from muphy_lb.physics.free_surface.regions import BoxRegion, LevelRegion, sphere_region
 from muphy_lb.physics.free_surface.start import InitialLiquid
-from muphy_lb.precision import FP32, FP64
 from tests.free_surface import SurfaceSetup, Tank, tank
 from tests.support import THROUGH_FLOW, random_nodes, random_owner, random_voxels, with_openings
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from muphy_lb.base.precision import FP32, FP64
 from muphy_lb.boundaries.opening_geometry import Condition
 from muphy_lb.boundaries.profiles import parabolic
 from muphy_lb.geometry.nodes import build_nodes
@@ -12,7 +13,6 @@ from muphy_lb.physics.free_surface.bubbles import VOXEL, GasLaw, shared
 from muphy_lb.physics.free_surface.cells import BUBBLE, CELL, FILL, GAS, INTERFACE, LIQUID, MASS
 from muphy_lb.physics.free_surface.gas_regions import region_labels
 from muphy_lb.physics.free_surface.regions import BoxRegion
-from muphy_lb.precision import FP32, FP64
 from tests.free_surface import SurfaceSetup, Tank, tank
 from tests.support import random_owner, random_voxels, with_openings
 

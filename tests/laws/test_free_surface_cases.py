@@ -7,8 +7,8 @@ import re
 import numpy as np
 import pytest
 
+from muphy_lb.base.errors import DivergedError, InputError
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.errors import DivergedError, InputError
 from muphy_lb.measure.wall_shear import WallShear
 from muphy_lb.physics.free_surface.cells import CELL, GAS, INTERFACE, LIQUID, MASS
 from muphy_lb.run.checkpoint import checkpoint_path, restore, write_checkpoint

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from muphy_lb.backends import make_backend
+from muphy_lb.base.errors import BackendError
+from muphy_lb.base.precision import FP16, FP64
 from muphy_lb.boundaries.opening_geometry import Condition
 from muphy_lb.domain import STREAMINGS
-from muphy_lb.errors import BackendError
 from muphy_lb.lattice import D2Q9, D3Q19, LATTICES
 from muphy_lb.operators import PRESSURE, VELOCITY
-from muphy_lb.precision import FP16, FP64
 from tests.laws.walled import MOVING, walled_nodes
 from tests.parity.plain_python import PlainPython
 from tests.support import (

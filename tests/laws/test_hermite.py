@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from muphy_lb.base.precision import FP64
 from muphy_lb.lattice import LATTICES
 from muphy_lb.operators import BEFORE_COLLISION, BGK, EQUILIBRIA, hermite
 from muphy_lb.operators.moments import stress_node
 from muphy_lb.operators.operator import rest_populations
-from muphy_lb.precision import FP64
 from tests.laws.collisions import Case, before, density_and_velocity, plain
 
 # Of sums of some twenty terms of order one, and of populations, which are about 1e-2.

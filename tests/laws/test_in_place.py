@@ -8,9 +8,9 @@ import pytest
 
 from muphy_lb.boundaries.wall_motion import WallMotion
 from muphy_lb.lattice import D3Q15, D3Q19, LATTICES
+from muphy_lb.model.isothermal import Fluid, isothermal
+from muphy_lb.model.model import SCHEDULED
 from muphy_lb.operators import VARYING
-from muphy_lb.physics.isothermal import Fluid, isothermal
-from muphy_lb.physics.model import SCHEDULED
 from tests.laws.walled import INTERPOLATED, MOVING, ScatteredDistances, between_openings, walled_nodes
 from tests.support import (
     THROUGH_FLOW,

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.precision import FP64
+from muphy_lb.base.units import CS2, Units
 from muphy_lb.boundaries.lumped import CoronaryBed, Impedance, ImposedPressure, LumpedOutlet, wave_impedance, windkessel
 from muphy_lb.boundaries.opening_geometry import Condition
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.engine.boundary_links import SUM_SCALE
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.flags import FIRST_OPENING, FLUID, SOLID
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.voxels import Opening, Voxels
@@ -18,9 +20,7 @@ from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.operators import PRESSURE, STOKES, VELOCITY
 from muphy_lb.operators.operator import positions
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.precision import FP64
 from muphy_lb.run.simulation import Simulation
-from muphy_lb.units import CS2, Units
 from tests.support import Ranks, Setup, build_engine, random_nodes, random_owner, start_at_rest, with_openings
 
 LATTICE_UNITS = Units(1.0, 1.0, 1.0)

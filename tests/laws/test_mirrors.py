@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.boundaries.wall_motion import WallMotion
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.domain import IN_TABLE, SPECULAR, STREAMINGS, WallTreatment, build_addresses, build_local_domain
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID, wall_flag
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.voxels import Voxels

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.precision import FP64
 from muphy_lb.boundaries.opening_geometry import Condition, link_weights, opening_frames, opening_links
 from muphy_lb.boundaries.profiles import PROFILES, measured, parabolic, plug, rectangular
 from muphy_lb.domain import STREAMINGS
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.clean import clean
 from muphy_lb.geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, SOLID
 from muphy_lb.geometry.nodes import build_nodes
@@ -15,7 +16,6 @@ from muphy_lb.geometry.voxels import Opening, Voxels
 from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.lattice import LATTICES as ALL
 from muphy_lb.operators import COMPRESSIBLE, PRESSURE, VELOCITY, link_momentum, openings
-from muphy_lb.precision import FP64
 from tests.support import IN, OUT, Setup, advance, build_engine, random_nodes, start_at_rest, with_openings
 
 EVERY_STREAMING = pytest.mark.parametrize("streaming", STREAMINGS)

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.errors import InputError
 from muphy_lb.run.loop import Run
 from muphy_lb.run.simulation import Simulation
 

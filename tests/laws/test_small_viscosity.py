@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from muphy_lb.base.precision import FP32, FP64
 from muphy_lb.lattice import D2Q9, D3Q19, D3Q27
 from muphy_lb.operators import (
     BEFORE_COLLISION,
@@ -15,7 +16,6 @@ from muphy_lb.operators import (
     TRT,
 )
 from muphy_lb.operators.operator import rest_populations
-from muphy_lb.precision import FP32, FP64
 from tests.laws.collisions import (
     Case,
     before,

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from muphy_lb.base.precision import FP16, FP32, FP64
 from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.operators import (
     AFTER_COLLISION,
@@ -16,7 +17,6 @@ from muphy_lb.operators import (
     macroscopic,
     openings,
 )
-from muphy_lb.precision import FP16, FP32, FP64
 from tests.laws.collisions import Case, N, before, by_node, cases, node_cases, plain
 from tests.laws.walled import after_walls, random_walls
 

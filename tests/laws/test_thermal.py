@@ -5,15 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.precision import FP32
 from muphy_lb.domain import FIXED, FLUX, OUTFLOW, STREAMINGS, ScalarBoundary, build_local_domain, build_stencil
-from muphy_lb.errors import InputError
 from muphy_lb.lattice import D2Q5, D2Q9, D3Q7, D3Q15, D3Q19
 from muphy_lb.operators import VELOCITY_FIELDS, mrt_for
 from muphy_lb.physics.thermal.model import DIFFERENCES, POPULATION_METHOD, Heat
 from muphy_lb.physics.thermal.model import METHODS as thermal_methods
 from muphy_lb.physics.thermal.operators.finite_differences import difference_weights
 from muphy_lb.physics.thermal.operators.scalar_distribution import FIELDS, RATES, scalar_collision
-from muphy_lb.precision import FP32
 from tests.laws.walled import walled_nodes
 from tests.support import THROUGH_FLOW, advance, random_nodes, random_owner
 from tests.thermal import (

@@ -11,10 +11,10 @@ import pytest
 
 from muphy_lb.engine.step import StepBinder, StepKind
 from muphy_lb.lattice import D2Q9, D3Q19
+from muphy_lb.model.isothermal import Fluid, isothermal
+from muphy_lb.model.model import NEIGHBOURS, Field, FieldValue, Stage
 from muphy_lb.operators import Operator, named
 from muphy_lb.parallel.task import ON_EDGE, ON_INTERIOR
-from muphy_lb.physics.isothermal import Fluid, isothermal
-from muphy_lb.physics.model import NEIGHBOURS, Field, FieldValue, Stage
 from tests.support import Ranks, Setup, random_nodes, random_owner, random_populations
 
 FLAGS = named("kind", "mark")

@@ -7,10 +7,10 @@ import pytest
 
 from muphy_lb.domain import FLUX, ScalarBoundary
 from muphy_lb.lattice import D2Q9
+from muphy_lb.model.isothermal import Fluid, isothermal
+from muphy_lb.model.model import AT_NEIGHBOURS, STENCIL, Field, FieldValue, Stage
 from muphy_lb.operators import STORE_VELOCITY, UNIFORM, VELOCITY_FIELDS, Operator
 from muphy_lb.operators.operator import named
-from muphy_lb.physics.isothermal import Fluid, isothermal
-from muphy_lb.physics.model import AT_NEIGHBOURS, STENCIL, Field, FieldValue, Stage
 from tests.support import Setup, advance, build_engine, random_nodes, start_at_rest
 
 CLOSED = ScalarBoundary(np.array([FLUX]), np.array([0.0]), n_walls=0)

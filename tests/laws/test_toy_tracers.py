@@ -8,10 +8,10 @@ import pytest
 
 from muphy_lb.domain.lookup import WALL, look_up, look_up_node
 from muphy_lb.lattice import D2Q9, D3Q19
+from muphy_lb.model.isothermal import Fluid, isothermal
+from muphy_lb.model.model import LOOKUP, MIGRATE, POSITION, Field, FieldValue, ParticleSet, Stage
+from muphy_lb.model.settle import SETTLE
 from muphy_lb.operators import STORE_VELOCITY, UNIFORM, VELOCITY_FIELDS, Operator, in_turn, named
-from muphy_lb.physics.isothermal import Fluid, isothermal
-from muphy_lb.physics.model import LOOKUP, MIGRATE, POSITION, Field, FieldValue, ParticleSet, Stage
-from muphy_lb.physics.settle import SETTLE
 from tests.support import Ranks, Setup, build_engine, random_nodes, random_owner
 
 (VX, VY, VZ), OFFSETS = POSITION

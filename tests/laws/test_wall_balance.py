@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from muphy_lb.base.precision import FP32, FP64
 from muphy_lb.boundaries.gap_shares import LARGEST_SHARE
 from muphy_lb.boundaries.wall_balance import wall_balance
 from muphy_lb.boundaries.wall_motion import HALF_WAY, WallMotion, treat_walls
@@ -12,7 +13,6 @@ from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.shapes.benchmark_shapes import annulus
 from muphy_lb.lattice import D2Q9, D3Q15, D3Q19, LATTICES
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.precision import FP32, FP64
 from tests.laws.walled import INTERPOLATED, MOVING, SameDistance, ScatteredDistances, walled_nodes
 from tests.support import Setup, advance, build_engine, random_populations
 

@@ -6,8 +6,8 @@ from functools import partial
 import numpy as np
 import pytest
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.boundaries.wall_motion import WallMotion
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, wall_flag
 from muphy_lb.geometry.nodes import NodeList, build_nodes
 from muphy_lb.geometry.voxels import Voxels

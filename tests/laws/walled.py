@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from muphy_lb.backends.arrays import WallArrays
+from muphy_lb.base.precision import Precision
 from muphy_lb.boundaries.wall_motion import WallMotion
 from muphy_lb.geometry.cuts import cut_links
 from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, wall_flag
@@ -13,7 +14,6 @@ from muphy_lb.geometry.nodes import NodeList, build_nodes
 from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.lattice import Lattice
 from muphy_lb.operators import WALLS
-from muphy_lb.precision import Precision
 from tests.support import box_shape, random_voxels, with_openings
 
 INTERPOLATED = ("bouzidi", "central-linear")

@@ -12,8 +12,8 @@ from math import inf
 
 import numpy as np
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.errors import InputError
 from muphy_lb.measure.wall_shear import WallShear
 from muphy_lb.parallel.communicator import MpiCommunicator
 from muphy_lb.run.simulation import Simulation

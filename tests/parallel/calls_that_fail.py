@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from muphy_lb import Simulation
-from muphy_lb.errors import MuphyError
+from muphy_lb.base.errors import MuphyError
 from muphy_lb.parallel import connect
 from tests.vessel import changed
 

@@ -14,8 +14,8 @@ from types import MappingProxyType
 import h5py
 import numpy as np
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.errors import InputError
 from muphy_lb.run.checkpoint import PATTERN, newest
 from tests.conftest import find_launcher, launcher_settings, run_and_stop
 from tests.vessel import ENDED, changed

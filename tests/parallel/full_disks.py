@@ -18,7 +18,7 @@ from math import inf
 from pathlib import Path
 from types import MappingProxyType
 
-from muphy_lb.errors import OutputError
+from muphy_lb.base.errors import OutputError
 from tests.conftest import run_and_stop
 from tests.parallel import outcomes
 from tests.parallel.disturbed import (

@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 import pytest
 
-from muphy_lb.errors import OutputError
+from muphy_lb.base.errors import OutputError
 from muphy_lb.run.loop import STOPPED_EXIT_CODE
 from muphy_lb.run.stop_signals import STOP_SIGNALS
 from tests.parallel.disturbed import CASES, N_STEPS

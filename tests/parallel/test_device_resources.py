@@ -14,7 +14,7 @@ import pytest
 from muphy_lb.backends import count_gpus
 from muphy_lb.backends.allocated import AllocatedBytes
 from muphy_lb.backends.cuda import device, peers
-from muphy_lb.errors import BackendError
+from muphy_lb.base.errors import BackendError
 from muphy_lb.parallel.task import ON_DEVICE
 from tests.channel import open_channel, simulate
 from tests.conftest import ROOT

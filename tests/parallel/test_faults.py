@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from muphy_lb.errors import BackendError, DivergedError, InputError, OutputError
+from muphy_lb.base.errors import BackendError, DivergedError, InputError, OutputError
 from muphy_lb.run.checkpoint import newest
 from muphy_lb.run.loop import STOPPED_EXIT_CODE
 from muphy_lb.setup.geometry import load_nodes
@@ -122,7 +122,7 @@ MEMORY_EXHAUSTED = """
 import sys
 from muphy_lb.run import simulation
 from muphy_lb.__main__ import main
-from muphy_lb.errors import BackendError
+from muphy_lb.base.errors import BackendError
 from muphy_lb.parallel import connect
 owner, name = {target}
 given, rank = getattr(owner, name), connect().rank

@@ -6,8 +6,8 @@ from pathlib import Path
 import h5py
 import pytest
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.errors import InputError
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.parallel.communicator import MpiCommunicator
 from muphy_lb.run.loop import Run

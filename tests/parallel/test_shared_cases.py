@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from muphy_lb.parallel import SerialCommunicator, connect
-from muphy_lb.physics.thermal.studies import heated_bifurcation, heated_cube
-from muphy_lb.studies.validation.settings import Settings
+from muphy_lb.validation.settings import Settings
+from muphy_lb.validation.thermal import heated_bifurcation, heated_cube
 
 pytestmark = pytest.mark.mpi
 RAYLEIGH, SIZE, FALLS = 1e4, 6, 12

@@ -7,17 +7,17 @@ import pytest
 import tests.support
 from muphy_lb.backends.arrays import NodeRange
 from muphy_lb.backends.numpy.backend import NumpyBackend
+from muphy_lb.base.precision import FP64
 from muphy_lb.domain import FIXED, FLUX, OUTFLOW, STREAMINGS, ScalarBoundary
 from muphy_lb.lattice import D2Q9, D3Q19
+from muphy_lb.model.isothermal import Fluid, isothermal
+from muphy_lb.model.model import SCHEDULED
 from muphy_lb.operators import VARYING
 from muphy_lb.parallel.task import ON_BULK, ON_EDGE, ON_INTERIOR
 from muphy_lb.physics.free_surface.cells import CELL, FILL, MASS
 from muphy_lb.physics.free_surface.regions import BoxRegion
-from muphy_lb.physics.isothermal import Fluid, isothermal
-from muphy_lb.physics.model import SCHEDULED
 from muphy_lb.physics.particles.beads.names import OFFSET, VOXEL
 from muphy_lb.physics.thermal.model import METHODS, Heat
-from muphy_lb.precision import FP64
 from tests.free_surface import SurfaceSetup, Tank, tank
 from tests.laws.test_beads import SINGLE, BeadSetup, start_on
 from tests.laws.test_free_surface import SPLASH

@@ -8,8 +8,8 @@ import pytest
 
 import tests.support
 from muphy_lb.backends import count_gpus
+from muphy_lb.base.errors import BackendError
 from muphy_lb.domain import STREAMINGS, Exchange
-from muphy_lb.errors import BackendError
 from muphy_lb.lattice import D2Q9
 from muphy_lb.parallel import HaloConnector, SerialCommunicator, choice
 from muphy_lb.parallel.exchange import bind_exchanges
@@ -97,8 +97,8 @@ def choice_task(run):
 def connected(monkeypatch, wanted, **makers):
     """What a connector finds if transports are made by these; those not given cannot be made."""
     from muphy_lb.backends.numpy.backend import NumpyBackend
+    from muphy_lb.base.precision import FP64
     from muphy_lb.parallel import Halo
-    from muphy_lb.precision import FP64
 
     class Device(NumpyBackend):
         """A device in name."""

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
+from muphy_lb.base.errors import BackendError
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.errors import BackendError
 from muphy_lb.lattice import D3Q19
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.parallel.communicator import MpiCommunicator

@@ -10,12 +10,12 @@ from itertools import product
 
 import numpy as np
 
+from muphy_lb.base.precision import FP16, FP32, FP64
 from muphy_lb.boundaries.wall_motion import WallMotion
 from muphy_lb.domain import STREAMINGS, AddressTable, compress
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.lattice import D2Q9, D3Q19, LATTICES
 from muphy_lb.operators import CUMULANT, RECURSIVE_REGULARISED
-from muphy_lb.precision import FP16, FP32, FP64
 from tests.laws.walled import INTERPOLATED, MOVING, ScatteredDistances, walled_nodes
 from tests.support import (
     PULSATING,

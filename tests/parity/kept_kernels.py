@@ -14,11 +14,11 @@ from numba.cuda.dispatcher import _Kernel
 
 from muphy_lb.backends.cuda import skeletons
 from muphy_lb.backends.cuda.device import cuda
+from muphy_lb.base.kept.store import KernelStore
+from muphy_lb.base.precision import FP32
 from muphy_lb.domain import PULL
-from muphy_lb.kept.store import KernelStore
 from muphy_lb.lattice import D2Q9
 from muphy_lb.operators import BGK, collision
-from muphy_lb.precision import FP32
 from tests.parity.ptx import CAPABILITY, pretend, refuse_without_compiler
 
 ADDRESSES, NUMBERS = types.Array(types.uint32, 1, "C"), types.Array(types.float32, 1, "C")

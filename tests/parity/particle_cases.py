@@ -7,8 +7,8 @@ import numpy as np
 
 from muphy_lb.backends.cuda import particle_kernels, particle_skeletons, stage_skeletons
 from muphy_lb.lattice import D3Q19
-from muphy_lb.physics.flow import plain_flow
-from muphy_lb.physics.isothermal import Fluid
+from muphy_lb.model.flow import plain_flow
+from muphy_lb.model.isothermal import Fluid
 from muphy_lb.physics.particles.tracers.species import with_tracers
 from tests.laws.test_beads import OPEN, SINGLE, BeadSetup, start_on
 from tests.support import Ranks, Setup, random_nodes, random_owner, random_populations

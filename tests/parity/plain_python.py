@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from muphy_lb.physics.model import Model
+from muphy_lb.model.model import Model
 from tests.support import Setup
 
 

@@ -18,12 +18,12 @@ from numba import from_dtype, types
 from muphy_lb.backends.cuda import skeletons
 from muphy_lb.backends.cuda.device import cuda
 from muphy_lb.backends.cuda.skeletons import DOUBLE, NODES_PER_THREAD, PAIRED, SINGLE
+from muphy_lb.base.kept.code_digest import digest, type_text
+from muphy_lb.base.precision import FP16, FP32, FP64, Precision
 from muphy_lb.domain import AA, PULL, PUSH, Pattern
-from muphy_lb.kept.code_digest import digest, type_text
 from muphy_lb.lattice import D3Q19
 from muphy_lb.operators import BGK, TRT, Operator, collision
 from muphy_lb.operators.operator import node_function
-from muphy_lb.precision import FP16, FP32, FP64, Precision
 from tests.parity.cases import CANNOT_RUN
 
 CAPABILITY, ANOTHER = (9, 0), (8, 0)

@@ -10,6 +10,7 @@ import numpy as np
 from numba import from_dtype, types
 
 from muphy_lb.backends.cuda import skeletons
+from muphy_lb.base.precision import FP32
 from muphy_lb.domain import PULL
 from muphy_lb.lattice import D2Q9, D3Q15, D3Q19, D3Q27
 from muphy_lb.operators import (
@@ -29,7 +30,6 @@ from muphy_lb.operators import (
     mrt_for,
 )
 from muphy_lb.physics.fluctuating.operators.noise import SEED, STEP, VOXEL
-from muphy_lb.precision import FP32
 from tests.fluctuating import FluctuatingSetup
 from tests.laws.collisions import Case
 from tests.parity.ptx import compiled, counts, ptx_of, refuse_without_compiler

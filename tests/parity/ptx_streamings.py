@@ -14,9 +14,9 @@ from numba import typeof, types
 
 from muphy_lb.backends.cuda import population_skeletons, skeletons
 from muphy_lb.backends.cuda.access import Populations
+from muphy_lb.base.precision import FP64
 from muphy_lb.lattice import D3Q19
-from muphy_lb.physics.model import CROSSING, REFILL
-from muphy_lb.precision import FP64
+from muphy_lb.model.model import CROSSING, REFILL
 from tests.free_surface import SurfaceSetup
 from tests.parity.ptx import CAPABILITY, pretend, ptx_of, refuse_without_compiler
 from tests.parity.ptx_surface import AMONG, CANDIDATES, CELLS, RANGE, TABLE, WORDS

@@ -12,12 +12,12 @@ from muphy_lb.backends.arrays import Collected
 from muphy_lb.backends.cuda import population_skeletons, skeletons, stage_skeletons
 from muphy_lb.backends.cuda.access import Populations
 from muphy_lb.backends.cuda.stage_skeletons import Candidates, Flags
+from muphy_lb.base.precision import FP32, FP64
 from muphy_lb.lattice import D2Q9, D3Q19
+from muphy_lb.model.model import COLLECT, CROSSING, EACH, MOMENTS, NEIGHBOURS, REFILL, STORED
 from muphy_lb.physics.free_surface.bubbles import GasLaw
 from muphy_lb.physics.free_surface.capillarity import PARABOLOID, TENSION
 from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE, COS_ANGLE
-from muphy_lb.physics.model import COLLECT, CROSSING, EACH, MOMENTS, NEIGHBOURS, REFILL, STORED
-from muphy_lb.precision import FP32, FP64
 from tests.free_surface import SurfaceSetup
 from tests.parity.ptx import CAPABILITY, pretend, ptx_of
 from tests.support import build_engine, random_nodes

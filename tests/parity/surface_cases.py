@@ -7,17 +7,17 @@ import numpy as np
 
 from muphy_lb.backends import make_backend
 from muphy_lb.backends.arrays import Chosen, Collected, NodeRange
-from muphy_lb.domain.layout import WARP, whole
+from muphy_lb.base.precision import FP64
 from muphy_lb.engine import collected
 from muphy_lb.lattice import D3Q19
+from muphy_lb.lattice.layout import WARP, whole
+from muphy_lb.model.model import COLLECT
 from muphy_lb.parallel.task import ON_EDGE
 from muphy_lb.physics.free_surface.bubbles import GasLaw
 from muphy_lb.physics.free_surface.capillarity import PARABOLOID, TENSION
 from muphy_lb.physics.free_surface.cells import CELL, MASS
 from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE, COS_ANGLE
 from muphy_lb.physics.free_surface.regions import BoxRegion, sphere_region
-from muphy_lb.physics.model import COLLECT
-from muphy_lb.precision import FP64
 from tests.free_surface import SurfaceSetup, Tank, tank
 
 LISTED, MASK = NodeRange(2 * WARP, 5000), 2

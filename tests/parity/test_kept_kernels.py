@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from muphy_lb.kept.code_digest import NoDigestError
+from muphy_lb.base.kept.code_digest import NoDigestError
 from tests.conftest import HANGS_S, ROOT
 from tests.parity.cases import CANNOT_RUN
 

@@ -10,8 +10,8 @@ import pytest
 
 from muphy_lb.backends import make_backend
 from muphy_lb.backends.arrays import MigrationArrays, ParticleArrays
+from muphy_lb.base.precision import FP64
 from muphy_lb.lattice import D3Q19
-from muphy_lb.precision import FP64
 from tests.conftest import ROOT
 
 CAPACITY, MOST, N_COLUMNS = 4, 3, 7

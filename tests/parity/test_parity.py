@@ -9,10 +9,10 @@ from functools import cache
 import numpy as np
 import pytest
 
+from muphy_lb.base.precision import FP16, FP64
 from muphy_lb.domain import STREAMINGS, build_local_domain
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.lattice import D3Q19
-from muphy_lb.precision import FP16, FP64
 from tests.conftest import HANGS_S, ROOT
 from tests.parity.cases import (
     BOUND,

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from muphy_lb.domain.layout import WARP
+from muphy_lb.lattice.layout import WARP
 from muphy_lb.physics.free_surface.cells import CELL
 from tests.conftest import HANGS_S, ROOT
 from tests.parity.surface_cases import CASES, LISTED, MASK, kinds, splash, state

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from muphy_lb.backends.cpu import skeletons
+from muphy_lb.base.kept import cpu_store as kernel_store
+from muphy_lb.base.precision import FP32, FP64, Precision
 from muphy_lb.domain import PULL
-from muphy_lb.kept import cpu_store as kernel_store
 from muphy_lb.lattice import D3Q19
 from muphy_lb.operators import BGK, collision
-from muphy_lb.precision import FP32, FP64, Precision
 from tests.parity.cpu_features import needs_wide_vectors
 
 PACKED = re.compile(r"^\s+v(?:add|sub|mul)p[sd]\b.*[yz]mm", re.MULTILINE)

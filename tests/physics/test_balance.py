@@ -5,12 +5,12 @@ from fractions import Fraction
 
 import pytest
 
+from muphy_lb.base.precision import FP64
 from muphy_lb.engine.boundary_links import SUM_SCALE
 from muphy_lb.lattice import D3Q19
-from muphy_lb.physics.thermal.studies import heat_balance
-from muphy_lb.precision import FP64
-from muphy_lb.studies.validation import balance
-from muphy_lb.studies.validation.settings import Settings
+from muphy_lb.validation.flow import balance
+from muphy_lb.validation.settings import Settings
+from muphy_lb.validation.thermal import heat_balance
 
 SIZE, N_STEPS = 8, 60
 NUMPY = Settings(quick=True, backend="numpy")

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from muphy_lb.physics.thermal.studies import heated_bifurcation as bifurcation
-from muphy_lb.physics.thermal.studies.heated_bifurcation import (
+from muphy_lb.validation.growth import DELAYS, fit_growth
+from muphy_lb.validation.thermal import heated_bifurcation as bifurcation
+from muphy_lb.validation.thermal.heated_bifurcation import (
     SYMMETRIC,
     SYMMETRY_CLASSES,
     disturbance,
@@ -12,8 +13,7 @@ from muphy_lb.physics.thermal.studies.heated_bifurcation import (
     symmetry_component,
     threshold,
 )
-from muphy_lb.physics.thermal.studies.heated_cavity import Cavity
-from muphy_lb.studies.validation.growth import DELAYS, fit_growth
+from muphy_lb.validation.thermal.heated_cavity import Cavity
 
 INTERVAL, ROWS, SIGNALS = 0.4, 150, 12
 

@@ -5,16 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from muphy_lb.studies.validation.channel_turbulence import QUICK, SCHEMES, averaged, folded, initial_velocity, moments
-from muphy_lb.studies.validation.references.channel_turbulence import (
+from muphy_lb.validation.flow.channel_turbulence import QUICK, SCHEMES, averaged, folded, initial_velocity, moments
+from muphy_lb.validation.flow.streaks import flow_across
+from muphy_lb.validation.references.channel_turbulence import (
     CENTRE_VELOCITY,
     RE_TAU,
     bulk_velocity,
     mean_velocity,
     reynolds_stress,
 )
-from muphy_lb.studies.validation.settings import Settings
-from muphy_lb.studies.validation.streaks import flow_across
+from muphy_lb.validation.settings import Settings
 
 NUMPY = Settings(quick=True, backend="numpy")
 STEP = 1e-4

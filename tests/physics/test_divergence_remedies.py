@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from muphy_lb.errors import DivergedError
+from muphy_lb.base.errors import DivergedError
 from muphy_lb.setup.numerics import resolve
 from tests.channel import open_channel, simulate
 

@@ -5,17 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from muphy_lb.errors import DivergedError, MuphyError
+from muphy_lb.base.errors import DivergedError, MuphyError
 from muphy_lb.geometry.flags import FLUID
 from muphy_lb.geometry.shapes.catalogue import build_shape
-from muphy_lb.studies.validation import cylinder_flows, fields, flows, les, rheology, schaefer_turek, slip, womersley
-from muphy_lb.studies.validation.cases import CASES
-from muphy_lb.studies.validation.cavity import SECOND_ORDER, driven_cavity
-from muphy_lb.studies.validation.record import absolute, relative
-from muphy_lb.studies.validation.references import ghia
-from muphy_lb.studies.validation.schaefer_turek import Shedding
-from muphy_lb.studies.validation.settings import Settings
-from muphy_lb.studies.validation.taylor_green import VISCOSITY_ERROR_TIMES_SQUARE, Scheme, decay
+from muphy_lb.validation import fields, flows
+from muphy_lb.validation.cases import CASES
+from muphy_lb.validation.flow import cylinder_flows, les, rheology, schaefer_turek, slip, womersley
+from muphy_lb.validation.flow.cavity import SECOND_ORDER, driven_cavity
+from muphy_lb.validation.flow.schaefer_turek import Shedding
+from muphy_lb.validation.flow.taylor_green import VISCOSITY_ERROR_TIMES_SQUARE, Scheme, decay
+from muphy_lb.validation.record import absolute, relative
+from muphy_lb.validation.references import ghia
+from muphy_lb.validation.settings import Settings
 
 QUICK = Settings(quick=True)
 TIME = np.linspace(0.0, 10.0, 401)

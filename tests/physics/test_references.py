@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from muphy_lb.errors import InputError
-from muphy_lb.studies.validation.references import (
+from muphy_lb.base.errors import InputError
+from muphy_lb.validation.references import (
     cubic_cavity,
     cylinders,
     ghia,
@@ -16,10 +16,10 @@ from muphy_lb.studies.validation.references import (
     schaefer_turek,
     spheres,
 )
-from muphy_lb.studies.validation.references.couette import TaylorCouette
-from muphy_lb.studies.validation.references.rheology import CarreauYasuda, Casson, PowerLaw
-from muphy_lb.studies.validation.references.taylor_green import TaylorGreen
-from muphy_lb.studies.validation.references.womersley import PipeWomersley, PlaneWomersley, bessel_j
+from muphy_lb.validation.references.couette import TaylorCouette
+from muphy_lb.validation.references.rheology import CarreauYasuda, Casson, PowerLaw
+from muphy_lb.validation.references.taylor_green import TaylorGreen
+from muphy_lb.validation.references.womersley import PipeWomersley, PlaneWomersley, bessel_j
 from tests.physics import references
 
 CARREAU = CarreauYasuda(at_rest=5.0, at_infinity=0.3, time=8.0, a=0.64, n=0.2128)

@@ -9,23 +9,23 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from muphy_lb.errors import InputError, MuphyError
-from muphy_lb.physics.thermal.studies import heated_bifurcation as bifurcation
-from muphy_lb.studies.validation import flows
-from muphy_lb.studies.validation.cases import CASES
-from muphy_lb.studies.validation.command import add_options, validate
-from muphy_lb.studies.validation.conservation import TOLERANCES, mass_drift
-from muphy_lb.studies.validation.permeability import DUCT, TUBE, measured_permeability
-from muphy_lb.studies.validation.poiseuille import (
+from muphy_lb.base.errors import InputError, MuphyError
+from muphy_lb.validation import flows
+from muphy_lb.validation.cases import CASES
+from muphy_lb.validation.command import add_options, validate
+from muphy_lb.validation.flow.conservation import TOLERANCES, mass_drift
+from muphy_lb.validation.flow.permeability import DUCT, TUBE, measured_permeability
+from muphy_lb.validation.flow.poiseuille import (
     STAIRCASE,
     bounce_back_slip,
     channel_difference,
     channel_error,
     pipe_errors,
 )
-from muphy_lb.studies.validation.record import Validation, absolute, at_least, relative
-from muphy_lb.studies.validation.settings import Settings
-from muphy_lb.studies.validation.vessel import TOLERANCE, flow_rates_m3_s, tree_flow
+from muphy_lb.validation.flow.vessel import TOLERANCE, flow_rates_m3_s, tree_flow
+from muphy_lb.validation.record import Validation, absolute, at_least, relative
+from muphy_lb.validation.settings import Settings
+from muphy_lb.validation.thermal import heated_bifurcation as bifurcation
 
 HEIGHTS = (8, 16, 32)
 QUICK = Settings(quick=True)
@@ -162,7 +162,7 @@ def test_command_tells_all_and_writes_json(tmp_path):
 
 def test_command_ends_with_1_where_a_comparison_fails(monkeypatch):
     failing = {"bad": lambda settings: Validation("bad", "c", (absolute("a", 0.0, 1.0, 0.1),))}
-    monkeypatch.setattr("muphy_lb.studies.validation.cases.CASES", failing)
+    monkeypatch.setattr("muphy_lb.validation.cases.CASES", failing)
     assert run_command()[0] == 1
 
 

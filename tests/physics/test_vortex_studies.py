@@ -5,10 +5,10 @@ from math import inf, nan
 import numpy as np
 import pytest
 
-from muphy_lb.studies.validation.references.taylor_green_3d import TaylorGreen3D
-from muphy_lb.studies.validation.settings import Settings
-from muphy_lb.studies.validation.shear_layers import layers
-from muphy_lb.studies.validation.taylor_green_3d import Breakup, breakup
+from muphy_lb.validation.flow.shear_layers import layers
+from muphy_lb.validation.flow.taylor_green_3d import Breakup, breakup
+from muphy_lb.validation.references.taylor_green_3d import TaylorGreen3D
+from muphy_lb.validation.settings import Settings
 
 NUMPY = Settings(quick=True, backend="numpy")
 FLOW, STEP = TaylorGreen3D(0.7, 0.05), 1e-4

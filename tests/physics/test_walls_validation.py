@@ -6,19 +6,20 @@ from math import nan
 import numpy as np
 import pytest
 
-from muphy_lb.studies.validation import cylinders, flows, limits
-from muphy_lb.studies.validation.cases import CASES
-from muphy_lb.studies.validation.couette import SMALL, annulus_flow
-from muphy_lb.studies.validation.cylinders import BALANCE, EXACT, Seepage, array_rows, cell, toelke_method
-from muphy_lb.studies.validation.gmy_pipe import FILE, NOMINAL_RADIUS, wall_radius
-from muphy_lb.studies.validation.poiseuille_trt import ChannelWall, difference
-from muphy_lb.studies.validation.record import Validation, absolute, at_most, relative, shown
-from muphy_lb.studies.validation.references.cylinders import TOELKE_FRACTION, TOELKE_LATTICE
-from muphy_lb.studies.validation.settings import Settings
-from muphy_lb.studies.validation.spheres import published
-from muphy_lb.studies.validation.tilted import pipe_errors
-from muphy_lb.studies.validation.viscosity import SPREAD, permeability
-from muphy_lb.studies.validation.wall_balance import drift_around_a_turning_cylinder
+from muphy_lb.validation import flows, limits
+from muphy_lb.validation.cases import CASES
+from muphy_lb.validation.flow import cylinders
+from muphy_lb.validation.flow.couette import SMALL, annulus_flow
+from muphy_lb.validation.flow.cylinders import BALANCE, EXACT, Seepage, array_rows, cell, toelke_method
+from muphy_lb.validation.flow.gmy_pipe import FILE, NOMINAL_RADIUS, wall_radius
+from muphy_lb.validation.flow.poiseuille_trt import ChannelWall, difference
+from muphy_lb.validation.flow.spheres import published
+from muphy_lb.validation.flow.tilted import pipe_errors
+from muphy_lb.validation.flow.viscosity import SPREAD, permeability
+from muphy_lb.validation.flow.wall_balance import drift_around_a_turning_cylinder
+from muphy_lb.validation.record import Validation, absolute, at_most, relative, shown
+from muphy_lb.validation.references.cylinders import TOELKE_FRACTION, TOELKE_LATTICE
+from muphy_lb.validation.settings import Settings
 
 QUICK = Settings(quick=True)
 MESH = 1024

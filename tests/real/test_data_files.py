@@ -12,10 +12,10 @@ from muphy_lb.case.case import case_from_dict
 from muphy_lb.geometry.inspection import inspect_input
 from muphy_lb.geometry.openings.find import openings_toml
 from muphy_lb.setup.geometry import load_nodes
-from muphy_lb.studies.validation.data_files import cap_area, data_files, rows_of
-from muphy_lb.studies.validation.record import Row
-from muphy_lb.studies.validation.references.data_files import FILES, ROCKS, SURFACES, VESSELS, Fact, PublishedOpening
-from muphy_lb.studies.validation.settings import Settings
+from muphy_lb.validation.flow.data_files import cap_area, data_files, rows_of
+from muphy_lb.validation.record import Row
+from muphy_lb.validation.references.data_files import FILES, ROCKS, SURFACES, VESSELS, Fact, PublishedOpening
+from muphy_lb.validation.settings import Settings
 from tests.unit.geometry.surfaces import box
 
 QUICK = Settings(quick=True)
@@ -55,8 +55,8 @@ def test_an_opening_elsewhere_or_of_another_size_fails(data_dir):
 
 
 def test_what_enters_a_real_file_leaves_it(data_dir, monkeypatch):
-    monkeypatch.setattr("muphy_lb.studies.validation.data_files.INTERVAL", 100)
-    monkeypatch.setattr("muphy_lb.studies.validation.data_files.STEADY", 1e-3)
+    monkeypatch.setattr("muphy_lb.validation.flow.data_files.INTERVAL", 100)
+    monkeypatch.setattr("muphy_lb.validation.flow.data_files.STEADY", 1e-3)
     short = replace(DUCT, options={**DUCT.options, "crop": [[0, 0, 0], [24, 14, 4]]}, facts=(), openings=None)
     flow = [row for row in rows_of(short, data_dir, Settings(backend="numpy")) if "flow" in row.quantity]
     assert len(flow) == 1 and not failed(flow)
@@ -103,8 +103,8 @@ def test_what_was_found_stays_when_the_flow_fails(data_dir, tmp_path, monkeypatc
     (tmp_path / DUCT.file).parent.mkdir()
     shutil.copy(data_dir / DUCT.file, tmp_path / DUCT.file)
     monkeypatch.setenv("MUPHY_DATA", str(tmp_path))
-    monkeypatch.setattr("muphy_lb.studies.validation.data_files.MAX_STEPS", 10)
-    monkeypatch.setattr("muphy_lb.studies.validation.data_files.INTERVAL", 10)
+    monkeypatch.setattr("muphy_lb.validation.flow.data_files.MAX_STEPS", 10)
+    monkeypatch.setattr("muphy_lb.validation.flow.data_files.INTERVAL", 10)
     outcome = data_files(Settings(backend="numpy"))
     assert "not steady" in outcome.failure and not outcome.passed
     assert len(outcome.rows) == 7 and not failed(outcome.rows)

@@ -5,10 +5,10 @@ import zipfile
 import numpy as np
 import pytest
 
-from muphy_lb.errors import InputError
-from muphy_lb.studies.validation.ketton import LEAST_CORRELATION, Core, ketton
-from muphy_lb.studies.validation.references.ketton import rank_correlation, read_blocks
-from muphy_lb.studies.validation.settings import Settings
+from muphy_lb.base.errors import InputError
+from muphy_lb.validation.flow.ketton import LEAST_CORRELATION, Core, ketton
+from muphy_lb.validation.references.ketton import rank_correlation, read_blocks
+from muphy_lb.validation.settings import Settings
 
 LAYER = 2 * 2 * 40 * 40  # nodes of both reservoirs of a core of 40
 

@@ -1,4 +1,4 @@
-"""The source of the three packages, parsed once: what the structure tests look at."""
+"""The source of all packages, parsed once: what the structure tests look at."""
 
 import ast
 from collections.abc import Iterator
@@ -7,8 +7,14 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-# Where each package lies in the repository. Below muphy_lb/ the first two are links to these folders.
-FOLDERS = {"muphy_lb.geometry": "geometry", "muphy_lb.partition": "partition", "muphy_lb": "muphy_lb"}
+# Where each package lies in the repository. Below muphy_lb/ all but the last are links to these folders.
+FOLDERS = {
+    "muphy_lb.geometry": "geometry",
+    "muphy_lb.partition": "partition",
+    "muphy_lb.bench": "bench",
+    "muphy_lb.validation": "validation",
+    "muphy_lb": "muphy_lb",
+}
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 DEFINITIONS = (*FUNCTIONS, ast.ClassDef)
 
@@ -44,7 +50,7 @@ class Definition:
 
 @cache
 def modules() -> tuple[Module, ...]:
-    """Every module of the three packages."""
+    """Every module of all packages."""
     return tuple(
         read(path, package)
         for package, folder in FOLDERS.items()
@@ -62,7 +68,7 @@ def read(path: Path, package: str) -> Module:
 
 @cache
 def definitions() -> tuple[Definition, ...]:
-    """Every class and function of the three packages, nested ones too."""
+    """Every class and function of all packages, nested ones too."""
     return tuple(item for module in modules() for item in _below(module, module.tree, "", False))
 
 
@@ -76,7 +82,7 @@ def _below(module, parent, prefix, is_inner) -> Iterator[Definition]:
 
 
 def functions() -> list[Definition]:
-    """Every function of the three packages."""
+    """Every function of all packages."""
     return [item for item in definitions() if isinstance(item.node, FUNCTIONS)]
 
 

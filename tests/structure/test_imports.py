@@ -11,23 +11,20 @@ from tests.structure.source import ROOT, imported, lies_in, modules, report
 
 # Folders of muphy_lb and the few modules beside them, lowest first: each imports its own row and the rows above it.
 ROWS = (
-    {"errors", "files", "kept", "precision", "units"},
-    {"geometry", "partition", "lattice"},
-    {"domain", "operators"},
-    {"parallel"},
-    {"backends"},
-    {"boundaries"},
-    {"physics"},
-    {"case"},
-    {"output"},
+    {"base"},
+    {"geometry", "lattice", "partition"},
+    {"case", "domain", "operators"},
+    {"boundaries", "output", "parallel"},
+    {"backends", "model"},
     {"engine"},
     {"setup"},
-    {"measure", "physics contract"},
+    {"measure"},
+    {"physics"},
     {"run"},
-    {"doctor", "new", "studies", "view"},
-    {"physics packages"},
-    {"api"},
-    {"__init__", "__main__"},
+    {"doctor", "new", "view"},
+    {"__init__", "__main__", "api"},
+    {"bench"},
+    {"validation"},
 )
 ROW_OF = {part: number for number, row in enumerate(ROWS) for part in row}
 IMPORT_NAMES = {
@@ -41,13 +38,14 @@ IMPORT_NAMES = {
 
 
 def part(name: str) -> str:
-    """The part of muphy_lb that a dotted name ``muphy_lb.part...`` belongs to; a physics package is one of its own, and
-    so is their contract, which speaks of observers."""
+    """The folder of muphy_lb that a dotted name ``muphy_lb.folder...`` lies in."""
+    return name.split(".")[1]
+
+
+def is_package(name: str) -> bool:
+    """Whether a dotted name lies in a physics package."""
     parts = name.split(".")
-    if parts[1:3] == ["physics", "package"]:
-        return "physics contract"
-    is_package = parts[1] == "physics" and len(parts) > 2 and (ROOT / "muphy_lb" / "physics" / parts[2]).is_dir()
-    return "physics packages" if is_package else parts[1]
+    return parts[1] == "physics" and len(parts) > 2 and (ROOT / "muphy_lb" / "physics" / parts[2]).is_dir()
 
 
 def imports_inside_the_solver():
@@ -60,7 +58,7 @@ def imports_inside_the_solver():
 
 def row(name: str) -> int:
     """The row of the part that a dotted name belongs to; ``muphy_lb.Name`` is the package itself."""
-    return ROW_OF.get(part(name), ROW_OF["errors"])
+    return ROW_OF.get(part(name), ROW_OF["__init__"])
 
 
 def test_every_folder_of_the_solver_has_a_row():
@@ -86,24 +84,23 @@ def test_physics_does_not_import_backends():
 
 def test_no_loose_module_beside_the_folders():
     loose = {path.stem for path in (ROOT / "muphy_lb").glob("*.py")}
-    assert loose == {"__init__", "__main__", "errors", "precision", "units"}
+    assert loose == {"__init__", "__main__"}
 
 
 def test_nothing_but_the_table_knows_a_physics_package():
-    """Folders below physics/ use whatever measures and writes; they are found by name, through ``physics/table.py``."""
+    """Folders below physics/ are found by name, through ``base/registry.py``."""
     offenders = [
         f"{module.place} imports {name}"
         for module, name in imports_inside_the_solver()
-        if part(name) == "physics packages" and part(module.name) != "physics packages"
+        if is_package(name) and part(module.name) not in ("physics", "validation", "bench")
     ]
     assert not offenders, report(offenders)
 
 
 @pytest.mark.parametrize("package", ["muphy_lb.geometry", "muphy_lb.partition"])
 def test_geometry_and_partition_import_none_of_the_other_packages(package):
-    """Nothing of the solver but how files as such are read and written, the error that tells of it, and how compiled
-    functions are kept."""
-    allowed = (package, "muphy_lb.files", "muphy_lb.errors", "muphy_lb.kept")
+    """Nothing of the solver but its base: errors, files as such, and how compiled functions are kept."""
+    allowed = (package, "muphy_lb.base.files", "muphy_lb.base.errors", "muphy_lb.base.kept")
     offenders = [
         f"{module.place} imports {name}"
         for module in modules()
@@ -119,7 +116,8 @@ def test_files_know_nothing_of_what_is_in_them():
     offenders = [
         f"{module.place} imports {name}"
         for module, name in imports_inside_the_solver()
-        if part(module.name) == "files" and part(name) not in ("files", "errors")
+        if lies_in(module.name, "muphy_lb.base.files")
+        and not (lies_in(name, "muphy_lb.base.files") or lies_in(name, "muphy_lb.base.errors"))
     ]
     assert not offenders, report(offenders)
 

@@ -1,4 +1,4 @@
-"""What is published: the solver alone is installed, under its own name; the source archive holds all that is kept."""
+"""What is published: the solver, its laboratory beside it, and a source archive that holds all that is kept."""
 
 import configparser
 import fnmatch
@@ -11,6 +11,8 @@ from tests.structure.source import ROOT
 
 # setuptools adds these by itself.
 AUTOMATIC = ("MANIFEST.in", "pyproject.toml", "setup.cfg", "LICENSE", "muphy_lb")
+
+LINKED, LABORATORY = ("geometry", "partition", "examples"), ("bench", "validation")  # below muphy_lb by links
 
 
 def config() -> configparser.ConfigParser:
@@ -32,6 +34,17 @@ def test_only_one_name_is_installed():
     assert config()["options.packages.find"]["include"].split() == ["muphy_lb*"]
 
 
+@pytest.mark.parametrize("name", ["validation", "bench"])
+def test_a_distribution_of_the_laboratory_has_all_its_folders(name):
+    found = configparser.ConfigParser()
+    found.read(ROOT / name / "setup.cfg")
+    folders = [path.parent.relative_to(ROOT) for path in (ROOT / name).rglob("__init__.py")]
+    listed = found["options"]["packages"].split()
+    assert sorted(listed) == sorted(".".join(["muphy_lb", *folder.parts]) for folder in folders)
+    assert f"muphy_lb.{name}*" in config()["options.packages.find"]["exclude"]
+    assert found["metadata"]["version"] == config()["metadata"]["version"]
+
+
 def test_the_source_archive_holds_every_file_that_is_kept():
     kept = {line.split("/")[0] for line in tracked() if not line.startswith(".")}
     orders = [line.split() for line in (ROOT / "MANIFEST.in").read_text().splitlines()]
@@ -43,9 +56,8 @@ def test_the_source_archive_holds_every_file_that_is_kept():
 def test_every_file_beside_the_modules_is_in_the_wheel():
     patterns = config()["options.package_data"]["muphy_lb"].replace("\n", ",").split(",")
     patterns = [pattern.strip() for pattern in patterns if pattern.strip()]
-    inside = [name.removeprefix("muphy_lb/") for name in tracked("muphy_lb", "geometry", "partition", "examples")]
-    links = {"geometry", "partition", "examples"}
-    data = [name for name in inside if not name.endswith(".py") and name not in links]
+    inside = [name.removeprefix("muphy_lb/") for name in tracked("muphy_lb", *LINKED)]
+    data = [name for name in inside if not name.endswith(".py") and name not in (*LINKED, *LABORATORY)]
     left_out = [name for name in data if not any(fnmatch.fnmatch(name, pattern) for pattern in patterns)]
     assert data and not left_out, f"setup.cfg, options.package_data, does not name {left_out}"
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from muphy_lb.physics.table import PHYSICS
+from muphy_lb.base.registry import PHYSICS
 from tests.conftest import HANGS_S
 from tests.structure.source import FOLDERS, ROOT, modules, report
 
@@ -21,7 +21,8 @@ WORDS = {
     "dissipation": r"viscous dissipation",
     "free_surface": r"free.?surface|liquid(?!s\b)|capillar|\bgas\b",
 }
-ROWS = ROOT / "muphy_lb" / "physics" / "table.py"
+ROWS = ROOT / "muphy_lb" / "base" / "registry.py"
+BESIDE = ("muphy_lb/physics", "validation", "bench")  # where a physics has a folder
 ROW = f"PHYSICS = ({', '.join(map(json.dumps, PHYSICS))}{',' * (len(PHYSICS) == 1)})\n"
 
 EVERYTHING = """
@@ -64,13 +65,13 @@ def offenders(words: re.Pattern, folders):
 @pytest.mark.parametrize("name", PHYSICS)
 def test_no_file_outside_the_packages_names_what_a_physics_is_about(name):
     words = re.compile(WORDS.get(name, name), re.IGNORECASE)
-    found = offenders(words, [f"muphy_lb/physics/{other}/" for other in PHYSICS])
+    found = offenders(words, [f"{place}/{other}/" for place in BESIDE for other in PHYSICS])
     assert not found, report(found)
 
 
 @pytest.mark.parametrize("name", PHYSICS)
 def test_no_file_outside_its_folder_uses_a_physics(name):
-    found = offenders(re.compile(rf"physics\.{name}\b"), [f"muphy_lb/physics/{name}/"])
+    found = offenders(re.compile(rf"physics\.{name}\b"), [f"{place}/{name}/" for place in BESIDE])
     assert not found, report(found)
 
 
@@ -81,7 +82,7 @@ def without_physics(tmp_path_factory):
     ignored = shutil.ignore_patterns("__pycache__", *PHYSICS)
     for package, place in FOLDERS.items():
         shutil.copytree(ROOT / place, folder.joinpath(*package.split(".")), ignore=ignored, dirs_exist_ok=True)
-    table = folder / "muphy_lb" / "physics" / "table.py"
+    table = folder / "muphy_lb" / "base" / "registry.py"
     assert ROW in table.read_text()
     table.write_text(table.read_text().replace(ROW, "PHYSICS = ()\n"))
     return folder
@@ -112,6 +113,14 @@ def test_the_section_of_a_physics_that_is_not_there_is_an_unknown_key(without_ph
     (without_physics / "asks.toml").write_text(CASE.format(more=f"[{name}]\n"))
     done = python(without_physics, "-m", "muphy_lb", "run", "asks.toml", "-o", "asked")
     assert done.returncode == 2 and f"{name} is an unknown key" in done.stderr
+
+
+@pytest.mark.parametrize(("command", "name"), [("validate", "validation"), ("bench", "bench"), ("scaling", "bench")])
+def test_a_command_of_an_absent_laboratory_tells_what_to_install(tmp_path, command, name):
+    ignored = shutil.ignore_patterns("__pycache__", "validation", "bench")
+    shutil.copytree(ROOT / "muphy_lb", tmp_path / "muphy_lb", ignore=ignored)
+    done = python(tmp_path, "-m", "muphy_lb", command)
+    assert done.returncode == 1 and f"pip install ./{name}" in done.stderr and "Traceback" not in done.stderr
 
 
 def test_validation_lists_the_cases_of_the_flow_alone(without_physics):

@@ -9,8 +9,8 @@ from muphy_lb.backends.cpu import skeletons
 from muphy_lb.backends.cpu.kernels import KERNELS
 from muphy_lb.backends.cpu.threads import on_threads
 from muphy_lb.backends.numpy.backend import NumpyBackend
+from muphy_lb.base.errors import BackendError
 from muphy_lb.domain import WARP
-from muphy_lb.errors import BackendError
 
 CACHE_LINE = 64
 

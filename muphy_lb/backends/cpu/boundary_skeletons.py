@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 
 from muphy_lb.backends.cpu.skeletons import bare_node_jit, bare_sweep_jit, node_jit, sweep_jit
-from muphy_lb.precision import FP64
+from muphy_lb.base.precision import FP64
 
 
 @cache

@@ -12,11 +12,11 @@ import numpy as np
 from numba import config, njit, prange
 
 from muphy_lb.backends.cpu.rows import count_bits, fence, move_lanes, move_row, prefetch_row, stream_row
-from muphy_lb.backends.exact_sums import in_two_parts
+from muphy_lb.base.kept.functions import stored
 from muphy_lb.domain import ROW, TILE, WARP, entry, is_entry
-from muphy_lb.domain.layout import RECORD
 from muphy_lb.domain.runs import LINE_UNIT
-from muphy_lb.kept.functions import stored
+from muphy_lb.lattice.exact_sums import in_two_parts
+from muphy_lb.lattice.layout import RECORD
 
 # Warps of a chunk, the unit of work of a thread.
 CHUNK = TILE // WARP

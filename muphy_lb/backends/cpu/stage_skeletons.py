@@ -17,8 +17,8 @@ from muphy_lb.backends.cpu.skeletons import (
 )
 from muphy_lb.domain import ROW, WARP, entry, is_entry
 from muphy_lb.domain.corners import corner_node, n_corners
-from muphy_lb.domain.layout import RECORD
 from muphy_lb.domain.lookup import LAYER
+from muphy_lb.lattice.layout import RECORD
 
 
 @cache

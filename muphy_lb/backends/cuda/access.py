@@ -15,8 +15,8 @@ from muphy_lb.backends.arrays import State, StreamArrays
 from muphy_lb.backends.cuda.device import cuda
 from muphy_lb.backends.cuda.vectors import load_four, load_words, opaque, pack_halves, rounded_product, store_four
 from muphy_lb.domain import ROW, TILE, entry, is_entry
-from muphy_lb.domain.layout import RECORD, whole
 from muphy_lb.domain.runs import LINE_UNIT
+from muphy_lb.lattice.layout import RECORD, whole
 from muphy_lb.operators.products import with_product
 from muphy_lb.operators.unroll import unroll
 

@@ -33,8 +33,8 @@ from muphy_lb.backends.cuda.kernels import KERNELS, stream_kernel
 from muphy_lb.backends.cuda.skeletons import DOUBLE, PAIRED, SINGLE, Shape
 from muphy_lb.backends.interface import KernelUsage
 from muphy_lb.backends.kernels import KernelTable
-from muphy_lb.domain.layout import WARP, whole
-from muphy_lb.errors import BackendError
+from muphy_lb.base.errors import BackendError
+from muphy_lb.lattice.layout import WARP, whole
 from muphy_lb.parallel.task import ON_BULK, ON_EDGE, ON_INTERIOR, ON_OPENINGS
 
 BLOCK = 256

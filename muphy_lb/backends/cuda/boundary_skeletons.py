@@ -7,8 +7,8 @@ import numpy as np
 from muphy_lb.backends.cuda.access import access, changer, device_jit, fetcher
 from muphy_lb.backends.cuda.device import cuda
 from muphy_lb.backends.cuda.kept import kernel_jit
+from muphy_lb.base.precision import FP64
 from muphy_lb.operators.unroll import unroll
-from muphy_lb.precision import FP64
 
 # Nodes whose opening links a block computes.
 LINK_NODES = 32

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import numba
 from numba import cuda
 
-from muphy_lb.errors import BackendError
+from muphy_lb.base.errors import BackendError
 
 SIMULATOR = bool(numba.config.ENABLE_CUDASIM)
 if SIMULATOR:

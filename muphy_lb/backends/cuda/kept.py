@@ -5,7 +5,7 @@ from importlib.metadata import version
 from packaging.version import Version
 
 from muphy_lb.backends.cuda.device import SIMULATOR, cuda
-from muphy_lb.kept.known import is_known
+from muphy_lb.base.kept.known import is_known
 
 NEWEST_TRIED = (0, 30)
 """Version of numba-cuda up to which :mod:`muphy_lb.backends.cuda.kernel_store` was tried."""

@@ -8,8 +8,8 @@ from pathlib import Path
 from cuda import pathfinder
 from numba.core.serialize import dumps
 
-from muphy_lb.kept.code_digest import NoDigestError
-from muphy_lb.kept.store import KernelStore, folder_of, numbas_surroundings
+from muphy_lb.base.kept.code_digest import NoDigestError
+from muphy_lb.base.kept.store import KernelStore, folder_of, numbas_surroundings
 
 COMPILERS = "nvvm", "nvJitLink"
 

@@ -34,7 +34,7 @@ from muphy_lb.backends.cuda.particle_kernels import KERNELS as PARTICLE_KERNELS
 from muphy_lb.backends.cuda.skeletons import NODES_PER_THREAD, PAIRED, SINGLE, Shape
 from muphy_lb.backends.cuda.stage_skeletons import LISTED_BLOCK, Candidates, Flags
 from muphy_lb.domain import Crossing
-from muphy_lb.domain.layout import WARP, whole
+from muphy_lb.lattice.layout import WARP, whole
 from muphy_lb.parallel.task import ON_EDGE, ON_OPENINGS
 
 LINK_BLOCK = WALL_BLOCK = FLUID_BLOCK = 128

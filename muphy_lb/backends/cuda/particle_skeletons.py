@@ -11,8 +11,8 @@ from muphy_lb.backends.cuda.device import cuda
 from muphy_lb.backends.cuda.kept import kernel_jit
 from muphy_lb.backends.cuda.stage_skeletons import velocity
 from muphy_lb.domain.corners import corner_node, n_corners
-from muphy_lb.domain.layout import RECORD
 from muphy_lb.domain.lookup import LAYER
+from muphy_lb.lattice.layout import RECORD
 
 DRAG_BLOCK = 128
 

@@ -7,7 +7,7 @@ import numpy as np
 from muphy_lb.backends.cuda.device import cuda
 from muphy_lb.backends.cuda.kept import kernel_jit
 from muphy_lb.backends.cuda.vectors import load_acquire, store_release, store_to
-from muphy_lb.errors import BackendError
+from muphy_lb.base.errors import BackendError
 
 # A poll of a flag takes about a microsecond; a neighbour may still be compiling.
 TRIAL_POLLS = 60_000_000

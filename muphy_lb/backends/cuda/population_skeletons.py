@@ -21,7 +21,7 @@ from muphy_lb.backends.cuda.access import (
 from muphy_lb.backends.cuda.device import cuda
 from muphy_lb.backends.cuda.kept import kernel_jit
 from muphy_lb.backends.cuda.stage_skeletons import LISTED_BLOCK, has_bit, node, number_of
-from muphy_lb.domain.layout import WARP
+from muphy_lb.lattice.layout import WARP
 
 LISTED_WARPS = LISTED_BLOCK // WARP
 

@@ -20,8 +20,8 @@ from muphy_lb.backends.cuda.access import (
 )
 from muphy_lb.backends.cuda.device import SIMULATOR, cuda
 from muphy_lb.backends.cuda.kept import kernel_jit
-from muphy_lb.backends.exact_sums import in_two_parts
-from muphy_lb.domain.layout import WARP
+from muphy_lb.lattice.exact_sums import in_two_parts
+from muphy_lb.lattice.layout import WARP
 from muphy_lb.operators.unroll import unroll
 
 # Assignment of nodes to threads: one each; two each, a warp apart; two consecutive ones each, which needs half

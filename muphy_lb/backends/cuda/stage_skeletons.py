@@ -19,7 +19,7 @@ from muphy_lb.backends.cuda.access import (
 from muphy_lb.backends.cuda.device import cuda
 from muphy_lb.backends.cuda.kept import kernel_jit
 from muphy_lb.backends.cuda.vectors import load_words, store_four
-from muphy_lb.domain.layout import RECORD, WARP
+from muphy_lb.lattice.layout import RECORD, WARP
 
 LISTED_BLOCK, CHOOSING_BLOCK = 128, 256
 NODES_PER_THREAD = 16

@@ -18,11 +18,11 @@ from muphy_lb.backends.arrays import (
     StreamArrays,
     WallArrays,
 )
-from muphy_lb.backends.exact_sums import in_two_parts
 from muphy_lb.backends.numpy.particle_kernels import KERNELS as PARTICLE_KERNELS
 from muphy_lb.backends.numpy.stage_kernels import KERNELS as STAGE_KERNELS
 from muphy_lb.domain import ROW, Crossing, entry, is_entry
 from muphy_lb.lattice import added
+from muphy_lb.lattice.exact_sums import in_two_parts
 
 
 def stream_collide(backend, collide, arrays: StreamArrays, nodes: NodeRange, values, shape=None):

@@ -16,9 +16,9 @@ from muphy_lb.backends.arrays import (
     StreamArrays,
 )
 from muphy_lb.domain.corners import corners, nearest_node
-from muphy_lb.domain.layout import RECORD
 from muphy_lb.domain.lookup import LAYER
 from muphy_lb.lattice import added
+from muphy_lb.lattice.layout import RECORD
 
 
 def _chosen(nodes: NodeRange) -> np.ndarray:

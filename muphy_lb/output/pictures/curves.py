@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from muphy_lb.case.section import name_without_unit, unit_of
+from muphy_lb.base.key_units import name_without_unit, unit_of
 from muphy_lb.output.charts import MOST_NAMES
 from muphy_lb.output.pictures.marks import style_axes
 from muphy_lb.output.pictures.panels import HEADER_IN, WIDTH_IN, draw_heading

@@ -9,7 +9,7 @@ import math
 import numpy as np
 from numba import prange
 
-from muphy_lb.kept.functions import njit
+from muphy_lb.base.kept.functions import njit
 
 BODY, SMOOTH, AROUND, SPEED, WALL, GRAIN = range(6)
 """Channels: occupancy; smoothed for normals; more strongly smoothed for occlusion; speed; distance of the wall; share

@@ -9,8 +9,8 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.case.output import SPEED
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.output.pictures.cut import AXES, PlaneCut
 from muphy_lb.output.pictures.panels import (

@@ -13,9 +13,9 @@ from muphy_lb.lattice import scalar_lattice
 from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.period_means import PeriodMeans
+from muphy_lb.model.model import row_names
 from muphy_lb.output.report_html import ReportPart, ReportTable, series_charts
 from muphy_lb.physics.age.section import FIELD, SERIES_FILE
-from muphy_lb.physics.model import row_names
 
 OUTLET_AGE, VOLUME_AGE = "mean_age_s", "volume_mean_age_s"
 NOTHING = "(nothing leaves)"

@@ -10,18 +10,16 @@ from dataclasses import replace
 
 import numpy as np
 
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.precision import FP16, PRECISIONS
+from muphy_lb.base.units import Units
 from muphy_lb.domain import FLUX, OUTFLOW, ScalarBoundary
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.lattice import scalar_lattice
 from muphy_lb.measure.flow_view import FlowView, PreparedView
-from muphy_lb.operators import STORE_VELOCITY, VELOCITY_FIELDS
-from muphy_lb.operators.scalar_transport import RATES, scalar_rates
-from muphy_lb.physics.age.observers import AgeMean, AgeSeries, OutletAges
-from muphy_lb.physics.age.operator import AGE, age_collision
-from muphy_lb.physics.age.section import FIELD
-from muphy_lb.physics.flow import Flow
-from muphy_lb.physics.model import (
+from muphy_lb.measure.physics_output import FromStored, OutputField, ProbedScalar
+from muphy_lb.model.flow import Flow
+from muphy_lb.model.model import (
     AT_NEIGHBOURS,
     SCALAR_STREAMING,
     Field,
@@ -31,10 +29,13 @@ from muphy_lb.physics.model import (
     Value,
     row_names,
 )
-from muphy_lb.physics.package import FromStored, OutputField, Physics, ProbedScalar
-from muphy_lb.precision import FP16, PRECISIONS
+from muphy_lb.operators import STORE_VELOCITY, VELOCITY_FIELDS
+from muphy_lb.operators.scalar_transport import RATES, scalar_rates
+from muphy_lb.physics.age.observers import AgeMean, AgeSeries, OutletAges
+from muphy_lb.physics.age.operator import AGE, age_collision
+from muphy_lb.physics.age.section import FIELD
+from muphy_lb.physics.package import Physics
 from muphy_lb.setup.memory import BYTES_PER_DIRECTION
-from muphy_lb.units import Units
 
 POPULATIONS = "age_populations"
 VELOCITY = {name: FieldValue(name) for name in VELOCITY_FIELDS}

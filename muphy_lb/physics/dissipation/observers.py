@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from muphy_lb.backends.exact_sums import from_two_parts, in_two_parts, scale_of_sums
+from muphy_lb.lattice.exact_sums import from_two_parts, in_two_parts, scale_of_sums
 from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView, OpeningState, whole_nodes
 from muphy_lb.measure.observer import Observer

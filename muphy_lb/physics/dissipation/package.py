@@ -4,16 +4,17 @@ from functools import partial
 
 import numpy as np
 
+from muphy_lb.base.precision import PRECISIONS
+from muphy_lb.base.units import Units
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.measure.physics_output import FromStored, OutputField
+from muphy_lb.model.flow import Flow
+from muphy_lb.model.model import Field, FieldValue
 from muphy_lb.physics.dissipation.observers import DissipationSeries
 from muphy_lb.physics.dissipation.operator import POWER, with_dissipation
 from muphy_lb.physics.dissipation.section import FIELD
-from muphy_lb.physics.flow import Flow
-from muphy_lb.physics.model import Field, FieldValue
-from muphy_lb.physics.package import FromStored, OutputField, Physics
-from muphy_lb.precision import PRECISIONS
-from muphy_lb.units import Units
+from muphy_lb.physics.package import Physics
 
 
 class Dissipation(Physics):

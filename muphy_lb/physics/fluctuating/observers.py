@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 
+from muphy_lb.base.units import BOLTZMANN_J_K
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.output.report_html import ReportPart
 from muphy_lb.physics.fluctuating.section import SERIES_FILE
 from muphy_lb.physics.fluctuating.temperature import measured_kt
-from muphy_lb.units import BOLTZMANN_J_K
 
 
 class FluctuationSeries(SeriesObserver):

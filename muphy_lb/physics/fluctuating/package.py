@@ -5,20 +5,20 @@ from math import inf
 
 import numpy as np
 
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.precision import FP16
 from muphy_lb.boundaries.wall_motion import HALF_WAY
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import GeometryHeader
+from muphy_lb.model.flow import Flow
+from muphy_lb.model.model import STEP as STEP_NUMBER
+from muphy_lb.model.model import VOXEL as VOXEL_ID
+from muphy_lb.model.model import Value
 from muphy_lb.operators import RELAXATIONS, followed_by
-from muphy_lb.physics.flow import Flow
 from muphy_lb.physics.fluctuating.observers import FluctuationSeries
 from muphy_lb.physics.fluctuating.operators.balance import noise_amplitudes
 from muphy_lb.physics.fluctuating.operators.noise import SEED, STEP, VOXEL, amplitude_name, noise, pattern_of
 from muphy_lb.physics.fluctuating.temperature import lattice_kt, thermal_mach
-from muphy_lb.physics.model import STEP as STEP_NUMBER
-from muphy_lb.physics.model import VOXEL as VOXEL_ID
-from muphy_lb.physics.model import Value
 from muphy_lb.physics.package import Physics
-from muphy_lb.precision import FP16
 
 BYTES_OF_VOXEL_ID = 8
 

@@ -4,9 +4,9 @@ from math import sqrt
 
 import numpy as np
 
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.units import BOLTZMANN_J_K, Units
 from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
-from muphy_lb.units import BOLTZMANN_J_K, Units
 
 LARGEST_MACH = 0.1
 

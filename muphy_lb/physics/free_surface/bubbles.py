@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.units import CS2, Units
 from muphy_lb.geometry.nodes import GeometryHeader, voxel_coordinates
-from muphy_lb.physics.action import Action, RankArrays
+from muphy_lb.model.action import Action, RankArrays
+from muphy_lb.model.model import Table
 from muphy_lb.physics.free_surface.cells import BUBBLE, CELL, FILL, GAS, INTERFACE
 from muphy_lb.physics.free_surface.gas_regions import region_labels
-from muphy_lb.physics.model import Table
-from muphy_lb.units import CS2, Units
 
 VOXEL = 1 << 30
 """Volume of a voxel in the unit in which volumes are counted."""

@@ -8,7 +8,7 @@ region of the interface cells around it; if these belong to none, such cells are
 import numpy as np
 
 from muphy_lb.domain.components import JOINED, JOINING, OUT, components
-from muphy_lb.physics.action import RankArrays
+from muphy_lb.model.action import RankArrays
 from muphy_lb.physics.free_surface.cells import GAS, INTERFACE, LIQUID
 
 NOWHERE = -1

@@ -5,7 +5,8 @@ from math import sqrt
 
 import numpy as np
 
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.units import CS2
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.geometry.shapes.sphere_lists import read_spheres
@@ -19,7 +20,6 @@ from muphy_lb.physics.free_surface.regions import (
 )
 from muphy_lb.setup.box_array import read_box_array
 from muphy_lb.setup.initial import FASTEST_MACH
-from muphy_lb.units import CS2
 
 
 class LiquidRegions:

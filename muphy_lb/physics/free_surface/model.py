@@ -17,9 +17,24 @@ from types import MappingProxyType
 
 import numpy as np
 
+from muphy_lb.model.flow import Flow
+from muphy_lb.model.model import (
+    AT_NEIGHBOURS,
+    COLLECT,
+    CROSSING,
+    EACH,
+    MOMENTS,
+    NEIGHBOURS,
+    REFILL,
+    STORED,
+    Field,
+    FieldValue,
+    PartlyFilled,
+    Stage,
+    Where,
+)
 from muphy_lb.operators import COMPRESSIBLE, Operator
 from muphy_lb.operators.moments import AFTER_COLLISION, macroscopic
-from muphy_lb.physics.flow import Flow
 from muphy_lb.physics.free_surface.bubbles import Bubbles
 from muphy_lb.physics.free_surface.cells import (
     BARED,
@@ -51,21 +66,6 @@ from muphy_lb.physics.free_surface.operators.conversion import (
 from muphy_lb.physics.free_surface.operators.exchange import exchange
 from muphy_lb.physics.free_surface.operators.gas import DEVIATIONS, GAS_DEVIATION, IN_BUBBLES, ONE_PRESSURE
 from muphy_lb.physics.free_surface.operators.mass import counted
-from muphy_lb.physics.model import (
-    AT_NEIGHBOURS,
-    COLLECT,
-    CROSSING,
-    EACH,
-    MOMENTS,
-    NEIGHBOURS,
-    REFILL,
-    STORED,
-    Field,
-    FieldValue,
-    PartlyFilled,
-    Stage,
-    Where,
-)
 
 EDGE_MOMENTS, SURFACE_CELLS = "edge_moments", "surface"
 CELLS, FILLS, BUBBLES, MOMENTS_BESIDE = (f"{name}{AT_NEIGHBOURS}" for name in (CELL, FILL, BUBBLE, EDGE_MOMENTS))

@@ -2,10 +2,13 @@
 
 import numpy as np
 
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.precision import FP16, PRECISIONS
+from muphy_lb.base.units import CS2
 from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.domain import streaming_named
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import GeometryHeader
+from muphy_lb.measure.physics_output import FromStored, OutputField
 from muphy_lb.operators import COMPRESSIBLE
 from muphy_lb.physics.free_surface.bubble_series import BubbleSeries
 from muphy_lb.physics.free_surface.bubbles import Bubbles, GasLaw, OpenGas
@@ -23,11 +26,9 @@ from muphy_lb.physics.free_surface.snapshots import SurfaceSnapshots
 from muphy_lb.physics.free_surface.stability import FASTEST_FALL, NO_GAS, fall_warnings, tension_warnings
 from muphy_lb.physics.free_surface.start import InitialLiquid, initial_fields
 from muphy_lb.physics.free_surface.wetting import Wetting
-from muphy_lb.physics.package import FromStored, OutputField, Physics
-from muphy_lb.precision import FP16, PRECISIONS
+from muphy_lb.physics.package import Physics
 from muphy_lb.setup.force import uniform_acceleration_m_s2
 from muphy_lb.setup.memory import BYTES_PER_DIRECTION
-from muphy_lb.units import CS2
 
 BYTES_OF_CELL, BYTES_OF_BUBBLE = 1, 4
 LARGEST_DEVIATION = 0.3

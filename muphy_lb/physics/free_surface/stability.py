@@ -13,11 +13,11 @@ collisions named here both stay finite, the former up to La = 10,000.
 
 from collections.abc import Iterator
 
+from muphy_lb.base.units import CS2, Units
 from muphy_lb.operators import COMPRESSIBLE, MRT, TRT
 from muphy_lb.operators.recursive_regularised import RECURSIVE_REGULARISED
 from muphy_lb.operators.regularised import REGULARISED
 from muphy_lb.setup.stability import MAX_CELL_REYNOLDS, resolving, time_step_key
-from muphy_lb.units import CS2, Units
 
 HARDLY_DAMPED = (TRT.name, MRT.name)
 LARGEST_LAPLACE = 3.0

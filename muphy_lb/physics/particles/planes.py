@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.physics.particles.base_section import ParticlesSection, PlaneSection
 from muphy_lb.physics.particles.measures import crossings

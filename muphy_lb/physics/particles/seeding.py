@@ -8,9 +8,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
-from muphy_lb.physics.model import POSITION
+from muphy_lb.model.model import POSITION
 
 
 class FluidPlaces:

@@ -7,20 +7,20 @@ from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.units import Units
 from muphy_lb.case.case import Case
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.limits import ask_for
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.lattice import Lattice
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer
-from muphy_lb.physics.flow import Flow
-from muphy_lb.physics.package import DrawnParticles
+from muphy_lb.measure.physics_output import DrawnParticles
+from muphy_lb.model.flow import Flow
 from muphy_lb.physics.particles.base_section import ParticlesSection
 from muphy_lb.physics.particles.files.read import read_particles
 from muphy_lb.physics.particles.files.table import ParticleTable
 from muphy_lb.physics.particles.files.text import check_reach
-from muphy_lb.units import Units
 
 BYTES_TO_PLACE = 300
 """Memory that a particle takes while it is placed, about."""
@@ -42,7 +42,7 @@ class Species(ABC, Generic[OfTable]):
 
     Attributes:
         kind: of the tables that it is made of.
-        name: of its set of particles (:class:`muphy_lb.physics.model.ParticleSet`), and in outputs.
+        name: of its set of particles (:class:`muphy_lb.model.model.ParticleSet`), and in outputs.
         moves_fluid: whether the flow feels them, so that it does not become steady while they move.
         drawn: which of them pictures of a run in progress draw.
     """

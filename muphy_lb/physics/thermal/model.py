@@ -14,12 +14,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.domain import ScalarBoundary
-from muphy_lb.errors import InputError
 from muphy_lb.lattice import Lattice, scalar_lattice
-from muphy_lb.operators import STORE_VELOCITY, VELOCITY_FIELDS
-from muphy_lb.physics.flow import Flow
-from muphy_lb.physics.model import (
+from muphy_lb.model.flow import Flow
+from muphy_lb.model.model import (
     AT_NEIGHBOURS,
     SCALAR_STREAMING,
     STENCIL,
@@ -30,6 +29,7 @@ from muphy_lb.physics.model import (
     Value,
     row_names,
 )
+from muphy_lb.operators import STORE_VELOCITY, VELOCITY_FIELDS
 from muphy_lb.physics.thermal.operators import (
     BUOYANCY,
     LARGEST_DIFFUSIVITY,

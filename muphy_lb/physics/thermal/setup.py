@@ -5,15 +5,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.units import Units
 from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.case.boundaries import WallSection
 from muphy_lb.case.case import Case
 from muphy_lb.domain import FIXED, FLUX, OUTFLOW, ScalarBoundary
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.physics.thermal.model import POPULATION_METHOD, Heat
 from muphy_lb.physics.thermal.section import solid_walls
-from muphy_lb.units import Units
 
 WITH_ENERGY = ("D3Q19", "D2Q9")
 

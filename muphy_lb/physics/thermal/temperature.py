@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from muphy_lb.measure.flow_view import FlowView, whole_nodes
+from muphy_lb.measure.flow_view import FlowView, SettableFlow, whole_nodes
 from muphy_lb.physics.thermal.model import NAME, temperature_fields
 from muphy_lb.physics.thermal.setup import ThermalSetup
 from muphy_lb.physics.thermal.wall_gradients import WallHeat
-from muphy_lb.run.simulation import Simulation
 
 
 def setup_of(view: FlowView) -> ThermalSetup:
@@ -21,7 +20,7 @@ def temperature_k(view: FlowView) -> np.ndarray | None:
     return None if row is None else np.add(row, setup_of(view).zero_k, dtype=np.float64)
 
 
-def set_temperature_k(simulation: Simulation, values) -> None:
+def set_temperature_k(simulation: SettableFlow, values) -> None:
     """Overwrite the temperature [K] by (n,) values of all nodes in node-list order, that of :func:`temperature_k`, on
     rank 0, or by one number; collective.
 

@@ -7,8 +7,8 @@ from contextlib import nullcontext
 
 import pytest
 
-from muphy_lb.errors import OutputError
-from muphy_lb.files.atomic import atomic_write, check_writable, reserve_space, write_text
+from muphy_lb.base.errors import OutputError
+from muphy_lb.base.files.atomic import atomic_write, check_writable, reserve_space, write_text
 
 
 def test_success_replaces_the_file(tmp_path):

@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 import pytest
 
-from muphy_lb.files.hdf5 import CHECKSUMMED, opened, write_array, write_attributes
+from muphy_lb.base.files.hdf5 import CHECKSUMMED, opened, write_array, write_attributes
 
 LIMIT = 30_000
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from muphy_lb.errors import OutputError
+from muphy_lb.base.errors import OutputError
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FLUID
 from muphy_lb.geometry.openings.find import openings_of_surface, openings_of_voxels

@@ -7,8 +7,8 @@ import h5py
 import numpy as np
 import pytest
 
-from muphy_lb.errors import OutputError
-from muphy_lb.files.hdf5 import CHECKSUMMED
+from muphy_lb.base.errors import OutputError
+from muphy_lb.base.files.hdf5 import CHECKSUMMED
 from muphy_lb.geometry.cuts import cut_links
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, wall_flag

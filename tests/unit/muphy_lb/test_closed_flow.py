@@ -2,7 +2,7 @@
 
 import pytest
 
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
 from tests.channel import LENGTH, SPACING_M, open_channel, simulate
 from tests.vessel import TABLE, vessel
 

@@ -5,7 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.units import Units
 from muphy_lb.lattice import LATTICES
 from muphy_lb.operators import (
     BGK,
@@ -21,7 +22,6 @@ from muphy_lb.operators import (
     TRT,
 )
 from muphy_lb.setup.collision import build_fluid
-from muphy_lb.units import Units
 from tests.channel import DENSITY_KG_M3, SPACING_M, SPEED_M_S, TIME_STEP_S, periodic_channel, simulate
 
 UNITS = Units(SPACING_M, TIME_STEP_S, DENSITY_KG_M3)

@@ -5,9 +5,9 @@ import tomllib
 import numpy as np
 import pytest
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.boundaries.driving_force import Turn
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.errors import InputError
 from muphy_lb.operators import FIELD, VARYING
 from muphy_lb.operators.forces import COMPONENTS
 from muphy_lb.setup.force import uniform_acceleration_m_s2

@@ -18,13 +18,13 @@ from numba.core.extending import _Intrinsic
 from numba.extending import intrinsic
 
 from muphy_lb.backends.cpu import rows
-from muphy_lb.errors import OutputError
-from muphy_lb.files.atomic import atomic_write
-from muphy_lb.kept import cpu_store as kernel_store
-from muphy_lb.kept import functions as kept
-from muphy_lb.kept import known
-from muphy_lb.kept import store as kept_files
-from muphy_lb.kept.code_digest import NoDigestError, digest
+from muphy_lb.base.errors import OutputError
+from muphy_lb.base.files.atomic import atomic_write
+from muphy_lb.base.kept import cpu_store as kernel_store
+from muphy_lb.base.kept import functions as kept
+from muphy_lb.base.kept import known
+from muphy_lb.base.kept import store as kept_files
+from muphy_lb.base.kept.code_digest import NoDigestError, digest
 from muphy_lb.lattice import D2Q9
 from tests.laws.test_free_surface import splash
 from tests.laws.test_in_place import run_of

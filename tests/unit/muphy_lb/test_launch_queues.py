@@ -9,12 +9,12 @@ pytest.importorskip("numba_cuda")
 from muphy_lb.backends.arrays import NodeRange, State
 from muphy_lb.backends.cuda import kernels
 from muphy_lb.backends.cuda.backend import DeviceTable
+from muphy_lb.base.precision import FP32
 from muphy_lb.lattice import D3Q19
 from muphy_lb.operators import COMPRESSIBLE
 from muphy_lb.operators.moments import AFTER_COLLISION, macroscopic
 from muphy_lb.parallel.task import ON_EDGE, ON_INTERIOR
 from muphy_lb.physics.particles.beads.model import NO_FORCE
-from muphy_lb.precision import FP32
 
 
 @pytest.mark.parametrize("queue", [ON_EDGE, ON_INTERIOR])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
 from muphy_lb.lattice import D2Q9, D3Q15, D3Q19, D3Q27, LATTICES
 from muphy_lb.operators import MRT, collision, mrt_for
 from muphy_lb.operators.operator import named

@@ -5,7 +5,7 @@ from math import frexp
 import numpy as np
 import pytest
 
-from muphy_lb.precision import FP16, PRECISIONS
+from muphy_lb.base.precision import FP16, PRECISIONS
 
 EVERY_PRECISION = pytest.mark.parametrize("precision", PRECISIONS.values(), ids=PRECISIONS)
 

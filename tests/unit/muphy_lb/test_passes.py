@@ -3,7 +3,7 @@
 import pytest
 
 from muphy_lb.engine.step import passes
-from muphy_lb.physics.model import EACH, NEIGHBOURS, Field, Stage
+from muphy_lb.model.model import EACH, NEIGHBOURS, Field, Stage
 
 FIELDS = {name: Field(name, outside=0.0, guarded=name == "flag") for name in ("flag", "amount", "moments")}
 

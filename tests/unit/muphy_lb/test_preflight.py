@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.errors import InputError
 from muphy_lb.setup.duration import duration
 from muphy_lb.setup.numerics import describe, resolve
 from muphy_lb.setup.stability import cause_and_remedy

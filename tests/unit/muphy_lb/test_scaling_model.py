@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from muphy_lb.studies.scaling.model import (
+from muphy_lb.bench.scaling.model import (
     Link,
     Machine,
     Observation,

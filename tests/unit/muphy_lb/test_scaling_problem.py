@@ -6,18 +6,18 @@ from math import prod
 import numpy as np
 import pytest
 
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
+from muphy_lb.bench.jobs import job_of_table
+from muphy_lb.bench.scaling.cuts import cut, partition_cuts
+from muphy_lb.bench.scaling.modes import STRONG, WEAK, WEAK_ROW
+from muphy_lb.bench.scaling.problem import copies_for, problem, refined
+from muphy_lb.bench.scaling.study import Point, SeriesVariant, distinct, named_series
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.shapes.catalogue import build_shape
 from muphy_lb.lattice import lattice_named
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.partition.halo import Exchange
 from muphy_lb.partition.voxels import graph_from_voxels
-from muphy_lb.studies.bench.jobs import job_of_table
-from muphy_lb.studies.scaling.cuts import cut, partition_cuts
-from muphy_lb.studies.scaling.modes import STRONG, WEAK, WEAK_ROW
-from muphy_lb.studies.scaling.problem import copies_for, problem, refined
-from muphy_lb.studies.scaling.study import Point, SeriesVariant, distinct, named_series
 from tests.vessel import changed, vessel
 
 D3Q19 = lattice_named("D3Q19")

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from muphy_lb.base.units import CS2, Units, relaxation_time, time_in_words, viscosity
 from muphy_lb.lattice import LATTICES
-from muphy_lb.units import CS2, Units, relaxation_time, time_in_words, viscosity
 
 EXACT = 1e-12  # a few roundings of float64
 UNITS = Units(spacing_m=2e-4, time_step_s=5e-5, density_kg_m3=1050.0)

@@ -2,9 +2,9 @@
 
 import json
 
-from muphy_lb.studies.validation.plot import Picture, Plot, Series, draw
-from muphy_lb.studies.validation.record import Validation
-from muphy_lb.studies.validation.report import as_json, write_report
+from muphy_lb.validation.plot import Picture, Plot, Series, draw
+from muphy_lb.validation.record import Validation
+from muphy_lb.validation.report import as_json, write_report
 
 PNG = b"\x89PNG"
 BARS = Plot("Split", "", "share", tuple(Series(n, (0, 1), (0.5, 0.6), "bars") for n in "ab"), ticks=("flow", "area"))

@@ -6,8 +6,8 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import to_rgba
 from matplotlib.image import imread
 
+from muphy_lb.base.errors import OutputError
 from muphy_lb.case.output import OutputSection
-from muphy_lb.errors import OutputError
 from muphy_lb.geometry.voxels import Opening
 from muphy_lb.measure.flow_picture import FlowPicture
 from muphy_lb.output.pictures import rays

@@ -8,7 +8,7 @@ import h5py
 import numpy as np
 import pytest
 
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
 from muphy_lb.measure.permeability_observer import permeability_lines
 from muphy_lb.measure.shear_observer import shear_lines
 from muphy_lb.output.series import read_series

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from muphy_lb.errors import OutputError
+from muphy_lb.base.errors import OutputError
 from muphy_lb.output.series import CsvSeries, read_series
 
 COLUMNS = ("step", "time_s", "mass_flow_kg_s")

@@ -5,8 +5,10 @@ import warnings
 import numpy as np
 import pytest
 
+from muphy_lb.base.errors import InputError, OutputError, printable
+from muphy_lb.bench.compare.plots import Plane, draw_speed
+from muphy_lb.bench.scaling.plots import draw_split
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.errors import InputError, OutputError, printable
 from muphy_lb.geometry.flags import FLUID
 from muphy_lb.geometry.openings.find import openings_of_voxels
 from muphy_lb.geometry.openings.preview import draw_voxel_openings
@@ -15,8 +17,6 @@ from muphy_lb.output.charts import line_chart
 from muphy_lb.output.drawing import drawing
 from muphy_lb.output.pictures.vessel import draw_vessel
 from muphy_lb.output.terminal import _make_warnings_printable, _PrintableFormatter
-from muphy_lb.studies.compare.plots import Plane, draw_speed
-from muphy_lb.studies.scaling.plots import draw_split
 from tests.unit.output.conftest import node_list
 from tests.vessel import TABLE, changed
 

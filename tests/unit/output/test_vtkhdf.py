@@ -11,7 +11,7 @@ import h5py
 import numpy as np
 import pytest
 
-from muphy_lb.errors import OutputError
+from muphy_lb.base.errors import OutputError
 from muphy_lb.output.mesh import voxel_mesh
 from muphy_lb.output.vtkhdf import VTK_VOXEL, VtkHdfSeries
 

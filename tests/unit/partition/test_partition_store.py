@@ -6,8 +6,8 @@ import h5py
 import numpy as np
 import pytest
 
-from muphy_lb.errors import OutputError
-from muphy_lb.files.hdf5 import CHECKSUMMED
+from muphy_lb.base.errors import OutputError
+from muphy_lb.base.files.hdf5 import CHECKSUMMED
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.store import StoredPartition, list_partitions, read_graph, read_partition, write_partition
 

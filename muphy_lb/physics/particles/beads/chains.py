@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from muphy_lb.geometry.nodes import GeometryHeader
-from muphy_lb.physics.model import POSITION
+from muphy_lb.model.model import POSITION
 from muphy_lb.physics.particles.beads.start import angles_along, bond_tables
 from muphy_lb.physics.particles.measures import chain_positions
 

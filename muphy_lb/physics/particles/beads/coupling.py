@@ -14,7 +14,7 @@ from math import sqrt
 
 import numpy as np
 
-from muphy_lb.domain.layout import RECORD
+from muphy_lb.lattice.layout import RECORD
 from muphy_lb.operators import Operator, named
 from muphy_lb.operators.operator import opaque
 from muphy_lb.operators.philox import random_numbers, random_numbers_node

@@ -11,10 +11,9 @@ from math import ceil
 
 import numpy as np
 
-from muphy_lb.operators import Operator, in_turn, macroscopic
-from muphy_lb.physics.flow import Flow
-from muphy_lb.physics.model import ARRIVING as ARRIVING_KERNEL
-from muphy_lb.physics.model import (
+from muphy_lb.model.flow import Flow
+from muphy_lb.model.model import ARRIVING as ARRIVING_KERNEL
+from muphy_lb.model.model import (
     AT_NEIGHBOURS,
     BESIDE_WALL,
     BORDER,
@@ -34,6 +33,8 @@ from muphy_lb.physics.model import (
     Value,
     Where,
 )
+from muphy_lb.model.settle import SETTLE
+from muphy_lb.operators import Operator, in_turn, macroscopic
 from muphy_lb.physics.particles.beads.coupling import FRICTION, LANGEVIN, PUSHED, TAKE
 from muphy_lb.physics.particles.beads.forces import Interactions, forces
 from muphy_lb.physics.particles.beads.motion import FORGET, INSERT, drift
@@ -53,7 +54,6 @@ from muphy_lb.physics.particles.beads.names import (
     VOXEL,
     WANTED,
 )
-from muphy_lb.physics.settle import SETTLE
 
 BOTH, ONE_WAY, AT_REST = "both", "one-way", "at-rest"
 COUPLINGS = (BOTH, ONE_WAY, AT_REST)

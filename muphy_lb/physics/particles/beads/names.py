@@ -1,6 +1,6 @@
 """Names of the columns, fields and parameters of beads."""
 
-from muphy_lb.physics.model import POSITION
+from muphy_lb.model.model import POSITION
 
 VOXEL, OFFSET = POSITION
 VELOCITY = ("velocity_x", "velocity_y", "velocity_z")

@@ -6,11 +6,13 @@ from zlib import crc32
 
 import numpy as np
 
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.precision import FP16
+from muphy_lb.base.units import BOLTZMANN_J_K
 from muphy_lb.domain import streaming_named
-from muphy_lb.errors import InputError
 from muphy_lb.lattice import lattice_named
+from muphy_lb.model.model import POSITION, Value
 from muphy_lb.parallel import agreed_on_root
-from muphy_lb.physics.model import POSITION, Value
 from muphy_lb.physics.particles.beads.checks import BeadChecks, check_reach
 from muphy_lb.physics.particles.beads.forces import Interactions
 from muphy_lb.physics.particles.beads.heating import excess_temperature
@@ -38,8 +40,6 @@ from muphy_lb.physics.particles.files.read import read_bonds
 from muphy_lb.physics.particles.files.table import ParticleTable
 from muphy_lb.physics.particles.seeding import FluidPlaces, places_in_fluid
 from muphy_lb.physics.particles.species import Species
-from muphy_lb.precision import FP16
-from muphy_lb.units import BOLTZMANN_J_K
 
 WALL_SIGMA, WALL_ENERGY = 0.5, 1e-5
 """Distance (voxels) and least energy (lattice units) of the repulsion of walls unless told."""

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
 from muphy_lb.geometry.nodes import NodeList
 
 CLEARANCE = 0.45

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
 from muphy_lb.physics.particles.beads.chains import angles_of, linear_chains
 from muphy_lb.physics.particles.beads.section import BeadsSection
 from muphy_lb.physics.particles.beads.start import chain_bonds

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.boundaries.waveform import COMMAS
 from muphy_lb.case.section import did_you_mean
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.limits import shown
 from muphy_lb.physics.particles.files.table import BondedInteractions, ParticleTable
 from muphy_lb.physics.particles.files.text import Rows, ask_for_text, check_width, numbered_lines

@@ -13,8 +13,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from muphy_lb.errors import OutputError
-from muphy_lb.files.atomic import no_link, output_errors, set_aside, write_text
+from muphy_lb.base.errors import OutputError
+from muphy_lb.base.files.atomic import no_link, output_errors, set_aside, write_text
 from muphy_lb.physics.particles.files.extxyz_columns import keys_and_values
 from muphy_lb.physics.particles.files.snapshot import Snapshot
 

@@ -6,7 +6,7 @@ Sources: libAtoms/extxyz, specification of the format; OVITO user manual, "XYZ f
 import re
 from collections.abc import Mapping, Sequence
 
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
 from muphy_lb.geometry.limits import shown
 from muphy_lb.physics.particles.files.units import FileUnits
 

@@ -5,7 +5,7 @@ from itertools import islice
 
 import numpy as np
 
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
 from muphy_lb.geometry.limits import ask_for, regular_file, shown
 from muphy_lb.physics.particles.files.extxyz_columns import (
     ID,

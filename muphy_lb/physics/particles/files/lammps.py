@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.case.section import did_you_mean
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.limits import shown
 from muphy_lb.physics.particles.files.table import BondedInteractions, ParticleTable, no_interactions
 from muphy_lb.physics.particles.files.text import Rows, ask_for_text, check_width, numbered_lines

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.case.section import did_you_mean
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.limits import shown
 from muphy_lb.physics.particles.files import csv_table
 from muphy_lb.physics.particles.files.extxyz_table import read_extxyz_particles

@@ -7,7 +7,7 @@ from typing import TextIO
 
 import numpy as np
 
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
 from muphy_lb.geometry.limits import ask_for, cut, regular_file, shown
 from muphy_lb.geometry.options import LARGEST
 

@@ -17,8 +17,8 @@ from functools import cache
 
 import numpy as np
 
-from muphy_lb.domain.layout import RECORD
 from muphy_lb.domain.lookup import WALL
+from muphy_lb.lattice.layout import RECORD
 from muphy_lb.operators.operator import vector_reader
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from muphy_lb.files.atomic import write_text
+from muphy_lb.base.files.atomic import write_text
 from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.output.report_html import ReportPart, ReportTable, series_charts

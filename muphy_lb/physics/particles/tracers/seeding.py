@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.boundaries.opening_geometry import opening_links
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import voxel_coordinates
 from muphy_lb.measure.flow_view import FlowView, whole_nodes
 from muphy_lb.physics.particles.seeding import StratifiedSample

@@ -4,13 +4,12 @@ from math import sqrt
 
 import numpy as np
 
-from muphy_lb.domain.layout import RECORD
-from muphy_lb.errors import InputError
-from muphy_lb.operators import STORE_VECTOR, VELOCITY_VECTOR
-from muphy_lb.operators.philox import LARGEST_NUMBER
-from muphy_lb.parallel import agreed_on_root
-from muphy_lb.physics.flow import Flow
-from muphy_lb.physics.model import (
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.precision import PRECISIONS
+from muphy_lb.lattice.layout import RECORD
+from muphy_lb.measure.physics_output import DrawnParticles
+from muphy_lb.model.flow import Flow
+from muphy_lb.model.model import (
     AT_NEIGHBOURS,
     LOOKUP,
     MIGRATE,
@@ -22,7 +21,9 @@ from muphy_lb.physics.model import (
     Stage,
     Value,
 )
-from muphy_lb.physics.package import DrawnParticles
+from muphy_lb.operators import STORE_VECTOR, VELOCITY_VECTOR
+from muphy_lb.operators.philox import LARGEST_NUMBER
+from muphy_lb.parallel import agreed_on_root
 from muphy_lb.physics.particles.seeding import FluidPlaces, places_in_fluid
 from muphy_lb.physics.particles.species import Species
 from muphy_lb.physics.particles.tracers.observers import TracerSeries
@@ -42,7 +43,6 @@ from muphy_lb.physics.particles.tracers.walk import (
     WAITING,
     walk,
 )
-from muphy_lb.precision import PRECISIONS
 
 FEWEST_LEAVING, SHARE_LEAVING = 1024, 8
 BYTES_OF_LOOKUP = {2: 63.0, 3: 16.0}

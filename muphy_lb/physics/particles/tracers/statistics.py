@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from muphy_lb.base.units import Units
 from muphy_lb.physics.particles.tracers.walk import (
     BORN,
     END,
@@ -14,7 +15,6 @@ from muphy_lb.physics.particles.tracers.walk import (
     WAITING,
     travelled,
 )
-from muphy_lb.units import Units
 
 HALF_A_STEP = 0.5
 """A tracer leaves within a step: half of one before its end on average."""

@@ -26,12 +26,12 @@ from muphy_lb.domain.lookup import (
     look_around_nodes,
     look_up,
 )
+from muphy_lb.model.model import POSITION
+from muphy_lb.model.settle import settle
 from muphy_lb.operators import VELOCITY_VECTOR, Operator, named
 from muphy_lb.operators.philox import random_numbers, random_numbers_node
 from muphy_lb.operators.unroll import unroll
-from muphy_lb.physics.model import POSITION
 from muphy_lb.physics.particles.tracers.interpolation import velocity, velocity_node
-from muphy_lb.physics.settle import settle
 
 STREAM = 0x74726163
 """Second word of the key: sets tracers apart from other noise with the same seed."""

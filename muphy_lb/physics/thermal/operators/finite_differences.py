@@ -13,7 +13,7 @@ Values are those of the node, then of its neighbours along the vectors 1, 2, ...
 
 import numpy as np
 
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
 from muphy_lb.lattice import Lattice, combined
 from muphy_lb.operators.observers import VELOCITY_FIELDS
 from muphy_lb.operators.operator import Operator, named

@@ -7,10 +7,10 @@ import tomllib
 import pytest
 
 from muphy_lb.__main__ import _refuse_to_forget
+from muphy_lb.base.errors import InputError
 from muphy_lb.boundaries.waveform import read_table
 from muphy_lb.case.boundaries import WaveformSection
 from muphy_lb.case.case import as_case, case_from_dict, load_case
-from muphy_lb.errors import InputError
 from muphy_lb.setup.numerics import resolve
 from muphy_lb.setup.waveforms import waveform_factor
 

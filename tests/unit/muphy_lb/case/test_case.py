@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict, load_case
-from muphy_lb.errors import InputError
 
 TEXT = """
 title = "a pipe"

@@ -4,8 +4,8 @@ import tomllib
 
 import pytest
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.errors import InputError
 from muphy_lb.physics.particles.tracers.section import TracersSection
 
 DYE = {"name": "dye", "kind": "tracers", "count": 10}

@@ -4,8 +4,8 @@ import tomllib
 
 import pytest
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict, load_case
-from muphy_lb.errors import InputError
 from tests.channel import BOTTOM, OPEN, PERIODIC, TOP, changed
 
 SERIES = {"period_s": 1.0, "mean": 0.5, "cosine": [1.0, 2], "sine": [0.5]}

@@ -7,6 +7,8 @@ from typing import get_args
 import pytest
 
 from muphy_lb.backends import BACKENDS
+from muphy_lb.base.precision import PRECISIONS
+from muphy_lb.base.registry import PHYSICS, package, sections
 from muphy_lb.boundaries.profiles import PROFILES
 from muphy_lb.case.boundaries import OpeningSection
 from muphy_lb.case.choice import OneOf
@@ -22,8 +24,6 @@ from muphy_lb.operators import EQUILIBRIA, RELAXATIONS
 from muphy_lb.operators.wall_rules import WALL_RULES
 from muphy_lb.parallel.choice import TRANSPORTS
 from muphy_lb.physics.package import Physics
-from muphy_lb.physics.table import PHYSICS, package, sections
-from muphy_lb.precision import PRECISIONS
 from muphy_lb.run.monitored import FLOW_QUANTITIES
 from muphy_lb.setup.pulsatile import WOMERSLEY
 

@@ -6,9 +6,10 @@ import typing
 
 import pytest
 
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.key_units import SI_UNITS, unit_of
 from muphy_lb.case.case import Case, case_from_dict, load_case
-from muphy_lb.case.section import SI_UNITS, Section, unit_of
-from muphy_lb.errors import InputError
+from muphy_lb.case.section import Section
 
 ENDS = {"m", "m2", "m3", "s", "s2", "pa", "kg", "k", "n", "j", "sn"}
 """Last parts of names that are units."""

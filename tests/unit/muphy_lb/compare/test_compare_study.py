@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from muphy_lb.bench.compare import plots, table
+from muphy_lb.bench.compare.study import Agreement, Timing, fastest, variant
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.shapes.catalogue import build_shape
-from muphy_lb.studies.compare import plots, table
-from muphy_lb.studies.compare.study import Agreement, Timing, fastest, variant
 
 TIMING = Timing(64, "fp32", "numpy", "CPU", 4096, 50, 2.5, 1.6384)
 AGREEMENT = Agreement("cpu", "numpy", "fp64", 16, 100, 1e-15, 0.02, 1e-12)

@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from muphy_lb.domain import AA, STREAMINGS, all_addresses, build_addresses, build_local_domain, streaming_named
-from muphy_lb.domain.layout import buffer_size
 from muphy_lb.geometry.flags import FLAG_DTYPE
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.lattice import D2Q9, D3Q15, D3Q19, D3Q27
 from muphy_lb.lattice import LATTICES as ALL
+from muphy_lb.lattice.layout import buffer_size
 from tests.random_domains import SPECIAL, SPECIAL_IN_SPACE
 from tests.support import random_nodes, random_owner
 from tests.tables import are_permutations, own_rows, phases, whole_map

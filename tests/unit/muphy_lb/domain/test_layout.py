@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from muphy_lb.domain import ROW, TILE, WARP, all_addresses
-from muphy_lb.domain.layout import GROUP, buffer_size, whole
 from muphy_lb.lattice import LATTICES
+from muphy_lb.lattice.layout import GROUP, buffer_size, whole
 
 EVERY_LATTICE = pytest.mark.parametrize("lattice", LATTICES.values(), ids=LATTICES)
 

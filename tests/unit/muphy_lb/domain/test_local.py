@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.domain import build_local_domain
-from muphy_lb.domain.layout import GROUP, TILE
 from muphy_lb.domain.links import REMOTE_LINK
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.neighbours import FIRST_OPENING_LINK, WALL_LINK, neighbour_table
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.lattice import LATTICES as ALL
+from muphy_lb.lattice.layout import GROUP, TILE
 from tests.support import random_nodes, random_owner, random_voxels
 
 LATTICES = pytest.mark.parametrize("lattice", ALL.values(), ids=ALL)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.domain import STREAMINGS, WARP, all_addresses, build_addresses, build_local_domain, compress, decode
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.lattice import D2Q9, D3Q19, LATTICES

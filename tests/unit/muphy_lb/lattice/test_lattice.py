@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
 from muphy_lb.lattice import LATTICES, lattice_named
 
 ALL = pytest.mark.parametrize("lattice", LATTICES.values(), ids=LATTICES)

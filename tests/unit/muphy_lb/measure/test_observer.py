@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
 from muphy_lb.measure.observer import Observer
 from muphy_lb.output.report_html import ReportPart, ReportTable
 from muphy_lb.run import observers

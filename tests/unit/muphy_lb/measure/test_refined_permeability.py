@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.porous.preparation import divide
@@ -21,7 +21,7 @@ from muphy_lb.run.relay import Relay
 from muphy_lb.run.settled_flow import settled_flow
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.setup.geometry import load_nodes
-from muphy_lb.studies.validation.references.poiseuille import duct_flow_rate
+from muphy_lb.validation.references.poiseuille import duct_flow_rate
 
 SPACING_M = 1e-5
 WIDTH, HEIGHT = 3, 5

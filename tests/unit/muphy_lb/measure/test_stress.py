@@ -5,14 +5,14 @@ from itertools import cycle
 import numpy as np
 import pytest
 
+from muphy_lb.base.precision import FP64
 from muphy_lb.lattice import D3Q19, LATTICES
 from muphy_lb.measure.stress import NodeStress
+from muphy_lb.model.isothermal import Fluid
 from muphy_lb.operators import BGK, CLOSURES, CONSTANT, EQUILIBRIA, SMAGORINSKY
 from muphy_lb.operators.forces import COMPONENTS, FIELD
 from muphy_lb.operators.operator import positions
 from muphy_lb.operators.viscous_stress import viscous_stress
-from muphy_lb.physics.isothermal import Fluid
-from muphy_lb.precision import FP64
 from tests.laws.collisions import CLOSING, OMEGA, Case, N, before, plain
 
 # Of populations, which are about 1e-2; of laws, the error of Newton's method.

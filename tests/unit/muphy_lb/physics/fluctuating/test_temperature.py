@@ -6,13 +6,13 @@ import json
 import numpy as np
 import pytest
 
+from muphy_lb.base.units import Units
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.geometry.nodes import build_nodes
-from muphy_lb.physics.fluctuating.studies.boxes import equilibrium_populations
 from muphy_lb.physics.fluctuating.temperature import BOLTZMANN_J_K, lattice_kt, measured_kt
 from muphy_lb.run.loop import Run
 from muphy_lb.run.simulation import Simulation
-from muphy_lb.units import Units
+from muphy_lb.validation.fluctuating.boxes import equilibrium_populations
 from tests.support import random_voxels
 
 KT = 1e-6

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
 from muphy_lb.output.series import read_series
 from muphy_lb.physics.free_surface.gauges import placed_gauge
 from muphy_lb.physics.free_surface.section import GaugeSection

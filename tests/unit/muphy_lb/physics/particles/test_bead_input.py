@@ -4,12 +4,12 @@ from collections import defaultdict
 
 import pytest
 
+from muphy_lb.base.errors import BackendError, DivergedError, InputError
+from muphy_lb.base.units import BOLTZMANN_J_K
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.errors import BackendError, DivergedError, InputError
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.physics.particles.beads.model import _moving
 from muphy_lb.run.simulation import Simulation
-from muphy_lb.units import BOLTZMANN_J_K
 
 DUCT = {"geometry": {"spacing_m": 1.0, "shape": "square_duct", "options": {"length": 12, "side": 7}}}
 BOX = {"spacing_m": 1.0, "shape": "random_solid", "options": {"shape_zyx": [8, 8, 8], "porosity": 1.0}}

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from muphy_lb.base.units import BOLTZMANN_J_K
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.physics.particles.beads.heating import excess_temperature
 from muphy_lb.physics.particles.beads.observers import BeadSeries
 from muphy_lb.run.simulation import Simulation
-from muphy_lb.units import BOLTZMANN_J_K
 
 PULL, FRICTION = 1e-6, 0.2
 KELVIN = 1e-4 / BOLTZMANN_J_K

@@ -5,7 +5,7 @@ import resource
 import numpy as np
 import pytest
 
-from muphy_lb.errors import OutputError
+from muphy_lb.base.errors import OutputError
 from muphy_lb.physics.particles.files.extxyz import ExtxyzSeries
 from muphy_lb.physics.particles.files.read import read_particles
 from muphy_lb.physics.particles.files.snapshot import Snapshot

@@ -5,7 +5,7 @@ import warnings
 
 import pytest
 
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
 from muphy_lb.physics.particles.files.read import read_bonds, read_particles
 from tests.fuzz import hostile
 

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from muphy_lb.errors import InputError
+from muphy_lb.base.errors import InputError
 from muphy_lb.physics.particles.files import text
 from muphy_lb.physics.particles.files.read import read_bonds, read_particles
 from muphy_lb.physics.particles.files.table import BondedInteractions, ParticleTable

@@ -4,7 +4,7 @@ import h5py
 import numpy as np
 import pytest
 
-from muphy_lb.errors import InputError, OutputError
+from muphy_lb.base.errors import InputError, OutputError
 from muphy_lb.physics.particles.files.path_lines import Paths, read_paths, write_path_lines
 from muphy_lb.physics.particles.files.polydata import ParticleSeries
 from muphy_lb.physics.particles.files.snapshot import Snapshot

@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 import pytest
 
-from muphy_lb.errors import OutputError
+from muphy_lb.base.errors import OutputError
 from muphy_lb.physics.particles.files.polydata import ParticleSeries
 from muphy_lb.physics.particles.files.snapshot import Snapshot
 

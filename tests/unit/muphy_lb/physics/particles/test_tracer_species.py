@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.errors import InputError
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.physics.particles.tracers.statistics import breakthrough
 from muphy_lb.run.loop import Run

@@ -10,13 +10,13 @@ from muphy_lb.output.series import read_series
 from muphy_lb.physics.thermal.mid_plane import middle_heat, middle_plane
 from muphy_lb.physics.thermal.model import DIFFERENCES, POPULATION_METHOD
 from muphy_lb.physics.thermal.observers import heat_lines, heat_state
-from muphy_lb.physics.thermal.studies.conduction import fluid_at_rest, wall_temperatures
-from muphy_lb.physics.thermal.studies.heated_cavity import heated_simulation
-from muphy_lb.physics.thermal.studies.reference_values import SQUARE
 from muphy_lb.physics.thermal.temperature import temperature_k, wall_gradients_k_m
 from muphy_lb.run.loop import Run
-from muphy_lb.studies.validation.flows import settle
-from muphy_lb.studies.validation.settings import DEFAULT, Settings
+from muphy_lb.validation.flows import settle
+from muphy_lb.validation.settings import DEFAULT, Settings
+from muphy_lb.validation.thermal.conduction import fluid_at_rest, wall_temperatures
+from muphy_lb.validation.thermal.heated_cavity import heated_simulation
+from muphy_lb.validation.thermal.reference_values import SQUARE
 from tests.channel import BOTTOM, TOP, periodic_channel, simulate
 
 RAYLEIGH = 1e4

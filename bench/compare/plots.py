@@ -1,0 +1,161 @@
+"""Plots of a comparison: time against size, and the flow on the middle plane as colours and as arrows."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from muphy_lb.base.files.atomic import atomic_write
+from muphy_lb.bench.compare.study import Timing
+from muphy_lb.geometry.nodes import NodeList
+
+DPI = 150
+TIMES_SIZE_IN, PLANE_SIZE_IN = (11.0, 4.5), (8.0, 6.5)
+MARKERS = "osD^v"
+LINE_STYLES = {"fp64": "-", "fp32": "--", "fp16": ":"}
+COLOUR_MAP, SOLID_COLOUR = "viridis", "0.75"
+N_ARROWS = 28  # along the longer edge
+
+
+@dataclass(frozen=True)
+class Plane:
+    """The velocity on the middle plane normal to z.
+
+    Attributes:
+        velocity_m_s: (ny, nx, 3) velocity (x, y, z) [m/s]; nan where no fluid is.
+        x_m, y_m: (nx,), (ny,) node centres [m].
+        spacing_m: distance between nodes [m].
+    """
+
+    velocity_m_s: np.ndarray
+    x_m: np.ndarray
+    y_m: np.ndarray
+    spacing_m: float
+
+    @property
+    def extent_m(self) -> tuple[float, float, float, float]:
+        """Left, right, bottom, top of the voxels [m]."""
+        half = 0.5 * self.spacing_m
+        return self.x_m[0] - half, self.x_m[-1] + half, self.y_m[0] - half, self.y_m[-1] + half
+
+    @property
+    def speed_m_s(self) -> np.ndarray:
+        """(ny, nx) speed [m/s]; nan where no fluid is."""
+        return np.linalg.norm(self.velocity_m_s, axis=-1)
+
+
+def middle_plane(nodes: NodeList, velocity_m_s: np.ndarray) -> Plane:
+    """The plane z = nz // 2 of a flow, as far as there is fluid; the whole flow in two dimensions.
+
+    Args:
+        nodes: the geometry.
+        velocity_m_s: (n, 3) velocity [m/s] in the order of the nodes.
+    """
+    coordinates = nodes.coordinates()
+    low = coordinates.min(axis=0)
+    nx, ny, _ = coordinates.max(axis=0) - low + 1
+    chosen = coordinates[:, 2] == nodes.shape[0] // 2
+    x, y, _ = (coordinates[chosen] - low).T
+    velocity = np.full((ny, nx, 3), np.nan)
+    velocity[y, x] = velocity_m_s[chosen]
+    x_m, y_m = (nodes.origin_m[i] + nodes.spacing_m * (low[i] + np.arange(count)) for i, count in enumerate((nx, ny)))
+    return Plane(velocity, x_m, y_m, nodes.spacing_m)
+
+
+def draw_times(path: str | os.PathLike, timings: Sequence[Timing], title: str) -> None:
+    """Write a PNG: seconds per 1000 steps, and node updates per second, against size; a line per backend and precision.
+
+    Raises:
+        OutputError: the file cannot be written.
+    """
+    figure = Figure(figsize=TIMES_SIZE_IN, dpi=DPI, layout="constrained")
+    left, right = figure.subplots(1, 2)
+    backends = list(dict.fromkeys(timing.backend for timing in timings))
+    for backend, precision in dict.fromkeys((timing.backend, timing.precision) for timing in timings):
+        chosen = [timing for timing in timings if (timing.backend, timing.precision) == (backend, precision)]
+        sizes = [timing.size for timing in chosen]
+        number = backends.index(backend)
+        style = {"color": f"C{number}", "marker": MARKERS[number], "linestyle": LINE_STYLES[precision]}
+        left.loglog(sizes, [t.seconds_per_1000_steps for t in chosen], label=f"{backend}, {precision}", **style)
+        right.loglog(sizes, [t.mflups for t in chosen], **style)
+    for axes, name in ((left, "time of 1000 steps [s]"), (right, "million node updates per second")):
+        _dress_times(axes, name, sorted({timing.size for timing in timings}))
+    left.legend()
+    figure.suptitle(title, parse_math=False)
+    _write(path, figure)
+
+
+def draw_speed(path: str | os.PathLike, plane: Plane, title: str) -> None:
+    """Write a PNG of the speed in colours; solids are grey.
+
+    Raises:
+        OutputError: the file cannot be written.
+    """
+    figure, axes = _plane_figure(plane, title)
+    axes.set_facecolor(SOLID_COLOUR)
+    image = axes.imshow(
+        plane.speed_m_s, origin="lower", extent=plane.extent_m, interpolation="nearest", cmap=COLOUR_MAP, vmin=0.0
+    )
+    figure.colorbar(image, label="speed [m/s]")
+    _write(path, figure)
+
+
+def draw_quiver(path: str | os.PathLike, plane: Plane, title: str) -> None:
+    """Write a PNG of the velocity as arrows at every so many nodes, coloured by speed; solids are grey.
+
+    Raises:
+        OutputError: the file cannot be written.
+    """
+    figure, axes = _plane_figure(plane, title)
+    solid = np.where(np.isnan(plane.speed_m_s), 1.0, np.nan)
+    axes.imshow(solid, origin="lower", extent=plane.extent_m, interpolation="nearest", cmap="gray", vmin=0.0, vmax=1.33)
+    stride = -(-max(plane.x_m.size, plane.y_m.size) // N_ARROWS)
+    at_y, at_x = (slice(count % stride // 2 + stride // 2, None, stride) for count in (plane.y_m.size, plane.x_m.size))
+    x_m, y_m = np.meshgrid(plane.x_m[at_x], plane.y_m[at_y])
+    speed_m_s = plane.speed_m_s[at_y, at_x]
+    ux, uy, _ = np.moveaxis(plane.velocity_m_s[at_y, at_x], -1, 0)
+    fluid = np.isfinite(speed_m_s)
+    longest = float(np.hypot(ux, uy)[fluid].max(initial=0.0)) or 1.0
+    arrows = axes.quiver(
+        *(values[fluid] for values in (x_m, y_m, ux, uy, speed_m_s)),
+        angles="xy",
+        scale_units="xy",
+        scale=longest / (stride * plane.spacing_m),
+        clim=(0.0, None),
+        cmap=COLOUR_MAP,
+        pivot="mid",
+    )
+    figure.colorbar(arrows, label="speed [m/s]")
+    _write(path, figure)
+
+
+def _dress_times(axes: Axes, name: str, sizes: Sequence[int]) -> None:
+    axes.set(xlabel="size [voxels]", ylabel=name)
+    axes.set_xticks(sizes, [str(size) for size in sizes])
+    axes.set_xticks([], minor=True)
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.grid(alpha=0.3, which="both")
+
+
+def _plane_figure(plane: Plane, title: str) -> tuple[Figure, Axes]:
+    """A figure with one panel that covers the plane, axes in metres."""
+    figure = Figure(figsize=PLANE_SIZE_IN, dpi=DPI, layout="constrained")
+    axes = figure.subplots()
+    left, right, bottom, top = plane.extent_m
+    axes.set(xlim=(left, right), ylim=(bottom, top), aspect="equal", xlabel="x [m]", ylabel="y [m]")
+    axes.set_title(title, parse_math=False)
+    axes.ticklabel_format(style="sci", scilimits=(-2, 3))
+    return figure, axes
+
+
+def _write(path: str | os.PathLike, figure: Figure) -> None:
+    canvas = FigureCanvasAgg(figure)
+    with atomic_write(path) as temporary:
+        canvas.print_png(temporary)

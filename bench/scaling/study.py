@@ -1,0 +1,290 @@
+"""A scaling study: one case on more and more ranks, timed, with what its messages weigh and where the time goes."""
+
+import gc
+import json
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+
+import numpy as np
+
+from muphy_lb.base.errors import InputError
+from muphy_lb.bench.jobs import Job
+from muphy_lb.bench.scaling.problem import problem
+from muphy_lb.bench.scaling.ranks import wait_for_ranks
+from muphy_lb.bench.stream import Effort
+from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.trace import stage_seconds
+
+COMPUTE, PACK, EXCHANGE = ("openings", "interior", "walls", "edge"), ("pack", "unpack"), ("exchange",)
+STAGES = (*COMPUTE, *PACK, *EXCHANGE)
+# Largest number of populations of a short message, to measure the latency, and of a complete one.
+SHORT, WHOLE = 16, 1 << 60
+STAGED_STEPS = 50  # steps whose stages are timed one by one
+
+
+@dataclass(frozen=True)
+class SeriesVariant:
+    """The keys of ``[compute]`` that differ between series."""
+
+    precision: str
+    streaming: str
+    transport: str
+
+
+@dataclass(frozen=True)
+class ScalingPlan:
+    """What to measure.
+
+    Attributes:
+        ranks: numbers of ranks, ascending; the first is what the others are compared with.
+        mode: key of :data:`muphy_lb.bench.scaling.modes.MEANING`.
+        variants: the series.
+        effort: how long each measurement is.
+    """
+
+    ranks: tuple[int, ...]
+    mode: str
+    variants: tuple[SeriesVariant, ...]
+    effort: Effort
+
+
+@dataclass(frozen=True)
+class Point:
+    """One case on one number of ranks, timed.
+
+    Attributes:
+        variant: the series that it belongs to; on one rank nothing travels, and it belongs to those of all transports.
+        transport: how messages travelled; different ways on different ranks are joined by commas.
+        n_nodes: fluid nodes of all ranks; ``box`` (nx, ny, nz) is what they lie in.
+        most_nodes, most_edge_nodes, most_halo_bytes, most_neighbours: largest over the ranks; halo bytes are sent a
+            step.
+        edge_share: edge nodes of all ranks over all nodes.
+        bytes_per_node: all device memory over the nodes.
+        storage_bytes: of one population.
+        crossing: number of a node's populations that cross one of its faces.
+        mflups: million node updates per second, all ranks, median of the runs; ``mflups_low``, ``mflups_high``:
+            extremes.
+        stages: seconds of a step by stage, from its start to its end, largest over the ranks; some run side by side.
+        efficiency: MFLUPS per rank over those on the fewest ranks of the series.
+        exchange_s: seconds of an isolated exchange; ``short_exchange_s``: with messages of ``short_bytes`` in all.
+    """
+
+    variant: SeriesVariant
+    ranks: int
+    transport: str
+    device: str
+    kernel: str
+    n_nodes: int
+    box: tuple[int, int, int]
+    is_periodic: bool
+    most_nodes: int
+    most_edge_nodes: int
+    most_halo_bytes: float
+    most_neighbours: int
+    edge_share: float
+    bytes_per_node: float
+    storage_bytes: int
+    crossing: int
+    n_steps: int
+    n_runs: int
+    mflups: float
+    mflups_low: float
+    mflups_high: float
+    stages: dict[str, float] = field(default_factory=dict)
+    efficiency: float = 1.0
+    exchange_s: float = 0.0
+    short_exchange_s: float = 0.0
+    short_bytes: float = 0.0
+
+    @property
+    def nodes_per_rank(self) -> float:
+        """Mean number of nodes per rank."""
+        return self.n_nodes / self.ranks
+
+    @property
+    def speed_up(self) -> float:
+        """Speed-up: efficiency times number of ranks."""
+        return self.efficiency * self.ranks
+
+    @property
+    def step_s(self) -> float:
+        """Seconds of a step, from the median of the runs."""
+        return 1e-6 * self.n_nodes / self.mflups
+
+    @property
+    def split_s(self) -> dict[str, float]:
+        """Seconds per step of computing, of packing and unpacking, and of exchanging and waiting."""
+        groups = {"compute": COMPUTE, "pack": PACK, "exchange": EXCHANGE}
+        return {group: sum(self.stages.get(name, 0.0) for name in names) for group, names in groups.items()}
+
+    @classmethod
+    def of_record(cls, table: dict) -> "Point":
+        """The inverse of :meth:`record`.
+
+        Raises:
+            KeyError, TypeError: it is not such a record.
+        """
+        variant = SeriesVariant(table["precision"], table["streaming"], table["transport_asked"])
+        names = {item.name for item in fields(cls)} - {"variant"}
+        values = {name: table[name] for name in names & table.keys()}
+        return cls(variant, **values | {"box": tuple(table["box"])})
+
+    def record(self) -> dict:
+        """The point as a plain dictionary."""
+        table = {key: value for key, value in asdict(self).items() if key != "variant"}
+        derived = {"speed_up": self.speed_up, "ms_per_step": 1e3 * self.step_s}
+        split = {f"{group}_ms": 1e3 * seconds for group, seconds in self.split_s.items()}
+        asked = asdict(self.variant) | {"transport": self.transport, "transport_asked": self.variant.transport}
+        return table | asked | derived | split
+
+
+def read_study(path) -> tuple[str, list[Point]]:
+    """Mode and points of a study that was written as JSON.
+
+    Raises:
+        InputError: the file cannot be read, or contains no study.
+    """
+    try:
+        study = json.loads(Path(path).read_text(encoding="utf-8"))
+        points = [Point.of_record(table) for table in study["measurements"]]
+        mode = study["mode"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+        raise InputError(
+            f"{path} holds no scaling study ({reason}); give a file that muphy-lb scaling --json has written"
+        ) from error
+    if not points:
+        raise InputError(f"the study in {path} has no finished point; run muphy-lb scaling --json again")
+    return mode, points
+
+
+def run_study(base: Job, plan: ScalingPlan, communicator, report: Callable[[Sequence[Point]], None]) -> list[Point]:
+    """Measure all points of a plan; collective. Ranks that are not needed for a point sleep.
+
+    Args:
+        base: the case on one rank.
+        plan: the measurements; it must not need more ranks than there are.
+        communicator: the ranks.
+        report: called with all points so far whenever one is added, on every rank that measured it.
+
+    Returns:
+        All points on rank 0, on every other rank those that it measured.
+
+    Raises:
+        MuphyError: the case cannot be run on that many ranks, or in that variant.
+    """
+    points = []
+    for n_ranks in plan.ranks:
+        some = communicator.first(n_ranks)
+        if some is not None:
+            job = problem(base, plan.mode, some)
+            for variant in distinct(plan.variants, n_ranks):
+                points.append(_compared(measure(job, variant, plan.effort, some), points))
+                report(points)
+        wait_for_ranks(communicator, n_ranks)
+    return points
+
+
+def distinct(variants: Sequence[SeriesVariant], n_ranks: int) -> list[SeriesVariant]:
+    """The variants that differ on a number of ranks; on a single one there is no transport."""
+    kinds = {(v.precision, v.streaming, v.transport if n_ranks > 1 else None): v for v in reversed(variants)}
+    return list(reversed(kinds.values()))
+
+
+def series(points: Sequence[Point], variant: SeriesVariant) -> list[Point]:
+    """The points of a variant in order of their ranks; points on one rank belong to every transport."""
+    return [point for point in points if _belongs(point, variant)]
+
+
+def named_series(points: Sequence[Point], variants: Sequence[SeriesVariant]) -> dict[str, list[Point]]:
+    """The points of each variant under a name with its distinguishing values, which include the transport."""
+    varied = [key for key in ("precision", "streaming") if len({getattr(v, key) for v in variants}) > 1]
+    groups = {}
+    for variant in variants:
+        chosen = series(points, variant)
+        used = chosen[-1].transport
+        travels = used if variant.transport == used else f"{variant.transport} ({used})"
+        groups[", ".join([travels, *(getattr(variant, key) for key in varied)])] = chosen
+    return groups
+
+
+def measure(job: Job, variant: SeriesVariant, effort: Effort, communicator) -> Point:
+    """Time a case in one variant on all ranks of a communicator; collective.
+
+    Raises:
+        MuphyError: the case cannot be run in that variant.
+    """
+    gc.collect()  # what was measured before may hold most of the memory, in cycles
+    compute = job.case.compute.model_copy(update=asdict(variant))
+    simulation = Simulation(job.case.model_copy(update={"compute": compute}), communicator, job.nodes)
+    simulation.step(max(1, effort.n_steps // 4))
+    rates = sorted(simulation.timed_mflups(effort.n_steps) for _ in range(effort.n_runs))
+    simulation.health()
+    measured = stage_seconds(simulation, min(effort.n_steps, STAGED_STEPS))
+    engine, lattice, header = simulation.engine, simulation.lattice, simulation.header
+    return Point(
+        variant=variant,
+        ranks=communicator.size,
+        transport=_agreed(engine.transport, communicator),
+        device=engine.backend.device,
+        kernel=f"{lattice.name} {engine.model.collision.name}",
+        n_nodes=header.n_nodes,
+        box=header.shape[::-1],
+        is_periodic=all(header.periodic[: lattice.dimension]),
+        **_sizes(simulation),
+        storage_bytes=np.dtype(engine.precision.storage).itemsize,
+        crossing=int((lattice.c[:, 0] == 1).sum()),
+        n_steps=effort.n_steps,
+        n_runs=effort.n_runs,
+        mflups=statistics.median(rates),
+        mflups_low=rates[0],
+        mflups_high=rates[-1],
+        stages={name: communicator.maximum(measured.get(name, 0.0)) for name in STAGES},
+        **_exchanges(engine, communicator),
+    )
+
+
+def _exchanges(engine, communicator) -> dict:
+    """Fields of :class:`Point` about exchanges by themselves, after which the flow is no longer any; collective."""
+    if communicator.size == 1:
+        return {}
+    short = SHORT * len(engine.domain.halo.neighbours) * np.dtype(engine.precision.storage).itemsize
+    return {
+        "exchange_s": engine.exchange_seconds(WHOLE),
+        "short_exchange_s": engine.exchange_seconds(SHORT),
+        "short_bytes": float(communicator.maximum(short)),
+    }
+
+
+def _sizes(simulation) -> dict:
+    """Fields of :class:`Point` about nodes, halo and memory; collective."""
+    engine, domain, n_nodes = simulation.engine, simulation.domain, simulation.header.n_nodes
+    maximum, total = simulation.communicator.maximum, simulation.communicator.total
+    return {
+        "most_nodes": maximum(domain.n_nodes),
+        "most_edge_nodes": maximum(domain.n_edge),
+        "most_halo_bytes": maximum(engine.halo_bytes),
+        "most_neighbours": maximum(len(domain.halo.neighbours)),
+        "edge_share": total(domain.n_edge) / n_nodes,
+        "bytes_per_node": total(engine.backend.allocated_bytes) / n_nodes,
+    }
+
+
+def _agreed(transport: str, communicator) -> str:
+    """The transports of all ranks in one word."""
+    names = communicator.gather(transport)
+    return communicator.broadcast(names and ",".join(sorted(set(names))))
+
+
+def _compared(point: Point, before: Sequence[Point]) -> Point:
+    """The point with its efficiency against the first of its series."""
+    base = next(iter(series(before, point.variant)), point)
+    return replace(point, efficiency=point.mflups / point.ranks / (base.mflups / base.ranks))
+
+
+def _belongs(point: Point, variant: SeriesVariant) -> bool:
+    if point.ranks > 1:
+        return point.variant == variant
+    return (point.variant.precision, point.variant.streaming) == (variant.precision, variant.streaming)

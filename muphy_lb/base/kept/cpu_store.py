@@ -1,0 +1,74 @@
+"""Kernels for CPUs on disk."""
+
+import itertools
+import os
+import pickle
+import secrets
+from functools import cache
+
+from numba.core.bytecode import FunctionIdentity
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
+
+from muphy_lb.base.kept.store import KernelStore, folder_of, numbas_surroundings
+
+UNIQUE_BITS = 60
+
+
+def stored(jit):
+    """A decorator for kernels: ``jit``, whose compiled code is kept on disk."""
+
+    def decorate(function):
+        kernel = jit(function)
+        if _symbols_are_unique():
+            kernel._cache = CpuKernelStore(kernel)
+        return kernel
+
+    return decorate
+
+
+class CpuKernelStore(KernelStore):
+    """See the base class; a compiled form is a result of the compiler."""
+
+    def folder(self):
+        """That of these libraries and settings."""
+        return folder()
+
+    def reduced(self, compiled):
+        """Nothing of code with loops in object mode or addresses in it."""
+        if compiled.lifted or compiled.library.has_dynamic_globals:
+            return None
+        return dumps(compiled._reduce())
+
+    def rebuilt(self, content, target_context):
+        """Machine code that can be called; it needs Numba's runtime, which a fresh context has not loaded."""
+        target_context.refresh()
+        return CompileResult._rebuild(target_context, *pickle.loads(content))
+
+
+@cache
+def folder():
+    """Where kernels are that these libraries have compiled."""
+    return folder_of(surroundings())
+
+
+def surroundings() -> str:
+    """What machine code depends on beside the function. Not the settings for CUDA, of which there are more once a
+    process has looked for GPUs: rank 0 does, the others do not."""
+    return numbas_surroundings(lambda setting: "CUDA" not in setting)
+
+
+@cache
+def _symbols_are_unique() -> bool:
+    """Let the numbers that Numba gives to functions, and puts into the names of their machine code, differ between
+    processes: else a kernel from a file could bear the name of another one that is compiled here."""
+    first = _number_anew()
+    os.register_at_fork(after_in_child=_number_anew)
+    return FunctionIdentity.from_function(_number_anew).unique_id == first
+
+
+def _number_anew() -> int:
+    """Let Numba count functions from a random number, which is returned."""
+    first = secrets.randbits(UNIQUE_BITS)
+    FunctionIdentity._unique_ids = itertools.count(first)
+    return first

@@ -1,0 +1,29 @@
+"""Functions that Numba compiles for CPUs, and what it has compiled on disk."""
+
+import numba
+
+from muphy_lb.base.kept.known import is_known
+
+NEWEST_TRIED = (0, 68)
+"""Version of Numba up to which :mod:`muphy_lb.base.kept.cpu_store` was tried."""
+
+
+def stored(jit):
+    """A decorator for functions: ``jit``, whose compiled code is kept on disk if this Numba is known."""
+    if not is_known("Numba", numba.version_info.short, NEWEST_TRIED):
+        return jit
+    from muphy_lb.base.kept.cpu_store import stored as kept_on_disk
+
+    return kept_on_disk(jit)
+
+
+def njit(cache: bool = False, **options):
+    """``numba.njit``. With ``cache``, compiled code is kept in the store of this program: Numba's own believes whatever
+    its files hold, whoever has written them.
+
+    Args:
+        cache: whether it is kept.
+        **options: others of Numba.
+    """
+    compiled = numba.njit(**options)
+    return stored(compiled) if cache else compiled

@@ -1,0 +1,166 @@
+"""Flow: the flow of a case on one rank, as physics packages extend it in turn before it becomes a model."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import reduce
+
+import numpy as np
+
+from muphy_lb.lattice import Lattice
+from muphy_lb.model.action import Action
+from muphy_lb.model.isothermal import Fluid, isothermal
+from muphy_lb.model.model import Field, FieldValue, Model, ParticleSet, PartlyFilled, Stage, Value, Where
+from muphy_lb.operators import UNIFORM, Observer, Operator, sum_of_forces, where_fluid
+from muphy_lb.operators.forces import COMPONENTS
+from muphy_lb.operators.observers import combined
+
+
+@dataclass(frozen=True)
+class Flow:
+    """What a model is made of.
+
+    Attributes:
+        lattice: velocity set.
+        fluid: the collision.
+        streaming: name of the streaming scheme.
+        force: body force of the fluid, an operator.
+        parameters: values of all parameters of force, observers and extensions of the collision, by name.
+        solid: (n,) number of the wall in which a local node lies, -1 in the fluid; None if all are fluid.
+        name: of the model.
+        observers: store values of every node before its collision.
+        extensions: functions that wrap the composed collision, such as :func:`muphy_lb.operators.followed_by`.
+        written: names of fields that these write.
+        fields, before, between, after, particles, actions, occupied, bulk, costs, filled: as of
+            :class:`muphy_lb.model.model.Model`.
+        counted: function that makes the model's ``counted`` of the moments of nodes with fluid.
+    """
+
+    lattice: Lattice
+    fluid: Fluid
+    streaming: str
+    force: Operator
+    parameters: Mapping[str, Value]
+    solid: np.ndarray | None = None
+    name: str = "isothermal"
+    observers: tuple[Observer, ...] = ()
+    extensions: tuple[Callable[[Operator], Operator], ...] = ()
+    written: tuple[str, ...] = ()
+    fields: tuple[Field, ...] = ()
+    before: tuple[Stage, ...] = ()
+    between: tuple[Stage, ...] = ()
+    after: tuple[Stage, ...] = ()
+    particles: tuple[ParticleSet, ...] = ()
+    actions: tuple[Action, ...] = ()
+    occupied: str = ""
+    bulk: Where | None = None
+    costs: Mapping[int, float] = field(default_factory=dict)
+    counted: Callable[[Operator], Operator] | None = None
+    filled: PartlyFilled | None = None
+
+    def pushed_by(self, force: Operator, parameters: Mapping[str, Value]) -> "Flow":
+        """The flow with a further body force."""
+        return replace(self, force=sum_of_forces(self.force, force)).given(parameters)
+
+    def observed_by(self, observer: Observer, parameters: Mapping[str, Value]) -> "Flow":
+        """The flow with an observer, which several physics may ask for."""
+        observers = dict.fromkeys((*self.observers, observer))
+        return replace(self, observers=tuple(observers)).given(parameters)
+
+    def with_collision(
+        self, extension: Callable[[Operator], Operator], parameters: Mapping[str, Value], writes: tuple[str, ...] = ()
+    ) -> "Flow":
+        """The flow with a function that wraps the collision around all that it is so far, and the names of the fields
+        that the wrapped one writes."""
+        extensions, written = (*self.extensions, extension), (*self.written, *writes)
+        return replace(self, extensions=extensions, written=written).given(parameters)
+
+    def given(self, parameters: Mapping[str, Value]) -> "Flow":
+        """The flow with further values of parameters.
+
+        Raises:
+            ValueError: a parameter has another value already.
+        """
+        for name in parameters.keys() & self.parameters.keys():
+            if parameters[name] is not self.parameters[name] and parameters[name] != self.parameters[name]:
+                raise ValueError(f"two physics give parameter {name!r} different values")
+        return replace(self, parameters={**self.parameters, **parameters})
+
+    def with_fields(self, *fields: Field) -> "Flow":
+        """The flow with further fields; those that it has already are kept once.
+
+        Raises:
+            ValueError: two fields of one name differ.
+        """
+        known = {each.name: each for each in self.fields}
+        for each in fields:
+            if known.setdefault(each.name, each) != each:
+                raise ValueError(f"two physics declare the field {each.name!r} differently")
+        return replace(self, fields=tuple(known.values()))
+
+    def with_stages(self, before=(), between=(), after=()) -> "Flow":
+        """The flow with further stages behind those that it has at that point of a step."""
+        return replace(
+            self,
+            before=(*self.before, *before),
+            between=(*self.between, *between),
+            after=(*self.after, *after),
+        )
+
+    def with_particles(self, *sets: ParticleSet) -> "Flow":
+        """The flow with further sets of particles."""
+        return replace(self, particles=(*self.particles, *sets))
+
+    def with_actions(self, *actions: Action) -> "Flow":
+        """The flow with further actions between steps."""
+        return replace(self, actions=(*self.actions, *actions))
+
+    def model(self) -> Model:
+        """The model.
+
+        Raises:
+            InputError: unknown streaming.
+        """
+        observer = reduce(combined, self.observers) if self.observers else None
+        model = isothermal(self.lattice, self.fluid, self.streaming, self.parameters, self.force, observer)
+        collision = model.collision
+        for extension in self.extensions:
+            collision = extension(collision)
+        model = replace(
+            model,
+            name=self.name,
+            collision=collision,
+            fields=self.fields,
+            stored=self._stored(),
+            before=self.before,
+            between=self.between,
+            after=self.after,
+            particles=self.particles,
+            actions=self.actions,
+        )
+        return self._partly_filled(model) if self.occupied else model
+
+    def _partly_filled(self, model: Model) -> Model:
+        """The model, where there is not fluid in all nodes."""
+        moments = where_fluid(model.macroscopic, self.occupied)
+        counted = self.counted(moments) if self.counted else moments
+        own = {each.name: FieldValue(each.name) for each in counted.parameters if each.name not in model.parameters}
+        return replace(
+            model,
+            macroscopic=moments,
+            occupied=self.occupied,
+            bulk=self.bulk,
+            costs=self.costs,
+            counted=counted,
+            filled=self.filled,
+            parameters={**model.parameters, **own},
+        )
+
+    def _stored(self) -> tuple[str, ...]:
+        """Names of the fields among the parameters of the observers, and of those that extensions write."""
+        given = (self.parameters[each.name] for observer in self.observers for each in observer.parameters)
+        return (*(value.field for value in given if isinstance(value, FieldValue)), *self.written)
+
+
+def plain_flow(lattice: Lattice, fluid: Fluid, streaming: str, force=(0.0, 0.0, 0.0), operator=UNIFORM) -> Flow:
+    """A flow without further physics; ``force`` holds the three components in the form that the operator reads."""
+    return Flow(lattice, fluid, streaming, operator, dict(zip(COMPONENTS, force, strict=True)))

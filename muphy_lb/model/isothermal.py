@@ -1,0 +1,89 @@
+"""Isothermal flow: one set of populations, a collision with body force, openings, walls.
+
+The order of a step is that of its streaming (:class:`muphy_lb.domain.Streaming`). Everything but the interior
+belongs to the edge and runs concurrently with it where the device supports that; with pull the openings also overlap
+with the messages.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from muphy_lb.domain import streaming_named
+from muphy_lb.lattice import Lattice
+from muphy_lb.model.model import Model, Value
+from muphy_lb.operators import (
+    BGK,
+    COMPRESSIBLE,
+    CONSTANT,
+    UNIFORM,
+    WALLS,
+    Closure,
+    Equilibrium,
+    Observer,
+    Operator,
+    Relaxation,
+    collision,
+    macroscopic,
+    openings,
+)
+from muphy_lb.operators.forces import COMPONENTS
+
+
+@dataclass(frozen=True)
+class Fluid:
+    """The collision of the flow.
+
+    Attributes:
+        rates: values of the parameters of the relaxation and then of the closure; the first is omega = 1 / tau.
+        relaxation, equilibrium, closure: the operators.
+    """
+
+    rates: tuple[float, ...]
+    relaxation: Relaxation = BGK
+    equilibrium: Equilibrium = COMPRESSIBLE
+    closure: Closure = CONSTANT
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """The rates by name."""
+        names = (parameter.name for parameter in (*self.relaxation.parameters, *self.closure.parameters))
+        return dict(zip(names, self.rates, strict=True))
+
+
+def isothermal(
+    lattice: Lattice,
+    fluid: Fluid,
+    streaming: str,
+    force: Sequence[Value] | Mapping[str, Value] = (0.0, 0.0, 0.0),
+    force_operator: Operator = UNIFORM,
+    observer: Observer | None = None,
+) -> Model:
+    """Declare isothermal flow.
+
+    Args:
+        lattice: velocity set.
+        fluid: the collision.
+        streaming: name of the streaming scheme.
+        force: components of the body force per volume (lattice units, rho_0 = 1), in the form that the operator reads;
+            or values of all parameters of force and observer, by name.
+        force_operator: ``UNIFORM``, ``FIELD`` (three arrays with a value per local node) or ``VARYING``, or a sum of
+            such a force and others (:func:`muphy_lb.operators.sum_of_forces`).
+        observer: stores values of every node before its collision.
+
+    Raises:
+        InputError: unknown streaming.
+    """
+    kind = streaming_named(streaming)
+    given = force if isinstance(force, Mapping) else dict(zip(COMPONENTS, force, strict=True))
+    return Model(
+        name="isothermal",
+        lattice=lattice,
+        streaming=kind,
+        equilibrium=fluid.equilibrium,
+        collision=collision(fluid.relaxation, fluid.equilibrium, fluid.closure, force_operator, observer),
+        macroscopic=macroscopic(kind.half_force, fluid.equilibrium, force_operator),
+        force=force_operator,
+        openings=openings(fluid.equilibrium),
+        walls=WALLS,
+        parameters={**fluid.parameters, **given},
+    )

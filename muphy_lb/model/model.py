@@ -1,0 +1,383 @@
+"""The contract of a physics: a model declares fields, stages and parameters, nothing else.
+
+A stage names a kernel that every backend has (or supplies one, :class:`muphy_lb.backends.Kernel`) and the operators
+injected into it, and declares the fields that it reads and writes. From that the engine derives what is split into edge
+and interior, what waits for what, which fields are exchanged between ranks and when, and what becomes one launch.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+
+from muphy_lb.domain import ScalarBoundary, Streaming
+from muphy_lb.lattice import Lattice
+from muphy_lb.operators import Equilibrium, Operator
+
+# Kernels over nodes that a stage may name; see ``muphy_lb.backends.interface.Backend.bind``.
+STENCIL = "stencil"
+SCALAR_STREAMING = "scalar_streaming"
+NEIGHBOURS = "neighbours"
+EACH = "each"
+CLEAR = "clear"
+COLLECT = "collect"
+ARRIVING = "arriving"
+CROSSING = "crossing"
+STORED = "stored"
+MOMENTS = "moments"
+REFILL = "refill"
+# Kernels over particles, and over ids; what particles of all ranks have written by id becomes known to every rank.
+PARTICLES = "particles"
+BY_ID = "by_id"
+SHARE = "share"
+MIGRATE = "migrate"
+DRAG = "drag"
+
+# Value of ``Stage.over`` for nodes; otherwise it is the name of a particle set.
+NODES = "nodes"
+AT_NEIGHBOURS = "@neighbours"
+NOTHING: Mapping[str, "Value"] = MappingProxyType({})
+
+
+class Provided(Enum):
+    """Parameters whose values the engine provides.
+
+    SCHEDULED: the component of the body force of that name, which the schedule sets for every step; an array of length
+        one. STEP: number of the current step, an int64 array of length one. VOXEL: voxel id of every node, int64.
+        LOOKUP: the node at each voxel, for :func:`muphy_lb.domain.lookup.look_up` and its node function. BORDER: 1 at
+        the nodes that particles of other ranks can be coupled to, else 0, int8. BESIDE_WALL: 1 at the nodes beside
+        which, in one of 26 directions, there is no node, else 0, int8; the last three only with particles.
+    """
+
+    SCHEDULED = "scheduled"
+    STEP = "step"
+    VOXEL = "voxel"
+    LOOKUP = "lookup"
+    BORDER = "border"
+    BESIDE_WALL = "beside_wall"
+
+
+SCHEDULED, STEP, VOXEL = Provided.SCHEDULED, Provided.STEP, Provided.VOXEL
+LOOKUP, BORDER, BESIDE_WALL = Provided.LOOKUP, Provided.BORDER, Provided.BESIDE_WALL
+
+
+class FieldValue(NamedTuple):
+    """A parameter that is a field, or a column of a particle set (``"SET.column"``).
+
+    Attributes:
+        field: name of the field.
+        is_new: for a field with two arrays, whether it is the one after the step instead of before.
+    """
+
+    field: str
+    is_new: bool = False
+
+
+class Table(NamedTuple):
+    """A parameter that is an array of its own, of any length and type, not one over the nodes."""
+
+    array: np.ndarray
+
+
+class Where(NamedTuple):
+    """The nodes at which an integer field has at least one bit of a mask.
+
+    Attributes:
+        among: name of a ``COLLECT`` stage, if no other nodes than those that it has collected can be such nodes before
+            it runs again. They may be looked for among those alone.
+    """
+
+    field: str
+    mask: int
+    among: str = ""
+
+
+Value = float | np.ndarray | np.integer | FieldValue | Provided | Table
+"""Value of a parameter: a number (a NumPy integer keeps its type), an (n,) array over the local nodes, real or integer,
+a table, a field, or a value that the engine provides."""
+
+
+class ScalarStreaming(NamedTuple):
+    """Transport of a scalar by its own populations: their lattice, and the diffusivity in lattice units."""
+
+    lattice: Lattice
+    diffusivity: float
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field: values at every node in addition to the populations.
+
+    Attributes:
+        name: in outputs and checkpoints.
+        boundary: boundary conditions of a field that is advanced by a stencil or by scalar streaming. Such a field has
+            two arrays, used alternately, and is exchanged between ranks.
+        streaming: transport of a scalar's populations. Then the field has a component for each vector of that lattice;
+            a stage reads the arriving populations, and the node function overwrites them with the leaving ones.
+        is_state: whether the next step reads it, so that checkpoints contain it; always so with a boundary.
+        alternates: whether it has two arrays, used alternately, although no stencil advances it.
+        dtype: ``"real"`` (the precision of the run), or a NumPy type for integers and flags.
+        outside: value at neighbours where there is no node. If given, the field may be read at neighbours
+            (``"name@neighbours"``) and is exchanged between ranks if it was written before such a stage.
+        at_openings: value at neighbours that belong to an opening, if another one.
+        accumulates: whether it is an int64 field to which stages may add values at ghost nodes; after the stage that
+            writes it they are added to the nodes' own ranks, exactly in any order.
+        is_vector: whether it has three components, which lie beside each other: component k of node n at
+            ``RECORD * n + k`` (:data:`muphy_lb.lattice.layout.RECORD`); only with ``corners``.
+        corners: whether its ghost nodes are those of the corner layer (:mod:`muphy_lb.domain.lookup`), where particles
+            read it (a stage that ``reads "name@neighbours"``) or add to it (if it accumulates).
+        guarded: whether stages may write it although they read it at neighbours: no node reads what another writes in
+            the same stage (each stage has bits of its own; or one kind of node writes what another reads), also where
+            some of it has crossed to another rank already.
+        of_moments: whether it holds the four moments of the edge nodes and of ghost nodes only, for a ``REFILL``.
+        initial: flags of nodes with which it starts (``BORDER`` or ``BESIDE_WALL``), if not with zeros.
+    """
+
+    name: str
+    boundary: ScalarBoundary | None = None
+    streaming: ScalarStreaming | None = None
+    is_state: bool = False
+    alternates: bool = False
+    dtype: str | type = "real"
+    outside: float | None = None
+    at_openings: float | None = None
+    accumulates: bool = False
+    is_vector: bool = False
+    corners: bool = False
+    guarded: bool = False
+    of_moments: bool = False
+    initial: Provided | None = None
+
+    @property
+    def is_read_at_neighbours(self) -> bool:
+        """Whether stages may read it at neighbours without one that advances it."""
+        return self.outside is not None or self.corners or self.of_moments
+
+
+def row_names(field_name: str, n_rows: int) -> list[str]:
+    """Names of the components of a field: its own name, or one per component."""
+    return [field_name] if n_rows == 1 else [f"{field_name}_{q}" for q in range(n_rows)]
+
+
+POSITION = ("voxel_x", "voxel_y", "voxel_z"), ("offset_x", "offset_y", "offset_z")
+
+
+@dataclass(frozen=True)
+class ParticleSet:
+    """Particles that move from node to node and from rank to rank; each belongs to the rank of its nearest node.
+
+    Every set has the integer columns ``id``, ``voxel_x``, ``voxel_y``, ``voxel_z`` (the nearest voxel) and the real
+    ones ``offset_x``, ``offset_y``, ``offset_z`` (from the voxel's centre, in [-1/2, 1/2) voxels), so that a position
+    is exact whatever the rank and however large the box. Integers are int32, real numbers float64 in every precision;
+    ``values`` are in the precision of the flow.
+
+    A ``PARTICLES`` stage calls its operator for every particle: ``reference(i, lattice, parameters)`` for an array of
+    particles, ``update(i, parameters)`` for one. It may change its columns in place; a particle must stay within a
+    voxel of its node, where there are nodes (parameter ``LOOKUP``, see :mod:`muphy_lb.domain.lookup`). A ``MIGRATE``
+    stage does the same; its operator brings offsets back into their range and returns the node at which a particle then
+    is (:data:`muphy_lb.model.settle.SETTLE` does), and particles move to the ranks that own their nodes.
+
+    A ``DRAG`` stage, between streaming and collision, lets each particle and the nodes around it exchange a force: the
+    corners of its cell by the weights w of linear interpolation, or the ``nearest`` node. Its three operators:
+    ``moments`` of populations; ``force(i, k, flow, share, parameters)``, the force on the particle along axis k, a
+    multiple of what its nodes are given whole numbers of, from the velocity of the populations that have arrived at
+    them, interpolated, and the sum of w^2; and ``take(i, k, force, parameters)`` with the force that the particle gets,
+    which is what its nodes have lost to the last digit. Velocities at nodes of other ranks are those of its ``field``;
+    so are, if it ``takes_field``, those at own nodes, which it otherwise computes for each particle (less work where
+    particles are few). It takes what nodes lose from the field that it ``writes``, and sets the bits of ``where`` at
+    its own nodes; without one the force remains without reaction.
+
+    A set whose ids are 0, 1, ..., n_ids - 1 may have values by id, int64 arrays that every rank holds whole: a
+    ``SHARE`` stage adds up what the ranks have written to those among its ``writes``, so each rank writes those of its
+    own particles, and zeros elsewhere. A ``BY_ID`` stage calls its operator for every id.
+
+    Attributes:
+        name: columns are addressed as ``"NAME.column"``.
+        capacity: largest number of particles on one rank; more are an error.
+        integers, reals, values: names of further columns.
+        leaving: largest number of particles that leave a rank for one neighbour in one step; 0 for all.
+        n_ids: number of ids.
+        by_id: names of values by id, addressed like columns.
+    """
+
+    name: str
+    capacity: int
+    integers: tuple[str, ...] = ()
+    reals: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
+    leaving: int = 0
+    n_ids: int = 0
+    by_id: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+        """Names of all columns of integers, of real numbers and of values."""
+        return ("id", *POSITION[0], *self.integers), (*POSITION[1], *self.reals), self.values
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One pass over the nodes, or over particles, in addition to the flow's own.
+
+    An ``ARRIVING`` stage fills ``field`` (a vector) with the velocity of the
+    populations that have arrived, as its operator of moments computes it, at its nodes. An ``EACH`` stage calls
+    ``update(n, parameters)`` for every node, its specification with an array of them.
+
+    A ``CLEAR`` stage has no operator: at its nodes it sets ``field`` (a vector) to zero, and clears the bits of
+    ``where`` but those that are ``kept``.
+
+    A ``COLLECT`` stage, behind the collision, has no operator: it makes a list of its nodes for stages behind it and,
+    in the next step, ahead of it. If it chooses them by the field ``occupied``, the collision of the next step looks
+    for fluid only near where that field was not 0, so no stage behind it may bring fluid elsewhere.
+
+    A ``NEIGHBOURS`` stage may also write at the neighbours of its nodes, where all write the same. What it writes there
+    is lost at nodes of other ranks: a second operator, which runs at all edge nodes, looks for itself.
+
+    A ``CROSSING`` stage, between streaming and collision, calls ``update(arriving, leaving, neighbours, n,
+    parameters)`` with the populations that the node is about to load, which it may change, those that the node stored
+    in the step before, and the addresses of its neighbours in fields. A ``STORED`` stage, behind the collision, calls
+    ``update(f, neighbours, n, parameters)`` with the stored populations. A ``REFILL`` stage, behind the collision,
+    replaces them at its nodes, by ``update(f, moments, n, parameters)`` with the mean moments of those neighbours where
+    ``sources`` holds; its second operator computes moments, and its ``field``, which a ``MOMENTS`` stage has filled,
+    has those of other ranks.
+
+    Attributes:
+        name: name of its tasks in traces.
+        kernel: name of a kernel, or a :class:`muphy_lb.backends.Kernel` that the physics supplies.
+        operators: operators injected into the kernel, in its order.
+        parameters: value of each of their parameters, by name.
+        field: the field that a ``STENCIL`` or ``SCALAR_STREAMING`` stage advances, an ``ARRIVING`` stage fills, a
+            ``CLEAR`` stage clears, or from which a ``DRAG`` stage takes the velocity of nodes of other ranks.
+        reads: fields that it reads, ``"name"`` at its own node or ``"name@neighbours"``.
+        writes: fields that it writes, at its own node.
+        over: ``"nodes"``, or the name of a particle set.
+        where: the nodes at which a ``NEIGHBOURS``, ``EACH``, ``CROSSING``, ``STORED``, ``REFILL``, ``COLLECT``,
+            ``ARRIVING`` or ``CLEAR`` stage runs; all if not given, but a ``CLEAR`` stage needs it.
+        kept: bits that a ``CLEAR`` stage leaves set.
+        sources: the neighbours that a ``REFILL`` takes the mean of.
+        only_edge: whether it has nothing to do in the interior of a rank.
+        for_others: whether only other ranks read the field that it fills, so that on a single rank there is nothing to
+            do.
+        beside_bulk: of a stage behind the collision, whether it needs nothing of the collision in the bulk, nor changes
+            anything that this reads, so that it may run beside it.
+        nearest: whether a ``DRAG`` stage couples a particle to the nearest node alone.
+        takes_field: whether it finds the velocity of its own rank's nodes in ``field``, too.
+    """
+
+    name: str
+    kernel: object
+    operators: tuple[Operator, ...] = ()
+    parameters: Mapping[str, Value] = field(default_factory=dict)
+    field: str = ""
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    over: str = NODES
+    where: Where | None = None
+    kept: int = 0
+    sources: Where | None = None
+    only_edge: bool = False
+    for_others: bool = False
+    beside_bulk: bool = False
+    nearest: bool = False
+    takes_field: bool = False
+
+    @property
+    def reads_at_neighbours(self) -> tuple[str, ...]:
+        """Names of the fields that it reads at neighbours."""
+        return tuple(name.removesuffix(AT_NEIGHBOURS) for name in self.reads if name.endswith(AT_NEIGHBOURS))
+
+
+@dataclass(frozen=True)
+class PartlyFilled:
+    """How much of a node is fluid, for what is measured at links into openings and walls.
+
+    Attributes:
+        fields: names of the fields from which it follows.
+        at: of their values at some nodes, (m,) each: (m,) the share of a node that is fluid, and (m,) the density of
+            the pressure of what else is there, minus 1.
+    """
+
+    fields: tuple[str, ...]
+    at: Callable[..., tuple[np.ndarray, np.ndarray]]
+
+
+@dataclass(frozen=True)
+class Model:
+    """A flow on a lattice, with further physics.
+
+    Attributes:
+        name: for messages and outputs.
+        lattice: velocity set of the populations.
+        streaming: the streaming scheme, which orders the parts of the flow's own step.
+        equilibrium: the equilibrium distribution.
+        collision: the collision operator.
+        macroscopic: density and velocity from the stored populations.
+        force: the body force of both.
+        openings, walls: operators of the links into openings and into linkwise walls.
+        parameters: value of each parameter of the collision and of ``macroscopic``, by name, in lattice units.
+        fields: further values at the nodes.
+        stored: names of the fields that the collision writes.
+        before: stages before the flow's own step, in order.
+        between: stages between the streaming and the collision, in order; an ``ARRIVING`` stage makes the moments of
+            the populations that have arrived known to them. Not with streaming that stores before the collision.
+        after: stages after the flow's collision, in order; those that read nothing at neighbours that was written in
+            the same step overlap with its messages, and all others, away from other ranks' nodes, with their own. Where
+            stages have the same operators, the later ones read nothing at neighbours that the earlier have written to a
+            guarded field.
+        particles: sets of particles.
+        actions: what is done on the host between steps (:class:`muphy_lb.model.action.Action`).
+        occupied: name of an integer field that is 0 at nodes without fluid, which a step leaves out; empty if there
+            are none. The moments of such nodes are 0, and so are their populations in outputs.
+        bulk: if the one stage between is a ``CROSSING`` stage, those nodes with fluid at which it does not act, nor
+            changes anything that their collision reads. Where there is a second buffer, they may collide beside that
+            stage and those that are ``beside_bulk``, and the other nodes with fluid as soon as it has acted.
+        costs: what a step costs at a node by the value of ``occupied``, in steps of a node with fluid; 1 if not named.
+        counted: moments for sums over all nodes, the first of them the mass that counts minus 1; ``macroscopic`` if
+            not given.
+        filled: how much of a node is fluid, if not all of it.
+    """
+
+    name: str
+    lattice: Lattice
+    streaming: Streaming
+    equilibrium: Equilibrium
+    collision: Operator
+    macroscopic: Operator
+    force: Operator
+    openings: Operator
+    walls: Operator
+    parameters: Mapping[str, Value]
+    fields: tuple[Field, ...] = ()
+    stored: tuple[str, ...] = ()
+    before: tuple[Stage, ...] = ()
+    between: tuple[Stage, ...] = ()
+    after: tuple[Stage, ...] = ()
+    particles: tuple[ParticleSet, ...] = ()
+    actions: tuple = ()
+    occupied: str = ""
+    bulk: Where | None = None
+    costs: Mapping[int, float] = field(default_factory=dict)
+    counted: Operator | None = None
+    filled: PartlyFilled | None = None
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """All stages in order."""
+        return (*self.before, *self.between, *self.after)
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The parts of a step in order.
+
+        Raises:
+            InputError: stages between streaming and collision, with a streaming that leaves no room for them.
+        """
+        return self.streaming.order_with_pause if self.between else self.streaming.order
+
+    @property
+    def has_scheduled_force(self) -> bool:
+        """Whether the schedule sets the body force."""
+        return any(value is SCHEDULED for value in self.parameters.values())

@@ -1,7 +1,0 @@
-"""Validation cases of the viscous dissipation."""
-
-from muphy_lb.physics.dissipation.studies.pipe import pipe_dissipation
-
-SHARED = ()
-CASES = {"dissipation": pipe_dissipation}
-PAPERS: dict = {}

@@ -1,1 +1,0 @@
-"""studies: validation against published numbers, benchmarks, scaling, comparison of backends."""

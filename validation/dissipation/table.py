@@ -1,0 +1,7 @@
+"""Validation cases of the viscous dissipation."""
+
+from muphy_lb.validation.dissipation.pipe import pipe_dissipation
+
+SHARED = ()
+CASES = {"dissipation": pipe_dissipation}
+PAPERS: dict = {}

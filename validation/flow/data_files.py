@@ -1,0 +1,340 @@
+"""Every geometry file of ``$MUPHY_DATA``: read, diagnosed, its openings found, and run between them.
+
+The work flow of a user is automated: the file is inspected, the detected openings are inserted into a case, and a slow
+flow is driven by a pressure difference between the largest opening and the others, or by a body force if periodic.
+"""
+
+import json
+import os
+import tomllib
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import MappingProxyType
+
+import numpy as np
+
+from muphy_lb.base.errors import MuphyError
+from muphy_lb.base.units import relaxation_time
+from muphy_lb.case.case import Case, case_from_dict
+from muphy_lb.geometry.clean import component_labels
+from muphy_lb.geometry.flags import FLUID
+from muphy_lb.geometry.gmy import INLET_LINK_TYPE, OUTLET_LINK_TYPE, WALL_LINK_TYPE, read_sites
+from muphy_lb.geometry.images.metaimage import read_metaimage
+from muphy_lb.geometry.inspection import Inspection, inspect_input
+from muphy_lb.geometry.load import load_voxels
+from muphy_lb.geometry.nodes import NodeList, build_nodes
+from muphy_lb.geometry.openings.carve import carve, flags_at
+from muphy_lb.geometry.openings.find import FoundOpening, openings_of_voxels, openings_toml
+from muphy_lb.geometry.porous.pores import Pores, find_pores
+from muphy_lb.geometry.porous.preparation import porosity
+from muphy_lb.geometry.surfaces.surface import Surface, SurfaceReport, diagnose, read_surface
+from muphy_lb.lattice import lattice_named
+from muphy_lb.parallel import SerialCommunicator
+from muphy_lb.run.simulation import Simulation
+from muphy_lb.setup.geometry import load_nodes
+from muphy_lb.validation.flow.permeability import DATA_VARIABLE
+from muphy_lb.validation.flows import settle
+from muphy_lb.validation.record import Row, Validation, absolute, relative, shown
+from muphy_lb.validation.references import data_files as published
+from muphy_lb.validation.references.data_files import FILES, SURFACES, DataFile, PublishedOpening
+from muphy_lb.validation.settings import DEFAULT, Settings
+
+CITATION = (
+    "README and openings.json of the data folder; caps of the closed surfaces: area of the polygon that the mesh has in"
+    " the published plane, as the published circles hold the caps and are larger"
+)
+AREA = 0.03
+NODES = 0.01  # of a surface: what voxels of that size make of its volume
+CENTRE = 1.0  # voxels
+FLOW = 0.02
+EVEN = 0.01
+NU = 0.05  # so low because pressure spreads through a tight rock the slower, the more viscous the fluid
+PRESSURE = 1e-3  # rho c^2 in lattice units
+FORCE = 1e-6
+DENSITY_KG_M3, VISCOSITY_M2_S = 1000.0, 1e-6
+STEADY, INTERVAL, MAX_STEPS = 1e-4, 500, 200_000
+IN_PLANE, ALIGNED = 0.05, 0.99
+"""A triangle belongs to a published cap if its vertices are so near to the plane, as a part of the radius, and its
+normal's cosine with the published one is at least so large: the published planes lie up to 2 % of a radius off."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """An inspected file and the case made from it.
+
+    Attributes:
+        item: the file and its published data.
+        path: path of the file.
+        seen: the result of the inspection.
+        settings: backend and precision.
+    """
+
+    item: DataFile
+    path: Path
+    seen: Inspection
+    settings: Settings
+
+    @cached_property
+    def driven(self) -> tuple[FoundOpening, ...]:
+        """The openings that the flow goes through."""
+        if self.item.drive == "z openings":
+            return tuple(found for found in self.seen.found if abs(found.opening.normal[2]) == 1.0)
+        return self.seen.found if self.item.drive == "openings" else ()
+
+    @cached_property
+    def case(self) -> Case:
+        """The case, with the openings as reported to the user."""
+        options = dict(self.item.options)
+        keys = {key: options.pop(key) for key in ("unit", "spacing_m") if key in options}
+        periodic = ["x", "y", "z"] if self.item.drive == "force" else []
+        step_s = NU * self.spacing_m**2 / VISCOSITY_M2_S
+        pascal = DENSITY_KG_M3 * (self.spacing_m / step_s) ** 2
+        table = {
+            "geometry": {"file": str(self.path.resolve()), **keys, "periodic": periodic, "options": options},
+            "openings": [
+                opening | {"pressure_pa": 0.0 if k else PRESSURE * pascal}
+                for k, opening in enumerate(opening_tables(self.driven))
+            ],
+            "fluid": {"density_kg_m3": DENSITY_KG_M3, "kinematic_viscosity_m2_s": VISCOSITY_M2_S},
+            "lattice": {
+                "collision": "trt",
+                "relaxation_time": float(relaxation_time(NU, float(lattice_named("D3Q19").cs2))),
+            },
+            "compute": self.settings.compute_table(),
+            "run": {"steps": MAX_STEPS},
+        }
+        if self.item.drive == "force":
+            table["flow"] = {"acceleration_m_s2": [0.0, 0.0, FORCE * self.spacing_m / step_s**2]}
+        return case_from_dict(table)
+
+    @cached_property
+    def nodes(self) -> NodeList:
+        """What a simulation of the case runs on."""
+        return load_nodes(self.case)[0]
+
+    @cached_property
+    def report(self) -> SurfaceReport:
+        """Diagnosis of the surface before any repair."""
+        return diagnose(read_surface(self.path, self.item.options["unit"]))
+
+    @cached_property
+    def pores(self) -> Pores:
+        """The pores of a voxel image, with face connectivity."""
+        return find_pores(self.seen.content, "faces")
+
+    @property
+    def spacing_m(self) -> float:
+        """Voxel edge [m]."""
+        content = self.seen.content
+        return self.item.options["spacing_m"] if isinstance(content, Surface) else content.spacing_m
+
+
+def data_files(settings: Settings = DEFAULT) -> Validation:
+    """Every file of the data folder: what is found in it, and a flow between its openings; quick without the flows."""
+    folder = os.environ.get(DATA_VARIABLE)
+    if not folder or not Path(folder).is_dir():
+        return Validation("data", CITATION, skipped=f"no folder in ${DATA_VARIABLE}")
+    rows, failures, left_out = [], [], []
+    for item in FILES:
+        if not Path(folder, item.archive or item.file).is_file():
+            left_out.append(f"no {item.archive or item.file} in ${DATA_VARIABLE}")
+            continue
+        try:
+            for row in rows_of(item, Path(folder), settings):
+                rows.append(row)  # those before an error stay
+        except MuphyError as error:
+            failures.append(f"{item.name}: {error}")
+    if settings.quick:
+        left_out.append("the flows, which --quick leaves out")
+    return Validation("data", CITATION, tuple(rows), left_out=tuple(left_out), failure="; ".join(failures))
+
+
+def rows_of(item: DataFile, folder: Path, settings: Settings) -> Iterator[Row]:
+    """What is found in one file, and, unless quick, how it flows; raises what reading and running raise."""
+    with TemporaryDirectory() as unpacked:
+        path = Path(folder, item.file)
+        if item.archive:
+            with zipfile.ZipFile(folder / item.archive) as archive:
+                archive.extractall(unpacked)
+            path = Path(unpacked, item.file)
+        reading = Reading(item, path, inspect_input(path, **item.options), settings)
+        yield from _fact_rows(reading)
+        yield from _node_rows(reading)
+        yield from _opening_rows(reading, (folder / (item.archive or item.file)).parent)
+        if not settings.quick:
+            yield from flow_rows(reading)
+
+
+def cap_area(surface: Surface, given: PublishedOpening) -> float:
+    """Area [m2] of the polygon in which a surface lies in the plane of a published opening.
+
+    Only its rim counts: edges of one of the triangles there, each with the centre a triangle of the polygon.
+    """
+    normal = given.normal / np.linalg.norm(given.normal)
+    from_centre = surface.points_m - given.centre_m
+    corners = from_centre[surface.triangles]
+    across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    near = np.linalg.norm(corners, axis=2).max(axis=1) < 1.1 * given.radius_m
+    near &= np.abs(corners @ normal).max(axis=1) < IN_PLANE * given.radius_m
+    chosen = surface.triangles[near & (np.abs(across @ normal) > ALIGNED * np.linalg.norm(across, axis=1))]
+    sides = np.concatenate([chosen[:, [0, 1]], chosen[:, [1, 2]], chosen[:, [2, 0]]])
+    _, first, uses = np.unique(np.sort(sides, axis=1), axis=0, return_index=True, return_counts=True)
+    start, end = from_centre[sides[first[uses == 1]].T]
+    return abs(float((np.cross(start, end) @ normal).sum())) / 2.0
+
+
+def flow_rows(reading: Reading) -> Iterator[Row]:
+    """A steady slow flow: what enters leaves, and equal outlets share it evenly; raises DivergedError."""
+    simulation = Simulation(reading.case, SerialCommunicator(), reading.nodes)
+    closed = not reading.driven
+    measure = (lambda: plane_flows(simulation)) if closed else (lambda: opening_flows(simulation))
+    flows = settle(simulation, measure, INTERVAL, STEADY, MAX_STEPS)
+    simulation.health()
+    name = reading.item.name
+    if closed:
+        yield relative(f"{name}: least / largest flow through a plane", 1.0, flows.min() / flows.max(), FLOW)
+        return
+    inflow, *outflows = flows
+    yield relative(f"{name}: flow out of {len(outflows)} / flow in", 1.0, -sum(outflows) / inflow, FLOW)
+    if reading.item.is_symmetric:
+        yield relative(f"{name}: flow out of one / of the other", 1.0, outflows[0] / outflows[1], EVEN)
+
+
+def opening_flows(simulation: Simulation) -> np.ndarray:
+    """Volume flow [m3/s] into the fluid at each opening, the inlet first."""
+    states = simulation.openings().values()
+    return np.array([s.flow_rate_m3_s if s.kind == "inlet" else -s.flow_rate_m3_s for s in states])
+
+
+def plane_flows(simulation: Simulation) -> np.ndarray:
+    """Sum of the velocities along z [m/s] in each plane across z."""
+    layer = np.rint(simulation.nodes.coordinates()[:, 2]).astype(np.int64)
+    return np.bincount(layer, simulation.velocity_m_s()[:, 2])
+
+
+def opening_tables(found: Sequence[FoundOpening]) -> list[dict]:
+    """The tables ``[[openings]]`` that users are told for found openings, without conditions; the widest first."""
+    tables = tomllib.loads(openings_toml(found)).get("openings", [])
+    conditions = ("velocity_m_s", "pressure_pa")
+    return [{key: value for key, value in table.items() if key not in conditions} for table in tables]
+
+
+def _fact_rows(reading: Reading) -> Iterator[Row]:
+    for fact in reading.item.facts:
+        compare = relative if fact.tolerance else absolute
+        measured = MEASURES[fact.quantity](reading)
+        yield compare(f"{reading.item.name}: {fact.quantity}", fact.value, measured, fact.tolerance)
+
+
+def _node_rows(reading: Reading) -> Iterator[Row]:
+    """Nodes of the case: as many as fit into the published volume of a surface; of voxels, those the openings reach."""
+    name, content, n_nodes = reading.item.name, reading.seen.content, reading.nodes.n_nodes
+    if isinstance(content, Surface):
+        volume_m3 = next(fact.value for fact in reading.item.facts if fact.quantity == published.VOLUME)
+        yield relative(f"{name}: nodes, from its volume", volume_m3 / reading.spacing_m**3, n_nodes, NODES)
+    else:
+        yield shown(f"{name}: nodes, of its fluid voxels", content.n_fluid, n_nodes)
+
+
+def _opening_rows(reading: Reading, folder: Path) -> Iterator[Row]:
+    name, found = reading.item.name, reading.seen.found
+    if reading.item.openings is None:
+        if reading.item.n_openings is not None:
+            yield absolute(f"{name}: openings found", reading.item.n_openings, len(found), 0.0)
+        return
+    listed = folder / "openings.json"
+    published_openings = reading.item.openings(json.loads(listed.read_text()) if listed.is_file() else {})
+    yield absolute(f"{name}: openings found", len(published_openings), len(found), 0.0)
+    if not found:
+        return
+    cut_areas = _cut_areas(reading)
+    centres_m = np.array([item.opening.centre_m for item in found])
+    nearest = [int(np.argmin(np.linalg.norm(centres_m - given.centre_m, axis=1))) for given in published_openings]
+    for k, given in sorted(zip(nearest, published_openings, strict=True), key=lambda pair: pair[0]):
+        yield from _rows_of_opening(reading, found[k], given, cut_areas[k])
+
+
+def _rows_of_opening(
+    reading: Reading, found: FoundOpening, given: PublishedOpening, cut_area_m2: float
+) -> Iterator[Row]:
+    title = f"{reading.item.name}: {found.opening.name}"
+    off_m = np.linalg.norm(found.opening.centre_m - given.centre_m)
+    yield absolute(f"{title}, centre off [voxels]", 0.0, off_m / reading.spacing_m, CENTRE)
+    area_m2 = given.area_m2
+    if area_m2 is None:
+        area_m2 = cap_area(reading.seen.content, given)
+        yield shown(f"{title}, published circle [m2]", np.pi * given.radius_m**2, found.area_m2)
+    yield relative(f"{title}, area [m2]", area_m2, found.area_m2, AREA)
+    if isinstance(reading.seen.content, Surface):
+        yield relative(f"{title}, area in voxels [m2]", area_m2, cut_area_m2, AREA)
+
+
+def _cut_areas(reading: Reading) -> list[float]:
+    """Area [m2] of each opening as the voxels have it that a surface is cut into."""
+    found = reading.seen.found
+    if not isinstance(reading.seen.content, Surface):
+        return [item.area_m2 for item in found]
+    carved = carve(load_voxels(reading.path, **reading.item.options), [item.opening for item in found])
+    return [item.area_m2 for item in openings_of_voxels(carved)]
+
+
+def _n_parts(reading: Reading) -> float:
+    """Parts of a surface, or of the fluid of voxels, connected by faces."""
+    content = reading.seen.content
+    return reading.report.n_parts if isinstance(content, Surface) else component_labels(build_nodes(content)).max() + 1
+
+
+def _links(kind: int) -> Callable[[Reading], float]:
+    return lambda reading: np.count_nonzero(read_sites(reading.path)[1].kind == kind)
+
+
+def _leading_through(axis: str) -> Callable[[Reading], float]:
+    return lambda reading: reading.pores.share(axis) * porosity(reading.seen.content)
+
+
+def _stored_below(reading: Reading) -> np.ndarray:
+    """Truth of the voxels of a level set as the file has them, before they become cubes."""
+    return np.asarray(read_metaimage(reading.path).values) < 0.0
+
+
+def _share_of_end_slices(reading: Reading) -> float:
+    pixels = np.count_nonzero(_stored_below(reading)[[0, -1]])
+    return sum(found.area_m2 for found in reading.seen.found) / (pixels * reading.spacing_m**2)
+
+
+def _share_of_surface(reading: Reading) -> float:
+    """How much of the inside of the surface that was made from an image is fluid; their x and y point opposite ways."""
+    surface = next(item for item in SURFACES if Path(item.file).parent == Path(reading.item.file).parent)
+    inside = load_voxels(reading.path.parent / surface.name, **surface.options)
+    points_m = np.argwhere(inside.flags == FLUID)[:, ::-1] * inside.spacing_m + inside.origin_m
+    image = reading.seen.content
+    nearest = np.rint((points_m * (-1.0, -1.0, 1.0) - image.origin_m) / image.spacing_m).astype(np.int64)
+    return float(np.mean(flags_at(image, nearest[:, ::-1]) == FLUID))
+
+
+MEASURES: Mapping[str, Callable[[Reading], float]] = MappingProxyType(
+    {
+        published.TRIANGLES: lambda reading: reading.report.n_triangles,
+        published.LOOPS: lambda reading: len(reading.report.loop_centres),
+        published.WINDING: lambda reading: {"outward": 1, "inward": -1}.get(reading.report.winding, 0),
+        published.PARTS: _n_parts,
+        published.VOLUME: lambda reading: diagnose(reading.seen.content).volume_m3,
+        published.NODE_VOLUME: lambda reading: reading.nodes.n_nodes * reading.spacing_m**3,
+        published.FLUID_VOXELS: lambda reading: reading.seen.content.n_fluid,
+        published.POROSITY: lambda reading: porosity(reading.seen.content),
+        published.WALL_LINKS: _links(WALL_LINK_TYPE),
+        published.INLET_LINKS: _links(INLET_LINK_TYPE),
+        published.OUTLET_LINKS: _links(OUTLET_LINK_TYPE),
+        published.THROUGH_X: _leading_through("x"),
+        published.THROUGH_Y: _leading_through("y"),
+        published.THROUGH_Z: _leading_through("z"),
+        published.STORED_BELOW: lambda reading: np.count_nonzero(_stored_below(reading)),
+        published.END_SLICES: _share_of_end_slices,
+        published.SURFACE_INSIDE: _share_of_surface,
+    }
+)
+"""How what is published is measured."""

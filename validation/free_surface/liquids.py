@@ -1,0 +1,133 @@
+"""Liquids of the validation cases, in lattice units (density 1, time step 1, voxel edge 1), and what is measured there.
+
+Places are in voxels from the centre of the first one, as in :mod:`muphy_lb.physics.free_surface.start`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from math import inf, sqrt
+
+import numpy as np
+
+from muphy_lb.domain import PUSH
+from muphy_lb.measure.flow_view import on_root, whole_nodes
+from muphy_lb.physics.free_surface.cells import CELL
+from muphy_lb.physics.free_surface.filling import fill, liquid_mass
+from muphy_lb.physics.free_surface.start import InitialLiquid, Region, initial_fields
+from muphy_lb.run.simulation import Simulation
+from muphy_lb.validation.fields import on_box
+from muphy_lb.validation.flows import lattice_simulation
+from muphy_lb.validation.limits import HALF
+from muphy_lb.validation.record import Row, Validation
+from muphy_lb.validation.settings import Settings
+
+TANK = "tank"
+NO_FORCE = (0.0, 0.0, 0.0)
+EVERYTHING = ({"box_m": [[-1e6] * 3, [1e6] * 3]},)
+"""Liquid of a simulation whose own start :func:`fill_with` replaces."""
+LEFT_OUT = "quick: the velocity of liquid at rest is shown, not judged (the full case judges it): the tank is smaller"
+FIT_ROUNDS, FIT_STEP = 60, 1e-5
+
+
+def skipped(name: str, citation: str, settings: Settings) -> Validation | None:
+    """The outcome of a case in half precision, or with a streaming, that free surfaces refuse; None in others."""
+    if settings.precision == HALF:
+        return Validation(name, citation, skipped="free surfaces refuse fp16: mass would be lost in its three digits")
+    if settings.streaming == PUSH.name:
+        return Validation(name, citation, skipped="free surfaces need pull or aa, streaming is push")
+    return None
+
+
+def judged_in_full(row: Row, settings: Settings) -> Row:
+    """A row that is judged in the full case and shown in the quick one, for the reason ``LEFT_OUT``."""
+    return replace(row, tolerance=inf) if settings.quick else row
+
+
+def liquid_flow(settings: Settings, geometry: Mapping, viscosity: float, force=NO_FORCE, **more) -> Simulation:
+    """A liquid with a free surface, at rest.
+
+    Args:
+        settings: backend and precision.
+        geometry: the table ``[geometry]`` of a case, without spacing.
+        viscosity: kinematic.
+        force: body force per mass (x, y, z).
+        more: ``liquid``, its regions as in the case file; ``tension``; ``surface``, further keys of [free_surface];
+            ``flow`` and ``lattice``, keys of these tables.
+    """
+    liquid, tension = more.pop("liquid", EVERYTHING), more.pop("tension", 0.0)
+    section = {"liquid": [dict(each) for each in liquid], "surface_tension_n_m": tension, **more.pop("surface", {})}
+    drive = {"acceleration_m_s2": [float(component) for component in force], **more.pop("flow", {})}
+    return lattice_simulation(settings, geometry, viscosity, flow=drive, free_surface=section, **more)
+
+
+def fill_with(
+    simulation: Simulation, region: Region, density: Callable[[np.ndarray], np.ndarray] | None = None
+) -> None:
+    """Start again with one region of liquid, at rest.
+
+    Args:
+        simulation: with a free surface.
+        region: the liquid.
+        density: (m, 3) places -> (m,) density minus 1; none without it.
+    """
+    domain, header = simulation.domain, simulation.header
+    cell, share = InitialLiquid([region], header).cells(domain, simulation.lattice)
+    place = whole_nodes(simulation).coordinates()[domain.number]
+    rho = 1.0 + (np.zeros(len(place)) if density is None else density(place))
+    simulation.set_fields(initial_fields(cell, share, rho))
+    simulation.engine.start_from(rho, np.zeros((3, 1)))
+
+
+def mass(simulation: Simulation) -> np.ndarray:
+    """(n,) mass of liquid in every voxel, in double precision."""
+    return on_root(liquid_mass(simulation)).astype(float)
+
+
+def columns(simulation: Simulation) -> np.ndarray:
+    """(nx,) height of the liquid in every column along y, of two-dimensional boxes: the sum of its fillings."""
+    return np.nansum(on_box(simulation, on_root(fill(simulation)).astype(float))[0], axis=0)
+
+
+def speed(simulation: Simulation) -> float:
+    """Largest velocity of voxels with liquid."""
+    wet = on_root(simulation.model_field(CELL)) != 0
+    return float(np.linalg.norm(on_root(simulation.velocity_m_s())[wet], axis=1).max())
+
+
+def damped_oscillation(time: np.ndarray, values: np.ndarray, frequency: float, damping: float) -> tuple[float, float]:
+    """(angular frequency, rate of decay) of the damped oscillation about a constant that fits values best.
+
+    Args:
+        time: (n,).
+        values: (n,).
+        frequency, damping: to start the search from.
+    """
+
+    def misfit(guess):
+        terms, best = _fitted(time, values, *guess)
+        return values - terms @ best
+
+    found = np.array([frequency, damping])
+    scale = FIT_STEP * frequency
+    for _ in range(FIT_ROUNDS):
+        now = misfit(found)
+        slopes = np.stack([(misfit(found + scale * axis) - now) / scale for axis in np.eye(2)], axis=1)
+        found = found - 0.7 * np.linalg.lstsq(slopes, now, rcond=None)[0]
+    return float(found[0]), float(found[1])
+
+
+def middle_of_oscillation(time: np.ndarray, values: np.ndarray, frequency: float, damping: float) -> float:
+    """The constant about which a damped oscillation is, with frequency and damping from :func:`damped_oscillation`."""
+    return float(_fitted(time, values, frequency, damping)[1][2])
+
+
+def _fitted(time, values, frequency, damping) -> tuple[np.ndarray, np.ndarray]:
+    """(n, 3) cosine, sine and constant, and how much of each fits best."""
+    rate, angle = np.exp(-damping * time), frequency * time
+    terms = np.stack((rate * np.cos(angle), rate * np.sin(angle), np.ones_like(time)), axis=1)
+    return terms, np.linalg.lstsq(terms, values, rcond=None)[0]
+
+
+def natural_frequency(frequency: float, damping: float) -> float:
+    """Angular frequency that a damped oscillator has without its damping."""
+    return sqrt(frequency**2 + damping**2)

@@ -1,0 +1,182 @@
+"""The report of a validation case: rows of reference, computed value and verdict, and their text."""
+
+import math
+from dataclasses import asdict, dataclass
+
+from muphy_lb.validation.plot import Picture, Plot
+
+HEADINGS = ("quantity", "reference", "computed", "error", "allowed", "")
+LAYOUT = "  {:<58}{:>13}{:>13}{:>11}{:>11}  {}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One comparison.
+
+    Attributes:
+        quantity: what is compared, with its unit if it has one.
+        reference: published or analytic value.
+        computed: what the solver gives.
+        error: relative or absolute deviation, depending on the constructor.
+        tolerance: largest error that passes; infinite for a row that is shown for the reader and not judged.
+        scale: the scale of differences of the computed value between precisions: the size of the reference, but
+            at least 1 where the error is absolute, and 1 where the reference is 0.
+    """
+
+    quantity: str
+    reference: float
+    computed: float
+    error: float
+    tolerance: float
+    scale: float = 1.0
+
+    @property
+    def passed(self) -> bool:
+        """Whether the error is a number within the tolerance."""
+        return self.error <= self.tolerance
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether there is a tolerance to fail."""
+        return self.tolerance < math.inf
+
+    @property
+    def verdict(self) -> str:
+        """Verdict as one word."""
+        return "FAILED" if not self.passed else "passed" if self.is_judged else "shown"
+
+    def record(self) -> dict:
+        """The row with its verdict as a plain dictionary; None for a number that is not finite, for JSON."""
+        return _without_infinities(asdict(self)) | {"passed": self.passed}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Difference of the results of a case in one precision from those in double precision.
+
+    Attributes:
+        precision: its name.
+        largest: difference of a computed value over the scale of its row, the largest of the case.
+        quantity: where that is.
+        n_values: how many values were compared.
+        bound: largest difference that passes.
+    """
+
+    precision: str
+    largest: float
+    quantity: str
+    n_values: int
+    bound: float
+
+    @property
+    def row(self) -> Row:
+        """The difference as a row of the case."""
+        what = f"{self.precision} from fp64, worst of {self.n_values} values: {self.quantity}"
+        return absolute(what, 0.0, self.largest, self.bound)
+
+
+@dataclass(frozen=True)
+class Validation:
+    """The outcome of one case.
+
+    Attributes:
+        name: name in the table of cases.
+        citation: where the reference values come from.
+        rows: the comparisons.
+        skipped: why nothing was computed; empty if it was.
+        plots: for the report.
+        left_out: what was not computed, or is not judged, with the reasons.
+        differences: of other precisions from double precision; each is among the rows too.
+        failure: the error that ended the case early; empty if none did.
+        device: what computed it, filled in by the command.
+        seconds: wall time, compilation included, filled in by the command.
+    """
+
+    name: str
+    citation: str
+    rows: tuple[Row, ...] = ()
+    skipped: str = ""
+    plots: tuple[Plot | Picture, ...] = ()
+    left_out: tuple[str, ...] = ()
+    differences: tuple[Difference, ...] = ()
+    failure: str = ""
+    device: str = ""
+    seconds: float = 0.0
+
+    @property
+    def passed(self) -> bool:
+        """Whether the case was completed and every comparison passed; true for a skipped case."""
+        return not self.failure and all(row.passed for row in self.rows)
+
+    def record(self) -> dict:
+        """The outcome as a plain dictionary for JSON, with those plots that are data."""
+        rows = [row.record() for row in self.rows]
+        plots = [_without_gaps(asdict(plot)) for plot in self.plots if isinstance(plot, Plot)]
+        differences = [_without_infinities(asdict(difference)) for difference in self.differences]
+        return asdict(self) | {"rows": rows, "plots": plots, "differences": differences, "passed": self.passed}
+
+    def __str__(self):
+        lines = [f"{self.name}: {self.citation}"]
+        if self.skipped:
+            lines.append(f"  skipped: {self.skipped}")
+        if self.rows:
+            lines += [LAYOUT.format(*HEADINGS).rstrip(), *map(_line, self.rows)]
+        lines += [f"  left out: {reason}" for reason in self.left_out]
+        if self.failure:
+            lines.append(f"  FAILED: {self.failure}")
+        if self.device and not self.skipped:
+            lines.append(f"  {self.seconds:.1f} s on {self.device}")
+        return "\n".join(lines)
+
+
+def relative(quantity: str, reference: float, computed: float, tolerance: float) -> Row:
+    """A row whose error is |computed / reference - 1|."""
+    return _row(quantity, reference, computed, abs(computed / reference - 1.0), tolerance, abs(reference))
+
+
+def absolute(quantity: str, reference: float, computed: float, tolerance: float) -> Row:
+    """A row whose error is |computed - reference|."""
+    return _row(quantity, reference, computed, abs(computed - reference), tolerance, max(abs(reference), 1.0))
+
+
+def at_least(quantity: str, reference: float, computed: float, tolerance: float) -> Row:
+    """A row whose error is the amount by which the computed value is below the reference; a larger value passes."""
+    error = max(reference - computed, 0.0 * abs(computed))
+    return _row(quantity, reference, computed, error, tolerance, abs(reference) or 1.0)
+
+
+def at_most(quantity: str, reference: float, computed: float, tolerance: float = 0.0) -> Row:
+    """A row whose error is the amount by which the computed value exceeds the reference; a smaller value passes."""
+    error = max(computed - reference, 0.0 * abs(computed))
+    return _row(quantity, reference, computed, error, tolerance, abs(reference) or 1.0)
+
+
+def shown(quantity: str, reference: float, computed: float) -> Row:
+    """A row for information: its relative error has no bound; only NaN fails."""
+    return _row(quantity, reference, computed, abs(computed / reference - 1.0), math.inf, abs(reference))
+
+
+def _row(quantity, *numbers) -> Row:
+    return Row(quantity, *map(float, numbers))
+
+
+def _without_infinities(values: dict) -> dict:
+    return {key: _finite_or_none(value) for key, value in values.items()}
+
+
+def _finite_or_none(value):
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _without_gaps(plot: dict) -> dict:
+    """A plot's dictionary whose series hold None instead of numbers that are not finite."""
+    series = [
+        {key: list(map(_finite_or_none, value)) if key in "xy" else value for key, value in curve.items()}
+        for curve in plot["series"]
+    ]
+    return plot | {"series": series}
+
+
+def _line(row: Row) -> str:
+    numbers = (f"{row.reference:.6g}", f"{row.computed:.6g}", f"{row.error:.2e}", f"{row.tolerance:.1e}")
+    return LAYOUT.format(row.quantity, *numbers, row.verdict)

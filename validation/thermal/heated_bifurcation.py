@@ -1,0 +1,219 @@
+"""The first bifurcation of the heated cube: below its Rayleigh number all disturbances decay, above it one grows.
+
+The base flow is invariant under a mirror reflection, y to -y, and under a reflection through the centre that also
+exchanges hot and cold. Infinitesimal disturbances that break a symmetry evolve independently, each symmetry class apart
+from the others and from the symmetric transient of the base flow. So the symmetric flow is perturbed, the symmetry
+classes are separated by combining four points that the symmetries map onto each other, and the growth rate of the
+leading oscillation of each class is fitted. The threshold, where it vanishes, is interpolated between two Rayleigh
+numbers.
+
+Near the threshold the periods of the leading oscillations, which break the mirror symmetry, are 120 and 180 free-fall
+times, and their amplitudes change by some thousandths per free-fall time; faster decaying modes must vanish first. So
+the perturbation is applied on the second finest grid, and the remainder of each class is rescaled to the initial
+amplitude on the finest. Disturbances that break the centre symmetry alone are soon only second-order interactions of
+the other two classes: they are reported, not judged.
+"""
+
+from dataclasses import dataclass, replace
+from itertools import product
+from math import inf
+
+import numpy as np
+
+from muphy_lb.physics.thermal.model import NAME as TEMPERATURE
+from muphy_lb.validation.growth import Growth, fit_growth
+from muphy_lb.validation.plot import Plot, Series
+from muphy_lb.validation.record import Row, Validation, absolute, at_least, at_most, shown
+from muphy_lb.validation.settings import DEFAULT, Settings
+from muphy_lb.validation.thermal.heated_cavity import Cavity, cavity_of, free_fall, heated_simulation
+from muphy_lb.validation.thermal.reference_values import BIFURCATION
+
+CITATION = "Obrecht, Kuznik, Tourancheau, Roux, Comput. Fluids 54, 118 (2012): first bifurcation of the cube on 256^3"
+RAYLEIGHS, GRIDS = (3.19e7, 3.26e7), (64, 128, 256)
+QUICK_RAYLEIGHS, QUICK_GRIDS = (1e5,), (6, 8, 12)
+INTERVAL = 0.4  # between samples, in free-fall times along the edge
+AMPLITUDE, N_WAVES = 1e-3, (10, 6, 9)  # over the temperature difference of the walls; number of waves along x, y, z
+PROBES = ((0.5, 0.75, 0.9, 0.97), (0.06, 0.2, 0.4), (0.015, 0.04, 0.1, 0.3))  # along z, y, x, in edge lengths
+SYMMETRIC = (1, -1)
+# Sign of the temperature under the mirror and under the reflection in classes that break ...
+SYMMETRY_CLASSES = {"the mirror": (-1, -1), "the mirror and the centre": (-1, 1), "the centre": (1, 1)}
+N_LEADING = 2  # the first classes, which contain the leading oscillations
+
+
+@dataclass(frozen=True)
+class PhaseDurations:
+    """Durations of the phases of a run, in free-fall times.
+
+    Attributes:
+        settling: on each grid but the last two.
+        perturbed: after the perturbation on the second finest grid.
+        finest: on the finest grid.
+        fitted_from: start of the growth fit on the finest grid.
+    """
+
+    settling: int
+    perturbed: int
+    finest: int
+    fitted_from: int
+
+
+LONG, QUICK = PhaseDurations(200, 250, 400, 150), PhaseDurations(50, 20, 40, 10)
+
+
+@dataclass(frozen=True)
+class PerturbedRun:
+    """The evolution of a perturbed flow on the finest grid.
+
+    Attributes:
+        rayleigh, size: Rayleigh number and nodes per edge of the cube.
+        times: (n,) sample times, in free-fall times along the edge.
+        signals: (3, n, m) component of the temperature in each of ``SYMMETRY_CLASSES``, at m probes.
+        growths: growth of each of the three classes, per free-fall time.
+    """
+
+    rayleigh: float
+    size: int
+    times: np.ndarray
+    signals: np.ndarray
+    growths: tuple[Growth, ...]
+
+    @property
+    def fastest(self) -> Growth:
+        """The fastest growing, or most slowly decaying, mode that breaks the mirror symmetry."""
+        return max(self.growths[:N_LEADING], key=lambda growth: growth.rate)
+
+
+def heated_bifurcation(settings: Settings = DEFAULT) -> Validation:
+    """Growth just below and just above the threshold: an hour and more on one GPU, less on several."""
+    if settings.precision != "fp64":
+        return Validation(
+            "heated-bifurcation", CITATION, skipped="needs fp64: small disturbances are below the round-off of others"
+        )
+    rayleighs, grids = (QUICK_RAYLEIGHS, QUICK_GRIDS) if settings.quick else (RAYLEIGHS, GRIDS)
+    durations = QUICK if settings.quick else LONG
+    runs = [perturbed_run(rayleigh, grids, settings, durations) for rayleigh in rayleighs]
+    rows = [row for run in runs for row in _rows(run)]
+    if len(runs) == 2:
+        rows.append(shown("Rayleigh number of no growth, in between", BIFURCATION, threshold(*runs)))
+    return Validation("heated-bifurcation", CITATION, tuple(rows), plots=tuple(map(_plot, runs)))
+
+
+def threshold(below: PerturbedRun, above: PerturbedRun) -> float:
+    """Rayleigh number at which the growth rate of the leading class above vanishes, by linear interpolation."""
+    leads = above.growths.index(above.fastest)
+    rates = [run.growths[leads].rate for run in (below, above)]
+    return float(np.interp(0.0, rates, (below.rayleigh, above.rayleigh)))
+
+
+def perturbed_run(rayleigh: float, grids, settings: Settings, durations: PhaseDurations) -> PerturbedRun:
+    """Settle on the coarser grids, perturb on the second finest, and record on the finest; collective.
+
+    Only the symmetric component is continued from the coarser grids: at these Rayleigh numbers the flow on 64^3 nodes
+    is unsteady.
+
+    Raises:
+        DivergedError: a grid is too coarse.
+    """
+    *coarser, size = grids
+    cavity = None
+    for grid in coarser[:-1]:
+        cavity = symmetry_component(_after(rayleigh, grid, settings, cavity, durations.settling), SYMMETRIC)
+    if cavity is None:
+        raise ValueError(f"perturbed_run has the grids {tuple(grids)}; it needs at least 3, from coarse to fine")
+    start = replace(cavity, temperature=cavity.temperature + disturbance(cavity.temperature.shape[0]))
+    start = rescaled(_after(rayleigh, coarser[-1], settings, start, durations.perturbed))
+    simulation, diffusivity = heated_simulation(rayleigh, size, settings, start=start)
+    fall = free_fall(rayleigh, size, diffusivity)
+    every = max(1, round(INTERVAL * fall))
+    signals = _record(simulation, size, every, round(durations.finest / INTERVAL))
+    times = np.arange(1, signals.shape[1] + 1) * every / fall
+    late = times > durations.fitted_from
+    return PerturbedRun(rayleigh, size, times, signals, tuple(fit_growth(of[late], every / fall) for of in signals))
+
+
+def _after(rayleigh: float, size: int, settings: Settings, start: Cavity | None, duration: int) -> Cavity:
+    """The flow after a duration in free-fall times, started from ``start``."""
+    simulation, diffusivity = heated_simulation(rayleigh, size, settings, start=start)
+    simulation.step(round(duration * free_fall(rayleigh, size, diffusivity)))
+    simulation.health()
+    return cavity_of(simulation, diffusivity)
+
+
+def symmetry_component(cavity: Cavity, signs: tuple[int, int]) -> Cavity:
+    """The component of all fields for which the mirror and the reflection multiply the temperature by these signs."""
+    mirror, centre = signs
+
+    def project(values, centre, components=1.0):
+        values = 0.5 * (values + mirror * values[:, ::-1] * components)
+        return 0.5 * (values + centre * values[::-1, ::-1, ::-1])
+
+    return replace(
+        cavity,
+        temperature=project(cavity.temperature, centre),
+        velocity=project(cavity.velocity, centre, np.array([1.0, -1.0, 1.0])),
+        pressure=project(cavity.pressure, -centre),
+    )
+
+
+def rescaled(cavity: Cavity) -> Cavity:
+    """The symmetric component plus each class of disturbance, rescaled to a temperature of at most ``AMPLITUDE``."""
+    components, factors = [symmetry_component(cavity, SYMMETRIC)], [1.0]
+    for signs in SYMMETRY_CLASSES.values():
+        components.append(symmetry_component(cavity, signs))
+        factors.append(AMPLITUDE / np.abs(components[-1].temperature).max())
+
+    def summed(name):
+        return sum(factor * getattr(component, name) for factor, component in zip(factors, components, strict=True))
+
+    return replace(cavity, **{name: summed(name) for name in ("temperature", "velocity", "pressure")})
+
+
+def disturbance(size: int) -> np.ndarray:
+    """(size, size, size) temperature perturbation of at most ``AMPLITUDE``: waves of every symmetry that vanish at the
+    hot and the cold wall."""
+    x = np.pi * (np.arange(size) + 0.5) / size
+    n_x, n_y, n_z = N_WAVES
+    waves = [np.array([np.sin(k * x) / np.sqrt(k) for k in range(1, n_x + 1)])]
+    waves += [np.array([np.cos(k * x) for k in range(n)]) for n in (n_y, n_z)]
+    amplitudes = np.random.default_rng(7).standard_normal(N_WAVES)
+    values = np.einsum("kmn,kx,my,nz->zyx", amplitudes, *waves, optimize=True)
+    return AMPLITUDE * values / np.abs(values).max()
+
+
+def _record(simulation, size: int, every: int, n_samples: int) -> np.ndarray:
+    """(3, n, m) symmetry-breaking components at the probes, every ``every`` steps; collective."""
+    points = np.array([[int(fraction * size) for fraction in probe] for probe in product(*PROBES)])
+    mirrored = np.where([False, True, False], size - 1 - points, points)
+    orbit = np.array([points, mirrored, size - 1 - points, size - 1 - mirrored])
+    z, y, x = np.moveaxis(orbit, -1, 0)
+    voxel = np.ravel_multi_index((z, y, x + 1), simulation.header.shape)  # walls are voxels at both ends of x
+    wanted, index = np.unique(voxel, return_inverse=True)
+    probe, samples = simulation.node_probe(wanted), []
+    for _ in range(n_samples):
+        simulation.step(every)
+        state = probe.stored()
+        if state is not None:
+            samples.append(state.fields[TEMPERATURE][index.reshape(voxel.shape)])
+    samples = simulation.communicator.broadcast(np.array(samples))
+    weights = np.array([(1, mirror, centre, mirror * centre) for mirror, centre in SYMMETRY_CLASSES.values()])
+    return np.einsum("sp,npm->snm", weights, samples) / 4.0
+
+
+def _rows(run: PerturbedRun) -> list[Row]:
+    what = f"Ra {run.rayleigh:.3g}, {run.size}^3, per free fall"
+    judged = at_most if run.rayleigh < BIFURCATION else at_least
+    reported = [
+        (f"growth, breaks {name}", growth.rate) for name, growth in zip(SYMMETRY_CLASSES, run.growths, strict=True)
+    ]
+    reported += [("spread of the fits", run.fastest.spread), ("oscillations", run.fastest.frequency)]
+    rows = [judged(f"{what}: fastest growth", 0.0, run.fastest.rate, 0.0)]
+    return rows + [absolute(f"{what}: {name}", 0.0, value, inf) for name, value in reported]
+
+
+def _plot(run: PerturbedRun) -> Plot:
+    title = f"Perturbed cube, Ra = {run.rayleigh:.2e}"
+    series = tuple(
+        Series(f"breaks {name}", run.times, np.sqrt((of**2).mean(axis=1)))
+        for name, of in zip(SYMMETRY_CLASSES, run.signals, strict=True)
+    )
+    return Plot(title, "time / free fall", "root mean square of the temperature", series, log_y=True)

@@ -1,0 +1,236 @@
+"""Differentially heated cavities: Nusselt numbers and velocities of the square and the cube."""
+
+from dataclasses import dataclass
+from math import inf, sqrt
+
+import numpy as np
+
+from muphy_lb.physics.thermal.model import DIFFERENCES
+from muphy_lb.physics.thermal.temperature import set_temperature_k, temperature_k, wall_heat
+from muphy_lb.run.simulation import Simulation
+from muphy_lb.validation.fields import extremum, middle, on_box
+from muphy_lb.validation.flows import lattice_simulation, settle
+from muphy_lb.validation.limits import HALF
+from muphy_lb.validation.plot import Picture, Plot, Series, contours
+from muphy_lb.validation.record import Row, Validation, absolute, relative, shown
+from muphy_lb.validation.settings import DEFAULT, Settings
+from muphy_lb.validation.thermal import reference_values as reference
+from muphy_lb.validation.thermal.reference_values import PRANDTL, SAME_METHOD
+
+CITATION = (
+    "square: de Vahl Davis, Int. J. Numer. Meth. Fluids 3, 249 (1983); cube: Tric, Labrosse, Betrouni, Int. J. Heat"
+    " Mass Transfer 43, 4043 (2000); Obrecht et al., Comput. Fluids 54, 118 (2012); Wakashima, Saitoh (2004)"
+)
+FREE_FALL_VELOCITY = 0.1
+LARGEST_DIFFUSIVITY = 0.075
+SQUARE_SIZES = {1e3: 64, 1e4: 96, 1e5: 160, 1e6: 320}
+QUICK_SQUARE_SIZES = {1e4: 24}
+CUBE_SIZES = {1e4: 128, 1e5: 128, 1e6: 128}
+SAME_SIZES = ((1e4, 24), (1e4, 32), (1e5, 32))
+QUICK_SAME_SIZES = ((1e4, 16),)
+SQUARE_TOLERANCE, QUICK_TOLERANCE, SAME_TOLERANCE, CUBE_TOLERANCE = 0.005, 0.015, 2e-3, 0.006
+OWN_ERROR = {1e6: 0.01}  # error stated by de Vahl Davis for his velocities at the highest Rayleigh number
+SYMMETRIC = {"fp64": 1e-9, "fp32": 1e-4}
+INTERVAL, MOST_STEPS = 500, 3_000_000
+STEADY = {"fp64": 1e-6, "fp32": 5e-6, "fp16": 1e-3}
+
+
+@dataclass(frozen=True)
+class Cavity:
+    """The flow in a cavity of edge 1 between walls of temperature -0.5 and 0.5.
+
+    Attributes:
+        nusselt: Nusselt number of the cold and of the hot wall.
+        temperature: (nz, ny, nx) temperature of the fluid nodes.
+        velocity: (nz, ny, nx, 3) velocity in diffusivity / edge.
+        pressure: (nz, ny, nx) pressure in density * (diffusivity / edge)^2.
+    """
+
+    nusselt: tuple[float, float]
+    temperature: np.ndarray
+    velocity: np.ndarray
+    pressure: np.ndarray
+
+    @property
+    def asymmetry(self) -> float:
+        """Largest |a(x) + a(-x)| over the largest |a|, for temperature and velocity."""
+        fields = (self.temperature[..., None], self.velocity)
+        return max(float(np.abs(a + a[::-1, ::-1, ::-1]).max() / np.abs(a).max()) for a in fields)
+
+
+def heated_cavity(settings: Settings = DEFAULT) -> Validation:
+    """Nusselt numbers of square and cube."""
+    if settings.precision == HALF:
+        return Validation("heated-cavity", CITATION, skipped="fp16 does not settle to the tolerances of this case")
+    rows: list[Row] = []
+    plots: list[Plot | Picture] = []
+    for rayleigh, size in (QUICK_SQUARE_SIZES if settings.quick else SQUARE_SIZES).items():
+        cavity = heated(rayleigh, size, settings, dimension=2)
+        rows += _square_rows(rayleigh, size, cavity, QUICK_TOLERANCE if settings.quick else SQUARE_TOLERANCE)
+        plots.append(_plot(rayleigh, size, cavity))
+        plots.append(contours(f"Square, Ra = {rayleigh:.0e}: isotherms", cavity.temperature[0]))
+    for rayleigh, size in QUICK_SAME_SIZES if settings.quick else SAME_SIZES:
+        cavity, known = heated(rayleigh, size, settings), SAME_METHOD[rayleigh, size]
+        what = f"Ra {rayleigh:.0e}, {size}^3: Nu, another program with this method"
+        rows.append(relative(what, known, cavity.nusselt[1], SAME_TOLERANCE))
+    for rayleigh, size in () if settings.quick else CUBE_SIZES.items():
+        cavity = heated(rayleigh, size, settings)
+        rows += _cube_rows(rayleigh, size, cavity, settings)
+        plots.append(
+            contours(f"Cube, Ra = {rayleigh:.0e}: isotherms of the middle plane", cavity.temperature[:, size // 2])
+        )
+    return Validation("heated-cavity", CITATION, tuple(rows), plots=tuple(plots))
+
+
+def heated(rayleigh: float, size: int, settings: Settings = DEFAULT, dimension: int = 3) -> Cavity:
+    """The steady cavity with ``size`` nodes per edge.
+
+    Raises:
+        MuphyError: it does not become steady.
+    """
+    simulation, diffusivity = heated_simulation(rayleigh, size, settings, dimension)
+
+    def temperature():
+        return temperature_k(simulation)
+
+    settle(simulation, temperature, INTERVAL, STEADY[settings.precision] / 2, MOST_STEPS)
+    return cavity_of(simulation, diffusivity)
+
+
+def cavity_of(simulation: Simulation, diffusivity: float) -> Cavity:
+    """The current state of a simulation of :func:`heated_simulation`, on every rank; collective."""
+    fields = temperature_k(simulation), simulation.velocity_m_s(), simulation.density()
+    communicator = simulation.communicator
+    return communicator.broadcast(_cavity(simulation, diffusivity, *fields) if communicator.rank == 0 else None)
+
+
+def _cavity(simulation: Simulation, diffusivity: float, temperature, velocity, density) -> Cavity:
+    gradients = wall_heat(simulation).gradients_k_m(temperature)
+    size = simulation.header.shape[1]
+    unit = diffusivity / size
+
+    def inside(values):
+        return on_box(simulation, values)[:, :, 1:-1]
+
+    return Cavity(
+        (gradients["cold"] * size, -gradients["hot"] * size),
+        inside(temperature),
+        inside(velocity) / unit,
+        inside(density - 1.0) / 3.0 / unit**2,
+    )
+
+
+def start_from_cavity(simulation: Simulation, diffusivity: float, cavity: Cavity) -> None:
+    """Initialise a cube with the state of one of the same Rayleigh number on another grid."""
+    number, size = simulation.domain.number, simulation.header.shape[1]
+    unit = diffusivity / size
+
+    def on_nodes(values):
+        return values.reshape(size**3, -1)[number].T
+
+    temperature = resample(cavity.temperature, size, ((None, None), (None, None), (-0.5, 0.5)))
+    velocity = resample(cavity.velocity, size, ((0.0, 0.0),) * 3)
+    density = 1.0 + 3.0 * unit**2 * resample(cavity.pressure, size, ((None, None),) * 3)
+    set_temperature_k(simulation, temperature.reshape(-1))
+    simulation.engine.start_from(on_nodes(density)[0], on_nodes(velocity) * unit)
+
+
+def resample(values: np.ndarray, size: int, at_walls) -> np.ndarray:
+    """Linear interpolation of voxel-centred values (nz, ny, nx, ...) of a cube to ``size`` voxels per edge.
+
+    Args:
+        values: values on any grid.
+        size: voxels per edge of the new grid.
+        at_walls: for z, y, x the values at the two walls normal to it; None: that of the adjacent voxel.
+    """
+    for axis, ends in enumerate(at_walls):
+        n = values.shape[axis]
+        position = np.concatenate(([0.0], (np.arange(n) + 0.5) / n, [1.0]))
+        weights = np.stack([np.interp((np.arange(size) + 0.5) / size, position, row) for row in np.eye(n + 2)], axis=1)
+        inner = weights[:, 1:-1].copy()
+        constant = np.zeros(size)
+        for row, column, end in ((weights[:, 0], 0, ends[0]), (weights[:, -1], -1, ends[1])):
+            if end is None:
+                inner[:, column] += row
+            else:
+                constant += row * end
+        values = np.moveaxis(np.tensordot(inner, values, (1, axis)), 0, axis)
+        values = values + constant.reshape((1,) * axis + (size,) + (1,) * (values.ndim - axis - 1))
+    return values
+
+
+def heated_simulation(
+    rayleigh: float,
+    size: int,
+    settings: Settings = DEFAULT,
+    dimension: int = 3,
+    method: str = DIFFERENCES,
+    start: Cavity | None = None,
+) -> tuple[Simulation, float]:
+    """(simulation of a cavity, its diffusivity) in lattice units, at rest or started from a state on another grid;
+    gravity points along the negative last axis."""
+    speed = min(FREE_FALL_VELOCITY, LARGEST_DIFFUSIVITY * sqrt(rayleigh * PRANDTL) / size)
+    diffusivity = speed * size / sqrt(rayleigh * PRANDTL)
+    gravity = [0.0, 0.0, 0.0]
+    gravity[dimension - 1] = -1.0
+    thermal = {
+        "reference_k": 0.0,
+        "diffusivity_m2_s": diffusivity,
+        "gravity_m_s2": gravity,
+        "expansion_1_k": speed**2 / size,
+        "method": method,
+    }
+    simulation = lattice_simulation(
+        settings,
+        {"shape": "heated_cavity", "options": {"size": size, "dimension": dimension}},
+        PRANDTL * diffusivity,
+        thermal=thermal,
+        compute={"partition": "Z"},  # slabs are a good partitioning of a cube
+        lattice={"name": "D2Q9" if dimension == 2 else "D3Q19", "collision": "mrt"},
+        walls=[{"name": "cold", "temperature_k": -0.5}, {"name": "hot", "temperature_k": 0.5}],
+    )
+    if start is not None:
+        start_from_cavity(simulation, diffusivity, start)
+    return simulation, diffusivity
+
+
+def free_fall(rayleigh: float, size: int, diffusivity: float) -> float:
+    """Free-fall time along the edge of a cavity of :func:`heated_simulation` [time steps]."""
+    return size**2 / (diffusivity * sqrt(rayleigh * PRANDTL))
+
+
+def _square_rows(rayleigh: float, size: int, cavity: Cavity, tolerance: float) -> list[Row]:
+    known, (u, v) = reference.SQUARE[rayleigh], _centre_lines(cavity)
+    of_velocities = max(tolerance, OWN_ERROR.get(rayleigh, 0.0))
+    what = f"Ra {rayleigh:.0e}, {size}^2"
+    place = (np.arange(size) + 0.5) / size
+    return [
+        relative(f"{what}: Nu of the hot wall", known.nusselt, cavity.nusselt[1], tolerance),
+        relative(f"{what}: u_max on x = 1/2", known.u_max, extremum(place, u, 1)[1], of_velocities),
+        relative(f"{what}: v_max on y = 1/2", known.v_max, extremum(place, v, 1)[1], of_velocities),
+        absolute(f"{what}: Nu of the cold wall less that of the hot", 0.0, cavity.nusselt[0] - cavity.nusselt[1], inf),
+    ]
+
+
+def _cube_rows(rayleigh: float, size: int, cavity: Cavity, settings: Settings) -> list[Row]:
+    what, found = f"Ra {rayleigh:.0e}, {size}^3", cavity.nusselt[1]
+    rows = [relative(f"{what}: Nu, Tric et al.", reference.TRIC[rayleigh], found, CUBE_TOLERANCE)]
+    rows.append(shown(f"{what}: Nu, TheLMA on 256^3", reference.THELMA[rayleigh], found))
+    if rayleigh in reference.WAKASHIMA:
+        rows.append(shown(f"{what}: Nu, Wakashima and Saitoh", reference.WAKASHIMA[rayleigh], found))
+    return [
+        *rows,
+        absolute(f"{what}: asymmetry about the centre", 0.0, cavity.asymmetry, SYMMETRIC[settings.precision]),
+    ]
+
+
+def _centre_lines(cavity: Cavity) -> tuple[np.ndarray, np.ndarray]:
+    """u over y at x = 1/2, v over x at y = 1/2."""
+    plane = cavity.velocity[0]
+    return middle(plane[..., 0], 1), middle(plane[..., 1], 0)
+
+
+def _plot(rayleigh: float, size: int, cavity: Cavity) -> Plot:
+    place, (u, v) = (np.arange(size) + 0.5) / size, _centre_lines(cavity)
+    lines = (Series("u over y at x = 1/2", place, u), Series("v over x at y = 1/2", place, v))
+    return Plot(f"Square cavity, Ra = {rayleigh:.0e}", "place over the edge", "velocity [diffusivity / edge]", lines)
