@@ -44,7 +44,7 @@ class ProbedScalar(NamedTuple):
 
 
 class MeasuredPhysics(Protocol):
-    """A physics as measurements see it; :class:`muphy_lb.physics.package.Physics` describes the attributes."""
+    """A physics as measurements and the judgement of a run see it; :class:`muphy_lb.physics.package.Physics` describes the attributes."""
 
     @property
     def name(self) -> str:
@@ -69,6 +69,24 @@ class MeasuredPhysics(Protocol):
     @property
     def volume_fraction(self) -> str | None:
         """Output field with the share of every voxel that is filled; None: all voxels are full."""
+
+    @property
+    def keeps_balance(self) -> bool:
+        """Whether as much leaves through openings as enters once the flow is steady."""
+
+    @property
+    def becomes_steady(self) -> bool:
+        """Whether the flow can become steady, or repeat the period of a waveform."""
+
+    @property
+    def allowed_density_change(self) -> float | None:
+        """Relative change of the density up to which a result is not doubtful; None for that of any flow."""
+
+    def warnings(self) -> tuple[str, ...]:
+        """Reasons to expect that the run may diverge, or that its result may be wrong."""
+
+    def monitored(self, view: "FlowView") -> dict[str, Callable[[], dict[str, float]]]:
+        """Functions that measure the quantities that a run may watch, by name; collective."""
 
     def sight(self) -> "Sight | None":
         """The vertical of its pictures and their most telling cut; None if it makes no difference."""

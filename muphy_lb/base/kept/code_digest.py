@@ -30,8 +30,8 @@ def digest(function) -> str:
     Raises:
         NoDigestError: it depends on an object that is neither data nor a function.
     """
-    text, seen = hashlib.sha256(), {}
-    for piece in _pieces(function, seen):
+    text = hashlib.sha256()
+    for piece in _pieces(function, {}):
         text.update(piece.encode() if isinstance(piece, str) else piece)
         text.update(b"\0")
     return text.hexdigest()
@@ -56,7 +56,7 @@ def _pieces(value, seen: dict) -> Iterator[str | bytes]:
         yield from _of_function(value, seen)
     elif isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields"):
         yield f"named tuple {value._fields}"  # all that compiled code knows of it, beside values left out
-        yield from _pieces(tuple(value._field_defaults.items()), seen)
+        yield from _pieces(tuple(vars(value)["_field_defaults"].items()), seen)
     elif isinstance(value, CodeType):
         yield from _of_code(value, seen)
     else:
@@ -143,7 +143,7 @@ def type_text(kind: types.Type) -> str:
         NoDigestError: no text tells it, such as that of a function, which holds an address.
     """
     if isinstance(kind, types.BaseTuple):
-        return f"{getattr(kind, 'fields', '')}({', '.join(map(type_text, kind.types))})"
+        return f"{getattr(kind, 'fields', '')}({', '.join(map(type_text, kind))})"
     text = str(kind)
     if " at 0x" in text or isinstance(kind, types.Optional | types.Container):
         raise NoDigestError(text)
