@@ -44,7 +44,10 @@ class ProbedScalar(NamedTuple):
 
 
 class MeasuredPhysics(Protocol):
-    """A physics as measurements and the judgement of a run see it; :class:`muphy_lb.physics.package.Physics` describes the attributes."""
+    """A physics as measurements and the judgement of a run see it.
+
+    :class:`muphy_lb.physics.package.Physics` describes the attributes.
+    """
 
     @property
     def name(self) -> str:

@@ -143,7 +143,7 @@ def type_text(kind: types.Type) -> str:
         NoDigestError: no text tells it, such as that of a function, which holds an address.
     """
     if isinstance(kind, types.BaseTuple):
-        return f"{getattr(kind, 'fields', '')}({', '.join(map(type_text, kind))})"
+        return f"{getattr(kind, 'fields', '')}({', '.join((type_text(each) for each in kind))})"
     text = str(kind)
     if " at 0x" in text or isinstance(kind, types.Optional | types.Container):
         raise NoDigestError(text)
