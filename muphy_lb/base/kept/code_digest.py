@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from typing import Any
 
 import numpy as np
 from llvmlite import ir
@@ -136,14 +137,14 @@ def _named(value) -> str:
     raise NoDigestError(f"{value!r} of type {type(value).__qualname__}")
 
 
-def type_text(kind: types.Type) -> str:
+def type_text(kind: Any) -> str:
     """A text that tells a type of Numba, with the names of its fields.
 
     Raises:
         NoDigestError: no text tells it, such as that of a function, which holds an address.
     """
     if isinstance(kind, types.BaseTuple):
-        return f"{getattr(kind, 'fields', '')}({', '.join((type_text(each) for each in kind))})"
+        return f"{getattr(kind, 'fields', '')}({', '.join(map(type_text, kind.types))})"
     text = str(kind)
     if " at 0x" in text or isinstance(kind, types.Optional | types.Container):
         raise NoDigestError(text)
