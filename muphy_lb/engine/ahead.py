@@ -1,24 +1,114 @@
-"""The collision of the step ahead, where the streaming stores populations before it: what leaves the nodes is then not
-known otherwise. It goes to the other buffer, which the step ahead overwrites."""
+"""What arrives at the nodes in the step ahead, for measurements; the state is the same before and after.
 
-from muphy_lb.domain.streaming import EDGE, INTERIOR
+Where the streaming stores populations before their collision, what leaves the nodes is not known otherwise: they
+collide into the other buffer, which the step ahead overwrites. Where a stage between streaming and collision completes
+what arrives, since nodes without fluid send nothing, it does so here, too.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+
+from muphy_lb.backends.interface import Launch
+from muphy_lb.domain.streaming import EDGE, INTERIOR, OPENINGS, SEND, WALLS
 from muphy_lb.engine.step import StepBinder
-from muphy_lb.model.model import FieldValue
+from muphy_lb.model.model import CROSSING, FieldValue, Stage
 
 
-def collide_ahead(engine, binder: StepBinder) -> None:
-    """Collide all nodes and stream within the rank; the state, and the fields that a collision writes, stay."""
-    backend, parity = engine.backend, engine.parity
-    written = [engine.fields.array(FieldValue(name), side) for name in engine.model.stored for side in (0, 1)]
-    kept = [(array, backend.to_host(array)) for array in written]
-    if engine.counts_steps:
-        backend.update(engine.parameters.step, backend.to_host(engine.parameters.step) + 1)
-    for part in (EDGE, INTERIOR):
-        nodes = binder.nodes(part, parity)
-        if nodes is not None:
-            engine.bind_stream_collide(nodes, parity, engine.shape)()
+@contextmanager
+def looking_ahead(engine, binder: StepBinder) -> Iterator[int]:
+    """Complete the populations that arrive at the nodes in the step ahead; see
+    :meth:`muphy_lb.engine.engine.Engine.looking_ahead`."""
+    backend, streaming, changed = engine.backend, engine.model.streaming, list[Launch]()
     backend.synchronise()
+    _count(engine, 1)
+    if streaming.stores_before_collision:
+        _collide(engine, binder)
+    _fill_in(engine, (SEND, OPENINGS, WALLS) if streaming.stores_before_collision else (OPENINGS, SEND, WALLS))
+    for stage in engine.model.between:
+        if stage.kernel == CROSSING:
+            changed += _complete(engine, binder, stage)
+    backend.synchronise()
+    _count(engine, -1)
+    try:
+        yield streaming.completed_buffer(engine.parity)
+    finally:
+        backend.synchronise()
+        for put_back in changed:
+            put_back()
+        engine.barrier()
+
+
+def _count(engine, n_steps: int) -> None:
+    """Let the model's operators read another number of the step, if any does."""
     if engine.counts_steps:
-        backend.update(engine.parameters.step, backend.to_host(engine.parameters.step) - 1)
-    for array, values in kept:
-        backend.update(array, values)
+        step = engine.parameters.step
+        engine.backend.update(step, engine.backend.to_host(step) + n_steps)
+
+
+def _collide(engine, binder: StepBinder) -> None:
+    """Collide all nodes and stream within the rank; the fields that a collision writes stay."""
+    put_back = _keep_fields(engine, engine.model.stored)
+    for part in (EDGE, INTERIOR):
+        nodes = binder.nodes(part, engine.parity)
+        if nodes is not None:
+            engine.bind_stream_collide(nodes, engine.parity, engine.shape)()
+    engine.backend.synchronise()
+    put_back()
+
+
+def _fill_in(engine, order: Sequence[str]) -> None:
+    """Fill in what enters through links, and what other ranks send."""
+    parity, links = engine.parity, engine.boundary_links
+    messages = engine.halo.exchanges[parity]
+    for part in order:
+        if part == OPENINGS and links.has_openings:
+            links.bind_openings(parity, is_behind=True)()
+            engine.backend.edge_waits_for_openings()
+        elif part == SEND and messages:
+            messages.run()
+        elif part == WALLS and links.has_linkwise_walls:
+            links.bind_walls(parity, is_behind=True)()
+
+
+def _complete(engine, binder: StepBinder, stage: Stage) -> list[Launch]:
+    """Let a stage complete what arrives; returns what puts back all that it has changed."""
+    parity = engine.parity
+    for name in stage.reads_at_neighbours:
+        if messages := engine.fields.exchange(name, parity):
+            messages.run()
+    engine.backend.synchronise()
+    put_back = [_keep_fields(engine, stage.writes), *_keep_arriving(engine, stage)]
+    for launch in binder.bind_crossing(stage, parity):
+        launch()
+    return put_back
+
+
+def _keep_fields(engine, names: Sequence[str]) -> Launch:
+    """What brings fields back to their present values."""
+    backend, sides = engine.backend, (False, True)
+    arrays = [engine.fields.array(FieldValue(name, is_new), engine.parity) for name in names for is_new in sides]
+    kept = [(array, np.array(backend.to_host(array))) for array in arrays]
+
+    def put_back() -> None:
+        for array, values in kept:
+            backend.update(array, values)
+
+    return put_back
+
+
+def _keep_arriving(engine, stage: Stage) -> list[Launch]:
+    """What brings the populations that arrive at the nodes of a stage back to their present values."""
+    backend, addresses, parity, where = engine.backend, engine.addresses, engine.parity, stage.where
+    nodes = np.arange(engine.domain.n_nodes)
+    if where:
+        nodes = np.flatnonzero(engine.fields.get(where.field, parity) & where.mask)
+    if not nodes.size:
+        return []
+    phase, buffer = parity % len(addresses.patterns), engine.buffers[parity]
+    there = backend.array(addresses.resolve(phase, addresses.patterns[phase].load, nodes).reshape(-1))
+    kept = backend.zeros(there.size, engine.precision.storage)
+    backend.bind("gather", buffer, there, kept)()
+    backend.synchronise()
+    return [backend.bind("scatter", kept, buffer, there)]

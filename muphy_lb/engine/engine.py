@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 
@@ -9,9 +10,9 @@ import numpy as np
 
 from muphy_lb.backends.arrays import ANY_BIT, Chosen, NodeRange, State, StreamArrays
 from muphy_lb.domain import LocalDomain, build_addresses, build_lookup
-from muphy_lb.domain.streaming import INTERIOR, OPENINGS, SEND, WALLS
+from muphy_lb.domain.streaming import INTERIOR
 from muphy_lb.engine.actions import Actions
-from muphy_lb.engine.ahead import collide_ahead
+from muphy_lb.engine.ahead import looking_ahead
 from muphy_lb.engine.boundary_links import BoundaryLinks, Values
 from muphy_lb.engine.feedback import FeedbackConditions
 from muphy_lb.engine.fields import Corners, Fields
@@ -251,34 +252,21 @@ class Engine:
         """(S + F,) float64 population that leaves plus the one that enters (deviations) of every local link into
         linkwise and into other labelled walls; times c_q it is the momentum given to the wall in the step ahead.
         Collective."""
-        return self.boundary_links.wall_exchange(self.look_ahead())
+        with self.looking_ahead() as buffer:
+            return self.boundary_links.wall_exchange(buffer)
 
     def kept_wall_exchange(self) -> Callable[[], np.ndarray]:
         """The same as a function that copies it to the host; until the next call it stays on the device. Collective."""
-        return self.boundary_links.kept_wall_exchange(self.look_ahead())
+        with self.looking_ahead() as buffer:
+            return self.boundary_links.kept_wall_exchange(buffer)
 
-    def look_ahead(self) -> int:
-        """Complete the populations that arrive at the nodes in the step ahead, with the values of openings and walls in
-        force now; returns their buffer. The state stays as it is. Collective."""
-        self.backend.synchronise()
-        parity, links, streaming = self.parity, self.boundary_links, self.model.streaming
-        messages = self.halo.exchanges[parity]
-        order = OPENINGS, SEND, WALLS
-        if streaming.stores_before_collision:
-            collide_ahead(self, self._binder)
-            order = SEND, OPENINGS, WALLS
-        for part in order:
-            if part == OPENINGS and links.has_openings:
-                links.bind_openings(parity, is_behind=True)()
-                self.backend.edge_waits_for_openings()
-            elif part == SEND and messages:
-                messages.run()
-            elif part == WALLS and links.has_linkwise_walls:
-                links.bind_walls(parity, is_behind=True)()
-        self._barrier()
-        return streaming.completed_buffer(parity)
+    def looking_ahead(self) -> AbstractContextManager[int]:
+        """A context in which the populations that arrive at the nodes in the step ahead are complete, with the values
+        of openings and walls in force now; gives their buffer. Behind it the state is as before. Collective: all ranks
+        leave it together."""
+        return looking_ahead(self, self._binder)
 
-    def _barrier(self) -> None:
+    def barrier(self) -> None:
         """No rank goes on while another still reads what its neighbours write to."""
         self.backend.synchronise()
         self._connector.communicator.barrier()
@@ -302,7 +290,7 @@ class Engine:
         self.parity = self.steps_kept = 0
         self.fields.collected.forget()
         self._access.write(self.state(0), chunk)
-        self._barrier()
+        self.barrier()
 
     def _phase(self, parity: int) -> int:
         return parity % len(self._tables)

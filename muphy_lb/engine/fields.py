@@ -214,6 +214,10 @@ class Fields:
         shares: the transports with their neighbours (:class:`muphy_lb.parallel.exchange.HaloExchange`).
         corners: for fields of the corner layer.
 
+    Attributes:
+        sums: number of components, by name, of the accumulating fields that are part of the state: moments are taken
+            with them as the last collision has read them.
+
     Raises:
         ValueError: a field of the corner layer, without particles.
     """
@@ -233,7 +237,11 @@ class Fields:
             for field in model.fields
             for q, name in enumerate(row_names(field.name, self._bound[field.name].n_rows))
         }
-        self._read_before = tuple(name + BEFORE for name in _read_behind(model) if self._alternates(name))
+        behind, declared = _read_behind(model), {field.name: field for field in model.fields}
+        self._read_before = tuple(name + BEFORE for name in behind if self._alternates(name))
+        of_sums = [declared[name] for name in behind if name in declared and declared[name].accumulates]
+        self.sums = {field.name: 3 if field.is_vector else 1 for field in of_sums}
+        self._marked = {field.name: field.marked for field in of_sums}
 
     def _bind_field(self, field: Field, model: Model, shares):
         if field.boundary:
@@ -311,6 +319,24 @@ class Fields:
         for array in self._bound[field].arrays[1 if is_before else 0 :]:
             target = backend.view(array, first, first + n)
             backend.update(target, np.broadcast_to(values, n).astype(array.dtype))
+
+    def sums_at(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """(k,) nodes of this rank at which one of the ``sums`` is not 0, and (k, components) int64 its values there."""
+        rows = self.get(name, 0).reshape(-1, self._records[name])[:, : self.sums[name]]
+        nodes = np.flatnonzero(rows.any(axis=1))
+        return nodes, rows[nodes]
+
+    def set_sums(self, name: str, nodes: np.ndarray, values: np.ndarray) -> None:
+        """Overwrite one of the ``sums`` by (k, components) values at (k,) nodes, which are marked, and by 0 elsewhere.
+        The next step is an even one."""
+        array, record, marked = self._bound[name].arrays[0], self._records[name], self._marked[name]
+        whole = np.zeros(array.size, np.int64)
+        whole.reshape(-1, record)[nodes, : self.sums[name]] = values
+        self._backend.update(array, whole)
+        if marked:
+            marks = self.get(marked.field, 0).copy()
+            marks[nodes] |= marked.mask
+            self.set(marked.field, marks)
 
 
 def _read_behind(model: Model) -> tuple[str, ...]:

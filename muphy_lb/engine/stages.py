@@ -151,13 +151,18 @@ class StageBinder:
         )
 
     def _crossing(self, stage: Stage, parity: int, nodes: NodeRange):
-        engine, chosen = self._engine, self._chosen(nodes, stage, parity)
-        arrays = CrossingArrays(engine.stream_arrays(parity), engine.state(parity), self._table())
+        engine = self._engine
         collision: tuple | None = None
         if self._bulk_is_apart and nodes.queue == ON_INTERIOR:
             collide = engine.model.collision
             collision = collide, engine.parameters.values(collide, engine.model.parameters, parity)
-        yield self._backend.bind(CROSSING, stage.operators[0], arrays, chosen, self._values(stage, parity), collision)
+        yield self.bind_crossing(stage, parity, nodes, collision)
+
+    def bind_crossing(self, stage: Stage, parity: int, nodes: NodeRange, collision: tuple | None = None):
+        """Launch of a ``CROSSING`` stage over some nodes, which then collide, given an operator and its values."""
+        engine, chosen = self._engine, self._chosen(nodes, stage, parity)
+        arrays = CrossingArrays(engine.stream_arrays(parity), engine.state(parity), self._table())
+        return self._backend.bind(CROSSING, stage.operators[0], arrays, chosen, self._values(stage, parity), collision)
 
     def _stored(self, stage: Stage, parity: int, nodes: NodeRange):
         state, values = self._engine.state(1 - parity), self._values(stage, parity)

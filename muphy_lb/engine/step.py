@@ -20,6 +20,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from muphy_lb.backends.arrays import NodeRange
+from muphy_lb.backends.interface import Launch
 from muphy_lb.domain.streaming import EDGE, INTERIOR, OPENINGS, PAUSE, RECEIVE, SEND, WALLS
 from muphy_lb.engine.stages import StageBinder
 from muphy_lb.model.model import ARRIVING, CROSSING, NODES, Field, Model, Stage, Where
@@ -297,6 +298,11 @@ class StepBinder:
         """Lets the edge wait for openings that run beside the messages."""
         beside = self._engine.boundary_links.has_openings and self._model.streaming.openings_beside_messages
         return [ordering(self._backend.edge_waits_for_openings)] if beside else []
+
+    def bind_crossing(self, stage: Stage, parity: int) -> list[Launch]:
+        """Launches of a ``CROSSING`` stage over all nodes by itself: none of them collides."""
+        ranges = (self.nodes(part, parity) for part in (EDGE, INTERIOR))
+        return [self._stages_of.bind_crossing(stage, parity, nodes) for nodes in ranges if nodes]
 
     def nodes(self, part: str, parity: int) -> NodeRange | None:
         """The edge or the interior; None if there are no nodes."""

@@ -100,12 +100,14 @@ class _BoundProbe:
         return self._collect(self._read(self._stored, engine.parity), self._values.force(collided_from))
 
     def remember(self) -> None:
-        kept = self._before.keep(self._engine.look_ahead())
+        with self._engine.looking_ahead() as buffer:
+            kept = self._before.keep(buffer)
         self._remembered.keep(self._engine, (kept, self._values.force_numbers(self._engine.parity)))
 
     def arriving(self, compute: Compute) -> np.ndarray | None:
         behind, shape = self._remembered.of_last_step(self._engine), (3, self._nodes.size)
-        populations = [*(kept() for kept, _ in behind), self._before.stored(self._engine.look_ahead())]
+        with self._engine.looking_ahead() as buffer:
+            populations = [*(kept() for kept, _ in behind), self._before.stored(buffer)]
         forces = [*(np.broadcast_to(force, shape) for _, force in behind), self._values.force(self._engine.parity)]
         found = self._in_voxel_order(compute(populations, self._before.unit, np.mean(forces, axis=0)))
         return None if found is None else found[0]

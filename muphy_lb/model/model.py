@@ -124,7 +124,9 @@ class Field:
             (``"name@neighbours"``) and is exchanged between ranks if it was written before such a stage.
         at_openings: value at neighbours that belong to an opening, if another one.
         accumulates: whether it is an int64 field to which stages may add values at ghost nodes; after the stage that
-            writes it they are added to the nodes' own ranks, exactly in any order.
+            writes it they are added to the nodes' own ranks, exactly in any order. If moments are taken with it, its
+            sums are part of the state: the last collision has read them.
+        marked: the nodes at which an accumulating field need not be 0, where stages mark those that they add to.
         is_vector: whether it has three components, which lie beside each other: component k of node n at
             ``RECORD * n + k`` (:data:`muphy_lb.lattice.layout.RECORD`); only with ``corners``.
         corners: whether its ghost nodes are those of the corner layer (:mod:`muphy_lb.domain.lookup`), where particles
@@ -145,6 +147,7 @@ class Field:
     outside: float | None = None
     at_openings: float | None = None
     accumulates: bool = False
+    marked: Where | None = None
     is_vector: bool = False
     corners: bool = False
     guarded: bool = False

@@ -3,8 +3,9 @@
 Layout (version 7): a header with length and checksum of the raw bytes (:mod:`muphy_lb.base.files.sealed`); dataset
 ``populations`` (Q, n) in node-list order, one row per direction, deviations from w_q in the form that the streaming
 stores; dataset ``fields`` (F, n), one row per field that is part of the state; groups ``particles/SET`` with one
-dataset a column, by ascending id; groups ``actions/NAME`` with the arrays that each action remembers; group
-``links/openings`` with what has left through openings, where the streaming keeps it beside the populations
+dataset a column, by ascending id; groups ``sums/FIELD`` with the sums that the last collision has read, at the nodes
+where there are any (:mod:`muphy_lb.engine.sums`); groups ``actions/NAME`` with the arrays that each action remembers;
+group ``links/openings`` with what has left through openings, where the streaming keeps it beside the populations
 (:mod:`muphy_lb.engine.leaving`), and group ``links/walls`` with the stress beside walls, where a run records it
 (:mod:`muphy_lb.measure.recorded_stress`); dataset ``case`` (TOML); attributes step, initial_mass, feedback (JSON: state
 and value of each condition with feedback), wall_forces (JSON: measured from two steps, of which the state holds one),
@@ -34,6 +35,7 @@ from muphy_lb.case.case import Case
 from muphy_lb.case.changes import changed_keys, listed
 from muphy_lb.case.toml import as_override
 from muphy_lb.engine.leaving import LINK, POPULATION, leaving_populations, restore_leaving
+from muphy_lb.engine.sums import NODE, VALUE, last_sums, restore_sums
 from muphy_lb.measure.wall_forces import WallForce
 from muphy_lb.parallel import agreed, agreed_on_root, from_root
 from muphy_lb.run.changes import TIME_STEP
@@ -47,12 +49,14 @@ from muphy_lb.run.checkpoint_file import (
     PARTICLES,
     PATTERN,
     SETS,
+    SUMS,
     UNITS,
     VERSION,
     WALLS,
     Checkpoint,
     Expected,
     check_datasets,
+    check_numbers,
     groups,
     newest,
 )
@@ -117,12 +121,13 @@ def write_checkpoint(path: Path, simulation: Simulation, states: Mapping[str, di
 
 
 def _state(simulation: Simulation) -> Iterator[Any]:
-    """What the next step follows from, on rank 0, piece by piece: rows of populations and fields, particles, what has
-    left through openings, and the stress beside walls; each is collective."""
+    """What the next step follows from, on rank 0, piece by piece: rows of populations and fields, particles, sums, what
+    has left through openings, and the stress beside walls; each is collective."""
     yield from simulation.populations()
     for values in simulation.evolving().values():
         yield simulation.collect(values)
     yield simulation.particles()
+    yield last_sums(simulation.engine, simulation.communicator)
     yield leaving_populations(simulation.engine, simulation.communicator)
     yield stress_record(simulation)
 
@@ -136,6 +141,7 @@ def _write_state(file: h5py.File, simulation: Simulation, state: Iterator[Any]) 
         for k in range(len(rows)):
             rows[k] = next(state)
     _write_groups(file, PARTICLES, next(state))
+    _write_groups(file, SUMS, next(state))
     _write_groups(file, LINKS, {OPENINGS: next(state), WALLS: next(state)})
     _write_groups(file, ACTIONS, simulation.engine.actions.record())
     feedback = simulation.engine.feedback
@@ -204,16 +210,19 @@ def restore(folder: Path, simulation: Simulation) -> Checkpoint:
     def check(checkpoint: Checkpoint, file: h5py.File) -> None:
         _refuse_another(checkpoint, simulation)
         check_datasets(file, expected)
+        for name in simulation.engine.fields.sums:
+            check_numbers(file, f"{SUMS}/{name}/{NODE}", simulation.header.n_nodes)
         for record in checkpoint.wall_forces.values():
             WallForce.from_record(record)
         _tell_changes(checkpoint, simulation.case)
 
     checkpoint = from_root(communicator, lambda: newest(folder, check))
-    populations, rows, sets, actions, links = agreed(communicator, partial(_arrays, checkpoint.path, simulation))
+    populations, rows, sets, sums, actions, links = agreed(communicator, partial(_arrays, checkpoint.path, simulation))
     fields = dict(zip(simulation.engine.fields.evolving, rows, strict=True))
     simulation.restart_from(populations, checkpoint.step, checkpoint.initial_mass, fields)
     feedback = feedback_that_is_left(checkpoint.feedback, simulation.engine)
     simulation.restart_others(feedback, sets, checkpoint.wall_forces)
+    restore_sums(simulation.engine, sums)
     simulation.engine.actions.restore(actions)
     restore_leaving(simulation.engine, links.get(OPENINGS, {}))
     restore_stress(simulation, links.get(WALLS, {}))
@@ -250,6 +259,9 @@ def _expected(simulation: Simulation) -> Expected:
             f"{LINKS}/{OPENINGS}/{LINK}": ((n_links,), np.dtype(np.int64)),
             f"{LINKS}/{OPENINGS}/{POPULATION}": ((n_links,), np.dtype(np.float64)),
         }
+    for name, n_components in engine.fields.sums.items():
+        found[f"{SUMS}/{name}/{NODE}"] = (None,), np.dtype(np.int64)
+        found[f"{SUMS}/{name}/{VALUE}"] = (None, n_components), np.dtype(np.int64)
     for each in engine.model.particles:
         columns = engine.particle_sets.get(each.name)
         found |= {f"{PARTICLES}/{each.name}/{name}": ((None,), values.dtype) for name, values in columns.items()}
@@ -261,7 +273,7 @@ def _expected(simulation: Simulation) -> Expected:
 
 
 def _arrays(path: Path, simulation: Simulation) -> tuple:
-    """Populations and fields of the own nodes, and by name the arrays of particles, actions and links.
+    """Populations and fields of the own nodes, and by name the arrays of particles, sums, actions and links.
 
     Raises:
         InputError: this rank cannot read the file.
@@ -269,7 +281,7 @@ def _arrays(path: Path, simulation: Simulation) -> tuple:
     try:
         with h5py.File(path, "r") as file:
             rows = [_columns(file[name], simulation.domain.number) for name in SETS]
-            return *rows, *(groups(file, kind) for kind in (PARTICLES, ACTIONS, LINKS))
+            return *rows, *(groups(file, kind) for kind in (PARTICLES, SUMS, ACTIONS, LINKS))
     except OSError as error:
         raise InputError(f"cannot read checkpoint {path}: {error}; every rank must see the output folder") from error
 

@@ -28,7 +28,7 @@ PATTERN = "step_*.h5"
 """Names of checkpoints in their folder."""
 
 SETS = ("populations", "fields")
-PARTICLES, OBSERVERS, ACTIONS, LINKS = "particles", "observers", "actions", "links"
+PARTICLES, SUMS, OBSERVERS, ACTIONS, LINKS = "particles", "sums", "observers", "actions", "links"
 OPENINGS, WALLS = "openings", "walls"
 GEOMETRY = "voxel_digest"
 UNITS = ("time_step_s", "spacing_m", "density_kg_m3")
@@ -116,6 +116,18 @@ def check_datasets(file: h5py.File, expected: Expected) -> None:
     for group, numbers in lengths.items():
         if len(numbers) > 1:
             raise ValueError(f"the datasets of its group {group!r} have different lengths: {sorted(numbers)}")
+
+
+def check_numbers(file: h5py.File, place: str, count: int) -> None:
+    """Refuse a dataset of numbers of nodes that are not ascending, or not among 0 ... ``count`` - 1.
+
+    Raises:
+        ValueError: the message names it.
+    """
+    numbers = _dataset(file, place)[...]
+    is_ascending = np.all(numbers[1:] > numbers[:-1])
+    if not is_ascending or np.any(numbers < 0) or np.any(numbers >= count):
+        raise ValueError(f"its dataset {place!r} does not hold ascending numbers from 0 to {count - 1}")
 
 
 def groups(file: h5py.File, kind: str) -> dict[str, dict[str, np.ndarray]]:

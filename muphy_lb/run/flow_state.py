@@ -10,6 +10,7 @@ import numpy as np
 from muphy_lb.base.errors import InputError
 from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.engine.neighbour_values import NeighbourValues
+from muphy_lb.engine.sums import restore_sums
 from muphy_lb.measure.flow_view import OpeningState
 from muphy_lb.parallel import agreed_on_root
 from muphy_lb.run.kept_forces import KeptForces
@@ -67,6 +68,7 @@ class FlowState:
             self.engine.feedback.reset()
         self.engine.set_present(self._course.at(np.zeros(1))[0])
         self.engine.set_step_number(0)
+        restore_sums(self.engine, {})
         density, velocity = self.starting_flow(self.set_fields, self._set_particles)
         section = self.case.initial
         with_stress = section is not None and section.stress

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from muphy_lb.engine.leaving import leaving_populations, restore_leaving
+from muphy_lb.engine.sums import last_sums, restore_sums
 from muphy_lb.measure.flow_view import OpeningState
 from muphy_lb.parallel import NodeGather
 
@@ -24,7 +25,7 @@ class MovedState:
         populations: (Q, n) of this rank's nodes.
         fields: (n,) of this rank's nodes, by name.
         gather: puts such rows together on rank 0.
-        forces, feedback, particles, actions, leaving: records, on all ranks.
+        forces, feedback, particles, sums, actions, leaving: records, on all ranks.
         stress: record of the stress beside walls, on rank 0.
         openings: states of the openings, on rank 0.
     """
@@ -37,6 +38,7 @@ class MovedState:
     forces: Mapping[str, Mapping]
     feedback: dict[str, list]
     particles: Mapping[str, Mapping]
+    sums: Mapping[str, Mapping[str, np.ndarray]]
     actions: Mapping[str, Mapping[str, np.ndarray]]
     leaving: Mapping[str, np.ndarray]
     stress: Mapping[str, np.ndarray]
@@ -56,6 +58,7 @@ def state_of(simulation: "Simulation") -> MovedState:
         forces=communicator.broadcast({name: asdict(force) for name, force in (forces or {}).items()}),
         feedback=communicator.broadcast(engine.feedback.record() if engine.feedback else {}),
         particles=communicator.broadcast(simulation.particles()),
+        sums=communicator.broadcast(last_sums(engine, communicator)),
         actions=communicator.broadcast(engine.actions.record()),
         leaving=communicator.broadcast(leaving_populations(engine, communicator)),
         stress=stress_record(simulation),
@@ -81,6 +84,7 @@ def go_on_from(state: MovedState, simulation: "Simulation") -> None:
     sets = {each.name: state.particles[each.name] for each in engine.model.particles if each.name in state.particles}
     simulation.restart_others(feedback_that_is_left(state.feedback, engine), sets, state.forces)
     simulation.restore_openings(state.openings)
+    restore_sums(engine, state.sums)
     engine.actions.restore(engine.actions.record() | dict(state.actions))
     restore_leaving(engine, state.leaving)
     restore_stress(simulation, state.stress)

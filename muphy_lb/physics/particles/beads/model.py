@@ -59,12 +59,12 @@ BOTH, ONE_WAY, AT_REST = "both", "one-way", "at-rest"
 COUPLINGS = (BOTH, ONE_WAY, AT_REST)
 """Bead and fluid drag each other along; the fluid does not notice; the fluid is taken to rest."""
 
+PUSHABLE, AT_OTHERS, PUSHED_HERE = Where(WANTED, AT_BORDER | MARKED), Where(WANTED, AT_BORDER), Where(WANTED, MARKED)
 FLOW_FIELDS = (
     Field(WANTED, dtype=np.int8, initial=BORDER),
     Field(ARRIVING, is_vector=True, corners=True),
-    Field(PUSH, is_vector=True, corners=True, accumulates=True),
+    Field(PUSH, is_vector=True, corners=True, accumulates=True, marked=PUSHED_HERE),
 )
-PUSHABLE, AT_OTHERS, PUSHED_HERE = Where(WANTED, AT_BORDER | MARKED), Where(WANTED, AT_BORDER), Where(WANTED, MARKED)
 COLUMNS = (*VOXEL, *OFFSET, *VELOCITY, *FORCE, *TRAVELLED)
 
 MOST_IN_A_PASS = 8

@@ -1,0 +1,149 @@
+"""Two ranks continue what one began, and one what two began, bit by bit: bubbles, and beads beside openings."""
+
+import shutil
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from muphy_lb.case.case import case_from_dict
+from muphy_lb.errors import InputError
+from muphy_lb.files.sealed import seal
+from muphy_lb.parallel import SerialCommunicator
+from muphy_lb.parallel.communicator import MpiCommunicator
+from muphy_lb.run.checkpoint import KIND, VERSION, checkpoint_path
+from muphy_lb.run.loop import Run
+from muphy_lb.run.simulation import Simulation
+from tests.parallel.test_rebalancing import DRAGGED
+
+MIDDLE, LAST = 45, 70
+LIQUID = (
+    {"box_m": [[-1.0, -1.0, -1.0], [1.0, 3.5e-3, 1.0]]},
+    {"box_m": [[-1.0, 6.5e-3, -1.0], [0.02, 12.5e-3, 1.0]], "velocity_m_s": [0.0, -0.4, 0.0]},
+)
+UNTIL_LAST = {"steps": LAST, "check_interval_steps": 10}
+OUTPUT = {"checkpoint_every_steps": MIDDLE, "series_every_steps": 10, "picture": False, "report": False}
+BUBBLES = {
+    "title": "gas under a falling layer",
+    "geometry": {"shape": "tank", "spacing_m": 1e-3, "options": {"length": 20, "height": 18}},
+    "fluid": {"density_kg_m3": 1000.0, "kinematic_viscosity_m2_s": 5e-5},
+    "flow": {"acceleration_m_s2": [0.0, -9.81, 0.0]},
+    "free_surface": {"liquid": LIQUID, "bubbles": {"pressure_pa": 2e4, "gamma": 1.4, "regions_every_steps": 8}},
+    "lattice": {"name": "D2Q9", "time_step_s": 1e-4},
+    "compute": {"backend": "numpy", "precision": "fp64"},
+    "run": UNTIL_LAST,
+    "output": OUTPUT,
+}
+CASES = {"bubbles": BUBBLES, "beads": {**DRAGGED, "run": UNTIL_LAST, "output": OUTPUT}}
+REMEMBERED = {"bubbles": "actions/bubbles/content", "beads": "sums/bead_push/value"}
+NODE, VALUE = "sums/bead_push/node", "sums/bead_push/value"
+
+
+def run(name, folder, communicator, resume=False) -> Simulation:
+    """The run of a case, or what is left of it."""
+    simulation = Simulation(case_from_dict(CASES[name]), communicator)
+    Run(simulation, Path(folder), resume=resume).execute()
+    return simulation
+
+
+def on_all_ranks(name, folder, resume) -> None:
+    """The same on all ranks of this launcher."""
+    from mpi4py import MPI
+
+    run(name, folder, MpiCommunicator(MPI), resume)
+
+
+def on_two_ranks(mpirun, name, folder, resume) -> None:
+    """The same on two ranks."""
+    call = f"from tests.parallel.test_restarts import on_all_ranks; on_all_ranks({name!r}, {str(folder)!r}, {resume})"
+    done = mpirun(2, ["-c", call])
+    assert done.returncode == 0, done.stderr
+
+
+def datasets(folder) -> dict:
+    """The arrays of the last checkpoint."""
+    found = {}
+    with h5py.File(checkpoint_path(folder / "checkpoints", LAST)) as file:
+        file.visititems(lambda name, item: found.update({name: item[()]}) if isinstance(item, h5py.Dataset) else None)
+    return found
+
+
+def interrupted(folder, target) -> Path:
+    """A copy of an output folder without its last checkpoint."""
+    shutil.copytree(folder, target)
+    checkpoint_path(target / "checkpoints", LAST).unlink()
+    return target
+
+
+@pytest.fixture(scope="module")
+def serial(tmp_path_factory):
+    """Output folders of one rank, by name of the case."""
+    folder = tmp_path_factory.mktemp("serial")
+    for name in CASES:
+        run(name, folder / name, SerialCommunicator())
+    return folder
+
+
+def assert_same_end(name, expected, found) -> None:
+    """Whether two runs have the same last checkpoint and series."""
+    arrays, others = datasets(expected), datasets(found)
+    assert arrays.keys() == others.keys() and arrays[REMEMBERED[name]].size
+    for key in arrays.keys() - {"case"}:
+        assert arrays[key].tobytes() == others[key].tobytes(), key
+    for path in expected.glob("*.csv"):
+        assert path.read_text() == (found / path.name).read_text(), path.name
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_two_ranks_continue_what_one_began(name, serial, tmp_path, mpirun):
+    out = interrupted(serial / name, tmp_path / "out")
+    on_two_ranks(mpirun, name, out, resume=True)
+    assert_same_end(name, serial / name, out)
+
+
+def test_one_rank_continues_what_two_began(serial, tmp_path, mpirun):
+    on_two_ranks(mpirun, "beads", tmp_path / "two", resume=False)
+    out = interrupted(tmp_path / "two", tmp_path / "out")
+    run("beads", out, SerialCommunicator(), resume=True)
+    assert_same_end("beads", serial / "beads", out)
+
+
+def test_one_rank_continues_what_it_began(serial, tmp_path):
+    out = interrupted(serial / "beads", tmp_path / "out")
+    run("beads", out, SerialCommunicator(), resume=True)
+    assert_same_end("beads", serial / "beads", out)
+
+
+def replaced(place, change):
+    """A change of a file that replaces a dataset by what it becomes."""
+
+    def damage(file) -> None:
+        values = change(file[place][...])
+        del file[place]
+        file[place] = values
+
+    return damage
+
+
+DAMAGES = {
+    "without": (lambda file: file.__delitem__("sums"), "it has no dataset 'sums/bead_push/node'"),
+    "shorter": (replaced(NODE, lambda node: node[:-1]), "have different lengths"),
+    "another type": (replaced(VALUE, lambda value: value.astype(float)), "has shape"),
+    "flat": (replaced(VALUE, lambda value: value[:, 0]), "has shape"),
+    "descending": (replaced(NODE, lambda node: node[::-1]), "does not hold ascending numbers from 0 to"),
+    "twice": (replaced(NODE, lambda node: np.append(node[0], node[:-1])), "does not hold ascending numbers"),
+    "negative": (replaced(NODE, lambda node: np.append(-1, node[1:])), "does not hold ascending numbers"),
+    "beyond": (replaced(NODE, lambda node: np.append(node[:-1], 10**9)), "does not hold ascending numbers"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_a_checkpoint_that_tells_no_pushes_of_nodes_is_passed_over(serial, tmp_path, name):
+    out = interrupted(serial / "beads", tmp_path / "out")
+    path, (damage, message) = checkpoint_path(out / "checkpoints", MIDDLE), DAMAGES[name]
+    with h5py.File(path, "r+") as file:
+        damage(file)
+    seal(path, KIND, VERSION)
+    with pytest.raises(InputError, match=f"holds no valid checkpoint.*{message}"):
+        run("beads", out, SerialCommunicator(), resume=True)

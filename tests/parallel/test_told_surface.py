@@ -1,0 +1,87 @@
+"""The wall shear stress that is told beside a free surface is the same on any number of ranks, for every streaming and
+after a restart, also where gas sends nothing to the nodes that it is told of; and to tell it changes no bit."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from muphy_lb.case.case import case_from_dict
+from muphy_lb.measure.wall_shear import WallShear
+from muphy_lb.parallel import SerialCommunicator
+from muphy_lb.parallel.communicator import MpiCommunicator
+from muphy_lb.run.checkpoint import checkpoint_path, restore, write_checkpoint
+from muphy_lb.run.simulation import Simulation
+from tests.laws.test_random_tanks import random_tank
+
+FULL_BESIDE_GAS = 271130005
+"""Seed of a tank in which a full voxel beside a wall has gas beside it."""
+STEPS = (1, 1, 1, 7)
+STREAMINGS = ("pull", "aa")
+
+
+def tank(streaming: str, communicator=None, shear: bool = False) -> Simulation:
+    """The tank; ``shear``: its wall shear stress is recorded, as a mean of two steps."""
+    tables, _ = random_tank(FULL_BESIDE_GAS)
+    tables["compute"] |= {"backend": "cpu", "streaming": streaming}
+    tables["output"] = {"wall_shear": shear}
+    return Simulation(case_from_dict(tables), communicator or SerialCommunicator())
+
+
+def told(streaming: str, communicator=None) -> np.ndarray:
+    """(k, m, 3) wall shear stress of the step ahead [Pa] in some states, on rank 0."""
+    simulation, found = tank(streaming, communicator), []
+    for n_steps in STEPS:
+        simulation.step(n_steps)
+        found.append(WallShear(simulation).traction_pa())
+    return np.array(found if simulation.communicator.rank == 0 else 0.0)
+
+
+def write_told(folder) -> None:
+    """What the ranks of this launcher tell, into files."""
+    from mpi4py import MPI
+
+    world = MpiCommunicator(MPI)
+    for streaming in STREAMINGS:
+        found = told(streaming, world)
+        if world.rank == 0:
+            np.save(Path(folder) / streaming, found)
+
+
+def test_three_ranks_tell_what_one_tells(tmp_path, mpirun):
+    call = f"from tests.parallel.test_told_surface import write_told; write_told({str(tmp_path)!r})"
+    done = mpirun(3, ["-c", call])
+    assert done.returncode == 0, done.stderr
+    for streaming in STREAMINGS:
+        expected = told(streaming)
+        assert np.abs(expected).max() > 0.0
+        assert expected.tobytes() == np.load(tmp_path / f"{streaming}.npy").tobytes(), streaming
+
+
+def test_every_streaming_tells_the_same():
+    found = [told(streaming) for streaming in STREAMINGS]
+    assert np.array_equal(*found)
+
+
+@pytest.mark.parametrize("streaming", STREAMINGS)
+def test_a_restart_tells_the_same(streaming, tmp_path):
+    first, second = tank(streaming), tank(streaming)
+    first.step(STEPS[0])
+    write_checkpoint(checkpoint_path(tmp_path, first.step_number), first, {})
+    restore(tmp_path, second)
+    assert WallShear(first).traction_pa().tobytes() == WallShear(second).traction_pa().tobytes()
+
+
+@pytest.mark.parametrize("streaming", STREAMINGS)
+def test_to_tell_it_changes_nothing(streaming):
+    asked, silent = tank(streaming, shear=True), tank(streaming)
+    for n_steps in STEPS:
+        for simulation in (asked, silent):
+            simulation.step(n_steps)
+        before = asked.evolving() | dict(enumerate(asked.engine.buffers))
+        before = {name: np.array(values) for name, values in before.items()}
+        WallShear(asked).traction_pa()
+        after = asked.evolving() | dict(enumerate(asked.engine.buffers))
+        assert all(np.array_equal(values, after[name]) for name, values in before.items())
+    assert np.array_equal(asked.engine.populations(), silent.engine.populations())
+    assert all(np.array_equal(values, silent.evolving()[name]) for name, values in asked.evolving().items())
