@@ -7,9 +7,9 @@ import h5py
 import numpy as np
 import pytest
 
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.files.sealed import seal
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.errors import InputError
-from muphy_lb.files.sealed import seal
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.parallel.communicator import MpiCommunicator
 from muphy_lb.run.checkpoint import KIND, VERSION, checkpoint_path
