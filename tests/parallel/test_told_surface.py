@@ -1,6 +1,7 @@
 """The wall shear stress that is told beside a free surface is the same on any number of ranks, for every streaming and
 after a restart, also where gas sends nothing to the nodes that it is told of; and to tell it changes no bit."""
 
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -28,9 +29,9 @@ def tank(streaming: str, communicator=None, shear: bool = False) -> Simulation:
     return Simulation(case_from_dict(tables), communicator or SerialCommunicator())
 
 
-def told(streaming: str, communicator=None) -> np.ndarray:
-    """(k, m, 3) wall shear stress of the step ahead [Pa] in some states, on rank 0."""
-    simulation, found = tank(streaming, communicator), []
+def told(streaming: str, communicator=None, shear: bool = False) -> np.ndarray:
+    """(k, m, 3) wall shear stress [Pa] in some states, on rank 0, of the step ahead or as a mean of two steps."""
+    simulation, found = tank(streaming, communicator, shear), []
     for n_steps in STEPS:
         simulation.step(n_steps)
         found.append(WallShear(simulation).traction_pa())
@@ -42,24 +43,25 @@ def write_told(folder) -> None:
     from mpi4py import MPI
 
     world = MpiCommunicator(MPI)
-    for streaming in STREAMINGS:
-        found = told(streaming, world)
+    for streaming, shear in product(STREAMINGS, (False, True)):
+        found = told(streaming, world, shear)
         if world.rank == 0:
-            np.save(Path(folder) / streaming, found)
+            np.save(Path(folder) / f"{streaming}_{shear}", found)
 
 
 def test_three_ranks_tell_what_one_tells(tmp_path, mpirun):
     call = f"from tests.parallel.test_told_surface import write_told; write_told({str(tmp_path)!r})"
     done = mpirun(3, ["-c", call])
     assert done.returncode == 0, done.stderr
-    for streaming in STREAMINGS:
-        expected = told(streaming)
+    for streaming, shear in product(STREAMINGS, (False, True)):
+        expected = told(streaming, shear=shear)
         assert np.abs(expected).max() > 0.0
-        assert expected.tobytes() == np.load(tmp_path / f"{streaming}.npy").tobytes(), streaming
+        assert expected.tobytes() == np.load(tmp_path / f"{streaming}_{shear}.npy").tobytes(), (streaming, shear)
 
 
-def test_every_streaming_tells_the_same():
-    found = [told(streaming) for streaming in STREAMINGS]
+@pytest.mark.parametrize("shear", [False, True])
+def test_every_streaming_tells_the_same(shear):
+    found = [told(streaming, shear=shear) for streaming in STREAMINGS]
     assert np.array_equal(*found)
 
 
