@@ -47,19 +47,29 @@ def random_case(seed: int, backend: str) -> dict:
     return tables | {"compute": compute, "output": SHEAR}
 
 
-def digest(tables: dict, communicator) -> str | None:
-    """A checksum of the state after some steps and of what is told of it, on rank 0."""
-    simulation, found = Simulation(case_from_dict(tables), communicator), []
+def digests(tables: dict, communicator) -> dict[str, str]:
+    """Checksums of the state after some steps and of what is told of it, by step and name; empty beside rank 0."""
+    simulation, found = Simulation(case_from_dict(tables), communicator), dict[str, list]()
     for n_steps in (3, 14):
         simulation.step(n_steps)
-        forces = simulation.wall_forces() or {}
-        found += [np.array([force.force_n for force in forces.values()]), WallShear(simulation).traction_pa()]
-        found += [*simulation.populations(), *map(simulation.collect, simulation.evolving().values())]
-        columns = simulation.particles() or {}
-        found += [column for _, each in sorted(columns.items()) for _, column in sorted(each.items())]
-    if communicator.rank:
-        return None
-    return hashlib.sha256(b"".join(np.ascontiguousarray(each).tobytes() for each in found)).hexdigest()
+        forces, step = simulation.wall_forces() or {}, f"step {simulation.step_number}:"
+        found[f"{step} wall forces"] = [np.array([force.force_n for force in forces.values()])]
+        found[f"{step} wall shear"] = [WallShear(simulation).traction_pa()]
+        found[f"{step} populations"] = list(simulation.populations())
+        found |= {f"{step} {name}": [simulation.collect(values)] for name, values in simulation.evolving().items()}
+        for kind, columns in sorted((simulation.particles() or {}).items()):
+            found |= {f"{step} {kind} {name}": [column] for name, column in sorted(columns.items())}
+    return {} if communicator.rank else {name: _checksum(arrays) for name, arrays in found.items()}
+
+
+def _checksum(arrays: list[np.ndarray]) -> str:
+    return hashlib.sha256(b"".join(np.ascontiguousarray(each).tobytes() for each in arrays)).hexdigest()
+
+
+def _unlike(first: dict[str, str], other: dict[str, str]) -> list[str]:
+    """The names of what differs in the first state that differs."""
+    names = [name for name in first | other if first.get(name) != other.get(name)]
+    return [name for name in names if name.split(":")[0] == names[0].split(":")[0]]
 
 
 def main() -> int:
@@ -79,16 +89,17 @@ def main() -> int:
             break
         tables = random_case(seed, options.backend)
         try:
-            found = [digest(tables, group) if group else None for group in groups]
+            found = [digests(tables, group) if group else {} for group in groups]
         except InputError as error:
             print(f"{seed}: refused, {error}" if world.rank == 0 else "", end="\n" * (world.rank == 0), flush=True)
             continue
         finally:
             world.barrier()
         if world.rank == 0:
-            differs = [n_ranks for n_ranks, each in zip(RANKS, found, strict=True) if each != found[0]]
+            differs = {n_ranks: _unlike(found[0], each) for n_ranks, each in zip(RANKS, found, strict=True)}
+            differs = {n_ranks: names for n_ranks, names in differs.items() if names}
             counts = [counts[0] + len(RANKS) - 1, counts[1] + len(differs)]
-            print(f"{seed}: {f'differs on {differs} ranks: {tables}' if differs else 'equal'}", flush=True)
+            print(f"{seed}: {f'differs on ranks {differs}: {tables}' if differs else 'equal'}", flush=True)
     if world.rank == 0:
         print(f"{counts[0] - counts[1]} of {counts[0]} comparisons equal: seed {options.seed}, {options.backend}")
     return int(world.broadcast(counts[1] > 0))
