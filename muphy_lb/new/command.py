@@ -113,9 +113,8 @@ def new(options, say: Callable[[str], None], communicator, ask: Callable[[str], 
     from muphy_lb.base.files.atomic import write_text
     from muphy_lb.case.case import case_from_dict
     from muphy_lb.new.kinds import DRAFTS
-    from muphy_lb.new.prompt import prompt_options
+    from muphy_lb.new.options import check_voxel_edge, prompt_options
     from muphy_lb.new.text import case_text
-    from muphy_lb.new.voxel_edge import check_voxel_edge
     from muphy_lb.run.info import describe_case
 
     path = Path(options.output)
@@ -153,8 +152,7 @@ def _ask_terminal(question: str) -> str:
 
 def _options_by_name(options) -> dict:
     """The command-line options under the names of the attributes of CaseOptions."""
-    from muphy_lb.new.prompt import SURFACES
-    from muphy_lb.new.voxel_edge import in_metres
+    from muphy_lb.new.options import SURFACES, in_metres
 
     file = Path(options.file) if options.file else None
     is_surface = file is not None and file.suffix.lower() in SURFACES
