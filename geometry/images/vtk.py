@@ -52,7 +52,7 @@ MAX_BOX = 2**31
 
 @dataclass(frozen=True)
 class VtkFile:
-    """A parse_file file: its XML tree, the start of appended data (or -1), and the storage format."""
+    """A parsed file: its XML tree, the start of appended data (or -1), and the storage format."""
 
     path: str
     root: ElementTree.Element
@@ -327,7 +327,7 @@ def read_vtu(path, unit: str, array: str | None = None) -> Image:
 
 
 def _files(path) -> list[VtkFile]:
-    """The parse_file file itself, or the files listed in a ``.pvtu``."""
+    """The parsed file itself, or the files listed in a ``.pvtu``."""
     file = parse_file(path)
     sources = [piece.get("Source", "") for piece in file.root.iterfind("PUnstructuredGrid/Piece")]
     return [parse_file(Path(path).parent / source) for source in sources] or [file]

@@ -20,8 +20,7 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.base.units import CS2, relaxation_time, viscosity
 from muphy_lb.boundaries.lumped import windkessel
 from muphy_lb.boundaries.waveform import FourierSeries
-from muphy_lb.new import sizing
-from muphy_lb.new.presets import Substance
+from muphy_lb.new import Substance, sizing
 from muphy_lb.setup.numerics import GOOD_LATTICE_VELOCITY
 
 CHARACTERISTIC = 0.056
@@ -199,33 +198,12 @@ def bed_of(circulation: Circulation, flow_rate_m3_s: float) -> Bed:
     return replace(bed, compliance=10.0**factor * stroke_m3 / circulation.pulse_pressure_pa)
 
 
-def longest_time_step_s(bed: Bed, spacing_m: float, density_kg_m3: float, cs2: float) -> float:
-    """Time step [s] with which the pulse changes the lattice density by ``DENSITY_CHANGE``."""
-    swing_pa = float(np.abs(bed.pressures_pa() - bed.pressures_pa().mean()).max())
-    return spacing_m / sqrt(swing_pa / (density_kg_m3 * cs2 * DENSITY_CHANGE))
-
-
 def _listed(shares: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {share:g}" for name, share in shares.items())
 
 
 PEAK_OF_A_BEAT = 2.25 / 2.0 * peak_inflow()
 """Largest velocity that a case with the waveform is checked for, over that of the mean flow's paraboloid."""
-
-
-@dataclass(frozen=True)
-class Extent:
-    """Sizes of a vessel.
-
-    Attributes:
-        spacing_m: voxel edge [m].
-        length_m: longest edge of its box [m].
-        peak: largest velocity anywhere over the mean one at the inlets at the same time.
-    """
-
-    spacing_m: float
-    length_m: float
-    peak: float
 
 
 @dataclass(frozen=True)
@@ -245,14 +223,17 @@ class Flowing:
     notes: tuple[str, ...] = ()
 
 
-def beating(circulation: Circulation, ends: tuple, velocity_m_s: float, extent: Extent, fluid: Substance) -> Flowing:
+def beating(
+    circulation: Circulation, ends: tuple, velocity_m_s: float, peak: float, lengths_m: tuple, fluid: Substance
+) -> Flowing:
     """Inlets with the waveform, outlets with the networks that belong to it.
 
     Args:
         circulation: what is known of it.
         ends: inlets and outlets (:class:`~muphy_lb.geometry.openings.find.FoundOpening`).
         velocity_m_s: mean velocity at the inlets.
-        extent: of the vessel.
+        peak: largest velocity anywhere over the mean one at the inlets at the same time.
+        lengths_m: of the edge of a voxel and of the longest edge of the box.
         fluid: its density and viscosity.
 
     Raises:
@@ -263,9 +244,9 @@ def beating(circulation: Circulation, ends: tuple, velocity_m_s: float, extent: 
     shares = circulation.shares_of({found.opening.name: found.equivalent_radius_m for found in outlets})
     conditions = {name: {"windkessel": bed.table(share)} for name, share in shares.items()}
     conditions |= {found.opening.name: _inlet(velocity_m_s * found.area_m2, circulation) for found in inlets}
-    time_step_s = _time_step_s(bed, velocity_m_s, extent, fluid)
-    tau = relaxation_time(fluid.kinematic_viscosity_m2_s * time_step_s / extent.spacing_m**2, CS2)
-    drive = sizing.Drive(velocity_m_s * time_step_s / extent.spacing_m, round(bed.beat_s / time_step_s), 0, tau)
+    time_step_s = _time_step_s(bed, PEAK_OF_A_BEAT * peak * velocity_m_s, lengths_m, fluid)
+    tau = relaxation_time(fluid.kinematic_viscosity_m2_s * time_step_s / lengths_m[0] ** 2, CS2)
+    drive = sizing.Drive(velocity_m_s * time_step_s / lengths_m[0], round(bed.beat_s / time_step_s), 0, tau)
     notes = tuple(_notes(bed, shares))
     return Flowing(conditions, _sections(bed, drive, time_step_s), drive, notes)
 
@@ -276,14 +257,16 @@ def _inlet(flow_rate_m3_s: float, circulation: Circulation) -> dict:
     return {"flow_rate_m3_s": sizing.rounded(flow_rate_m3_s, 5), "profile": "womersley", "waveform": waveform}
 
 
-def _time_step_s(bed: Bed, velocity_m_s: float, extent: Extent, fluid: Substance) -> float:
-    """The longest one with which pressures, velocities, viscosity and sound are what they should."""
-    spacing_m, fastest_m_s = extent.spacing_m, PEAK_OF_A_BEAT * extent.peak * velocity_m_s
+def _time_step_s(bed: Bed, fastest_m_s: float, lengths_m: tuple, fluid: Substance) -> float:
+    """The longest one with which the change of density by the pulse, velocities, viscosity and sound are as they should
+    be."""
+    spacing_m, length_m = lengths_m
+    swing_pa = float(np.abs(bed.pressures_pa() - bed.pressures_pa().mean()).max())
     bounds_s = (
-        longest_time_step_s(bed, spacing_m, fluid.density_kg_m3, CS2),
+        spacing_m / sqrt(swing_pa / (fluid.density_kg_m3 * CS2 * DENSITY_CHANGE)),
         GOOD_LATTICE_VELOCITY * spacing_m / fastest_m_s,
         viscosity(sizing.LONGEST_RELAXATION_TIME, CS2) * spacing_m**2 / fluid.kinematic_viscosity_m2_s,
-        bed.beat_s / TRANSITS_A_BEAT * spacing_m * sqrt(CS2) / extent.length_m,
+        bed.beat_s / TRANSITS_A_BEAT * spacing_m * sqrt(CS2) / length_m,
     )
     return sizing.rounded(MARGIN * min(bounds_s), 2)
 

@@ -11,7 +11,7 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.geometry.errors import MissingOptionError
 from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.quantities import UNIT_WORDS, quantity_option
-from muphy_lb.new.presets import BLOOD, FLUIDS, KINDS, THINNING_BLOOD
+from muphy_lb.new import BLOOD, FLUIDS, KINDS, THINNING_BLOOD
 
 DEFAULT_CASE = "case.toml"
 

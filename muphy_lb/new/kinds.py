@@ -18,7 +18,7 @@ from muphy_lb.geometry.surfaces.surface import read_surface
 from muphy_lb.geometry.surfaces.triangles import signed_volumes
 from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.new import sizing
-from muphy_lb.new.circulation import PEAK_OF_A_BEAT, Extent, Flowing, beating
+from muphy_lb.new.circulation import PEAK_OF_A_BEAT, Flowing, beating
 from muphy_lb.new.options import CaseOptions
 
 VESSEL_RADIUS_M = 1.5e-3
@@ -105,8 +105,8 @@ def vessel(requested: CaseOptions, folder: Path) -> Draft:
     n_nodes = vessel_geometry.volume_m3 / vessel_geometry.spacing_m**3
     resolution = sizing.resolution(diameter_m, vessel_geometry.spacing_m, n_nodes, reynolds, peak)
     drive = sizing.drive(reynolds / across, across, vessel_geometry.length_m / vessel_geometry.spacing_m, narrowing)
-    extent = Extent(vessel_geometry.spacing_m, vessel_geometry.length_m, PARABOLA_3D * narrowing)
-    flowing = _flowing(requested, (inlets, outlets), velocity, extent)
+    lengths_m = vessel_geometry.spacing_m, vessel_geometry.length_m
+    flowing = _flowing(requested, (inlets, outlets), velocity, PARABOLA_3D * narrowing, lengths_m)
     drive = flowing.drive or drive
     sections = _common(requested, drive, resolution.model) | flowing.sections
     sections["lattice"] |= resolution.model
@@ -298,10 +298,10 @@ def _spacing(requested: CaseOptions) -> dict:
     return {} if requested.spacing_m is None else {"spacing_m": requested.spacing_m}
 
 
-def _flowing(requested: CaseOptions, ends: tuple, velocity_m_s: float, extent: Extent) -> Flowing:
+def _flowing(requested: CaseOptions, ends: tuple, velocity_m_s: float, peak: float, lengths_m: tuple) -> Flowing:
     """Inlets of a mean velocity, outlets of pressure 0; or what a beating heart needs."""
     if requested.circulation is not None:
-        return beating(requested.circulation, ends, velocity_m_s, extent, requested.substance)
+        return beating(requested.circulation, ends, velocity_m_s, peak, lengths_m, requested.substance)
     inlets, outlets = ends
     conditions: dict[str, dict] = {found.opening.name: {"pressure_pa": 0.0} for found in outlets}
     for found in inlets:

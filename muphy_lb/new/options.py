@@ -10,8 +10,8 @@ from muphy_lb.base.files import PREPARED
 from muphy_lb.case.section import did_you_mean
 from muphy_lb.geometry.load import BARE_FORMATS, LOADERS, file_ending
 from muphy_lb.geometry.quantities import UNIT_WORDS, WithUnit, metres_per_unit, number_in_si
+from muphy_lb.new import FLUIDS, KINDS, Substance
 from muphy_lb.new.circulation import Circulation
-from muphy_lb.new.presets import FLUIDS, KINDS, Substance
 from muphy_lb.setup.stability import SURFACES
 
 ATTEMPTS = 3

@@ -115,7 +115,7 @@ class Paths:
 
 
 def read_paths(path: str | os.PathLike, ids: ArrayLike) -> Paths:
-    """Paths of particles in the snapshots of a :class:`~muphy_lb.physics.particles.files.polydata.ParticleSeries`.
+    """Paths of particles in the snapshots of a :class:`ParticleSeries`.
 
     Args:
         path: the file of snapshots.
