@@ -1,7 +1,6 @@
 """Trials in processes of their own: a driver or an MPI that does not fit may end or block the process that asks.
 
-``python -m muphy_lb.doctor.trial cpu|gpu|ranks`` prints the answer of one as a line of JSON, on rank 0 where there are
-several.
+``python -m muphy_lb.doctor cpu|gpu|ranks`` prints the answer of one as a line of JSON.
 """
 
 import json
@@ -25,7 +24,7 @@ def answer_of(name: str, limit_s: float, launcher=(), environment=None) -> dict:
         launcher: words that go before those of Python, such as ``("mpirun", "-n", "2")``.
         environment: variables that are added to those of this process.
     """
-    command = [*launcher, sys.executable, "-m", "muphy_lb.doctor.trial", name]
+    command = [*launcher, sys.executable, "-m", "muphy_lb.doctor", name]
     pipe = subprocess.PIPE
     try:
         process = subprocess.Popen(
@@ -122,7 +121,3 @@ def try_ranks(communicator=None) -> dict | None:
 
 
 TRIALS: Mapping[str, Callable[[], dict | None]] = MappingProxyType({"cpu": try_cpu, "gpu": try_gpu, "ranks": try_ranks})
-
-
-if __name__ == "__main__" and (given := tried(sys.argv[1])) is not None:
-    print(MARK + json.dumps(given), flush=True)
