@@ -20,8 +20,7 @@ from muphy_lb.geometry.images.nifti import read_nifti
 from muphy_lb.geometry.images.nrrd import read_nrrd
 from muphy_lb.geometry.images.rule import ImageRule, Noted
 from muphy_lb.geometry.images.tiff import read_tiff
-from muphy_lb.geometry.images.vti import read_vti
-from muphy_lb.geometry.images.vtu import read_vtu
+from muphy_lb.geometry.images.vtk import read_vti, read_vtu
 from muphy_lb.geometry.limits import regular_file, shown
 from muphy_lb.geometry.openings.ends_of_input import with_surface_ends
 from muphy_lb.geometry.options import check_flag, check_names, check_text

@@ -8,8 +8,9 @@ files nifti1.h and nifti2.h of nifti.nimh.nih.gov.
 import gzip
 import struct
 import zlib
-from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -23,21 +24,22 @@ UNITS = {0: "mm", 1: "m", 2: "mm", 3: "um"}
 GZIP_MAGIC = b"\x1f\x8b"
 
 
-@dataclass(frozen=True)
-class _Header:
-    """The header entries used, of either version."""
+HEADER_BYTES = (348, 540)
+"""Of NIfTI-1 and of NIfTI-2; the first number of a header is its own length."""
 
-    dim: tuple[int, ...]
-    datatype: int
-    pixdim: tuple[float, ...]
-    offset: int
-    scale: tuple[float, float]
-    units: int
-    codes: tuple[int, int]
-    quaternion: tuple[float, ...]
-    rows: tuple[float, ...]
-    magic: bytes
-    order: str
+FIELDS = {
+    "magic": (("4s", 344), ("4s", 4)),
+    "datatype": (("h", 70), ("h", 12)),
+    "dim": (("8h", 40), ("8q", 16)),
+    "pixdim": (("8f", 76), ("8d", 104)),
+    "vox_offset": (("f", 108), ("q", 168)),
+    "scale": (("2f", 112), ("2d", 176)),
+    "codes": (("2h", 252), ("2i", 344)),
+    "quaternion": (("6f", 256), ("6d", 352)),
+    "rows": (("12f", 280), ("12d", 400)),
+    "units": (("B", 123), ("i", 500)),
+}
+"""(form, byte) of the entries used, in either version."""
 
 
 def read_nifti(path, unit: str | None = None, frame: str = "world") -> Image:
@@ -72,66 +74,26 @@ def read_nifti(path, unit: str | None = None, frame: str = "world") -> Image:
     return Image(Scaled(image.values, slope, shift), image.spacing_m, image.origin_m, image.notes)
 
 
-def _header(path) -> _Header:
-    """The header of a file, compressed or not."""
+def _header(path) -> SimpleNamespace:
+    """The entries ``FIELDS`` of a header, with the ``order`` of its bytes and the ``offset`` of voxels."""
     opened = gzip.open if read_start(path, 2) == GZIP_MAGIC else open
     try:
         with opened(path, "rb") as file:
-            content = file.read(540)
+            content = file.read(max(HEADER_BYTES))
     except (OSError, EOFError, zlib.error) as error:
         raise GeometryError(f"cannot read {path}: its compressed data are broken or truncated ({error})") from error
-    for order in "<>":
-        size = struct.unpack(order + "i", content[:4].ljust(4, b"\0"))[0]
-        if size == 348 and len(content) >= 348:
-            return _version_1(content, order)
-        if size == 540 and len(content) >= 540:
-            return _version_2(content, order)
+    for order, (version, size) in product("<>", enumerate(HEADER_BYTES)):
+        if len(content) >= size and struct.unpack_from(order + "i", content)[0] == size:
+            entries = {}
+            for name, places in FIELDS.items():
+                values = struct.unpack_from(order + places[version][0], content, places[version][1])
+                entries[name] = values if len(values) > 1 else values[0]
+            offset = entries["vox_offset"]
+            return SimpleNamespace(order=order, offset=int(offset) if np.isfinite(offset) else -1, **entries)
     raise GeometryError(f"cannot read {path}: it has no NIfTI header (of 348 or 540 bytes); is it a NIfTI file?")
 
 
-def _version_1(content: bytes, order: str) -> _Header:
-    def get(form: str, offset: int):
-        return struct.unpack_from(order + form, content, offset)
-
-    return _Header(
-        dim=get("8h", 40),
-        datatype=get("h", 70)[0],
-        pixdim=get("8f", 76),
-        offset=_whole(get("f", 108)[0]),
-        scale=get("2f", 112),
-        units=get("B", 123)[0],
-        codes=get("2h", 252),
-        quaternion=get("6f", 256),
-        rows=get("12f", 280),
-        magic=content[344:348],
-        order=order,
-    )
-
-
-def _version_2(content: bytes, order: str) -> _Header:
-    def get(form: str, offset: int):
-        return struct.unpack_from(order + form, content, offset)
-
-    return _Header(
-        dim=get("8q", 16),
-        datatype=get("h", 12)[0],
-        pixdim=get("8d", 104),
-        offset=get("q", 168)[0],
-        scale=get("2d", 176),
-        units=get("i", 500)[0],
-        codes=get("2i", 344),
-        quaternion=get("6d", 352),
-        rows=get("12d", 400),
-        magic=content[4:8],
-        order=order,
-    )
-
-
-def _whole(value: float) -> int:
-    return int(value) if np.isfinite(value) else -1
-
-
-def _shape(path, header: _Header) -> tuple[int, int, int]:
+def _shape(path, header: SimpleNamespace) -> tuple[int, int, int]:
     """(nz, ny, nx) of a single volume of up to three axes; GeometryError otherwise."""
     if not header.magic.startswith((b"n+", b"ni")):
         raise GeometryError(f"{path}: its magic is {header.magic!r}; allowed: n+1, ni1, n+2, ni2 (NIfTI, not Analyze)")
@@ -153,7 +115,7 @@ def _image_file(path) -> Path:
     return found[0]
 
 
-def _affine(path, header: _Header) -> tuple[np.ndarray, np.ndarray]:
+def _affine(path, header: SimpleNamespace) -> tuple[np.ndarray, np.ndarray]:
     """((3, 3) steps along the file axes as columns, (3,) origin), in the unit of the header."""
     lengths = np.array([abs(length) for length in header.pixdim[1:4]])
     lengths[header.dim[0] :] = lengths[: header.dim[0]].min()

@@ -14,13 +14,15 @@ from muphy_lb.geometry.axes import periodic_axes
 from muphy_lb.geometry.errors import GeometryError, MissingOptionError
 from muphy_lb.geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, MAX_OPENINGS, MAX_WALLS, opening_flag, wall_flag
 from muphy_lb.geometry.images.image import Image, three_lengths
-from muphy_lb.geometry.images.resample import has_cubes, times, to_cubes
 from muphy_lb.geometry.images.selection import (
     Interval,
     Selection,
     ValueSet,
     describe_values,
+    has_cubes,
     otsu_threshold,
+    times,
+    to_cubes,
     value_range,
 )
 from muphy_lb.geometry.limits import check_name, shown

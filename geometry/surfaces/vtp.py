@@ -11,7 +11,7 @@ import numpy as np
 
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.images.stored import LARGEST_RATIO, file_size, numbers
-from muphy_lb.geometry.images.vtkxml import VtkFile, array_values, parse_file
+from muphy_lb.geometry.images.vtk import VtkFile, array_values, parse_file
 from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.surfaces.stored import StoredSurface, fans, triangle_positions
 

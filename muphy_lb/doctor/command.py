@@ -12,7 +12,8 @@ from itertools import chain
 
 from muphy_lb.base.errors import printable
 from muphy_lb.base.version import __version__
-from muphy_lb.doctor.finding import BROKEN, MISSING, OK, Finding
+from muphy_lb.doctor import findings
+from muphy_lb.doctor.findings import BROKEN, MISSING, OK, Finding
 from muphy_lb.output.terminal import AS_BEFORE, GREEN, RED, YELLOW, is_redrawn
 
 CANNOT_RUN_EXIT_CODE = 1
@@ -68,16 +69,14 @@ def _say_nothing(_text: str) -> None:
 
 def _examined(answer: dict | None) -> Iterator[Finding]:
     """All findings, one after the other; ``answer`` is that of the ranks, where a launcher has started several."""
-    from muphy_lb.doctor import gpus, libraries, machine, ranks
-
-    among = ranks.ranks if answer is None else lambda: ranks.among(answer)
+    among = findings.ranks if answer is None else lambda: findings.among(answer)
     looks: tuple[Callable[[], Iterator[Finding]], ...] = (
-        libraries.python,
-        libraries.packages,
-        machine.processors,
-        gpus.gpus,
+        findings.python,
+        findings.packages,
+        findings.processors,
+        findings.gpus,
         among,
-        machine.caches,
+        findings.caches,
     )
     yield from chain.from_iterable(map(_guarded, looks))
 

@@ -1,4 +1,5 @@
-"""What lies behind the outlets of a new vessel: networks that give a mean pressure and a pulse pressure.
+"""A new vessel through which a heart beats: a waveform at its inlets, at its outlets networks that give a mean pressure
+and a pulse pressure.
 
 The resistance of all outlets together is the mean pressure over the mean flow. Outlets share it by Murray's law, flow ~
 radius^3 (Murray, Proc. Natl. Acad. Sci. USA 12, 207 (1926), from memory), with another exponent, or as given; all have
@@ -8,16 +9,19 @@ compliance is that with which the networks alone, without the vessel, have the p
 volume over the pulse pressure, which takes all of a stroke to be stored.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from math import isfinite, pi, sqrt
+from math import ceil, isfinite, pi, sqrt
 
 import numpy as np
 from scipy.optimize import brentq
 
 from muphy_lb.base.errors import InputError
+from muphy_lb.base.units import CS2, relaxation_time, viscosity
 from muphy_lb.boundaries.lumped import windkessel
 from muphy_lb.boundaries.waveform import FourierSeries
+from muphy_lb.new import Substance, sizing
+from muphy_lb.setup.numerics import GOOD_LATTICE_VELOCITY
 
 CHARACTERISTIC = 0.056
 """Share of the resistance of an outlet that lies in front of its compliance."""
@@ -36,6 +40,11 @@ DENSITY_CHANGE = 0.01
 """Change of the lattice density by the pulse: half of what an outlet may."""
 N_PHASES = 400
 PERIODIC_TOLERANCE = 0.01
+
+MARGIN = 0.9
+SERIES_A_BEAT = 100
+TRANSITS_A_BEAT = 40
+"""Least times that sound passes through the vessel within a beat: with fewer its slow sound resounds with the beat."""
 
 
 @dataclass(frozen=True)
@@ -189,11 +198,104 @@ def bed_of(circulation: Circulation, flow_rate_m3_s: float) -> Bed:
     return replace(bed, compliance=10.0**factor * stroke_m3 / circulation.pulse_pressure_pa)
 
 
-def longest_time_step_s(bed: Bed, spacing_m: float, density_kg_m3: float, cs2: float) -> float:
-    """Time step [s] with which the pulse changes the lattice density by ``DENSITY_CHANGE``."""
-    swing_pa = float(np.abs(bed.pressures_pa() - bed.pressures_pa().mean()).max())
-    return spacing_m / sqrt(swing_pa / (density_kg_m3 * cs2 * DENSITY_CHANGE))
-
-
 def _listed(shares: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {share:g}" for name, share in shares.items())
+
+
+PEAK_OF_A_BEAT = 2.25 / 2.0 * peak_inflow()
+"""Largest velocity that a case with the waveform is checked for, over that of the mean flow's paraboloid."""
+
+
+@dataclass(frozen=True)
+class Flowing:
+    """How a vessel is driven.
+
+    Attributes:
+        conditions: the keys of every opening that belong to the flow, by its name.
+        sections: sections of the case that follow, besides the usual ones.
+        drive: numerical parameters, if not the usual ones.
+        notes: lines of text for the user.
+    """
+
+    conditions: Mapping[str, Mapping]
+    sections: Mapping[str, Mapping] = field(default_factory=dict)
+    drive: sizing.Drive | None = None
+    notes: tuple[str, ...] = ()
+
+
+def beating(
+    circulation: Circulation, ends: tuple, velocity_m_s: float, peak: float, lengths_m: tuple, fluid: Substance
+) -> Flowing:
+    """Inlets with the waveform, outlets with the networks that belong to it.
+
+    Args:
+        circulation: what is known of it.
+        ends: inlets and outlets (:class:`~muphy_lb.geometry.openings.find.FoundOpening`).
+        velocity_m_s: mean velocity at the inlets.
+        peak: largest velocity anywhere over the mean one at the inlets at the same time.
+        lengths_m: of the edge of a voxel and of the longest edge of the box.
+        fluid: its density and viscosity.
+
+    Raises:
+        InputError: no networks give these pressures, or shares were given for other outlets.
+    """
+    inlets, outlets = ends
+    bed = bed_of(circulation, velocity_m_s * sum(found.area_m2 for found in inlets))
+    shares = circulation.shares_of({found.opening.name: found.equivalent_radius_m for found in outlets})
+    conditions = {name: {"windkessel": bed.table(share)} for name, share in shares.items()}
+    conditions |= {found.opening.name: _inlet(velocity_m_s * found.area_m2, circulation) for found in inlets}
+    time_step_s = _time_step_s(bed, PEAK_OF_A_BEAT * peak * velocity_m_s, lengths_m, fluid)
+    tau = relaxation_time(fluid.kinematic_viscosity_m2_s * time_step_s / lengths_m[0] ** 2, CS2)
+    drive = sizing.Drive(velocity_m_s * time_step_s / lengths_m[0], round(bed.beat_s / time_step_s), 0, tau)
+    notes = tuple(_notes(bed, shares))
+    return Flowing(conditions, _sections(bed, drive, time_step_s), drive, notes)
+
+
+def _inlet(flow_rate_m3_s: float, circulation: Circulation) -> dict:
+    cosine, sine = zip(*ejection(), strict=True)
+    waveform = {"period_s": circulation.beat_s, "cosine": list(cosine), "sine": list(sine)}
+    return {"flow_rate_m3_s": sizing.rounded(flow_rate_m3_s, 5), "profile": "womersley", "waveform": waveform}
+
+
+def _time_step_s(bed: Bed, fastest_m_s: float, lengths_m: tuple, fluid: Substance) -> float:
+    """The longest one with which the change of density by the pulse, velocities, viscosity and sound are as they should
+    be."""
+    spacing_m, length_m = lengths_m
+    swing_pa = float(np.abs(bed.pressures_pa() - bed.pressures_pa().mean()).max())
+    bounds_s = (
+        spacing_m / sqrt(swing_pa / (fluid.density_kg_m3 * CS2 * DENSITY_CHANGE)),
+        GOOD_LATTICE_VELOCITY * spacing_m / fastest_m_s,
+        viscosity(sizing.LONGEST_RELAXATION_TIME, CS2) * spacing_m**2 / fluid.kinematic_viscosity_m2_s,
+        bed.beat_s / TRANSITS_A_BEAT * spacing_m * sqrt(CS2) / length_m,
+    )
+    return sizing.rounded(MARGIN * min(bounds_s), 2)
+
+
+def _sections(bed: Bed, drive: sizing.Drive, time_step_s: float) -> dict:
+    """The sections [flow], [lattice], [run] and [output]."""
+    beats = min(MOST_BEATS, 3 + ceil(SETTLED * bed.tau_s / bed.beat_s))
+    return {
+        "flow": {"reference_pressure_pa": sizing.rounded(bed.flow_rate_m3_s * bed.resistance, 5)},
+        "lattice": {"name": "D3Q19", "collision": drive.collision, "time_step_s": time_step_s},
+        "run": {
+            "time_s": sizing.rounded(beats * bed.beat_s, 6),
+            "ramp_steps": 0,
+            "periodic_tolerance": PERIODIC_TOLERANCE,
+        },
+        "output": {"series_every_steps": max(1, drive.steps // SERIES_A_BEAT)},
+    }
+
+
+def _notes(bed: Bed, shares: Mapping[str, float]) -> Iterator[str]:
+    pressures = bed.pressures_pa()
+    crude = bed.flow_rate_m3_s * bed.beat_s / np.ptp(pressures)
+    yield (
+        f"outlets: resistance {bed.resistance:.4g} Pa s/m3 and compliance {bed.compliance:.4g} m3/Pa together (stroke"
+        f" volume over pulse pressure: {crude:.4g}), time constant {bed.tau_s:.3g} s; shares of the flow:"
+        f" {', '.join(f'{name} {share:.3g}' for name, share in shares.items())}"
+    )
+    yield (
+        f"expected behind the outlets: {pressures.min():.5g} to {pressures.max():.5g} Pa, mean {pressures.mean():.5g}"
+        f" Pa, at a mean flow of {bed.flow_rate_m3_s:.4g} m3/s and {60.0 / bed.beat_s:.3g} beats a minute; the waveform"
+        " is an idealised one: put a measured one into [openings.waveform]"
+    )

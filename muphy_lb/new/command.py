@@ -11,7 +11,7 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.geometry.errors import MissingOptionError
 from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.quantities import UNIT_WORDS, quantity_option
-from muphy_lb.new.presets import BLOOD, FLUIDS, KINDS, THINNING_BLOOD
+from muphy_lb.new import BLOOD, FLUIDS, KINDS, THINNING_BLOOD
 
 DEFAULT_CASE = "case.toml"
 
@@ -113,9 +113,8 @@ def new(options, say: Callable[[str], None], communicator, ask: Callable[[str], 
     from muphy_lb.base.files.atomic import write_text
     from muphy_lb.case.case import case_from_dict
     from muphy_lb.new.kinds import DRAFTS
-    from muphy_lb.new.prompt import prompt_options
+    from muphy_lb.new.options import check_voxel_edge, prompt_options
     from muphy_lb.new.text import case_text
-    from muphy_lb.new.voxel_edge import check_voxel_edge
     from muphy_lb.run.info import describe_case
 
     path = Path(options.output)
@@ -153,8 +152,7 @@ def _ask_terminal(question: str) -> str:
 
 def _options_by_name(options) -> dict:
     """The command-line options under the names of the attributes of CaseOptions."""
-    from muphy_lb.new.prompt import SURFACES
-    from muphy_lb.new.voxel_edge import in_metres
+    from muphy_lb.new.options import SURFACES, in_metres
 
     file = Path(options.file) if options.file else None
     is_surface = file is not None and file.suffix.lower() in SURFACES

@@ -1,8 +1,8 @@
-"""The tables of a new case: one function per kind of flow."""
+"""The tables of a new case: one function per kind of flow; and the doubts about one that a user should hear of."""
 
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -18,9 +18,8 @@ from muphy_lb.geometry.surfaces.surface import read_surface
 from muphy_lb.geometry.surfaces.triangles import signed_volumes
 from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.new import sizing
-from muphy_lb.new.beating import PEAK_OF_A_BEAT, Extent, Flowing, beating
-from muphy_lb.new.doubts import rock_doubts, vessel_doubts
-from muphy_lb.new.prompt import CaseOptions
+from muphy_lb.new.circulation import PEAK_OF_A_BEAT, Flowing, beating
+from muphy_lb.new.options import CaseOptions
 
 VESSEL_RADIUS_M = 1.5e-3
 CHANNEL_HEIGHT_M = 1e-3
@@ -39,6 +38,19 @@ MIN_ACROSS = 8
 
 STEADY_TOLERANCE, ROCK_TOLERANCE = 1e-3, 1e-4
 ROCK_STEPS, ROCK_INTERVAL = 20000, 200
+
+DIAMETERS_M = (3e-6, 0.1)
+"""Diameters of vessels: from less than a blood cell to the widest aneurysms."""
+
+FASTEST_BLOOD_M_S = 5.0
+"""Blood is hardly ever faster, even in a narrow valve."""
+
+MOST_OF_A_ROCK = 0.5
+"""Porosity above which grains are more likely to have been taken for pores. Topology tells less: in rocks and packs of
+spheres grains and pores are both connected, and few voxels of either are not."""
+
+FACES_OF_A_ROCK = 4
+"""A vessel rarely leaves an image through more faces of its box than these."""
 
 
 @dataclass(frozen=True)
@@ -93,8 +105,8 @@ def vessel(requested: CaseOptions, folder: Path) -> Draft:
     n_nodes = vessel_geometry.volume_m3 / vessel_geometry.spacing_m**3
     resolution = sizing.resolution(diameter_m, vessel_geometry.spacing_m, n_nodes, reynolds, peak)
     drive = sizing.drive(reynolds / across, across, vessel_geometry.length_m / vessel_geometry.spacing_m, narrowing)
-    extent = Extent(vessel_geometry.spacing_m, vessel_geometry.length_m, PARABOLA_3D * narrowing)
-    flowing = _flowing(requested, (inlets, outlets), velocity, extent)
+    lengths_m = vessel_geometry.spacing_m, vessel_geometry.length_m
+    flowing = _flowing(requested, (inlets, outlets), velocity, PARABOLA_3D * narrowing, lengths_m)
     drive = flowing.drive or drive
     sections = _common(requested, drive, resolution.model) | flowing.sections
     sections["lattice"] |= resolution.model
@@ -286,10 +298,10 @@ def _spacing(requested: CaseOptions) -> dict:
     return {} if requested.spacing_m is None else {"spacing_m": requested.spacing_m}
 
 
-def _flowing(requested: CaseOptions, ends: tuple, velocity_m_s: float, extent: Extent) -> Flowing:
+def _flowing(requested: CaseOptions, ends: tuple, velocity_m_s: float, peak: float, lengths_m: tuple) -> Flowing:
     """Inlets of a mean velocity, outlets of pressure 0; or what a beating heart needs."""
     if requested.circulation is not None:
-        return beating(requested.circulation, ends, velocity_m_s, extent, requested.substance)
+        return beating(requested.circulation, ends, velocity_m_s, peak, lengths_m, requested.substance)
     inlets, outlets = ends
     conditions: dict[str, dict] = {found.opening.name: {"pressure_pa": 0.0} for found in outlets}
     for found in inlets:
@@ -332,3 +344,44 @@ def _common(requested: CaseOptions, drive: sizing.Drive, model: Mapping, lattice
             "steady_interval_steps": drive.interval,
         },
     }
+
+
+def vessel_doubts(requested: CaseOptions, openings: Sequence[FoundOpening], velocity_m_s: float) -> Iterator[str]:
+    """Warnings about a vessel.
+
+    Args:
+        requested: the options.
+        openings: the openings found, the inlet first.
+        velocity_m_s: mean velocity at the inlet [m/s].
+    """
+    faces = {item.source for item in openings if item.source.startswith("face of the box")}
+    if len(faces) > FACES_OF_A_ROCK:
+        yield (
+            f"the fluid of {requested.file} meets {len(faces)} faces of the box, as that of a rock does: the inlet (the"
+            f" largest section) and the {len(openings) - 1} outlets are a guess; for a rock: muphy-lb new rock"
+            f" {requested.file}; else check [[openings]] in the case, and leave out those that are walls"
+        )
+    if requested.fluid != "blood":
+        return
+    (narrowest_m, widest_m), diameter_m = DIAMETERS_M, 2.0 * openings[0].equivalent_radius_m
+    if requested.file is not None and not narrowest_m <= diameter_m <= widest_m:
+        key = f"--unit {requested.unit}" if requested.is_surface else "the voxel edge (--spacing, in metres)"
+        yield (
+            f"the inlet is {diameter_m:.3g} m across, and vessels are {narrowest_m:g} to {widest_m:g} m wide:"
+            f" check {key}"
+        )
+    if velocity_m_s > FASTEST_BLOOD_M_S:
+        yield (
+            f"blood of {velocity_m_s:.4g} m/s is faster than in any vessel (up to {FASTEST_BLOOD_M_S:g} m/s): a number"
+            f" is in m/s; if these are cm/s, give --velocity '{velocity_m_s:.4g} cm/s'"
+        )
+
+
+def rock_doubts(porosity: float) -> Iterator[str]:
+    """Warnings about a rock of this porosity."""
+    if porosity > MOST_OF_A_ROCK:
+        yield (
+            f"a porosity of {porosity:.2f} is more than that of rocks and packs of grains (up to {MOST_OF_A_ROCK};"
+            " foams, fibres and pumice have more): if grains were taken for pores, give --option fluid_value=NUMBER, or"
+            " --option invert=true"
+        )

@@ -3,7 +3,7 @@
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from muphy_lb.base.errors import InputError
@@ -51,7 +51,7 @@ def slurm(options, say: Callable[[str], None], communicator) -> int:
 
     _check(options)
     load_case(options.case)
-    text = "\n".join(_lines(options)) + "\n"
+    text = _script(options)
     if options.output is None:
         say(text.rstrip())
         return 0
@@ -81,37 +81,29 @@ def _seconds(time: str) -> int:
     return 3600 * hours + 60 * minutes + seconds
 
 
-def _lines(options) -> Iterator[str]:
-    """The script, line by line."""
-    case = Path(options.case)
-    output = Path(options.run_output or Path(DEFAULT_OUTPUT) / case.stem)
-    yield "#!/usr/bin/env bash"
-    yield f"# Runs {case.name}; submitted again, it goes on from the newest checkpoint. Written by muphy-lb slurm."
-    yield "#"
-    yield from (f"#SBATCH --{line}" for line in _directives(options, case.stem))
+def _script(options) -> str:
+    """The script. Every rank sees all GPUs of its node and takes its own; ranks that follow each other share a node, so
+    that neighbours are mostly on the same one."""
+    case, gpus, python = Path(options.case), options.gpus_per_node, Path(sys.executable)
+    folder = shlex.quote(str(options.run_output or Path(DEFAULT_OUTPUT) / case.stem))
+    of_gpus = f"#SBATCH --gpus-per-node={gpus}\n#SBATCH --gpu-bind=none\n" if gpus else ""
+    mpi = 'export SLURM_MPI_TYPE="${SLURM_MPI_TYPE:-pmi2}" # what the MPICH beside this Python speaks\n'
     warning_s = min(LONGEST_WARNING_S, _seconds(options.time) // 4)
-    yield f"# {warning_s} s before the limit every rank gets SIGUSR1: write a checkpoint and stop."
-    yield f"#SBATCH --signal=USR1@{warning_s}"
-    yield "export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK # srun does not take it from the batch job by itself"
-    yield "export NUMBA_NUM_THREADS=$SLURM_CPUS_PER_TASK"
-    python = Path(sys.executable)
-    if (python.parent / "mpirun").exists():
-        yield 'export SLURM_MPI_TYPE="${SLURM_MPI_TYPE:-pmi2}" # what the MPICH beside this Python speaks'
-    folder = shlex.quote(str(output))
-    yield f"set -- run {shlex.quote(str(case))} -o {folder}"
-    yield f"compgen -G {folder}/{CHECKPOINTS}/'{PATTERN}' > /dev/null && set -- resume {folder}"
-    yield f'exec srun {shlex.quote(str(python))} -m muphy_lb "$@"'
-
-
-def _directives(options, name: str) -> Iterator[str]:
-    """What is asked of the cluster."""
-    gpus = options.gpus_per_node
-    yield f"job-name={re.sub(r'[^A-Za-z0-9_.-]', '_', name)}"
-    yield f"nodes={options.nodes}"
-    yield f"ntasks-per-node={gpus or options.ranks_per_node}"
-    if gpus:
-        yield f"gpus-per-node={gpus}"
-        yield "gpu-bind=none"  # every rank sees all GPUs of its node and takes its own
-    yield "distribution=block"  # ranks that follow each other share a node: neighbours are then mostly on the same one
-    yield f"cpus-per-task={options.cpus_per_rank}"
-    yield f"time={options.time}"
+    return f"""\
+#!/usr/bin/env bash
+# Runs {case.name}; submitted again, it goes on from the newest checkpoint. Written by muphy-lb slurm.
+#
+#SBATCH --job-name={re.sub(r"[^A-Za-z0-9_.-]", "_", case.stem)}
+#SBATCH --nodes={options.nodes}
+#SBATCH --ntasks-per-node={gpus or options.ranks_per_node}
+{of_gpus}#SBATCH --distribution=block
+#SBATCH --cpus-per-task={options.cpus_per_rank}
+#SBATCH --time={options.time}
+# {warning_s} s before the limit every rank gets SIGUSR1: write a checkpoint and stop.
+#SBATCH --signal=USR1@{warning_s}
+export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK # srun does not take it from the batch job by itself
+export NUMBA_NUM_THREADS=$SLURM_CPUS_PER_TASK
+{mpi if (python.parent / "mpirun").exists() else ""}set -- run {shlex.quote(str(case))} -o {folder}
+compgen -G {folder}/{CHECKPOINTS}/'{PATTERN}' > /dev/null && set -- resume {folder}
+exec srun {shlex.quote(str(python))} -m muphy_lb "$@"
+"""

@@ -9,7 +9,7 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.domain import LocalDomain
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.images.arrays import READ_ERRORS
-from muphy_lb.geometry.images.vti import read_vti_points
+from muphy_lb.geometry.images.vtk import read_vti_points
 from muphy_lb.geometry.limits import cut, regular_file
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.setup.earlier_run import ENDING, read_snapshot

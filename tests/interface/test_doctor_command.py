@@ -3,13 +3,13 @@
 import json
 import signal
 import sys
-from importlib.metadata import PackageNotFoundError
+from importlib.metadata import PackageNotFoundError, version
 
 import pytest
 
 from muphy_lb.__main__ import main
-from muphy_lb.doctor import command, gpus, libraries, machine, ranks, trial
-from muphy_lb.doctor.finding import BROKEN, MISSING, NOTE, OK, Finding
+from muphy_lb.doctor import command, findings, trial
+from muphy_lb.doctor.findings import BROKEN, MISSING, NOTE, OK, Finding
 
 NEW_GPU = "NVIDIA H200, 143771, 580.159.04, 9.0"
 OLD_GPU = "Tesla V100-SXM2-32GB, 32768, 550.54.15, 7.0"
@@ -28,10 +28,9 @@ AMONG_GPUS = {
 def answers(monkeypatch):
     """Answers of the trials by name, which are given without a process of their own."""
     given = {"cpu": {"processor": "znver4"}, "gpu": {"n": 1, "free_bytes": 2**37}, "ranks": AMONG_GPUS}
-    for module in (gpus, machine, ranks):
-        monkeypatch.setattr(module, "answer_of", lambda name, *_: given[name])
+    monkeypatch.setattr(findings, "answer_of", lambda name, *_: given[name])
     monkeypatch.setenv("MUPHY_MPIRUN", "true")
-    monkeypatch.delenv(gpus.HIDING, raising=False)
+    monkeypatch.delenv(findings.HIDING, raising=False)
     for name in command.RANK_VARIABLES:
         monkeypatch.delenv(name, raising=False)
     return given
@@ -54,8 +53,8 @@ def nvidia_smi(tmp_path, monkeypatch):
 def versions(monkeypatch):
     """Versions of the packages that pip knows, by name; the real ones where nothing is said."""
     given: dict[str, str] = {}
-    real = gpus.version
-    monkeypatch.setattr(gpus, "version", lambda name: given.get(name) or real(name))
+    real = findings.version
+    monkeypatch.setattr(findings, "version", lambda name: given.get(name) or real(name))
     return given
 
 
@@ -71,7 +70,7 @@ def test_the_whole_command_looks_at_this_machine_and_ends_well(capsys):
     states = {finding["topic"]: finding["state"] for finding in told["findings"]}
     assert {"Python", "numpy", "numba", "CPU compiler", "memory", "compiled kernels"} <= states.keys()
     assert states["CPU compiler"] == states["numpy"] == OK
-    if ranks.find_launcher():
+    if findings.find_launcher():
         assert states["MPI"] == states["transport host"] == OK
 
 
@@ -90,14 +89,14 @@ def test_it_fails_where_the_solver_cannot_run(answers, nvidia_smi, capsys):
 
 
 def test_without_a_gpu_the_cpu_is_used(answers, nvidia_smi):
-    (found,) = gpus.gpus()
+    (found,) = findings.gpus()
     assert found.state == NOTE and "no driver; the CPU is used" in found.text and found.remedy
 
 
 def test_a_gpu_on_which_a_kernel_ran_is_told_with_its_memory(answers, nvidia_smi, versions):
     nvidia_smi(NEW_GPU, NEW_GPU)
     versions |= {"numba-cuda": "0.30.4", "cuda-bindings": "13.5.0"}
-    found = by_topic(gpus.gpus())
+    found = by_topic(findings.gpus())
     assert found["GPU 1"].text == "NVIDIA H200, 140 GiB, compute capability 9.0"
     assert found["driver"].text == "580.159.04"
     assert found["CUDA"].state == OK and "128.0 GiB free" in found["CUDA"].text
@@ -108,21 +107,21 @@ def test_the_extra_suits_the_driver_and_the_gpu(answers, nvidia_smi, versions, l
     nvidia_smi(line)
     versions |= {"numba-cuda": "0.30.4", "cuda-bindings": "13.5.0"}
     answers["gpu"] = {"n": 0}
-    found = by_topic(gpus.gpus())["CUDA"]
+    found = by_topic(findings.gpus())["CUDA"]
     assert found.state == BROKEN and f'pip install "muphy_lb[{extra}]"' in found.remedy
     answers["gpu"] = {"failure": "no libnvrtc.so"}
-    assert "no libnvrtc.so" in by_topic(gpus.gpus())["CUDA"].text
+    assert "no libnvrtc.so" in by_topic(findings.gpus())["CUDA"].text
 
 
 def test_a_missing_cuda_package_is_named(answers, nvidia_smi, monkeypatch):
     nvidia_smi(NEW_GPU)
-    monkeypatch.setattr(gpus, "version", lambda name: libraries.version(f"no-such-{name}"))
-    found = by_topic(gpus.gpus())["CUDA"]
+    monkeypatch.setattr(findings, "version", lambda name: version(f"no-such-{name}"))
+    found = by_topic(findings.gpus())["CUDA"]
     assert found.state == MISSING and "numba-cuda is not installed" in found.text
 
 
 def test_transports_that_do_not_work_say_why():
-    found = by_topic(ranks.among(AMONG_GPUS))
+    found = by_topic(findings.among(AMONG_GPUS))
     assert found["MPI"].text == "MPICH Version: 5.0.2, 2 ranks; not CUDA-aware, which is not needed"
     assert found["transport peer"].state == found["transport host"].state == OK
     assert found["transport nccl"].state == NOTE and "no nccl4py" in found["transport nccl"].text
@@ -131,7 +130,7 @@ def test_transports_that_do_not_work_say_why():
 
 def test_nccl_is_not_blamed_where_ranks_share_a_gpu():
     answer = AMONG_GPUS | {"share_gpus": True, "transports": {"nccl": "NCCLError: invalid usage"}}
-    found = by_topic(ranks.among(answer))["transport nccl"]
+    found = by_topic(findings.among(answer))["transport nccl"]
     assert found.state == NOTE and "a GPU for each rank" in found.text and not found.remedy
 
 
@@ -139,24 +138,24 @@ def test_hidden_gpus_are_told(answers, nvidia_smi, versions, monkeypatch):
     nvidia_smi(NEW_GPU)
     versions |= {"numba-cuda": "0.30.4", "cuda-bindings": "13.5.0"}
     answers["gpu"] = {"n": 0}
-    monkeypatch.setenv(gpus.HIDING, "")
-    found = by_topic(gpus.gpus())["CUDA"]
-    assert found.state == BROKEN and found.remedy.startswith(f"unset {gpus.HIDING}")
+    monkeypatch.setenv(findings.HIDING, "")
+    found = by_topic(findings.gpus())["CUDA"]
+    assert found.state == BROKEN and found.remedy.startswith(f"unset {findings.HIDING}")
 
 
 def test_a_launcher_that_is_missing_or_of_another_mpi_has_a_remedy(answers, nvidia_smi, monkeypatch):
     answers["ranks"] = {"failure": "ranks that do not see each other"}
-    assert by_topic(ranks.ranks())["MPI"].state == BROKEN
+    assert by_topic(findings.ranks())["MPI"].state == BROKEN
     monkeypatch.delenv("MUPHY_MPIRUN")
     monkeypatch.setattr(sys, "executable", "nowhere/python")
-    (found,) = ranks.ranks()
+    (found,) = findings.ranks()
     assert found.state == MISSING and "muphy_lb[mpi]" in found.remedy
 
 
 def test_packages_are_judged_by_what_this_one_requires(monkeypatch):
     lines = ["numpy<2", "no-such-package>=1", "h5py", 'no-such-viewer; extra == "view"', 'numpy; extra == "nccl"']
-    monkeypatch.setattr(libraries, "requires", lambda _: lines)
-    found = by_topic(libraries.packages())
+    monkeypatch.setattr(findings, "requires", lambda _: lines)
+    found = by_topic(findings.packages())
     assert found["numpy"].state == NOTE and found["numpy"].remedy == 'pip install "numpy<2"'
     assert found["no-such-package"].is_fatal and found["h5py"].state == OK
     assert found["extra view"].state == MISSING and not found["extra view"].is_fatal
@@ -164,33 +163,33 @@ def test_packages_are_judged_by_what_this_one_requires(monkeypatch):
 
 
 def test_an_mpi_of_the_machine_makes_the_one_from_pypi_unnecessary(monkeypatch):
-    monkeypatch.setattr(libraries, "requires", lambda _: ['no-such-mpi; extra == "mpi"'])
-    monkeypatch.setattr(libraries, "find_launcher", lambda: "mpirun")
-    assert next(libraries.packages()).state == NOTE
-    monkeypatch.setattr(libraries, "find_launcher", lambda: None)
-    assert next(libraries.packages()).state == MISSING
+    monkeypatch.setattr(findings, "requires", lambda _: ['no-such-mpi; extra == "mpi"'])
+    monkeypatch.setattr(findings, "find_launcher", lambda: "mpirun")
+    assert next(findings.packages()).state == NOTE
+    monkeypatch.setattr(findings, "find_launcher", lambda: None)
+    assert next(findings.packages()).state == MISSING
 
 
 def test_what_is_missing_is_listed_where_nothing_reads_requirements(monkeypatch):
     monkeypatch.setitem(sys.modules, "packaging.requirements", None)
     monkeypatch.setattr(
-        libraries, "requires", lambda _: ["numpy<2", "no-such-package>=1", 'no-such-viewer; extra == "view"']
+        findings, "requires", lambda _: ["numpy<2", "no-such-package>=1", 'no-such-viewer; extra == "view"']
     )
-    (found,) = libraries.packages()
+    (found,) = findings.packages()
     assert found.topic == "no-such-package" and found.is_fatal and found.remedy == 'pip install "no-such-package"'
 
 
 def test_a_folder_that_is_not_installed_says_itself_what_it_needs(monkeypatch):
-    installed = libraries._lines()
+    installed = findings._lines()
 
     def unknown(_):
-        raise PackageNotFoundError(libraries.PACKAGE)
+        raise PackageNotFoundError(findings.PACKAGE)
 
-    monkeypatch.setattr(libraries, "requires", unknown)
-    found = by_topic(libraries.packages())
+    monkeypatch.setattr(findings, "requires", unknown)
+    found = by_topic(findings.packages())
     assert found["h5py"].state == OK and "extra view" in found
-    monkeypatch.setattr(libraries, "requires", lambda _: installed)
-    assert list(found) == [finding.topic for finding in libraries.packages()]
+    monkeypatch.setattr(findings, "requires", lambda _: installed)
+    assert list(found) == [finding.topic for finding in findings.packages()]
 
 
 def test_a_folder_for_kernels_that_cannot_be_written_is_told(tmp_path, monkeypatch):
@@ -198,7 +197,7 @@ def test_a_folder_for_kernels_that_cannot_be_written_is_told(tmp_path, monkeypat
     monkeypatch.setenv("MUPHY_CACHE", "not/absolute")
     (tmp_path / "muphy_lb-kernels").mkdir()
     (tmp_path / "muphy_lb-kernels" / "kernel").write_bytes(bytes(2**20))
-    found = by_topic(machine.caches())
+    found = by_topic(findings.caches())
     assert found["compiled kernels"].state == OK and "1.0 MiB" in found["compiled kernels"].text
     assert found["tuned launches"].state == NOTE and "MUPHY_CACHE" in found["tuned launches"].remedy
 
@@ -230,7 +229,7 @@ def test_a_trial_ends_with_the_doctor(monkeypatch):
 
 
 def test_one_fault_does_not_hide_the_others(answers, nvidia_smi, monkeypatch, capsys):
-    monkeypatch.setattr(libraries, "requires", lambda _: ["not a requirement at all"])
+    monkeypatch.setattr(findings, "requires", lambda _: ["not a requirement at all"])
     assert main(["doctor"]) == 0
     out = capsys.readouterr().out
     assert "cannot be examined" in out and "CPU compiler" in out

@@ -13,8 +13,8 @@ from muphy_lb.measure.observer import Observer
 from muphy_lb.parallel import agreed_on_root
 from muphy_lb.physics.particles.base_section import ParticlesSection
 from muphy_lb.physics.particles.files.extxyz import ExtxyzSeries
-from muphy_lb.physics.particles.files.polydata import ParticleSeries
-from muphy_lb.physics.particles.files.snapshot import Snapshot
+from muphy_lb.physics.particles.files.table import Snapshot
+from muphy_lb.physics.particles.files.vtkhdf import ParticleSeries
 from muphy_lb.physics.particles.seeding import positions_m
 
 

@@ -12,8 +12,7 @@ from muphy_lb.geometry.images.arrays import read_npz
 from muphy_lb.geometry.images.nifti import read_nifti
 from muphy_lb.geometry.images.nrrd import read_nrrd
 from muphy_lb.geometry.images.tiff import read_tiff
-from muphy_lb.geometry.images.vti import read_vti
-from muphy_lb.geometry.images.vtu import read_vtu
+from muphy_lb.geometry.images.vtk import read_vti, read_vtu
 from muphy_lb.geometry.load import load_voxels
 from muphy_lb.geometry.slabs import slabs
 from tests.unit.geometry.images import write_nifti, write_nrrd, write_vti

@@ -8,8 +8,8 @@ import pytest
 
 from muphy_lb.geometry.openings.find import FoundOpening
 from muphy_lb.geometry.voxels import Opening
-from muphy_lb.new.doubts import vessel_doubts
-from muphy_lb.new.prompt import CaseOptions
+from muphy_lb.new.kinds import vessel_doubts
+from muphy_lb.new.options import CaseOptions
 
 ARTERY = FoundOpening(Opening("inlet", "inlet", (0.0, 0.0, 0.0), (1.0, 0.0, 0.0)), pi * 1e-4, "flat cap")
 

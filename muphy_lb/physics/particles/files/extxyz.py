@@ -1,4 +1,4 @@
-"""Trajectories as extended XYZ files: one frame per snapshot, which a crash of the program does not lose.
+"""Extended XYZ files: a frame is read as particles; a run writes one frame per snapshot, which no crash loses.
 
 Sources: libAtoms/extxyz, specification of the format; OVITO user manual, "XYZ file reader".
 """
@@ -6,24 +6,200 @@ Sources: libAtoms/extxyz, specification of the format; OVITO user manual, "XYZ f
 import logging
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
 
-from muphy_lb.base.errors import OutputError
+from muphy_lb.base.errors import InputError, OutputError
 from muphy_lb.base.files.atomic import no_link, output_errors, set_aside, write_text
-from muphy_lb.physics.particles.files.extxyz_columns import keys_and_values
-from muphy_lb.physics.particles.files.snapshot import Snapshot
+from muphy_lb.geometry.limits import ask_for, regular_file, shown
+from muphy_lb.physics.particles.files.table import ParticleTable, Snapshot
+from muphy_lb.physics.particles.files.text import MAX_LINE, FileUnits, Rows, check_width, numbered_lines
+
+PAIR = re.compile(r'([A-Za-z_][\w-]*)\s*=\s*(?:"([^"]*)"|(\S+))')
+PLAIN = "species:S:1:pos:R:3"
+"""Columns of a plain XYZ file."""
+
+KIND, POSITION, VELOCITY, ID = ("species", "element", "type"), ("pos",), ("velo", "velocities", "vel"), ("id",)
+"""Names of the columns that are read, as OVITO and ASE write them."""
+
+MAX_COMPONENTS = 1000
+"""Largest number of components of a column."""
+
+BYTES_PER_ROW = 1000
+"""Memory that the words of a row take, about."""
 
 LOG = logging.getLogger(__name__)
 NO_KIND = "X"
 """Species of particles without a kind, as in other programs."""
 
-MAX_LINE = 2**16
-"""Longest line of a frame [bytes]."""
+
+def keys_and_values(comment: str) -> dict[str, str]:
+    """Values of a comment line by key, without their quotation marks."""
+    return {key: quoted or plain for key, quoted, plain in PAIR.findall(comment)}
+
+
+def stated_units(values: Mapping[str, str], location: str) -> FileUnits:
+    """The units that this program writes into the comment line, each None where it is not there."""
+    found = []
+    for name in ("length_unit_m", "time_unit_s"):
+        try:
+            found.append(float(values[name]) if name in values else None)
+        except ValueError as error:
+            raise InputError(f"{location}: {name} is {shown(values[name])}; it must be a number") from error
+    return FileUnits(*found)
+
+
+def column_table(values: Mapping[str, str], location: str) -> tuple[dict[str, tuple[str, range]], int]:
+    """(kind of values and positions of each column by its name, number of words of a row).
+
+    Raises:
+        InputError: ``Properties`` is not a list of ``name:S|R|I|L:count``.
+    """
+    text = values.get("Properties", PLAIN)
+    parts = text.split(":")
+    table, width = {}, 0
+    for first in range(0, len(parts), 3):
+        name, kind, count = (*parts[first : first + 3], "", "")[:3]
+        if not name or kind not in tuple("SRIL") or not re.fullmatch("[0-9]{1,4}", count) or name in table:
+            raise InputError(
+                f"{location}: Properties is {shown(text)}; it must be a list of name:kind:count, such as {PLAIN}, each"
+                " name once, kinds S, R, I or L"
+            )
+        if not 1 <= int(count) <= MAX_COMPONENTS:
+            raise InputError(f"{location}: column {shown(name)} has {count} components; allowed: 1 to {MAX_COMPONENTS}")
+        table[name] = kind, range(width, width + int(count))
+        width += int(count)
+    return table, width
+
+
+def find_column(
+    table: Mapping[str, tuple[str, range]], names: Sequence[str], kinds: str, count: int, location: str
+) -> range | None:
+    """Positions of the first column of one of these names; None without one.
+
+    Raises:
+        InputError: it is of another kind, or has another number of components.
+    """
+    name = next((name for name in names if name in table), None)
+    if name is None:
+        return None
+    kind, positions = table[name]
+    if kind not in kinds or len(positions) != count:
+        raise InputError(
+            f"{location}: Properties says {name}:{kind}:{len(positions)}; allowed: {name}:{'|'.join(kinds)}:{count}"
+        )
+    return positions
+
+
+def read_extxyz_particles(path, units: FileUnits, frame: int = 0, velocities: bool = True) -> ParticleTable:
+    """Particles of a frame: columns ``pos``, and if the file has them ``species``, ``velo`` and ``id``; others are
+    left out. A plain XYZ file has species and positions.
+
+    Files that this program wrote state their units. Without a column ``id``, particles are numbered from 0 on in the
+    order of the frame.
+
+    Args:
+        path: the file.
+        units: what lengths and velocities of the file mean, as far as the caller knows.
+        frame: its number from 0 on; negative ones count from the end.
+        velocities: whether velocities are read.
+
+    Raises:
+        GeometryError: there is no such file, or not enough memory.
+        InputError: a frame that is not there or not whole, columns other than ``Properties`` says, units that nobody
+            states; and as :class:`ParticleTable` does.
+    """
+    lines = numbered_lines(path)
+    count = _skip_to(path, lines, _from_start(path, frame))
+    ask_for(count * BYTES_PER_ROW, f"a frame of {count} particles of {path}", "split the file")
+    number, comment = next(lines, (0, ""))
+    values, location = keys_and_values(comment), f"{path}, line {number}"
+    columns, width = column_table(values, location)
+    rows = _rows(path, lines, count, width)
+    where = {
+        "pos": find_column(columns, POSITION, "R", 3, location),
+        "velo": find_column(columns, VELOCITY, "R", 3, location),
+        "id": find_column(columns, ID, "I", 1, location),
+        "kind": find_column(columns, KIND, "SI", 1, location),
+    }
+    if where["pos"] is None:
+        raise InputError(f"{location}: Properties has no column pos:R:3; it holds the positions")
+    units = units.agreed(stated_units(values, location), path)
+    velocity = None
+    if velocities and where["velo"] is not None:
+        velocity = rows.reals(where["velo"], "a velocity") * units.metres_per_second(path)
+    return ParticleTable(
+        id=rows.integers(where["id"], "the id")[:, 0] if where["id"] else np.arange(count),
+        position_m=rows.reals(where["pos"], "a position") * units.metres(path),
+        velocity_m_s=velocity,
+        kind=rows.names(where["kind"][0], "the species") if where["kind"] else None,
+        source=str(path),
+        lines=rows.lines,
+    )
+
+
+def _from_start(path, frame: int) -> int:
+    """The number of a frame from the start; negative ones count from the end."""
+    if frame >= 0:
+        return frame
+    lines, n_frames = numbered_lines(path), 0
+    while (count := _count(path, lines)) is not None:
+        _skip(path, lines, count)
+        n_frames += 1
+    if -frame > n_frames:
+        raise InputError(f"{path} has {n_frames} frames; frame {frame} is not among them")
+    return n_frames + frame
+
+
+def _skip_to(path, lines: Iterator[tuple[int, str]], frame: int) -> int:
+    """Number of particles of a frame; the lines before its comment are consumed."""
+    n_before = 0
+    while (count := _count(path, lines)) is not None:
+        if n_before == frame:
+            return count
+        _skip(path, lines, count)
+        n_before += 1
+    raise InputError(f"{path} has {n_before} frames; frame {frame} is not among them: they count from 0 on")
+
+
+def _count(path, lines: Iterator[tuple[int, str]]) -> int | None:
+    """The number of particles in the first line of a frame; None at the end of the file."""
+    number, text = next(((number, text) for number, text in lines if text.strip()), (0, ""))
+    if not number:
+        return None
+    words = text.split()
+    if len(words) != 1 or not (words[0].isascii() and words[0].isdecimal()) or len(words[0]) > 15:
+        raise InputError(f"{path}, line {number}: {shown(text)}; a frame must begin with its number of particles")
+    count, size = int(words[0]), regular_file(path).stat().st_size
+    if count > size:
+        raise InputError(
+            f"{path}, line {number}: a frame of {count} particles, in a file of {size} bytes; it is truncated, or"
+            " this is not the number of particles"
+        )
+    return count
+
+
+def _skip(path, lines: Iterator[tuple[int, str]], count: int) -> None:
+    n_found = sum(1 for _ in islice(lines, count + 1))
+    if n_found < count + 1:
+        raise InputError(f"{path}: its last frame ends after {max(0, n_found - 1)} of {count} particles; cut it off")
+
+
+def _rows(path, lines: Iterator[tuple[int, str]], count: int, width: int) -> Rows:
+    """The rows of a frame behind its comment."""
+    numbers, words = [], []
+    for number, text in islice(lines, count):
+        numbers.append(number)
+        words.append(text.split())
+        check_width(path, number, words[-1], (width,), "as Properties says")
+    if len(numbers) < count:
+        raise InputError(f"{path}: the frame ends after {len(numbers)} of {count} particles; it is truncated")
+    return Rows(str(path), numbers, words)
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.case.section import did_you_mean
 from muphy_lb.geometry.limits import shown
 from muphy_lb.physics.particles.files.table import BondedInteractions, ParticleTable, no_interactions
-from muphy_lb.physics.particles.files.text import Rows, ask_for_text, check_width, numbered_lines
-from muphy_lb.physics.particles.files.units import FileUnits
+from muphy_lb.physics.particles.files.text import FileUnits, Rows, ask_for_text, check_width, numbered_lines
 
 STYLES = {
     "atomic": ("id", "type", "x", "y", "z"),

@@ -1,4 +1,4 @@
-"""Particles that a user hands in: a checked table of positions, velocities, kinds, bonds and angles."""
+"""Particles at one moment: a checked table of those that a user hands in, and a snapshot of those that a run writes."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -16,6 +16,8 @@ KIND = re.compile(r"[^\s,\"]{1,100}")
 """Names of kinds: a word of the files that have one, without what separates words there."""
 
 KIND_WORDS = "a word of at most 100 characters, without spaces, commas and quotation marks"
+
+NO_BONDS = np.empty((0, 2), dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,3 +204,28 @@ def _location(source: str, lines: Sequence[int] | None, row: int) -> str:
 
 def _joined(ids: np.ndarray) -> str:
     return "-".join(map(str, ids.tolist()))
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """Particles of one time step, in any order.
+
+    Attributes:
+        step: time step.
+        time_s: physical time [s].
+        id: (n,) integers, each once.
+        position_m: (n, 3) positions [m]; wrapped into a periodic box or not, as the caller likes.
+        velocity_m_s: (n, 3) velocities [m/s], or None.
+        kind: (n,) numbers of the kinds, or None.
+        bonds: (m, 2) ids; a bond of a particle that is not here is not written.
+        scalars: further (n,) or (n, 3) values by name.
+    """
+
+    step: int
+    time_s: float
+    id: np.ndarray
+    position_m: np.ndarray
+    velocity_m_s: np.ndarray | None = None
+    kind: np.ndarray | None = None
+    bonds: np.ndarray = field(default_factory=lambda: NO_BONDS)
+    scalars: Mapping[str, np.ndarray] = field(default_factory=dict)

@@ -8,8 +8,8 @@ from types import MappingProxyType
 import numpy as np
 
 from muphy_lb.measure.flow_view import FlowView
-from muphy_lb.physics.particles.files.path_lines import read_paths, write_path_lines
-from muphy_lb.physics.particles.files.snapshot import Snapshot
+from muphy_lb.physics.particles.files.table import Snapshot
+from muphy_lb.physics.particles.files.vtkhdf import read_paths, write_path_lines
 from muphy_lb.physics.particles.snapshots import ParticleSnapshots
 from muphy_lb.physics.particles.tracers.section import TracersSection
 from muphy_lb.physics.particles.tracers.walk import BEFORE, BORN, END

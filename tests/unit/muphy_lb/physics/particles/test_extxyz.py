@@ -8,7 +8,7 @@ import pytest
 from muphy_lb.base.errors import OutputError
 from muphy_lb.physics.particles.files.extxyz import ExtxyzSeries
 from muphy_lb.physics.particles.files.read import read_particles
-from muphy_lb.physics.particles.files.snapshot import Snapshot
+from muphy_lb.physics.particles.files.table import Snapshot
 
 KINDS = ("red", "blue")
 

@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 
 from muphy_lb.base.errors import InputError, OutputError
-from muphy_lb.physics.particles.files.path_lines import Paths, read_paths, write_path_lines
-from muphy_lb.physics.particles.files.polydata import ParticleSeries
-from muphy_lb.physics.particles.files.snapshot import Snapshot
+from muphy_lb.physics.particles.files.table import Snapshot
+from muphy_lb.physics.particles.files.vtkhdf import ParticleSeries, Paths, read_paths, write_path_lines
 
 
 def lines_of(path):

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from muphy_lb.base.errors import OutputError
-from muphy_lb.physics.particles.files.polydata import ParticleSeries
-from muphy_lb.physics.particles.files.snapshot import Snapshot
+from muphy_lb.physics.particles.files.table import Snapshot
+from muphy_lb.physics.particles.files.vtkhdf import ParticleSeries
 
 TOPOLOGIES = ("Vertices", "Lines", "Polygons", "Strips")
 KINDS = ("red", "blue")
@@ -20,8 +20,8 @@ KINDS = ("red", "blue")
 APPEND_FOR_EVER = """
 import sys
 import numpy as np
-from muphy_lb.physics.particles.files.polydata import ParticleSeries
-from muphy_lb.physics.particles.files.snapshot import Snapshot
+from muphy_lb.physics.particles.files.vtkhdf import ParticleSeries
+from muphy_lb.physics.particles.files.table import Snapshot
 series = ParticleSeries(sys.argv[1])
 for step in range(10**9):
     n = 1000 + step % 2
