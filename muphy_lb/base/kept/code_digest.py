@@ -144,7 +144,7 @@ def type_text(kind: Any) -> str:
         NoDigestError: no text tells it, such as that of a function, which holds an address.
     """
     if isinstance(kind, types.BaseTuple):
-        return f"{getattr(kind, 'fields', '')}({', '.join(map(type_text, kind.types))})"
+        return f"{getattr(kind, 'fields', '')}({', '.join(map(type_text, getattr(kind, 'types', ())))})"
     text = str(kind)
     if " at 0x" in text or isinstance(kind, types.Optional | types.Container):
         raise NoDigestError(text)
