@@ -82,7 +82,7 @@ def fixed_at(header: GeometryHeader, values: Mapping[str, float], key: str) -> d
     Raises:
         InputError: a name of neither; ``key`` is the key of the case with the values.
     """
-    known = [each.name for each in (*header.openings, *header.walls)]
+    known = [*(opening.name for opening in header.openings), *(wall.name for wall in header.walls)]
     for name in values:
         if name not in known:
             raise InputError(f"{key} names {name!r}, which is no opening and no wall; {did_you_mean(name, known)}")
@@ -164,7 +164,8 @@ class CarriedScalar:
         if flow.solid is not None:
             raise InputError(f"{self.name!r} is carried by fluid, and nodes of the case lie in walls; leave one out")
         loss = 0.5 * self.decay
-        source = {GAIN: 0.5 * self.production, LOSS: loss, SHARE: 1.0 / (1.0 + loss), SCALAR: FieldValue(self.name)}
+        source: dict[str, Value] = {GAIN: 0.5 * self.production, LOSS: loss, SHARE: 1.0 / (1.0 + loss)}
+        source[SCALAR] = FieldValue(self.name)
         stage = self.stage(carried_collision(self.lattice), source, writes=(self.name,))
         flow = flow.observed_by(STORE_VELOCITY, VELOCITY).with_stages(after=(stage,))
         fields = (self.population_field, Field(self.name, is_state=True), *STORED)
@@ -175,9 +176,13 @@ class CarriedScalar:
         leaving = scalar + 0.5 * (self.production - self.decay * scalar)
         return {**dict(zip(self.rows, scalar_at_rest(self.lattice, leaving), strict=True)), self.name: scalar}
 
+    def scaled(self, stored: np.ndarray) -> np.ndarray:
+        """Values in SI units of stored ones, in their precision."""
+        return stored * self.in_si
+
     def values_si(self, stored: np.ndarray) -> np.ndarray:
         """Values in SI units, float64, of stored ones."""
-        return stored.astype(np.float64) * self.in_si
+        return self.scaled(stored.astype(np.float64))
 
     def field_si(self, view: FlowView) -> np.ndarray | None:
         """(n,) values of all nodes in SI units, on rank 0; collective."""
@@ -198,9 +203,7 @@ class ScalarPhysics(Physics):
             each.name: OutputField(each.unit, each.field_si, FromStored((each.name,), each.values_si))
             for each in scalars
         }
-        self.probed = tuple(
-            ProbedScalar(each.name, each.column, lambda stored, each=each: stored * each.in_si) for each in scalars
-        )
+        self.probed = tuple(ProbedScalar(each.name, each.column, each.scaled) for each in scalars)
 
     @classmethod
     def count(cls, case) -> int:

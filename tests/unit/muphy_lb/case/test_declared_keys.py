@@ -81,7 +81,7 @@ def test_two_collisions_do_not_mean_different_things_by_one_key(monkeypatch):
 class Loud(Observer):
     """An observer with a key."""
 
-    keys = {"volume": Key(Positive, "how loud", 1.0)}  # noqa: RUF012
+    keys = {"volume": Key(Positive, "how loud", 1.0)}
 
 
 def test_a_key_of_an_observer_is_one_of_output(monkeypatch):
