@@ -2,9 +2,9 @@
 
     dT/dt + u . grad T = D lap T + production - decay T
 
-The age of the fluid, the temperature and solutes are such scalars; a case may have any number, each with a name of its
-own for its fields, stages and columns. Two instants belong to a step n: the field ``NAME`` holds T(n) of the
-populations that arrive, S(n) = production - decay T(n) its source, and the field ``NAME_populations`` those that leave:
+A case may have any number of them, each with a name of its own for its fields, stages and columns. Two instants belong
+to a step n: the field ``NAME`` holds T(n) of the populations that arrive, S(n) = production - decay T(n) its source,
+and the field ``NAME_populations`` those that leave:
 
     T(n) = sum_q g_q + S(n) / 2,   sum_q g~_q = T(n) + S(n) / 2
 

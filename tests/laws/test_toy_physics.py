@@ -14,7 +14,7 @@ from muphy_lb.model.isothermal import Fluid, isothermal
 from muphy_lb.model.model import AT_NEIGHBOURS, STENCIL, Field, FieldValue, Stage
 from muphy_lb.operators import STORE_VELOCITY, UNIFORM, VELOCITY_FIELDS, Operator
 from muphy_lb.operators.operator import named
-from muphy_lb.physics.scalar import CarriedScalar
+from muphy_lb.physics.scalar import CarriedScalar, fixed_at, scalar_boundary
 from tests.support import (
     THROUGH_FLOW,
     Ranks,
@@ -153,3 +153,14 @@ def test_two_physics_that_write_one_field_are_refused():
     other = replace(SALT, diffusivity=0.07, stored="other")
     with pytest.raises(InputError, match=r"\[salt\] writes salt, which another physics of the case writes"):
         CarryingSetup(D3Q19, scalars=(SALT, other)).model()
+
+
+def test_what_a_scalar_cannot_have_is_refused():
+    nodes = random_nodes(D3Q19)
+    fixed = fixed_at(nodes, {"in": 2.0}, "solutes.salt.at_mol_m3")
+    given = scalar_boundary(nodes, fixed)
+    assert np.array_equal(given.kind, THROUGH.kind) and np.array_equal(given.value, THROUGH.value)
+    with pytest.raises(InputError, match=r"solutes\.salt\.at_mol_m3 names 'inn', which is no opening .* 'in'"):
+        fixed_at(nodes, {"inn": 2.0}, "solutes.salt.at_mol_m3")
+    with pytest.raises(InputError, match="'salt' is carried by fluid, and nodes of the case lie in walls"):
+        SALT.carried_by(replace(plain_flow(D3Q19, Fluid((1.0,)), "pull"), solid=np.zeros(1, int)))
