@@ -57,7 +57,7 @@ def packages(case) -> tuple[type, ...]:
     """
     found: tuple[Any, ...] = tuple(package(name) for name in PHYSICS if getattr(case, name))
     for first, second in combinations(found, 2):
-        if second.name not in first.combines_with and first.name not in second.combines_with:
+        if second.name in first.excludes or first.name in second.excludes:
             raise InputError(
                 f"the case has [{first.name}] and [{second.name}], which cannot be computed together; keep one of them"
             )

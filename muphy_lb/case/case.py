@@ -211,7 +211,11 @@ def _move_files(table: dict, old: Path, new: Path) -> None:
 def _places(key) -> list[str]:
     """Dotted keys of sections that end in a key."""
     sections = {name: field.annotation for name, field in Case.model_fields.items()}
-    return [f"{name}.{key}" for name, kind in sections.items() if key in getattr(kind, "model_fields", {})]
+    return [f"{name}.{key}" for name, kind in sections.items() if _is_section(kind) and key in kind.all_fields()]
+
+
+def _is_section(kind) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Section)
 
 
 def _lists_of_physics() -> Iterator[str]:

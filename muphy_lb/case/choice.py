@@ -1,7 +1,9 @@
-"""OneOf: the type of a key that names an entry of a table of the program."""
+"""What tables of the program add to the case file: names that a key may have (OneOf), and keys of their own (Key)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from typing import Any, NamedTuple
 
 from pydantic_core import core_schema
 
@@ -38,3 +40,58 @@ class OneOf:
             *others, last = (repr(allowed) for allowed in self.names)
             raise ValueError(f"must be {', '.join(others)} or {last}")
         return name
+
+
+class Key(NamedTuple):
+    """A key of the case file that an entry of a table declares.
+
+    Attributes:
+        kind: type of its values, with bounds, such as ``muphy_lb.case.section.Positive``.
+        meaning: its text in the documentation and in messages.
+        default: its value in a case without it; None: there is none.
+    """
+
+    kind: Any
+    meaning: str
+    default: Any = None
+
+
+@dataclass(frozen=True)
+class KeysOf:
+    """The keys that entries of a table declare in their attributes ``name`` and ``keys``, the latter :class:`Key` by
+    name. As with :class:`OneOf`, the table is imported when it is needed.
+
+    Attributes:
+        module, table: where the table is, a mapping or a sequence of its entries.
+    """
+
+    module: str
+    table: str
+
+    @property
+    def readers(self) -> dict[str, tuple[str, ...]]:
+        """The names of the entries that declare each key."""
+        found: dict[str, tuple[str, ...]] = {}
+        for entry in self._entries:
+            for key in entry.keys:
+                found[key] = (*found.get(key, ()), entry.name)
+        return found
+
+    @property
+    def keys(self) -> dict[str, Key]:
+        """All keys by name.
+
+        Raises:
+            ValueError: two entries declare a key differently.
+        """
+        found: dict[str, Key] = {}
+        for entry in self._entries:
+            for name, key in entry.keys.items():
+                if found.setdefault(name, key)[:2] != key[:2]:
+                    raise ValueError(f"the key {name!r} of {entry.name!r} is another one elsewhere in {self.table}")
+        return found
+
+    @property
+    def _entries(self) -> tuple:
+        table = getattr(import_module(self.module), self.table)
+        return tuple(table.values() if isinstance(table, Mapping) else table)

@@ -1,29 +1,18 @@
 """The section of the case file about the velocity set, the collision, the walls and the time step."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import ConfigDict, Field
 
-from muphy_lb.base.key_units import is_number
-from muphy_lb.case.choice import OneOf
+from muphy_lb.case.choice import KeysOf, OneOf
 from muphy_lb.case.section import Positive, Section, exactly_one
-
-RATE_WORDS = ("viscosity", "magic")
-
-
-def _rates(table: dict) -> dict:
-    for family, rate in table.items():
-        number = is_number(rate) and 0.0 < rate <= 2.0
-        if not number and rate not in RATE_WORDS:
-            raise ValueError(f"has {family} = {rate!r}; must be a number above 0 and up to 2, 'viscosity' or 'magic'")
-    return table
-
-
-Rates = Annotated[dict[str, Any], AfterValidator(_rates)]
 
 
 class LatticeSection(Section):
     """The velocity set, the collision, the walls, and the one number that fixes the time step."""
+
+    model_config = ConfigDict(extra="allow")
+    keys_of = KeysOf("muphy_lb.operators", "RELAXATIONS")
 
     name: Annotated[str, OneOf("muphy_lb.lattice", "LATTICES")] = "D3Q19"
     """velocity set"""
@@ -31,10 +20,6 @@ class LatticeSection(Section):
     """relaxation operator"""
     equilibrium: Annotated[str, OneOf("muphy_lb.operators", "EQUILIBRIA")] = "compressible"
     """terms kept: all; density only in the pressure; linear in the velocity (creeping flow)"""
-    magic: Positive | None = None
-    """Lambda of trt (3/16 if not given, which puts half-way walls half-way), and of the odd rates of mrt"""
-    rates: Rates = {}
-    """mrt: rate of each family of moments, a number, "viscosity" or "magic"; without one the set's published rate"""
     smagorinsky: Annotated[Positive, Field(le=1.0)] | None = None
     """Smagorinsky constant of a large-eddy simulation, about 0.1 to 0.17"""
     walls: Annotated[str, OneOf("muphy_lb.operators.wall_rules", "WALL_RULES")] = "half-way"
@@ -52,9 +37,11 @@ class LatticeSection(Section):
 
     @classmethod
     def rules(cls, given):
-        """One number fixes the time step; rates belong to mrt."""
+        """One number fixes the time step; a collision reads the keys that it declares, and no others."""
         yield from exactly_one(given, "relaxation_time", "time_step_s", "lattice_velocity")
-        if given.get("rates") and given.get("collision") != "mrt":
-            yield "has rates, which only collision = 'mrt' reads"
-        if "magic" in given and given.get("collision") not in ("trt", "mrt"):
-            yield "has magic, which only collision = 'trt' or 'mrt' reads"
+        further = [key for key in given if key not in LatticeSection.model_fields and given[key] != {}]
+        readers = LatticeSection.keys_of.readers if further else {}
+        collision = given.get("collision", cls.model_fields["collision"].default)
+        for key in further:
+            if key in readers and collision not in readers[key]:
+                yield f"has {key}, which only collision = {' or '.join(map(repr, readers[key]))} reads"

@@ -4,10 +4,11 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from muphy_lb.base.registry import offered
 from muphy_lb.case.boundaries import Box, Line
+from muphy_lb.case.choice import KeysOf
 from muphy_lb.case.section import Direction, Positive, Section, Vector, did_you_mean, exactly_one
 from muphy_lb.case.values import AtLeastZero, Name
 from muphy_lb.case.wall_regions import WallThresholdsSection
@@ -27,6 +28,9 @@ FieldNames = Annotated[tuple[FieldName, ...], Field(strict=False)]
 class OutputSection(Section):
     """What is written, and how often; 0 means only at the end (checkpoints: only when the run is stopped early, or
     its result is doubtful)."""
+
+    model_config = ConfigDict(extra="allow")
+    keys_of = KeysOf("muphy_lb.run.observers", "OBSERVERS")
 
     fields: FieldNames = ("density", "velocity", "pressure")
     """fields in the field files"""

@@ -13,11 +13,13 @@ from difflib import SequenceMatcher, get_close_matches
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
+from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.key_units import name_without_unit, unit_of
+from muphy_lb.case.choice import KeysOf
 from muphy_lb.geometry.limits import MAX_SHOWN, shown
 from muphy_lb.geometry.quantities import in_si, is_quantity
 
@@ -138,8 +140,8 @@ class Section(BaseModel):
         if name.startswith("_"):
             super().__setattr__(name, value)
             return
-        if name not in type(self).model_fields:
-            raise InputError(f"{name!r} is no key of a case; {did_you_mean(name, list(type(self).model_fields))}")
+        if name not in (known := type(self).all_fields()):
+            raise InputError(f"{name!r} is no key of a case; {did_you_mean(name, list(known))}")
         raise InputError(
             f"{name} = {shown(value)}: a case that has been read does not change; make another one, as in"
             f' Simulation.from_case(simulation.case, ["SECTION.{name}=..."])'
@@ -151,6 +153,36 @@ class Section(BaseModel):
     longest: ClassVar[Mapping[str, int]] = MappingProxyType({})
     """Most entries of lists, by their keys, where these are not MOST_ENTRIES."""
 
+    keys_of: ClassVar[KeysOf | None] = None
+    """Table whose entries declare further keys; a section with one has ``extra="allow"`` in its ``model_config``, and
+    the given ones of these keys in ``model_extra``."""
+
+    @classmethod
+    def all_fields(cls) -> Mapping[str, FieldInfo]:
+        """Its keys, those that entries of a table declare among them."""
+        return cls._complete().model_fields if cls.keys_of else cls.model_fields
+
+    @classmethod
+    def _complete(cls) -> type["Section"]:
+        """The same section with all keys as fields."""
+
+        class Complete(cls):  # type: ignore[valid-type, misc]
+            model_config = ConfigDict(extra="forbid")
+            keys_of = None
+
+        declared = cls.keys_of.keys if cls.keys_of else {}
+        fields = {name: (key.kind | None, Field(None, description=key.meaning)) for name, key in declared.items()}
+        return create_model(cls.__name__, __base__=Complete, **fields)  # type: ignore[call-overload]
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema, handler):
+        schema = handler(core_schema)
+        if cls.keys_of:
+            every, table = cls._complete().model_json_schema()["properties"], handler.resolve_ref_schema(schema)
+            table["properties"] |= {key: every[key] for key in cls.keys_of.keys}
+            table["additionalProperties"] = False
+        return schema
+
     @classmethod
     def rules(cls, given: Mapping) -> Iterator[str]:
         """What is wrong between the keys of this table; ``given`` holds the raw values of the keys that are set."""
@@ -158,8 +190,11 @@ class Section(BaseModel):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _all_problems(cls, data, handler):
+    def _all_problems(cls, data, handler, info):
         """Report wrong values and broken rules together, in words for the user; texts with a unit become numbers."""
+        if cls.keys_of and isinstance(data, Mapping) and data.keys() - cls.model_fields.keys():
+            checked = cls._complete().model_validate(data, context=info.context)
+            return handler({key: value for key in data if (value := getattr(checked, key)) is not None})
         if too_long := cls._lists_too_long(data):
             raise ValidationError.from_exception_data(cls.__name__, too_long)
         data = _converted(data, None) if isinstance(data, Mapping) else data

@@ -15,7 +15,11 @@ so the summary contains what :meth:`Observer.finish` returns, and is written bef
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any, ClassVar
 
+from muphy_lb.case.case import Case
+from muphy_lb.case.choice import Key
 from muphy_lb.measure.flow_view import FlowView, PreparedView
 from muphy_lb.output.report_html import ReportPart
 
@@ -74,6 +78,7 @@ class Observer:
         reason: why a run ends where its criterion is met, in one word; empty if it has none.
         tells_walls: whether it tells wall forces or the stress beside walls, or ends a run, which tells them: means of
             two steps, of which the first is measured ahead of the step.
+        keys: the keys of [output] in case files that it declares, by name; :meth:`asked` reads them.
     """
 
     files: tuple[str, ...] = ()
@@ -81,6 +86,12 @@ class Observer:
     every: int = 0
     reason: str = ""
     tells_walls: bool = False
+    keys: ClassVar[Mapping[str, Key]] = MappingProxyType({})
+
+    @classmethod
+    def asked(cls, case: Case, name: str) -> Any:
+        """The value of one of its keys in a case, or its default."""
+        return (case.output.model_extra or {}).get(name, cls.keys[name].default)
 
     @classmethod
     def create(cls, view: FlowView, folder: Path, resume_step: int | None) -> Sequence["Observer"]:

@@ -1,11 +1,13 @@
 """Flow: the flow of a case on one rank, as physics packages extend it in turn before it becomes a model."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from itertools import chain
 
 import numpy as np
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.lattice import Lattice
 from muphy_lb.model.action import Action
 from muphy_lb.model.isothermal import Fluid, isothermal
@@ -114,6 +116,23 @@ class Flow:
         """The flow with further actions between steps."""
         return replace(self, actions=(*self.actions, *actions))
 
+    def extended(self, name: str, extend: Callable[["Flow"], "Flow"]) -> "Flow":
+        """The flow with a further physics of this name, as ``extend`` adds it.
+
+        Raises:
+            InputError: it writes a field that a physics before it writes, too.
+        """
+        flow = extend(self)
+        new = (flow.before[len(self.before) :], flow.between[len(self.between) :], flow.after[len(self.after) :])
+        added = _written(chain(*new), flow.written[len(self.written) :])
+        both = added & _written(chain(self.before, self.between, self.after), self.written)
+        if both:
+            raise InputError(
+                f"[{name}] writes {', '.join(sorted(both))}, which another physics of the case writes, too; keep one of"
+                " them, or give what they compute names of its own"
+            )
+        return flow
+
     def model(self) -> Model:
         """The model.
 
@@ -159,6 +178,11 @@ class Flow:
         """Names of the fields among the parameters of the observers, and of those that extensions write."""
         given = (self.parameters[each.name] for observer in self.observers for each in observer.parameters)
         return (*(value.field for value in given if isinstance(value, FieldValue)), *self.written)
+
+
+def _written(stages: Iterable[Stage], by_collision: tuple[str, ...]) -> set[str]:
+    """Names of the fields that stages, and extensions of the collision, write."""
+    return {name for stage in stages for name in stage.writes} | set(by_collision)
 
 
 def plain_flow(lattice: Lattice, fluid: Fluid, streaming: str, force=(0.0, 0.0, 0.0), operator=UNIFORM) -> Flow:

@@ -8,6 +8,7 @@ with the messages.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.domain import streaming_named
 from muphy_lb.lattice import Lattice
 from muphy_lb.model.model import Model, Value
@@ -45,8 +46,17 @@ class Fluid:
 
     @property
     def parameters(self) -> dict[str, float]:
-        """The rates by name."""
-        names = (parameter.name for parameter in (*self.relaxation.parameters, *self.closure.parameters))
+        """The rates by name.
+
+        Raises:
+            InputError: their number is not that of the parameters.
+        """
+        names = [parameter.name for parameter in (*self.relaxation.parameters, *self.closure.parameters)]
+        if len(names) != len(self.rates):
+            raise InputError(
+                f"collision {self.relaxation.name!r} with closure {self.closure.name!r} has {len(self.rates)} values;"
+                f" give one for each of {', '.join(names)}"
+            )
         return dict(zip(names, self.rates, strict=True))
 
 

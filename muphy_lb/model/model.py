@@ -116,7 +116,9 @@ class Field:
         boundary: boundary conditions of a field that is advanced by a stencil or by scalar streaming. Such a field has
             two arrays, used alternately, and is exchanged between ranks.
         streaming: transport of a scalar's populations. Then the field has a component for each vector of that lattice;
-            a stage reads the arriving populations, and the node function overwrites them with the leaving ones.
+            a stage reads the arriving populations, and the node function overwrites them with the leaving ones. So
+            between two steps, in ``initial_fields`` and in checkpoints, it holds those that leave, and a scalar that
+            the stage writes beside it the value on arrival, one collision earlier (:mod:`muphy_lb.physics.scalar`).
         is_state: whether the next step reads it, so that checkpoints contain it; always so with a boundary.
         alternates: whether it has two arrays, used alternately, although no stencil advances it.
         dtype: ``"real"`` (the precision of the run), or a NumPy type for integers and flags.

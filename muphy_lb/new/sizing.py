@@ -11,8 +11,7 @@ import numpy as np
 from muphy_lb.base.units import CS2, Units, relaxation_time, viscosity
 from muphy_lb.geometry.flags import FLUID
 from muphy_lb.geometry.voxels import Voxels
-from muphy_lb.operators.mrt import MAGIC_HALF_WAY
-from muphy_lb.operators.trt import odd_rate
+from muphy_lb.operators.trt import MAGIC_HALF_WAY, odd_rate
 from muphy_lb.setup.stability import (
     LEAST_ODD_RATE,
     MAX_CELL_REYNOLDS,

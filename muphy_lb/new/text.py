@@ -70,19 +70,19 @@ def _table_lines(
     """One table; keys already described in an earlier table of its list have no comment."""
     plain = {key: value for key, value in table.items() if not _is_nested(value)}
     for key, value in plain.items():
-        yield _assignment(key, value, None if key in explained else section.model_fields[key])
+        yield _assignment(key, value, None if key in explained else section.all_fields()[key])
     if not explained:
         yield from _further_lines(path, section, table, proposals)
     for key, value in table.items():
         if key not in plain:
             yield ""
-            yield _commented(f"[{path}.{key}]", section.model_fields[key].description)
+            yield _commented(f"[{path}.{key}]", section.all_fields()[key].description)
             yield from toml_lines(value, f"{path}.{key}.")
 
 
 def _further_lines(path: str, section: type[Section], table: Mapping, proposals: Proposals) -> Iterator[str]:
     """The keys that a table does not set, as comments."""
-    unset = {name: field for name, field in section.model_fields.items() if name not in table}
+    unset = {name: field for name, field in section.all_fields().items() if name not in table}
     if unset:
         yield FURTHER
     for name, field in unset.items():

@@ -13,20 +13,36 @@ with a rate of its own ("constant"), which is then a parameter ``rate_FAMILY``.
 
 from collections.abc import Mapping
 from functools import cache
-from typing import NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+from pydantic import AfterValidator
 
 from muphy_lb.base.errors import InputError
+from muphy_lb.base.key_units import is_number
+from muphy_lb.case.choice import Key
 from muphy_lb.lattice import BASES, Lattice, MomentBasis, combined
 from muphy_lb.operators.operator import named
 from muphy_lb.operators.relaxation import OMEGA, Relaxation
-from muphy_lb.operators.trt import MAGIC, odd_rate, odd_rate_node, relax_parts_node
+from muphy_lb.operators.trt import MAGIC, MAGIC_HALF_WAY, MAGIC_KEY, odd_rate, odd_rate_node, relax_parts_node
 from muphy_lb.operators.unroll import unroll
 
 KINDS = ("viscosity", "magic", "constant")
-MAGIC_HALF_WAY = 3 / 16
-"""Magic parameter Lambda = 3/16, for which plane half-way walls are located exactly half-way."""
+RATE_WORDS = KINDS[:2]
+
+
+def _rates(table: dict) -> dict:
+    for family, rate in table.items():
+        number = is_number(rate) and 0.0 < rate <= 2.0
+        if not number and rate not in RATE_WORDS:
+            raise ValueError(f"has {family} = {rate!r}; must be a number above 0 and up to 2, 'viscosity' or 'magic'")
+    return table
+
+
+RATES_KEY = Key(
+    Annotated[dict[str, Any], AfterValidator(_rates)],
+    'mrt: rate of each family of moments, a number, "viscosity" or "magic"; without one the set\'s published rate',
+)
 
 # Toelke (2008), Eq. (9), is Lambda = 3/16; d'Humieres et al. (2002) for the sets of 15 and 19 vectors.
 DEFAULT_RATES = {
@@ -60,7 +76,15 @@ def mrt(families: tuple[tuple[str, str], ...]) -> Relaxation:
         slots = (at[MAGIC], *(at[constant.name] for constant in constants))
         return _node(lattice, precision, jit, equilibrium, kinds, slots)
 
-    return Relaxation("mrt", (*named(OMEGA, MAGIC), *constants), reference, node)
+    keys = {MAGIC: MAGIC_KEY, "rates": RATES_KEY}
+    return Relaxation("mrt", (*named(OMEGA, MAGIC), *constants), reference, node, keys=keys, chosen=_chosen)
+
+
+def _chosen(lattice: Lattice, given: Mapping[str, Any]) -> tuple[Relaxation, tuple[float, ...]]:
+    """The relaxation of a case; a given Lambda sets the rates of all odd families that have none."""
+    basis, magic = BASES[lattice.name], given.get(MAGIC)
+    odd = [family for family in basis.adjustable if not basis.is_even(family)] if magic is not None else []
+    return mrt_for(lattice, dict.fromkeys(odd, "magic") | given.get("rates", {}), magic)
 
 
 MRT = mrt(())
@@ -96,7 +120,7 @@ def _check(basis: MomentBasis, family: str, rate) -> None:
     if family == "shear" and rate != "viscosity":
         raise InputError(f"rate of 'shear' is {rate!r}; allowed: 'viscosity', which it sets; set the viscosity instead")
     is_number = isinstance(rate, (int, float)) and not isinstance(rate, bool)
-    if rate not in ("viscosity", "magic") and not (is_number and 0 < rate <= 2):
+    if rate not in RATE_WORDS and not (is_number and 0 < rate <= 2):
         raise InputError(f"rate of {family!r} is {rate!r}; allowed: a number in (0, 2], 'viscosity' or 'magic'")
 
 

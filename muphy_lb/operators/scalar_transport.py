@@ -7,18 +7,33 @@ lattices of :func:`muphy_lb.lattice.scalar_lattice`. Along a flow the diffusivit
 
 The node function gives the rest population what the others lose: these differences are exact, so a node keeps its
 scalar but for the rounding of this one number.
+
+Half of a source S = production - decay T is added before the collision and half behind it, with the shape of the
+equilibrium, so that
+
+    T = sum_q g_q + S/2 = (sum_q g_q + production/2) / (1 + decay/2),   sum_q g~_q = sum_q g_q + S
+
+(Guo, Zheng, Shi, Phys. Rev. E 65, 046308 (2002), for a source instead of a force): the populations of a node gain
+exactly S in a step.
 """
+
+from functools import cache
 
 import numpy as np
 
-from muphy_lb.lattice import Lattice, combined
-from muphy_lb.operators.operator import constants
+from muphy_lb.lattice import Lattice, added, combined
+from muphy_lb.operators.observers import VELOCITY_FIELDS
+from muphy_lb.operators.operator import Operator, constants, named
 from muphy_lb.operators.unroll import unroll
 
 Rate = float | np.ndarray
 
 PRODUCT = 0.25
 RATES = ("rate_even", "rate_odd")
+GAIN, LOSS, SHARE = "half_production", "half_decay", "share_kept"
+"""Names of the parameters production/2, decay/2 and 1 / (1 + decay/2)."""
+SCALAR = "scalar_of_node"
+"""Name of the parameter that is the field."""
 
 
 def scalar_rates(lattice: Lattice, diffusivity: Rate) -> tuple[Rate, Rate]:
@@ -64,3 +79,45 @@ def relax_scalar_node(lattice: Lattice, precision, jit):
         values[0] += given
 
     return jit(unroll(relax))
+
+
+@cache
+def carried_collision(scalar_lattice: Lattice) -> Operator:
+    """The collision of populations with a source that is linear in the scalar, which it stores."""
+
+    def reference(values, n, lattice, parameters):
+        velocity = [parameters[name][n] for name in VELOCITY_FIELDS]
+        along = combined(scalar_lattice.c, velocity) / float(scalar_lattice.cs2)
+        parameters[SCALAR][n] = scalar = (added(values) + parameters[GAIN]) * parameters[SHARE]
+        source = parameters[GAIN] - parameters[LOSS] * scalar
+        half = source * scalar_lattice.w[:, None] * (1.0 + along)
+        rates = parameters[RATES[0]], parameters[RATES[1]]
+        return relaxed_scalar(values + half, scalar, velocity, rates, scalar_lattice) + half
+
+    def node(lattice, precision, jit, at):
+        real, q_count = precision.real, scalar_lattice.q
+        w, cx, cy, cz = constants(scalar_lattice, precision)
+        one, per_speed = real(1), real(1.0 / float(scalar_lattice.cs2))
+        relax, scalar_at = relax_scalar_node(scalar_lattice, precision, jit), at[SCALAR]
+        even, odd, gain, loss, share = (at[name] for name in (*RATES, GAIN, LOSS, SHARE))
+        x, y, z = (at[name] for name in VELOCITY_FIELDS)
+
+        def collide(values, n, parameters):
+            velocity = parameters[x][n], parameters[y][n], parameters[z][n]
+            ux, uy, uz = velocity
+            scalar = parameters[gain]
+            for q in range(q_count):
+                scalar += values[q]
+            scalar *= parameters[share]
+            half = parameters[gain] - parameters[loss] * scalar
+            for q in range(q_count):
+                values[q] += half * w[q] * (one + per_speed * (cx[q] * ux + cy[q] * uy + cz[q] * uz))
+            relax(values, scalar, velocity, parameters[even], parameters[odd])
+            for q in range(q_count):
+                values[q] += half * w[q] * (one + per_speed * (cx[q] * ux + cy[q] * uy + cz[q] * uz))
+            parameters[scalar_at][n] = scalar
+
+        return jit(unroll(collide))
+
+    parameters = named(*RATES, GAIN, LOSS, SHARE, SCALAR, *VELOCITY_FIELDS)
+    return Operator(f"carried-{scalar_lattice.name}", reference, node, parameters)

@@ -6,12 +6,21 @@ s+ = omega, s- = 1 / (1/2 + Lambda / (1/omega - 1/2)). Lambda, the "magic" param
 Ginzburg, Verhaeghe, d'Humieres, Commun. Comput. Phys. 3, 427 (2008).
 """
 
+from muphy_lb.case.choice import Key
+from muphy_lb.case.section import Positive
 from muphy_lb.operators.operator import named
 from muphy_lb.operators.relaxation import OMEGA, Relaxation
 from muphy_lb.operators.unroll import unroll
 
 MAGIC = "magic"
 """Name of the parameter Lambda."""
+MAGIC_HALF_WAY = 3 / 16
+"""Magic parameter Lambda = 3/16, for which plane half-way walls are located exactly half-way."""
+MAGIC_KEY = Key(
+    Positive,
+    "Lambda of trt (3/16 if not given, which puts half-way walls half-way), and of the odd rates of mrt",
+    MAGIC_HALF_WAY,
+)
 
 
 def odd_rate(omega, magic):
@@ -81,4 +90,4 @@ def _node(lattice, precision, jit, equilibrium, at):
     return jit(relax)
 
 
-TRT = Relaxation("trt", named(OMEGA, MAGIC), _reference, _node)
+TRT = Relaxation("trt", named(OMEGA, MAGIC), _reference, _node, keys={MAGIC: MAGIC_KEY})

@@ -39,8 +39,8 @@ class Physics:
 
     Attributes:
         name: name of its folder and of its section in the case file.
-        combines_with: names of other physics with which one case may have it; two are allowed if either names the
-            other.
+        excludes: names of other physics with which no case may have it; two are refused if either names the other,
+            or if both write a field.
         output_fields: fields that every field file holds, by name.
         probed: scalars that probes record in addition to velocity and pressure.
         keeps_balance: whether as much leaves through openings as enters once the flow is steady; else the balance is
@@ -61,7 +61,7 @@ class Physics:
     """
 
     name: ClassVar[str]
-    combines_with: ClassVar[frozenset[str]] = frozenset()
+    excludes: ClassVar[frozenset[str]] = frozenset()
     output_fields: Mapping[str, OutputField] = MappingProxyType({})
     probed: Sequence[ProbedScalar] = ()
     keeps_balance: ClassVar[bool] = True
@@ -100,7 +100,9 @@ class Physics:
         raise NotImplementedError
 
     def initial_fields(self, view: PreparedView) -> dict[str, np.ndarray]:
-        """Initial values (n,) of the local nodes, or (1,), of fields of the model, by name; collective."""
+        """Initial values (n,) of the local nodes, or (1,), of fields of the model, by name, those of the end of step
+        0: of a scalar's populations the leaving ones, with half of its source
+        (:meth:`muphy_lb.physics.scalar.CarriedScalar.start`); collective."""
         return {}
 
     def initial_flow(self, view: PreparedView) -> tuple[np.ndarray, np.ndarray] | None:

@@ -155,7 +155,7 @@ class Preparation:
         streaming, given = self.case.compute.streaming, dict(zip(COMPONENTS, force, strict=True))
         flow = Flow(self.lattice, self.fluid, streaming, force_operator, given, self.domain.solid)
         for physics in self.physics:
-            flow = physics.extend(flow)
+            flow = flow.extended(physics.name, physics.extend)
         return flow.model()
 
 

@@ -4,7 +4,6 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.base.units import Units
 from muphy_lb.case.case import Case
 from muphy_lb.lattice import Lattice
-from muphy_lb.lattice.bases import BASES
 from muphy_lb.model.isothermal import Fluid
 from muphy_lb.operators import (
     CARREAU_YASUDA,
@@ -17,9 +16,7 @@ from muphy_lb.operators import (
     SMAGORINSKY,
     Closure,
     Relaxation,
-    mrt_for,
 )
-from muphy_lb.operators.mrt import MAGIC_HALF_WAY
 from muphy_lb.setup.near_walls import wants_other_moments
 from muphy_lb.setup.stability import FOR_SMALL_VISCOSITY, LAWS, collision_for_small_viscosity
 
@@ -58,17 +55,7 @@ def _relaxation(
     """The relaxation and its parameters after omega."""
     if wants_other_moments(section, relaxation_time, cell_reynolds):
         return RECURSIVE_REGULARISED_NEAR_WALLS, ()
-    if section.collision == "mrt":
-        return mrt_for(lattice, _mrt_rates(section, lattice), section.magic)
-    magic = MAGIC_HALF_WAY if section.magic is None else section.magic
-    return RELAXATIONS[section.collision], (magic,) if section.collision == "trt" else ()
-
-
-def _mrt_rates(section, lattice: Lattice) -> dict:
-    """The case's rates; Lambda sets the rates of all odd families that have none."""
-    basis = BASES[lattice.name]
-    odd = [family for family in basis.adjustable if not basis.is_even(family)] if section.magic is not None else []
-    return dict.fromkeys(odd, "magic") | section.rates
+    return RELAXATIONS[section.collision].valued(lattice, section.model_extra)
 
 
 def refuse_two_closures(case: Case) -> None:

@@ -14,8 +14,7 @@ from muphy_lb.base.files import PREPARED
 from muphy_lb.base.units import Units, relaxation_time, viscosity
 from muphy_lb.case.case import Case
 from muphy_lb.operators import RELAXATIONS, STOKES, TRT
-from muphy_lb.operators.mrt import MAGIC_HALF_WAY
-from muphy_lb.operators.trt import odd_rate
+from muphy_lb.operators.trt import MAGIC, MAGIC_HALF_WAY, odd_rate
 
 MAX_CELL_REYNOLDS = 10.0
 """Largest Reynolds number of a voxel, with the largest velocity, that is expected to be stable."""
@@ -80,7 +79,7 @@ def weak_odd_rate(case: Case, tau: float, cell_reynolds: float) -> Iterator[str]
     is_creeping = section.equilibrium == STOKES.name or 0.0 < cell_reynolds < CREEPING_CELL_REYNOLDS
     if section.collision != TRT.name or is_creeping or tau <= 0.5:
         return
-    rate = odd_rate(1.0 / tau, MAGIC_HALF_WAY if section.magic is None else section.magic)
+    rate = odd_rate(1.0 / tau, section.model_extra.get(MAGIC, MAGIC_HALF_WAY))
     if rate < LEAST_ODD_RATE:
         yield (
             f"trt relaxes odd moments with {rate:.3g} at a relaxation time of {tau:.5g}, below {LEAST_ODD_RATE}: the"

@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from muphy_lb.case.case import Case
 from muphy_lb.lattice.bases import BASES
 from muphy_lb.operators import MRT, STOKES, TRT
-from muphy_lb.operators.mrt import DEFAULT_RATES, MAGIC_HALF_WAY
-from muphy_lb.operators.trt import odd_rate
+from muphy_lb.operators.mrt import DEFAULT_RATES
+from muphy_lb.operators.trt import MAGIC, MAGIC_HALF_WAY, odd_rate
 from muphy_lb.setup.numerics import Numerics
 from muphy_lb.setup.stability import collision_for_small_viscosity
 
@@ -47,13 +47,13 @@ def viscosity_error(rate: float, viscosity: float, speed: float, wavelength: flo
 def rate_of_odd_moments(case: Case, relaxation_time: float) -> float | None:
     """The rate of the odd moments of a collision that has one of its own; None of others."""
     section = case.lattice
-    magic = MAGIC_HALF_WAY if section.magic is None else section.magic
-    by_magic = odd_rate(1.0 / relaxation_time, magic)
+    given = section.model_extra or {}
+    by_magic = odd_rate(1.0 / relaxation_time, given.get(MAGIC, MAGIC_HALF_WAY))
     if section.collision == TRT.name:
         return by_magic
     if section.collision != MRT.name:
         return None
-    rates = (DEFAULT_RATES[section.name] if section.magic is None else {}) | section.rates
+    rates = ({} if MAGIC in given else DEFAULT_RATES[section.name]) | given.get("rates", {})
     rate = rates.get(FLUX, "magic") if FLUX in BASES[section.name].families else "magic"
     return {"magic": by_magic, "viscosity": 1.0 / relaxation_time}.get(rate, rate)
 

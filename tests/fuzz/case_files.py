@@ -81,7 +81,7 @@ MEASURED = Sample("profile.csv", _profile_case, target="case.toml", program=SOLV
 def sections(section: type[Section] = Case, path: str = "") -> dict[str, tuple[str, ...]]:
     """The keys that hold a value, by the dotted path of their section."""
     found, own = {}, []
-    for name, field in section.model_fields.items():
+    for name, field in section.all_fields().items():
         inner = tuple(_sections_in(field.annotation))
         if not inner:
             own.append(name)

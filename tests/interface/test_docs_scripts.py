@@ -1,7 +1,9 @@
 """The scripts of ``docs/scripts`` run, and what they print against theory holds; each asserts it itself."""
 
+import re
 import runpy
 import sys
+import textwrap
 
 import pytest
 
@@ -61,3 +63,13 @@ def test_the_same_script_on_four_ranks_tells_the_same_numbers(mpirun, capsys):
     assert four.returncode == 0, four.stderr
     assert four.stdout == capsys.readouterr().out
     assert "shares of the inflow" in four.stdout
+
+
+def test_the_collision_that_a_newcomer_reads_is_the_one_that_runs():
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    recipe = text.partition("## How to add a collision")[2].partition("\n## ")[0]
+    lines = (line for line in recipe.split("\n") if line.startswith("    ") or not line)
+    sample = textwrap.dedent("\n".join(lines)).strip()
+    script = (ROOT / "docs" / "scripts" / "own_collision.py").read_text()
+    assert sample.startswith("LAMBDA = ") and "RELAXATIONS[" in sample
+    assert re.sub(r"\n+", "\n", sample) in re.sub(r"\n+", "\n", script)

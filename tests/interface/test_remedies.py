@@ -104,7 +104,7 @@ def test_extras_in_messages_exist():
 def sections(section: type[Section] = Case, path: str = "") -> Iterator[tuple[str, type[Section]]]:
     """Every table of the case file: its path, and its class."""
     yield path, section
-    for key, field in section.model_fields.items():
+    for key, field in section.all_fields().items():
         for held in tables(field.annotation):
             yield from sections(held, f"{path}.{key}".lstrip("."))
 
@@ -118,7 +118,7 @@ def tables(annotation) -> Iterator[type[Section]]:
 
 
 def test_keys_in_messages_exist():
-    keys = {f"{path}.{key}".lstrip(".") for path, section in sections() for key in section.model_fields}
+    keys = {f"{path}.{key}".lstrip(".") for path, section in sections() for key in section.all_fields()}
     top = "|".join(Case.model_fields)
     wrong = []
     for place, text in messages():
@@ -158,7 +158,7 @@ def remedies(told: str) -> Iterator[tuple]:
         yield from ((choice,) for choice in re.findall(r"'([^']*)'", choices))
 
 
-KEYS = sorted({(path, section, key) for path, section in sections() for key in section.model_fields}, key=str)
+KEYS = sorted({(path, section, key) for path, section in sections() for key in section.all_fields()}, key=str)
 
 
 def test_values_that_complaints_of_keys_tell_are_taken():

@@ -7,8 +7,8 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.output.series import read_series
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.physics.age.observers import AgeMean, OutletAges
-from muphy_lb.physics.age.package import POPULATIONS
+from muphy_lb.physics.age.observers import AgeMean
+from muphy_lb.physics.scalar_series import OutletFluxes
 from muphy_lb.run.loop import Run
 from muphy_lb.run.simulation import Simulation
 from tests.channel import BOTTOM, OPEN, SPACING_M, TOP, changed, open_channel, periodic_channel, simulate
@@ -34,14 +34,19 @@ def aged(n_steps=0, **sections):
     )
 
 
+def fluxes(simulation):
+    """What measures its age at outlets."""
+    return OutletFluxes(simulation, simulation.physics[0].scalars[0])
+
+
 def age_mean(simulation, folder):
     """What the end of a run tells of its age."""
-    return AgeMean(OutletAges(simulation, POPULATIONS), DIFFUSIVITY_M2_S, simulation, folder)
+    return AgeMean(fluxes(simulation), DIFFUSIVITY_M2_S, simulation, folder)
 
 
 def total_age(simulation):
     """The sum of all populations of the age."""
-    return sum(simulation.model_field(f"{POPULATIONS}_{q}").sum() for q in range(7))
+    return sum(simulation.model_field(f"age_populations_{q}").sum() for q in range(7))
 
 
 @pytest.mark.parametrize("streaming", ["pull", "push", "aa"])
@@ -56,7 +61,7 @@ def test_the_mean_age_of_what_leaves_a_steady_flow_is_volume_over_flow_rate(tmp_
 
 def test_a_vessel_gains_in_every_step_what_does_not_leave_through_its_outlets():
     simulation = simulate(vessel(age={}, compute={"backend": "numpy", "precision": "fp64"}, run={"ramp_steps": 0}), 60)
-    before, leaves = total_age(simulation), OutletAges(simulation, POPULATIONS).age_fluxes()
+    before, leaves = total_age(simulation), fluxes(simulation).leaving()
     simulation.advance(1)
     assert total_age(simulation) - before == pytest.approx(simulation.header.n_nodes - leaves.sum(), rel=1e-9)
     assert (leaves > 0.0).all() and leaves.size == 2

@@ -1,17 +1,30 @@
-"""A physics of one's own, through the contract of models alone: a dye that the flow carries and that fades."""
+"""A physics of one's own, through the contract of models alone: a dye that the flow carries and that fades; and
+several scalars at once, each some numbers of a :class:`muphy_lb.physics.scalar.CarriedScalar`."""
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
-from muphy_lb.domain import FLUX, ScalarBoundary
-from muphy_lb.lattice import D2Q9
+from muphy_lb.base.errors import InputError
+from muphy_lb.domain import FIXED, FLUX, OUTFLOW, ScalarBoundary
+from muphy_lb.lattice import D2Q9, D3Q19
+from muphy_lb.model.flow import plain_flow
 from muphy_lb.model.isothermal import Fluid, isothermal
 from muphy_lb.model.model import AT_NEIGHBOURS, STENCIL, Field, FieldValue, Stage
 from muphy_lb.operators import STORE_VELOCITY, UNIFORM, VELOCITY_FIELDS, Operator
 from muphy_lb.operators.operator import named
-from tests.support import Setup, advance, build_engine, random_nodes, start_at_rest
+from muphy_lb.physics.scalar import CarriedScalar, fixed_at, scalar_boundary
+from tests.support import (
+    THROUGH_FLOW,
+    Ranks,
+    Setup,
+    advance,
+    build_engine,
+    random_nodes,
+    random_owner,
+    start_at_rest,
+)
 
 CLOSED = ScalarBoundary(np.array([FLUX]), np.array([0.0]), n_walls=0)
 AXES = [int(np.flatnonzero((D2Q9.c == vector).all(axis=1))[0]) for vector in ((1, 0, 0), (-1, 0, 0))]
@@ -65,3 +78,89 @@ def test_a_dye_fades_as_it_is_told_and_is_carried_along(backend):
     engine.fields.set("dye", nodes.coordinates()[engine.domain.number, 0] == 3)
     spread = advance(engine, 20).fields.get("dye", engine.parity)
     assert spread.max() < 1.0 and np.count_nonzero(spread) > 2 * np.count_nonzero(nodes.coordinates()[:, 0] == 3)
+
+
+THROUGH = ScalarBoundary(np.array([FLUX, FIXED, OUTFLOW]), np.array([0.0, 2.0, 0.0]), n_walls=0)
+ENTERING = ScalarBoundary(np.array([FLUX, FLUX, OUTFLOW]), np.zeros(3), n_walls=0)
+AGE = CarriedScalar("age", 3, 0.05, ENTERING, production=1.0)
+SALT = CarriedScalar("salt", 3, 0.02, THROUGH, initial=1.0)
+RADON = CarriedScalar("radon", 3, 0.1, THROUGH, decay=0.03, initial=0.5)
+
+
+@dataclass(frozen=True)
+class CarryingSetup(Setup):
+    """A flow with scalars."""
+
+    scalars: tuple[CarriedScalar, ...] = (AGE, SALT, RADON)
+
+    def model(self):
+        """Isothermal flow, and a stage behind its collision for each scalar."""
+        flow = plain_flow(self.lattice, Fluid(self.rates), self.streaming, self.force)
+        for scalar in self.scalars:
+            flow = flow.extended(scalar.name, scalar.carried_by)
+        return flow.model()
+
+
+def carried(nodes, setup, owner, n_steps=40):
+    """Values (n,) of every scalar in node-list order after some steps, by name."""
+    ranks, found = Ranks(nodes, setup, owner), {}
+
+    def start(engine):
+        start_at_rest(engine)
+        for scalar in setup.scalars:
+            for name, values in scalar.start(np.full(1, scalar.initial)).items():
+                engine.fields.set(name, values)
+
+    ranks.each(start)
+    ranks.step(n_steps)
+    for scalar in setup.scalars:
+        found[scalar.name] = np.empty(nodes.n_nodes)
+        for engine in ranks.engines:
+            found[scalar.name][engine.domain.number] = engine.fields.get(scalar.name, engine.parity)
+    return found
+
+
+def test_several_scalars_go_together_on_any_ranks_bit_by_bit():
+    nodes = random_nodes(D3Q19)
+    setup, alone = CarryingSetup(D3Q19, "cpu", conditions=THROUGH_FLOW), np.zeros(nodes.n_nodes, int)
+    together = carried(nodes, setup, alone)
+    on_two, specified = (
+        carried(nodes, setup, random_owner(nodes, 2)),
+        carried(nodes, replace(setup, backend="numpy"), alone),
+    )
+    for scalar in setup.scalars:
+        values = together[scalar.name]
+        single = carried(nodes, replace(setup, scalars=(scalar,)), alone)[scalar.name]
+        assert np.ptp(values) > 0.1 and np.array_equal(values, on_two[scalar.name]) and np.array_equal(values, single)
+        np.testing.assert_allclose(specified[scalar.name], values, rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "cpu"])
+def test_a_scalar_decays_and_another_grows_exactly_as_the_scheme_does(backend):
+    """In the mean of all fluid dT/dt = p - k T from the first step on: each step is the trapezoidal rule."""
+    nodes = random_nodes(D2Q9, openings=False, periodic=(True, True, True))
+    scalars = (
+        CarriedScalar("radon", 2, 0.1, CLOSED, decay=0.03, initial=0.5),
+        CarriedScalar("salt", 2, 0.05, CLOSED, production=0.2, initial=1.0),
+    )
+    setup = CarryingSetup(D2Q9, backend, force=(1e-4, 0.0, 0.0), scalars=scalars)
+    found = carried(nodes, setup, np.zeros(nodes.n_nodes, int), 50)
+    assert found["radon"].mean() == pytest.approx(0.5 * (0.985 / 1.015) ** 50, rel=1e-12)
+    assert found["salt"].mean() == pytest.approx(1.0 + 0.2 * 50, rel=1e-12)
+
+
+def test_two_physics_that_write_one_field_are_refused():
+    other = replace(SALT, diffusivity=0.07, stored="other")
+    with pytest.raises(InputError, match=r"\[salt\] writes salt, which another physics of the case writes"):
+        CarryingSetup(D3Q19, scalars=(SALT, other)).model()
+
+
+def test_what_a_scalar_cannot_have_is_refused():
+    nodes = random_nodes(D3Q19)
+    fixed = fixed_at(nodes, {"in": 2.0}, "solutes.salt.at_mol_m3")
+    given = scalar_boundary(nodes, fixed)
+    assert np.array_equal(given.kind, THROUGH.kind) and np.array_equal(given.value, THROUGH.value)
+    with pytest.raises(InputError, match=r"solutes\.salt\.at_mol_m3 names 'inn', which is no opening .* 'in'"):
+        fixed_at(nodes, {"inn": 2.0}, "solutes.salt.at_mol_m3")
+    with pytest.raises(InputError, match="'salt' is carried by fluid, and nodes of the case lie in walls"):
+        SALT.carried_by(replace(plain_flow(D3Q19, Fluid((1.0,)), "pull"), solid=np.zeros(1, int)))

@@ -12,7 +12,7 @@ import numpy as np
 
 from muphy_lb.base.units import relaxation_time
 from muphy_lb.lattice import lattice_named
-from muphy_lb.operators.mrt import MAGIC_HALF_WAY
+from muphy_lb.operators.trt import MAGIC_HALF_WAY
 from muphy_lb.validation.flows import creeping, forced_flow, order_of_convergence, settled, start_from_velocity
 from muphy_lb.validation.limits import (
     FLOOR,

@@ -6,43 +6,21 @@ flows back there has the age of the node. So in a steady flow the mean age of wh
 volume over flow rate, whatever diffusion does.
 """
 
-from dataclasses import replace
-
 import numpy as np
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.base.precision import FP16, PRECISIONS
+from muphy_lb.base.precision import FP16
 from muphy_lb.base.units import Units
-from muphy_lb.domain import FLUX, OUTFLOW, ScalarBoundary
 from muphy_lb.geometry.nodes import GeometryHeader
-from muphy_lb.lattice import scalar_lattice
-from muphy_lb.measure.flow_view import FlowView, PreparedView
-from muphy_lb.measure.physics_output import FromStored, OutputField, ProbedScalar
-from muphy_lb.model.flow import Flow
-from muphy_lb.model.model import (
-    AT_NEIGHBOURS,
-    SCALAR_STREAMING,
-    Field,
-    FieldValue,
-    ScalarStreaming,
-    Stage,
-    Value,
-    row_names,
-)
-from muphy_lb.operators import STORE_VELOCITY, VELOCITY_FIELDS
-from muphy_lb.operators.scalar_transport import RATES, scalar_rates
-from muphy_lb.physics.age.observers import AgeMean, AgeSeries, OutletAges
-from muphy_lb.physics.age.operator import AGE, age_collision
+from muphy_lb.lattice import lattice_named
+from muphy_lb.physics.age.observers import AgeMean
 from muphy_lb.physics.age.section import FIELD
-from muphy_lb.physics.package import Physics
-from muphy_lb.setup.memory import BYTES_PER_DIRECTION
-
-POPULATIONS = "age_populations"
-VELOCITY = {name: FieldValue(name) for name in VELOCITY_FIELDS}
+from muphy_lb.physics.scalar import CarriedScalar, ScalarPhysics, scalar_boundary, smooth_below
+from muphy_lb.physics.scalar_series import OutletFluxes, ScalarSeries
 
 
-class Age(Physics):
-    """The age of the fluid, which the flow does not feel."""
+class Age(ScalarPhysics):
+    """The age of the fluid [time steps], which grows by 1 in every step at every node."""
 
     name = "age"
 
@@ -54,63 +32,26 @@ class Age(Physics):
                 "compute.precision is 'fp16' with [age], which grows by less than its digits in a step;"
                 " allowed: 'fp32', 'fp64'"
             )
-        diffusivity_m2_s = case.age.diffusivity_m2_s or case.fluid.viscosity_m2_s / (case.age.schmidt or 1.0)
-        self.diffusivity = float(units.viscosity_to_lattice(diffusivity_m2_s))
-        self._boundary, self._diffusivity_m2_s = age_boundary(header), diffusivity_m2_s
-        at_nodes = FromStored((FIELD,), lambda steps: units.steps_to_time(steps.astype(np.float64)))
-        self.output_fields = {FIELD: OutputField("s", age_s, at_nodes)}
-        self.probed = (ProbedScalar(FIELD, "age_s", lambda steps: steps * units.time_step_s),)
+        self._diffusivity_m2_s = case.age.diffusivity_m2_s or case.fluid.viscosity_m2_s / (case.age.schmidt or 1.0)
+        diffusivity = float(units.viscosity_to_lattice(self._diffusivity_m2_s))
+        boundary, dimension = scalar_boundary(header, {}), lattice_named(case.lattice.name).dimension
+        scalar = CarriedScalar(FIELD, dimension, diffusivity, boundary, 1.0, unit="s", in_si=units.time_step_s)
+        super().__init__(scalar)
 
-    @classmethod
-    def bytes_per_node(cls, case, lattice) -> float:
-        """Memory of the stored velocity, the age, two copies of its populations, and the table of addresses."""
-        q_count = scalar_lattice(lattice.dimension).q
-        real = np.dtype(PRECISIONS[case.compute.precision].real)
-        return (4 + 2 * q_count) * real.itemsize + (q_count - 1) * BYTES_PER_DIRECTION
-
-    def extend(self, flow: Flow) -> Flow:
-        """The flow with an age."""
-        scalar = scalar_lattice(flow.lattice.dimension)
-        populations = Field(POPULATIONS, self._boundary, ScalarStreaming(scalar, self.diffusivity))
-        rates = zip(RATES, scalar_rates(scalar, self.diffusivity), strict=True)
-        parameters: dict[str, Value] = {**dict(rates), AGE: FieldValue(FIELD), **VELOCITY}
-        reads = (POPULATIONS + AT_NEIGHBOURS, *VELOCITY_FIELDS)
-        operators, writes = (age_collision(scalar),), (POPULATIONS, FIELD)
-        stage = Stage(POPULATIONS, SCALAR_STREAMING, operators, parameters, POPULATIONS, reads, writes)
-        stored = tuple(Field(name) for name in VELOCITY_FIELDS)
-        flow = flow.observed_by(STORE_VELOCITY, VELOCITY).with_stages(after=(stage,))
-        return replace(flow, name=f"{flow.name}-{FIELD}").with_fields(populations, Field(FIELD, is_state=True), *stored)
-
-    def initial_fields(self, view: PreparedView) -> dict[str, np.ndarray]:
-        """All fluid has just entered."""
-        names = row_names(POPULATIONS, scalar_lattice(view.lattice.dimension).q)
-        return dict.fromkeys((*names, FIELD), np.zeros(1))
+    def initial_fields(self, view) -> dict[str, np.ndarray]:
+        """All fluid has just entered, and gains half of its first step on arrival."""
+        (scalar,) = self.scalars
+        return dict.fromkeys((*scalar.rows, FIELD), np.zeros(1))
 
     def describe(self) -> str:
         """Diffusivity and stability, as text."""
-        return (
-            f"age of the fluid: diffusivity {self._diffusivity_m2_s:.4g} m2/s; without ripples where a node is slower"
-            f" than {2.0 * self.diffusivity:.3g} voxels a step (Peclet number of a voxel 2)"
-        )
+        (scalar,) = self.scalars
+        return f"age of the fluid: diffusivity {self._diffusivity_m2_s:.4g} m2/s; {smooth_below(scalar.diffusivity)}"
 
     def observers(self, view, folder, resume_step):
-        """The time series, and what comes of it at the end."""
-        ages = OutletAges(view, POPULATIONS)
-        return AgeSeries(ages, view, folder, resume_step), AgeMean(ages, self._diffusivity_m2_s, view, folder)
-
-
-def age_boundary(header: GeometryHeader) -> ScalarBoundary:
-    """No flux through walls and inlets, no gradient at outlets."""
-    n_walls, kinds = len(header.walls), [opening.kind for opening in header.openings]
-    kind = np.full(n_walls + 1 + len(kinds), FLUX)
-    kind[n_walls + 1 :] = [OUTFLOW if each == "outlet" else FLUX for each in kinds]
-    return ScalarBoundary(kind, np.zeros(kind.size), n_walls)
-
-
-def age_s(view: FlowView) -> np.ndarray | None:
-    """(n,) age [s], on rank 0; collective."""
-    age = view.model_field(FIELD)
-    return None if age is None else view.units.steps_to_time(age.astype(np.float64))
+        """The time series, and the means at the end."""
+        ages = OutletFluxes(view, self.scalars[0])
+        return ScalarSeries(ages, view, folder, resume_step), AgeMean(ages, self._diffusivity_m2_s, view, folder)
 
 
 PHYSICS = Age

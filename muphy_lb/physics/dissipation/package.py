@@ -21,7 +21,6 @@ class Dissipation(Physics):
     """What viscosity dissipates at every node, which the flow does not feel."""
 
     name = "dissipation"
-    combines_with = frozenset({"age"})
 
     def __init__(self, case, header: GeometryHeader, units: Units):
         at_nodes = FromStored((FIELD,), lambda power: units.power_density_to_si(power.astype(np.float64)))

@@ -31,6 +31,7 @@ class Fluctuating(Physics):
     """
 
     name = "fluctuating"
+    excludes = frozenset({"age", "dissipation", "thermal"})
     keeps_balance = False  # at any one moment noise crosses openings as well
     becomes_steady = False
     allowed_density_change = inf  # that of a node fluctuates

@@ -4,6 +4,7 @@ import numpy as np
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.precision import FP16, PRECISIONS
+from muphy_lb.base.registry import PHYSICS as EVERY_PHYSICS
 from muphy_lb.base.units import CS2
 from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.domain import streaming_named
@@ -47,6 +48,7 @@ class FreeSurface(Physics):
     """
 
     name = "free_surface"
+    excludes = frozenset(EVERY_PHYSICS)  # they do not know nodes without fluid
     sets_flow = True
     draws_frames = True
     volume_fraction = "fill"

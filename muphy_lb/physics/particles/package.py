@@ -18,7 +18,7 @@ class Particles(Physics):
     """
 
     name = "particles"
-    combines_with = frozenset({"fluctuating"})
+    excludes = frozenset({"age", "dissipation", "thermal"})
 
     def __init__(self, case, header: GeometryHeader, units):
         self.species = tuple(SPECIES[section.kind](section, case, header, units) for section in case.particles)

@@ -16,25 +16,15 @@ import numpy as np
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.domain import ScalarBoundary
-from muphy_lb.lattice import Lattice, scalar_lattice
+from muphy_lb.lattice import Lattice
 from muphy_lb.model.flow import Flow
-from muphy_lb.model.model import (
-    AT_NEIGHBOURS,
-    SCALAR_STREAMING,
-    STENCIL,
-    Field,
-    FieldValue,
-    ScalarStreaming,
-    Stage,
-    Value,
-    row_names,
-)
+from muphy_lb.model.model import AT_NEIGHBOURS, STENCIL, Field, FieldValue, Stage, Value
 from muphy_lb.operators import STORE_VELOCITY, VELOCITY_FIELDS
+from muphy_lb.physics.scalar import STORED, VELOCITY, CarriedScalar
 from muphy_lb.physics.thermal.operators import (
     BUOYANCY,
     LARGEST_DIFFUSIVITY,
     TEMPERATURE,
-    scalar_at_rest,
     scalar_collision,
     scalar_rates,
     with_energy,
@@ -49,7 +39,6 @@ from muphy_lb.physics.thermal.operators.scalar_distribution import RATES
 NAME, POPULATIONS, BUOYANT = "temperature", "heat", "lifting_temperature"
 DIFFERENCES, POPULATION_METHOD = "finite-differences", "double-distribution"
 METHODS = (DIFFERENCES, POPULATION_METHOD)
-VELOCITY = {name: FieldValue(name) for name in VELOCITY_FIELDS}
 
 
 @dataclass(frozen=True)
@@ -92,18 +81,15 @@ def heated(flow: Flow, heat: Heat) -> Flow:
     flow = flow.pushed_by(BUOYANCY, force).observed_by(STORE_VELOCITY, VELOCITY)
     if heat.energy:
         flow = flow.with_collision(with_energy, {COUPLING: heat.energy})
-    stored = tuple(Field(name) for name in VELOCITY_FIELDS)
-    return replace(flow, name="thermal").with_fields(*fields, *stored).with_stages(after=(stage,))
+    return replace(flow, name="thermal").with_fields(*fields, *STORED).with_stages(after=(stage,))
 
 
 def temperature_fields(heat: Heat, lattice: Lattice, temperature: np.ndarray) -> dict[str, np.ndarray]:
     """Fields of a thermal flow at rest with the temperature (n,), by name."""
     if heat.method == DIFFERENCES:
         return {NAME: temperature}
-    scalar = scalar_lattice(lattice.dimension)
-    rows = dict(zip(row_names(POPULATIONS, scalar.q), scalar_at_rest(scalar, temperature), strict=True))
     is_fluid = 1.0 if heat.media is None else heat.media[1]
-    return rows | {NAME: temperature, BUOYANT: is_fluid * (temperature + heat.offset)}
+    return _carried(lattice, heat).start(temperature) | {BUOYANT: is_fluid * (temperature + heat.offset)}
 
 
 def _by_differences(lattice: Lattice, heat: Heat) -> tuple[tuple[Field, ...], Stage, str]:
@@ -122,21 +108,16 @@ def _by_differences(lattice: Lattice, heat: Heat) -> tuple[tuple[Field, ...], St
 def _by_populations(lattice: Lattice, heat: Heat) -> tuple[tuple[Field, ...], Stage, str]:
     if not heat.diffusivity > 0.0:
         raise InputError(f"the thermal diffusivity is {heat.diffusivity:.4g} in lattice units; it must be above 0")
-    scalar = scalar_lattice(lattice.dimension)
-    populations = Field(POPULATIONS, heat.boundary, ScalarStreaming(scalar, heat.diffusivity))
     moments = tuple(Field(name, is_state=True, alternates=True) for name in (NAME, BUOYANT))
     new = (FieldValue(NAME), FieldValue(NAME, is_new=True), FieldValue(BUOYANT, is_new=True))
-    diffusivity = heat.diffusivity if heat.media is None else heat.media[0]
-    parameters: dict[str, Value] = {
-        **dict(zip(RATES, scalar_rates(scalar, diffusivity), strict=True)),
-        "offset": heat.offset,
-        **dict(zip(SCALAR_FIELDS, new, strict=True)),
-        **VELOCITY,
-    }
+    parameters: dict[str, Value] = {"offset": heat.offset, **dict(zip(SCALAR_FIELDS, new, strict=True))}
+    scalar = _carried(lattice, heat)
     if heat.media is not None:
-        parameters["is_fluid"] = heat.media[1]
-    operator = scalar_collision(scalar, heat.media is not None)
-    reads = (POPULATIONS + AT_NEIGHBOURS, NAME, *VELOCITY_FIELDS)
-    writes = (POPULATIONS, NAME, BUOYANT)
-    stage = Stage(POPULATIONS, SCALAR_STREAMING, (operator,), parameters, POPULATIONS, reads, writes)
-    return (populations, *moments), stage, BUOYANT
+        diffusivity, parameters["is_fluid"] = heat.media
+        parameters |= dict(zip(RATES, scalar_rates(scalar.lattice, diffusivity), strict=True))
+    collision = scalar_collision(scalar.lattice, heat.media is not None)
+    return (scalar.population_field, *moments), scalar.stage(collision, parameters, (NAME,), (NAME, BUOYANT)), BUOYANT
+
+
+def _carried(lattice: Lattice, heat: Heat) -> CarriedScalar:
+    return CarriedScalar(NAME, lattice.dimension, heat.diffusivity, heat.boundary, stored=POPULATIONS)

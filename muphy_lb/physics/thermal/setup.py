@@ -12,6 +12,7 @@ from muphy_lb.case.boundaries import WallSection
 from muphy_lb.case.case import Case
 from muphy_lb.domain import FIXED, FLUX, OUTFLOW, ScalarBoundary
 from muphy_lb.geometry.nodes import GeometryHeader
+from muphy_lb.physics.scalar import Condition, scalar_boundary
 from muphy_lb.physics.thermal.model import POPULATION_METHOD, Heat
 from muphy_lb.physics.thermal.section import solid_walls
 
@@ -137,20 +138,17 @@ def _conductance(wall: WallSection, spacing_m: float) -> float:
 
 def _boundary(case: Case, header: GeometryHeader, zero_k: float, spacing_m: float) -> ScalarBoundary:
     """Boundary conditions of the temperature: walls without one are adiabatic; openings without one are outflows."""
-    sections = {section.name: section for section in (*case.walls, *case.openings)}
-    names = [*(wall.name for wall in header.walls), None, *(opening.name for opening in header.openings)]
-    kind, value, factor = np.full(len(names), FLUX), np.zeros(len(names)), np.ones(len(names))
-    kind[len(header.walls) + 1 :] = OUTFLOW
-    for k, name in enumerate(names):
-        section = sections.get(name)
-        if section is None:
-            continue
-        if getattr(section, "thickness_m", None) is not None:
-            b = _conductance(section, spacing_m)
-            value[k] = 2.0 * b * (section.temperature_k - zero_k) / (2.0 + b)
-            factor[k] = (2.0 - b) / (2.0 + b)
-        elif section.temperature_k is not None:
-            kind[k], value[k] = FIXED, section.temperature_k - zero_k
-        elif getattr(section, "temperature_gradient_k_m", None) is not None:
-            value[k] = section.temperature_gradient_k_m * spacing_m
-    return ScalarBoundary(kind, value, len(header.walls), factor)
+    conditions = {each.name: _condition(each, zero_k, spacing_m) for each in (*case.walls, *case.openings)}
+    given = {name: condition for name, condition in conditions.items() if condition}
+    return scalar_boundary(header, given, at_inlets=OUTFLOW)
+
+
+def _condition(section, zero_k: float, spacing_m: float) -> Condition | None:
+    """The condition at a wall or an opening; None without one."""
+    if getattr(section, "thickness_m", None) is not None:
+        b = _conductance(section, spacing_m)
+        return Condition(FLUX, 2.0 * b * (section.temperature_k - zero_k) / (2.0 + b), (2.0 - b) / (2.0 + b))
+    if section.temperature_k is not None:
+        return Condition(FIXED, section.temperature_k - zero_k)
+    gradient_k_m = getattr(section, "temperature_gradient_k_m", None)
+    return None if gradient_k_m is None else Condition(FLUX, gradient_k_m * spacing_m)

@@ -1,6 +1,6 @@
 """Operators of the temperature: one file = equation + source + specification + node function."""
 
-from muphy_lb.operators.scalar_transport import scalar_at_rest, scalar_rates
+from muphy_lb.operators.scalar_transport import scalar_rates
 from muphy_lb.physics.thermal.operators.buoyancy import BUOYANCY
 from muphy_lb.physics.thermal.operators.energy import with_energy
 from muphy_lb.physics.thermal.operators.finite_differences import LARGEST_DIFFUSIVITY, TEMPERATURE
@@ -11,7 +11,6 @@ __all__ = [
     "LARGEST_DIFFUSIVITY",
     "TEMPERATURE",
     "scalar_collision",
-    "scalar_at_rest",
     "scalar_rates",
     "with_energy",
 ]

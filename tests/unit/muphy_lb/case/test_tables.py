@@ -2,13 +2,16 @@
 
 import subprocess
 import sys
+from itertools import combinations
+from types import SimpleNamespace
 from typing import get_args
 
 import pytest
 
 from muphy_lb.backends import BACKENDS
+from muphy_lb.base.errors import InputError
 from muphy_lb.base.precision import PRECISIONS
-from muphy_lb.base.registry import PHYSICS, package, sections
+from muphy_lb.base.registry import PHYSICS, package, packages, sections
 from muphy_lb.boundaries.profiles import PROFILES
 from muphy_lb.case.boundaries import OpeningSection
 from muphy_lb.case.choice import OneOf
@@ -61,6 +64,17 @@ def test_fields_and_monitored_quantities_of_the_flow_are_those_that_it_can_tell(
 @pytest.mark.parametrize("name", PHYSICS)
 def test_a_physics_goes_by_the_name_of_its_folder_and_section(name):
     assert issubclass(package(name), Physics) and package(name).name == name and name in sections()
+
+
+def test_a_case_has_two_physics_unless_one_excludes_the_other():
+    allowed = []
+    for pair in combinations(PHYSICS, 2):
+        try:
+            packages(SimpleNamespace(**{name: name in pair for name in PHYSICS}))
+            allowed.append(pair)
+        except InputError as error:
+            assert "cannot be computed together" in str(error)
+    assert allowed == [("fluctuating", "particles"), ("age", "dissipation")]
 
 
 @pytest.mark.parametrize("library", ["numpy", "numba"])

@@ -32,7 +32,7 @@ def sections_of(annotation):
     """The sections in an annotation, and those in them."""
     if isinstance(annotation, type) and issubclass(annotation, Section):
         yield annotation
-        for field in annotation.model_fields.values():
+        for field in annotation.all_fields().values():
             yield from sections_of(field.annotation)
     for argument in typing.get_args(annotation):
         yield from sections_of(argument)
@@ -41,7 +41,7 @@ def sections_of(annotation):
 def numbers():
     """(section, key) of all keys that hold numbers that are not whole."""
     for section in set(sections_of(Case)):
-        for key, field in section.model_fields.items():
+        for key, field in section.all_fields().items():
             if "float" in str(field.annotation):
                 yield section, key
 
