@@ -11,9 +11,9 @@ from math import prod
 
 import numpy as np
 
+from muphy_lb.partition.costs import part_shares, weight_bounds
 from muphy_lb.partition.graph import Graph
 from muphy_lb.partition.voxels import VoxelGraph
-from muphy_lb.partition.weights import part_shares, weight_bounds
 
 AXES = "xyz"
 

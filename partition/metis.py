@@ -7,9 +7,9 @@ SIAM J. Sci. Comput. 20, 359 (1998).
 import numpy as np
 import pymetis
 
+from muphy_lb.partition.costs import part_shares
 from muphy_lb.partition.curve import hilbert_cut
 from muphy_lb.partition.graph import Graph
-from muphy_lb.partition.weights import part_shares
 
 SEED = 1
 IMBALANCE_PER_MILLE = 10

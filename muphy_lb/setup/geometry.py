@@ -43,15 +43,13 @@ from muphy_lb.geometry.surfaces.surface import FORMATS as SURFACE_FORMATS
 from muphy_lb.geometry.surfaces.surface import Surface, read_surface
 from muphy_lb.geometry.voxels import Opening, Voxels
 from muphy_lb.lattice import lattice_named
-from muphy_lb.partition.costs import NODE_COSTS, STEP_COSTS
+from muphy_lb.partition.costs import NODE_COSTS, STEP_COSTS, weighted_by_kind, weights_from_loads
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.halo import Exchange
-from muphy_lb.partition.kinds import weighted_by_kind
 from muphy_lb.partition.methods import METHODS
 from muphy_lb.partition.partition import AUTO, check_parts, partition_with_reason
 from muphy_lb.partition.store import list_partitions, partition_name, read_partition
 from muphy_lb.partition.voxels import graph_from_voxels
-from muphy_lb.partition.weights import weights_from_loads
 
 LOG = logging.getLogger(__name__)
 LENGTHS = ("unit", "spacing_m")
