@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from muphy_lb.partition.cartesian import cartesian_cut, parts_per_axis
+from muphy_lb.partition.methods import cartesian_cut, parts_per_axis
 from muphy_lb.partition.voxels import graph_from_voxels
 
 
