@@ -8,7 +8,7 @@ import numpy as np
 from muphy_lb.base.errors import InputError
 from muphy_lb.geometry.link_cuts import Cuts
 from muphy_lb.geometry.nodes import NodeList, labels_near
-from muphy_lb.geometry.vicinity import Vicinity
+from muphy_lb.geometry.search import Vicinity
 
 # Nodes processed at a time: 12 MB of a list that is read from a file.
 CHUNK = 1 << 20

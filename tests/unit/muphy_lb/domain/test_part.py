@@ -12,7 +12,7 @@ from muphy_lb.geometry.cuts import cut_links
 from muphy_lb.geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, SOLID, wall_flag
 from muphy_lb.geometry.neighbours import NeighbourSearch, neighbour_table
 from muphy_lb.geometry.nodes import build_nodes
-from muphy_lb.geometry.vicinity import STENCIL_27
+from muphy_lb.geometry.search import STENCIL_27
 from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.lattice import D2Q9, D3Q19, D3Q27
 from tests.laws.walled import ScatteredDistances
