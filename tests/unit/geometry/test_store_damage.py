@@ -6,7 +6,7 @@ import h5py
 import numpy as np
 import pytest
 
-from muphy_lb.geometry import arrays
+from muphy_lb.geometry import store
 from muphy_lb.geometry.cuts import cut_links
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, wall_flag
@@ -99,7 +99,7 @@ VALUES = {
 @pytest.mark.parametrize("name", VALUES)
 @pytest.mark.parametrize("stretch", [1 << 20, 7], ids=["at once", "in stretches"])
 def test_wrong_values_are_refused(path, name, stretch, monkeypatch):
-    monkeypatch.setattr(arrays, "STRETCH", stretch)
+    monkeypatch.setattr(store, "STRETCH", stretch)
     place, change, problem = VALUES[name]
     values = replaced(path, f"geometry/{place}")
     with h5py.File(path, "r+") as file:
@@ -111,7 +111,7 @@ def test_wrong_values_are_refused(path, name, stretch, monkeypatch):
 
 
 def test_whole_arrays_are_accepted_in_stretches(nodes, path, monkeypatch):
-    monkeypatch.setattr(arrays, "STRETCH", 7)
+    monkeypatch.setattr(store, "STRETCH", 7)
     assert np.array_equal(read_geometry(path).voxel, nodes.voxel)
 
 
