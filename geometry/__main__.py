@@ -179,7 +179,7 @@ def _convert(arguments: argparse.Namespace, found: Sequence[Opening]) -> None:
 
 def _cut(nodes: NodeList, voxels: Voxels, source: str) -> NodeList:
     """The nodes with their cut distances; prints how many links were cut."""
-    from muphy_lb.geometry.cuts import cut_links
+    from muphy_lb.geometry.neighbours import cut_links
 
     if voxels.wall_shape is None:
         raise GeometryError(

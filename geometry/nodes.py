@@ -53,7 +53,7 @@ class NodeList:
         label_voxel: (m,) int64 ascending ids of the opening and labelled-wall voxels that touch a fluid node.
         label_number: (m,) uint8 label of each of them: ``k`` for opening k, ``FIRST_WALL_NUMBER + k`` for wall k.
         walls: one record per labelled wall.
-        cuts: cut distances of links, if computed (:func:`muphy_lb.geometry.cuts.cut_links`).
+        cuts: cut distances of links, if computed (:func:`muphy_lb.geometry.neighbours.cut_links`).
     """
 
     voxel: np.ndarray

@@ -20,10 +20,10 @@ from muphy_lb.case.boundaries import OpeningSection
 from muphy_lb.case.case import Case
 from muphy_lb.geometry.axes import PERIODIC
 from muphy_lb.geometry.clean import clean
-from muphy_lb.geometry.cuts import cut_links
 from muphy_lb.geometry.errors import MissingOptionError
 from muphy_lb.geometry.labels import label_box
 from muphy_lb.geometry.load import SHAPE_PREFIX, load_content, load_with_notes
+from muphy_lb.geometry.neighbours import cut_links
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList, build_nodes
 from muphy_lb.geometry.openings.carve import carve
 from muphy_lb.geometry.openings.ends_of_input import (

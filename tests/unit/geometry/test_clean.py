@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from muphy_lb.geometry.clean import MODES, clean, component_labels
-from muphy_lb.geometry.cuts import cut_links
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID
 from muphy_lb.geometry.implicit import RoundWall
+from muphy_lb.geometry.neighbours import cut_links
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.voxels import Opening, Voxels
 

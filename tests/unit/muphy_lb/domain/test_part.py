@@ -8,9 +8,8 @@ import pytest
 from muphy_lb.boundaries.opening_geometry import opening_links
 from muphy_lb.domain import IN_TABLE, LINKWISE, SPECULAR, Part, WallTreatment, cut_part, domain_from_part, open_corners
 from muphy_lb.domain.links import opening_records
-from muphy_lb.geometry.cuts import cut_links
 from muphy_lb.geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, SOLID, wall_flag
-from muphy_lb.geometry.neighbours import NeighbourSearch, neighbour_table
+from muphy_lb.geometry.neighbours import NeighbourSearch, cut_links, neighbour_table
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.search import STENCIL_27
 from muphy_lb.geometry.voxels import Voxels
