@@ -193,7 +193,7 @@ def _cut(nodes: NodeList, voxels: Voxels, source: str) -> NodeList:
 
 def _with_solids(nodes: NodeList, voxels: Voxels, names: Sequence[str]) -> NodeList:
     """The nodes including those of conducting solids; prints how many were added."""
-    from muphy_lb.geometry.solids import add_solids
+    from muphy_lb.geometry.labels import add_solids
 
     extended = add_solids(nodes, voxels, names)
     _tell(f"solids      {extended.n_nodes - nodes.n_nodes} nodes: {', '.join(names)}")

@@ -32,7 +32,7 @@ class NeighbourSearch:
     """Neighbour search among the nodes of a node list: indexed once, then queried for one subset of nodes after
     another.
 
-    A node whose voxel belongs to a labelled wall belongs to a solid (:mod:`muphy_lb.geometry.solids`). The flow sees a
+    A node whose voxel belongs to a labelled wall belongs to a solid (:mod:`muphy_lb.geometry.labels`). The flow sees a
     wall there: a link from the fluid into the solid is a link to the labelled wall, and links from the solid to
     anything but the same solid are links to an unlabelled wall.
 

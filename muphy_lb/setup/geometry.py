@@ -21,7 +21,7 @@ from muphy_lb.case.case import Case
 from muphy_lb.geometry.axes import PERIODIC
 from muphy_lb.geometry.clean import clean
 from muphy_lb.geometry.errors import MissingOptionError
-from muphy_lb.geometry.labels import label_box
+from muphy_lb.geometry.labels import add_solids, label_box
 from muphy_lb.geometry.load import SHAPE_PREFIX, load_content, load_with_notes
 from muphy_lb.geometry.neighbours import cut_links
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList, build_nodes
@@ -36,7 +36,6 @@ from muphy_lb.geometry.openings.ends_of_input import (
 from muphy_lb.geometry.options import nearest_name
 from muphy_lb.geometry.porous.preparation import divide_closed_layers
 from muphy_lb.geometry.repeats import without_effect
-from muphy_lb.geometry.solids import add_solids
 from muphy_lb.geometry.store import open_nodes, read_arrays
 from muphy_lb.geometry.surfaces.mend import close_roughly, mend
 from muphy_lb.geometry.surfaces.surface import FORMATS as SURFACE_FORMATS
