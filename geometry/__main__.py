@@ -20,7 +20,6 @@ from muphy_lb.base.files import PREPARED
 from muphy_lb.base.files.atomic import write_text
 from muphy_lb.geometry.axes import PERIODIC
 from muphy_lb.geometry.errors import GeometryError, MissingOptionError
-from muphy_lb.geometry.flags import FIRST_WALL_NUMBER
 from muphy_lb.geometry.limits import regular_file, shown
 from muphy_lb.geometry.load import FOLDER, LOADERS, SHAPE_PREFIX, file_ending, load_with_notes
 from muphy_lb.geometry.nodes import NodeList, build_nodes
@@ -28,7 +27,7 @@ from muphy_lb.geometry.openings.carve import carve, opening_from_mapping, read_o
 from muphy_lb.geometry.quantities import UNIT_WORDS, quantity_option
 from muphy_lb.geometry.repeats import without_effect
 from muphy_lb.geometry.shapes.catalogue import SHAPES
-from muphy_lb.geometry.voxels import Opening, Voxels
+from muphy_lb.geometry.voxels import FIRST_WALL_NUMBER, Opening, Voxels
 
 LOG = logging.getLogger(__name__)
 FAILURE = 2

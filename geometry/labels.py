@@ -13,10 +13,9 @@ from dataclasses import replace
 import numpy as np
 
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.flags import FIRST_WALL_NUMBER, SOLID, WALL, wall_flag
 from muphy_lb.geometry.nodes import NodeList, regroup
 from muphy_lb.geometry.slabs import copied, slabs
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import FIRST_WALL_NUMBER, SOLID, WALL, Voxels, wall_flag
 
 
 def label_box(voxels: Voxels, name: str, low_m, high_m) -> Voxels:

@@ -13,10 +13,10 @@ from numba import prange
 
 from muphy_lb.base.kept.functions import njit
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.flags import FIRST_WALL_NUMBER
 from muphy_lb.geometry.link_cuts import Cuts, WallShape, direction_code, link_keys
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.search import NOTHING, NodeIndex, index_nodes, look_up, number_type
+from muphy_lb.geometry.voxels import FIRST_WALL_NUMBER
 
 WALL_LINK = NOTHING
 FIRST_OPENING_LINK = -2

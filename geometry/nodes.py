@@ -8,12 +8,11 @@ from numba import prange
 
 from muphy_lb.base.kept.functions import njit
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.flags import FIRST_OPENING, FLUID, MAX_OPENINGS, wall_flag
 from muphy_lb.geometry.limits import BYTES_PER_NODE, ask_for, ask_for_voxels
 from muphy_lb.geometry.link_cuts import Cuts, Wall
 from muphy_lb.geometry.search import STENCIL_27, Vicinity, dilated, index_nodes, look_up, number_type
 from muphy_lb.geometry.slabs import slabs
-from muphy_lb.geometry.voxels import Opening, Voxels
+from muphy_lb.geometry.voxels import FIRST_OPENING, FLUID, MAX_OPENINGS, Opening, Voxels, wall_flag
 
 BYTES_PER_VALUE = 8
 LABELS_PER_CHUNK = 2**18

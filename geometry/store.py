@@ -25,11 +25,10 @@ from muphy_lb.base.files.atomic import atomic_write
 from muphy_lb.base.files.hdf5 import CHECKSUMMED, opened, write_array, write_attributes
 from muphy_lb.base.files.hdf5_input import MAX_NAME, InputGroup, input_file, is_name, shown
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.flags import FIRST_WALL_NUMBER, MAX_OPENINGS, MAX_WALLS
 from muphy_lb.geometry.link_cuts import N_DIRECTIONS, Cuts, Wall, link_keys
 from muphy_lb.geometry.neighbours import SHORTEST
 from muphy_lb.geometry.nodes import NodeList
-from muphy_lb.geometry.voxels import Opening
+from muphy_lb.geometry.voxels import FIRST_WALL_NUMBER, MAX_OPENINGS, MAX_WALLS, Opening
 
 STRETCH = 1 << 20
 """Values looked at together."""

@@ -4,10 +4,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from muphy_lb.geometry.flags import FLAG_DTYPE, SOLID
-from muphy_lb.geometry.flags import FLUID as FLUID_VOXEL
 from muphy_lb.geometry.nodes import NodeList, build_nodes
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import FLAG_DTYPE, SOLID, Voxels
+from muphy_lb.geometry.voxels import FLUID as FLUID_VOXEL
 from muphy_lb.model.flow import plain_flow
 from muphy_lb.model.isothermal import Fluid
 from muphy_lb.operators import Operator

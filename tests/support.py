@@ -25,9 +25,8 @@ from muphy_lb.domain import LocalDomain, build_local_domain, streaming_named
 from muphy_lb.domain.order import LEXICOGRAPHIC
 from muphy_lb.engine.boundary_links import LinkConditions
 from muphy_lb.engine.engine import Engine
-from muphy_lb.geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, SOLID
 from muphy_lb.geometry.nodes import NodeList, build_nodes
-from muphy_lb.geometry.voxels import Opening, Voxels
+from muphy_lb.geometry.voxels import FIRST_OPENING, FLAG_DTYPE, FLUID, SOLID, Opening, Voxels
 from muphy_lb.lattice import Lattice
 from muphy_lb.model.isothermal import Fluid, isothermal
 from muphy_lb.model.model import Model

@@ -6,9 +6,8 @@ import numpy as np
 
 from muphy_lb.domain import FIXED, FLUX, LocalDomain, ScalarBoundary
 from muphy_lb.engine.engine import Engine
-from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, wall_flag
 from muphy_lb.geometry.nodes import NodeList, build_nodes
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, Voxels, wall_flag
 from muphy_lb.model.flow import plain_flow
 from muphy_lb.model.isothermal import Fluid
 from muphy_lb.model.model import Model

@@ -15,14 +15,22 @@ from pathlib import Path
 import numpy as np
 
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.flags import FIRST_OPENING, FIRST_WALL, FLUID, MAX_OPENINGS, SOLID, opening_flag
 from muphy_lb.geometry.images.stored import read_bytes
 from muphy_lb.geometry.implicit import MovedWall
 from muphy_lb.geometry.limits import ask_for_voxels, check_name, cut, shown
 from muphy_lb.geometry.openings.scale import unit_hint
 from muphy_lb.geometry.options import check_names
 from muphy_lb.geometry.slabs import copied, indices_of, padded
-from muphy_lb.geometry.voxels import Opening, Voxels
+from muphy_lb.geometry.voxels import (
+    FIRST_OPENING,
+    FIRST_WALL,
+    FLUID,
+    MAX_OPENINGS,
+    SOLID,
+    Opening,
+    Voxels,
+    opening_flag,
+)
 
 LAYER = np.sqrt(3.0)
 """Thickness of the layer of opening voxels, and of the solid layer behind it."""

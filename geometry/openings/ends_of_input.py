@@ -11,12 +11,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from muphy_lb.geometry.flags import FIRST_OPENING, FIRST_WALL, FLUID
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.openings.carve import flags_at
 from muphy_lb.geometry.openings.find import CAP, END, FoundOpening, ends_of_surface, sections_at_faces
 from muphy_lb.geometry.surfaces.mend import Mended
-from muphy_lb.geometry.voxels import End, Voxels
+from muphy_lb.geometry.voxels import FIRST_OPENING, FIRST_WALL, FLUID, End, Voxels
 
 MOST_POINTS = 100_000
 """Largest number of points on an end."""

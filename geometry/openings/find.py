@@ -9,13 +9,12 @@ import numpy as np
 
 from muphy_lb.geometry.axes import AXES
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.flags import FLUID, MAX_OPENINGS, opening_flag
 from muphy_lb.geometry.openings.carve import FACES, NEIGHBOURS, RIM, fluid_neighbours
 from muphy_lb.geometry.surfaces.ends import CLOSED_END, Faces, measure_faces
 from muphy_lb.geometry.surfaces.mend import Mended
 from muphy_lb.geometry.surfaces.surface import Surface
 from muphy_lb.geometry.surfaces.triangles import area_vectors, find_edges, find_pairs, label_components, unit_vectors
-from muphy_lb.geometry.voxels import Opening, Voxels
+from muphy_lb.geometry.voxels import FLUID, MAX_OPENINGS, Opening, Voxels, opening_flag
 
 SHARP = np.cos(np.deg2rad(30.0))
 """An edge is sharp if the cosine between the normals of its two triangles is below this."""

@@ -13,9 +13,8 @@ import numpy as np
 from muphy_lb.base.kept.functions import njit
 from muphy_lb.geometry.axes import AXES
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.flags import FLUID
 from muphy_lb.geometry.limits import shown
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import FLUID, Voxels
 
 ROWS_TO_JOIN = MappingProxyType(
     {

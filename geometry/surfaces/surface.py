@@ -9,7 +9,6 @@ from numba import prange
 
 from muphy_lb.base.kept.functions import njit
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.flags import FLAG_DTYPE
 from muphy_lb.geometry.limits import ask_for, ask_for_voxels, regular_file, shown
 from muphy_lb.geometry.options import LARGEST, SMALLEST, check_positive, is_whole
 from muphy_lb.geometry.quantities import metres_per_unit
@@ -28,7 +27,7 @@ from muphy_lb.geometry.surfaces.triangles import (
     signed_volumes,
 )
 from muphy_lb.geometry.surfaces.vtp import read_vtp
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import FLAG_DTYPE, Voxels
 
 READERS = MappingProxyType({".stl": read_stl, ".obj": read_obj, ".ply": read_ply, ".vtp": read_vtp})
 FORMATS = tuple(READERS)

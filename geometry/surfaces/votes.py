@@ -12,10 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.flags import FLAG_DTYPE
 from muphy_lb.geometry.limits import ask_for_voxels
 from muphy_lb.geometry.surfaces.surface import MIN_MARGIN, Surface, fill_rows, grid_of, triangles_of_planes, with_wall
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import FLAG_DTYPE, Voxels
 
 MOST_DOUBTFUL = 0.2
 """Largest share of the rows through the volume that may be doubtful."""

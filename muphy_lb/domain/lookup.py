@@ -22,8 +22,8 @@ import numpy as np
 
 from muphy_lb.domain.ghost_layer import GhostLayer
 from muphy_lb.domain.local import CHUNK_NODES, LocalDomain
-from muphy_lb.geometry.flags import FIRST_WALL_NUMBER
 from muphy_lb.geometry.nodes import voxel_coordinates
+from muphy_lb.geometry.voxels import FIRST_WALL_NUMBER
 
 EDGE_BITS = 3
 EDGE = 1 << EDGE_BITS

@@ -28,8 +28,8 @@ from muphy_lb.case.case import Case
 from muphy_lb.case.lattice import LatticeSection
 from muphy_lb.domain import WallTreatment, streaming_named
 from muphy_lb.engine.boundary_links import LinkConditions
-from muphy_lb.geometry.flags import FIRST_WALL_NUMBER
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
+from muphy_lb.geometry.voxels import FIRST_WALL_NUMBER
 from muphy_lb.setup.geometry import opening_sections, remedy_for_name
 from muphy_lb.setup.lumped import Place, check_splits, lumped_outlet
 from muphy_lb.setup.near_walls import share_of_rule

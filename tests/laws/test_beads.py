@@ -8,9 +8,8 @@ import pytest
 
 from muphy_lb.base.precision import FP32
 from muphy_lb.engine.step import StepBinder, StepKind
-from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID
 from muphy_lb.geometry.nodes import build_nodes
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, Voxels
 from muphy_lb.lattice import D2Q9, D3Q19, Lattice
 from muphy_lb.model.flow import plain_flow
 from muphy_lb.model.isothermal import Fluid

@@ -13,9 +13,8 @@ from muphy_lb.boundaries.lumped import CoronaryBed, Impedance, ImposedPressure, 
 from muphy_lb.boundaries.opening_geometry import Condition
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.engine.boundary_links import SUM_SCALE
-from muphy_lb.geometry.flags import FIRST_OPENING, FLUID, SOLID
 from muphy_lb.geometry.nodes import build_nodes
-from muphy_lb.geometry.voxels import Opening, Voxels
+from muphy_lb.geometry.voxels import FIRST_OPENING, FLUID, SOLID, Opening, Voxels
 from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.operators import PRESSURE, STOKES, VELOCITY
 from muphy_lb.operators.operator import positions

@@ -9,9 +9,8 @@ import pytest
 
 from muphy_lb.boundaries.opening_geometry import Condition
 from muphy_lb.boundaries.profiles import plug
-from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID
 from muphy_lb.geometry.nodes import build_nodes
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, Voxels
 from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.lattice.layout import RECORD
 from muphy_lb.model.flow import plain_flow

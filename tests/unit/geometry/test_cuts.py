@@ -7,7 +7,6 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID, opening_flag, wall_flag
 from muphy_lb.geometry.implicit import FirstWall, ImplicitWall, MovedWall, PlaneWall, RoundWall, plane_pair
 from muphy_lb.geometry.link_cuts import Cuts, direction_code
 from muphy_lb.geometry.neighbours import (
@@ -20,7 +19,7 @@ from muphy_lb.geometry.neighbours import (
     neighbour_table,
 )
 from muphy_lb.geometry.nodes import build_nodes
-from muphy_lb.geometry.voxels import Opening, Voxels
+from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Opening, Voxels, opening_flag, wall_flag
 from tests.unit.geometry.links import cut_points, cut_vectors
 
 QUICK = settings(max_examples=80, deadline=None)

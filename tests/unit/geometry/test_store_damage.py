@@ -8,12 +8,11 @@ import pytest
 
 from muphy_lb.geometry import store
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, wall_flag
 from muphy_lb.geometry.implicit import RoundWall
 from muphy_lb.geometry.neighbours import cut_links
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.store import open_nodes, read_geometry, write_geometry
-from muphy_lb.geometry.voxels import Opening, Voxels
+from muphy_lb.geometry.voxels import FIRST_OPENING, FLAG_DTYPE, FLUID, Opening, Voxels, wall_flag
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.store import list_partitions, read_partition, write_partition
 from tests.fuzz.prepared_damages import damage_of

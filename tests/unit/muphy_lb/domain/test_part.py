@@ -8,11 +8,10 @@ import pytest
 from muphy_lb.boundaries.opening_geometry import opening_links
 from muphy_lb.domain import IN_TABLE, LINKWISE, SPECULAR, Part, WallTreatment, cut_part, domain_from_part, open_corners
 from muphy_lb.domain.links import opening_records
-from muphy_lb.geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, SOLID, wall_flag
 from muphy_lb.geometry.neighbours import NeighbourSearch, cut_links, neighbour_table
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.search import STENCIL_27
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import FIRST_OPENING, FLAG_DTYPE, FLUID, SOLID, Voxels, wall_flag
 from muphy_lb.lattice import D2Q9, D3Q19, D3Q27
 from tests.laws.walled import ScatteredDistances
 from tests.support import IN, OUT, random_owner

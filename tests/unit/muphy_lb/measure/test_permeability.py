@@ -9,9 +9,8 @@ import pytest
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID
 from muphy_lb.geometry.nodes import build_nodes
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Voxels
 from muphy_lb.measure.permeability import DARCY_M2
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.loop import Clock

@@ -9,10 +9,9 @@ import pytest
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.porous.preparation import divide
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Voxels
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run import refined_flow
 from muphy_lb.run.permeability import permeability

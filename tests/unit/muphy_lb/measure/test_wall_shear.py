@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID
 from muphy_lb.geometry.nodes import build_nodes, voxel_coordinates
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, Voxels
 from muphy_lb.measure import shear_files
 from muphy_lb.measure.shear_observer import WallShearObserver
 from muphy_lb.measure.surface import wall_surface
