@@ -14,7 +14,7 @@ import numpy as np
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.output import ProbeSection
 from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
-from muphy_lb.geometry.openings.scale import unit_hint
+from muphy_lb.geometry.openings.carve import unit_hint
 from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView, PreparedView, whole_nodes
 from muphy_lb.measure.observer import Observer
