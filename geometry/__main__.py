@@ -143,7 +143,7 @@ def _tell(text: str) -> None:
 
 def _convert(arguments: argparse.Namespace, found: Sequence[Opening]) -> None:
     from muphy_lb.geometry.clean import clean
-    from muphy_lb.geometry.openings.ends_of_input import end_states, end_warnings, with_image_ends
+    from muphy_lb.geometry.openings.find import end_states, end_warnings, with_image_ends
     from muphy_lb.geometry.store import write_geometry
 
     start = time.perf_counter()

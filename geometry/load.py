@@ -23,7 +23,7 @@ from muphy_lb.geometry.images.tiff import read_tiff
 from muphy_lb.geometry.images.vti import read_vti
 from muphy_lb.geometry.images.vtu import read_vtu
 from muphy_lb.geometry.limits import regular_file, shown
-from muphy_lb.geometry.openings.ends_of_input import with_surface_ends
+from muphy_lb.geometry.openings.find import with_surface_ends
 from muphy_lb.geometry.options import check_flag, check_names, check_text
 from muphy_lb.geometry.porous.preparation import PREPARATION_NAMES, split_preparation
 from muphy_lb.geometry.repeats import prepared, split_periodic

@@ -26,7 +26,7 @@ from muphy_lb.geometry.load import SHAPE_PREFIX, load_content, load_with_notes
 from muphy_lb.geometry.neighbours import cut_links
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList, build_nodes
 from muphy_lb.geometry.openings.carve import carve
-from muphy_lb.geometry.openings.ends_of_input import (
+from muphy_lb.geometry.openings.find import (
     EndState,
     describe_ends,
     end_states,
