@@ -18,7 +18,7 @@ from muphy_lb.domain.links import is_wall
 from muphy_lb.domain.local import CHUNK_NODES
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.nodes import GeometryHeader
-from muphy_lb.geometry.porous.widths import pore_widths
+from muphy_lb.geometry.porous.pores import pore_widths
 from muphy_lb.measure.flow_view import FlowView, whole_nodes
 from muphy_lb.measure.rock import Rock, rock_of
 from muphy_lb.measure.throats import throats

@@ -1,7 +1,7 @@
 """How well a grid resolves the throats of a rock, and what that leaves of the error of its permeability.
 
 A flow loses its pressure in the throats. The width w of a pore at a node is the shortest chord through it
-(:mod:`muphy_lb.geometry.porous.widths`), and what the flow dissipates there goes as u^2 / w^2: with these weights the
+(:mod:`muphy_lb.geometry.porous.pores`), and what the flow dissipates there goes as u^2 / w^2: with these weights the
 distribution of w is that of the throats, and m = <1 / w> one over their mean width.
 
 Half-way walls on voxels make a permeability too large by about EXPECTED m of itself, against the same voxels on an
