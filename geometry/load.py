@@ -31,8 +31,7 @@ from muphy_lb.geometry.shapes.catalogue import build_shape
 from muphy_lb.geometry.shapes.sphere_lists import SphereList, sphere_list
 from muphy_lb.geometry.surfaces import surface
 from muphy_lb.geometry.surfaces.mend import close_roughly, mend
-from muphy_lb.geometry.surfaces.surface import Surface
-from muphy_lb.geometry.surfaces.votes import voxelise_by_votes
+from muphy_lb.geometry.surfaces.surface import Surface, voxelise_by_votes
 from muphy_lb.geometry.tagged import read_tagged
 from muphy_lb.geometry.voxels import Voxels
 
