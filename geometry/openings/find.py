@@ -21,8 +21,7 @@ from muphy_lb.geometry.axes import AXES
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.openings.carve import FACES, NEIGHBOURS, RIM, flags_at, fluid_neighbours
-from muphy_lb.geometry.surfaces.ends import CLOSED_END, Faces, measure_faces
-from muphy_lb.geometry.surfaces.mend import Mended
+from muphy_lb.geometry.surfaces.mend import CLOSED_END, Faces, Mended, measure_faces
 from muphy_lb.geometry.surfaces.surface import Surface
 from muphy_lb.geometry.surfaces.triangles import area_vectors, find_edges, find_pairs, label_components, unit_vectors
 from muphy_lb.geometry.voxels import FIRST_OPENING, FIRST_WALL, FLUID, MAX_OPENINGS, End, Opening, Voxels, opening_flag
