@@ -28,7 +28,7 @@ from muphy_lb.geometry.options import check_flag, check_names, check_text
 from muphy_lb.geometry.porous.preparation import PREPARATION_NAMES, split_preparation
 from muphy_lb.geometry.repeats import prepared, split_periodic
 from muphy_lb.geometry.shapes.catalogue import build_shape
-from muphy_lb.geometry.shapes.sphere_lists import SphereList, sphere_list
+from muphy_lb.geometry.shapes.packings import SphereList, sphere_list
 from muphy_lb.geometry.surfaces import surface
 from muphy_lb.geometry.surfaces.mend import close_roughly, mend
 from muphy_lb.geometry.surfaces.surface import Surface, voxelise_by_votes
@@ -64,7 +64,7 @@ def load_voxels(path, **options) -> Voxels:
 
     - ``.tags``: none (tagged nodes);
     - ``.xyz``: spacing_m, unit, radius, low, high, numbered (spheres, see
-      :class:`muphy_lb.geometry.shapes.sphere_lists.SphereList`);
+      :class:`muphy_lb.geometry.shapes.packings.SphereList`);
     - ``.txt``: tagged nodes, or, with radius, the options of spheres;
     - ``.stl``, ``.obj``, ``.ply``, ``.vtp``: unit, spacing_m, margin, vote;
     - ``.gmy``: spacing_m, origin_m;

@@ -9,7 +9,7 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.base.units import CS2
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.nodes import GeometryHeader
-from muphy_lb.geometry.shapes.sphere_lists import read_spheres
+from muphy_lb.geometry.shapes.packings import read_spheres
 from muphy_lb.physics.free_surface.regions import (
     BoxRegion,
     ImageRegion,

@@ -13,9 +13,10 @@ from muphy_lb.geometry.shapes.packings import (
     blurred_noise,
     highest,
     random_spheres,
+    read_spheres,
     sphere_levels,
+    sphere_list,
 )
-from muphy_lb.geometry.shapes.sphere_lists import read_spheres, sphere_list
 from muphy_lb.geometry.voxels import FLUID
 
 SEEDED = {
