@@ -27,7 +27,7 @@ from muphy_lb.geometry.openings.preview import openings_figure, views_of_surface
 from muphy_lb.geometry.quantities import metres_per_unit
 from muphy_lb.geometry.shapes.catalogue import SHAPES
 from muphy_lb.geometry.surfaces.mend import Mended, mend
-from muphy_lb.geometry.surfaces.stored import StoredSurface
+from muphy_lb.geometry.surfaces.readers import StoredSurface
 from muphy_lb.geometry.surfaces.surface import FORMATS, Surface, merged_surface, read_surface
 from muphy_lb.geometry.voxels import FLUID, Voxels
 

@@ -23,10 +23,7 @@ from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.limits import ask_for, ask_for_voxels, regular_file, shown
 from muphy_lb.geometry.options import LARGEST, SMALLEST, check_positive, is_whole
 from muphy_lb.geometry.quantities import metres_per_unit
-from muphy_lb.geometry.surfaces.obj import read_obj
-from muphy_lb.geometry.surfaces.ply import read_ply
-from muphy_lb.geometry.surfaces.stl import read_stl
-from muphy_lb.geometry.surfaces.stored import StoredSurface
+from muphy_lb.geometry.surfaces.readers import StoredSurface, read_obj, read_ply, read_stl, read_vtp
 from muphy_lb.geometry.surfaces.surface_cuts import SurfaceWall
 from muphy_lb.geometry.surfaces.triangles import (
     Edges,
@@ -37,7 +34,6 @@ from muphy_lb.geometry.surfaces.triangles import (
     sides,
     signed_volumes,
 )
-from muphy_lb.geometry.surfaces.vtp import read_vtp
 from muphy_lb.geometry.voxels import FLAG_DTYPE, Voxels
 
 READERS = MappingProxyType({".stl": read_stl, ".obj": read_obj, ".ply": read_ply, ".vtp": read_vtp})
