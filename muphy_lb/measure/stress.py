@@ -6,8 +6,7 @@ from functools import cache
 import numpy as np
 from numba import prange
 
-from muphy_lb.backends.cpu.skeletons import CHUNK_NODES, loop_jit, node_jit
-from muphy_lb.backends.cpu.threads import on_threads
+from muphy_lb.backends.cpu.skeletons import CHUNK_NODES, loop_jit, node_jit, on_threads
 from muphy_lb.base.precision import FP64
 from muphy_lb.domain import streaming_named
 from muphy_lb.lattice import Lattice, added, combined

@@ -26,7 +26,7 @@ from muphy_lb.backends.arrays import (
     WallArrays,
 )
 from muphy_lb.backends.cpu import boundary_skeletons, skeletons, stage_skeletons, wall_skeletons
-from muphy_lb.backends.cpu.threads import on_threads
+from muphy_lb.backends.cpu.skeletons import on_threads
 from muphy_lb.backends.numpy.kernels import KERNELS as NUMPY_KERNELS
 from muphy_lb.backends.numpy.particle_kernels import sending
 from muphy_lb.domain import WARP, Crossing

@@ -1,5 +1,9 @@
 """Node and link loops in Numba, vectorised over nodes and parallel over chunks of them.
 
+The number of threads of a launch.
+
+Node and link loops in Numba, vectorised over nodes and parallel over chunks of them.
+
 A warp of nodes is gathered into a small block, collided there and stored. Lanes of the block lie side by side and its
 shape is a constant, so LLVM compiles the loop over lanes, with the node function inlined, to packed arithmetic. Without
 fused or reassociated arithmetic every lane computes what a scalar would: bits do not depend on where a node lies.
@@ -8,6 +12,7 @@ fused or reassociated arithmetic every lane computes what a scalar would: bits d
 from functools import cache
 from typing import NamedTuple
 
+import numba
 import numpy as np
 from numba import config, njit, prange
 
@@ -17,6 +22,21 @@ from muphy_lb.domain import ROW, TILE, WARP, entry, is_entry
 from muphy_lb.domain.runs import LINE_UNIT
 from muphy_lb.lattice.exact_sums import in_two_parts
 from muphy_lb.lattice.layout import RECORD
+
+# With fewer nodes the barrier between threads costs more than parallel work saves.
+NODES_PER_THREAD = 4096
+
+
+def on_threads(n_nodes: int, work):
+    """Launch of work on a number of threads that suits its number of nodes."""
+    n_threads = max(1, min(numba.config.NUMBA_NUM_THREADS, n_nodes // NODES_PER_THREAD))
+
+    def launch():
+        numba.set_num_threads(n_threads)
+        work()
+
+    return launch
+
 
 # Warps of a chunk, the unit of work of a thread.
 CHUNK = TILE // WARP
