@@ -22,13 +22,7 @@ from muphy_lb.backends.arrays import (
     StreamArrays,
     WallArrays,
 )
-from muphy_lb.backends.cuda import (
-    boundary_skeletons,
-    particle_skeletons,
-    population_skeletons,
-    skeletons,
-    stage_skeletons,
-)
+from muphy_lb.backends.cuda import boundary_skeletons, particle_skeletons, skeletons, stage_skeletons
 from muphy_lb.backends.cuda.access import populations_arriving, populations_of
 from muphy_lb.backends.cuda.particle_kernels import KERNELS as PARTICLE_KERNELS
 from muphy_lb.backends.cuda.skeletons import NODES_PER_THREAD, PAIRED, SINGLE, Shape
@@ -111,24 +105,24 @@ def crossing(backend, update, arrays: CrossingArrays, nodes: NodeRange, values, 
     how = populations_of(stored), table.n_neighbours, backend.lattice, backend.precision
     tables = far.lines, far.bases, left.lines, left.bases, table.addresses
     if collision is None:
-        kernel = population_skeletons.crossing(update, populations_arriving(step), *how)
+        kernel = stage_skeletons.crossing(update, populations_arriving(step), *how)
         return _over_chosen(backend, kernel, (step.old, *tables), nodes, (values,))
     collide, of_collision = collision
-    kernel = population_skeletons.crossing_and_collision((update, collide), step.pattern, *how)
+    kernel = stage_skeletons.crossing_and_collision((update, collide), step.pattern, *how)
     return _over_chosen(backend, kernel, (step.old, step.new, *tables), nodes, (values, of_collision))
 
 
 def stored(backend, update, state: State, table: NeighbourTable, nodes: NodeRange, values):
     """Nodes of the list, or of the range, shared among threads."""
     where = populations_of(state), table.n_neighbours
-    kernel = population_skeletons.stored(update, *where, backend.lattice, backend.precision)
+    kernel = stage_skeletons.stored(update, *where, backend.lattice, backend.precision)
     return _over_chosen(backend, kernel, _tables(state, table), nodes, (values,))
 
 
 def refill(backend, operators, arrays: RefillArrays, nodes: NodeRange, values):
     """Nodes of the list, or of the range, shared among threads."""
     where = populations_of(arrays.state), arrays.table.n_neighbours
-    kernel = population_skeletons.refill(operators, *where, backend.lattice, backend.precision)
+    kernel = stage_skeletons.refill(operators, *where, backend.lattice, backend.precision)
     sources = arrays.sources.array, np.uint8(arrays.sources.mask), arrays.first
     return _over_chosen(backend, kernel, _tables(arrays.state, arrays.table), nodes, (sources, arrays.others, values))
 
