@@ -10,7 +10,7 @@ import numpy as np
 from numba import typeof, types
 
 from muphy_lb.backends.arrays import Coupling
-from muphy_lb.backends.cuda import migration_skeletons, particle_skeletons, stage_skeletons
+from muphy_lb.backends.cuda import particle_skeletons, stage_skeletons
 from muphy_lb.backends.cuda.access import Populations
 from muphy_lb.base.precision import FP32
 from muphy_lb.lattice import D3Q19
@@ -50,7 +50,7 @@ def main() -> int:
                 ptx_of(kernel, arguments)
                 print(stage.name, *(operator.name for operator in stage.operators), flush=True)
     for name, arguments in moving(build_engine(nodes, setups[0])).items():
-        ptx_of(getattr(migration_skeletons, name), arguments)
+        ptx_of(getattr(particle_skeletons, name), arguments)
         print(name, flush=True)
     return 0
 
@@ -71,7 +71,7 @@ def kernel_of(stage, engine) -> tuple:
     if stage.kernel == MIGRATE:
         (bound,) = engine.particles._sets.values()
         given = bound.arrays, bound._migration[0]
-        return migration_skeletons.update_and_send(*how), (*map(typeof, given), number, number, *values)
+        return particle_skeletons.update_and_send(*how), (*map(typeof, given), number, number, *values)
     if stage.kernel == PARTICLES:
         return particle_skeletons.particles(*how), (typeof(np.zeros(1, np.int64)), *values)
     return particle_skeletons.over_range(*how), (number, number, *values)

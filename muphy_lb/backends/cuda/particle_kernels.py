@@ -6,7 +6,7 @@ from types import MappingProxyType
 import numpy as np
 
 from muphy_lb.backends.arrays import DragArrays, LookupArrays, MigrationArrays, ParticleArrays, SortingArrays
-from muphy_lb.backends.cuda import migration_skeletons, particle_skeletons
+from muphy_lb.backends.cuda import particle_skeletons
 from muphy_lb.backends.cuda.access import populations_arriving
 from muphy_lb.domain.corners import n_corners
 from muphy_lb.domain.lookup import LAYER
@@ -42,7 +42,7 @@ def drag(backend, operators, particles: ParticleArrays, capacity: int, arrays: D
 def send_particles(backend, update, particles, migration: MigrationArrays, lookup: LookupArrays, values):
     """One thread per particle of the capacity; without neighbours nothing is left to fill."""
     capacity = migration.left.size
-    kernel = migration_skeletons.update_and_send(update, backend.lattice, backend.precision)
+    kernel = particle_skeletons.update_and_send(update, backend.lattice, backend.precision)
     first_remote = int(backend.to_host(lookup.size)[LAYER])
     arguments = (particles, migration, first_remote, capacity, values)
     send = backend.launch(kernel, capacity, arguments, block=PARTICLE_BLOCK)
@@ -50,7 +50,7 @@ def send_particles(backend, update, particles, migration: MigrationArrays, looku
     n_messages = migration.outgoing.size // length
     if not n_messages:
         return send
-    names = migration_skeletons
+    names = particle_skeletons
     launches = (
         backend.launch(names.clear_counts, 1, (migration.outgoing, length, n_messages), block=32),
         send,
@@ -70,13 +70,13 @@ def receive_particles(backend, particles, migration: MigrationArrays, capacity: 
     """One thread per particle of the messages' capacity."""
     n_messages = migration.incoming.size // _message_length(particles, migration, capacity)
     arguments = (particles, migration, capacity)
-    return backend.launch(migration_skeletons.receive_particles, n_messages * migration.most, arguments)
+    return backend.launch(particle_skeletons.receive_particles, n_messages * migration.most, arguments)
 
 
 def sort_particles(backend, particles: ParticleArrays, lookup: LookupArrays, capacity: int, arrays: SortingArrays):
     """Sort particles by the entries of their voxels in the lookup: count those at each, choose places, move one column
     after the other there."""
-    names, count, n_places = migration_skeletons, particles.count, arrays.counts.size
+    names, count, n_places = particle_skeletons, particles.count, arrays.counts.size
     n_threads, known = n_places // names.ENTRIES_PER_THREAD + 1, (particles, lookup, capacity, arrays)
     launches = [
         backend.launch(names.forget_counts, n_places, (arrays.counts,)),
