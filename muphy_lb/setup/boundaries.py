@@ -8,7 +8,6 @@ import numpy as np
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.units import CS2, Units
-from muphy_lb.boundaries.driving_force import DrivingForce
 from muphy_lb.boundaries.lumped import LumpedOutlet
 from muphy_lb.boundaries.opening_geometry import PRESSURE, VELOCITY, Condition
 from muphy_lb.boundaries.profiles import PROFILES, measured, plug
@@ -21,7 +20,7 @@ from muphy_lb.boundaries.wall_motion import (
     treat_walls,
     wall_extent,
 )
-from muphy_lb.boundaries.waveform import read_table
+from muphy_lb.boundaries.waveform import DrivingForce, read_table
 from muphy_lb.boundaries.womersley import PulsatileProfile
 from muphy_lb.case.boundaries import OpeningSection, WallSection
 from muphy_lb.case.case import Case

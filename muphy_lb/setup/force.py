@@ -4,7 +4,7 @@ import numpy as np
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.units import Units
-from muphy_lb.boundaries.driving_force import DrivingForce, Turn
+from muphy_lb.boundaries.waveform import DrivingForce, Turn
 from muphy_lb.case.case import Case
 from muphy_lb.domain import LocalDomain, check_dimension
 from muphy_lb.geometry.nodes import GeometryHeader
