@@ -16,11 +16,10 @@ from muphy_lb.boundaries.opening_geometry import (
     pulsatile_weights,
     unscaled_flow,
 )
-from muphy_lb.boundaries.profiles import parabolic, plug
+from muphy_lb.boundaries.profiles import PulsatileProfile, harmonics, parabolic, plug
 from muphy_lb.boundaries.wall_balance import wall_balance
 from muphy_lb.boundaries.wall_motion import HALF_WAY, WallMotion, linkwise_coefficients, treat_walls
 from muphy_lb.boundaries.waveform import FourierSeries
-from muphy_lb.boundaries.womersley import PulsatileProfile, harmonics
 from muphy_lb.domain import LocalDomain, build_local_domain, streaming_named
 from muphy_lb.domain.order import LEXICOGRAPHIC
 from muphy_lb.engine.boundary_links import LinkConditions

@@ -10,7 +10,7 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.base.units import CS2, Units
 from muphy_lb.boundaries.lumped import LumpedOutlet
 from muphy_lb.boundaries.opening_geometry import PRESSURE, VELOCITY, Condition
-from muphy_lb.boundaries.profiles import PROFILES, measured, plug
+from muphy_lb.boundaries.profiles import PROFILES, PulsatileProfile, measured, plug
 from muphy_lb.boundaries.wall_balance import wall_balance
 from muphy_lb.boundaries.wall_motion import (
     HALF_WAY,
@@ -21,7 +21,6 @@ from muphy_lb.boundaries.wall_motion import (
     wall_extent,
 )
 from muphy_lb.boundaries.waveform import DrivingForce, read_table
-from muphy_lb.boundaries.womersley import PulsatileProfile
 from muphy_lb.case.boundaries import OpeningSection, WallSection
 from muphy_lb.case.case import Case
 from muphy_lb.case.lattice import LatticeSection

@@ -5,7 +5,7 @@ from math import pi, sqrt
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.boundaries.opening_geometry import opening_links
-from muphy_lb.boundaries.womersley import TABLE_ERROR, Harmonics, PulsatileProfile, harmonics, pulsatile_profile
+from muphy_lb.boundaries.profiles import TABLE_ERROR, Harmonics, PulsatileProfile, harmonics, pulsatile_profile
 from muphy_lb.case.boundaries import OpeningSection
 from muphy_lb.case.case import Case
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.boundaries.cross_section import cross_section
 from muphy_lb.boundaries.opening_geometry import opening_frames, opening_links
+from muphy_lb.boundaries.profiles import MOST_HARMONICS, TABLE_ERROR, cross_section, harmonics
 from muphy_lb.boundaries.waveform import FourierSeries, PeriodicSpline
-from muphy_lb.boundaries.womersley import MOST_HARMONICS, TABLE_ERROR, harmonics
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.geometry.neighbours import cut_links
 from muphy_lb.geometry.nodes import build_nodes
