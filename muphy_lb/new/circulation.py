@@ -16,7 +16,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.boundaries.lumped import windkessel
+from muphy_lb.boundaries.feedback import windkessel
 from muphy_lb.boundaries.waveform import FourierSeries
 
 CHARACTERISTIC = 0.056

@@ -8,7 +8,7 @@ import numpy as np
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.units import CS2, Units
-from muphy_lb.boundaries.lumped import LumpedOutlet
+from muphy_lb.boundaries.feedback import LumpedOutlet
 from muphy_lb.boundaries.opening_geometry import PRESSURE, VELOCITY, Condition
 from muphy_lb.boundaries.profiles import PROFILES, PulsatileProfile, measured, plug
 from muphy_lb.boundaries.wall_balance import wall_balance

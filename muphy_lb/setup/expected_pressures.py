@@ -8,7 +8,7 @@ import numpy as np
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.units import CS2
-from muphy_lb.boundaries.lumped import LumpedOutlet, wave_impedance
+from muphy_lb.boundaries.feedback import LumpedOutlet, wave_impedance
 from muphy_lb.boundaries.opening_geometry import opening_areas_m2
 from muphy_lb.case.boundaries import ANSWERING
 from muphy_lb.case.case import Case

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.units import Units
-from muphy_lb.boundaries.lumped import (
+from muphy_lb.boundaries.feedback import (
     CoronaryBed,
     Impedance,
     ImposedPressure,

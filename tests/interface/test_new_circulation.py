@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.boundaries.lumped import ImposedPressure, LumpedOutlet, windkessel
+from muphy_lb.boundaries.feedback import ImposedPressure, LumpedOutlet, windkessel
 from muphy_lb.case.case import load_case
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.loop import Run

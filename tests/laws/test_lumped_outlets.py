@@ -9,7 +9,14 @@ from scipy.integrate import solve_ivp
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.precision import FP64
 from muphy_lb.base.units import CS2, Units
-from muphy_lb.boundaries.lumped import CoronaryBed, Impedance, ImposedPressure, LumpedOutlet, wave_impedance, windkessel
+from muphy_lb.boundaries.feedback import (
+    CoronaryBed,
+    Impedance,
+    ImposedPressure,
+    LumpedOutlet,
+    wave_impedance,
+    windkessel,
+)
 from muphy_lb.boundaries.opening_geometry import Condition
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.engine.boundary_links import SUM_SCALE
