@@ -27,7 +27,7 @@ from muphy_lb.operators import Operator
 from muphy_lb.operators.initial import initial_populations
 from muphy_lb.parallel import Halo, HaloConnector
 from muphy_lb.parallel.exchange import bind_exchanges, exchange_seconds
-from muphy_lb.parallel.schedule import CYCLE
+from muphy_lb.parallel.task import CYCLE
 
 
 class Engine:

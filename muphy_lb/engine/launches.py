@@ -3,8 +3,7 @@
 from collections.abc import Callable
 
 from muphy_lb.engine.step import StepBinder, StepKind
-from muphy_lb.parallel.schedule import plain, recorded, recorded_cycle
-from muphy_lb.parallel.task import Task
+from muphy_lb.parallel.task import Task, plain, recorded, recorded_cycle
 
 
 class StepLaunches:

@@ -23,8 +23,7 @@ from muphy_lb.backends.arrays import NodeRange
 from muphy_lb.domain.streaming import EDGE, INTERIOR, OPENINGS, PAUSE, RECEIVE, SEND, WALLS
 from muphy_lb.engine.stages import StageBinder
 from muphy_lb.model.model import ARRIVING, CROSSING, NODES, Field, Model, Stage, Where
-from muphy_lb.parallel.schedule import without_repeats
-from muphy_lb.parallel.task import ON_BULK, ON_EDGE, ON_INTERIOR, ON_OPENINGS, Task, ordering
+from muphy_lb.parallel.task import ON_BULK, ON_EDGE, ON_INTERIOR, ON_OPENINGS, Task, ordering, without_repeats
 from muphy_lb.parallel.transports import ExchangeTasks
 
 
