@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from muphy_lb.domain.ghost_layer import GhostLayer
 from muphy_lb.domain.local import CHUNK_NODES, LocalDomain
+from muphy_lb.domain.part import GhostLayer
 from muphy_lb.geometry.nodes import voxel_coordinates
 from muphy_lb.geometry.voxels import FIRST_WALL_NUMBER
 
