@@ -4,7 +4,15 @@ from muphy_lb.domain.addresses import AddressTable, LinkAddresses, build_address
 from muphy_lb.domain.exchange import Exchange
 from muphy_lb.domain.extrapolation import FIXED, FLUX, OUTFLOW, ScalarBoundary
 from muphy_lb.domain.halo import HaloPlan
-from muphy_lb.domain.links import LinkRecords, opening_records
+from muphy_lb.domain.links import (
+    IN_TABLE,
+    LINKWISE,
+    SPECULAR,
+    LinkRecords,
+    WallTreatment,
+    open_corners,
+    opening_records,
+)
 from muphy_lb.domain.local import LocalDomain, build_local_domain, check_dimension, domain_from_part
 from muphy_lb.domain.lookup import VoxelLookup, build_lookup
 from muphy_lb.domain.node_neighbours import NodeNeighbours, build_neighbours
@@ -25,7 +33,6 @@ from muphy_lb.domain.streaming import (
     is_entry,
     streaming_named,
 )
-from muphy_lb.domain.wall_links import IN_TABLE, LINKWISE, SPECULAR, WallTreatment, open_corners
 from muphy_lb.lattice.layout import ROW, TILE, WARP, all_addresses, flat_address
 
 __all__ = [

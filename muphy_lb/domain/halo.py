@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from muphy_lb.domain.links import SpecularLinks
 from muphy_lb.domain.part import Part
-from muphy_lb.domain.wall_links import SpecularLinks
 from muphy_lb.lattice import Lattice
 
 

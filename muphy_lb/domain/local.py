@@ -9,10 +9,21 @@ from numba import prange
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.kept.functions import njit
 from muphy_lb.domain.halo import HaloPlan, plan_halo
-from muphy_lb.domain.links import REMOTE_LINK, LinkRecords, code_records, opening_records, wall_records
+from muphy_lb.domain.links import (
+    IN_TABLE,
+    LINKWISE,
+    REMOTE_LINK,
+    LinkRecords,
+    SpecularLinks,
+    WallTreatment,
+    code_records,
+    open_corners,
+    opening_records,
+    specular_links,
+    wall_records,
+)
 from muphy_lb.domain.order import LEXICOGRAPHIC, order_keys
 from muphy_lb.domain.part import GhostLayer, Part, cut_part, plan_ghost_layer
-from muphy_lb.domain.wall_links import IN_TABLE, LINKWISE, SpecularLinks, WallTreatment, open_corners, specular_links
 from muphy_lb.geometry.neighbours import FIRST_OPENING_LINK, FIRST_WALL_LINK, WALL_LINK, NeighbourSearch
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.lattice import Lattice

@@ -16,7 +16,7 @@ from muphy_lb.domain import (
     build_local_domain,
     streaming_named,
 )
-from muphy_lb.domain.wall_links import specular_links
+from muphy_lb.domain.links import specular_links
 from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, WALL_LINK, neighbour_table
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Voxels, wall_flag
