@@ -1,9 +1,8 @@
 """domain: one rank's nodes in run order, its address table, boundary link records and halo plan."""
 
 from muphy_lb.domain.addresses import AddressTable, LinkAddresses, build_addresses
-from muphy_lb.domain.exchange import Exchange
 from muphy_lb.domain.extrapolation import FIXED, FLUX, OUTFLOW, ScalarBoundary
-from muphy_lb.domain.halo import HaloPlan
+from muphy_lb.domain.halo import Exchange, HaloPlan
 from muphy_lb.domain.links import (
     IN_TABLE,
     LINKWISE,

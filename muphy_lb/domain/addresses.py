@@ -15,7 +15,7 @@ import numpy as np
 from numba import prange
 
 from muphy_lb.base.kept.functions import njit
-from muphy_lb.domain.exchange import Exchange, plan_exchanges
+from muphy_lb.domain.halo import Exchange, plan_exchanges
 from muphy_lb.domain.local import CHUNK_NODES, LocalDomain
 from muphy_lb.domain.runs import RunTable, compress
 from muphy_lb.domain.streaming import Pattern, Streaming, entry, is_entry

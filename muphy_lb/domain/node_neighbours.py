@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.domain.exchange import Exchange
+from muphy_lb.domain.halo import Exchange
 from muphy_lb.domain.local import CHUNK_NODES, LocalDomain
 from muphy_lb.domain.runs import LINE_UNIT, MAX_RUNS, compress
 from muphy_lb.geometry.neighbours import is_opening_link

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from muphy_lb.domain.exchange import Exchange
 from muphy_lb.domain.extrapolation import FIXED, MOST_TERMS, OUTFLOW, Extrapolations, ScalarBoundary
+from muphy_lb.domain.halo import Exchange
 from muphy_lb.domain.local import CHUNK_NODES, LocalDomain
 from muphy_lb.domain.stencil import StencilTable, chosen
 from muphy_lb.lattice import Lattice

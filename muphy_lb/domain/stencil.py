@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from muphy_lb.domain.exchange import Exchange
 from muphy_lb.domain.extrapolation import Extrapolations, ScalarBoundary, extrapolate
+from muphy_lb.domain.halo import Exchange
 from muphy_lb.domain.local import CHUNK_NODES, LocalDomain
 from muphy_lb.domain.runs import RunTable, compress
 

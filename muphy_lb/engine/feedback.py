@@ -6,7 +6,7 @@ import numpy as np
 
 from muphy_lb.backends.arrays import FeedbackArrays
 from muphy_lb.boundaries.feedback import Feedback
-from muphy_lb.domain.exchange import Exchange
+from muphy_lb.domain.halo import Exchange
 from muphy_lb.engine.boundary_links import N_SUMS, SUM_SCALE, BoundaryLinks
 from muphy_lb.parallel import Halo, HaloConnector
 from muphy_lb.parallel.task import ON_EDGE, Task

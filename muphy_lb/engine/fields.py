@@ -16,7 +16,7 @@ from muphy_lb.domain import (
     build_scalar_streaming,
     build_stencil,
 )
-from muphy_lb.domain.exchange import Exchange
+from muphy_lb.domain.halo import Exchange
 from muphy_lb.domain.lookup import VoxelLookup
 from muphy_lb.engine.collected import CollectedNodes
 from muphy_lb.lattice.layout import RECORD
