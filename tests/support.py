@@ -21,7 +21,7 @@ from muphy_lb.boundaries.wall_balance import wall_balance
 from muphy_lb.boundaries.wall_motion import HALF_WAY, WallMotion, linkwise_coefficients, treat_walls
 from muphy_lb.boundaries.waveform import FourierSeries
 from muphy_lb.domain import LocalDomain, build_local_domain, streaming_named
-from muphy_lb.domain.order import LEXICOGRAPHIC
+from muphy_lb.domain.local import LEXICOGRAPHIC
 from muphy_lb.engine.boundary_links import LinkConditions
 from muphy_lb.engine.engine import Engine
 from muphy_lb.geometry.nodes import NodeList, build_nodes

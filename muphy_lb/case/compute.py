@@ -29,7 +29,7 @@ class ComputeSection(Section):
     """type of the stored populations; fp16 is computed with in fp32"""
     streaming: Annotated[str, OneOf("muphy_lb.domain.streaming", "STREAMINGS")] = "pull"
     """gather before or scatter after the collision, or in place, which takes half the memory"""
-    order: Annotated[str, OneOf("muphy_lb.domain.order", "ORDERS")] = "lexicographic"
+    order: Annotated[str, OneOf("muphy_lb.domain.local", "ORDERS")] = "lexicographic"
     """how a rank runs through its nodes"""
     transport: Annotated[str, OneOf("muphy_lb.parallel.choice", "TRANSPORTS")] = "auto"
     """how GPUs of different ranks exchange halos; auto takes the fastest that works"""

@@ -12,10 +12,9 @@ from muphy_lb.domain.links import (
     open_corners,
     opening_records,
 )
-from muphy_lb.domain.local import LocalDomain, build_local_domain, check_dimension, domain_from_part
+from muphy_lb.domain.local import ORDERS, LocalDomain, build_local_domain, check_dimension, domain_from_part
 from muphy_lb.domain.lookup import VoxelLookup, build_lookup
 from muphy_lb.domain.node_neighbours import NodeNeighbours, build_neighbours
-from muphy_lb.domain.order import ORDERS
 from muphy_lb.domain.part import Part, cut_part
 from muphy_lb.domain.runs import RunTable, compress, decode
 from muphy_lb.domain.scalar_streaming import ScalarStreamingTable, build_scalar_streaming

@@ -16,7 +16,7 @@ from muphy_lb.case.compute import ComputeSection
 from muphy_lb.case.lattice import LatticeSection
 from muphy_lb.case.output import FLOW_FIELDS
 from muphy_lb.case.run import FLOW_MONITORED
-from muphy_lb.domain.order import ORDERS
+from muphy_lb.domain.local import ORDERS
 from muphy_lb.domain.streaming import STREAMINGS
 from muphy_lb.lattice import LATTICES
 from muphy_lb.measure.field_snapshots import UNITS
