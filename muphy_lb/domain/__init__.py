@@ -1,6 +1,6 @@
 """domain: one rank's nodes in run order, its address table, boundary link records and halo plan."""
 
-from muphy_lb.domain.addresses import AddressTable, LinkAddresses, build_addresses
+from muphy_lb.domain.addresses import AddressTable, LinkAddresses, NodeNeighbours, build_addresses, build_neighbours
 from muphy_lb.domain.extrapolation import FIXED, FLUX, OUTFLOW, ScalarBoundary
 from muphy_lb.domain.halo import Exchange, HaloPlan
 from muphy_lb.domain.links import (
@@ -14,7 +14,6 @@ from muphy_lb.domain.links import (
 )
 from muphy_lb.domain.local import ORDERS, LocalDomain, build_local_domain, check_dimension, domain_from_part
 from muphy_lb.domain.lookup import VoxelLookup, build_lookup
-from muphy_lb.domain.node_neighbours import NodeNeighbours, build_neighbours
 from muphy_lb.domain.part import Part, cut_part
 from muphy_lb.domain.runs import RunTable, compress, decode
 from muphy_lb.domain.scalar_streaming import ScalarStreamingTable, build_scalar_streaming

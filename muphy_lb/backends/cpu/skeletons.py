@@ -259,7 +259,7 @@ def decode(addresses, lines, bases, warp, lane):
 
 @node_jit
 def find_neighbours(addresses, table, n):
-    """Addresses of the neighbours of a node (:mod:`muphy_lb.domain.node_neighbours`)."""
+    """Addresses of the neighbours of a node (:mod:`muphy_lb.domain.addresses`)."""
     record = np.int64(table[n // WARP]) * LINE_UNIT
     up_to = np.uint32(0xFFFFFFFF) >> np.uint32(WARP - 1 - n % WARP)
     walls, base = np.int64(table[record]), record + (addresses.size + LINE_UNIT) // LINE_UNIT * LINE_UNIT - 1

@@ -165,7 +165,7 @@ def _access_to(populations: Populations, precision) -> Access:
 
 def find_neighbours(n_neighbours: int):
     """Device function ``(table, n, addresses)``: addresses of the neighbours of a node
-    (:mod:`muphy_lb.domain.node_neighbours`)."""
+    (:mod:`muphy_lb.domain.addresses`)."""
     read, n_words = device_jit(unroll(_masks(n_neighbours))), whole(1 + n_neighbours, LINE_UNIT)
     last_word = np.uint32(n_words - 1)
 
