@@ -1,7 +1,6 @@
 """domain: one rank's nodes in run order, its address table, boundary link records and halo plan."""
 
 from muphy_lb.domain.addresses import AddressTable, LinkAddresses, NodeNeighbours, build_addresses, build_neighbours
-from muphy_lb.domain.extrapolation import FIXED, FLUX, OUTFLOW, ScalarBoundary
 from muphy_lb.domain.halo import Exchange, HaloPlan
 from muphy_lb.domain.links import (
     IN_TABLE,
@@ -16,8 +15,16 @@ from muphy_lb.domain.local import ORDERS, LocalDomain, build_local_domain, check
 from muphy_lb.domain.lookup import VoxelLookup, build_lookup
 from muphy_lb.domain.part import Part, cut_part
 from muphy_lb.domain.runs import RunTable, compress, decode
-from muphy_lb.domain.scalar_streaming import ScalarStreamingTable, build_scalar_streaming
-from muphy_lb.domain.stencil import StencilTable, build_stencil
+from muphy_lb.domain.stencil import (
+    FIXED,
+    FLUX,
+    OUTFLOW,
+    ScalarBoundary,
+    ScalarStreamingTable,
+    StencilTable,
+    build_scalar_streaming,
+    build_stencil,
+)
 from muphy_lb.domain.streaming import (
     AA,
     PULL,
