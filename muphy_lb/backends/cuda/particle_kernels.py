@@ -8,8 +8,7 @@ import numpy as np
 from muphy_lb.backends.arrays import DragArrays, LookupArrays, MigrationArrays, ParticleArrays, SortingArrays
 from muphy_lb.backends.cuda import particle_skeletons
 from muphy_lb.backends.cuda.access import populations_arriving
-from muphy_lb.domain.corners import n_corners
-from muphy_lb.domain.lookup import LAYER
+from muphy_lb.domain.lookup import LAYER, n_corners
 
 PARTICLE_BLOCK = 128  # their operators need many registers, of which smaller blocks leave fewer unused
 DRAG_THREADS = 1 << 23  # for a million particles; a rank may have room for many more than it has

@@ -15,8 +15,7 @@ from muphy_lb.backends.cuda.access import Populations, device_jit, read_vector
 from muphy_lb.backends.cuda.device import cuda
 from muphy_lb.backends.cuda.kept import kernel_jit
 from muphy_lb.backends.cuda.stage_skeletons import velocity
-from muphy_lb.domain.corners import corner_node, n_corners
-from muphy_lb.domain.lookup import LAYER, look_around_nodes
+from muphy_lb.domain.lookup import LAYER, corner_node, look_around_nodes, n_corners
 from muphy_lb.lattice.layout import RECORD
 
 DRAG_BLOCK = 128

@@ -15,8 +15,7 @@ from muphy_lb.backends.arrays import (
     State,
     StreamArrays,
 )
-from muphy_lb.domain.corners import corners, nearest_node
-from muphy_lb.domain.lookup import LAYER
+from muphy_lb.domain.lookup import LAYER, corners, nearest_node
 from muphy_lb.lattice import added
 from muphy_lb.lattice.layout import RECORD
 
