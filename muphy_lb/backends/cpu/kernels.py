@@ -28,7 +28,7 @@ from muphy_lb.backends.arrays import (
 from muphy_lb.backends.cpu import boundary_skeletons, skeletons, stage_skeletons
 from muphy_lb.backends.cpu.skeletons import on_threads
 from muphy_lb.backends.numpy.kernels import KERNELS as NUMPY_KERNELS
-from muphy_lb.backends.numpy.particle_kernels import sending
+from muphy_lb.backends.numpy.kernels import sending
 from muphy_lb.domain import WARP, Crossing
 
 # Larger buffers do not fit into the caches and are written with non-temporal stores.
