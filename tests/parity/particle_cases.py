@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from muphy_lb.backends.cuda import particle_kernels, particle_skeletons, stage_skeletons
+from muphy_lb.backends.cuda import kernels, particle_skeletons, stage_skeletons
 from muphy_lb.lattice import D3Q19
 from muphy_lb.model.flow import plain_flow
 from muphy_lb.model.isothermal import Fluid
@@ -56,6 +56,6 @@ if __name__ == "__main__":
 
     take_turns()
     # threads that do nothing cost the simulator as much as others, and there are to be several blocks
-    stage_skeletons.CHOOSING_BLOCK = particle_kernels.PARTICLE_BLOCK = particle_skeletons.DRAG_BLOCK = BLOCK
-    particle_kernels.DRAG_THREADS = 2 * BLOCK  # so that a block has several groups of beads
+    stage_skeletons.CHOOSING_BLOCK = kernels.PARTICLE_BLOCK = particle_skeletons.DRAG_BLOCK = BLOCK
+    kernels.DRAG_THREADS = 2 * BLOCK  # so that a block has several groups of beads
     np.savez(sys.argv[1], **{label: state(label, "cuda") for label in CASES})
