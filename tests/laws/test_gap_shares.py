@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from muphy_lb.boundaries.gap_shares import LARGEST_SHARE
-from muphy_lb.boundaries.wall_balance import wall_balance
+from muphy_lb.boundaries.wall_balance import LARGEST_SHARE, wall_balance
 from muphy_lb.boundaries.wall_motion import WallMotion, treat_walls
 from muphy_lb.domain import build_local_domain
 from muphy_lb.geometry.implicit import RoundWall

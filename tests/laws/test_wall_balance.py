@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from muphy_lb.base.precision import FP32, FP64
-from muphy_lb.boundaries.gap_shares import LARGEST_SHARE
-from muphy_lb.boundaries.wall_balance import wall_balance
+from muphy_lb.boundaries.wall_balance import LARGEST_SHARE, wall_balance
 from muphy_lb.boundaries.wall_motion import HALF_WAY, WallMotion, treat_walls
 from muphy_lb.domain import build_local_domain
 from muphy_lb.geometry.neighbours import cut_links
