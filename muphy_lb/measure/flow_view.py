@@ -1,8 +1,7 @@
 """FlowView: the read-only interface of a flow for outputs, measurements and observers."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -13,45 +12,14 @@ from muphy_lb.case.case import Case
 from muphy_lb.domain import LocalDomain
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.lattice import Lattice
+from muphy_lb.measure.node_probe import NodeProbe
 from muphy_lb.measure.physics_output import MeasuredPhysics
+from muphy_lb.measure.records import Health, OpeningState, StressAtWalls, WallForce
 from muphy_lb.model.isothermal import Fluid
 from muphy_lb.parallel.communicator import MpiCommunicator, SerialCommunicator
 from muphy_lb.setup.numerics import Numerics
 
-if TYPE_CHECKING:
-    from muphy_lb.measure.node_probe import NodeProbe
-    from muphy_lb.measure.recorded_stress import RecordedStress
-    from muphy_lb.measure.wall_forces import WallForce
-
 Value = TypeVar("Value")
-
-
-@dataclass(frozen=True)
-class OpeningState:
-    """The state of the flow at one opening.
-
-    Attributes:
-        kind: ``"inlet"`` or ``"outlet"``.
-        area_m2: cross-section of the opening's voxels [m^2].
-        flow_rate_m3_s: volume flow, positive in the direction of the kind: into the fluid at inlets, out at outlets.
-        mean_pressure_pa: pressure averaged over the links' nodes, relative to the reference pressure [Pa].
-        feedback: state of a condition that answers its flow, by name; empty for others.
-    """
-
-    kind: str
-    area_m2: float
-    flow_rate_m3_s: float
-    mean_pressure_pa: float
-    feedback: Mapping[str, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Health:
-    """Global measures of the flow: relative mass change since the start, largest and mean speed [lattice units]."""
-
-    mass_drift: float
-    max_speed: float
-    mean_speed: float
 
 
 class PreparedView(Protocol):
@@ -184,13 +152,13 @@ class FlowView(PreparedView, Protocol):
     def openings(self) -> dict[str, OpeningState] | None:
         """State of every opening by name."""
 
-    def wall_forces(self, averaged: bool = True) -> "dict[str, WallForce] | None":
+    def wall_forces(self, averaged: bool = True) -> dict[str, WallForce] | None:
         """Force and torque on every labelled wall by name."""
 
-    def recorded_stress(self) -> "RecordedStress | None":
+    def recorded_stress(self) -> StressAtWalls | None:
         """The stress beside walls that the run records, on every rank; None if ``output.wall_shear`` is not set."""
 
-    def node_probe(self, voxel: np.ndarray | None) -> "NodeProbe":
+    def node_probe(self, voxel: np.ndarray | None) -> NodeProbe:
         """A reader of the fluid nodes with (m,) ascending voxel ids, given on rank 0."""
 
 

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from muphy_lb.engine.boundary_links import SUM_SCALE
-from muphy_lb.measure.flow_view import FlowView, OpeningState
+from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.measure.records import OpeningState
 
 
 def opening_states(view: FlowView, sums: np.ndarray, answers: Mapping[str, Sequence]) -> dict[str, OpeningState]:

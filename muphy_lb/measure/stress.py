@@ -11,7 +11,7 @@ from muphy_lb.base.precision import FP64
 from muphy_lb.domain import streaming_named
 from muphy_lb.lattice import Lattice, added, combined
 from muphy_lb.measure.flow_view import FlowView
-from muphy_lb.measure.node_probe import NodeState
+from muphy_lb.measure.records import NodeState
 from muphy_lb.model.isothermal import Fluid
 from muphy_lb.operators import Equilibrium, Operator
 from muphy_lb.operators.forces import COMPONENTS, FIELD

@@ -9,39 +9,13 @@ A body force that stands in for a pressure gradient also pulls at the solid: its
 voxels, belongs to the force of that gradient (his Eq. 12 with the sign that his section 7 uses) and is given apart.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
 import numpy as np
 
 from muphy_lb.boundaries.wall_motion import components, cut_distances
 from muphy_lb.domain import LinkRecords, LocalDomain
 from muphy_lb.geometry.nodes import voxel_coordinates
 from muphy_lb.measure.flow_view import FlowView
-
-
-@dataclass(frozen=True)
-class WallForce:
-    """Force and torque of the fluid on one labelled wall.
-
-    Attributes:
-        force_n: (x, y, z) [N].
-        torque_n_m: (x, y, z) about the wall's centre [N m].
-        body_force_share_n: present uniform body force times volume of the wall's voxels [N].
-        drag_coefficient, lift_coefficient: 2 F / (rho U^2 A) along the case's directions; None without U and A.
-    """
-
-    force_n: tuple[float, float, float]
-    torque_n_m: tuple[float, float, float]
-    body_force_share_n: tuple[float, float, float]
-    drag_coefficient: float | None = None
-    lift_coefficient: float | None = None
-
-    @classmethod
-    def from_record(cls, record: Mapping) -> "WallForce":
-        """The inverse of ``dataclasses.asdict``, also of what JSON made of that."""
-        force, torque, share = (tuple(record[name]) for name in ("force_n", "torque_n_m", "body_force_share_n"))
-        return cls(force, torque, share, record["drag_coefficient"], record["lift_coefficient"])
+from muphy_lb.measure.records import WallForce
 
 
 def wall_forces(view: FlowView, links: LinkRecords, distance, exchange) -> dict[str, WallForce] | None:

@@ -34,7 +34,7 @@ from muphy_lb.case.case import Case
 from muphy_lb.case.changes import changed_keys, listed
 from muphy_lb.case.toml import as_override
 from muphy_lb.engine.leaving import LINK, POPULATION, leaving_populations, restore_leaving
-from muphy_lb.measure.wall_forces import WallForce
+from muphy_lb.measure.records import WallForce
 from muphy_lb.parallel import agreed, agreed_on_root, from_root
 from muphy_lb.run.changes import TIME_STEP
 from muphy_lb.run.checkpoint_file import (
