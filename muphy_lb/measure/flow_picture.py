@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from muphy_lb.geometry.nodes import NodeList
-from muphy_lb.measure.flow_view import FlowView, whole_nodes
-from muphy_lb.measure.nodes_with_fluid import nodes_with_fluid
+from muphy_lb.measure.flow_view import FlowView, nodes_with_fluid, whole_nodes
 from muphy_lb.measure.observer import Observer
 from muphy_lb.output.drawing import drawing, picture_files
 from muphy_lb.output.report_html import ReportPart

@@ -19,8 +19,7 @@ import numpy as np
 
 from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
 from muphy_lb.lattice import added
-from muphy_lb.measure.flow_view import FlowView, on_root, whole_nodes
-from muphy_lb.measure.nodes_with_fluid import filled_shares
+from muphy_lb.measure.flow_view import FlowView, filled_shares, on_root, whole_nodes
 from muphy_lb.measure.recorded_stress import nodes_of_stress
 from muphy_lb.measure.stress import NodeStress
 from muphy_lb.measure.surface import WallSurface, wall_surface

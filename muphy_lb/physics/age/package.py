@@ -16,8 +16,7 @@ from muphy_lb.base.units import Units
 from muphy_lb.domain import FLUX, OUTFLOW, ScalarBoundary
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.lattice import scalar_lattice
-from muphy_lb.measure.flow_view import FlowView, PreparedView
-from muphy_lb.measure.physics_output import FromStored, OutputField, ProbedScalar
+from muphy_lb.measure.flow_view import FlowView, FromStored, OutputField, PreparedView, ProbedScalar
 from muphy_lb.model.flow import Flow
 from muphy_lb.model.model import (
     AT_NEIGHBOURS,

@@ -8,7 +8,7 @@ from muphy_lb.base.units import CS2
 from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.domain import streaming_named
 from muphy_lb.geometry.nodes import GeometryHeader
-from muphy_lb.measure.physics_output import FromStored, OutputField
+from muphy_lb.measure.flow_view import FromStored, OutputField
 from muphy_lb.operators import COMPRESSIBLE
 from muphy_lb.physics.free_surface.bubble_series import BubbleSeries
 from muphy_lb.physics.free_surface.bubbles import Bubbles, GasLaw, OpenGas

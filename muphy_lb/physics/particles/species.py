@@ -13,9 +13,8 @@ from muphy_lb.case.case import Case
 from muphy_lb.geometry.limits import ask_for
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.lattice import Lattice
-from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.measure.flow_view import DrawnParticles, FlowView
 from muphy_lb.measure.observer import Observer
-from muphy_lb.measure.physics_output import DrawnParticles
 from muphy_lb.model.flow import Flow
 from muphy_lb.physics.particles.base_section import ParticlesSection
 from muphy_lb.physics.particles.files.read import read_particles

@@ -8,7 +8,7 @@ import numpy as np
 from muphy_lb.base.precision import PRECISIONS
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.lattice import scalar_lattice
-from muphy_lb.measure.physics_output import FromStored, OutputField, ProbedScalar
+from muphy_lb.measure.flow_view import FromStored, OutputField, ProbedScalar
 from muphy_lb.physics.package import Physics
 from muphy_lb.physics.thermal.model import DIFFERENCES, NAME, heated, temperature_fields
 from muphy_lb.physics.thermal.observers import HeatSeries, TemperaturePicture

@@ -7,7 +7,7 @@ import numpy as np
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.precision import PRECISIONS
 from muphy_lb.lattice.layout import RECORD
-from muphy_lb.measure.physics_output import DrawnParticles
+from muphy_lb.measure.flow_view import DrawnParticles
 from muphy_lb.model.flow import Flow
 from muphy_lb.model.model import (
     AT_NEIGHBOURS,
