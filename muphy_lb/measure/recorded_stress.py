@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from muphy_lb.measure.flow_view import FlowView, on_root, whole_nodes
+from muphy_lb.measure.shear.wall_nodes import WallSurface, wall_surface
 from muphy_lb.measure.stress import NodeStress
-from muphy_lb.measure.surface import WallSurface, wall_surface
 
 VOXEL, STRESS = "voxel", "stress"
 

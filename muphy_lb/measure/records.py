@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from muphy_lb.measure.surface import WallSurface
+from muphy_lb.measure.shear.wall_nodes import WallSurface
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,16 @@ from muphy_lb.boundaries.wall_motion import HALF_WAY, HALF_WAY_SHEAR
 from muphy_lb.measure.flow_view import FlowView, PreparedView, whole_nodes
 from muphy_lb.measure.observer import Observer
 from muphy_lb.measure.period_window import PeriodWindow
+from muphy_lb.measure.shear.wall_nodes import (
+    INDICES,
+    STRESS,
+    WHOLE,
+    Quantity,
+    in_region,
+    node_positions_m,
+    part_record,
+    parts_of_wall,
+)
 from muphy_lb.measure.shear_files import (
     OSI_PICTURE,
     SHEAR_FILE,
@@ -24,16 +34,6 @@ from muphy_lb.measure.shear_files import (
 )
 from muphy_lb.measure.wall_indices import along_wall, tangents, wall_indices
 from muphy_lb.measure.wall_shear import WallShear
-from muphy_lb.measure.wall_statistics import (
-    INDICES,
-    STRESS,
-    WHOLE,
-    Quantity,
-    in_region,
-    node_positions_m,
-    part_record,
-    parts_of_wall,
-)
 from muphy_lb.output.drawing import picture_files
 from muphy_lb.output.report_html import ReportPart, ReportTable
 from muphy_lb.setup.waveforms import longest_period_s
