@@ -18,7 +18,7 @@ from muphy_lb.geometry.openings.carve import unit_hint
 from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView, PreparedView, whole_nodes
 from muphy_lb.measure.observer import Observer
-from muphy_lb.measure.stress import stored_density_and_velocity
+from muphy_lb.measure.shear.stress import stored_density_and_velocity
 
 AT_POINTS = ("velocity_x_m_s", "velocity_y_m_s", "velocity_z_m_s", "pressure_pa")
 ACROSS_PLANES = ("flow_rate_m3_s", "mean_pressure_pa", "mean_speed_m_s", "max_speed_m_s")

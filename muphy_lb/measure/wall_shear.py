@@ -20,9 +20,8 @@ import numpy as np
 from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
 from muphy_lb.lattice import added
 from muphy_lb.measure.flow_view import FlowView, filled_shares, on_root, whole_nodes
-from muphy_lb.measure.recorded_stress import nodes_of_stress
+from muphy_lb.measure.shear.stress import NodeStress, nodes_of_stress
 from muphy_lb.measure.shear.wall_nodes import WallAreas, WallSurface, wall_areas, wall_surface
-from muphy_lb.measure.stress import NodeStress
 from muphy_lb.output.region import chosen_nodes
 
 PERCENTILES = (5, 50, 95, 99)

@@ -6,7 +6,7 @@ stores; dataset ``fields`` (F, n), one row per field that is part of the state; 
 dataset a column, by ascending id; groups ``actions/NAME`` with the arrays that each action remembers; group
 ``links/openings`` with what has left through openings, where the streaming keeps it beside the populations
 (:mod:`muphy_lb.engine.leaving`), and group ``links/walls`` with the stress beside walls, where a run records it
-(:mod:`muphy_lb.measure.recorded_stress`); dataset ``case`` (TOML); attributes step, initial_mass, feedback (JSON: state
+(:mod:`muphy_lb.measure.shear.stress`); dataset ``case`` (TOML); attributes step, initial_mass, feedback (JSON: state
 and value of each condition with feedback), wall_forces (JSON: measured from two steps, of which the state holds one),
 one for each observer with a memory (JSON; its arrays in the group ``observers/NAME``), such as watch, what the
 steady-state criterion remembers, and what the state belongs to: lattice, streaming, precision, fields and particles
