@@ -13,7 +13,7 @@ from muphy_lb.geometry.surfaces.surface import Surface
 from muphy_lb.measure.permeability import measured_permeability
 from muphy_lb.measure.settling import Settling
 from muphy_lb.measure.shear.wall_nodes import STRESS, part_record
-from muphy_lb.measure.wall_shear import WallShear as ShearMeasure
+from muphy_lb.measure.shear.wall_shear import WallShear as ShearMeasure
 from muphy_lb.run.loop import ENDS, Clock
 from muphy_lb.run.simulation import Simulation as Core
 from muphy_lb.run.verdict import judge

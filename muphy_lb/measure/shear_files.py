@@ -11,7 +11,7 @@ from muphy_lb.base.files.atomic import write_text
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.measure.flow_view import FlowView, whole_nodes
 from muphy_lb.measure.shear.wall_nodes import INDICES, STRESS, Quantity, statistics_table
-from muphy_lb.measure.wall_shear import WallShear
+from muphy_lb.measure.shear.wall_shear import WallShear
 from muphy_lb.output.drawing import drawing
 from muphy_lb.output.polydata import PolyData, PolyDataSeries
 from muphy_lb.output.polydata_parts import cells_of

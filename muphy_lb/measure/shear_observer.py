@@ -22,6 +22,7 @@ from muphy_lb.measure.shear.wall_nodes import (
     part_record,
     parts_of_wall,
 )
+from muphy_lb.measure.shear.wall_shear import WallShear, along_wall, tangents, wall_indices
 from muphy_lb.measure.shear_files import (
     OSI_PICTURE,
     SHEAR_FILE,
@@ -32,8 +33,6 @@ from muphy_lb.measure.shear_files import (
     TAWSS_PICTURE,
     ShearFiles,
 )
-from muphy_lb.measure.wall_indices import along_wall, tangents, wall_indices
-from muphy_lb.measure.wall_shear import WallShear
 from muphy_lb.output.drawing import picture_files
 from muphy_lb.output.report_html import ReportPart, ReportTable
 from muphy_lb.setup.waveforms import longest_period_s

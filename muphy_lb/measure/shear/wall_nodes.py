@@ -331,7 +331,7 @@ INDICES = {
         lambda thresholds: thresholds.high_transwss_pa,
     ),
 }
-"""The quantities of the attributes of :class:`muphy_lb.measure.wall_indices.WallIndices`."""
+"""The quantities of the attributes of :class:`muphy_lb.measure.shear.wall_shear.WallIndices`."""
 
 
 def weighted_statistics(values: np.ndarray, area: np.ndarray) -> dict[str, float]:

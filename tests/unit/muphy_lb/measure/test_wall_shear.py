@@ -7,8 +7,8 @@ from muphy_lb.geometry.nodes import build_nodes, voxel_coordinates
 from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, Voxels
 from muphy_lb.measure import shear_files
 from muphy_lb.measure.shear.wall_nodes import wall_surface
+from muphy_lb.measure.shear.wall_shear import WallShear
 from muphy_lb.measure.shear_observer import WallShearObserver
-from muphy_lb.measure.wall_shear import WallShear
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.validation.flows import creeping, forced_flow, settled, start_from_velocity
