@@ -13,7 +13,7 @@ from muphy_lb.measure.period_flow_rates import PeriodFlowRates
 from muphy_lb.measure.permeability_observer import PermeabilityObserver
 from muphy_lb.measure.probes import ProbeSeries
 from muphy_lb.measure.segments import SegmentSeries
-from muphy_lb.measure.shear_observer import WallShearObserver
+from muphy_lb.measure.shear.observer import WallShearObserver
 from muphy_lb.measure.slice_frames import SliceFrames
 from muphy_lb.output.drawing import FRAMES_FOLDER
 from muphy_lb.output.report_html import REPORT_FILE

@@ -11,8 +11,8 @@ from muphy_lb.case.case import Case, load_case
 from muphy_lb.case.output import SPEED
 from muphy_lb.case.section import did_you_mean
 from muphy_lb.measure.field_snapshots import FieldSnapshots
+from muphy_lb.measure.shear.observer import AREA, SHEAR_FILE
 from muphy_lb.measure.shear.wall_nodes import INDICES, STRESS
-from muphy_lb.measure.shear_files import AREA, SHEAR_FILE
 from muphy_lb.output.pictures.curves import fill_curves
 from muphy_lb.output.pictures.cut import AXES, best_cut, cut_at
 from muphy_lb.output.pictures.panels import figure_at
