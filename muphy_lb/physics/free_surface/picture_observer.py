@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from muphy_lb.measure.flow_view import FlowView, whole_nodes
-from muphy_lb.measure.frames import Frames
 from muphy_lb.measure.observer import Observer
+from muphy_lb.measure.pictures import Frames
 from muphy_lb.output.drawing import drawing, frame_files
 from muphy_lb.output.report_html import ReportPart
 from muphy_lb.parallel import agreed_on_root

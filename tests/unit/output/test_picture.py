@@ -9,7 +9,7 @@ from matplotlib.image import imread
 from muphy_lb.base.errors import OutputError
 from muphy_lb.case.output import OutputSection
 from muphy_lb.geometry.voxels import Opening
-from muphy_lb.measure.flow_picture import FlowPicture
+from muphy_lb.measure.pictures import FlowPicture
 from muphy_lb.output.pictures import rays
 from muphy_lb.output.pictures.cut import best_cut
 from muphy_lb.output.pictures.panels import GRAINS

@@ -1,20 +1,136 @@
-"""Frames of a flow: a field on a plane, all with one scale of colours."""
+"""Pictures of a flow: one at its end, frames and a film on its way.
 
-from collections.abc import Sequence
+Pictures that a run draws on its way, ``frames/NAME_STEP.png``, and the film of them, ``film.gif``.
+
+The picture of a flow at its end, ``picture.png``.
+
+Frames of a flow: a field on a plane, all with one scale of colours.
+"""
+
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from muphy_lb.base.files.atomic import atomic_write, is_own_file, no_link, output_errors
+from muphy_lb.base.files.atomic import atomic_write, check_writable, is_own_file, no_link, output_errors
 from muphy_lb.case.output import FIELDS, SPEED
+from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.measure.field_snapshots import UNITS
-from muphy_lb.measure.flow_picture import sight_of
-from muphy_lb.measure.flow_view import FlowView, whole_nodes
-from muphy_lb.measure.frames import FILM_FILE, Frames
+from muphy_lb.measure.flow_view import FlowView, nodes_with_fluid, whole_nodes
 from muphy_lb.measure.observer import Observer
-from muphy_lb.output.drawing import drawing, frame_files
+from muphy_lb.output.drawing import FRAMES_FOLDER, drawing, frame_files, picture_files
+from muphy_lb.output.report_html import ReportPart
 from muphy_lb.parallel import agreed_on_root
+
+if TYPE_CHECKING:
+    from muphy_lb.output.pictures.sight import Sight
+    from muphy_lb.output.pictures.theme import Theme
+    from muphy_lb.output.pictures.vessel import Presentation
+
+FILM_FILE = "film.gif"
+
+
+class Frames:
+    """The frames of a run, on rank 0: files alone know of them, so a resumed run goes on with its film.
+
+    Args:
+        view: the flow.
+        folder: output folder.
+        name: of the frames.
+        resume_step: frames up to that step are kept; None for a new run.
+
+    Raises:
+        OutputError: the folder cannot be written.
+    """
+
+    def __init__(self, view: FlowView, folder: Path, name: str, resume_step: int | None):
+        self._folder, self._name = folder, name
+        self._makes_film = view.case.output.film
+        with output_errors(folder):
+            for step, path in self.drawn().items():
+                if resume_step is None or step > resume_step:
+                    path.unlink()
+        check_writable(folder / FRAMES_FOLDER)
+
+    def file(self, step: int) -> str:
+        """The frame of a step, beside the other files of the run."""
+        return frame_files(self._name).replace("*", f"{step:08d}")
+
+    def drawn(self) -> dict[int, Path]:
+        """The frames that are there by step, ascending."""
+        paths = self._folder.glob(frame_files(self._name))
+        steps = {path: path.stem.rpartition("_")[2] for path in paths if is_own_file(path)}
+        return dict(sorted((int(step), path) for path, step in steps.items() if step.isdecimal()))
+
+    def make_film(self) -> None:
+        """Make the film, if the case asks for it and there are frames."""
+        pictures = list(self.drawn().values())
+        if self._makes_film and pictures:
+            from muphy_lb.output.film import write_film
+
+            with drawing(FILM_FILE):
+                write_film(self._folder / FILM_FILE, pictures)
+
+
+class FlowPicture(Observer):
+    """Draws the speed on the vessel and on a cut.
+
+    Args:
+        view: the flow.
+        folder: output folder.
+    """
+
+    file = "picture.png"
+    files = picture_files(file)
+
+    def __init__(self, view: FlowView, folder: Path):
+        self._view, self._folder = view, folder
+
+    @classmethod
+    def create(cls, view, folder, resume_step) -> Sequence[Observer]:
+        """A single observer, unless the case disables pictures."""
+        return (cls(view, folder),) if view.case.output.picture else ()
+
+    def close(self) -> None:
+        """Draw."""
+        from muphy_lb.output.pictures.theme import chosen_theme
+        from muphy_lb.output.pictures.vessel import draw_vessel
+
+        view = self._view
+        shown = shown_flow(view, chosen_theme(view.case.output))
+        if shown is not None:
+            nodes, speed, how = shown
+            with drawing(self.file):
+                draw_vessel(self._folder / self.file, nodes, speed, view.case.title, how)
+
+    def section(self, summary: Mapping) -> ReportPart:
+        """The picture for report.html."""
+        return ReportPart(pictures={self.file: "geometry and speed"})
+
+
+def shown_flow(view: FlowView, theme: "Theme") -> "tuple[NodeList, np.ndarray, Presentation] | None":
+    """What the picture of a flow shows, on rank 0 (None elsewhere): the nodes with fluid, (n,) their speed [m/s], and
+    how; where a physics has a field of its own, on the cut that shows most of that. Collective."""
+    from muphy_lb.output.pictures.vessel import Presentation
+
+    velocity = view.velocity_m_s()
+    chosen = [physics.cut_field for physics in view.physics if physics.cut_field]
+    telling = view.field(chosen[0]) if chosen else None
+    found = nodes_with_fluid(view, None if velocity is None else np.linalg.norm(velocity, axis=1), telling)
+    if found is None:
+        return None
+    nodes, (speed, telling) = found
+    mirrors, sight = str(view.case.geometry.options.get("mirror", "")), sight_of(view)
+    room = None if sight is None else whole_nodes(view)
+    return nodes, speed, Presentation(mirrors, telling, theme, sight=sight, room=room)
+
+
+def sight_of(view: FlowView) -> "Sight | None":
+    """What is up in pictures of a flow, where a physics says so."""
+    return next((sight for physics in view.physics if (sight := physics.sight()) is not None), None)
+
 
 N_STEPS_OF_SCALE = 6
 """Most steps of round numbers between the limits of a scale."""
