@@ -11,8 +11,7 @@ from muphy_lb.measure.observer import Observer
 from muphy_lb.measure.period_flow_rates import PeriodFlowRates
 from muphy_lb.measure.permeability_observer import PermeabilityObserver
 from muphy_lb.measure.pictures import FlowPicture, SliceFrames
-from muphy_lb.measure.probes import ProbeSeries
-from muphy_lb.measure.segments import SegmentSeries
+from muphy_lb.measure.probes import ProbeSeries, SegmentSeries
 from muphy_lb.measure.shear.observer import WallShearObserver
 from muphy_lb.output.drawing import FRAMES_FOLDER
 from muphy_lb.output.report_html import REPORT_FILE
