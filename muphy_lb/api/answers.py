@@ -11,7 +11,7 @@ from muphy_lb.boundaries.wall_motion import HALF_WAY, HALF_WAY_SHEAR
 from muphy_lb.geometry.source import Geometry
 from muphy_lb.geometry.surfaces.surface import Surface
 from muphy_lb.measure.permeability import measured_permeability
-from muphy_lb.measure.settling import Settling
+from muphy_lb.measure.permeability_observer import Settling
 from muphy_lb.measure.shear.wall_nodes import STRESS, part_record
 from muphy_lb.measure.shear.wall_shear import WallShear as ShearMeasure
 from muphy_lb.run.loop import ENDS, Clock

@@ -16,7 +16,7 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.atomic import refuse_linked_folder
 from muphy_lb.case.case import Case
 from muphy_lb.measure.permeability import Permeability, driving_acceleration, mean_pore_size
-from muphy_lb.measure.settling import rest_of_change
+from muphy_lb.measure.permeability_observer import rest_of_change
 from muphy_lb.output.series import read_series
 from muphy_lb.run.early import CASE_FILE, CHECKPOINTS, PATTERN
 from muphy_lb.run.loop import COMPLETED, Clock, Run
