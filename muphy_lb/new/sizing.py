@@ -12,7 +12,7 @@ from muphy_lb.base.units import CS2, Units, relaxation_time, viscosity
 from muphy_lb.geometry.voxels import FLUID, Voxels
 from muphy_lb.operators.mrt import MAGIC_HALF_WAY
 from muphy_lb.operators.trt import odd_rate
-from muphy_lb.setup.stability import (
+from muphy_lb.setup.advice.stability import (
     LEAST_ODD_RATE,
     MAX_CELL_REYNOLDS,
     SMAGORINSKY,

@@ -28,9 +28,9 @@ from muphy_lb.domain import WallTreatment, streaming_named
 from muphy_lb.engine.boundary_links import LinkConditions
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.geometry.voxels import FIRST_WALL_NUMBER
+from muphy_lb.setup.advice.stability import share_of_rule
 from muphy_lb.setup.geometry import opening_sections, remedy_for_name
 from muphy_lb.setup.lumped import Place, check_splits, lumped_outlet
-from muphy_lb.setup.near_walls import share_of_rule
 from muphy_lb.setup.waveforms import waveform_factor
 
 # Rows of the schedule that are uploaded at a time while a value changes with time.

@@ -20,8 +20,12 @@ from muphy_lb.operators import (
     mrt_for,
 )
 from muphy_lb.operators.mrt import MAGIC_HALF_WAY
-from muphy_lb.setup.near_walls import wants_other_moments
-from muphy_lb.setup.stability import FOR_SMALL_VISCOSITY, LAWS, collision_for_small_viscosity
+from muphy_lb.setup.advice.stability import (
+    FOR_SMALL_VISCOSITY,
+    LAWS,
+    collision_for_small_viscosity,
+    wants_other_moments,
+)
 
 
 def build_fluid(

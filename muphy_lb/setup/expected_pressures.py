@@ -14,12 +14,12 @@ from muphy_lb.case.boundaries import ANSWERING
 from muphy_lb.case.case import Case
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.geometry.voxels import opening_title
+from muphy_lb.setup.advice.stability import time_step_key
 from muphy_lb.setup.boundaries import lumped_outlets
 from muphy_lb.setup.closed_flow import imposed_flow, refuse_unequal_flows
 from muphy_lb.setup.geometry import opening_sections
 from muphy_lb.setup.lumped import MOST_DENSITY_CHANGE
 from muphy_lb.setup.numerics import Numerics
-from muphy_lb.setup.stability import time_step_key
 
 STEPS_A_PERIOD = 400
 """Times of a period at which the pressures are computed."""

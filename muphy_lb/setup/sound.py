@@ -15,8 +15,8 @@ import numpy as np
 from muphy_lb.base.units import CS2
 from muphy_lb.case.case import Case
 from muphy_lb.geometry.nodes import GeometryHeader
+from muphy_lb.setup.advice.stability import MARGIN, time_step_key
 from muphy_lb.setup.numerics import Numerics
-from muphy_lb.setup.stability import MARGIN, time_step_key
 
 LARGEST_SWELL = 0.05
 """Share of the largest harmonic by which sound may change another one, or that one, on its way."""

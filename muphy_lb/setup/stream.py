@@ -19,8 +19,8 @@ from muphy_lb.lattice.bases import BASES
 from muphy_lb.operators import MRT, STOKES, TRT
 from muphy_lb.operators.mrt import DEFAULT_RATES, MAGIC_HALF_WAY
 from muphy_lb.operators.trt import odd_rate
+from muphy_lb.setup.advice.stability import collision_for_small_viscosity
 from muphy_lb.setup.numerics import Numerics
-from muphy_lb.setup.stability import collision_for_small_viscosity
 
 EDDY = 16
 """Size [voxels] of the vortices for which it is told."""

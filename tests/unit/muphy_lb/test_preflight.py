@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
+from muphy_lb.setup.advice.stability import cause_and_remedy
 from muphy_lb.setup.duration import duration
 from muphy_lb.setup.numerics import describe, resolve
-from muphy_lb.setup.stability import cause_and_remedy
 
 CS2 = 1.0 / 3.0
 EXACT = 1e-12  # a few roundings of float64

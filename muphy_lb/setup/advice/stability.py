@@ -1,9 +1,18 @@
 """Why a flow is, or was, unstable on its lattice, and the settings that help.
 
+Why a flow is, or was, unstable on its lattice, and the settings that help.
+
 A lattice-Boltzmann flow loses its stability where the viscosity cannot damp what the voxels cannot resolve: where the
 Reynolds number of a voxel, u dx / nu, is large. Shorter time steps do not help: they bring the relaxation time nearer
 to 1/2. Finer voxels do, and so does an eddy viscosity. Krueger et al., The Lattice Boltzmann Method (2017), sections
 4.4 and 7.2; Hou et al., Fields Inst. Commun. 6, 151 (1996).
+
+What keeps recursive-regularised on D3Q19 stable at interpolated walls where the relaxation time is close to 1/2.
+
+In an oblique pipe, at a lattice velocity of 0.1, it diverges with these walls below a relaxation time of 0.507; where
+the Reynolds number of a voxel was below 50, no such pipe did. With the moments of
+:data:`~muphy_lb.operators.RECURSIVE_REGULARISED_NEAR_WALLS` bouzidi is finite from 0.5005 on, and central-linear from
+0.502 on if a tenth of it is half-way bounce-back.
 """
 
 import math
@@ -12,8 +21,10 @@ from pathlib import Path
 
 from muphy_lb.base.files import PREPARED
 from muphy_lb.base.units import Units, relaxation_time, viscosity
+from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.case.case import Case
-from muphy_lb.operators import RELAXATIONS, STOKES, TRT
+from muphy_lb.case.lattice import LatticeSection
+from muphy_lb.operators import RECURSIVE_REGULARISED, RECURSIVE_REGULARISED_NEAR_WALLS, RELAXATIONS, STOKES, TRT
 from muphy_lb.operators.mrt import MAGIC_HALF_WAY
 from muphy_lb.operators.trt import odd_rate
 
@@ -175,4 +186,41 @@ def cause_and_remedy(case: Case, units: Units, fastest: float | None, reference_
         "velocity, viscosity and voxels fit each other, so a boundary is the likely cause: a value that rises too"
         f" quickly (set run.ramp_steps = {10 * max(100, case.run.ramp_steps)}), an outlet with flow coming back in (put"
         " it where the vessel is straight), or openings whose flows cannot all be met"
+    )
+
+
+BLENDED, SHORTEST_UNBLENDED = "central-linear", 0.505
+"""The rule that needs half-way bounce-back besides, and the relaxation time below which it does."""
+
+SHARE = 0.9
+"""Share of that rule: a larger one diverges in narrow pipes, a smaller one makes walls less accurate."""
+
+
+def wants_other_moments(section: LatticeSection, relaxation_time: float, cell_reynolds: float | None) -> bool:
+    """Whether the collision of a section [lattice] is replaced by the one for the neighbourhood of walls; not where the
+    Reynolds number of a voxel is known to be small."""
+    name, is_interpolated = RECURSIVE_REGULARISED.name, section.walls != HALF_WAY
+    is_for = section.name in RECURSIVE_REGULARISED_NEAR_WALLS.lattices
+    is_slow = cell_reynolds is not None and cell_reynolds <= MAX_CELL_REYNOLDS
+    is_short = relaxation_time < SHORT_RELAXATION_TIME
+    return section.collision == name and is_interpolated and is_for and is_short and not is_slow
+
+
+def share_of_rule(section: LatticeSection, relaxation_time: float, cell_reynolds: float | None) -> float:
+    """Share of the rule ``section.walls`` in what links into walls return; the rest is half-way bounce-back."""
+    is_blended = section.walls == BLENDED and relaxation_time < SHORTEST_UNBLENDED
+    return SHARE if is_blended and wants_other_moments(section, relaxation_time, cell_reynolds) else 1.0
+
+
+def told(section: LatticeSection, relaxation_time: float, cell_reynolds: float | None) -> Iterator[str]:
+    """What is said in the log of a run where anything of this applies."""
+    if not wants_other_moments(section, relaxation_time, cell_reynolds):
+        return
+    share, blend = share_of_rule(section, relaxation_time, cell_reynolds), ""
+    if share < 1.0:
+        blend = f", and that walls return {1.0 - share:g} of what half-way ones would and {share:g} of their own rule"
+    yield (
+        f"{section.collision} with lattice.walls = {section.walls!r} diverges at oblique walls at a relaxation time of"
+        f" {relaxation_time:.5g}: what keeps it finite is that its moments of third and fourth order are others than"
+        f" from {SHORT_RELAXATION_TIME} on{blend}; lattice.collision = 'mrt', or 'cumulant' on 'D3Q27', needs neither"
     )
