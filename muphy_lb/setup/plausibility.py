@@ -8,7 +8,7 @@ from muphy_lb.case.boundaries import OpeningSection
 from muphy_lb.case.case import Case
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.geometry.voxels import Opening
-from muphy_lb.setup.expected_pressures import outlet_doubts
+from muphy_lb.setup.advice.expected_pressures import outlet_doubts
 from muphy_lb.setup.numerics import FLOW_KEYS, Numerics
 from muphy_lb.setup.sound import sound_warnings
 from muphy_lb.setup.stream import stream_warnings
