@@ -18,10 +18,9 @@ from muphy_lb.partition.store import list_partitions, read_graph, read_partition
 from muphy_lb.run.options import add_set
 from muphy_lb.run.preparation import Preparation, prove
 from muphy_lb.run.summary import process_peak_mib
+from muphy_lb.setup.advice.costs import bytes_per_node, bytes_per_update, duration
 from muphy_lb.setup.advice.expected_pressures import describe_outlets
-from muphy_lb.setup.duration import duration
 from muphy_lb.setup.geometry import opening_sections
-from muphy_lb.setup.memory import bytes_per_node, bytes_per_update
 from muphy_lb.setup.numerics import describe
 from muphy_lb.setup.plausibility import plausibility
 from muphy_lb.setup.pulsatile import describe_profiles

@@ -17,8 +17,8 @@ from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.geometry.surfaces.surface import FORMATS as SURFACE_FORMATS
 from muphy_lb.lattice import lattice_named
 from muphy_lb.measure.rock import rock_of
+from muphy_lb.setup.advice.costs import bytes_per_node
 from muphy_lb.setup.geometry import is_prepared
-from muphy_lb.setup.memory import bytes_per_node
 
 MOST_GRIDS, MOST_PARTS = 4, 16
 BYTES_PER_VOXEL = 7

@@ -34,7 +34,7 @@ from muphy_lb.physics.age.observers import AgeMean, AgeSeries, OutletAges
 from muphy_lb.physics.age.operator import AGE, age_collision
 from muphy_lb.physics.age.section import FIELD
 from muphy_lb.physics.package import Physics
-from muphy_lb.setup.memory import BYTES_PER_DIRECTION
+from muphy_lb.setup.advice.costs import BYTES_PER_DIRECTION
 
 POPULATIONS = "age_populations"
 VELOCITY = {name: FieldValue(name) for name in VELOCITY_FIELDS}

@@ -27,8 +27,8 @@ from muphy_lb.physics.free_surface.stability import FASTEST_FALL, NO_GAS, fall_w
 from muphy_lb.physics.free_surface.start import InitialLiquid, initial_fields
 from muphy_lb.physics.free_surface.wetting import Wetting
 from muphy_lb.physics.package import Physics
+from muphy_lb.setup.advice.costs import BYTES_PER_DIRECTION
 from muphy_lb.setup.force import uniform_acceleration_m_s2
-from muphy_lb.setup.memory import BYTES_PER_DIRECTION
 
 BYTES_OF_CELL, BYTES_OF_BUBBLE = 1, 4
 LARGEST_DEVIATION = 0.3

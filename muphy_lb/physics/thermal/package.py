@@ -14,8 +14,8 @@ from muphy_lb.physics.thermal.model import DIFFERENCES, NAME, heated, temperatur
 from muphy_lb.physics.thermal.observers import HeatSeries, TemperaturePicture
 from muphy_lb.physics.thermal.setup import thermal_setup
 from muphy_lb.physics.thermal.temperature import set_temperature_k, temperature_k, wall_gradients_k_m
+from muphy_lb.setup.advice.costs import BYTES_PER_DIRECTION
 from muphy_lb.setup.initial import initial_values
-from muphy_lb.setup.memory import BYTES_PER_DIRECTION
 
 
 class Thermal(Physics):
