@@ -34,6 +34,7 @@ from muphy_lb.setup.boundaries import (
     build_schedule,
     link_conditions,
     opening_conditions,
+    pulsatile_profiles,
     refuse_unreadable_walls,
     wall_motions,
     wall_treatment,
@@ -44,7 +45,6 @@ from muphy_lb.setup.distribute import DistributedGeometry, distributed
 from muphy_lb.setup.force import build_force, uniform_acceleration_m_s2
 from muphy_lb.setup.initial import initial_flow
 from muphy_lb.setup.numerics import Numerics, resolve
-from muphy_lb.setup.pulsatile import pulsatile_profiles
 
 
 class Preparation:

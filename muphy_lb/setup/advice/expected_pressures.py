@@ -21,9 +21,8 @@ from muphy_lb.case.case import Case
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.geometry.voxels import opening_title
 from muphy_lb.setup.advice.stability import time_step_key
-from muphy_lb.setup.boundaries import lumped_outlets
+from muphy_lb.setup.boundaries import MOST_DENSITY_CHANGE, lumped_outlets
 from muphy_lb.setup.geometry import opening_sections
-from muphy_lb.setup.lumped import MOST_DENSITY_CHANGE
 from muphy_lb.setup.numerics import GOOD_DENSITY_CHANGE, Numerics
 from muphy_lb.setup.waveforms import waveform_factor
 
