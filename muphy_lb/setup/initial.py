@@ -9,8 +9,7 @@ from muphy_lb.base.units import Units
 from muphy_lb.case.case import Case
 from muphy_lb.domain import LocalDomain
 from muphy_lb.geometry.nodes import GeometryHeader
-from muphy_lb.setup.box_array import Wanted, read_field
-from muphy_lb.setup.earlier_run import ENDING, fields_of
+from muphy_lb.setup.input_fields import ENDING, Wanted, fields_of, read_field
 
 SECTION = "initial"
 FLOW = ("velocity", "pressure")

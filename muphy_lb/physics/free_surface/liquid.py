@@ -18,8 +18,8 @@ from muphy_lb.physics.free_surface.regions import (
     SpheresRegion,
     sphere_region,
 )
-from muphy_lb.setup.box_array import read_box_array
 from muphy_lb.setup.initial import FASTEST_MACH
+from muphy_lb.setup.input_fields import read_box_array
 
 
 class LiquidRegions:
