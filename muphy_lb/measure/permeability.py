@@ -44,7 +44,7 @@ FEWEST_PORES = 5.0
 
 N_BINS = 80
 
-AXES = np.vstack((np.eye(3, dtype=int), -np.eye(3, dtype=int)))
+FACE_VECTORS = np.vstack((np.eye(3, dtype=int), -np.eye(3, dtype=int)))
 
 
 @dataclass(frozen=True)
@@ -228,7 +228,7 @@ def mean_pore_size(view: FlowView) -> float:
     domain, rock, faces, n_nodes = view.domain, rock_of(view.case, view.header), 0, 0
     for first in range(0, domain.n_nodes, CHUNK_NODES):
         chunk = slice(first, min(first + CHUNK_NODES, domain.n_nodes))
-        walls = is_wall(domain.neighbours(AXES, chunk))[:, rock.holds(domain.voxel[chunk], view.header.shape)]
+        walls = is_wall(domain.neighbours(FACE_VECTORS, chunk))[:, rock.holds(domain.voxel[chunk], view.header.shape)]
         faces, n_nodes = faces + int(np.count_nonzero(walls)), n_nodes + walls.shape[1]
     faces, n_nodes = view.communicator.total(faces), view.communicator.total(n_nodes)
     if view.lattice.dimension == 2:

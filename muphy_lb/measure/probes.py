@@ -28,7 +28,7 @@ from muphy_lb.geometry.openings.carve import unit_hint
 from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView, PreparedView, whole_nodes
 from muphy_lb.measure.observer import Observer
-from muphy_lb.measure.period_means import PeriodMeans
+from muphy_lb.measure.period import PeriodMeans
 from muphy_lb.measure.shear.stress import stored_density_and_velocity
 from muphy_lb.output.report_html import ReportPart, ReportTable, series_charts
 

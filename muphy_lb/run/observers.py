@@ -8,7 +8,7 @@ from muphy_lb.measure.field_snapshots import FieldSnapshots
 from muphy_lb.measure.flow_series import OpeningSeries, WallSeries
 from muphy_lb.measure.flow_view import FlowView, PreparedView
 from muphy_lb.measure.observer import Observer
-from muphy_lb.measure.period_flow_rates import PeriodFlowRates
+from muphy_lb.measure.period import PeriodFlowRates
 from muphy_lb.measure.permeability_observer import PermeabilityObserver
 from muphy_lb.measure.pictures import FlowPicture, SliceFrames
 from muphy_lb.measure.probes import ProbeSeries, SegmentSeries

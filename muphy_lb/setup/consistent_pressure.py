@@ -24,7 +24,7 @@ from muphy_lb.operators.initial import AXES_OF_TENSOR, stress_populations, twice
 
 TOLERANCE = 1e-8
 """Largest residual over that of the start."""
-MOST_ITERATIONS = 5000
+PRESSURE_ITERATIONS = 5000
 BITS = 60
 
 
@@ -81,7 +81,7 @@ class PressureEquation:
         density, residual = np.zeros_like(source), source
         direction, square = residual, self._dot(residual, residual)
         first = square
-        for _ in range(MOST_ITERATIONS):
+        for _ in range(PRESSURE_ITERATIONS):
             if square <= TOLERANCE**2 * first:
                 return density - self.mean(density)
             image = self._minus_laplacian(direction)
@@ -90,7 +90,7 @@ class PressureEquation:
             before, square = square, self._dot(residual, residual)
             direction = residual + (square / before) * direction
         raise InputError(
-            f"initial.consistent_pressure: the pressure did not converge in {MOST_ITERATIONS} iterations (residual"
+            f"initial.consistent_pressure: the pressure did not converge in {PRESSURE_ITERATIONS} iterations (residual"
             f" {sqrt(square / first):.1e} of the first); leave it out, or give initial.pressure_file"
         )
 

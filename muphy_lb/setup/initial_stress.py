@@ -18,7 +18,7 @@ CHUNK_NODES = 1 << 17
 NEAREST_WALL = 0.25
 """Least distance of a wall [voxels] in differences: at less, a velocity that is a little wrong would become a gradient
 without bounds."""
-MOST_ITERATIONS, SAME = 60, 1e-12
+STRESS_ITERATIONS, SAME = 60, 1e-12
 
 
 class VelocityGradient:
@@ -122,7 +122,7 @@ def _relaxation_time(fluid: Fluid, strain: np.ndarray) -> np.ndarray:
         return tau
     xx, yy, zz, xy, yz, zx = strain
     rate = np.sqrt(xx * xx + yy * yy + zz * zz + 2.0 * (xy * xy + yz * yz + zx * zx))
-    for _ in range(MOST_ITERATIONS):
+    for _ in range(STRESS_ITERATIONS):
         before = tau
         tau = np.sqrt(tau / fluid.closure.reference(omega, 2.0 / 3.0 * tau * rate, fluid.parameters))
         if np.all(np.abs(tau - before) <= SAME * tau):

@@ -10,12 +10,11 @@ from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.geometry.voxels import Opening
 from muphy_lb.setup.advice.expected_pressures import outlet_doubts
 from muphy_lb.setup.numerics import FLOW_KEYS, Numerics
-from muphy_lb.setup.sound import sound_warnings
+from muphy_lb.setup.sound import N_SAMPLES, sound_warnings
 from muphy_lb.setup.stream import stream_warnings
 from muphy_lb.setup.usual import unusual_values
 from muphy_lb.setup.waveforms import waveform_factor
 
-N_SAMPLES = 400
 """Times in a period at which a waveform is looked at."""
 
 WHOLE = 0.99

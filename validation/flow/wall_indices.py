@@ -12,7 +12,7 @@ from math import asin, inf, pi, sqrt
 import numpy as np
 
 from muphy_lb.boundaries.wall_motion import HALF_WAY
-from muphy_lb.measure.period_window import PeriodWindow
+from muphy_lb.measure.period import PeriodWindow
 from muphy_lb.measure.shear.wall_shear import WallIndices, WallShear, along_wall, tangents, wall_indices
 from muphy_lb.validation.flows import lattice_simulation, start_from_velocity
 from muphy_lb.validation.limits import left_out_rules, possible_rules

@@ -20,7 +20,7 @@ from muphy_lb.boundaries.wall_motion import HALF_WAY, HALF_WAY_SHEAR
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.measure.flow_view import FlowView, PreparedView, whole_nodes
 from muphy_lb.measure.observer import Observer
-from muphy_lb.measure.period_window import PeriodWindow
+from muphy_lb.measure.period import PeriodWindow
 from muphy_lb.measure.shear.wall_nodes import (
     INDICES,
     STRESS,

@@ -12,7 +12,7 @@ from muphy_lb.geometry.neighbours import FIRST_OPENING_LINK
 from muphy_lb.lattice import scalar_lattice
 from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView
-from muphy_lb.measure.period_means import PeriodMeans
+from muphy_lb.measure.period import PeriodMeans
 from muphy_lb.model.model import row_names
 from muphy_lb.output.report_html import ReportPart, ReportTable, series_charts
 from muphy_lb.physics.age.section import FIELD, SERIES_FILE

@@ -1,9 +1,17 @@
-"""Flow rates of the openings over the last whole period of a flow that a waveform drives: means, split, and course."""
+"""Means over the last period of a flow that something drives periodically.
+
+Samples of the last period of a flow that something drives periodically, and their weights in averages.
+
+Means of numbers over the last period of a flow that something drives periodically.
+
+Flow rates of the openings over the last whole period of a flow that a waveform drives: means, split, and course.
+"""
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import ceil
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
@@ -14,7 +22,130 @@ from muphy_lb.output.report_html import ReportPart, ReportTable
 from muphy_lb.output.summary import flow_split
 from muphy_lb.setup.waveforms import longest_period_s
 
+LARGEST_GAP = 2.0
+"""Gap, in distances between two samples, beyond which samples do not cover a period."""
+
+
+class PeriodWindow:
+    """Samples taken every ``every`` steps, of which those of the last period are kept.
+
+    Args:
+        period: length of the period [steps], which need not be a whole number.
+        samples_per_period: about how many samples to take in a period.
+
+    Attributes:
+        every: number of steps between two samples.
+    """
+
+    def __init__(self, period: float, samples_per_period: int):
+        self.every = max(1, round(period / samples_per_period))
+        self._period = period
+        self._samples: dict[int, np.ndarray] = {}
+
+    def __len__(self) -> int:
+        return len(self._samples)
+
+    def add(self, step: int, values: np.ndarray) -> None:
+        """Add the sample of a step, later than all others, and drop those that are a period older."""
+        self._samples[step] = values
+        # A step that is exactly a period back is the same instant of the period as this one.
+        begin = step - self._period * (1.0 - 1e-9)
+        for old in [other for other in self._samples if other < begin]:
+            del self._samples[old]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the samples cover a period."""
+        return bool(self._samples) and float(self._gaps().max()) <= LARGEST_GAP * self.every
+
+    def weights(self) -> np.ndarray:
+        """(k,) weights of the samples, which add up to 1: the trapezoidal rule over a period whose end joins its
+        beginning, spectrally accurate for evenly spaced samples; equal weights where they do not cover a period."""
+        if not self.is_whole:
+            return np.full(len(self), 1.0 / max(1, len(self)))
+        gaps = self._gaps()
+        return 0.5 * (gaps + np.roll(gaps, -1)) / self._period
+
+    def samples(self) -> Iterator[np.ndarray]:
+        """The samples, in order of time."""
+        return iter(self._samples.values())
+
+    def mean(self) -> np.ndarray:
+        """Weighted mean of the samples, of which there is at least one."""
+        return sum(weight * values for weight, values in zip(self.weights(), self.samples(), strict=True))
+
+    def covered_steps(self) -> float:
+        """Length of time that the samples stand for [steps]."""
+        return self._period if self.is_whole else float(len(self) * self.every)
+
+    def record(self) -> dict | None:
+        """What a checkpoint must keep; None without samples."""
+        if not self._samples:
+            return None
+        return {"steps": list(self._samples), "samples": np.array(list(self._samples.values()))}
+
+    def restore(self, record) -> None:
+        """Go on from a record of samples."""
+        self._samples = dict(zip(record["steps"], record["samples"], strict=True))
+
+    def _gaps(self) -> np.ndarray:
+        """(k,) steps between each sample and the one before it, for the first the last one of the period before."""
+        steps = np.array(list(self._samples), dtype=np.float64)
+        return np.diff(np.concatenate(([steps[-1] - self._period], steps)))
+
+
 SAMPLES_PER_PERIOD = 100
+
+
+class Measured(Protocol):
+    """What measures the flow."""
+
+    def numbers(self) -> np.ndarray | None:
+        """The numbers now, on rank 0; collective."""
+
+
+class PeriodMeans(Observer):
+    """Numbers at the end of a run, of a periodic flow their means over its last period; subclasses tell of them.
+
+    Args:
+        measured: measures them.
+        view: the flow.
+        folder: output folder.
+    """
+
+    def __init__(self, measured: Measured, view: FlowView, folder: Path):
+        self._measured, self._view, self._folder = measured, view, folder
+        self._period_s = longest_period_s(view.case)
+        self._window = PeriodWindow(max(1.0, self._period_s / view.units.time_step_s), SAMPLES_PER_PERIOD)
+        self.every = self._window.every if self._period_s else 0
+
+    def record(self, means: np.ndarray) -> dict:
+        """The numbers by name, on rank 0."""
+        raise NotImplementedError
+
+    def act(self) -> None:
+        """Take a sample."""
+        found = self._measured.numbers()
+        if found is not None:
+            self._window.add(self._view.step_number, found)
+
+    def state(self) -> dict | None:
+        """The samples of the last period, if there are any."""
+        return self._window.record()
+
+    def restore(self, state: dict) -> None:
+        """Go on from them."""
+        self._window.restore(state)
+
+    def finish(self) -> dict | None:
+        """The record, on rank 0; of a period if it is whole."""
+        now = self._measured.numbers()
+        if now is None:
+            return None
+        over_s = self._period_s if self.every and self._window.is_whole else None
+        return {"averaged_over_s": over_s, **self.record(now if over_s is None else self._window.mean())}
+
+
 COURSE_FILE = "last_period.csv"
 
 
