@@ -216,7 +216,7 @@ class RefinedFlow:
 def _scaled(before: OnGrid, parts: int, pairs: Sequence[tuple[OnGrid, OnGrid]]) -> OnGrid:
     """The value of the whole from flows through parts of it.
 
-    What a grid changes goes as one over the width of the throats (:mod:`muphy_lb.measure.throats`): the changes of
+    What a grid changes goes as one over the width of the throats (:mod:`muphy_lb.measure.permeability`): the changes of
     crops count for the whole in this proportion.
     """
     changes = np.array([1.0 - fine.permeability_m2 / coarse.permeability_m2 for coarse, fine in pairs])

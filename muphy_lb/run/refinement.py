@@ -16,7 +16,7 @@ from muphy_lb.geometry.limits import BYTES_PER_NODE, GIB, free_bytes
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.geometry.surfaces.surface import FORMATS as SURFACE_FORMATS
 from muphy_lb.lattice import lattice_named
-from muphy_lb.measure.rock import rock_of
+from muphy_lb.measure.permeability import rock_of
 from muphy_lb.setup.advice.costs import bytes_per_node
 from muphy_lb.setup.geometry import is_prepared
 
