@@ -1,7 +1,5 @@
 """Triangulated surfaces: reading, diagnosis of defects, and voxelisation of the enclosed volume.
 
-Triangulated surfaces: reading, diagnosis of defects, and voxelisation of the enclosed volume.
-
 The volume inside a surface that cannot be mended: votes along the three axes.
 
 Every row of voxels along x, y or z crosses a closed surface an even number of times, and its voxels between an odd and

@@ -2,8 +2,6 @@
 
 Bytes that the arrays of a backend hold.
 
-The interface of every backend: memory, and kernels bound to arrays.
-
 A skeleton contains the loop over nodes or links and calls the node functions that a model injects; compiled, it is a
 kernel. Binding a kernel returns a callable without arguments, so that a time step is a list of calls without further
 look-ups. Kernels are registered by name behind one ``bind``.

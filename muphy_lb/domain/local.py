@@ -4,8 +4,6 @@ Run orders of a rank's nodes.
 
 The run table is shortest where consecutive nodes are neighbours along x: lexicographic order. The other orders are for
 comparison.
-
-LocalDomain: the nodes of one rank in run order, with the links that leave it.
 """
 
 from dataclasses import dataclass, replace

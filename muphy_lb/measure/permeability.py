@@ -14,8 +14,6 @@ permeability-error`` repeats the comparison): cubes of 26 and 40 voxels of Ketto
 Finney's pack with 3 to 10 voxels across a radius, body-centred spheres in cells of 8 to 24 voxels. It holds for pores
 of rocks and packs, whose walls are stairs: straight ducts along the axes err by an eighth of it.
 
-Permeability of a flow that a uniform body force drives, and indicators of its reliability.
-
 Darcy: U_i = k_ij g_j / nu with the mean velocity U over the whole rock, solid included, and the force per mass g; a
 flow gives the column of k along its force. Reservoirs are no rock (:class:`Rock`). The mean pore size is the hydraulic
 diameter 4 V / S of the pores, S the faces between fluid and solid voxels (on smooth walls they are 1.5 times the true
@@ -197,8 +195,8 @@ class Permeability:
         box_in_pores: shortest edge of the rock in pore sizes: how representative it is.
         reynolds: see above.
         warnings: reasons to doubt the value.
-        throats: record of :class:`Throats`, with the error that is expected of the grid; None where there are none, or too little memory to
-            look for them.
+        throats: record of :class:`Throats`, with the error that is expected of the grid; None where there are none, or
+            too little memory to look for them.
         distribution: see :func:`velocity_distribution`.
     """
 

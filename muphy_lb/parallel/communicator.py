@@ -1,7 +1,5 @@
 """The only module that imports mpi4py: the ranks of a run, with a serial stand-in and one way to end them all.
 
-The only module that imports mpi4py: the ranks of a run, with a serial stand-in and one way to end them all.
-
 A rank that has ended its script early would be waited for without end. So all ranks first say, in each collective call,
 whether they have come to their end: one that has says so when its interpreter exits, and ends the others if they go on.
 

@@ -20,11 +20,10 @@ from muphy_lb.run.preparation import Preparation, prove
 from muphy_lb.run.summary import process_peak_mib
 from muphy_lb.setup.advice.costs import bytes_per_node, bytes_per_update, duration
 from muphy_lb.setup.advice.expected_pressures import describe_outlets
+from muphy_lb.setup.advice.plausibility import plausibility, resolution_warnings
 from muphy_lb.setup.boundaries import describe_profiles
 from muphy_lb.setup.geometry import opening_sections
 from muphy_lb.setup.numerics import describe
-from muphy_lb.setup.plausibility import plausibility
-from muphy_lb.setup.resolution import resolution_warnings
 
 NOT_LOOKED_AT = (
     "the case can be set up; not looked at: the output folder, the device and its memory, and what the flow does"

@@ -1,7 +1,5 @@
 """Why a flow is, or was, unstable on its lattice, and the settings that help.
 
-Why a flow is, or was, unstable on its lattice, and the settings that help.
-
 A lattice-Boltzmann flow loses its stability where the viscosity cannot damp what the voxels cannot resolve: where the
 Reynolds number of a voxel, u dx / nu, is large. Shorter time steps do not help: they bring the relaxation time nearer
 to 1/2. Finer voxels do, and so does an eddy viscosity. Krueger et al., The Lattice Boltzmann Method (2017), sections
