@@ -40,10 +40,9 @@ from muphy_lb.setup.boundaries import (
     wall_treatment,
 )
 from muphy_lb.setup.collision import build_fluid
-from muphy_lb.setup.consistent_pressure import refuse_openings
 from muphy_lb.setup.distribute import DistributedGeometry, distributed
 from muphy_lb.setup.force import build_force, uniform_acceleration_m_s2
-from muphy_lb.setup.initial import initial_flow
+from muphy_lb.setup.initial import initial_flow, refuse_openings
 from muphy_lb.setup.numerics import Numerics, resolve
 
 

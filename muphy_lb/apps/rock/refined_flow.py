@@ -6,17 +6,17 @@ from pathlib import Path
 
 import numpy as np
 
+from muphy_lb.apps.rock.grid_error import GridLimit, grid_limit, voxelisation_errors
+from muphy_lb.apps.rock.refinement import Refinement, crops, force_axis_of, is_voxelised_anew, largest_share, on_grid
+from muphy_lb.apps.rock.relay import Relay
+from muphy_lb.apps.rock.settled_flow import Desk, Flow, settled_flow
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import Case
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.lattice import lattice_named
-from muphy_lb.measure.grid_error import GridLimit, grid_limit, voxelisation_errors
 from muphy_lb.measure.permeability import DARCY_M2
 from muphy_lb.parallel.communicator import MpiCommunicator, SerialCommunicator
-from muphy_lb.run.refinement import Refinement, crops, force_axis_of, is_voxelised_anew, largest_share, on_grid
-from muphy_lb.run.relay import Relay
-from muphy_lb.run.settled_flow import Desk, Flow, settled_flow
 from muphy_lb.setup.geometry import load_nodes
 
 CROP_ERROR = 0.2
@@ -76,7 +76,7 @@ class RefinedFlow:
             On rank 0, the first flow; or the one that was stopped.
 
         Raises:
-            InputError, DivergedError, OutputError: as :func:`muphy_lb.run.settled_flow.settled_flow`.
+            InputError, DivergedError, OutputError: as :func:`muphy_lb.apps.rock.settled_flow.settled_flow`.
         """
         relay, first = Relay(), None
         for parts in self.refinement.parts:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from muphy_lb.apps.rock.relay import Relay
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.atomic import refuse_linked_folder
 from muphy_lb.case.case import Case
@@ -20,7 +21,6 @@ from muphy_lb.measure.permeability_observer import rest_of_change
 from muphy_lb.output.series import read_series
 from muphy_lb.run.early import CASE_FILE, CHECKPOINTS, PATTERN
 from muphy_lb.run.loop import COMPLETED, Clock, Run
-from muphy_lb.run.relay import Relay
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.run.steady_state import STEADY, SteadyState
 from muphy_lb.run.stop_signals import StopSignals

@@ -5,6 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
+from muphy_lb.apps.rock.refined_flow import RefinedFlow
+from muphy_lb.apps.rock.refinement import Refinement
+from muphy_lb.apps.rock.settled_flow import Desk, Flow, forget_flow, is_done, settled_flow
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.atomic import atomic_write, check_writable, refuse_linked_folder
 from muphy_lb.case.case import Case, load_case
@@ -13,10 +16,7 @@ from muphy_lb.measure.permeability import DARCY_M2, driving_acceleration, refuse
 from muphy_lb.measure.permeability_observer import distribution_chart, permeability_lines
 from muphy_lb.output.summary import write_summary
 from muphy_lb.run.loop import STOPPED_EXIT_CODE, Clock
-from muphy_lb.run.permeability_command import DEFAULT_OUTPUT
-from muphy_lb.run.refined_flow import RefinedFlow
-from muphy_lb.run.refinement import Refinement
-from muphy_lb.run.settled_flow import Desk, Flow, forget_flow, is_done, settled_flow
+from muphy_lb.run.options import DEFAULT_OUTPUT
 from muphy_lb.run.stop_signals import StopSignals
 from muphy_lb.run.watchdog import Sentry
 from muphy_lb.setup.geometry import is_prepared, load_nodes, open_case_nodes
@@ -32,7 +32,7 @@ def permeability(options, say: Callable[[str], None], communicator) -> int:
     mean pore size d; ``run.steps`` is the most. Files are written after every flow.
 
     Args:
-        options: parsed options, see :func:`muphy_lb.run.permeability_command.add_options`.
+        options: parsed options, see :func:`muphy_lb.apps.rock.command.add_options`.
         say: told each outcome as it comes, as text.
         communicator: the ranks.
 

@@ -2,9 +2,7 @@
 
 from collections.abc import Callable
 
-from muphy_lb.run.options import add_set
-
-DEFAULT_OUTPUT = "out"
+from muphy_lb.run.options import DEFAULT_OUTPUT, add_set
 
 
 def add_options(parser) -> None:
@@ -39,7 +37,7 @@ def add_options(parser) -> None:
 
 
 def permeability(options, say: Callable[[str], None], communicator) -> int:
-    """Compute and tell a permeability; see :func:`muphy_lb.run.permeability.permeability`."""
-    from muphy_lb.run import permeability as computed
+    """Compute and tell a permeability; see :func:`muphy_lb.apps.rock.permeability.permeability`."""
+    from muphy_lb.apps.rock import permeability as computed
 
     return computed.permeability(options, say, communicator)
