@@ -22,8 +22,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from muphy_lb.apps.rock.refined_flow import GridLimit, grid_limit, voxelisation_errors
-from muphy_lb.apps.rock.relay import Relay
-from muphy_lb.apps.rock.settled_flow import Flow, settled_flow
+from muphy_lb.apps.rock.settled_flow import Flow, Relay, settled_flow
 from muphy_lb.base.errors import MuphyError
 from muphy_lb.case.case import Case, case_from_dict
 from muphy_lb.geometry.errors import GeometryError

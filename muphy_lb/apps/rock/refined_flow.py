@@ -17,8 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from muphy_lb.apps.rock.refinement import Refinement, crops, force_axis_of, is_voxelised_anew, largest_share, on_grid
-from muphy_lb.apps.rock.relay import Relay
-from muphy_lb.apps.rock.settled_flow import Desk, Flow, settled_flow
+from muphy_lb.apps.rock.settled_flow import Desk, Flow, Relay, settled_flow
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import Case
 from muphy_lb.geometry.errors import GeometryError

@@ -10,8 +10,7 @@ import pytest
 from muphy_lb.apps.rock import refined_flow
 from muphy_lb.apps.rock.permeability import permeability
 from muphy_lb.apps.rock.refinement import Refinement, crops, force_axis_of, largest_share, on_grid
-from muphy_lb.apps.rock.relay import Relay
-from muphy_lb.apps.rock.settled_flow import settled_flow
+from muphy_lb.apps.rock.settled_flow import Relay, settled_flow
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.geometry.nodes import build_nodes
