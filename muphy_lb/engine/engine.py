@@ -11,15 +11,13 @@ from muphy_lb.backends.arrays import ANY_BIT, Chosen, NodeRange, State, StreamAr
 from muphy_lb.domain import LocalDomain, build_addresses, build_lookup
 from muphy_lb.domain.streaming import INTERIOR, OPENINGS, SEND, WALLS
 from muphy_lb.engine.actions import Actions
-from muphy_lb.engine.ahead import collide_ahead
 from muphy_lb.engine.boundary_links import BoundaryLinks, Values
 from muphy_lb.engine.feedback import FeedbackConditions
 from muphy_lb.engine.fields import Corners, Fields
-from muphy_lb.engine.launches import StepLaunches
 from muphy_lb.engine.parameters import Parameters
 from muphy_lb.engine.particles import Particles
 from muphy_lb.engine.state_access import StateAccess
-from muphy_lb.engine.step import StepBinder, StepKind
+from muphy_lb.engine.step import StepBinder, StepKind, StepLaunches, collide_ahead
 from muphy_lb.engine.timed_values import TimedValues
 from muphy_lb.engine.totals import Reductions, Totals
 from muphy_lb.model.model import STEP, FieldValue, Model

@@ -12,9 +12,14 @@ pass runs beside these messages.
 The bulk of the interior, if the model has one, collides on a queue of its own, from the start of the step on; the other
 nodes of the interior do with the stage between. The interior waits for the bulk at the first pass that is not beside
 it.
+
+The launches of a time step by kind of step: one per task at first, as few as possible once they are recorded.
+
+The collision of the step ahead, where the streaming stores populations before it: what leaves the nodes is then not
+known otherwise. It goes to the other buffer, which the step ahead overwrites.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import takewhile
 from typing import NamedTuple
@@ -22,8 +27,19 @@ from typing import NamedTuple
 from muphy_lb.backends.arrays import NodeRange
 from muphy_lb.domain.streaming import EDGE, INTERIOR, OPENINGS, PAUSE, RECEIVE, SEND, WALLS
 from muphy_lb.engine.stages import StageBinder
-from muphy_lb.model.model import ARRIVING, CROSSING, NODES, Field, Model, Stage, Where
-from muphy_lb.parallel.task import ON_BULK, ON_EDGE, ON_INTERIOR, ON_OPENINGS, Task, ordering, without_repeats
+from muphy_lb.model.model import ARRIVING, CROSSING, NODES, Field, FieldValue, Model, Stage, Where
+from muphy_lb.parallel.task import (
+    ON_BULK,
+    ON_EDGE,
+    ON_INTERIOR,
+    ON_OPENINGS,
+    Task,
+    ordering,
+    plain,
+    recorded,
+    recorded_cycle,
+    without_repeats,
+)
 from muphy_lb.parallel.transports import ExchangeTasks
 
 
@@ -332,3 +348,64 @@ class StepBinder:
                     yield from self._stages_of.bind_particles(stage, parity)
             elif nodes is not None:
                 yield from self._stages_of.bind(stage, parity, nodes)
+
+
+class StepLaunches:
+    """Binds and records the few kinds of step on demand.
+
+    Args:
+        binder: binds the tasks of a kind of step.
+        backend: the device.
+
+    Attributes:
+        is_recording: whether launches are recorded; every task must have run once before.
+    """
+
+    def __init__(self, binder: StepBinder, backend):
+        self._binder, self._backend = binder, backend
+        self._tasks: dict[StepKind, list[Task]] = {}
+        self._launches: dict[StepKind, list[Callable[[], None]]] = {}
+        self._cycles: dict[StepKind, Callable[[], None] | None] = {}
+        self.is_recording = False
+
+    def start_recording(self) -> None:
+        """Record launches from now on."""
+        self.is_recording = True
+        self._launches.clear()
+
+    def tasks(self, kind: StepKind) -> list[Task]:
+        """The tasks of a kind of step."""
+        if kind not in self._tasks:
+            self._tasks[kind] = self._binder.bind(kind)
+        return self._tasks[kind]
+
+    def step(self, kind: StepKind) -> list[Callable[[], None]]:
+        """The launches of a kind of step."""
+        if kind not in self._launches:
+            tasks = self.tasks(kind)
+            self._launches[kind] = recorded(tasks, self._backend) if self.is_recording else plain(tasks)
+        return self._launches[kind]
+
+    def cycle(self, first: StepKind, kinds: Callable[[], list[StepKind]]) -> Callable[[], None] | None:
+        """Steps of consecutive kinds as one launch, identified by the first; None if the host has to act in them."""
+        if first not in self._cycles:
+            self._cycles[first] = recorded_cycle([self.tasks(kind) for kind in kinds()], self._backend)
+        return self._cycles[first]
+
+
+def collide_ahead(engine, binder: StepBinder) -> None:
+    """Collide all nodes and stream within the rank; the state, and the fields that a collision writes, stay."""
+    backend, parity = engine.backend, engine.parity
+    written = [engine.fields.array(FieldValue(name), side) for name in engine.model.stored for side in (0, 1)]
+    kept = [(array, backend.to_host(array)) for array in written]
+    if engine.counts_steps:
+        backend.update(engine.parameters.step, backend.to_host(engine.parameters.step) + 1)
+    for part in (EDGE, INTERIOR):
+        nodes = binder.nodes(part, parity)
+        if nodes is not None:
+            engine.bind_stream_collide(nodes, parity, engine.shape)()
+    backend.synchronise()
+    if engine.counts_steps:
+        backend.update(engine.parameters.step, backend.to_host(engine.parameters.step) - 1)
+    for array, values in kept:
+        backend.update(array, values)
