@@ -10,8 +10,7 @@ from muphy_lb.backends.arrays import LinkArrays, LinkBuffers
 from muphy_lb.boundaries.feedback import Feedback
 from muphy_lb.boundaries.wall_balance import WallBalance
 from muphy_lb.domain import AddressTable
-from muphy_lb.engine.timed_profiles import timed_momenta
-from muphy_lb.engine.timed_values import TimedValues
+from muphy_lb.engine.timed_values import TimedValues, timed_momenta
 from muphy_lb.engine.wall_links import WallLinks
 from muphy_lb.model.model import Model
 
