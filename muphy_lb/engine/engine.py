@@ -11,8 +11,7 @@ from muphy_lb.backends.arrays import ANY_BIT, Chosen, NodeRange, State, StreamAr
 from muphy_lb.domain import LocalDomain, build_addresses, build_lookup
 from muphy_lb.domain.streaming import INTERIOR, OPENINGS, SEND, WALLS
 from muphy_lb.engine.actions import Actions
-from muphy_lb.engine.boundary_links import BoundaryLinks, Values
-from muphy_lb.engine.feedback import FeedbackConditions
+from muphy_lb.engine.boundary_links import BoundaryLinks, FeedbackConditions, Values
 from muphy_lb.engine.fields import Corners, Fields
 from muphy_lb.engine.parameters import Parameters
 from muphy_lb.engine.particles import Particles
