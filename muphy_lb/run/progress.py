@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import inf
 
 from muphy_lb.base.units import time_in_words
-from muphy_lb.engine.load import has_load, n_occupied
+from muphy_lb.engine.engine import has_load, n_occupied
 from muphy_lb.measure.observer import Observer
 from muphy_lb.measure.records import Health
 from muphy_lb.output.progress import ProgressBar
