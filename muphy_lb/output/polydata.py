@@ -24,7 +24,7 @@ from muphy_lb.output.polydata_parts import (
     part_lengths,
     write_rows,
 )
-from muphy_lb.output.vtkhdf_tables import (
+from muphy_lb.output.vtkhdf import (
     TABLE_BYTES,
     Kept,
     check_same_fields,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import h5py
 import numpy as np
 
-from muphy_lb.output.vtkhdf_tables import chunk_rows, create_growing, set_row
+from muphy_lb.output.vtkhdf import chunk_rows, create_growing, set_row
 
 TOPOLOGIES = ("Vertices", "Lines", "Polygons", "Strips")
 """The kinds of cells of PolyData, in the order of the columns of its tables."""
