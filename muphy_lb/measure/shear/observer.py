@@ -34,8 +34,7 @@ from muphy_lb.measure.shear.wall_nodes import (
 )
 from muphy_lb.measure.shear.wall_shear import WallShear, along_wall, tangents, wall_indices
 from muphy_lb.output.drawing import drawing, picture_files
-from muphy_lb.output.polydata import PolyData, PolyDataSeries
-from muphy_lb.output.polydata_parts import cells_of
+from muphy_lb.output.polydata import PolyData, PolyDataSeries, cells_of
 from muphy_lb.output.report_html import ReportPart, ReportTable
 from muphy_lb.output.surface_values import on_surface
 from muphy_lb.output.vtkhdf import VtkHdfSeries

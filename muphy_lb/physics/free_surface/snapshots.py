@@ -4,8 +4,7 @@ from pathlib import Path
 
 from muphy_lb.measure.flow_view import FlowView, whole_nodes
 from muphy_lb.measure.observer import Observer
-from muphy_lb.output.polydata import PolyData, PolyDataSeries
-from muphy_lb.output.polydata_parts import cells_of
+from muphy_lb.output.polydata import PolyData, PolyDataSeries, cells_of
 from muphy_lb.parallel import agreed_on_root
 from muphy_lb.physics.free_surface.filling import fill
 from muphy_lb.physics.free_surface.isosurface import liquid_surface

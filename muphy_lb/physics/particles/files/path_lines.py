@@ -14,7 +14,7 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.atomic import atomic_write
 from muphy_lb.base.files.hdf5 import opened
 from muphy_lb.geometry.limits import ask_for
-from muphy_lb.output.polydata_parts import Cells, append_part, create_parts, extent_of, write_rows
+from muphy_lb.output.polydata import Cells, append_part, create_parts, extent_of, write_rows
 from muphy_lb.output.vtkhdf import create_growing, create_provenance, create_root
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from muphy_lb.base.errors import OutputError
-from muphy_lb.output.polydata import PolyData, PolyDataSeries
-from muphy_lb.output.polydata_parts import cells_of
+from muphy_lb.output.polydata import PolyData, PolyDataSeries, cells_of
 from muphy_lb.physics.particles.files.snapshot import Snapshot
 
 OWN_FIELDS = ("id", "velocity", "kind")
