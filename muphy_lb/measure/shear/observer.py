@@ -36,9 +36,8 @@ from muphy_lb.measure.shear.wall_shear import WallShear, along_wall, tangents, w
 from muphy_lb.output.drawing import drawing, picture_files
 from muphy_lb.output.polydata import PolyData, PolyDataSeries, cells_of
 from muphy_lb.output.report_html import ReportPart, ReportTable
-from muphy_lb.output.surface_values import on_surface
 from muphy_lb.output.vtkhdf import VtkHdfSeries
-from muphy_lb.output.vtp import write_vtp
+from muphy_lb.output.vtp import on_surface, write_vtp
 from muphy_lb.setup.geometry import input_surface
 from muphy_lb.setup.waveforms import longest_period_s
 
