@@ -68,7 +68,7 @@ class Frames:
         """Make the film, if the case asks for it and there are frames."""
         pictures = list(self.drawn().values())
         if self._makes_film and pictures:
-            from muphy_lb.output.film import write_film
+            from muphy_lb.output.drawing import write_film
 
             with drawing(FILM_FILE):
                 write_film(self._folder / FILM_FILE, pictures)
@@ -274,7 +274,7 @@ class SliceFrames(Observer):
 
     def _time_stamp(self, time_s: float) -> str:
         """The time in the unit that suits the whole run."""
-        from muphy_lb.output.shown_units import suitable_unit
+        from muphy_lb.output.drawing import suitable_unit
 
         end_s = self._view.numerics.steps * self._view.units.time_step_s
         unit, unit_s = suitable_unit(TIME_UNITS, end_s, 1.0)

@@ -6,11 +6,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from muphy_lb.base.key_units import name_without_unit, unit_of
-from muphy_lb.output.charts import MOST_NAMES
+from muphy_lb.output.drawing import MOST_NAMES, shown_unit
 from muphy_lb.output.pictures.marks import style_axes
 from muphy_lb.output.pictures.panels import HEADER_IN, WIDTH_IN, draw_heading
 from muphy_lb.output.pictures.theme import theme_of
-from muphy_lb.output.shown_units import shown_unit
 
 PANEL_IN, FOOT_IN = 2.8, 0.7
 SIDES = {"left": 0.08, "right": 0.8, "hspace": 0.25}

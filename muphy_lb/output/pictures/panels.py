@@ -19,11 +19,10 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from muphy_lb.base.files.atomic import atomic_write
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.voxels import Opening
-from muphy_lb.output.drawing import VECTOR_FORMATS
+from muphy_lb.output.drawing import LENGTH_UNITS, SMALLEST_LENGTH, VECTOR_FORMATS, shown_unit, suitable_unit
 from muphy_lb.output.pictures.cut import AXES, PlaneCut
 from muphy_lb.output.pictures.marks import draw_opening, fit_labels, frame, style_axes
 from muphy_lb.output.pictures.theme import DARK, Theme, ThemedFigure, theme_of
-from muphy_lb.output.shown_units import LENGTH_UNITS, SMALLEST_LENGTH, shown_unit, suitable_unit
 
 WIDTH_IN, HEADER_IN, FOOTER_IN = 13.0, 1.25, 0.65
 PANELS_WIDTH_IN, PANELS_HEIGHT_IN = 10.5, (3.0, 6.0)

@@ -15,6 +15,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.tri import Triangulation
 
 from muphy_lb.geometry.nodes import NodeList
+from muphy_lb.output.drawing import LENGTH_UNITS, SMALLEST_LENGTH, suitable_unit
 from muphy_lb.output.pictures.marks import draw_directions, draw_length_bar, style_axes
 from muphy_lb.output.pictures.panels import (
     add_panels,
@@ -24,7 +25,6 @@ from muphy_lb.output.pictures.panels import (
 )
 from muphy_lb.output.pictures.sight import Sight
 from muphy_lb.output.pictures.theme import DARK, Theme
-from muphy_lb.output.shown_units import LENGTH_UNITS, SMALLEST_LENGTH, suitable_unit
 from muphy_lb.physics.free_surface.isosurface import LEVEL, liquid_body, wall_body
 
 COLOURS = LinearSegmentedColormap.from_list("liquid", ["#15457f", "#1d7cc4", "#4cc0ea", "#b5eef6", "#ffffff"])
