@@ -19,7 +19,7 @@ from muphy_lb.base.files.atomic import write_text
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer, PeriodMean
 from muphy_lb.output.report_html import ReportPart, ReportTable
-from muphy_lb.output.summary import flow_split
+from muphy_lb.output.series import flow_split
 from muphy_lb.setup.waveforms import longest_period_s
 
 LARGEST_GAP = 2.0
