@@ -15,12 +15,11 @@ from muphy_lb.boundaries.opening_geometry import Condition, OpeningFrame
 from muphy_lb.boundaries.wall_motion import WallMotion
 from muphy_lb.case.case import Case
 from muphy_lb.domain import LocalDomain
-from muphy_lb.geometry.nodes import GeometryHeader, NodeList
+from muphy_lb.geometry.nodes import GeometryHeader, NodeList, chosen_nodes
 from muphy_lb.lattice import Lattice
 from muphy_lb.measure.node_probe import NodeProbe
 from muphy_lb.measure.records import Health, OpeningState, StressAtWalls, WallForce
 from muphy_lb.model.isothermal import Fluid
-from muphy_lb.output.region import chosen_nodes
 from muphy_lb.parallel.communicator import MpiCommunicator, SerialCommunicator
 from muphy_lb.setup.numerics import Numerics
 

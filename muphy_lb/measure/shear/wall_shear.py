@@ -35,13 +35,12 @@ from math import pi, sqrt
 
 import numpy as np
 
-from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
+from muphy_lb.geometry.nodes import NodeList, chosen_nodes, voxel_coordinates
 from muphy_lb.lattice import added
 from muphy_lb.measure.flow_view import FlowView, filled_shares, on_root, whole_nodes
 from muphy_lb.measure.period import PeriodWindow
 from muphy_lb.measure.shear.stress import NodeStress, nodes_of_stress
 from muphy_lb.measure.shear.wall_nodes import WallAreas, WallSurface, wall_areas, wall_surface
-from muphy_lb.output.region import chosen_nodes
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from matplotlib.image import imread
 
 from muphy_lb.base.errors import OutputError
 from muphy_lb.case.output import OutputSection
+from muphy_lb.geometry.nodes import chosen_nodes
 from muphy_lb.geometry.voxels import Opening
 from muphy_lb.measure.pictures import FlowPicture
 from muphy_lb.output.pictures import rays
@@ -18,7 +19,6 @@ from muphy_lb.output.pictures.sight import Sight, upright_raster
 from muphy_lb.output.pictures.theme import DARK, THEMES, ThemedFigure, chosen_theme
 from muphy_lb.output.pictures.vessel import Presentation, draw_vessel, fill_figure
 from muphy_lb.output.pictures.wall import UNCOUNTED, Marks, draw_walls
-from muphy_lb.output.region import chosen_nodes
 from tests.unit.output.conftest import node_list
 
 MAX_BYTES = 1_000_000
