@@ -24,7 +24,7 @@ from muphy_lb.parallel.communicator import MpiCommunicator, SerialCommunicator
 from muphy_lb.setup.numerics import Numerics
 
 if TYPE_CHECKING:
-    from muphy_lb.output.pictures.sight import Sight
+    from muphy_lb.output.pictures.cut import Sight
 
 Value = TypeVar("Value")
 

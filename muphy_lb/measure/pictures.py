@@ -25,7 +25,7 @@ from muphy_lb.output.report_html import ReportPart
 from muphy_lb.parallel import agreed_on_root
 
 if TYPE_CHECKING:
-    from muphy_lb.output.pictures.sight import Sight
+    from muphy_lb.output.pictures.cut import Sight
     from muphy_lb.output.pictures.theme import Theme
     from muphy_lb.output.pictures.vessel import Presentation
 
@@ -196,8 +196,7 @@ class SliceFrames(Observer):
 
     @cached_property
     def _raster(self):
-        from muphy_lb.output.pictures.cut import best_raster
-        from muphy_lb.output.pictures.sight import upright_raster
+        from muphy_lb.output.pictures.cut import best_raster, upright_raster
 
         nodes, sight = whole_nodes(self._view), sight_of(self._view)
         return best_raster(nodes) if sight is None else upright_raster(nodes, nodes, sight)

@@ -21,7 +21,7 @@ from muphy_lb.measure.observer import Observer
 from muphy_lb.model.flow import Flow
 
 if TYPE_CHECKING:
-    from muphy_lb.output.pictures.sight import Sight
+    from muphy_lb.output.pictures.cut import Sight
 
 
 class Physics:

@@ -16,7 +16,7 @@ from scipy.ndimage import distance_transform_edt
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.geometry.voxels import Opening
 from muphy_lb.output.pictures import rays
-from muphy_lb.output.pictures.sight import Sight
+from muphy_lb.output.pictures.cut import Sight
 
 MARGIN = 10  # empty voxels around the volume, for smoothing and shading
 BORDER = rays.SPLAT_RADIUS + 1

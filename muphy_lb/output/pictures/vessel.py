@@ -14,7 +14,7 @@ from muphy_lb.case.output import SPEED
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.voxels import Opening
 from muphy_lb.output.drawing import LENGTH_UNITS, SMALLEST_LENGTH, shown_unit, suitable_unit
-from muphy_lb.output.pictures.cut import AXES, PlaneCut, best_cut
+from muphy_lb.output.pictures.cut import AXES, PlaneCut, Sight, best_cut, upright_raster
 from muphy_lb.output.pictures.marks import add_footer, draw_directions, draw_length_bar
 from muphy_lb.output.pictures.panels import (
     Style,
@@ -29,7 +29,6 @@ from muphy_lb.output.pictures.panels import (
     mark_mirrors,
 )
 from muphy_lb.output.pictures.projection import View, is_rock, render_vessel
-from muphy_lb.output.pictures.sight import Sight, upright_raster
 from muphy_lb.output.pictures.theme import DARK, Theme, theme_of
 
 COLOUR_MAP, COLOUR_RANGE = (

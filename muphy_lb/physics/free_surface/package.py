@@ -202,7 +202,7 @@ class FreeSurface(Physics):
         """Upright against gravity, through the first gauge."""
         if self._up is None:
             return None
-        from muphy_lb.output.pictures.sight import Sight
+        from muphy_lb.output.pictures.cut import Sight
 
         gauges = self._case.free_surface.gauges
         return Sight(self._up, np.asarray(gauges[0].position_m) if gauges else None)

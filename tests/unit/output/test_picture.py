@@ -12,10 +12,9 @@ from muphy_lb.geometry.nodes import chosen_nodes
 from muphy_lb.geometry.voxels import Opening
 from muphy_lb.measure.pictures import FlowPicture
 from muphy_lb.output.pictures import rays
-from muphy_lb.output.pictures.cut import best_cut
+from muphy_lb.output.pictures.cut import Sight, best_cut, upright_raster
 from muphy_lb.output.pictures.panels import GRAINS
 from muphy_lb.output.pictures.projection import MARGIN, best_camera, coarse_volume, is_rock, render_vessel
-from muphy_lb.output.pictures.sight import Sight, upright_raster
 from muphy_lb.output.pictures.theme import DARK, THEMES, ThemedFigure, chosen_theme
 from muphy_lb.output.pictures.vessel import Presentation, draw_vessel, fill_figure
 from muphy_lb.output.pictures.wall import UNCOUNTED, Marks, draw_walls
