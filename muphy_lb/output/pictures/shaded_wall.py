@@ -10,7 +10,7 @@ from matplotlib.colors import Normalize
 from scipy.ndimage import distance_transform_edt
 
 from muphy_lb.geometry.nodes import NodeList
-from muphy_lb.output.pictures import rays
+from muphy_lb.output.pictures import projection
 from muphy_lb.output.pictures.panels import add_panels, draw_heading, draw_scale, figure_at, make_style
 from muphy_lb.output.pictures.projection import (
     CoarseGrid,
@@ -100,10 +100,10 @@ def wall_volume(nodes: NodeList, wall: np.ndarray, values: np.ndarray) -> Volume
     mean = np.bincount(index[is_known], values[is_known], count.size) / np.maximum(of_known, 1)
     nearest = distance_transform_edt((each == 0).reshape(grid.shape), return_distances=False, return_indices=True)
     has_value = (of_known > 0).reshape(grid.shape)[tuple(nearest)]
-    volume.channels[rays.SPEED] = _smoothed_where(mean.reshape(grid.shape)[tuple(nearest)], has_value)
-    volume.channels[rays.GRAIN] = volume.channels[rays.BODY] * smoothed((~has_value).astype(np.float32))
+    volume.channels[projection.SPEED] = _smoothed_where(mean.reshape(grid.shape)[tuple(nearest)], has_value)
+    volume.channels[projection.GRAIN] = volume.channels[projection.BODY] * smoothed((~has_value).astype(np.float32))
     # Rays end right below the surface: what lies deeper is not of its wall.
-    volume.channels[rays.WALL] = 0.0
+    volume.channels[projection.WALL] = 0.0
     return volume
 
 
