@@ -7,10 +7,8 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from muphy_lb.base.key_units import is_number
 from muphy_lb.base.registry import key_classes
-from muphy_lb.case.choice import OneOf
 from muphy_lb.case.outlets import MOST_HARMONICS, CoronarySection, FlowSplitSection, WindkesselSection
-from muphy_lb.case.section import Direction, Positive, Section, Vector, exactly_one
-from muphy_lb.case.values import Name
+from muphy_lb.case.section import Direction, Name, OneOf, Positive, Section, Vector, exactly_one
 
 
 def _of_points(value):

@@ -5,9 +5,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from muphy_lb.case.choice import OneOf
-from muphy_lb.case.section import Positive, Section
-from muphy_lb.case.values import AtLeastOne
+from muphy_lb.case.section import AtLeastOne, OneOf, Positive, Section
 
 Speeds = Annotated[tuple[Positive, ...], Field(strict=False)]
 

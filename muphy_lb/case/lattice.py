@@ -5,8 +5,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field
 
 from muphy_lb.base.key_units import is_number
-from muphy_lb.case.choice import OneOf
-from muphy_lb.case.section import Positive, Section, exactly_one
+from muphy_lb.case.section import OneOf, Positive, Section, exactly_one
 
 RATE_WORDS = ("viscosity", "magic")
 

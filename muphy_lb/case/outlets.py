@@ -5,8 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from muphy_lb.case.section import Positive, Section
-from muphy_lb.case.values import whole
+from muphy_lb.case.section import Positive, Section, whole
 
 MOST_HARMONICS = 200
 """Most harmonics of a Fourier series."""

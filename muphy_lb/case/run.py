@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from muphy_lb.base.registry import offered
-from muphy_lb.case.section import Positive, Section, exactly_one
-from muphy_lb.case.values import AtLeastOne, AtLeastZero, Duration
+from muphy_lb.case.section import AtLeastOne, AtLeastZero, Duration, Positive, Section, exactly_one
 
 FLOW_MONITORED = ("mean_speed", "flow_rates", "forces", "permeability")
 MONITORED = (*FLOW_MONITORED, *offered("MONITORED"))

@@ -1,8 +1,7 @@
 """Sections of the case file about the wall shear stress: parts of the wall, and thresholds of its indices."""
 
 from muphy_lb.case.boundaries import Box, Line
-from muphy_lb.case.section import Positive, Section, exactly_one
-from muphy_lb.case.values import Name
+from muphy_lb.case.section import Name, Positive, Section, exactly_one
 
 
 class WallRegionSection(Section):

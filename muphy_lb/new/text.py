@@ -8,8 +8,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from muphy_lb.case.case import Case
-from muphy_lb.case.choice import OneOf
-from muphy_lb.case.section import Section
+from muphy_lb.case.section import OneOf, Section
 from muphy_lb.case.toml import toml_lines
 
 COMMENT_COLUMN = 40

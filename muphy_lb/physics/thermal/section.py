@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Annotated
 
-from muphy_lb.case.choice import OneOf
-from muphy_lb.case.section import Positive, Section, Vector, exactly_one, given_tables, given_values
+from muphy_lb.case.section import OneOf, Positive, Section, Vector, exactly_one, given_tables, given_values
 from muphy_lb.case.usual import Setting, Usual, about, outside
 from muphy_lb.output.drawing import picture_files
 

@@ -8,8 +8,7 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
 
 from muphy_lb.base.key_units import is_number
 from muphy_lb.case.boundaries import Box
-from muphy_lb.case.choice import OneOf
-from muphy_lb.case.section import Positive, Section, Vector, exactly_one
+from muphy_lb.case.section import OneOf, Positive, Section, Vector, exactly_one
 from muphy_lb.physics.particles.base_section import MOST_LISTED, Count, ParticlesSection
 
 POTENTIALS, MODEL, COUPLING = (
