@@ -30,8 +30,7 @@ from muphy_lb.base.files.atomic import atomic_write, output_errors
 from muphy_lb.base.files.hdf5 import opened
 from muphy_lb.base.files.sealed import HEADER_BYTES, seal
 from muphy_lb.base.registry import PHYSICS
-from muphy_lb.case.case import Case
-from muphy_lb.case.changes import changed_keys, listed
+from muphy_lb.case.case import Case, changed_keys, listed
 from muphy_lb.case.toml import as_override
 from muphy_lb.engine.leaving import LINK, POPULATION, leaving_populations, restore_leaving
 from muphy_lb.measure.records import WallForce
