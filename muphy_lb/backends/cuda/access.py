@@ -17,8 +17,7 @@ from muphy_lb.backends.cuda.vectors import load_four, load_words, opaque, pack_h
 from muphy_lb.domain import ROW, TILE, entry, is_entry
 from muphy_lb.domain.runs import LINE_UNIT
 from muphy_lb.lattice.layout import RECORD, whole
-from muphy_lb.operators.products import with_product
-from muphy_lb.operators.unroll import unroll
+from muphy_lb.operators.unroll import unroll, with_product
 
 RECORD_LENGTH = np.uint64(RECORD)
 
