@@ -14,7 +14,6 @@ from muphy_lb.model.model import STEP as STEP_NUMBER
 from muphy_lb.model.model import VOXEL as VOXEL_ID
 from muphy_lb.model.model import Value
 from muphy_lb.operators import RELAXATIONS, followed_by
-from muphy_lb.physics.fluctuating.observers import FluctuationSeries
 from muphy_lb.physics.fluctuating.operators import (
     SEED,
     STEP,
@@ -24,7 +23,7 @@ from muphy_lb.physics.fluctuating.operators import (
     noise_amplitudes,
     pattern_of,
 )
-from muphy_lb.physics.fluctuating.temperature import lattice_kt, thermal_mach
+from muphy_lb.physics.fluctuating.temperature import FluctuationSeries, lattice_kt, thermal_mach
 from muphy_lb.physics.package import Physics
 
 BYTES_OF_VOXEL_ID = 8
