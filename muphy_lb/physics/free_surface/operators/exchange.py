@@ -56,11 +56,11 @@ from muphy_lb.physics.free_surface.cells import (
     INTERFACE,
     LIQUID,
     MASS,
+    ONE_PRESSURE,
     OPENING,
     WALL,
+    density_node,
 )
-from muphy_lb.physics.free_surface.operators.gas import ONE_PRESSURE
-from muphy_lb.physics.free_surface.operators.mass import density_node
 from muphy_lb.physics.free_surface.operators.scheme import Scheme, scheme_of
 from muphy_lb.physics.free_surface.plane import distance_node, normal_node, plane_distance, surface_normal
 
