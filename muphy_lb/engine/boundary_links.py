@@ -19,8 +19,8 @@ from muphy_lb.boundaries.wall_balance import WallBalance
 from muphy_lb.domain import AddressTable, flat_address
 from muphy_lb.domain.addresses import LinkAddresses
 from muphy_lb.domain.halo import Exchange
-from muphy_lb.engine.probe import Probe
 from muphy_lb.engine.timed_values import TimedValues, timed_momenta
+from muphy_lb.engine.transfers import Probe
 from muphy_lb.lattice.layout import WARP, whole
 from muphy_lb.model.model import Model
 from muphy_lb.parallel import Halo, HaloConnector

@@ -20,10 +20,9 @@ from muphy_lb.engine.boundary_links import N_SUMS, SUM_SCALE, BoundaryLinks, Fee
 from muphy_lb.engine.fields import Corners, Fields
 from muphy_lb.engine.parameters import Parameters
 from muphy_lb.engine.particles import Particles
-from muphy_lb.engine.state_access import StateAccess
 from muphy_lb.engine.step import StepBinder, StepKind, StepLaunches, collide_ahead
 from muphy_lb.engine.timed_values import TimedValues
-from muphy_lb.engine.totals import Reductions, Totals
+from muphy_lb.engine.transfers import Reductions, StateAccess, Totals
 from muphy_lb.model.model import STEP, FieldValue, Model, PartlyFilled
 from muphy_lb.operators import Operator
 from muphy_lb.operators.initial import initial_populations

@@ -6,9 +6,7 @@ from functools import partial
 import numpy as np
 
 from muphy_lb.engine.engine import Engine
-from muphy_lb.engine.node_values import NodeValues
-from muphy_lb.engine.probe import Probe
-from muphy_lb.engine.remembered import Remembered
+from muphy_lb.engine.transfers import NodeValues, Probe, Remembered
 from muphy_lb.measure.records import NodeState
 
 Compute = Callable[[Sequence[np.ndarray], float, np.ndarray], np.ndarray]

@@ -9,7 +9,7 @@ import numpy as np
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.boundaries.wall_motion import HALF_WAY
-from muphy_lb.engine.neighbour_values import NeighbourValues
+from muphy_lb.engine.transfers import NeighbourValues
 from muphy_lb.measure.records import OpeningState
 from muphy_lb.parallel import agreed_on_root
 from muphy_lb.run.kept_forces import KeptForces

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from muphy_lb.engine.leaving import leaving_populations, restore_leaving
+from muphy_lb.engine.transfers import leaving_populations, restore_leaving
 from muphy_lb.measure.records import OpeningState
 from muphy_lb.parallel import NodeGather
 

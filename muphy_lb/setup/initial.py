@@ -29,7 +29,7 @@ from muphy_lb.boundaries.wall_motion import HALF, WallMotion
 from muphy_lb.case.case import Case
 from muphy_lb.domain import LocalDomain
 from muphy_lb.domain.links import is_wall
-from muphy_lb.engine.neighbour_values import NeighbourValues
+from muphy_lb.engine.transfers import NeighbourValues
 from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, WALL_LINK
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList, voxel_coordinates
 from muphy_lb.lattice import Lattice, added, combined

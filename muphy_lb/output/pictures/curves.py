@@ -12,7 +12,7 @@ from muphy_lb.output.pictures.panels import HEADER_IN, WIDTH_IN, draw_heading
 from muphy_lb.output.pictures.theme import theme_of
 
 PANEL_IN, FOOT_IN = 2.8, 0.7
-SIDES = {"left": 0.08, "right": 0.8, "hspace": 0.25}
+CURVE_SIDES = {"left": 0.08, "right": 0.8, "hspace": 0.25}
 
 
 def fill_curves(
@@ -33,7 +33,7 @@ def fill_curves(
     height_in = PANEL_IN * len(groups) + HEADER_IN + FOOT_IN
     figure.set_size_inches(WIDTH_IN, height_in)
     panels = figure.subplots(len(groups), 1, sharex=True, squeeze=False)[:, 0]
-    figure.subplots_adjust(bottom=FOOT_IN / height_in, top=1.0 - HEADER_IN / height_in, **SIDES)
+    figure.subplots_adjust(bottom=FOOT_IN / height_in, top=1.0 - HEADER_IN / height_in, **CURVE_SIDES)
     across = f"{name_without_unit(over).replace('_', ' ')} [s]"
     for axes, (unit, names) in zip(panels, groups.items(), strict=True):
         shown, size = shown_unit(unit, max(float(np.nanmax(np.abs(told[name]))) for name in names))

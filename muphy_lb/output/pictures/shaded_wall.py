@@ -24,10 +24,11 @@ from muphy_lb.output.pictures.projection import (
 )
 from muphy_lb.output.pictures.theme import DARK, Theme, theme_of
 from muphy_lb.output.pictures.vessel import draw_view
+from muphy_lb.output.pictures.wall import TOP_PERCENTILE
 
 N_PIXELS = 1100
-TOP_PERCENTILE = 99.0  # robust against single nodes at rims
-VIEWS = ("from the front", "from behind")
+
+SIDES_SEEN = ("from the front", "from behind")
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ def draw_shaded_walls(
     style = make_style(nodes, how.label, colours)
     with figure_at(path, how.theme) as figure:
         panels = add_panels(figure, [view.extent_m for view in views])
-        for axes, view, text in zip(panels, views, VIEWS, strict=True):
+        for axes, view, text in zip(panels, views, SIDES_SEEN, strict=True):
             draw_view(axes, nodes, view, style)
             axes.set_title(text, color=theme_of(axes).faint, fontsize=10, loc="left")
         draw_scale(figure, colours, how.label, extend="max" if known.size and known.max() > limits[1] else "neither")

@@ -27,7 +27,7 @@ from muphy_lb.output.pictures.projection import is_rock
 from muphy_lb.output.pictures.theme import Theme, theme_of
 from muphy_lb.output.pictures.vessel import draw_speed_scale, speed_colours, within
 
-COLOUR_MAP = "viridis"
+PLANE_COLOURS = "viridis"
 SHARES = (0.3, 99.7)
 """Percentiles that the colours reach from and to: robust against single nodes."""
 
@@ -124,4 +124,4 @@ def reach(name: str, values: np.ndarray) -> tuple[float, float]:
 def _colours(values: np.ndarray) -> ScalarMappable:
     low, high = np.nanpercentile(values, SHARES)
     room = 0.0 if high > low else abs(low) or 1.0
-    return ScalarMappable(Normalize(low - room, high + room, clip=True), colormaps[COLOUR_MAP])
+    return ScalarMappable(Normalize(low - room, high + room, clip=True), colormaps[PLANE_COLOURS])
