@@ -7,7 +7,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from muphy_lb.base.key_units import is_number
 from muphy_lb.base.registry import key_classes
-from muphy_lb.case.outlets import MOST_HARMONICS, CoronarySection, FlowSplitSection, WindkesselSection
+from muphy_lb.case.outlets import MOST_HARMONICS, Amplitudes, CoronarySection, FlowSplitSection, WindkesselSection
 from muphy_lb.case.section import Direction, Name, OneOf, Positive, Section, Vector, exactly_one
 
 
@@ -34,7 +34,6 @@ def _two_points(points: tuple) -> tuple:
 
 Box = Annotated[tuple[Vector, ...], Field(strict=False), BeforeValidator(_of_points), AfterValidator(_two_corners)]
 Line = Annotated[tuple[Vector, ...], Field(strict=False), BeforeValidator(_of_points), AfterValidator(_two_points)]
-Amplitudes = Annotated[tuple[float, ...], Field(strict=False)]
 
 
 class WaveformSection(Section):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from muphy_lb.backends.arrays import Collected, NodeRange
-from muphy_lb.lattice.layout import WARP
+from muphy_lb.domain import WARP
 from muphy_lb.model.model import COLLECT, Model
 
 NODES_PER_ENTRY = 8

@@ -13,9 +13,8 @@ from muphy_lb.case.section import did_you_mean
 from muphy_lb.measure.field_snapshots import FieldSnapshots
 from muphy_lb.measure.shear.observer import AREA, SHEAR_FILE
 from muphy_lb.measure.shear.wall_nodes import INDICES, STRESS
-from muphy_lb.output.pictures.curves import fill_curves
 from muphy_lb.output.pictures.cut import AXES, best_cut, cut_at
-from muphy_lb.output.pictures.panels import figure_at
+from muphy_lb.output.pictures.panels import figure_at, fill_curves
 from muphy_lb.output.pictures.slice import Shown, as_scalar, fill_slice, slice_colours
 from muphy_lb.output.pictures.theme import THEMES, Theme
 from muphy_lb.output.pictures.vessel import Presentation, fill_figure

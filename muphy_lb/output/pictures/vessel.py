@@ -15,13 +15,15 @@ from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.voxels import Opening
 from muphy_lb.output.drawing import LENGTH_UNITS, SMALLEST_LENGTH, shown_unit, suitable_unit
 from muphy_lb.output.pictures.cut import AXES, PlaneCut, Sight, best_cut, upright_raster
-from muphy_lb.output.pictures.marks import add_footer, draw_directions, draw_length_bar
 from muphy_lb.output.pictures.panels import (
     Style,
+    add_footer,
     add_panels,
     cut_title,
     draw_cut,
+    draw_directions,
     draw_heading,
+    draw_length_bar,
     draw_openings,
     draw_scale_in_unit,
     figure_at,

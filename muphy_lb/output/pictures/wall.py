@@ -14,7 +14,6 @@ from matplotlib.figure import Figure
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.voxels import Opening
 from muphy_lb.output.pictures.cut import AXES
-from muphy_lb.output.pictures.marks import fit_labels, style_axes
 from muphy_lb.output.pictures.panels import (
     FOOTER_IN,
     HEADER_IN,
@@ -25,7 +24,9 @@ from muphy_lb.output.pictures.panels import (
     draw_openings,
     draw_scale,
     figure_at,
+    fit_labels,
     make_style,
+    style_axes,
 )
 from muphy_lb.output.pictures.theme import DARK, Theme, theme_of
 

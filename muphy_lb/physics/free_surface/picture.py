@@ -17,12 +17,14 @@ from matplotlib.tri import Triangulation
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.output.drawing import LENGTH_UNITS, SMALLEST_LENGTH, suitable_unit
 from muphy_lb.output.pictures.cut import Sight
-from muphy_lb.output.pictures.marks import draw_directions, draw_length_bar, style_axes
 from muphy_lb.output.pictures.panels import (
     add_panels,
+    draw_directions,
     draw_heading,
+    draw_length_bar,
     draw_scale_in_unit,
     figure_at,
+    style_axes,
 )
 from muphy_lb.output.pictures.theme import DARK, Theme
 from muphy_lb.physics.free_surface.isosurface import LEVEL, liquid_body, wall_body

@@ -8,8 +8,7 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
 from muphy_lb.output.drawing import shown_unit
-from muphy_lb.output.pictures.curves import fill_curves
-from muphy_lb.output.pictures.panels import draw_scale_in_unit
+from muphy_lb.output.pictures.panels import draw_scale_in_unit, fill_curves
 from muphy_lb.output.pictures.theme import DARK, ThemedFigure
 
 
