@@ -178,7 +178,7 @@ class SliceFrames(Observer):
         if values is None:
             return
         with drawing(self._frames.file(view.step_number)):
-            from muphy_lb.output.pictures.slice import as_scalar
+            from muphy_lb.output.pictures.vessel import as_scalar
 
             shown = self._raster.image(as_scalar(self._source, values)[1]).values
             self._keep(view.step_number, view.time_s, shown)
@@ -234,7 +234,7 @@ class SliceFrames(Observer):
             return float(kept["time_s"]), kept["values"]
 
     def _widen(self, shown: np.ndarray) -> None:
-        from muphy_lb.output.pictures.slice import reach
+        from muphy_lb.output.pictures.vessel import reach
 
         low, high = reach(self._field, shown)
         self._low, self._high = min(self._low, low), max(self._high, high)
@@ -251,8 +251,8 @@ class SliceFrames(Observer):
         return float(ticks[0]), float(ticks[-1])
 
     def _draw(self, step: int) -> None:
-        from muphy_lb.output.pictures.slice import Shown, draw_slice, one_scale
         from muphy_lb.output.pictures.theme import THEMES
+        from muphy_lb.output.pictures.vessel import Shown, draw_slice, one_scale
 
         case, limits = self._view.case, self._limits()
         time_s, values = self._read(step)

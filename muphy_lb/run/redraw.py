@@ -15,9 +15,8 @@ from muphy_lb.measure.shear.observer import AREA, SHEAR_FILE
 from muphy_lb.measure.shear.wall_nodes import INDICES, STRESS
 from muphy_lb.output.pictures.cut import AXES, best_cut, cut_at
 from muphy_lb.output.pictures.panels import figure_at, fill_curves
-from muphy_lb.output.pictures.slice import Shown, as_scalar, fill_slice, slice_colours
 from muphy_lb.output.pictures.theme import THEMES, Theme
-from muphy_lb.output.pictures.vessel import Presentation, fill_figure
+from muphy_lb.output.pictures.vessel import Presentation, Shown, as_scalar, fill_figure, fill_slice, slice_colours
 from muphy_lb.output.pictures.wall import Marks, draw_walls
 from muphy_lb.output.series import read_series
 from muphy_lb.output.vtkhdf import find_snapshot
