@@ -132,8 +132,8 @@ class ShearFiles:
     def _draw_indices(self, fields: Mapping[str, np.ndarray], counted: np.ndarray, sampled_s: float) -> None:
         """Draw TAWSS and OSI on the shaded vessel, if there are any and the geometry is one."""
         from muphy_lb.output.drawing import LENGTH_UNITS, SMALLEST_LENGTH, suitable_unit
-        from muphy_lb.output.pictures.shaded_wall import WallColours, can_be_shaded, draw_shaded_walls
         from muphy_lb.output.pictures.theme import chosen_theme
+        from muphy_lb.output.pictures.wall import WallColours, can_be_shaded, draw_shaded_walls
 
         nodes, theme = whole_nodes(self.view), chosen_theme(self.view.case.output)
         if INDICES["tawss"].field not in fields or not can_be_shaded(nodes):
