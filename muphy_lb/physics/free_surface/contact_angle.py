@@ -33,18 +33,16 @@ from muphy_lb.physics.free_surface.capillarity import (
     curvature_node,
     curvature_of,
     curvature_of_node,
-    solve_node,
-)
-from muphy_lb.physics.free_surface.capillarity import curvature as curvature_away_from_walls
-from muphy_lb.physics.free_surface.cells import CELL, FILL, INTERFACE, LIQUID, WALL
-from muphy_lb.physics.free_surface.plane import (
     distance_node,
     normal_node,
     plane_distance,
     plane_share,
     share_node,
+    solve_node,
     surface_normal,
 )
+from muphy_lb.physics.free_surface.capillarity import curvature as curvature_away_from_walls
+from muphy_lb.physics.free_surface.cells import CELL, FILL, INTERFACE, LIQUID, WALL
 
 ALONG, ASIDE = 0.3, 0.5
 """Components of a link, along the normal of the wall and along the line where surface and wall meet, up to which it

@@ -53,7 +53,13 @@ from muphy_lb.operators import COMPRESSIBLE, Operator
 from muphy_lb.operators.moments import AFTER_COLLISION, state_node
 from muphy_lb.operators.operator import constants, joined, named, rest_populations
 from muphy_lb.operators.unroll import unroll
-from muphy_lb.physics.free_surface.capillarity import NO_TENSION
+from muphy_lb.physics.free_surface.capillarity import (
+    NO_TENSION,
+    distance_node,
+    normal_node,
+    plane_distance,
+    surface_normal,
+)
 from muphy_lb.physics.free_surface.cells import (
     CELL,
     EMPTIED,
@@ -69,7 +75,6 @@ from muphy_lb.physics.free_surface.cells import (
     density_node,
 )
 from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE
-from muphy_lb.physics.free_surface.plane import distance_node, normal_node, plane_distance, surface_normal
 
 HYSTERESIS = 1e-2
 """How far a cell must be overfilled, or overdrawn, to turn (Schreiber et al. 2011)."""
