@@ -10,16 +10,14 @@ from muphy_lb.domain import streaming_named
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.measure.flow_view import FromStored, OutputField
 from muphy_lb.operators import COMPRESSIBLE
-from muphy_lb.physics.free_surface.bubble_series import BubbleSeries
 from muphy_lb.physics.free_surface.bubbles import Bubbles, GasLaw, OpenGas
 from muphy_lb.physics.free_surface.capillarity import NO_TENSION, PARABOLOID, TENSION
 from muphy_lb.physics.free_surface.cells import CELL, FILL
 from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE, COS_ANGLE
 from muphy_lb.physics.free_surface.filling import fill, share_of_liquid
-from muphy_lb.physics.free_surface.gauges import GaugeSeries, placed_gauges
 from muphy_lb.physics.free_surface.liquid import LiquidRegions
 from muphy_lb.physics.free_surface.model import free_surface
-from muphy_lb.physics.free_surface.observers import SurfaceSeries
+from muphy_lb.physics.free_surface.observers import BubbleSeries, GaugeSeries, SurfaceSeries, placed_gauges
 from muphy_lb.physics.free_surface.picture_observer import SurfacePicture
 from muphy_lb.physics.free_surface.section import WETTED
 from muphy_lb.physics.free_surface.snapshots import SurfaceSnapshots
