@@ -18,7 +18,7 @@ from muphy_lb.physics.free_surface.filling import fill, share_of_liquid
 from muphy_lb.physics.free_surface.liquid import LiquidRegions
 from muphy_lb.physics.free_surface.model import free_surface
 from muphy_lb.physics.free_surface.observers import BubbleSeries, GaugeSeries, SurfaceSeries, placed_gauges
-from muphy_lb.physics.free_surface.picture_observer import SurfacePicture
+from muphy_lb.physics.free_surface.picture import SurfacePicture
 from muphy_lb.physics.free_surface.section import WETTED
 from muphy_lb.physics.free_surface.snapshots import SurfaceSnapshots
 from muphy_lb.physics.free_surface.stability import FASTEST_FALL, NO_GAS, fall_warnings, tension_warnings
