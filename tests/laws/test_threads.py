@@ -17,7 +17,7 @@ from muphy_lb.domain import TILE
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.lattice import D2Q9
 from muphy_lb.physics.free_surface.cells import CELL, MASS
-from muphy_lb.physics.free_surface.regions import BoxRegion
+from muphy_lb.physics.free_surface.start import BoxRegion
 from muphy_lb.physics.thermal.model import DIFFERENCES, POPULATION_METHOD
 from tests.conftest import HANGS_S, ROOT
 from tests.free_surface import SurfaceSetup, Tank, tank

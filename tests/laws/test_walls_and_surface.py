@@ -12,7 +12,7 @@ from muphy_lb.geometry.nodes import NodeList, build_nodes
 from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, Voxels, wall_flag
 from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.physics.free_surface.cells import CELL, INTERFACE
-from muphy_lb.physics.free_surface.regions import BoxRegion, LevelRegion
+from muphy_lb.physics.free_surface.start import BoxRegion, LevelRegion
 from tests.free_surface import SurfaceSetup, Tank
 from tests.laws.walled import channel
 from tests.support import random_owner

@@ -17,7 +17,7 @@ from muphy_lb.physics.free_surface.bubbles import GasLaw
 from muphy_lb.physics.free_surface.capillarity import PARABOLOID, TENSION
 from muphy_lb.physics.free_surface.cells import CELL, MASS
 from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE, COS_ANGLE
-from muphy_lb.physics.free_surface.regions import BoxRegion, sphere_region
+from muphy_lb.physics.free_surface.start import BoxRegion, sphere_region
 from tests.free_surface import SurfaceSetup, Tank, tank
 
 LISTED, MASK = NodeRange(2 * WARP, 5000), 2
