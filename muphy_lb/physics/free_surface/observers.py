@@ -25,9 +25,8 @@ from muphy_lb.output.series import read_series
 from muphy_lb.parallel import agreed_on_root
 from muphy_lb.physics.free_surface.bubbles import VOXEL, Bubbles
 from muphy_lb.physics.free_surface.cells import BUBBLE, CELL, FLUID, GAS, INTERFACE, LIQUID
-from muphy_lb.physics.free_surface.filling import fill, gravity_m_s2, liquid_mass
+from muphy_lb.physics.free_surface.filling import Wetting, fill, gravity_m_s2, liquid_mass
 from muphy_lb.physics.free_surface.section import BUBBLES_FILE, GAUGES_FILE, SERIES_FILE, GaugeSection
-from muphy_lb.physics.free_surface.wetting import Wetting
 
 AXES = "xyz"
 WETTED_AREAS = ("wetted_area_m2", "ever_wetted_area_m2")

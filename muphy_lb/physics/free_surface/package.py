@@ -14,7 +14,7 @@ from muphy_lb.physics.free_surface.bubbles import Bubbles, GasLaw, OpenGas
 from muphy_lb.physics.free_surface.capillarity import NO_TENSION, PARABOLOID, TENSION
 from muphy_lb.physics.free_surface.cells import CELL, FILL
 from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE, COS_ANGLE
-from muphy_lb.physics.free_surface.filling import fill, share_of_liquid
+from muphy_lb.physics.free_surface.filling import Wetting, fill, share_of_liquid
 from muphy_lb.physics.free_surface.isosurface import SurfaceSnapshots
 from muphy_lb.physics.free_surface.model import free_surface
 from muphy_lb.physics.free_surface.observers import BubbleSeries, GaugeSeries, SurfaceSeries, placed_gauges
@@ -22,7 +22,6 @@ from muphy_lb.physics.free_surface.picture import SurfacePicture
 from muphy_lb.physics.free_surface.section import WETTED
 from muphy_lb.physics.free_surface.stability import FASTEST_FALL, NO_GAS, fall_warnings, tension_warnings
 from muphy_lb.physics.free_surface.start import InitialLiquid, LiquidRegions, initial_fields
-from muphy_lb.physics.free_surface.wetting import Wetting
 from muphy_lb.physics.package import Physics
 from muphy_lb.setup.advice.costs import BYTES_PER_DIRECTION
 from muphy_lb.setup.force import uniform_acceleration_m_s2
