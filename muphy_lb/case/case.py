@@ -21,7 +21,7 @@ from pydantic import Field, PrivateAttr, ValidationError, create_model, model_va
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.registry import sections
-from muphy_lb.case.boundaries import OpeningSection, WallSection, WaveformSection
+from muphy_lb.case.boundaries import OpeningSection, WallRegionSection, WallSection, WaveformSection
 from muphy_lb.case.compute import ComputeSection
 from muphy_lb.case.fluid import FlowSection, FluidSection
 from muphy_lb.case.geometry import GeometrySection
@@ -31,7 +31,6 @@ from muphy_lb.case.output import OutputSection, ProbeSection, SegmentSection, se
 from muphy_lb.case.run import RunSection
 from muphy_lb.case.section import MOST_PROBLEMS, Section, given_tables, given_values
 from muphy_lb.case.toml import as_override, numbers_beyond, override_value, read_toml, toml_lines
-from muphy_lb.case.wall_regions import WallRegionSection
 from muphy_lb.geometry.limits import cut, shown
 
 FILE_KEY = "file"

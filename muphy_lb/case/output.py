@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from muphy_lb.base.registry import offered
-from muphy_lb.case.boundaries import Box, Line
+from muphy_lb.case.boundaries import Box, Line, WallThresholdsSection
 from muphy_lb.case.section import AtLeastZero, Direction, Name, Positive, Section, Vector, did_you_mean, exactly_one
-from muphy_lb.case.wall_regions import WallThresholdsSection
 
 FLOW_FIELDS = ("density", "velocity", "pressure")
 FIELDS = (*FLOW_FIELDS, *offered("OUTPUT_FIELDS"))

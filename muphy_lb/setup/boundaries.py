@@ -44,10 +44,9 @@ from muphy_lb.boundaries.wall_motion import (
     wall_extent,
 )
 from muphy_lb.boundaries.waveform import DrivingForce, read_table
-from muphy_lb.case.boundaries import OpeningSection, WallSection
+from muphy_lb.case.boundaries import CoronarySection, OpeningSection, WallSection, WindkesselSection
 from muphy_lb.case.case import Case
 from muphy_lb.case.lattice import LatticeSection
-from muphy_lb.case.outlets import CoronarySection, WindkesselSection
 from muphy_lb.domain import WallTreatment, streaming_named
 from muphy_lb.engine.boundary_links import LinkConditions
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from muphy_lb.case.wall_regions import WallRegionSection, WallThresholdsSection
+from muphy_lb.case.boundaries import WallRegionSection, WallThresholdsSection
 from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, WALL_LINK, NeighbourSearch
 from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
 from muphy_lb.lattice import Lattice

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from muphy_lb.base.errors import InputError
+from muphy_lb.case.boundaries import WallRegionSection, WallThresholdsSection
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.case.wall_regions import WallRegionSection, WallThresholdsSection
 from muphy_lb.measure.period import PeriodWindow
 from muphy_lb.measure.shear.observer import WallShearObserver
 from muphy_lb.measure.shear.wall_nodes import INDICES, in_region, part_record, weighted_statistics
