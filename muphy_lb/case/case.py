@@ -22,13 +22,11 @@ from pydantic import Field, PrivateAttr, ValidationError, create_model, model_va
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.registry import sections
 from muphy_lb.case.boundaries import OpeningSection, WallRegionSection, WallSection, WaveformSection
-from muphy_lb.case.compute import ComputeSection
 from muphy_lb.case.fluid import FlowSection, FluidSection
 from muphy_lb.case.geometry import GeometrySection
-from muphy_lb.case.initial import InitialSection
 from muphy_lb.case.lattice import LatticeSection
 from muphy_lb.case.output import OutputSection, ProbeSection, SegmentSection, segment_problems
-from muphy_lb.case.run import RunSection
+from muphy_lb.case.run import ComputeSection, InitialSection, RunSection
 from muphy_lb.case.section import MOST_PROBLEMS, Section, given_tables, given_values
 from muphy_lb.case.toml import as_override, numbers_beyond, override_value, read_toml, toml_lines
 from muphy_lb.geometry.limits import cut, shown

@@ -11,10 +11,9 @@ from muphy_lb.base.precision import PRECISIONS
 from muphy_lb.base.registry import PHYSICS, package, sections
 from muphy_lb.boundaries.profiles import PROFILES
 from muphy_lb.case.boundaries import OpeningSection
-from muphy_lb.case.compute import ComputeSection
 from muphy_lb.case.lattice import LatticeSection
 from muphy_lb.case.output import FLOW_FIELDS
-from muphy_lb.case.run import FLOW_MONITORED
+from muphy_lb.case.run import FLOW_MONITORED, ComputeSection
 from muphy_lb.case.section import OneOf
 from muphy_lb.domain.local import ORDERS
 from muphy_lb.domain.streaming import STREAMINGS
