@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
@@ -11,7 +11,11 @@ from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.output.report_html import ReportPart
 from muphy_lb.output.series import read_series
 from muphy_lb.physics.particles.beads.chains import unfolded
+from muphy_lb.physics.particles.beads.checks import BeadChecks
+from muphy_lb.physics.particles.beads.model import Beads
 from muphy_lb.physics.particles.beads.names import FORCE, TRAVELLED, VELOCITY
+from muphy_lb.physics.particles.beads.section import BeadsSection
+from muphy_lb.physics.particles.beads.topology import Topology
 from muphy_lb.physics.particles.measures import (
     block_average,
     end_to_end_vector,
@@ -22,12 +26,18 @@ from muphy_lb.physics.particles.measures import (
 from muphy_lb.physics.particles.planes import PlaneCounts, told
 from muphy_lb.physics.particles.seeding import positions_m
 
-if TYPE_CHECKING:
-    from muphy_lb.physics.particles.beads.species import BeadSpecies
-
-
 FEWEST_ROWS = 8
 """Rows from which a mean and its error follow."""
+
+
+class ObservedBeads(Protocol):
+    """The beads of one table of [[particles]] as their observers see them."""
+
+    name: str
+    section: BeadsSection
+    topology: Topology
+    beads: Beads
+    checks: BeadChecks
 
 
 def mean_velocity(columns: Mapping[str, np.ndarray], mass: float) -> np.ndarray:
@@ -44,7 +54,7 @@ class BeadSeries(SeriesObserver):
     """Appends mean temperature, mean square displacement, mean velocity, how many have crossed planes and, of chains,
     mean square radius of gyration and end-to-end distance to ``particles_NAME.csv``."""
 
-    def __init__(self, view: FlowView, folder: Path, resume_step: int | None, species: "BeadSpecies"):
+    def __init__(self, view: FlowView, folder: Path, resume_step: int | None, species: ObservedBeads):
         self._species, self._planes = species, PlaneCounts(species.section, view.header, view.lattice.dimension)
         self.file = f"particles_{species.name}.csv"
         self.name = f"particles_{species.name}"

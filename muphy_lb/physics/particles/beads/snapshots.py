@@ -3,18 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.model.model import POSITION
 from muphy_lb.physics.particles.beads.names import VELOCITY
+from muphy_lb.physics.particles.beads.observers import ObservedBeads
 from muphy_lb.physics.particles.files.snapshot import Snapshot
 from muphy_lb.physics.particles.snapshots import ParticleSnapshots
-
-if TYPE_CHECKING:
-    from muphy_lb.physics.particles.beads.species import BeadSpecies
 
 
 class BeadSnapshots(ParticleSnapshots):
@@ -22,7 +19,7 @@ class BeadSnapshots(ParticleSnapshots):
 
     velocity = VELOCITY
 
-    def __init__(self, view: FlowView, folder: Path, resume_step: int | None, species: "BeadSpecies"):
+    def __init__(self, view: FlowView, folder: Path, resume_step: int | None, species: ObservedBeads):
         topology = species.topology
         super().__init__(view, folder, resume_step, species.section, topology.kinds)
         self._ids, self._bonds, self._kind = topology.ids, topology.bonds, topology.kind_of_bead
