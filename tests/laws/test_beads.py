@@ -16,7 +16,7 @@ from muphy_lb.model.isothermal import Fluid
 from muphy_lb.physics.fluctuating.package import fluctuating
 from muphy_lb.physics.particles.beads.forces import Interactions
 from muphy_lb.physics.particles.beads.model import AT_REST, ONE_WAY, Beads, table, with_beads
-from muphy_lb.physics.particles.beads.names import FORCE, OFFSET, TRAVELLED, VELOCITY, VOXEL
+from muphy_lb.physics.particles.beads.motion import FORCE, OFFSET, TRAVELLED, VELOCITY, VOXEL
 from tests.support import Ranks, Setup, random_nodes, random_owner, random_populations
 
 KT = 1e-4

@@ -6,7 +6,7 @@ from muphy_lb.base.errors import DivergedError, InputError
 from muphy_lb.base.units import Units
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.physics.particles.beads.model import Beads
-from muphy_lb.physics.particles.beads.names import OFFSET, VELOCITY, VOXEL
+from muphy_lb.physics.particles.beads.motion import OFFSET, VELOCITY, VOXEL
 
 HALF = 0.5
 

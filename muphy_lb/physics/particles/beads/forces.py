@@ -26,8 +26,7 @@ import numpy as np
 from muphy_lb.domain.lookup import LAYER, look_up, look_up_node
 from muphy_lb.operators import Operator, named
 from muphy_lb.operators.unroll import unroll
-from muphy_lb.physics.particles.beads.motion import cell_node
-from muphy_lb.physics.particles.beads.names import (
+from muphy_lb.physics.particles.beads.motion import (
     CELL,
     FORCE,
     FORCE_UNIT,
@@ -39,6 +38,7 @@ from muphy_lb.physics.particles.beads.names import (
     SHIFT,
     VELOCITY,
     VOXEL,
+    cell_node,
 )
 
 WCA_RANGE = 2.0 ** (1.0 / 6.0)

@@ -13,7 +13,7 @@ from muphy_lb.output.series import read_series
 from muphy_lb.physics.particles.beads.chains import unfolded
 from muphy_lb.physics.particles.beads.checks import BeadChecks
 from muphy_lb.physics.particles.beads.model import Beads
-from muphy_lb.physics.particles.beads.names import FORCE, TRAVELLED, VELOCITY
+from muphy_lb.physics.particles.beads.motion import FORCE, TRAVELLED, VELOCITY
 from muphy_lb.physics.particles.beads.section import BeadsSection
 from muphy_lb.physics.particles.beads.topology import Topology
 from muphy_lb.physics.particles.measures import (

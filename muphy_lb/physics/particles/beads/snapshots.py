@@ -8,7 +8,7 @@ import numpy as np
 
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.model.model import POSITION
-from muphy_lb.physics.particles.beads.names import VELOCITY
+from muphy_lb.physics.particles.beads.motion import VELOCITY
 from muphy_lb.physics.particles.beads.observers import ObservedBeads
 from muphy_lb.physics.particles.files.snapshot import Snapshot
 from muphy_lb.physics.particles.snapshots import ParticleSnapshots
