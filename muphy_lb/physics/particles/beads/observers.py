@@ -10,12 +10,11 @@ from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.output.report_html import ReportPart
 from muphy_lb.output.series import read_series
-from muphy_lb.physics.particles.beads.chains import unfolded
 from muphy_lb.physics.particles.beads.checks import BeadChecks
 from muphy_lb.physics.particles.beads.model import Beads
 from muphy_lb.physics.particles.beads.motion import FORCE, TRAVELLED, VELOCITY
 from muphy_lb.physics.particles.beads.section import BeadsSection
-from muphy_lb.physics.particles.beads.topology import Topology
+from muphy_lb.physics.particles.beads.start import Topology, unfolded
 from muphy_lb.physics.particles.measures import (
     block_average,
     end_to_end_vector,

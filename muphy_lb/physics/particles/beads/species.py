@@ -33,8 +33,9 @@ from muphy_lb.physics.particles.beads.start import (
     angle_tables,
     bond_tables,
     keep_clear,
+    topology_of,
+    without_effect,
 )
-from muphy_lb.physics.particles.beads.topology import topology_of, without_effect
 from muphy_lb.physics.particles.files.read import read_bonds
 from muphy_lb.physics.particles.files.table import ParticleTable
 from muphy_lb.physics.particles.seeding import FluidPlaces, places_in_fluid
