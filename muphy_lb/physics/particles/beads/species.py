@@ -13,9 +13,8 @@ from muphy_lb.domain import streaming_named
 from muphy_lb.lattice import lattice_named
 from muphy_lb.model.model import POSITION, Value
 from muphy_lb.parallel import agreed_on_root
-from muphy_lb.physics.particles.beads.checks import BeadChecks, check_reach
+from muphy_lb.physics.particles.beads.checks import BeadChecks, check_reach, excess_temperature
 from muphy_lb.physics.particles.beads.forces import WCA_RANGE, Interactions
-from muphy_lb.physics.particles.beads.heating import excess_temperature
 from muphy_lb.physics.particles.beads.model import AT_REST, BOTH, ONE_WAY, Beads, table, with_beads
 from muphy_lb.physics.particles.beads.motion import VELOCITY
 from muphy_lb.physics.particles.beads.observers import BeadSeries
