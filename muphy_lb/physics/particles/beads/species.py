@@ -17,7 +17,7 @@ from muphy_lb.physics.particles.beads.checks import BeadChecks, check_reach, exc
 from muphy_lb.physics.particles.beads.forces import WCA_RANGE, Interactions
 from muphy_lb.physics.particles.beads.model import AT_REST, BOTH, ONE_WAY, Beads, table, with_beads
 from muphy_lb.physics.particles.beads.motion import VELOCITY
-from muphy_lb.physics.particles.beads.observers import BeadSeries
+from muphy_lb.physics.particles.beads.observers import BeadSeries, BeadSnapshots
 from muphy_lb.physics.particles.beads.section import (
     MOST_SUBSTEPS,
     BeadsSection,
@@ -25,7 +25,6 @@ from muphy_lb.physics.particles.beads.section import (
     PullSection,
     RepulsionSection,
 )
-from muphy_lb.physics.particles.beads.snapshots import BeadSnapshots
 from muphy_lb.physics.particles.beads.start import (
     AccessibleVolume,
     ChainBuilder,
