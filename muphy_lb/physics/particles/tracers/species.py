@@ -26,10 +26,9 @@ from muphy_lb.operators.philox import LARGEST_NUMBER
 from muphy_lb.parallel import agreed_on_root
 from muphy_lb.physics.particles.seeding import FluidPlaces, places_in_fluid
 from muphy_lb.physics.particles.species import Species
-from muphy_lb.physics.particles.tracers.observers import TracerSeries
+from muphy_lb.physics.particles.tracers.observers import TracerSeries, TracerSnapshots
 from muphy_lb.physics.particles.tracers.section import TracersSection
 from muphy_lb.physics.particles.tracers.seeding import spread_over_opening
-from muphy_lb.physics.particles.tracers.snapshots import TracerSnapshots
 from muphy_lb.physics.particles.tracers.walk import (
     BORN,
     COLUMNS,
