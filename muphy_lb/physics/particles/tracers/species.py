@@ -82,7 +82,7 @@ def spread_over_opening(view: FlowView, name: str, count: int, random) -> tuple[
 
 def _parts_of_faces(voxel, direction, inflow, is_thick) -> tuple[np.ndarray, np.ndarray]:
     """Offsets (m, 3) of the middles of the parts of a voxel, and the inflow (n, m) through those of each face, between
-    faces interpolated as tracers will be carried (:mod:`muphy_lb.physics.particles.tracers.interpolation`)."""
+    faces interpolated as tracers will be carried (:mod:`muphy_lb.physics.particles.tracers.walk`)."""
     steps = (np.arange(PARTS) + 0.5) / PARTS - 0.5
     sizes = [steps if thick else np.zeros(1) for thick in is_thick]
     part = np.stack(np.meshgrid(*sizes, indexing="ij"), axis=-1).reshape(-1, 3)
