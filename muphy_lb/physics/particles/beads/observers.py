@@ -24,13 +24,14 @@ from muphy_lb.physics.particles.beads.section import BeadsSection
 from muphy_lb.physics.particles.beads.start import Topology, unfolded
 from muphy_lb.physics.particles.files.snapshot import Snapshot
 from muphy_lb.physics.particles.measures import (
+    PlaneCounts,
     block_average,
     end_to_end_vector,
     mean_square_displacement,
     radius_of_gyration,
     temperature,
+    told,
 )
-from muphy_lb.physics.particles.planes import PlaneCounts, told
 from muphy_lb.physics.particles.seeding import positions_m
 from muphy_lb.physics.particles.snapshots import ParticleSnapshots
 

@@ -23,7 +23,7 @@ from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.output.report_html import ReportPart, ReportTable, series_charts
 from muphy_lb.physics.particles.files.path_lines import read_paths, write_path_lines
 from muphy_lb.physics.particles.files.snapshot import Snapshot
-from muphy_lb.physics.particles.planes import PlaneCounts, told
+from muphy_lb.physics.particles.measures import PlaneCounts, told
 from muphy_lb.physics.particles.seeding import positions_m
 from muphy_lb.physics.particles.snapshots import ParticleSnapshots
 from muphy_lb.physics.particles.tracers.section import TracersSection
