@@ -32,8 +32,8 @@ from muphy_lb.physics.particles.measures import (
     temperature,
     told,
 )
-from muphy_lb.physics.particles.seeding import positions_m
 from muphy_lb.physics.particles.snapshots import ParticleSnapshots
+from muphy_lb.physics.particles.species import positions_m
 
 FEWEST_ROWS = 8
 """Rows from which a mean and its error follow."""

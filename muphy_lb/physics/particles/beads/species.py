@@ -36,8 +36,7 @@ from muphy_lb.physics.particles.beads.start import (
 )
 from muphy_lb.physics.particles.files.read import read_bonds
 from muphy_lb.physics.particles.files.table import ParticleTable
-from muphy_lb.physics.particles.seeding import FluidPlaces, places_in_fluid
-from muphy_lb.physics.particles.species import Species
+from muphy_lb.physics.particles.species import FluidPlaces, Species, places_in_fluid
 
 WALL_SIGMA, WALL_ENERGY = 0.5, 1e-5
 """Distance (voxels) and least energy (lattice units) of the repulsion of walls unless told."""

@@ -24,8 +24,8 @@ from muphy_lb.output.report_html import ReportPart, ReportTable, series_charts
 from muphy_lb.physics.particles.files.path_lines import read_paths, write_path_lines
 from muphy_lb.physics.particles.files.snapshot import Snapshot
 from muphy_lb.physics.particles.measures import PlaneCounts, told
-from muphy_lb.physics.particles.seeding import positions_m
 from muphy_lb.physics.particles.snapshots import ParticleSnapshots
+from muphy_lb.physics.particles.species import positions_m
 from muphy_lb.physics.particles.tracers.section import TracersSection
 from muphy_lb.physics.particles.tracers.walk import BEFORE, BORN, END, END_STEP, STUCK, UNDER_WAY, WAITING, travelled
 

@@ -31,8 +31,7 @@ from muphy_lb.model.model import (
 from muphy_lb.operators import STORE_VECTOR, VELOCITY_VECTOR
 from muphy_lb.operators.philox import LARGEST_NUMBER
 from muphy_lb.parallel import agreed_on_root
-from muphy_lb.physics.particles.seeding import FluidPlaces, StratifiedSample, places_in_fluid
-from muphy_lb.physics.particles.species import Species
+from muphy_lb.physics.particles.species import FluidPlaces, Species, StratifiedSample, places_in_fluid
 from muphy_lb.physics.particles.tracers.observers import TracerSeries, TracerSnapshots
 from muphy_lb.physics.particles.tracers.section import TracersSection
 from muphy_lb.physics.particles.tracers.walk import (
