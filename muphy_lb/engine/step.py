@@ -138,6 +138,94 @@ def _together(exchanges: Iterable[ExchangeTasks | None]) -> ExchangeTasks:
     return sum((each for each in exchanges if each), ExchangeTasks())
 
 
+class OrderRow(NamedTuple):
+    """A task of a step: the number of its pass, its nodes, its name, its kernel, and what crosses ahead of it."""
+
+    number: int
+    over: str
+    name: str
+    kernel: str = ""
+    crossing: tuple[str, ...] = ()
+
+
+class StepOrder:
+    """The order of a step, as it follows from a model alone.
+
+    Args:
+        model: the flow with the stages of every physics.
+
+    Attributes:
+        before: passes ahead of the flow.
+        between: passes between streaming and collision.
+        after: passes behind the collision; the first is the flow's own.
+        at_start: fields that cross beside the populations.
+        returned: fields whose values at ghosts are added to their nodes.
+        is_never_reversed: whether every step runs forwards through the nodes.
+    """
+
+    def __init__(self, model: Model):
+        self._model = model
+        readable = {field.name: field for field in model.fields if field.is_read_at_neighbours}
+        # an ARRIVING stage runs backwards through the nodes: a flow that runs forwards begins with what was read last
+        self.is_never_reversed = any(stage.kernel == ARRIVING for stage in model.between)
+        self.returned = {field.name for field in model.fields if field.accumulates}
+        written: set[str] = set()
+        self.before = passes(model.before, written, readable)
+        self.between = passes(model.between, written, readable)
+        stored = readable.keys() & set(model.stored)
+        written.update(stored)
+        self.after = passes(model.after, written, readable)
+        ahead = _read_first(model.before, readable)
+        self.before[0].exchanged = ahead
+        between = _read_first((*model.before, *model.between), readable)
+        behind = [name for name in _read_first(model.stages, readable) if name not in stored]
+        beside = [name for name in (*between, *behind) if name not in ahead]
+        advanced = [stage.field for stage in model.after if stage.field and stage.field not in readable]
+        self.at_start = tuple(dict.fromkeys((*advanced, *beside)))
+
+    def rows(self, has_openings: bool, has_walls: bool) -> Iterator[OrderRow]:
+        """The tasks of a step in order, for one rank or many; what crosses does so on several ranks only.
+
+        Args:
+            has_openings: whether there are links into openings.
+            has_walls: whether there are links into linkwise walls.
+        """
+        number = 0
+        for group in self.before:
+            if group.stages:
+                number += 1
+                yield from _pass_rows(number, group)
+        number += 1
+        present = {OPENINGS: has_openings, WALLS: has_walls, RECEIVE: False}
+        for phase in self._model.order:
+            if phase == PAUSE:
+                for group in self.between:
+                    if group.stages:
+                        yield from _pass_rows(number, group)
+                        number += 1
+            elif phase in (INTERIOR, EDGE):
+                yield OrderRow(number, phase, self._model.collision.name, "stream_collide")
+                if phase == INTERIOR:
+                    yield from _pass_rows(number, self.after[0], INTERIOR)
+            elif present.get(phase, True):
+                kernel = {OPENINGS: "links", WALLS: "walls"}.get(phase, "")
+                crossing = ("populations", *self.at_start) if phase == SEND else ()
+                yield OrderRow(number, EDGE, phase, kernel, crossing)
+        yield from _pass_rows(number, self.after[0], EDGE)
+        for group in self.after[1:]:
+            number += 1
+            yield from _pass_rows(number, group)
+
+
+def _pass_rows(number: int, group: Pass, over: str = "") -> Iterator[OrderRow]:
+    """The stages of a pass; what crosses ahead of them stands beside the first."""
+    crossing = group.exchanged
+    for stage in group.stages:
+        kernel = stage.kernel if isinstance(stage.kernel, str) else stage.kernel.name
+        yield OrderRow(number, over or stage.over, stage.name, kernel, crossing)
+        crossing = ()
+
+
 class StepBinder:
     """Binds the tasks of a step.
 
@@ -150,36 +238,15 @@ class StepBinder:
         self._backend, self._domain = engine.backend, engine.domain
         self._wait = ordering(self._backend.edge_waits_for_interior)
         self._has_edge = self._domain.n_edge > 0
-        self._set_up_passes()
+        self._order = StepOrder(self._model)
         self._bulk = self._bulk_apart()
         self._stages_of = StageBinder(engine, self._bulk is not None)
-
-    def _set_up_passes(self) -> None:
-        """Which fields cross at the start of a step, and the passes ahead of and behind the flow."""
-        model: Model = self._model
-        readable = {field.name: field for field in model.fields if field.is_read_at_neighbours}
-        # an ARRIVING stage runs backwards through the nodes: a flow that runs forwards begins with what was read last
-        self._is_never_reversed = any(stage.kernel == ARRIVING for stage in model.between)
-        self._returned = {field.name for field in model.fields if field.accumulates}
-        written: set[str] = set()
-        self._before = passes(model.before, written, readable)
-        self._between = passes(model.between, written, readable)
-        stored = readable.keys() & set(model.stored)
-        written.update(stored)
-        self._after = passes(model.after, written, readable)
-        ahead = _read_first(model.before, readable)
-        self._before[0].exchanged = ahead
-        between = _read_first((*model.before, *model.between), readable)
-        behind = [name for name in _read_first(model.stages, readable) if name not in stored]
-        beside = [name for name in (*between, *behind) if name not in ahead]
-        advanced = [stage.field for stage in model.after if stage.field and stage.field not in readable]
-        self._at_start = tuple(dict.fromkeys((*advanced, *beside)))
 
     def _bulk_apart(self) -> Where | None:
         """The bulk, if that of the interior collides by itself."""
         model = self._model
         is_possible = self._backend.has_bulk_queue and not model.streaming.in_place
-        has_room = [stage.kernel for stage in model.between] == [CROSSING] and self._after[0].beside_bulk
+        has_room = [stage.kernel for stage in model.between] == [CROSSING] and self._order.after[0].beside_bulk
         return model.bulk if is_possible and has_room else None
 
     def bind(self, kind: StepKind) -> list[Task]:
@@ -189,11 +256,11 @@ class StepBinder:
         updates = feedback.tasks(parity, kind.phase) if feedback else []
         if updates:  # they read what the interior wrote in the step before, which stages between change in this one
             tasks += [*self._barrier(), *updates, *(self._barrier() if self._model.between else ())]
-        for group in self._before:
+        for group in self._order.before:
             tasks += self._whole_pass(group, parity)
-        if any(group.stages for group in self._before):
+        if any(group.stages for group in self._order.before):
             tasks += self._barrier()
-        first, *others = self._after
+        first, *others = self._order.after
         flow = list(self._flow_pass(first.stages, parity))
         if not self._model.between:  # whose passes wait for each other in the middle of the flow
             flow = without_repeats(flow, self._wait.run, self._backend.edge_waits_for_openings)
@@ -250,8 +317,8 @@ class StepBinder:
                 yield from (*halo.arrive, self._wait, *halo.unpack)
             elif phase == PAUSE:
                 yield from self._slots_filled()
-                for group in self._between:
-                    yield from self._whole_pass(group, parity, beside_flow=group is self._between[0])
+                for group in self._order.between:
+                    yield from self._whole_pass(group, parity, beside_flow=group is self._order.between[0])
                 yield from self._barrier()
             elif phase == INTERIOR:
                 yield from self._flow(parity, INTERIOR)
@@ -263,7 +330,7 @@ class StepBinder:
     def _exchange(self, parity: int) -> ExchangeTasks:
         """All that crosses at the start of a step."""
         engine = self._engine
-        fields = (engine.fields.exchange(name, parity) for name in self._at_start)
+        fields = (engine.fields.exchange(name, parity) for name in self._order.at_start)
         return _together([engine.halo.exchanges[parity], *fields])
 
     def _whole_pass(self, group: Pass, parity: int, beside_flow: bool = False) -> Iterator[Task]:
@@ -284,7 +351,7 @@ class StepBinder:
             if messages:
                 yield from self._barrier()
             yield from self._stages(group.stages, parity, INTERIOR)
-        for name in sorted({name for stage in group.stages for name in stage.writes} & self._returned):
+        for name in sorted({name for stage in group.stages for name in stage.writes} & self._order.returned):
             line = self._engine.fields.exchange(name, parity)
             if line:
                 yield from self._barrier()
@@ -317,7 +384,7 @@ class StepBinder:
         """The edge or the interior; None if there are no nodes."""
         n_edge, n_nodes = self._domain.n_edge, self._domain.n_nodes
         first, last = {EDGE: (0, n_edge), INTERIOR: (n_edge, n_nodes)}[part]
-        is_reversed, queue = parity == 1 and not self._is_never_reversed, ON_EDGE if part == EDGE else ON_INTERIOR
+        is_reversed, queue = parity == 1 and not self._order.is_never_reversed, ON_EDGE if part == EDGE else ON_INTERIOR
         return NodeRange(first, last, queue, is_reversed) if first < last else None
 
     def _flow(self, parity: int, part: str) -> Iterator[Task]:
