@@ -1,4 +1,4 @@
-"""partition.cartesian: nested cuts at weight quantiles."""
+"""partition.methods: nested cuts at weight quantiles."""
 
 import numpy as np
 import pytest

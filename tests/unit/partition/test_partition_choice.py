@@ -1,4 +1,4 @@
-"""partition.choice: the method with the shortest predicted step, and the model behind the prediction."""
+"""partition.partition: the method with the shortest predicted step, and the model behind the prediction."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""partition.kinds: bulk, wall and opening nodes weigh what they cost."""
+"""partition.costs: bulk, wall and opening nodes weigh what they cost."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""partition.tiles: tiles sum up what their nodes have, whatever the chunks in which nodes come."""
+"""partition.methods: tiles sum up what their nodes have, whatever the chunks in which nodes come."""
 
 import numpy as np
 import pytest

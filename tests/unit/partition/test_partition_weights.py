@@ -1,4 +1,4 @@
-"""partition.weights: integer weights in proportion to costs, and cuts into equal work."""
+"""partition.costs: integer weights in proportion to costs, and cuts into equal work."""
 
 import numpy as np
 import pytest
