@@ -27,9 +27,21 @@ from muphy_lb.engine.engine import Engine
 from muphy_lb.geometry.nodes import NodeList, build_nodes
 from muphy_lb.geometry.voxels import FIRST_OPENING, FLAG_DTYPE, FLUID, SOLID, Opening, Voxels
 from muphy_lb.lattice import Lattice
+from muphy_lb.model.flow import Flow
 from muphy_lb.model.isothermal import Fluid, isothermal
 from muphy_lb.model.model import Model
-from muphy_lb.operators import BGK, COMPRESSIBLE, CONSTANT, PRESSURE, VELOCITY, Closure, Equilibrium, Relaxation
+from muphy_lb.operators import (
+    BGK,
+    COMPRESSIBLE,
+    CONSTANT,
+    PRESSURE,
+    UNIFORM,
+    VELOCITY,
+    Closure,
+    Equilibrium,
+    Relaxation,
+)
+from muphy_lb.operators.forces import COMPONENTS
 from muphy_lb.parallel import HaloConnector, SerialCommunicator
 
 SPEED_SCALE = 2.0**40
@@ -127,6 +139,11 @@ def random_populations(lattice: Lattice, n: int, seed=0, real=np.float64) -> np.
 def distinguishable_populations(lattice: Lattice, n: int) -> np.ndarray:
     """(Q, n) different whole numbers, exact in single precision."""
     return np.arange(1.0, 1.0 + lattice.q * n).reshape(lattice.q, n)
+
+
+def plain_flow(lattice: Lattice, fluid: Fluid, streaming: str, force=(0.0, 0.0, 0.0), operator=UNIFORM) -> Flow:
+    """A flow without further physics; ``force`` holds the three components in the form that the operator reads."""
+    return Flow(lattice, fluid, streaming, operator, dict(zip(COMPONENTS, force, strict=True)))
 
 
 def build_engine(nodes, setup: Setup, owner=None, rank=0, communicator=None, keeps_mass=True) -> Engine:

@@ -168,27 +168,17 @@ class Engine:
         """Start from ``density`` and ``velocity``: (n,) and (3, n), or (1,) and (3, 1) for a uniform state, and from
         the second moment of the non-equilibrium populations, (6, n); see :mod:`muphy_lb.operators.initial`."""
         model, given = self.model, (density[None], velocity, *([] if stress is None else [stress]))
-
-        def before(n, parameters):
-            rho, u, *pi = (values if values.shape[1] == 1 else values[:, n] for values in given)
-            force = model.force.reference(n, parameters)
-            return initial_populations(model.equilibrium, model.lattice, (rho[0], u), force, *pi)
-
-        self._start(before, all(values.shape[1] == 1 for values in given))
-
-    def start_from_populations(self, state: np.ndarray) -> None:
-        """Set (Q, n) or (Q, 1) populations before collision (deviations from w_q), whatever the streaming stores."""
-        is_uniform = state.shape[1] == 1
-        self._start(lambda n, parameters: state if is_uniform else state[:, n], is_uniform)
-
-    def _start(self, before, is_uniform: bool) -> None:
-        """Set the populations ``before(n, parameters)`` of nodes n before collision."""
-        model, parameters = self.model, self.host_parameters()
-        is_uniform = is_uniform and not any(np.size(value) > 1 for value in parameters.values())
+        parameters = self.host_parameters()
+        is_uniform = all(values.shape[1] == 1 for values in given) and not any(
+            np.size(v) > 1 for v in parameters.values()
+        )
 
         def stored(first, last):
             n = np.arange(first, first + 1 if is_uniform else last)
-            state = np.broadcast_to(before(n, parameters), (model.lattice.q, n.size))
+            rho, u, *pi = (values if values.shape[1] == 1 else values[:, n] for values in given)
+            force = model.force.reference(n, parameters)
+            state = initial_populations(model.equilibrium, model.lattice, (rho[0], u), force, *pi)
+            state = np.broadcast_to(state, (model.lattice.q, n.size))
             is_done = model.streaming.stores_before_collision
             return state if is_done else model.collision.reference(state, n, model.lattice, parameters)
 

@@ -10,8 +10,7 @@ from muphy_lb.lattice import Lattice
 from muphy_lb.model.action import Action
 from muphy_lb.model.isothermal import Fluid, isothermal
 from muphy_lb.model.model import Field, FieldValue, Model, ParticleSet, PartlyFilled, Stage, Value, Where
-from muphy_lb.operators import UNIFORM, Observer, Operator, sum_of_forces, where_fluid
-from muphy_lb.operators.forces import COMPONENTS
+from muphy_lb.operators import Observer, Operator, sum_of_forces, where_fluid
 from muphy_lb.operators.observers import combined
 
 
@@ -159,8 +158,3 @@ class Flow:
         """Names of the fields among the parameters of the observers, and of those that extensions write."""
         given = (self.parameters[each.name] for observer in self.observers for each in observer.parameters)
         return (*(value.field for value in given if isinstance(value, FieldValue)), *self.written)
-
-
-def plain_flow(lattice: Lattice, fluid: Fluid, streaming: str, force=(0.0, 0.0, 0.0), operator=UNIFORM) -> Flow:
-    """A flow without further physics; ``force`` holds the three components in the form that the operator reads."""
-    return Flow(lattice, fluid, streaming, operator, dict(zip(COMPONENTS, force, strict=True)))

@@ -10,7 +10,7 @@ How a collision is assembled, as the tests' smallest example does it:
 
 from muphy_lb.operators.bgk import BGK
 from muphy_lb.operators.closures import CARREAU_YASUDA, CASSON, CONSTANT, POWER_LAW, SMAGORINSKY, Closure
-from muphy_lb.operators.collision import collision, followed_by, reconstructed, selected
+from muphy_lb.operators.collision import collision, followed_by
 from muphy_lb.operators.cumulant import CUMULANT
 from muphy_lb.operators.equilibrium import COMPRESSIBLE, EQUILIBRIA, INCOMPRESSIBLE, STOKES, Equilibrium
 from muphy_lb.operators.forces import FIELD, UNIFORM, VARYING, sum_of_forces
@@ -80,8 +80,6 @@ __all__ = [
     "named",
     "openings",
     "positions",
-    "reconstructed",
-    "selected",
     "sum_of_forces",
     "where_fluid",
     "wall_coefficients",

@@ -7,11 +7,10 @@ import numpy as np
 
 from muphy_lb.backends.cuda import kernels, particle_skeletons, stage_skeletons
 from muphy_lb.lattice import D3Q19
-from muphy_lb.model.flow import plain_flow
 from muphy_lb.model.isothermal import Fluid
 from muphy_lb.physics.particles.tracers.species import with_tracers
 from tests.laws.test_beads import OPEN, SINGLE, BeadSetup, start_on
-from tests.support import Ranks, Setup, random_nodes, random_owner, random_populations
+from tests.support import Ranks, Setup, plain_flow, random_nodes, random_owner, random_populations
 
 N_STEPS, BLOCK = 3, 32
 BEADS = replace(SINGLE, count=12)

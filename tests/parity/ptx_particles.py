@@ -14,14 +14,13 @@ from muphy_lb.backends.cuda import particle_skeletons, stage_skeletons
 from muphy_lb.backends.cuda.access import Populations
 from muphy_lb.base.precision import FP32
 from muphy_lb.lattice import D3Q19
-from muphy_lb.model.flow import plain_flow
 from muphy_lb.model.isothermal import Fluid
 from muphy_lb.model.model import ARRIVING, CLEAR, DRAG, MIGRATE, PARTICLES, SHARE
 from muphy_lb.physics.particles.beads.model import AT_REST
 from muphy_lb.physics.particles.tracers.species import with_tracers
 from tests.laws.test_beads import CHAINS, SINGLE, BeadSetup
 from tests.parity.ptx import CAPABILITY, pretend, ptx_of
-from tests.support import Setup, build_engine, random_nodes
+from tests.support import Setup, build_engine, plain_flow, random_nodes
 
 REAL, WORDS, FORCES = (typeof(np.zeros(1, dtype)) for dtype in (np.float32, np.uint32, np.int64))
 
