@@ -190,31 +190,33 @@ class StepOrder:
             has_openings: whether there are links into openings.
             has_walls: whether there are links into linkwise walls.
         """
-        number = 0
-        for group in self.before:
-            if group.stages:
-                number += 1
-                yield from _pass_rows(number, group)
-        number += 1
+        yield from _numbered(1, self.before)
+        number = 1 + _n_filled(self.before)
         present = {OPENINGS: has_openings, WALLS: has_walls, RECEIVE: False}
         for phase in self._model.order:
             if phase == PAUSE:
-                for group in self.between:
-                    if group.stages:
-                        yield from _pass_rows(number, group)
-                        number += 1
+                yield from _numbered(number, self.between)
+                number += _n_filled(self.between)
             elif phase in (INTERIOR, EDGE):
                 yield OrderRow(number, phase, self._model.collision.name, "stream_collide")
-                if phase == INTERIOR:
-                    yield from _pass_rows(number, self.after[0], INTERIOR)
+                yield from _pass_rows(number, self.after[0], phase) if phase == INTERIOR else ()
             elif present.get(phase, True):
                 kernel = {OPENINGS: "links", WALLS: "walls"}.get(phase, "")
                 crossing = ("populations", *self.at_start) if phase == SEND else ()
                 yield OrderRow(number, EDGE, phase, kernel, crossing)
         yield from _pass_rows(number, self.after[0], EDGE)
-        for group in self.after[1:]:
-            number += 1
-            yield from _pass_rows(number, group)
+        yield from _numbered(number + 1, self.after[1:])
+
+
+def _n_filled(groups: list[Pass]) -> int:
+    """Number of passes with stages."""
+    return sum(bool(group.stages) for group in groups)
+
+
+def _numbered(first: int, groups: list[Pass]) -> Iterator[OrderRow]:
+    """The rows of passes with stages, numbered from the first on."""
+    for number, group in enumerate((group for group in groups if group.stages), start=first):
+        yield from _pass_rows(number, group)
 
 
 def _pass_rows(number: int, group: Pass, over: str = "") -> Iterator[OrderRow]:
