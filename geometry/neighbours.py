@@ -1,8 +1,7 @@
 """Neighbours of nodes, and where their links are cut by walls.
 
-The neighbour table: for every node and lattice vector, the number of the neighbouring node or a link code.
-
-Cut distances: the fraction of each fluid-solid link at which the true wall lies.
+- The neighbour table: for every node and lattice vector, the number of the neighbouring node or a link code.
+- Cut distances: the fraction of each fluid-solid link at which the true wall lies.
 """
 
 from dataclasses import replace

@@ -1,12 +1,9 @@
 """The owner of each node: by one method, by the fastest, or by all of them side by side.
 
-Automatic choice of the partitioning method by predicted step time.
-
-Common interface of all methods: the owner of each node from a graph and a number of parts.
-
-Comparison of all partitioning methods, for several numbers of parts.
-
-Sharing the fluid of an image among ranks from Python.
+- Automatic choice of the partitioning method by predicted step time.
+- Common interface of all methods: the owner of each node from a graph and a number of parts.
+- Comparison of all partitioning methods, for several numbers of parts.
+- Sharing the fluid of an image among ranks from Python.
 """
 
 from collections.abc import Mapping, Sequence

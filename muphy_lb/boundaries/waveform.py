@@ -1,8 +1,7 @@
 """Values over time: waveforms, and the body force that one drives.
 
-Waveforms: periodic factors of a boundary value or a force, as a Fourier series or a spline through table points.
-
-The uniform body force over time: a vector, times a waveform, that turns about an axis.
+- Waveforms: periodic factors of a boundary value or a force, as a Fourier series or a spline through table points.
+- The uniform body force over time: a vector, times a waveform, that turns about an axis.
 """
 
 import warnings

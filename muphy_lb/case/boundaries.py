@@ -1,10 +1,8 @@
 """Sections of the case file about boundaries: openings, their networks, labelled walls and parts of walls.
 
-Sections of outlets that answer their flow.
-
-Sections of the case file about boundaries: openings and labelled walls.
-
-Sections of the case file about the wall shear stress: parts of the wall, and thresholds of its indices.
+- Sections of outlets that answer their flow.
+- Sections of the case file about boundaries: openings and labelled walls.
+- Sections of the case file about the wall shear stress: parts of the wall, and thresholds of its indices.
 """
 
 from types import MappingProxyType

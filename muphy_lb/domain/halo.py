@@ -1,8 +1,7 @@
 """The halo: which populations are sent to which rank, and their addresses.
 
-HaloPlan: which populations are sent to which rank, in an order that both sides derive independently.
-
-Exchange: the addresses that a rank packs for its neighbours, and those to which it unpacks their messages.
+- HaloPlan: which populations are sent to which rank, in an order that both sides derive independently.
+- Exchange: the addresses that a rank packs for its neighbours, and those to which it unpacks their messages.
 """
 
 from dataclasses import dataclass

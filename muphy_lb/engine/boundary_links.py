@@ -1,10 +1,8 @@
 """Links into openings and linkwise walls of one rank, bound to its device: their values, sums and feedback.
 
-Links into linkwise walls of one rank, bound to its device, and what crosses all links into labelled walls.
-
-Opening links and links into linkwise walls of one rank, bound to its device, and measurements at links.
-
-Conditions with feedback on one rank's device: measure, agree among the ranks, advance, set the value.
+- Links into linkwise walls of one rank, bound to its device, and what crosses all links into labelled walls.
+- Opening links and links into linkwise walls of one rank, bound to its device, and measurements at links.
+- Conditions with feedback on one rank's device: measure, agree among the ranks, advance, set the value.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,8 +1,7 @@
 """Engine: a model bound to one rank's domain and device; it steps and measures, in lattice units.
 
-What a step costs at each node, where that changes while a flow goes on.
-
-What crosses links, where nodes may be only partly filled with fluid: the share of it that is fluid's.
+- What a step costs at each node, where that changes while a flow goes on.
+- What crosses links, where nodes may be only partly filled with fluid: the share of it that is fluid's.
 """
 
 import time

@@ -13,10 +13,9 @@ The bulk of the interior, if the model has one, collides on a queue of its own, 
 nodes of the interior do with the stage between. The interior waits for the bulk at the first pass that is not beside
 it.
 
-The launches of a time step by kind of step: one per task at first, as few as possible once they are recorded.
-
-The collision of the step ahead, where the streaming stores populations before it: what leaves the nodes is then not
-known otherwise. It goes to the other buffer, which the step ahead overwrites.
+- The launches of a time step by kind of step: one per task at first, as few as possible once they are recorded.
+- The collision of the step ahead, where the streaming stores populations before it: what leaves the nodes is then not
+  known otherwise. It goes to the other buffer, which the step ahead overwrites.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -1,8 +1,7 @@
 """FlowView: the read-only interface of a flow for outputs, measurements and observers.
 
-Quantities of a physics that measurements read: fields, scalars at probes, particles.
-
-The nodes that have fluid at present: all of them, unless a physics leaves some without.
+- Quantities of a physics that measurements read: fields, scalars at probes, particles.
+- The nodes that have fluid at present: all of them, unless a physics leaves some without.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,10 +1,8 @@
 """Means over the last period of a flow that something drives periodically.
 
-Samples of the last period of a flow that something drives periodically, and their weights in averages.
-
-Means of numbers over the last period of a flow that something drives periodically.
-
-Flow rates of the openings over the last whole period of a flow that a waveform drives: means, split, and course.
+- Samples of the last period of a flow that something drives periodically, and their weights in averages.
+- Means of numbers over the last period of a flow that something drives periodically.
+- Flow rates of the openings over the last whole period of a flow that a waveform drives: means, split, and course.
 """
 
 from collections import deque

@@ -1,10 +1,8 @@
 """Pictures of a flow: one at its end, frames and a film on its way.
 
-Pictures that a run draws on its way, ``frames/NAME_STEP.png``, and the film of them, ``film.gif``.
-
-The picture of a flow at its end, ``picture.png``.
-
-Frames of a flow: a field on a plane, all with one scale of colours.
+- Pictures that a run draws on its way, ``frames/NAME_STEP.png``, and the film of them, ``film.gif``.
+- The picture of a flow at its end, ``picture.png``.
+- Frames of a flow: a field on a plane, all with one scale of colours.
 """
 
 from collections.abc import Mapping, Sequence

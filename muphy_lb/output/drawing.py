@@ -1,12 +1,9 @@
 """Drawing: pictures only show what other files hold; their units, small charts, and films.
 
-Pictures only show what other files hold: one that cannot be drawn is a warning.
-
-The units in which pictures, charts and pages tell what is computed in SI.
-
-Small line charts as PNG bytes.
-
-A film of pictures: an animated GIF, written picture by picture, so that only two of them are ever in memory.
+- Pictures only show what other files hold: one that cannot be drawn is a warning.
+- The units in which pictures, charts and pages tell what is computed in SI.
+- Small line charts as PNG bytes.
+- A film of pictures: an animated GIF, written picture by picture, so that only two of them are ever in memory.
 """
 
 import io

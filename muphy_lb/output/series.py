@@ -1,8 +1,7 @@
 """Numbers of a run: time series as CSV, and its summary as JSON.
 
-Time series as CSV: one row per observation, which a crash of the program does not lose.
-
-The summary of a run: one JSON file, and what follows from the flow rates and pressures in it.
+- Time series as CSV: one row per observation, which a crash of the program does not lose.
+- The summary of a run: one JSON file, and what follows from the flow rates and pressures in it.
 """
 
 import csv

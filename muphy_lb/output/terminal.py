@@ -1,9 +1,8 @@
 """What is printed: on rank 0, without control characters, and for as long as somebody reads it.
 
-What is printed: on rank 0, without control characters, and for as long as somebody reads it; in colours on a
-terminal. And Ctrl-C.
-
-A bar that shows how far a run is, on terminals and in notebooks; nothing where nobody would see it move.
+- What is printed: on rank 0, without control characters, and for as long as somebody reads it; in colours on a
+  terminal. And Ctrl-C.
+- A bar that shows how far a run is, on terminals and in notebooks; nothing where nobody would see it move.
 """
 
 import errno

@@ -1,8 +1,7 @@
 """One flow through a rock, run until its permeability settles, and handed on to a finer grid.
 
-A settled flow handed on to a finer grid of the same box, which then has little left to settle.
-
-One flow through a rock, run until its permeability settles: a run like any other, in a folder of its own.
+- A settled flow handed on to a finer grid of the same box, which then has little left to settle.
+- One flow through a rock, run until its permeability settles: a run like any other, in a folder of its own.
 """
 
 import json

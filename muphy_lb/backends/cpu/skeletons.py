@@ -1,7 +1,5 @@
 """Node and link loops in Numba, vectorised over nodes and parallel over chunks of them.
 
-The number of threads of a launch.
-
 A warp of nodes is gathered into a small block, collided there and stored. Lanes of the block lie side by side and its
 shape is a constant, so LLVM compiles the loop over lanes, with the node function inlined, to packed arithmetic. Without
 fused or reassociated arithmetic every lane computes what a scalar would: bits do not depend on where a node lies.

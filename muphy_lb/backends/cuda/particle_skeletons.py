@@ -1,8 +1,7 @@
 """Kernels over particles: their update, their forces, and their moves between ranks and in memory.
 
-Kernels that update particles, and exchange forces between them and the nodes around them.
-
-Kernels that move particles: between ranks, and in memory, where they are sorted.
+- Kernels that update particles, and exchange forces between them and the nodes around them.
+- Kernels that move particles: between ranks, and in memory, where they are sorted.
 """
 
 from functools import cache

@@ -1,8 +1,7 @@
 """The wall shear stress of a run: its indices over the last period, and its files.
 
-What a run writes of its wall shear stress: fields at the nodes and on the input surface, a table, a picture.
-
-The wall shear stress of a run, and the indices of its course over the last period.
+- What a run writes of its wall shear stress: fields at the nodes and on the input surface, a table, a picture.
+- The wall shear stress of a run, and the indices of its course over the last period.
 """
 
 import logging

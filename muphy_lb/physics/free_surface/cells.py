@@ -6,10 +6,9 @@ Between steps a cell is ``GAS``, ``INTERFACE`` or ``LIQUID``; a liquid cell neve
 Within a step further bits tell what a cell turns into; each is set in one stage, so that other cells may read the other
 bits meanwhile.
 
-The mass of a cell.
-
-The pressure of the gas beside an interface cell, as density minus 1: one for all gas, or that of the region whose
-number the cell holds.
+- The mass of a cell.
+- The pressure of the gas beside an interface cell, as density minus 1: one for all gas, or that of the region whose
+  number the cell holds.
 """
 
 from functools import cache

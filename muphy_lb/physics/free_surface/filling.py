@@ -1,8 +1,7 @@
 """The filling of the voxels with liquid, its mass, and the walls that it touches.
 
-The filling of the voxels with liquid, its mass, and where it falls.
-
-Walls that liquid touches: now, and at any time that was looked at.
+- The filling of the voxels with liquid, its mass, and where it falls.
+- Walls that liquid touches: now, and at any time that was looked at.
 """
 
 import numpy as np

@@ -1,10 +1,8 @@
 """Observers of a free surface: ``free_surface.csv``, ``bubbles.csv``, ``gauges.csv``, and lines of the summary.
 
-What is told of a free surface while a run goes on: ``free_surface.csv``, and lines of the summary.
-
-What is told of bubbles while a run goes on: ``bubbles.csv``, and lines of the summary.
-
-Gauges: the level of the liquid over a point, and the pressure there, in ``gauges.csv``.
+- What is told of a free surface while a run goes on: ``free_surface.csv``, and lines of the summary.
+- What is told of bubbles while a run goes on: ``bubbles.csv``, and lines of the summary.
+- Gauges: the level of the liquid over a point, and the pressure there, in ``gauges.csv``.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,10 +1,8 @@
 """The liquid at the start: its regions, and its share of every voxel.
 
-Regions that are liquid at the start.
-
-The liquid at the start: which share of every voxel it fills, and with which pressure and velocity.
-
-From the tables ``[[free_surface.liquid]]`` of the case to regions in voxels.
+- Regions that are liquid at the start.
+- The liquid at the start: which share of every voxel it fills, and with which pressure and velocity.
+- From the tables ``[[free_surface.liquid]]`` of the case to regions in voxels.
 """
 
 from collections.abc import Iterator, Sequence

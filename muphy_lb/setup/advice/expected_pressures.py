@@ -1,8 +1,7 @@
 """Flow rates and pressures to be expected at the openings.
 
-Flows that all openings of a case impose: what enters must leave, since no pressure makes up for a difference.
-
-What is to be expected of outlets with networks behind them: impedances, pressures, the time until they repeat.
+- Flows that all openings of a case impose: what enters must leave, since no pressure makes up for a difference.
+- What is to be expected of outlets with networks behind them: impedances, pressures, the time until they repeat.
 """
 
 import math

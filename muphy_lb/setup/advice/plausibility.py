@@ -1,8 +1,7 @@
 """Warnings where a value of a case, or the flow that follows from it, is hardly meant.
 
-Whether the voxels resolve the openings.
-
-Values of a case that are hardly meant: what their sizes, or how they fit each other, give away about their units.
+- Whether the voxels resolve the openings.
+- Values of a case that are hardly meant: what their sizes, or how they fit each other, give away about their units.
 
 Pulsating flow beside the sound in it: a lattice fluid is compressible, and a wave needs its time through a vessel.
 

@@ -1,8 +1,7 @@
 """Records of beads: temperature, displacement, size of chains over time, and their places for ParaView.
 
-What is recorded of beads: temperature, displacement, size of chains over time.
-
-Places and bonds of beads over time for ParaView, ``particles_NAME.vtkhdf``.
+- What is recorded of beads: temperature, displacement, size of chains over time.
+- Places and bonds of beads over time for ParaView, ``particles_NAME.vtkhdf``.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,7 @@
 """Tracers as a species of particles, and where they start at an opening.
 
-Where tracers start at an opening.
-
-Tracers as a species of particles.
+- Where tracers start at an opening.
+- Tracers as a species of particles.
 """
 
 from math import sqrt
