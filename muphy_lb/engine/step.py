@@ -222,7 +222,7 @@ def _pass_rows(number: int, group: Pass, over: str = "") -> Iterator[OrderRow]:
     """The stages of a pass; what crosses ahead of them stands beside the first."""
     crossing = group.exchanged
     for stage in group.stages:
-        kernel = stage.kernel if isinstance(stage.kernel, str) else stage.kernel.name
+        kernel = str(getattr(stage.kernel, "name", stage.kernel))
         yield OrderRow(number, over or stage.over, stage.name, kernel, crossing)
         crossing = ()
 

@@ -12,7 +12,7 @@ import numpy as np
 from muphy_lb.measure.flow_view import FlowView, PreparedView
 from muphy_lb.measure.observer import Observer
 from muphy_lb.measure.permeability import driving_acceleration, measured_permeability, throat_lines
-from muphy_lb.output.drawing import line_chart
+from muphy_lb.output.charts import line_chart
 from muphy_lb.output.report_html import ReportPart
 
 N_LOOKS = 3

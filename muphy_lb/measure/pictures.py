@@ -66,7 +66,7 @@ class Frames:
         """Make the film, if the case asks for it and there are frames."""
         pictures = list(self.drawn().values())
         if self._makes_film and pictures:
-            from muphy_lb.output.drawing import write_film
+            from muphy_lb.output.film import write_film
 
             with drawing(FILM_FILE):
                 write_film(self._folder / FILM_FILE, pictures)

@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from muphy_lb.base.files.atomic import write_text
-from muphy_lb.output.drawing import drawing, line_chart, shown_unit
+from muphy_lb.output.charts import line_chart
+from muphy_lb.output.drawing import drawing, shown_unit
 from muphy_lb.output.series import read_series
 
 REPORT_FILE = "report.html"

@@ -21,7 +21,7 @@ import numpy as np
 from muphy_lb.base.errors import InputError
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer, Steadiness
-from muphy_lb.output.drawing import line_chart
+from muphy_lb.output.charts import line_chart
 from muphy_lb.output.report_html import ReportPart
 from muphy_lb.output.series import CsvSeries, read_series
 from muphy_lb.setup.waveforms import longest_period_s

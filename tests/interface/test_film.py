@@ -7,7 +7,7 @@ from PIL import Image, ImageSequence
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.measure.pictures import SliceFrames
-from muphy_lb.output.drawing import write_film
+from muphy_lb.output.film import write_film
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.loop import Run
 from muphy_lb.run.observers import written_files

@@ -27,7 +27,8 @@ from muphy_lb.base.files.atomic import atomic_write
 from muphy_lb.base.key_units import name_without_unit, unit_of
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.voxels import Opening
-from muphy_lb.output.drawing import LENGTH_UNITS, MOST_NAMES, SMALLEST_LENGTH, VECTOR_FORMATS, shown_unit, suitable_unit
+from muphy_lb.output.charts import MOST_NAMES
+from muphy_lb.output.drawing import LENGTH_UNITS, SMALLEST_LENGTH, VECTOR_FORMATS, shown_unit, suitable_unit
 from muphy_lb.output.pictures.cut import AXES, PlaneCut
 from muphy_lb.output.pictures.theme import DARK, Theme, ThemedFigure, theme_of
 

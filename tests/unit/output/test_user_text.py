@@ -12,7 +12,8 @@ from muphy_lb.case.case import case_from_dict
 from muphy_lb.geometry.openings.find import openings_of_voxels
 from muphy_lb.geometry.openings.preview import draw_voxel_openings
 from muphy_lb.geometry.voxels import FLUID, Opening, Voxels
-from muphy_lb.output.drawing import drawing, line_chart
+from muphy_lb.output.charts import line_chart
+from muphy_lb.output.drawing import drawing
 from muphy_lb.output.pictures.vessel import draw_vessel
 from muphy_lb.output.terminal import _make_warnings_printable, _PrintableFormatter
 from tests.unit.output.conftest import node_list
