@@ -98,7 +98,7 @@ def _time_jobs(options, say, communicator) -> tuple[str, str, list[dict]]:
 
 def variants(options, compute):
     """All combinations of the requested values; the case's where nothing is requested."""
-    from muphy_lb.domain.order import ORDERS
+    from muphy_lb.domain.local import ORDERS
     from muphy_lb.domain.streaming import STREAMINGS
 
     allowed = dict(zip(VARIED, (tuple(PRECISIONS), STREAMINGS, ORDERS), strict=True))

@@ -20,7 +20,6 @@ from muphy_lb.base.files import PREPARED
 from muphy_lb.base.files.atomic import write_text
 from muphy_lb.geometry.axes import PERIODIC
 from muphy_lb.geometry.errors import GeometryError, MissingOptionError
-from muphy_lb.geometry.flags import FIRST_WALL_NUMBER
 from muphy_lb.geometry.limits import regular_file, shown
 from muphy_lb.geometry.load import FOLDER, LOADERS, SHAPE_PREFIX, file_ending, load_with_notes
 from muphy_lb.geometry.nodes import NodeList, build_nodes
@@ -28,7 +27,7 @@ from muphy_lb.geometry.openings.carve import carve, opening_from_mapping, read_o
 from muphy_lb.geometry.quantities import UNIT_WORDS, quantity_option
 from muphy_lb.geometry.repeats import without_effect
 from muphy_lb.geometry.shapes.catalogue import SHAPES
-from muphy_lb.geometry.voxels import Opening, Voxels
+from muphy_lb.geometry.voxels import FIRST_WALL_NUMBER, Opening, Voxels
 
 LOG = logging.getLogger(__name__)
 FAILURE = 2
@@ -144,7 +143,7 @@ def _tell(text: str) -> None:
 
 def _convert(arguments: argparse.Namespace, found: Sequence[Opening]) -> None:
     from muphy_lb.geometry.clean import clean
-    from muphy_lb.geometry.openings.ends_of_input import end_states, end_warnings, with_image_ends
+    from muphy_lb.geometry.openings.find import end_states, end_warnings, with_image_ends
     from muphy_lb.geometry.store import write_geometry
 
     start = time.perf_counter()
@@ -179,7 +178,7 @@ def _convert(arguments: argparse.Namespace, found: Sequence[Opening]) -> None:
 
 def _cut(nodes: NodeList, voxels: Voxels, source: str) -> NodeList:
     """The nodes with their cut distances; prints how many links were cut."""
-    from muphy_lb.geometry.cuts import cut_links
+    from muphy_lb.geometry.neighbours import cut_links
 
     if voxels.wall_shape is None:
         raise GeometryError(
@@ -193,7 +192,7 @@ def _cut(nodes: NodeList, voxels: Voxels, source: str) -> NodeList:
 
 def _with_solids(nodes: NodeList, voxels: Voxels, names: Sequence[str]) -> NodeList:
     """The nodes including those of conducting solids; prints how many were added."""
-    from muphy_lb.geometry.solids import add_solids
+    from muphy_lb.geometry.labels import add_solids
 
     extended = add_solids(nodes, voxels, names)
     _tell(f"solids      {extended.n_nodes - nodes.n_nodes} nodes: {', '.join(names)}")

@@ -16,14 +16,13 @@ from typing import NamedTuple
 import numpy as np
 
 from muphy_lb.base.kept.functions import njit
-from muphy_lb.geometry.cuts import DIRECTIONS
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, MAX_OPENINGS, SOLID, opening_flag
 from muphy_lb.geometry.images.stored import check_inflation, count, read_bytes
 from muphy_lb.geometry.limits import ask_for_voxels, inflate
 from muphy_lb.geometry.link_cuts import Cuts, direction_code, link_keys
+from muphy_lb.geometry.neighbours import DIRECTIONS
 from muphy_lb.geometry.options import check_positive, vector
-from muphy_lb.geometry.voxels import KINDS, Opening, Voxels
+from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, KINDS, MAX_OPENINGS, SOLID, Opening, Voxels, opening_flag
 
 MAGIC = (0x686C6221, 0x676D7904)
 VERSION = 4

@@ -15,8 +15,7 @@ from muphy_lb.geometry.openings.find import (
 from muphy_lb.geometry.openings.preview import draw_surface_openings, draw_voxel_openings
 from muphy_lb.geometry.options import check_names
 from muphy_lb.geometry.surfaces.mend import close_roughly, mend
-from muphy_lb.geometry.surfaces.surface import FORMATS, Surface, diagnose, read_surface
-from muphy_lb.geometry.surfaces.votes import OddRows, odd_rows
+from muphy_lb.geometry.surfaces.surface import FORMATS, OddRows, Surface, diagnose, odd_rows, read_surface
 from muphy_lb.geometry.voxels import Opening, Voxels
 
 

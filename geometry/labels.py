@@ -1,13 +1,21 @@
-"""Labelling of solid voxels inside a user-defined box."""
+"""Labelled solid voxels: a wall inside a box, and walls that conduct.
+
+Labelling of solid voxels inside a user-defined box.
+
+Solids that conduct: voxels of labelled walls that become nodes, for scalars that extend into the solid.
+
+The flow does not enter them: between fluid and a solid node, and between nodes of different solids, there is a wall for
+the flow (:class:`muphy_lb.geometry.neighbours.NeighbourSearch`).
+"""
 
 from dataclasses import replace
 
 import numpy as np
 
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.flags import SOLID, WALL, wall_flag
-from muphy_lb.geometry.slabs import copied
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.nodes import NodeList, regroup
+from muphy_lb.geometry.slabs import copied, slabs
+from muphy_lb.geometry.voxels import FIRST_WALL_NUMBER, SOLID, WALL, Voxels, wall_flag
 
 
 def label_box(voxels: Voxels, name: str, low_m, high_m) -> Voxels:
@@ -38,3 +46,38 @@ def label_box(voxels: Voxels, name: str, low_m, high_m) -> Voxels:
     walls = voxels.walls if name in voxels.walls else (*voxels.walls, name)
     flags[inside][chosen] = wall_flag(walls.index(name))
     return replace(voxels, flags=flags, walls=walls)
+
+
+def add_solids(nodes: NodeList, voxels: Voxels, names) -> NodeList:
+    """The node list extended by the voxels of labelled walls.
+
+    Args:
+        nodes: the fluid nodes.
+        voxels: the image that they were built from.
+        names: names of the walls that become nodes.
+
+    Raises:
+        GeometryError: the image has no such wall, or the wall has no voxel.
+    """
+    voxel = [nodes.label_voxel]
+    number = [nodes.label_number]
+    solids = []
+    for name in names:
+        if name not in voxels.walls:
+            raise GeometryError(f"no wall is named {name!r}; the walls are {', '.join(voxels.walls) or 'none'}")
+        k = voxels.walls.index(name)
+        own = _voxels_of(voxels.flags, wall_flag(k))
+        if own.size == 0:
+            raise GeometryError(f"wall {name!r} has no voxel that could conduct")
+        solids.append(own)
+        voxel.append(own)
+        number.append(np.full(own.size, FIRST_WALL_NUMBER + k, dtype=nodes.label_number.dtype))
+    label_voxel, first = np.unique(np.concatenate(voxel), return_index=True)
+    walls = tuple(replace(wall, is_solid=wall.is_solid or wall.name in names) for wall in nodes.walls)
+    frame = replace(nodes, label_voxel=label_voxel, label_number=np.concatenate(number)[first], walls=walls)
+    return regroup(frame, np.sort(np.concatenate((nodes.voxel, *solids))))
+
+
+def _voxels_of(flags, flag: int) -> np.ndarray:
+    """Ascending ids of the voxels with a flag."""
+    return np.concatenate([layers.start * slab[0].size + np.flatnonzero(slab == flag) for layers, slab in slabs(flags)])

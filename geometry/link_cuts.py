@@ -32,7 +32,7 @@ class Wall:
     Attributes:
         name: name of the wall in case files.
         n_voxels: number of voxels with that label in the image (its volume).
-        is_solid: whether its voxels are nodes too, as those of a solid that conducts (:mod:`muphy_lb.geometry.solids`).
+        is_solid: whether its voxels are nodes too, as those of a solid that conducts (:mod:`muphy_lb.geometry.labels`).
     """
 
     name: str

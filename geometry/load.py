@@ -22,16 +22,15 @@ from muphy_lb.geometry.images.rule import ImageRule, Noted
 from muphy_lb.geometry.images.tiff import read_tiff
 from muphy_lb.geometry.images.vtk import read_vti, read_vtu
 from muphy_lb.geometry.limits import regular_file, shown
-from muphy_lb.geometry.openings.ends_of_input import with_surface_ends
+from muphy_lb.geometry.openings.find import with_surface_ends
 from muphy_lb.geometry.options import check_flag, check_names, check_text
 from muphy_lb.geometry.porous.preparation import PREPARATION_NAMES, split_preparation
 from muphy_lb.geometry.repeats import prepared, split_periodic
 from muphy_lb.geometry.shapes.catalogue import build_shape
-from muphy_lb.geometry.shapes.sphere_lists import SphereList, sphere_list
+from muphy_lb.geometry.shapes.packings import SphereList, sphere_list
 from muphy_lb.geometry.surfaces import surface
 from muphy_lb.geometry.surfaces.mend import close_roughly, mend
-from muphy_lb.geometry.surfaces.surface import Surface
-from muphy_lb.geometry.surfaces.votes import voxelise_by_votes
+from muphy_lb.geometry.surfaces.surface import Surface, voxelise_by_votes
 from muphy_lb.geometry.tagged import read_tagged
 from muphy_lb.geometry.voxels import Voxels
 
@@ -64,7 +63,7 @@ def load_voxels(path, **options) -> Voxels:
 
     - ``.tags``: none (tagged nodes);
     - ``.xyz``: spacing_m, unit, radius, low, high, numbered (spheres, see
-      :class:`muphy_lb.geometry.shapes.sphere_lists.SphereList`);
+      :class:`muphy_lb.geometry.shapes.packings.SphereList`);
     - ``.txt``: tagged nodes, or, with radius, the options of spheres;
     - ``.stl``, ``.obj``, ``.ply``, ``.vtp``: unit, spacing_m, margin, vote;
     - ``.gmy``: spacing_m, origin_m;

@@ -1,4 +1,7 @@
-"""NodeList: the fluid nodes in lexicographic order, those that touch an opening in groups behind the others."""
+"""NodeList: the fluid nodes in lexicographic order, those that touch an opening in groups behind the others.
+
+Parts of a geometry as geometries of their own, for files and pictures.
+"""
 
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
@@ -6,15 +9,14 @@ from functools import lru_cache
 import numpy as np
 from numba import prange
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.base.kept.functions import njit
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.flags import FIRST_OPENING, FLUID, MAX_OPENINGS, wall_flag
 from muphy_lb.geometry.limits import BYTES_PER_NODE, ask_for, ask_for_voxels
 from muphy_lb.geometry.link_cuts import Cuts, Wall
-from muphy_lb.geometry.search import index_nodes, look_up, number_type
+from muphy_lb.geometry.search import STENCIL_27, Vicinity, dilated, index_nodes, look_up, number_type
 from muphy_lb.geometry.slabs import slabs
-from muphy_lb.geometry.vicinity import STENCIL_27, Vicinity, dilated
-from muphy_lb.geometry.voxels import Opening, Voxels
+from muphy_lb.geometry.voxels import FIRST_OPENING, FLUID, MAX_OPENINGS, Opening, Voxels, wall_flag
 
 BYTES_PER_VALUE = 8
 LABELS_PER_CHUNK = 2**18
@@ -54,7 +56,7 @@ class NodeList:
         label_voxel: (m,) int64 ascending ids of the opening and labelled-wall voxels that touch a fluid node.
         label_number: (m,) uint8 label of each of them: ``k`` for opening k, ``FIRST_WALL_NUMBER + k`` for wall k.
         walls: one record per labelled wall.
-        cuts: cut distances of links, if computed (:func:`muphy_lb.geometry.cuts.cut_links`).
+        cuts: cut distances of links, if computed (:func:`muphy_lb.geometry.neighbours.cut_links`).
     """
 
     voxel: np.ndarray
@@ -298,3 +300,31 @@ def on_box(nodes: NodeList, values: np.ndarray) -> np.ndarray:
     box = np.full((int(np.prod(nodes.shape)), *values.shape[1:]), np.nan, dtype)
     box[nodes.voxel] = values
     return box.reshape(*nodes.shape, *values.shape[1:])
+
+
+def chosen_nodes(nodes: NodeList, voxel: np.ndarray) -> NodeList:
+    """Bare nodes with some of the voxel ids of a geometry, in that order, in its box."""
+    none = np.empty(0, dtype=np.int64)
+    frame = {name: getattr(nodes, name) for name in ("shape", "spacing_m", "origin_m", "periodic")}
+    start = np.array([0, voxel.size])
+    return NodeList(voxel, start, **frame, openings=(), label_voxel=none, label_number=none.astype(np.uint8))
+
+
+def nodes_in_box(nodes: NodeList, corners_m) -> np.ndarray:
+    """Ascending numbers of the nodes in a box, given by its lowest and highest corner (x, y, z) [m].
+
+    Raises:
+        InputError: there is none.
+    """
+    low, high = (np.array(corner) for corner in corners_m)
+    inside = np.ones(nodes.n_nodes, dtype=bool)
+    for axis, place in enumerate(nodes.coordinates().T):
+        place_m = nodes.origin_m[axis] + nodes.spacing_m * place
+        inside &= (place_m >= low[axis]) & (place_m <= high[axis])
+    if not inside.any():
+        last_m = np.array(nodes.origin_m) + nodes.spacing_m * (np.array(nodes.shape[::-1]) - 1)
+        raise InputError(
+            f"output.region_m is {[list(corner) for corner in corners_m]}, which holds no fluid node; voxels lie from"
+            f" {[f'{x:.4g}' for x in nodes.origin_m]} to {[f'{x:.4g}' for x in last_m]} m"
+        )
+    return np.flatnonzero(inside)

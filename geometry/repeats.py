@@ -7,11 +7,10 @@ import numpy as np
 
 from muphy_lb.geometry.axes import AXES, PERIODIC, periodic_axes
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.flags import FLUID
 from muphy_lb.geometry.images.rule import Noted
 from muphy_lb.geometry.porous.preparation import Preparation, prepare_image
 from muphy_lb.geometry.surfaces.surface_cuts import SurfaceWall
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import FLUID, Voxels
 
 Axes = tuple[bool, bool, bool]
 ALONG = 0.99

@@ -19,7 +19,6 @@ import numpy as np
 
 from muphy_lb.base.files.atomic import atomic_write
 from muphy_lb.geometry.errors import GeometryError, MissingOptionError
-from muphy_lb.geometry.flags import FLUID
 from muphy_lb.geometry.images.rule import Noted
 from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.load import FOLDER, IMAGES, LOADERS, SHAPE_PREFIX, file_ending, load_content, load_with_notes
@@ -28,9 +27,9 @@ from muphy_lb.geometry.openings.preview import openings_figure, views_of_surface
 from muphy_lb.geometry.quantities import metres_per_unit
 from muphy_lb.geometry.shapes.catalogue import SHAPES
 from muphy_lb.geometry.surfaces.mend import Mended, mend
-from muphy_lb.geometry.surfaces.stored import StoredSurface
+from muphy_lb.geometry.surfaces.readers import StoredSurface
 from muphy_lb.geometry.surfaces.surface import FORMATS, Surface, merged_surface, read_surface
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import FLUID, Voxels
 
 ARRAY_FILE, SURFACE_FILE = "geometry.npy", "geometry.ply"
 """Names of the files that an array and a surface in memory are written to."""

@@ -23,12 +23,22 @@ import numpy as np
 
 from muphy_lb.geometry.axes import periodic_axes
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, MAX_OPENINGS, MAX_WALLS, SOLID, WALL, opening_flag, wall_flag
 from muphy_lb.geometry.images.stored import BYTES_OF_TEXT, file_size, read_bytes
 from muphy_lb.geometry.limits import BYTES_PER_NODE, ask_for, ask_for_voxels, check_name, shown
 from muphy_lb.geometry.openings.carve import with_tagged_openings
 from muphy_lb.geometry.slabs import full_array
-from muphy_lb.geometry.voxels import KINDS, Voxels
+from muphy_lb.geometry.voxels import (
+    FLAG_DTYPE,
+    FLUID,
+    KINDS,
+    MAX_OPENINGS,
+    MAX_WALLS,
+    SOLID,
+    WALL,
+    Voxels,
+    opening_flag,
+    wall_flag,
+)
 
 FIXED_TAGS = {"solid": SOLID, "fluid": FLUID, "wall": WALL}
 TAGS = (*FIXED_TAGS, *KINDS)

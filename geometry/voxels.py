@@ -1,4 +1,18 @@
-"""Voxels: the segmented image that every reader produces, and the records of its openings."""
+"""Voxels: the kinds of voxels, and the segmented image that every reader produces.
+
+Voxel flags: the single definition of the kinds of voxels.
+
+A voxel image holds one ``uint8`` flag per voxel. Values below ``FIRST_OPENING`` are the fixed kinds;
+``FIRST_OPENING + k`` marks a voxel of opening ``k``. Opening voxels are not fluid: they lie just outside the
+flow, and the boundary condition of the opening is imposed at the midpoint of every lattice link from a fluid node
+into one of them. ``FIRST_WALL + k`` marks a solid voxel of labelled wall ``k``: a wall with a name, such as a
+moving lid or a body whose drag is computed. ``WALL`` is a solid voxel tagged as wall by the input (MUPHY's tag);
+the flow treats it as ``SOLID``.
+
+Openings and labelled walls share one numbering, ``flag - FIRST_OPENING``: walls start at ``FIRST_WALL_NUMBER``.
+
+Voxels: the segmented image that every reader produces, and the records of its openings.
+"""
 
 from dataclasses import dataclass, field, replace
 
@@ -7,11 +21,32 @@ from numba import prange
 
 from muphy_lb.base.kept.functions import njit
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.flags import FIRST_OPENING, FIRST_WALL, FLAG_DTYPE, FLUID, MAX_WALLS, WALL
 from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.link_cuts import WallShape
 from muphy_lb.geometry.options import SMALLEST, is_number, vector
 from muphy_lb.geometry.slabs import slabs
+
+SOLID = 0
+FLUID = 1
+WALL = 2
+FIRST_OPENING = 16
+FIRST_WALL = 128
+FIRST_WALL_NUMBER = FIRST_WALL - FIRST_OPENING
+MAX_OPENINGS = FIRST_WALL - FIRST_OPENING
+MAX_WALLS = 256 - FIRST_WALL
+
+FLAG_DTYPE = np.uint8
+
+
+def opening_flag(number: int) -> int:
+    """Flag of the voxels of opening ``number`` (0-based)."""
+    return FIRST_OPENING + number
+
+
+def wall_flag(number: int) -> int:
+    """Flag of the voxels of labelled wall ``number`` (0-based)."""
+    return FIRST_WALL + number
+
 
 KINDS = ("inlet", "outlet")
 
@@ -99,7 +134,7 @@ class Voxels:
     """A segmented image: a box of flagged voxels.
 
     Attributes:
-        flags: (nz, ny, nx) uint8 array of ``muphy_lb.geometry.flags`` values, x fastest. Two dimensions: nz = 1.
+        flags: (nz, ny, nx) uint8 array of ``muphy_lb.geometry.voxels`` values, x fastest. Two dimensions: nz = 1.
         spacing_m: edge length of the cubic voxels [m].
         origin_m: (x, y, z) of the *centre* of voxel (0, 0, 0) [m].
         periodic: (x, y, z) whether the box is periodic along each axis.
@@ -158,7 +193,7 @@ class Voxels:
         known[FIRST_WALL : FIRST_WALL + len(self.walls)] = True
         unknown = np.flatnonzero((self.count_flags() > 0) & ~known)
         if unknown.size:
-            raise GeometryError(f"voxel flags hold the unknown values {unknown.tolist()}; see geometry/flags.py")
+            raise GeometryError(f"voxel flags hold the unknown values {unknown.tolist()}; see geometry/voxels.py")
         return self
 
 

@@ -22,11 +22,11 @@ from muphy_lb.base.errors import BackendError, InputError, MuphyError, printable
 from muphy_lb.base.version import __version__
 from muphy_lb.geometry.limits import shown
 from muphy_lb.output.terminal import KeptInterrupt, coloured, configure_logging, is_gone, missing_package, silence
-from muphy_lb.run.options import add_set, add_view
+from muphy_lb.run.options import DEFAULT_OUTPUT, add_set, add_view
 
 INTERRUPTED_EXIT_CODE = 128 + signal.SIGINT
 BROKEN_PIPE_EXIT_CODE = 128 + signal.SIGPIPE
-DEFAULT_OUTPUT = "out"
+
 PREPARING = {
     "geometry": "prepare an image or a surface as CASE.h5",
     "partition": "cut a prepared geometry into parts, for given numbers of ranks",
@@ -319,7 +319,7 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "run": Command("run a case", _add_run_options, _run),
         "resume": Command("continue a run from its newest checkpoint", _add_resume_options, _resume),
         "permeability": _command_of(
-            "muphy_lb.run.permeability_command", "permeability", "compute the permeability of a rock", is_long=True
+            "muphy_lb.apps.rock.command", "permeability", "compute the permeability of a rock", is_long=True
         ),
         "bench": _command_of(
             "muphy_lb.bench.command",

@@ -11,7 +11,7 @@ __all__ = ["Sharing", "share"]
 def __getattr__(name: str):
     """Import what is exported only when it is asked for: most modules need but a part of the package."""
     if name in __all__:
-        return getattr(import_module("muphy_lb.partition.sharing"), name)
+        return getattr(import_module("muphy_lb.partition.partition"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

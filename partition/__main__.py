@@ -8,14 +8,19 @@ from pathlib import Path
 
 from muphy_lb.base.errors import OutputError, printable
 from muphy_lb.base.files.atomic import write_text
-from muphy_lb.partition.compare import compare, comparison_table
 from muphy_lb.partition.costs import NODE_COSTS, STEP_COSTS, StepCost
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.halo import Exchange
 from muphy_lb.partition.methods import METHODS
-from muphy_lb.partition.partition import AUTO, check_parts, partition_with_reason
+from muphy_lb.partition.partition import (
+    AUTO,
+    BYTES_OF_POPULATION,
+    check_parts,
+    compare,
+    comparison_table,
+    partition_with_reason,
+)
 from muphy_lb.partition.quality import quality
-from muphy_lb.partition.sharing import BYTES_OF_POPULATION
 from muphy_lb.partition.store import list_partitions, partition_name, read_graph, read_weighted_graph, write_partition
 from muphy_lb.partition.voxels import VoxelGraph
 

@@ -7,9 +7,9 @@ import numpy as np
 from numba import prange
 
 from muphy_lb.base.kept.functions import njit
+from muphy_lb.partition.costs import part_shares, weight_bounds
 from muphy_lb.partition.graph import Graph
 from muphy_lb.partition.voxels import VoxelGraph
-from muphy_lb.partition.weights import part_shares, weight_bounds
 
 INDEX_BITS = 63
 

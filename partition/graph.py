@@ -42,7 +42,7 @@ class Graph:
         if n and self.weights.min() < 1:
             raise PartitionError(
                 f"node {self.weights.argmin()} has weight {self.weights.min()}; weights are integers of at least 1:"
-                " scale them, for example with muphy_lb.partition.weights.weights_from_groups"
+                " scale them, for example with muphy_lb.partition.costs.weights_from_groups"
             )
 
     @property
@@ -88,7 +88,7 @@ def integer_weights(weights) -> np.ndarray:
     if not np.issubdtype(weights.dtype, np.integer):
         raise PartitionError(
             f"node weights have type {weights.dtype}; they are integers of at least 1:"
-            " scale them, for example with muphy_lb.partition.weights.weights_from_groups"
+            " scale them, for example with muphy_lb.partition.costs.weights_from_groups"
         )
     return weights
 

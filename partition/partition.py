@@ -1,17 +1,113 @@
-"""Common interface of all methods: the owner of each node from a graph and a number of parts."""
+"""The owner of each node: by one method, by the fastest, or by all of them side by side.
 
+- Automatic choice of the partitioning method by predicted step time.
+- Common interface of all methods: the owner of each node from a graph and a number of parts.
+- Comparison of all partitioning methods, for several numbers of parts.
+- Sharing the fluid of an image among ranks from Python.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from difflib import get_close_matches
+from numbers import Integral
 from types import MappingProxyType
 
 import numpy as np
 
-from muphy_lb.partition.choice import Choice, choose
-from muphy_lb.partition.costs import StepCost
+from muphy_lb.partition.costs import STEP_COSTS, StepCost
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.halo import Exchange
-from muphy_lb.partition.methods import METHODS
-from muphy_lb.partition.quality import D3Q19_FP32, H200
-from muphy_lb.partition.voxels import VoxelGraph
+from muphy_lb.partition.methods import CARTESIAN, METHODS
+from muphy_lb.partition.quality import D3Q19_FP32, H200, Quality, qualities, quality, quality_table
+from muphy_lb.partition.voxels import NODE_GRAPH_LIMIT, VoxelGraph, graph_from_voxels
+
+CANDIDATES = ("metis", "curve", *CARTESIAN)
+TOLERANCE = 0.01
+"""Predictions that differ by less, relatively, count as equal; the smaller halo then decides."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The chosen method, the candidates, and the reason.
+
+    Attributes:
+        method: the name of the chosen method.
+        candidates: the quality of each method that was tried; empty if the size of the graph alone decided, or the
+            method was asked for.
+        reason: one sentence; empty if the method was asked for.
+    """
+
+    method: str
+    candidates: Mapping[str, Quality]
+    reason: str
+
+    def __str__(self) -> str:
+        """The table of candidates and the reason."""
+        if not self.candidates:
+            return self.reason
+        rows = [(name, found, mark(name, self.method)) for name, found in self.candidates.items()]
+        return f"{quality_table(rows)}\n{self.reason}"
+
+
+def mark(method: str, chosen: str) -> str:
+    """The mark at the end of a method's line in a table."""
+    return "<- auto" if method == chosen else ""
+
+
+def choose(
+    graph: VoxelGraph,
+    n_parts: int,
+    exchange: Exchange = D3Q19_FP32,
+    cost: StepCost = H200,
+    shares=None,
+) -> tuple[np.ndarray, Choice]:
+    """Partition a graph by every candidate method and choose the one with the shortest predicted step.
+
+    Beyond ``NODE_GRAPH_LIMIT`` nodes, only tiles are used.
+
+    Args:
+        graph: the nodes.
+        n_parts: number of parts (ranks), at most as many as nodes.
+        exchange: the data exchanged between parts.
+        cost: cost model of the machine.
+        shares: relative speeds of the ranks; equal by default.
+
+    Returns:
+        (n,) int32 owners, and the choice.
+    """
+    if graph.n_nodes > NODE_GRAPH_LIMIT:
+        reason = (
+            f"partition: tiles, because {graph.n_nodes:,} nodes exceed the limit of {NODE_GRAPH_LIMIT:,} for"
+            " METIS on the graph of nodes"
+        )
+        return METHODS["tiles"](graph, n_parts, shares), Choice("tiles", MappingProxyType({}), reason)
+    owners = {method: METHODS[method](graph, n_parts, shares) for method in CANDIDATES}
+    choice = best_of(qualities(graph, owners, n_parts, exchange, cost, shares))
+    return owners[choice.method], choice
+
+
+def best_of(candidates: Mapping[str, Quality]) -> Choice:
+    """The choice among evaluated candidates: shortest predicted step; among equals, smallest halo of a rank."""
+    shortest = min(found.step_us for found in candidates.values())
+    candidates_equal = [name for name, found in candidates.items() if found.step_us <= (1 + TOLERANCE) * shortest]
+    method = min(candidates_equal, key=lambda name: (candidates[name].max_halo_bytes, candidates[name].step_us))
+    return Choice(method, MappingProxyType(dict(candidates)), _reason(candidates, method))
+
+
+def _reason(candidates: Mapping[str, Quality], method: str) -> str:
+    best = candidates[method]
+    text = f"partition: {method}, predicted step {best.step_us:.1f} us"
+    others = [name for name in candidates if name != method]
+    if not others:
+        return text
+    name = min(others, key=lambda name: candidates[name].step_us)
+    next_best = candidates[name]
+    return (
+        f"{text}; next best {name} with {next_best.step_us:.1f} us (imbalance {best.imbalance:.3f} against"
+        f" {next_best.imbalance:.3f}, at most {best.max_halo_bytes / 1e6:.3g} MB per rank and step against"
+        f" {next_best.max_halo_bytes / 1e6:.3g} MB)"
+    )
+
 
 AUTO = "auto"
 
@@ -76,3 +172,121 @@ def check_parts(graph: VoxelGraph, n_parts: int, method: str) -> None:
             f"more ranks than nodes: {n_parts} parts of a graph of {graph.n_nodes} nodes;"
             f" give at most {graph.n_nodes} parts or refine the geometry"
         )
+
+
+@dataclass(frozen=True)
+class MethodComparison:
+    """All methods for one number of parts.
+
+    Attributes:
+        qualities: the quality of each method.
+        chosen: the automatically chosen method.
+        reason: the reason for the choice, in one sentence.
+    """
+
+    qualities: dict[str, Quality]
+    chosen: str
+    reason: str
+
+    def as_dict(self) -> dict:
+        """Plain values for a JSON file."""
+        rows = {name: asdict(found) for name, found in self.qualities.items()}
+        return {"auto": self.chosen, "reason": self.reason, "methods": rows}
+
+
+def compare(graph: VoxelGraph, n_parts: int, exchange: Exchange, cost: StepCost, shares=None) -> MethodComparison:
+    """Partition a graph by every method and evaluate all; beyond ``NODE_GRAPH_LIMIT`` nodes, all but METIS.
+
+    Args:
+        graph: the nodes.
+        n_parts: number of parts.
+        exchange: the data exchanged between parts.
+        cost: cost model of the machine.
+        shares: relative speeds of the ranks; equal by default.
+
+    Raises:
+        PartitionError: n_parts below 1 or above the number of nodes.
+    """
+    is_large = graph.n_nodes > NODE_GRAPH_LIMIT
+    methods = [method for method in METHODS if not (is_large and method == "metis")]
+    owners = {method: partition(graph, n_parts, method, shares) for method in methods}
+    found = qualities(graph, owners, n_parts, exchange, cost, shares)
+    choice = best_of({method: found[method] for method in (("tiles",) if is_large else CANDIDATES)})
+    return MethodComparison(found, choice.method, choice.reason)
+
+
+def comparison_table(comparisons: Sequence[MethodComparison]) -> str:
+    """One line per method and number of parts, the automatic choice marked."""
+    return quality_table(
+        [(name, found, mark(name, c.chosen)) for c in comparisons for name, found in c.qualities.items()]
+    )
+
+
+NOBODY = -1
+AXES = "xyz"
+BYTES_OF_POPULATION = {"fp64": 8, "fp32": 4, "fp16": 2}
+
+
+@dataclass(frozen=True, eq=False)
+class Sharing:
+    """The ranks that own the fluid of a box.
+
+    Attributes:
+        owner: (nz, ny, nx) int32 rank of each voxel, ``NOBODY`` where there is no fluid.
+        method: the method, also where it was chosen automatically.
+        quality: load balance, halo, and predicted time of a step.
+        reason: of an automatic choice, with the table of what was tried; else empty.
+    """
+
+    owner: np.ndarray
+    method: str
+    quality: Quality
+    reason: str = ""
+
+    def __repr__(self):
+        return self.reason or quality_table([(self.method, self.quality, "")])
+
+
+def share(
+    fluid: np.ndarray,
+    ranks: int | Sequence[float],
+    method: str = AUTO,
+    *,
+    periodic: Sequence[str] = (),
+    precision: str = "fp32",
+    backend: str = "cuda",
+) -> Sharing:
+    """Share the fluid voxels of an image among ranks.
+
+    Args:
+        fluid: (nz, ny, nx) truth values, as ``muphy_lb.geometry.read(...).fluid``.
+        ranks: their number; or, of ranks that are not equally fast, the relative speed of each.
+        method: "auto", the one with the shortest predicted step; or "metis", "curve", "tiles", "X" to "XYZ".
+        periodic: axes along which the box repeats, as in a case: ("x", "y").
+        precision: "fp64", "fp32" or "fp16": bytes of a population that crosses.
+        backend: "cuda", "cpu" or "numpy": whose costs predict the time of a step.
+
+    Raises:
+        PartitionError: no image of truth values, no fluid, more ranks than fluid voxels, a speed that is not positive,
+            or an unknown name.
+    """
+    fluid = np.asarray(fluid)
+    if fluid.dtype != np.bool_ or fluid.ndim != 3:
+        raise PartitionError(
+            f"the fluid is an array of shape {fluid.shape} and type {fluid.dtype}; allowed: (nz, ny, nx) truth values,"
+            " such as geometry.read(...).fluid"
+        )
+    for what, name, allowed in (("precision", precision, BYTES_OF_POPULATION), ("backend", backend, STEP_COSTS)):
+        if name not in allowed:
+            raise PartitionError(f"{what} is {name!r}; allowed: {', '.join(allowed)}")
+    if set(periodic) - set(AXES):
+        raise PartitionError(f"periodic is {periodic!r}; allowed: some of {', '.join(AXES)}, as in ['x', 'y']")
+    voxel = np.flatnonzero(fluid)
+    graph = graph_from_voxels(voxel, fluid.shape, [axis in periodic for axis in AXES])
+    exchange, cost = Exchange(bytes_per_population=BYTES_OF_POPULATION[precision]), STEP_COSTS[backend]
+    speeds = None if isinstance(ranks, Integral) else ranks
+    n_parts = ranks if speeds is None else len(speeds)
+    part, choice = partition_with_reason(graph, n_parts, method, exchange, cost, speeds)
+    owner = np.full(fluid.shape, NOBODY, dtype=np.int32)
+    owner.flat[voxel] = part
+    return Sharing(owner, choice.method, quality(graph, part, n_parts, exchange, cost, speeds), str(choice))

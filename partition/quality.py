@@ -5,10 +5,9 @@ from dataclasses import astuple, dataclass
 
 import numpy as np
 
-from muphy_lb.partition.costs import StepCost
+from muphy_lb.partition.costs import StepCost, part_shares
 from muphy_lb.partition.halo import Exchange, PartLoads, count_loads
 from muphy_lb.partition.voxels import VoxelGraph
-from muphy_lb.partition.weights import part_shares
 
 COLUMNS = (
     ("parts", "d"),

@@ -17,12 +17,10 @@ import numpy as np
 from muphy_lb.base.files.atomic import atomic_write
 from muphy_lb.base.files.hdf5 import CHECKSUMMED, opened, write_array, write_attributes
 from muphy_lb.base.files.hdf5_input import MAX_NAME, InputArray, InputGroup, input_file, is_name, shown
-from muphy_lb.partition.costs import NodeCost
+from muphy_lb.partition.costs import NodeCost, weighted_by_kind, weights_from_groups
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.halo import Exchange
-from muphy_lb.partition.kinds import weighted_by_kind
 from muphy_lb.partition.voxels import VoxelGraph, graph_from_voxels
-from muphy_lb.partition.weights import weights_from_groups
 
 VERSION = 1
 MAX_SIDE = 2**24

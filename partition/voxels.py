@@ -162,7 +162,7 @@ def _checked_weights(weights, n: int) -> np.ndarray:
     if n and weights.min() < 1:
         raise PartitionError(
             f"node {weights.argmin()} has weight {weights.min()}; weights are integers of at least 1:"
-            " scale them, for example with muphy_lb.partition.weights.weights_from_groups"
+            " scale them, for example with muphy_lb.partition.costs.weights_from_groups"
         )
     return weights
 

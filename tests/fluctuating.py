@@ -2,11 +2,10 @@
 
 from dataclasses import dataclass
 
-from muphy_lb.model.flow import plain_flow
 from muphy_lb.model.isothermal import Fluid
 from muphy_lb.model.model import Model
 from muphy_lb.physics.fluctuating.package import fluctuating
-from tests.support import Setup
+from tests.support import Setup, plain_flow
 
 KT = 1e-4
 

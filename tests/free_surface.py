@@ -4,11 +4,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from muphy_lb.geometry.flags import FLAG_DTYPE, SOLID
-from muphy_lb.geometry.flags import FLUID as FLUID_VOXEL
 from muphy_lb.geometry.nodes import NodeList, build_nodes
-from muphy_lb.geometry.voxels import Voxels
-from muphy_lb.model.flow import plain_flow
+from muphy_lb.geometry.voxels import FLAG_DTYPE, SOLID, Voxels
+from muphy_lb.geometry.voxels import FLUID as FLUID_VOXEL
 from muphy_lb.model.isothermal import Fluid
 from muphy_lb.operators import Operator
 from muphy_lb.physics.free_surface.bubbles import Bubbles, GasLaw, OpenGas
@@ -17,7 +15,7 @@ from muphy_lb.physics.free_surface.cells import CELL, FILL, GAS, INTERFACE, LIQU
 from muphy_lb.physics.free_surface.model import free_surface
 from muphy_lb.physics.free_surface.section import BubblesSection
 from muphy_lb.physics.free_surface.start import InitialLiquid, Region, initial_fields
-from tests.support import Ranks, Setup
+from tests.support import Ranks, Setup, plain_flow
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,8 @@
 import numpy as np
 
 from muphy_lb.domain import IN_TABLE, LINKWISE, ORDERS, SPECULAR, LocalDomain, WallTreatment, build_local_domain
-from muphy_lb.geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, SOLID, wall_flag
 from muphy_lb.geometry.nodes import build_nodes
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import FIRST_OPENING, FLAG_DTYPE, FLUID, SOLID, Voxels, wall_flag
 from muphy_lb.lattice import D3Q15, Lattice
 from muphy_lb.lattice.layout import TILE
 from tests.support import IN, OUT, random_owner

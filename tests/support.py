@@ -16,22 +16,32 @@ from muphy_lb.boundaries.opening_geometry import (
     pulsatile_weights,
     unscaled_flow,
 )
-from muphy_lb.boundaries.profiles import parabolic, plug
+from muphy_lb.boundaries.profiles import PulsatileProfile, harmonics, parabolic, plug
 from muphy_lb.boundaries.wall_balance import wall_balance
 from muphy_lb.boundaries.wall_motion import HALF_WAY, WallMotion, linkwise_coefficients, treat_walls
 from muphy_lb.boundaries.waveform import FourierSeries
-from muphy_lb.boundaries.womersley import PulsatileProfile, harmonics
 from muphy_lb.domain import LocalDomain, build_local_domain, streaming_named
-from muphy_lb.domain.order import LEXICOGRAPHIC
+from muphy_lb.domain.local import LEXICOGRAPHIC
 from muphy_lb.engine.boundary_links import LinkConditions
 from muphy_lb.engine.engine import Engine
-from muphy_lb.geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, SOLID
 from muphy_lb.geometry.nodes import NodeList, build_nodes
-from muphy_lb.geometry.voxels import Opening, Voxels
+from muphy_lb.geometry.voxels import FIRST_OPENING, FLAG_DTYPE, FLUID, SOLID, Opening, Voxels
 from muphy_lb.lattice import Lattice
+from muphy_lb.model.flow import Flow
 from muphy_lb.model.isothermal import Fluid, isothermal
 from muphy_lb.model.model import Model
-from muphy_lb.operators import BGK, COMPRESSIBLE, CONSTANT, PRESSURE, VELOCITY, Closure, Equilibrium, Relaxation
+from muphy_lb.operators import (
+    BGK,
+    COMPRESSIBLE,
+    CONSTANT,
+    PRESSURE,
+    UNIFORM,
+    VELOCITY,
+    Closure,
+    Equilibrium,
+    Relaxation,
+)
+from muphy_lb.operators.forces import COMPONENTS
 from muphy_lb.parallel import HaloConnector, SerialCommunicator
 
 SPEED_SCALE = 2.0**40
@@ -129,6 +139,11 @@ def random_populations(lattice: Lattice, n: int, seed=0, real=np.float64) -> np.
 def distinguishable_populations(lattice: Lattice, n: int) -> np.ndarray:
     """(Q, n) different whole numbers, exact in single precision."""
     return np.arange(1.0, 1.0 + lattice.q * n).reshape(lattice.q, n)
+
+
+def plain_flow(lattice: Lattice, fluid: Fluid, streaming: str, force=(0.0, 0.0, 0.0), operator=UNIFORM) -> Flow:
+    """A flow without further physics; ``force`` holds the three components in the form that the operator reads."""
+    return Flow(lattice, fluid, streaming, operator, dict(zip(COMPONENTS, force, strict=True)))
 
 
 def build_engine(nodes, setup: Setup, owner=None, rank=0, communicator=None, keeps_mass=True) -> Engine:

@@ -6,15 +6,13 @@ import numpy as np
 
 from muphy_lb.domain import FIXED, FLUX, LocalDomain, ScalarBoundary
 from muphy_lb.engine.engine import Engine
-from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, wall_flag
 from muphy_lb.geometry.nodes import NodeList, build_nodes
-from muphy_lb.geometry.voxels import Voxels
-from muphy_lb.model.flow import plain_flow
+from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, Voxels, wall_flag
 from muphy_lb.model.isothermal import Fluid
 from muphy_lb.model.model import Model
 from muphy_lb.operators import mrt_for
 from muphy_lb.physics.thermal.model import DIFFERENCES, Heat, heated, temperature_fields
-from tests.support import Ranks, Setup, build_engine, random_populations, start_at_rest
+from tests.support import Ranks, Setup, build_engine, plain_flow, random_populations, start_at_rest
 
 COLD, HOT = -0.5, 0.5
 BETWEEN = ScalarBoundary(np.array([FIXED, FIXED, FLUX]), np.array([COLD, HOT, 0.0]), n_walls=2)

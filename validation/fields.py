@@ -5,7 +5,7 @@ import numpy as np
 from muphy_lb.geometry.nodes import on_box as nodes_on_box
 from muphy_lb.operators.initial import AXES_OF_TENSOR
 from muphy_lb.run.simulation import Simulation
-from muphy_lb.setup.initial_stress import stress_of
+from muphy_lb.setup.initial import stress_of
 
 
 def start_from_flow(simulation: Simulation, density: np.ndarray, velocity: np.ndarray, strain: np.ndarray) -> None:

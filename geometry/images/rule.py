@@ -12,7 +12,6 @@ import numpy as np
 
 from muphy_lb.geometry.axes import periodic_axes
 from muphy_lb.geometry.errors import GeometryError, MissingOptionError
-from muphy_lb.geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, MAX_OPENINGS, MAX_WALLS, opening_flag, wall_flag
 from muphy_lb.geometry.images.image import Image, three_lengths
 from muphy_lb.geometry.images.selection import (
     Interval,
@@ -29,7 +28,16 @@ from muphy_lb.geometry.limits import check_name, shown
 from muphy_lb.geometry.openings.carve import with_tagged_openings
 from muphy_lb.geometry.options import check_labels, check_positive, check_text, is_whole
 from muphy_lb.geometry.slabs import empty_array, release, slabs
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import (
+    FIRST_OPENING,
+    FLAG_DTYPE,
+    FLUID,
+    MAX_OPENINGS,
+    MAX_WALLS,
+    Voxels,
+    opening_flag,
+    wall_flag,
+)
 
 SIDES = ("below", "above")
 
@@ -47,7 +55,7 @@ class ImageRule:
 
     Attributes:
         fluid_value: voxels of this integer value, or of one of these values, are fluid, all others solid; ``None``: the
-            values are ``muphy_lb.geometry.flags`` already.
+            values are ``muphy_lb.geometry.voxels`` already.
         fluid_below: if given, voxels with a value below this threshold are fluid (grey images; level sets: 0).
         fluid_above: if given, voxels with a value at or above this threshold are fluid; with ``fluid_below`` too, those
             from ``fluid_above`` up to but without ``fluid_below``.

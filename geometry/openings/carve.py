@@ -1,5 +1,7 @@
 """Carving of openings: vessels are cut by planes and the voxels just outside the flow are flagged.
 
+Lengths given in the wrong unit: a point that a factor of a unit brings into the box.
+
 Lengths inside this file are in voxels. ``s`` is the signed distance of a voxel centre from the plane of an
 opening, positive on the side of the fluid. The longest lattice link, along a space diagonal, is sqrt(3)
 voxels: a layer of that thickness behind the plane intercepts every link that crosses it.
@@ -15,14 +17,46 @@ from pathlib import Path
 import numpy as np
 
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.flags import FIRST_OPENING, FIRST_WALL, FLUID, MAX_OPENINGS, SOLID, opening_flag
 from muphy_lb.geometry.images.stored import read_bytes
 from muphy_lb.geometry.implicit import MovedWall
 from muphy_lb.geometry.limits import ask_for_voxels, check_name, cut, shown
-from muphy_lb.geometry.openings.scale import unit_hint
 from muphy_lb.geometry.options import check_names
 from muphy_lb.geometry.slabs import copied, indices_of, padded
-from muphy_lb.geometry.voxels import Opening, Voxels
+from muphy_lb.geometry.voxels import (
+    FIRST_OPENING,
+    FIRST_WALL,
+    FLUID,
+    MAX_OPENINGS,
+    SOLID,
+    Opening,
+    Voxels,
+    opening_flag,
+)
+
+UNITS = {"mm": 1e-3, "um": 1e-6, "cm": 1e-2}
+
+
+def unit_hint(
+    point_m: Sequence[float], origin_m: Sequence[float], shape: tuple[int, int, int], spacing_m: float
+) -> str:
+    """What to say of a point far outside the box of voxels: the unit that it seems to be given in; else nothing.
+
+    Args:
+        point_m: (x, y, z), meant in metres.
+        origin_m: lowest corner (x, y, z) of the box [m].
+        shape: (nz, ny, nx) of the box.
+        spacing_m: voxel edge [m].
+    """
+    low, size = np.array(origin_m), spacing_m * np.array(shape[::-1])
+    point, reach = np.array(point_m), float(np.linalg.norm(size))
+    if np.linalg.norm(point - (low + 0.5 * size)) < 2.0 * reach:
+        return ""
+    for unit, metres in UNITS.items():
+        if np.all((point * metres > low - 0.1 * reach) & (point * metres < low + size + 0.1 * reach)):
+            there = ", ".join(f"{x:.6g}" for x in point * metres)
+            return f"; it looks like {unit}: in metres it is [{there}]"
+    return ""
+
 
 LAYER = np.sqrt(3.0)
 """Thickness of the layer of opening voxels, and of the solid layer behind it."""

@@ -16,11 +16,9 @@ from muphy_lb.base.files.atomic import atomic_write
 from muphy_lb.base.kept.functions import njit
 from muphy_lb.geometry.axes import AXES
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.flags import FLUID
 from muphy_lb.geometry.openings.find import FoundOpening
-from muphy_lb.geometry.surfaces.surface import Surface, triangles_of_planes
-from muphy_lb.geometry.surfaces.votes import OddRows
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.surfaces.surface import OddRows, Surface, triangles_of_planes
+from muphy_lb.geometry.voxels import FLUID, Voxels
 
 N_PIXELS = 700
 """Pixels along the longest edge of the box."""

@@ -13,7 +13,6 @@ from numba import prange
 from muphy_lb.base.kept.functions import njit
 from muphy_lb.geometry.axes import AXES
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID
 from muphy_lb.geometry.implicit import MovedWall
 from muphy_lb.geometry.limits import ask_for_voxels, shown
 from muphy_lb.geometry.options import check_whole, is_whole
@@ -21,7 +20,7 @@ from muphy_lb.geometry.porous.pores import check_connection, find_pores
 from muphy_lb.geometry.shapes.shape_parts import with_ends
 from muphy_lb.geometry.slabs import copied, padded
 from muphy_lb.geometry.surfaces.surface_cuts import SurfaceWall
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Voxels
 
 MAJORITY = 14
 """More than half of the 27 voxels of a 3 x 3 x 3 cube."""

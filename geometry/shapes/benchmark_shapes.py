@@ -10,7 +10,6 @@ import numpy as np
 
 from muphy_lb.geometry.axes import AXES
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID, wall_flag
 from muphy_lb.geometry.implicit import ROUNDING, FirstWall, RoundWall, plane_pair
 from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.openings.carve import carve
@@ -25,7 +24,7 @@ from muphy_lb.geometry.shapes.shape_parts import (
     voxel_centres,
     with_ends,
 )
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Voxels, wall_flag
 
 CLOSEST_PACKING = {"simple": np.pi / 6, "body": np.sqrt(3) * np.pi / 8, "face": np.sqrt(2) * np.pi / 6}
 SITES = {

@@ -14,7 +14,6 @@ import numpy as np
 from muphy_lb.base.kept.functions import njit
 from muphy_lb.geometry.axes import AXES
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID
 from muphy_lb.geometry.implicit import ROUNDING, FirstWall, ImplicitWall, RoundWall, plane_pair
 from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.link_cuts import WallShape
@@ -30,7 +29,7 @@ from muphy_lb.geometry.shapes.shape_parts import (
     with_ends,
 )
 from muphy_lb.geometry.shapes.tubes import Tube, grow_tree, tree_voxels
-from muphy_lb.geometry.voxels import Opening, Voxels
+from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Opening, Voxels
 
 MOST_SLENDER, WIDEST_BLEND = 1000.0, 5.0
 """Of :func:`branching_vessel`: beyond them all vessels are near to all voxels, or it is one long thread."""

@@ -6,11 +6,10 @@ import numpy as np
 
 from muphy_lb.geometry.axes import AXES
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID
 from muphy_lb.geometry.limits import BYTES_PER_NODE, ask_for_voxels, shown
 from muphy_lb.geometry.openings.carve import carve
 from muphy_lb.geometry.options import check_positive, is_whole
-from muphy_lb.geometry.voxels import Opening, Voxels
+from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Opening, Voxels
 
 ENDS = ("periodic", "open")
 BYTES_PER_CENTRE = 96

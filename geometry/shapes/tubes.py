@@ -6,10 +6,9 @@ import numpy as np
 from numba import prange
 
 from muphy_lb.base.kept.functions import njit
-from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID
 from muphy_lb.geometry.implicit import ImplicitWall
 from muphy_lb.geometry.shapes.shape_parts import check_box
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Voxels
 
 SEGMENTS = 24
 """Straight segments per curved centreline."""

@@ -11,9 +11,9 @@ from muphy_lb.boundaries.wall_motion import HALF_WAY, HALF_WAY_SHEAR
 from muphy_lb.geometry.source import Geometry
 from muphy_lb.geometry.surfaces.surface import Surface
 from muphy_lb.measure.permeability import measured_permeability
-from muphy_lb.measure.settling import Settling
-from muphy_lb.measure.wall_shear import WallShear as ShearMeasure
-from muphy_lb.measure.wall_statistics import STRESS, part_record
+from muphy_lb.measure.permeability_observer import Settling
+from muphy_lb.measure.shear.wall_nodes import STRESS, part_record
+from muphy_lb.measure.shear.wall_shear import WallShear as ShearMeasure
 from muphy_lb.run.loop import ENDS, Clock
 from muphy_lb.run.simulation import Simulation as Core
 from muphy_lb.run.verdict import judge

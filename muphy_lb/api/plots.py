@@ -10,13 +10,11 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from muphy_lb.api.fields import SPEED, chosen_fields, known_fields, node_values
 from muphy_lb.base.errors import InputError
-from muphy_lb.measure.flow_picture import shown_flow, sight_of
 from muphy_lb.measure.flow_view import on_root, whole_nodes
-from muphy_lb.output.pictures.cut import AXES, best_cut, cut_at
-from muphy_lb.output.pictures.sight import upright_raster
-from muphy_lb.output.pictures.slice import Shown, as_scalar, fill_slice, slice_colours
+from muphy_lb.measure.pictures import shown_flow, sight_of
+from muphy_lb.output.pictures.cut import AXES, best_cut, cut_at, upright_raster
 from muphy_lb.output.pictures.theme import THEMES, Theme, ThemedFigure, chosen_theme
-from muphy_lb.output.pictures.vessel import fill_figure
+from muphy_lb.output.pictures.vessel import Shown, as_scalar, fill_figure, fill_slice, slice_colours
 from muphy_lb.parallel import agreed_on_root, from_root
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ import numpy as np
 
 from muphy_lb.base.key_units import name_without_unit, unit_of
 from muphy_lb.measure import permeability as measured
-from muphy_lb.measure.flow_view import OpeningState
-from muphy_lb.measure.wall_forces import WallForce
+from muphy_lb.measure.records import OpeningState, WallForce
 from muphy_lb.run.verdict import SOUND
 
 Row = TypeVar("Row", bound="Record")
@@ -87,7 +86,7 @@ class Records(Mapping[str, Row], Generic[Row]):
 
 @dataclass(frozen=True, repr=False)
 class Opening(Record, OpeningState):
-    """The flow at an opening; attributes as of :class:`muphy_lb.measure.flow_view.OpeningState`.
+    """The flow at an opening; attributes as of :class:`muphy_lb.measure.records.OpeningState`.
 
     ``kind``, ``area_m2``, ``flow_rate_m3_s`` (positive in the direction of the kind: into the fluid at inlets, out at
     outlets), ``mean_pressure_pa`` (relative to the reference pressure), ``feedback`` (state of a condition that answers
@@ -102,7 +101,7 @@ class Opening(Record, OpeningState):
 
 @dataclass(frozen=True, repr=False)
 class Force(Record, WallForce):
-    """Force of the fluid on a labelled wall; attributes as of :class:`muphy_lb.measure.wall_forces.WallForce`.
+    """Force of the fluid on a labelled wall; attributes as of :class:`muphy_lb.measure.records.WallForce`.
 
     ``force_n``, ``torque_n_m`` (about the wall's centre), ``body_force_share_n``, and with a reference velocity and
     area in the case ``drag_coefficient``, ``lift_coefficient``.

@@ -16,7 +16,7 @@ from muphy_lb.case.case import Case
 from muphy_lb.geometry.nodes import on_box
 from muphy_lb.geometry.source import Geometry
 from muphy_lb.measure.flow_view import whole_nodes
-from muphy_lb.measure.wall_shear import WallShear as ShearMeasure
+from muphy_lb.measure.shear.wall_shear import WallShear as ShearMeasure
 from muphy_lb.parallel import agreed_on_root, from_root
 from muphy_lb.run.monitored import monitored
 from muphy_lb.run.simulation import Simulation as Core

@@ -13,8 +13,8 @@ from muphy_lb.base.errors import InputError, MuphyError
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer, tell_walls
 from muphy_lb.measure.permeability import has_permeability
-from muphy_lb.measure.settling import Settling
-from muphy_lb.output.progress import ProgressBar
+from muphy_lb.measure.permeability_observer import Settling
+from muphy_lb.output.terminal import ProgressBar
 from muphy_lb.parallel import agreed
 from muphy_lb.run.loop import COMPLETED, Clock
 from muphy_lb.run.onlooker import Standing, attend

@@ -14,7 +14,7 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import Case, as_case
 from muphy_lb.case.toml import as_override
 from muphy_lb.geometry.limits import shown
-from muphy_lb.output.progress import ProgressBar
+from muphy_lb.output.terminal import ProgressBar
 from muphy_lb.parallel import agreed, agreed_on_root, connect, from_root
 from muphy_lb.run.changes import changed, checked_changes, refuse_while_writing
 from muphy_lb.run.loop import COMPLETED, Clock, Run

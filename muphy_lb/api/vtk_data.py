@@ -8,8 +8,8 @@ import numpy as np
 from muphy_lb.api.optional import optional
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.surfaces.surface import Surface
-from muphy_lb.output.mesh import N_CORNERS, voxel_mesh
-from muphy_lb.output.surface_values import on_surface
+from muphy_lb.output.vtkhdf import N_CORNERS, voxel_mesh
+from muphy_lb.output.vtp import on_surface
 
 if TYPE_CHECKING:
     import pyvista

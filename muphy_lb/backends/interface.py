@@ -1,10 +1,15 @@
 """The interface of every backend: memory, and kernels bound to arrays.
 
+Bytes that the arrays of a backend hold.
+
 A skeleton contains the loop over nodes or links and calls the node functions that a model injects; compiled, it is a
 kernel. Binding a kernel returns a callable without arguments, so that a time step is a list of calls without further
 look-ups. Kernels are registered by name behind one ``bind``.
+
+KernelTable: how a backend finds its kernels, by name or as supplied by a physics.
 """
 
+import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -12,9 +17,30 @@ from typing import Any, Protocol
 import numpy as np
 
 from muphy_lb.backends.arrays import StreamArrays
+from muphy_lb.base.errors import BackendError
 from muphy_lb.base.precision import Precision
 from muphy_lb.domain import AddressTable, NodeNeighbours, Pattern
 from muphy_lb.operators import Operator
+
+
+class AllocatedBytes:
+    """Counts arrays for as long as they live.
+
+    It does not know the backend: what is to be called when an array is gone stays alive until then, and with it an
+    array that the backend keeps would keep the backend.
+    """
+
+    def __init__(self):
+        self.total = 0
+
+    def count(self, array, n_bytes: int) -> None:
+        """Count the bytes of an array until it is gone."""
+        self.total += n_bytes
+        weakref.finalize(array, self._forget, n_bytes)
+
+    def _forget(self, n_bytes: int) -> None:
+        self.total -= n_bytes
+
 
 Launch = Callable[[], None]
 
@@ -292,3 +318,28 @@ class DeviceBackend(Backend, Protocol):
 
     def has_timed_out(self, signal) -> bool:
         """Whether a wait for its flags has been given up."""
+
+
+class KernelTable:
+    """Base class of a backend: its kernels by name.
+
+    Attributes:
+        name: of the backend.
+        kernels: by name, ``make(backend, *arguments, **options) -> Launch``.
+    """
+
+    name: str
+    kernels: dict
+
+    def bind(self, kernel: str | Kernel, *arguments, **options) -> Launch:
+        """See :meth:`muphy_lb.backends.interface.Backend.bind`."""
+        makers = {self.name: self.kernels.get(kernel)} if isinstance(kernel, str) else kernel.makers
+        make = makers.get(self.name)
+        if make is None:
+            known = ", ".join(sorted(self.kernels))
+            label = kernel if isinstance(kernel, str) else kernel.name
+            raise BackendError(f"backend {self.name!r} has no kernel {label!r}; it has: {known}")
+        return make(self, *arguments, **options)
+
+    def release(self) -> None:
+        """See :meth:`muphy_lb.backends.interface.Backend.release`."""

@@ -1,14 +1,27 @@
-"""Conditions with feedback: openings whose value depends on the flow through them.
+"""Openings that answer their flow.
+
+Conditions with feedback: openings whose value depends on the flow through them.
 
 Every ``every`` steps, ahead of a step, the mass that flows out through the opening and the mean density deviation at
 its links are summed exactly (in fixed point, so that no number of ranks changes a bit), a formula advances the
 condition's own state by that many steps, and its result is the opening's value until the next time. State and value are
 in double precision on the device, inside recorded launches, and belong to checkpoints.
+
+What lies behind an outlet as a network of resistances and compliances, in SI units: Windkessel, coronary bed.
+
+Westerhof, Lankhaar, Westerhof, Med. Biol. Eng. Comput. 47, 131 (2009), from memory; the coronary bed: Kim, Vignon-
+Clementel, Coogan, Figueroa, Jansen, Taylor, Ann. Biomed. Eng. 38, 3195 (2010), from memory.
 """
 
+import cmath
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from muphy_lb.base.units import Units
+from muphy_lb.operators.lumped import COSINE, SINE, network
 from muphy_lb.operators.operator import Operator
 
 EVERY = (1, 2, 4, 8, 16)
@@ -68,3 +81,176 @@ class Feedback:
     def weights(self, own: int, n_openings: int) -> list[float]:
         """Weight of the outflow of each opening in what the formula is given as outflow of opening ``own``."""
         return [float(number == own) + self.beside.get(number, 0.0) for number in range(n_openings)]
+
+
+@dataclass(frozen=True)
+class Impedance:
+    """Z(s) = R + sum_i 1 / (C_i (s + 1 / tau_i)).
+
+    Attributes:
+        resistance: R [Pa s/m3].
+        modes: (C_i [m3/Pa], tau_i [s]) each; tau_i may be infinite.
+    """
+
+    resistance: float = 0.0
+    modes: tuple[tuple[float, float], ...] = ()
+
+    def at(self, frequency_rad_s: float) -> complex:
+        """Z(i omega) [Pa s/m3]."""
+        s = 1j * frequency_rad_s
+        return self.resistance + sum(1.0 / (compliance * (s + 1.0 / tau_s)) for compliance, tau_s in self.modes)
+
+    @property
+    def steady(self) -> float:
+        """Z(0), the resistance to a steady flow [Pa s/m3]."""
+        return self.resistance + sum(tau_s / compliance for compliance, tau_s in self.modes)
+
+
+@dataclass(frozen=True)
+class ImposedPressure:
+    """The pressure behind an outlet without flow, mean + sum_k cosine[k] cos((k + 1) w t) + sine[k] sin((k + 1) w t)
+    [Pa]."""
+
+    mean_pa: float = 0.0
+    period_s: float = math.inf
+    cosine_pa: tuple[float, ...] = ()
+    sine_pa: tuple[float, ...] = ()
+
+    @property
+    def at_start_pa(self) -> float:
+        """At t = 0."""
+        return self.mean_pa + sum(self.cosine_pa)
+
+    def at(self, time_s: np.ndarray) -> np.ndarray:
+        """(n,) at times (n,) [s]."""
+        angles = 2.0 * math.pi / self.period_s * np.outer(np.arange(1, len(self.cosine_pa) + 1), time_s)
+        return self.mean_pa + np.array(self.cosine_pa) @ np.cos(angles) + np.array(self.sine_pa) @ np.sin(angles)
+
+
+def windkessel(resistance: float, compliance: float | None = None, characteristic: float = 0.0) -> Impedance:
+    """A resistance [Pa s/m3]; with a compliance [m3/Pa] beside it; behind a characteristic resistance."""
+    if compliance is None:
+        return Impedance(characteristic + resistance)
+    return Impedance(characteristic, ((compliance, resistance * compliance),))
+
+
+@dataclass(frozen=True)
+class CoronaryBed:
+    """Arterial resistance - arterial compliance - microcirculatory resistance - intramyocardial compliance, whose other
+    side is the pressure of the heart muscle - venous resistance. [Pa s/m3] and [m3/Pa]."""
+
+    arterial_resistance: float
+    arterial_compliance: float
+    microcirculatory_resistance: float
+    myocardial_compliance: float
+    venous_resistance: float
+
+    def impedance(self) -> Impedance:
+        """With the venous pressure and that of the muscle held: the modes are those of the two compliances."""
+        share, rate = self._modes()
+        return Impedance(
+            self.arterial_resistance,
+            tuple((self.arterial_compliance / part, 1.0 / slow) for part, slow in zip(share, rate, strict=True)),
+        )
+
+    def transfer(self, frequency_rad_s: float) -> complex:
+        """Pressure behind the arterial resistance, without flow, over that of the muscle at a frequency."""
+        s, leak = 1j * frequency_rad_s, 1.0 / self.microcirculatory_resistance
+        charge = s * self.myocardial_compliance
+        series = 1.0 / (1.0 / leak + 1.0 / (s * self.arterial_compliance))
+        inner = charge / (charge + 1.0 / self.venous_resistance + series)
+        return inner * leak / (leak + s * self.arterial_compliance)
+
+    def _modes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Share of the arterial compliance in each mode, and its rate [1/s]."""
+        conductance, venous = 1.0 / self.microcirculatory_resistance, 1.0 / self.venous_resistance
+        root = np.sqrt([self.arterial_compliance, self.myocardial_compliance])
+        matrix = np.array([[conductance, -conductance], [-conductance, conductance + venous]]) / np.outer(root, root)
+        rate, vectors = np.linalg.eigh(matrix)
+        return vectors[0] ** 2, rate
+
+    def behind(self, venous_pa: float, muscle: ImposedPressure) -> ImposedPressure:
+        """What the pressures of the veins and of the muscle give without flow; a constant one of the muscle gives
+        nothing."""
+        waves = []
+        for k, (cosine, sine) in enumerate(zip(muscle.cosine_pa, muscle.sine_pa, strict=True)):
+            # a cos + b sin is the real part of (a - i b) exp(i w t)
+            waves.append(self.transfer(2.0 * math.pi * (k + 1) / muscle.period_s) * complex(cosine, -sine))
+        return ImposedPressure(
+            venous_pa, muscle.period_s, tuple(wave.real for wave in waves), tuple(-wave.imag for wave in waves)
+        )
+
+
+@dataclass(frozen=True)
+class LumpedOutlet:
+    """An outlet with a network behind it.
+
+    Attributes:
+        impedance: of the network.
+        imposed: pressure without flow.
+        start_pa: pressure at the start [Pa].
+        every: steps between two updates.
+        beside: as of :class:`~muphy_lb.boundaries.feedback.Feedback`.
+    """
+
+    impedance: Impedance
+    imposed: ImposedPressure
+    start_pa: float
+    every: int
+    beside: Mapping[int, float] = field(default_factory=dict)
+
+    def feedback(self, area_m2: float, units: Units, cs2: float) -> Feedback:
+        """The condition with feedback of an opening of an area [m2]."""
+        modes, imposed = self.impedance.modes, self.imposed
+        stretch_s = self.every * units.time_step_s
+        turn = cmath.exp(2j * math.pi * stretch_s / imposed.period_s)
+        start = cmath.exp(-1j * math.pi * stretch_s / imposed.period_s)  # the middle of a stretch stands for all of it
+        values = {
+            COSINE: turn.real,
+            SINE: turn.imag,
+            "mean": imposed.mean_pa,
+            "resistance": self.impedance.resistance,
+            "admittance": 1.0 / wave_impedance(area_m2, units, cs2),
+            "bend": 0.5 * (self.every - 1) / self.every,
+            "flow_unit": units.flow_rate_to_si(1.0),
+            "density_per_pa": 1.0 / units.pascals_per_density(cs2),
+            "reference": units.reference_pressure_pa,
+        }
+        kept = [math.exp(-stretch_s / tau_s) for _, tau_s in modes]
+        for k, (decay, gain) in enumerate(zip(kept, self.gains(stretch_s), strict=True)):
+            values |= {f"decay_{k}": decay, f"gain_{k}": gain}
+        for k, (cosine, sine) in enumerate(zip(imposed.cosine_pa, imposed.sine_pa, strict=True)):
+            values |= {f"cosine_{k}": cosine, f"sine_{k}": sine}
+        return Feedback(
+            operator=network(len(modes), len(imposed.cosine_pa)),
+            parameters=values,
+            # the first update advances them over the stretch before the start
+            initial=(self.start_pa, 0.0, *np.array(self.stored_pa()) / kept, start.real, start.imag),
+            names=("outlet_pressure_pa", "", *(f"stored_pressure_{k + 1}_pa" for k in range(len(modes))), "", ""),
+            value=(self.start_pa - units.reference_pressure_pa) * values["density_per_pa"],
+            every=self.every,
+            beside=self.beside,
+        )
+
+    def late_updates(self, waves: float, time_step_s: float) -> float:
+        """Updates by which a step of the flow arrives late, at an opening of a wave impedance [Pa s/m3]."""
+        return (self.impedance.resistance + sum(self.gains(self.every * time_step_s))) / waves
+
+    def gains(self, stretch_s: float) -> list[float]:
+        """What a flow of 1 m3/s adds to each mode over a stretch of time [Pa]: tau (1 - exp(-T / tau)) / C, which is
+        T / C where nothing leaks."""
+        return [
+            (stretch_s if math.isinf(tau_s) else -tau_s * math.expm1(-stretch_s / tau_s)) / compliance
+            for compliance, tau_s in self.impedance.modes
+        ]
+
+    def stored_pa(self) -> list[float]:
+        """Pressures of the compliances at the start, in the proportion of a steady flow."""
+        modes = self.impedance.modes
+        weights = [1.0 if math.isinf(tau_s) else tau_s / compliance for compliance, tau_s in modes]
+        return [(self.start_pa - self.imposed.at_start_pa) * weight / sum(weights) for weight in weights]
+
+
+def wave_impedance(area_m2: float, units: Units, cs2: float) -> float:
+    """rho c_s / area [Pa s/m3]: pressure over flow rate of a sound wave that leaves through an opening."""
+    return units.density_kg_m3 * math.sqrt(cs2) * units.speed_m_s / area_m2

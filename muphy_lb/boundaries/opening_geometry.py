@@ -6,8 +6,7 @@ import numpy as np
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.boundaries.feedback import Feedback
-from muphy_lb.boundaries.profiles import PROFILES, Profile, plug
-from muphy_lb.boundaries.womersley import PulsatileProfile
+from muphy_lb.boundaries.profiles import PROFILES, Profile, PulsatileProfile, plug
 from muphy_lb.domain import LinkRecords, open_corners, opening_records
 from muphy_lb.geometry.neighbours import neighbour_table
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList, boundary_nodes, voxel_coordinates

@@ -7,9 +7,9 @@ import numpy as np
 from muphy_lb.base.errors import InputError
 from muphy_lb.domain import IN_TABLE, LINKWISE, SPECULAR, LinkRecords, LocalDomain, WallTreatment
 from muphy_lb.domain.links import is_wall
-from muphy_lb.geometry.flags import FIRST_WALL_NUMBER
 from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, WALL_LINK
 from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
+from muphy_lb.geometry.voxels import FIRST_WALL_NUMBER
 from muphy_lb.lattice import Lattice
 from muphy_lb.operators import link_momentum, wall_coefficients
 

@@ -1,4 +1,9 @@
-"""Sections of the case file about boundaries: openings and labelled walls."""
+"""Sections of the case file about boundaries: openings, their networks, labelled walls and parts of walls.
+
+- Sections of outlets that answer their flow.
+- Sections of the case file about boundaries: openings and labelled walls.
+- Sections of the case file about the wall shear stress: parts of the wall, and thresholds of its indices.
+"""
 
 from types import MappingProxyType
 from typing import Annotated, Literal
@@ -8,9 +13,86 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from muphy_lb.base.key_units import is_number
 from muphy_lb.base.registry import key_classes
 from muphy_lb.case.choice import OneOf
-from muphy_lb.case.outlets import MOST_HARMONICS, CoronarySection, FlowSplitSection, WindkesselSection
-from muphy_lb.case.section import Direction, Positive, Section, Vector, exactly_one
-from muphy_lb.case.values import Name
+from muphy_lb.case.section import Direction, Name, Positive, Section, Vector, exactly_one, whole
+
+MOST_HARMONICS = 200
+"""Most harmonics of a Fourier series."""
+
+Amplitudes = Annotated[tuple[float, ...], Field(strict=False)]
+
+
+EverySteps = Annotated[Literal[1, 2, 4, 8, 16], BeforeValidator(whole)]
+"""As :data:`muphy_lb.boundaries.feedback.EVERY`, which a case is read without: it needs NumPy."""
+
+
+class _Answering(Section):
+    """The keys of every outlet with a network behind it."""
+
+    initial_pressure_pa: float | None = None
+    """pressure at the start [Pa]; without it flow.reference_pressure_pa"""
+    every_steps: EverySteps = 16
+    """steps between two updates"""
+
+
+class WindkesselSection(_Answering):
+    """Resistance and compliance behind an outlet: p = p_distal + Z Q."""
+
+    resistance_pa_s_m3: Positive
+    """resistance [Pa s/m3]"""
+    compliance_m3_pa: Positive | None = None
+    """compliance beside the resistance [m3/Pa]"""
+    characteristic_resistance_pa_s_m3: Positive | None = None
+    """resistance in front of both [Pa s/m3]"""
+    distal_pressure_pa: float = 0.0
+    """pressure behind the resistance [Pa]"""
+
+    @classmethod
+    def rules(cls, given):
+        """The resistance in front needs something to be in front of."""
+        if "characteristic_resistance_pa_s_m3" in given and "compliance_m3_pa" not in given:
+            yield (
+                "has characteristic_resistance_pa_s_m3 but no compliance_m3_pa; give the compliance, or add it to"
+                " resistance_pa_s_m3"
+            )
+
+
+class MusclePressureSection(Section):
+    """Pressure of the heart muscle, a Fourier series; its mean has no effect."""
+
+    longest = MappingProxyType({"cosine_pa": MOST_HARMONICS, "sine_pa": MOST_HARMONICS})
+
+    period_s: Positive
+    """period [s]"""
+    cosine_pa: Amplitudes = ()
+    """amplitudes of cos(2 pi k t / period), k = 1, 2, ... [Pa]"""
+    sine_pa: Amplitudes = ()
+    """amplitudes of sin(2 pi k t / period), k = 1, 2, ... [Pa]"""
+
+
+class CoronarySection(_Answering):
+    """A coronary bed behind an outlet."""
+
+    arterial_resistance_pa_s_m3: Positive
+    """resistance of the arteries [Pa s/m3]"""
+    arterial_compliance_m3_pa: Positive
+    """compliance of the arteries [m3/Pa]"""
+    microcirculatory_resistance_pa_s_m3: Positive
+    """resistance of the microcirculation [Pa s/m3]"""
+    myocardial_compliance_m3_pa: Positive
+    """compliance of the vessels inside the muscle [m3/Pa]"""
+    venous_resistance_pa_s_m3: Positive
+    """resistance of the veins [Pa s/m3]"""
+    venous_pressure_pa: float = 0.0
+    """pressure behind the veins [Pa]"""
+    muscle_pressure: MusclePressureSection | None = None
+    """pressure of the heart muscle"""
+
+
+class FlowSplitSection(_Answering):
+    """A share of what leaves through all outlets with a share."""
+
+    fraction: Annotated[float, Field(gt=0.0, lt=1.0)]
+    """share, in the mean over time; those of all outlets must add up to 1"""
 
 
 def _of_points(value):
@@ -36,7 +118,6 @@ def _two_points(points: tuple) -> tuple:
 
 Box = Annotated[tuple[Vector, ...], Field(strict=False), BeforeValidator(_of_points), AfterValidator(_two_corners)]
 Line = Annotated[tuple[Vector, ...], Field(strict=False), BeforeValidator(_of_points), AfterValidator(_two_points)]
-Amplitudes = Annotated[tuple[float, ...], Field(strict=False)]
 
 
 class WaveformSection(Section):
@@ -184,3 +265,54 @@ class WallSection(*key_classes("WallKeys"), _WallMotion):  # type: ignore[misc] 
             yield "needs both or none of reference_velocity_m_s and reference_area_m2"
         if "waveform" in given and not given.keys() & {"velocity_m_s", "rotation_rad_s"}:
             yield "has a waveform but no velocity_m_s or rotation_rad_s"
+
+
+class WallRegionSection(Section):
+    """A part of the wall whose shear stress is summarised by itself, with output.wall_shear: what lies in a box, or
+    between two planes across a line."""
+
+    name: Name
+    """letters, digits, _ and -, a letter first; the name in every output"""
+    box_m: Box | None = None
+    """lowest and highest corner [m] of a box"""
+    axis_m: Line | None = None
+    """first and last point (x, y, z) [m] of a line: what lies between the planes across it through its ends"""
+    radius_m: Positive | None = None
+    """largest distance from the line [m], with axis_m; without it all between the planes"""
+
+    @classmethod
+    def rules(cls, given):
+        """A box or a line, which has a length."""
+        yield from exactly_one(given, "box_m", "axis_m")
+        if "radius_m" in given and "axis_m" not in given:
+            yield "has radius_m, which only axis_m reads"
+        axis_m = given.get("axis_m")
+        if isinstance(axis_m, list | tuple) and len(axis_m) == 2 and list(axis_m[0]) == list(axis_m[1]):
+            yield "has an axis_m whose ends are the same point; they must differ"
+
+
+class WallThresholdsSection(Section):
+    """Thresholds of the indices of the wall shear stress; the area of the wall that is beyond each is told."""
+
+    low_tawss_pa: Positive = 0.4
+    """low time-averaged wall shear stress [Pa]; 0.4 Pa: Malek, Alper, Izumo, JAMA 282, 2035 (1999)"""
+    high_osi: Positive = 0.2
+    """high oscillatory shear index, at most 0.5; 0.2 is in common use"""
+    high_rrt_1_pa: Positive | None = None
+    """high relative residence time [1/Pa]; without it that of the two above, 1 / ((1 - 2 OSI) TAWSS)"""
+    high_ecap_1_pa: Positive = 1.4
+    """high endothelial cell activation potential [1/Pa]; 1.4: Di Achille et al., Proc. R. Soc. A 470 (2014)"""
+    high_transwss_pa: Positive | None = None
+    """high transverse wall shear stress [Pa]; no value is in common use"""
+
+    @classmethod
+    def rules(cls, given):
+        """An index of oscillation below one half."""
+        high_osi = given.get("high_osi", 0.0)
+        if high_osi >= 0.5:
+            yield f"has high_osi = {high_osi:g}; the index is at most 0.5: give a smaller one"
+
+    @property
+    def rrt_1_pa(self) -> float:
+        """The threshold of the relative residence time [1/Pa]."""
+        return self.high_rrt_1_pa or 1.0 / ((1.0 - 2.0 * self.high_osi) * self.low_tawss_pa)

@@ -3,11 +3,14 @@
 A case is a TOML file in SI units (the unit is the suffix of a key). It is checked as a whole: one
 :class:`~muphy_lb.base.errors.InputError` lists everything that is wrong, each with its path. ``Case.to_toml`` writes it
 back with all defaults filled in, so that every output can carry the case that made it.
+
+What differs between two cases, in the words of their files.
 """
 
 import os
+import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from itertools import islice
 from pathlib import Path
@@ -18,17 +21,14 @@ from pydantic import Field, PrivateAttr, ValidationError, create_model, model_va
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.registry import sections
-from muphy_lb.case.boundaries import OpeningSection, WallSection, WaveformSection
-from muphy_lb.case.compute import ComputeSection
+from muphy_lb.case.boundaries import OpeningSection, WallRegionSection, WallSection, WaveformSection
 from muphy_lb.case.fluid import FlowSection, FluidSection
 from muphy_lb.case.geometry import GeometrySection
-from muphy_lb.case.initial import InitialSection
 from muphy_lb.case.lattice import LatticeSection
 from muphy_lb.case.output import OutputSection, ProbeSection, SegmentSection, segment_problems
-from muphy_lb.case.run import RunSection
+from muphy_lb.case.run import ComputeSection, InitialSection, RunSection
 from muphy_lb.case.section import MOST_PROBLEMS, Section, given_tables, given_values
 from muphy_lb.case.toml import as_override, numbers_beyond, override_value, read_toml, toml_lines
-from muphy_lb.case.wall_regions import WallRegionSection
 from muphy_lb.geometry.limits import cut, shown
 
 FILE_KEY = "file"
@@ -326,3 +326,50 @@ def _dotted(location: tuple, table) -> str:
         name = table.get("name") if isinstance(table, Mapping) else None
         path += f".{cut(key)}" if isinstance(key, str) else f".{cut(name)}" if isinstance(name, str) else f"[{key}]"
     return path.removeprefix(".") or "the case"
+
+
+MANY = 8  # differences that are listed
+
+
+def changed_keys(old: str, new: str, sections: Iterable[str] = ()) -> list[str]:
+    """``"section.key was 1, is 2"`` for every key that two cases differ in, ascending.
+
+    Args:
+        old: text of the earlier case (TOML, defaults filled in).
+        new: text of the later one.
+        sections: only keys of these; all if there are none.
+    """
+    before, now = (_flat(tomllib.loads(text)) for text in (old, new))
+    names = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
+    wanted = tuple(f"{section}." for section in sections)
+    return [
+        f"{name} was {_worded(before, name)}, is {_worded(now, name)}"
+        for name in names
+        if not wanted or name.startswith(wanted)
+    ]
+
+
+def listed(changes: list[str]) -> str:
+    """The first of the differences as text, and how many more there are."""
+    more = len(changes) - MANY
+    return "; ".join([*changes[:MANY], *([f"and {more} more"] if more > 0 else [])])
+
+
+def _worded(table: dict, name: str) -> str:
+    return repr(table[name]) if name in table else "not given"
+
+
+def _flat(table, name: str = "") -> dict:
+    """Values of a TOML table by dotted key; of lists of tables by the name of the entry, else by its number."""
+    pairs = table.items() if isinstance(table, dict) else ((_called(k, entry), entry) for k, entry in enumerate(table))
+    found: dict[str, object] = {}
+    for key, value in pairs:
+        dotted = f"{name}.{key}" if name else str(key)
+        is_nested = isinstance(value, dict) or (isinstance(value, list) and any(isinstance(v, dict) for v in value))
+        found.update(_flat(value, dotted) if is_nested else {dotted: value})
+    return found
+
+
+def _called(number: int, entry) -> str:
+    name = entry.get("name") if isinstance(entry, dict) else None
+    return name if isinstance(name, str) else str(number)

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import ConfigDict, Field
 
 from muphy_lb.base.registry import offered
-from muphy_lb.case.boundaries import Box, Line
+from muphy_lb.case.boundaries import Box, Line, WallThresholdsSection
 from muphy_lb.case.choice import KeysOf
-from muphy_lb.case.section import Direction, Positive, Section, Vector, did_you_mean, exactly_one
-from muphy_lb.case.values import AtLeastZero, Name
-from muphy_lb.case.wall_regions import WallThresholdsSection
+from muphy_lb.case.section import AtLeastZero, Direction, Name, Positive, Section, Vector, did_you_mean, exactly_one
 
 FLOW_FIELDS = ("density", "velocity", "pressure")
 FIELDS = (*FLOW_FIELDS, *offered("OUTPUT_FIELDS"))

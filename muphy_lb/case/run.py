@@ -1,12 +1,64 @@
-"""The section of the case file about the length of a run."""
+"""Sections of the case file about a run: its start, its length, and how it is computed.
 
+- The section of the case file about the state that a flow starts from.
+- The section of the case file about the length of a run.
+- The section of the case file about how a flow is computed.
+"""
+
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from muphy_lb.base.registry import offered
-from muphy_lb.case.section import Positive, Section, exactly_one
-from muphy_lb.case.values import AtLeastOne, AtLeastZero, Duration
+from muphy_lb.base.registry import key_classes, offered
+from muphy_lb.case.choice import OneOf
+from muphy_lb.case.section import AtLeastOne, AtLeastZero, Duration, Positive, Section, Vector, exactly_one
+
+ALTERNATIVES = (
+    ("velocity_m_s", "velocity_file"),
+    ("pressure_pa", "pressure_file", "density_kg_m3", "density_file"),
+)
+
+
+class _Start(Section):
+    """The keys that every flow has."""
+
+    velocity_m_s: Vector | None = None
+    """velocity (x, y, z) [m/s] everywhere"""
+    velocity_file: str | None = None
+    """velocity [m/s] at every node: .npy, .vti or .vtkhdf, relative to the case file"""
+    pressure_pa: float | None = None
+    """pressure [Pa] relative to the reference pressure, everywhere"""
+    pressure_file: str | None = None
+    """pressure [Pa] at every node, as velocity_file"""
+    density_kg_m3: Positive | None = None
+    """density [kg/m3] everywhere, instead of the pressure"""
+    density_file: str | None = None
+    """density [kg/m3] at every node, as velocity_file"""
+    file: str | None = None
+    """fields.vtkhdf of an earlier run, on any grid: all fields of its last snapshot that no other key gives"""
+    stress: bool = True
+    """whether the populations have the viscous stress of the velocity field"""
+    consistent_pressure: bool = False
+    """compute the pressure from the velocity (Mei et al. 2006), so that no sound starts; without openings"""
+
+
+class InitialSection(*key_classes("InitialKeys"), _Start):  # type: ignore[misc]  # bases are known at run time
+    """The state that the flow starts from instead of rest; openings rise from rest unless run.ramp_steps is 0."""
+
+    @classmethod
+    def rules(cls, given):
+        """Each field is given once; a pressure that is computed is not given."""
+        yield from super().rules(given)
+        for keys in ALTERNATIVES:
+            there = [key for key in keys if key in given]
+            if len(there) > 1:
+                yield f"has {' and '.join(there)}; give one of them"
+        if given.get("consistent_pressure") is True:
+            there = [key for key in ALTERNATIVES[1] if key in given]
+            if there:
+                yield f"has consistent_pressure and {there[0]}; give one of them"
+
 
 FLOW_MONITORED = ("mean_speed", "flow_rates", "forces", "permeability")
 MONITORED = (*FLOW_MONITORED, *offered("MONITORED"))
@@ -77,3 +129,38 @@ class RunSection(Section):
             return None
         hours, minutes, seconds = map(int, self.wall_time.split(":"))
         return 3600.0 * hours + 60.0 * minutes + seconds
+
+
+Speeds = Annotated[tuple[Positive, ...], Field(strict=False)]
+
+
+def _zero_or_more_than_1(limit: float) -> float:
+    if limit != 0.0 and not limit > 1.0:
+        raise ValueError("must be 0, for never, or more than 1, the load of equal ranks")
+    return limit
+
+
+class ComputeSection(Section):
+    """How the flow is computed; it does not change the physics."""
+
+    longest = MappingProxyType({"rank_speeds": 100_000})
+
+    backend: Annotated[str, OneOf("muphy_lb.backends", "BACKENDS", ("auto",))] = "auto"
+    """what runs the kernels"""
+    precision: Annotated[str, OneOf("muphy_lb.base.precision", "PRECISIONS")] = "fp32"
+    """type of the stored populations; fp16 is computed with in fp32"""
+    streaming: Annotated[str, OneOf("muphy_lb.domain.streaming", "STREAMINGS")] = "pull"
+    """gather before or scatter after the collision, or in place, which takes half the memory"""
+    order: Annotated[str, OneOf("muphy_lb.domain.local", "ORDERS")] = "lexicographic"
+    """how a rank runs through its nodes"""
+    transport: Annotated[str, OneOf("muphy_lb.parallel.choice", "TRANSPORTS")] = "auto"
+    """how GPUs of different ranks exchange halos; auto takes the fastest that works"""
+    partition: str = "auto"
+    """how nodes are shared among ranks: a method, a stored partitioning, or auto, the shortest predicted step"""
+    rank_speeds: Speeds = ()
+    """relative speeds of the ranks, by which nodes are shared; empty if they are equal"""
+    rebalance: Annotated[float, AfterValidator(_zero_or_more_than_1)] = 1.3
+    """load of the fullest rank over the mean beyond which a run shares its nodes anew, where physics moves the load; 0
+    for never"""
+    rebalance_every_steps: AtLeastOne = 500
+    """steps between two looks at the loads"""

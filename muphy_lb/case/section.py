@@ -3,24 +3,37 @@
 A section reports everything that is wrong with it at once, in words for the user: pydantic checks each value, the
 section's own ``rules`` what must hold between keys. The name of a key ends in its SI unit; a string with another unit
 of the same dimension (``radius_m = "0.2 mm"``) is converted.
+
+Types of values of a case file whose wrong forms are common: names, clock times, whole numbers.
 """
 
 import json
 import math
+import re
 import reprlib
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import time
 from difflib import SequenceMatcher, get_close_matches
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    create_model,
+    model_validator,
+)
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.base.key_units import name_without_unit, unit_of
+from muphy_lb.base.key_units import is_number, name_without_unit, unit_of
 from muphy_lb.case.choice import KeysOf
-from muphy_lb.geometry.limits import MAX_SHOWN, shown
+from muphy_lb.geometry.limits import MAX_SHOWN, NAME, NAME_WORDS, shown
 from muphy_lb.geometry.quantities import in_si, is_quantity
 
 SMALLEST = 1e-30
@@ -299,3 +312,38 @@ def names_given_twice(entries) -> list[str]:
 def given_tables(entries) -> list[dict]:
     """The given keys of each entry of a list of tables; nothing where it is no list."""
     return [given_values(entry) for entry in entries] if isinstance(entries, list | tuple) else []
+
+
+MOST_SECONDS = 1e9
+EXACT = 2**53
+"""Above it not every whole number is a floating-point one."""
+
+
+def _named(value):
+    if isinstance(value, str) and not re.fullmatch(NAME, value):
+        remedy = re.sub(r"[^A-Za-z0-9_-]+", "_", value).lstrip("_-0123456789").rstrip("_-")
+        raise ValueError(f"must be {NAME_WORDS}{f': try {shown(remedy)}' if remedy else ''}")
+    return value
+
+
+def _clock_time(value):
+    if isinstance(value, time):  # TOML has clock times of its own
+        value = value.replace(microsecond=0).isoformat()
+    if is_number(value) and 0 <= value < MOST_SECONDS:
+        minutes, seconds = divmod(math.ceil(value), 60)
+        text = f"{minutes // 60:02d}:{minutes % 60:02d}:{seconds:02d}"
+        raise ValueError(f'must be a text "HH:MM:SS"; {value:g} s are "{text}"')
+    if isinstance(value, str) and not re.fullmatch(r"[0-9]+:[0-5][0-9]:[0-5][0-9]", value):
+        raise ValueError('must be a text "HH:MM:SS", such as "12:00:00"')
+    return value
+
+
+def whole(value):
+    """A whole number as an integer, also where it is written with an exponent: 1e4."""
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < EXACT else value
+
+
+Name = Annotated[str, BeforeValidator(_named)]
+Duration = Annotated[str, BeforeValidator(_clock_time)]
+AtLeastOne = Annotated[int, Field(gt=0), BeforeValidator(whole)]
+AtLeastZero = Annotated[int, Field(ge=0), BeforeValidator(whole)]

@@ -1,7 +1,7 @@
 """Usual values of the keys of a case: rows by which a slip of a unit is noticed before a run.
 
 A row names a key and says when a value of it is unusual, and what it usually is instead. The rows of all cases are in
-:mod:`muphy_lb.setup.usual`, those of a physics in its ``section.py``.
+:mod:`muphy_lb.setup.advice.plausibility`, those of a physics in its ``section.py``.
 """
 
 import math

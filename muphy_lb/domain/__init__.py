@@ -1,18 +1,30 @@
 """domain: one rank's nodes in run order, its address table, boundary link records and halo plan."""
 
-from muphy_lb.domain.addresses import AddressTable, LinkAddresses, build_addresses
-from muphy_lb.domain.exchange import Exchange
-from muphy_lb.domain.extrapolation import FIXED, FLUX, OUTFLOW, ScalarBoundary
-from muphy_lb.domain.halo import HaloPlan
-from muphy_lb.domain.links import LinkRecords, opening_records
-from muphy_lb.domain.local import LocalDomain, build_local_domain, check_dimension, domain_from_part
+from muphy_lb.domain.addresses import AddressTable, LinkAddresses, NodeNeighbours, build_addresses, build_neighbours
+from muphy_lb.domain.halo import Exchange, HaloPlan
+from muphy_lb.domain.links import (
+    IN_TABLE,
+    LINKWISE,
+    SPECULAR,
+    LinkRecords,
+    WallTreatment,
+    open_corners,
+    opening_records,
+)
+from muphy_lb.domain.local import ORDERS, LocalDomain, build_local_domain, check_dimension, domain_from_part
 from muphy_lb.domain.lookup import VoxelLookup, build_lookup
-from muphy_lb.domain.node_neighbours import NodeNeighbours, build_neighbours
-from muphy_lb.domain.order import ORDERS
 from muphy_lb.domain.part import Part, cut_part
 from muphy_lb.domain.runs import RunTable, compress, decode
-from muphy_lb.domain.scalar_streaming import ScalarStreamingTable, build_scalar_streaming
-from muphy_lb.domain.stencil import StencilTable, build_stencil
+from muphy_lb.domain.stencil import (
+    FIXED,
+    FLUX,
+    OUTFLOW,
+    ScalarBoundary,
+    ScalarStreamingTable,
+    StencilTable,
+    build_scalar_streaming,
+    build_stencil,
+)
 from muphy_lb.domain.streaming import (
     AA,
     PULL,
@@ -25,7 +37,6 @@ from muphy_lb.domain.streaming import (
     is_entry,
     streaming_named,
 )
-from muphy_lb.domain.wall_links import IN_TABLE, LINKWISE, SPECULAR, WallTreatment, open_corners
 from muphy_lb.lattice.layout import ROW, TILE, WARP, all_addresses, flat_address
 
 __all__ = [

@@ -1,12 +1,18 @@
-"""HaloPlan: which populations are sent to which rank, in an order that both sides derive independently."""
+"""The halo: which populations are sent to which rank, and their addresses.
+
+- HaloPlan: which populations are sent to which rank, in an order that both sides derive independently.
+- Exchange: the addresses that a rank packs for its neighbours, and those to which it unpacks their messages.
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from muphy_lb.domain.links import SpecularLinks
 from muphy_lb.domain.part import Part
-from muphy_lb.domain.wall_links import SpecularLinks
+from muphy_lb.domain.streaming import Pattern
 from muphy_lb.lattice import Lattice
+from muphy_lb.lattice.layout import flat_address
 
 
 @dataclass(frozen=True)
@@ -83,3 +89,98 @@ def plan_halo(part: Part, lattice: Lattice, special, specular: SpecularLinks) ->
         receive_node=node[receive],
         receive_q=arriving_q[receive],
     )
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One exchange; message j is sent to and received from neighbour j.
+
+    Attributes:
+        pack: (n,) flat addresses of the values that are sent, or a slice of the buffer.
+        pack_start: (neighbours + 1,) message j is ``[pack_start[j], pack_start[j + 1])`` of it.
+        unpack, unpack_start: the same for the values that are received.
+        accumulates: whether received values are added to those in the buffer, as integers, instead of replacing them.
+        acknowledged: whether messages are copied at once from where they arrive, so that who sent them may be told: the
+            exchange may follow itself, several times in a step or every so many. All ranks agree.
+        row: if not 0, messages are equally long, each a number n and rows of this length; no more than the first n
+            values of each row need to be sent. A part of the exchange does not know that.
+    """
+
+    pack: np.ndarray | slice
+    pack_start: np.ndarray
+    unpack: np.ndarray | slice
+    unpack_start: np.ndarray
+    accumulates: bool = False
+    acknowledged: bool = False
+    row: int = 0
+
+    @property
+    def n_pack(self) -> int:
+        """Number of values sent."""
+        return int(self.pack_start[-1])
+
+    @property
+    def n_unpack(self) -> int:
+        """Number of values received."""
+        return int(self.unpack_start[-1])
+
+    def part(self, chosen) -> "Exchange":
+        """The exchange with a subset of the neighbours, given by their ascending positions."""
+        sent, received = (self.pack, self.pack_start), (self.unpack, self.unpack_start)
+        return Exchange(*_messages(*sent, chosen), *_messages(*received, chosen), self.accumulates, self.acknowledged)
+
+    def shortened(self, most: int) -> "Exchange":
+        """The exchange with each message cut to at most ``most`` values."""
+        everyone = range(len(self.pack_start) - 1)
+        sent, received = (self.pack, self.pack_start), (self.unpack, self.unpack_start)
+        return Exchange(*_messages(*sent, everyone, most), *_messages(*received, everyone, most))
+
+
+def _messages(addresses, start, chosen, most: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """The (first) addresses of some messages, concatenated, and the start of each."""
+    if isinstance(addresses, slice):
+        addresses = np.arange(addresses.start, addresses.stop)
+    parts = [addresses[start[j] : start[j + 1]][:most] for j in chosen]
+    return np.concatenate([addresses[:0], *parts]), np.cumsum([0, *(part.size for part in parts)])
+
+
+def plan_exchanges(domain, patterns: tuple[Pattern, ...], halo_start: int) -> tuple[Exchange, ...]:
+    """The exchange of each phase.
+
+    Pull gathers the leaving populations and receives directly into the halo slots; push sends directly from them. With
+    in-place streaming a pair of directions does the former before the step that exchanges it with the neighbours, and
+    the latter, with the slots that this step has filled, before the next one.
+    """
+    halo, pattern = domain.halo, patterns[0]
+    slots = slice(halo_start, halo_start + (halo.n_receive if pattern.upstream else halo.n_send))
+    if pattern.in_place:
+        return tuple(_in_place(domain, kind, halo_start) for kind in patterns)
+    if pattern.upstream:
+        leaving = flat_address(halo.send_q, halo.send_node, domain.lattice.q)
+        return (Exchange(leaving, halo.send_start, slots, halo.receive_start),)
+    arriving = flat_address(halo.receive_q, halo.receive_node, domain.lattice.q)
+    return (Exchange(slots, halo.send_start, arriving, halo.receive_start),)
+
+
+def _in_place(domain, pattern: Pattern, halo_start: int) -> Exchange:
+    """In each message the directions of this phase come first, then those that return from the slots."""
+    halo, lattice = domain.halo, domain.lattice
+    crossing = flat_address(lattice.opposite[halo.send_q], halo.send_node, lattice.q)
+    slots = halo_start + np.arange(halo.n_receive)
+    sends, receives = pattern.exchanges(halo.send_q), pattern.exchanges(halo.receive_q)
+    out, back = _block(halo, halo.send_start), _block(halo, halo.receive_start)
+    pack = _merge(halo, (crossing[sends], out[sends]), (slots[~receives], back[~receives]))
+    unpack = _merge(halo, (slots[receives], back[receives]), (crossing[~sends], out[~sends]))
+    return Exchange(*pack, *unpack)
+
+
+def _block(halo: HaloPlan, start) -> np.ndarray:
+    """Number of the message of each element of a list."""
+    return np.repeat(np.arange(len(halo.neighbours)), np.diff(start))
+
+
+def _merge(halo: HaloPlan, *parts) -> tuple[np.ndarray, np.ndarray]:
+    """Addresses sorted by message, in each message part after part, and the start of each message."""
+    address, message = (np.concatenate(column) for column in zip(*parts, strict=True))
+    counts = np.bincount(message, minlength=len(halo.neighbours))
+    return address[np.argsort(message, kind="stable")], np.concatenate(([0], np.cumsum(counts)))

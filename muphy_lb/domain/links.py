@@ -1,10 +1,16 @@
-"""LinkRecords: links from fluid nodes into openings or walls, as flat index records."""
+"""Links from fluid nodes into openings and walls.
+
+- LinkRecords: links from fluid nodes into openings or walls, as flat index records.
+- How links into each wall are treated: in the address table, link by link, or by specular reflection.
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.geometry.neighbours import FIRST_OPENING_LINK, FIRST_WALL_LINK, WALL_LINK
+from muphy_lb.lattice import Lattice
 
 # Link codes of the local neighbour table continue those of the geometry, below those of openings and walls.
 REMOTE_LINK = -1000
@@ -78,3 +84,149 @@ def _records(table, voxel, wanted, first) -> LinkRecords:
     boundary = first - table[q, node].astype(np.int64)
     order = np.lexsort((q, voxel[node], boundary))
     return LinkRecords(node[order], q[order], boundary[order], voxel[node[order]])
+
+
+IN_TABLE, LINKWISE, SPECULAR = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class WallTreatment:
+    """How each wall is treated.
+
+    ``IN_TABLE``: half-way bounce-back at a stationary wall, at no cost. ``LINKWISE``: every link has a record and a
+    slot; a kernel computes its incoming population (interpolated or moving walls). ``SPECULAR``: free slip, also at no
+    cost.
+
+    Attributes:
+        labelled: treatment of each labelled wall of the geometry.
+        plain: treatment of all other walls, ``IN_TABLE`` or ``LINKWISE``.
+        reads_behind: whether linkwise walls read populations that, in place, the node on the side away from the wall
+            overwrites in the same step; it must wait for them.
+    """
+
+    labelled: tuple[int, ...] = ()
+    plain: int = IN_TABLE
+    reads_behind: bool = False
+
+    @property
+    def slip(self) -> tuple[int, ...]:
+        """Numbers of the labelled walls that slip."""
+        return tuple(number for number, kind in enumerate(self.labelled) if kind == SPECULAR)
+
+    def has_linkwise(self, table: np.ndarray) -> np.ndarray:
+        """(n,) mask of the nodes of a (Q, n) neighbour table with a link into a linkwise wall."""
+        mask = np.zeros(table.shape[1], dtype=bool)
+        for row in table if self._linkwise_codes else ():
+            mask |= np.isin(row, self._linkwise_codes)
+        return mask
+
+    def behind(self, table: np.ndarray, lattice: Lattice) -> np.ndarray:
+        """Nodes that a (Q, n) neighbour table names on the side of its nodes away from linkwise walls, if their
+        populations are read."""
+        codes = self._linkwise_codes if self.reads_behind else []
+        found = [table[lattice.opposite[q], np.isin(table[q], codes)] for q in range(1, lattice.q) if codes]
+        nodes = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *found]))
+        return nodes[nodes >= 0]
+
+    @property
+    def _linkwise_codes(self) -> list[int]:
+        codes = [WALL_LINK] if self.plain == LINKWISE else []
+        return codes + [FIRST_WALL_LINK - number for number, kind in enumerate(self.labelled) if kind == LINKWISE]
+
+
+@dataclass(frozen=True)
+class SpecularLinks:
+    """Links at which free slip reflects: what leaves ``node`` in direction ``q_out`` arrives at ``far`` in ``q_far``,
+    and what arrives at ``node`` in direction ``q_in`` left ``far`` in the direction opposite to ``q_far``. All (m,)
+    int64; ``far`` is a node-list number."""
+
+    node: np.ndarray
+    q_out: np.ndarray
+    far: np.ndarray
+    q_far: np.ndarray
+    q_in: np.ndarray
+
+
+def open_corners(table: np.ndarray, slip, lattice: Lattice) -> np.ndarray:
+    """The (Q, n) neighbour table in which links that graze a slip wall at the rim of an opening lead into the opening.
+
+    Such a link leads past a slip wall into the corner behind it, and its tangential part into an opening: the mirror
+    image of a link into that opening. Otherwise it would bounce back and slow down the flow along the wall.
+
+    Args:
+        table: link codes as of ``muphy_lb.geometry.neighbours``; changed in place.
+        slip: numbers of the labelled walls that slip.
+        lattice: the velocity set.
+    """
+    codes = FIRST_WALL_LINK - np.array(slip, dtype=np.int64)
+    for q in range(1, lattice.q) if len(slip) else ():
+        for mirror in _reflections(q, lattice):
+            along = table[mirror.along]
+            corner = is_opening(along) & is_wall(table[q]) & np.isin(table[mirror.face], codes)
+            table[q, corner] = along[corner]
+    return table
+
+
+def specular_links(table: np.ndarray, treatment: WallTreatment, lattice: Lattice) -> SpecularLinks:
+    """Specular reflection half-way between fluid and wall voxels, for links that meet a flat part of a slip wall.
+
+    A link meets a flat part where exactly one of its components leads out of the fluid, both that voxel and the link's
+    own belong to slip walls, and the node that its other components lead to is fluid. Elsewhere (edges, corners) the
+    link keeps its bounce-back, so that links stay paired and no mass is lost.
+
+    Args:
+        table: (Q, n) node-list numbers and link codes.
+
+    Raises:
+        InputError: a slip wall on a lattice without the tangential links that it needs.
+    """
+    slip = treatment.slip
+    codes = FIRST_WALL_LINK - np.array(slip, dtype=np.int64)
+    found = [_of_direction(q, table, codes, lattice) for q in range(1, lattice.q)] if slip else []
+    empty = np.zeros((5, 0), dtype=np.int64)
+    return SpecularLinks(*np.concatenate([empty, *found], axis=1))
+
+
+@dataclass(frozen=True)
+class _Reflection:
+    """Directions at a link that a flat wall reflects: ``face`` normal to the wall, ``along`` it, ``q_far`` away from it
+    on the other side, and the ``others`` of its components."""
+
+    face: int
+    along: int
+    q_far: int
+    others: tuple[int, ...]
+
+
+def _reflections(q: int, lattice: Lattice):
+    """Reflections of direction q, one for each axis that may be normal to the wall; none for a link normal to it.
+
+    Raises:
+        InputError: the lattice lacks the tangential links that reflection needs.
+    """
+    if lattice.name == "D3Q15":
+        raise InputError("a wall slips, which D3Q15 cannot do: it has no face diagonals; use D3Q19 or D3Q27")
+    number_of = {tuple(vector): k for k, vector in enumerate(lattice.c.tolist())}
+    vector = lattice.c[q]
+    axes = np.flatnonzero(vector)
+    component = {axis: np.where(np.arange(3) == axis, vector, 0) for axis in axes}
+    for normal in axes if axes.size > 1 else ():
+        tangent = vector - component[normal]
+        straight = {axis: number_of[tuple(component[axis])] for axis in axes}
+        others = tuple(straight[axis] for axis in axes if axis != normal)
+        away = number_of[tuple(tangent - component[normal])]
+        yield _Reflection(straight[normal], number_of[tuple(tangent)], away, others)
+
+
+def _of_direction(q: int, table, codes, lattice) -> np.ndarray:
+    """(5, m) rows of :class:`SpecularLinks` for one outgoing direction."""
+    rows = [np.zeros((5, 0), dtype=np.int64)]
+    for mirror in _reflections(q, lattice):
+        flat = np.isin(table[q], codes) & np.isin(table[mirror.face], codes) & (table[mirror.along] >= 0)
+        for other in mirror.others:
+            flat &= table[other] >= 0
+        node = np.flatnonzero(flat)
+        constants = (np.full_like(node, number) for number in (q, mirror.q_far, lattice.opposite[q]))
+        q_out, q_far, q_in = constants
+        rows.append(np.array([node, q_out, table[mirror.along, node], q_far, q_in]))
+    return np.concatenate(rows, axis=1)

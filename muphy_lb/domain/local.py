@@ -1,4 +1,10 @@
-"""LocalDomain: the nodes of one rank in run order, with the links that leave it."""
+"""LocalDomain: the nodes of one rank in run order, with the links that leave it.
+
+Run orders of a rank's nodes.
+
+The run table is shortest where consecutive nodes are neighbours along x: lexicographic order. The other orders are for
+comparison.
+"""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -8,16 +14,49 @@ from numba import prange
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.kept.functions import njit
-from muphy_lb.domain.ghost_layer import GhostLayer, plan_ghost_layer
 from muphy_lb.domain.halo import HaloPlan, plan_halo
-from muphy_lb.domain.links import REMOTE_LINK, LinkRecords, code_records, opening_records, wall_records
-from muphy_lb.domain.order import LEXICOGRAPHIC, order_keys
-from muphy_lb.domain.part import Part, cut_part
-from muphy_lb.domain.wall_links import IN_TABLE, LINKWISE, SpecularLinks, WallTreatment, open_corners, specular_links
+from muphy_lb.domain.links import (
+    IN_TABLE,
+    LINKWISE,
+    REMOTE_LINK,
+    LinkRecords,
+    SpecularLinks,
+    WallTreatment,
+    code_records,
+    open_corners,
+    opening_records,
+    specular_links,
+    wall_records,
+)
+from muphy_lb.domain.part import GhostLayer, Part, cut_part, plan_ghost_layer
 from muphy_lb.geometry.neighbours import FIRST_OPENING_LINK, FIRST_WALL_LINK, WALL_LINK, NeighbourSearch
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.lattice import Lattice
 from muphy_lb.lattice.layout import GROUP, TILE, whole
+from muphy_lb.partition.curve import hilbert_index
+
+LEXICOGRAPHIC = "lexicographic"
+ORDERS = (LEXICOGRAPHIC, "tiles", "curve")
+# Edge of a tile in voxels; along x a whole warp, so that runs stay long.
+TILE_XYZ = (32, 8, 8)
+
+
+def order_keys(nodes: NodeList, number: np.ndarray, order: str):
+    """The index that sorts (n,) node-list numbers into an order.
+
+    Raises:
+        InputError: unknown order.
+    """
+    if order not in ORDERS:
+        raise InputError(f"order is {order!r}; allowed: {', '.join(ORDERS)}")
+    if order == LEXICOGRAPHIC or number.size == 0:
+        return slice(None)
+    xyz = nodes.coordinates(number)
+    if order == "curve":
+        return np.argsort(hilbert_index(xyz), kind="stable")
+    tile = xyz // TILE_XYZ
+    return np.lexsort((nodes.voxel[number], *tile.T))
+
 
 # Nodes whose neighbours are looked up at a time: tables of 20 and 40 MB in D3Q19.
 CHUNK_NODES = 1 << 18
@@ -139,7 +178,7 @@ def domain_from_part(
         part: its own nodes and ghost nodes.
         lattice: the velocity set.
         walls: how walls are treated; by default all in the address table.
-        order: of the nodes inside edge and interior, one of ``muphy_lb.domain.order.ORDERS``.
+        order: of the nodes inside edge and interior, one of ``muphy_lb.domain.local.ORDERS``.
 
     Raises:
         InputError: a two-dimensional lattice meets a three-dimensional box.

@@ -1,4 +1,6 @@
-"""VoxelLookup: from a voxel to its node, for particles that move through the box.
+"""From a voxel to its node, and to the nodes around a particle.
+
+VoxelLookup: from a voxel to its node, for particles that move through the box.
 
 Sparse blocks of 8^3 voxels: the box is covered by a coarse grid of block numbers, and only blocks with nodes have
 entries. A block has entries for the voxels around it too, across periodic edges as well, so that what is at the 26
@@ -10,6 +12,9 @@ the own nodes.
 
 :func:`look_up` specifies what is found at a voxel, :func:`look_up_node` makes it a node function;
 :func:`look_around_nodes` makes those for the voxels around a node.
+
+The nodes around a particle: the corners of the cell that it is in, their addresses in fields of the corner layer and
+their weights; or the node nearest to it.
 """
 
 from collections.abc import Callable
@@ -20,10 +25,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from muphy_lb.domain.ghost_layer import GhostLayer
 from muphy_lb.domain.local import CHUNK_NODES, LocalDomain
-from muphy_lb.geometry.flags import FIRST_WALL_NUMBER
+from muphy_lb.domain.part import GhostLayer
 from muphy_lb.geometry.nodes import voxel_coordinates
+from muphy_lb.geometry.voxels import FIRST_WALL_NUMBER
 
 EDGE_BITS = 3
 EDGE = 1 << EDGE_BITS
@@ -278,3 +283,56 @@ def _corner_layer(domain: LocalDomain, own: np.ndarray) -> tuple[tuple[int, ...]
         position=position,
     )
     return tuple(int(each) for each in ranks), layer
+
+
+def corners(lookup, voxel: np.ndarray, offset: np.ndarray, dimension: int) -> tuple[np.ndarray, np.ndarray]:
+    """Addresses and weights (2^d, n) of the corners of the cells around positions (3, n) voxel + offset: linear
+    interpolation among the nodes that exist, whose weights add up to one."""
+    base = np.floor(offset).astype(np.int64)
+    fraction = offset - base
+    found, weights = [], []
+    for corner in range(1 << dimension):
+        upper = np.array([corner >> k & 1 for k in range(3)])[:, None]
+        found.append(look_up(lookup, *(voxel + base * (np.arange(3)[:, None] < dimension) + upper)))
+        shares = np.where(upper == 1, fraction, 1.0 - fraction)[:dimension]
+        weights.append(shares.prod(axis=0))
+    address, weight = np.array(found), np.array(weights)
+    weight = np.where(address >= 0, weight, 0.0)
+    with np.errstate(invalid="ignore"):  # no node around: the particle is lost, which is told behind the step
+        return address, weight / weight.sum(axis=0)
+
+
+def nearest_node(lookup, voxel: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Address and weight (1, n) of the nodes at some voxels (3, n), as :func:`corners` returns them."""
+    return look_up(lookup, *voxel)[None], np.ones((1, voxel.shape[1]))
+
+
+@cache
+def corner_node(jit, dimension: int, nearest: bool):
+    """Node function ``(lookup, voxel, offset, c)`` -> address and weight of one corner of the cell around a position,
+    or, if it is the ``nearest`` node, of that. Weights of corners without a node are 0, and are still to be divided by
+    the sum of all.
+    """
+    place, at = look_around_nodes(jit)
+    zero, one, whole, nowhere, behind = np.float64(0.0), np.float64(1.0), np.int32, np.int32(0), np.int32(-1)
+    has_z = dimension == 3
+
+    def own(lookup, voxel, offset, c):
+        return at(lookup, place(lookup, *voxel), nowhere, nowhere, nowhere), one
+
+    def corner(lookup, voxel, offset, c):
+        ux, uy, uz = whole(c & 1), whole(c >> 1 & 1), whole(c >> 2 & 1)
+        bx = behind if offset[0] < zero else nowhere
+        by = behind if offset[1] < zero else nowhere
+        bz = behind if has_z and offset[2] < zero else nowhere
+        fx, fy, fz = offset[0] - bx, offset[1] - by, (offset[2] - bz if has_z else zero)
+        address = at(lookup, place(lookup, *voxel), bx + ux, by + uy, bz + uz)
+        weight = (fx if ux else one - fx) * (fy if uy else one - fy) * (fz if uz else one - fz)
+        return address, weight if address >= 0 else zero
+
+    return jit(own if nearest else corner)
+
+
+def n_corners(dimension: int, nearest: bool) -> int:
+    """Number of nodes that a particle is coupled to."""
+    return 1 if nearest else 1 << dimension

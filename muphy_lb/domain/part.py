@@ -1,4 +1,8 @@
-"""Part: the part of a geometry that one rank stores: its own nodes and the adjacent nodes of other ranks."""
+"""The nodes that one rank stores: its own, and those of other ranks beside them.
+
+- Part: the part of a geometry that one rank stores: its own nodes and the adjacent nodes of other ranks.
+- GhostLayer: the nodes of other ranks one lattice vector away, and the own nodes that are ghosts of other ranks.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -8,7 +12,7 @@ import numpy as np
 from muphy_lb.base.errors import InputError
 from muphy_lb.geometry.link_cuts import Cuts
 from muphy_lb.geometry.nodes import NodeList, labels_near
-from muphy_lb.geometry.vicinity import Vicinity
+from muphy_lb.geometry.search import Vicinity
 
 # Nodes processed at a time: 12 MB of a list that is read from a file.
 CHUNK = 1 << 20
@@ -110,3 +114,51 @@ def _cuts_of(cuts: Cuts, near: np.ndarray) -> Cuts:
         mine = near[position] == voxel
         found.append((voxel[mine], cuts.direction[chunk][mine], cuts.distance[chunk][mine]))
     return Cuts(*(np.concatenate(column) for column in zip(*found, strict=True)), n_missed=cuts.n_missed)
+
+
+@dataclass(frozen=True)
+class GhostLayer:
+    """The exchange of a field's values at neighbouring nodes: one value per node, one message each way per neighbour.
+
+    Nodes are sorted by neighbour rank, then voxel id, on both sides, so the order need not be communicated.
+
+    Attributes:
+        send_start: (neighbours + 1,) message j is ``[send_start[j], send_start[j + 1])`` of the send list; the
+            neighbours are those of the :class:`~muphy_lb.domain.HaloPlan`.
+        send_node: local node of each value that is sent.
+        receive_start: the same for the values that are received.
+        position: position in the rank's part of each ghost node, in the order in which values are received.
+    """
+
+    send_start: np.ndarray
+    send_node: np.ndarray
+    receive_start: np.ndarray
+    position: np.ndarray
+
+
+def plan_ghost_layer(part: Part, table: np.ndarray, local: np.ndarray, neighbours: tuple[int, ...]) -> GhostLayer:
+    """Plan the ghost layer of a rank.
+
+    Args:
+        part: its part of the geometry.
+        table: (Q, k) positions in the part of the neighbours of some own nodes, or link codes; all nodes with a link to
+            another rank are among them.
+        local: (k,) local numbers of these own nodes.
+        neighbours: ranks, ascending.
+    """
+    owner, voxel = part.owner, part.nodes.voxel
+    crosses = table >= 0
+    crosses[crosses] = owner[table[crosses]] != part.rank
+    _, column = np.nonzero(crosses)
+    far = table[crosses].astype(np.int64)
+    position = np.unique(far)
+    position = position[np.lexsort((voxel[position], owner[position]))]
+    rank, own = np.unique(np.stack((owner[far], column)), axis=1)
+    order = np.lexsort((voxel[table[0, own]], rank))
+    bounds = np.array([*neighbours, np.iinfo(np.int64).max])
+    return GhostLayer(
+        send_start=np.searchsorted(rank[order], bounds),
+        send_node=local[own[order]],
+        receive_start=np.searchsorted(owner[position], bounds),
+        position=position,
+    )

@@ -5,7 +5,7 @@ from math import inf
 
 import numpy as np
 
-from muphy_lb.engine.neighbour_values import NeighbourValues
+from muphy_lb.engine.transfers import NeighbourValues
 from muphy_lb.model.model import Table
 
 

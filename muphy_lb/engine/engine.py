@@ -1,4 +1,8 @@
-"""Engine: a model bound to one rank's domain and device; it steps and measures, in lattice units."""
+"""Engine: a model bound to one rank's domain and device; it steps and measures, in lattice units.
+
+- What a step costs at each node, where that changes while a flow goes on.
+- What crosses links, where nodes may be only partly filled with fluid: the share of it that is fluid's.
+"""
 
 import time
 from collections.abc import Callable
@@ -13,22 +17,19 @@ from muphy_lb.domain import LocalDomain, build_addresses, build_lookup
 from muphy_lb.domain.streaming import INTERIOR
 from muphy_lb.engine.actions import Actions
 from muphy_lb.engine.ahead import looking_ahead
-from muphy_lb.engine.boundary_links import BoundaryLinks, Values
-from muphy_lb.engine.feedback import FeedbackConditions
+from muphy_lb.engine.boundary_links import N_SUMS, SUM_SCALE, BoundaryLinks, FeedbackConditions, Values
 from muphy_lb.engine.fields import Corners, Fields
-from muphy_lb.engine.launches import StepLaunches
 from muphy_lb.engine.parameters import Parameters
 from muphy_lb.engine.particles import Particles
-from muphy_lb.engine.state_access import StateAccess
-from muphy_lb.engine.step import StepBinder, StepKind
+from muphy_lb.engine.step import StepBinder, StepKind, StepLaunches
 from muphy_lb.engine.timed_values import TimedValues
-from muphy_lb.engine.totals import Reductions, Totals
-from muphy_lb.model.model import STEP, FieldValue, Model
+from muphy_lb.engine.transfers import Reductions, StateAccess, Totals
+from muphy_lb.model.model import STEP, FieldValue, Model, PartlyFilled
 from muphy_lb.operators import Operator
 from muphy_lb.operators.initial import initial_populations
 from muphy_lb.parallel import Halo, HaloConnector
 from muphy_lb.parallel.exchange import bind_exchanges, exchange_seconds
-from muphy_lb.parallel.schedule import CYCLE
+from muphy_lb.parallel.task import CYCLE
 
 
 class Engine:
@@ -168,27 +169,17 @@ class Engine:
         """Start from ``density`` and ``velocity``: (n,) and (3, n), or (1,) and (3, 1) for a uniform state, and from
         the second moment of the non-equilibrium populations, (6, n); see :mod:`muphy_lb.operators.initial`."""
         model, given = self.model, (density[None], velocity, *([] if stress is None else [stress]))
-
-        def before(n, parameters):
-            rho, u, *pi = (values if values.shape[1] == 1 else values[:, n] for values in given)
-            force = model.force.reference(n, parameters)
-            return initial_populations(model.equilibrium, model.lattice, (rho[0], u), force, *pi)
-
-        self._start(before, all(values.shape[1] == 1 for values in given))
-
-    def start_from_populations(self, state: np.ndarray) -> None:
-        """Set (Q, n) or (Q, 1) populations before collision (deviations from w_q), whatever the streaming stores."""
-        is_uniform = state.shape[1] == 1
-        self._start(lambda n, parameters: state if is_uniform else state[:, n], is_uniform)
-
-    def _start(self, before, is_uniform: bool) -> None:
-        """Set the populations ``before(n, parameters)`` of nodes n before collision."""
-        model, parameters = self.model, self.host_parameters()
-        is_uniform = is_uniform and not any(np.size(value) > 1 for value in parameters.values())
+        parameters = self.host_parameters()
+        is_uniform = all(values.shape[1] == 1 for values in given) and not any(
+            np.size(v) > 1 for v in parameters.values()
+        )
 
         def stored(first, last):
             n = np.arange(first, first + 1 if is_uniform else last)
-            state = np.broadcast_to(before(n, parameters), (model.lattice.q, n.size))
+            rho, u, *pi = (values if values.shape[1] == 1 else values[:, n] for values in given)
+            force = model.force.reference(n, parameters)
+            state = initial_populations(model.equilibrium, model.lattice, (rho[0], u), force, *pi)
+            state = np.broadcast_to(state, (model.lattice.q, n.size))
             is_done = model.streaming.stores_before_collision
             return state if is_done else model.collision.reference(state, n, model.lattice, parameters)
 
@@ -370,3 +361,70 @@ class Engine:
 def _columns(values: np.ndarray, first: int, last: int) -> np.ndarray:
     """Columns of (Q, n) values, or the one of (Q, 1)."""
     return values if values.shape[1] == 1 else values[:, first:last]
+
+
+def has_load(engine: Engine) -> bool:
+    """Whether a step costs more at some nodes than at others, and not always at the same."""
+    return bool(engine.model.occupied)
+
+
+def node_load(engine: Engine) -> np.ndarray:
+    """(n,) float32 cost of the next step at every local node, in steps of a node with fluid; 0 without fluid."""
+    model = engine.model
+    if not model.occupied:
+        return np.ones(engine.domain.n_nodes, dtype=np.float32)
+    kind = engine.fields.get(model.occupied, engine.parity)
+    load = (kind != 0).astype(np.float32)
+    for value, cost in model.costs.items():
+        load[kind == value] = cost
+    return load
+
+
+def n_occupied(engine: Engine) -> int:
+    """Number of local nodes with fluid."""
+    model, n_nodes = engine.model, engine.domain.n_nodes
+    return int(np.count_nonzero(engine.fields.get(model.occupied, engine.parity))) if model.occupied else n_nodes
+
+
+def opening_sums(engine: Engine, n_openings: int) -> np.ndarray:
+    """(n_openings, 3) int64 sums of fluid as of :meth:`muphy_lb.engine.engine.Engine.opening_sums`; densities are of
+    all that is there."""
+    filled, links = engine.model.filled, engine.domain.links
+    if filled is None or links.n_links == 0:
+        return engine.opening_sums(n_openings)
+    flux, deviation = engine.link_fluxes()
+    share, beside = _filling(engine, filled, links.node)
+    numbers = np.stack((share * flux, share * deviation + (1.0 - share) * beside), axis=1)
+    sums = np.zeros((n_openings, N_SUMS), dtype=np.int64)
+    np.add.at(sums[:, :2], links.boundary, np.rint(numbers * SUM_SCALE).astype(np.int64))
+    sums[:, 2] = np.bincount(links.boundary, minlength=n_openings)
+    return sums
+
+
+def wall_exchange(engine: Engine) -> np.ndarray:
+    """(S + F,) exchange with walls as of :meth:`muphy_lb.engine.engine.Engine.wall_exchange`: that of fluid in its
+    share of a node, and in the rest that of something at rest with a pressure."""
+    return _of_fluid(engine, engine.wall_exchange())
+
+
+def kept_wall_exchange(engine: Engine) -> Callable[[], np.ndarray]:
+    """The same as a function, in the state at hand now; where all nodes are fluid it stays on the device until the
+    next call."""
+    if engine.model.filled is None:
+        return engine.kept_wall_exchange()
+    exchange = wall_exchange(engine)
+    return lambda: exchange
+
+
+def _of_fluid(engine: Engine, exchange: np.ndarray) -> np.ndarray:
+    filled = engine.model.filled
+    if filled is None or exchange.size == 0:
+        return exchange
+    links = engine.domain.linkwise.join(engine.domain.in_table)
+    share, beside = _filling(engine, filled, links.node)
+    return share * exchange + (1.0 - share) * 2.0 * engine.model.lattice.w[links.q] * beside
+
+
+def _filling(engine: Engine, filled: PartlyFilled, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Share of nodes that is fluid, and the density, minus 1, of the pressure of the rest."""
+    return filled.at(*(engine.fields.get(name, engine.parity)[nodes] for name in filled.fields))

@@ -8,7 +8,7 @@ import numpy as np
 from muphy_lb.backends.arrays import LookupArrays, MigrationArrays, ParticleArrays, SortingArrays
 from muphy_lb.base.errors import BackendError, DivergedError
 from muphy_lb.domain import LocalDomain
-from muphy_lb.domain.exchange import Exchange
+from muphy_lb.domain.halo import Exchange
 from muphy_lb.domain.lookup import LAYER, VoxelLookup, beside_walls, look_up
 from muphy_lb.model.model import BORDER, BY_ID, MIGRATE, POSITION, SHARE, Model, ParticleSet, Provided, Stage
 from muphy_lb.parallel import Halo, HaloConnector

@@ -12,9 +12,13 @@ pass runs beside these messages.
 The bulk of the interior, if the model has one, collides on a queue of its own, from the start of the step on; the other
 nodes of the interior do with the stage between. The interior waits for the bulk at the first pass that is not beside
 it.
+
+- The launches of a time step by kind of step: one per task at first, as few as possible once they are recorded.
+- The collision of the step ahead, where the streaming stores populations before it: what leaves the nodes is then not
+  known otherwise. It goes to the other buffer, which the step ahead overwrites.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import takewhile
 from typing import NamedTuple
@@ -24,8 +28,18 @@ from muphy_lb.backends.interface import Launch
 from muphy_lb.domain.streaming import EDGE, INTERIOR, OPENINGS, PAUSE, RECEIVE, SEND, WALLS
 from muphy_lb.engine.stages import StageBinder
 from muphy_lb.model.model import ARRIVING, CROSSING, NODES, Field, Model, Stage, Where
-from muphy_lb.parallel.schedule import without_repeats
-from muphy_lb.parallel.task import ON_BULK, ON_EDGE, ON_INTERIOR, ON_OPENINGS, Task, ordering
+from muphy_lb.parallel.task import (
+    ON_BULK,
+    ON_EDGE,
+    ON_INTERIOR,
+    ON_OPENINGS,
+    Task,
+    ordering,
+    plain,
+    recorded,
+    recorded_cycle,
+    without_repeats,
+)
 from muphy_lb.parallel.transports import ExchangeTasks
 
 
@@ -124,6 +138,96 @@ def _together(exchanges: Iterable[ExchangeTasks | None]) -> ExchangeTasks:
     return sum((each for each in exchanges if each), ExchangeTasks())
 
 
+class OrderRow(NamedTuple):
+    """A task of a step: the number of its pass, its nodes, its name, its kernel, and what crosses ahead of it."""
+
+    number: int
+    over: str
+    name: str
+    kernel: str = ""
+    crossing: tuple[str, ...] = ()
+
+
+class StepOrder:
+    """The order of a step, as it follows from a model alone.
+
+    Args:
+        model: the flow with the stages of every physics.
+
+    Attributes:
+        before: passes ahead of the flow.
+        between: passes between streaming and collision.
+        after: passes behind the collision; the first is the flow's own.
+        at_start: fields that cross beside the populations.
+        returned: fields whose values at ghosts are added to their nodes.
+        is_never_reversed: whether every step runs forwards through the nodes.
+    """
+
+    def __init__(self, model: Model):
+        self._model = model
+        readable = {field.name: field for field in model.fields if field.is_read_at_neighbours}
+        # an ARRIVING stage runs backwards through the nodes: a flow that runs forwards begins with what was read last
+        self.is_never_reversed = any(stage.kernel == ARRIVING for stage in model.between)
+        self.returned = {field.name for field in model.fields if field.accumulates}
+        written: set[str] = set()
+        self.before = passes(model.before, written, readable)
+        self.between = passes(model.between, written, readable)
+        stored = readable.keys() & set(model.stored)
+        written.update(stored)
+        self.after = passes(model.after, written, readable)
+        ahead = _read_first(model.before, readable)
+        self.before[0].exchanged = ahead
+        between = _read_first((*model.before, *model.between), readable)
+        behind = [name for name in _read_first(model.stages, readable) if name not in stored]
+        beside = [name for name in (*between, *behind) if name not in ahead]
+        advanced = [stage.field for stage in model.after if stage.field and stage.field not in readable]
+        self.at_start = tuple(dict.fromkeys((*advanced, *beside)))
+
+    def rows(self, has_openings: bool, has_walls: bool) -> Iterator[OrderRow]:
+        """The tasks of a step in order, for one rank or many; what crosses does so on several ranks only.
+
+        Args:
+            has_openings: whether there are links into openings.
+            has_walls: whether there are links into linkwise walls.
+        """
+        yield from _numbered(1, self.before)
+        number = 1 + _n_filled(self.before)
+        present = {OPENINGS: has_openings, WALLS: has_walls, RECEIVE: False}
+        for phase in self._model.order:
+            if phase == PAUSE:
+                yield from _numbered(number, self.between)
+                number += _n_filled(self.between)
+            elif phase in (INTERIOR, EDGE):
+                yield OrderRow(number, phase, self._model.collision.name, "stream_collide")
+                yield from _pass_rows(number, self.after[0], phase) if phase == INTERIOR else ()
+            elif present.get(phase, True):
+                kernel = {OPENINGS: "links", WALLS: "walls"}.get(phase, "")
+                crossing = ("populations", *self.at_start) if phase == SEND else ()
+                yield OrderRow(number, EDGE, phase, kernel, crossing)
+        yield from _pass_rows(number, self.after[0], EDGE)
+        yield from _numbered(number + 1, self.after[1:])
+
+
+def _n_filled(groups: list[Pass]) -> int:
+    """Number of passes with stages."""
+    return sum(bool(group.stages) for group in groups)
+
+
+def _numbered(first: int, groups: list[Pass]) -> Iterator[OrderRow]:
+    """The rows of passes with stages, numbered from the first on."""
+    for number, group in enumerate((group for group in groups if group.stages), start=first):
+        yield from _pass_rows(number, group)
+
+
+def _pass_rows(number: int, group: Pass, over: str = "") -> Iterator[OrderRow]:
+    """The stages of a pass; what crosses ahead of them stands beside the first."""
+    crossing = group.exchanged
+    for stage in group.stages:
+        kernel = str(getattr(stage.kernel, "name", stage.kernel))
+        yield OrderRow(number, over or stage.over, stage.name, kernel, crossing)
+        crossing = ()
+
+
 class StepBinder:
     """Binds the tasks of a step.
 
@@ -136,36 +240,15 @@ class StepBinder:
         self._backend, self._domain = engine.backend, engine.domain
         self._wait = ordering(self._backend.edge_waits_for_interior)
         self._has_edge = self._domain.n_edge > 0
-        self._set_up_passes()
+        self._order = StepOrder(self._model)
         self._bulk = self._bulk_apart()
         self._stages_of = StageBinder(engine, self._bulk is not None)
-
-    def _set_up_passes(self) -> None:
-        """Which fields cross at the start of a step, and the passes ahead of and behind the flow."""
-        model: Model = self._model
-        readable = {field.name: field for field in model.fields if field.is_read_at_neighbours}
-        # an ARRIVING stage runs backwards through the nodes: a flow that runs forwards begins with what was read last
-        self._is_never_reversed = any(stage.kernel == ARRIVING for stage in model.between)
-        self._returned = {field.name for field in model.fields if field.accumulates}
-        written: set[str] = set()
-        self._before = passes(model.before, written, readable)
-        self._between = passes(model.between, written, readable)
-        stored = readable.keys() & set(model.stored)
-        written.update(stored)
-        self._after = passes(model.after, written, readable)
-        ahead = _read_first(model.before, readable)
-        self._before[0].exchanged = ahead
-        between = _read_first((*model.before, *model.between), readable)
-        behind = [name for name in _read_first(model.stages, readable) if name not in stored]
-        beside = [name for name in (*between, *behind) if name not in ahead]
-        advanced = [stage.field for stage in model.after if stage.field and stage.field not in readable]
-        self._at_start = tuple(dict.fromkeys((*advanced, *beside)))
 
     def _bulk_apart(self) -> Where | None:
         """The bulk, if that of the interior collides by itself."""
         model = self._model
         is_possible = self._backend.has_bulk_queue and not model.streaming.in_place
-        has_room = [stage.kernel for stage in model.between] == [CROSSING] and self._after[0].beside_bulk
+        has_room = [stage.kernel for stage in model.between] == [CROSSING] and self._order.after[0].beside_bulk
         return model.bulk if is_possible and has_room else None
 
     def bind(self, kind: StepKind) -> list[Task]:
@@ -175,11 +258,11 @@ class StepBinder:
         updates = feedback.tasks(parity, kind.phase) if feedback else []
         if updates:  # they read what the interior wrote in the step before, which stages between change in this one
             tasks += [*self._barrier(), *updates, *(self._barrier() if self._model.between else ())]
-        for group in self._before:
+        for group in self._order.before:
             tasks += self._whole_pass(group, parity)
-        if any(group.stages for group in self._before):
+        if any(group.stages for group in self._order.before):
             tasks += self._barrier()
-        first, *others = self._after
+        first, *others = self._order.after
         flow = list(self._flow_pass(first.stages, parity))
         if not self._model.between:  # whose passes wait for each other in the middle of the flow
             flow = without_repeats(flow, self._wait.run, self._backend.edge_waits_for_openings)
@@ -236,8 +319,8 @@ class StepBinder:
                 yield from (*halo.arrive, self._wait, *halo.unpack)
             elif phase == PAUSE:
                 yield from self._slots_filled()
-                for group in self._between:
-                    yield from self._whole_pass(group, parity, beside_flow=group is self._between[0])
+                for group in self._order.between:
+                    yield from self._whole_pass(group, parity, beside_flow=group is self._order.between[0])
                 yield from self._barrier()
             elif phase == INTERIOR:
                 yield from self._flow(parity, INTERIOR)
@@ -249,7 +332,7 @@ class StepBinder:
     def _exchange(self, parity: int) -> ExchangeTasks:
         """All that crosses at the start of a step."""
         engine = self._engine
-        fields = (engine.fields.exchange(name, parity) for name in self._at_start)
+        fields = (engine.fields.exchange(name, parity) for name in self._order.at_start)
         return _together([engine.halo.exchanges[parity], *fields])
 
     def _whole_pass(self, group: Pass, parity: int, beside_flow: bool = False) -> Iterator[Task]:
@@ -270,7 +353,7 @@ class StepBinder:
             if messages:
                 yield from self._barrier()
             yield from self._stages(group.stages, parity, INTERIOR)
-        for name in sorted({name for stage in group.stages for name in stage.writes} & self._returned):
+        for name in sorted({name for stage in group.stages for name in stage.writes} & self._order.returned):
             line = self._engine.fields.exchange(name, parity)
             if line:
                 yield from self._barrier()
@@ -308,7 +391,7 @@ class StepBinder:
         """The edge or the interior; None if there are no nodes."""
         n_edge, n_nodes = self._domain.n_edge, self._domain.n_nodes
         first, last = {EDGE: (0, n_edge), INTERIOR: (n_edge, n_nodes)}[part]
-        is_reversed, queue = parity == 1 and not self._is_never_reversed, ON_EDGE if part == EDGE else ON_INTERIOR
+        is_reversed, queue = parity == 1 and not self._order.is_never_reversed, ON_EDGE if part == EDGE else ON_INTERIOR
         return NodeRange(first, last, queue, is_reversed) if first < last else None
 
     def _flow(self, parity: int, part: str) -> Iterator[Task]:
@@ -339,3 +422,46 @@ class StepBinder:
                     yield from self._stages_of.bind_particles(stage, parity)
             elif nodes is not None:
                 yield from self._stages_of.bind(stage, parity, nodes)
+
+
+class StepLaunches:
+    """Binds and records the few kinds of step on demand.
+
+    Args:
+        binder: binds the tasks of a kind of step.
+        backend: the device.
+
+    Attributes:
+        is_recording: whether launches are recorded; every task must have run once before.
+    """
+
+    def __init__(self, binder: StepBinder, backend):
+        self._binder, self._backend = binder, backend
+        self._tasks: dict[StepKind, list[Task]] = {}
+        self._launches: dict[StepKind, list[Callable[[], None]]] = {}
+        self._cycles: dict[StepKind, Callable[[], None] | None] = {}
+        self.is_recording = False
+
+    def start_recording(self) -> None:
+        """Record launches from now on."""
+        self.is_recording = True
+        self._launches.clear()
+
+    def tasks(self, kind: StepKind) -> list[Task]:
+        """The tasks of a kind of step."""
+        if kind not in self._tasks:
+            self._tasks[kind] = self._binder.bind(kind)
+        return self._tasks[kind]
+
+    def step(self, kind: StepKind) -> list[Callable[[], None]]:
+        """The launches of a kind of step."""
+        if kind not in self._launches:
+            tasks = self.tasks(kind)
+            self._launches[kind] = recorded(tasks, self._backend) if self.is_recording else plain(tasks)
+        return self._launches[kind]
+
+    def cycle(self, first: StepKind, kinds: Callable[[], list[StepKind]]) -> Callable[[], None] | None:
+        """Steps of consecutive kinds as one launch, identified by the first; None if the host has to act in them."""
+        if first not in self._cycles:
+            self._cycles[first] = recorded_cycle([self.tasks(kind) for kind in kinds()], self._backend)
+        return self._cycles[first]

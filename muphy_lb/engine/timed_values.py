@@ -1,8 +1,12 @@
-"""Values that change from step to step: those of openings and walls, and a uniform body force.
+"""Values that change from step to step: those of openings and walls, profiles, and a uniform body force.
+
+Values that change from step to step: those of openings and walls, and a uniform body force.
 
 They lie on the device twice. A step from buffer 0 reads the first copy, a step from buffer 1 the second, and while
 either is read the other takes the next row of the schedule: so the schedule delays no step. What follows from the
 values, and lies on the device twice as well, is computed behind each copy.
+
+Profiles that change their shape with time: the momentum of their links follows from the amplitudes in force.
 """
 
 from collections.abc import Sequence
@@ -115,3 +119,33 @@ class TimedValues:
         backend = self._backend
         rows, mask = backend.zeros(n_rows * self.size, self._real), backend.array(self._is_scheduled.astype(np.uint8))
         return ScheduleArrays(rows, mask, backend.zeros(1, np.int64), backend.zeros(1, np.int64))
+
+
+def timed_momenta(backend, timed: TimedValues, profiles, momentum: np.ndarray, boundary: np.ndarray) -> tuple:
+    """The momentum of all opening links for either copy of the values; see
+    :class:`~muphy_lb.engine.timed_values.TimedValues`, which from now on keeps it up to date.
+
+    Args:
+        backend: the device.
+        timed: values in force, whose last ones but the force are the amplitudes, opening after opening.
+        profiles: (columns, links) weights by number of the opening, of its links in the order of the launch.
+        momentum: (L,) of all links, of which those of other openings stay as they are.
+        boundary: (L,) opening of each link.
+    """
+    real = backend.precision.real
+    copies = tuple(backend.array(momentum.astype(real)) for _ in range(2))
+    first = timed.n_values - sum(len(weights) for weights in profiles.values())
+    for number, weights in profiles.items():
+        last = first + len(weights)
+        if weights.size:
+            shape = backend.array(np.flatnonzero(boundary == number)), backend.array(weights.astype(real).reshape(-1))
+            pairs = enumerate(copies)
+            timed.follow([_bound(backend, timed, (copy, *shape), (parity, first, last)) for parity, copy in pairs])
+        first = last
+    return copies
+
+
+def _bound(backend, timed: TimedValues, arrays: tuple, amplitudes: tuple[int, int, int]):
+    parity, first, last = amplitudes
+    values = backend.view(timed.of_step(parity), first, last)
+    return backend.bind("profile", *arrays, values, ON_OPENINGS)

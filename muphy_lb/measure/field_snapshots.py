@@ -5,10 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from muphy_lb.geometry.nodes import NodeList
+from muphy_lb.geometry.nodes import NodeList, chosen_nodes, nodes_in_box
 from muphy_lb.measure.flow_view import FlowView, on_root, whole_nodes
 from muphy_lb.measure.observer import Observer
-from muphy_lb.output.region import chosen_nodes, nodes_in_box
 from muphy_lb.output.vtkhdf import VtkHdfSeries
 from muphy_lb.parallel import agreed_on_root
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from muphy_lb.geometry.voxels import opening_title
 from muphy_lb.measure.flow_view import FlowView, on_root
 from muphy_lb.measure.observer import Observer
-from muphy_lb.measure.wall_forces import WallForce
+from muphy_lb.measure.records import WallForce
 from muphy_lb.output.report_html import ReportPart, ReportTable, series_charts
 from muphy_lb.output.series import CsvSeries
 from muphy_lb.parallel import agreed_on_root

@@ -1,8 +1,11 @@
-"""FlowView: the read-only interface of a flow for outputs, measurements and observers."""
+"""FlowView: the read-only interface of a flow for outputs, measurements and observers.
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeVar
+- Quantities of a physics that measurements read: fields, scalars at probes, particles.
+- The nodes that have fluid at present: all of them, unless a physics leaves some without.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -11,47 +14,18 @@ from muphy_lb.boundaries.opening_geometry import Condition, OpeningFrame
 from muphy_lb.boundaries.wall_motion import WallMotion
 from muphy_lb.case.case import Case
 from muphy_lb.domain import LocalDomain
-from muphy_lb.geometry.nodes import GeometryHeader, NodeList
+from muphy_lb.geometry.nodes import GeometryHeader, NodeList, chosen_nodes
 from muphy_lb.lattice import Lattice
-from muphy_lb.measure.physics_output import MeasuredPhysics
+from muphy_lb.measure.node_probe import NodeProbe
+from muphy_lb.measure.records import Health, OpeningState, StressAtWalls, WallForce
 from muphy_lb.model.isothermal import Fluid
 from muphy_lb.parallel.communicator import MpiCommunicator, SerialCommunicator
 from muphy_lb.setup.numerics import Numerics
 
 if TYPE_CHECKING:
-    from muphy_lb.measure.node_probe import NodeProbe
-    from muphy_lb.measure.recorded_stress import RecordedStress
-    from muphy_lb.measure.wall_forces import WallForce
+    from muphy_lb.output.pictures.cut import Sight
 
 Value = TypeVar("Value")
-
-
-@dataclass(frozen=True)
-class OpeningState:
-    """The state of the flow at one opening.
-
-    Attributes:
-        kind: ``"inlet"`` or ``"outlet"``.
-        area_m2: cross-section of the opening's voxels [m^2].
-        flow_rate_m3_s: volume flow, positive in the direction of the kind: into the fluid at inlets, out at outlets.
-        mean_pressure_pa: pressure averaged over the links' nodes, relative to the reference pressure [Pa].
-        feedback: state of a condition that answers its flow, by name; empty for others.
-    """
-
-    kind: str
-    area_m2: float
-    flow_rate_m3_s: float
-    mean_pressure_pa: float
-    feedback: Mapping[str, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Health:
-    """Global measures of the flow: relative mass change since the start, largest and mean speed [lattice units]."""
-
-    mass_drift: float
-    max_speed: float
-    mean_speed: float
 
 
 class PreparedView(Protocol):
@@ -95,7 +69,7 @@ class PreparedView(Protocol):
         """What each labelled wall does."""
 
     @property
-    def physics(self) -> Sequence[MeasuredPhysics]:
+    def physics(self) -> "Sequence[MeasuredPhysics]":
         """What is computed beside the flow."""
 
     @property
@@ -184,13 +158,13 @@ class FlowView(PreparedView, Protocol):
     def openings(self) -> dict[str, OpeningState] | None:
         """State of every opening by name."""
 
-    def wall_forces(self, averaged: bool = True) -> "dict[str, WallForce] | None":
+    def wall_forces(self, averaged: bool = True) -> dict[str, WallForce] | None:
         """Force and torque on every labelled wall by name."""
 
-    def recorded_stress(self) -> "RecordedStress | None":
+    def recorded_stress(self) -> StressAtWalls | None:
         """The stress beside walls that the run records, on every rank; None if ``output.wall_shear`` is not set."""
 
-    def node_probe(self, voxel: np.ndarray | None) -> "NodeProbe":
+    def node_probe(self, voxel: np.ndarray | None) -> NodeProbe:
         """A reader of the fluid nodes with (m,) ascending voxel ids, given on rank 0."""
 
 
@@ -225,3 +199,112 @@ def whole_nodes(view: PreparedView) -> NodeList:
     if isinstance(nodes, GeometryHeader):
         raise TypeError("the whole node list is on rank 0 only, and this rank is another")
     return nodes
+
+
+class FromStored(NamedTuple):
+    """How a scalar follows at every node from fields of the model there: their names, and its SI values from theirs."""
+
+    fields: tuple[str, ...]
+    in_si: Callable[..., np.ndarray]
+
+
+class OutputField(NamedTuple):
+    """A field of the field files: its unit, and its (n, ...) values in node-list order on rank 0 (None elsewhere),
+    collective; ``at_nodes`` where it can also be had at some nodes alone, as pictures of a run in progress need it."""
+
+    unit: str
+    values: Callable[[FlowView], np.ndarray | None]
+    at_nodes: FromStored | None = None
+
+
+class DrawnParticles(NamedTuple):
+    """Particles of a set that pictures of a run in progress draw: those for which ``are_drawn(*columns)`` holds, of
+    their columns with these names; all of them if it is not given."""
+
+    columns: tuple[str, ...] = ()
+    are_drawn: Callable[..., np.ndarray] | None = None
+
+
+class ProbedScalar(NamedTuple):
+    """A field that probes record: its name in the model, the name of its column, and its SI value from the stored
+    one."""
+
+    field: str
+    column: str
+    in_si: Callable[[np.ndarray], np.ndarray]
+
+
+class MeasuredPhysics(Protocol):
+    """A physics as measurements and the judgement of a run see it.
+
+    :class:`muphy_lb.physics.package.Physics` describes the attributes.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name of its section in the case file."""
+
+    @property
+    def output_fields(self) -> Mapping[str, OutputField]:
+        """Fields that every field file holds, by name."""
+
+    @property
+    def probed(self) -> Sequence[ProbedScalar]:
+        """Scalars that probes record in addition to velocity and pressure."""
+
+    @property
+    def draws_frames(self) -> bool:
+        """Whether an observer of its own draws the frames."""
+
+    @property
+    def cut_field(self) -> str | None:
+        """Output field that determines the cut that is drawn; None: the speed."""
+
+    @property
+    def volume_fraction(self) -> str | None:
+        """Output field with the share of every voxel that is filled; None: all voxels are full."""
+
+    @property
+    def keeps_balance(self) -> bool:
+        """Whether as much leaves through openings as enters once the flow is steady."""
+
+    @property
+    def becomes_steady(self) -> bool:
+        """Whether the flow can become steady, or repeat the period of a waveform."""
+
+    @property
+    def allowed_density_change(self) -> float | None:
+        """Relative change of the density up to which a result is not doubtful; None for that of any flow."""
+
+    def warnings(self) -> tuple[str, ...]:
+        """Reasons to expect that the run may diverge, or that its result may be wrong."""
+
+    def monitored(self, view: FlowView) -> dict[str, Callable[[], dict[str, float]]]:
+        """Functions that measure the quantities that a run may watch, by name; collective."""
+
+    def sight(self) -> "Sight | None":
+        """The vertical of its pictures and their most telling cut; None if it makes no difference."""
+
+
+def filled_shares(view: FlowView) -> np.ndarray | None:
+    """(n,) share of every node that is fluid, in node-list order on rank 0; None elsewhere, and where all are full by
+    themselves. Collective."""
+    fractions = [physics.volume_fraction for physics in view.physics if physics.volume_fraction]
+    return view.field(fractions[0]) if fractions else None
+
+
+def nodes_with_fluid(view: FlowView, *values: np.ndarray | None) -> tuple[NodeList, list] | None:
+    """The nodes with fluid, and what of (n,) ``values`` at all nodes is theirs, on rank 0 (None elsewhere); all nodes
+    where none has any. Collective.
+
+    Args:
+        view: the flow.
+        values: on rank 0, (n,) in node-list order, or None for nothing.
+    """
+    fraction = filled_shares(view)
+    if view.communicator.rank:
+        return None
+    nodes, with_fluid = whole_nodes(view), np.empty(0, np.int64) if fraction is None else np.flatnonzero(fraction > 0.0)
+    if not with_fluid.size:
+        return nodes, list(values)
+    return chosen_nodes(nodes, nodes.voxel[with_fluid]), [None if each is None else each[with_fluid] for each in values]

@@ -1,32 +1,15 @@
 """NodeProbe: populations and fields of a few nodes of all ranks, gathered on rank 0 in voxel order."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
 
 from muphy_lb.engine.engine import Engine
-from muphy_lb.engine.node_values import NodeValues
-from muphy_lb.engine.probe import Probe
-from muphy_lb.engine.remembered import Remembered
+from muphy_lb.engine.transfers import NodeValues, Probe, Remembered
+from muphy_lb.measure.records import NodeState
 
 Compute = Callable[[Sequence[np.ndarray], float, np.ndarray], np.ndarray]
-
-
-@dataclass(frozen=True)
-class NodeState:
-    """Populations, force and fields at m nodes, by ascending voxel id.
-
-    Attributes:
-        populations: (Q, m) float64 deviations from w_q.
-        force: (3, m) body force per volume of the collision at hand, lattice units.
-        fields: (m,) values of fields of the model as they are stored, by name.
-    """
-
-    populations: np.ndarray
-    force: np.ndarray
-    fields: Mapping[str, np.ndarray]
 
 
 class NodeProbe:

@@ -1,10 +1,23 @@
 """Permeability of a flow that a uniform body force drives, and indicators of its reliability.
 
+The rock in a box: what is left of it without the layers of fluid that a case adds at both ends.
+
+How well a grid resolves the throats of a rock, and what that leaves of the error of its permeability.
+
+A flow loses its pressure in the throats. The width w of a pore at a node is the shortest chord through it
+(:mod:`muphy_lb.geometry.porous.pores`), and what the flow dissipates there goes as u^2 / w^2: with these weights the
+distribution of w is that of the throats, and m = <1 / w> one over their mean width.
+
+Half-way walls on voxels make a permeability too large by about EXPECTED m of itself, against the same voxels on an
+infinitely fine grid. EXPECTED and its bounds were fitted to flows on voxels divided into up to 6^3 (``muphy-lb validate
+permeability-error`` repeats the comparison): cubes of 26 and 40 voxels of Ketton limestone along each axis, cubes of
+Finney's pack with 3 to 10 voxels across a radius, body-centred spheres in cells of 8 to 24 voxels. It holds for pores
+of rocks and packs, whose walls are stairs: straight ducts along the axes err by an eighth of it.
+
 Darcy: U_i = k_ij g_j / nu with the mean velocity U over the whole rock, solid included, and the force per mass g; a
-flow gives the column of k along its force. Reservoirs are no rock (:mod:`muphy_lb.measure.rock`). The mean pore size is
-the hydraulic diameter 4 V / S of the pores, S the faces between fluid and solid voxels (on smooth walls they are 1.5
-times the true area). The Reynolds number takes it and the mean velocity in the pores, Re = (|U| / porosity) (4 V / S) /
-nu.
+flow gives the column of k along its force. Reservoirs are no rock (:class:`Rock`). The mean pore size is the hydraulic
+diameter 4 V / S of the pores, S the faces between fluid and solid voxels (on smooth walls they are 1.5 times the true
+area). The Reynolds number takes it and the mean velocity in the pores, Re = (|U| / porosity) (4 V / S) / nu.
 """
 
 import logging
@@ -16,13 +29,131 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import Case
 from muphy_lb.domain.links import is_wall
 from muphy_lb.domain.local import CHUNK_NODES
+from muphy_lb.geometry.axes import AXES
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.nodes import GeometryHeader
-from muphy_lb.geometry.porous.widths import pore_widths
+from muphy_lb.geometry.nodes import GeometryHeader, voxel_coordinates
+from muphy_lb.geometry.porous.pores import pore_widths
 from muphy_lb.measure.flow_view import FlowView, whole_nodes
-from muphy_lb.measure.rock import Rock, rock_of
-from muphy_lb.measure.throats import throats
 from muphy_lb.setup.force import uniform_acceleration_m_s2
+
+
+@dataclass(frozen=True)
+class Rock:
+    """The part of a box that is rock.
+
+    Attributes:
+        low, high: first voxel (x, y, z), and the first beyond the last.
+        size: voxels of the whole box along x, y, z.
+    """
+
+    low: tuple[int, int, int]
+    high: tuple[int, int, int]
+    size: tuple[int, int, int]
+
+    @property
+    def is_all(self) -> bool:
+        """Whether there are no reservoirs."""
+        return self.high == self.size and not any(self.low)
+
+    @property
+    def n_voxels(self) -> int:
+        """Number of voxels, solid ones included."""
+        return int(np.prod(self.extent))
+
+    @property
+    def extent(self) -> tuple[int, int, int]:
+        """Voxels along x, y, z."""
+        x, y, z = (b - a for a, b in zip(self.low, self.high, strict=True))
+        return x, y, z
+
+    @property
+    def concentration(self) -> np.ndarray:
+        """(3,) length of the box over that of the rock: reservoirs have no resistance, so that the force on the whole
+        box drives the flow through the rock."""
+        return np.array(self.size) / np.array(self.extent)
+
+    def holds(self, voxel: np.ndarray, shape: tuple[int, int, int]) -> np.ndarray | slice:
+        """(n,) bool: which of some voxels of a box of ``shape`` (nz, ny, nx) are in the rock; without reservoirs all,
+        as a slice."""
+        if self.is_all:
+            return slice(None)
+        place = voxel_coordinates(voxel, shape)
+        return np.all((place >= self.low) & (place < self.high), axis=1)
+
+
+def rock_of(case: Case, header: GeometryHeader) -> Rock:
+    """The rock of a case: its box without ``reservoir_layers``."""
+    options, size = case.geometry.options, header.shape[::-1]
+    layers = np.zeros(3, dtype=int)
+    layers[AXES.index(options.get("reservoir_axis", "x"))] = options.get("reservoir_layers", 0)
+    return Rock(tuple(layers.tolist()), tuple((np.array(size) - layers).tolist()), size)
+
+
+EXPECTED = 1.3
+LEAST, MOST = 0.6, 2.0
+"""Of the error over m: nine in ten of the flows lie between them."""
+
+SHARES = (0.1, 0.5, 0.9)
+
+
+@dataclass(frozen=True)
+class Throats:
+    """Widths of the throats.
+
+    Attributes:
+        widths_voxels: those below which a tenth, half and nine tenths of the pressure are lost.
+        mean_width_voxels: 1 / <1 / w>; infinite where nothing is between walls.
+    """
+
+    widths_voxels: tuple[float, float, float]
+    mean_width_voxels: float
+
+    @property
+    def expected_error(self) -> float:
+        """Expected relative error of the permeability, by which it is too large."""
+        return EXPECTED / self.mean_width_voxels
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Least and largest relative error that are likely."""
+        return LEAST / self.mean_width_voxels, MOST / self.mean_width_voxels
+
+    def record(self) -> dict:
+        """All of it by name, for files."""
+        return asdict(self) | {"expected_error": self.expected_error, "error_bounds": self.bounds}
+
+
+def throats(width: np.ndarray, velocity: np.ndarray) -> Throats | None:
+    """The throats of a flow; None where none of it is between walls.
+
+    Args:
+        width: (n,) width of the pore at each node [voxels].
+        velocity: (n, 3), any unit.
+    """
+    bounded = np.isfinite(width)
+    square = np.rint(width[bounded].astype(np.float64) ** 2).astype(np.int64)  # of a chord, hence a whole number
+    energy = np.einsum("ij,ij->i", velocity[bounded], velocity[bounded], dtype=np.float64)
+    squares = np.flatnonzero(by_square := np.bincount(square, energy))
+    if not squares.size:
+        return None
+    widths, loss = np.sqrt(squares), by_square[squares] / squares
+    below = np.cumsum(loss)
+    at = np.minimum(np.searchsorted(below, np.array(SHARES) * below[-1]), widths.size - 1)
+    narrow, middle, wide = widths[at].tolist()
+    return Throats((narrow, middle, wide), float(below[-1] / (loss / widths).sum()))
+
+
+def throat_lines(record: dict) -> list[str]:
+    """What a record of :class:`Throats` says, for people."""
+    narrow, middle, wide = record["widths_voxels"]
+    least, most = record["error_bounds"]
+    return [
+        f"throats: half of the pressure is lost where pores are up to {middle:.3g} voxels across (a tenth:"
+        f" {narrow:.3g}, nine tenths: {wide:.3g})",
+        f"grid: k is expected to be {100 * record['expected_error']:.0f} % too high (between {100 * least:.0f} and"
+        f" {100 * most:.0f} %, by the widths of the throats alone); --refine 1,2 measures it",
+    ]
+
 
 LOG = logging.getLogger(__name__)
 
@@ -44,7 +175,7 @@ FEWEST_PORES = 5.0
 
 N_BINS = 80
 
-AXES = np.vstack((np.eye(3, dtype=int), -np.eye(3, dtype=int)))
+FACE_VECTORS = np.vstack((np.eye(3, dtype=int), -np.eye(3, dtype=int)))
 
 
 @dataclass(frozen=True)
@@ -64,8 +195,8 @@ class Permeability:
         box_in_pores: shortest edge of the rock in pore sizes: how representative it is.
         reynolds: see above.
         warnings: reasons to doubt the value.
-        throats: record of :class:`muphy_lb.measure.throats.Throats`, with the error that is expected of the grid; None
-            where there are none, or too little memory to look for them.
+        throats: record of :class:`Throats`, with the error that is expected of the grid; None where there are none, or
+            too little memory to look for them.
         distribution: see :func:`velocity_distribution`.
     """
 
@@ -228,7 +359,7 @@ def mean_pore_size(view: FlowView) -> float:
     domain, rock, faces, n_nodes = view.domain, rock_of(view.case, view.header), 0, 0
     for first in range(0, domain.n_nodes, CHUNK_NODES):
         chunk = slice(first, min(first + CHUNK_NODES, domain.n_nodes))
-        walls = is_wall(domain.neighbours(AXES, chunk))[:, rock.holds(domain.voxel[chunk], view.header.shape)]
+        walls = is_wall(domain.neighbours(FACE_VECTORS, chunk))[:, rock.holds(domain.voxel[chunk], view.header.shape)]
         faces, n_nodes = faces + int(np.count_nonzero(walls)), n_nodes + walls.shape[1]
     faces, n_nodes = view.communicator.total(faces), view.communicator.total(n_nodes)
     if view.lattice.dimension == 2:

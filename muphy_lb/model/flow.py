@@ -12,8 +12,7 @@ from muphy_lb.lattice import Lattice
 from muphy_lb.model.action import Action
 from muphy_lb.model.isothermal import Fluid, isothermal
 from muphy_lb.model.model import Field, FieldValue, Model, ParticleSet, PartlyFilled, Stage, Value, Where
-from muphy_lb.operators import UNIFORM, Observer, Operator, sum_of_forces, where_fluid
-from muphy_lb.operators.forces import COMPONENTS
+from muphy_lb.operators import Observer, Operator, sum_of_forces, where_fluid
 from muphy_lb.operators.observers import combined
 
 
@@ -183,8 +182,3 @@ class Flow:
 def _written(stages: Iterable[Stage], by_collision: tuple[str, ...]) -> set[str]:
     """Names of the fields that stages, and extensions of the collision, write."""
     return {name for stage in stages for name in stage.writes} | set(by_collision)
-
-
-def plain_flow(lattice: Lattice, fluid: Fluid, streaming: str, force=(0.0, 0.0, 0.0), operator=UNIFORM) -> Flow:
-    """A flow without further physics; ``force`` holds the three components in the form that the operator reads."""
-    return Flow(lattice, fluid, streaming, operator, dict(zip(COMPONENTS, force, strict=True)))

@@ -18,7 +18,7 @@ from scipy.optimize import brentq
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.units import CS2, relaxation_time, viscosity
-from muphy_lb.boundaries.lumped import windkessel
+from muphy_lb.boundaries.feedback import windkessel
 from muphy_lb.boundaries.waveform import FourierSeries
 from muphy_lb.new import Substance, sizing
 from muphy_lb.setup.numerics import GOOD_LATTICE_VELOCITY

@@ -12,7 +12,7 @@ from muphy_lb.geometry.load import BARE_FORMATS, LOADERS, file_ending
 from muphy_lb.geometry.quantities import UNIT_WORDS, WithUnit, metres_per_unit, number_in_si
 from muphy_lb.new import FLUIDS, KINDS, Substance
 from muphy_lb.new.circulation import Circulation
-from muphy_lb.setup.stability import SURFACES
+from muphy_lb.setup.advice.stability import SURFACES
 
 ATTEMPTS = 3
 

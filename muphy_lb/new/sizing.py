@@ -9,10 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from muphy_lb.base.units import CS2, Units, relaxation_time, viscosity
-from muphy_lb.geometry.flags import FLUID
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import FLUID, Voxels
 from muphy_lb.operators.trt import MAGIC_HALF_WAY, odd_rate
-from muphy_lb.setup.stability import (
+from muphy_lb.setup.advice.stability import (
     LEAST_ODD_RATE,
     MAX_CELL_REYNOLDS,
     SMAGORINSKY,

@@ -9,8 +9,8 @@ How a collision is assembled, as the tests' smallest example does it:
 """
 
 from muphy_lb.operators.bgk import BGK
-from muphy_lb.operators.closures import CONSTANT, Closure
-from muphy_lb.operators.collision import collision, followed_by, reconstructed, selected
+from muphy_lb.operators.closures import CARREAU_YASUDA, CASSON, CONSTANT, POWER_LAW, SMAGORINSKY, Closure
+from muphy_lb.operators.collision import collision, followed_by
 from muphy_lb.operators.cumulant import CUMULANT
 from muphy_lb.operators.equilibrium import COMPRESSIBLE, EQUILIBRIA, INCOMPRESSIBLE, STOKES, Equilibrium
 from muphy_lb.operators.forces import FIELD, UNIFORM, VARYING, sum_of_forces
@@ -22,8 +22,6 @@ from muphy_lb.operators.operator import Operator, Parameter, in_turn, joined, na
 from muphy_lb.operators.recursive_regularised import RECURSIVE_REGULARISED, RECURSIVE_REGULARISED_NEAR_WALLS
 from muphy_lb.operators.regularised import REGULARISED
 from muphy_lb.operators.relaxation import OMEGA, Relaxation
-from muphy_lb.operators.rheology import CARREAU_YASUDA, CASSON, POWER_LAW
-from muphy_lb.operators.smagorinsky import SMAGORINSKY
 from muphy_lb.operators.trt import TRT
 from muphy_lb.operators.wall_rules import WALL_RULES, WALLS, wall_coefficients
 
@@ -82,8 +80,6 @@ __all__ = [
     "named",
     "openings",
     "positions",
-    "reconstructed",
-    "selected",
     "sum_of_forces",
     "where_fluid",
     "wall_coefficients",

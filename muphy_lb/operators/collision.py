@@ -4,10 +4,8 @@ f~ = f + relaxation of (f^eq - f) + source, with u = (sum c_q f_q + F/2) / rho (
 are those of its parts, by name; the first is omega, the rate that sets the viscosity, which the closure may replace at
 each node. In the node function populations and force are in stored units; rates and the closure's parameters never are.
 
-A physics may extend the collision of a node, in this order: ``select`` (whether the node collides at all),
-``reconstruct`` (replace populations that did not arrive), ``observer`` (store values that other stages need), the
-force, and a ``source`` (add to the collided populations); :func:`selected`, :func:`reconstructed` and
-:func:`followed_by` wrap a composed operator.
+A physics may extend the collision of a node by an ``observer`` (store values that other stages need, ahead of the
+force) and a ``source`` (add to the collided populations): :func:`followed_by`.
 """
 
 from functools import cache
@@ -35,53 +33,6 @@ def collision(
     if observer is None:
         return _collision(relaxation, equilibrium, closure, force)
     return _observed(relaxation, equilibrium, closure, force, observer)
-
-
-@cache
-def selected(collide: Operator, select: Operator) -> Operator:
-    """The collision only at nodes for which ``select(n, parameters)`` is true; others stream unchanged.
-
-    The specification's ``select.reference(n, parameters)`` returns an (n,) mask.
-    """
-
-    def reference(stored, n, lattice, parameters):
-        mask = select.reference(n, parameters)
-        return np.where(mask, collide.reference(stored, n, lattice, parameters), stored)
-
-    def node(lattice, precision, jit, at):
-        collides, onwards = select.node(lattice, precision, jit, at), collide.node(lattice, precision, jit, at)
-
-        def collide_selected(f, n, parameters):
-            if collides(n, parameters):
-                onwards(f, n, parameters)
-
-        return jit(collide_selected)
-
-    return Operator(f"{collide.name}-{select.name}", reference, node, joined(collide.parameters, select.parameters))
-
-
-@cache
-def reconstructed(collide: Operator, reconstruct: Operator) -> Operator:
-    """The collision after ``reconstruct(f, n, parameters)``, which changes populations in place.
-
-    Its specification ``reference(stored, n, lattice, parameters)`` returns the changed (Q, n) populations.
-    """
-
-    def reference(stored, n, lattice, parameters):
-        changed = reconstruct.reference(stored, n, lattice, parameters)
-        return collide.reference(changed, n, lattice, parameters)
-
-    def node(lattice, precision, jit, at):
-        before, onwards = reconstruct.node(lattice, precision, jit, at), collide.node(lattice, precision, jit, at)
-
-        def reconstruct_and_collide(f, n, parameters):
-            before(f, n, parameters)
-            onwards(f, n, parameters)
-
-        return jit(reconstruct_and_collide)
-
-    parameters = joined(collide.parameters, reconstruct.parameters)
-    return Operator(f"{collide.name}-{reconstruct.name}", reference, node, parameters)
 
 
 @cache

@@ -1,8 +1,12 @@
-"""Pictures only show what other files hold: one that cannot be drawn is a warning."""
+"""Pictures only show what other files hold: one that cannot be drawn is a warning; and the units that they show.
+
+Imported without NumPy, as the case file is.
+"""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 
 from muphy_lb.base.errors import OutputError
 
@@ -42,3 +46,39 @@ def frame_files(name: str) -> str:
 def picture_files(file: str) -> tuple[str, ...]:
     """The files that a picture may have: ``NAME.png``, and the same in other formats."""
     return file, *(file.removesuffix("png") + ending for ending in VECTOR_FORMATS)
+
+
+Units = tuple[tuple[str, float], ...]
+"""Names of units of one quantity and their sizes [SI], the largest first."""
+
+LENGTH_UNITS: Units = (("m", 1.0), ("mm", 1e-3), ("µm", 1e-6), ("nm", 1e-9))
+SMALLEST_LENGTH = 1.0
+"""The smallest value that is told in a unit."""
+SPEED_UNITS: Units = (("m/s", 1.0), ("mm/s", 1e-3), ("µm/s", 1e-6))
+SMALLEST_SPEED = 0.01
+PRESSURE_UNITS: Units = (("kPa", 1e3), ("Pa", 1.0), ("mPa", 1e-3), ("µPa", 1e-6))
+FLOW_RATE_UNITS: Units = (("m³/s", 1.0), ("L/s", 1e-3), ("mL/s", 1e-6), ("µL/s", 1e-9), ("nL/s", 1e-12))
+UNITS: Mapping[str, tuple[Units, float]] = MappingProxyType(
+    {
+        "m/s": (SPEED_UNITS, SMALLEST_SPEED),
+        "Pa": (PRESSURE_UNITS, 1.0),
+        "m3/s": (FLOW_RATE_UNITS, 0.1),
+    }
+)
+"""Units and the smallest value that is told in one, by SI unit."""
+
+
+def suitable_unit(units: Units, value: float, smallest: float) -> tuple[str, float]:
+    """(name, size) of the largest unit in which ``value`` is at least ``smallest``, else the smallest unit."""
+    return next((row for row in units if value >= smallest * row[1]), units[-1])
+
+
+def shown_unit(unit: str, top: float) -> tuple[str, float]:
+    """(name, size [SI]) of the unit in which values up to ``top`` are told; their own where it has no others.
+
+    Args:
+        unit: their SI unit, such as ``"m/s"``.
+        top: the largest magnitude of the values [SI].
+    """
+    units, smallest = UNITS.get(unit.replace("^", ""), (((unit, 1.0),), 0.0))
+    return suitable_unit(units, top, smallest)

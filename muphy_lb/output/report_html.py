@@ -12,9 +12,8 @@ import numpy as np
 
 from muphy_lb.base.files.atomic import write_text
 from muphy_lb.output.charts import line_chart
-from muphy_lb.output.drawing import drawing
+from muphy_lb.output.drawing import drawing, shown_unit
 from muphy_lb.output.series import read_series
-from muphy_lb.output.shown_units import shown_unit
 
 REPORT_FILE = "report.html"
 STYLE = """

@@ -1,35 +1,241 @@
 """Fields over time for ParaView: VTKHDF 2.0, an unstructured grid of voxels, the mesh written once.
 
+What all VTKHDF files that grow with a run share: their head, tables of time steps, and how they are continued.
+
+Format: VTK file formats documentation, "VTKHDF File Format", version 2.0.
+
+Unstructured mesh of the fluid voxels: one cube per node, corners shared.
+
 Format: VTK file formats documentation, "VTKHDF File Format", version 2.0 (temporal unstructured grid).
+
+Snapshots read back from the ``.vtkhdf`` files of a run: where its voxels are, and the values of its fields.
 """
 
 import hashlib
+import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import h5py
 import numpy as np
 
-from muphy_lb.base.errors import OutputError
-from muphy_lb.base.files.atomic import atomic_write, output_errors, reserve_space
+from muphy_lb.base.errors import InputError, OutputError
+from muphy_lb.base.files.atomic import DAMAGED, LINK_REMEDY, atomic_write, check_writable, output_errors, reserve_space
 from muphy_lb.base.files.hdf5 import opened
-from muphy_lb.geometry.nodes import NodeList
-from muphy_lb.output.mesh import N_CORNERS, voxel_mesh
-from muphy_lb.output.vtkhdf_tables import (
-    TABLE_BYTES,
-    Kept,
-    check_same_fields,
-    chunk_rows,
-    continued_or_anew,
-    create_growing,
-    create_provenance,
-    create_root,
-    create_steps,
-    set_row,
-    steps_until,
-)
+from muphy_lb.base.kept.functions import njit
+from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
+
+LOG = logging.getLogger(__name__)
+FORMAT_VERSION = (2, 0)
+MAX_CHUNK_ROWS = 2**26  # a chunk of HDF5 must stay below 4 GiB
+ROWS_PER_STEP_CHUNK = 256
+TABLE_BYTES = 2**20  # more than the step tables and the indices of HDF5 grow by in one snapshot
+
+
+def create_root(file: h5py.File, vtk_type: str) -> h5py.Group:
+    """The group that VTK reads, of a type such as ``"UnstructuredGrid"``."""
+    root = file.create_group("VTKHDF")
+    root.attrs["Version"] = FORMAT_VERSION
+    root.attrs["Type"] = np.bytes_(vtk_type)  # older VTK reads fixed-length ASCII only
+    return root
+
+
+def create_provenance(file: h5py.File, case_text: str) -> h5py.Group:
+    """The group that VTK ignores: the case, and the step number of each snapshot."""
+    own = file.create_group("muphy_lb")
+    own.create_dataset("case", data=case_text, dtype=h5py.string_dtype())
+    create_growing(own, "step", (), np.int64)
+    return own
+
+
+def create_steps(root: h5py.Group) -> h5py.Group:
+    """An empty table of time steps: times and numbers of parts."""
+    steps = root.create_group("Steps")
+    steps.attrs["NSteps"] = np.int64(0)
+    create_growing(steps, "Values", (), np.float64).attrs["unit"] = "s"
+    create_growing(steps, "NumberOfParts", (), np.int64)
+    return steps
+
+
+def create_growing(group: h5py.Group, name: str, width: tuple[int, ...], dtype, **options) -> h5py.Dataset:
+    """An empty dataset of rows of shape ``width`` that can grow; ``rows`` is the length of its chunks."""
+    rows = options.pop("rows", ROWS_PER_STEP_CHUNK)
+    return group.create_dataset(
+        name, shape=(0, *width), maxshape=(None, *width), chunks=(rows, *width), dtype=dtype, **options
+    )
+
+
+def chunk_rows(n_rows: int) -> int:
+    """Length of the chunks of a dataset that grows by ``n_rows`` at a time: equal parts of it, none too large."""
+    return max(1, -(-n_rows // max(1, -(-n_rows // MAX_CHUNK_ROWS))))
+
+
+def set_row(table: h5py.Dataset, number: int, value) -> None:
+    """Set row ``number``, which becomes the last one."""
+    table.resize(number + 1, axis=0)
+    table[number] = value
+
+
+def check_same_fields(path, known: Iterable[str], given: Iterable[str]) -> None:
+    """Raise OutputError unless the fields of a snapshot are those of the earlier ones."""
+    if set(known) != set(given):
+        raise OutputError(
+            f"{path}: the snapshot has the fields {sorted(given)}, the earlier ones have {sorted(known)};"
+            " write the same fields, or start a new file"
+        )
+
+
+def steps_until(file: h5py.File, resume_step: int) -> tuple[int, int | None]:
+    """(number of the snapshots up to a step, the step of the last of them or None)."""
+    done = file["muphy_lb/step"][: file["VTKHDF/Steps"].attrs["NSteps"]]
+    n_steps = int(np.count_nonzero(done <= resume_step))
+    return n_steps, int(done[n_steps - 1]) if n_steps else None
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What is kept of a file.
+
+    Attributes:
+        n_steps: number of snapshots.
+        last_step: step of the last of them; None without one.
+        lengths: all datasets that grow, and how many rows of each are kept.
+    """
+
+    n_steps: int
+    last_step: int | None
+    lengths: Sequence[tuple[h5py.Dataset, int]]
+
+
+def continued_or_anew(path: Path, resume_step: int | None, kept: Callable[[h5py.File], Kept]) -> int | None:
+    """Get a file ready for more snapshots: an existing one is continued behind those that are ``kept``, unless there is
+    no ``resume_step`` or nothing to continue; then it is removed. The step of the last snapshot kept; None without one.
+
+    Raises:
+        OutputError: as of :func:`continued`; a new file cannot be written.
+    """
+    last_step = continued(path, kept) if resume_step is not None and path.exists() else None
+    if last_step is None:
+        with output_errors(path):
+            path.unlink(missing_ok=True)
+            check_writable(path.parent)
+    return last_step
+
+
+def continued(path: Path, kept: Callable[[h5py.File], Kept]) -> int | None:
+    """Forget what lies behind the snapshots of an existing file that are ``kept``; the step of the last of them.
+
+    A file that has no more is not written, for which a disk might be too full; neither is one of which nothing is kept.
+    A file that cannot be read is renamed ``NAME.damaged``; the result is then None.
+
+    Raises:
+        OutputError: the file may not be written, or ``kept`` refuses it, or the disk is full; the file is unchanged.
+    """
+    if os.path.islink(path):
+        raise OutputError(f"cannot continue {path}: it is a symbolic link, and none is followed; {LINK_REMEDY}")
+    if not os.access(path, os.R_OK | os.W_OK):
+        raise OutputError(f"cannot continue {path}: it may not be written; change its permissions or move it away")
+    try:
+        with h5py.File(path, "r") as file:
+            found = kept(file)
+            goes_on = found.last_step is not None
+            has_more = any(len(dataset) != rows for dataset, rows in found.lengths)
+            has_more = has_more or file["VTKHDF/Steps"].attrs["NSteps"] != found.n_steps
+        if goes_on and has_more:
+            reserve_space(path, TABLE_BYTES)
+            _shorten(path, kept)
+        return found.last_step
+    except OutputError:
+        raise
+    except Exception as error:  # HDF5 and h5py have many ways of saying that a file is not whole
+        aside = path.with_name(path.name + DAMAGED)
+        LOG.warning("%s is damaged (%s); it is kept as %s, and a new one begun", path, error, aside.name)
+        with output_errors(path):
+            path.replace(aside)
+        return None
+
+
+def _shorten(path: Path, kept: Callable[[h5py.File], Kept]) -> None:
+    with opened(path) as file:
+        found = kept(file)
+        file["VTKHDF/Steps"].attrs["NSteps"] = found.n_steps
+        for dataset, rows in found.lengths:
+            dataset.resize(rows, axis=0)
+
+
+N_CORNERS = 8
+FLOAT32_MAX_VOXELS = 2**15  # beyond this distance float32 no longer resolves 1/256 of a voxel
+
+
+@dataclass(frozen=True)
+class VoxelMesh:
+    """Cubes in node order.
+
+    Attributes:
+        points_m: (n_points, 3) corner coordinates (x, y, z) [m], sorted by (z, y, x); float32 where precise enough.
+        connectivity: (n, 8) corner numbers of each cube, x fastest, then y, then z (the order of VTK_VOXEL);
+            int32 when it fits, else int64.
+    """
+
+    points_m: np.ndarray
+    connectivity: np.ndarray
+
+
+def voxel_mesh(nodes: NodeList) -> VoxelMesh:
+    """Mesh of cubes of edge ``spacing_m`` centred on the nodes."""
+    nz, ny, nx = nodes.shape
+    corner_shape = (nz + 1, ny + 1, nx + 1)
+    steps = np.array([1, nx + 1, (nx + 1) * (ny + 1)])
+    offset = ((np.arange(N_CORNERS)[:, None] >> np.arange(3)) & 1) @ steps
+    first = nodes.coordinates() @ steps
+    order = np.argsort(first, kind="stable")
+    fits = N_CORNERS * nodes.n_nodes <= np.iinfo(np.int32).max
+    connectivity = np.empty((nodes.n_nodes, N_CORNERS), dtype=np.int32 if fits else np.int64)
+    n_points = number_corners(first[order], order, offset, connectivity)
+    corner = np.empty(n_points, dtype=np.int64)
+    for c in range(N_CORNERS):
+        corner[connectivity[:, c]] = first + offset[c]
+    return VoxelMesh(_corner_positions(nodes, voxel_coordinates(corner, corner_shape)), connectivity)
+
+
+@njit(cache=True)
+def number_corners(first, order, offset, connectivity):
+    """Number the distinct corner ids ``first[k] + offset[c]`` in ascending order by merging the sorted streams.
+
+    Args:
+        first: (n,) ascending int64 id of corner 0 of each cube.
+        order: (n,) row of ``connectivity`` that belongs to each entry of ``first``.
+        offset: (8,) distance of corner c from corner 0.
+        connectivity: (n, 8) filled with the number of every corner.
+
+    Returns:
+        The number of distinct corners.
+    """
+    n_cubes = first.size
+    head = np.zeros(offset.size, dtype=np.int64)
+    number = 0
+    while head[0] < n_cubes or head[-1] < n_cubes:
+        lowest = np.iinfo(np.int64).max
+        for c in range(offset.size):
+            if head[c] < n_cubes:
+                lowest = min(lowest, first[head[c]] + offset[c])
+        for c in range(offset.size):
+            if head[c] < n_cubes and first[head[c]] + offset[c] == lowest:
+                connectivity[order[head[c]], c] = number
+                head[c] += 1
+        number += 1
+    return number
+
+
+def _corner_positions(nodes: NodeList, coordinates: np.ndarray) -> np.ndarray:
+    """(n_points, 3) positions [m] of corner coordinates; corner (0, 0, 0) lies half a voxel before the origin."""
+    origin_m = np.asarray(nodes.origin_m) - 0.5 * nodes.spacing_m
+    points_m = origin_m + nodes.spacing_m * coordinates
+    far = np.abs(points_m).max(initial=0.0) > FLOAT32_MAX_VOXELS * nodes.spacing_m
+    return points_m if far else points_m.astype(np.float32)
+
 
 VTK_VOXEL = 11
 STATIC_OFFSETS = {  # first entry of the mesh used by a step, always 0: the mesh never changes
@@ -220,3 +426,67 @@ def _digest(nodes: NodeList) -> str:
     digest = hashlib.sha256(repr((nodes.shape, nodes.spacing_m)).encode())
     digest.update(np.ascontiguousarray(nodes.voxel))
     return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A snapshot in a file of :class:`muphy_lb.output.vtkhdf.VtkHdfSeries`.
+
+    Attributes:
+        path: the file.
+        number: which of its snapshots, from 0.
+        step, time_s: when it was taken.
+        units: unit of each of its fields by name.
+    """
+
+    path: Path
+    number: int
+    step: int
+    time_s: float
+    units: Mapping[str, str]
+
+    def values(self, name: str) -> np.ndarray:
+        """(n, ...) values of a field."""
+        with h5py.File(self.path, "r") as file:
+            n_nodes = int(file["VTKHDF/NumberOfCells"][0])
+            return file["VTKHDF/CellData"][name][self.number * n_nodes : (self.number + 1) * n_nodes]
+
+    def nodes(self) -> NodeList:
+        """The voxels as bare nodes, in the order of the values; the file does not know of openings."""
+        with h5py.File(self.path, "r") as file:
+            said = file["muphy_lb"].attrs
+            shape = tuple(int(n) for n in said["shape_zyx"])
+            spacing_m, origin_m = float(said["spacing_m"]), tuple(float(x) for x in said["origin_m"])
+            first = file["VTKHDF/Points"][:][file["VTKHDF/Connectivity"][:][::N_CORNERS]]
+        place = np.rint((first - np.array(origin_m)) / spacing_m + 0.5).astype(np.int64)
+        none = np.empty(0, dtype=np.int64)
+        return NodeList(
+            voxel=place @ np.array([1, shape[2], shape[2] * shape[1]]),
+            group_start=np.array([0, len(place)]),
+            shape=shape,
+            spacing_m=spacing_m,
+            origin_m=origin_m,
+            periodic=(False, False, False),
+            openings=(),
+            label_voxel=none,
+            label_number=none.astype(np.uint8),
+        )
+
+
+def find_snapshot(path: str | os.PathLike, time_s: float | None = None) -> Snapshot:
+    """The snapshot of a file that is nearest to a time [s]; without one the last.
+
+    Raises:
+        InputError: the file is none that a run has written, or holds no snapshot.
+    """
+    try:
+        with h5py.File(path, "r") as file:
+            times_s = file["VTKHDF/Steps/Values"][: int(file["VTKHDF/Steps"].attrs["NSteps"])]
+            steps, cells = file["muphy_lb/step"][:], file["VTKHDF/CellData"]
+            units = {name: str(cells[name].attrs.get("unit", "")) for name in cells}
+    except (OSError, KeyError) as error:
+        raise InputError(f"{path} is no field file that a run of this solver has written whole: {error}") from error
+    if not times_s.size:
+        raise InputError(f"{path} holds no snapshot; let the run come to its end")
+    number = times_s.size - 1 if time_s is None else int(np.abs(times_s - time_s).argmin())
+    return Snapshot(Path(path), number, int(steps[number]), float(times_s[number]), units)

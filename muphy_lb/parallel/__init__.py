@@ -2,6 +2,7 @@
 
 from muphy_lb.parallel.choice import TRANSPORTS, HaloConnector
 from muphy_lb.parallel.communicator import (
+    NodeGather,
     SerialCommunicator,
     agreed,
     agreed_on_root,
@@ -11,7 +12,6 @@ from muphy_lb.parallel.communicator import (
     wait_for_lower_ranks,
 )
 from muphy_lb.parallel.exchange import Halo
-from muphy_lb.parallel.gather import NodeGather
 
 __all__ = [
     "TRANSPORTS",

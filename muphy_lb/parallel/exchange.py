@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass, replace
 
 from muphy_lb.domain import Exchange
-from muphy_lb.parallel.schedule import recorded
+from muphy_lb.parallel.task import recorded
 from muphy_lb.parallel.transports import ExchangeTasks, HostStaged, Transport
 
 

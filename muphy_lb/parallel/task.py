@@ -1,6 +1,11 @@
-"""Task: one launch of a time step, with its name and the queue that it belongs to."""
+"""Tasks of a time step, and how they are launched.
 
-from collections.abc import Callable
+- Task: one launch of a time step, with its name and the queue that it belongs to.
+- Launching the tasks of a time step: one by one, or recorded as few launches.
+"""
+
+from collections.abc import Callable, Iterable
+from itertools import groupby
 from typing import NamedTuple
 
 # The queues of a device run concurrently; some tasks order them, and some are executed by the host.
@@ -28,3 +33,43 @@ class Task(NamedTuple):
 def ordering(run: Callable[[], None]) -> Task:
     """A task that makes one queue wait for another."""
     return Task("order", ORDERING, run)
+
+
+# Steps recorded as one launch where none needs the host; the overhead of launches matters most on small domains.
+CYCLE = 16
+Launches = list[Callable[[], None]]
+
+
+def needs_host(tasks: list[Task]) -> bool:
+    """Whether the host has to act within the step."""
+    return any(task.queue == ON_HOST for task in tasks)
+
+
+def plain(tasks: Iterable[Task]) -> Launches:
+    """One launch per task."""
+    return [task.run for task in tasks]
+
+
+def recorded(tasks: list[Task], backend) -> Launches:
+    """As few launches as possible: the whole step, or, where the host has to act in between, each sequence of tasks on
+    one queue. All tasks must have run once already."""
+    if not needs_host(tasks):
+        return [backend.record(plain(tasks))]
+    launches: Launches = []
+    for queue, group in groupby(tasks, key=lambda task: task.queue):
+        runs = plain(group)
+        launches += [backend.record(runs, queue)] if queue in ON_DEVICE else runs
+    return launches
+
+
+def recorded_cycle(steps: list[list[Task]], backend) -> Callable[[], None] | None:
+    """Some steps as one launch; None if the host has to act in one of them."""
+    if any(needs_host(tasks) for tasks in steps):
+        return None
+    return backend.record(plain(sum(steps, [])))
+
+
+def without_repeats(tasks: list[Task], *runs) -> list[Task]:
+    """The tasks, of which those that call one of ``runs`` are kept only at their first occurrence."""
+    first = [next((k for k, task in enumerate(tasks) if task.run == run), None) for run in runs]
+    return [task for k, task in enumerate(tasks) if task.run not in runs or k in first]

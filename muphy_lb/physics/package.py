@@ -16,13 +16,12 @@ from muphy_lb.base.units import Units
 from muphy_lb.case.case import Case
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.lattice import Lattice
-from muphy_lb.measure.flow_view import FlowView, PreparedView
+from muphy_lb.measure.flow_view import DrawnParticles, FlowView, OutputField, PreparedView, ProbedScalar
 from muphy_lb.measure.observer import Observer
-from muphy_lb.measure.physics_output import DrawnParticles, OutputField, ProbedScalar
 from muphy_lb.model.flow import Flow
 
 if TYPE_CHECKING:
-    from muphy_lb.output.pictures.sight import Sight
+    from muphy_lb.output.pictures.cut import Sight
 
 
 class Physics:

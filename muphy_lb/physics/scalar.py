@@ -24,8 +24,7 @@ from muphy_lb.case.section import did_you_mean
 from muphy_lb.domain import FIXED, FLUX, OUTFLOW, ScalarBoundary
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.lattice import Lattice, scalar_lattice
-from muphy_lb.measure.flow_view import FlowView
-from muphy_lb.measure.physics_output import FromStored, OutputField, ProbedScalar
+from muphy_lb.measure.flow_view import FlowView, FromStored, OutputField, ProbedScalar
 from muphy_lb.model.flow import Flow
 from muphy_lb.model.model import (
     AT_NEIGHBOURS,
@@ -50,7 +49,7 @@ from muphy_lb.operators.scalar_transport import (
 )
 from muphy_lb.physics.package import Physics
 from muphy_lb.physics.scalar_series import OutletFluxes, ScalarSeries
-from muphy_lb.setup.memory import BYTES_PER_DIRECTION
+from muphy_lb.setup.advice.costs import BYTES_PER_DIRECTION
 
 VELOCITY = {name: FieldValue(name) for name in VELOCITY_FIELDS}
 STORED = tuple(Field(name) for name in VELOCITY_FIELDS)

@@ -14,7 +14,7 @@ from muphy_lb.geometry.limits import shown
 from muphy_lb.run.moved_state import go_on_from, state_of
 from muphy_lb.run.onlooker import Onlooker
 from muphy_lb.run.simulation import Simulation
-from muphy_lb.setup.pulsatile import WOMERSLEY
+from muphy_lb.setup.boundaries import WOMERSLEY
 from muphy_lb.setup.waveforms import longest_period_s
 
 EXAMPLE = '{"openings.inlet.velocity_m_s": 0.2}'

@@ -6,8 +6,8 @@ stores; dataset ``fields`` (F, n), one row per field that is part of the state; 
 dataset a column, by ascending id; groups ``sums/FIELD`` with the sums that the last collision has read, at the nodes
 where there are any (:mod:`muphy_lb.engine.sums`); groups ``actions/NAME`` with the arrays that each action remembers;
 group ``links/openings`` with what has left through openings, where the streaming keeps it beside the populations
-(:mod:`muphy_lb.engine.leaving`), and group ``links/walls`` with the stress beside walls, where a run records it
-(:mod:`muphy_lb.measure.recorded_stress`); dataset ``case`` (TOML); attributes step, initial_mass, feedback (JSON: state
+(:mod:`muphy_lb.engine.transfers`), and group ``links/walls`` with the stress beside walls, where a run records it
+(:mod:`muphy_lb.measure.shear.stress`); dataset ``case`` (TOML); attributes step, initial_mass, feedback (JSON: state
 and value of each condition with feedback), wall_forces (JSON: measured from two steps, of which the state holds one),
 one for each observer with a memory (JSON; its arrays in the group ``observers/NAME``), such as watch, what the
 steady-state criterion remembers, and what the state belongs to: lattice, streaming, precision, fields and particles
@@ -31,12 +31,11 @@ from muphy_lb.base.files.atomic import atomic_write, output_errors
 from muphy_lb.base.files.hdf5 import opened
 from muphy_lb.base.files.sealed import HEADER_BYTES, seal
 from muphy_lb.base.registry import PHYSICS
-from muphy_lb.case.case import Case
-from muphy_lb.case.changes import changed_keys, listed
+from muphy_lb.case.case import Case, changed_keys, listed
 from muphy_lb.case.toml import as_override
-from muphy_lb.engine.leaving import LINK, POPULATION, leaving_populations, restore_leaving
 from muphy_lb.engine.sums import NODE, VALUE, last_sums, restore_sums
-from muphy_lb.measure.wall_forces import WallForce
+from muphy_lb.engine.transfers import LINK, POPULATION, leaving_populations, restore_leaving
+from muphy_lb.measure.records import WallForce
 from muphy_lb.parallel import agreed, agreed_on_root, from_root
 from muphy_lb.run.changes import TIME_STEP
 from muphy_lb.run.checkpoint_file import (

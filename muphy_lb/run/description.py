@@ -8,9 +8,8 @@ import numpy as np
 from muphy_lb.boundaries.opening_geometry import PRESSURE
 from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.case.toml import toml_lines
+from muphy_lb.setup.advice.plausibility import plausibility, resolution_warnings
 from muphy_lb.setup.numerics import describe
-from muphy_lb.setup.plausibility import plausibility
-from muphy_lb.setup.resolution import resolution_warnings
 
 if TYPE_CHECKING:
     from muphy_lb.run.simulation import Simulation

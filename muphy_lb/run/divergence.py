@@ -6,7 +6,7 @@ import numpy as np
 
 from muphy_lb.geometry.nodes import voxel_coordinates
 from muphy_lb.measure.flow_view import FlowView
-from muphy_lb.setup.stability import cause_and_remedy
+from muphy_lb.setup.advice.stability import cause_and_remedy
 
 NEAR = 3.0  # voxels from an opening within which it is named
 

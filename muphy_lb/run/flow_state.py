@@ -9,15 +9,22 @@ import numpy as np
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.boundaries.wall_motion import HALF_WAY
-from muphy_lb.engine.neighbour_values import NeighbourValues
 from muphy_lb.engine.sums import restore_sums
-from muphy_lb.measure.flow_view import OpeningState
+from muphy_lb.engine.transfers import NeighbourValues
+from muphy_lb.measure.records import OpeningState
 from muphy_lb.parallel import agreed_on_root
 from muphy_lb.run.kept_forces import KeptForces
 from muphy_lb.run.kept_openings import KeptOpenings
-from muphy_lb.setup.consistent_pressure import PressureEquation, momentum_flux, refuse_openings
-from muphy_lb.setup.initial import check_density, check_velocity
-from muphy_lb.setup.initial_stress import VelocityGradient, stress_of, viscosity_of
+from muphy_lb.setup.initial import (
+    PressureEquation,
+    VelocityGradient,
+    check_density,
+    check_velocity,
+    momentum_flux,
+    refuse_openings,
+    stress_of,
+    viscosity_of,
+)
 
 if TYPE_CHECKING:
     from muphy_lb.engine.engine import Engine
@@ -82,7 +89,7 @@ class FlowState:
             values: (n, 3) velocity (x, y, z) [m/s] of all nodes, or (3,) of each.
             stress: whether the populations have the viscous stress of the field
                 (:mod:`muphy_lb.operators.initial`).
-            consistent_pressure: compute the pressure from it (:mod:`muphy_lb.setup.consistent_pressure`).
+            consistent_pressure: compute the pressure from it (:mod:`muphy_lb.setup.initial`).
 
         Raises:
             InputError: another shape, values that are not finite or too fast; a physics sets the flow itself.

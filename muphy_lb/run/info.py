@@ -10,6 +10,7 @@ from muphy_lb.base.files import PREPARED
 from muphy_lb.boundaries.opening_geometry import opening_areas_m2
 from muphy_lb.case.boundaries import ANSWERING, OpeningSection
 from muphy_lb.case.case import Case, load_case
+from muphy_lb.engine.step import StepOrder
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.geometry.store import read_geometry
 from muphy_lb.parallel import SerialCommunicator
@@ -18,15 +19,14 @@ from muphy_lb.partition.store import list_partitions, read_graph, read_partition
 from muphy_lb.run.options import add_set
 from muphy_lb.run.preparation import Preparation, prove
 from muphy_lb.run.summary import process_peak_mib
-from muphy_lb.setup.duration import duration
-from muphy_lb.setup.expected_pressures import describe_outlets
+from muphy_lb.setup.advice.costs import bytes_per_node, bytes_per_update, duration
+from muphy_lb.setup.advice.expected_pressures import describe_outlets
+from muphy_lb.setup.advice.plausibility import plausibility, resolution_warnings
+from muphy_lb.setup.boundaries import describe_profiles
 from muphy_lb.setup.geometry import opening_sections
-from muphy_lb.setup.memory import bytes_per_node, bytes_per_update
 from muphy_lb.setup.numerics import describe
-from muphy_lb.setup.plausibility import plausibility
-from muphy_lb.setup.pulsatile import describe_profiles
-from muphy_lb.setup.resolution import resolution_warnings
 
+STEP_HEAD = ("pass", "over", "task", "kernel", "exchanged ahead of it")
 NOT_LOOKED_AT = (
     "the case can be set up; not looked at: the output folder, the device and its memory, and what the flow does"
 )
@@ -35,6 +35,7 @@ NOT_LOOKED_AT = (
 def add_options(parser) -> None:
     """Give an argument parser the options of ``info``."""
     parser.add_argument("file", metavar="CASE.toml|CASE.h5")
+    parser.add_argument("--step", action="store_true", help="print the order of the tasks of a step instead")
     add_set(parser)
 
 
@@ -42,7 +43,7 @@ def info(options, say, communicator) -> int:
     """The command ``muphy-lb info``; collective. Returns the exit code 0.
 
     Args:
-        options: parsed options: ``file`` and ``set``.
+        options: parsed options: ``file``, ``set`` and ``step``.
         say: told the description.
         communicator: the ranks that the run would have.
 
@@ -51,10 +52,13 @@ def info(options, say, communicator) -> int:
     """
     if Path(options.file).suffix.lower() == PREPARED:
         if communicator.rank == 0:
+            if options.step:
+                raise InputError(f"info: --step: {options.file} is a prepared geometry and has no steps; give a case")
             say(describe_prepared(options.file, options.set))
         return 0
     case = load_case(options.file, options.set) if communicator.rank == 0 else None
-    say(describe_case(communicator.broadcast(case), communicator))
+    describe_it = describe_step if options.step else describe_case
+    say(describe_it(communicator.broadcast(case), communicator))
     return 0
 
 
@@ -82,6 +86,27 @@ def describe_case(case: Case, communicator=None) -> str:
     """
     prepared = prove(case, communicator or SerialCommunicator())
     return "\n".join(_case_lines(prepared)) if prepared.communicator.rank == 0 else ""
+
+
+def describe_step(case: Case, communicator=None) -> str:
+    """The order of the tasks of a step as a table, on rank 0; empty elsewhere. Collective.
+
+    The order is that of the backends ``numpy`` and ``cpu``; on GPUs tasks of one pass overlap.
+
+    Args:
+        case: the case.
+        communicator: the ranks that the run would have; None: one.
+
+    Raises:
+        MuphyError: the case cannot be run; the message is that of the run.
+    """
+    prepared = prove(case, communicator or SerialCommunicator())
+    has_walls = prepared.communicator.total(prepared.domain.linkwise.n_links) > 0
+    rows = StepOrder(prepared.model).rows(bool(prepared.header.openings), has_walls)
+    cells = [STEP_HEAD, *((str(row.number), row.over, row.name, row.kernel, ", ".join(row.crossing)) for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells)
+    return "\n".join(lines) if prepared.communicator.rank == 0 else ""
 
 
 def _case_lines(prepared: Preparation) -> Iterator[str]:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from muphy_lb.domain import LocalDomain
-from muphy_lb.engine.links_of_fluid import kept_wall_exchange, wall_exchange
-from muphy_lb.engine.remembered import Remembered
+from muphy_lb.engine.engine import kept_wall_exchange, wall_exchange
+from muphy_lb.engine.transfers import Remembered
 from muphy_lb.geometry.nodes import NodeList
-from muphy_lb.measure.wall_forces import WallForce, labelled_links, wall_forces
+from muphy_lb.measure.boundaries import labelled_links, wall_forces
+from muphy_lb.measure.records import WallForce
 
 if TYPE_CHECKING:
     from muphy_lb.run.simulation import Simulation

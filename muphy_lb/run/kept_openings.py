@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from muphy_lb.engine.links_of_fluid import opening_sums
-from muphy_lb.measure.flow_view import OpeningState
-from muphy_lb.measure.opening_states import opening_states
+from muphy_lb.engine.engine import opening_sums
+from muphy_lb.measure.boundaries import opening_states
+from muphy_lb.measure.records import OpeningState
 
 if TYPE_CHECKING:
     from muphy_lb.run.simulation import Simulation

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from muphy_lb.engine.leaving import leaving_populations, restore_leaving
 from muphy_lb.engine.sums import last_sums, restore_sums
-from muphy_lb.measure.flow_view import OpeningState
+from muphy_lb.engine.transfers import leaving_populations, restore_leaving
+from muphy_lb.measure.records import OpeningState
 from muphy_lb.parallel import NodeGather
 
 if TYPE_CHECKING:

@@ -5,16 +5,14 @@ from pathlib import Path
 
 from muphy_lb.base.registry import offered
 from muphy_lb.measure.field_snapshots import FieldSnapshots
-from muphy_lb.measure.flow_picture import FlowPicture
 from muphy_lb.measure.flow_series import OpeningSeries, WallSeries
 from muphy_lb.measure.flow_view import FlowView, PreparedView
 from muphy_lb.measure.observer import Observer
-from muphy_lb.measure.period_flow_rates import PeriodFlowRates
+from muphy_lb.measure.period import PeriodFlowRates
 from muphy_lb.measure.permeability_observer import PermeabilityObserver
-from muphy_lb.measure.probes import ProbeSeries
-from muphy_lb.measure.segments import SegmentSeries
-from muphy_lb.measure.shear_observer import WallShearObserver
-from muphy_lb.measure.slice_frames import SliceFrames
+from muphy_lb.measure.pictures import FlowPicture, SliceFrames
+from muphy_lb.measure.probes import ProbeSeries, SegmentSeries
+from muphy_lb.measure.shear.observer import WallShearObserver
 from muphy_lb.output.drawing import FRAMES_FOLDER
 from muphy_lb.output.report_html import REPORT_FILE
 from muphy_lb.parallel import agreed

@@ -4,6 +4,7 @@ import argparse
 
 from muphy_lb.geometry.limits import shown
 
+DEFAULT_OUTPUT = "out"
 VIEW = "show the run on a page for a browser on this machine; PORT of the page (default: any free one)"
 
 

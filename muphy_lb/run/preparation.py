@@ -29,22 +29,21 @@ from muphy_lb.physics.package import Physics
 from muphy_lb.run.flow_state import refuse_two_starts
 from muphy_lb.run.monitored import refuse_to_watch_nothing
 from muphy_lb.run.observers import check_observers
+from muphy_lb.setup.advice.expected_pressures import refuse_density_changes
 from muphy_lb.setup.boundaries import (
     build_schedule,
     link_conditions,
     opening_conditions,
+    pulsatile_profiles,
     refuse_unreadable_walls,
     wall_motions,
     wall_treatment,
 )
 from muphy_lb.setup.collision import build_fluid
-from muphy_lb.setup.consistent_pressure import refuse_openings
 from muphy_lb.setup.distribute import DistributedGeometry, distributed
-from muphy_lb.setup.expected_pressures import refuse_density_changes
 from muphy_lb.setup.force import build_force, uniform_acceleration_m_s2
-from muphy_lb.setup.initial import initial_flow
+from muphy_lb.setup.initial import initial_flow, refuse_openings
 from muphy_lb.setup.numerics import Numerics, resolve
-from muphy_lb.setup.pulsatile import pulsatile_profiles
 
 
 class Preparation:

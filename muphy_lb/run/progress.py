@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from math import inf
 
 from muphy_lb.base.units import time_in_words
-from muphy_lb.engine.load import has_load, n_occupied
-from muphy_lb.measure.flow_view import Health
+from muphy_lb.engine.engine import has_load, n_occupied
 from muphy_lb.measure.observer import Observer
-from muphy_lb.output.progress import ProgressBar
+from muphy_lb.measure.records import Health
+from muphy_lb.output.terminal import ProgressBar
 from muphy_lb.run.clock import Clock
 from muphy_lb.run.rebalancing import Rebalancing
 from muphy_lb.run.simulation import Simulation

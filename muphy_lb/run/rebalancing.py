@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from muphy_lb.engine.load import has_load, node_load
+from muphy_lb.engine.engine import has_load, node_load
 from muphy_lb.measure.flow_view import whole_nodes
-from muphy_lb.partition.weights import part_shares
+from muphy_lb.partition.costs import part_shares
 from muphy_lb.run.moved_state import go_on_from, state_of
 from muphy_lb.setup.geometry import share_nodes
 

@@ -11,17 +11,15 @@ from muphy_lb.case.case import Case, load_case
 from muphy_lb.case.output import SPEED
 from muphy_lb.case.section import did_you_mean
 from muphy_lb.measure.field_snapshots import FieldSnapshots
-from muphy_lb.measure.shear_files import AREA, SHEAR_FILE
-from muphy_lb.measure.wall_statistics import INDICES, STRESS
-from muphy_lb.output.pictures.curves import fill_curves
+from muphy_lb.measure.shear.observer import AREA, SHEAR_FILE
+from muphy_lb.measure.shear.wall_nodes import INDICES, STRESS
 from muphy_lb.output.pictures.cut import AXES, best_cut, cut_at
-from muphy_lb.output.pictures.panels import figure_at
-from muphy_lb.output.pictures.slice import Shown, as_scalar, fill_slice, slice_colours
+from muphy_lb.output.pictures.panels import figure_at, fill_curves
 from muphy_lb.output.pictures.theme import THEMES, Theme
-from muphy_lb.output.pictures.vessel import Presentation, fill_figure
+from muphy_lb.output.pictures.vessel import Presentation, Shown, as_scalar, fill_figure, fill_slice, slice_colours
 from muphy_lb.output.pictures.wall import Marks, draw_walls
 from muphy_lb.output.series import read_series
-from muphy_lb.output.snapshot import find_snapshot
+from muphy_lb.output.vtkhdf import find_snapshot
 from muphy_lb.run.early import CASE_FILE
 
 SHORT = {"wall_shear": STRESS.field} | {name: quantity.field for name, quantity in INDICES.items()}

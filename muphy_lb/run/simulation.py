@@ -15,8 +15,8 @@ from muphy_lb.case.case import Case, as_case
 from muphy_lb.engine.autotune import tune
 from muphy_lb.engine.engine import Engine
 from muphy_lb.lattice.exact_sums import from_two_parts, scale_of_sums
-from muphy_lb.measure.flow_view import Health, OpeningState
 from muphy_lb.measure.node_probe import NodeProbe
+from muphy_lb.measure.records import Health, OpeningState
 from muphy_lb.parallel import HaloConnector, NodeGather, agreed_on_root, connect
 from muphy_lb.run.description import described, short
 from muphy_lb.run.divergence import divergence_message

@@ -27,7 +27,7 @@ from pathlib import Path
 
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer, Steadiness
-from muphy_lb.measure.settling import rest_of_change
+from muphy_lb.measure.permeability_observer import rest_of_change
 from muphy_lb.output.charts import line_chart
 from muphy_lb.output.report_html import ReportPart
 from muphy_lb.output.series import CsvSeries, read_series

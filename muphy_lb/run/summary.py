@@ -9,8 +9,9 @@ from datetime import datetime
 from math import sqrt
 from pathlib import Path
 
-from muphy_lb.measure.flow_view import FlowView, OpeningState, on_root
-from muphy_lb.output.summary import flow_split, pressure_drops_pa, write_summary
+from muphy_lb.measure.flow_view import FlowView, on_root
+from muphy_lb.measure.records import OpeningState
+from muphy_lb.output.series import flow_split, pressure_drops_pa, write_summary
 
 SUMMARY_FILE = "summary.json"
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from muphy_lb.measure.recorded_stress import RecordedStress
-from muphy_lb.measure.wall_forces import WallForce
+from muphy_lb.measure.records import WallForce
+from muphy_lb.measure.shear.stress import RecordedStress
 from muphy_lb.run.kept_forces import KeptForces
 
 

@@ -17,7 +17,7 @@ from math import inf, sqrt
 from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer, PeriodMean, Steadiness
-from muphy_lb.setup.plausibility import WHOLE
+from muphy_lb.setup.advice.plausibility import WHOLE
 from muphy_lb.setup.waveforms import longest_period_s
 
 DOUBTFUL_EXIT_CODE = 6

@@ -17,8 +17,12 @@ from muphy_lb.operators import (
     Closure,
     Relaxation,
 )
-from muphy_lb.setup.near_walls import wants_other_moments
-from muphy_lb.setup.stability import FOR_SMALL_VISCOSITY, LAWS, collision_for_small_viscosity
+from muphy_lb.setup.advice.stability import (
+    FOR_SMALL_VISCOSITY,
+    LAWS,
+    collision_for_small_viscosity,
+    wants_other_moments,
+)
 
 
 def build_fluid(

@@ -4,13 +4,13 @@ import numpy as np
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.units import Units
-from muphy_lb.boundaries.driving_force import DrivingForce, Turn
+from muphy_lb.boundaries.waveform import DrivingForce, Turn
 from muphy_lb.case.case import Case
 from muphy_lb.domain import LocalDomain, check_dimension
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.model.model import SCHEDULED
 from muphy_lb.operators import FIELD, UNIFORM, VARYING, Operator
-from muphy_lb.setup.box_array import Wanted, read_field
+from muphy_lb.setup.input_fields import Wanted, read_field
 from muphy_lb.setup.waveforms import waveform_factor
 
 

@@ -20,13 +20,13 @@ from muphy_lb.case.boundaries import OpeningSection
 from muphy_lb.case.case import Case
 from muphy_lb.geometry.axes import PERIODIC
 from muphy_lb.geometry.clean import clean
-from muphy_lb.geometry.cuts import cut_links
 from muphy_lb.geometry.errors import MissingOptionError
-from muphy_lb.geometry.labels import label_box
+from muphy_lb.geometry.labels import add_solids, label_box
 from muphy_lb.geometry.load import SHAPE_PREFIX, load_content, load_with_notes
+from muphy_lb.geometry.neighbours import cut_links
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList, build_nodes
 from muphy_lb.geometry.openings.carve import carve
-from muphy_lb.geometry.openings.ends_of_input import (
+from muphy_lb.geometry.openings.find import (
     EndState,
     describe_ends,
     end_states,
@@ -36,22 +36,19 @@ from muphy_lb.geometry.openings.ends_of_input import (
 from muphy_lb.geometry.options import nearest_name
 from muphy_lb.geometry.porous.preparation import divide_closed_layers
 from muphy_lb.geometry.repeats import without_effect
-from muphy_lb.geometry.solids import add_solids
 from muphy_lb.geometry.store import open_nodes, read_arrays
 from muphy_lb.geometry.surfaces.mend import close_roughly, mend
 from muphy_lb.geometry.surfaces.surface import FORMATS as SURFACE_FORMATS
 from muphy_lb.geometry.surfaces.surface import Surface, read_surface
 from muphy_lb.geometry.voxels import Opening, Voxels
 from muphy_lb.lattice import lattice_named
-from muphy_lb.partition.costs import NODE_COSTS, STEP_COSTS
+from muphy_lb.partition.costs import NODE_COSTS, STEP_COSTS, weighted_by_kind, weights_from_loads
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.halo import Exchange
-from muphy_lb.partition.kinds import weighted_by_kind
 from muphy_lb.partition.methods import METHODS
 from muphy_lb.partition.partition import AUTO, check_parts, partition_with_reason
 from muphy_lb.partition.store import list_partitions, partition_name, read_partition
 from muphy_lb.partition.voxels import graph_from_voxels
-from muphy_lb.partition.weights import weights_from_loads
 
 LOG = logging.getLogger(__name__)
 LENGTHS = ("unit", "spacing_m")

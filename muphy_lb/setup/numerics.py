@@ -14,17 +14,17 @@ from muphy_lb.base.units import CS2, Units, relaxation_time, viscosity
 from muphy_lb.boundaries.wall_motion import HALF_WAY, HALF_WAY_SHEAR
 from muphy_lb.case.boundaries import OpeningSection
 from muphy_lb.case.case import Case
-from muphy_lb.setup.collision import refuse_two_closures, refuse_unsuitable
-from muphy_lb.setup.near_walls import told
-from muphy_lb.setup.stability import (
+from muphy_lb.setup.advice.stability import (
     MAX_CELL_REYNOLDS,
     SHORT_RELAXATION_TIME,
     SMAGORINSKY,
     has_law,
     resolving,
     time_step_key,
+    told,
     weak_odd_rate,
 )
+from muphy_lb.setup.collision import refuse_two_closures, refuse_unsuitable
 from muphy_lb.setup.waveforms import factor_bounds, fastest_wave_s, largest_factor, refuse_other_periods
 
 MAX_STEPS = 10**12

@@ -9,8 +9,8 @@ from bokeh.models import ColumnDataSource, Div, LogTicker
 from bokeh.palettes import Category10_10
 from bokeh.plotting import figure
 
+from muphy_lb.output.drawing import shown_unit
 from muphy_lb.output.pictures.theme import Theme
-from muphy_lb.output.shown_units import shown_unit
 from muphy_lb.view.history import History
 from muphy_lb.view.style import CURVES, paint, sheet
 

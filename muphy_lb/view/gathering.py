@@ -5,7 +5,7 @@ from collections import OrderedDict
 import numpy as np
 
 from muphy_lb.geometry.nodes import voxel_coordinates
-from muphy_lb.measure.flow_picture import sight_of
+from muphy_lb.measure.pictures import sight_of
 from muphy_lb.output.pictures.projection import CoarseGrid, is_cut_through
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.view.messages import BODY, CUT, CutFrame, Demand, Description, Picture

@@ -9,8 +9,8 @@ from bokeh.layouts import column, row
 from bokeh.models import ColorBar, ColumnDataSource, CustomJS, Div, LinearColorMapper, Range1d
 from bokeh.plotting import figure
 
+from muphy_lb.output.drawing import LENGTH_UNITS, SMALLEST_LENGTH, suitable_unit
 from muphy_lb.output.pictures.theme import DARK, THEMES
-from muphy_lb.output.shown_units import LENGTH_UNITS, SMALLEST_LENGTH, suitable_unit
 from muphy_lb.view.controls import AXES, Controls
 from muphy_lb.view.curves import Curves
 from muphy_lb.view.messages import BODY, CUT, Demand, Description

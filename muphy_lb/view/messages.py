@@ -10,8 +10,8 @@ from dataclasses import astuple, dataclass, field
 import numpy as np
 
 from muphy_lb.geometry.nodes import GeometryHeader
+from muphy_lb.output.pictures.cut import Sight
 from muphy_lb.output.pictures.projection import CoarseGrid
-from muphy_lb.output.pictures.sight import Sight
 from muphy_lb.run.onlooker import Standing
 
 MOST_DEMANDS = 8

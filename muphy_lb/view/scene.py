@@ -9,6 +9,7 @@ from matplotlib import colormaps
 from matplotlib.colors import to_hex
 from skimage.measure import find_contours
 
+from muphy_lb.output.drawing import shown_unit
 from muphy_lb.output.pictures.projection import MARGIN as GRID_MARGIN
 from muphy_lb.output.pictures.projection import (
     UPRIGHT,
@@ -19,7 +20,6 @@ from muphy_lb.output.pictures.projection import (
     render,
     volume_on,
 )
-from muphy_lb.output.shown_units import shown_unit
 from muphy_lb.view.messages import CutFrame, Demand, Description, Picture
 
 SPEED_COLOURS, OTHER_COLOURS, N_COLOURS = ("plasma", 0.12, 0.96), ("viridis", 0.0, 1.0), 256

@@ -6,8 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from muphy_lb.engine.engine import Engine
-from muphy_lb.engine.node_moments import NodeMoments
-from muphy_lb.engine.node_values import NodeValues
+from muphy_lb.engine.transfers import NodeMoments, NodeValues
 from muphy_lb.measure.flow_view import FlowView
 
 WALL_SHEAR = "wall shear stress"

@@ -9,8 +9,8 @@ import numpy as np
 
 from muphy_lb.geometry.nodes import voxel_coordinates
 from muphy_lb.measure.flow_view import whole_nodes
-from muphy_lb.measure.surface import WallSurface, wall_surface
-from muphy_lb.measure.wall_shear import WallShear
+from muphy_lb.measure.shear.wall_nodes import WallSurface, wall_surface
+from muphy_lb.measure.shear.wall_shear import WallShear
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.view.messages import Demand
 

@@ -15,6 +15,7 @@ import pytest
 import tifffile
 
 from muphy_lb.__main__ import COMMANDS, DOCTOR, PREPARING, main
+from muphy_lb.apps.rock.permeability import UNSETTLED_EXIT_CODE
 from muphy_lb.backends import copying
 from muphy_lb.base.registry import PHYSICS
 from muphy_lb.bench import table1
@@ -22,7 +23,6 @@ from muphy_lb.doctor.command import parser as doctor_parser
 from muphy_lb.geometry.__main__ import _parser as geometry_parser
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.partition.__main__ import _parser as partition_parser
-from muphy_lb.run.permeability import UNSETTLED_EXIT_CODE
 from muphy_lb.run.verdict import DOUBTFUL_EXIT_CODE
 from tests.conftest import HANGS_S, ROOT
 

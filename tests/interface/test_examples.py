@@ -11,8 +11,8 @@ from muphy_lb.case.case import case_from_dict, load_case
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.loop import Run
 from muphy_lb.run.simulation import Simulation
+from muphy_lb.setup.advice.stability import collision_for_small_viscosity
 from muphy_lb.setup.numerics import resolve
-from muphy_lb.setup.stability import collision_for_small_viscosity
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.toml"))

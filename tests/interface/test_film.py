@@ -6,7 +6,7 @@ from matplotlib.image import imread
 from PIL import Image, ImageSequence
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.measure.slice_frames import SliceFrames
+from muphy_lb.measure.pictures import SliceFrames
 from muphy_lb.output.film import write_film
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.loop import Run

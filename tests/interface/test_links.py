@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from muphy_lb.apps.rock.settled_flow import forget_flow
 from muphy_lb.base.errors import InputError, OutputError
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.lock import LOCK_FILE, OWN_FOLDERS
 from muphy_lb.run.loop import STOP_FILE, Run
-from muphy_lb.run.settled_flow import forget_flow
 from muphy_lb.run.simulation import Simulation
 from tests.channel import open_channel
 

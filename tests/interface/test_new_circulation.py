@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.boundaries.lumped import ImposedPressure, LumpedOutlet, windkessel
+from muphy_lb.boundaries.feedback import ImposedPressure, LumpedOutlet, windkessel
 from muphy_lb.case.case import load_case
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.loop import Run
 from muphy_lb.run.simulation import Simulation
-from muphy_lb.setup.expected_pressures import expected_pressures_pa
+from muphy_lb.setup.advice.expected_pressures import expected_pressures_pa
 from muphy_lb.setup.waveforms import waveform_factor
 from tests.interface.test_new_command import write
 

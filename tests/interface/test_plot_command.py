@@ -7,7 +7,7 @@ import pytest
 from matplotlib.image import imread
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.output.snapshot import find_snapshot
+from muphy_lb.output.vtkhdf import find_snapshot
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.loop import Run
 from muphy_lb.run.simulation import Simulation

@@ -99,7 +99,7 @@ def test_a_pipe_gets_the_same_text_without_colours(tmp_path, shown):
 
 TOLD_MEANWHILE = """
 import logging, sys
-from muphy_lb.output.progress import ProgressBar
+from muphy_lb.output.terminal import ProgressBar
 from muphy_lb.output.terminal import configure_logging
 from muphy_lb.parallel import SerialCommunicator
 configure_logging(SerialCommunicator())

@@ -7,8 +7,8 @@ import pytest
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.geometry import read
 from muphy_lb.geometry.__main__ import main as geometry_command
+from muphy_lb.geometry.source import read
 from muphy_lb.setup.geometry import load_nodes
 from muphy_lb.setup.numerics import resolve
 

@@ -8,17 +8,15 @@ import pytest
 
 from muphy_lb.base.precision import FP32
 from muphy_lb.engine.step import StepBinder, StepKind
-from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID
 from muphy_lb.geometry.nodes import build_nodes
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, Voxels
 from muphy_lb.lattice import D2Q9, D3Q19, Lattice
-from muphy_lb.model.flow import plain_flow
 from muphy_lb.model.isothermal import Fluid
 from muphy_lb.physics.fluctuating.package import fluctuating
 from muphy_lb.physics.particles.beads.forces import Interactions
 from muphy_lb.physics.particles.beads.model import AT_REST, ONE_WAY, Beads, table, with_beads
-from muphy_lb.physics.particles.beads.names import FORCE, OFFSET, TRAVELLED, VELOCITY, VOXEL
-from tests.support import Ranks, Setup, random_nodes, random_owner, random_populations
+from muphy_lb.physics.particles.beads.motion import FORCE, OFFSET, TRAVELLED, VELOCITY, VOXEL
+from tests.support import Ranks, Setup, plain_flow, random_nodes, random_owner, random_populations
 
 KT = 1e-4
 CLEARANCE = 0.25 * np.array(list(product((-1, 1), repeat=3)))

@@ -10,8 +10,8 @@ from muphy_lb.backends.cpu.skeletons import sweep_jit
 from muphy_lb.base.precision import FP32, FP64
 from muphy_lb.lattice import LATTICES
 from muphy_lb.operators import BGK, CARREAU_YASUDA, CASSON, CLOSURES, EQUILIBRIA, POWER_LAW, SMAGORINSKY
+from muphy_lb.operators.closures import SMALLEST_TAU, carreau_yasuda, casson, power_law, tau_bounds
 from muphy_lb.operators.operator import named, positions, rest_populations
-from muphy_lb.operators.rheology import SMALLEST_TAU, carreau_yasuda, casson, power_law, tau_bounds
 from tests.laws.collisions import (
     CLOSING,
     OMEGA,

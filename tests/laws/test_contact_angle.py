@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from muphy_lb.lattice import D2Q9, D3Q19
-from muphy_lb.physics.free_surface.capillarity import TENSION
+from muphy_lb.physics.free_surface.capillarity import TENSION, plane_distance, plane_share
 from muphy_lb.physics.free_surface.cells import CELL, FILL, GAS, INTERFACE, MASS, WALL
 from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE, COS_ANGLE, curvature
-from muphy_lb.physics.free_surface.plane import plane_distance, plane_share
-from muphy_lb.physics.free_surface.regions import sphere_region
+from muphy_lb.physics.free_surface.start import sphere_region
 from muphy_lb.validation.free_surface.contact import contact_angle, drop_on_wall
 from muphy_lb.validation.settings import Settings
 from tests.free_surface import SurfaceSetup, Tank, tank

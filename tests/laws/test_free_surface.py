@@ -10,11 +10,9 @@ from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.operators import PRESSURE, VELOCITY
 from muphy_lb.physics.free_surface import capillarity
-from muphy_lb.physics.free_surface.capillarity import PARABOLOID, TENSION, curvature
+from muphy_lb.physics.free_surface.capillarity import PARABOLOID, TENSION, curvature, plane_distance
 from muphy_lb.physics.free_surface.cells import CELL, FILL, GAS, INTERFACE, LIQUID, MASS
-from muphy_lb.physics.free_surface.plane import plane_distance
-from muphy_lb.physics.free_surface.regions import BoxRegion, LevelRegion, sphere_region
-from muphy_lb.physics.free_surface.start import InitialLiquid
+from muphy_lb.physics.free_surface.start import BoxRegion, InitialLiquid, LevelRegion, sphere_region
 from tests.free_surface import SurfaceSetup, Tank, tank
 from tests.support import THROUGH_FLOW, random_nodes, random_owner, random_voxels, with_openings
 

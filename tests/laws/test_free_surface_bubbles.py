@@ -9,10 +9,9 @@ from muphy_lb.boundaries.profiles import parabolic
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.operators import VELOCITY
-from muphy_lb.physics.free_surface.bubbles import VOXEL, GasLaw, shared
+from muphy_lb.physics.free_surface.bubbles import VOXEL, GasLaw, region_labels, shared
 from muphy_lb.physics.free_surface.cells import BUBBLE, CELL, FILL, GAS, INTERFACE, LIQUID, MASS
-from muphy_lb.physics.free_surface.gas_regions import region_labels
-from muphy_lb.physics.free_surface.regions import BoxRegion
+from muphy_lb.physics.free_surface.start import BoxRegion
 from tests.free_surface import SurfaceSetup, Tank, tank
 from tests.support import random_owner, random_voxels, with_openings
 

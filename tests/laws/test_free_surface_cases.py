@@ -9,7 +9,7 @@ import pytest
 
 from muphy_lb.base.errors import DivergedError, InputError
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.measure.wall_shear import WallShear
+from muphy_lb.measure.shear.wall_shear import WallShear
 from muphy_lb.physics.free_surface.cells import CELL, GAS, INTERFACE, LIQUID, MASS
 from muphy_lb.run.checkpoint import checkpoint_path, restore, write_checkpoint
 from muphy_lb.run.info import describe_case

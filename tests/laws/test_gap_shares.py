@@ -3,15 +3,13 @@
 import numpy as np
 import pytest
 
-from muphy_lb.boundaries.gap_shares import LARGEST_SHARE
-from muphy_lb.boundaries.wall_balance import wall_balance
+from muphy_lb.boundaries.wall_balance import LARGEST_SHARE, wall_balance
 from muphy_lb.boundaries.wall_motion import WallMotion, treat_walls
 from muphy_lb.domain import build_local_domain
-from muphy_lb.geometry.cuts import cut_links
-from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, wall_flag
 from muphy_lb.geometry.implicit import RoundWall
+from muphy_lb.geometry.neighbours import cut_links
 from muphy_lb.geometry.nodes import NodeList, build_nodes
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, Voxels, wall_flag
 from muphy_lb.lattice import D2Q9, D3Q19, D3Q27, Lattice
 from muphy_lb.parallel import SerialCommunicator
 from tests.laws.walled import channel

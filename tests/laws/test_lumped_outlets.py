@@ -9,13 +9,19 @@ from scipy.integrate import solve_ivp
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.precision import FP64
 from muphy_lb.base.units import CS2, Units
-from muphy_lb.boundaries.lumped import CoronaryBed, Impedance, ImposedPressure, LumpedOutlet, wave_impedance, windkessel
+from muphy_lb.boundaries.feedback import (
+    CoronaryBed,
+    Impedance,
+    ImposedPressure,
+    LumpedOutlet,
+    wave_impedance,
+    windkessel,
+)
 from muphy_lb.boundaries.opening_geometry import Condition
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.engine.boundary_links import SUM_SCALE
-from muphy_lb.geometry.flags import FIRST_OPENING, FLUID, SOLID
 from muphy_lb.geometry.nodes import build_nodes
-from muphy_lb.geometry.voxels import Opening, Voxels
+from muphy_lb.geometry.voxels import FIRST_OPENING, FLUID, SOLID, Opening, Voxels
 from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.operators import PRESSURE, STOKES, VELOCITY
 from muphy_lb.operators.operator import positions

@@ -12,9 +12,8 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.boundaries.wall_motion import WallMotion
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.domain import IN_TABLE, SPECULAR, STREAMINGS, WallTreatment, build_addresses, build_local_domain
-from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID, wall_flag
 from muphy_lb.geometry.nodes import build_nodes
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Voxels, wall_flag
 from muphy_lb.lattice import D2Q9, D3Q15, D3Q19, D3Q27
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.simulation import Simulation

@@ -9,10 +9,9 @@ from muphy_lb.boundaries.opening_geometry import Condition, link_weights, openin
 from muphy_lb.boundaries.profiles import PROFILES, measured, parabolic, plug, rectangular
 from muphy_lb.domain import STREAMINGS
 from muphy_lb.geometry.clean import clean
-from muphy_lb.geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, SOLID
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.openings.carve import carve
-from muphy_lb.geometry.voxels import Opening, Voxels
+from muphy_lb.geometry.voxels import FIRST_OPENING, FLAG_DTYPE, FLUID, SOLID, Opening, Voxels
 from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.lattice import LATTICES as ALL
 from muphy_lb.operators import COMPRESSIBLE, PRESSURE, VELOCITY, link_momentum, openings

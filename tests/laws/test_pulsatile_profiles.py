@@ -4,20 +4,18 @@ import numpy as np
 import pytest
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.boundaries.cross_section import cross_section
 from muphy_lb.boundaries.opening_geometry import opening_frames, opening_links
+from muphy_lb.boundaries.profiles import MOST_HARMONICS, TABLE_ERROR, cross_section, harmonics
 from muphy_lb.boundaries.waveform import FourierSeries, PeriodicSpline
-from muphy_lb.boundaries.womersley import MOST_HARMONICS, TABLE_ERROR, harmonics
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.geometry.cuts import cut_links
-from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID
+from muphy_lb.geometry.neighbours import cut_links
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.shapes.catalogue import build_shape
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, Voxels
 from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.simulation import Simulation
-from muphy_lb.setup.pulsatile import describe_profiles
+from muphy_lb.setup.boundaries import describe_profiles
 from muphy_lb.validation.references.womersley import PipeWomersley, PlaneWomersley
 from tests.laws.test_openings import oblique_pipe
 from tests.support import (

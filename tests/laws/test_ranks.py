@@ -114,7 +114,7 @@ def test_what_is_seen_of_a_domain_does_not_depend_on_the_parts_in_which_it_is_lo
     lattice, streaming, backend, monkeypatch
 ):
     whole = seen(lattice, streaming, backend)
-    monkeypatch.setattr("muphy_lb.engine.state_access.CHUNK_NODES", 3 * WARP)
+    monkeypatch.setattr("muphy_lb.engine.transfers.CHUNK_NODES", 3 * WARP)
     parts = seen(lattice, streaming, backend)
     assert whole.shape[1] > 3 * WARP and whole.shape[1] % WARP
     assert np.array_equal(parts, whole)

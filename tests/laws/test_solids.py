@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from muphy_lb.domain import FIXED, FLUX, ScalarBoundary, build_local_domain
-from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, wall_flag
+from muphy_lb.geometry.labels import add_solids
 from muphy_lb.geometry.nodes import build_nodes
-from muphy_lb.geometry.solids import add_solids
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, Voxels, wall_flag
 from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.physics.thermal.model import POPULATION_METHOD, Heat
 from tests.support import advance, random_owner

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from muphy_lb.domain import STREAMINGS
-from muphy_lb.geometry.flags import FLUID
 from muphy_lb.geometry.nodes import build_nodes
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import FLUID, Voxels
 from muphy_lb.lattice import D2Q9, D3Q19
 from tests.support import (
     CLOSED_OPENINGS,

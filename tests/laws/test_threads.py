@@ -12,12 +12,12 @@ import sys
 import numpy as np
 import pytest
 
-from muphy_lb.backends.cpu import skeletons, threads
+from muphy_lb.backends.cpu import skeletons
 from muphy_lb.domain import TILE
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.lattice import D2Q9
 from muphy_lb.physics.free_surface.cells import CELL, MASS
-from muphy_lb.physics.free_surface.regions import BoxRegion
+from muphy_lb.physics.free_surface.start import BoxRegion
 from muphy_lb.physics.thermal.model import DIFFERENCES, POPULATION_METHOD
 from tests.conftest import HANGS_S, ROOT
 from tests.free_surface import SurfaceSetup, Tank, tank
@@ -75,7 +75,7 @@ FLOWS = {
 
 def write(path: str) -> None:
     """All of them, on as many threads as this process has."""
-    threads.NODES_PER_THREAD = 1
+    skeletons.NODES_PER_THREAD = 1
     values = {f"{name} {k}": array for name, work in FLOWS.items() for k, array in enumerate(work())}
     np.savez(path, **values, **{PARALLEL: skeletons.clear.targetoptions.get("parallel", False)})
 

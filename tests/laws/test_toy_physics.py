@@ -9,7 +9,6 @@ import pytest
 from muphy_lb.base.errors import InputError
 from muphy_lb.domain import FIXED, FLUX, OUTFLOW, ScalarBoundary
 from muphy_lb.lattice import D2Q9, D3Q19
-from muphy_lb.model.flow import plain_flow
 from muphy_lb.model.isothermal import Fluid, isothermal
 from muphy_lb.model.model import AT_NEIGHBOURS, STENCIL, Field, FieldValue, Stage
 from muphy_lb.operators import STORE_VELOCITY, UNIFORM, VELOCITY_FIELDS, Operator
@@ -21,6 +20,7 @@ from tests.support import (
     Setup,
     advance,
     build_engine,
+    plain_flow,
     random_nodes,
     random_owner,
     start_at_rest,

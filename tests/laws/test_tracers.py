@@ -9,12 +9,10 @@ import pytest
 
 from muphy_lb.boundaries.opening_geometry import Condition
 from muphy_lb.boundaries.profiles import plug
-from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID
 from muphy_lb.geometry.nodes import build_nodes
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, Voxels
 from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.lattice.layout import RECORD
-from muphy_lb.model.flow import plain_flow
 from muphy_lb.model.isothermal import Fluid
 from muphy_lb.model.model import POSITION, Field, FieldValue
 from muphy_lb.operators import PRESSURE, STORE_VELOCITY, VELOCITY, VELOCITY_FIELDS, VELOCITY_VECTOR
@@ -28,7 +26,7 @@ from muphy_lb.physics.particles.tracers.walk import (
     WAITING,
     travelled,
 )
-from tests.support import Ranks, Setup, random_nodes, random_owner
+from tests.support import Ranks, Setup, plain_flow, random_nodes, random_owner
 
 PERIODIC = {"openings": False, "periodic": (True, True, True)}
 FLOWING = (Condition(VELOCITY, 0.05, plug), Condition(PRESSURE, 0.0))

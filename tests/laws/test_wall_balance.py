@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from muphy_lb.base.precision import FP32, FP64
-from muphy_lb.boundaries.gap_shares import LARGEST_SHARE
-from muphy_lb.boundaries.wall_balance import wall_balance
+from muphy_lb.boundaries.wall_balance import LARGEST_SHARE, wall_balance
 from muphy_lb.boundaries.wall_motion import HALF_WAY, WallMotion, treat_walls
 from muphy_lb.domain import build_local_domain
-from muphy_lb.geometry.cuts import cut_links
+from muphy_lb.geometry.neighbours import cut_links
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.shapes.benchmark_shapes import annulus
 from muphy_lb.lattice import D2Q9, D3Q15, D3Q19, LATTICES

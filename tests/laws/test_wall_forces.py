@@ -7,10 +7,9 @@ import pytest
 
 from muphy_lb.boundaries.wall_motion import HALF_WAY, WallMotion
 from muphy_lb.domain import STREAMINGS
-from muphy_lb.geometry.cuts import cut_links
-from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, wall_flag
+from muphy_lb.geometry.neighbours import cut_links
 from muphy_lb.geometry.nodes import build_nodes
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, Voxels, wall_flag
 from muphy_lb.lattice import D2Q9, D3Q15, D3Q19, LATTICES
 from muphy_lb.operators import TRT, WALL_RULES
 from tests.laws.walled import INTERPOLATED, MOVING, ScatteredDistances, channel, walled_nodes

@@ -9,10 +9,9 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.base.precision import FP64
 from muphy_lb.boundaries.wall_motion import HALF_WAY, WallMotion, linkwise_coefficients, treat_walls
 from muphy_lb.domain import STREAMINGS, WARP, build_local_domain
-from muphy_lb.geometry.cuts import cut_links
-from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID, wall_flag
+from muphy_lb.geometry.neighbours import cut_links
 from muphy_lb.geometry.nodes import build_nodes
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Voxels, wall_flag
 from muphy_lb.lattice import D2Q9, D3Q19, LATTICES
 from muphy_lb.operators import STOKES, TRT, WALL_RULES, WALLS, link_momentum
 from tests.laws.walled import (

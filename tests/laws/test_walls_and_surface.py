@@ -8,12 +8,11 @@ import pytest
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.boundaries.wall_motion import WallMotion
-from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, wall_flag
 from muphy_lb.geometry.nodes import NodeList, build_nodes
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, Voxels, wall_flag
 from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.physics.free_surface.cells import CELL, INTERFACE
-from muphy_lb.physics.free_surface.regions import BoxRegion, LevelRegion
+from muphy_lb.physics.free_surface.start import BoxRegion, LevelRegion
 from tests.free_surface import SurfaceSetup, Tank
 from tests.laws.walled import channel
 from tests.support import random_owner

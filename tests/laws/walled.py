@@ -7,11 +7,10 @@ import numpy as np
 from muphy_lb.backends.arrays import WallArrays
 from muphy_lb.base.precision import Precision
 from muphy_lb.boundaries.wall_motion import WallMotion
-from muphy_lb.geometry.cuts import cut_links
-from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, wall_flag
 from muphy_lb.geometry.implicit import plane_pair
+from muphy_lb.geometry.neighbours import cut_links
 from muphy_lb.geometry.nodes import NodeList, build_nodes
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, Voxels, wall_flag
 from muphy_lb.lattice import Lattice
 from muphy_lb.operators import WALLS
 from tests.support import box_shape, random_voxels, with_openings

@@ -14,7 +14,7 @@ import numpy as np
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.measure.wall_shear import WallShear
+from muphy_lb.measure.shear.wall_shear import WallShear
 from muphy_lb.parallel.communicator import MpiCommunicator
 from muphy_lb.run.simulation import Simulation
 from tests.laws.test_random_tanks import random_tank

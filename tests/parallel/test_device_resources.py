@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from muphy_lb.backends import count_gpus
-from muphy_lb.backends.allocated import AllocatedBytes
 from muphy_lb.backends.cuda import device, peers
+from muphy_lb.backends.interface import AllocatedBytes
 from muphy_lb.base.errors import BackendError
 from muphy_lb.parallel.task import ON_DEVICE
 from tests.channel import open_channel, simulate

@@ -6,7 +6,7 @@ import h5py
 import numpy as np
 import pytest
 
-from muphy_lb.measure.shear_files import UNITS
+from muphy_lb.measure.shear.observer import UNITS
 from tests.vessel import ENDED, command, write_case
 
 pytestmark = pytest.mark.mpi

@@ -15,8 +15,8 @@ from muphy_lb.model.model import SCHEDULED
 from muphy_lb.operators import VARYING
 from muphy_lb.parallel.task import ON_BULK, ON_EDGE, ON_INTERIOR
 from muphy_lb.physics.free_surface.cells import CELL, FILL, MASS
-from muphy_lb.physics.free_surface.regions import BoxRegion
-from muphy_lb.physics.particles.beads.names import OFFSET, VOXEL
+from muphy_lb.physics.free_surface.start import BoxRegion
+from muphy_lb.physics.particles.beads.motion import OFFSET, VOXEL
 from muphy_lb.physics.thermal.model import METHODS, Heat
 from tests.free_surface import SurfaceSetup, Tank, tank
 from tests.laws.test_beads import SINGLE, BeadSetup, start_on

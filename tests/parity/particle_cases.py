@@ -5,13 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from muphy_lb.backends.cuda import particle_kernels, particle_skeletons, stage_skeletons
+from muphy_lb.backends.cuda import kernels, particle_skeletons, stage_skeletons
 from muphy_lb.lattice import D3Q19
-from muphy_lb.model.flow import plain_flow
 from muphy_lb.model.isothermal import Fluid
 from muphy_lb.physics.particles.tracers.species import with_tracers
 from tests.laws.test_beads import OPEN, SINGLE, BeadSetup, start_on
-from tests.support import Ranks, Setup, random_nodes, random_owner, random_populations
+from tests.support import Ranks, Setup, plain_flow, random_nodes, random_owner, random_populations
 
 N_STEPS, BLOCK = 3, 32
 BEADS = replace(SINGLE, count=12)
@@ -56,6 +55,6 @@ if __name__ == "__main__":
 
     take_turns()
     # threads that do nothing cost the simulator as much as others, and there are to be several blocks
-    stage_skeletons.CHOOSING_BLOCK = particle_kernels.PARTICLE_BLOCK = particle_skeletons.DRAG_BLOCK = BLOCK
-    particle_kernels.DRAG_THREADS = 2 * BLOCK  # so that a block has several groups of beads
+    stage_skeletons.CHOOSING_BLOCK = kernels.PARTICLE_BLOCK = particle_skeletons.DRAG_BLOCK = BLOCK
+    kernels.DRAG_THREADS = 2 * BLOCK  # so that a block has several groups of beads
     np.savez(sys.argv[1], **{label: state(label, "cuda") for label in CASES})

@@ -29,7 +29,7 @@ from muphy_lb.operators import (
     TRT,
     mrt_for,
 )
-from muphy_lb.physics.fluctuating.operators.noise import SEED, STEP, VOXEL
+from muphy_lb.physics.fluctuating.operators import SEED, STEP, VOXEL
 from tests.fluctuating import FluctuatingSetup
 from tests.laws.collisions import Case
 from tests.parity.ptx import compiled, counts, ptx_of, refuse_without_compiler

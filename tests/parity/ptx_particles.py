@@ -10,18 +10,17 @@ import numpy as np
 from numba import typeof, types
 
 from muphy_lb.backends.arrays import Coupling
-from muphy_lb.backends.cuda import migration_skeletons, particle_skeletons, stage_skeletons
+from muphy_lb.backends.cuda import particle_skeletons, stage_skeletons
 from muphy_lb.backends.cuda.access import Populations
 from muphy_lb.base.precision import FP32
 from muphy_lb.lattice import D3Q19
-from muphy_lb.model.flow import plain_flow
 from muphy_lb.model.isothermal import Fluid
 from muphy_lb.model.model import ARRIVING, CLEAR, DRAG, MIGRATE, PARTICLES, SHARE
 from muphy_lb.physics.particles.beads.model import AT_REST
 from muphy_lb.physics.particles.tracers.species import with_tracers
 from tests.laws.test_beads import CHAINS, SINGLE, BeadSetup
 from tests.parity.ptx import CAPABILITY, pretend, ptx_of
-from tests.support import Setup, build_engine, random_nodes
+from tests.support import Setup, build_engine, plain_flow, random_nodes
 
 REAL, WORDS, FORCES = (typeof(np.zeros(1, dtype)) for dtype in (np.float32, np.uint32, np.int64))
 
@@ -50,7 +49,7 @@ def main() -> int:
                 ptx_of(kernel, arguments)
                 print(stage.name, *(operator.name for operator in stage.operators), flush=True)
     for name, arguments in moving(build_engine(nodes, setups[0])).items():
-        ptx_of(getattr(migration_skeletons, name), arguments)
+        ptx_of(getattr(particle_skeletons, name), arguments)
         print(name, flush=True)
     return 0
 
@@ -71,7 +70,7 @@ def kernel_of(stage, engine) -> tuple:
     if stage.kernel == MIGRATE:
         (bound,) = engine.particles._sets.values()
         given = bound.arrays, bound._migration[0]
-        return migration_skeletons.update_and_send(*how), (*map(typeof, given), number, number, *values)
+        return particle_skeletons.update_and_send(*how), (*map(typeof, given), number, number, *values)
     if stage.kernel == PARTICLES:
         return particle_skeletons.particles(*how), (typeof(np.zeros(1, np.int64)), *values)
     return particle_skeletons.over_range(*how), (number, number, *values)

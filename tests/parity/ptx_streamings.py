@@ -12,7 +12,7 @@ from collections import Counter
 import numpy as np
 from numba import typeof, types
 
-from muphy_lb.backends.cuda import population_skeletons, skeletons
+from muphy_lb.backends.cuda import skeletons, stage_skeletons
 from muphy_lb.backends.cuda.access import Populations
 from muphy_lb.base.precision import FP64
 from muphy_lb.lattice import D3Q19
@@ -42,14 +42,14 @@ def kernels(streaming: str):
             given = tuple(engine.parameters.values(each, stage.parameters, 0) for each in stage.operators)
             if stage.kernel == CROSSING:
                 arriving = Populations(pattern.load, n_entries, np.uint32)
-                kernel = population_skeletons.crossing(stage.operators[0], arriving, left, D3Q19.q - 1, *how)
+                kernel = stage_skeletons.crossing(stage.operators[0], arriving, left, D3Q19.q - 1, *how)
                 yield stage.name, phase, kernel, (BUFFER, *TABLE, *tables[1:], typeof(given[0]))
             if stage.kernel == CROSSING and not pattern.in_place:
                 both = *stage.operators, model.collision
-                kernel = population_skeletons.crossing_and_collision(both, pattern, left, D3Q19.q - 1, *how)
+                kernel = stage_skeletons.crossing_and_collision(both, pattern, left, D3Q19.q - 1, *how)
                 yield "both", phase, kernel, (BUFFER, BUFFER, *TABLE, *tables[1:], typeof(given[0]), values)
             if stage.kernel == REFILL:
-                kernel = population_skeletons.refill(stage.operators, after, D3Q19.q - 1, *how)
+                kernel = stage_skeletons.refill(stage.operators, after, D3Q19.q - 1, *how)
                 sources = types.Tuple((CELLS, types.uint8, types.int64))
                 yield stage.name, phase, kernel, (*tables, sources, BUFFER, typeof(given))
         kernel = skeletons.stream_collide_fluid(model.collision, pattern, *how, np.uint32)

@@ -9,7 +9,7 @@ import numpy as np
 from numba import typeof, types
 
 from muphy_lb.backends.arrays import Collected
-from muphy_lb.backends.cuda import population_skeletons, skeletons, stage_skeletons
+from muphy_lb.backends.cuda import skeletons, stage_skeletons
 from muphy_lb.backends.cuda.access import Populations
 from muphy_lb.backends.cuda.stage_skeletons import Candidates, Flags
 from muphy_lb.base.precision import FP32, FP64
@@ -49,12 +49,12 @@ def kernel_of(stage, operators, pattern, lattice, precision):
     tables = (buffer, *TABLE, WORDS, CANDIDATES)
     if stage.kernel == CROSSING:
         arriving = Populations(pattern.load, len(pattern.directions), np.uint32)
-        kernel = population_skeletons.crossing(operators[0], arriving, stored, n_neighbours, *how)
+        kernel = stage_skeletons.crossing(operators[0], arriving, stored, n_neighbours, *how)
         return kernel, (buffer, *TABLE, *tables[1:])
     if stage.kernel == STORED:
-        return population_skeletons.stored(operators[0], stored, n_neighbours, *how), tables
+        return stage_skeletons.stored(operators[0], stored, n_neighbours, *how), tables
     sources = types.Tuple((CELLS, types.uint8, types.int64))
-    return population_skeletons.refill(operators, stored, n_neighbours, *how), (*tables, sources, buffer)
+    return stage_skeletons.refill(operators, stored, n_neighbours, *how), (*tables, sources, buffer)
 
 
 def main() -> int:
@@ -91,7 +91,7 @@ def main() -> int:
             engine.parameters.values(stage.operators[0], stage.parameters, 0),
         )
         how = Populations(rows, 0, np.uint32), lattice.q - 1, lattice, precision
-        kernel = population_skeletons.crossing_and_collision(operators, pattern, *how)
+        kernel = stage_skeletons.crossing_and_collision(operators, pattern, *how)
         ptx_of(kernel, (buffer, buffer, *TABLE, *TABLE, WORDS, CANDIDATES, typeof(given), values))
         print(precision.name, "exchange, stream and collide", flush=True)
     return 0

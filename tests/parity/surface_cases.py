@@ -8,7 +8,7 @@ import numpy as np
 from muphy_lb.backends import make_backend
 from muphy_lb.backends.arrays import Chosen, Collected, NodeRange
 from muphy_lb.base.precision import FP64
-from muphy_lb.engine import collected
+from muphy_lb.engine import fields
 from muphy_lb.lattice import D3Q19
 from muphy_lb.lattice.layout import WARP, whole
 from muphy_lb.model.model import COLLECT
@@ -17,7 +17,7 @@ from muphy_lb.physics.free_surface.bubbles import GasLaw
 from muphy_lb.physics.free_surface.capillarity import PARABOLOID, TENSION
 from muphy_lb.physics.free_surface.cells import CELL, MASS
 from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE, COS_ANGLE
-from muphy_lb.physics.free_surface.regions import BoxRegion, sphere_region
+from muphy_lb.physics.free_surface.start import BoxRegion, sphere_region
 from tests.free_surface import SurfaceSetup, Tank, tank
 
 LISTED, MASK = NodeRange(2 * WARP, 5000), 2
@@ -41,7 +41,7 @@ CASES = {
 
 def splash(label: str, backend: str) -> Tank:
     """A column and a fast drop in a tank; the list of cells has room for all of them, or for hardly any."""
-    collected.NODES_PER_ENTRY = 1000 if label == "no room" else 1
+    fields.NODES_PER_ENTRY = 1000 if label == "no room" else 1
     nodes = tank(SHAPE, 0.05)
     nz, ny, nx = SHAPE
     column = BoxRegion(np.zeros(3), np.full(3, -1.0), np.array([0.3 * nx, 0.7 * ny, nz]))

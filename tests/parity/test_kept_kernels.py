@@ -42,7 +42,7 @@ def test_other_settings_of_the_compiler_have_kernels_of_their_own(starts):
 
 
 def test_kernels_of_compilers_that_cannot_be_told_apart_are_not_kept(monkeypatch):
-    kernel_store = pytest.importorskip("muphy_lb.backends.cuda.kernel_store")
+    kernel_store = pytest.importorskip("muphy_lb.backends.cuda.kept")
 
     def missing(library):
         raise RuntimeError("it is nowhere")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from muphy_lb.base.errors import DivergedError, MuphyError
-from muphy_lb.geometry.flags import FLUID
 from muphy_lb.geometry.shapes.catalogue import build_shape
+from muphy_lb.geometry.voxels import FLUID
 from muphy_lb.validation import fields, flows
 from muphy_lb.validation.cases import CASES
 from muphy_lb.validation.flow import cylinder_flows, les, rheology, schaefer_turek, slip, womersley

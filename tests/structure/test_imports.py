@@ -21,7 +21,7 @@ ROWS = (
     {"measure"},
     {"physics"},
     {"run"},
-    {"doctor", "new", "view"},
+    {"apps", "doctor", "new", "view"},
     {"__init__", "__main__", "api"},
     {"bench"},
     {"validation"},

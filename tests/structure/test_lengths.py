@@ -1,4 +1,8 @@
-"""Functions are short and flat, files are short."""
+"""No monsters: limits that keep functions and files readable.
+
+They are not aims. A function or a file ends where its subject does, mostly long before; none is split, and none filled,
+to meet a number.
+"""
 
 import ast
 
@@ -6,13 +10,11 @@ import pytest
 
 from tests.structure.source import DEFINITIONS, Definition, functions, modules, report
 
-MAX_BODY = 40
-MAX_FACTORY_BODY = 60  # a factory holds the kernel it makes
-FACTORY_FOLDERS = ("muphy_lb/backends/cuda/", "muphy_lb/operators/", "muphy_lb/physics/thermal/operators/")
-MAX_ARGUMENTS = 6
+MAX_BODY = 60
+MAX_ARGUMENTS = 8
 MAX_COMPILED_ARGUMENTS = 12  # compiled code takes plain arrays, not records
 MAX_DEPTH = 3
-MAX_FILE = 400
+MAX_FILE = 600
 BLOCKS = (ast.For, ast.While, ast.If, ast.With, ast.Try, ast.Match)
 
 
@@ -21,11 +23,6 @@ def body_lines(function: Definition) -> int:
     node = function.node
     body = node.body[1:] if ast.get_docstring(node) is not None else node.body
     return body[-1].end_lineno - body[0].lineno + 1 if body else 0
-
-
-def allowed_body(function: Definition) -> int:
-    """Most lines that a function may have where it is."""
-    return MAX_FACTORY_BODY if function.module.place.startswith(FACTORY_FOLDERS) else MAX_BODY
 
 
 def allowed_arguments(function: Definition) -> int:
@@ -55,9 +52,9 @@ def is_level(child: ast.AST, parent: ast.AST) -> bool:
 
 def test_function_bodies_are_short():
     offenders = [
-        f"{item.place}: {body_lines(item)} lines, allowed {allowed_body(item)}"
+        f"{item.place}: {body_lines(item)} lines, allowed {MAX_BODY}"
         for item in functions()
-        if body_lines(item) > allowed_body(item)
+        if body_lines(item) > MAX_BODY
     ]
     assert not offenders, report(offenders)
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from muphy_lb.case.case import Case, case_from_dict
-from muphy_lb.measure.wall_shear import WallShear, statistics
-from muphy_lb.output.summary import flow_split, pressure_drops_pa
+from muphy_lb.measure.shear.wall_shear import WallShear, statistics
+from muphy_lb.output.series import flow_split, pressure_drops_pa
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.validation.flow.permeability import DATA_VARIABLE

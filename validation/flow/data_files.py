@@ -21,7 +21,6 @@ from muphy_lb.base.errors import MuphyError
 from muphy_lb.base.units import relaxation_time
 from muphy_lb.case.case import Case, case_from_dict
 from muphy_lb.geometry.clean import component_labels
-from muphy_lb.geometry.flags import FLUID
 from muphy_lb.geometry.gmy import INLET_LINK_TYPE, OUTLET_LINK_TYPE, WALL_LINK_TYPE, read_sites
 from muphy_lb.geometry.images.metaimage import read_metaimage
 from muphy_lb.geometry.inspection import Inspection, inspect_input
@@ -32,6 +31,7 @@ from muphy_lb.geometry.openings.find import FoundOpening, openings_of_voxels, op
 from muphy_lb.geometry.porous.pores import Pores, find_pores
 from muphy_lb.geometry.porous.preparation import porosity
 from muphy_lb.geometry.surfaces.surface import Surface, SurfaceReport, diagnose, read_surface
+from muphy_lb.geometry.voxels import FLUID
 from muphy_lb.lattice import lattice_named
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.simulation import Simulation

@@ -18,8 +18,8 @@ import numpy as np
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.geometry.inspection import inspect_input
 from muphy_lb.geometry.nodes import NodeList
-from muphy_lb.measure.wall_shear import WallShear
-from muphy_lb.output.summary import pressure_drops_pa
+from muphy_lb.measure.shear.wall_shear import WallShear
+from muphy_lb.output.series import pressure_drops_pa
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.setup.geometry import load_nodes

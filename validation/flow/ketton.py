@@ -24,13 +24,13 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from muphy_lb.apps.rock.settled_flow import settled_flow
 from muphy_lb.base.errors import MuphyError
 from muphy_lb.case.case import Case, case_from_dict
 from muphy_lb.geometry.load import load_voxels
 from muphy_lb.geometry.nodes import NodeList, build_nodes
 from muphy_lb.geometry.porous.preparation import add_reservoirs, porosity
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.run.settled_flow import settled_flow
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.validation.flow.permeability import DATA_VARIABLE
 from muphy_lb.validation.flows import until_steady

@@ -21,18 +21,16 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from muphy_lb.apps.rock.refined_flow import GridLimit, grid_limit, voxelisation_errors
+from muphy_lb.apps.rock.settled_flow import Flow, Relay, settled_flow
 from muphy_lb.base.errors import MuphyError
 from muphy_lb.case.case import Case, case_from_dict
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID
 from muphy_lb.geometry.load import load_voxels
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.porous.preparation import divide
-from muphy_lb.geometry.voxels import Voxels
-from muphy_lb.measure.grid_error import GridLimit, grid_limit, voxelisation_errors
+from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Voxels
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.run.relay import Relay
-from muphy_lb.run.settled_flow import Flow, settled_flow
 from muphy_lb.validation.flow.ketton import ARCHIVE, IMAGE
 from muphy_lb.validation.flow.permeability import DATA_VARIABLE
 from muphy_lb.validation.record import Row, Validation, at_least, shown

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from muphy_lb.base.units import CS2
-from muphy_lb.boundaries.lumped import windkessel
+from muphy_lb.boundaries.feedback import windkessel
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.validation.flows import lattice_simulation, start_from_velocity
 from muphy_lb.validation.limits import in_half

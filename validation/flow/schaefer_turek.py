@@ -16,12 +16,11 @@ import numpy as np
 
 from muphy_lb.base.errors import MuphyError
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.geometry.cuts import cut_links
-from muphy_lb.geometry.flags import FLUID
+from muphy_lb.geometry.neighbours import cut_links
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.shapes.catalogue import build_shape
 from muphy_lb.geometry.store import write_geometry
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import FLUID, Voxels
 from muphy_lb.operators import RELAXATIONS
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.simulation import Simulation

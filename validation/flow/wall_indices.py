@@ -12,9 +12,8 @@ from math import asin, inf, pi, sqrt
 import numpy as np
 
 from muphy_lb.boundaries.wall_motion import HALF_WAY
-from muphy_lb.measure.period_window import PeriodWindow
-from muphy_lb.measure.wall_indices import WallIndices, along_wall, tangents, wall_indices
-from muphy_lb.measure.wall_shear import WallShear
+from muphy_lb.measure.period import PeriodWindow
+from muphy_lb.measure.shear.wall_shear import WallIndices, WallShear, along_wall, tangents, wall_indices
 from muphy_lb.validation.flows import lattice_simulation, start_from_velocity
 from muphy_lb.validation.limits import left_out_rules, possible_rules
 from muphy_lb.validation.record import Row, Validation, absolute, relative

@@ -15,7 +15,7 @@ import numpy as np
 from muphy_lb.base.units import relaxation_time
 from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.lattice import lattice_named
-from muphy_lb.measure.wall_shear import WallShear
+from muphy_lb.measure.shear.wall_shear import WallShear
 from muphy_lb.validation.flows import creeping, forced_flow, settled
 from muphy_lb.validation.limits import HALF, in_half, left_out_rules, possible_rules
 from muphy_lb.validation.plot import Plot, convergence

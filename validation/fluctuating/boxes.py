@@ -10,7 +10,7 @@ from math import sqrt
 import numpy as np
 
 from muphy_lb.lattice import Lattice
-from muphy_lb.physics.fluctuating.operators.balance import noise_modes
+from muphy_lb.physics.fluctuating.operators import noise_modes
 from muphy_lb.physics.fluctuating.temperature import BOLTZMANN_J_K
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.validation.flows import lattice_simulation

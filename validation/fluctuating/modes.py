@@ -13,8 +13,7 @@ import numpy as np
 from muphy_lb.engine.boundary_links import LinkConditions
 from muphy_lb.engine.engine import Engine
 from muphy_lb.parallel import HaloConnector
-from muphy_lb.physics.fluctuating.operators.balance import noise_modes
-from muphy_lb.physics.fluctuating.operators.noise import amplitude_name
+from muphy_lb.physics.fluctuating.operators import amplitude_name, noise_modes
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.validation.fluctuating.boxes import (
     KT,

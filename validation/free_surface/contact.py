@@ -6,7 +6,7 @@ import numpy as np
 
 from muphy_lb.measure.flow_view import on_root
 from muphy_lb.physics.free_surface.filling import fill
-from muphy_lb.physics.free_surface.regions import SpheresRegion, sphere_region
+from muphy_lb.physics.free_surface.start import SpheresRegion, sphere_region
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.validation.fields import on_box
 from muphy_lb.validation.free_surface.liquids import TANK, fill_with, liquid_flow, mass, skipped, speed

@@ -14,7 +14,7 @@ from math import pi, sqrt, tanh
 
 import numpy as np
 
-from muphy_lb.physics.free_surface.regions import Region
+from muphy_lb.physics.free_surface.start import Region
 from muphy_lb.validation.free_surface.liquids import (
     columns,
     damped_oscillation,

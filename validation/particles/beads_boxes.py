@@ -10,8 +10,8 @@ import numpy as np
 
 from muphy_lb.base.units import BOLTZMANN_J_K
 from muphy_lb.measure.flow_view import on_root
-from muphy_lb.physics.particles.beads.chains import unfolded
-from muphy_lb.physics.particles.beads.names import OFFSET, TRAVELLED, VELOCITY, VOXEL
+from muphy_lb.physics.particles.beads.motion import OFFSET, TRAVELLED, VELOCITY, VOXEL
+from muphy_lb.physics.particles.beads.start import unfolded
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.validation.flows import lattice_simulation
 from muphy_lb.validation.limits import HALF

@@ -9,7 +9,7 @@ from math import pi
 
 import numpy as np
 
-from muphy_lb.physics.particles.beads.names import TRAVELLED
+from muphy_lb.physics.particles.beads.motion import TRAVELLED
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.validation.particles.beads_boxes import (
     VISCOSITY,

@@ -6,7 +6,7 @@ sum of the absolute values of all momenta. The control: without the beads' force
 
 import numpy as np
 
-from muphy_lb.physics.particles.beads.names import OFFSET, TRAVELLED, VOXEL
+from muphy_lb.physics.particles.beads.motion import OFFSET, TRAVELLED, VOXEL
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.validation.particles.beads_boxes import bead_flow, box, columns_of, not_possible
 from muphy_lb.validation.plot import Plot, Series

@@ -11,7 +11,7 @@ from itertools import product
 
 import numpy as np
 
-from muphy_lb.physics.particles.beads.names import VELOCITY
+from muphy_lb.physics.particles.beads.motion import VELOCITY
 from muphy_lb.validation.particles.beads_boxes import (
     KT,
     N_SIGMA,

@@ -13,10 +13,9 @@ from math import ceil, sqrt
 
 import numpy as np
 
-from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID
 from muphy_lb.geometry.nodes import NodeList, build_nodes
-from muphy_lb.geometry.voxels import Voxels
-from muphy_lb.physics.particles.beads.names import TRAVELLED
+from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Voxels
+from muphy_lb.physics.particles.beads.motion import TRAVELLED
 from muphy_lb.physics.particles.beads.start import AccessibleVolume, ChainBuilder
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.validation.particles.beads_boxes import (

@@ -3,7 +3,7 @@
 import numpy as np
 
 from muphy_lb.measure.flow_view import on_root
-from muphy_lb.physics.particles.tracers.statistics import TracerStatistics, tracer_statistics
+from muphy_lb.physics.particles.tracers.observers import TracerStatistics, tracer_statistics
 from muphy_lb.run.simulation import Simulation
 
 NAME = "tracers"

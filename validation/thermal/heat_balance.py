@@ -12,7 +12,7 @@ the bound is N eps / 2 times the mean of w_0 |T| over the nodes, plus what the w
 
 import numpy as np
 
-from muphy_lb.engine.probe import Probe
+from muphy_lb.engine.transfers import Probe
 from muphy_lb.lattice import scalar_lattice
 from muphy_lb.model.model import FieldValue
 from muphy_lb.physics.thermal.model import POPULATION_METHOD, POPULATIONS

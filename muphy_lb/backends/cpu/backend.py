@@ -7,7 +7,7 @@ import numpy as np
 
 from muphy_lb.backends.cpu import skeletons
 from muphy_lb.backends.cpu.kernels import KERNELS
-from muphy_lb.backends.cpu.threads import on_threads
+from muphy_lb.backends.cpu.skeletons import on_threads
 from muphy_lb.backends.numpy.backend import NumpyBackend
 from muphy_lb.base.errors import BackendError
 from muphy_lb.domain import WARP

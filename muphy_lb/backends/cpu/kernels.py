@@ -25,10 +25,10 @@ from muphy_lb.backends.arrays import (
     StreamArrays,
     WallArrays,
 )
-from muphy_lb.backends.cpu import boundary_skeletons, skeletons, stage_skeletons, wall_skeletons
-from muphy_lb.backends.cpu.threads import on_threads
+from muphy_lb.backends.cpu import boundary_skeletons, skeletons, stage_skeletons
+from muphy_lb.backends.cpu.skeletons import on_threads
 from muphy_lb.backends.numpy.kernels import KERNELS as NUMPY_KERNELS
-from muphy_lb.backends.numpy.particle_kernels import sending
+from muphy_lb.backends.numpy.kernels import sending
 from muphy_lb.domain import WARP, Crossing
 
 # Larger buffers do not fit into the caches and are written with non-temporal stores.
@@ -127,7 +127,7 @@ def link_fluxes(backend, operators, buffers: LinkBuffers, links: LinkArrays, flu
 def walls(backend, rule, buffer, walls: WallArrays, crossing: Crossing):
     """Vectorised over warps of nodes at walls. Where the walls need not keep the mass, populations at rest are computed
     all the same, but not stored: a further kernel without them would have to be compiled, too."""
-    skeleton = wall_skeletons.walls(rule, backend.lattice, backend.precision, walls.d.size > 0)
+    skeleton = boundary_skeletons.walls(rule, backend.lattice, backend.precision, walls.d.size > 0)
     leaves_at, arrives_at = (np.array(locations) for locations in crossing)
     stored = ALL_POPULATIONS
     if walls.along_walls.size == 0:

@@ -8,6 +8,7 @@ fused or reassociated arithmetic every lane computes what a scalar would: bits d
 from functools import cache
 from typing import NamedTuple
 
+import numba
 import numpy as np
 from numba import config, njit, prange
 
@@ -17,6 +18,21 @@ from muphy_lb.domain import ROW, TILE, WARP, entry, is_entry
 from muphy_lb.domain.runs import LINE_UNIT
 from muphy_lb.lattice.exact_sums import in_two_parts
 from muphy_lb.lattice.layout import RECORD
+
+# With fewer nodes the barrier between threads costs more than parallel work saves.
+NODES_PER_THREAD = 4096
+
+
+def on_threads(n_nodes: int, work):
+    """Launch of work on a number of threads that suits its number of nodes."""
+    n_threads = max(1, min(numba.config.NUMBA_NUM_THREADS, n_nodes // NODES_PER_THREAD))
+
+    def launch():
+        numba.set_num_threads(n_threads)
+        work()
+
+    return launch
+
 
 # Warps of a chunk, the unit of work of a thread.
 CHUNK = TILE // WARP
@@ -239,7 +255,7 @@ def decode(addresses, lines, bases, warp, lane):
 
 @node_jit
 def find_neighbours(addresses, table, n):
-    """Addresses of the neighbours of a node (:mod:`muphy_lb.domain.node_neighbours`)."""
+    """Addresses of the neighbours of a node (:mod:`muphy_lb.domain.addresses`)."""
     record = np.int64(table[n // WARP]) * LINE_UNIT
     up_to = np.uint32(0xFFFFFFFF) >> np.uint32(WARP - 1 - n % WARP)
     walls, base = np.int64(table[record]), record + (addresses.size + LINE_UNIT) // LINE_UNIT * LINE_UNIT - 1

@@ -16,8 +16,7 @@ from muphy_lb.backends.cpu.skeletons import (
     sweep_jit,
 )
 from muphy_lb.domain import ROW, WARP, entry, is_entry
-from muphy_lb.domain.corners import corner_node, n_corners
-from muphy_lb.domain.lookup import LAYER
+from muphy_lb.domain.lookup import LAYER, corner_node, n_corners
 from muphy_lb.lattice.layout import RECORD
 
 

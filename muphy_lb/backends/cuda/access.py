@@ -17,8 +17,7 @@ from muphy_lb.backends.cuda.vectors import load_four, load_words, opaque, pack_h
 from muphy_lb.domain import ROW, TILE, entry, is_entry
 from muphy_lb.domain.runs import LINE_UNIT
 from muphy_lb.lattice.layout import RECORD, whole
-from muphy_lb.operators.products import with_product
-from muphy_lb.operators.unroll import unroll
+from muphy_lb.operators.unroll import unroll, with_product
 
 RECORD_LENGTH = np.uint64(RECORD)
 
@@ -165,7 +164,7 @@ def _access_to(populations: Populations, precision) -> Access:
 
 def find_neighbours(n_neighbours: int):
     """Device function ``(table, n, addresses)``: addresses of the neighbours of a node
-    (:mod:`muphy_lb.domain.node_neighbours`)."""
+    (:mod:`muphy_lb.domain.addresses`)."""
     read, n_words = device_jit(unroll(_masks(n_neighbours))), whole(1 + n_neighbours, LINE_UNIT)
     last_word = np.uint32(n_words - 1)
 

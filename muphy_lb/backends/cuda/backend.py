@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from muphy_lb.backends.allocated import AllocatedBytes
 from muphy_lb.backends.arrays import Collected, StreamArrays
 from muphy_lb.backends.cuda import peers
 from muphy_lb.backends.cuda.device import (
@@ -31,8 +30,7 @@ from muphy_lb.backends.cuda.device import (
 )
 from muphy_lb.backends.cuda.kernels import KERNELS, stream_kernel
 from muphy_lb.backends.cuda.skeletons import DOUBLE, PAIRED, SINGLE, Shape
-from muphy_lb.backends.interface import KernelUsage
-from muphy_lb.backends.kernels import KernelTable
+from muphy_lb.backends.interface import AllocatedBytes, KernelTable, KernelUsage
 from muphy_lb.base.errors import BackendError
 from muphy_lb.lattice.layout import WARP, whole
 from muphy_lb.parallel.task import ON_BULK, ON_EDGE, ON_INTERIOR, ON_OPENINGS

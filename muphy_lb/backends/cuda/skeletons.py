@@ -124,7 +124,7 @@ def stream_collide(collide_operator, pattern, lattice, precision, index_type, th
 def stream_collide_fluid(collide_operator, pattern, lattice, precision, index_type):
     """The same for those nodes alone where an array of bytes has a bit of a mask.
 
-    Some of them may collide in a kernel of their own (:mod:`muphy_lb.backends.cuda.population_skeletons`), and the
+    Some of them may collide in a kernel of their own (:mod:`muphy_lb.backends.cuda.stage_skeletons`), and the
     collision is strict so that it is rounded alike there.
 
     The warps of threads share the listed warps of nodes, or all of the range if nothing is known, from the last one on

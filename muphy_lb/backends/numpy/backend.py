@@ -7,9 +7,8 @@ import time
 
 import numpy as np
 
-from muphy_lb.backends.allocated import AllocatedBytes
 from muphy_lb.backends.arrays import NodeRange, State
-from muphy_lb.backends.kernels import KernelTable
+from muphy_lb.backends.interface import AllocatedBytes, KernelTable
 from muphy_lb.backends.numpy.kernels import KERNELS
 from muphy_lb.domain import all_addresses, entry, is_entry
 

@@ -1,28 +1,270 @@
 """The kernels of the specification; for their arguments see :meth:`muphy_lb.backends.interface.Backend.bind`."""
 
+from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
 
 from muphy_lb.backends.arrays import (
     ANY_BIT,
+    CrossingArrays,
+    DragArrays,
     ExtrapolationArrays,
     FeedbackArrays,
     LinkArrays,
     LinkBuffers,
+    LookupArrays,
+    MigrationArrays,
+    NeighbourTable,
     NodeRange,
+    ParticleArrays,
     ReductionArrays,
+    RefillArrays,
     ScheduleArrays,
+    SortingArrays,
     State,
     StencilArrays,
     StreamArrays,
     WallArrays,
 )
-from muphy_lb.backends.numpy.particle_kernels import KERNELS as PARTICLE_KERNELS
-from muphy_lb.backends.numpy.stage_kernels import KERNELS as STAGE_KERNELS
 from muphy_lb.domain import ROW, Crossing, entry, is_entry
+from muphy_lb.domain.lookup import LAYER, corners, nearest_node, places_of
 from muphy_lb.lattice import added
 from muphy_lb.lattice.exact_sums import in_two_parts
+from muphy_lb.lattice.layout import RECORD
+
+
+def particles(backend, update, particles: ParticleArrays, capacity: int, values):
+    """update(i) for all particles at once."""
+    return lambda: update.reference(np.arange(particles.count[0]), backend.lattice, update.by_name(values))
+
+
+def by_id(backend, update, count: int, values):
+    """update(i) for all numbers at once."""
+    return lambda: update.reference(np.arange(count), backend.lattice, update.by_name(values))
+
+
+def send_particles(backend, update, particles, migration: MigrationArrays, lookup: LookupArrays, values):
+    """Update all, write those at nodes of other ranks to the messages for them, and close the gaps."""
+    named = update.by_name(values)
+
+    def move_all():
+        return update.reference(np.arange(particles.count[0]), backend.lattice, named)
+
+    return sending(move_all, particles, migration, lookup)
+
+
+def sending(move_all, particles: ParticleArrays, migration: MigrationArrays, lookup: LookupArrays):
+    """Launch of sending particles: ``move_all()`` returns the nodes (n,) at which they are then."""
+    capacity, first_remote = migration.left.size, lookup.size[LAYER]
+
+    def send():
+        node, n = move_all(), int(particles.count[0])
+        columns = _columns(particles, capacity, 0, n)
+        if (node < 0).any():
+            migration.status[0] = 2 + 4 * int(columns[0][0, node < 0].max())
+        is_remote = node >= first_remote
+        target = np.full(n, -1)
+        target[is_remote] = migration.neighbour[node[is_remote] - first_remote]
+        for j, message in enumerate(migration.outgoing.reshape(-1, 1 + sum(map(len, columns)) * migration.most)):
+            leaving = np.flatnonzero(target == j)
+            if leaving.size > migration.most:
+                migration.status[0], leaving = 3, leaving[: migration.most]
+            message[0] = leaving.size
+            rows = message[1:].reshape(-1, migration.most)
+            rows[:, : leaving.size] = np.concatenate([block[:, leaving].astype(np.float64) for block in columns])
+        particles.count[0] = n - np.count_nonzero(is_remote)
+        for rows in columns:
+            rows[:, : particles.count[0]] = rows[:, ~is_remote]
+
+    return send
+
+
+def receive_particles(backend, particles, migration: MigrationArrays, capacity: int):
+    """Append the particles of one message after the other."""
+    ends = np.cumsum([len(block) for block in _columns(particles, capacity, 0, capacity)])
+
+    def receive():
+        for message in migration.incoming.reshape(-1, 1 + ends[-1] * migration.most):
+            rows = message[1:].reshape(-1, migration.most)[:, : int(message[0])]
+            first, n = int(particles.count[0]), rows.shape[1]
+            if first + n > capacity:
+                migration.status[0], n = 1, capacity - first
+            blocks = _columns(particles, capacity, first, first + n)
+            for block, received in zip(blocks, np.split(rows[:, :n], ends[:-1]), strict=True):
+                block[...] = received
+            particles.count[0] = first + n
+
+    return receive
+
+
+def sort_particles(backend, particles: ParticleArrays, lookup: LookupArrays, capacity: int, arrays: SortingArrays):
+    """Sort particles by the places of their voxels in the lookup."""
+
+    def sort():
+        columns = _columns(particles, capacity, 0, int(particles.count[0]))
+        order = np.argsort(places_of(lookup, *columns[0][1:4]), kind="stable")
+        for block in columns:
+            block[...] = block[:, order]
+
+    return sort
+
+
+def _columns(particles: ParticleArrays, capacity: int, first: int, last: int) -> tuple:
+    """Integers, reals and values (n_columns, last - first) of some particles."""
+    blocks = particles.integers, particles.reals, particles.values
+    return tuple(block.reshape(-1, capacity)[:, first:last] for block in blocks)
+
+
+PARTICLE_KERNELS = MappingProxyType(
+    {kernel.__name__: kernel for kernel in (particles, by_id, send_particles, receive_particles, sort_particles)}
+)
+
+
+def _chosen(nodes: NodeRange) -> np.ndarray:
+    """Those nodes of a range that are meant."""
+    n = np.arange(nodes.first, nodes.last)
+    return n if nodes.where is None else n[nodes.where.array[n] & nodes.where.mask != 0]
+
+
+def neighbours(backend, update, table: NeighbourTable, nodes: NodeRange, values):
+    """update(addresses of the neighbours), for all nodes at once."""
+
+    def advance():
+        n = _chosen(nodes)
+        update.reference(table.addresses[:, n], n, backend.lattice, update.by_name(values))
+
+    return advance
+
+
+def crossing(backend, update, arrays: CrossingArrays, nodes: NodeRange, values, collision=None):
+    """Change what a step will load, and collide."""
+    step, stored, table = arrays
+    load = backend.addresses(State(step.old, (), step.table, nodes.last), step.pattern.load)
+    left = backend.addresses(stored, stored.locations)
+
+    def advance():
+        n = _chosen(nodes)
+        arriving, leaving = step.old[load[:, n]], stored.buffer[left[:, n]]
+        update.reference(arriving, leaving, table.addresses[:, n], n, backend.lattice, update.by_name(values))
+        step.old[load[:, n]] = arriving
+
+    if collision is None:
+        return advance
+    collide, of_collision = collision
+    chosen = replace(step, occupied=nodes.where)
+    flow = backend.kernels["stream_collide"](backend, collide, chosen, nodes, of_collision)
+
+    def advance_and_collide():
+        advance()
+        flow()
+
+    return advance_and_collide
+
+
+def stored(backend, update, state: State, table: NeighbourTable, nodes: NodeRange, values):
+    """update(stored populations), for all nodes at once."""
+    addresses = backend.addresses(state, state.locations)
+
+    def advance():
+        n = _chosen(nodes)
+        f = state.buffer[addresses[:, n]]
+        update.reference(f, table.addresses[:, n], n, backend.lattice, update.by_name(values))
+
+    return advance
+
+
+def refill(backend, operators, arrays: RefillArrays, nodes: NodeRange, values):
+    """Populations from the mean of the moments of the neighbours that are sources."""
+    (update, macroscopic), (own, of_moments), state = operators, values, arrays.state
+    addresses = backend.addresses(state, state.locations)
+
+    def replace():
+        n = _chosen(nodes)
+        whole, others = NodeRange(0, state.n_nodes), arrays.others.reshape(4, -1)
+        known = np.zeros((4, arrays.sources.array.size), others.dtype)  # own moments are rounded as those that travel
+        known[:, : state.n_nodes] = backend.macroscopic(macroscopic, state, whole, of_moments)
+        known[:, arrays.first : arrays.first + others.shape[1]] = others
+        total, count = np.zeros((4, n.size)), np.zeros(n.size)
+        for neighbour in arrays.table.addresses[:, n]:
+            is_source = arrays.sources.array[neighbour] & arrays.sources.mask != 0
+            total += np.where(is_source, known[:, neighbour], 0.0)
+            count += is_source
+        f = np.zeros((backend.lattice.q, n.size))
+        update.reference(f, total / np.maximum(count, 1), n, backend.lattice, update.by_name(own))
+        state.buffer[addresses[:, n]] = f
+
+    return replace
+
+
+def each(backend, update, nodes: NodeRange, values):
+    """update(n) for all nodes at once."""
+    return lambda: update.reference(_chosen(nodes), backend.lattice, update.by_name(values))
+
+
+def clear(backend, nodes: NodeRange, kept: int, field):
+    """Zeros, and bits cleared."""
+    array, mask, _ = nodes.where
+
+    def forget():
+        n = _chosen(nodes)
+        field.reshape(-1, RECORD)[n] = 0
+        array[n] &= ~mask | kept
+
+    return forget
+
+
+def arriving(backend, macroscopic, arrays: StreamArrays, nodes: NodeRange, out, values):
+    """Velocity of the populations that a step will load, at the chosen nodes."""
+    whole = State(arrays.old, (), arrays.table, nodes.last)
+    load = backend.addresses(whole, arrays.pattern.load)
+
+    def measure():
+        chosen = _chosen(nodes)
+        stored = arrays.old[load[:, chosen]]
+        moments = macroscopic.reference(stored, chosen, backend.lattice, macroscopic.by_name(values))
+        out.reshape(-1, RECORD)[chosen, :3] = moments[1:].T
+
+    return measure
+
+
+def drag(backend, operators, particles: ParticleArrays, capacity: int, arrays: DragArrays, values):
+    """Forces between particles and the nodes around them, for all particles at once."""
+    (macroscopic, force, take), lattice = operators, backend.lattice
+    of_moments, of_force, of_taking = (each.by_name(some) for each, some in zip(operators, values, strict=True))
+    step, lookup, first_other = arrays.step, arrays.lookup, arrays.lookup.size[LAYER]
+    nearest, takes_field, pushes = arrays.coupling
+    load = backend.addresses(State(step.old, (), step.table, step.table.shape[1]), step.pattern.load)
+
+    def velocities(address):
+        found = np.stack([arrays.flow[RECORD * np.maximum(address, 0) + k] for k in range(3)])
+        own = (address >= 0) & (address < first_other) & (not takes_field)
+        f = step.old[load[:, address[own]]]
+        found[:, own] = macroscopic.reference(f, address[own], lattice, of_moments)[1:]
+        return found
+
+    def exchange():
+        i = np.arange(particles.count[0])
+        voxel, offset = particles.integers.reshape(-1, capacity)[1:4, i], particles.reals.reshape(-1, capacity)[:3, i]
+        address, w = nearest_node(lookup, voxel) if nearest else corners(lookup, voxel, offset, lattice.dimension)
+        velocity, exists = velocities(address), address >= 0
+        for k in range(lattice.dimension):
+            along = force.reference(i, k, added(w * velocity[k]), added(w**2), lattice, of_force)
+            if pushes:
+                with np.errstate(invalid="ignore"):  # of particles that are lost, which is told behind the step
+                    parts = np.rint(w * along).astype(np.int64)
+                np.add.at(arrays.pushed, RECORD * address[exists] + k, -parts[exists])
+                along = parts.sum(axis=0)
+            take.reference(i, k, along, lattice, of_taking)
+        if pushes:
+            arrays.marks[address[exists & (address < first_other)]] |= arrays.mask
+
+    return exchange
+
+
+STAGE_KERNELS = MappingProxyType(
+    {kernel.__name__: kernel for kernel in (neighbours, crossing, stored, refill, each, clear, arriving, drag)}
+)
 
 
 def stream_collide(backend, collide, arrays: StreamArrays, nodes: NodeRange, values, shape=None):

@@ -1,9 +1,15 @@
-"""Common parts of the images of a run: layout and heading, panels with a cut, and suitable units."""
+"""Common parts of the images of a run: layout and heading, panels with a cut, their marks, and curves.
+
+- Annotations of a panel: arrows and labels of openings, scale bar, axis directions, limits.
+- Common parts of the images of a run: layout and heading, panels with a cut, and suitable units.
+- A series as a figure: a panel for each unit, a line for each column.
+"""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from textwrap import shorten
 
@@ -14,16 +20,169 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colorbar import Colorbar
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from muphy_lb.base.files.atomic import atomic_write
+from muphy_lb.base.key_units import name_without_unit, unit_of
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.voxels import Opening
-from muphy_lb.output.drawing import VECTOR_FORMATS
+from muphy_lb.output.charts import MOST_NAMES
+from muphy_lb.output.drawing import LENGTH_UNITS, SMALLEST_LENGTH, VECTOR_FORMATS, shown_unit, suitable_unit
 from muphy_lb.output.pictures.cut import AXES, PlaneCut
-from muphy_lb.output.pictures.marks import draw_opening, fit_labels, frame, style_axes
 from muphy_lb.output.pictures.theme import DARK, Theme, ThemedFigure, theme_of
-from muphy_lb.output.shown_units import LENGTH_UNITS, SMALLEST_LENGTH, shown_unit, suitable_unit
+
+ARROW_LENGTH = 0.07  # this and the following lengths: fractions of the longer side of the panel
+GAP = 0.012
+BORDER = 0.03
+CHARACTER_SIZE = (0.0185, 0.054)  # width and height of a character of a label
+LABEL_PT, SMALLEST_PT = 10.5, 6.0
+FULL_SIZE_IN = 4.9
+"""Longer side of a panel on which a character of a label of full size takes ``CHARACTER_SIZE``."""
+OPENING_LABEL = "opening"
+FRAMINGS = 8  # arrows and labels grow with the panel that must hold them
+BAR_LENGTH, FOOTER = 0.2, 0.12
+ROUND_NUMBERS = np.array([1.0, 2.0, 5.0, 10.0])
+
+
+def draw_opening(
+    axes: Axes, kind: str, centre: np.ndarray, normal: np.ndarray, text: str, taken: list[np.ndarray]
+) -> None:
+    """Draw an arrow into or out of the vessel, and a label at its outer end, or as little above or below as leaves free
+    the labels that are there already.
+
+    Args:
+        axes: the panel, its limits set.
+        kind: ``"inlet"`` or ``"outlet"``.
+        centre: (2,) position of the opening in units of the axes.
+        normal: (2,) in-plane part of the unit vector into the fluid.
+        text: the label; may be empty.
+        taken: (2,) positions of the labels so far; the new one is added.
+    """
+    size = _longer_side(axes)
+    outwards = _outwards(normal)
+    near, far = centre + GAP * size * outwards, centre + (GAP + ARROW_LENGTH) * size * outwards
+    start, end = (far, near) if kind == "inlet" else (near, far)
+    arrow = {"arrowstyle": "-|>", "color": theme_of(axes).kinds[kind], "lw": 2.2, "mutation_scale": 16}
+    axes.annotate("", end, start, arrowprops=arrow | {"shrinkA": 0, "shrinkB": 0}, zorder=5, annotation_clip=False)
+    room = size * np.array([CHARACTER_SIZE[0] * len(text), 0.8 * CHARACTER_SIZE[1]])
+    shifts = (sign * 0.4 * room[1] * k for k in count() for sign in (1.0, -1.0))
+    at_end = far + GAP * size * outwards
+    positions = (at_end + (0.0, shift) for shift in shifts)
+    position = next(each for each in positions if not any(np.all(np.abs(each - other) < room) for other in taken))
+    taken.append(position)
+    _draw_label(axes, text, position, outwards, theme_of(axes).kinds[kind])
+
+
+def frame(axes: Axes, extent: np.ndarray, openings: list[tuple[np.ndarray, np.ndarray]], texts: list[str]) -> None:
+    """Set the limits of a panel so that its content and the marks of its openings fit.
+
+    Args:
+        axes: the panel.
+        extent: left, right, bottom, top of the content, in units of the axes.
+        openings: (centre, normal) of each opening as in :func:`draw_opening`.
+        texts: the label of each.
+    """
+    low, high = np.array(extent[::2]), np.array(extent[1::2])
+    size = (high - low).max()
+    for _ in range(FRAMINGS):
+        corners = [low - BORDER * size, high + BORDER * size]
+        for (centre, normal), text in zip(openings, texts, strict=True):
+            outwards = _outwards(normal)
+            label = centre + (2 * GAP + ARROW_LENGTH) * size * outwards
+            room = size * np.array([CHARACTER_SIZE[0] * len(text), CHARACTER_SIZE[1]])
+            across = [_is_sideways(outwards), not _is_sideways(outwards)]
+            away = np.where(across, np.sign(outwards), 0.0)
+            corners += [label + room * (away - 1.0) / 2, label + room * (away + 1.0) / 2]
+        (left, bottom), (right, top) = np.min(corners, axis=0), np.max(corners, axis=0)
+        size = max(right - left, top - bottom)
+    axes.set(xlim=(left, right), ylim=(bottom, top))
+
+
+def add_footer(axes: Axes) -> None:
+    """Extend a panel downwards, for a scale bar and axis directions below all labels."""
+    bottom, top = axes.get_ylim()
+    axes.set_ylim(bottom - FOOTER * _longer_side(axes), top)
+
+
+def draw_length_bar(axes: Axes, unit: str) -> None:
+    """Draw a scale bar of a round length in the lower right corner."""
+    length = _round_below(BAR_LENGTH * _longer_side(axes))
+    right, bottom = axes.get_xlim()[1], axes.get_ylim()[0]
+    axes.plot(
+        [right - length, right],
+        [bottom, bottom],
+        color=theme_of(axes).faint,
+        lw=3,
+        solid_capstyle="butt",
+        clip_on=False,
+    )
+    place = {"xytext": (0, 5), "textcoords": "offset points", "ha": "center", "annotation_clip": False}
+    axes.annotate(f"{length:g} {unit}", (right - length / 2, bottom), color=theme_of(axes).faint, **place)
+
+
+def draw_directions(axes: Axes, camera: np.ndarray, at_top: bool) -> None:
+    """Draw the projected x, y, z axes in the lower or upper left corner; ``camera``: (3, 3) right, up, forward."""
+    size = 0.05 * _longer_side(axes)
+    height = axes.get_ylim()[1] - 1.5 * size if at_top else axes.get_ylim()[0] + size
+    base = np.array([axes.get_xlim()[0] + size, height])
+    for name, direction in zip("xyz", camera[:2].T, strict=True):
+        line = {"arrowstyle": "-", "color": theme_of(axes).faint, "lw": 1.4, "shrinkA": 0, "shrinkB": 0}
+        axes.annotate("", base + size * direction, base, arrowprops=line, annotation_clip=False)
+        axes.text(
+            *(base + 1.3 * size * direction), name, color=theme_of(axes).faint, fontsize=9, ha="center", va="center"
+        )
+
+
+def fit_labels(axes: Axes) -> None:
+    """Write the labels of the openings of a small panel so small that :func:`frame` has left room for them; the panel
+    is where it stays."""
+    axes.apply_aspect()
+    size_in = max(axes.get_position().size * axes.figure.get_size_inches())
+    for label in axes.texts:
+        if label.get_gid() == OPENING_LABEL:
+            label.set_fontsize(max(SMALLEST_PT, LABEL_PT * min(1.0, size_in / FULL_SIZE_IN)))
+
+
+def style_axes(axes: Axes, names: list[str]) -> None:
+    """Set a thin frame, faint ticks and the names of the two axes."""
+    axes.set_facecolor("none")
+    axes.set_xlabel(names[0], color=theme_of(axes).faint)
+    axes.set_ylabel(names[1], color=theme_of(axes).faint)
+    axes.tick_params(colors=theme_of(axes).faint, labelsize=9)
+    for side, spine in axes.spines.items():
+        spine.set(visible=side in ("left", "bottom"), color=theme_of(axes).faint, linewidth=0.8)
+
+
+def _draw_label(axes: Axes, text: str, position: np.ndarray, outwards: np.ndarray, colour: str) -> None:
+    """Write text that starts at ``position`` and extends away from the vessel."""
+    sideways = _is_sideways(outwards)
+    horizontal = ("left" if outwards[0] > 0 else "right") if sideways else "center"
+    vertical = "center" if sideways else ("bottom" if outwards[1] > 0 else "top")
+    label = axes.text(*position, text, color=colour, fontsize=LABEL_PT, ha=horizontal, va=vertical, zorder=6)
+    label.set(parse_math=False, gid=OPENING_LABEL)
+    label.set_path_effects([withStroke(linewidth=3, foreground=theme_of(axes).background)])
+
+
+def _outwards(normal: np.ndarray) -> np.ndarray:
+    """Direction out of the vessel, of length at most 1: an arrow nearly along the line of sight stays short."""
+    return -normal / max(np.linalg.norm(normal), 0.3)
+
+
+def _is_sideways(outwards: np.ndarray) -> bool:
+    return bool(abs(outwards[0]) > abs(outwards[1]))
+
+
+def _longer_side(axes: Axes) -> float:
+    """Length of the longer side of a panel in units of its axes."""
+    return float(max(np.ptp(axes.get_xlim()), np.ptp(axes.get_ylim())))
+
+
+def _round_below(length: float) -> float:
+    """The largest 1, 2 or 5 times a power of ten that does not exceed ``length``."""
+    power = 10.0 ** np.floor(np.log10(length))
+    return float(ROUND_NUMBERS[ROUND_NUMBERS <= length / power].max() * power)
+
 
 WIDTH_IN, HEADER_IN, FOOTER_IN = 13.0, 1.25, 0.65
 PANELS_WIDTH_IN, PANELS_HEIGHT_IN = 10.5, (3.0, 6.0)
@@ -204,3 +363,55 @@ def _near(openings: tuple[Opening, ...], cut: PlaneCut, spacing_m: float) -> lis
         return list(openings)
     distances_m = [abs(opening.centre_m[cut.axis] - cut.position_m) for opening in openings]
     return [o for o, distance_m in zip(openings, distances_m, strict=True) if distance_m <= o.radius_m + spacing_m]
+
+
+PANEL_IN, FOOT_IN = 2.8, 0.7
+CURVE_SIDES = {"left": 0.08, "right": 0.8, "hspace": 0.25}
+
+
+def fill_curves(
+    figure: Figure, series: Mapping[str, np.ndarray], title: str, facts: tuple[str, ...] = (), over: str = "time_s"
+) -> None:
+    """Draw the columns of a series over one of them on an empty figure.
+
+    Args:
+        figure: empty.
+        series: columns by name, which ends in the unit; ``step`` and those without a finite value are left out.
+        title, facts: heading, and the line below it.
+        over: the column, a time in seconds, over which the others are drawn.
+    """
+    told = {name: y for name, y in series.items() if name not in ("step", over) and np.isfinite(y).any()}
+    groups: dict[str, list[str]] = {}
+    for name in told:
+        groups.setdefault(unit_of(name, {}) or "1", []).append(name)
+    height_in = PANEL_IN * len(groups) + HEADER_IN + FOOT_IN
+    figure.set_size_inches(WIDTH_IN, height_in)
+    panels = figure.subplots(len(groups), 1, sharex=True, squeeze=False)[:, 0]
+    figure.subplots_adjust(bottom=FOOT_IN / height_in, top=1.0 - HEADER_IN / height_in, **CURVE_SIDES)
+    across = f"{name_without_unit(over).replace('_', ' ')} [s]"
+    for axes, (unit, names) in zip(panels, groups.items(), strict=True):
+        shown, size = shown_unit(unit, max(float(np.nanmax(np.abs(told[name]))) for name in names))
+        quantity, labels = _worded(names)
+        for name, label in zip(names, labels, strict=True):
+            axes.plot(series[over], told[name] / size, label=label, linewidth=1.5)
+        of_unit = "" if unit == "1" else f" [{shown}]"
+        style_axes(axes, [across if axes is panels[-1] else "", f"{quantity}{of_unit}".strip()])
+        axes.grid(color=theme_of(axes).shadow, linewidth=0.8)
+        if len(names) <= MOST_NAMES:
+            words = {"labelcolor": theme_of(axes).foreground, "frameon": False, "fontsize": 9}
+            legend = axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), **words)
+            for text in legend.get_texts():
+                text.set_parse_math(False)
+    draw_heading(figure, title, facts)
+
+
+def _worded(names: Sequence[str]) -> tuple[str, list[str]]:
+    """What columns of one unit have in common, in words, and what tells them apart: ``inlet_flow_rate_m3_s`` and
+    ``outlet_flow_rate_m3_s`` are flow rates of inlet and outlet."""
+    words = [name_without_unit(name).split("_") for name in names]
+    n_common = 0
+    while all(len(each) > n_common + 1 for each in words) and len({each[-1 - n_common] for each in words}) == 1:
+        n_common += 1
+    split = [len(each) - n_common for each in words]
+    labels = ["_".join(each[:n]) for each, n in zip(words, split, strict=True)]
+    return " ".join(words[0][split[0] :]), labels

@@ -3,9 +3,14 @@
 An MPI library without CUDA support crashes on device pointers, so only one that declares the support is tried.
 """
 
-from muphy_lb.parallel.packing import Packing, messages, pack_in_shared_buffers
 from muphy_lb.parallel.task import ON_HOST, Task
-from muphy_lb.parallel.transports.transport import ExchangeTasks, TransportFailure
+from muphy_lb.parallel.transports.transport import (
+    ExchangeTasks,
+    Packing,
+    TransportFailure,
+    messages,
+    pack_in_shared_buffers,
+)
 
 
 class DevicePointers:

@@ -3,9 +3,8 @@
 The three steps of M. Bernaschi et al., Concurrency Computat.: Pract. Exper. 22, 1 (2010); the reference for all others.
 """
 
-from muphy_lb.parallel.packing import Packing, messages, pack_in_shared_buffers
 from muphy_lb.parallel.task import ON_EDGE, ON_HOST, Task
-from muphy_lb.parallel.transports.transport import ExchangeTasks
+from muphy_lb.parallel.transports.transport import ExchangeTasks, Packing, messages, pack_in_shared_buffers
 
 
 class HostStaged:

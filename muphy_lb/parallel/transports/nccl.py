@@ -3,9 +3,15 @@
 The tasks only enqueue work on the device, so that whole steps can be recorded.
 """
 
-from muphy_lb.parallel.packing import Packing, messages, pack_in_shared_buffers
 from muphy_lb.parallel.task import ON_EDGE, Task
-from muphy_lb.parallel.transports.transport import ExchangeTasks, TransportFailure, collectively
+from muphy_lb.parallel.transports.transport import (
+    ExchangeTasks,
+    Packing,
+    TransportFailure,
+    collectively,
+    messages,
+    pack_in_shared_buffers,
+)
 
 
 class Nccl:

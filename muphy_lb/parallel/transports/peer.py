@@ -14,9 +14,8 @@ The wait for a neighbour has a limit on the device; the host learns of it when i
 import numpy as np
 
 from muphy_lb.domain import Exchange
-from muphy_lb.parallel.packing import MessageBuffers, Packing
 from muphy_lb.parallel.task import ON_EDGE, Task
-from muphy_lb.parallel.transports.transport import ExchangeTasks, TransportFailure
+from muphy_lb.parallel.transports.transport import ExchangeTasks, MessageBuffers, Packing, TransportFailure
 
 
 class Peer:

@@ -1,10 +1,94 @@
-"""What every transport offers: the tasks of an exchange, and how ranks agree on a failure."""
+"""Common parts of all transports: packed messages, tasks, and agreement on a failure.
+
+- Packing: messages as contiguous device arrays, and the tasks that fill and empty them.
+- What every transport offers: the tasks of an exchange, and how ranks agree on a failure.
+"""
 
 from dataclasses import dataclass, field
 from typing import Protocol
 
+import numpy as np
+
 from muphy_lb.domain import Exchange
-from muphy_lb.parallel.task import Task
+from muphy_lb.parallel.task import ON_EDGE, Task
+
+
+def _unpacking(plan: Exchange) -> str:
+    """Name of the kernel that unpacks received messages."""
+    return "scatter_add" if plan.accumulates else "scatter"
+
+
+class MessageBuffers:
+    """Device buffers for the messages of exchanges that happen one after the other.
+
+    Args:
+        backend: the device.
+        plans: all exchanges that use them.
+        storage: number format of a population.
+    """
+
+    def __init__(self, backend, plans: tuple[Exchange, ...], storage):
+        self._backend = backend
+        gathered = [plan.n_pack for plan in plans if not isinstance(plan.pack, slice)]
+        scattered = [plan.n_unpack for plan in plans if not isinstance(plan.unpack, slice)]
+        self._outgoing, self._incoming = (backend.zeros(max(n, default=0), storage) for n in (gathered, scattered))
+        self._addresses: dict[int, tuple[np.ndarray, object]] = {}
+
+    def outgoing(self, n: int):
+        """Buffer of n outgoing populations."""
+        return self._backend.view(self._outgoing, 0, n)
+
+    def incoming(self, n: int):
+        """Buffer of n incoming populations."""
+        return self._backend.view(self._incoming, 0, n)
+
+    def addresses(self, host: np.ndarray):
+        """Device copy of addresses, made once."""
+        if id(host) not in self._addresses:
+            self._addresses[id(host)] = host, self._backend.array(host)  # keeps the array, and so its id
+        return self._addresses[id(host)][1]
+
+
+class Packing:
+    """The messages of one exchange of one buffer.
+
+    Args:
+        backend: the device.
+        plan: what is sent and received.
+        buffer: the population buffer.
+        shared: buffers for messages that are not contiguous in the population buffer.
+
+    Attributes:
+        outgoing, incoming: (n_pack,) and (n_unpack,) device arrays, message after message; parts of the buffer where
+            that holds them in this order.
+        pack, unpack: tasks that fill the outgoing and empty the incoming array.
+    """
+
+    def __init__(self, backend, plan: Exchange, buffer, shared: MessageBuffers):
+        self.pack, self.unpack = [], []
+        if isinstance(plan.pack, slice):
+            self.outgoing = backend.view(buffer, plan.pack.start, plan.pack.stop)
+        else:
+            self.outgoing = shared.outgoing(plan.n_pack)
+            gather = backend.bind("gather", buffer, shared.addresses(plan.pack), self.outgoing)
+            self.pack.append(Task("pack", ON_EDGE, gather))
+        if isinstance(plan.unpack, slice):
+            self.incoming = backend.view(buffer, plan.unpack.start, plan.unpack.stop)
+        else:
+            self.incoming = shared.incoming(plan.n_unpack)
+            scatter = backend.bind(_unpacking(plan), self.incoming, buffer, shared.addresses(plan.unpack))
+            self.unpack.append(Task("unpack", ON_EDGE, scatter))
+
+
+def pack_in_shared_buffers(backend, plans: tuple[Exchange, Exchange], buffers) -> list[Packing]:
+    """The messages of exchanges that happen one after the other and share their buffers."""
+    shared = MessageBuffers(backend, plans, buffers[0].dtype)
+    return [Packing(backend, plan, buffer, shared) for plan, buffer in zip(plans, buffers, strict=True)]
+
+
+def messages(array, start, backend) -> list:
+    """Views of the messages in a contiguous array."""
+    return [backend.view(array, int(a), int(b)) for a, b in zip(start[:-1], start[1:], strict=True)]
 
 
 class TransportFailure(Exception):

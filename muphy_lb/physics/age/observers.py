@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from muphy_lb.measure.flow_view import FlowView
-from muphy_lb.measure.period_means import PeriodMeans
+from muphy_lb.measure.period import PeriodMeans
 from muphy_lb.output.report_html import ReportPart, ReportTable, series_charts
 from muphy_lb.physics.age.section import FIELD, SERIES_FILE
 from muphy_lb.physics.scalar_series import OutletFluxes

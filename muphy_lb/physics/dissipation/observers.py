@@ -8,11 +8,11 @@ import numpy as np
 
 from muphy_lb.lattice.exact_sums import from_two_parts, in_two_parts, scale_of_sums
 from muphy_lb.measure.flow_series import SeriesObserver
-from muphy_lb.measure.flow_view import FlowView, OpeningState, whole_nodes
+from muphy_lb.measure.flow_view import FlowView, whole_nodes
 from muphy_lb.measure.observer import Observer
-from muphy_lb.measure.period_means import PeriodMeans
-from muphy_lb.measure.surface import wall_surface
-from muphy_lb.measure.wall_areas import wall_volumes
+from muphy_lb.measure.period import PeriodMeans
+from muphy_lb.measure.records import OpeningState
+from muphy_lb.measure.shear.wall_nodes import wall_surface, wall_volumes
 from muphy_lb.output.report_html import ReportPart, ReportTable, series_charts
 from muphy_lb.physics.dissipation.section import FIELD, SERIES_FILE
 

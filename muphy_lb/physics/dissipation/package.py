@@ -7,8 +7,7 @@ import numpy as np
 from muphy_lb.base.precision import PRECISIONS
 from muphy_lb.base.units import Units
 from muphy_lb.geometry.nodes import GeometryHeader
-from muphy_lb.measure.flow_view import FlowView
-from muphy_lb.measure.physics_output import FromStored, OutputField
+from muphy_lb.measure.flow_view import FlowView, FromStored, OutputField
 from muphy_lb.model.flow import Flow
 from muphy_lb.model.model import Field, FieldValue
 from muphy_lb.physics.dissipation.observers import DissipationSeries

@@ -14,10 +14,16 @@ from muphy_lb.model.model import STEP as STEP_NUMBER
 from muphy_lb.model.model import VOXEL as VOXEL_ID
 from muphy_lb.model.model import Value
 from muphy_lb.operators import RELAXATIONS, followed_by
-from muphy_lb.physics.fluctuating.observers import FluctuationSeries
-from muphy_lb.physics.fluctuating.operators.balance import noise_amplitudes
-from muphy_lb.physics.fluctuating.operators.noise import SEED, STEP, VOXEL, amplitude_name, noise, pattern_of
-from muphy_lb.physics.fluctuating.temperature import lattice_kt, thermal_mach
+from muphy_lb.physics.fluctuating.operators import (
+    SEED,
+    STEP,
+    VOXEL,
+    amplitude_name,
+    noise,
+    noise_amplitudes,
+    pattern_of,
+)
+from muphy_lb.physics.fluctuating.temperature import FluctuationSeries, lattice_kt, thermal_mach
 from muphy_lb.physics.package import Physics
 
 BYTES_OF_VOXEL_ID = 8

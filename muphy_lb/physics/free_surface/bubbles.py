@@ -1,5 +1,13 @@
 """Bubbles: regions of gas with a pressure of their own, which follows from the volume that is left to them.
 
+Connected components of a rank's nodes, its ghost nodes among them.
+
+The connected regions of gas, on any ranks.
+
+Gas cells are connected by the links of the lattice, also through an interface cell between them; two interface cells do
+not connect, so that a film of two of them keeps bubbles apart. An interface cell without gas beside it belongs to the
+region of the interface cells around it; if these belong to none, such cells are regions of their own.
+
 A bubble keeps p V^gamma. Its content is the volume V_0 that its gas would fill at the absolute pressure p_0, so that
 p = p_0 (V_0 / V)^gamma; bubbles that merge add up their contents, parts of one share it by volume (Koerner, Thies,
 Hofmann, Thuerey, Ruede, J. Stat. Phys. 121, 179 (2005), with gamma = 1, where it is the amount of gas). Contents and
@@ -15,12 +23,94 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from muphy_lb.base.errors import InputError
+from muphy_lb.base.kept.functions import njit
 from muphy_lb.base.units import CS2, Units
+from muphy_lb.domain.local import CHUNK_NODES, LocalDomain
+from muphy_lb.geometry.clean import root
 from muphy_lb.geometry.nodes import GeometryHeader, voxel_coordinates
 from muphy_lb.model.action import Action, RankArrays
 from muphy_lb.model.model import Table
-from muphy_lb.physics.free_surface.cells import BUBBLE, CELL, FILL, GAS, INTERFACE
-from muphy_lb.physics.free_surface.gas_regions import region_labels
+from muphy_lb.physics.free_surface.cells import BUBBLE, CELL, FILL, GAS, INTERFACE, LIQUID
+
+OUT, JOINED, JOINING = 0, 1, 2
+"""A node that belongs to no component; one that is linked to ``JOINING`` nodes; one that is linked to both kinds."""
+
+
+def components(domain: LocalDomain, kind: np.ndarray) -> np.ndarray:
+    """(pitch + ghosts,) the first node of the component of each node, by the links of its lattice.
+
+    Args:
+        domain: the nodes of a rank.
+        kind: (pitch + ghosts,) uint8, ``OUT``, ``JOINED`` or ``JOINING``.
+    """
+    first_of = np.arange(kind.size)
+    nodes = np.flatnonzero(kind[: domain.n_nodes])
+    for first in range(0, nodes.size, CHUNK_NODES):
+        some = nodes[first : first + CHUNK_NODES]
+        _join(first_of, some, domain.neighbours_with_ghosts(domain.lattice.c[1:], some), kind)
+    _settle(first_of)
+    return first_of
+
+
+@njit(cache=True)
+def _join(first_of, nodes, beside, kind):
+    """Join the components of nodes (m,) with those of their linked neighbours among (Q - 1, m)."""
+    for k in range(nodes.size):
+        for q in range(beside.shape[0]):
+            far = beside[q, k]
+            if far >= 0 and kind[far] and (kind[far] == JOINING or kind[nodes[k]] == JOINING):
+                one, other = root(first_of, nodes[k]), root(first_of, far)
+                first_of[max(one, other)] = min(one, other)
+
+
+@njit(cache=True)
+def _settle(first_of):
+    """Let every node know the first one of its component."""
+    for node in range(first_of.size):
+        first_of[node] = first_of[first_of[node]]
+
+
+NOWHERE = -1
+"""Label of liquid cells."""
+OF_THEIR_OWN = np.int64(1) << 62
+"""Added to the labels of cells without gas beside them: every other label is smaller."""
+
+
+def region_labels(rank: RankArrays, cell: np.ndarray) -> np.ndarray:
+    """(n,) smallest voxel id of the region that each cell (n,) belongs to, int64, ``NOWHERE`` in liquid; collective."""
+    voxel = np.asarray(rank.domain.voxel, dtype=np.int64)
+    kind = np.select([cell == GAS, cell == INTERFACE], [JOINING, JOINED], OUT).astype(np.uint8)
+    label, is_alone = _spread(rank, kind, voxel)
+    is_alone &= cell == INTERFACE
+    if rank.communicator.total(int(is_alone.sum())):
+        beside = _smallest_beside(rank, np.where(is_alone | (cell != INTERFACE), OF_THEIR_OWN, label), is_alone)
+        start = np.where(beside < OF_THEIR_OWN, beside, OF_THEIR_OWN + voxel)
+        found, _ = _spread(rank, np.where(is_alone, JOINING, OUT).astype(np.uint8), start)
+        label = np.where(is_alone, np.where(found < OF_THEIR_OWN, found, found - OF_THEIR_OWN), label)
+    return np.where(cell == LIQUID, NOWHERE, label)
+
+
+def _spread(rank: RankArrays, kind: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(n,) smallest of the values (n,) in the component of each node, over all ranks, and (n,) whether it is alone."""
+    first_of = components(rank.domain, rank.with_ghosts(kind))
+    own, is_alone = first_of[: values.size], np.bincount(first_of)[first_of[: values.size]] == 1
+    has_changed = True
+    while has_changed:
+        whole = rank.with_ghosts(values)
+        np.minimum.at(whole, first_of, whole.copy())
+        has_changed = rank.communicator.total(int((whole[own] != values).sum())) > 0
+        values = whole[own]
+    return values, is_alone
+
+
+def _smallest_beside(rank: RankArrays, values: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """(n,) smallest of the values (n,) at the neighbours of chosen nodes, ``OF_THEIR_OWN`` without one."""
+    whole, found = rank.with_ghosts(values), np.full(values.size, OF_THEIR_OWN)
+    nodes = np.flatnonzero(chosen)
+    for codes in rank.domain.neighbours_with_ghosts(rank.domain.lattice.c[1:], nodes):
+        found[nodes] = np.where(codes >= 0, np.minimum(found[nodes], whole[codes]), found[nodes])
+    return found
+
 
 VOXEL = 1 << 30
 """Volume of a voxel in the unit in which volumes are counted."""

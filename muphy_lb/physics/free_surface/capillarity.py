@@ -1,4 +1,10 @@
-"""Pressure of surface tension at interface cells: rho_A = rho_gas + 6 sigma kappa, kappa the mean curvature.
+"""Surface tension at interface cells: the plane of the surface, its curvature, its pressure.
+
+The plane that stands for the surface in an interface cell: its normal, from the gradient of the filling, points to
+the gas; its distance from the centre cuts off the share that liquid fills (Scardovelli, Zaleski, J. Comput. Phys. 164,
+228 (2000); from memory).
+
+Pressure of surface tension at interface cells: rho_A = rho_gas + 6 sigma kappa, kappa the mean curvature.
 
 The curvature is that of a paraboloid through points of the surface in the cell and around it, after Lehmann, Gekle,
 Computation 10, 21 (2022): in each interface cell a plane cuts off the share that liquid fills; its distance from the
@@ -21,8 +27,193 @@ import numpy as np
 from muphy_lb.operators import Operator
 from muphy_lb.operators.operator import constants, named
 from muphy_lb.operators.unroll import unroll
-from muphy_lb.physics.free_surface.cells import CELL, FILL, INTERFACE, LIQUID
-from muphy_lb.physics.free_surface.plane import distance_node, normal_node, plane_distance, surface_normal
+from muphy_lb.physics.free_surface.cells import CELL, FILL, INTERFACE, LIQUID, WALL
+
+SMALLEST = 1e-4
+"""Component of a normal, whose components' sizes add up to 1, up to which a plane is parallel to an axis."""
+LEAST = 0.02
+"""The same for :func:`plane_share`, whose formula divides by the components: the share changes by its square."""
+FLAT = 1e-12
+"""Length of the gradient of the filling below which it has no direction."""
+
+
+def surface_normal(neighbours, n, lattice, parameters) -> tuple[np.ndarray, np.ndarray]:
+    """(3, m) unit normals in interface cells n, whose neighbours are (Q - 1, m), and (m,) whether there is none; walls
+    count as filled as the cell itself."""
+    cell, held = parameters[CELL], parameters[FILL]
+    kind, fill = cell[neighbours], held[n].astype(float)
+    beside = np.where(kind & INTERFACE, held[neighbours], np.where(kind & LIQUID, 1.0, 0.0))
+    shown = np.where(kind & WALL, fill, beside)
+    gradient = (lattice.w[1:, None, None] * lattice.c[1:, :, None] * shown[:, None]).sum(axis=0)
+    length = np.linalg.norm(gradient, axis=0)
+    is_flat = length < FLAT
+    return np.where(is_flat, np.array([[1.0], [0.0], [0.0]]), -gradient / np.where(is_flat, 1.0, length)), is_flat
+
+
+def plane_distance(fill: np.ndarray, normal: np.ndarray) -> np.ndarray:
+    """(n,) distance from the centre of a voxel of the plane with a normal (3, n) that cuts off a share (n,) of it."""
+    size = np.abs(normal).sum(axis=0)
+    least, middle, c = np.sort(np.abs(normal) / size, axis=0)
+    is_flat, a, b = least < SMALLEST, np.maximum(least, SMALLEST), np.maximum(middle, SMALLEST)
+    share, both = np.minimum(fill, 1.0 - fill), a + b
+    volume, is_narrow = 6.0 * a * b * c * share, c < both
+    first = a * a / (6.0 * b * c)
+    second = first + (b - a) / (2.0 * c)
+    narrow = (c * c * (3.0 * both - c) + a * a * (a - 3.0 * c) + b * b * (b - 3.0 * c)) / (6.0 * a * b * c)
+    third = np.where(is_narrow, narrow, both / (2.0 * c))
+    cubes = a**3 + b**3
+    hexagon = _middle_root(-1.5, 1.5 * (a * a + b * b + c * c), 0.5 * (volume - cubes - c**3))
+    height = np.select(
+        [share < first, share < second, share < third],
+        [
+            np.cbrt(volume),
+            0.5 * (a + np.sqrt(a * a + 8.0 * b * c * np.maximum(share - first, 0.0))),
+            _middle_root(-3.0 * both, 3.0 * (a * a + b * b), volume - cubes),
+        ],
+        np.where(is_narrow, hexagon, c * share + 0.5 * both),
+    )
+    across = np.where(share < middle / (2.0 * c), np.sqrt(2.0 * middle * c * share), c * share + 0.5 * middle)
+    height = np.where(is_flat, across + 0.5 * least, height)
+    return np.sign(fill - 0.5) * (0.5 - height) * size
+
+
+def plane_share(distance: np.ndarray, normal: np.ndarray) -> np.ndarray:
+    """(n,) share of a voxel below the plane with a normal (3, n) at a distance (n,) from its centre, the inverse of
+    :func:`plane_distance`: a tetrahedron less what of it lies outside the voxel."""
+    sides = np.maximum(np.abs(normal), LEAST)
+    size = sides.sum(axis=0)
+    a, b, c = sides / size
+    height = 0.5 - np.abs(distance) / size
+
+    def tetrahedron(height):
+        return np.maximum(height, 0.0) ** 3
+
+    outside = tetrahedron(height - a) + tetrahedron(height - b) + tetrahedron(height - c)
+    twice = tetrahedron(height - a - b) + tetrahedron(height - a - c) + tetrahedron(height - b - c)
+    share = (tetrahedron(height) - outside + twice) / (6.0 * a * b * c)
+    return np.where(distance < 0.0, share, 1.0 - share)
+
+
+def _middle_root(second, first, zeroth):
+    """The middle one of three real roots of x^3 + second x^2 + first x + zeroth."""
+    p = (first * second - 3.0 * zeroth) / 6.0 - second**3 / 27.0
+    q = np.minimum(first / 3.0 - second**2 / 9.0, -1e-30)
+    angle = np.arccos(np.clip(p / np.sqrt(-(q**3)), -1.0, 1.0)) / 3.0
+    return np.sqrt(-q) * (math.sqrt(3.0) * np.sin(angle) - np.cos(angle)) - second / 3.0
+
+
+def normal_node(lattice, precision, jit, at):
+    """Node function ``(neighbours, n, parameters)`` of :func:`surface_normal`; the zero vector where there is none."""
+    cell, fill, real = at[CELL], at[FILL], precision.real
+    w, cx, cy, cz = constants(lattice, precision)
+    zero, one, tiny = real(0), real(1), real(FLAT * FLAT)
+
+    def normal(neighbours, n, parameters):
+        own = parameters[fill][n]
+        nx, ny, nz = zero, zero, zero
+        for k in range(len(neighbours)):
+            kind = parameters[cell][neighbours[k]]
+            shown = zero
+            if kind & INTERFACE:
+                shown = parameters[fill][neighbours[k]]
+            elif kind & LIQUID:
+                shown = one
+            elif kind & WALL:
+                shown = own
+            nx -= w[k + 1] * cx[k + 1] * shown
+            ny -= w[k + 1] * cy[k + 1] * shown
+            nz -= w[k + 1] * cz[k + 1] * shown
+        square = nx * nx + ny * ny + nz * nz
+        if square < tiny:
+            return zero, zero, zero
+        scale = one / real(math.sqrt(square))
+        return nx * scale, ny * scale, nz * scale
+
+    return jit(normal)
+
+
+def distance_node(precision, jit):
+    """Node function of :func:`plane_distance`."""
+    real = precision.real
+    one, half, two, three, six = (real(x) for x in (1, 0.5, 2, 3, 6))
+    eight, smallest, third_part, threehalves = real(8), real(SMALLEST), real(1 / 3), real(1.5)
+    middle_root = _middle_root_node(precision, jit)
+
+    def height(share, a, b, c):
+        if a < smallest:
+            across = c * share + half * b
+            if share < b / (two * c):
+                across = real(math.sqrt(two * b * c * share))
+            return across + half * a
+        both, volume = a + b, six * a * b * c * share
+        first = a * a / (six * b * c)
+        if share < first:
+            return real(math.pow(volume, third_part))
+        if share < first + (b - a) / (two * c):
+            return half * (a + real(math.sqrt(a * a + eight * b * c * (share - first))))
+        cubes, squares, is_narrow = a * a * a + b * b * b, a * a + b * b, c < both
+        third = both / (two * c)
+        if is_narrow:
+            third = c * c * (three * both - c) + a * a * (a - three * c) + b * b * (b - three * c)
+            third /= six * a * b * c
+        if share < third:
+            return middle_root(-three * both, three * squares, volume - cubes)
+        if is_narrow:
+            return middle_root(-threehalves, threehalves * (squares + c * c), half * (volume - cubes - c * c * c))
+        return c * share + half * both
+
+    height = jit(height)
+
+    def distance(fill, nx, ny, nz):
+        a, b, c = abs(nx), abs(ny), abs(nz)
+        size = a + b + c
+        a, b, c = a / size, b / size, c / size
+        low, high = min(a, min(b, c)), max(a, max(b, c))
+        middle = max(min(a, b), min(max(a, b), c))
+        beyond = half - height(min(fill, one - fill), low, middle, high)
+        return (beyond if fill > half else -beyond) * size
+
+    return jit(distance)
+
+
+def share_node(precision, jit):
+    """Node function of :func:`plane_share`."""
+    real = precision.real
+    zero, one, half, six, least = (real(x) for x in (0, 1, 0.5, 6, LEAST))
+
+    def tetrahedron(height):
+        above = max(height, zero)
+        return above * above * above
+
+    tetrahedron = jit(tetrahedron)
+
+    def share(distance, nx, ny, nz):
+        a, b, c = max(abs(nx), least), max(abs(ny), least), max(abs(nz), least)
+        size = a + b + c
+        a, b, c, height = a / size, b / size, c / size, half - abs(distance) / size
+        outside = tetrahedron(height - a) + tetrahedron(height - b) + tetrahedron(height - c)
+        twice = tetrahedron(height - a - b) + tetrahedron(height - a - c) + tetrahedron(height - b - c)
+        found = (tetrahedron(height) - outside + twice) / (six * a * b * c)
+        return found if distance < zero else one - found
+
+    return jit(share)
+
+
+def _middle_root_node(precision, jit):
+    """Node function of :func:`_middle_root`."""
+    real = precision.real
+    one, three, six, nine, many = (real(x) for x in (1, 3, 6, 9, 27))
+    root_three, least = real(math.sqrt(3.0)), real(-1e-30)
+
+    def middle_root(second, first, zeroth):
+        p = (first * second - three * zeroth) / six - second * second * second / many
+        q = min(first / three - second * second / nine, least)
+        cosine = min(max(p / real(math.sqrt(-(q * q * q))), -one), one)
+        angle = real(math.acos(cosine)) / three
+        return real(math.sqrt(-q)) * (root_three * real(math.sin(angle)) - real(math.cos(angle))) - second / three
+
+    return jit(middle_root)
+
 
 TENSION = "six_sigma"
 """Parameter: six times the surface tension, lattice units."""

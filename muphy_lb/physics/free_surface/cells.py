@@ -1,9 +1,23 @@
-"""What a cell is, and what becomes of it: the bits of the field ``cell``.
+"""Cells: the bits of the field ``cell``, their mass, and the gas beside them.
+
+What a cell is, and what becomes of it: the bits of the field ``cell``.
 
 Between steps a cell is ``GAS``, ``INTERFACE`` or ``LIQUID``; a liquid cell never has a gas cell among its neighbours.
 Within a step further bits tell what a cell turns into; each is set in one stage, so that other cells may read the other
 bits meanwhile.
+
+- The mass of a cell.
+- The pressure of the gas beside an interface cell, as density minus 1: one for all gas, or that of the region whose
+  number the cell holds.
 """
+
+from functools import cache
+
+import numpy as np
+
+from muphy_lb.operators import Operator
+from muphy_lb.operators.operator import joined, named
+from muphy_lb.operators.unroll import unroll
 
 GAS = 0
 INTERFACE = 1
@@ -32,3 +46,70 @@ CELL, MASS, FILL = "cell", "liquid_mass", "fill"
 """Names of the fields: the cell; its mass of liquid, if it is interface; and the share of it that liquid fills."""
 BUBBLE = "bubble"
 """Name of the field, if gas is compressed: number of the region of gas that a gas or interface cell belongs to."""
+
+
+def density_node(lattice, precision, jit):
+    """Node function: density of populations."""
+    one, n_pairs = precision.real(1), lattice.q // 2
+
+    def density(f):
+        found = one + f[0]
+        for p in range(n_pairs):
+            found += f[2 * p + 1] + f[2 * p + 2]
+        return found
+
+    return jit(unroll(density))
+
+
+@cache
+def counted(moments: Operator) -> Operator:
+    """Moments with the mass of liquid in a cell, minus 1, in the place of the density: liquid cells have that of their
+    populations, and all have what the field of masses holds."""
+
+    def reference(stored, n, lattice, parameters):
+        found = moments.reference(stored, n, lattice, parameters)
+        of_populations = np.where(parameters[CELL][n] & LIQUID, 1.0 + found[0], 0.0)
+        found[0] = of_populations + parameters[MASS][n] - 1.0
+        return found
+
+    def node(lattice, precision, jit, at):
+        moments_at, cell, mass, one = moments.node(lattice, precision, jit, at), at[CELL], at[MASS], precision.real(1)
+
+        def mass_and_velocity(f, n, parameters):
+            deviation, ux, uy, uz = moments_at(f, n, parameters)
+            held = parameters[mass][n]
+            if not parameters[cell][n] & LIQUID:
+                return held - one, ux, uy, uz
+            return deviation + held, ux, uy, uz
+
+        return jit(mass_and_velocity)
+
+    return Operator(f"{moments.name}-counted", reference, node, joined(moments.parameters, named(CELL, MASS)))
+
+
+GAS_DEVIATION = "gas_deviation"
+"""Parameter: density of the gas pressure minus 1."""
+DEVIATIONS = "bubble_deviations"
+"""Parameter: by its number, the density of the pressure of a region less that of ``gas_deviation``."""
+
+
+def _constant(n, parameters):
+    return parameters[GAS_DEVIATION]
+
+
+def _constant_node(lattice, precision, jit, at):
+    gas = at[GAS_DEVIATION]
+    return jit(lambda n, parameters: parameters[gas])
+
+
+def _of_region(n, parameters):
+    return parameters[GAS_DEVIATION] + parameters[DEVIATIONS][parameters[BUBBLE][n]]
+
+
+def _of_region_node(lattice, precision, jit, at):
+    gas, bubble, deviations = at[GAS_DEVIATION], at[BUBBLE], at[DEVIATIONS]
+    return jit(lambda n, parameters: parameters[gas] + parameters[deviations][parameters[bubble][n]])
+
+
+ONE_PRESSURE = Operator("one-pressure", _constant, _constant_node, named(GAS_DEVIATION))
+IN_BUBBLES = Operator("bubbles", _of_region, _of_region_node, named(GAS_DEVIATION, BUBBLE, DEVIATIONS))

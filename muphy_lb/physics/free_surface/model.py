@@ -41,16 +41,21 @@ from muphy_lb.physics.free_surface.cells import (
     BUBBLE,
     CELL,
     CHANGED,
+    DEVIATIONS,
     FILL,
     FLUID,
+    GAS_DEVIATION,
+    IN_BUBBLES,
     INTERFACE,
     LIQUID,
     MASS,
+    ONE_PRESSURE,
     OPENING,
     SURFACE,
     TURNING,
     WALL,
     WETTED,
+    counted,
 )
 from muphy_lb.physics.free_surface.filling import share_of_liquid
 from muphy_lb.physics.free_surface.operators.conversion import (
@@ -64,8 +69,6 @@ from muphy_lb.physics.free_surface.operators.conversion import (
     start_at_equilibrium,
 )
 from muphy_lb.physics.free_surface.operators.exchange import exchange
-from muphy_lb.physics.free_surface.operators.gas import DEVIATIONS, GAS_DEVIATION, IN_BUBBLES, ONE_PRESSURE
-from muphy_lb.physics.free_surface.operators.mass import counted
 
 EDGE_MOMENTS, SURFACE_CELLS = "edge_moments", "surface"
 CELLS, FILLS, BUBBLES, MOMENTS_BESIDE = (f"{name}{AT_NEIGHBOURS}" for name in (CELL, FILL, BUBBLE, EDGE_MOMENTS))

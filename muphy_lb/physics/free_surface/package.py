@@ -9,27 +9,23 @@ from muphy_lb.base.units import CS2
 from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.domain import streaming_named
 from muphy_lb.geometry.nodes import GeometryHeader
-from muphy_lb.measure.physics_output import FromStored, OutputField
+from muphy_lb.measure.flow_view import FromStored, OutputField
 from muphy_lb.operators import COMPRESSIBLE
-from muphy_lb.physics.free_surface.bubble_series import BubbleSeries
 from muphy_lb.physics.free_surface.bubbles import Bubbles, GasLaw, OpenGas
 from muphy_lb.physics.free_surface.capillarity import NO_TENSION, PARABOLOID, TENSION
 from muphy_lb.physics.free_surface.cells import CELL, FILL
 from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE, COS_ANGLE
-from muphy_lb.physics.free_surface.filling import fill, share_of_liquid
-from muphy_lb.physics.free_surface.gauges import GaugeSeries, placed_gauges
-from muphy_lb.physics.free_surface.liquid import LiquidRegions
+from muphy_lb.physics.free_surface.filling import Wetting, fill, share_of_liquid
+from muphy_lb.physics.free_surface.isosurface import SurfaceSnapshots
 from muphy_lb.physics.free_surface.model import free_surface
-from muphy_lb.physics.free_surface.observers import SurfaceSeries
-from muphy_lb.physics.free_surface.picture_observer import SurfacePicture
+from muphy_lb.physics.free_surface.observers import BubbleSeries, GaugeSeries, SurfaceSeries, placed_gauges
+from muphy_lb.physics.free_surface.picture import SurfacePicture
 from muphy_lb.physics.free_surface.section import WETTED
-from muphy_lb.physics.free_surface.snapshots import SurfaceSnapshots
 from muphy_lb.physics.free_surface.stability import FASTEST_FALL, NO_GAS, fall_warnings, tension_warnings
-from muphy_lb.physics.free_surface.start import InitialLiquid, initial_fields
-from muphy_lb.physics.free_surface.wetting import Wetting
+from muphy_lb.physics.free_surface.start import InitialLiquid, LiquidRegions, initial_fields
 from muphy_lb.physics.package import Physics
+from muphy_lb.setup.advice.costs import BYTES_PER_DIRECTION
 from muphy_lb.setup.force import uniform_acceleration_m_s2
-from muphy_lb.setup.memory import BYTES_PER_DIRECTION
 
 BYTES_OF_CELL, BYTES_OF_BUBBLE = 1, 4
 LARGEST_DEVIATION = 0.3
@@ -204,7 +200,7 @@ class FreeSurface(Physics):
         """Upright against gravity, through the first gauge."""
         if self._up is None:
             return None
-        from muphy_lb.output.pictures.sight import Sight
+        from muphy_lb.output.pictures.cut import Sight
 
         gauges = self._case.free_surface.gauges
         return Sight(self._up, np.asarray(gauges[0].position_m) if gauges else None)

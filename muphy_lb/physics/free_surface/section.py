@@ -8,9 +8,8 @@ from typing import Annotated
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
 
 from muphy_lb.case.boundaries import Box
-from muphy_lb.case.section import Positive, Section, Vector, exactly_one, given_values, names_given_twice
+from muphy_lb.case.section import Name, Positive, Section, Vector, exactly_one, given_values, names_given_twice
 from muphy_lb.case.usual import Usual, outside
-from muphy_lb.case.values import Name
 from muphy_lb.geometry.limits import shown
 from muphy_lb.output.drawing import frame_files, picture_files
 

@@ -17,7 +17,7 @@ from muphy_lb.base.units import CS2, Units
 from muphy_lb.operators import COMPRESSIBLE, MRT, TRT
 from muphy_lb.operators.recursive_regularised import RECURSIVE_REGULARISED
 from muphy_lb.operators.regularised import REGULARISED
-from muphy_lb.setup.stability import MAX_CELL_REYNOLDS, resolving, time_step_key
+from muphy_lb.setup.advice.stability import MAX_CELL_REYNOLDS, resolving, time_step_key
 
 HARDLY_DAMPED = (TRT.name, MRT.name)
 LARGEST_LAPLACE = 3.0

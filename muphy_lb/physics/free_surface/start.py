@@ -1,14 +1,175 @@
-"""The liquid at the start: which share of every voxel it fills, and with which pressure and velocity."""
+"""The liquid at the start: its regions, and its share of every voxel.
+
+- Regions that are liquid at the start.
+- The liquid at the start: which share of every voxel it fills, and with which pressure and velocity.
+- From the tables ``[[free_surface.liquid]]`` of the case to regions in voxels.
+"""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import sqrt
 
 import numpy as np
 
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.units import CS2
 from muphy_lb.domain import LocalDomain
+from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.nodes import GeometryHeader, voxel_coordinates
+from muphy_lb.geometry.shapes.packings import read_spheres
 from muphy_lb.lattice import Lattice
 from muphy_lb.physics.free_surface.cells import CELL, FILL, GAS, INTERFACE, LIQUID, MASS
-from muphy_lb.physics.free_surface.regions import BoxRegion, ImageRegion, Region
+from muphy_lb.setup.initial import FASTEST_MACH
+from muphy_lb.setup.input_fields import read_box_array
+
+FAR = 8.0
+"""Distance [voxels] from spheres beyond which it is not told."""
+
+
+@dataclass(frozen=True)
+class Region:
+    """A region of liquid, in voxels from the centre of the first one.
+
+    Attributes:
+        velocity: (3,) lattice units.
+    """
+
+    velocity: np.ndarray
+
+    def distance(self, place: np.ndarray) -> np.ndarray:
+        """(m,) distance of places (m, 3) from the surface, negative inside; at least in sign and up to a voxel."""
+        raise NotImplementedError
+
+    def depth(self, place: np.ndarray, up: np.ndarray) -> np.ndarray:
+        """(m,) depth of places below the highest point of the region; 0 if it has no weight of its own."""
+        raise NotImplementedError
+
+    def holds(self, place: np.ndarray) -> np.ndarray:
+        """(m,) whether liquid of the region may be in voxels (m, 3)."""
+        return self.distance(place) < 1.0
+
+    def curvature(self, place: np.ndarray, dimension: int) -> np.ndarray:
+        """(m,) mean curvature of its surface nearest to places (m, 3), where it is curved."""
+        return np.zeros(len(place))
+
+    def span(self, up: np.ndarray) -> tuple[float, float]:
+        """Lowest and highest point along ``up`` (3,)."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class BoxRegion(Region):
+    """All between two corners (3,)."""
+
+    low: np.ndarray
+    high: np.ndarray
+
+    def distance(self, place):
+        """Largest distance beyond a face."""
+        beyond = [np.maximum(self.low[k] - place[:, k], place[:, k] - self.high[k]) for k in range(3)]
+        return np.maximum(np.maximum(*beyond[:2]), beyond[2])
+
+    def depth(self, place, up):
+        """Below the highest corner."""
+        return self.span(up)[1] - place @ up
+
+    def span(self, up):
+        """Of the corners."""
+        ends = self.low * up, self.high * up
+        return float(np.minimum(*ends).sum()), float(np.maximum(*ends).sum())
+
+
+@dataclass(frozen=True)
+class SpheresRegion(Region):
+    """All within some spheres: their centres (k, 3) and radii (k,)."""
+
+    centres: np.ndarray
+    radii: np.ndarray
+
+    def distance(self, place):
+        """Distance from the nearest sphere."""
+        return self._nearest(place)[0]
+
+    def depth(self, place, up):
+        """None: drops fall freely."""
+        return np.zeros(len(place))
+
+    def curvature(self, place, dimension):
+        """That of the nearest sphere, or circle."""
+        return (dimension - 1) / 2.0 / self._nearest(place)[1]
+
+    def span(self, up):
+        """From the lowest point to the highest."""
+        middle = self.centres @ up
+        return float((middle - self.radii).min()), float((middle + self.radii).max())
+
+    def _nearest(self, place) -> tuple[np.ndarray, np.ndarray]:
+        """(m,) distance from the nearest sphere, up to about ``FAR``, and its radius."""
+        from scipy.spatial import cKDTree
+
+        distance, nearest = np.full(len(place), FAR), np.full(len(place), self.radii[0])
+        for radius in np.unique(self.radii):
+            tree = cKDTree(self.centres[self.radii == radius])
+            found = tree.query(place, distance_upper_bound=radius + FAR)[0] - radius
+            nearest = np.where(found < distance, radius, nearest)
+            distance = np.minimum(distance, found)
+        return distance, nearest
+
+
+def sphere_region(velocity: np.ndarray, centre: np.ndarray, radius: float) -> SpheresRegion:
+    """All within one sphere around ``centre`` (3,)."""
+    return SpheresRegion(velocity, centre[None], np.array([radius]))
+
+
+@dataclass(frozen=True)
+class LevelRegion(Region):
+    """All below a height along ``up`` (3,)."""
+
+    height: float
+    up: np.ndarray
+
+    def distance(self, place):
+        """Height above the level."""
+        return place @ self.up - self.height
+
+    def depth(self, place, up):
+        """Below the level."""
+        return self.height - place @ up
+
+    def span(self, up):
+        """All below the level."""
+        return -np.inf, self.height
+
+
+@dataclass(frozen=True)
+class ImageRegion(Region):
+    """The share of every voxel that is liquid: (nz, ny, nx)."""
+
+    shares: np.ndarray
+
+    def distance(self, place):
+        """Not told by an image."""
+        return np.full(len(place), np.inf)
+
+    def share(self, place: np.ndarray) -> np.ndarray:
+        """(m,) share of voxels (m, 3), 0 outside the image."""
+        x, y, z = place.astype(np.int64).T
+        return self.shares[z, y, x].astype(float)
+
+    def holds(self, place):
+        """Where the share is not 0."""
+        return self.share(place) > 0.0
+
+    def depth(self, place, up):
+        """Below the highest voxel with liquid."""
+        return self.span(up)[1] - place @ up
+
+    def span(self, up):
+        """Of the voxels with liquid."""
+        height = np.argwhere(self.shares)[:, ::-1] @ up
+        return (float(height.min()), float(height.max())) if height.size else (0.0, 0.0)
+
 
 PARTS = 8
 """Parts along each edge into which a voxel that the surface cuts is divided to measure its filling; each is filled by
@@ -125,3 +286,98 @@ def initial_fields(cell: np.ndarray, fill: np.ndarray, density: np.ndarray) -> d
     """The fields of a free surface from cells, filling and density (n,)."""
     share = np.where(cell == INTERFACE, fill, 0.0)
     return {CELL: cell, MASS: share * density, FILL: share}
+
+
+class LiquidRegions:
+    """The regions of a case, in voxels from the centre of the first one.
+
+    Args:
+        case: the case.
+        header: of the geometry.
+        units: of the case.
+        up: (3,) direction against gravity; None without gravity.
+    """
+
+    def __init__(self, case, header: GeometryHeader, units, up: np.ndarray | None):
+        self._case, self._header, self._units, self._up = case, header, units, up
+        self._origin, self._spacing = np.asarray(header.origin_m), header.spacing_m
+
+    def all(self) -> list[Region]:
+        """The regions in the order of the case.
+
+        Raises:
+            InputError: a file cannot be read, a level has no direction, or a region is too fast.
+        """
+        return [self._region(section) for section in self._case.free_surface.liquid]
+
+    def fill_all(self) -> bool:
+        """Whether a box or level holds the whole geometry, so that no gas is left."""
+        corners = np.array([corner for corner in product(*zip(*self._ends(), strict=True))])
+        convex = (region for region in self.all() if isinstance(region, BoxRegion | LevelRegion))
+        return self.gas() is None and any((region.distance(corners) <= 0.0).all() for region in convex)
+
+    def gas(self) -> Region | None:
+        """What is gas in them."""
+        bubbles = self._case.free_surface.bubbles
+        spheres = bubbles.spheres if bubbles else ()
+        if not spheres:
+            return None
+        centres, radii = np.array([each.centre_m for each in spheres]), np.array([each.radius_m for each in spheres])
+        return SpheresRegion(np.zeros(3), self._voxels(centres), radii / self._spacing)
+
+    def _region(self, section) -> Region:
+        velocity = self._velocity(section)
+        if section.box_m is not None:
+            return self._box(velocity, *self._voxels(section.box_m))
+        if section.centre_m is not None:
+            return sphere_region(velocity, self._voxels(section.centre_m), section.radius_m / self._spacing)
+        if section.spheres_file is not None:
+            return self._spheres(section, velocity)
+        if section.image_file is not None:
+            return ImageRegion(velocity, self._shares(section.image_file))
+        if self._up is None:
+            raise InputError(
+                "free_surface.liquid.level_m needs a direction: flow.acceleration_m_s2 is zero; give it, or a box_m"
+            )
+        level = (section.level_m - self._origin @ self._up) / self._spacing
+        return LevelRegion(velocity, min(level, BoxRegion(velocity, *self._ends()).span(self._up)[1]), self._up)
+
+    def _ends(self) -> tuple[np.ndarray, np.ndarray]:
+        """Corners of the geometry."""
+        return np.full(3, -0.5), np.array(self._header.shape[::-1]) - 0.5
+
+    def _box(self, velocity: np.ndarray, low: np.ndarray, high: np.ndarray) -> BoxRegion:
+        """What a box has in common with the geometry, which decides how deep it is; without that, the box."""
+        first, last = self._ends()
+        if (low < last).all() and (high > first).all():
+            low, high = np.maximum(low, first), np.minimum(high, last)
+        return BoxRegion(velocity, low, high)
+
+    def _velocity(self, section) -> np.ndarray:
+        velocity = self._units.velocity_to_lattice(np.array(section.velocity_m_s))
+        mach = float(np.linalg.norm(velocity)) / sqrt(CS2)
+        if mach > FASTEST_MACH:
+            longest_s = self._units.time_step_s * FASTEST_MACH / mach
+            raise InputError(
+                f"free_surface.liquid.velocity_m_s is {list(section.velocity_m_s)}, which is Mach number {mach:.3g}"
+                f" with this time step; allowed: up to {FASTEST_MACH:g}; take a time step of at most {longest_s:.3g} s"
+            )
+        return velocity
+
+    def _voxels(self, place_m) -> np.ndarray:
+        return (np.asarray(place_m) - self._origin) / self._spacing
+
+    def _spheres(self, section, velocity: np.ndarray) -> Region:
+        try:
+            centres, radii = read_spheres(self._case.folder / section.spheres_file, section.radius_m, numbered=False)
+        except GeometryError as error:
+            raise InputError(f"free_surface.liquid.spheres_file: {error}") from error
+        return SpheresRegion(velocity, self._voxels(centres), radii / self._spacing)
+
+    def _shares(self, file: str) -> np.ndarray:
+        key, path = "free_surface.liquid.image_file", self._case.folder / file
+        shares = read_box_array(key, path, self._header.shape, "nz, ny, nx")
+        low, high = float(shares.min()), float(shares.max())
+        if not (low >= 0.0 and high <= 1.0):
+            raise InputError(f"{key}: {path} has values from {low:g} to {high:g}; allowed: shares from 0 to 1")
+        return shares

@@ -5,8 +5,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field, NonNegativeInt
 
-from muphy_lb.case.section import Positive, Section, Vector, names_given_twice
-from muphy_lb.case.values import Name
+from muphy_lb.case.section import Name, Positive, Section, Vector, names_given_twice
 
 LARGEST_SEED = 2**63 - 1
 MOST = 2**31 - 1

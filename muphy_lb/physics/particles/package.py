@@ -3,7 +3,7 @@
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.physics.package import Physics
 from muphy_lb.physics.particles.beads.species import BeadSpecies
-from muphy_lb.physics.particles.planes import PlaneCounts
+from muphy_lb.physics.particles.measures import PlaneCounts
 from muphy_lb.physics.particles.species import Species
 from muphy_lb.physics.particles.tracers.species import Tracers
 

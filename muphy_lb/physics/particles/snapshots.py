@@ -15,7 +15,7 @@ from muphy_lb.physics.particles.base_section import ParticlesSection
 from muphy_lb.physics.particles.files.extxyz import ExtxyzSeries
 from muphy_lb.physics.particles.files.table import Snapshot
 from muphy_lb.physics.particles.files.vtkhdf import ParticleSeries
-from muphy_lb.physics.particles.seeding import positions_m
+from muphy_lb.physics.particles.species import positions_m
 
 
 class ParticleSnapshots(Observer):

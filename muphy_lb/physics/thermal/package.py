@@ -8,14 +8,14 @@ import numpy as np
 from muphy_lb.base.precision import PRECISIONS
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.lattice import scalar_lattice
-from muphy_lb.measure.physics_output import FromStored, OutputField, ProbedScalar
+from muphy_lb.measure.flow_view import FromStored, OutputField, ProbedScalar
 from muphy_lb.physics.package import Physics
 from muphy_lb.physics.thermal.model import DIFFERENCES, NAME, heated, temperature_fields
 from muphy_lb.physics.thermal.observers import HeatSeries, TemperaturePicture
 from muphy_lb.physics.thermal.setup import thermal_setup
 from muphy_lb.physics.thermal.temperature import set_temperature_k, temperature_k, wall_gradients_k_m
+from muphy_lb.setup.advice.costs import BYTES_PER_DIRECTION
 from muphy_lb.setup.initial import initial_values
-from muphy_lb.setup.memory import BYTES_PER_DIRECTION
 
 
 class Thermal(Physics):

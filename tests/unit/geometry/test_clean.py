@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from muphy_lb.geometry.clean import MODES, clean, component_labels
-from muphy_lb.geometry.cuts import cut_links
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID
 from muphy_lb.geometry.implicit import RoundWall
+from muphy_lb.geometry.neighbours import cut_links
 from muphy_lb.geometry.nodes import build_nodes
-from muphy_lb.geometry.voxels import Opening, Voxels
+from muphy_lb.geometry.voxels import FIRST_OPENING, FLAG_DTYPE, FLUID, Opening, Voxels
 
 INLET = Opening("inlet", "inlet", (0.0, 0.0, 0.0), (1.0, 0.0, 0.0))
 OUTLET = Opening("outlet", "outlet", (9.0, 0.0, 0.0), (-1.0, 0.0, 0.0))

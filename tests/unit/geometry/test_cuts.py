@@ -7,13 +7,19 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from muphy_lb.geometry.cuts import DIRECTIONS, HALF_WAY, SHORTEST, cut_links
-from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID, opening_flag, wall_flag
 from muphy_lb.geometry.implicit import FirstWall, ImplicitWall, MovedWall, PlaneWall, RoundWall, plane_pair
 from muphy_lb.geometry.link_cuts import Cuts, direction_code
-from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, WALL_LINK, neighbour_table
+from muphy_lb.geometry.neighbours import (
+    DIRECTIONS,
+    FIRST_WALL_LINK,
+    HALF_WAY,
+    SHORTEST,
+    WALL_LINK,
+    cut_links,
+    neighbour_table,
+)
 from muphy_lb.geometry.nodes import build_nodes
-from muphy_lb.geometry.voxels import Opening, Voxels
+from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Opening, Voxels, opening_flag, wall_flag
 from tests.unit.geometry.links import cut_points, cut_vectors
 
 QUICK = settings(max_examples=80, deadline=None)
@@ -91,7 +97,7 @@ def test_links_across_a_sheet_are_left_out():
 
 
 def test_cuts_do_not_depend_on_the_chunk_size(ball, monkeypatch):
-    monkeypatch.setattr("muphy_lb.geometry.cuts.NODES_PER_CHUNK", 100)
+    monkeypatch.setattr("muphy_lb.geometry.neighbours.NODES_PER_CHUNK", 100)
     chunked = cut_links(around_a_ball(), RoundWall(CENTRE, RADIUS)).cuts
     assert np.array_equal(chunked.distance, ball.cuts.distance) and np.array_equal(chunked.voxel, ball.cuts.voxel)
 

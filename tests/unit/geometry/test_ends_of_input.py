@@ -4,20 +4,20 @@ import numpy as np
 import pytest
 
 from muphy_lb.geometry.clean import clean
-from muphy_lb.geometry.flags import FLUID
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.openings.carve import carve
-from muphy_lb.geometry.openings.ends_of_input import (
+from muphy_lb.geometry.openings.find import (
     describe_ends,
     end_states,
     end_warnings,
+    openings_of_surface,
+    openings_of_voxels,
     with_image_ends,
     with_surface_ends,
 )
-from muphy_lb.geometry.openings.find import openings_of_surface, openings_of_voxels
 from muphy_lb.geometry.surfaces.mend import mend
 from muphy_lb.geometry.surfaces.surface import voxelise
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import FLUID, Voxels
 from tests.unit.geometry.surfaces import rotated, tube
 
 SPACING = 0.125  # 16 voxels across a tube of radius 1

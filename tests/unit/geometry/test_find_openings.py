@@ -6,7 +6,6 @@ import pytest
 
 from muphy_lb.case.boundaries import OpeningSection
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.flags import FLUID
 from muphy_lb.geometry.inspection import inspect_input
 from muphy_lb.geometry.openings.carve import carve, read_openings
 from muphy_lb.geometry.openings.find import (
@@ -19,7 +18,7 @@ from muphy_lb.geometry.openings.find import (
 from muphy_lb.geometry.shapes.catalogue import build_shape
 from muphy_lb.geometry.surfaces.mend import Mended, mend
 from muphy_lb.geometry.surfaces.surface import Surface, voxelise
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import FLUID, Voxels
 from tests.unit.geometry.surfaces import box, octahedron, rotated, sphere, tube
 
 N_SIDES = 24

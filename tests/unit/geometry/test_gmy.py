@@ -7,13 +7,12 @@ from itertools import product
 import numpy as np
 import pytest
 
-from muphy_lb.geometry.cuts import DIRECTIONS, cut_links
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.flags import FLUID, opening_flag
 from muphy_lb.geometry.gmy import read_gmy, read_sites
 from muphy_lb.geometry.load import load_voxels
-from muphy_lb.geometry.neighbours import FIRST_OPENING_LINK, WALL_LINK, neighbour_table
+from muphy_lb.geometry.neighbours import DIRECTIONS, FIRST_OPENING_LINK, WALL_LINK, cut_links, neighbour_table
 from muphy_lb.geometry.nodes import build_nodes
+from muphy_lb.geometry.voxels import FLUID, opening_flag
 from tests.unit.geometry.links import cut_points
 
 EDGE = 4

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID, WALL, opening_flag, wall_flag
 from muphy_lb.geometry.labels import label_box
 from muphy_lb.geometry.nodes import build_nodes
-from muphy_lb.geometry.voxels import Opening, Voxels
+from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, WALL, Opening, Voxels, opening_flag, wall_flag
 
 SPACING_M, ORIGIN_M = 1e-3, (0.01, 0.02, 0.03)
 ENDS = (Opening("in", "inlet", ORIGIN_M, (1, 0, 0)),)

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.flags import FIRST_OPENING, FIRST_WALL, FLAG_DTYPE, FLUID, MAX_WALLS, SOLID, WALL, wall_flag
 from muphy_lb.geometry.neighbours import (
     FIRST_OPENING_LINK,
     FIRST_WALL_LINK,
@@ -19,7 +18,18 @@ from muphy_lb.geometry.neighbours import (
     neighbour_table,
 )
 from muphy_lb.geometry.nodes import build_nodes
-from muphy_lb.geometry.voxels import Opening, Voxels
+from muphy_lb.geometry.voxels import (
+    FIRST_OPENING,
+    FIRST_WALL,
+    FLAG_DTYPE,
+    FLUID,
+    MAX_WALLS,
+    SOLID,
+    WALL,
+    Opening,
+    Voxels,
+    wall_flag,
+)
 
 QUICK = settings(max_examples=60, deadline=None)
 ALL_VECTORS = np.array(list(product((-1, 0, 1), repeat=3)))

@@ -10,9 +10,18 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.flags import FIRST_OPENING, FIRST_WALL, FLAG_DTYPE, FLUID, SOLID, WALL, wall_flag
 from muphy_lb.geometry.nodes import LABELS_PER_CHUNK, build_nodes, regroup, voxel_coordinates
-from muphy_lb.geometry.voxels import Opening, Voxels
+from muphy_lb.geometry.voxels import (
+    FIRST_OPENING,
+    FIRST_WALL,
+    FLAG_DTYPE,
+    FLUID,
+    SOLID,
+    WALL,
+    Opening,
+    Voxels,
+    wall_flag,
+)
 from tests.shifted import shifted_voxels
 
 QUICK = settings(max_examples=60, deadline=None)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, MAX_OPENINGS, SOLID
 from muphy_lb.geometry.openings.carve import (
     NEIGHBOURS,
     carve,
@@ -13,7 +12,7 @@ from muphy_lb.geometry.openings.carve import (
     opening_from_mapping,
     read_openings,
 )
-from muphy_lb.geometry.voxels import Opening, Voxels
+from muphy_lb.geometry.voxels import FIRST_OPENING, FLAG_DTYPE, FLUID, MAX_OPENINGS, SOLID, Opening, Voxels
 
 SPACING = 0.5
 TILTS = [(0.0, 0.0, 1.0), (1.0, 0.0, 2.0), (1.0, 1.0, 1.0), (0.3, -0.7, 0.5), (-0.9, 0.2, 0.1)]

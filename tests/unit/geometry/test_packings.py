@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.flags import FLUID
 from muphy_lb.geometry.implicit import FirstWall, RoundWall
 from muphy_lb.geometry.load import load_voxels
 from muphy_lb.geometry.porous.pores import find_pores
@@ -14,9 +13,11 @@ from muphy_lb.geometry.shapes.packings import (
     blurred_noise,
     highest,
     random_spheres,
+    read_spheres,
     sphere_levels,
+    sphere_list,
 )
-from muphy_lb.geometry.shapes.sphere_lists import read_spheres, sphere_list
+from muphy_lb.geometry.voxels import FLUID
 
 SEEDED = {
     "random_spheres": lambda seed: random_spheres(size=32, radius=5.0, seed=seed),

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID
 from muphy_lb.geometry.nodes import build_nodes
-from muphy_lb.geometry.porous.widths import pore_widths
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.porous.pores import pore_widths
+from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Voxels
 
 
 def widths(fluid, periodic=(True, True, True)):

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.flags import FLUID, SOLID, wall_flag
 from muphy_lb.geometry.load import load_voxels, load_with_notes
 from muphy_lb.geometry.porous.pores import find_pores
 from muphy_lb.geometry.porous.preparation import (
@@ -23,7 +22,7 @@ from muphy_lb.geometry.porous.preparation import (
 )
 from muphy_lb.geometry.shapes.catalogue import channel, pipe
 from muphy_lb.geometry.source import voxelise
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import FLUID, SOLID, Voxels, wall_flag
 
 RANDOM = np.random.default_rng(7)
 NEIGHBOURS = {n: [c for c in np.ndindex(3, 3, 3) if 0 < sum(abs(np.array(c) - 1)) <= n] for n in (1, 2)}

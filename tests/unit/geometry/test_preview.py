@@ -3,7 +3,6 @@ import pytest
 
 from muphy_lb.base.errors import OutputError
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.flags import FLUID
 from muphy_lb.geometry.openings.find import openings_of_surface, openings_of_voxels
 from muphy_lb.geometry.openings.preview import (
     View,
@@ -14,7 +13,7 @@ from muphy_lb.geometry.openings.preview import (
     shade,
 )
 from muphy_lb.geometry.surfaces.mend import mend
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import FLUID, Voxels
 from tests.unit.geometry.surfaces import box, tube
 
 PNG = b"\x89PNG"

@@ -7,7 +7,6 @@ import pytest
 from PIL import Image as Picture
 
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.flags import FLUID
 from muphy_lb.geometry.images.arrays import read_npz
 from muphy_lb.geometry.images.nifti import read_nifti
 from muphy_lb.geometry.images.nrrd import read_nrrd
@@ -15,6 +14,7 @@ from muphy_lb.geometry.images.tiff import read_tiff
 from muphy_lb.geometry.images.vtk import read_vti, read_vtu
 from muphy_lb.geometry.load import load_voxels
 from muphy_lb.geometry.slabs import slabs
+from muphy_lb.geometry.voxels import FLUID
 from tests.unit.geometry.images import write_nifti, write_nrrd, write_vti
 
 IMAGE = np.arange(24, dtype=np.int16).reshape(2, 3, 4)

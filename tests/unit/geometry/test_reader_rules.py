@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.flags import FIRST_OPENING, FIRST_WALL, FLUID, SOLID
 from muphy_lb.geometry.images.image import Image
 from muphy_lb.geometry.images.rule import ImageRule
 from muphy_lb.geometry.images.selection import Interval, otsu_threshold, to_cubes
+from muphy_lb.geometry.voxels import FIRST_OPENING, FIRST_WALL, FLUID, SOLID
 
 LINE = np.arange(6, dtype=np.uint8).reshape(1, 1, 6)
 

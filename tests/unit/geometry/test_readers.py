@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.flags import FIRST_OPENING, FLUID, SOLID, wall_flag
 from muphy_lb.geometry.images import arrays, metaimage
 from muphy_lb.geometry.images.rule import ImageRule
 from muphy_lb.geometry.load import load_voxels
+from muphy_lb.geometry.voxels import FIRST_OPENING, FLUID, SOLID, wall_flag
 
 IMAGE = np.arange(24, dtype=np.uint8).reshape(2, 3, 4) % 3
 

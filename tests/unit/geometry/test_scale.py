@@ -2,7 +2,7 @@
 
 import pytest
 
-from muphy_lb.geometry.openings.scale import unit_hint
+from muphy_lb.geometry.openings.carve import unit_hint
 
 BOX = {"origin_m": (0.01, 0.0, 0.0), "shape": (50, 20, 20), "spacing_m": 1e-3}
 

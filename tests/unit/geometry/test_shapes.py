@@ -3,7 +3,6 @@ import pytest
 
 from muphy_lb.geometry.clean import clean
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.flags import FIRST_OPENING, FLUID, SOLID
 from muphy_lb.geometry.load import load_voxels
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.shapes.catalogue import (
@@ -17,6 +16,7 @@ from muphy_lb.geometry.shapes.catalogue import (
     square_duct,
 )
 from muphy_lb.geometry.shapes.tubes import murray_angles
+from muphy_lb.geometry.voxels import FIRST_OPENING, FLUID, SOLID
 
 COARSE = 8e-4
 

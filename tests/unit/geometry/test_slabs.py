@@ -7,13 +7,12 @@ import pytest
 
 import muphy_lb.geometry.slabs
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.flags import FIRST_OPENING, FLUID
 from muphy_lb.geometry.images.arrays import read_raw
 from muphy_lb.geometry.images.rule import ImageRule
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.openings.carve import carve
 from muphy_lb.geometry.slabs import copied, empty_array, indices_of, padded, slabs
-from muphy_lb.geometry.voxels import Opening
+from muphy_lb.geometry.voxels import FIRST_OPENING, FLUID, Opening
 
 SHAPE = (64, 128, 128)
 LAYOUT = (SHAPE, "uint8", 0)

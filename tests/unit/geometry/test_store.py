@@ -9,13 +9,12 @@ import pytest
 
 from muphy_lb.base.errors import OutputError
 from muphy_lb.base.files.hdf5 import CHECKSUMMED
-from muphy_lb.geometry.cuts import cut_links
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, wall_flag
 from muphy_lb.geometry.implicit import RoundWall
+from muphy_lb.geometry.neighbours import cut_links
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.store import VERSION, read_geometry, write_geometry
-from muphy_lb.geometry.voxels import Opening, Voxels
+from muphy_lb.geometry.voxels import FIRST_OPENING, FLAG_DTYPE, FLUID, Opening, Voxels, wall_flag
 
 DISC = Opening("Ein-/Ausgang", "inlet", (0.1, 0.2, 0.3), (1.0, 2.0, 2.0), 0.25)
 PLANE = Opening("plane", "outlet", (0.0, 0.0, 0.0), (-1.0, 0.0, 0.0))

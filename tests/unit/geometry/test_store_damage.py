@@ -6,14 +6,13 @@ import h5py
 import numpy as np
 import pytest
 
-from muphy_lb.geometry import arrays
-from muphy_lb.geometry.cuts import cut_links
+from muphy_lb.geometry import store
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, wall_flag
 from muphy_lb.geometry.implicit import RoundWall
+from muphy_lb.geometry.neighbours import cut_links
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.store import open_nodes, read_geometry, write_geometry
-from muphy_lb.geometry.voxels import Opening, Voxels
+from muphy_lb.geometry.voxels import FIRST_OPENING, FLAG_DTYPE, FLUID, Opening, Voxels, wall_flag
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.store import list_partitions, read_partition, write_partition
 from tests.fuzz.prepared_damages import damage_of
@@ -99,7 +98,7 @@ VALUES = {
 @pytest.mark.parametrize("name", VALUES)
 @pytest.mark.parametrize("stretch", [1 << 20, 7], ids=["at once", "in stretches"])
 def test_wrong_values_are_refused(path, name, stretch, monkeypatch):
-    monkeypatch.setattr(arrays, "STRETCH", stretch)
+    monkeypatch.setattr(store, "STRETCH", stretch)
     place, change, problem = VALUES[name]
     values = replaced(path, f"geometry/{place}")
     with h5py.File(path, "r+") as file:
@@ -111,7 +110,7 @@ def test_wrong_values_are_refused(path, name, stretch, monkeypatch):
 
 
 def test_whole_arrays_are_accepted_in_stretches(nodes, path, monkeypatch):
-    monkeypatch.setattr(arrays, "STRETCH", 7)
+    monkeypatch.setattr(store, "STRETCH", 7)
     assert np.array_equal(read_geometry(path).voxel, nodes.voxel)
 
 

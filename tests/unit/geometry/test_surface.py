@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.flags import FLUID
 from muphy_lb.geometry.surfaces.mend import mend
 from muphy_lb.geometry.surfaces.surface import Surface, diagnose, fill_rows, read_surface, voxelise
+from muphy_lb.geometry.voxels import FLUID
 from tests.unit.geometry.surfaces import FACES, box, octahedron, rotated, sphere
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from muphy_lb.geometry.clean import clean
-from muphy_lb.geometry.cuts import cut_links
+from muphy_lb.geometry.neighbours import cut_links
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.openings.carve import carve
 from muphy_lb.geometry.surfaces.surface import Surface, voxelise

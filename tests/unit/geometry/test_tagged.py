@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.flags import FIRST_OPENING, FLUID, SOLID, WALL, opening_flag, wall_flag
 from muphy_lb.geometry.shapes.catalogue import square_duct
 from muphy_lb.geometry.tagged import FIXED_TAGS, read_tagged
+from muphy_lb.geometry.voxels import FIRST_OPENING, FLUID, SOLID, WALL, opening_flag, wall_flag
 
 TEXT = """# a channel one voxel wide
 5 3 1 solid   # header

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from muphy_lb.geometry.clean import clean
-from muphy_lb.geometry.cuts import cut_links
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.flags import FLUID, SOLID, wall_flag
+from muphy_lb.geometry.neighbours import cut_links
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.shapes.catalogue import SHAPES, build_shape
 from muphy_lb.geometry.shapes.shape_parts import voxel_centres
 from muphy_lb.geometry.shapes.tubes import grow_tree, tree_voxels
+from muphy_lb.geometry.voxels import FLUID, SOLID, wall_flag
 from tests.unit.geometry.links import cut_points, cut_vectors
 
 EXACT = 1e-10

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from muphy_lb.geometry import vicinity
-from muphy_lb.geometry.vicinity import STENCIL_27, Vicinity
+from muphy_lb.geometry import search
+from muphy_lb.geometry.search import STENCIL_27, Vicinity
 from tests.shifted import shifted_voxels
 
 SHAPES = [(5, 6, 7), (1, 4, 9), (2, 1, 3), (1, 1, 1), (3, 2, 40)]
@@ -31,7 +31,7 @@ def test_a_vicinity_is_asked_in_any_order_and_in_any_number_of_pieces(monkeypatc
     around = Vicinity(some_voxels(shape, 0.05), shape, periodic)
     asked = np.random.default_rng(0).permutation(np.prod(shape))
     together = around.holds(asked)
-    monkeypatch.setattr(vicinity, "VOXELS_PER_CHUNK", 7)
+    monkeypatch.setattr(search, "VOXELS_PER_CHUNK", 7)
     assert np.array_equal(around.holds(asked), together)
     assert np.array_equal(together, np.concatenate([around.holds(piece) for piece in np.array_split(asked, 5)]))
     assert together.any() and not together.all()

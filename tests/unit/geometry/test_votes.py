@@ -9,8 +9,7 @@ from matplotlib.image import imread
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.openings.preview import draw_surface_openings
 from muphy_lb.geometry.surfaces.mend import close_roughly, mend
-from muphy_lb.geometry.surfaces.surface import Surface, voxelise
-from muphy_lb.geometry.surfaces.votes import odd_rows, voxelise_by_votes
+from muphy_lb.geometry.surfaces.surface import Surface, odd_rows, voxelise, voxelise_by_votes
 from tests.unit.geometry.surfaces import sphere, tube
 
 EDGE = 0.05

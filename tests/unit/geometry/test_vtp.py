@@ -7,8 +7,8 @@ from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.load import load_voxels
 from muphy_lb.geometry.openings.find import openings_of_surface
 from muphy_lb.geometry.surfaces.mend import mend
+from muphy_lb.geometry.surfaces.readers import read_vtp
 from muphy_lb.geometry.surfaces.surface import diagnose, read_surface
-from muphy_lb.geometry.surfaces.vtp import read_vtp
 from tests.unit.geometry.surfaces import FACES, box, tube
 from tests.unit.geometry.vtp import STORAGES, write_vtp
 

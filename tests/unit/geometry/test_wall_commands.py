@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 
 from muphy_lb.geometry.__main__ import main
-from muphy_lb.geometry.cuts import cut_links
-from muphy_lb.geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, SOLID, wall_flag
+from muphy_lb.geometry.neighbours import cut_links
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.openings.carve import carve
 from muphy_lb.geometry.shapes.catalogue import build_shape
 from muphy_lb.geometry.store import read_geometry
-from muphy_lb.geometry.voxels import Opening, Voxels
+from muphy_lb.geometry.voxels import FIRST_OPENING, FLAG_DTYPE, FLUID, SOLID, Opening, Voxels, wall_flag
 
 
 def test_cut_distances_are_stored_when_asked_for(tmp_path, capsys):

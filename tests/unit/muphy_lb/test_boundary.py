@@ -5,12 +5,10 @@ import pytest
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.units import CS2
-from muphy_lb.boundaries.driving_force import DrivingForce
 from muphy_lb.boundaries.wall_motion import wall_extent
-from muphy_lb.boundaries.waveform import FourierSeries
-from muphy_lb.geometry.flags import FIRST_WALL, FLAG_DTYPE, FLUID
+from muphy_lb.boundaries.waveform import DrivingForce, FourierSeries
 from muphy_lb.geometry.nodes import build_nodes
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import FIRST_WALL, FLAG_DTYPE, FLUID, Voxels
 from muphy_lb.run.trace import record_spans
 from muphy_lb.setup.boundaries import CHUNK, BoundarySchedule, build_schedule, wall_motions
 from tests.channel import (

@@ -8,7 +8,7 @@ import pytest
 from muphy_lb.backends.arrays import NodeRange
 from muphy_lb.backends.numpy.backend import NumpyBackend
 from muphy_lb.base.precision import FP64
-from muphy_lb.engine.collected import CollectedNodes
+from muphy_lb.engine.fields import CollectedNodes
 from muphy_lb.lattice import D2Q9
 from muphy_lb.model.model import COLLECT, EACH, Stage, Where
 from muphy_lb.parallel.task import ON_EDGE

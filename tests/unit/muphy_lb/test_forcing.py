@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.boundaries.driving_force import Turn
+from muphy_lb.boundaries.waveform import Turn
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.operators import FIELD, VARYING
 from muphy_lb.operators.forces import COMPONENTS

@@ -2,8 +2,12 @@
 
 import pytest
 
-from muphy_lb.engine.step import passes
+from muphy_lb.engine.step import StepBinder, StepKind, StepOrder, passes
+from muphy_lb.lattice import D2Q9
 from muphy_lb.model.model import EACH, NEIGHBOURS, Field, Stage
+from muphy_lb.parallel.task import ORDERING
+from tests.free_surface import SurfaceSetup, tank
+from tests.support import THROUGH_FLOW, Setup, build_engine, random_nodes
 
 FIELDS = {name: Field(name, outside=0.0, guarded=name == "flag") for name in ("flag", "amount", "moments")}
 
@@ -64,3 +68,27 @@ def test_what_neighbours_read_is_written_in_another_pass():
 def test_what_a_stage_reads_at_neighbours_it_may_write_only_if_no_node_sees_that():
     with pytest.raises(ValueError, match="stage 'a' writes amount, which it reads at neighbours"):
         cut(stage("a", ("amount",), ("amount",)))
+
+
+def told_and_bound(nodes, setup):
+    """Names of the tasks of a step on one rank, as its order tells them and as an engine binds them."""
+    engine = build_engine(nodes, setup)
+    links = engine.boundary_links
+    order = StepOrder(engine.model).rows(links.has_openings, links.has_linkwise_walls)
+    rows = [row for row in order if row.kernel and (row.over != "edge" or engine.domain.n_edge)]
+    told = [row.over if row.kernel == "stream_collide" else row.name for row in rows]
+    bound = [task.stage for task in StepBinder(engine).bind(StepKind(0)) if task.queue != ORDERING]
+    return list(dict.fromkeys(told)), list(dict.fromkeys(bound))
+
+
+@pytest.mark.parametrize("streaming", ["pull", "push", "aa"])
+def test_the_order_that_info_tells_is_that_of_a_step_with_openings(streaming):
+    setup = Setup(D2Q9, backend="numpy", streaming=streaming, conditions=THROUGH_FLOW)
+    told, bound = told_and_bound(random_nodes(D2Q9), setup)
+    assert told == bound and {"openings", "interior"} <= set(told)
+
+
+def test_the_order_that_info_tells_is_that_of_a_step_with_a_free_surface():
+    told, bound = told_and_bound(tank((1, 6, 6)), SurfaceSetup(D2Q9, backend="numpy"))
+    elsewhere = ("edge moments", "get bare", "surface")  # at nodes beside other ranks, and lists for GPUs
+    assert [name for name in told if name not in elsewhere] == bound and {"mark", "turn"} <= set(bound)

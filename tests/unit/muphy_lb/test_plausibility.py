@@ -5,8 +5,8 @@ from types import MappingProxyType, SimpleNamespace
 import pytest
 
 from muphy_lb.geometry.voxels import Opening
+from muphy_lb.setup.advice.plausibility import plausibility
 from muphy_lb.setup.numerics import resolve
-from muphy_lb.setup.plausibility import plausibility
 from tests.vessel import TABLE, vessel
 
 INLET = TABLE["openings"][0] | {"velocity_m_s": 0.05}

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.setup.duration import duration
+from muphy_lb.setup.advice.costs import duration
+from muphy_lb.setup.advice.stability import cause_and_remedy
 from muphy_lb.setup.numerics import describe, resolve
-from muphy_lb.setup.stability import cause_and_remedy
 
 CS2 = 1.0 / 3.0
 EXACT = 1e-12  # a few roundings of float64
@@ -308,7 +308,7 @@ def test_description_tells_memory_per_rank():
 @pytest.mark.parametrize(("tolerance", "most"), [(None, ""), (1e-3, "at most ")])
 def test_info_ends_with_how_long_the_run_takes_here(monkeypatch, tolerance, most):
     """A copy of 0.02 TB/s, of which 65 % are used, moves 100 bytes 130 million times a second."""
-    monkeypatch.setattr("muphy_lb.setup.duration.host_copy_tb_s", lambda n_threads, n_bytes: 0.02)
+    monkeypatch.setattr("muphy_lb.setup.advice.costs.host_copy_tb_s", lambda n_threads, n_bytes: 0.02)
     case = make_case(run={"steps": 1000, "steady_tolerance": tolerance}, compute={"backend": "cpu"})
     text = duration(case, 130_000_000, 1000, 1, 100.0)
     assert f"take {most}about 16 min 40 s on this machine" in text and "1,000 steps at about 130 MFLUPS" in text
@@ -316,7 +316,7 @@ def test_info_ends_with_how_long_the_run_takes_here(monkeypatch, tolerance, most
 
 
 def test_info_names_what_keeps_the_steps_from_being_as_fast_as_the_memory(monkeypatch):
-    monkeypatch.setattr("muphy_lb.setup.duration.host_copy_tb_s", lambda n_threads, n_bytes: 0.02)
+    monkeypatch.setattr("muphy_lb.setup.advice.costs.host_copy_tb_s", lambda n_threads, n_bytes: 0.02)
     case = make_case({"relaxation_time": 0.8, "collision": "cumulant", "name": "D3Q27"}, compute={"backend": "cpu"})
     text = duration(case, 1000, 1000, 1, 100.0)
     assert "; collision = 'cumulant' may take several times as long; set-up" in text

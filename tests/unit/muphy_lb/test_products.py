@@ -2,8 +2,7 @@
 
 import pytest
 
-from muphy_lb.operators.products import with_product
-from muphy_lb.operators.unroll import unroll
+from muphy_lb.operators.unroll import unroll, with_product
 
 
 def recorded():

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 from muphy_lb.geometry.voxels import Opening
-from muphy_lb.setup.resolution import resolution_warnings
+from muphy_lb.setup.advice.plausibility import resolution_warnings
 
 SPACING_M = 1e-3
 

@@ -7,10 +7,9 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
-from muphy_lb.output.pictures.curves import fill_curves
-from muphy_lb.output.pictures.panels import draw_scale_in_unit
+from muphy_lb.output.drawing import shown_unit
+from muphy_lb.output.pictures.panels import draw_scale_in_unit, fill_curves
 from muphy_lb.output.pictures.theme import DARK, ThemedFigure
-from muphy_lb.output.shown_units import shown_unit
 
 
 @pytest.mark.parametrize(

@@ -8,17 +8,16 @@ from matplotlib.image import imread
 
 from muphy_lb.base.errors import OutputError
 from muphy_lb.case.output import OutputSection
+from muphy_lb.geometry.nodes import chosen_nodes
 from muphy_lb.geometry.voxels import Opening
-from muphy_lb.measure.flow_picture import FlowPicture
-from muphy_lb.output.pictures import rays
-from muphy_lb.output.pictures.cut import best_cut
+from muphy_lb.measure.pictures import FlowPicture
+from muphy_lb.output.pictures import projection
+from muphy_lb.output.pictures.cut import Sight, best_cut, upright_raster
 from muphy_lb.output.pictures.panels import GRAINS
 from muphy_lb.output.pictures.projection import MARGIN, best_camera, coarse_volume, is_rock, render_vessel
-from muphy_lb.output.pictures.sight import Sight, upright_raster
 from muphy_lb.output.pictures.theme import DARK, THEMES, ThemedFigure, chosen_theme
 from muphy_lb.output.pictures.vessel import Presentation, draw_vessel, fill_figure
 from muphy_lb.output.pictures.wall import UNCOUNTED, Marks, draw_walls
-from muphy_lb.output.region import chosen_nodes
 from tests.unit.output.conftest import node_list
 
 MAX_BYTES = 1_000_000
@@ -139,8 +138,8 @@ def peak_below(nodes, speed, point, normal):
     """Highest speed that the picture shows at a point of the surface, in voxels from the first node."""
     volume = coarse_volume(nodes, speed)
     point = np.array(point) + MARGIN
-    deepest = rays.depth_allowed(point, np.array(normal), volume.discs)
-    return rays.peak_inwards(volume.channels, point, np.array(normal), deepest)
+    deepest = projection.depth_allowed(point, np.array(normal), volume.discs)
+    return projection.peak_inwards(volume.channels, point, np.array(normal), deepest)
 
 
 def test_a_dome_does_not_show_what_flows_beyond_its_middle():
@@ -188,10 +187,10 @@ def test_the_grains_of_a_rock_are_grey_on_the_block_and_fluid_has_the_colour_of_
     nodes = node_list(fluid)
     assert is_rock(nodes)
     volume = coarse_volume(nodes, np.ones(nodes.n_nodes))
-    result = np.zeros(rays.N_RESULTS, dtype=np.float32)
+    result = np.zeros(projection.N_RESULTS, dtype=np.float32)
     for x, solid in ((4.0, True), (20.0, False)):
-        rays.describe_hit(volume.channels, np.array([x, 12.0, 0.0]) + MARGIN, volume.discs, result)
-        assert (result[rays.SOLID] > 0.5) == solid
+        projection.describe_hit(volume.channels, np.array([x, 12.0, 0.0]) + MARGIN, volume.discs, result)
+        assert (result[projection.SOLID] > 0.5) == solid
 
 
 @pytest.mark.parametrize("style", THEMES)

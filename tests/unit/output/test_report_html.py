@@ -10,7 +10,7 @@ import pytest
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.measure.permeability_observer import permeability_lines
-from muphy_lb.measure.shear_observer import shear_lines
+from muphy_lb.measure.shear.observer import shear_lines
 from muphy_lb.output.series import read_series
 from muphy_lb.run.loop import Run
 from muphy_lb.run.steady_state import SteadyState

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from muphy_lb.output.pictures.projection import Window, best_camera, render
-from muphy_lb.output.pictures.shaded_wall import behind, can_be_shaded, wall_volume
+from muphy_lb.output.pictures.wall import behind, can_be_shaded, wall_volume
 from muphy_lb.run.loop import Run
 from muphy_lb.run.simulation import Simulation
 from tests.unit.output.conftest import node_list

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from muphy_lb.measure.flow_series import opening_lines
-from muphy_lb.output.summary import flow_split, pressure_drops_pa, write_summary
+from muphy_lb.output.series import flow_split, pressure_drops_pa, write_summary
 
 OPENINGS = {
     "a": {"kind": "inlet", "flow_rate_m3_s": 3.0, "mean_pressure_pa": 10.0, "area_m2": 1.0},

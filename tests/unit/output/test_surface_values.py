@@ -6,8 +6,7 @@ import pyvista
 from vtkmodules.vtkCommonCore import vtkDataArray
 
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.output.surface_values import on_surface
-from muphy_lb.output.vtp import Triangles, write_vtp
+from muphy_lb.output.vtp import Triangles, on_surface, write_vtp
 from muphy_lb.run.loop import Run
 from muphy_lb.run.simulation import Simulation
 from tests.unit.geometry.surfaces import sphere, tube

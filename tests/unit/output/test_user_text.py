@@ -9,10 +9,9 @@ from muphy_lb.base.errors import InputError, OutputError, printable
 from muphy_lb.bench.compare.plots import Plane, draw_speed
 from muphy_lb.bench.scaling.plots import draw_split
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.geometry.flags import FLUID
 from muphy_lb.geometry.openings.find import openings_of_voxels
 from muphy_lb.geometry.openings.preview import draw_voxel_openings
-from muphy_lb.geometry.voxels import Opening, Voxels
+from muphy_lb.geometry.voxels import FLUID, Opening, Voxels
 from muphy_lb.output.charts import line_chart
 from muphy_lb.output.drawing import drawing
 from muphy_lb.output.pictures.vessel import draw_vessel

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from muphy_lb.base.errors import OutputError
-from muphy_lb.output.mesh import voxel_mesh
-from muphy_lb.output.vtkhdf import VTK_VOXEL, VtkHdfSeries
+from muphy_lb.output.vtkhdf import VTK_VOXEL, VtkHdfSeries, voxel_mesh
 
 CORNERS = np.array([[c & 1, c >> 1 & 1, c >> 2] for c in range(8)]) - 0.5
 

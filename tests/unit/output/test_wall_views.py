@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from muphy_lb.geometry.voxels import Opening
 from muphy_lb.output.pictures import wall
-from muphy_lb.output.pictures.marks import draw_opening
+from muphy_lb.output.pictures.panels import draw_opening
 from muphy_lb.output.pictures.wall import VIEWS, Marks, draw_walls, laid_out
 from tests.unit.output.conftest import node_list
 

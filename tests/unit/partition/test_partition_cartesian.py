@@ -1,9 +1,9 @@
-"""partition.cartesian: nested cuts at weight quantiles."""
+"""partition.methods: nested cuts at weight quantiles."""
 
 import numpy as np
 import pytest
 
-from muphy_lb.partition.cartesian import cartesian_cut, parts_per_axis
+from muphy_lb.partition.methods import cartesian_cut, parts_per_axis
 from muphy_lb.partition.voxels import graph_from_voxels
 
 

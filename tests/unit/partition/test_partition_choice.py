@@ -1,14 +1,14 @@
-"""partition.choice: the method with the shortest predicted step, and the model behind the prediction."""
+"""partition.partition: the method with the shortest predicted step, and the model behind the prediction."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from muphy_lb.partition import choice
-from muphy_lb.partition.choice import CANDIDATES, TOLERANCE, best_of, choose
+from muphy_lb.partition import partition
 from muphy_lb.partition.costs import StepCost
 from muphy_lb.partition.halo import Exchange, PartLoads
+from muphy_lb.partition.partition import CANDIDATES, TOLERANCE, best_of, choose
 from muphy_lb.partition.quality import quality
 from muphy_lb.partition.voxels import graph_from_voxels
 
@@ -75,6 +75,6 @@ def test_shares_reach_the_candidates():
 
 
 def test_very_large_graphs_are_cut_in_tiles(monkeypatch):
-    monkeypatch.setattr(choice, "NODE_GRAPH_LIMIT", 1000)
+    monkeypatch.setattr(partition, "NODE_GRAPH_LIMIT", 1000)
     owner, found = choose(BAR, 4)
     assert found.method == "tiles" and np.bincount(owner).min() > 0 and "4,096 nodes" in str(found)

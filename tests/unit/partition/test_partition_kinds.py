@@ -1,12 +1,21 @@
-"""partition.kinds: bulk, wall and opening nodes weigh what they cost."""
+"""partition.costs: bulk, wall and opening nodes weigh what they cost."""
 
 import numpy as np
 import pytest
 
-from muphy_lb.partition.costs import NODE_COSTS, STEP_COSTS, NodeCost
+from muphy_lb.partition.costs import (
+    BULK,
+    NODE_COSTS,
+    OPENING,
+    STEP_COSTS,
+    WALL,
+    NodeCost,
+    node_kinds,
+    weighted_by_kind,
+    weights_from_kinds,
+)
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.halo import Exchange
-from muphy_lb.partition.kinds import BULK, OPENING, WALL, node_kinds, weighted_by_kind, weights_from_kinds
 from muphy_lb.partition.voxels import graph_from_voxels
 
 

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muphy_lb.partition.errors import PartitionError
-from muphy_lb.partition.methods import METHODS
-from muphy_lb.partition.metis import metis_cut
+from muphy_lb.partition.methods import METHODS, metis_cut
 from muphy_lb.partition.partition import partition
 from muphy_lb.partition.quality import quality
 from muphy_lb.partition.voxels import graph_from_voxels

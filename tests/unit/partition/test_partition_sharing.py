@@ -5,7 +5,7 @@ import pytest
 
 from muphy_lb import InputError, geometry, partition
 from muphy_lb.partition.errors import PartitionError
-from muphy_lb.partition.sharing import NOBODY
+from muphy_lb.partition.partition import NOBODY
 
 BOX = np.ones((4, 6, 12), bool)
 

@@ -1,12 +1,12 @@
-"""partition.weights: integer weights in proportion to costs, and cuts into equal work."""
+"""partition.costs: integer weights in proportion to costs, and cuts into equal work."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from muphy_lb.partition.costs import RESOLUTION, part_shares, weight_bounds, weights_from_groups, weights_from_loads
 from muphy_lb.partition.errors import PartitionError
-from muphy_lb.partition.weights import RESOLUTION, part_shares, weight_bounds, weights_from_groups, weights_from_loads
 
 GROUP = np.array([0, 0, 1, 2], dtype=np.uint8)
 

@@ -27,8 +27,8 @@ from muphy_lb.physics.free_surface.cells import (
     MASS,
     NEEDED,
     WETTED,
+    density_node,
 )
-from muphy_lb.physics.free_surface.operators.mass import density_node
 
 
 def _vanishes(cell):

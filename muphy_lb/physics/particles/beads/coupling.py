@@ -19,7 +19,7 @@ from muphy_lb.operators import Operator, named
 from muphy_lb.operators.operator import opaque
 from muphy_lb.operators.philox import random_numbers, random_numbers_node
 from muphy_lb.operators.unroll import unroll
-from muphy_lb.physics.particles.beads.names import FORCE_UNIT, PUSH, VELOCITY, WANTED
+from muphy_lb.physics.particles.beads.motion import FORCE_UNIT, PUSH, VELOCITY, WANTED
 
 STREAM = 0x62656164
 """Second word of the key of the beads' noise."""

@@ -1,19 +1,32 @@
 """Forces on beads: of bonds, bending, other beads, walls, and a pull.
 
+Potentials of beads: radial forces divided by the distance, F(r) / r; positive ones push apart.
+
+Every function takes the squared distance and two constants, numbers or arrays. Only arithmetic and square roots are
+used, which round alike on every backend.
+Weeks, Chandler, Andersen, J. Chem. Phys. 54, 5237 (1971); Kremer, Grest, J. Chem. Phys. 92, 5057 (1990).
+
+Forces on beads from outside: of walls, and a pull.
+
+Walls repel from the nearest point of a solid voxel among the 26 around; a pull acts on some beads, inside a box.
+
 Each bead sums the forces on itself. That of a bond or of another bead is minus that on the other to the last bit, since
 it follows from the exact difference of two positions. Forces of other beads are summed as integers: the order in which
 a bead finds them means nothing. Walls repel from the nearest point of a solid voxel among the 26 around.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from math import floor
+from types import MappingProxyType
 
 import numpy as np
 
+from muphy_lb.domain.lookup import LAYER, look_up, look_up_node
 from muphy_lb.operators import Operator, named
-from muphy_lb.physics.particles.beads.external import pull_node, wall_forces, walls_node
-from muphy_lb.physics.particles.beads.motion import cell_node
-from muphy_lb.physics.particles.beads.names import (
+from muphy_lb.operators.unroll import unroll
+from muphy_lb.physics.particles.beads.motion import (
     CELL,
     FORCE,
     FORCE_UNIT,
@@ -25,8 +38,121 @@ from muphy_lb.physics.particles.beads.names import (
     SHIFT,
     VELOCITY,
     VOXEL,
+    cell_node,
 )
-from muphy_lb.physics.particles.beads.potentials import BONDS, PAIRS
+
+WCA_RANGE = 2.0 ** (1.0 / 6.0)
+"""Distance, over sigma, at which the Lennard-Jones force changes sign."""
+
+
+def lennard_jones(r2, epsilon, sigma):
+    """24 epsilon [2 (sigma/r)^12 - (sigma/r)^6] / r^2."""
+    ratio = sigma * sigma / r2
+    s6 = ratio * ratio * ratio
+    return 24.0 * epsilon * (2.0 * s6 * s6 - s6) / r2
+
+
+def soft(r2, epsilon, sigma):
+    """Of epsilon (1 - (r/sigma)^2)^2: finite, so beads may pass through each other."""
+    return 4.0 * epsilon * (1.0 - r2 / (sigma * sigma)) / (sigma * sigma)
+
+
+def harmonic(r2, stiffness, length):
+    """Of stiffness/2 (r - length)^2."""
+    return stiffness * (length / r2**0.5 - 1.0)
+
+
+def fene(r2, stiffness, longest):
+    """Of -stiffness longest^2 / 2 ln(1 - (r / longest)^2). Beyond the longest extension it would push: such a bond is
+    broken, and the run is stopped."""
+    return -stiffness / (1.0 - r2 / (longest * longest))
+
+
+BONDS: Mapping[str, Callable] = MappingProxyType({"harmonic": harmonic, "fene": fene})
+PAIRS: Mapping[str, Callable] = MappingProxyType({"wca": lennard_jones, "lennard-jones": lennard_jones, "soft": soft})
+
+
+NEAREST = 0.7
+"""Distance to a wall, over sigma, below which its force grows no more: no step could follow it, and thermal beads, for
+which the wall is some hundred kT high there, do not come so near."""
+
+
+def wall_forces(i, parameters) -> np.ndarray:
+    """(3, n) forces of walls on beads: the specification."""
+    voxel = np.stack([parameters[name][i] for name in VOXEL])
+    offset = np.stack([parameters[name][i] for name in OFFSET])
+    moved = np.floor(offset + 0.5)
+    voxel, offset = voxel + moved.astype(np.int64), offset - moved
+    nearest, best = np.zeros_like(offset), np.full(i.size, np.inf)
+    for z in (-1, 0, 1):
+        for y in (-1, 0, 1):
+            for x in (-1, 0, 1):
+                side = np.array([x, y, z])[:, None]
+                is_solid = look_up(parameters["lookup"], *(voxel + side)) < 0
+                gap = np.where(side == 0, 0.0, -side * (0.5 - side * offset))
+                r2 = (gap**2).sum(axis=0)
+                chosen = is_solid & (r2 < best)
+                best, nearest = np.where(chosen, r2, best), np.where(chosen, gap, nearest)
+    near = best < parameters["wall_range2"]
+    scale = lennard_jones(
+        np.where(near, np.maximum(best, (NEAREST * parameters["wall_b"]) ** 2), 1.0),
+        parameters["wall_a"],
+        parameters["wall_b"],
+    )
+    return np.where(near, scale, 0.0) * nearest
+
+
+def walls_node(jit, at):
+    """Node function ``(i, parameters)``: the force of walls on one bead."""
+    find, lookup, beside = look_up_node(jit), at["lookup"], at["beside_wall"]
+    vx, vy, vz, ox, oy, oz = (at[name] for name in (*VOXEL, *OFFSET))
+    a, b, range2, real, whole = at["wall_a"], at["wall_b"], at["wall_range2"], np.float64, np.int64
+    half, nearest = np.float64(0.5), np.float64(NEAREST)
+    gap = jit(lambda side, offset: 0.0 if side == 0 else -side * (half - side * offset))
+
+    def of_walls(i, parameters):
+        px, py, pz = parameters[ox][i], parameters[oy][i], parameters[oz][i]
+        mx, my, mz = floor(px + half), floor(py + half), floor(pz + half)
+        px, py, pz = px - mx, py - my, pz - mz
+        x, y, z = parameters[vx][i] + whole(mx), parameters[vy][i] + whole(my), parameters[vz][i] + whole(mz)
+        n = find(parameters[lookup], x, y, z)
+        if 0 <= n < parameters[lookup].size[LAYER] and parameters[beside][n] == 0:
+            return 0.0, 0.0, 0.0
+        best, gx, gy, gz = real(parameters[range2]), 0.0, 0.0, 0.0
+        for direction in range(27):
+            sx, sy, sz = direction % 3 - 1, direction // 3 % 3 - 1, direction // 9 - 1
+            tx, ty, tz = gap(sx, px), gap(sy, py), gap(sz, pz)
+            r2 = tx * tx + ty * ty + tz * tz
+            if r2 < best and find(parameters[lookup], x + whole(sx), y + whole(sy), z + whole(sz)) < 0:
+                best, gx, gy, gz = r2, tx, ty, tz
+        if best < real(parameters[range2]):
+            sigma = real(parameters[b])
+            r2 = max(best, (nearest * sigma) * (nearest * sigma))
+            s2 = sigma * sigma / r2
+            s6 = s2 * s2 * s2
+            scale = 24.0 * real(parameters[a]) * (2.0 * s6 * s6 - s6) / r2
+            return scale * gx, scale * gy, scale * gz
+        return 0.0, 0.0, 0.0
+
+    return jit(of_walls)
+
+
+def pull_node(jit, at):
+    """Node function ``(i, parameters)``: the pull on one bead."""
+    pulled, pull, box, own = at["pulled"], at["pull"], at["pull_box"], at["id"]
+    voxel, offset = tuple(at[name] for name in VOXEL), tuple(at[name] for name in OFFSET)
+
+    def of_pull(i, parameters):
+        inside = parameters[pulled][parameters[own][i]] != 0
+        for k in range(3):
+            place = parameters[voxel[k]][i] + parameters[offset[k]][i]
+            inside = inside and parameters[box][k] <= place and place <= parameters[box][3 + k]
+        if inside:
+            return parameters[pull][0], parameters[pull][1], parameters[pull][2]
+        return 0.0, 0.0, 0.0
+
+    return jit(unroll(of_pull))
+
 
 BOND = ("bond_start", "bond_partner", "bond_a", "bond_b")
 PAIR = ("pair_a", "pair_b", "pair_range2", CELL, HEAD, NEXT)

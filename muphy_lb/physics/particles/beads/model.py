@@ -37,13 +37,14 @@ from muphy_lb.model.settle import SETTLE
 from muphy_lb.operators import Operator, in_turn, macroscopic
 from muphy_lb.physics.particles.beads.coupling import FRICTION, LANGEVIN, PUSHED, TAKE
 from muphy_lb.physics.particles.beads.forces import Interactions, forces
-from muphy_lb.physics.particles.beads.motion import FORGET, INSERT, drift
-from muphy_lb.physics.particles.beads.names import (
+from muphy_lb.physics.particles.beads.motion import (
     ARRIVING,
     AT_BORDER,
     CELL,
     FORCE,
+    FORGET,
     HEAD,
+    INSERT,
     MARKED,
     NEXT,
     OFFSET,
@@ -53,6 +54,7 @@ from muphy_lb.physics.particles.beads.names import (
     VELOCITY,
     VOXEL,
     WANTED,
+    drift,
 )
 
 BOTH, ONE_WAY, AT_REST = "both", "one-way", "at-rest"

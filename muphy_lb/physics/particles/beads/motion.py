@@ -1,4 +1,8 @@
-"""How beads move: velocity Verlet, forces of bonds, bending, other beads and walls.
+"""Names of the columns of beads, and how beads move: velocity Verlet.
+
+Names of the columns, fields and parameters of beads.
+
+How beads move: velocity Verlet, forces of bonds, bending, other beads and walls.
 
     v += f dt/2m,  x += v dt,  f = f(x),  v += f dt/2m,        n_sub times a step, dt = 1 / n_sub
 
@@ -12,22 +16,29 @@ from functools import cache
 
 import numpy as np
 
+from muphy_lb.model.model import POSITION
 from muphy_lb.operators import Operator, named
 from muphy_lb.operators.operator import exchanger
 from muphy_lb.operators.unroll import unroll
-from muphy_lb.physics.particles.beads.names import (
-    CELL,
-    FORCE,
-    HEAD,
-    NEXT,
-    OFFSET,
-    PLACE,
-    PLACE_UNIT,
-    SHIFT,
-    TRAVELLED,
-    VELOCITY,
-    VOXEL,
-)
+
+VOXEL, OFFSET = POSITION
+VELOCITY = ("velocity_x", "velocity_y", "velocity_z")
+FORCE = ("force_x", "force_y", "force_z")
+TRAVELLED = ("travelled_x", "travelled_y", "travelled_z")
+PLACE = ("place_x", "place_y", "place_z")
+HEAD, NEXT, CELL = "head", "next", "cell"
+
+WANTED, ARRIVING, PUSH = "bead_nodes", "bead_flow", "bead_push"
+
+AT_BORDER, MARKED = 1, 2
+"""Bits of ``WANTED``: nodes that beads of other ranks can push, and those that beads of this one push."""
+
+FORCE_UNIT = 2.0**-44
+"""Unit of forces that are added up as integers, lattice units: exact in any order, and large enough for 2^19."""
+
+SHIFT = 40
+PLACE_UNIT = 2.0**-SHIFT
+"""Unit of positions known to every rank, in voxels."""
 
 
 def _forget(i, lattice, parameters):

@@ -1,33 +1,51 @@
-"""What is recorded of beads: temperature, displacement, size of chains over time."""
+"""Records of beads: temperature, displacement, size of chains over time, and their places for ParaView.
+
+- What is recorded of beads: temperature, displacement, size of chains over time.
+- Places and bonds of beads over time for ParaView, ``particles_NAME.vtkhdf``.
+"""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
 from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.model.model import POSITION
 from muphy_lb.output.report_html import ReportPart
 from muphy_lb.output.series import read_series
-from muphy_lb.physics.particles.beads.chains import unfolded
-from muphy_lb.physics.particles.beads.names import FORCE, TRAVELLED, VELOCITY
+from muphy_lb.physics.particles.beads.checks import BeadChecks
+from muphy_lb.physics.particles.beads.model import Beads
+from muphy_lb.physics.particles.beads.motion import FORCE, TRAVELLED, VELOCITY
+from muphy_lb.physics.particles.beads.section import BeadsSection
+from muphy_lb.physics.particles.beads.start import Topology, unfolded
+from muphy_lb.physics.particles.files.table import Snapshot
 from muphy_lb.physics.particles.measures import (
+    PlaneCounts,
     block_average,
     end_to_end_vector,
     mean_square_displacement,
     radius_of_gyration,
     temperature,
+    told,
 )
-from muphy_lb.physics.particles.planes import PlaneCounts, told
-from muphy_lb.physics.particles.seeding import positions_m
-
-if TYPE_CHECKING:
-    from muphy_lb.physics.particles.beads.species import BeadSpecies
-
+from muphy_lb.physics.particles.snapshots import ParticleSnapshots
+from muphy_lb.physics.particles.species import positions_m
 
 FEWEST_ROWS = 8
 """Rows from which a mean and its error follow."""
+
+
+class ObservedBeads(Protocol):
+    """The beads of one table of [[particles]] as their observers see them."""
+
+    name: str
+    section: BeadsSection
+    topology: Topology
+    beads: Beads
+    checks: BeadChecks
 
 
 def mean_velocity(columns: Mapping[str, np.ndarray], mass: float) -> np.ndarray:
@@ -44,7 +62,7 @@ class BeadSeries(SeriesObserver):
     """Appends mean temperature, mean square displacement, mean velocity, how many have crossed planes and, of chains,
     mean square radius of gyration and end-to-end distance to ``particles_NAME.csv``."""
 
-    def __init__(self, view: FlowView, folder: Path, resume_step: int | None, species: "BeadSpecies"):
+    def __init__(self, view: FlowView, folder: Path, resume_step: int | None, species: ObservedBeads):
         self._species, self._planes = species, PlaneCounts(species.section, view.header, view.lattice.dimension)
         self.file = f"particles_{species.name}.csv"
         self.name = f"particles_{species.name}"
@@ -110,3 +128,24 @@ class BeadSeries(SeriesObserver):
         """The record as results."""
         record = summary[self.name]
         return ReportPart(results=((f"temperature of the beads {self._species.name}", record["temperature_k"], "K"),))
+
+
+class BeadSnapshots(ParticleSnapshots):
+    """Writes all beads, with ids and kinds of their file, and their bonds."""
+
+    velocity = VELOCITY
+
+    def __init__(self, view: FlowView, folder: Path, resume_step: int | None, species: ObservedBeads):
+        topology = species.topology
+        super().__init__(view, folder, resume_step, species.section, topology.kinds)
+        self._ids, self._bonds, self._kind = topology.ids, topology.bonds, topology.kind_of_bead
+
+    def snapshot(self, columns: Mapping[str, np.ndarray]) -> Snapshot:
+        """With bonds, but those through a periodic face: a line across the whole box would be drawn for them."""
+        header = self._view.header
+        place = np.stack([columns[v] + columns[o] for v, o in zip(*POSITION, strict=True)], axis=1)
+        size = np.where(header.periodic, np.array(header.shape[::-1], float), np.inf)
+        start, end = place[self._bonds.T]
+        bonds = self._bonds[(np.abs(start - end) < size / 2).all(axis=1)]
+        found = replace(super().snapshot(columns), bonds=bonds, kind=self._kind)
+        return found if self._ids is None else replace(found, id=self._ids, bonds=self._ids[bonds])

@@ -13,13 +13,11 @@ from muphy_lb.domain import streaming_named
 from muphy_lb.lattice import lattice_named
 from muphy_lb.model.model import POSITION, Value
 from muphy_lb.parallel import agreed_on_root
-from muphy_lb.physics.particles.beads.checks import BeadChecks, check_reach
-from muphy_lb.physics.particles.beads.forces import Interactions
-from muphy_lb.physics.particles.beads.heating import excess_temperature
+from muphy_lb.physics.particles.beads.checks import BeadChecks, check_reach, excess_temperature
+from muphy_lb.physics.particles.beads.forces import WCA_RANGE, Interactions
 from muphy_lb.physics.particles.beads.model import AT_REST, BOTH, ONE_WAY, Beads, table, with_beads
-from muphy_lb.physics.particles.beads.names import VELOCITY
-from muphy_lb.physics.particles.beads.observers import BeadSeries
-from muphy_lb.physics.particles.beads.potentials import WCA_RANGE
+from muphy_lb.physics.particles.beads.motion import VELOCITY
+from muphy_lb.physics.particles.beads.observers import BeadSeries, BeadSnapshots
 from muphy_lb.physics.particles.beads.section import (
     MOST_SUBSTEPS,
     BeadsSection,
@@ -27,19 +25,18 @@ from muphy_lb.physics.particles.beads.section import (
     PullSection,
     RepulsionSection,
 )
-from muphy_lb.physics.particles.beads.snapshots import BeadSnapshots
 from muphy_lb.physics.particles.beads.start import (
     AccessibleVolume,
     ChainBuilder,
     angle_tables,
     bond_tables,
     keep_clear,
+    topology_of,
+    without_effect,
 )
-from muphy_lb.physics.particles.beads.topology import topology_of, without_effect
 from muphy_lb.physics.particles.files.read import read_bonds
 from muphy_lb.physics.particles.files.table import ParticleTable
-from muphy_lb.physics.particles.seeding import FluidPlaces, places_in_fluid
-from muphy_lb.physics.particles.species import Species
+from muphy_lb.physics.particles.species import FluidPlaces, Species, places_in_fluid
 
 WALL_SIGMA, WALL_ENERGY = 0.5, 1e-5
 """Distance (voxels) and least energy (lattice units) of the repulsion of walls unless told."""

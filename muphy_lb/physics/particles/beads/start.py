@@ -1,11 +1,21 @@
-"""Where beads start: alone, in chains, or as a file says."""
+"""Where beads start, alone, in chains, or as a file says; and what is bonded to what.
 
-from collections.abc import Callable
+- Where beads start: alone, in chains, or as a file says.
+- Which beads are chains: bonded one after the other, without branches and rings.
+- Which beads there are, and what is bonded to what.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.geometry.nodes import NodeList
+from muphy_lb.geometry.nodes import GeometryHeader, NodeList
+from muphy_lb.model.model import POSITION
+from muphy_lb.physics.particles.beads.section import BeadsSection
+from muphy_lb.physics.particles.files.table import ParticleTable
+from muphy_lb.physics.particles.measures import chain_positions
 
 CLEARANCE = 0.45
 """Distance along every axis, in voxels, within which there must be fluid around a bead: nearer, walls push it away with
@@ -165,3 +175,125 @@ def chain_bonds(n_chains: int, length: int) -> tuple[np.ndarray, np.ndarray]:
 def angles_along(ids: np.ndarray) -> np.ndarray:
     """(k, 3) ids of the angles between bonds that follow each other, of chains with the ids (n_chains, length)."""
     return np.stack((ids[:, :-2], ids[:, 1:-1], ids[:, 2:]), axis=-1).reshape(-1, 3)
+
+
+NOBODY = -1
+
+
+def linear_chains(count: int, bonds: np.ndarray) -> tuple[np.ndarray, ...]:
+    """The chains of ``count`` beads by their bonds (m, 2): for each length an array (k, length) of ids in their order
+    along the chain, from the end with the lower id; none if some bonds make branches or rings."""
+    start, partner = bond_tables(count, bonds)
+    n_partners = np.diff(start)
+    if n_partners.max(initial=0) > 2:
+        return ()
+    here = np.flatnonzero(n_partners == 1)  # all ends at first, then what lies behind them
+    before, so_far, found = np.full(here.size, NOBODY), [here], []
+    while here.size:
+        first, last = partner[start[here]], partner[start[here + 1] - 1]
+        here, before = np.where(first != before, first, last), here
+        so_far.append(here)
+        is_end = n_partners[here] == 1
+        if is_end.any():
+            found.append(np.stack(so_far, axis=1)[is_end])
+            so_far = [ids[~is_end] for ids in so_far]
+            here, before = here[~is_end], before[~is_end]
+    chains = [each[each[:, 0] < each[:, -1]] for each in found]
+    in_chains = sum(each.size for each in chains)
+    return tuple(each for each in chains if each.size) if in_chains == (n_partners > 0).sum() else ()
+
+
+def angles_of(chains: Sequence[np.ndarray]) -> np.ndarray:
+    """(k, 3) ids of all angles between bonds that follow each other along chains of any lengths."""
+    return np.concatenate([np.empty((0, 3), np.int64), *map(angles_along, chains)])
+
+
+def unfolded(columns: Mapping[str, np.ndarray], chains: np.ndarray, header: GeometryHeader) -> np.ndarray:
+    """(k, length, 3) places of the beads of chains (k, length), voxels, each bead beside the one before it; ``columns``
+    are those of all beads."""
+    place = np.stack([columns[v] + columns[o] for v, o in zip(*POSITION, strict=True)], axis=1)
+    place = chain_positions(place, columns["id"], chains)
+    size = np.where(header.periodic, np.array(header.shape[::-1], float), np.inf)
+    bonds = np.diff(place, axis=1)
+    with np.errstate(invalid="ignore"):  # infinity times 0, where an axis does not wrap
+        bonds = np.where(np.isfinite(size), bonds - size * np.rint(bonds / size), bonds)
+    return np.concatenate((place[:, :1], place[:, :1] + np.cumsum(bonds, axis=1)), axis=1)
+
+
+NO_BONDS, NO_ANGLES = np.empty((0, 2), np.int64), np.empty((0, 3), np.int64)
+
+
+class Topology(NamedTuple):
+    """Beads by their own ids, from 0 on.
+
+    Attributes:
+        n_beads: their number.
+        bonds: (m, 2) ids.
+        angles: (k, 3) ids, of angles that resist bending.
+        chains: (k, length) ids of the chains of each length, in their order; none if there are branches or rings.
+        ids: (n,) ids of their file; None if these are the own ones.
+        kinds: names of the kinds that their file has; empty without any.
+        kind_of_bead: (n,) numbers of these; None without any.
+    """
+
+    n_beads: int
+    bonds: np.ndarray = NO_BONDS
+    angles: np.ndarray = NO_ANGLES
+    chains: tuple[np.ndarray, ...] = ()
+    ids: np.ndarray | None = None
+    kinds: tuple[str, ...] = ()
+    kind_of_bead: np.ndarray | None = None
+
+
+def topology_of(section: BeadsSection, found: ParticleTable | None) -> Topology:
+    """The beads of a table of the case, or of its file.
+
+    Raises:
+        InputError: the file has bonds, or angles, and the table does not say their force, or the other way round.
+    """
+    if found is not None:
+        return _of_file(section, found)
+    if section.chains is None:
+        return Topology(section.count or 0)
+    length = section.beads_per_chain or 0
+    count = section.chains * length
+    return Topology(count, *chain_bonds(section.chains, length), (np.arange(count).reshape(-1, length),))
+
+
+def _of_file(section: BeadsSection, found: ParticleTable) -> Topology:
+    order = np.argsort(found.id)
+    ids = found.id[order]
+    kinds, kind_of_bead = np.empty(0, str), None
+    if found.kind is not None:
+        kinds, kind_of_bead = np.unique(found.kind[order], return_inverse=True)
+    bonds = np.searchsorted(ids, found.bonds)
+    if len(bonds) and section.bonds is None:
+        raise InputError(f"particles.{section.name} has bonds in its file but no table bonds that says their force")
+    if section.bonds is not None and not len(bonds):
+        raise InputError(
+            f"particles.{section.name}.bonds is given, and no bonds are listed; list them in the file or in bonds_file,"
+            " or remove bonds"
+        )
+    chains = linear_chains(ids.size, bonds)
+    angles = np.searchsorted(ids, found.angles) if len(found.angles) else angles_of(chains)
+    if section.bending_j is not None and not len(angles):
+        raise InputError(
+            f"particles.{section.name}.bending_j is given, and no angles are listed, nor are there chains of three"
+            " beads or more without branches, whose angles are known; list them, or remove bending_j"
+        )
+    return Topology(ids.size, bonds, angles, chains, ids, tuple(map(str, kinds)), kind_of_bead)
+
+
+def without_effect(section: BeadsSection, found: ParticleTable) -> Iterator[str]:
+    """What a file tells apart, and the table does not; one sentence each."""
+    kinds = {
+        "beads": (found.kind, "mass, friction and forces"),
+        "bonds": (found.bond_kind, "force"),
+        "angles": (found.angle_kind if section.bending_j is not None else None, "resistance to bending"),
+    }
+    for what, (names, shared) in kinds.items():
+        n_kinds = 0 if names is None else len(np.unique(names))
+        if n_kinds > 1:
+            yield f"the file has {what} of {n_kinds} kinds, which all have the same {shared}"
+    if len(found.angles) and section.bending_j is None:
+        yield f"the file lists angles ({len(found.angles):,}), and nothing resists bending without bending_j"

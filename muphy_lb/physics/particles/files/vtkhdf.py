@@ -15,9 +15,17 @@ from muphy_lb.base.errors import InputError, OutputError
 from muphy_lb.base.files.atomic import atomic_write
 from muphy_lb.base.files.hdf5 import opened
 from muphy_lb.geometry.limits import ask_for
-from muphy_lb.output.polydata import PolyData, PolyDataSeries
-from muphy_lb.output.polydata_parts import Cells, append_part, cells_of, create_parts, extent_of, write_rows
-from muphy_lb.output.vtkhdf_tables import create_growing, create_provenance, create_root
+from muphy_lb.output.polydata import (
+    Cells,
+    PolyData,
+    PolyDataSeries,
+    append_part,
+    cells_of,
+    create_parts,
+    extent_of,
+    write_rows,
+)
+from muphy_lb.output.vtkhdf import create_growing, create_provenance, create_root
 from muphy_lb.physics.particles.files.table import Snapshot
 
 OWN_FIELDS = ("id", "velocity", "kind")

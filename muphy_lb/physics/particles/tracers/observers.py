@@ -1,26 +1,102 @@
-"""Tracers over time, in ``particles_NAME.csv``, and how long they stayed, in ``particles_NAME_residence.csv`` and the
-summary."""
+"""Records of tracers over time: how far they spread, how long they stay, and their places for ParaView.
+
+- What tracers tell of a flow: how many have left and where, how long they stayed, how far apart they have come.
+- Tracers over time, in ``particles_NAME.csv``, and how long they stayed, in ``particles_NAME_residence.csv`` and the
+  summary.
+- Places of tracers over time for ParaView, ``particles_NAME.vtkhdf``, and path lines of some of them.
+"""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
 from muphy_lb.base.files.atomic import write_text
+from muphy_lb.base.units import Units
 from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.output.report_html import ReportPart, ReportTable, series_charts
-from muphy_lb.physics.particles.planes import PlaneCounts, told
-from muphy_lb.physics.particles.seeding import positions_m
+from muphy_lb.physics.particles.files.table import Snapshot
+from muphy_lb.physics.particles.files.vtkhdf import read_paths, write_path_lines
+from muphy_lb.physics.particles.measures import PlaneCounts, told
+from muphy_lb.physics.particles.snapshots import ParticleSnapshots
+from muphy_lb.physics.particles.species import positions_m
 from muphy_lb.physics.particles.tracers.section import TracersSection
-from muphy_lb.physics.particles.tracers.statistics import (
-    TracerStatistics,
-    breakthrough,
-    residence_s,
-    tracer_statistics,
-)
-from muphy_lb.physics.particles.tracers.walk import travelled
+from muphy_lb.physics.particles.tracers.walk import BEFORE, BORN, END, END_STEP, STUCK, UNDER_WAY, WAITING, travelled
+
+HALF_A_STEP = 0.5
+"""A tracer leaves within a step: half of one before its end on average."""
+
+
+@dataclass(frozen=True)
+class TracerStatistics:
+    """State of all tracers of a set at one time.
+
+    Attributes:
+        waiting: how many have not started.
+        under_way: how many move.
+        stuck: how many stick to walls.
+        left: how many have left through each opening, by name.
+        mean_residence_s: how long those stayed on average [s]; NaN where none left.
+        displacement_m: (3,) mean displacement of those that move [m].
+        variance_m2: (3,) variance of their displacement along each axis [m^2].
+        mean_square_m2: mean of the square of their displacement [m^2].
+    """
+
+    waiting: int
+    under_way: int
+    stuck: int
+    left: dict[str, int]
+    mean_residence_s: dict[str, float]
+    displacement_m: np.ndarray
+    variance_m2: np.ndarray
+    mean_square_m2: float
+
+
+def tracer_statistics(columns: Mapping[str, np.ndarray], openings, units: Units) -> TracerStatistics:
+    """The statistics of all tracers of a set.
+
+    Args:
+        columns: of all tracers, by name.
+        openings: names of all openings, in order.
+        units: SI sizes of the lattice units.
+    """
+    end = columns[END]
+    moves = end == UNDER_WAY
+    distance_m = units.spacing_m * travelled(columns)[:, moves]
+    nothing = np.full(3, np.nan)
+    stays = {name: residence_s(columns, k, units) for k, name in enumerate(openings)}
+    return TracerStatistics(
+        waiting=int((end == WAITING).sum()),
+        under_way=int(moves.sum()),
+        stuck=int((end == STUCK).sum()),
+        left={name: stay.size for name, stay in stays.items()},
+        mean_residence_s={name: float(stay.mean()) if stay.size else np.nan for name, stay in stays.items()},
+        displacement_m=distance_m.mean(axis=1) if moves.any() else nothing,
+        variance_m2=distance_m.var(axis=1) if moves.any() else nothing,
+        mean_square_m2=float((distance_m**2).sum(axis=0).mean()) if moves.any() else np.nan,
+    )
+
+
+def residence_s(columns: Mapping[str, np.ndarray], opening: int, units: Units) -> np.ndarray:
+    """Times [s] between start and end of the tracers that have left through an opening, given by its number."""
+    has_left = columns[END] == opening + 1
+    steps = columns[END_STEP][has_left] - columns[BORN][has_left]
+    return units.time_step_s * (steps - HALF_A_STEP)
+
+
+def breakthrough(residence: Mapping[str, np.ndarray], count: int, n_rows: int) -> tuple[np.ndarray, dict]:
+    """Breakthrough curves: residence times (n_rows,) [s], evenly spaced up to the longest, and for each opening the
+    share of all ``count`` tracers that stayed no longer and left there."""
+    longest = max((float(stay.max()) for stay in residence.values() if stay.size), default=0.0)
+    times = np.linspace(0.0, longest, n_rows)
+    return times, {
+        name: np.searchsorted(np.sort(stay), times, side="right") / count for name, stay in residence.items()
+    }
+
 
 BREAKTHROUGH_ROWS = 201
 CHARTS = {
@@ -139,3 +215,28 @@ def _left(record: Mapping) -> str:
         if n
     ]
     return "".join(f", {part}" for part in parts)
+
+
+class TracerSnapshots(ParticleSnapshots):
+    """Writes all tracers, those that have left where they left, and at the end path lines."""
+
+    velocity = BEFORE
+    units = MappingProxyType({BORN: "time steps", END: ""})
+
+    def __init__(self, view: FlowView, folder: Path, resume_step: int | None, section: TracersSection):
+        super().__init__(view, folder, resume_step, section)
+        self._lines, self._n_lines = folder / f"particles_{section.name}_path_lines.vtkhdf", section.path_lines
+
+    def close(self) -> None:
+        """Write the last snapshot and the path lines."""
+        super().close()
+        particles = self._view.particles() if self._n_lines else None
+        if particles is not None:
+            ids, header = particles[self._set]["id"][: self._n_lines], self._view.header
+            size = np.array(header.shape[::-1]) * header.spacing_m
+            paths = read_paths(self._path, ids)
+            write_path_lines(self._lines, paths, np.where(header.periodic, size, 0.0), self._view.case.to_toml())
+
+    def snapshot(self, columns: Mapping[str, np.ndarray]) -> Snapshot:
+        """With when they started, and whether and how they have ended."""
+        return replace(super().snapshot(columns), scalars={name: columns[name] for name in (END, BORN)})

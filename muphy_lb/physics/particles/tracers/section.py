@@ -5,8 +5,7 @@ from typing import Literal
 from pydantic import NonNegativeFloat, NonNegativeInt
 
 from muphy_lb.case.boundaries import Box
-from muphy_lb.case.section import Positive, exactly_one
-from muphy_lb.case.values import Name
+from muphy_lb.case.section import Name, Positive, exactly_one
 from muphy_lb.physics.particles.base_section import Count, ParticlesSection
 
 

@@ -1,6 +1,6 @@
 """What differs between two cases is said in the words of their files."""
 
-from muphy_lb.case.changes import MANY, changed_keys, listed
+from muphy_lb.case.case import MANY, changed_keys, listed
 from tests.channel import open_channel
 
 CASE = open_channel()

@@ -15,11 +15,10 @@ from muphy_lb.base.registry import PHYSICS, package, packages, sections
 from muphy_lb.boundaries.profiles import PROFILES
 from muphy_lb.case.boundaries import OpeningSection
 from muphy_lb.case.choice import OneOf
-from muphy_lb.case.compute import ComputeSection
 from muphy_lb.case.lattice import LatticeSection
 from muphy_lb.case.output import FLOW_FIELDS
-from muphy_lb.case.run import FLOW_MONITORED
-from muphy_lb.domain.order import ORDERS
+from muphy_lb.case.run import FLOW_MONITORED, ComputeSection
+from muphy_lb.domain.local import ORDERS
 from muphy_lb.domain.streaming import STREAMINGS
 from muphy_lb.lattice import LATTICES
 from muphy_lb.measure.field_snapshots import UNITS
@@ -28,7 +27,7 @@ from muphy_lb.operators.wall_rules import WALL_RULES
 from muphy_lb.parallel.choice import TRANSPORTS
 from muphy_lb.physics.package import Physics
 from muphy_lb.run.monitored import FLOW_QUANTITIES
-from muphy_lb.setup.pulsatile import WOMERSLEY
+from muphy_lb.setup.boundaries import WOMERSLEY
 
 
 def allowed(section, key: str) -> set[str]:

@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from muphy_lb.domain import AA, STREAMINGS, all_addresses, build_addresses, build_local_domain, streaming_named
-from muphy_lb.geometry.flags import FLAG_DTYPE
 from muphy_lb.geometry.nodes import build_nodes
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import FLAG_DTYPE, Voxels
 from muphy_lb.lattice import D2Q9, D3Q15, D3Q19, D3Q27
 from muphy_lb.lattice import LATTICES as ALL
 from muphy_lb.lattice.layout import buffer_size

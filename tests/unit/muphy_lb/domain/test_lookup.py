@@ -7,9 +7,8 @@ import pytest
 
 from muphy_lb.domain import build_local_domain, build_lookup
 from muphy_lb.domain.lookup import LAYER, OPENING, WALL, look_up, look_up_node
-from muphy_lb.geometry.flags import FIRST_OPENING, FIRST_WALL, FLUID, wall_flag
 from muphy_lb.geometry.nodes import build_nodes, voxel_coordinates
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import FIRST_OPENING, FIRST_WALL, FLUID, Voxels, wall_flag
 from muphy_lb.lattice import D3Q19
 from tests.support import IN, OUT, random_owner, random_voxels, with_openings
 

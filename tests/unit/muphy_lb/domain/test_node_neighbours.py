@@ -5,7 +5,7 @@ import pytest
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.domain import WARP, build_local_domain, build_neighbours
-from muphy_lb.domain.node_neighbours import NodeNeighbours
+from muphy_lb.domain.addresses import NodeNeighbours
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.lattice import D2Q9, D3Q19, LATTICES

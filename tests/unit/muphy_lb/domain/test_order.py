@@ -5,7 +5,7 @@ import pytest
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.domain import ORDERS, build_local_domain
-from muphy_lb.domain.order import TILE_XYZ
+from muphy_lb.domain.local import TILE_XYZ
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.lattice import D3Q19
 from tests.support import random_nodes, random_owner, random_voxels

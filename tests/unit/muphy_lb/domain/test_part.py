@@ -8,12 +8,10 @@ import pytest
 from muphy_lb.boundaries.opening_geometry import opening_links
 from muphy_lb.domain import IN_TABLE, LINKWISE, SPECULAR, Part, WallTreatment, cut_part, domain_from_part, open_corners
 from muphy_lb.domain.links import opening_records
-from muphy_lb.geometry.cuts import cut_links
-from muphy_lb.geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, SOLID, wall_flag
-from muphy_lb.geometry.neighbours import NeighbourSearch, neighbour_table
+from muphy_lb.geometry.neighbours import NeighbourSearch, cut_links, neighbour_table
 from muphy_lb.geometry.nodes import build_nodes
-from muphy_lb.geometry.vicinity import STENCIL_27
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.search import STENCIL_27
+from muphy_lb.geometry.voxels import FIRST_OPENING, FLAG_DTYPE, FLUID, SOLID, Voxels, wall_flag
 from muphy_lb.lattice import D2Q9, D3Q19, D3Q27
 from tests.laws.walled import ScatteredDistances
 from tests.support import IN, OUT, random_owner
@@ -109,7 +107,7 @@ def test_the_random_geometries_have_links_of_every_kind():
 
 def test_a_part_does_not_depend_on_the_chunks_in_which_the_list_is_looked_at(monkeypatch):
     nodes, owner, found = parts(0)
-    for chunk in ("domain.part.CHUNK", "geometry.vicinity.VOXELS_PER_CHUNK", "geometry.nodes.LABELS_PER_CHUNK"):
+    for chunk in ("domain.part.CHUNK", "geometry.search.VOXELS_PER_CHUNK", "geometry.nodes.LABELS_PER_CHUNK"):
         monkeypatch.setattr(f"muphy_lb.{chunk}", 13)
     for part in found:
         assert_equal(cut_part(nodes, owner, part.rank), part)

@@ -16,11 +16,10 @@ from muphy_lb.domain import (
     build_local_domain,
     streaming_named,
 )
-from muphy_lb.domain.wall_links import specular_links
-from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID, wall_flag
+from muphy_lb.domain.links import specular_links
 from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, WALL_LINK, neighbour_table
 from muphy_lb.geometry.nodes import build_nodes
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Voxels, wall_flag
 from muphy_lb.lattice import D2Q9, D3Q15, D3Q19, D3Q27, LATTICES
 from muphy_lb.lattice.layout import buffer_size
 from tests.support import box_shape, random_owner

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from muphy_lb.measure.grid_error import USUAL_ORDER, grid_limit, voxelisation_errors
-from muphy_lb.measure.throats import EXPECTED, throat_lines, throats
+from muphy_lb.apps.rock.refined_flow import USUAL_ORDER, grid_limit, voxelisation_errors
+from muphy_lb.measure.permeability import EXPECTED, throat_lines, throats
 
 
 def values(order, parts):

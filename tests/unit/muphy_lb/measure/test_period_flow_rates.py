@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from muphy_lb.measure.period_flow_rates import PeriodFlowRates
+from muphy_lb.measure.period import PeriodFlowRates
 from muphy_lb.output.series import read_series
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.loop import Run

@@ -7,16 +7,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from muphy_lb.apps.rock.permeability import permeability, tensor_m2
+from muphy_lb.apps.rock.settled_flow import Desk, settled_flow
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID
 from muphy_lb.geometry.nodes import build_nodes
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Voxels
 from muphy_lb.measure.permeability import DARCY_M2
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.loop import Clock
-from muphy_lb.run.permeability import permeability, tensor_m2
-from muphy_lb.run.settled_flow import Desk, settled_flow
 from muphy_lb.run.stop_signals import StopSignals
 from muphy_lb.validation.references.poiseuille import duct_flow_rate
 from tests.channel import open_channel, simulate

@@ -7,18 +7,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from muphy_lb.apps.rock import refined_flow
+from muphy_lb.apps.rock.permeability import permeability
+from muphy_lb.apps.rock.refinement import Refinement, crops, force_axis_of, largest_share, on_grid
+from muphy_lb.apps.rock.settled_flow import Relay, settled_flow
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.porous.preparation import divide
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Voxels
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.run import refined_flow
-from muphy_lb.run.permeability import permeability
-from muphy_lb.run.refinement import Refinement, crops, force_axis_of, largest_share, on_grid
-from muphy_lb.run.relay import Relay
-from muphy_lb.run.settled_flow import settled_flow
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.setup.geometry import load_nodes
 from muphy_lb.validation.references.poiseuille import duct_flow_rate

@@ -6,11 +6,9 @@ import pytest
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.case.output import ProbeSection
-from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID
 from muphy_lb.geometry.nodes import build_nodes
-from muphy_lb.geometry.voxels import Voxels
-from muphy_lb.measure.probes import PlaneValues, _PlaneSeries
-from muphy_lb.measure.segments import NO_REFERENCE, SegmentSeries, segment_record
+from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, Voxels
+from muphy_lb.measure.probes import NO_REFERENCE, PlaneValues, SegmentSeries, _PlaneSeries, segment_record
 from muphy_lb.output.series import read_series
 from tests.channel import OPEN, changed, open_channel, simulate
 

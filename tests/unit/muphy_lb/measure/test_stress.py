@@ -7,7 +7,7 @@ import pytest
 
 from muphy_lb.base.precision import FP64
 from muphy_lb.lattice import D3Q19, LATTICES
-from muphy_lb.measure.stress import NodeStress
+from muphy_lb.measure.shear.stress import NodeStress
 from muphy_lb.model.isothermal import Fluid
 from muphy_lb.operators import BGK, CLOSURES, CONSTANT, EQUILIBRIA, SMAGORINSKY
 from muphy_lb.operators.forces import COMPONENTS, FIELD

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.measure.wall_shear import WallShear
+from muphy_lb.measure.shear.wall_shear import WallShear
 from muphy_lb.run.checkpoint import checkpoint_path, restore, write_checkpoint
 from muphy_lb.run.simulation import Simulation
 

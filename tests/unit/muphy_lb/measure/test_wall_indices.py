@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 
 from muphy_lb.base.errors import InputError
+from muphy_lb.case.boundaries import WallRegionSection, WallThresholdsSection
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.case.wall_regions import WallRegionSection, WallThresholdsSection
-from muphy_lb.measure.period_window import PeriodWindow
-from muphy_lb.measure.shear_observer import WallShearObserver
-from muphy_lb.measure.wall_indices import along_wall, tangents, wall_indices
-from muphy_lb.measure.wall_shear import WallShear
-from muphy_lb.measure.wall_statistics import INDICES, in_region, part_record, weighted_statistics
+from muphy_lb.measure.period import PeriodWindow
+from muphy_lb.measure.shear.observer import WallShearObserver
+from muphy_lb.measure.shear.wall_nodes import INDICES, in_region, part_record, weighted_statistics
+from muphy_lb.measure.shear.wall_shear import WallShear, along_wall, tangents, wall_indices
 from muphy_lb.validation.flows import creeping, forced_flow
 from muphy_lb.validation.settings import Settings
 from tests.channel import BOTTOM, PERIODIC, TOP, changed, periodic_channel, simulate

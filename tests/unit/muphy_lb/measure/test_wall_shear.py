@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 
-from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID
 from muphy_lb.geometry.nodes import build_nodes, voxel_coordinates
-from muphy_lb.geometry.voxels import Voxels
-from muphy_lb.measure import shear_files
-from muphy_lb.measure.shear_observer import WallShearObserver
-from muphy_lb.measure.surface import wall_surface
-from muphy_lb.measure.wall_shear import WallShear
+from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, Voxels
+from muphy_lb.measure.shear import observer
+from muphy_lb.measure.shear.observer import WallShearObserver
+from muphy_lb.measure.shear.wall_nodes import wall_surface
+from muphy_lb.measure.shear.wall_shear import WallShear
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.validation.flows import creeping, forced_flow, settled, start_from_velocity
@@ -151,4 +150,4 @@ def test_a_box_without_walls_has_no_shear(tmp_path):
     ],
 )
 def test_maps_of_a_part_of_a_beat_say_so(sampled_s, period_s, text):
-    assert shear_files._over(sampled_s, period_s) == text
+    assert observer._over(sampled_s, period_s) == text

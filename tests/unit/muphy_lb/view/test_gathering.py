@@ -7,7 +7,7 @@ import pytest
 
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.geometry.nodes import voxel_coordinates
-from muphy_lb.measure.wall_shear import WallShear
+from muphy_lb.measure.shear.wall_shear import WallShear
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.view import gathering as gathering_module
 from muphy_lb.view.gathering import Gathering, describe

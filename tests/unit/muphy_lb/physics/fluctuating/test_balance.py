@@ -6,8 +6,7 @@ import pytest
 from muphy_lb.lattice import BASES, D2Q9, D3Q19, LATTICES
 from muphy_lb.operators import BGK, MRT, REGULARISED, TRT, mrt_for
 from muphy_lb.operators.trt import odd_rate
-from muphy_lb.physics.fluctuating.operators.balance import linear_collision, noise_amplitudes, noise_modes
-from muphy_lb.physics.fluctuating.operators.noise import random_numbers
+from muphy_lb.physics.fluctuating.operators import linear_collision, noise_amplitudes, noise_modes, random_numbers
 from tests.laws.collisions import relaxations
 
 OMEGAS = (0.3, 1.0, 1.79)

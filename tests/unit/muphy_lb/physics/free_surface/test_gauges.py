@@ -7,7 +7,7 @@ import pytest
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.output.series import read_series
-from muphy_lb.physics.free_surface.gauges import placed_gauge
+from muphy_lb.physics.free_surface.observers import placed_gauge
 from muphy_lb.physics.free_surface.section import GaugeSection
 from tests.unit.muphy_lb.physics.free_surface.cases import dam, run
 from tests.unit.muphy_lb.physics.free_surface.test_isosurface import ORIGIN_M, SPACING_M, below, box

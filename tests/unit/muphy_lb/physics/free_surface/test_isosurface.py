@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID
 from muphy_lb.geometry.nodes import build_nodes
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Voxels
 from muphy_lb.physics.free_surface.isosurface import liquid_body, liquid_surface
 
 SPACING_M, ORIGIN_M = 0.5, (3.0, -1.0, 2.0)

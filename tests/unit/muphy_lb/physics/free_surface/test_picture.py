@@ -10,8 +10,7 @@ from matplotlib.image import imread
 from PIL import Image
 
 from muphy_lb.case.case import load_case
-from muphy_lb.measure.flow_picture import shown_flow
-from muphy_lb.measure.slice_frames import SliceFrames
+from muphy_lb.measure.pictures import SliceFrames, shown_flow
 from muphy_lb.output.pictures.theme import DARK
 from muphy_lb.physics.free_surface import picture
 from muphy_lb.physics.free_surface.picture import Scene, camera_of, draw_liquid

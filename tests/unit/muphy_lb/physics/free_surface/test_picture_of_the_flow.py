@@ -1,7 +1,7 @@
 """The picture of a flow shows the liquid, and no gas."""
 
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.measure.flow_picture import shown_flow
+from muphy_lb.measure.pictures import shown_flow
 from muphy_lb.output.pictures.theme import DARK
 from muphy_lb.physics.free_surface.cells import FILL
 from muphy_lb.run.simulation import Simulation

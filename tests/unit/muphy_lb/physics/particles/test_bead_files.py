@@ -7,8 +7,7 @@ import pytest
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.output.series import read_series
-from muphy_lb.physics.particles.beads.chains import angles_of, linear_chains
-from muphy_lb.physics.particles.beads.start import chain_bonds
+from muphy_lb.physics.particles.beads.start import angles_of, chain_bonds, linear_chains
 from muphy_lb.physics.particles.files.read import read_particles
 from muphy_lb.run.loop import Run
 from tests.unit.muphy_lb.physics.particles.test_bead_input import HARMONIC, plane, simulation_of

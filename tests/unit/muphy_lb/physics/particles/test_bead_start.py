@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID
 from muphy_lb.geometry.nodes import NodeList, build_nodes
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Voxels
 from muphy_lb.physics.particles.beads.start import (
     CLEARANCE,
     AccessibleVolume,

@@ -5,7 +5,7 @@ import pytest
 
 from muphy_lb.base.units import BOLTZMANN_J_K
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.physics.particles.beads.heating import excess_temperature
+from muphy_lb.physics.particles.beads.checks import excess_temperature
 from muphy_lb.physics.particles.beads.observers import BeadSeries
 from muphy_lb.run.simulation import Simulation
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.physics.particles.planes import PlaneCounts
+from muphy_lb.physics.particles.measures import PlaneCounts
 
 SPACING_M = 1e-3
 

@@ -8,7 +8,7 @@ import pytest
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.physics.particles.tracers.statistics import breakthrough
+from muphy_lb.physics.particles.tracers.observers import breakthrough
 from muphy_lb.run.loop import Run
 from muphy_lb.run.simulation import Simulation
 

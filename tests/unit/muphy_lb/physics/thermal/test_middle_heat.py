@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from muphy_lb.geometry.flags import FLUID, SOLID, wall_flag
 from muphy_lb.geometry.nodes import build_nodes
-from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import FLUID, SOLID, Voxels, wall_flag
 from muphy_lb.output.series import read_series
 from muphy_lb.physics.thermal.mid_plane import middle_heat, middle_plane
 from muphy_lb.physics.thermal.model import DIFFERENCES, POPULATION_METHOD

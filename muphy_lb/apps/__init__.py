@@ -1,0 +1,1 @@
+"""apps: applications of the solver that run flows of their own."""

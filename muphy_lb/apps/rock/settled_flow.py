@@ -1,0 +1,323 @@
+"""One flow through a rock, run until its permeability settles, and handed on to a finer grid.
+
+- A settled flow handed on to a finer grid of the same box, which then has little left to settle.
+- One flow through a rock, run until its permeability settles: a run like any other, in a folder of its own.
+"""
+
+import json
+import tempfile
+import tomllib
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, fields
+from math import ceil, inf
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.files.atomic import refuse_linked_folder
+from muphy_lb.case.case import Case
+from muphy_lb.measure.flow_view import whole_nodes
+from muphy_lb.measure.permeability import Permeability, driving_acceleration, mean_pore_size
+from muphy_lb.measure.permeability_observer import rest_of_change
+from muphy_lb.output.series import read_series
+from muphy_lb.parallel import NodeGather
+from muphy_lb.run.early import CASE_FILE, CHECKPOINTS, PATTERN
+from muphy_lb.run.loop import COMPLETED, Clock, Run
+from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.steady_state import STEADY, SteadyState
+from muphy_lb.run.stop_signals import StopSignals
+from muphy_lb.run.summary import SUMMARY_FILE
+
+
+class Relay:
+    """Holds the pressure and the velocity of one flow for the next.
+
+    A voxel of the finer grid takes the mean of the coarser ones in it, by volume, those of walls counting as at rest:
+    the flow through every section stays what it was, so that pressure has little to even out.
+    """
+
+    def __init__(self) -> None:
+        self._shape: tuple[int, int, int] = (0, 0, 0)
+        self._voxel = np.empty(0, dtype=np.int64)
+        self._fields: list[np.ndarray] = []
+
+    def start(self, simulation: Simulation) -> None:
+        """Start a simulation from the flow at hand, if there is one; collective."""
+        communicator = simulation.communicator
+        if not communicator.broadcast(bool(self._fields)):
+            return
+        rows = self._on(simulation) if communicator.rank == 0 else [None] * 4
+        gather = NodeGather(communicator, simulation.domain.number, simulation.header.n_nodes)
+        pressure, *velocity = (gather.scatter(row) for row in rows)
+        units, cs2 = simulation.units, float(simulation.lattice.cs2)
+        simulation.engine.start_from(
+            np.asarray(units.pressure_to_density(pressure, cs2)), units.velocity_to_lattice(np.stack(velocity))
+        )
+        simulation.upload_schedule()
+        simulation.initial_mass = communicator.total(simulation.engine.totals().mass)
+
+    def take(self, simulation: Simulation) -> None:
+        """Hold the flow of a simulation; collective."""
+        pressure, velocity = simulation.pressure_pa(), simulation.velocity_m_s()
+        if pressure is None or velocity is None:
+            return
+        self._shape, self._voxel = simulation.header.shape, np.asarray(whole_nodes(simulation).voxel)
+        self._fields = [pressure, *velocity.T]
+
+    def _on(self, simulation: Simulation) -> list[np.ndarray]:
+        """The fields at the nodes of a simulation, on rank 0."""
+        shape, voxel = simulation.header.shape, np.asarray(whole_nodes(simulation).voxel)
+        return [self._remapped(field, shape)[voxel] for field in self._fields]
+
+    def _remapped(self, field: np.ndarray, shape: tuple[int, int, int]) -> np.ndarray:
+        """A field on all voxels of the same box in another number of them, flat."""
+        box = np.zeros(self._shape, dtype=field.dtype)
+        box.reshape(-1)[self._voxel] = field
+        for axis, n_fine in enumerate(shape):
+            low, high, share = _overlaps(box.shape[axis], n_fine)
+            share = share.reshape([-1 if other == axis else 1 for other in range(3)]).astype(field.dtype)
+            box = share * box.take(low, axis) + (1 - share) * box.take(high, axis)
+        return box.reshape(-1)
+
+
+def _overlaps(n_coarse: int, n_fine: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """For each of ``n_fine`` voxels along an edge the first and the last of ``n_coarse`` that it overlaps, and the
+    share of the first. Finer voxels overlap two at most."""
+    begin = np.arange(n_fine) * n_coarse  # in units of 1 / n_fine of a coarse voxel
+    low, high = begin // n_fine, np.minimum((begin + n_coarse - 1) // n_fine, n_coarse - 1)
+    share = np.minimum((low + 1) * n_fine - begin, n_coarse) / n_coarse
+    return low, np.where(share < 1.0, high, low), share
+
+
+TOLERANCE = 1e-4
+LOOKS_PER_TIME = 10
+BARE = {
+    "permeability": True,
+    "fields": (),
+    "fields_every_steps": 0,
+    "region_m": None,
+    "picture": False,
+    "picture_format": "png",
+    "vtk": False,
+    "report": False,
+    "wall_shear": False,
+}
+"""Output of a flow: its permeability; fields and pictures are those of ``muphy-lb run``."""
+FREE = ("title", "run", "output", "compute")
+"""Sections that may differ between a flow and the case that goes on with it."""
+
+
+@dataclass(frozen=True)
+class Flow:
+    """One flow.
+
+    Attributes:
+        permeability: what it tells.
+        ended: why it ended.
+        settled: whether k settled.
+        steps: after how many steps.
+        limit_m2: the limit of k along the force [m2] that the last three looks point to.
+        unsettled_m2: what k may still change by, by the last looks [m2].
+        n_nodes: nodes of the flow.
+    """
+
+    permeability: Permeability
+    ended: str
+    settled: bool
+    steps: int
+    limit_m2: float
+    unsettled_m2: float
+    n_nodes: int
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether it was stopped before its end, and can go on."""
+        return self.ended not in (STEADY, COMPLETED)
+
+    def record(self) -> dict:
+        """All of it, for files."""
+        own = {"ended": self.ended, "settled": self.settled, "steps": self.steps}
+        own |= {"permeability_limit_m2": self.limit_m2, "permeability_unsettled_m2": self.unsettled_m2}
+        return own | self.permeability.record()
+
+
+@dataclass(frozen=True)
+class Desk:
+    """What the flows of one command share.
+
+    Attributes:
+        say: called with text on every rank, on rank 0 for people.
+        signals: stop signals of the surrounding context; None: they keep their usual effect.
+        clock: wall time since the command started.
+    """
+
+    say: Callable[[str], None]
+    signals: StopSignals | None
+    clock: Clock
+
+
+def settled_flow(
+    case: Case, communicator, nodes=None, folder=None, desk: Desk | None = None, relay: Relay | None = None
+) -> Flow | None:
+    """The flow of a case once k has settled or the flow was stopped, on rank 0; collective.
+
+    Args:
+        case: what to run.
+        communicator: the ranks.
+        nodes: the geometry, on rank 0, if it is already there.
+        folder: output folder; what it holds of the same flow is gone on with. Without one, nothing is kept.
+        desk: what it shares with other flows; without one it is silent.
+        relay: the flow starts from what it holds, if it starts at all, and is then held by it.
+
+    Raises:
+        InputError: no flow of which this can be told; the folder holds checkpoints of another case.
+        DivergedError: the flow became unstable.
+        OutputError: a file cannot be written.
+    """
+    temporary = tempfile.TemporaryDirectory() if folder is None and communicator.rank == 0 else nullcontext("")
+    with temporary as made:
+        folder = Path(made if folder is None else folder)
+        desk = desk or Desk(lambda text: None, None, Clock())
+        case = _watching(case)
+        is_root = communicator.rank == 0
+        earlier, resume = communicator.broadcast(_earlier(folder, case) if is_root else None)
+        if earlier:
+            desk.say(f"{folder} holds this flow, which has ended: it is not run again")
+            return _flow(earlier, folder) if is_root else None
+        simulation = Simulation(case, communicator, nodes)
+        driving_acceleration(case, simulation.header)
+        simulation.case = _looking(simulation)
+        desk.say(simulation.describe())
+        if relay and not resume:
+            relay.start(simulation)
+        reason, summary = Run(simulation, folder, resume, Clock(desk.clock.started)).execute(desk.signals)
+        if relay:
+            relay.take(simulation)
+        summary = summary or _summary(folder) | {"ended": reason}  # none where no step was left
+        return _flow(summary, folder) if is_root else None
+
+
+def is_done(folder: Path, case: Case) -> bool:
+    """Whether a folder holds the flow of a case, and it has ended; on rank 0.
+
+    Raises:
+        InputError: the folder holds checkpoints of another flow.
+    """
+    return _earlier(folder, _watching(case))[0] is not None
+
+
+def forget_flow(folder: Path) -> None:
+    """Remove what a folder holds of an earlier flow; on rank 0."""
+    refuse_linked_folder(folder / CHECKPOINTS)
+    for path in (*(folder / CHECKPOINTS).glob(PATTERN), folder / SUMMARY_FILE):
+        path.unlink(missing_ok=True)
+
+
+def _earlier(folder: Path, case: Case) -> tuple[dict | None, bool]:
+    """What a folder holds of this flow: its summary if that says all that is asked, and whether to go on from a
+    checkpoint."""
+    has_checkpoint = any((folder / CHECKPOINTS).glob(PATTERN))
+    old = _case_in(folder)
+    changed = _changed(old, case, folder)
+    if has_checkpoint and changed:
+        raise InputError(
+            f"permeability: {folder} holds checkpoints of another flow, whose case differs in {', '.join(changed)};"
+            " give --overwrite to begin anew, or another output folder with -o"
+        )
+    if changed:
+        return None, False
+    summary, tolerance = _summary(folder), old["run"].get("steady_tolerance", inf)
+    is_as_strict = "permeability" in summary and tolerance <= case.run.steady_tolerance
+    has_all_steps = summary.get("steps", 0) >= (case.run.steps or inf) and summary.get("ended") == COMPLETED
+    is_ended = is_as_strict and (summary["converged"] or has_all_steps)
+    return (summary if is_ended else None), has_checkpoint
+
+
+def _changed(old: Mapping, case: Case, folder: Path) -> list[str]:
+    """Keys in which the case that a folder holds is another."""
+    then, now = _identity(old), _identity(tomllib.loads(case.to_toml(folder)))
+    return [key for key in sorted({*then, *now}) if then.get(key) != now.get(key)]
+
+
+def _identity(table: Mapping) -> dict:
+    """What of a raw case makes a flow this flow, by name."""
+    compute = table.get("compute", {})
+    own = {f"compute.{key}": compute.get(key) for key in ("precision", "streaming")}
+    return own | {key: value for key, value in table.items() if key not in FREE}
+
+
+def _case_in(folder: Path) -> dict:
+    """The raw case in a folder; empty without one."""
+    try:
+        return tomllib.loads((folder / CASE_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
+def _summary(folder: Path) -> dict:
+    """The summary in a folder; empty without one."""
+    try:
+        return json.loads((folder / SUMMARY_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
+def _watching(case: Case) -> Case:
+    """The case with a criterion on k, and no output but that."""
+    tolerance = case.run.steady_tolerance or TOLERANCE
+    run = case.run.model_copy(update={"steady_watch": ("permeability",), "steady_tolerance": tolerance})
+    return case.model_copy(update={"run": run, "output": case.output.model_copy(update=BARE)})
+
+
+def _looking(simulation: Simulation) -> Case:
+    """The case with the time between two looks, which follows from the size of the pores; collective."""
+    case, time_step_s = simulation.case, simulation.units.time_step_s
+    time_s = case.run.steady_time_s
+    if time_s is None:
+        pore_size_m = mean_pore_size(simulation) * simulation.header.spacing_m
+        time_s = min(pore_size_m**2 / case.fluid.viscosity_m2_s, simulation.numerics.steps * time_step_s)
+    interval = max(case.run.steady_interval_steps, ceil(time_s / time_step_s / LOOKS_PER_TIME))
+    looks = {"steady_interval_steps": interval, "steady_time_s": max(time_s, interval * time_step_s)}
+    return case.model_copy(update={"run": case.run.model_copy(update=looks)})
+
+
+def _flow(summary: Mapping, folder: Path) -> Flow:
+    record = summary["permeability"]
+    values = {field.name: record[field.name] for field in fields(Permeability)}
+    known: dict[str, Any] = {name: inf if value is None else value for name, value in values.items()}
+    found = Permeability(**known)
+    looks = _looks(folder / SteadyState.file)
+    limit_m2, unsettled_m2 = _limit_m2(found, looks), _unsettled_m2(found, looks)
+    ended = summary["ended"], bool(summary["converged"]), summary["steps"]
+    return Flow(found, *ended, limit_m2, unsettled_m2, summary["n_fluid"])
+
+
+def _looks(path: Path) -> np.ndarray:
+    """(m, 3) mean velocities [m/s] at the looks so far."""
+    if not path.exists():
+        return np.empty((0, 3))
+    series = read_series(path)
+    return np.stack([series[f"permeability.{axis}"] for axis in "xyz"], axis=-1)
+
+
+def _limit_m2(found: Permeability, looks: np.ndarray) -> float:
+    """Aitken's limit of k along the force from the last three looks; k itself where they do not converge."""
+    if len(looks) < 3:
+        return found.permeability_m2
+    first, second, third = looks[-3:] @ np.array(found.acceleration_m_s2)
+    step, before = third - second, second - first
+    if third <= 0.0 or not 0.0 <= step * before < before**2:
+        return found.permeability_m2
+    return float(found.permeability_m2 * (third + step**2 / (before - step)) / third)
+
+
+def _unsettled_m2(found: Permeability, looks: np.ndarray) -> float:
+    """What k may still change by, if changes go on shrinking as the last two did; infinite before that is known."""
+    along = looks[-3:] @ np.array(found.acceleration_m_s2)
+    if len(along) < 3 or along[-1] <= 0.0:
+        return inf
+    before, change = np.diff(along)
+    return found.permeability_m2 * rest_of_change(before, change) / float(along[-1])

@@ -1,0 +1,286 @@
+"""Pictures of a flow: one at its end, frames and a film on its way.
+
+- Pictures that a run draws on its way, ``frames/NAME_STEP.png``, and the film of them, ``film.gif``.
+- The picture of a flow at its end, ``picture.png``.
+- Frames of a flow: a field on a plane, all with one scale of colours.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from muphy_lb.base.files.atomic import atomic_write, check_writable, is_own_file, no_link, output_errors
+from muphy_lb.case.output import FIELDS, SPEED
+from muphy_lb.geometry.nodes import NodeList
+from muphy_lb.measure.field_snapshots import UNITS
+from muphy_lb.measure.flow_view import FlowView, nodes_with_fluid, whole_nodes
+from muphy_lb.measure.observer import Observer
+from muphy_lb.output.drawing import FRAMES_FOLDER, drawing, frame_files, picture_files
+from muphy_lb.output.report_html import ReportPart
+from muphy_lb.parallel import agreed_on_root
+
+if TYPE_CHECKING:
+    from muphy_lb.output.pictures.cut import Sight
+    from muphy_lb.output.pictures.theme import Theme
+    from muphy_lb.output.pictures.vessel import Presentation
+
+FILM_FILE = "film.gif"
+
+
+class Frames:
+    """The frames of a run, on rank 0: files alone know of them, so a resumed run goes on with its film.
+
+    Args:
+        view: the flow.
+        folder: output folder.
+        name: of the frames.
+        resume_step: frames up to that step are kept; None for a new run.
+
+    Raises:
+        OutputError: the folder cannot be written.
+    """
+
+    def __init__(self, view: FlowView, folder: Path, name: str, resume_step: int | None):
+        self._folder, self._name = folder, name
+        self._makes_film = view.case.output.film
+        with output_errors(folder):
+            for step, path in self.drawn().items():
+                if resume_step is None or step > resume_step:
+                    path.unlink()
+        check_writable(folder / FRAMES_FOLDER)
+
+    def file(self, step: int) -> str:
+        """The frame of a step, beside the other files of the run."""
+        return frame_files(self._name).replace("*", f"{step:08d}")
+
+    def drawn(self) -> dict[int, Path]:
+        """The frames that are there by step, ascending."""
+        paths = self._folder.glob(frame_files(self._name))
+        steps = {path: path.stem.rpartition("_")[2] for path in paths if is_own_file(path)}
+        return dict(sorted((int(step), path) for path, step in steps.items() if step.isdecimal()))
+
+    def make_film(self) -> None:
+        """Make the film, if the case asks for it and there are frames."""
+        pictures = list(self.drawn().values())
+        if self._makes_film and pictures:
+            from muphy_lb.output.film import write_film
+
+            with drawing(FILM_FILE):
+                write_film(self._folder / FILM_FILE, pictures)
+
+
+class FlowPicture(Observer):
+    """Draws the speed on the vessel and on a cut.
+
+    Args:
+        view: the flow.
+        folder: output folder.
+    """
+
+    file = "picture.png"
+    files = picture_files(file)
+
+    def __init__(self, view: FlowView, folder: Path):
+        self._view, self._folder = view, folder
+
+    @classmethod
+    def create(cls, view, folder, resume_step) -> Sequence[Observer]:
+        """A single observer, unless the case disables pictures."""
+        return (cls(view, folder),) if view.case.output.picture else ()
+
+    def close(self) -> None:
+        """Draw."""
+        from muphy_lb.output.pictures.theme import chosen_theme
+        from muphy_lb.output.pictures.vessel import draw_vessel
+
+        view = self._view
+        shown = shown_flow(view, chosen_theme(view.case.output))
+        if shown is not None:
+            nodes, speed, how = shown
+            with drawing(self.file):
+                draw_vessel(self._folder / self.file, nodes, speed, view.case.title, how)
+
+    def section(self, summary: Mapping) -> ReportPart:
+        """The picture for report.html."""
+        return ReportPart(pictures={self.file: "geometry and speed"})
+
+
+def shown_flow(view: FlowView, theme: "Theme") -> "tuple[NodeList, np.ndarray, Presentation] | None":
+    """What the picture of a flow shows, on rank 0 (None elsewhere): the nodes with fluid, (n,) their speed [m/s], and
+    how; where a physics has a field of its own, on the cut that shows most of that. Collective."""
+    from muphy_lb.output.pictures.vessel import Presentation
+
+    velocity = view.velocity_m_s()
+    chosen = [physics.cut_field for physics in view.physics if physics.cut_field]
+    telling = view.field(chosen[0]) if chosen else None
+    found = nodes_with_fluid(view, None if velocity is None else np.linalg.norm(velocity, axis=1), telling)
+    if found is None:
+        return None
+    nodes, (speed, telling) = found
+    mirrors, sight = str(view.case.geometry.options.get("mirror", "")), sight_of(view)
+    room = None if sight is None else whole_nodes(view)
+    return nodes, speed, Presentation(mirrors, telling, theme, sight=sight, room=room)
+
+
+def sight_of(view: FlowView) -> "Sight | None":
+    """What is up in pictures of a flow, where a physics says so."""
+    return next((sight for physics in view.physics if (sight := physics.sight()) is not None), None)
+
+
+N_STEPS_OF_SCALE = 6
+"""Most steps of round numbers between the limits of a scale."""
+
+TIME_UNITS = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
+
+
+class SliceFrames(Observer):
+    """Draws a field on the plane that shows most, and makes a film of it.
+
+    The scale of colours reaches from and to what has been seen so far, and is rounded; at the end frames that were
+    drawn with a smaller one are drawn again. What they show is kept for that in a small file beside each of them, so
+    nothing of them stays in memory.
+
+    Args:
+        view: the flow.
+        folder: output folder.
+        resume_step: frames up to that step are kept; None for a new run.
+    """
+
+    files = (*(frame_files(name) for name in (SPEED, *FIELDS)), "frames/*.npz", FILM_FILE)
+
+    def __init__(self, view: FlowView, folder: Path, resume_step: int | None):
+        self.every = view.case.output.frames_every_steps
+        self._view, self._folder = view, folder
+        chosen = view.case.output.frames_field or SPEED
+        self._source, self._field = ("velocity", SPEED) if chosen in (SPEED, "velocity") else (chosen, chosen)
+        self._drawn_with: dict[int, tuple[float, float]] = {}
+        self._low, self._high = np.inf, -np.inf
+        self._frames = agreed_on_root(view.communicator, lambda: Frames(view, folder, self._field, resume_step))
+        agreed_on_root(view.communicator, self._go_on)
+
+    @classmethod
+    def create(cls, view, folder, resume_step) -> Sequence[Observer]:
+        """A single observer, if the case asks for frames and no physics draws them in its own way."""
+        output = view.case.output
+        if not output.frames_every_steps or (output.frames_field is None and _physics_draws(view)):
+            return ()
+        return (cls(view, folder, resume_step),)
+
+    def act(self) -> None:
+        """Draw a frame."""
+        view = self._view
+        values = view.field(self._source)
+        if values is None:
+            return
+        with drawing(self._frames.file(view.step_number)):
+            from muphy_lb.output.pictures.vessel import as_scalar
+
+            shown = self._raster.image(as_scalar(self._source, values)[1]).values
+            self._keep(view.step_number, view.time_s, shown)
+            self._draw(view.step_number)
+
+    def close(self) -> None:
+        """Draw frames anew whose scale was another, and make the film."""
+        if self._view.communicator.rank != 0:
+            return
+        for step in self._frames.drawn():
+            if self._drawn_with.get(step) != self._limits() and is_own_file(self._kept(step)):
+                with drawing(self._frames.file(step)):
+                    self._draw(step)
+        self._frames.make_film()
+
+    @cached_property
+    def _raster(self):
+        from muphy_lb.output.pictures.cut import best_raster, upright_raster
+
+        nodes, sight = whole_nodes(self._view), sight_of(self._view)
+        return best_raster(nodes) if sight is None else upright_raster(nodes, nodes, sight)
+
+    @cached_property
+    def _grains(self) -> bool:
+        from muphy_lb.output.pictures.projection import is_rock
+
+        nodes = whole_nodes(self._view)
+        return nodes.shape[0] > 1 and is_rock(nodes)
+
+    def _go_on(self) -> None:
+        """Take note of what the frames of an earlier part of the run show, and remove what later ones showed."""
+        drawn = self._frames.drawn()
+        with output_errors(self._folder):
+            for path in (self._folder / self._frames.file(0)).parent.glob(f"{self._field}_*.npz"):
+                if path.with_suffix(".png") not in drawn.values():
+                    path.unlink()
+        for step in drawn:
+            if is_own_file(self._kept(step)):
+                self._widen(self._read(step)[1])
+
+    def _kept(self, step: int) -> Path:
+        """The file of what a frame shows."""
+        return (self._folder / self._frames.file(step)).with_suffix(".npz")
+
+    def _keep(self, step: int, time_s: float, shown: np.ndarray) -> None:
+        self._widen(shown)
+        with atomic_write(self._kept(step)) as temporary, open(temporary, "wb") as file:
+            np.savez_compressed(file, time_s=time_s, values=shown.astype(np.float32))
+
+    def _read(self, step: int) -> tuple[float, np.ndarray]:
+        """(time [s], values on the plane) of a frame."""
+        with open(self._kept(step), "rb", opener=no_link) as file, np.load(file) as kept:
+            return float(kept["time_s"]), kept["values"]
+
+    def _widen(self, shown: np.ndarray) -> None:
+        from muphy_lb.output.pictures.vessel import reach
+
+        low, high = reach(self._field, shown)
+        self._low, self._high = min(self._low, low), max(self._high, high)
+
+    def _limits(self) -> tuple[float, float]:
+        """Round numbers that enclose all that was seen."""
+        from matplotlib.ticker import MaxNLocator
+
+        low, high = self._low, self._high
+        if not high > low:
+            room = abs(low) or 1.0
+            low, high = (0.0 if self._field == SPEED else low - room), high + room
+        ticks = MaxNLocator(N_STEPS_OF_SCALE, steps=[1, 2, 5, 10]).tick_values(low, high)
+        return float(ticks[0]), float(ticks[-1])
+
+    def _draw(self, step: int) -> None:
+        from muphy_lb.output.pictures.theme import THEMES
+        from muphy_lb.output.pictures.vessel import Shown, draw_slice, one_scale
+
+        case, limits = self._view.case, self._limits()
+        time_s, values = self._read(step)
+        unit = (UNITS | {SPEED: UNITS["velocity"]} | _units_of_physics(self._view))[self._field]
+        shown = Shown(
+            self._field,
+            unit,
+            one_scale(self._field, limits),
+            case.title,
+            (self._time_stamp(time_s),),
+            str(case.geometry.options.get("mirror", "")),
+            self._grains,
+        )
+        cut = self._raster.of_pixels(values)
+        theme = THEMES[case.output.picture_style]
+        draw_slice(self._folder / self._frames.file(step), whole_nodes(self._view), cut, shown, theme)
+        self._drawn_with[step] = limits
+
+    def _time_stamp(self, time_s: float) -> str:
+        """The time in the unit that suits the whole run."""
+        from muphy_lb.output.drawing import suitable_unit
+
+        end_s = self._view.numerics.steps * self._view.units.time_step_s
+        unit, unit_s = suitable_unit(TIME_UNITS, end_s, 1.0)
+        return f"t = {time_s / unit_s:.4g} {unit}"
+
+
+def _physics_draws(view: FlowView) -> bool:
+    return any(physics.draws_frames for physics in view.physics)
+
+
+def _units_of_physics(view: FlowView) -> dict[str, str]:
+    return {name: field.unit for physics in view.physics for name, field in physics.output_fields.items()}

@@ -1,0 +1,87 @@
+"""Records of measurements: what is found at openings, walls and nodes, and of the flow as a whole."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from muphy_lb.measure.shear.wall_nodes import WallSurface
+
+
+@dataclass(frozen=True)
+class OpeningState:
+    """The state of the flow at one opening.
+
+    Attributes:
+        kind: ``"inlet"`` or ``"outlet"``.
+        area_m2: cross-section of the opening's voxels [m^2].
+        flow_rate_m3_s: volume flow, positive in the direction of the kind: into the fluid at inlets, out at outlets.
+        mean_pressure_pa: pressure averaged over the links' nodes, relative to the reference pressure [Pa].
+        feedback: state of a condition that answers its flow, by name; empty for others.
+    """
+
+    kind: str
+    area_m2: float
+    flow_rate_m3_s: float
+    mean_pressure_pa: float
+    feedback: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Health:
+    """Global measures of the flow: relative mass change since the start, largest and mean speed [lattice units]."""
+
+    mass_drift: float
+    max_speed: float
+    mean_speed: float
+
+
+@dataclass(frozen=True)
+class WallForce:
+    """Force and torque of the fluid on one labelled wall.
+
+    Attributes:
+        force_n: (x, y, z) [N].
+        torque_n_m: (x, y, z) about the wall's centre [N m].
+        body_force_share_n: present uniform body force times volume of the wall's voxels [N].
+        drag_coefficient, lift_coefficient: 2 F / (rho U^2 A) along the case's directions; None without U and A.
+    """
+
+    force_n: tuple[float, float, float]
+    torque_n_m: tuple[float, float, float]
+    body_force_share_n: tuple[float, float, float]
+    drag_coefficient: float | None = None
+    lift_coefficient: float | None = None
+
+    @classmethod
+    def from_record(cls, record: Mapping) -> "WallForce":
+        """The inverse of ``dataclasses.asdict``, also of what JSON made of that."""
+        force, torque, share = (tuple(record[name]) for name in ("force_n", "torque_n_m", "body_force_share_n"))
+        return cls(force, torque, share, record["drag_coefficient"], record["lift_coefficient"])
+
+
+@dataclass(frozen=True)
+class NodeState:
+    """Populations, force and fields at m nodes, by ascending voxel id.
+
+    Attributes:
+        populations: (Q, m) float64 deviations from w_q.
+        force: (3, m) body force per volume of the collision at hand, lattice units.
+        fields: (m,) values of fields of the model as they are stored, by name.
+    """
+
+    populations: np.ndarray
+    force: np.ndarray
+    fields: Mapping[str, np.ndarray]
+
+
+class StressAtWalls(Protocol):
+    """The viscous stress at the nodes that the wall shear stress follows from, as a run records it."""
+
+    @property
+    def surface(self) -> WallSurface:
+        """All nodes adjacent to walls, on rank 0."""
+
+    def at(self, voxel: np.ndarray | None) -> np.ndarray | None:
+        """(6, m) stress in the present state, lattice units, at those of the nodes with voxel ids (m,), on rank 0."""

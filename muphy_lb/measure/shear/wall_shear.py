@@ -1,0 +1,196 @@
+"""Wall shear stress at the nodes adjacent to walls, and indices of its course over a period.
+
+Indices of a wall shear stress tau(t) that varies over a period; < > is the mean over the period.
+
+    TAWSS     time-averaged wall shear stress  <|tau|>
+    OSI       oscillatory shear index  (1 - |<tau>| / <|tau|>) / 2
+    RRT       relative residence time  1 / ((1 - 2 OSI) TAWSS) = 1 / |<tau>|
+    ECAP      endothelial cell activation potential  OSI / TAWSS
+    transWSS  transverse wall shear stress  <|tau . (n x m)|>,  m = <tau> / |<tau>|, n the normal of the wall
+
+OSI: He, Ku, J. Biomech. Eng. 118, 74 (1996). RRT: Himburg et al., Ann. Biomed. Eng. 32, 383 (2004). ECAP: Di Achille
+et al., Proc. R. Soc. A 470, 20140163 (2014). transWSS: Peiffer, Sherwin, Weinberg, Cardiovasc. Res. 99, 242 (2013).
+
+The transverse stress needs the direction of the mean, which is known at the end of a period only. No sum over the
+period that is taken without it would do: <|tau . b|> depends on every single stress and on every direction b. So the
+stresses of a period are kept, as two components along the wall in single precision, and all indices are exact.
+
+Wall shear stress at the nodes adjacent to walls, instantaneous and over a period.
+
+tau = -(sigma n - (n . sigma n) n), the force of the fluid on the wall per area along it, with n out of the fluid. The
+stress is known at nodes; it is extrapolated linearly to the wall from two nodes along the normal. With interpolated
+walls the first nodes know the stress to second order; with half-way walls on staircases they do not converge at all (16
+% rms at any resolution), whatever is done behind.
+
+The stress is that of the populations that arrive in the step ahead: half a time step ahead of the velocity if
+``output.wall_shear`` is set, since it is then their mean with those of the last step, else one time step. It is the
+same for every streaming, on any ranks, and after a restart.
+
+What follows from its course over a period: :mod:`muphy_lb.measure.shear.wall_shear`.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import pi, sqrt
+
+import numpy as np
+
+from muphy_lb.geometry.nodes import NodeList, chosen_nodes, voxel_coordinates
+from muphy_lb.lattice import added
+from muphy_lb.measure.flow_view import FlowView, filled_shares, on_root, whole_nodes
+from muphy_lb.measure.period import PeriodWindow
+from muphy_lb.measure.shear.stress import NodeStress, nodes_of_stress
+from muphy_lb.measure.shear.wall_nodes import WallAreas, WallSurface, wall_areas, wall_surface
+
+
+@dataclass(frozen=True)
+class WallIndices:
+    """Indices of m nodes, each (m,).
+
+    Attributes:
+        tawss: time-averaged wall shear stress [Pa].
+        osi: oscillatory shear index, 0 where the stress keeps its direction, 1/2 where it averages out; 0 where there
+            is no stress.
+        rrt: relative residence time [1/Pa], infinite where the stress averages out.
+        ecap: endothelial cell activation potential [1/Pa]; 0 where there is no stress.
+        transwss: transverse wall shear stress [Pa]; 0 where the stress averages out, so that it has no mean direction.
+    """
+
+    tawss: np.ndarray
+    osi: np.ndarray
+    rrt: np.ndarray
+    ecap: np.ndarray
+    transwss: np.ndarray
+
+
+def tangents(normal: np.ndarray) -> np.ndarray:
+    """(2, m, 3) unit vectors along walls with (m, 3) unit normals, which form a right-handed system with them."""
+    least = np.abs(normal).argmin(axis=1)
+    first = np.cross(normal, np.eye(3)[least])
+    first /= np.linalg.norm(first, axis=1, keepdims=True)
+    return np.stack((first, np.cross(normal, first)))
+
+
+def along_wall(traction: np.ndarray, directions: np.ndarray) -> np.ndarray:
+    """(2, m) float32 components of (m, 3) stresses along :func:`tangents`."""
+    return np.einsum("kmi,mi->km", directions, traction).astype(np.float32)
+
+
+def wall_indices(window: PeriodWindow) -> WallIndices:
+    """Indices of the samples (2, m) of a period, of which there is at least one."""
+    n_nodes = next(window.samples()).shape[1]
+    mean, magnitude, transverse = np.zeros((2, n_nodes)), np.zeros(n_nodes), np.zeros(n_nodes)
+    for weight, stress in zip(window.weights(), window.samples(), strict=True):
+        mean += weight * stress.astype(np.float64)
+        magnitude += weight * np.hypot(*stress.astype(np.float64))
+    of_mean = np.hypot(*mean)
+    along = np.divide(mean, of_mean, out=np.zeros_like(mean), where=of_mean > 0.0)
+    for weight, stress in zip(window.weights(), window.samples(), strict=True):
+        transverse += weight * np.abs(stress[1] * along[0] - stress[0] * along[1])
+    ratio = np.divide(of_mean, magnitude, out=np.ones(n_nodes), where=magnitude > 0.0)
+    osi = np.clip(0.5 * (1.0 - ratio), 0.0, 0.5)
+    rrt = np.divide(1.0, of_mean, out=np.full(n_nodes, np.inf), where=of_mean > 0.0)
+    ecap = np.divide(osi, magnitude, out=np.zeros(n_nodes), where=magnitude > 0.0)
+    return WallIndices(magnitude, osi, rrt, ecap, transverse)
+
+
+PERCENTILES = (5, 50, 95, 99)
+
+
+class WallShear:
+    """Measures the wall shear stress of a flow; every call is collective.
+
+    Args:
+        view: the flow.
+        surface: the nodes to measure at, on rank 0; all of those adjacent to walls if not given.
+    """
+
+    def __init__(self, view: FlowView, surface: WallSurface | None = None):
+        self._view = view
+        self._surface: WallSurface | None = None
+        self._recorded = view.recorded_stress()
+        self._wanted: np.ndarray | None = None
+        if view.communicator.rank == 0:
+            surface = surface or (self._recorded.surface if self._recorded else None)
+            self._surface = surface = surface or wall_surface(whole_nodes(view), view.lattice.c)
+            self._wanted = wanted = nodes_of_stress(surface)
+            self._first = np.searchsorted(wanted, surface.voxel)
+            self._second = np.searchsorted(wanted, np.maximum(surface.inner, wanted[0] if wanted.size else 0))
+            self._share = np.where(surface.inner >= 0, surface.distance / surface.depth, 0.0)
+        if self._recorded is None:
+            self._probe, self._compute = view.node_probe(self._wanted), NodeStress(view.fluid, view.lattice)
+
+    @property
+    def surface(self) -> WallSurface:
+        """The nodes adjacent to walls, on rank 0."""
+        return on_root(self._surface)
+
+    @cached_property
+    def _in_list(self) -> np.ndarray:
+        """Numbers in the node list of the nodes at which the stress is measured, on rank 0."""
+        return whole_nodes(self._view).numbers_of(on_root(self._wanted))
+
+    @cached_property
+    def areas(self) -> WallAreas:
+        """Areas and labels of the nodes of ``surface``, on rank 0."""
+        return wall_areas(whole_nodes(self._view), self.surface, self._view.lattice)
+
+    def traction_pa(self) -> np.ndarray | None:
+        """(m, 3) wall shear stress (x, y, z) [Pa] of the nodes of ``surface``, on rank 0.
+
+        Where voxels may be partly filled, only full ones know the stress: a node that is not full takes that of the
+        second one along the normal, and 0 if that one is not full either.
+        """
+        view, stress, filled = self._view, self._stress(), filled_shares(self._view)
+        if stress is None:
+            return None
+        normal, share = self.surface.normal.T, self._share
+        first, second = (tangential(stress[:, node], normal) for node in (self._first, self._second))
+        if filled is not None:
+            is_full = filled[self._in_list] >= 1.0
+            is_first, is_second = is_full[self._first], is_full[self._second] & (self.surface.inner >= 0)
+            first = np.where(is_first, first, np.where(is_second, second, 0.0))
+            share = np.where(is_first & is_second, share, 0.0)
+        at_wall = first + share * (first - second)
+        return np.ascontiguousarray(view.units.force_to_si(at_wall).T) / view.units.spacing_m**2
+
+    def _stress(self) -> np.ndarray | None:
+        """(6, m) viscous stress of the nodes that it is measured at, on rank 0."""
+        return self._recorded.at(self._wanted) if self._recorded else self._probe.arriving(self._compute)
+
+    def far_from_openings(self) -> np.ndarray:
+        """(m,) mask on rank 0 of the nodes farther than a diameter from every opening, where the flow does not depend
+        on the opening condition; all of them if there are none."""
+        header, surface = self._view.header, self.surface
+        position = voxel_coordinates(surface.voxel, header.shape)
+        mask = np.ones(surface.voxel.size, dtype=bool)
+        for opening, frame in zip(header.openings, self._view.frames, strict=True):
+            centre = (np.array(opening.centre_m) - header.origin_m) / header.spacing_m
+            mask &= np.linalg.norm(position - centre, axis=1) > 2.0 * sqrt(frame.area / pi)
+        return mask if mask.any() else np.ones_like(mask)
+
+    def wall_points_m(self) -> np.ndarray:
+        """(m, 3) points of the wall beside the nodes of ``surface`` [m], on rank 0."""
+        header, surface = self._view.header, self.surface
+        place = voxel_coordinates(surface.voxel, header.shape) + surface.distance[:, None] * surface.normal
+        return np.asarray(header.origin_m) + header.spacing_m * place
+
+    def nodes(self) -> NodeList:
+        """The nodes of ``surface`` as a geometry of their own, on rank 0, for files and pictures."""
+        return chosen_nodes(whole_nodes(self._view), self.surface.voxel)
+
+
+def tangential(stress: np.ndarray, normal: np.ndarray) -> np.ndarray:
+    """(3, m) force of the fluid on a wall per area, along the wall, of stresses (6, m) xx, yy, zz, xy, yz, zx and
+    normals (3, m)."""
+    xx, yy, zz, xy, yz, zx = stress
+    x, y, z = normal
+    pull = np.stack((xx * x + xy * y + zx * z, xy * x + yy * y + yz * z, zx * x + yz * y + zz * z))
+    return added(pull * normal) * normal - pull
+
+
+def statistics(values: np.ndarray) -> dict[str, float]:
+    """Mean, largest value and percentiles of (m,) values, m > 0."""
+    record = {"mean": float(values.mean(dtype=np.float64)), "max": float(values.max())}
+    marks = np.percentile(values, PERCENTILES)
+    return record | {f"p{number}": float(mark) for number, mark in zip(PERCENTILES, marks, strict=True)}

@@ -1,1 +1,0 @@
-"""The equations of fluctuating flow."""
