@@ -204,7 +204,7 @@ def _run_case(case, folder, say, communicator, geometry=None, view: int | None =
     """A new run, or, given the geometry of its checkpoint, one that goes on."""
     from muphy_lb.base.files.atomic import check_writable
     from muphy_lb.run.loop import ENDS, STOPPED_EXIT_CODE, Clock, Run
-    from muphy_lb.run.simulation import Simulation
+    from muphy_lb.run.solver import Solver
     from muphy_lb.run.stop_signals import StopSignals
     from muphy_lb.run.verdict import DOUBTFUL, DOUBTFUL_EXIT_CODE
     from muphy_lb.run.watchdog import Sentry
@@ -213,7 +213,7 @@ def _run_case(case, folder, say, communicator, geometry=None, view: int | None =
         check_writable(folder)
     clock, door = Clock(), _door(view, communicator)
     with StopSignals() as signals, Sentry(communicator, folder):
-        simulation = Simulation(case, communicator, geometry)
+        simulation = Solver(case, communicator, geometry)
         say(simulation.describe())
         run = Run(simulation, folder, geometry is not None, clock)
         signals.set_up()

@@ -15,7 +15,7 @@ from muphy_lb.measure.settling import Settling
 from muphy_lb.measure.wall_shear import WallShear as ShearMeasure
 from muphy_lb.measure.wall_statistics import STRESS, part_record
 from muphy_lb.run.loop import ENDS, Clock
-from muphy_lb.run.simulation import Simulation as Core
+from muphy_lb.run.solver import Solver
 from muphy_lb.run.verdict import judge
 from muphy_lb.setup.geometry import input_surface
 
@@ -25,19 +25,19 @@ GO_ON_UNWATCHED = "run_until_steady()"
 GO_ON_PERIODIC = "run(time_s=...), by two beats or more"
 
 
-def openings(core: Core) -> Records[Opening]:
+def openings(core: Solver) -> Records[Opening]:
     """The flow at every opening; collective."""
     found = core.openings() or {}
     return Records(core.communicator.broadcast({name: Opening(**vars(state)) for name, state in found.items()}))
 
 
-def forces(core: Core) -> Records[Force]:
+def forces(core: Solver) -> Records[Force]:
     """Force on every labelled wall; collective."""
     found = (core.wall_forces() or {}) if core.header.walls else {}
     return Records(core.communicator.broadcast({name: Force(**vars(force)) for name, force in found.items()}))
 
 
-def health(core: Core) -> Health:
+def health(core: Solver) -> Health:
     """The flow as a whole; collective."""
     found, units = core.health(), core.units
     return Health(
@@ -50,7 +50,7 @@ def health(core: Core) -> Health:
     )
 
 
-def permeability(core: Core, settling: Settling) -> Permeability:
+def permeability(core: Solver, settling: Settling) -> Permeability:
     """Permeability of the present flow; collective."""
     found = measured_permeability(core)
     if found is not None:
@@ -58,7 +58,7 @@ def permeability(core: Core, settling: Settling) -> Permeability:
     return core.communicator.broadcast(Permeability(**vars(found)) if found else None)
 
 
-def wall_shear(core: Core, measure: ShearMeasure) -> WallShear:
+def wall_shear(core: Solver, measure: ShearMeasure) -> WallShear:
     """Wall shear stress of the present flow; the statistics on all ranks, the arrays on rank 0; collective."""
     traction = measure.traction_pa()
     numbers = core.communicator.broadcast(None if traction is None else _statistics(core, measure, traction))
@@ -73,7 +73,7 @@ def wall_shear(core: Core, measure: ShearMeasure) -> WallShear:
     )
 
 
-def _statistics(core: Core, measure: ShearMeasure, traction: np.ndarray) -> dict:
+def _statistics(core: Solver, measure: ShearMeasure, traction: np.ndarray) -> dict:
     counted, thresholds = measure.far_from_openings(), core.case.output.wall_thresholds
     area_m2 = measure.areas.area * core.header.spacing_m**2
     found = part_record({STRESS: np.linalg.norm(traction, axis=1)}, area_m2, counted, thresholds)
@@ -89,7 +89,7 @@ def _statistics(core: Core, measure: ShearMeasure, traction: np.ndarray) -> dict
     }
 
 
-def outcome(core: Core, ended: str, clock: Clock, watch: Criterion | None) -> Outcome:
+def outcome(core: Solver, ended: str, clock: Clock, watch: Criterion | None) -> Outcome:
     """What a run came to; collective."""
     go_on = GO_ON_PERIODIC if isinstance(watch, Repetition) else GO_ON if watch else GO_ON_UNWATCHED
     stopped_by = "" if ended in (*ENDS, STOPPED) else ended
@@ -109,12 +109,12 @@ def outcome(core: Core, ended: str, clock: Clock, watch: Criterion | None) -> Ou
     )
 
 
-def surface_of(core: Core, geometry: Geometry | None) -> Surface | None:
+def surface_of(core: Solver, geometry: Geometry | None) -> Surface | None:
     """The surface that the geometry is made of, on rank 0; None for an image or a shape."""
     return input_surface(core.case) if geometry is None or geometry.content is None else geometry.surface
 
 
-def described(core: Core) -> str:
+def described(core: Solver) -> str:
     """A simulation in one line."""
     title = f"{core.case.title!r}, " if core.case.title else ""
     on_ranks = f" on {core.communicator.size} ranks" if core.communicator.size > 1 else ""

@@ -15,18 +15,18 @@ from muphy_lb.measure.field_snapshots import UNITS
 if TYPE_CHECKING:
     import xarray
 
-    from muphy_lb.run.simulation import Simulation as Core
+    from muphy_lb.run.solver import Solver
 
 DIMENSIONS = ("z", "y", "x")
 
 
-def known_fields(core: "Core") -> dict[str, str]:
+def known_fields(core: "Solver") -> dict[str, str]:
     """The unit of every field that the flow and its physics have, by name."""
     own = {name: field.unit for physics in core.physics for name, field in physics.output_fields.items()}
     return {name: UNITS[name] for name in FLOW_FIELDS} | {SPEED: "m/s"} | own
 
 
-def chosen_fields(core: "Core", names: tuple[str, ...]) -> tuple[str, ...]:
+def chosen_fields(core: "Solver", names: tuple[str, ...]) -> tuple[str, ...]:
     """The names, or without any those that the case writes and those of its physics.
 
     Raises:
@@ -39,7 +39,7 @@ def chosen_fields(core: "Core", names: tuple[str, ...]) -> tuple[str, ...]:
     return names or tuple(dict.fromkeys(name for name in (*core.case.output.fields, *known) if name != SPEED))
 
 
-def node_values(core: "Core", name: str) -> np.ndarray | None:
+def node_values(core: "Solver", name: str) -> np.ndarray | None:
     """(n, ...) values of a field [SI] in node-list order, on rank 0; collective."""
     if name != SPEED:
         return core.field(name)

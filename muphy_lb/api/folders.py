@@ -24,7 +24,7 @@ from muphy_lb.run.checkpoint_file import PATTERN, Checkpoint
 from muphy_lb.run.early import CASE_FILE, CHECKPOINTS, refuse_missing_files, refuse_to_resume_other, results_of_hours
 from muphy_lb.run.lock import FolderLock
 from muphy_lb.run.loop import Run
-from muphy_lb.run.simulation import Simulation as Core
+from muphy_lb.run.solver import Solver
 
 if TYPE_CHECKING:
     from muphy_lb.api.simulation import Simulation
@@ -49,7 +49,7 @@ def resolved(folder: str | PathLike) -> str:
     return str(Path(folder).absolute())
 
 
-def saved(core: Core, geometry: Geometry | None, folder: str | PathLike, may_replace: bool) -> None:
+def saved(core: Solver, geometry: Geometry | None, folder: str | PathLike, may_replace: bool) -> None:
     """Write case, geometry and checkpoint; collective. See :meth:`muphy_lb.api.simulation.Simulation.save`."""
     core.health()
     path = Path(folder)
@@ -92,7 +92,7 @@ def _write_case(folder: Path, case: Case, geometry: Geometry | None) -> None:
     write_text(folder / CASE_FILE, case.to_toml(folder))
 
 
-def loaded(folder: str | PathLike, overrides: Sequence[str], communicator) -> Core:
+def loaded(folder: str | PathLike, overrides: Sequence[str], communicator) -> Solver:
     """The simulation of a folder, as it was left there; collective.
 
     Raises:
@@ -102,7 +102,7 @@ def loaded(folder: str | PathLike, overrides: Sequence[str], communicator) -> Co
     case, checkpoint, step = from_root(communicator, lambda: _what_to_load(path, overrides))
     if step is not None:
         return _from_fields(path, case, step, communicator)
-    core = Core(case, communicator, geometry_of(checkpoint, case, communicator))
+    core = Solver(case, communicator, geometry_of(checkpoint, case, communicator))
     restore(path / CHECKPOINTS, core)
     return core
 
@@ -136,7 +136,7 @@ def _last_step(path: Path) -> int:
         raise InputError(f"load: {path} cannot be read ({shown(error)}); load a folder with a checkpoint") from error
 
 
-def _from_fields(folder: Path, case: Case, step: int, communicator) -> Core:
+def _from_fields(folder: Path, case: Case, step: int, communicator) -> Solver:
     """The simulation that starts from the last snapshot of a field file."""
     LOG.warning(
         "warning: %s has no checkpoint; going on from %s, in single precision: what it does not hold or [initial] does"
@@ -144,7 +144,7 @@ def _from_fields(folder: Path, case: Case, step: int, communicator) -> Core:
         folder,
         FIELDS_FILE,
     )
-    core = Core(as_case(case, ["initial=", f'initial.file="{FIELDS_FILE}"']), communicator)
+    core = Solver(as_case(case, ["initial=", f'initial.file="{FIELDS_FILE}"']), communicator)
     core.case = case
     core.restart_from(core.engine.populations(), step, core.initial_mass, core.evolving())
     return core

@@ -19,7 +19,7 @@ from muphy_lb.measure.flow_view import whole_nodes
 from muphy_lb.measure.wall_shear import WallShear as ShearMeasure
 from muphy_lb.parallel import agreed_on_root, from_root
 from muphy_lb.run.monitored import monitored
-from muphy_lb.run.simulation import Simulation as Core
+from muphy_lb.run.solver import Solver
 
 if TYPE_CHECKING:
     import pyvista
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 class Results:
     """The part of a simulation that answers; see :class:`muphy_lb.api.simulation.Simulation`."""
 
-    _core: Core | None
+    _core: Solver | None
     settling: SettlingWatch
     _geometry: Geometry | None
 
     @property
-    def core(self) -> Core:
+    def core(self) -> Solver:
         """The solver's own simulation, with its lattice units, ranks and devices; what is not documented may change.
 
         Raises:

@@ -19,7 +19,7 @@ from muphy_lb.parallel import agreed, agreed_on_root, connect, from_root
 from muphy_lb.run.changes import changed, checked_changes, refuse_while_writing
 from muphy_lb.run.loop import COMPLETED, Clock, Run
 from muphy_lb.run.monitored import refuse_to_watch_nothing
-from muphy_lb.run.simulation import Simulation as Core
+from muphy_lb.run.solver import Solver
 from muphy_lb.run.stepping import steps_covering, whole_steps
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Simulation(Results):
         checked, self._geometry = agreed(ranks, lambda: completed(case, geometry, spacing_m, fluid_value))
         checked = ranks.broadcast(checked)
         nodes = agreed_on_root(ranks, lambda: nodes_of(checked, self._geometry))
-        self._take(Core(checked, ranks, nodes))
+        self._take(Solver(checked, ranks, nodes))
         self.progress = progress
 
     @classmethod
@@ -100,9 +100,9 @@ class Simulation(Results):
         loaded._owned.add(folders.resolved(folder))
         return loaded
 
-    def _take(self, core: Core) -> None:
+    def _take(self, core: Solver) -> None:
         """Be the simulation of this core from now on."""
-        self._core: Core | None = core
+        self._core: Solver | None = core
         self.callbacks: list[Callback] = []
         self.settling = SettlingWatch(self)
         self._owned: set[str] = set()

@@ -112,7 +112,7 @@ class PreparedView(Protocol):
 
 
 class FlowView(PreparedView, Protocol):
-    """The interface of a flow for observers; :class:`muphy_lb.run.simulation.Simulation` is one.
+    """The interface of a flow for observers; :class:`muphy_lb.run.solver.Solver` is one.
 
     Methods are collective: every rank calls them, in the same order; rank 0 gets the result, the others None, unless
     noted otherwise. They do not change the flow.

@@ -13,7 +13,7 @@ from muphy_lb.case.toml import as_override
 from muphy_lb.geometry.limits import shown
 from muphy_lb.run.moved_state import go_on_from, state_of
 from muphy_lb.run.onlooker import Onlooker
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.setup.pulsatile import WOMERSLEY
 from muphy_lb.setup.waveforms import longest_period_s
 
@@ -34,7 +34,7 @@ APART = ("title", "run", "output")
 TIME_STEP = ("relaxation_time", "lattice_velocity", "time_step_s")
 
 
-def changed(simulation: Simulation, changes: Mapping[str, object]) -> Simulation:
+def changed(simulation: Solver, changes: Mapping[str, object]) -> Solver:
     """The simulation that goes on from the present state of another, whose case has other values; collective.
 
     Only values of openings: the same simulation, changed. Else a new one on the same nodes, to which the state moves;
@@ -54,7 +54,7 @@ def changed(simulation: Simulation, changes: Mapping[str, object]) -> Simulation
     _refuse_density(simulation.case, case)
     communicator = simulation.communicator
     nodes = simulation.nodes if communicator.rank == 0 else None
-    other = Simulation(case, communicator, nodes)  # type: ignore[arg-type]  # rank 0 has the list itself
+    other = Solver(case, communicator, nodes)  # type: ignore[arg-type]  # rank 0 has the list itself
     go_on_from(state_of(simulation), other)
     other.onlooker, simulation.onlooker = simulation.onlooker, Onlooker()
     other.onlooker.follow(other)
@@ -74,7 +74,7 @@ def checked_changes(changes: Mapping[str, object]) -> Mapping[str, object]:
     return dict(changes)
 
 
-def changed_case(simulation: Simulation, changes: Mapping[str, object]) -> Case:
+def changed_case(simulation: Solver, changes: Mapping[str, object]) -> Case:
     """The case of a simulation with other values, and with the same time step.
 
     Raises:
@@ -91,7 +91,7 @@ def changed_case(simulation: Simulation, changes: Mapping[str, object]) -> Case:
     return as_case(case, [*others, as_override("lattice.time_step_s", simulation.units.time_step_s)])
 
 
-def refuse_while_writing(simulation: Simulation, changes: Mapping[str, object]) -> None:
+def refuse_while_writing(simulation: Solver, changes: Mapping[str, object]) -> None:
     """Refuse changes during a run into a folder whose observers measure one engine, and average over one period.
 
     Raises:

@@ -57,7 +57,7 @@ from muphy_lb.run.checkpoint_file import (
     newest,
 )
 from muphy_lb.run.moved_state import feedback_that_is_left, restore_stress, stress_record
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.setup.distribute import DistributedGeometry
 
 LOG = logging.getLogger(__name__)
@@ -83,7 +83,7 @@ def checkpoint_path(folder: Path, step: int) -> Path:
     return folder / f"step_{step:012d}.h5"
 
 
-def write_checkpoint(path: Path, simulation: Simulation, states: Mapping[str, dict]) -> None:
+def write_checkpoint(path: Path, simulation: Solver, states: Mapping[str, dict]) -> None:
     """Write the state of a simulation, and that of observers by name; collective.
 
     Raises:
@@ -116,7 +116,7 @@ def write_checkpoint(path: Path, simulation: Simulation, states: Mapping[str, di
     agreed(simulation.communicator, work)
 
 
-def _state(simulation: Simulation) -> Iterator[Any]:
+def _state(simulation: Solver) -> Iterator[Any]:
     """What the next step follows from, on rank 0, piece by piece: rows of populations and fields, particles, what has
     left through openings, and the stress beside walls; each is collective."""
     yield from simulation.populations()
@@ -127,7 +127,7 @@ def _state(simulation: Simulation) -> Iterator[Any]:
     yield stress_record(simulation)
 
 
-def _write_state(file: h5py.File, simulation: Simulation, state: Iterator[Any]) -> None:
+def _write_state(file: h5py.File, simulation: Solver, state: Iterator[Any]) -> None:
     """Everything that the next step follows from."""
     n, names = simulation.header.n_nodes, simulation.engine.fields.evolving
     sizes = {"populations": simulation.lattice.q, "fields": len(names)}
@@ -192,7 +192,7 @@ def geometry_of(checkpoint: Checkpoint | None, case: Case, communicator) -> Dist
     return geometry
 
 
-def restore(folder: Path, simulation: Simulation) -> Checkpoint:
+def restore(folder: Path, simulation: Solver) -> Checkpoint:
     """Continue a simulation from the newest valid checkpoint of a folder; every rank reads its own nodes.
 
     Raises:
@@ -237,7 +237,7 @@ def restore_memory(checkpoint: Checkpoint, name: str, take: Callable[[dict], Non
         ) from error
 
 
-def _expected(simulation: Simulation) -> Expected:
+def _expected(simulation: Solver) -> Expected:
     """Shape and type of the datasets that a simulation goes on from; collective."""
     engine, n = simulation.engine, simulation.header.n_nodes
     n_links = simulation.communicator.total(int(engine.domain.links.node.size))
@@ -260,7 +260,7 @@ def _expected(simulation: Simulation) -> Expected:
     return found
 
 
-def _arrays(path: Path, simulation: Simulation) -> tuple:
+def _arrays(path: Path, simulation: Solver) -> tuple:
     """Populations and fields of the own nodes, and by name the arrays of particles, actions and links.
 
     Raises:
@@ -285,7 +285,7 @@ def _columns(dataset, number: np.ndarray) -> np.ndarray:
     return columns
 
 
-def _identity(simulation: Simulation) -> dict:
+def _identity(simulation: Solver) -> dict:
     """What a state belongs to; on rank 0, which alone knows the geometry."""
     engine, units = simulation.engine, simulation.units
     return {
@@ -301,7 +301,7 @@ def _identity(simulation: Simulation) -> dict:
     }
 
 
-def _refuse_another(checkpoint: Checkpoint, simulation: Simulation) -> None:
+def _refuse_another(checkpoint: Checkpoint, simulation: Solver) -> None:
     """Refuse a checkpoint that cannot be continued."""
     for name, expected in _identity(simulation).items():
         found: Any = checkpoint.identity[name]

@@ -13,10 +13,10 @@ from muphy_lb.setup.plausibility import plausibility
 from muphy_lb.setup.resolution import resolution_warnings
 
 if TYPE_CHECKING:
-    from muphy_lb.run.simulation import Simulation
+    from muphy_lb.run.solver import Solver
 
 
-def described(simulation: "Simulation") -> str:
+def described(simulation: "Solver") -> str:
     """Title, geometry, backend, method, and the numbers of the run; collective."""
     case, backend, communicator = simulation.case, simulation.engine.backend, simulation.communicator
     bytes_per_node = communicator.maximum(backend.allocated_bytes / simulation.domain.n_nodes)
@@ -56,7 +56,7 @@ def more_ranks_than_cores(communicator, backend: str) -> list[str]:
     ]
 
 
-def short(simulation: "Simulation") -> str:
+def short(simulation: "Solver") -> str:
     """One line for notebooks; not collective."""
     header, title = simulation.header, simulation.case.title
     return (
@@ -65,7 +65,7 @@ def short(simulation: "Simulation") -> str:
     )
 
 
-def _walls(simulation: "Simulation") -> str:
+def _walls(simulation: "Solver") -> str:
     """The rule of the walls and what it cannot do here; collective."""
     rule, total = simulation.case.lattice.walls, simulation.communicator.total
     text: list[str] = [rule]

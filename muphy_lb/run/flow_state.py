@@ -40,7 +40,7 @@ def refuse_two_starts(case, physics: "tuple[type[Physics], ...]") -> None:
 
 
 class FlowState:
-    """The part of a simulation that sets its state; see :class:`muphy_lb.run.simulation.Simulation`.
+    """The part of a simulation that sets its state; see :class:`muphy_lb.run.solver.Solver`.
 
     Arrays that a user hands in are in node-list order, that of ``velocity_m_s()``, on rank 0; other ranks give None.
     """

@@ -13,7 +13,7 @@ from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.measure.wall_forces import WallForce, labelled_links, wall_forces
 
 if TYPE_CHECKING:
-    from muphy_lb.run.simulation import Simulation
+    from muphy_lb.run.solver import Solver
 
 
 class KeptForces:
@@ -30,18 +30,18 @@ class KeptForces:
         self._step: int | None = None
         self._exchange = Remembered[Callable[[], np.ndarray]]()
 
-    def remember(self, simulation: "Simulation") -> None:
+    def remember(self, simulation: "Solver") -> None:
         """Measure what the step ahead exchanges with walls; it is the last one before forces are told. Collective."""
         self._exchange.keep(simulation.engine, kept_wall_exchange(simulation.engine))
 
-    def kept(self, simulation: "Simulation") -> dict[str, WallForce] | None:
+    def kept(self, simulation: "Solver") -> dict[str, WallForce] | None:
         """Forces of the present step, measured on the first call, on rank 0; collective. They are the mean of the step
         that has led here and the one ahead, so they belong to the instant of the velocity."""
         if self._step != simulation.step_number:
             self._forces, self._step = self.measured(simulation, averaged=True), simulation.step_number
         return self._forces
 
-    def measured(self, simulation: "Simulation", averaged: bool) -> dict[str, WallForce] | None:
+    def measured(self, simulation: "Solver", averaged: bool) -> dict[str, WallForce] | None:
         """Forces in the step ahead, or the mean with those of the last step if ``averaged``, on rank 0; collective."""
         labelled, links, distance = self._labelled
         behind = self._exchange.of_last_step(simulation.engine) if averaged else []

@@ -8,7 +8,7 @@ from muphy_lb.measure.flow_view import OpeningState
 from muphy_lb.measure.opening_states import opening_states
 
 if TYPE_CHECKING:
-    from muphy_lb.run.simulation import Simulation
+    from muphy_lb.run.solver import Solver
 
 
 class KeptOpenings:
@@ -22,7 +22,7 @@ class KeptOpenings:
         self._states: dict[str, OpeningState] | None = None
         self._step: int | None = None
 
-    def present(self, simulation: "Simulation") -> dict[str, OpeningState] | None:
+    def present(self, simulation: "Solver") -> dict[str, OpeningState] | None:
         """The states of the present step by name, on rank 0; collective."""
         if self._step == simulation.step_number:
             return self._states if simulation.communicator.rank == 0 else None

@@ -24,7 +24,7 @@ from muphy_lb.run.onlooker import Standing, attend
 from muphy_lb.run.periodicity import PERIODIC
 from muphy_lb.run.progress import Progress, occupied
 from muphy_lb.run.rebalancing import Rebalancing
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.run.steady_state import STEADY
 from muphy_lb.run.stop_signals import Received, StopSignals
 from muphy_lb.run.summary import SUMMARY_FILE, summarise
@@ -56,7 +56,7 @@ class CheckpointWriter:
 
     tells_walls = True
 
-    def __init__(self, simulation: Simulation, folder: Path, observers: Sequence[Observer], written=()):
+    def __init__(self, simulation: Solver, folder: Path, observers: Sequence[Observer], written=()):
         self.every = simulation.case.output.checkpoint_every_steps
         self._simulation, self._folder, self._observers = simulation, folder, observers
         self._written = tuple(written)
@@ -97,7 +97,7 @@ class Run:
 
     def __init__(
         self,
-        simulation: Simulation,
+        simulation: Solver,
         folder,
         resume: bool = False,
         clock: Clock | None = None,
@@ -126,7 +126,7 @@ class Run:
         if self._lock:
             self._lock.release()
 
-    def _prepare(self, simulation: Simulation, resume: bool) -> None:
+    def _prepare(self, simulation: Solver, resume: bool) -> None:
         """Read the checkpoint to go on from, and make the observers; collective."""
         check_observers(simulation)
         checkpoint = restore(self.folder / CHECKPOINTS, simulation) if resume else None

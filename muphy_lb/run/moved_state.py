@@ -12,7 +12,7 @@ from muphy_lb.measure.flow_view import OpeningState
 from muphy_lb.parallel import NodeGather
 
 if TYPE_CHECKING:
-    from muphy_lb.run.simulation import Simulation
+    from muphy_lb.run.solver import Solver
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class MovedState:
     openings: Mapping[str, OpeningState] | None
 
 
-def state_of(simulation: "Simulation") -> MovedState:
+def state_of(simulation: "Solver") -> MovedState:
     """The present state; collective."""
     communicator, engine = simulation.communicator, simulation.engine
     forces = simulation.wall_forces() if simulation.header.walls else None
@@ -63,7 +63,7 @@ def state_of(simulation: "Simulation") -> MovedState:
     )
 
 
-def go_on_from(state: MovedState, simulation: "Simulation") -> None:
+def go_on_from(state: MovedState, simulation: "Solver") -> None:
     """Continue a simulation of the same nodes, whoever owns them, from a state; collective.
 
     What the simulation does not have, such as the fields of a physics that its case has no more, is left out; what it
@@ -86,13 +86,13 @@ def go_on_from(state: MovedState, simulation: "Simulation") -> None:
     restore_stress(simulation, state.stress)
 
 
-def stress_record(simulation: "Simulation") -> dict[str, np.ndarray]:
+def stress_record(simulation: "Solver") -> dict[str, np.ndarray]:
     """The stress beside walls in the present state on rank 0, if the run records it; collective."""
     recorded = simulation.recorded_stress()
     return recorded.record() if recorded else {}
 
 
-def restore_stress(simulation: "Simulation", record: Mapping[str, np.ndarray]) -> None:
+def restore_stress(simulation: "Solver", record: Mapping[str, np.ndarray]) -> None:
     """Continue from a record of :func:`stress_record`, given on rank 0; collective."""
     recorded = simulation.recorded_stress()
     if recorded:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from muphy_lb.measure.observer import Steadiness
 
 if TYPE_CHECKING:
-    from muphy_lb.run.simulation import Simulation
+    from muphy_lb.run.solver import Solver
 
 ASKED_TO_STOP = "the live view"
 
@@ -52,7 +52,7 @@ class Onlooker:
     def release(self) -> None:
         """The engine goes, and its memory with it: nothing of it may be kept. Its successor has the same nodes."""
 
-    def follow(self, simulation: "Simulation") -> None:
+    def follow(self, simulation: "Solver") -> None:
         """Look at another simulation from now on: the same flow, after a change of its case."""
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ from muphy_lb.measure.observer import Observer
 from muphy_lb.output.progress import ProgressBar
 from muphy_lb.run.clock import Clock
 from muphy_lb.run.rebalancing import Rebalancing
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.run.verdict import balance_of
 from muphy_lb.setup.waveforms import longest_period_s
 
@@ -38,7 +38,7 @@ class Progress:
 
     def __init__(
         self,
-        simulation: Simulation,
+        simulation: Solver,
         observers: Sequence[Observer],
         rebalancing: Rebalancing,
         clock: Clock,
@@ -141,6 +141,6 @@ class Progress:
         return self._clock.remaining_s(self._simulation.step_number, self._simulation.numerics.steps)
 
 
-def occupied(simulation: Simulation) -> int | None:
+def occupied(simulation: Solver) -> int | None:
     """Number of nodes with fluid on all ranks; None if all have; collective."""
     return simulation.communicator.total(n_occupied(simulation.engine)) if has_load(simulation.engine) else None

@@ -13,7 +13,7 @@ from muphy_lb.run.moved_state import go_on_from, state_of
 from muphy_lb.setup.geometry import share_nodes
 
 if TYPE_CHECKING:
-    from muphy_lb.run.simulation import Simulation
+    from muphy_lb.run.solver import Solver
 
 LOG = logging.getLogger(__name__)
 WORTH = 0.95
@@ -34,7 +34,7 @@ class Rebalancing:
         imbalance: load of the fullest rank over its share, when last looked at; None before.
     """
 
-    def __init__(self, simulation: "Simulation"):
+    def __init__(self, simulation: "Solver"):
         compute, size = simulation.case.compute, simulation.communicator.size
         self._simulation, self._limit = simulation, compute.rebalance
         self.every = compute.rebalance_every_steps if size > 1 and has_load(simulation.engine) else 0
@@ -107,7 +107,7 @@ class Rebalancing:
             )
 
 
-def repartition(simulation: "Simulation", owner: np.ndarray | None) -> None:
+def repartition(simulation: "Solver", owner: np.ndarray | None) -> None:
     """Give the nodes other owners, (n,) on rank 0, and continue; collective.
 
     No later step, and no output of one, differs by a bit.

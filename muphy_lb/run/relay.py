@@ -4,7 +4,7 @@ import numpy as np
 
 from muphy_lb.measure.flow_view import whole_nodes
 from muphy_lb.parallel import NodeGather
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 
 
 class Relay:
@@ -19,7 +19,7 @@ class Relay:
         self._voxel = np.empty(0, dtype=np.int64)
         self._fields: list[np.ndarray] = []
 
-    def start(self, simulation: Simulation) -> None:
+    def start(self, simulation: Solver) -> None:
         """Start a simulation from the flow at hand, if there is one; collective."""
         communicator = simulation.communicator
         if not communicator.broadcast(bool(self._fields)):
@@ -34,7 +34,7 @@ class Relay:
         simulation.upload_schedule()
         simulation.initial_mass = communicator.total(simulation.engine.totals().mass)
 
-    def take(self, simulation: Simulation) -> None:
+    def take(self, simulation: Solver) -> None:
         """Hold the flow of a simulation; collective."""
         pressure, velocity = simulation.pressure_pa(), simulation.velocity_m_s()
         if pressure is None or velocity is None:
@@ -42,7 +42,7 @@ class Relay:
         self._shape, self._voxel = simulation.header.shape, np.asarray(whole_nodes(simulation).voxel)
         self._fields = [pressure, *velocity.T]
 
-    def _on(self, simulation: Simulation) -> list[np.ndarray]:
+    def _on(self, simulation: Solver) -> list[np.ndarray]:
         """The fields at the nodes of a simulation, on rank 0."""
         shape, voxel = simulation.header.shape, np.asarray(whole_nodes(simulation).voxel)
         return [self._remapped(field, shape)[voxel] for field in self._fields]

@@ -21,7 +21,7 @@ from muphy_lb.output.series import read_series
 from muphy_lb.run.early import CASE_FILE, CHECKPOINTS, PATTERN
 from muphy_lb.run.loop import COMPLETED, Clock, Run
 from muphy_lb.run.relay import Relay
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.run.steady_state import STEADY, SteadyState
 from muphy_lb.run.stop_signals import StopSignals
 from muphy_lb.run.summary import SUMMARY_FILE
@@ -121,7 +121,7 @@ def settled_flow(
         if earlier:
             desk.say(f"{folder} holds this flow, which has ended: it is not run again")
             return _flow(earlier, folder) if is_root else None
-        simulation = Simulation(case, communicator, nodes)
+        simulation = Solver(case, communicator, nodes)
         driving_acceleration(case, simulation.header)
         simulation.case = _looking(simulation)
         desk.say(simulation.describe())
@@ -206,7 +206,7 @@ def _watching(case: Case) -> Case:
     return case.model_copy(update={"run": run, "output": case.output.model_copy(update=BARE)})
 
 
-def _looking(simulation: Simulation) -> Case:
+def _looking(simulation: Solver) -> Case:
     """The case with the time between two looks, which follows from the size of the pores; collective."""
     case, time_step_s = simulation.case, simulation.units.time_step_s
     time_s = case.run.steady_time_s

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from muphy_lb.base.files.atomic import write_text
 from muphy_lb.parallel.task import ON_DEVICE, ON_HOST, ON_INTERIOR, ORDERING
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 
 # What every model has; the stages of its fields come behind.
 STAGES = ("openings", "pack", "exchange", "unpack", "walls", "edge", "interior")
@@ -30,7 +30,7 @@ class Span(NamedTuple):
         return self.end_s - self.start_s
 
 
-def record_spans(simulation: Simulation, n_steps: int) -> list[Span]:
+def record_spans(simulation: Solver, n_steps: int) -> list[Span]:
     """What this rank does in some steps, which the step number does not count; collective.
 
     Every task is launched by itself here, and timed: many short ones take longer than in a run, which records them.
@@ -69,7 +69,7 @@ def record_spans(simulation: Simulation, n_steps: int) -> list[Span]:
     return [Span(task.stage, task.queue, since(task, start), since(task, end)) for task, start, end in stamps]
 
 
-def stage_seconds(simulation: Simulation, n_steps: int) -> dict[str, float]:
+def stage_seconds(simulation: Solver, n_steps: int) -> dict[str, float]:
     """Seconds per step on this rank of each stage that it has; collective."""
     total: defaultdict[str, float] = defaultdict(float)
     for span in record_spans(simulation, n_steps):
@@ -77,7 +77,7 @@ def stage_seconds(simulation: Simulation, n_steps: int) -> dict[str, float]:
     return {stage: total[stage] for stage in (*STAGES, *total) if stage in total}
 
 
-def trace(simulation: Simulation, n_steps: int, path=None) -> str | None:
+def trace(simulation: Solver, n_steps: int, path=None) -> str | None:
     """Record some steps on all ranks and write them to ``path``, if that is given; returns the table on rank 0.
 
     Raises:

@@ -27,13 +27,13 @@ def trace(options, say: Callable[[str], None], communicator) -> int:
         OutputError: the file cannot be written.
     """
     from muphy_lb.case.case import load_case
-    from muphy_lb.run.simulation import Simulation
+    from muphy_lb.run.solver import Solver
     from muphy_lb.run.trace import trace as traced
 
     if options.steps < 1:
         raise InputError(f"trace: --steps is {options.steps}; give the number of steps to record, 1 or more")
     case = communicator.broadcast(load_case(options.case, options.set) if communicator.rank == 0 else None)
-    simulation = Simulation(case, communicator)
+    simulation = Solver(case, communicator)
     table = traced(simulation, options.steps, options.output)
     transport = simulation.engine.transport
     say(f"microseconds a step of each stage, {options.steps} steps; halo exchange: {transport}\n{table}")

@@ -8,7 +8,7 @@ from muphy_lb.run.kept_forces import KeptForces
 
 
 class TwoSteps:
-    """The part of a simulation that measures ahead of a last step; see :class:`muphy_lb.run.simulation.Simulation`."""
+    """The part of a simulation that measures ahead of a last step; see :class:`muphy_lb.run.solver.Solver`."""
 
     _forces: KeptForces
     _stress: RecordedStress | None = None

@@ -13,7 +13,7 @@ from muphy_lb.base.files.atomic import atomic_write
 from muphy_lb.output.terminal import is_seen
 from muphy_lb.run.loop import ending
 from muphy_lb.run.onlooker import Onlooker, Standing, Wish
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.view.door import Door, PageProcess, open_door
 from muphy_lb.view.gathering import Gathering, describe
 from muphy_lb.view.messages import ENDED, PAUSED, RUNNING, WAITING, Demand, News
@@ -121,7 +121,7 @@ class LiveView(Onlooker):
         url: the address of the page, on rank 0; empty elsewhere.
     """
 
-    def __init__(self, simulation: Simulation, door: Door | None, keeps_checkpoints: bool = False):
+    def __init__(self, simulation: Solver, door: Door | None, keeps_checkpoints: bool = False):
         self._simulation, self._communicator = simulation, simulation.communicator
         self.keeps_checkpoints, self.url = keeps_checkpoints, door.url if door else ""
         self._directions, self._is_closed = door.directions() if door else "", False
@@ -172,7 +172,7 @@ class LiveView(Onlooker):
         """Let go of the engine."""
         self._gathering.release()
 
-    def follow(self, simulation: Simulation) -> None:
+    def follow(self, simulation: Solver) -> None:
         """Show another simulation of the same nodes from now on."""
         self._simulation, units = simulation, self._gathering.units
         self._gathering.follow(simulation)
@@ -216,11 +216,11 @@ class LiveView(Onlooker):
         return News(step, time_s, standing, rate, state, openings, self.keeps_checkpoints)
 
 
-def view(simulation: Simulation, port: int = 0) -> LiveView:
+def view(simulation: Solver, port: int = 0) -> LiveView:
     """Show a simulation on a page while it steps, as in a notebook; a page that shows it already is closed. Collective.
 
     Args:
-        simulation: the simulation; :meth:`~muphy_lb.run.simulation.Simulation.step` hands over its steps.
+        simulation: the simulation; :meth:`~muphy_lb.run.solver.Solver.step` hands over its steps.
         port: of the loopback interface; 0 for any free one.
 
     Returns:
@@ -242,7 +242,7 @@ def view(simulation: Simulation, port: int = 0) -> LiveView:
 
 
 @contextmanager
-def shown(simulation: Simulation, door: Door | None, say: Callable[[str], None], folder: Path) -> Iterator[None]:
+def shown(simulation: Solver, door: Door | None, say: Callable[[str], None], folder: Path) -> Iterator[None]:
     """Context of a run that is shown on a page; collective.
 
     The address holds a secret. Where what is printed goes to a file, which others may read, it is in a file of the

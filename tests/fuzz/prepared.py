@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import muphy_lb.partition.__main__
 import muphy_lb.run.loop
-import muphy_lb.run.simulation
+import muphy_lb.run.solver
 from muphy_lb.base.errors import MuphyError
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.domain import cut_part

@@ -15,7 +15,7 @@ import pytest
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.run.onlooker import Standing
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.view.door import LOOPBACK, PageProcess, open_door
 from muphy_lb.view.gathering import Gathering, describe
 from muphy_lb.view.messages import BODY, Answer, Demand, News
@@ -44,7 +44,7 @@ class Shown:
     """
 
     def __init__(self):
-        simulation = Simulation(vessel(compute={"backend": "numpy"}))
+        simulation = Solver(vessel(compute={"backend": "numpy"}))
         simulation.step(5)
         gathering = Gathering(simulation)
         self.description = description = describe(simulation, gathering)

@@ -16,7 +16,7 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.measure.wall_shear import WallShear
 from muphy_lb.parallel.communicator import MpiCommunicator
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from tests.laws.test_random_tanks import random_tank
 from tests.parallel.disturbed import CHAINS, HOT_K, PULSATILE, TRACERS, WARM
 from tests.vessel import changed
@@ -49,7 +49,7 @@ def random_case(seed: int, backend: str) -> dict:
 
 def digest(tables: dict, communicator) -> str | None:
     """A checksum of the state after some steps and of what is told of it, on rank 0."""
-    simulation, found = Simulation(case_from_dict(tables), communicator), []
+    simulation, found = Solver(case_from_dict(tables), communicator), []
     for n_steps in (3, 14):
         simulation.step(n_steps)
         forces = simulation.wall_forces() or {}

@@ -11,7 +11,7 @@ from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.parallel.communicator import MpiCommunicator
 from muphy_lb.run.checkpoint import checkpoint_path
 from muphy_lb.run.loop import Run
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 
 MIDDLE, LAST = 45, 70
 LIQUID = (
@@ -33,7 +33,7 @@ CASE = {
 
 def run(folder, communicator, resume=False) -> None:
     """The run, or what is left of it."""
-    Run(Simulation(case_from_dict(CASE), communicator), Path(folder), resume=resume).execute()
+    Run(Solver(case_from_dict(CASE), communicator), Path(folder), resume=resume).execute()
 
 
 def resume_on_all_ranks(folder) -> None:

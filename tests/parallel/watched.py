@@ -11,7 +11,7 @@ import numpy as np
 import muphy_lb
 from muphy_lb.parallel import connect
 from muphy_lb.run.loop import Run
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.view import live, wall
 from muphy_lb.view.door import Door
 from muphy_lb.view.messages import News, Picture
@@ -34,7 +34,7 @@ def main(folder: Path) -> None:
     live.PageProcess, Door.url, Door.directions = Impatient, "", lambda self: ""
     live.Pace.leave, live.Pace.has_picture = lambda self, is_watched: 1, lambda self, is_new=False: True
     communicator = connect()
-    simulation = Simulation(vessel(**EACH), communicator)
+    simulation = Solver(vessel(**EACH), communicator)
     view = live.LiveView(simulation, Door(None, "secret") if communicator.rank == 0 else None)
     Run(simulation, folder).execute()
     populations = list(simulation.populations())

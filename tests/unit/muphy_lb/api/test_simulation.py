@@ -9,7 +9,7 @@ import pytest
 
 from muphy_lb import Case, DivergedError, InputError, Simulation
 from muphy_lb.run.onlooker import Onlooker, Wish
-from muphy_lb.run.simulation import Simulation as Core
+from muphy_lb.run.solver import Solver
 from tests.channel import OPEN, PERIODIC, changed, open_channel, periodic_channel, simulate
 from tests.vessel import command
 
@@ -501,5 +501,5 @@ def test_methods_of_a_physics_are_those_of_the_simulation(channel):
 
 
 def test_the_solver_below_is_there_for_those_who_want_it(channel):
-    assert isinstance(channel.core, Core)
+    assert isinstance(channel.core, Solver)
     assert simulate(periodic_channel()).header.n_nodes == channel.n_nodes

@@ -19,7 +19,7 @@ from muphy_lb.run.permeability import permeability
 from muphy_lb.run.refinement import Refinement, crops, force_axis_of, largest_share, on_grid
 from muphy_lb.run.relay import Relay
 from muphy_lb.run.settled_flow import settled_flow
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.setup.geometry import load_nodes
 from muphy_lb.validation.references.poiseuille import duct_flow_rate
 
@@ -113,7 +113,7 @@ def test_reservoirs_count_neither_in_porosity_nor_in_permeability(rock):
 def test_the_mean_velocity_is_that_of_the_field_however_slow(rock, strength):
     table = {"flow": {"acceleration_m_s2": [strength, 0.0, 0.0]}}
     flow = case_from_dict(rock(duct()).model_dump(exclude_defaults=True) | table)
-    simulation = Simulation(flow)
+    simulation = Solver(flow)
     simulation.step(20)
     mean = simulation.velocity_m_s().mean(axis=0, dtype=np.float64)
     np.testing.assert_allclose(simulation.mean_velocity_m_s(), mean, atol=1e-6 * mean[0])
@@ -121,7 +121,7 @@ def test_the_mean_velocity_is_that_of_the_field_however_slow(rock, strength):
 
 def test_a_flow_that_is_handed_on_keeps_the_flow_through_every_section(rock):
     case, parts = rock(duct()), 3
-    coarse, fine = (Simulation(on_grid(case, each)) for each in (2, parts))
+    coarse, fine = (Solver(on_grid(case, each)) for each in (2, parts))
     coarse.step(300)
     relay = Relay()
     relay.take(coarse)

@@ -11,7 +11,7 @@ import pytest
 from muphy_lb.run.changes import changed
 from muphy_lb.run.loop import COMPLETED, Run
 from muphy_lb.run.onlooker import ASKED_TO_STOP
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.view import live, pause, wall
 from muphy_lb.view.door import Door
 from muphy_lb.view.live import LiveView
@@ -73,7 +73,7 @@ def shown(monkeypatch):
         monkeypatch.setattr(live.Pace, "has_picture", lambda self, is_new=False: True)
         monkeypatch.setattr(Door, "url", "http://nowhere")
         monkeypatch.setattr(Door, "directions", lambda self: "")
-        simulation = Simulation(vessel(**EACH))
+        simulation = Solver(vessel(**EACH))
         view = LiveView(simulation, Door(None, "secret"), keeps_checkpoints=True)
         return simulation, view._page
 
@@ -83,7 +83,7 @@ def shown(monkeypatch):
 @pytest.fixture(scope="module")
 def unwatched(tmp_path_factory):
     """Populations at the end of a run that nobody looks at."""
-    simulation = Simulation(vessel(**EACH))
+    simulation = Solver(vessel(**EACH))
     Run(simulation, tmp_path_factory.mktemp("unwatched")).execute()
     return simulation.engine.populations()
 

@@ -1,4 +1,4 @@
-"""Simulation: a case bound to ranks and devices, stepping in lattice units and answering in SI units."""
+"""Solver: a case bound to ranks and devices, stepping in lattice units and answering in SI units."""
 
 import gc
 from collections.abc import Mapping
@@ -32,10 +32,10 @@ from muphy_lb.setup.boundaries import build_schedule, opening_conditions
 from muphy_lb.setup.force import build_force
 
 
-class Simulation(FlowState, TwoSteps, Preparation):
+class Solver(FlowState, TwoSteps, Preparation):
     """One flow.
 
-    Three lines are enough: ``sim = Simulation.from_case("vessel.toml"); sim.step(1000); u = sim.velocity_m_s()``.
+    Three lines are enough: ``solver = Solver.from_case("vessel.toml"); solver.step(1000); u = solver.velocity_m_s()``.
     Field methods are collective: every rank calls them, rank 0 gets node-list-ordered arrays, the others None.
 
     Args:
@@ -60,7 +60,7 @@ class Simulation(FlowState, TwoSteps, Preparation):
         self.start_from_rest()
 
     @classmethod
-    def from_case(cls, case, overrides=(), communicator=None) -> "Simulation":
+    def from_case(cls, case, overrides=(), communicator=None) -> "Solver":
         """Read a case file (or take its tables), change single keys (``"run.steps=100"``), and build the simulation."""
         return cls(as_case(case, overrides), communicator)
 
