@@ -152,7 +152,7 @@ def _run(options, say, communicator) -> int:
 
 def _resume(options, say, communicator) -> int:
     from muphy_lb.run.checkpoint import geometry_of
-    from muphy_lb.run.early import CASE_FILE, refuse_missing_files, refuse_to_resume_nothing, refuse_to_resume_other
+    from muphy_lb.run.folder import CASE_FILE, refuse_missing_files, refuse_to_resume_nothing, refuse_to_resume_other
 
     _say_what_begins(options.folder, say, communicator)
     folder, found = Path(options.folder), None
@@ -180,7 +180,7 @@ def _say_what_begins(what, say, communicator) -> None:
 
 def _refuse_to_forget(folder) -> None:
     """Refuse a new run that would remove what an earlier one has left and took long, perhaps days of work."""
-    from muphy_lb.run.early import CHECKPOINTS, PATTERN, results_of_hours
+    from muphy_lb.run.folder import CHECKPOINTS, PATTERN, results_of_hours
 
     checkpoints = Path(folder) / CHECKPOINTS
     found = sorted(checkpoints.glob(PATTERN)) if os.path.isdir(checkpoints) else []  # Path.is_dir fails for long names
@@ -203,11 +203,11 @@ def _load_case(path, options, communicator):
 def _run_case(case, folder, say, communicator, geometry=None, view: int | None = None) -> int:
     """A new run, or, given the geometry of its checkpoint, one that goes on."""
     from muphy_lb.base.files.atomic import check_writable
+    from muphy_lb.parallel.watchdog import Sentry
     from muphy_lb.run.loop import ENDS, STOPPED_EXIT_CODE, Clock, Run
     from muphy_lb.run.solver import Solver
     from muphy_lb.run.stop_signals import StopSignals
     from muphy_lb.run.verdict import DOUBTFUL, DOUBTFUL_EXIT_CODE
-    from muphy_lb.run.watchdog import Sentry
 
     if communicator.rank == 0:
         check_writable(folder)
@@ -346,17 +346,20 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
             is_long=True,
         ),
         "trace": _command_of(
-            "muphy_lb.run.trace_command",
+            "muphy_lb.run.trace",
             "trace",
             "time every stage of some steps on every rank, and write a time line",
             is_long=True,
         ),
         "plot": _command_of(
-            "muphy_lb.run.plot_command", "plot", "draw the files of a finished run with other choices", is_long=True
+            "muphy_lb.run.options", "plot", "draw the files of a finished run with other choices", is_long=True
         ),
         "slurm": _command_of("muphy_lb.new.slurm", "slurm", "write a batch script that runs a case under SLURM"),
         "info": _command_of(
-            "muphy_lb.run.info", "info", "describe a case or a prepared geometry without running it", is_long=True
+            "muphy_lb.run.description",
+            "info",
+            "describe a case or a prepared geometry without running it",
+            is_long=True,
         ),
     }
 )

@@ -20,9 +20,16 @@ from muphy_lb.geometry.source import Geometry
 from muphy_lb.measure.field_snapshots import FieldSnapshots
 from muphy_lb.parallel import agreed_on_root, from_root
 from muphy_lb.run.checkpoint import checkpoint_path, geometry_of, restore, write_checkpoint
-from muphy_lb.run.checkpoint_file import PATTERN, Checkpoint
-from muphy_lb.run.early import CASE_FILE, CHECKPOINTS, refuse_missing_files, refuse_to_resume_other, results_of_hours
-from muphy_lb.run.lock import FolderLock
+from muphy_lb.run.folder import (
+    CASE_FILE,
+    CHECKPOINTS,
+    PATTERN,
+    Checkpoint,
+    FolderLock,
+    refuse_missing_files,
+    refuse_to_resume_other,
+    results_of_hours,
+)
 from muphy_lb.run.loop import Run
 from muphy_lb.run.solver import Solver
 
@@ -146,7 +153,7 @@ def _from_fields(folder: Path, case: Case, step: int, communicator) -> Solver:
     )
     core = Solver(as_case(case, ["initial=", f'initial.file="{FIELDS_FILE}"']), communicator)
     core.case = case
-    core.restart_from(core.engine.populations(), step, core.initial_mass, core.evolving())
+    core.state.restart_from(core.engine.populations(), step, core.state.initial_mass, core.state.fields())
     return core
 
 

@@ -18,7 +18,7 @@ from muphy_lb.geometry.source import Geometry
 from muphy_lb.measure.flow_view import whole_nodes
 from muphy_lb.measure.wall_shear import WallShear as ShearMeasure
 from muphy_lb.parallel import agreed_on_root, from_root
-from muphy_lb.run.monitored import monitored
+from muphy_lb.run.criteria import monitored
 from muphy_lb.run.solver import Solver
 
 if TYPE_CHECKING:

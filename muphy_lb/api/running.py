@@ -16,10 +16,9 @@ from muphy_lb.measure.permeability import has_permeability
 from muphy_lb.measure.settling import Settling
 from muphy_lb.output.progress import ProgressBar
 from muphy_lb.parallel import agreed
+from muphy_lb.run.criteria import Periodicity, SteadyState, steady_watch
 from muphy_lb.run.loop import COMPLETED, Clock
 from muphy_lb.run.onlooker import Standing, attend
-from muphy_lb.run.periodicity import Periodicity
-from muphy_lb.run.steady_state import SteadyState, steady_watch
 
 if TYPE_CHECKING:
     from muphy_lb.api.simulation import Simulation

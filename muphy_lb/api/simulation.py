@@ -17,8 +17,8 @@ from muphy_lb.geometry.limits import shown
 from muphy_lb.output.progress import ProgressBar
 from muphy_lb.parallel import agreed, agreed_on_root, connect, from_root
 from muphy_lb.run.changes import changed, checked_changes, refuse_while_writing
+from muphy_lb.run.criteria import refuse_to_watch_nothing
 from muphy_lb.run.loop import COMPLETED, Clock, Run
-from muphy_lb.run.monitored import refuse_to_watch_nothing
 from muphy_lb.run.solver import Solver
 from muphy_lb.run.stepping import steps_covering, whole_steps
 
@@ -163,7 +163,7 @@ class Simulation(Results):
 
     def run_until_steady(self, tolerance: float | None = None, steps: float | None = None) -> Outcome:
         """Run until what ``run.steady_watch`` names has changed by no more than a tolerance, twice in a row
-        (:mod:`muphy_lb.run.steady_state`); see ``is_steady`` of the outcome.
+        (:mod:`muphy_lb.run.criteria`); see ``is_steady`` of the outcome.
 
         Args:
             tolerance: allowed relative change; by default that of the case, or 1e-4.

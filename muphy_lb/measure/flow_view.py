@@ -19,6 +19,7 @@ from muphy_lb.parallel.communicator import MpiCommunicator, SerialCommunicator
 from muphy_lb.setup.numerics import Numerics
 
 if TYPE_CHECKING:
+    from muphy_lb.engine.engine import Engine
     from muphy_lb.measure.node_probe import NodeProbe
     from muphy_lb.measure.recorded_stress import RecordedStress
     from muphy_lb.measure.wall_forces import WallForce
@@ -192,6 +193,18 @@ class FlowView(PreparedView, Protocol):
 
     def node_probe(self, voxel: np.ndarray | None) -> "NodeProbe":
         """A reader of the fluid nodes with (m,) ascending voxel ids, given on rank 0."""
+
+
+class EngineView(FlowView, Protocol):
+    """A flow with the engine that steps it."""
+
+    @property
+    def engine(self) -> "Engine":
+        """The engine of this rank."""
+
+    @property
+    def part_nodes(self) -> NodeList:
+        """This rank's part of the geometry."""
 
 
 class SettableFlow(FlowView, Protocol):

@@ -116,7 +116,7 @@ def new(options, say: Callable[[str], None], communicator, ask: Callable[[str], 
     from muphy_lb.new.prompt import prompt_options
     from muphy_lb.new.text import case_text
     from muphy_lb.new.voxel_edge import check_voxel_edge
-    from muphy_lb.run.info import describe_case
+    from muphy_lb.run.description import describe_case
 
     path = Path(options.output)
     if path.exists() and not options.yes:

@@ -16,7 +16,6 @@ steady-state criterion remembers, and what the state belongs to: lattice, stream
 import json
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from functools import partial
 from math import isclose
 from pathlib import Path
@@ -33,11 +32,11 @@ from muphy_lb.base.registry import PHYSICS
 from muphy_lb.case.case import Case
 from muphy_lb.case.changes import changed_keys, listed
 from muphy_lb.case.toml import as_override
-from muphy_lb.engine.leaving import LINK, POPULATION, leaving_populations, restore_leaving
+from muphy_lb.engine.leaving import LINK, POPULATION, leaving_populations
 from muphy_lb.measure.wall_forces import WallForce
 from muphy_lb.parallel import agreed, agreed_on_root, from_root
 from muphy_lb.run.changes import TIME_STEP
-from muphy_lb.run.checkpoint_file import (
+from muphy_lb.run.folder import (
     ACTIONS,
     GEOMETRY,
     KIND,
@@ -56,8 +55,8 @@ from muphy_lb.run.checkpoint_file import (
     groups,
     newest,
 )
-from muphy_lb.run.moved_state import feedback_that_is_left, restore_stress, stress_record
 from muphy_lb.run.solver import Solver
+from muphy_lb.run.state import StateRecord
 from muphy_lb.setup.distribute import DistributedGeometry
 
 LOG = logging.getLogger(__name__)
@@ -89,7 +88,7 @@ def write_checkpoint(path: Path, simulation: Solver, states: Mapping[str, dict])
     Raises:
         OutputError: the disk refuses; earlier checkpoints stay.
     """
-    forces = simulation.wall_forces() if simulation.header.walls else None
+    forces = simulation.state.forces_record()
     state = _state(simulation)
 
     def write() -> None:
@@ -100,7 +99,7 @@ def write_checkpoint(path: Path, simulation: Solver, states: Mapping[str, dict])
                 _write_state(file, simulation, state)
                 for name, record in states.items():
                     _write_memory(file, name, record)
-                file.attrs["wall_forces"] = json.dumps({name: asdict(force) for name, force in (forces or {}).items()})
+                file.attrs["wall_forces"] = json.dumps(forces)
                 file.attrs.update(_identity(simulation))
                 file.create_dataset("case", data=simulation.case.to_toml(path.parent), dtype=h5py.string_dtype())
             seal(temporary, KIND, VERSION)
@@ -120,11 +119,11 @@ def _state(simulation: Solver) -> Iterator[Any]:
     """What the next step follows from, on rank 0, piece by piece: rows of populations and fields, particles, what has
     left through openings, and the stress beside walls; each is collective."""
     yield from simulation.populations()
-    for values in simulation.evolving().values():
+    for values in simulation.state.fields().values():
         yield simulation.collect(values)
     yield simulation.particles()
     yield leaving_populations(simulation.engine, simulation.communicator)
-    yield stress_record(simulation)
+    yield simulation.state.stress_record()
 
 
 def _write_state(file: h5py.File, simulation: Solver, state: Iterator[Any]) -> None:
@@ -139,7 +138,7 @@ def _write_state(file: h5py.File, simulation: Solver, state: Iterator[Any]) -> N
     _write_groups(file, LINKS, {OPENINGS: next(state), WALLS: next(state)})
     _write_groups(file, ACTIONS, simulation.engine.actions.record())
     feedback = simulation.engine.feedback
-    file.attrs["step"], file.attrs["initial_mass"] = simulation.step_number, simulation.initial_mass
+    file.attrs["step"], file.attrs["initial_mass"] = simulation.step_number, simulation.state.initial_mass
     file.attrs["feedback"] = json.dumps(feedback.record() if feedback else {})
 
 
@@ -211,12 +210,19 @@ def restore(folder: Path, simulation: Solver) -> Checkpoint:
     checkpoint = from_root(communicator, lambda: newest(folder, check))
     populations, rows, sets, actions, links = agreed(communicator, partial(_arrays, checkpoint.path, simulation))
     fields = dict(zip(simulation.engine.fields.evolving, rows, strict=True))
-    simulation.restart_from(populations, checkpoint.step, checkpoint.initial_mass, fields)
-    feedback = feedback_that_is_left(checkpoint.feedback, simulation.engine)
-    simulation.restart_others(feedback, sets, checkpoint.wall_forces)
-    simulation.engine.actions.restore(actions)
-    restore_leaving(simulation.engine, links.get(OPENINGS, {}))
-    restore_stress(simulation, links.get(WALLS, {}))
+    record = StateRecord(
+        step=checkpoint.step,
+        initial_mass=checkpoint.initial_mass,
+        populations=populations,
+        fields=fields,
+        feedback=checkpoint.feedback,
+        particles=sets,
+        forces=checkpoint.wall_forces,
+        actions=actions,
+        leaving=links.get(OPENINGS, {}),
+        stress=links.get(WALLS, {}),
+    )
+    simulation.state.go_on_from(record)
     return checkpoint
 
 

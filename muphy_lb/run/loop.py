@@ -15,19 +15,15 @@ from muphy_lb.base.version import __version__
 from muphy_lb.measure.observer import Observer, tell_walls
 from muphy_lb.output.report_html import REPORT_FILE, write_report
 from muphy_lb.parallel import agreed, agreed_on_root, all_agreed
+from muphy_lb.run.changes import Rebalancing
 from muphy_lb.run.checkpoint import checkpoint_path, keep_only, restore, restore_memory, write_checkpoint
-from muphy_lb.run.clock import Clock
-from muphy_lb.run.early import CASE_FILE, CHECKPOINTS
-from muphy_lb.run.lock import FolderLock
-from muphy_lb.run.observers import check_observers, create_observers, remove_files
+from muphy_lb.run.criteria import PERIODIC, STEADY
+from muphy_lb.run.folder import CASE_FILE, CHECKPOINTS, SUMMARY_FILE, FolderLock
+from muphy_lb.run.observers import check_observers, create_observers, remove_files, summarise
 from muphy_lb.run.onlooker import Standing, attend
-from muphy_lb.run.periodicity import PERIODIC
-from muphy_lb.run.progress import Progress, occupied
-from muphy_lb.run.rebalancing import Rebalancing
+from muphy_lb.run.progress import Clock, Progress, occupied
 from muphy_lb.run.solver import Solver
-from muphy_lb.run.steady_state import STEADY
 from muphy_lb.run.stop_signals import Received, StopSignals
-from muphy_lb.run.summary import SUMMARY_FILE, summarise
 from muphy_lb.run.verdict import DOUBTFUL, NOT_JUDGED, judge
 from muphy_lb.setup.waveforms import longest_period_s
 
@@ -224,7 +220,7 @@ class Run:
     def _advance(self, signals) -> str:
         simulation, last = self.simulation, self.simulation.numerics.steps
         self._clock.count(occupied(simulation))
-        simulation.remember_walls()  # set up once, ahead of the steps that are timed
+        simulation.state.walls.remember()  # set up once, ahead of the steps that are timed
         with self.progress:
             while simulation.step_number < last:
                 self._rebalance()
@@ -236,7 +232,7 @@ class Run:
                 self._act((self.checkpoints,))
                 reason = next(filter(None, verdicts), None)
                 self._stopped_by = "" if reason else self._reason_to_stop(signals) or self._attend(signals) or ""
-                if self._stopped_by and simulation.tells_two_steps and not is_told:
+                if self._stopped_by and simulation.state.walls.are_measured and not is_told:
                     self._step_to(simulation.step_number + 1, is_told=True)
                     self._act((*self.observers, self.checkpoints))
                 if reason or self._stopped_by:

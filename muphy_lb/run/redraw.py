@@ -22,7 +22,7 @@ from muphy_lb.output.pictures.vessel import Presentation, fill_figure
 from muphy_lb.output.pictures.wall import Marks, draw_walls
 from muphy_lb.output.series import read_series
 from muphy_lb.output.snapshot import find_snapshot
-from muphy_lb.run.early import CASE_FILE
+from muphy_lb.run.folder import CASE_FILE
 
 SHORT = {"wall_shear": STRESS.field} | {name: quantity.field for name, quantity in INDICES.items()}
 """Short names of the fields on walls."""

@@ -18,13 +18,12 @@ from muphy_lb.case.case import Case
 from muphy_lb.measure.permeability import Permeability, driving_acceleration, mean_pore_size
 from muphy_lb.measure.settling import rest_of_change
 from muphy_lb.output.series import read_series
-from muphy_lb.run.early import CASE_FILE, CHECKPOINTS, PATTERN
+from muphy_lb.run.criteria import STEADY, SteadyState
+from muphy_lb.run.folder import CASE_FILE, CHECKPOINTS, PATTERN, SUMMARY_FILE
 from muphy_lb.run.loop import COMPLETED, Clock, Run
 from muphy_lb.run.relay import Relay
 from muphy_lb.run.solver import Solver
-from muphy_lb.run.steady_state import STEADY, SteadyState
 from muphy_lb.run.stop_signals import StopSignals
-from muphy_lb.run.summary import SUMMARY_FILE
 
 TOLERANCE = 1e-4
 LOOKS_PER_TIME = 10

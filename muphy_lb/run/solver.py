@@ -2,7 +2,7 @@
 
 import gc
 from collections.abc import Mapping
-from functools import cached_property
+from functools import partial
 from math import inf, sqrt
 from os import PathLike
 
@@ -17,22 +17,20 @@ from muphy_lb.engine.engine import Engine
 from muphy_lb.lattice.exact_sums import from_two_parts, scale_of_sums
 from muphy_lb.measure.flow_view import Health, OpeningState
 from muphy_lb.measure.node_probe import NodeProbe
-from muphy_lb.parallel import HaloConnector, NodeGather, agreed_on_root, connect
-from muphy_lb.run.description import described, short
-from muphy_lb.run.divergence import divergence_message
-from muphy_lb.run.flow_state import FlowState
-from muphy_lb.run.gathered import gathered_particles
-from muphy_lb.run.kept_forces import KeptForces
-from muphy_lb.run.kept_openings import KeptOpenings
+from muphy_lb.measure.recorded_stress import RecordedStress
+from muphy_lb.measure.wall_forces import WallForce
+from muphy_lb.parallel import HaloConnector, agreed_on_root, connect
+from muphy_lb.run.description import described
 from muphy_lb.run.onlooker import Onlooker, Standing, attend
 from muphy_lb.run.preparation import Preparation
+from muphy_lb.run.state import State
 from muphy_lb.run.stepping import steps_covering, whole_steps
-from muphy_lb.run.two_steps import TwoSteps
+from muphy_lb.run.verdict import divergence_message
 from muphy_lb.setup.boundaries import build_schedule, opening_conditions
 from muphy_lb.setup.force import build_force
 
 
-class Solver(FlowState, TwoSteps, Preparation):
+class Solver(Preparation):
     """One flow.
 
     Three lines are enough: ``solver = Solver.from_case("vessel.toml"); solver.step(1000); u = solver.velocity_m_s()``.
@@ -44,6 +42,8 @@ class Solver(FlowState, TwoSteps, Preparation):
         nodes: the geometry, distributed or on rank 0, if it is already there; else the case's geometry is read.
 
     Attributes:
+        engine: the engine of this rank.
+        state: the state, and how it is set.
         onlooker: who looks on while it steps (:mod:`muphy_lb.run.onlooker`); nobody at first.
 
     Raises:
@@ -55,9 +55,12 @@ class Solver(FlowState, TwoSteps, Preparation):
         backend = agreed_on_root(communicator, lambda: resolve_backend(case.compute.backend))
         self._backend_name = communicator.broadcast(backend)
         super().__init__(case, communicator, nodes)
-        self._openings = KeptOpenings()
-        self._build()
-        self.start_from_rest()
+        self.engine: Engine = self._build_engine()
+        self.state = State(self)
+        for physics in self.physics:
+            for name, method in physics.methods.items():
+                setattr(self, name, partial(method, self))
+        self.state.start()
 
     @classmethod
     def from_case(cls, case, overrides=(), communicator=None) -> "Solver":
@@ -65,11 +68,19 @@ class Solver(FlowState, TwoSteps, Preparation):
         return cls(as_case(case, overrides), communicator)
 
     def __repr__(self):
-        return short(self)
+        return (
+            f"<Solver {self.case.title!r}: {self.header.n_nodes:,} nodes of {self.header.spacing_m:.4g} m,"
+            f" {self.lattice.name} on {self.backend_name}, step {self.step_number:,} (t = {self.time_s:.4g} s)>"
+        )
 
     def describe(self) -> str:
         """What will be computed, for people; collective."""
-        return described(self)
+        return described(self, self.engine)
+
+    @property
+    def step_number(self) -> int:  # type: ignore[override]  # before the start it is 0
+        """Steps since the start."""
+        return self.state.step_number
 
     @property
     def backend_name(self) -> str:
@@ -93,16 +104,15 @@ class Solver(FlowState, TwoSteps, Preparation):
 
     def rebuild(self, owner: np.ndarray | None) -> None:
         """A domain and an engine without a state, for other owners of the nodes, (n,) on rank 0; collective."""
-        del self.domain, self.engine, self._forces, self._part_nodes
-        for name in ("_gather", "_neighbours", "_gradient"):
-            self.__dict__.pop(name, None)
+        del self.domain, self.engine, self.part_nodes
+        self.state.release()
         self.onlooker.release()
         for probe in self._probes:
             probe.release()
         gc.collect()
         self.geometry.share(owner)
         self._lay_out()
-        self._build()
+        self.engine = self._build_engine()
 
     def impose(self, case: Case) -> None:
         """Take a case that differs from the present one in values of openings, in [run] and [output] alone; they hold
@@ -114,10 +124,10 @@ class Solver(FlowState, TwoSteps, Preparation):
         self.numerics = self._resolve(case)
         self.conditions = opening_conditions(case, self.header, self.frames, self.units, float(self.lattice.cs2))
         driving = build_force(case, self.header, self.domain, self.units)[2]
-        self.case, self._course = case, build_schedule(case, self.header, self.conditions, driving, self.units)
+        self.case, self._schedule = case, build_schedule(case, self.header, self.conditions, driving, self.units)
         self.upload_schedule()
-        if not self._course.changes:  # all of them are zero from now on
-            self.engine.schedule(self._course.at(np.array([self.step_number + 1.0])))
+        if not self._schedule.changes:  # all of them are zero from now on
+            self.engine.schedule(self._schedule.at(np.array([self.step_number + 1.0])))
 
     def step(self, n_steps: float = 1) -> None:
         """Advance by a whole number of steps; every ``run.check_interval_steps`` the flow is looked at. Whoever looks
@@ -139,15 +149,20 @@ class Solver(FlowState, TwoSteps, Preparation):
 
     def advance(self, n_steps: int, is_told: bool = True) -> None:
         """Advance by some steps without looking at the flow; ``is_told`` where wall forces or the stress beside walls
-        may be asked for behind the last of them (:class:`muphy_lb.run.two_steps.TwoSteps`)."""
-        left = n_steps
+        may be asked for behind the last of them (:class:`muphy_lb.run.walls.WallMeasures`)."""
+        left, walls = n_steps, self.state.walls
         while left > 0:
             if self.step_number >= self._scheduled_until:
                 self.upload_schedule()
             until = min(self._scheduled_until, self.engine.actions.next_step(self.step_number))
             stretch = int(min(left, until - self.step_number))
-            self._advance_engine(stretch, is_told and stretch == left)
-            self.step_number += stretch
+            if is_told and stretch == left and walls.are_measured:
+                self.engine.advance(stretch - 1)
+                walls.remember()
+                self.engine.advance(1)
+            else:
+                self.engine.advance(stretch)
+            self.state.step_number += stretch
             self.engine.actions.act(self.step_number)
             left -= stretch
 
@@ -203,14 +218,9 @@ class Solver(FlowState, TwoSteps, Preparation):
         """(m,) values of a field of the model on the nodes of this rank as it is stored."""
         return self.engine.fields.get(name, self.engine.parity)
 
-    def evolving(self) -> dict[str, np.ndarray]:
-        """(n,) values on the local nodes of every field that is part of the state, by name."""
-        fields = self.engine.fields
-        return {name: fields.get(name, self.engine.parity) for name in fields.evolving}
-
     def particles(self) -> dict[str, dict[str, np.ndarray]] | None:
         """Columns of all particles by set and name, by ascending id, on rank 0."""
-        return gathered_particles(self.engine, self.communicator)
+        return self.state.particles()
 
     def populations(self):
         """Yield, direction by direction, the (n,) stored populations in node-list order (None off rank 0)."""
@@ -219,11 +229,36 @@ class Solver(FlowState, TwoSteps, Preparation):
 
     def collect(self, row: np.ndarray) -> np.ndarray | None:
         """Values (n,) of the local nodes as one array in node-list order, on rank 0."""
-        return self._gather.collect(row)
+        return self.state.gather.collect(row)
 
     def openings(self) -> dict[str, OpeningState] | None:
         """State of every opening by name, on rank 0; sums run in an order that does not depend on the ranks."""
-        return self._openings.present(self)
+        return self.state.openings.present(self)
+
+    def wall_forces(self, averaged: bool = True) -> dict[str, WallForce] | None:
+        """Force and torque of the fluid on every labelled wall, on rank 0: the mean of two steps if ``averaged``, else
+        that of the step ahead."""
+        return self.state.walls.forces(averaged)
+
+    def recorded_stress(self) -> RecordedStress | None:
+        """The stress beside walls that the run records; None if the case does not ask for it."""
+        return self.state.walls.stress()
+
+    def set_velocity_m_s(self, values, stress: bool = True, consistent_pressure: bool = False) -> None:
+        """See :meth:`muphy_lb.run.state.State.set_velocity_m_s`."""
+        self.state.set_velocity_m_s(values, stress, consistent_pressure)
+
+    def set_pressure_pa(self, values, stress: bool = True) -> None:
+        """See :meth:`muphy_lb.run.state.State.set_pressure_pa`."""
+        self.state.set_pressure_pa(values, stress)
+
+    def set_fields(self, fields: Mapping[str, np.ndarray]) -> None:
+        """See :meth:`muphy_lb.run.state.State.set_fields`."""
+        self.state.set_fields(fields)
+
+    def scattered(self, what: str, values, n_components: int) -> np.ndarray:
+        """See :meth:`muphy_lb.run.state.State.scattered`."""
+        return self.state.scattered(what, values, n_components)
 
     def node_probe(self, voxel: np.ndarray | None) -> NodeProbe:
         """A reader of the fluid nodes with (m,) ascending voxel ids, given on rank 0; collective."""
@@ -243,7 +278,7 @@ class Solver(FlowState, TwoSteps, Preparation):
         if not max_speed <= self.case.run.max_mach * sqrt(float(self.lattice.cs2)):
             raise DivergedError(divergence_message(self, self.engine.moments()[1:]))
         mean_speed = self.communicator.total(totals.fixed_speed) / scale_of_sums(n) / n
-        drift = (self.communicator.total(totals.mass) - self.initial_mass) / (n + self.initial_mass)
+        drift = (self.communicator.total(totals.mass) - self.state.initial_mass) / (n + self.state.initial_mass)
         return Health(drift, max_speed, mean_speed)
 
     def mean_velocity_m_s(self) -> np.ndarray:
@@ -254,14 +289,6 @@ class Solver(FlowState, TwoSteps, Preparation):
     def largest_density_change(self) -> float:
         """Largest difference of the lattice density from 1, on every rank; collective."""
         return self.communicator.maximum(float(np.abs(self.engine.moments()[0]).max(initial=0.0)))
-
-    @cached_property
-    def _gather(self) -> NodeGather:
-        return NodeGather(self.communicator, self.domain.number, self.header.n_nodes)
-
-    def _build(self) -> None:
-        self.engine: Engine = self._build_engine()
-        self._forces = KeptForces(self._part_nodes, self.domain)
 
     def _build_engine(self) -> Engine:
         compute, local_rank = self.case.compute, self.communicator.local_rank
@@ -276,15 +303,20 @@ class Solver(FlowState, TwoSteps, Preparation):
     @property
     def present_force(self) -> np.ndarray:
         """(3,) uniform body force per volume of this step, lattice units; a field of forces is not in it."""
-        return self._course.at(np.array([float(self.step_number)]))[0][-3:]
+        return self._schedule.at(np.array([float(self.step_number)]))[0][-3:]
+
+    def set_present(self, step_number: int) -> None:
+        """Hand the engine the number of the present step, and its boundary values and force."""
+        self.engine.set_present(self._schedule.at(np.array([float(step_number)]))[0])
+        self.engine.set_step_number(step_number)
 
     def upload_schedule(self) -> None:
         """Hand the engine boundary values and force of the steps to come; also after some that did not count."""
         self._scheduled_until = inf
-        if self._course.changes:
-            rows, self._scheduled_until = self._course.rows(self.step_number)
+        if self._schedule.changes:
+            rows, self._scheduled_until = self._schedule.rows(self.step_number)
             self.engine.schedule(rows)
 
     def _collect(self, rows, finish):
-        collected = [self._gather.collect(row) for row in rows]
+        collected = [self.state.gather.collect(row) for row in rows]
         return finish(collected) if self.communicator.rank == 0 else None

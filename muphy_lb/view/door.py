@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.run.watchdog import RANK_VARIABLES
+from muphy_lb.parallel.watchdog import RANK_VARIABLES
 from muphy_lb.view.messages import Answer, Description
 
 LOOPBACK = "127.0.0.1"

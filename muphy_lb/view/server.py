@@ -23,7 +23,7 @@ from bokeh.server.tornado import BokehTornado
 from tornado.httpserver import HTTPServer
 from tornado.ioloop import IOLoop
 
-from muphy_lb.run.watchdog import STOP_SIGNALS
+from muphy_lb.parallel.watchdog import STOP_SIGNALS
 from muphy_lb.view.door import LOOPBACK, PAGE
 from muphy_lb.view.studio import Studio
 

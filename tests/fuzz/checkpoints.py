@@ -31,7 +31,7 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.sealed import HEADER_BYTES, seal
 from muphy_lb.case.case import load_case
 from muphy_lb.run.checkpoint import KIND, VERSION, newest, restore
-from muphy_lb.run.early import CASE_FILE, refuse_to_resume_other
+from muphy_lb.run.folder import CASE_FILE, refuse_to_resume_other
 from muphy_lb.run.solver import Solver
 from tests.vessel import command, vessel, write_case
 

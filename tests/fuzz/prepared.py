@@ -30,7 +30,7 @@ from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.store import open_nodes, write_geometry
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.store import list_partitions, open_partition, write_partition
-from muphy_lb.run.info import describe_prepared
+from muphy_lb.run.description import describe_prepared
 from muphy_lb.setup.geometry import load_nodes
 from tests.fuzz.prepared_damages import NAME, Damage, damage_of
 from tests.vessel import changed, command, vessel

@@ -8,7 +8,7 @@ import pytest
 
 from muphy_lb.base.errors import InputError, OutputError
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.run.lock import LOCK_FILE, OWN_FOLDERS
+from muphy_lb.run.folder import LOCK_FILE, OWN_FOLDERS
 from muphy_lb.run.loop import STOP_FILE, Run
 from muphy_lb.run.settled_flow import forget_flow
 from muphy_lb.run.solver import Solver

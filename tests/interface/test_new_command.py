@@ -16,7 +16,7 @@ from muphy_lb.new import sizing
 from muphy_lb.new.command import add_options, new
 from muphy_lb.new.text import case_text
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.run.info import describe_case
+from muphy_lb.run.description import describe_case
 from muphy_lb.run.loop import Run
 from muphy_lb.run.solver import Solver
 from tests.unit.geometry.surfaces import tube

@@ -10,8 +10,7 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import load_case
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.run.description import more_ranks_than_cores
-from muphy_lb.run.info import describe_case
+from muphy_lb.run.description import describe_case, more_ranks_than_cores
 from muphy_lb.run.solver import Solver
 from muphy_lb.setup import distribute
 from tests.vessel import STARTING, TABLE, command, write_case

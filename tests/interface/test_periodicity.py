@@ -9,8 +9,8 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.output.series import read_series
 from muphy_lb.parallel import SerialCommunicator
+from muphy_lb.run.criteria import PERIODIC, SAMPLES, Beats, change_between
 from muphy_lb.run.loop import Run
-from muphy_lb.run.periodicity import PERIODIC, SAMPLES, Beats, change_between
 from muphy_lb.run.solver import Solver
 
 PERIOD, TAU = 252.5, 300.0

@@ -347,7 +347,7 @@ def state_at(out, step):
 
 def test_a_folder_belongs_to_one_run(case, out):
     command("run", case, "-o", out, "--set", "run.steps=20")
-    holder = "import sys, time; from muphy_lb.run.lock import FolderLock; lock = FolderLock(sys.argv[1])"
+    holder = "import sys, time; from muphy_lb.run.folder import FolderLock; lock = FolderLock(sys.argv[1])"
     line = [sys.executable, "-c", f"{holder}; print('held', flush=True); time.sleep(60)", out]
     process = subprocess.Popen(line, stdout=subprocess.PIPE)
     try:

@@ -12,7 +12,7 @@ from muphy_lb.case.case import case_from_dict
 from muphy_lb.measure.wall_shear import WallShear
 from muphy_lb.physics.free_surface.cells import CELL, GAS, INTERFACE, LIQUID, MASS
 from muphy_lb.run.checkpoint import checkpoint_path, restore, write_checkpoint
-from muphy_lb.run.info import describe_case
+from muphy_lb.run.description import describe_case
 from muphy_lb.run.loop import Run
 from muphy_lb.run.solver import Solver
 

@@ -54,7 +54,7 @@ def digest(tables: dict, communicator) -> str | None:
         simulation.step(n_steps)
         forces = simulation.wall_forces() or {}
         found += [np.array([force.force_n for force in forces.values()]), WallShear(simulation).traction_pa()]
-        found += [*simulation.populations(), *map(simulation.collect, simulation.evolving().values())]
+        found += [*simulation.populations(), *map(simulation.collect, simulation.state.fields().values())]
         columns = simulation.particles() or {}
         found += [column for _, each in sorted(columns.items()) for _, column in sorted(each.items())]
     if communicator.rank:

@@ -10,8 +10,8 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.parallel.communicator import MpiCommunicator
+from muphy_lb.run.changes import Rebalancing, repartition
 from muphy_lb.run.loop import Run
-from muphy_lb.run.rebalancing import Rebalancing, repartition
 from muphy_lb.run.solver import Solver
 from tests.support import random_owner
 

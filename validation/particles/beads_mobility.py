@@ -81,7 +81,7 @@ class PulledBead:
     def __call__(self, place: np.ndarray, in_rest_frame: bool = True) -> float:
         """Mobility (velocity over force) of a bead that starts there, relative to the fluid's mean or to all mass."""
         simulation = self._simulation
-        simulation.start_from_rest()
+        simulation.state.start()
         place_beads(simulation, "bead", self._edge // 2 + place[None])
         simulation.step(round(TIMES / (VISCOSITY * (2.0 * pi / self._edge) ** 2)))
         before = columns_of(simulation, "bead", TRAVELLED)[0, 0]
