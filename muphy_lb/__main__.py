@@ -211,13 +211,13 @@ def _run_case(case, folder, say, communicator, geometry=None, view: int | None =
 
     if communicator.rank == 0:
         check_writable(folder)
-    clock, door = Clock(), _door(view, communicator)
+    clock, server = Clock(), _socket(view, communicator)
     with StopSignals() as signals, Sentry(communicator, folder):
         simulation = Solver(case, communicator, geometry)
         say(simulation.describe())
         run = Run(simulation, folder, geometry is not None, clock)
         signals.set_up()
-        with nullcontext() if view is None else _shown(simulation, door, say, folder):
+        with nullcontext() if view is None else _shown(simulation, server, say, folder):
             reason, summary = run.execute(signals)
     if summary:
         say(_closing_text(summary, run.closing_lines(summary), folder))
@@ -227,17 +227,17 @@ def _run_case(case, folder, say, communicator, geometry=None, view: int | None =
     return STOPPED_EXIT_CODE
 
 
-def _door(view: int | None, communicator):
+def _socket(view: int | None, communicator):
     """Where the page of a live view will be, on rank 0, if there shall be one."""
     if view is None or communicator.rank:
         return None
-    return import_module("muphy_lb.view.door").open_door(view)
+    return import_module("muphy_lb.view.page").open_socket(view)
 
 
-def _shown(simulation, door, say, folder):
+def _shown(simulation, server, say, folder):
     from muphy_lb.view.live import shown
 
-    return shown(simulation, door, say, Path(folder))
+    return shown(simulation, server, say, Path(folder))
 
 
 def _prepare(words, communicator) -> int:

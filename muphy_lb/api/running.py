@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from muphy_lb.base.errors import InputError, MuphyError
 from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.measure.monitor import RunStatus, poll
 from muphy_lb.measure.observer import Observer, tell_walls
 from muphy_lb.measure.permeability import has_permeability
 from muphy_lb.measure.settling import Settling
@@ -18,7 +19,6 @@ from muphy_lb.output.progress import ProgressBar
 from muphy_lb.parallel import agreed
 from muphy_lb.run.criteria import Periodicity, SteadyState, steady_watch
 from muphy_lb.run.loop import COMPLETED, Clock
-from muphy_lb.run.onlooker import Standing, attend
 
 if TYPE_CHECKING:
     from muphy_lb.api.simulation import Simulation
@@ -214,7 +214,7 @@ def drive(owner: "Simulation", last: int, watch: Criterion | None, clock: Clock,
         while reason is None and owner.core.step_number < last:
             core, observers = owner.core, _observers(owner, watch)
             target = min(last, _next_event(core, observers))
-            is_told = target in (last, core.onlooker.next_step) or tell_walls(observers, target)
+            is_told = target in (last, core.monitor.next_step) or tell_walls(observers, target)
             _advance(core, target, is_told, clock)
             if core.step_number % core.case.run.check_interval_steps == 0 or core.step_number == last:
                 _look(core, observers, clock, bar)
@@ -222,8 +222,8 @@ def drive(owner: "Simulation", last: int, watch: Criterion | None, clock: Clock,
             if reason is None:
                 _act(core.step_number, observers)
                 reason = _verdict(owner, observers)
-            reason = reason or _attend(owner.core, last, observers, interruption)
-        owner.core.onlooker.rest(_standing(last, observers))
+            reason = reason or _poll(owner.core, last, observers, interruption)
+        owner.core.monitor.rest(_status(last, observers))
     return reason or COMPLETED
 
 
@@ -240,19 +240,19 @@ def _look(core, observers: Sequence[Observer], clock: Clock, bar: ProgressBar) -
         bar.tell(f"{clock.mflups(core.header.n_nodes):.1f} MFLUPS", f"max velocity {velocity_m_s:.4g} m/s{watched}")
 
 
-def _attend(core, last: int, observers: Sequence[Observer], interruption: Interruption) -> str | None:
+def _poll(core, last: int, observers: Sequence[Observer], interruption: Interruption) -> str | None:
     """Let whoever looks on see this step, if that is due; why to end the run, if that is asked for."""
-    if core.step_number < core.onlooker.next_step:
+    if core.step_number < core.monitor.next_step:
         return None
 
-    def standing() -> Standing:
-        return _standing(last, observers)
+    def status() -> RunStatus:
+        return _status(last, observers)
 
-    return attend(core.onlooker, standing, asked_to_stop=lambda: interruption.agreed(core.communicator))
+    return poll(core.monitor, status, asked_to_stop=lambda: interruption.agreed(core.communicator))
 
 
-def _standing(last: int, observers: Sequence[Observer]) -> Standing:
-    return Standing(last, tuple(filter(None, [observer.steadiness() for observer in observers])))
+def _status(last: int, observers: Sequence[Observer]) -> RunStatus:
+    return RunStatus(last, tuple(filter(None, [observer.steadiness() for observer in observers])))
 
 
 def _act(step: int, observers: Sequence[Observer]) -> None:
@@ -274,7 +274,7 @@ def _verdict(owner: "Simulation", observers: Sequence[Observer]) -> str | None:
 def _next_event(core, observers: Sequence[Observer]) -> int:
     intervals = [core.case.run.check_interval_steps, *(each.every for each in observers if each.every)]
     events = [(core.step_number // every + 1) * every for every in intervals]
-    return int(min(*events, core.onlooker.next_step))
+    return int(min(*events, core.monitor.next_step))
 
 
 def _advance(core, target: int, is_told: bool, clock: Clock) -> None:

@@ -114,7 +114,7 @@ class Simulation(Results):
         if self._core is None:
             return
         backend = self._core.engine.backend
-        self._core.onlooker.close()
+        self._core.monitor.close()
         self.__dict__.pop("_shear", None)
         self._core, self.callbacks, self._geometry = None, [], None
         gc.collect()  # engine, launches and recorded steps hold themselves in cycles

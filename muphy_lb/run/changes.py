@@ -20,8 +20,8 @@ from muphy_lb.case.toml import as_override
 from muphy_lb.engine.load import has_load, node_load
 from muphy_lb.geometry.limits import shown
 from muphy_lb.measure.flow_view import whole_nodes
+from muphy_lb.measure.monitor import Monitor
 from muphy_lb.partition.weights import part_shares
-from muphy_lb.run.onlooker import Onlooker
 from muphy_lb.run.solver import Solver
 from muphy_lb.setup.geometry import share_nodes
 from muphy_lb.setup.pulsatile import WOMERSLEY
@@ -69,8 +69,8 @@ def changed(simulation: Solver, changes: Mapping[str, object]) -> Solver:
     nodes = simulation.nodes if communicator.rank == 0 else None
     other = Solver(case, communicator, nodes)  # type: ignore[arg-type]  # rank 0 has the list itself
     other.state.go_on_from(simulation.state.record())
-    other.onlooker, simulation.onlooker = simulation.onlooker, Onlooker()
-    other.onlooker.follow(other)
+    other.monitor, simulation.monitor = simulation.monitor, Monitor()
+    other.monitor.follow(other)
     return other
 
 

@@ -56,7 +56,9 @@ from muphy_lb.setup.waveforms import longest_period_s
 
 def monitored(view: FlowView) -> dict[str, dict[str, float]] | None:
     """The quantities of ``run.steady_watch`` by group and name, on rank 0; collective."""
-    measures = {name: partial(measure, view) for name, measure in FLOW_QUANTITIES.items()}
+    measures: dict[str, Callable[[], dict[str, float]]] = {
+        name: partial(measure, view) for name, measure in FLOW_QUANTITIES.items()
+    }
     for physics in view.physics:
         measures |= physics.monitored(view)
     groups = {name: measures[name]() for name in measures if name in view.case.run.steady_watch}
@@ -257,7 +259,8 @@ class Criterion(Observer):
 
     def section(self, summary: Mapping) -> ReportPart:
         """The course of the change."""
-        return ReportPart(charts=lambda: self.charts(read_series(self._path)) if self._path.exists() else [])
+        path = self._path
+        return ReportPart(charts=lambda: self.charts(read_series(path)) if path and path.exists() else [])
 
     def charts(self, series: Mapping[str, np.ndarray]) -> list[tuple[str, bytes]]:
         """Titles and pictures of the columns of the file."""

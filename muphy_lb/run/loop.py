@@ -12,6 +12,7 @@ from pathlib import Path
 from muphy_lb.base.files.atomic import check_writable, no_link, output_errors, write_text
 from muphy_lb.base.phases import phase
 from muphy_lb.base.version import __version__
+from muphy_lb.measure.monitor import RunStatus, poll
 from muphy_lb.measure.observer import Observer, tell_walls
 from muphy_lb.output.report_html import REPORT_FILE, write_report
 from muphy_lb.parallel import agreed, agreed_on_root, all_agreed
@@ -20,7 +21,6 @@ from muphy_lb.run.checkpoint import checkpoint_path, keep_only, restore, restore
 from muphy_lb.run.criteria import PERIODIC, STEADY
 from muphy_lb.run.folder import CASE_FILE, CHECKPOINTS, SUMMARY_FILE, FolderLock
 from muphy_lb.run.observers import check_observers, create_observers, remove_files, summarise
-from muphy_lb.run.onlooker import Standing, attend
 from muphy_lb.run.progress import Clock, Progress, occupied
 from muphy_lb.run.solver import Solver
 from muphy_lb.run.stop_signals import Received, StopSignals
@@ -163,7 +163,7 @@ class Run:
             if self._is_resumed:
                 agreed_on_root(self.simulation.communicator, self._write_case)
             reason = reason or self._advance(signals or StopSignals())
-            self.simulation.onlooker.end(self._standing(), reason)
+            self.simulation.monitor.end(self._status(), ending(reason))
             return reason, self._finish(reason)
         finally:
             self._release()
@@ -231,7 +231,7 @@ class Run:
                 verdicts = self._of_observers(self._verdict)
                 self._act((self.checkpoints,))
                 reason = next(filter(None, verdicts), None)
-                self._stopped_by = "" if reason else self._reason_to_stop(signals) or self._attend(signals) or ""
+                self._stopped_by = "" if reason else self._reason_to_stop(signals) or self._poll(signals) or ""
                 if self._stopped_by and simulation.state.walls.are_measured and not is_told:
                     self._step_to(simulation.step_number + 1, is_told=True)
                     self._act((*self.observers, self.checkpoints))
@@ -241,7 +241,7 @@ class Run:
 
     def _tells_walls(self, step: int) -> bool:
         """Whether anyone looks at walls then, whose forces and stress are means with the step before."""
-        return step >= self.simulation.onlooker.next_step or tell_walls((*self.observers, self.checkpoints), step)
+        return step >= self.simulation.monitor.next_step or tell_walls((*self.observers, self.checkpoints), step)
 
     def _intervals(self):
         yield self.simulation.case.run.check_interval_steps
@@ -250,7 +250,7 @@ class Run:
     def _next_event(self) -> int:
         step = self.simulation.step_number
         events = [(step // interval + 1) * interval for interval in self._intervals()]
-        return int(min(*events, self.simulation.onlooker.next_step))
+        return int(min(*events, self.simulation.monitor.next_step))
 
     def _step_to(self, target: int, is_told: bool) -> None:
         before = time.perf_counter()
@@ -300,21 +300,21 @@ class Run:
         number = self.simulation.communicator.maximum(signals.received)
         return f"signal {signal.Signals(number).name}" if number else None
 
-    def _attend(self, signals) -> str | None:
+    def _poll(self, signals) -> str | None:
         """Let whoever looks on see this step; returns why to end the run, if that is asked for."""
         simulation = self.simulation
-        if simulation.step_number < simulation.onlooker.next_step:
+        if simulation.step_number < simulation.monitor.next_step:
             return None
 
         def asked_to_stop() -> str | None:
             stop = simulation.communicator.broadcast(self._root_decision()[1] if self._root else None)
             return self._signal(signals) or stop
 
-        return attend(simulation.onlooker, self._standing, self.checkpoints.act, asked_to_stop)
+        return poll(simulation.monitor, self._status, self.checkpoints.act, asked_to_stop)
 
-    def _standing(self) -> Standing:
+    def _status(self) -> RunStatus:
         found = [observer.steadiness() for observer in self.observers]
-        return Standing(self.simulation.numerics.steps, tuple(filter(None, found)))
+        return RunStatus(self.simulation.numerics.steps, tuple(filter(None, found)))
 
     def _root_decision(self) -> tuple[bool, str | None]:
         """Whether a progress line is due, and rank 0's own reason to stop."""

@@ -32,7 +32,7 @@ class Relay:
             np.asarray(units.pressure_to_density(pressure, cs2)), units.velocity_to_lattice(np.stack(velocity))
         )
         simulation.upload_schedule()
-        simulation.initial_mass = communicator.total(simulation.engine.totals().mass)
+        simulation.state.initial_mass = communicator.total(simulation.engine.totals().mass)
 
     def take(self, simulation: Solver) -> None:
         """Hold the flow of a simulation; collective."""

@@ -16,12 +16,12 @@ from muphy_lb.engine.autotune import tune
 from muphy_lb.engine.engine import Engine
 from muphy_lb.lattice.exact_sums import from_two_parts, scale_of_sums
 from muphy_lb.measure.flow_view import Health, OpeningState
+from muphy_lb.measure.monitor import Monitor, RunStatus, poll
 from muphy_lb.measure.node_probe import NodeProbe
 from muphy_lb.measure.recorded_stress import RecordedStress
 from muphy_lb.measure.wall_forces import WallForce
 from muphy_lb.parallel import HaloConnector, agreed_on_root, connect
 from muphy_lb.run.description import described
-from muphy_lb.run.onlooker import Onlooker, Standing, attend
 from muphy_lb.run.preparation import Preparation
 from muphy_lb.run.state import State
 from muphy_lb.run.stepping import steps_covering, whole_steps
@@ -44,14 +44,14 @@ class Solver(Preparation):
     Attributes:
         engine: the engine of this rank.
         state: the state, and how it is set.
-        onlooker: who looks on while it steps (:mod:`muphy_lb.run.onlooker`); nobody at first.
+        monitor: sees the flow between steps (:mod:`muphy_lb.measure.monitor`); at first one that never looks.
 
     Raises:
         MuphyError: the case cannot be run; the message says why.
     """
 
     def __init__(self, case: Case | str | PathLike | Mapping, communicator=None, nodes=None):
-        case, communicator, self.onlooker = as_case(case), communicator or connect(), Onlooker()
+        case, communicator, self.monitor = as_case(case), communicator or connect(), Monitor()
         backend = agreed_on_root(communicator, lambda: resolve_backend(case.compute.backend))
         self._backend_name = communicator.broadcast(backend)
         super().__init__(case, communicator, nodes)
@@ -106,7 +106,7 @@ class Solver(Preparation):
         """A domain and an engine without a state, for other owners of the nodes, (n,) on rank 0; collective."""
         del self.domain, self.engine, self.part_nodes
         self.state.release()
-        self.onlooker.release()
+        self.monitor.release()
         for probe in self._probes:
             probe.release()
         gc.collect()
@@ -130,8 +130,8 @@ class Solver(Preparation):
             self.engine.schedule(self._schedule.at(np.array([self.step_number + 1.0])))
 
     def step(self, n_steps: float = 1) -> None:
-        """Advance by a whole number of steps; every ``run.check_interval_steps`` the flow is looked at. Whoever looks
-        on (``onlooker``) may ask for a pause in between, or for an end before the last of them.
+        """Advance by a whole number of steps; every ``run.check_interval_steps`` its health is checked. The
+        ``monitor`` may request a pause in between, or an end before the last of them.
 
         Raises:
             InputError: ``n_steps`` is not whole, or negative.
@@ -139,13 +139,13 @@ class Solver(Preparation):
         """
         last, every = self.step_number + whole_steps(n_steps), self.case.run.check_interval_steps
         while self.step_number < last:
-            until = min(last, (self.step_number // every + 1) * every, self.onlooker.next_step)
-            self.advance(int(until) - self.step_number, until == last or until >= self.onlooker.next_step)
+            until = min(last, (self.step_number // every + 1) * every, self.monitor.next_step)
+            self.advance(int(until) - self.step_number, until == last or until >= self.monitor.next_step)
             if self.step_number % every == 0:
                 self.health()
-            if self.step_number >= self.onlooker.next_step and attend(self.onlooker, lambda: Standing(last)):
+            if self.step_number >= self.monitor.next_step and poll(self.monitor, lambda: RunStatus(last)):
                 break
-        self.onlooker.rest(Standing(last))
+        self.monitor.rest(RunStatus(last))
 
     def advance(self, n_steps: int, is_told: bool = True) -> None:
         """Advance by some steps without looking at the flow; ``is_told`` where wall forces or the stress beside walls

@@ -1,6 +1,6 @@
 """State: the populations, fields and particles of a flow, and all else that its next step follows from."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Protocol
@@ -14,6 +14,7 @@ from muphy_lb.engine.leaving import leaving_populations, restore_leaving
 from muphy_lb.engine.neighbour_values import NeighbourValues
 from muphy_lb.measure.flow_view import EngineView, OpeningState
 from muphy_lb.parallel import NodeGather, agreed_on_root
+from muphy_lb.physics.package import Physics
 from muphy_lb.run.openings import KeptOpenings
 from muphy_lb.run.walls import WallMeasures
 from muphy_lb.setup.consistent_pressure import PressureEquation, momentum_flux, refuse_openings
@@ -23,6 +24,10 @@ from muphy_lb.setup.initial_stress import VelocityGradient, stress_of, viscosity
 
 class SteppedFlow(EngineView, Protocol):
     """The interface of a flow for its state; :class:`muphy_lb.run.solver.Solver` is one."""
+
+    @property
+    def physics(self) -> Sequence[Physics]:
+        """All that is computed beside the flow."""
 
     def starting_flow(self, put_fields: Callable, put_particles: Callable) -> tuple[np.ndarray, np.ndarray]:
         """Density and velocity with which the case starts."""

@@ -26,6 +26,8 @@ class WallMeasures:
     def __init__(self, flow: EngineView):
         self._flow = flow
         self._stress: RecordedStress | None = None
+        self._forces: dict[str, WallForce] | None = None
+        self._step: int | None = None
         self.begin_anew()
 
     def begin_anew(self) -> None:
@@ -76,8 +78,7 @@ class WallMeasures:
 
     def forget(self) -> None:
         """Measure again: the flow is another one."""
-        self._forces: dict[str, WallForce] | None = None
-        self._step: int | None = None
+        self._forces = self._step = None
         if self._stress:
             self._stress.forget()
 

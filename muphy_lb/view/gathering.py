@@ -6,8 +6,8 @@ import numpy as np
 
 from muphy_lb.geometry.nodes import voxel_coordinates
 from muphy_lb.measure.flow_picture import sight_of
+from muphy_lb.measure.monitor import MonitoredFlow
 from muphy_lb.output.pictures.projection import CoarseGrid, is_cut_through
-from muphy_lb.run.solver import Solver
 from muphy_lb.view.messages import BODY, CUT, CutFrame, Demand, Description, Picture
 from muphy_lb.view.particles import drawn_points
 from muphy_lb.view.shown import WALL_SHEAR, NodeReader, ShownField, has_wall_shear, shown_fields
@@ -32,7 +32,7 @@ class Gathering:
         units: unit of everything that can be shown, by name.
     """
 
-    def __init__(self, simulation: Solver):
+    def __init__(self, simulation: MonitoredFlow):
         self.follow(simulation)
         self._bind()
         low, high = np.array([row.min(initial=1 << 30) for row in self._xyz]), self._maximum(self._xyz)
@@ -40,7 +40,7 @@ class Gathering:
         self.grid = CoarseGrid.over(self.low, self.high, MOST_CELLS, MOST_CELLS_ALONG_EDGE)
         self.frames = tuple(self._frame(axis) for axis in range(3))
 
-    def follow(self, simulation: Solver) -> None:
+    def follow(self, simulation: MonitoredFlow) -> None:
         """Collect from another simulation of the same nodes from now on."""
         self._view = simulation
         self.fields: dict[str, ShownField] = shown_fields(simulation)
@@ -194,7 +194,7 @@ class Gathering:
         return values
 
 
-def describe(view: Solver, gathering: Gathering) -> Description | None:
+def describe(view: MonitoredFlow, gathering: Gathering) -> Description | None:
     """What stays the same while a run is watched, on rank 0; collective."""
     counts, is_rock, (axis, index) = gathering.counts(), gathering.is_rock(), gathering.fullest_cut()
     if counts is None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from muphy_lb.view.messages import News
+from muphy_lb.view.messages import Update
 
 MOST_POINTS = 1200
 """When there are so many, every other one is dropped."""
@@ -28,14 +28,14 @@ class History:
         self._flow: list[tuple[float, ...]] = []
         self._change: list[tuple[float, ...]] = []
 
-    def add(self, news: News) -> None:
-        """Take note of the news."""
-        if news.openings:
-            numbers = [number for name in self.openings for number in news.openings[name]]
-            self.n_points += _append(self._flow, (news.time_s, *numbers))
-        changes = [each for each in news.standing.steadiness if each.change is not None]
+    def add(self, update: Update) -> None:
+        """Add the points of an update."""
+        if update.openings:
+            numbers = [number for name in self.openings for number in update.openings[name]]
+            self.n_points += _append(self._flow, (update.time_s, *numbers))
+        changes = [each for each in update.status.steadiness if each.change is not None]
         if changes:
-            self.n_points += _append(self._change, (float(news.step), changes[0].change, changes[0].tolerance))
+            self.n_points += _append(self._change, (float(update.step), changes[0].change, changes[0].tolerance))
 
     def of_openings(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(k,) times [s], and (n, k) flow rates [m^3/s] and pressures [Pa] of the openings."""

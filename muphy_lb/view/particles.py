@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from muphy_lb.measure.monitor import MonitoredFlow
 from muphy_lb.model.model import POSITION
-from muphy_lb.run.solver import Solver
 from muphy_lb.view.messages import CUT, Demand
 
 MOST_POINTS = 8000
@@ -11,7 +11,7 @@ REACH = 1.0
 """Distance from a cut up to which particles are drawn with it [voxels]."""
 
 
-def drawn_points(simulation: Solver, demand: Demand) -> np.ndarray | None:
+def drawn_points(simulation: MonitoredFlow, demand: Demand) -> np.ndarray | None:
     """(3, m) voxel coordinates (x, y, z) of the particles of a picture, on rank 0; None without any sets. Collective.
 
     Of more than ``MOST_POINTS`` those whose id is a multiple of some number are drawn, so it is always the same ones.
@@ -27,7 +27,7 @@ def drawn_points(simulation: Solver, demand: Demand) -> np.ndarray | None:
     return None if gathered is None else np.concatenate(gathered, axis=1)[:, : 2 * MOST_POINTS]
 
 
-def _of_set(simulation: Solver, name: str, drawn, demand: Demand) -> tuple[np.ndarray, np.ndarray]:
+def _of_set(simulation: MonitoredFlow, name: str, drawn, demand: Demand) -> tuple[np.ndarray, np.ndarray]:
     """Ids and (3, n) voxel coordinates of this rank's particles of a set that a demand shows."""
     columns = simulation.engine.particle_sets.columns(name, ("id", *POSITION[0], *POSITION[1], *drawn.columns))
     identity = columns["id"]
