@@ -23,15 +23,15 @@ __all__ = ["Case", "DivergedError", "InputError", "Simulation", "geometry", "par
 
 if TYPE_CHECKING:
     from muphy_lb import geometry, partition
-    from muphy_lb.api.simulation import Simulation
     from muphy_lb.base.errors import DivergedError, InputError
     from muphy_lb.case.case import Case
+    from muphy_lb.run.simulation import Simulation
 
 _PLACES = {
     "Case": "muphy_lb.case.case",
     "DivergedError": "muphy_lb.base.errors",
     "InputError": "muphy_lb.base.errors",
-    "Simulation": "muphy_lb.api.simulation",
+    "Simulation": "muphy_lb.run.simulation",
 }
 
 

@@ -190,6 +190,8 @@ class Rebalancing:
         imbalance: load of the fullest rank over its share, when last looked at; None before.
     """
 
+    tells_walls = False
+
     def __init__(self, simulation: "Solver"):
         compute, size = simulation.case.compute, simulation.communicator.size
         self._simulation, self._limit = simulation, compute.rebalance

@@ -15,9 +15,11 @@ steady-state criterion remembers, and what the state belongs to: lattice, stream
 
 import json
 import logging
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from math import isclose
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -25,19 +27,25 @@ import h5py
 import numpy as np
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.base.files.atomic import atomic_write, output_errors
+from muphy_lb.base.files.atomic import atomic_write, check_writable, output_errors, write_text
 from muphy_lb.base.files.hdf5 import opened
+from muphy_lb.base.files.hdf5_input import DAMAGE
 from muphy_lb.base.files.sealed import HEADER_BYTES, seal
 from muphy_lb.base.registry import PHYSICS
-from muphy_lb.case.case import Case
+from muphy_lb.case.case import Case, as_case, case_from_dict, load_case
 from muphy_lb.case.changes import changed_keys, listed
 from muphy_lb.case.toml import as_override
 from muphy_lb.engine.leaving import LINK, POPULATION, leaving_populations
+from muphy_lb.geometry.limits import shown
+from muphy_lb.geometry.source import Geometry
+from muphy_lb.measure.field_snapshots import FieldSnapshots
 from muphy_lb.measure.wall_forces import WallForce
 from muphy_lb.parallel import agreed, agreed_on_root, from_root
 from muphy_lb.run.changes import TIME_STEP
 from muphy_lb.run.folder import (
     ACTIONS,
+    CASE_FILE,
+    CHECKPOINTS,
     GEOMETRY,
     KIND,
     LINKS,
@@ -51,9 +59,12 @@ from muphy_lb.run.folder import (
     WALLS,
     Checkpoint,
     Expected,
+    FolderLock,
     check_datasets,
     groups,
     newest,
+    refuse_missing_files,
+    refuse_to_resume_other,
 )
 from muphy_lb.run.solver import Solver
 from muphy_lb.run.state import StateRecord
@@ -74,6 +85,7 @@ BELONGS_TO = {  # what a state belongs to, in words, and the sections of the cas
     "density_kg_m3": ("density [kg/m3]", ("fluid",)),
 }
 SAME = 1e-9  # relative difference of units that rounding in another release may make
+FIELDS_FILE = FieldSnapshots.file
 CHUNK = 1 << 20  # values of a row read at once
 
 
@@ -351,3 +363,113 @@ def _tell_changes(checkpoint: Checkpoint, case: Case) -> None:
 
 def _case_text(checkpoint: Checkpoint, case: Case) -> str:
     return case.to_toml(checkpoint.path.parent)
+
+
+def saved(core: Solver, geometry: Geometry | None, folder: str | PathLike, may_replace: bool) -> None:
+    """Write case, geometry and checkpoint; collective. See :meth:`muphy_lb.run.simulation.Simulation.save`."""
+    core.health()
+    path = Path(folder)
+    case = moved_into(path, core.case, geometry)
+    lock = agreed_on_root(core.communicator, lambda: _prepared(path, may_replace))
+    core.case = case
+    try:
+        agreed_on_root(core.communicator, lambda: _write_case(path, case, geometry))
+        written = checkpoint_path(path / CHECKPOINTS, core.step_number)
+        write_checkpoint(written, core, {})
+        agreed_on_root(core.communicator, lambda: _remove_others(written))
+    finally:
+        if lock:
+            lock.release()
+
+
+def _prepared(folder: Path, may_replace: bool) -> FolderLock:
+    """The lock of a folder that may be written to."""
+    check_writable(folder)
+    if (folder / CASE_FILE).exists() and not may_replace:
+        raise InputError(
+            f"save: {folder} is the folder of another run, which has a {CASE_FILE}; give another folder, or"
+            " overwrite=True to replace that and its checkpoints"
+        )
+    return FolderLock(folder)
+
+
+def _remove_others(written: Path) -> None:
+    """Remove checkpoints of earlier saves and of another run, which a load could take for the newest."""
+    with output_errors(written.parent):
+        for other in written.parent.glob(PATTERN):
+            if other != written:
+                other.unlink()
+
+
+def _write_case(folder: Path, case: Case, geometry: Geometry | None) -> None:
+    with output_errors(folder):
+        if geometry is not None:
+            geometry.write(folder)
+    write_text(folder / CASE_FILE, case.to_toml(folder))
+
+
+def loaded(folder: str | PathLike, overrides: Sequence[str], communicator) -> Solver:
+    """The simulation of a folder, as it was left there; collective.
+
+    Raises:
+        InputError: the folder holds no state.
+    """
+    path = Path(folder)
+    case, checkpoint, step = from_root(communicator, lambda: _what_to_load(path, overrides))
+    if step is not None:
+        return _from_fields(path, case, step, communicator)
+    core = Solver(case, communicator, geometry_of(checkpoint, case, communicator))
+    restore(path / CHECKPOINTS, core)
+    return core
+
+
+def _what_to_load(folder: Path, overrides: Sequence[str]) -> tuple[Case, Checkpoint | None, int | None]:
+    """The case of a folder, and its newest checkpoint or the step of the last snapshot of its fields."""
+    if not (folder / CASE_FILE).is_file():
+        raise InputError(f"load: {folder} has no {CASE_FILE}; give a folder of save(), or the output folder of a run")
+    case = load_case(folder / CASE_FILE, overrides)
+    refuse_missing_files(case, lambda changes: f"Simulation.load({str(folder)!r}, overrides={changes})")
+    if any((folder / CHECKPOINTS).glob(PATTERN)):
+        return case, refuse_to_resume_other(folder, case), None
+    if not (folder / FIELDS_FILE).is_file():
+        raise InputError(
+            f"load: {folder} holds neither a checkpoint nor {FIELDS_FILE}; run with output.checkpoint_every_steps, or"
+            " save()"
+        )
+    return case, None, _last_step(folder / FIELDS_FILE)
+
+
+def _last_step(path: Path) -> int:
+    """The step of the last snapshot of a field file.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    try:
+        with h5py.File(path, "r") as file:
+            return int(file["muphy_lb/step"][int(file["VTKHDF/Steps"].attrs["NSteps"]) - 1])
+    except DAMAGE as error:
+        raise InputError(f"load: {path} cannot be read ({shown(error)}); load a folder with a checkpoint") from error
+
+
+def _from_fields(folder: Path, case: Case, step: int, communicator) -> Solver:
+    """The simulation that starts from the last snapshot of a field file."""
+    LOG.warning(
+        "warning: %s has no checkpoint; going on from %s, in single precision: what it does not hold or [initial] does"
+        " not take (fields of a physics, particles, states of outlets, averages) begins anew",
+        folder,
+        FIELDS_FILE,
+    )
+    core = Solver(as_case(case, ["initial=", f'initial.file="{FIELDS_FILE}"']), communicator)
+    core.case = case
+    core.state.restart_from(core.engine.populations(), step, core.state.initial_mass, core.state.fields())
+    return core
+
+
+def moved_into(folder: Path, case: Case, geometry: Geometry | None) -> Case:
+    """The case as it is to be written to a folder, where the file of a geometry in memory will lie."""
+    if geometry is None or geometry.content is None:
+        return case
+    table = tomllib.loads(case.to_toml(folder))
+    table["geometry"]["file"] = geometry.table["file"]
+    return case_from_dict(table, folder)

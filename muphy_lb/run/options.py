@@ -71,7 +71,7 @@ def plot(options, say: Callable[[str], None], communicator) -> int:
         OutputError: the picture cannot be written.
     """
     if communicator.rank == 0:
-        from muphy_lb.run.redraw import Choices, redraw
+        from muphy_lb.run.plots import Choices, redraw
 
         path = _path(options)
         limits = None if options.scale is None else _limits(options.scale)

@@ -3,17 +3,20 @@
 import gc
 from collections.abc import Mapping
 from functools import partial
-from math import inf, sqrt
+from math import ceil, inf, isfinite, sqrt
+from numbers import Real
 from os import PathLike
 
 import numpy as np
 
 from muphy_lb.backends import make_backend, resolve_backend
-from muphy_lb.base.errors import DivergedError
+from muphy_lb.base.errors import DivergedError, InputError
 from muphy_lb.base.precision import PRECISIONS
 from muphy_lb.case.case import Case, as_case
 from muphy_lb.engine.autotune import tune
 from muphy_lb.engine.engine import Engine
+from muphy_lb.geometry.limits import shown
+from muphy_lb.geometry.quantities import number_in_si
 from muphy_lb.lattice.exact_sums import from_two_parts, scale_of_sums
 from muphy_lb.measure.flow_view import Health, OpeningState
 from muphy_lb.measure.monitor import Monitor, RunStatus, poll
@@ -24,10 +27,13 @@ from muphy_lb.parallel import HaloConnector, agreed_on_root, connect
 from muphy_lb.run.description import described
 from muphy_lb.run.preparation import Preparation
 from muphy_lb.run.state import State
-from muphy_lb.run.stepping import steps_covering, whole_steps
 from muphy_lb.run.verdict import divergence_message
 from muphy_lb.setup.boundaries import build_schedule, opening_conditions
 from muphy_lb.setup.force import build_force
+
+ROUNDING = 1e-9
+"""Share of a step by which the quotient of two times may miss a whole number of steps."""
+COVER_A_TIME = "round it, or give the time to run_for(time_s), which takes as many steps as cover it"
 
 
 class Solver(Preparation):
@@ -320,3 +326,38 @@ class Solver(Preparation):
     def _collect(self, rows, finish):
         collected = [self.state.gather.collect(row) for row in rows]
         return finish(collected) if self.communicator.rank == 0 else None
+
+
+def whole_steps(n_steps, call: str = "step", remedy: str = COVER_A_TIME) -> int:
+    """A number of steps; a float counts if it is whole.
+
+    Args:
+        n_steps: what was given.
+        call, remedy: to what, and what else to give, for the message of the error.
+
+    Raises:
+        InputError: it is not a whole number of 0 or more.
+    """
+    is_number = isinstance(n_steps, Real) and not isinstance(n_steps, bool)
+    if not is_number or not isfinite(n_steps) or n_steps < 0 or n_steps != int(n_steps):
+        raise InputError(f"{call}: the number of steps is {n_steps!r}; it must be a whole number, 0 or more: {remedy}")
+    return int(n_steps)
+
+
+def steps_covering(time_s, time_step_s: float, call: str = "run_for") -> int:
+    """The least number of steps that cover a time [s], a number or a text with a unit such as ``"1 ms"``; ``call``: to
+    which it was given, for the message of the error.
+
+    Raises:
+        InputError: it is not a finite time of 0 or more.
+    """
+    if isinstance(time_s, str):
+        try:
+            time_s = number_in_si(time_s, "s")
+        except ValueError as error:
+            raise InputError(f"{call}: the time is {shown(time_s)}; it {error}") from error
+    is_number = isinstance(time_s, Real) and not isinstance(time_s, bool)
+    if not is_number or not isfinite(time_s) or time_s < 0:
+        raise InputError(f"{call}: the time is {time_s!r}; it must be a finite number of seconds, 0 or more")
+    steps = float(time_s) / time_step_s
+    return ceil(steps - ROUNDING * max(1.0, steps))

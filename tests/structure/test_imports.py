@@ -22,7 +22,7 @@ ROWS = (
     {"physics", "view"},
     {"run"},
     {"doctor", "new"},
-    {"__init__", "__main__", "api"},
+    {"__init__", "__main__"},
     {"bench"},
     {"validation"},
 )

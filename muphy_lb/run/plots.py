@@ -1,28 +1,41 @@
-"""The command ``muphy-lb plot``: draw the files of a finished run anew, with other choices."""
+"""Figures in the style of the pictures of a run: of a flow in memory, and of the files of a finished run."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from io import BytesIO
+from math import isfinite
+from numbers import Real
 from pathlib import Path
 
 import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.key_units import unit_of
 from muphy_lb.case.case import Case, load_case
 from muphy_lb.case.output import SPEED
 from muphy_lb.case.section import did_you_mean
+from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.measure.field_snapshots import FieldSnapshots
+from muphy_lb.measure.flow_picture import shown_flow, sight_of
+from muphy_lb.measure.flow_view import FlowView, on_root, whole_nodes
 from muphy_lb.measure.shear_files import AREA, SHEAR_FILE
 from muphy_lb.measure.wall_statistics import INDICES, STRESS
 from muphy_lb.output.pictures.curves import fill_curves
-from muphy_lb.output.pictures.cut import AXES, best_cut, cut_at
+from muphy_lb.output.pictures.cut import AXES, PlaneCut, best_cut, cut_at
 from muphy_lb.output.pictures.panels import figure_at
+from muphy_lb.output.pictures.sight import upright_raster
 from muphy_lb.output.pictures.slice import Shown, as_scalar, fill_slice, slice_colours
-from muphy_lb.output.pictures.theme import THEMES, Theme
+from muphy_lb.output.pictures.theme import THEMES, Theme, ThemedFigure, chosen_theme
 from muphy_lb.output.pictures.vessel import Presentation, fill_figure
 from muphy_lb.output.pictures.wall import Marks, draw_walls
 from muphy_lb.output.series import read_series
 from muphy_lb.output.snapshot import find_snapshot
+from muphy_lb.parallel import agreed_on_root, from_root
+from muphy_lb.run.exports import chosen_fields, known_fields, node_values
 from muphy_lb.run.folder import CASE_FILE
+
+DPI = 110
 
 SHORT = {"wall_shear": STRESS.field} | {name: quantity.field for name, quantity in INDICES.items()}
 """Short names of the fields on walls."""
@@ -30,6 +43,151 @@ SHORT = {"wall_shear": STRESS.field} | {name: quantity.field for name, quantity 
 NOT_DRAWN = ("counted", AREA)
 COLUMNS = ("step", "time_s")
 LONGEST_HEADER = 2**20
+
+
+class FlowFigure(ThemedFigure):
+    """A figure that notebooks show; add to its ``axes``, then ``savefig``."""
+
+    def __init__(self, theme: Theme):
+        super().__init__(theme, dpi=DPI)
+        FigureCanvasAgg(self)
+
+    def png(self) -> bytes:
+        """The figure as a PNG, as notebooks and films take it."""
+        stream = BytesIO()
+        self.savefig(stream, format="png")
+        return stream.getvalue()
+
+    _repr_png_ = png
+
+
+class Plots:
+    """Figures of a simulation, ``sim.plot()`` and ``sim.plot.slice(...)``; collective, on rank 0 (None elsewhere).
+
+    Args:
+        flow: gives the present flow.
+    """
+
+    def __init__(self, flow: Callable[[], FlowView]):
+        self._flow = flow
+
+    def __call__(self, style: str | None = None) -> FlowFigure | None:
+        """The geometry with the speed below its surface, and the cut that shows most; the picture of a run.
+
+        Args:
+            style: ``"dark"`` or ``"light"``; by default that of the case.
+
+        Raises:
+            InputError: another style.
+        """
+        flow = self._flow()
+        theme = from_root(flow.communicator, lambda: self._theme(style))
+        shown = shown_flow(flow, theme)
+
+        def drawn() -> FlowFigure:
+            nodes, speed, how = on_root(shown)
+            figure = FlowFigure(theme)
+            fill_figure(figure, nodes, speed, flow.case.title, how)
+            return figure
+
+        return agreed_on_root(flow.communicator, drawn)
+
+    def slice(
+        self,
+        field: str = SPEED,
+        axis: str | None = None,
+        position_m: float | None = None,
+        component: str | None = None,
+        limits: tuple[float, float] | None = None,
+        style: str | None = None,
+    ) -> FlowFigure | None:
+        """A field on a plane across an axis.
+
+        Args:
+            field: its name; of vectors the magnitude, unless a component is chosen.
+            axis: ``"x"``, ``"y"`` or ``"z"``; by default the plane that shows most.
+            position_m: place of the plane on that axis [m]; by default the fullest plane.
+            component: ``"x"``, ``"y"`` or ``"z"``, of a vector.
+            limits: lowest and highest value of the colours [SI], such as those that all pictures of a film share; by
+                default those of this plane, robust against single nodes.
+            style: ``"dark"`` or ``"light"``; by default that of the case.
+
+        Raises:
+            InputError: no such field, axis or component, no fluid at that position, a position without an axis, or
+                limits that are not two ascending numbers.
+        """
+        flow = self._flow()
+
+        def checked() -> str:
+            _check_letters(axis=axis, component=component)
+            _check_numbers(axis, position_m, limits)
+            self._theme(style)
+            return chosen_fields(flow, (field,))[0]
+
+        chosen = from_root(flow.communicator, checked)
+        gathered, sight = node_values(flow, chosen), sight_of(flow)
+
+        def drawn() -> FlowFigure:
+            name, values = as_scalar(chosen, on_root(gathered), component)
+            nodes = whole_nodes(flow)
+            if axis is not None:
+                cut = cut_at(nodes, values, AXES.index(axis), position_m)
+            else:
+                cut = best_cut(nodes, values) if sight is None else upright_raster(nodes, nodes, sight).image(values)
+            figure, unit = FlowFigure(self._theme(style)), known_fields(flow)[chosen]
+            _fill(figure, nodes, cut, _Slice(name, unit, values, flow.step_number, flow.time_s, limits), flow.case)
+            return figure
+
+        return agreed_on_root(flow.communicator, drawn)
+
+    def _theme(self, style: str | None) -> Theme:
+        if style is not None and style not in THEMES:
+            raise InputError(f"plot: style is {style!r}; allowed: {', '.join(THEMES)}")
+        return chosen_theme(self._flow().case.output) if style is None else THEMES[style]
+
+
+def _check_letters(**letters: str | None) -> None:
+    for name, letter in letters.items():
+        if letter is not None and letter not in tuple(AXES):
+            raise InputError(f"plot.slice: {name} is {letter!r}; allowed: 'x', 'y' or 'z'")
+
+
+def _check_numbers(axis: str | None, position_m: float | None, limits: tuple[float, float] | None) -> None:
+    if position_m is not None and axis is None:
+        raise InputError(f"plot.slice: position_m is {position_m}; give the axis that it lies on, as in axis='x'")
+    if position_m is not None and not _are_finite(position_m):
+        raise InputError(f"plot.slice: position_m is {position_m!r}; give a number")
+    if limits is None:
+        return
+    numbers = tuple(limits) if isinstance(limits, Iterable) else ()
+    if len(numbers) != 2 or not _are_finite(*numbers) or not numbers[0] < numbers[1]:
+        raise InputError(f"plot.slice: limits is {limits!r}; give two numbers, the lower one first")
+
+
+def _are_finite(*numbers) -> bool:
+    return all(isinstance(number, Real) and isfinite(number) for number in numbers)
+
+
+@dataclass(frozen=True, eq=False)
+class _Slice:
+    """A field on a plane: its name, unit and values, when, and the limits of its colours (None: its own)."""
+
+    name: str
+    unit: str
+    values: np.ndarray
+    step: int
+    time_s: float
+    limits: tuple[float, float] | None
+
+
+def _fill(figure, nodes: NodeList, cut: PlaneCut, field: _Slice, case: Case) -> None:
+    facts = (f"{field.name} after {field.step:,} steps, {field.time_s:.4g} s",)
+    colours = slice_colours(field.name, field.values, cut, field.limits)
+    fill_slice(figure, nodes, cut, Shown(field.name, field.unit, colours, case.title, facts, _mirrors(case)))
+
+
+def _mirrors(case: Case) -> str:
+    return str(case.geometry.options.get("mirror", ""))
 
 
 @dataclass(frozen=True)
@@ -123,17 +281,15 @@ class _Picture:
         choices, snapshot = self.choices, find_snapshot(self.folder / FieldSnapshots.file, self.choices.time_s)
         field = "velocity" if name == SPEED else name
         nodes, (shown, values) = snapshot.nodes(), as_scalar(field, snapshot.values(field))
-        title, mirrors = self.case.title, str(self.case.geometry.options.get("mirror", ""))
         with figure_at(self.path, self._theme) as figure:
             if shown == SPEED and choices.axis is None:
-                how = Presentation(mirrors, theme=self._theme, limits=choices.limits)
-                fill_figure(figure, nodes, values, title, how)
+                how = Presentation(_mirrors(self.case), theme=self._theme, limits=choices.limits)
+                fill_figure(figure, nodes, values, self.case.title, how)
                 return
             axis = None if choices.axis is None else AXES.index(choices.axis)
             cut = best_cut(nodes, values) if axis is None else cut_at(nodes, values, axis, choices.at_m)
-            colours = slice_colours(shown, values, cut, choices.limits)
-            facts = (f"{shown} after {snapshot.step:,} steps, {snapshot.time_s:.4g} s",)
-            fill_slice(figure, nodes, cut, Shown(shown, snapshot.units[field], colours, title, facts, mirrors))
+            unit, step, time_s = snapshot.units[field], snapshot.step, snapshot.time_s
+            _fill(figure, nodes, cut, _Slice(shown, unit, values, step, time_s, choices.limits), self.case)
 
     def _draw_walls(self, name: str) -> None:
         """A field on the walls."""

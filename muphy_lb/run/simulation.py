@@ -1,32 +1,48 @@
 """Simulation: one flow, as users build it, run it and ask it, in SI units and on any number of ranks."""
 
 import gc
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from copy import deepcopy
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from muphy_lb.api import answers, folders
-from muphy_lb.api.inputs import completed, nodes_of
-from muphy_lb.api.records import Outcome
-from muphy_lb.api.results import Results
-from muphy_lb.api.running import Callback, Criterion, SettlingWatch, SteadinessCriterion, advancing, criterion_of, drive
-from muphy_lb.base.errors import InputError
-from muphy_lb.case.case import Case, as_case
+from muphy_lb.base.errors import InputError, MuphyError
+from muphy_lb.base.files.atomic import check_writable, output_errors
+from muphy_lb.case.case import Case, as_case, case_from_dict
 from muphy_lb.case.toml import as_override
 from muphy_lb.geometry.limits import shown
+from muphy_lb.geometry.nodes import NodeList
+from muphy_lb.geometry.source import Geometry, read
+from muphy_lb.measure.observer import Observer
 from muphy_lb.output.progress import ProgressBar
 from muphy_lb.parallel import agreed, agreed_on_root, connect, from_root
 from muphy_lb.run.changes import changed, checked_changes, refuse_while_writing
-from muphy_lb.run.criteria import refuse_to_watch_nothing
-from muphy_lb.run.loop import COMPLETED, Clock, Run
-from muphy_lb.run.solver import Solver
-from muphy_lb.run.stepping import steps_covering, whole_steps
+from muphy_lb.run.checkpoint import loaded, moved_into, saved
+from muphy_lb.run.criteria import Criterion, SteadyState, criterion_of, refuse_to_watch_nothing
+from muphy_lb.run.folder import CHECKPOINTS, PATTERN, results_of_hours
+from muphy_lb.run.loop import COMPLETED, ENDS, Loop, Run
+from muphy_lb.run.progress import Clock
+from muphy_lb.run.records import Outcome
+from muphy_lb.run.results import Results
+from muphy_lb.run.solver import Solver, steps_covering, whole_steps
+from muphy_lb.run.stop_signals import Interruption
+from muphy_lb.run.verdict import judge
+from muphy_lb.setup.geometry import load_nodes
 
 if TYPE_CHECKING:
     from muphy_lb.view import LiveView
 
 TOLERANCE = 1e-4
 """Of :meth:`Simulation.run_until_steady`, if neither the call nor the case gives one."""
+
+STOPPED = "stopped"
+GO_ON = {"steady": "run_until_steady() again", "periodic": "run(time_s=...), by two beats or more"}
+"""The call that continues a run, by the word of its criterion."""
+
+KEPT = ("keep", "periodic", "spacing_m")
+"""Keys of a case's geometry that hold for another one that is handed over beside it."""
 
 
 class Simulation(Results):
@@ -53,8 +69,7 @@ class Simulation(Results):
 
     Attributes:
         progress: as given.
-        callbacks: what :meth:`every` has been given.
-        settling: whether a permeability of the flow has settled.
+        callbacks: the functions that :meth:`every` was given.
 
     Raises:
         InputError: the case cannot be run; the message says why, and what to do.
@@ -70,11 +85,10 @@ class Simulation(Results):
         fluid_value: Any = None,
     ):
         ranks = communicator or connect()
-        checked, self._geometry = agreed(ranks, lambda: completed(case, geometry, spacing_m, fluid_value))
+        checked, given = agreed(ranks, lambda: completed(case, geometry, spacing_m, fluid_value))
         checked = ranks.broadcast(checked)
-        nodes = agreed_on_root(ranks, lambda: nodes_of(checked, self._geometry))
-        self._take(Solver(checked, ranks, nodes))
-        self.progress = progress
+        nodes = agreed_on_root(ranks, lambda: nodes_of(checked, given))
+        self._begin(Solver(checked, ranks, nodes), given, progress)
 
     @classmethod
     def from_case(cls, case, overrides=(), communicator=None) -> "Simulation":
@@ -94,20 +108,27 @@ class Simulation(Results):
         Raises:
             InputError: the folder holds neither.
         """
-        loaded = cls.__new__(cls)
-        loaded._geometry, loaded.progress = None, None
-        loaded._take(folders.loaded(folder, overrides, communicator or connect()))
-        loaded._owned.add(folders.resolved(folder))
-        return loaded
+        ranks, simulation = communicator or connect(), cls.__new__(cls)
+        path = from_root(ranks, lambda: _named_folder(folder))
+        simulation._begin(loaded(path, overrides, ranks))
+        simulation._owned.add(_resolved(path))
+        return simulation
+
+    def _begin(self, core: Solver, geometry: Geometry | None = None, progress: bool | None = None) -> None:
+        super().__init__(core, geometry)
+        self.progress, self.callbacks = progress, list[Callback]()
+        self._owned, self._methods = set[str](), tuple[str, ...]()
+        self._written: Run | None = None
+        self._is_advancing = self.wants_to_stop = False
+        self._take(core)
 
     def _take(self, core: Solver) -> None:
-        """Be the simulation of this core from now on."""
-        self._core: Solver | None = core
-        self.callbacks: list[Callback] = []
-        self.settling = SettlingWatch(self)
-        self._owned: set[str] = set()
-        self._written: Run | None = None
-        self.is_advancing = self.wants_to_stop = False
+        """Go on with a solver, whose physics bring methods along, such as one that sets a field of its own."""
+        for name in (*self._methods, "_shear"):
+            self.__dict__.pop(name, None)
+        self._core = core
+        self._methods = tuple(name for physics in core.physics for name in physics.methods)
+        self.__dict__.update({name: getattr(core, name) for name in self._methods})
 
     def close(self) -> None:
         """Give back the memory of host and device; nothing can be asked from then on."""
@@ -115,7 +136,8 @@ class Simulation(Results):
             return
         backend = self._core.engine.backend
         self._core.monitor.close()
-        self.__dict__.pop("_shear", None)
+        for name in (*self._methods, "_shear"):
+            self.__dict__.pop(name, None)
         self._core, self.callbacks, self._geometry = None, [], None
         gc.collect()  # engine, launches and recorded steps hold themselves in cycles
         backend.release()
@@ -125,13 +147,6 @@ class Simulation(Results):
 
     def __exit__(self, *_) -> None:
         self.close()
-
-    def __getattr__(self, name: str):
-        """A method that a physics of the case brings along, such as one that sets a field of its own."""
-        core = self.__dict__.get("_core")
-        if core is not None and any(name in physics.methods for physics in core.physics):
-            return getattr(core, name)
-        raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
 
     def run(self, time_s: float | str | None = None, steps: float | None = None, folder=None) -> Outcome:
         """Run to the end of the case (``run.steps`` or ``run.time_s``), or by a time or a number of steps from now; a
@@ -149,17 +164,19 @@ class Simulation(Results):
             InputError: nothing is left to run, or both a time and steps are given.
         """
         last = self._from_root(lambda: self._last_step(time_s, steps))
-        folder = self._from_root(lambda: None if folder is None else folders.named_folder(folder))
+        folder = self._from_root(lambda: None if folder is None else _named_folder(folder))
         if folder is None:
             return self._run(last, criterion_of(self.core))
-        with advancing(self, "run"):
+        with self._advancing("run"):
             if last != self.core.numerics.steps:
                 self.change({"run.time_s": None, "run.steps": last})
-            self._written = folders.started(self, folder)
+            self._written = self._run_into(folder)
             try:
-                return folders.executed(self, self._written)
+                with Interruption() as interruption:
+                    ended, summary = self._written.execute(interruption)
             finally:
                 self._written = None
+        return self._outcome(ended, self.core.communicator.broadcast(summary))
 
     def run_until_steady(self, tolerance: float | None = None, steps: float | None = None) -> Outcome:
         """Run until what ``run.steady_watch`` names has changed by no more than a tolerance, twice in a row
@@ -179,7 +196,7 @@ class Simulation(Results):
                 ' which ends when the flow is periodic, or change({"run.periodic_tolerance": None}) before'
             )
         tolerance, most = self._from_root(lambda: self._steadiness_asked_for(tolerance, steps))
-        return self._run(self.step_number + most, SteadinessCriterion(self.core, tolerance))
+        return self._run(self.step_number + most, SteadyState(self.core, tolerance=tolerance))
 
     def step(self, n_steps: float = 1) -> None:
         """Advance by a whole number of steps, and look at the flow.
@@ -252,8 +269,7 @@ class Simulation(Results):
             refuse_while_writing(self.core, changes)
         core = changed(self.core, changes)
         if core is not self._core:
-            self.__dict__.pop("_shear", None)
-            self._core = core
+            self._take(core)
         self.settling.begin_anew()
 
     def view(self, port: int = 0) -> "LiveView":
@@ -309,14 +325,14 @@ class Simulation(Results):
             OutputError: it cannot be written, or a run writes there.
             DivergedError: the flow is unstable.
         """
-        path, may_replace = self._from_root(lambda: (folders.named_folder(folder), bool(overwrite)))
-        folders.saved(self.core, self._geometry, path, may_replace or folders.resolved(path) in self._owned)
-        self._owned.add(folders.resolved(path))
+        path, may_replace = self._from_root(lambda: (_named_folder(folder), bool(overwrite)))
+        saved(self.core, self._geometry, path, may_replace or _resolved(path) in self._owned)
+        self._owned.add(_resolved(path))
 
     def _step(self, n_steps: Callable[[], int]) -> None:
         last = self.step_number + self._from_root(n_steps)
-        with advancing(self, "step"):
-            drive(self, last, None, Clock(), ProgressBar(0, 0, False))
+        with self._advancing("step"):
+            self._drive(last, None, Clock(), ProgressBar(0, 0, False))
 
     def _steadiness_asked_for(self, tolerance: float | None, steps: float | None) -> tuple[float, int]:
         """The tolerance, and the most steps."""
@@ -345,6 +361,222 @@ class Simulation(Results):
     def _run(self, last: int, watch: Criterion | None) -> Outcome:
         """Run in memory, and judge."""
         clock, shows_bar = Clock(), self.progress if self.is_root else False
-        with advancing(self, "run"), ProgressBar(self.step_number, last, shows_bar, watch is not None) as bar:
-            ended = drive(self, last, watch, clock, bar)
-        return answers.outcome(self.core, ended or COMPLETED, clock, watch)
+        with self._advancing("run"), ProgressBar(self.step_number, last, shows_bar, watch is not None) as bar:
+            ended = self._drive(last, watch, clock, bar)
+        go_on = GO_ON[watch.reason] if watch else "run_until_steady()"
+        verdict = judge(self.core, (watch,) if watch else (), go_on, "" if ended in (*ENDS, STOPPED) else ended)
+        speed = {"wall_time_s": clock.wall_time_s, "mflups": clock.mflups(self.n_nodes)}
+        return self._outcome(ended, verdict.record() | speed)
+
+    def _run_into(self, folder: Path) -> Run:
+        """A run to the end of the case that writes all that ``muphy-lb run`` writes; collective."""
+        core = self.core
+        case = moved_into(folder, core.case, self._geometry)
+        self._on_root(lambda: _prepare(folder, self._geometry))
+        core.case = case
+        run = Run(core, folder, shows_progress=self.progress)
+        run.observers += [self.settling, *self.callbacks]
+        return run
+
+    def _outcome(self, ended: str, found: Mapping) -> Outcome:
+        """The outcome of a run, of its verdict and speed."""
+        return Outcome(
+            ended=ended,
+            is_steady=bool(found["steadiness"]["is_reached"]) if found["steadiness"] else None,
+            step_number=self.step_number,
+            time_s=self.time_s,
+            wall_time_s=found["wall_time_s"],
+            mflups=found["mflups"],
+            verdict=found["verdict"],
+            statements=tuple(found["statements"]),
+            objections=tuple(found["objections"]),
+            not_judged=tuple(found["not_judged"]),
+        )
+
+    @contextmanager
+    def _advancing(self, call: str) -> Iterator[None]:
+        """Context in which the simulation is advanced, by one call at a time.
+
+        Raises:
+            InputError: it is advanced already: a callback, or another thread, calls.
+        """
+        if self._is_advancing:
+            raise InputError(
+                f"{call}: this simulation is being advanced; a function of every() cannot advance it further, and is"
+                " called again after so many steps"
+            )
+        self._is_advancing, self.wants_to_stop, failure = True, False, None
+        try:
+            yield
+        except CallbackError as error:
+            failure = error.__cause__ or error
+        finally:
+            self._is_advancing = False
+        if failure:
+            raise failure
+
+    def _drive(self, last: int, watch: Criterion | None, clock: Clock, bar: ProgressBar) -> str:
+        """Advance to a step, or until an observer or a user ends it; returns the reason. Collective.
+
+        Callbacks may :meth:`change` the case, which may put another core in place of the present one, and add or remove
+        callbacks, which counts from the next step on.
+
+        Raises:
+            DivergedError: the flow became unstable; the message says where, and what helps.
+            KeyboardInterrupt: Ctrl-C, after a whole step.
+        """
+        reason, loop = None, Loop(self.core, clock, self._observers(watch))
+        with Interruption() as interruption:
+            while reason is None and self.step_number < last:
+                loop.simulation, loop.observers = self.core, self._observers(watch)
+                target = loop.next_event(last)
+                loop.step_to(target, target == last or loop.tells_walls(target))
+                communicator = self.core.communicator
+                if target % self.case.run.check_interval_steps == 0 or target == last:
+                    self._check(loop, bar)
+                    reason = interruption.agreed(communicator)
+                if reason is None:
+                    for observer in loop.observers:
+                        if observer.every and target % observer.every == 0:
+                            observer.act()
+                    if watch:
+                        watch.follow(self.core)
+                    reason = next(filter(None, [observer.verdict() for observer in loop.observers]), None)
+                loop.simulation = self.core
+                reason = reason or loop.poll(last, lambda: interruption.agreed(self.core.communicator))
+            self.core.monitor.rest(loop.status(last))
+        return reason or COMPLETED
+
+    def _observers(self, watch: Criterion | None) -> list[Observer]:
+        return [self.settling, *self.callbacks, *([watch] if watch else [])]
+
+    def _check(self, loop: Loop, bar: ProgressBar) -> None:
+        """Check the health of the flow, and tell of it."""
+        velocity_m_s = self.units.velocity_to_si(self.core.health().max_speed)
+        bar.move_to(self.step_number)
+        if bar.is_drawn:
+            watched = "".join(f" | {text}" for observer in loop.observers if (text := observer.status()))
+            speed = f"{loop.clock.mflups(self.n_nodes):.1f} MFLUPS"
+            bar.tell(speed, f"max velocity {velocity_m_s:.4g} m/s{watched}")
+
+
+class CallbackError(MuphyError):
+    """A function of a user failed; on the ranks where it did, its own exception is the cause."""
+
+
+class Callback(Observer):
+    """Calls a user's function after every so many steps, on every rank.
+
+    Args:
+        owner: the simulation that the function is handed.
+        every: number of steps.
+        function: ``function(simulation)``.
+    """
+
+    tells_walls = True
+
+    def __init__(self, owner: "Simulation", every: int, function: Callable[["Simulation"], object]):
+        self._owner, self.every, self.function = owner, every, function
+
+    def act(self) -> None:
+        """Call it, unless it has been forgotten on the way.
+
+        Raises:
+            CallbackError: it fails, on this or another rank.
+        """
+        if self in self._owner.callbacks:
+            agreed(self._owner.core.communicator, self._call)
+
+    def _call(self) -> None:
+        try:
+            self.function(self._owner)
+        except MuphyError:
+            raise
+        except Exception as error:
+            rank = self._owner.core.communicator.rank
+            raise CallbackError(f"a function of every() failed on rank {rank}: {error!r}") from error
+
+    def verdict(self) -> str | None:
+        """Whether the function has asked for the end, on any rank."""
+        if self._owner.core.step_number % self.every:
+            return None
+        return STOPPED if self._owner.core.communicator.maximum(self._owner.wants_to_stop) else None
+
+
+def completed(
+    case: Case | str | PathLike | Mapping, geometry=None, spacing_m: float | None = None, fluid_value=None
+) -> tuple[Case, Geometry | None]:
+    """The checked case, and the geometry if that was handed over beside it.
+
+    Args:
+        case: a case, the path of its file, or its tables; tables need no ``file`` or ``shape`` beside a geometry.
+        geometry: see :func:`muphy_lb.geometry.source.read`; it takes the place of that of the case, of which tables
+            keep ``unit`` and ``options``, and all keep ``keep``, ``periodic`` and ``spacing_m``.
+        spacing_m: edge of a voxel [m].
+        fluid_value: which values of an image or array are fluid.
+
+    Raises:
+        InputError: they are not valid.
+    """
+    if geometry is None and spacing_m is None and fluid_value is None:
+        return as_case(case), None
+    if isinstance(case, Mapping):
+        table, folder = deepcopy(dict(case)), Path()
+        given = dict(table.get("geometry", {}))
+    else:
+        checked = as_case(case)
+        table, folder = checked.model_dump(exclude_none=True), checked.folder
+        given = {key: value for key, value in table["geometry"].items() if geometry is None or key in KEPT}
+    if spacing_m is not None:
+        given["spacing_m"] = spacing_m
+    if fluid_value is not None:
+        given["options"] = {**given.get("options", {}), "fluid_value": fluid_value}
+    if geometry is None:
+        return case_from_dict(table | {"geometry": given}, folder), None
+    options = dict(given.pop("options", {}))
+    read_with = {key: given[key] for key in ("unit", "spacing_m") if key in given}
+    found = read(geometry, **read_with, **options)
+    said = {key: value for key, value in given.items() if key not in ("file", "shape", "unit")} | dict(found.table)
+    if "file" in said and found.content is None:
+        said["file"] = str(Path(said["file"]).absolute())
+    if isinstance(said.get("periodic"), str):
+        said["periodic"] = list(said["periodic"])
+    return case_from_dict(table | {"geometry": said}, folder), found
+
+
+def nodes_of(case: Case, geometry: Geometry | None) -> NodeList | None:
+    """The nodes of a geometry in memory; None where the case names a file or a shape."""
+    if geometry is None or geometry.content is None:
+        return None
+    return load_nodes(case, geometry.content)[0]
+
+
+def _named_folder(folder: str | PathLike) -> Path:
+    """The folder that a user names.
+
+    Raises:
+        InputError: it is no path.
+    """
+    if not isinstance(folder, str | PathLike):
+        raise InputError(f"a folder is {shown(folder)}, of type {type(folder).__name__}; give its path")
+    return Path(folder)
+
+
+def _resolved(folder: Path) -> str:
+    """The name of a folder by which it is known again."""
+    return str(folder.absolute())
+
+
+def _prepare(folder: Path, geometry: Geometry | None) -> None:
+    """Refuse the folder of a run whose checkpoints or long work would go, and write a geometry that is in memory."""
+    check_writable(folder)
+    if any((folder / CHECKPOINTS).glob(PATTERN)):
+        raise InputError(
+            f"run: {folder} holds checkpoints of an earlier run; give another folder, or go on with"
+            " Simulation.load(folder)"
+        )
+    if results := results_of_hours(folder):
+        raise InputError(f"run: {folder} holds {results}; give another folder, or move it away")
+    if geometry is not None:
+        with output_errors(folder):
+            geometry.write(folder)
