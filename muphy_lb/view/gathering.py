@@ -9,8 +9,7 @@ from muphy_lb.measure.flow_picture import sight_of
 from muphy_lb.measure.monitor import MonitoredFlow
 from muphy_lb.output.pictures.projection import CoarseGrid, is_cut_through
 from muphy_lb.view.messages import BODY, CUT, CutFrame, Demand, Description, Picture
-from muphy_lb.view.particles import drawn_points
-from muphy_lb.view.shown import WALL_SHEAR, NodeReader, ShownField, has_wall_shear, shown_fields
+from muphy_lb.view.shown import WALL_SHEAR, NodeReader, ShownField, drawn_points, has_wall_shear, shown_fields
 from muphy_lb.view.wall import WallGathering
 
 MOST_PIXELS = 640

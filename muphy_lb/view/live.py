@@ -14,9 +14,8 @@ from muphy_lb.measure.monitor import Monitor, MonitoredFlow, Request, RunStatus
 from muphy_lb.output.terminal import is_seen
 from muphy_lb.view.gathering import Gathering, describe
 from muphy_lb.view.messages import ENDED, PAUSED, RUNNING, WAITING, Demand, Update
-from muphy_lb.view.pace import Pace
+from muphy_lb.view.pace import Pace, Pause
 from muphy_lb.view.page import PageProcess, ServerSocket, open_socket
-from muphy_lb.view.pause import Pause
 
 LOG = logging.getLogger(__name__)
 ADDRESS_FILE = "view.txt"

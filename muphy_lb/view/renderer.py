@@ -4,7 +4,7 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 
-from muphy_lb.view.history import History
+from muphy_lb.view.curves import History
 from muphy_lb.view.layout import plain_page
 from muphy_lb.view.messages import Answer, Demand, Description, Picture, Update
 from muphy_lb.view.scene import BodyScene

@@ -145,7 +145,7 @@ def test_particles_that_are_under_way_are_drawn_and_always_the_same_ones(monkeyp
     layer = int(np.median(points[axis]))
     in_cut = gathering.picture(Demand("speed", CUT, axis, layer)).points
     assert in_cut.shape[1] == (np.abs(place[axis, is_born] - layer) <= 1.0).sum()
-    monkeypatch.setattr("muphy_lb.view.particles.MOST_POINTS", 10)
+    monkeypatch.setattr("muphy_lb.view.shown.MOST_POINTS", 10)
     few = gathering.picture(Demand("speed", BODY)).points
     every = -(-int(is_born.sum()) // 10)
     assert few.shape[1] == (columns["id"][is_born] % every == 0).sum() < is_born.sum()

@@ -12,7 +12,7 @@ from muphy_lb.measure.monitor import ASKED_TO_STOP
 from muphy_lb.run.changes import changed
 from muphy_lb.run.loop import COMPLETED, Run
 from muphy_lb.run.solver import Solver
-from muphy_lb.view import live, pause, wall
+from muphy_lb.view import live, pace, wall
 from muphy_lb.view.live import LiveView
 from muphy_lb.view.messages import BODY, CUT, ENDED, PAUSED, WAITING, Answer, Demand, Description, Picture, Update
 from muphy_lb.view.page import ServerSocket
@@ -121,8 +121,8 @@ def test_a_pause_makes_no_steps_until_it_ends(shown, unwatched, tmp_path):
 def test_a_pause_ends_after_the_last_viewer_has_left(shown, unwatched, tmp_path, monkeypatch, caplog):
     """And the log says all of it."""
     caplog.set_level("INFO")
-    monkeypatch.setattr(pause, "ALONE_S", 0.0)
-    monkeypatch.setattr(pause, "REMINDER_S", 0.0)
+    monkeypatch.setattr(pace, "ALONE_S", 0.0)
+    monkeypatch.setattr(pace, "REMINDER_S", 0.0)
     simulation, page = shown(GREEDY, command("pause"), GREEDY, NOBODY)
     assert Run(simulation, tmp_path).execute()[0] == COMPLETED
     assert [update.step for update in page.of(Update) if update.state == PAUSED] == [2, 2]
@@ -136,7 +136,7 @@ def test_a_pause_ends_after_the_last_viewer_has_left(shown, unwatched, tmp_path,
 def test_a_pause_outlasts_a_page_that_is_loaded_anew_and_is_told_once_a_minute(caplog):
     caplog.set_level("INFO")
     now = 0.0
-    held = pause.Pause(lambda: now)
+    held = pace.Pause(lambda: now)
     held.hear(["pause"], 5, 1)
     for seconds, n_viewers in ((30, 0), (50, 0), (61, 1), (80, 1), (130, 0), (185, 0)):
         now = seconds

@@ -5,7 +5,7 @@ import pytest
 
 from muphy_lb.measure.monitor import RunStatus
 from muphy_lb.measure.observer import Steadiness
-from muphy_lb.view.history import MOST_POINTS, History
+from muphy_lb.view.curves import MOST_POINTS, History
 from muphy_lb.view.messages import Update
 from muphy_lb.view.scene import MOST_ELEVATION_DEG, Angle, Scale
 
