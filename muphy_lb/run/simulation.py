@@ -431,17 +431,9 @@ class Simulation(Results):
                 loop.simulation, loop.observers = self.core, self._observers(watch)
                 target = loop.next_event(last)
                 loop.step_to(target, target == last or loop.tells_walls(target))
-                communicator = self.core.communicator
-                if target % self.case.run.check_interval_steps == 0 or target == last:
-                    self._check(loop, bar)
-                    reason = interruption.agreed(communicator)
-                if reason is None:
-                    for observer in loop.observers:
-                        if observer.every and target % observer.every == 0:
-                            observer.act()
-                    if watch:
-                        watch.follow(self.core)
-                    reason = next(filter(None, [observer.verdict() for observer in loop.observers]), None)
+                is_checked = target % self.case.run.check_interval_steps == 0 or target == last
+                reason = self._check(loop, interruption, bar) if is_checked else None
+                reason = reason or self._act(loop, watch)
                 loop.simulation = self.core
                 reason = reason or loop.poll(last, lambda: interruption.agreed(self.core.communicator))
             self.core.monitor.rest(loop.status(last))
@@ -450,14 +442,26 @@ class Simulation(Results):
     def _observers(self, watch: Criterion | None) -> list[Observer]:
         return [self.settling, *self.callbacks, *([watch] if watch else [])]
 
-    def _check(self, loop: Loop, bar: ProgressBar) -> None:
-        """Check the health of the flow, and tell of it."""
+    def _check(self, loop: Loop, interruption: Interruption, bar: ProgressBar) -> str | None:
+        """Check the health of the flow, and tell of it; returns the reason to end where Ctrl-C was pressed."""
         velocity_m_s = self.units.velocity_to_si(self.core.health().max_speed)
         bar.move_to(self.step_number)
         if bar.is_drawn:
             watched = "".join(f" | {text}" for observer in loop.observers if (text := observer.status()))
             speed = f"{loop.clock.mflups(self.n_nodes):.1f} MFLUPS"
             bar.tell(speed, f"max velocity {velocity_m_s:.4g} m/s{watched}")
+        return interruption.agreed(self.core.communicator)
+
+    def _act(self, loop: Loop, watch: Criterion | None) -> str | None:
+        """Let those observers act that are due; returns the first reason of one to end. Each is asked, since asking is
+        collective."""
+        step = self.step_number
+        for observer in loop.observers:
+            if observer.every and step % observer.every == 0:
+                observer.act()
+        if watch:
+            watch.follow(self.core)
+        return next(filter(None, [observer.verdict() for observer in loop.observers]), None)
 
 
 class CallbackError(MuphyError):
