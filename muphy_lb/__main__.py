@@ -22,7 +22,7 @@ from muphy_lb.base.errors import BackendError, InputError, MuphyError, printable
 from muphy_lb.base.version import __version__
 from muphy_lb.geometry.limits import shown
 from muphy_lb.output.terminal import KeptInterrupt, coloured, configure_logging, is_gone, missing_package, silence
-from muphy_lb.run.options import add_set, add_view
+from muphy_lb.run.options import add_plot_options, add_set, add_trace_options, add_view
 
 INTERRUPTED_EXIT_CODE = 128 + signal.SIGINT
 BROKEN_PIPE_EXIT_CODE = 128 + signal.SIGPIPE
@@ -295,16 +295,18 @@ def _add_resume_options(parser) -> None:
     add_set(parser)
 
 
-def _command_of(module: str, name: str, text: str, is_long: bool = False) -> Command:
-    """The command ``name`` of a module, which also has ``add_options`` and is imported on first use."""
+def _command_of(
+    module: str, name: str, text: str, is_long: bool = False, add_options: Callable | None = None
+) -> Command:
+    """The command ``name`` of a module, which is imported on first use; without ``add_options`` it has its own."""
 
-    def add_options(parser):
+    def own_options(parser):
         import_module(module).add_options(parser)
 
     def execute(options, say, communicator):
         return getattr(import_module(module), name)(options, say, communicator)
 
-    return Command(text, add_options, execute, is_long)
+    return Command(text, add_options or own_options, execute, is_long)
 
 
 COMMANDS: Mapping[str, Command] = MappingProxyType(
@@ -350,9 +352,14 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
             "trace",
             "time every stage of some steps on every rank, and write a time line",
             is_long=True,
+            add_options=add_trace_options,
         ),
         "plot": _command_of(
-            "muphy_lb.run.options", "plot", "draw the files of a finished run with other choices", is_long=True
+            "muphy_lb.run.plots",
+            "plot",
+            "draw the files of a finished run with other choices",
+            is_long=True,
+            add_options=add_plot_options,
         ),
         "slurm": _command_of("muphy_lb.new.slurm", "slurm", "write a batch script that runs a case under SLURM"),
         "info": _command_of(

@@ -1,11 +1,7 @@
-"""Options of the commands that run a case or read its files; heavy modules are imported on execution."""
+"""Options of the commands that run a case or read its files; nothing heavy is imported: help appears at once."""
 
 import argparse
-from collections.abc import Callable
-from math import isfinite
-from pathlib import Path
 
-from muphy_lb.base.errors import InputError
 from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.quantities import quantity_option
 from muphy_lb.output.drawing import PICTURE_FORMATS
@@ -37,8 +33,8 @@ def _port(text: str) -> int:
     return int(text)
 
 
-def add_options(parser) -> None:
-    """Add the options of the command to an argument parser."""
+def add_plot_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``muphy-lb plot``."""
     parser.add_argument("folder", metavar="OUT", help="output folder of a finished run")
     parser.add_argument(
         "--field",
@@ -58,52 +54,9 @@ def add_options(parser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", help="the picture (default: OUT/plot_FIELD.FORMAT)")
 
 
-def plot(options, say: Callable[[str], None], communicator) -> int:
-    """Draw one picture; returns the exit code 0.
-
-    Args:
-        options: parsed options, see :func:`add_options`.
-        say: called with text.
-        communicator: the ranks, of which the first draws.
-
-    Raises:
-        InputError: no run, file or field is there, or options do not go together.
-        OutputError: the picture cannot be written.
-    """
-    if communicator.rank == 0:
-        from muphy_lb.run.plots import Choices, redraw
-
-        path = _path(options)
-        limits = None if options.scale is None else _limits(options.scale)
-        redraw(
-            Path(options.folder),
-            path,
-            Choices(options.field, options.axis, options.at, options.time, limits, options.style),
-        )
-        say(f"written to {path}")
-    return 0
-
-
-def _path(options) -> Path:
-    """Where the picture goes, with the ending of its format."""
-    if options.output is None:
-        return Path(options.folder) / f"plot_{Path(options.field).stem}.{options.format or 'png'}"
-    path = Path(options.output)
-    ending = path.suffix.removeprefix(".").lower()
-    if not ending:
-        return path.with_name(f"{path.name}.{options.format or 'png'}")
-    if ending not in PICTURE_FORMATS or (options.format or ending) != ending:
-        allowed = options.format or ", ".join(PICTURE_FORMATS)
-        raise InputError(f"plot: -o is {options.output}, which ends in {path.suffix!r}; allowed: {allowed}")
-    return path
-
-
-def _limits(text: str) -> tuple[float, float]:
-    """The two numbers of a scale."""
-    try:
-        low, high = map(float, text.split(","))
-    except ValueError:
-        low = high = 0.0
-    if not (isfinite(low) and isfinite(high) and low < high):
-        raise InputError(f"plot: --scale is {text!r}; give two numbers, the lower first, as in --scale 0,0.5")
-    return low, high
+def add_trace_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``muphy-lb trace``."""
+    parser.add_argument("case", help="case file (TOML)")
+    parser.add_argument("-o", "--output", metavar="FILE", default="trace.json", help="time line (default: %(default)s)")
+    parser.add_argument("--steps", type=int, default=10, help="steps to record (default: %(default)s)")
+    add_set(parser)

@@ -21,6 +21,7 @@ from muphy_lb.measure.flow_picture import shown_flow, sight_of
 from muphy_lb.measure.flow_view import FlowView, on_root, whole_nodes
 from muphy_lb.measure.shear_files import AREA, SHEAR_FILE
 from muphy_lb.measure.wall_statistics import INDICES, STRESS
+from muphy_lb.output.drawing import PICTURE_FORMATS
 from muphy_lb.output.pictures.curves import fill_curves
 from muphy_lb.output.pictures.cut import AXES, PlaneCut, best_cut, cut_at
 from muphy_lb.output.pictures.panels import figure_at
@@ -223,6 +224,55 @@ def redraw(folder: Path, path: Path, choices: Choices) -> None:
     if choices.at_m is not None and choices.axis is None:
         raise InputError(f"plot: --at is {choices.at_m:g}; give the axis that it lies on, as in --axis x")
     _Picture(folder, path, choices, load_case(folder / CASE_FILE)).draw()
+
+
+def plot(options, say: Callable[[str], None], communicator) -> int:
+    """Draw one picture; returns the exit code 0.
+
+    Args:
+        options: parsed options, see :func:`muphy_lb.run.options.add_plot_options`.
+        say: called with text.
+        communicator: the ranks, of which the first draws.
+
+    Raises:
+        InputError: no run, file or field is there, or options do not go together.
+        OutputError: the picture cannot be written.
+    """
+    if communicator.rank == 0:
+        path = _path(options)
+        limits = None if options.scale is None else _limits(options.scale)
+        redraw(
+            Path(options.folder),
+            path,
+            Choices(options.field, options.axis, options.at, options.time, limits, options.style),
+        )
+        say(f"written to {path}")
+    return 0
+
+
+def _path(options) -> Path:
+    """Where the picture goes, with the ending of its format."""
+    if options.output is None:
+        return Path(options.folder) / f"plot_{Path(options.field).stem}.{options.format or 'png'}"
+    path = Path(options.output)
+    ending = path.suffix.removeprefix(".").lower()
+    if not ending:
+        return path.with_name(f"{path.name}.{options.format or 'png'}")
+    if ending not in PICTURE_FORMATS or (options.format or ending) != ending:
+        allowed = options.format or ", ".join(PICTURE_FORMATS)
+        raise InputError(f"plot: -o is {options.output}, which ends in {path.suffix!r}; allowed: {allowed}")
+    return path
+
+
+def _limits(text: str) -> tuple[float, float]:
+    """The two numbers of a scale."""
+    try:
+        low, high = map(float, text.split(","))
+    except ValueError:
+        low = high = 0.0
+    if not (isfinite(low) and isfinite(high) and low < high):
+        raise InputError(f"plot: --scale is {text!r}; give two numbers, the lower first, as in --scale 0,0.5")
+    return low, high
 
 
 @dataclass(frozen=True)

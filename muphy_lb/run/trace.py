@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.atomic import write_text
 from muphy_lb.parallel.task import ON_DEVICE, ON_HOST, ON_INTERIOR, ORDERING
-from muphy_lb.run.options import add_set
 
 if TYPE_CHECKING:
     from muphy_lb.run.solver import Solver
@@ -151,19 +150,11 @@ def write_trace(path, spans_of_ranks: list[list[Span]]) -> None:
     write_text(path, json.dumps({"traceEvents": events, "displayTimeUnit": "ms"}) + "\n")
 
 
-def add_options(parser) -> None:
-    """Add the options of the command to an argument parser."""
-    parser.add_argument("case", help="case file (TOML)")
-    parser.add_argument("-o", "--output", metavar="FILE", default="trace.json", help="time line (default: %(default)s)")
-    parser.add_argument("--steps", type=int, default=10, help="steps to record (default: %(default)s)")
-    add_set(parser)
-
-
 def trace(options, say: Callable[[str], None], communicator) -> int:
     """Record some steps, print the table and write the time line; returns the exit code 0.
 
     Args:
-        options: parsed options, see :func:`add_options`.
+        options: parsed options, see :func:`muphy_lb.run.options.add_trace_options`.
         say: called with text.
         communicator: the ranks.
 
