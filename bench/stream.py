@@ -15,7 +15,7 @@ from muphy_lb.case.case import Case
 from muphy_lb.domain import WARP
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.lattice import lattice_named
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 
 # Steps enqueued to measure the host time of a launch: too few to fill the queue of the device and block the host.
 STEPS_ENQUEUED = 64
@@ -114,7 +114,7 @@ def measure(case: Case, nodes: NodeList | None, variant: ComputeVariant, effort:
     """
     case = case.model_copy(update={"compute": case.compute.model_copy(update=asdict(variant))})
     copy_tb_s = _copy_tb_s(case, communicator)
-    simulation = Simulation(case, communicator, nodes)
+    simulation = Solver(case, communicator, nodes)
     simulation.step(max(1, effort.n_steps // 4))
     rates = sorted(1e6 * simulation.timed_mflups(effort.n_steps) for _ in range(effort.n_runs))
     launch_us = _launch_us(simulation.engine) if communicator.size == 1 else None

@@ -22,7 +22,7 @@ from muphy_lb.base.errors import BackendError, InputError, MuphyError, printable
 from muphy_lb.base.version import __version__
 from muphy_lb.geometry.limits import shown
 from muphy_lb.output.terminal import KeptInterrupt, coloured, configure_logging, is_gone, missing_package, silence
-from muphy_lb.run.options import DEFAULT_OUTPUT, add_set, add_view
+from muphy_lb.run.options import DEFAULT_OUTPUT, add_plot_options, add_set, add_trace_options, add_view
 
 INTERRUPTED_EXIT_CODE = 128 + signal.SIGINT
 BROKEN_PIPE_EXIT_CODE = 128 + signal.SIGPIPE
@@ -152,7 +152,7 @@ def _run(options, say, communicator) -> int:
 
 def _resume(options, say, communicator) -> int:
     from muphy_lb.run.checkpoint import geometry_of
-    from muphy_lb.run.early import CASE_FILE, refuse_missing_files, refuse_to_resume_nothing, refuse_to_resume_other
+    from muphy_lb.run.folder import CASE_FILE, refuse_missing_files, refuse_to_resume_nothing, refuse_to_resume_other
 
     _say_what_begins(options.folder, say, communicator)
     folder, found = Path(options.folder), None
@@ -180,7 +180,7 @@ def _say_what_begins(what, say, communicator) -> None:
 
 def _refuse_to_forget(folder) -> None:
     """Refuse a new run that would remove what an earlier one has left and took long, perhaps days of work."""
-    from muphy_lb.run.early import CHECKPOINTS, PATTERN, results_of_hours
+    from muphy_lb.run.folder import CHECKPOINTS, PATTERN, results_of_hours
 
     checkpoints = Path(folder) / CHECKPOINTS
     found = sorted(checkpoints.glob(PATTERN)) if os.path.isdir(checkpoints) else []  # Path.is_dir fails for long names
@@ -203,21 +203,21 @@ def _load_case(path, options, communicator):
 def _run_case(case, folder, say, communicator, geometry=None, view: int | None = None) -> int:
     """A new run, or, given the geometry of its checkpoint, one that goes on."""
     from muphy_lb.base.files.atomic import check_writable
+    from muphy_lb.parallel.watchdog import Sentry
     from muphy_lb.run.loop import ENDS, STOPPED_EXIT_CODE, Clock, Run
-    from muphy_lb.run.simulation import Simulation
+    from muphy_lb.run.solver import Solver
     from muphy_lb.run.stop_signals import StopSignals
     from muphy_lb.run.verdict import DOUBTFUL, DOUBTFUL_EXIT_CODE
-    from muphy_lb.run.watchdog import Sentry
 
     if communicator.rank == 0:
         check_writable(folder)
-    clock, door = Clock(), _door(view, communicator)
+    clock, server = Clock(), _socket(view, communicator)
     with StopSignals() as signals, Sentry(communicator, folder):
-        simulation = Simulation(case, communicator, geometry)
+        simulation = Solver(case, communicator, geometry)
         say(simulation.describe())
         run = Run(simulation, folder, geometry is not None, clock)
         signals.set_up()
-        with nullcontext() if view is None else _shown(simulation, door, say, folder):
+        with nullcontext() if view is None else _shown(simulation, server, say, folder):
             reason, summary = run.execute(signals)
     if summary:
         say(_closing_text(summary, run.closing_lines(summary), folder))
@@ -227,17 +227,17 @@ def _run_case(case, folder, say, communicator, geometry=None, view: int | None =
     return STOPPED_EXIT_CODE
 
 
-def _door(view: int | None, communicator):
+def _socket(view: int | None, communicator):
     """Where the page of a live view will be, on rank 0, if there shall be one."""
     if view is None or communicator.rank:
         return None
-    return import_module("muphy_lb.view.door").open_door(view)
+    return import_module("muphy_lb.view.page").open_socket(view)
 
 
-def _shown(simulation, door, say, folder):
+def _shown(simulation, server, say, folder):
     from muphy_lb.view.live import shown
 
-    return shown(simulation, door, say, Path(folder))
+    return shown(simulation, server, say, Path(folder))
 
 
 def _prepare(words, communicator) -> int:
@@ -295,16 +295,18 @@ def _add_resume_options(parser) -> None:
     add_set(parser)
 
 
-def _command_of(module: str, name: str, text: str, is_long: bool = False) -> Command:
-    """The command ``name`` of a module, which also has ``add_options`` and is imported on first use."""
+def _command_of(
+    module: str, name: str, text: str, is_long: bool = False, add_options: Callable | None = None
+) -> Command:
+    """The command ``name`` of a module, which is imported on first use; without ``add_options`` it has its own."""
 
-    def add_options(parser):
+    def own_options(parser):
         import_module(module).add_options(parser)
 
     def execute(options, say, communicator):
         return getattr(import_module(module), name)(options, say, communicator)
 
-    return Command(text, add_options, execute, is_long)
+    return Command(text, add_options or own_options, execute, is_long)
 
 
 COMMANDS: Mapping[str, Command] = MappingProxyType(
@@ -346,17 +348,25 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
             is_long=True,
         ),
         "trace": _command_of(
-            "muphy_lb.run.trace_command",
+            "muphy_lb.run.trace",
             "trace",
             "time every stage of some steps on every rank, and write a time line",
             is_long=True,
+            add_options=add_trace_options,
         ),
         "plot": _command_of(
-            "muphy_lb.run.plot_command", "plot", "draw the files of a finished run with other choices", is_long=True
+            "muphy_lb.run.plots",
+            "plot",
+            "draw the files of a finished run with other choices",
+            is_long=True,
+            add_options=add_plot_options,
         ),
         "slurm": _command_of("muphy_lb.new.slurm", "slurm", "write a batch script that runs a case under SLURM"),
         "info": _command_of(
-            "muphy_lb.run.info", "info", "describe a case or a prepared geometry without running it", is_long=True
+            "muphy_lb.run.description",
+            "info",
+            "describe a case or a prepared geometry without running it",
+            is_long=True,
         ),
     }
 )

@@ -4,7 +4,7 @@ from copy import deepcopy
 
 from muphy_lb.case.case import Case, case_from_dict
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 
 SPACING_M, TIME_STEP_S, DENSITY_KG_M3 = 1e-3, 1e-2, 1000.0
 SPEED_M_S = SPACING_M / TIME_STEP_S
@@ -54,8 +54,8 @@ def periodic_channel(folder=".", **sections) -> Case:
     return case_from_dict(changed(PERIODIC, **sections), folder)
 
 
-def simulate(case: Case, n_steps: int = 0) -> Simulation:
+def simulate(case: Case, n_steps: int = 0) -> Solver:
     """The simulation of a case on one rank of this process, so many steps after rest."""
-    simulation = Simulation(case, SerialCommunicator())
+    simulation = Solver(case, SerialCommunicator())
     simulation.advance(n_steps)
     return simulation

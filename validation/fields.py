@@ -4,11 +4,11 @@ import numpy as np
 
 from muphy_lb.geometry.nodes import on_box as nodes_on_box
 from muphy_lb.operators.initial import AXES_OF_TENSOR
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.setup.initial import stress_of
 
 
-def start_from_flow(simulation: Simulation, density: np.ndarray, velocity: np.ndarray, strain: np.ndarray) -> None:
+def start_from_flow(simulation: Solver, density: np.ndarray, velocity: np.ndarray, strain: np.ndarray) -> None:
     """Start with the viscous stress of an exact rate of strain (:mod:`muphy_lb.operators.initial`); without it the
     stress of the first steps is wrong.
 
@@ -24,7 +24,7 @@ def start_from_flow(simulation: Simulation, density: np.ndarray, velocity: np.nd
     simulation.engine.start_from(rho, velocity[own].T, stress)
 
 
-def on_box(simulation: Simulation, values: np.ndarray) -> np.ndarray:
+def on_box(simulation: Solver, values: np.ndarray) -> np.ndarray:
     """(nz, ny, nx, ...) float64 values (n, ...) of the nodes on the whole box; NaN where there is no node."""
     return nodes_on_box(simulation.nodes, values.astype(np.float64))
 

@@ -10,7 +10,7 @@ from muphy_lb.base.errors import MuphyError
 from muphy_lb.base.units import viscosity
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.lattice import lattice_named
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.validation.settings import DEFAULT, Settings
 
 STEADY = 1e-10
@@ -24,8 +24,8 @@ NO_TABLES = MappingProxyType({})
 
 
 def lattice_simulation(
-    settings: Settings, geometry: Mapping, viscosity: float, make: type[Simulation] = Simulation, **tables
-) -> Simulation:
+    settings: Settings, geometry: Mapping, viscosity: float, make: type[Solver] = Solver, **tables
+) -> Solver:
     """A simulation in lattice units (density 1, time step 1) that starts without a ramp.
 
     Args:
@@ -53,7 +53,7 @@ def forced_flow(
     lattice: str = "D3Q19",
     settings: Settings = DEFAULT,
     tables: Mapping = NO_TABLES,
-) -> Simulation:
+) -> Solver:
     """A flow at rest that a body force will drive; its SI units are its lattice units.
 
     Args:
@@ -77,14 +77,14 @@ def creeping(walls: str = "half-way", collision: str = "trt", **lattice) -> dict
     return {"lattice": {"collision": collision, "equilibrium": "stokes", "walls": walls, **lattice}}
 
 
-def start_from_velocity(simulation: Simulation, velocity: np.ndarray) -> None:
+def start_from_velocity(simulation: Solver, velocity: np.ndarray) -> None:
     """Equilibrium at density 1 and an (n, 3) velocity [lattice units] in the order of the node list."""
     mine = velocity[simulation.domain.number].T
     simulation.engine.start_from(np.ones(mine.shape[1]), mine)
 
 
 def until_steady(
-    simulation: Simulation, measure: Callable[[], np.ndarray], tolerance: float = STEADY, interval: int = 100
+    simulation: Solver, measure: Callable[[], np.ndarray], tolerance: float = STEADY, interval: int = 100
 ) -> np.ndarray:
     """:func:`settle` within MAX_STEPS steps; the tolerance is at least the round-off of the
     populations."""
@@ -93,7 +93,7 @@ def until_steady(
 
 
 def settle(
-    simulation: Simulation, measure: Callable[[], np.ndarray], interval: int, tolerance: float, most_steps: int
+    simulation: Solver, measure: Callable[[], np.ndarray], interval: int, tolerance: float, most_steps: int
 ) -> np.ndarray:
     """Step until a measured array changes by less than ``tolerance`` of its largest value in ``interval`` steps.
 
@@ -115,7 +115,7 @@ def settle(
 
 
 def settled(
-    simulation: Simulation, measure: Callable[[], np.ndarray], length: float, tolerance: float = SETTLED
+    simulation: Solver, measure: Callable[[], np.ndarray], length: float, tolerance: float = SETTLED
 ) -> np.ndarray:
     """Step until a measured array is steady on the scale of the viscous time length^2 / nu.
 
@@ -132,14 +132,14 @@ def settled(
     return until_steady(simulation, lambda: over_two_steps(simulation, measure), tolerance, interval)
 
 
-def over_two_steps(simulation: Simulation, measure: Callable[[], np.ndarray]) -> np.ndarray:
+def over_two_steps(simulation: Solver, measure: Callable[[], np.ndarray]) -> np.ndarray:
     """Mean of a measured array now and after one more step."""
     now = np.asarray(measure())
     simulation.step()
     return 0.5 * (now + np.asarray(measure()))
 
 
-def flow_through_openings(simulation: Simulation) -> np.ndarray:
+def flow_through_openings(simulation: Solver) -> np.ndarray:
     """What enters through each opening in a step, lattice units, on one rank."""
     flux, _ = simulation.engine.link_fluxes()
     return np.bincount(simulation.domain.links.boundary, flux, len(simulation.header.openings))

@@ -13,7 +13,7 @@ import numpy as np
 
 from muphy_lb.case.case import Case
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 
 MIN_STEPS = 10
 RUNS = 3  # of which the median counts: a shared machine disturbs single ones
@@ -135,7 +135,7 @@ def time_one(case: Case, max_steps: int, seconds: float) -> Timing:
     Raises:
         MuphyError: the case cannot be run, or diverges.
     """
-    simulation = Simulation(case, SerialCommunicator())
+    simulation = Solver(case, SerialCommunicator())
     n_fluid = simulation.header.n_nodes
     fitting = int(seconds / RUNS * 1e6 * simulation.timed_mflups(MIN_STEPS) / n_fluid)
     steps = min(max_steps, max(MIN_STEPS, fitting))
@@ -175,13 +175,13 @@ def check_agreement(case: Case, plan: ComparisonPlan) -> Iterator[Agreement]:
             )
 
 
-def run_to_end(case: Case) -> Simulation:
+def run_to_end(case: Case) -> Solver:
     """The case after its own number of steps.
 
     Raises:
         MuphyError: the case cannot be run, or diverges.
     """
-    simulation = Simulation(case, SerialCommunicator())
+    simulation = Solver(case, SerialCommunicator())
     while (left := simulation.numerics.steps - simulation.step_number) > 0:
         simulation.step(min(case.run.check_interval_steps, left))
         simulation.health()
@@ -190,7 +190,7 @@ def run_to_end(case: Case) -> Simulation:
 
 def _velocity(case: Case) -> np.ndarray:
     """(3, n) float64 velocity [lattice units] some steps after the start from rest."""
-    simulation = Simulation(case, SerialCommunicator())
+    simulation = Solver(case, SerialCommunicator())
     simulation.step(AGREEMENT_STEPS)
     return simulation.engine.moments()[1:].astype(np.float64)
 

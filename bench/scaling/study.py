@@ -14,7 +14,7 @@ from muphy_lb.bench.jobs import Job
 from muphy_lb.bench.scaling.problem import problem
 from muphy_lb.bench.scaling.ranks import wait_for_ranks
 from muphy_lb.bench.stream import Effort
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.run.trace import stage_seconds
 
 COMPUTE, PACK, EXCHANGE = ("openings", "interior", "walls", "edge"), ("pack", "unpack"), ("exchange",)
@@ -218,7 +218,7 @@ def measure(job: Job, variant: SeriesVariant, effort: Effort, communicator) -> P
     """
     gc.collect()  # what was measured before may hold most of the memory, in cycles
     compute = job.case.compute.model_copy(update=asdict(variant))
-    simulation = Simulation(job.case.model_copy(update={"compute": compute}), communicator, job.nodes)
+    simulation = Solver(job.case.model_copy(update={"compute": compute}), communicator, job.nodes)
     simulation.step(max(1, effort.n_steps // 4))
     rates = sorted(simulation.timed_mflups(effort.n_steps) for _ in range(effort.n_runs))
     simulation.health()

@@ -23,6 +23,9 @@ from muphy_lb.parallel.communicator import MpiCommunicator, SerialCommunicator
 from muphy_lb.setup.numerics import Numerics
 
 if TYPE_CHECKING:
+    from muphy_lb.engine.engine import Engine
+    from muphy_lb.measure.node_probe import NodeProbe
+    from muphy_lb.measure.records import WallForce
     from muphy_lb.output.pictures.cut import Sight
 
 Value = TypeVar("Value")
@@ -86,7 +89,7 @@ class PreparedView(Protocol):
 
 
 class FlowView(PreparedView, Protocol):
-    """The interface of a flow for observers; :class:`muphy_lb.run.simulation.Simulation` is one.
+    """The interface of a flow for observers; :class:`muphy_lb.run.solver.Solver` is one.
 
     Methods are collective: every rank calls them, in the same order; rank 0 gets the result, the others None, unless
     noted otherwise. They do not change the flow.
@@ -166,6 +169,18 @@ class FlowView(PreparedView, Protocol):
 
     def node_probe(self, voxel: np.ndarray | None) -> NodeProbe:
         """A reader of the fluid nodes with (m,) ascending voxel ids, given on rank 0."""
+
+
+class EngineView(FlowView, Protocol):
+    """A flow with the engine that steps it."""
+
+    @property
+    def engine(self) -> "Engine":
+        """The engine of this rank."""
+
+    @property
+    def part_nodes(self) -> NodeList:
+        """This rank's part of the geometry."""
 
 
 class SettableFlow(FlowView, Protocol):

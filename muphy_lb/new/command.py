@@ -115,7 +115,7 @@ def new(options, say: Callable[[str], None], communicator, ask: Callable[[str], 
     from muphy_lb.new.kinds import DRAFTS
     from muphy_lb.new.options import check_voxel_edge, prompt_options
     from muphy_lb.new.text import case_text
-    from muphy_lb.run.info import describe_case
+    from muphy_lb.run.description import describe_case
 
     path = Path(options.output)
     if path.exists() and not options.yes:

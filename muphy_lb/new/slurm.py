@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.run.early import CHECKPOINTS, PATTERN
+from muphy_lb.run.folder import CHECKPOINTS, PATTERN
 
 LONGEST_WARNING_S = 300
 """Time before the limit at which ranks are told to write a checkpoint, of long jobs."""

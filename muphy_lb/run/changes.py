@@ -1,21 +1,34 @@
-"""Changes of a case while its flow goes on: of what openings impose, of forces, of the fluid.
+"""Changes of a flow that goes on: of its case, and of the ranks that own its nodes.
 
-The time step, in which the state is measured, stays what it is, whichever key of the case has set it.
+A case may change in the values that openings impose, in forces, and in the fluid; the time step, in which the state is
+measured, stays, whichever key of the case has set it. Where the loads of the ranks change as the flow does, they are
+watched, told, and balanced again.
 """
 
+import logging
+import time
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.boundaries import ANSWERING
 from muphy_lb.case.case import Case, as_case
 from muphy_lb.case.section import did_you_mean
 from muphy_lb.case.toml import as_override
+from muphy_lb.engine.engine import has_load, node_load
 from muphy_lb.geometry.limits import shown
-from muphy_lb.run.moved_state import go_on_from, state_of
-from muphy_lb.run.onlooker import Onlooker
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.measure.flow_view import whole_nodes
+from muphy_lb.measure.monitor import Monitor
+from muphy_lb.partition.costs import part_shares
+from muphy_lb.run.solver import Solver
 from muphy_lb.setup.boundaries import WOMERSLEY
+from muphy_lb.setup.geometry import share_nodes
 from muphy_lb.setup.waveforms import longest_period_s
+
+if TYPE_CHECKING:
+    from muphy_lb.run.solver import Solver
 
 EXAMPLE = '{"openings.inlet.velocity_m_s": 0.2}'
 
@@ -34,7 +47,7 @@ APART = ("title", "run", "output")
 TIME_STEP = ("relaxation_time", "lattice_velocity", "time_step_s")
 
 
-def changed(simulation: Simulation, changes: Mapping[str, object]) -> Simulation:
+def changed(simulation: Solver, changes: Mapping[str, object]) -> Solver:
     """The simulation that goes on from the present state of another, whose case has other values; collective.
 
     Only values of openings: the same simulation, changed. Else a new one on the same nodes, to which the state moves;
@@ -54,10 +67,10 @@ def changed(simulation: Simulation, changes: Mapping[str, object]) -> Simulation
     _refuse_density(simulation.case, case)
     communicator = simulation.communicator
     nodes = simulation.nodes if communicator.rank == 0 else None
-    other = Simulation(case, communicator, nodes)  # type: ignore[arg-type]  # rank 0 has the list itself
-    go_on_from(state_of(simulation), other)
-    other.onlooker, simulation.onlooker = simulation.onlooker, Onlooker()
-    other.onlooker.follow(other)
+    other = Solver(case, communicator, nodes)  # type: ignore[arg-type]  # rank 0 has the list itself
+    other.state.go_on_from(simulation.state.record())
+    other.monitor, simulation.monitor = simulation.monitor, Monitor()
+    other.monitor.follow(other)
     return other
 
 
@@ -74,7 +87,7 @@ def checked_changes(changes: Mapping[str, object]) -> Mapping[str, object]:
     return dict(changes)
 
 
-def changed_case(simulation: Simulation, changes: Mapping[str, object]) -> Case:
+def changed_case(simulation: Solver, changes: Mapping[str, object]) -> Case:
     """The case of a simulation with other values, and with the same time step.
 
     Raises:
@@ -91,7 +104,7 @@ def changed_case(simulation: Simulation, changes: Mapping[str, object]) -> Case:
     return as_case(case, [*others, as_override("lattice.time_step_s", simulation.units.time_step_s)])
 
 
-def refuse_while_writing(simulation: Simulation, changes: Mapping[str, object]) -> None:
+def refuse_while_writing(simulation: Solver, changes: Mapping[str, object]) -> None:
     """Refuse changes during a run into a folder whose observers measure one engine, and average over one period.
 
     Raises:
@@ -156,3 +169,107 @@ def _same_but_imposed(old, new) -> bool:
     answers = any(getattr(section, key) is not None for section in (old, new) for key in ANSWERING)
     ours, theirs = (section.model_dump(exclude=set(IMPOSED)) for section in (old, new))
     return not answers and ours == theirs and old.has_pressure == new.has_pressure
+
+
+LOG = logging.getLogger(__name__)
+WORTH = 0.95
+"""Imbalance that other owners must come below, over the present one, for the state to move."""
+
+
+class Rebalancing:
+    """Watches the load of the ranks of a simulation, and gives nodes to other ranks when it is far from equal.
+
+    The flow does not depend on it by a bit. Between two moves the fullest rank must have cost the others as much time
+    as the move before took, so that moves take at most as long as what they are to save.
+
+    Args:
+        simulation: what runs.
+
+    Attributes:
+        every: number of steps between two looks; 0 where loads do not change, or there is one rank.
+        imbalance: load of the fullest rank over its share, when last looked at; None before.
+    """
+
+    tells_walls = False
+
+    def __init__(self, simulation: "Solver"):
+        compute, size = simulation.case.compute, simulation.communicator.size
+        self._simulation, self._limit = simulation, compute.rebalance
+        self.every = compute.rebalance_every_steps if size > 1 and has_load(simulation.engine) else 0
+        self.imbalance: float | None = None
+        self._shares = part_shares(compute.rank_speeds or None, size)
+        self._n_moves, self._moving_s, self._last_s = 0, 0.0, 0.0
+        self._lost_s, self._stepping_s = 0.0, 0.0
+
+    def act(self, stepping_s: float) -> None:
+        """Look at the loads, and balance them if that is worth it; collective.
+
+        Args:
+            stepping_s: time that the run has spent stepping.
+        """
+        simulation = self._simulation
+        load = node_load(simulation.engine)
+        loads = simulation.communicator.gather(float(load.sum(dtype=np.float64)))
+        if simulation.communicator.broadcast(self._is_due(loads, stepping_s) if loads else None):
+            self._balance(load, loads)
+
+    def record(self) -> dict:
+        """What the summary says of it; empty where loads do not change."""
+        if not self.every:
+            return {}
+        return {"imbalance": self.imbalance, "repartitions": self._n_moves, "repartition_s": self._moving_s}
+
+    def status(self) -> str:
+        """Its part of the progress line."""
+        return f" | imbalance {self.imbalance:.2f}" if self.imbalance else ""
+
+    def _is_due(self, loads, stepping_s: float) -> bool:
+        """Take note of the loads, on rank 0; whether the nodes are to be shared anew."""
+        self.imbalance = self._imbalance_of(loads)
+        self._lost_s += (stepping_s - self._stepping_s) * (1.0 - 1.0 / self.imbalance)
+        self._stepping_s = stepping_s
+        return 0.0 < self._limit < self.imbalance and self._lost_s >= self._last_s
+
+    def _balance(self, load: np.ndarray, loads) -> None:
+        simulation, before = self._simulation, time.perf_counter()
+        owner, found = self._other_owners(simulation.collect(load))
+        if simulation.communicator.broadcast(found is not None and found < WORTH * (self.imbalance or 0.0)):
+            repartition(simulation, owner)
+            self._n_moves += 1
+            self._tell(loads, found, time.perf_counter() - before)
+            self.imbalance = found
+        self._last_s, self._lost_s = time.perf_counter() - before, 0.0
+        self._moving_s += self._last_s
+
+    def _other_owners(self, load: np.ndarray | None) -> tuple[np.ndarray | None, float | None]:
+        """Owners of all nodes by their load, and the imbalance with them, on rank 0."""
+        if load is None:
+            return None, None
+        simulation, size = self._simulation, self._simulation.communicator.size
+        owner = share_nodes(whole_nodes(simulation), simulation.case, size, load)
+        return owner, self._imbalance_of(np.bincount(owner, load, minlength=size))
+
+    def _imbalance_of(self, loads) -> float:
+        total = float(np.sum(loads))
+        return float((np.asarray(loads) / self._shares).max() / total) if total else 1.0
+
+    def _tell(self, loads, found: float | None, seconds: float) -> None:
+        if self._simulation.communicator.rank == 0:
+            LOG.info(
+                "step %d: loads of the ranks %s (imbalance %.2f); nodes shared anew: imbalance %.2f, after %.2f s",
+                self._simulation.step_number,
+                ", ".join(f"{load:.4g}" for load in loads),
+                self.imbalance,
+                found,
+                seconds,
+            )
+
+
+def repartition(simulation: "Solver", owner: np.ndarray | None) -> None:
+    """Give the nodes other owners, (n,) on rank 0, and continue; collective.
+
+    No later step, and no output of one, differs by a bit.
+    """
+    record = simulation.state.record()
+    simulation.rebuild(owner)
+    simulation.state.go_on_from(record)

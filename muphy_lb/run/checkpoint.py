@@ -16,10 +16,11 @@ steady-state criterion remembers, and what the state belongs to: lattice, stream
 
 import json
 import logging
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from functools import partial
 from math import isclose
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -27,19 +28,25 @@ import h5py
 import numpy as np
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.base.files.atomic import atomic_write, output_errors
+from muphy_lb.base.files.atomic import atomic_write, check_writable, output_errors, write_text
 from muphy_lb.base.files.hdf5 import opened
+from muphy_lb.base.files.hdf5_input import DAMAGE
 from muphy_lb.base.files.sealed import HEADER_BYTES, seal
 from muphy_lb.base.registry import PHYSICS
-from muphy_lb.case.case import Case, changed_keys, listed
+from muphy_lb.case.case import Case, as_case, case_from_dict, changed_keys, listed, load_case
 from muphy_lb.case.toml import as_override
-from muphy_lb.engine.sums import NODE, VALUE, last_sums, restore_sums
-from muphy_lb.engine.transfers import LINK, POPULATION, leaving_populations, restore_leaving
+from muphy_lb.engine.sums import NODE, VALUE, last_sums
+from muphy_lb.engine.transfers import LINK, POPULATION, leaving_populations
+from muphy_lb.geometry.limits import shown
+from muphy_lb.geometry.source import Geometry
+from muphy_lb.measure.field_snapshots import FieldSnapshots
 from muphy_lb.measure.records import WallForce
 from muphy_lb.parallel import agreed, agreed_on_root, from_root
 from muphy_lb.run.changes import TIME_STEP
-from muphy_lb.run.checkpoint_file import (
+from muphy_lb.run.folder import (
     ACTIONS,
+    CASE_FILE,
+    CHECKPOINTS,
     GEOMETRY,
     KIND,
     LINKS,
@@ -54,13 +61,16 @@ from muphy_lb.run.checkpoint_file import (
     WALLS,
     Checkpoint,
     Expected,
+    FolderLock,
     check_datasets,
     check_numbers,
     groups,
     newest,
+    refuse_missing_files,
+    refuse_to_resume_other,
 )
-from muphy_lb.run.moved_state import feedback_that_is_left, restore_stress, stress_record
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
+from muphy_lb.run.state import StateRecord
 from muphy_lb.setup.distribute import DistributedGeometry
 
 LOG = logging.getLogger(__name__)
@@ -78,6 +88,7 @@ BELONGS_TO = {  # what a state belongs to, in words, and the sections of the cas
     "density_kg_m3": ("density [kg/m3]", ("fluid",)),
 }
 SAME = 1e-9  # relative difference of units that rounding in another release may make
+FIELDS_FILE = FieldSnapshots.file
 CHUNK = 1 << 20  # values of a row read at once
 
 
@@ -86,13 +97,13 @@ def checkpoint_path(folder: Path, step: int) -> Path:
     return folder / f"step_{step:012d}.h5"
 
 
-def write_checkpoint(path: Path, simulation: Simulation, states: Mapping[str, dict]) -> None:
+def write_checkpoint(path: Path, simulation: Solver, states: Mapping[str, dict]) -> None:
     """Write the state of a simulation, and that of observers by name; collective.
 
     Raises:
         OutputError: the disk refuses; earlier checkpoints stay.
     """
-    forces = simulation.wall_forces() if simulation.header.walls else None
+    forces = simulation.state.forces_record()
     state = _state(simulation)
 
     def write() -> None:
@@ -103,7 +114,7 @@ def write_checkpoint(path: Path, simulation: Simulation, states: Mapping[str, di
                 _write_state(file, simulation, state)
                 for name, record in states.items():
                     _write_memory(file, name, record)
-                file.attrs["wall_forces"] = json.dumps({name: asdict(force) for name, force in (forces or {}).items()})
+                file.attrs["wall_forces"] = json.dumps(forces)
                 file.attrs.update(_identity(simulation))
                 file.create_dataset("case", data=simulation.case.to_toml(path.parent), dtype=h5py.string_dtype())
             seal(temporary, KIND, VERSION)
@@ -119,19 +130,19 @@ def write_checkpoint(path: Path, simulation: Simulation, states: Mapping[str, di
     agreed(simulation.communicator, work)
 
 
-def _state(simulation: Simulation) -> Iterator[Any]:
+def _state(simulation: Solver) -> Iterator[Any]:
     """What the next step follows from, on rank 0, piece by piece: rows of populations and fields, particles, sums, what
     has left through openings, and the stress beside walls; each is collective."""
     yield from simulation.populations()
-    for values in simulation.evolving().values():
+    for values in simulation.state.fields().values():
         yield simulation.collect(values)
     yield simulation.particles()
     yield last_sums(simulation.engine, simulation.communicator)
     yield leaving_populations(simulation.engine, simulation.communicator)
-    yield stress_record(simulation)
+    yield simulation.state.stress_record()
 
 
-def _write_state(file: h5py.File, simulation: Simulation, state: Iterator[Any]) -> None:
+def _write_state(file: h5py.File, simulation: Solver, state: Iterator[Any]) -> None:
     """Everything that the next step follows from."""
     n, names = simulation.header.n_nodes, simulation.engine.fields.evolving
     sizes = {"populations": simulation.lattice.q, "fields": len(names)}
@@ -144,7 +155,7 @@ def _write_state(file: h5py.File, simulation: Simulation, state: Iterator[Any]) 
     _write_groups(file, LINKS, {OPENINGS: next(state), WALLS: next(state)})
     _write_groups(file, ACTIONS, simulation.engine.actions.record())
     feedback = simulation.engine.feedback
-    file.attrs["step"], file.attrs["initial_mass"] = simulation.step_number, simulation.initial_mass
+    file.attrs["step"], file.attrs["initial_mass"] = simulation.step_number, simulation.state.initial_mass
     file.attrs["feedback"] = json.dumps(feedback.record() if feedback else {})
 
 
@@ -197,7 +208,7 @@ def geometry_of(checkpoint: Checkpoint | None, case: Case, communicator) -> Dist
     return geometry
 
 
-def restore(folder: Path, simulation: Simulation) -> Checkpoint:
+def restore(folder: Path, simulation: Solver) -> Checkpoint:
     """Continue a simulation from the newest valid checkpoint of a folder; every rank reads its own nodes.
 
     Raises:
@@ -218,13 +229,20 @@ def restore(folder: Path, simulation: Simulation) -> Checkpoint:
     checkpoint = from_root(communicator, lambda: newest(folder, check))
     populations, rows, sets, sums, actions, links = agreed(communicator, partial(_arrays, checkpoint.path, simulation))
     fields = dict(zip(simulation.engine.fields.evolving, rows, strict=True))
-    simulation.restart_from(populations, checkpoint.step, checkpoint.initial_mass, fields)
-    feedback = feedback_that_is_left(checkpoint.feedback, simulation.engine)
-    simulation.restart_others(feedback, sets, checkpoint.wall_forces)
-    restore_sums(simulation.engine, sums)
-    simulation.engine.actions.restore(actions)
-    restore_leaving(simulation.engine, links.get(OPENINGS, {}))
-    restore_stress(simulation, links.get(WALLS, {}))
+    record = StateRecord(
+        step=checkpoint.step,
+        initial_mass=checkpoint.initial_mass,
+        populations=populations,
+        fields=fields,
+        feedback=checkpoint.feedback,
+        particles=sets,
+        sums=sums,
+        forces=checkpoint.wall_forces,
+        actions=actions,
+        leaving=links.get(OPENINGS, {}),
+        stress=links.get(WALLS, {}),
+    )
+    simulation.state.go_on_from(record)
     return checkpoint
 
 
@@ -245,7 +263,7 @@ def restore_memory(checkpoint: Checkpoint, name: str, take: Callable[[dict], Non
         ) from error
 
 
-def _expected(simulation: Simulation) -> Expected:
+def _expected(simulation: Solver) -> Expected:
     """Shape and type of the datasets that a simulation goes on from; collective."""
     engine, n = simulation.engine, simulation.header.n_nodes
     n_links = simulation.communicator.total(int(engine.domain.links.node.size))
@@ -271,7 +289,7 @@ def _expected(simulation: Simulation) -> Expected:
     return found
 
 
-def _arrays(path: Path, simulation: Simulation) -> tuple:
+def _arrays(path: Path, simulation: Solver) -> tuple:
     """Populations and fields of the own nodes, and by name the arrays of particles, sums, actions and links.
 
     Raises:
@@ -296,7 +314,7 @@ def _columns(dataset, number: np.ndarray) -> np.ndarray:
     return columns
 
 
-def _identity(simulation: Simulation) -> dict:
+def _identity(simulation: Solver) -> dict:
     """What a state belongs to; on rank 0, which alone knows the geometry."""
     engine, units = simulation.engine, simulation.units
     return {
@@ -312,7 +330,7 @@ def _identity(simulation: Simulation) -> dict:
     }
 
 
-def _refuse_another(checkpoint: Checkpoint, simulation: Simulation) -> None:
+def _refuse_another(checkpoint: Checkpoint, simulation: Solver) -> None:
     """Refuse a checkpoint that cannot be continued."""
     for name, expected in _identity(simulation).items():
         found: Any = checkpoint.identity[name]
@@ -356,3 +374,113 @@ def _tell_changes(checkpoint: Checkpoint, case: Case) -> None:
 
 def _case_text(checkpoint: Checkpoint, case: Case) -> str:
     return case.to_toml(checkpoint.path.parent)
+
+
+def saved(core: Solver, geometry: Geometry | None, folder: str | PathLike, may_replace: bool) -> None:
+    """Write case, geometry and checkpoint; collective. See :meth:`muphy_lb.run.solver.Solver.save`."""
+    core.health()
+    path = Path(folder)
+    case = moved_into(path, core.case, geometry)
+    lock = agreed_on_root(core.communicator, lambda: _prepared(path, may_replace))
+    core.case = case
+    try:
+        agreed_on_root(core.communicator, lambda: _write_case(path, case, geometry))
+        written = checkpoint_path(path / CHECKPOINTS, core.step_number)
+        write_checkpoint(written, core, {})
+        agreed_on_root(core.communicator, lambda: _remove_others(written))
+    finally:
+        if lock:
+            lock.release()
+
+
+def _prepared(folder: Path, may_replace: bool) -> FolderLock:
+    """The lock of a folder that may be written to."""
+    check_writable(folder)
+    if (folder / CASE_FILE).exists() and not may_replace:
+        raise InputError(
+            f"save: {folder} is the folder of another run, which has a {CASE_FILE}; give another folder, or"
+            " overwrite=True to replace that and its checkpoints"
+        )
+    return FolderLock(folder)
+
+
+def _remove_others(written: Path) -> None:
+    """Remove checkpoints of earlier saves and of another run, which a load could take for the newest."""
+    with output_errors(written.parent):
+        for other in written.parent.glob(PATTERN):
+            if other != written:
+                other.unlink()
+
+
+def _write_case(folder: Path, case: Case, geometry: Geometry | None) -> None:
+    with output_errors(folder):
+        if geometry is not None:
+            geometry.write(folder)
+    write_text(folder / CASE_FILE, case.to_toml(folder))
+
+
+def loaded(folder: str | PathLike, overrides: Sequence[str], communicator) -> Solver:
+    """The simulation of a folder, as it was left there; collective.
+
+    Raises:
+        InputError: the folder holds no state.
+    """
+    path = Path(folder)
+    case, checkpoint, step = from_root(communicator, lambda: _what_to_load(path, overrides))
+    if step is not None:
+        return _from_fields(path, case, step, communicator)
+    core = Solver(case, communicator, geometry_of(checkpoint, case, communicator))
+    restore(path / CHECKPOINTS, core)
+    return core
+
+
+def _what_to_load(folder: Path, overrides: Sequence[str]) -> tuple[Case, Checkpoint | None, int | None]:
+    """The case of a folder, and its newest checkpoint or the step of the last snapshot of its fields."""
+    if not (folder / CASE_FILE).is_file():
+        raise InputError(f"load: {folder} has no {CASE_FILE}; give a folder of save(), or the output folder of a run")
+    case = load_case(folder / CASE_FILE, overrides)
+    refuse_missing_files(case, lambda changes: f"Simulation.load({str(folder)!r}, overrides={changes})")
+    if any((folder / CHECKPOINTS).glob(PATTERN)):
+        return case, refuse_to_resume_other(folder, case), None
+    if not (folder / FIELDS_FILE).is_file():
+        raise InputError(
+            f"load: {folder} holds neither a checkpoint nor {FIELDS_FILE}; run with output.checkpoint_every_steps, or"
+            " save()"
+        )
+    return case, None, _last_step(folder / FIELDS_FILE)
+
+
+def _last_step(path: Path) -> int:
+    """The step of the last snapshot of a field file.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    try:
+        with h5py.File(path, "r") as file:
+            return int(file["muphy_lb/step"][int(file["VTKHDF/Steps"].attrs["NSteps"]) - 1])
+    except DAMAGE as error:
+        raise InputError(f"load: {path} cannot be read ({shown(error)}); load a folder with a checkpoint") from error
+
+
+def _from_fields(folder: Path, case: Case, step: int, communicator) -> Solver:
+    """The simulation that starts from the last snapshot of a field file."""
+    LOG.warning(
+        "warning: %s has no checkpoint; going on from %s, in single precision: what it does not hold or [initial] does"
+        " not take (fields of a physics, particles, states of outlets, averages) begins anew",
+        folder,
+        FIELDS_FILE,
+    )
+    core = Solver(as_case(case, ["initial=", f'initial.file="{FIELDS_FILE}"']), communicator)
+    core.case = case
+    core.state.restart_from(core.engine.populations(), step, core.state.initial_mass, core.state.fields())
+    return core
+
+
+def moved_into(folder: Path, case: Case, geometry: Geometry | None) -> Case:
+    """The case as it is to be written to a folder, where the file of a geometry in memory will lie."""
+    if geometry is None or geometry.content is None:
+        return case
+    table = tomllib.loads(case.to_toml(folder))
+    table["geometry"]["file"] = geometry.table["file"]
+    return case_from_dict(table, folder)

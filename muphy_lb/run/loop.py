@@ -12,22 +12,18 @@ from pathlib import Path
 from muphy_lb.base.files.atomic import check_writable, no_link, output_errors, write_text
 from muphy_lb.base.phases import phase
 from muphy_lb.base.version import __version__
+from muphy_lb.measure.monitor import RunStatus, poll
 from muphy_lb.measure.observer import Observer, tell_walls
 from muphy_lb.output.report_html import REPORT_FILE, write_report
 from muphy_lb.parallel import agreed, agreed_on_root, all_agreed
+from muphy_lb.run.changes import Rebalancing
 from muphy_lb.run.checkpoint import checkpoint_path, keep_only, restore, restore_memory, write_checkpoint
-from muphy_lb.run.clock import Clock
-from muphy_lb.run.early import CASE_FILE, CHECKPOINTS
-from muphy_lb.run.lock import FolderLock
-from muphy_lb.run.observers import check_observers, create_observers, remove_files
-from muphy_lb.run.onlooker import Standing, attend
-from muphy_lb.run.periodicity import PERIODIC
-from muphy_lb.run.progress import Progress, occupied
-from muphy_lb.run.rebalancing import Rebalancing
-from muphy_lb.run.simulation import Simulation
-from muphy_lb.run.steady_state import STEADY
+from muphy_lb.run.criteria import PERIODIC, STEADY
+from muphy_lb.run.folder import CASE_FILE, CHECKPOINTS, SUMMARY_FILE, FolderLock
+from muphy_lb.run.observers import check_observers, create_observers, remove_files, summarise
+from muphy_lb.run.progress import Clock, Progress, occupied
+from muphy_lb.run.solver import Solver
 from muphy_lb.run.stop_signals import Received, StopSignals
-from muphy_lb.run.summary import SUMMARY_FILE, summarise
 from muphy_lb.run.verdict import DOUBTFUL, NOT_JUDGED, judge
 from muphy_lb.setup.waveforms import longest_period_s
 
@@ -56,7 +52,7 @@ class CheckpointWriter:
 
     tells_walls = True
 
-    def __init__(self, simulation: Simulation, folder: Path, observers: Sequence[Observer], written=()):
+    def __init__(self, simulation: Solver, folder: Path, observers: Sequence[Observer], written=()):
         self.every = simulation.case.output.checkpoint_every_steps
         self._simulation, self._folder, self._observers = simulation, folder, observers
         self._written = tuple(written)
@@ -77,7 +73,53 @@ class CheckpointWriter:
         agreed_on_root(self._simulation.communicator, lambda: keep_only(self._written, self._folder))
 
 
-class Run:
+class Loop:
+    """The steps of a simulation between the events that its observers and its monitor wait for.
+
+    Args:
+        simulation: what steps.
+        clock: counts steps and their time.
+        observers: of the run; those that come later are asked as well.
+    """
+
+    def __init__(self, simulation: Solver, clock: Clock, observers: list[Observer]):
+        self.simulation, self.clock, self.observers = simulation, clock, observers
+
+    def acting(self) -> Sequence:
+        """All that act every so many steps."""
+        return self.observers
+
+    def next_event(self, last: int) -> int:
+        """The next step at which anybody acts or looks, or the last one."""
+        step, check = self.simulation.step_number, self.simulation.case.run.check_interval_steps
+        intervals = [check, *(each.every for each in self.acting() if each.every)]
+        events = [(step // interval + 1) * interval for interval in intervals]
+        return int(min(last, *events, self.simulation.monitor.next_step))
+
+    def tells_walls(self, step: int) -> bool:
+        """Whether wall forces or stress, which are means with the step before, may be asked for then."""
+        return step >= self.simulation.monitor.next_step or tell_walls(self.acting(), step)
+
+    def step_to(self, target: int, is_told: bool) -> None:
+        """Advance, and count the time."""
+        before, n_steps = time.perf_counter(), target - self.simulation.step_number
+        self.simulation.advance(n_steps, is_told)
+        self.simulation.engine.backend.synchronise()
+        self.clock.stepping_s += time.perf_counter() - before
+        self.clock.steps += n_steps
+
+    def status(self, last: int) -> RunStatus:
+        """The last step, and how far criteria are met."""
+        return RunStatus(last, tuple(filter(None, [observer.steadiness() for observer in self.observers])))
+
+    def poll(self, last: int, asked_to_stop: Callable[[], str | None], **options) -> str | None:
+        """Let the monitor see this step, if a look is due; the reason to end the run, if it requests that."""
+        if self.simulation.step_number < self.simulation.monitor.next_step:
+            return None
+        return poll(self.simulation.monitor, lambda: self.status(last), asked_to_stop=asked_to_stop, **options)
+
+
+class Run(Loop):
     """One run of a simulation into an output folder.
 
     Args:
@@ -97,20 +139,20 @@ class Run:
 
     def __init__(
         self,
-        simulation: Simulation,
+        simulation: Solver,
         folder,
         resume: bool = False,
         clock: Clock | None = None,
         shows_progress: bool | None = None,
     ):
-        self.simulation, self.folder = simulation, Path(folder)
+        super().__init__(simulation, clock or Clock(), [])
+        self.folder = Path(folder)
         self._root = simulation.communicator.rank == 0
         self._lock = agreed_on_root(simulation.communicator, self._locked)
         try:
             self._prepare(simulation, resume)
             self.rebalancing = Rebalancing(simulation)
-            self._clock = clock or Clock()
-            self.progress = Progress(simulation, self.observers, self.rebalancing, self._clock, shows_progress)
+            self.progress = Progress(simulation, self.observers, self.rebalancing, self.clock, shows_progress)
         except BaseException:  # a traceback that somebody looks at would keep the lock
             self._release()
             raise
@@ -126,7 +168,7 @@ class Run:
         if self._lock:
             self._lock.release()
 
-    def _prepare(self, simulation: Simulation, resume: bool) -> None:
+    def _prepare(self, simulation: Solver, resume: bool) -> None:
         """Read the checkpoint to go on from, and make the observers; collective."""
         check_observers(simulation)
         checkpoint = restore(self.folder / CHECKPOINTS, simulation) if resume else None
@@ -167,7 +209,7 @@ class Run:
             if self._is_resumed:
                 agreed_on_root(self.simulation.communicator, self._write_case)
             reason = reason or self._advance(signals or StopSignals())
-            self.simulation.onlooker.end(self._standing(), reason)
+            self.simulation.monitor.end(self.status(self.simulation.numerics.steps), ending(reason))
             return reason, self._finish(reason)
         finally:
             self._release()
@@ -223,46 +265,32 @@ class Run:
 
     def _advance(self, signals) -> str:
         simulation, last = self.simulation, self.simulation.numerics.steps
-        self._clock.count(occupied(simulation))
-        simulation.remember_walls()  # set up once, ahead of the steps that are timed
+        self.clock.count(occupied(simulation))
+        simulation.state.walls.remember()  # set up once, ahead of the steps that are timed
         with self.progress:
             while simulation.step_number < last:
                 self._rebalance()
-                target = min(last, self._next_event())
-                is_told = target == last or self._tells_walls(target)
+                target = self.next_event(last)
+                is_told = target == last or self.tells_walls(target)
                 self._step_to(target, is_told)
                 self._act(self.observers)
                 verdicts = self._of_observers(self._verdict)
                 self._act((self.checkpoints,))
                 reason = next(filter(None, verdicts), None)
-                self._stopped_by = "" if reason else self._reason_to_stop(signals) or self._attend(signals) or ""
-                if self._stopped_by and simulation.tells_two_steps and not is_told:
+                self._stopped_by = "" if reason else self._reason_to_stop(signals) or self._poll(signals) or ""
+                if self._stopped_by and simulation.state.walls.are_measured and not is_told:
                     self._step_to(simulation.step_number + 1, is_told=True)
                     self._act((*self.observers, self.checkpoints))
                 if reason or self._stopped_by:
                     return reason or self._stopped_by
         return COMPLETED
 
-    def _tells_walls(self, step: int) -> bool:
-        """Whether anyone looks at walls then, whose forces and stress are means with the step before."""
-        return step >= self.simulation.onlooker.next_step or tell_walls((*self.observers, self.checkpoints), step)
-
-    def _intervals(self):
-        yield self.simulation.case.run.check_interval_steps
-        yield from (each.every for each in (*self.observers, self.checkpoints, self.rebalancing) if each.every)
-
-    def _next_event(self) -> int:
-        step = self.simulation.step_number
-        events = [(step // interval + 1) * interval for interval in self._intervals()]
-        return int(min(*events, self.simulation.onlooker.next_step))
+    def acting(self) -> Sequence:
+        """The observers, the writer of checkpoints, and the balance of loads."""
+        return (*self.observers, self.checkpoints, self.rebalancing)
 
     def _step_to(self, target: int, is_told: bool) -> None:
-        before = time.perf_counter()
-        n_steps = target - self.simulation.step_number
-        self.simulation.advance(n_steps, is_told)
-        self.simulation.engine.backend.synchronise()
-        self._clock.stepping_s += time.perf_counter() - before
-        self._clock.steps += n_steps
+        self.step_to(target, is_told)
         self.progress.move()
 
     def _act(self, acting: Sequence[Observer | CheckpointWriter]) -> None:
@@ -272,27 +300,27 @@ class Run:
             all_agreed(self.simulation.communicator, due)
 
     def _act_timed(self, each: Observer | CheckpointWriter) -> None:
-        with self._clock.look(each, each.every):
+        with self.clock.look(each, each.every):
             each.act()
 
     def _verdict(self, observer: Observer) -> str | None:
         """Its reason to end the run; where it is due, it looks at the flow for that."""
         if not observer.every or self.simulation.step_number % observer.every:
             return observer.verdict()
-        with self._clock.look((observer, "verdict"), observer.every):
+        with self.clock.look((observer, "verdict"), observer.every):
             return observer.verdict()
 
     def _rebalance(self) -> None:
         """Before the steps that follow, so that what this step leaves has been observed already."""
         every = self.rebalancing.every
-        if every and (self._clock.steps == 0 or self.simulation.step_number % every == 0):
-            self.rebalancing.act(self._clock.stepping_s)
+        if every and (self.clock.steps == 0 or self.simulation.step_number % every == 0):
+            self.rebalancing.act(self.clock.stepping_s)
 
     def _reason_to_stop(self, signals) -> str | None:
         every = self.simulation.case.run.check_interval_steps
         if self.simulation.step_number % every:
             return None
-        with self._clock.look("health", every):
+        with self.clock.look("health", every):
             health = self.simulation.health()
         self.progress.estimate()
         progress_due, stop = self.simulation.communicator.broadcast(self._root_decision() if self._root else None)
@@ -304,40 +332,33 @@ class Run:
         number = self.simulation.communicator.maximum(signals.received)
         return f"signal {signal.Signals(number).name}" if number else None
 
-    def _attend(self, signals) -> str | None:
-        """Let whoever looks on see this step; returns why to end the run, if that is asked for."""
-        simulation = self.simulation
-        if simulation.step_number < simulation.onlooker.next_step:
-            return None
+    def _poll(self, signals) -> str | None:
+        """Let the monitor see this step; returns the reason to end the run, if there is one."""
 
         def asked_to_stop() -> str | None:
-            stop = simulation.communicator.broadcast(self._root_decision()[1] if self._root else None)
+            stop = self.simulation.communicator.broadcast(self._root_decision()[1] if self._root else None)
             return self._signal(signals) or stop
 
-        return attend(simulation.onlooker, self._standing, self.checkpoints.act, asked_to_stop)
-
-    def _standing(self) -> Standing:
-        found = [observer.steadiness() for observer in self.observers]
-        return Standing(self.simulation.numerics.steps, tuple(filter(None, found)))
+        return self.poll(self.simulation.numerics.steps, asked_to_stop, write_checkpoint=self.checkpoints.act)
 
     def _root_decision(self) -> tuple[bool, str | None]:
         """Whether a progress line is due, and rank 0's own reason to stop."""
         run, due = self.simulation.case.run, self.progress.is_due()
         if _removed(self.folder / STOP_FILE):
             return due, "STOP file"
-        if run.wall_time_s is not None and self._clock.wall_time_s >= run.wall_time_s:
+        if run.wall_time_s is not None and self.clock.wall_time_s >= run.wall_time_s:
             return due, f"wall time {run.wall_time}"
         return due, None
 
     def _finish(self, reason: str) -> dict | None:
         simulation = self.simulation
-        self._clock.count(occupied(simulation))
-        fluid = self._clock.occupied_mflups
+        self.clock.count(occupied(simulation))
+        fluid = self.clock.occupied_mflups
         speed = {
-            "wall_time_s": self._clock.wall_time_s,
-            "stepping_time_s": self._clock.stepping_s,
-            "steps_per_s": self._clock.steps_per_s,
-            "mflups": self._clock.mflups(simulation.header.n_nodes),
+            "wall_time_s": self.clock.wall_time_s,
+            "stepping_time_s": self.clock.stepping_s,
+            "steps_per_s": self.clock.steps_per_s,
+            "mflups": self.clock.mflups(simulation.header.n_nodes),
             **({} if fluid is None else {"mflups_fluid": fluid}),
             **self.rebalancing.record(),
         }

@@ -9,6 +9,7 @@ from weakref import WeakSet
 
 import numpy as np
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.base.registry import packages
 from muphy_lb.boundaries.opening_geometry import (
     link_weights,
@@ -26,8 +27,7 @@ from muphy_lb.model.flow import Flow
 from muphy_lb.model.model import Model
 from muphy_lb.operators.forces import COMPONENTS
 from muphy_lb.physics.package import Physics
-from muphy_lb.run.flow_state import refuse_two_starts
-from muphy_lb.run.monitored import refuse_to_watch_nothing
+from muphy_lb.run.criteria import refuse_to_watch_nothing
 from muphy_lb.run.observers import check_observers
 from muphy_lb.setup.advice.expected_pressures import refuse_density_changes
 from muphy_lb.setup.boundaries import (
@@ -68,7 +68,7 @@ class Preparation:
         self.lattice = lattice_named(case.lattice.name)
         self._survey_openings()
         self.motions = self.geometry.inspect(lambda nodes: wall_motions(case, nodes, self.units))
-        refuse_two_starts(case, kinds)
+        _refuse_two_starts(case, kinds)
         self.physics: tuple[Physics, ...] = tuple(kind(case, self.header, self.units) for kind in kinds)
         self._probes: WeakSet[NodeProbe] = WeakSet()
         check_observers(self)
@@ -134,7 +134,7 @@ class Preparation:
         part, case = self.geometry.part(), self.case
         treatment = wall_treatment(case, self.motions)
         self.domain: LocalDomain = domain_from_part(part, self.lattice, treatment, case.compute.order)
-        self._part_nodes: NodeList = part.nodes
+        self.part_nodes: NodeList = part.nodes
         regime = self.numerics.relaxation_time, self.numerics.cell_reynolds
         force, force_operator, driving = build_force(case, self.header, self.domain, self.units)
         self.fluid = build_fluid(case, self.lattice, self.units, *regime)
@@ -148,7 +148,7 @@ class Preparation:
         self._at_links, self.n_fallback_links = link_conditions(
             self.domain, (weights, shapes), self.conditions, (case.lattice, *regime), motions, self.communicator
         )
-        self._course = build_schedule(case, self.header, self.conditions, driving, self.units)
+        self._schedule = build_schedule(case, self.header, self.conditions, driving, self.units)
 
     def _model(self, force, force_operator) -> Model:
         streaming, given = self.case.compute.streaming, dict(zip(COMPONENTS, force, strict=True))
@@ -156,6 +156,20 @@ class Preparation:
         for physics in self.physics:
             flow = flow.extended(physics.name, physics.extend)
         return flow.model()
+
+
+def _refuse_two_starts(case: Case, kinds: tuple[type[Physics], ...]) -> None:
+    """Refuse a section [initial] beside a physics that sets the flow itself.
+
+    Raises:
+        InputError: both are there.
+    """
+    for each in kinds:
+        if case.initial is not None and each.sets_flow:
+            raise InputError(
+                f"the case has [initial] and [{each.name}], which says itself with which pressure and velocity the flow"
+                " starts; remove [initial]"
+            )
 
 
 def prove(case: Case, communicator, nodes: NodeList | None = None) -> Preparation:

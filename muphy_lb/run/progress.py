@@ -1,8 +1,10 @@
-"""What is told of a run while it goes on: a bar on a terminal and in a notebook, else a line every now and then."""
+"""Progress of a run: a bar on a terminal and in a notebook, else lines; and the clock behind it."""
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from math import inf
 
 from muphy_lb.base.units import time_in_words
@@ -10,11 +12,76 @@ from muphy_lb.engine.engine import has_load, n_occupied
 from muphy_lb.measure.observer import Observer
 from muphy_lb.measure.records import Health
 from muphy_lb.output.terminal import ProgressBar
-from muphy_lb.run.clock import Clock
-from muphy_lb.run.rebalancing import Rebalancing
-from muphy_lb.run.simulation import Simulation
-from muphy_lb.run.verdict import balance_of
+from muphy_lb.run.changes import Rebalancing
+from muphy_lb.run.openings import balance_of
+from muphy_lb.run.solver import Solver
 from muphy_lb.setup.waveforms import longest_period_s
+
+
+@dataclass
+class Looks:
+    """How long a look at the flow takes that comes after every so many steps."""
+
+    every: int
+    seconds: float = 0.0
+    count: int = 0
+
+
+@dataclass
+class Clock:
+    """Wall time since the start, the time and steps spent stepping, and the time spent on looks."""
+
+    started: float = field(default_factory=time.perf_counter)
+    stepping_s: float = 0.0
+    steps: int = 0
+    updates: float = 0.0
+    looks: dict[Hashable, Looks] = field(default_factory=dict)
+    _counted: tuple[int, int | None] = (0, None)
+
+    def count(self, n_occupied: int | None) -> None:
+        """Take note of the number of nodes with fluid; between two counts their mean is assumed. None: all have."""
+        step, before = self._counted
+        if n_occupied is not None:
+            self.updates += (self.steps - step) * 0.5 * (n_occupied + (n_occupied if before is None else before))
+        self._counted = self.steps, n_occupied
+
+    @contextmanager
+    def look(self, who: Hashable, every: int) -> Iterator[None]:
+        """Context of a look that ``who`` takes every so many steps."""
+        began = time.perf_counter()
+        yield
+        looks = self.looks.setdefault(who, Looks(every))
+        looks.seconds += time.perf_counter() - began
+        looks.count += 1
+
+    def remaining_s(self, step: int, last: int) -> float:
+        """What the steps to come will take, with all looks that have been taken at least once [s]."""
+        of_looks = sum(
+            each.seconds / each.count * (last // each.every - step // each.every) for each in self.looks.values()
+        )
+        return (last - step) * self.stepping_s / max(self.steps, 1) + of_looks
+
+    @property
+    def occupied_mflups(self) -> float | None:
+        """Million updates per second of stepping of nodes with fluid; None if all have fluid."""
+        if self._counted[1] is None:
+            return None
+        return self.updates / self.stepping_s / 1e6 if self.stepping_s else 0.0
+
+    @property
+    def wall_time_s(self) -> float:
+        """Seconds since the clock was made."""
+        return time.perf_counter() - self.started
+
+    @property
+    def steps_per_s(self) -> float:
+        """Steps of this run per second of wall time, with all that is written and drawn on the way."""
+        return self.steps / self.wall_time_s
+
+    def mflups(self, n_nodes: int) -> float:
+        """Million fluid-node updates per second of stepping, output excluded."""
+        return self.steps * n_nodes / self.stepping_s / 1e6 if self.stepping_s else 0.0
+
 
 LOG = logging.getLogger(__name__)
 ESTIMATED_AFTER_S = 10.0
@@ -38,7 +105,7 @@ class Progress:
 
     def __init__(
         self,
-        simulation: Simulation,
+        simulation: Solver,
         observers: Sequence[Observer],
         rebalancing: Rebalancing,
         clock: Clock,
@@ -141,6 +208,6 @@ class Progress:
         return self._clock.remaining_s(self._simulation.step_number, self._simulation.numerics.steps)
 
 
-def occupied(simulation: Simulation) -> int | None:
+def occupied(simulation: Solver) -> int | None:
     """Number of nodes with fluid on all ranks; None if all have; collective."""
     return simulation.communicator.total(n_occupied(simulation.engine)) if has_load(simulation.engine) else None

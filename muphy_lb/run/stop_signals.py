@@ -1,13 +1,15 @@
-"""Signals that ask for the end of a run."""
+"""Signals that ask for the end of a run: of a command, and Ctrl-C in Python."""
 
 import logging
 import os
 import signal
+import threading
 import time
-from typing import Protocol
+from typing import Any, Protocol
 
 LOG = logging.getLogger(__name__)
 SAME_PRESS_S = 0.5  # a launcher may pass on a Ctrl-C that the terminal has sent to its children as well
+INTERRUPTED = "interrupted"
 STOP_SIGNALS = (signal.SIGUSR1, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -57,3 +59,31 @@ class StopSignals:
         elif number == signal.SIGINT and not self._is_set_up and now - self._first_s > SAME_PRESS_S:
             raise KeyboardInterrupt
         self.received = int(number)
+
+
+class Interruption:
+    """Context in which Ctrl-C waits for the end of a step, so that the state stays whole; then it is raised."""
+
+    def __init__(self) -> None:
+        self.received = 0
+
+    def __enter__(self) -> "Interruption":
+        self._before: Any = None
+        is_main = threading.current_thread() is threading.main_thread()
+        if is_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            self._before = signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def __exit__(self, kind, *_) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+        if self.received and kind is None:
+            raise KeyboardInterrupt
+
+    def agreed(self, communicator) -> str | None:
+        """A reason to end where any rank was interrupted, which all know from now on; collective."""
+        self.received = communicator.maximum(self.received)
+        return INTERRUPTED if self.received else None
+
+    def _note(self, number: int, _frame) -> None:
+        self.received = number

@@ -1,13 +1,20 @@
-"""Timeline: when each task of a step ran on each rank; as a table, and as a trace that Perfetto shows."""
+"""Time line of a step: when each task runs on each rank, as a table and as a trace that Perfetto shows.
+
+The command ``muphy-lb trace`` times every stage of some steps on every rank.
+"""
 
 import json
 import time
 from collections import defaultdict
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.atomic import write_text
 from muphy_lb.parallel.task import ON_DEVICE, ON_HOST, ON_INTERIOR, ORDERING
-from muphy_lb.run.simulation import Simulation
+
+if TYPE_CHECKING:
+    from muphy_lb.run.solver import Solver
 
 # What every model has; the stages of its fields come behind.
 STAGES = ("openings", "pack", "exchange", "unpack", "walls", "edge", "interior")
@@ -30,7 +37,7 @@ class Span(NamedTuple):
         return self.end_s - self.start_s
 
 
-def record_spans(simulation: Simulation, n_steps: int) -> list[Span]:
+def record_spans(simulation: "Solver", n_steps: int) -> list[Span]:
     """What this rank does in some steps, which the step number does not count; collective.
 
     Every task is launched by itself here, and timed: many short ones take longer than in a run, which records them.
@@ -69,7 +76,7 @@ def record_spans(simulation: Simulation, n_steps: int) -> list[Span]:
     return [Span(task.stage, task.queue, since(task, start), since(task, end)) for task, start, end in stamps]
 
 
-def stage_seconds(simulation: Simulation, n_steps: int) -> dict[str, float]:
+def stage_seconds(simulation: "Solver", n_steps: int) -> dict[str, float]:
     """Seconds per step on this rank of each stage that it has; collective."""
     total: defaultdict[str, float] = defaultdict(float)
     for span in record_spans(simulation, n_steps):
@@ -77,7 +84,7 @@ def stage_seconds(simulation: Simulation, n_steps: int) -> dict[str, float]:
     return {stage: total[stage] for stage in (*STAGES, *total) if stage in total}
 
 
-def trace(simulation: Simulation, n_steps: int, path=None) -> str | None:
+def recorded(simulation: "Solver", n_steps: int, path=None) -> str | None:
     """Record some steps on all ranks and write them to ``path``, if that is given; returns the table on rank 0.
 
     Raises:
@@ -141,3 +148,29 @@ def write_trace(path, spans_of_ranks: list[list[Span]]) -> None:
             when = {"ts": round(1e6 * span.start_s, 3), "dur": round(1e6 * span.seconds, 3)}
             events.append({"name": span.stage, "ph": "X"} | place | when)
     write_text(path, json.dumps({"traceEvents": events, "displayTimeUnit": "ms"}) + "\n")
+
+
+def trace(options, say: Callable[[str], None], communicator) -> int:
+    """Record some steps, print the table and write the time line; returns the exit code 0.
+
+    Args:
+        options: parsed options, see :func:`muphy_lb.run.options.add_trace_options`.
+        say: called with text.
+        communicator: the ranks.
+
+    Raises:
+        InputError: no step to record, or no valid case.
+        OutputError: the file cannot be written.
+    """
+    from muphy_lb.case.case import load_case
+    from muphy_lb.run.solver import Solver
+
+    if options.steps < 1:
+        raise InputError(f"trace: --steps is {options.steps}; give the number of steps to record, 1 or more")
+    case = communicator.broadcast(load_case(options.case, options.set) if communicator.rank == 0 else None)
+    simulation = Solver(case, communicator)
+    table = recorded(simulation, options.steps, options.output)
+    transport = simulation.engine.transport
+    say(f"microseconds a step of each stage, {options.steps} steps; halo exchange: {transport}\n{table}")
+    say(f"written to {options.output}; open it at https://ui.perfetto.dev or in chrome://tracing")
+    return 0

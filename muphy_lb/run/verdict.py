@@ -1,24 +1,87 @@
-"""What the end of a run is worth: what was found of balance, steadiness and density, what speaks against the result,
-and what was not looked at.
+"""End-of-run checks of a flow: balance, steadiness and density; and where it diverged, if it did.
 
-A run is *doubtful* where something speaks against its result: it ends as any other, with a checkpoint to continue from,
-and with an exit code of its own (:data:`DOUBTFUL_EXIT_CODE`). It is *sound* only where balance, steadiness and density
-were judged and nothing does; else it is *not judged*, which says neither. Which of them apply is up to the physics: a
-flow that never becomes steady need not be (``becomes_steady`` of :class:`muphy_lb.physics.package.Physics`), and not
-every balance closes (``keeps_balance``). Where a waveform drives the flow, it repeats itself in place of becoming
-steady: the balance is that of the last whole period, which must be closed from the second one on, and a run of less
-than a period is doubtful.
+A run is *doubtful* if a check fails: it ends as any other, with a checkpoint to continue from, and with an exit code of
+its own (:data:`DOUBTFUL_EXIT_CODE`). It is *sound* only if balance, steadiness and density were all judged and none
+fails; otherwise it is *not judged*. The physics decide which checks apply: a flow that never becomes steady need not be
+(``becomes_steady`` of :class:`muphy_lb.physics.package.Physics`), and not every balance closes (``keeps_balance``). A
+flow that a waveform drives repeats itself instead of becoming steady: its balance is that of the last whole period and
+must close from the second period on, and a run of less than a period is doubtful.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from math import inf, sqrt
 
+import numpy as np
+
 from muphy_lb.boundaries.wall_motion import HALF_WAY
+from muphy_lb.geometry.nodes import voxel_coordinates
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer, PeriodMean, Steadiness
+from muphy_lb.run.openings import Balance, balance_of
 from muphy_lb.setup.advice.plausibility import WHOLE
+from muphy_lb.setup.advice.stability import cause_and_remedy
 from muphy_lb.setup.waveforms import longest_period_s
+
+NEAR = 3.0  # voxels from an opening within which it is named
+
+
+def divergence_message(view: FlowView, velocity: np.ndarray) -> str:
+    """What is wrong and where: collective, the same text on every rank.
+
+    Args:
+        view: the flow.
+        velocity: (3, n) of the local nodes, lattice units.
+    """
+    velocity = velocity.astype(np.float64)
+    speed = np.sqrt(sum(component**2 for component in velocity))
+    speed[~np.isfinite(speed)] = np.inf
+    worst = int(np.argmax(speed))
+    communicator, domain = view.communicator, view.domain
+    place = int(domain.number[worst]), int(domain.voxel[worst])
+    found = communicator.gather((float(speed[worst]), *place, communicator.rank))
+    return communicator.broadcast(None if found is None else _describe(view, *max(found)))
+
+
+def _describe(view: FlowView, speed: float, _number: int, voxel: int, rank: int) -> str:
+    header, case = view.header, view.case
+    xyz = voxel_coordinates(np.array([voxel]), header.shape)[0]
+    x, y, z = xyz
+    place = ", ".join(f"{value:.4g}" for value in header.origin_m + header.spacing_m * xyz)
+    mach = speed / sqrt(float(view.lattice.cs2))
+    what = (
+        f"the Mach number is {mach:.2g} (allowed: {case.run.max_mach:g})"
+        if np.isfinite(speed)
+        else "a population is not finite"
+    )
+    whose = f", on rank {rank}" if view.communicator.size > 1 else ""
+    return (
+        f"the run diverged at step {view.step_number}: {what} at voxel ({x}, {y}, {z}), x = ({place}) m{whose};"
+        f" relaxation time {view.numerics.relaxation_time:.5g}{_beside_opening(view, xyz)}. The likely cause:"
+        f" {_cause(view)}"
+    )
+
+
+def _cause(view: FlowView) -> str:
+    """What made the flow unstable, and the remedy; first what a physics has warned of."""
+    numerics, cs2 = view.numerics, float(view.lattice.cs2)
+    fastest = numerics.mach * sqrt(cs2) if numerics.mach else None
+    warned = [text for physics in view.physics for text in physics.warnings()]
+    general = cause_and_remedy(view.case, numerics.units, fastest, numerics.reference_velocity_m_s, cs2)
+    return "; or ".join((*warned, general))
+
+
+def _beside_opening(view: FlowView, xyz: np.ndarray) -> str:
+    """Which opening lies next to a voxel (x, y, z), as an addition to its place; empty for a voxel inside the flow."""
+    header = view.header
+    for opening in header.openings:
+        away = (np.asarray(header.origin_m) - opening.centre_m) / header.spacing_m + xyz
+        along = float(np.dot(away, opening.normal))
+        across = float(np.linalg.norm(away - along * np.asarray(opening.normal)))
+        if abs(along) <= NEAR and across <= opening.radius_m / header.spacing_m + NEAR:
+            return f", next to opening {opening.name!r}"
+    return ""
+
 
 DOUBTFUL_EXIT_CODE = 6
 SOUND, DOUBTFUL, NOT_JUDGED, STEADY = "sound", "doubtful", "not judged", "steady"
@@ -33,24 +96,6 @@ LARGEST_DRIFT = 0.01
 what density gains, momentum and shear stress gain as well."""
 LARGEST_DENSITY_CHANGE = 0.1
 """Relative change of the density up to which a flow counts as incompressible: velocities err by about as much."""
-
-
-@dataclass(frozen=True)
-class Balance:
-    """All that enters, and all that leaves through openings: at the last step, or over a last period [s]."""
-
-    inflow_m3_s: float
-    outflow_m3_s: float
-    period_s: float | None = None
-
-    @property
-    def imbalance(self) -> float:
-        """Inflow less outflow over the larger of them; 0 where nothing flows."""
-        larger = max(self.inflow_m3_s, self.outflow_m3_s)
-        return (self.inflow_m3_s - self.outflow_m3_s) / larger if larger > 0.0 else 0.0
-
-    def __str__(self):
-        return f"{self.inflow_m3_s:.5g} m3/s in, {self.outflow_m3_s:.5g} m3/s out"
 
 
 @dataclass(frozen=True)
@@ -133,22 +178,6 @@ def judge(view: FlowView, observers: Sequence[Observer], go_on: str, stopped_by:
     return view.communicator.broadcast(verdict if view.communicator.rank == 0 else None)
 
 
-def balance_of(view: FlowView) -> Balance | None:
-    """The balance of the openings, on rank 0; None without openings; collective."""
-    states = view.openings() if view.header.openings else None
-    if not states:
-        return None
-    return _balance(view, {name: state.flow_rate_m3_s for name, state in states.items()})
-
-
-def _balance(view: FlowView, rates_m3_s: Mapping[str, float], period_s: float | None = None) -> Balance:
-    """The balance of flow rates by the name of the opening, positive in the direction of its kind."""
-    inlets = {opening.name for opening in view.header.openings if opening.kind == "inlet"}
-    entering = [rate if name in inlets else -rate for name, rate in rates_m3_s.items()]
-    inflow_m3_s, outflow_m3_s = (sum(max(sign * rate, 0.0) for rate in entering) for sign in (1.0, -1.0))
-    return Balance(inflow_m3_s, outflow_m3_s, period_s)
-
-
 def statements(findings: Findings) -> Iterator[str]:
     """What was found of balance, steadiness and density, one sentence each without a full stop."""
     if findings.balance is None:
@@ -181,7 +210,7 @@ def _found(view: FlowView, observers: Sequence[Observer], stopped_by: str) -> Fi
     health, density_change, balance = view.health(), view.largest_density_change(), balance_of(view)
     period = next(filter(None, [observer.period_mean() for observer in observers]), None)
     if balance and period and period.flow_rates_m3_s:
-        balance = _balance(view, period.flow_rates_m3_s, period.period_s)
+        balance = Balance.of_rates(view, period.flow_rates_m3_s, period.period_s)
     criteria = [observer.steadiness() for observer in observers]
     bounds = [physics.allowed_density_change for physics in view.physics]
     given = [bound for bound in bounds if bound is not None]

@@ -9,7 +9,7 @@ from bokeh.models import Button, Checkbox, Div, RadioButtonGroup, Select, Slider
 
 from muphy_lb.base.units import time_in_words
 from muphy_lb.output.pictures.theme import THEMES
-from muphy_lb.view.messages import BODY, CUT, ENDED, PAUSED, RUNNING, Demand, Description, News
+from muphy_lb.view.messages import BODY, CUT, ENDED, PAUSED, RUNNING, Demand, Description, Update
 from muphy_lb.view.style import SIDE, sheet
 
 AXES = "xyz"
@@ -99,16 +99,16 @@ class Controls:
         )
         self._is_changing = False
 
-    def tell(self, news: News) -> None:
+    def tell(self, update: Update) -> None:
         """Say where the run stands."""
-        self._text = self._standing(news)
-        self.say(news.state)
-        is_over = news.state.startswith(ENDED)
-        self._pause.label = "Go on" if news.state == PAUSED else "Pause"
+        self._text = self._status_text(update)
+        self.say(update.state)
+        is_over = update.state.startswith(ENDED)
+        self._pause.label = "Go on" if update.state == PAUSED else "Pause"
         self._pause.disabled = self._step.disabled = self._stop.disabled = is_over
         for choice in (self._field, self._place, self._layer, self._holds):
             choice.disabled = is_over
-        self._checkpoint.disabled = is_over or not news.keeps_checkpoints
+        self._checkpoint.disabled = is_over or not update.keeps_checkpoints
 
     def say(self, state: str) -> None:
         """Say what has become of the run."""
@@ -117,14 +117,14 @@ class Controls:
     def _disarm(self) -> None:
         self._stop.label = STOP
 
-    def _standing(self, news: News) -> str:
-        last, rate = news.standing.last_step, news.steps_per_s
-        lines = [f"step {news.step:,} of {last:,}", f"t = {news.time_s:.5g} s"]
+    def _status_text(self, update: Update) -> str:
+        last, rate = update.status.last_step, update.steps_per_s
+        lines = [f"step {update.step:,} of {last:,}", f"t = {update.time_s:.5g} s"]
         if rate:
             lines.append(f"{rate:.4g} steps/s, {rate * self._description.header.n_nodes / 1e6:.4g} MFLUPS")
-        if rate and news.state == RUNNING:
-            lines.append(f"at most {time_in_words((last - news.step) / rate)} to go")
-        lines += [f"{each.word}: {escape(str(each))}" for each in news.standing.steadiness]
+        if rate and update.state == RUNNING:
+            lines.append(f"at most {time_in_words((last - update.step) / rate)} to go")
+        lines += [f"{each.word}: {escape(str(each))}" for each in update.status.steadiness]
         return "<p>" + "<br>".join(lines) + "</p>"
 
 

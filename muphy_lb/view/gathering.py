@@ -5,12 +5,11 @@ from collections import OrderedDict
 import numpy as np
 
 from muphy_lb.geometry.nodes import voxel_coordinates
+from muphy_lb.measure.monitor import MonitoredFlow
 from muphy_lb.measure.pictures import sight_of
 from muphy_lb.output.pictures.projection import CoarseGrid, is_cut_through
-from muphy_lb.run.simulation import Simulation
 from muphy_lb.view.messages import BODY, CUT, CutFrame, Demand, Description, Picture
-from muphy_lb.view.particles import drawn_points
-from muphy_lb.view.shown import WALL_SHEAR, NodeReader, ShownField, has_wall_shear, shown_fields
+from muphy_lb.view.shown import WALL_SHEAR, NodeReader, ShownField, drawn_points, has_wall_shear, shown_fields
 from muphy_lb.view.wall import WallGathering
 
 MOST_PIXELS = 640
@@ -32,7 +31,7 @@ class Gathering:
         units: unit of everything that can be shown, by name.
     """
 
-    def __init__(self, simulation: Simulation):
+    def __init__(self, simulation: MonitoredFlow):
         self.follow(simulation)
         self._bind()
         low, high = np.array([row.min(initial=1 << 30) for row in self._xyz]), self._maximum(self._xyz)
@@ -40,7 +39,7 @@ class Gathering:
         self.grid = CoarseGrid.over(self.low, self.high, MOST_CELLS, MOST_CELLS_ALONG_EDGE)
         self.frames = tuple(self._frame(axis) for axis in range(3))
 
-    def follow(self, simulation: Simulation) -> None:
+    def follow(self, simulation: MonitoredFlow) -> None:
         """Collect from another simulation of the same nodes from now on."""
         self._view = simulation
         self.fields: dict[str, ShownField] = shown_fields(simulation)
@@ -194,7 +193,7 @@ class Gathering:
         return values
 
 
-def describe(view: Simulation, gathering: Gathering) -> Description | None:
+def describe(view: MonitoredFlow, gathering: Gathering) -> Description | None:
     """What stays the same while a run is watched, on rank 0; collective."""
     counts, is_rock, (axis, index) = gathering.counts(), gathering.is_rock(), gathering.fullest_cut()
     if counts is None:

@@ -10,15 +10,12 @@ from typing import NamedTuple
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.atomic import atomic_write
+from muphy_lb.measure.monitor import Monitor, MonitoredFlow, Request, RunStatus
 from muphy_lb.output.terminal import is_seen
-from muphy_lb.run.loop import ending
-from muphy_lb.run.onlooker import Onlooker, Standing, Wish
-from muphy_lb.run.simulation import Simulation
-from muphy_lb.view.door import Door, PageProcess, open_door
 from muphy_lb.view.gathering import Gathering, describe
-from muphy_lb.view.messages import ENDED, PAUSED, RUNNING, WAITING, Demand, News
-from muphy_lb.view.pace import Pace
-from muphy_lb.view.pause import Pause
+from muphy_lb.view.messages import ENDED, PAUSED, RUNNING, WAITING, Demand, Update
+from muphy_lb.view.pace import Pace, Pause
+from muphy_lb.view.page import PageProcess, ServerSocket, open_socket
 
 LOG = logging.getLogger(__name__)
 ADDRESS_FILE = "view.txt"
@@ -32,11 +29,11 @@ class Order(NamedTuple):
 
     demands: tuple[Demand, ...] = ()
     with_openings: bool = False
-    wish: Wish = Wish()
+    request: Request = Request()
 
 
-class LiveDesk:
-    """What rank 0 knows of the viewers, and decides for all ranks.
+class Coordinator:
+    """Hears the viewers on rank 0, and decides for all ranks.
 
     Args:
         page: the page.
@@ -45,7 +42,7 @@ class LiveDesk:
     Attributes:
         pace: when to look.
         pause: whether the run waits.
-        viewers: number of those who look on.
+        viewers: number of viewers.
     """
 
     def __init__(self, page: PageProcess, step: int):
@@ -66,9 +63,9 @@ class LiveDesk:
             self.viewers, self._demands = 0, ()
             self.pause.end()
         demands = self._next_demands() if self._page.is_idle else ()
-        wish = Wish("checkpoint" in commands, self.pause.is_on and not steps_once, "stop" in commands)
+        request = Request("checkpoint" in commands, self.pause.is_on and not steps_once, "stop" in commands)
         with_openings = self.viewers > 0 and not self.pause.is_on and self._page.is_idle and self.pace.has_curves()
-        return Order(demands, with_openings, wish)
+        return Order(demands, with_openings, request)
 
     def last_order(self, step: int, more_may_follow: bool = False) -> Order:
         """What to do at the last step: all that is watched is shown once more; if more steps may follow, only as long
@@ -109,31 +106,31 @@ class LiveDesk:
         return commands
 
 
-class LiveView(Onlooker):
+class LiveView(Monitor):
     """Shows a simulation on a page of rank 0; collective.
 
     Args:
         simulation: what is shown; it hands over its steps from now on.
-        door: where the page is, on rank 0; None elsewhere.
+        server: where the page is, on rank 0; None elsewhere.
         keeps_checkpoints: whether whoever runs it writes a checkpoint when that is asked for.
 
     Attributes:
         url: the address of the page, on rank 0; empty elsewhere.
     """
 
-    def __init__(self, simulation: Simulation, door: Door | None, keeps_checkpoints: bool = False):
+    def __init__(self, simulation: MonitoredFlow, server: ServerSocket | None, keeps_checkpoints: bool = False):
         self._simulation, self._communicator = simulation, simulation.communicator
-        self.keeps_checkpoints, self.url = keeps_checkpoints, door.url if door else ""
-        self._directions, self._is_closed = door.directions() if door else "", False
+        self.keeps_checkpoints, self.url = keeps_checkpoints, server.url if server else ""
+        self._directions, self._is_closed = server.directions() if server else "", False
         self._gathering = Gathering(simulation)
         description = describe(simulation, self._gathering)
         start = self._communicator.broadcast(description.start if description else None)
         self._gathering.picture(start)  # kernels are compiled before the first step, not between two of them
         self._openings()
-        self._page = PageProcess(door, description) if door and description else None
-        self._desk = LiveDesk(self._page, simulation.step_number) if self._page else None
+        self._page = PageProcess(server, description) if server and description else None
+        self._coordinator = Coordinator(self._page, simulation.step_number) if self._page else None
         self.next_step = simulation.step_number + 1
-        simulation.onlooker = self
+        simulation.monitor = self
 
     def __str__(self):
         return self._directions
@@ -142,37 +139,39 @@ class LiveView(Onlooker):
         """The page in a notebook."""
         return f'<iframe src="{self.url}" width="100%" height="820" style="border:0"></iframe>'
 
-    def look(self, standing: Standing) -> Wish:
+    def look(self, status: RunStatus) -> Request:
         """Show the present step to those who look on, and do what they ask for."""
         step = self._simulation.step_number
         self._simulation.engine.backend.synchronise()  # else the pictures' time would be that of steps before them
-        order = self._communicator.broadcast(self._desk.order(step) if self._desk else None)
-        if order.wish.pause and self._communicator.rank:
+        order = self._communicator.broadcast(self._coordinator.order(step) if self._coordinator else None)
+        if order.request.pause and self._communicator.rank:
             time.sleep(PAUSED_S / 2)  # the others wait for rank 0, which waits for the page
-        self._show(order, standing, PAUSED if order.wish.pause else RUNNING)
-        is_stepwise = bool(self._desk and self._desk.pause.is_on)
-        self.next_step = step + self._communicator.broadcast(self._desk.leave(is_stepwise) if self._desk else None)
-        return order.wish
+        self._show(order, status, PAUSED if order.request.pause else RUNNING)
+        is_stepwise = bool(self._coordinator and self._coordinator.pause.is_on)
+        self.next_step = step + self._communicator.broadcast(
+            self._coordinator.leave(is_stepwise) if self._coordinator else None
+        )
+        return order.request
 
-    def end(self, standing: Standing, reason: str) -> None:
+    def end(self, status: RunStatus, ending: str) -> None:
         """Show the last step."""
-        order = self._desk.last_order(self._simulation.step_number) if self._desk else None
-        self._show(self._communicator.broadcast(order), standing, f"{ENDED}: {ending(reason)}")
+        order = self._coordinator.last_order(self._simulation.step_number) if self._coordinator else None
+        self._show(self._communicator.broadcast(order), status, f"{ENDED}: {ending}")
 
-    def rest(self, standing: Standing) -> None:
+    def rest(self, status: RunStatus) -> None:
         """Show the last of the steps that were asked for, and that there may be more."""
         step = self._simulation.step_number
-        order = self._desk.last_order(step, more_may_follow=True) if self._desk else None
-        self._show(self._communicator.broadcast(order), standing, WAITING)
+        order = self._coordinator.last_order(step, more_may_follow=True) if self._coordinator else None
+        self._show(self._communicator.broadcast(order), status, WAITING)
         self.next_step = step + 1
-        if self._desk:
-            self._desk.pace.rest()
+        if self._coordinator:
+            self._coordinator.pace.rest()
 
     def release(self) -> None:
         """Let go of the engine."""
         self._gathering.release()
 
-    def follow(self, simulation: Simulation) -> None:
+    def follow(self, simulation: MonitoredFlow) -> None:
         """Show another simulation of the same nodes from now on."""
         self._simulation, units = simulation, self._gathering.units
         self._gathering.follow(simulation)
@@ -186,41 +185,41 @@ class LiveView(Onlooker):
         if self._is_closed:
             return
         self._is_closed = True
-        if self._simulation.onlooker is self:
-            self._simulation.onlooker = Onlooker()
+        if self._simulation.monitor is self:
+            self._simulation.monitor = Monitor()
         if self._page:
             self._page.close()
         del self._simulation, self._gathering
 
-    def _show(self, order: Order, standing: Standing, state: str) -> None:
-        """Take the pictures of an order, and send them with the news to the page."""
+    def _show(self, order: Order, status: RunStatus, state: str) -> None:
+        """Take the pictures of an order, and send them with an update to the page."""
         began_s = time.perf_counter()
         pictures = [self._gathering.picture(demand) for demand in order.demands]
         openings = self._openings() if order.with_openings else {}
-        desk = self._desk
-        if desk is None or self._page is None:
+        coordinator = self._coordinator
+        if coordinator is None or self._page is None:
             return
         if order.demands:
             kinds = {(demand.field, demand.place) for demand in order.demands}
-            desk.pace.picture_taken(began_s, desk.pause.is_on, kinds)
+            coordinator.pace.picture_taken(began_s, coordinator.pause.is_on, kinds)
         if self._page.is_idle or pictures or state.startswith(ENDED):
-            self._page.send(self._news(standing, state, openings), *pictures)
+            self._page.send(self._update(status, state, openings), *pictures)
 
     def _openings(self) -> dict[str, tuple[float, float]]:
         found = self._simulation.openings() or {}
         return {name: (state.flow_rate_m3_s, state.mean_pressure_pa) for name, state in found.items()}
 
-    def _news(self, standing: Standing, state: str, openings) -> News:
-        simulation, rate = self._simulation, self._desk.pace.steps_per_s if self._desk else 0.0
+    def _update(self, status: RunStatus, state: str, openings) -> Update:
+        simulation, rate = self._simulation, self._coordinator.pace.steps_per_s if self._coordinator else 0.0
         step, time_s = simulation.step_number, simulation.time_s
-        return News(step, time_s, standing, rate, state, openings, self.keeps_checkpoints)
+        return Update(step, time_s, status, rate, state, openings, self.keeps_checkpoints)
 
 
-def view(simulation: Simulation, port: int = 0) -> LiveView:
+def view(simulation: MonitoredFlow, port: int = 0) -> LiveView:
     """Show a simulation on a page while it steps, as in a notebook; a page that shows it already is closed. Collective.
 
     Args:
-        simulation: the simulation; :meth:`~muphy_lb.run.simulation.Simulation.step` hands over its steps.
+        simulation: the simulation, which hands over its steps.
         port: of the loopback interface; 0 for any free one.
 
     Returns:
@@ -229,20 +228,22 @@ def view(simulation: Simulation, port: int = 0) -> LiveView:
     Raises:
         InputError: the port cannot be had, or the packages for the page are missing.
     """
-    simulation.onlooker.close()
-    door, problem = None, None
+    simulation.monitor.close()
+    server, problem = None, None
     if simulation.communicator.rank == 0:
         try:
-            door = open_door(port)
+            server = open_socket(port)
         except InputError as error:
             problem = error
     if problem := simulation.communicator.broadcast(problem):
         raise problem
-    return LiveView(simulation, door)
+    return LiveView(simulation, server)
 
 
 @contextmanager
-def shown(simulation: Simulation, door: Door | None, say: Callable[[str], None], folder: Path) -> Iterator[None]:
+def shown(
+    simulation: MonitoredFlow, server: ServerSocket | None, say: Callable[[str], None], folder: Path
+) -> Iterator[None]:
     """Context of a run that is shown on a page; collective.
 
     The address holds a secret. Where what is printed goes to a file, which others may read, it is in a file of the
@@ -250,12 +251,12 @@ def shown(simulation: Simulation, door: Door | None, say: Callable[[str], None],
 
     Args:
         simulation: what is run.
-        door: where the page is, on rank 0; None elsewhere.
+        server: where the page is, on rank 0; None elsewhere.
         say: prints on rank 0.
         folder: output folder of the run.
     """
-    live, address = LiveView(simulation, door, keeps_checkpoints=True), folder / ADDRESS_FILE
-    if door and not is_seen():
+    live, address = LiveView(simulation, server, keeps_checkpoints=True), folder / ADDRESS_FILE
+    if server and not is_seen():
         _write_for_owner(address, f"{live}\n")
         say(f"live view: its address is in {address}, which nobody else can read")
     else:
@@ -264,7 +265,7 @@ def shown(simulation: Simulation, door: Door | None, say: Callable[[str], None],
         yield
     finally:
         live.close()
-        if door:
+        if server:
             with suppress(OSError):
                 address.unlink()
 

@@ -10,9 +10,9 @@ from dataclasses import astuple, dataclass, field
 import numpy as np
 
 from muphy_lb.geometry.nodes import GeometryHeader
+from muphy_lb.measure.monitor import RunStatus
 from muphy_lb.output.pictures.cut import Sight
 from muphy_lb.output.pictures.projection import CoarseGrid
-from muphy_lb.run.onlooker import Standing
 
 MOST_DEMANDS = 8
 COMMANDS = ("pause", "go on", "step", "checkpoint", "stop")
@@ -116,12 +116,12 @@ class Description:
 
 
 @dataclass(frozen=True)
-class News:
+class Update:
     """Where the run stands.
 
     Attributes:
         step, time_s: steps made and physical time [s].
-        standing: its last step, and how far the criteria for a steady flow are met.
+        status: its last step, and how far the criteria for a steady flow are met.
         steps_per_s: steps per second of late; 0 before that is known.
         state: ``RUNNING``, ``PAUSED``, ``WAITING``, or ``ENDED`` and why.
         openings: flow rate [m^3/s] and mean pressure [Pa] of every opening by name; empty if not measured now.
@@ -130,7 +130,7 @@ class News:
 
     step: int
     time_s: float
-    standing: Standing
+    status: RunStatus
     steps_per_s: float
     state: str
     openings: dict[str, tuple[float, float]] = field(default_factory=dict)

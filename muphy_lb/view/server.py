@@ -23,9 +23,9 @@ from bokeh.server.tornado import BokehTornado
 from tornado.httpserver import HTTPServer
 from tornado.ioloop import IOLoop
 
-from muphy_lb.run.watchdog import STOP_SIGNALS
-from muphy_lb.view.door import LOOPBACK, PAGE
-from muphy_lb.view.studio import Studio
+from muphy_lb.parallel.watchdog import STOP_SIGNALS
+from muphy_lb.view.page import LOOPBACK, PAGE
+from muphy_lb.view.renderer import Renderer
 
 NICENESS = 5
 MOST_BYTES = 1 << 16
@@ -40,10 +40,10 @@ LAST_WORDS_S = 1.0
 async def serve(listener: socket.socket, line: Connection, token: str) -> None:
     """Serve the page until the run closes the line."""
     loop, ended = IOLoop.current(), asyncio.Event()
-    studio = Studio(line)
-    receive = partial(_receive, line, loop, studio, ended)
+    renderer = Renderer(line)
+    receive = partial(_receive, line, loop, renderer, ended)
     threading.Thread(target=receive, daemon=True).start()
-    page = Application(FunctionHandler(studio.open_page, trap_exceptions=True))
+    page = Application(FunctionHandler(renderer.open_page, trap_exceptions=True))
     port = listener.getsockname()[1]
     tornado = BokehTornado(
         {f"/{PAGE}": page},
@@ -63,15 +63,15 @@ async def serve(listener: socket.socket, line: Connection, token: str) -> None:
     server = BaseServer(loop, tornado, http)
     server.start()
     await ended.wait()
-    studio.say_goodbye()
+    renderer.show_end()
     await asyncio.sleep(LAST_WORDS_S)
 
 
-def _receive(line: Connection, loop: IOLoop, studio: Studio, ended: asyncio.Event) -> None:
+def _receive(line: Connection, loop: IOLoop, renderer: Renderer, ended: asyncio.Event) -> None:
     """Hand over what the run sends, until it ends."""
     try:
         while (message := line.recv()) is not None:
-            loop.add_callback(studio.take, message)
+            loop.add_callback(renderer.take, message)
     except (EOFError, OSError):
         pass
     loop.add_callback(ended.set)

@@ -5,7 +5,7 @@ import time
 from dataclasses import replace
 
 from muphy_lb.view.layout import GONE, Layout
-from muphy_lb.view.messages import BODY, CUT, ENDED, RUNNING, WAITING, Demand, News, Picture, can_be_met
+from muphy_lb.view.messages import BODY, CUT, ENDED, RUNNING, WAITING, Demand, Picture, Update, can_be_met
 from muphy_lb.view.scene import Scale, drawn_cut
 from muphy_lb.view.style import FRAME
 
@@ -26,25 +26,25 @@ class Viewer:
 
     Args:
         document: its document.
-        studio: what all viewers share.
+        renderer: what all viewers share.
 
     Attributes:
         demand: what it looks at.
     """
 
-    def __init__(self, document, studio):
-        self._document, self._studio, description = document, studio, studio.description
+    def __init__(self, document, renderer):
+        self._document, self._renderer, description = document, renderer, renderer.description
         self.demand: Demand = description.start
-        self._layout = layout = Layout(document, description, studio.history.openings)
-        self._angle = studio.scene.start if studio.scene else None
+        self._layout = layout = Layout(document, description, renderer.history.openings)
+        self._angle = renderer.scene.start if renderer.scene else None
         self._picture: Picture | None = None
-        self._step = studio.news.step if studio.news else 0
+        self._step = renderer.update.step if renderer.update else 0
         self._shown_step, self._sent, self._drawn = -1, 0, 0
         self._scale: Scale | None = None
         self._is_drawing, self._is_stale, self._is_turning, self._turns = False, False, False, 0
         self._n_points, self._is_gone = -1, False
-        self._news: News | None = studio.news
-        self._has_news, self._heard_s = False, 0.0
+        self._update: Update | None = renderer.update
+        self._has_update, self._heard_s = False, 0.0
         layout.controls.on_choice(self._choose)
         layout.controls.on_command(self._command)
         layout.on_mouse(self._turn, self._zoom, self._reset)
@@ -61,9 +61,9 @@ class Viewer:
             self._picture is None or self._picture.demand != self.demand or self._shown_step != self._step
         )
 
-    def hear(self, news: News) -> None:
+    def show_update(self, update: Update) -> None:
         """The run stands elsewhere."""
-        self._news, self._step, self._heard_s = news, news.step, time.monotonic()
+        self._update, self._step, self._heard_s = update, update.step, time.monotonic()
         self._tell_in(TELL_S)
 
     def receive(self, picture: Picture) -> None:
@@ -74,7 +74,7 @@ class Viewer:
 
     def describe(self) -> None:
         """What is watched has other fields from now on."""
-        description = self._studio.description
+        description = self._renderer.description
         if not can_be_met(self.demand, description):
             self.demand = description.start
         self._later(lambda: (self._layout.describe(description), self._layout.choose(self.demand)))
@@ -83,10 +83,10 @@ class Viewer:
         """The browser has gone, and its document with it."""
         self._is_gone = True
 
-    def say_goodbye(self) -> None:
+    def show_end(self) -> None:
         """The run has gone."""
-        news = self._studio.news
-        if news and not news.state.startswith(ENDED):
+        update = self._renderer.update
+        if update and not update.state.startswith(ENDED):
             self._later(lambda: self._layout.controls.say(GONE))
 
     def _later(self, change) -> None:
@@ -95,24 +95,26 @@ class Viewer:
             self._document.add_next_tick_callback(change)
 
     def _tell(self) -> None:
-        """Say the newest of the news; those that come faster than a page is changed would pile up."""
-        self._has_news, news = False, self._news
-        if news is None:
+        """Show the newest update; those that come faster than a page is changed would pile up."""
+        self._has_update, update = False, self._update
+        if update is None:
             return
-        if news.state == WAITING and time.monotonic() - self._heard_s < SETTLED_S:  # the next steps may follow at once
-            news = replace(news, state=RUNNING)
+        if (
+            update.state == WAITING and time.monotonic() - self._heard_s < SETTLED_S
+        ):  # the next steps may follow at once
+            update = replace(update, state=RUNNING)
             self._tell_in(SETTLED_S)
-        self._layout.controls.tell(news)
-        if news.state.startswith(ENDED) and self._picture and self._picture.demand != self.demand:
+        self._layout.controls.tell(update)
+        if update.state.startswith(ENDED) and self._picture and self._picture.demand != self.demand:
             self.demand = self._picture.demand  # what was asked for too late is never shown
             self._layout.choose(self.demand)
-        if self._studio.history.n_points != self._n_points:
-            self._n_points = self._studio.history.n_points
-            self._layout.curves.draw(self._studio.history)
+        if self._renderer.history.n_points != self._n_points:
+            self._n_points = self._renderer.history.n_points
+            self._layout.curves.draw(self._renderer.history)
 
     def _tell_in(self, seconds: float) -> None:
-        if not self._has_news:
-            self._has_news = True
+        if not self._has_update:
+            self._has_update = True
             asyncio.get_running_loop().call_later(seconds, self._later, self._tell)
 
     def _choose(self, changes: dict) -> None:
@@ -120,32 +122,32 @@ class Viewer:
         asked = replace(self.demand, **changes)
         if "axis" in changes or "place" in changes:
             asked = self._another_place(asked)
-        if asked == self.demand or not can_be_met(asked, self._studio.description):
+        if asked == self.demand or not can_be_met(asked, self._renderer.description):
             return
         if asked.field != self.demand.field:
             self._scale = None
         self.demand = asked
         self._layout.choose(asked)
-        self._studio.tell()
+        self._renderer.tell()
 
     def _another_place(self, asked: Demand) -> Demand:
         """The body, or the middle layer along an axis."""
         if asked.place == BODY:
             return replace(asked, axis=0, index=0)
-        low, high = (corner[asked.axis] for corner in (self._studio.description.low, self._studio.description.high))
+        low, high = (corner[asked.axis] for corner in (self._renderer.description.low, self._renderer.description.high))
         return replace(asked, index=(low + high) // 2)
 
     def _command(self, word: str) -> None:
-        news = self._studio.news
-        if news and not news.state.startswith(ENDED):
-            self._studio.command(word)
+        update = self._renderer.update
+        if update and not update.state.startswith(ENDED):
+            self._renderer.command(word)
 
     def _acknowledge(self, number: int) -> None:
         """The browser has drawn a picture."""
         self._drawn = max(self._drawn, min(number, self._sent))
         if self._is_stale:
             self._draw()
-        self._studio.tell()
+        self._renderer.tell()
 
     def _turn(self, right: float, up: float, is_shift: bool) -> None:
         if self._angle is None or self.demand.place != BODY:
@@ -162,8 +164,8 @@ class Viewer:
             self._look_again()
 
     def _reset(self) -> None:
-        if self._studio.scene:
-            self._angle = self._studio.scene.start
+        if self._renderer.scene:
+            self._angle = self._renderer.scene.start
             self._look_again()
 
     def _look_again(self) -> None:
@@ -188,11 +190,11 @@ class Viewer:
         try:
             self._scale = self._scale_for(picture)
             if picture.demand.place == CUT:
-                frame = self._studio.description.frames[picture.demand.axis]
-                drawn = await self._studio.draw(drawn_cut, picture, frame)
+                frame = self._renderer.description.frames[picture.demand.axis]
+                drawn = await self._renderer.draw(drawn_cut, picture, frame)
             else:
-                drawn = await self._studio.draw(
-                    self._studio.scene.drawn, picture, self._angle, self._scale, FRAME, self._rays()
+                drawn = await self._renderer.draw(
+                    self._renderer.scene.drawn, picture, self._angle, self._scale, FRAME, self._rays()
                 )
             if picture.demand == self.demand:
                 self._sent += 1
@@ -203,12 +205,12 @@ class Viewer:
 
     def _rays(self) -> int:
         """Rays along the edge of a pixel."""
-        is_fast = self._studio.scene.seconds < AFFORDED_S
-        return FINE_RAYS if not self._is_turning and (is_fast or self._studio.news.state != RUNNING) else 1
+        is_fast = self._renderer.scene.seconds < AFFORDED_S
+        return FINE_RAYS if not self._is_turning and (is_fast or self._renderer.update.state != RUNNING) else 1
 
     def _scale_for(self, picture: Picture) -> Scale:
         """The scale of colours; one that is held stays."""
         if self._scale is not None and self._layout.controls.holds_scale:
             return self._scale
-        unit = self._studio.description.units[picture.demand.field]
+        unit = self._renderer.description.units[picture.demand.field]
         return Scale.of(picture.values, unit, self._scale)

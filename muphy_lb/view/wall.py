@@ -9,9 +9,9 @@ import numpy as np
 
 from muphy_lb.geometry.nodes import voxel_coordinates
 from muphy_lb.measure.flow_view import whole_nodes
+from muphy_lb.measure.monitor import MonitoredFlow
 from muphy_lb.measure.shear.wall_nodes import WallSurface, wall_surface
 from muphy_lb.measure.shear.wall_shear import WallShear
-from muphy_lb.run.simulation import Simulation
 from muphy_lb.view.messages import Demand
 
 N_KEPT = 2
@@ -25,7 +25,7 @@ class WallGathering:
         simulation: the flow.
     """
 
-    def __init__(self, simulation: Simulation):
+    def __init__(self, simulation: MonitoredFlow):
         self._simulation, self._is_ready = simulation, False
         self._walls: Future | None = None
         if simulation.communicator.rank == 0:

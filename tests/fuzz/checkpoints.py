@@ -31,8 +31,8 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.sealed import HEADER_BYTES, seal
 from muphy_lb.case.case import load_case
 from muphy_lb.run.checkpoint import KIND, VERSION, newest, restore
-from muphy_lb.run.early import CASE_FILE, refuse_to_resume_other
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.folder import CASE_FILE, refuse_to_resume_other
+from muphy_lb.run.solver import Solver
 from tests.vessel import command, vessel, write_case
 
 LIMIT_S, LIMIT_MIB, ADDRESS_SPACE = 60, 2048, 2**33
@@ -262,7 +262,7 @@ def study(folder: Path, count: int, seed: int) -> list[tuple[str, str]]:
         _clear(last)
         last.write_bytes(whole)
     os.truncate(last, 1000)
-    simulation = Simulation(vessel(compute=QUICK, output=OUTPUT, run={"steps": 20}))
+    simulation = Solver(vessel(compute=QUICK, output=OUTPUT, run={"steps": 20}))
     if restore(last.parent, simulation).step != 10:
         raise RuntimeError("the older checkpoint was not continued from")
     return found

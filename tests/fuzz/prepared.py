@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import muphy_lb.partition.__main__
 import muphy_lb.run.loop
-import muphy_lb.run.simulation
+import muphy_lb.run.solver
 from muphy_lb.base.errors import MuphyError
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.domain import cut_part
@@ -30,7 +30,7 @@ from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.store import open_nodes, write_geometry
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.store import list_partitions, open_partition, write_partition
-from muphy_lb.run.info import describe_prepared
+from muphy_lb.run.description import describe_prepared
 from muphy_lb.setup.geometry import load_nodes
 from tests.fuzz.prepared_damages import NAME, Damage, damage_of
 from tests.vessel import changed, command, vessel

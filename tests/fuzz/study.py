@@ -32,7 +32,7 @@ import muphy_lb.geometry.inspection
 import muphy_lb.geometry.openings.preview
 import muphy_lb.geometry.store
 import muphy_lb.run.loop
-import muphy_lb.run.simulation
+import muphy_lb.run.solver
 from tests.fuzz.campaign import FAMILIES, campaign, counts
 from tests.fuzz.damages import Damage, damages, quick
 from tests.fuzz.samples import BY_NAME, SAMPLES, SOLVER, Sample

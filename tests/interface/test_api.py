@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from tests.channel import periodic_channel, simulate
 from tests.vessel import write_case
 
 
 def test_three_lines_give_the_velocity(tmp_path):
-    simulation = Simulation.from_case(write_case(tmp_path), overrides=["compute.backend=numpy"])
+    simulation = Solver.from_case(write_case(tmp_path), overrides=["compute.backend=numpy"])
     simulation.step(40)
     velocity = simulation.velocity_m_s()
     assert velocity.shape == (simulation.nodes.n_nodes, 3)

@@ -222,13 +222,13 @@ def test_an_unwritable_output_folder_ends_all_ranks(tmp_path, mpirun):
 DRIVER = """
 import os, signal, sys
 from muphy_lb.__main__ import main
-from muphy_lb.run.simulation import Simulation
-advance = Simulation.advance
+from muphy_lb.run.solver import Solver
+advance = Solver.advance
 def fail(self, *arguments):
     advance(self, *arguments)
     if self.communicator.rank == 1 and self.step_number >= 20:
         {failure}
-Simulation.advance = fail
+Solver.advance = fail
 main(sys.argv[1:])
 """
 

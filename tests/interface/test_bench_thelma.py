@@ -18,7 +18,7 @@ from muphy_lb.lattice.layout import TILE
 from muphy_lb.model.model import STENCIL, FieldValue
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.physics.thermal.temperature import temperature_k
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 
 QUICK = ("--backend", "numpy", "--steps", "2", "--runs", "3")
 SIZE = 12
@@ -88,7 +88,7 @@ def test_ranks_share_what_the_model_counts(heated):
 
 def test_the_cavity_is_heated_and_its_heat_moves_it():
     job = cavity()
-    simulation = Simulation(job.case, SerialCommunicator(), job.nodes)
+    simulation = Solver(job.case, SerialCommunicator(), job.nodes)
     simulation.step(20)
     temperature = temperature_k(simulation)
     assert -0.5 <= temperature.min() < -0.2 and 0.2 < temperature.max() <= 0.5
@@ -98,7 +98,7 @@ def test_the_cavity_is_heated_and_its_heat_moves_it():
 def test_the_box_beside_it_is_the_same_without_temperature_and_lift():
     job = cavity()
     plain = thelma.without_temperature(job)
-    simulation = Simulation(plain.case, SerialCommunicator(), plain.nodes)
+    simulation = Solver(plain.case, SerialCommunicator(), plain.nodes)
     simulation.step(20)
     assert not simulation.physics and simulation.health().max_speed == 0.0
     assert plain.nodes is job.nodes and plain.case.lattice == job.case.lattice and plain.case.fluid == job.case.fluid
@@ -153,7 +153,7 @@ def watched(parameters, n_nodes, notes) -> dict:
 
 
 def test_the_numbers_of_fields_are_those_that_the_equations_touch():
-    model = Simulation(cavity(4).case, SerialCommunicator()).engine.model
+    model = Solver(cavity(4).case, SerialCommunicator()).engine.model
     stencil = next(stage for stage in model.after if stage.kernel == STENCIL)
     collided, carried, n = set(), set(), np.arange(3)
     model.collision.reference(np.zeros((19, 3)), n, model.lattice, watched(model.parameters, 3, collided))

@@ -10,7 +10,7 @@ import pytest
 from muphy_lb.case.case import case_from_dict, load_case
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.loop import Run
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.setup.advice.stability import collision_for_small_viscosity
 from muphy_lb.setup.numerics import resolve
 
@@ -113,7 +113,7 @@ def test_example_ends_by_itself(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_example_runs(name, request, tmp_path):
-    simulation = Simulation(load_example(name, request, TINY[name] + SHORT), SerialCommunicator())
+    simulation = Solver(load_example(name, request, TINY[name] + SHORT), SerialCommunicator())
     Run(simulation, tmp_path).execute()
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert summary["steps"] == 60 and 0.0 < summary["max_velocity_m_s"] < math.inf

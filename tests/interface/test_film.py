@@ -11,7 +11,7 @@ from muphy_lb.output.film import write_film
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.loop import Run
 from muphy_lb.run.observers import written_files
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from tests.channel import open_channel
 
 BEATING = {"velocity_m_s": 2e-3, "waveform": {"period_s": 0.2, "cosine": [0.9]}}
@@ -21,7 +21,7 @@ FILM = {"film": True, "frames_every_steps": 10}
 def run(folder, resume=False, steps=40, **output):
     """The channel with a beating inlet, run: its simulation and its observer of frames."""
     case = open_channel(inlet=BEATING, run={"steps": steps}, output={"checkpoint_every_steps": 20} | output)
-    simulation = Simulation(case, SerialCommunicator())
+    simulation = Solver(case, SerialCommunicator())
     started = Run(simulation, folder, resume)
     started.execute()
     return simulation, next((each for each in started.observers if isinstance(each, SliceFrames)), None)

@@ -13,7 +13,7 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.sealed import seal
 from muphy_lb.case.toml import toml_lines
 from muphy_lb.run.checkpoint import KIND, VERSION, checkpoint_path, newest, restore, write_checkpoint
-from muphy_lb.run.simulation import Simulation as Core
+from muphy_lb.run.solver import Solver
 from tests.vessel import command, vessel, write_case
 
 QUICK = {"backend": "numpy"}
@@ -97,7 +97,7 @@ def test_another_file_of_the_same_voxels_does(stopped, tmp_path):
 
 @pytest.mark.parametrize("name", ["rock.npy", "other.npy"])
 def test_a_file_of_other_voxels_is_another_geometry_before_anything_is_compiled(stopped, tmp_path, monkeypatch, name):
-    monkeypatch.setattr(Core, "_build_engine", lambda self: pytest.fail("kernels were compiled"))
+    monkeypatch.setattr(Solver, "_build_engine", lambda self: pytest.fail("kernels were compiled"))
     np.save(tmp_path / name, duct(2))
     for load in (
         lambda change: command("resume", stopped, "--set", change),
@@ -153,7 +153,7 @@ STRUCTURES = {
 @pytest.mark.parametrize("name", STRUCTURES)
 def test_a_sealed_checkpoint_of_another_form_is_passed_over(tmp_path, caplog, name):
     change, told = STRUCTURES[name]
-    simulation = Core(vessel(compute=QUICK | {"streaming": "push"}))
+    simulation = Solver(vessel(compute=QUICK | {"streaming": "push"}))
     for _ in range(2):
         simulation.step(1)
         write_checkpoint(checkpoint_path(tmp_path, simulation.step_number), simulation, {})

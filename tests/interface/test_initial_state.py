@@ -8,7 +8,7 @@ from muphy_lb.base.errors import DivergedError, InputError
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.output.vtkhdf import VtkHdfSeries
 from muphy_lb.run.loop import Run
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.validation.references.taylor_green import TaylorGreen
 
 SIZE, VISCOSITY, SPEED = 24, 0.02, 0.05
@@ -63,7 +63,7 @@ def worst_error(simulation, n_steps=40):
 def test_a_uniform_force_gives_n_times_its_acceleration_after_n_steps(streaming, collision):
     lattice, compute = {"collision": collision}, {"streaming": streaming}
     force = {"acceleration_m_s2": [ACCELERATION, -2.0 * ACCELERATION, 0.0]}
-    simulation = Simulation(case_of(lattice=lattice, compute=compute, flow=force))
+    simulation = Solver(case_of(lattice=lattice, compute=compute, flow=force))
     for n in range(4):
         expected = n * np.array(force["acceleration_m_s2"])
         np.testing.assert_allclose(simulation.velocity_m_s(), np.tile(expected, (SIZE**2, 1)), atol=1e-15)
@@ -75,7 +75,7 @@ def test_vortices_with_their_stress_and_pressure_make_no_sound(streaming):
     """Measured, the error of the velocity in the first 40 steps: 0.0020 with both, 0.014 and more without either."""
     errors = {}
     for stress, consistent in ((True, True), (False, True), (True, False)):
-        simulation = Simulation(case_of(compute={"streaming": streaming}))
+        simulation = Solver(case_of(compute={"streaming": streaming}))
         velocity, pressure = vortices(simulation)
         simulation.set_velocity_m_s(velocity, stress=stress, consistent_pressure=consistent)
         np.testing.assert_allclose(simulation.velocity_m_s(), velocity, atol=1e-15)
@@ -87,7 +87,7 @@ def test_vortices_with_their_stress_and_pressure_make_no_sound(streaming):
 
 
 def test_the_exact_pressure_does_as_well_as_the_computed_one():
-    given, computed = (Simulation(case_of()) for _ in range(2))
+    given, computed = (Solver(case_of()) for _ in range(2))
     velocity, pressure = vortices(given)
     given.set_velocity_m_s(velocity)
     given.set_pressure_pa(pressure)
@@ -99,7 +99,7 @@ def test_the_exact_pressure_does_as_well_as_the_computed_one():
 def test_the_consistent_pressure_of_rest_under_a_force_is_hydrostatic():
     geometry = {"shape": "channel", "options": {"length": 4, "height": HEIGHT}}
     force = {"acceleration_m_s2": [0.0, -ACCELERATION, 0.0]}
-    simulation = Simulation(case_of(geometry=geometry, flow=force, initial={"consistent_pressure": True}))
+    simulation = Solver(case_of(geometry=geometry, flow=force, initial={"consistent_pressure": True}))
     y = simulation.nodes.coordinates()[:, 1]
     np.testing.assert_allclose(simulation.pressure_pa(), -ACCELERATION * (y - y.mean()), atol=1e-11)
     simulation.step(10)
@@ -108,7 +108,7 @@ def test_the_consistent_pressure_of_rest_under_a_force_is_hydrostatic():
 
 @pytest.mark.parametrize("wall", ["half-way", "bouzidi"])
 def test_a_poiseuille_flow_that_is_given_stays(wall):
-    simulation = Simulation(
+    simulation = Solver(
         case_of(
             geometry={"shape": "channel", "options": {"length": 4, "height": HEIGHT}},
             flow={"acceleration_m_s2": [ACCELERATION, 0.0, 0.0]},
@@ -164,19 +164,19 @@ KINDS = [("numpy", "pull", "fp64"), ("numpy", "push", "fp32"), ("numpy", "aa", "
 def test_files_over_box_and_nodes_and_python_start_the_same_flow(tmp_path, backend, streaming, precision):
     compute = {"backend": backend, "streaming": streaming, "precision": precision}
     tables = {"geometry": SPARSE, "lattice": {"name": "D3Q19"}, "compute": compute}
-    by_hand = Simulation(case_of(tmp_path, **tables))
+    by_hand = Solver(case_of(tmp_path, **tables))
     velocity, pressure = walled_field(by_hand)
     np.save(tmp_path / "u.npy", velocity)
     np.save(tmp_path / "p.npy", on_box(by_hand, pressure))
     write_vti(tmp_path / "u.vti", "velocity", np.nan_to_num(on_box(by_hand, velocity)))
     starts = [{"velocity_file": name, "pressure_file": "p.npy"} for name in ("u.npy", "u.vti")]
-    found = [populations(Simulation(case_of(tmp_path, initial=start, **tables))) for start in starts]
+    found = [populations(Solver(case_of(tmp_path, initial=start, **tables))) for start in starts]
     assert np.array_equal(*found)
     by_hand.set_pressure_pa(pressure)
     by_hand.set_velocity_m_s(velocity)
     np.testing.assert_allclose(populations(by_hand), found[0], atol=1e-15 if precision == "fp64" else 1e-9)
     reference = {**tables, "compute": compute | {"backend": "numpy"}}
-    assert np.array_equal(populations(Simulation(case_of(tmp_path, initial=starts[0], **reference))), found[0])
+    assert np.array_equal(populations(Solver(case_of(tmp_path, initial=starts[0], **reference))), found[0])
 
 
 def divided_channel(folder, divided, **sections):
@@ -199,10 +199,10 @@ def divided_channel(folder, divided, **sections):
 def test_a_run_goes_on_where_one_on_a_coarser_grid_ended(tmp_path):
     """Linear interpolation of a parabola is wrong by h^2 / 8 of its curvature at most, here 0.7 % of its mean; the flow
     smooths that, and hardly sees it at its walls."""
-    Run(Simulation(divided_channel(tmp_path, 1, run={"steps": 4000})), tmp_path / "out").execute()
+    Run(Solver(divided_channel(tmp_path, 1, run={"steps": 4000})), tmp_path / "out").execute()
     start = {"initial": {"file": "out/fields.vtkhdf"}}
     y = np.arange(HEIGHT) + 0.5
-    coarse, fine = (Simulation(divided_channel(tmp_path, divided, **start)) for divided in (1, 2))
+    coarse, fine = (Solver(divided_channel(tmp_path, divided, **start)) for divided in (1, 2))
     exact = 1e-4 / (2.0 * 0.1) * y * (HEIGHT - y)
     assert relative(coarse.velocity_m_s()[:, 0].reshape(HEIGHT, -1), exact[:, None] * np.ones(4)) < 1e-6
     y = (np.arange(2 * HEIGHT) + 0.5) / 2.0
@@ -238,19 +238,19 @@ def test_a_bad_start_is_refused_with_one_clear_message(tmp_path, what):
     np.save(tmp_path / "short.npy", np.zeros((3, 3)))
     np.save(tmp_path / "nan.npy", np.full((SIZE**2, 3), np.nan))
     write_vti(tmp_path / "u.vti", "velocity", np.zeros((1, SIZE, SIZE, 3)))
-    rest = Simulation(case_of())
+    rest = Solver(case_of())
     VtkHdfSeries(tmp_path / "out.vtkhdf", rest.nodes).append(0.0, 0, {"pressure": np.zeros(SIZE**2)})
     with h5py.File(tmp_path / "other.vtkhdf", "w") as file:
         file.create_group("VTKHDF/CellData")
     write_vti(tmp_path / "far.vti", "velocity", np.zeros((1, 4, 4, 3)), origin=(500.0, 0.0, 0.0))
     with pytest.raises(InputError, match=words):
-        Simulation(case_of(tmp_path, initial=start))
+        Solver(case_of(tmp_path, initial=start))
 
 
 def test_the_description_says_what_a_flow_starts_from():
-    text = Simulation(case_of(initial={"velocity_m_s": [0.01, 0.0, 0.0]})).describe()
+    text = Solver(case_of(initial={"velocity_m_s": [0.01, 0.0, 0.0]})).describe()
     assert "start: velocity_m_s = [0.01, 0.0, 0.0], stress = true, consistent_pressure = false" in text
-    assert "start:" not in Simulation(case_of()).describe()
+    assert "start:" not in Solver(case_of()).describe()
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ def test_the_description_says_what_a_flow_starts_from():
     ids=["shape", "nan", "fast", "text"],
 )
 def test_a_bad_velocity_from_python_is_refused(values, words):
-    simulation = Simulation(case_of())
+    simulation = Solver(case_of())
     with pytest.raises(InputError, match=words):
         simulation.set_velocity_m_s(values)
 
@@ -273,33 +273,33 @@ def test_a_free_surface_starts_by_itself():
     """Its liquid has pressure and velocity of its own."""
     surface = {"free_surface": {"liquid": [{"box_m": [[0.0, 0.0, 0.0], [8.0, 8.0, 1.0]]}]}}
     with pytest.raises(InputError, match=r"\[initial\] and \[free_surface\], which says itself .*; remove \[initial\]"):
-        Simulation(case_of(initial={"velocity_m_s": [0.0] * 3}, **surface))
+        Solver(case_of(initial={"velocity_m_s": [0.0] * 3}, **surface))
     with pytest.raises(InputError, match=r"\[free_surface\] says itself where there is fluid"):
-        Simulation(case_of(**surface)).set_velocity_m_s([0.0] * 3)
+        Solver(case_of(**surface)).set_velocity_m_s([0.0] * 3)
 
 
 @pytest.mark.parametrize("method", ["finite-differences", "double-distribution"])
 def test_a_temperature_is_given_by_the_case_or_from_python(tmp_path, method):
     thermal = {"reference_k": 290.0, "prandtl": 0.7, "expansion_1_k": 0.0, "method": method}
-    by_hand = Simulation(case_of(tmp_path, thermal=thermal))
+    by_hand = Solver(case_of(tmp_path, thermal=thermal))
     kelvin = 300.0 + by_hand.nodes.coordinates()[:, 0]
     np.save(tmp_path / "t.npy", kelvin)
-    by_file = Simulation(case_of(tmp_path, thermal=thermal, initial={"temperature_file": "t.npy"}))
+    by_file = Solver(case_of(tmp_path, thermal=thermal, initial={"temperature_file": "t.npy"}))
     by_hand.set_temperature_k(kelvin)
     for simulation in (by_hand, by_file):
         np.testing.assert_allclose(simulation.temperature_k(), kelvin)
         simulation.step(3)
     assert np.array_equal(by_hand.temperature_k(), by_file.temperature_k())
-    assert np.all(Simulation(case_of(thermal=thermal, initial={"temperature_k": 310.0})).temperature_k() == 310.0)
+    assert np.all(Solver(case_of(thermal=thermal, initial={"temperature_k": 310.0})).temperature_k() == 310.0)
     with pytest.raises(AttributeError, match="no attribute 'set_temperature_k'"):
-        Simulation(case_of()).set_temperature_k(kelvin)
+        Solver(case_of()).set_temperature_k(kelvin)
 
 
 def test_steps_from_python_stop_within_the_check_interval_when_the_flow_diverges():
     unstable = {"kinematic_viscosity_m2_s": 1e-6}
     force = {"acceleration_m_s2": [1e-2, 0.0, 0.0]}
     geometry = {"shape": "random_solid", "options": {"shape_zyx": [1, SIZE, SIZE], "porosity": 0.8}}
-    simulation = Simulation(
+    simulation = Solver(
         case_of(geometry=geometry, fluid=unstable, flow=force, run={"check_interval_steps": 20, "steps": 10})
     )
     with pytest.raises(DivergedError, match="the run diverged at step [0-9]*0: "):

@@ -9,9 +9,9 @@ import pytest
 from muphy_lb.apps.rock.settled_flow import forget_flow
 from muphy_lb.base.errors import InputError, OutputError
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.run.lock import LOCK_FILE, OWN_FOLDERS
+from muphy_lb.run.folder import LOCK_FILE, OWN_FOLDERS
 from muphy_lb.run.loop import STOP_FILE, Run
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from tests.channel import open_channel
 
 OUTPUT = {"checkpoint_every_steps": 10, "vtk": True, "picture": True, "film": True, "frames_every_steps": 10}
@@ -29,7 +29,7 @@ PRECIOUS = "nobody may touch this\n"
 
 def run(folder: Path, steps: int = 20, resume: bool = False) -> None:
     case = open_channel(run={"steps": steps}, output=OUTPUT | {"wall_shear": True}, particles=TRACERS)
-    Run(Simulation(case, SerialCommunicator()), folder, resume).execute()
+    Run(Solver(case, SerialCommunicator()), folder, resume).execute()
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from muphy_lb.boundaries.feedback import ImposedPressure, LumpedOutlet, windkess
 from muphy_lb.case.case import load_case
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.loop import Run
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.setup.advice.expected_pressures import expected_pressures_pa
 from muphy_lb.setup.waveforms import waveform_factor
 from tests.interface.test_new_command import write
@@ -82,7 +82,7 @@ def test_the_run_of_a_new_vessel_has_the_pressures_asked_for(tmp_path):
     """With 4 to 6 voxels across, within 5 % of the mean and 12 % of the pulse; it ends by itself."""
     path, _ = write(tmp_path, [*SMALL, *SOFT])
     small = ["compute.backend=cpu", "output.picture=false", "output.vtk=false", "output.report=false"]
-    reason, summary = Run(Simulation(load_case(path, small), SerialCommunicator()), tmp_path / "out").execute()
+    reason, summary = Run(Solver(load_case(path, small), SerialCommunicator()), tmp_path / "out").execute()
     assert reason == "periodic" and summary["verdict"] == "sound"
     for name in ("outlet_1", "outlet_2"):
         beat = summary["periodicity"]["last_beat"][name]

@@ -16,9 +16,9 @@ from muphy_lb.new import sizing
 from muphy_lb.new.command import add_options, new
 from muphy_lb.new.text import case_text
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.run.info import describe_case
+from muphy_lb.run.description import describe_case
 from muphy_lb.run.loop import Run
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from tests.unit.geometry.surfaces import tube
 from tests.vessel import command
 
@@ -43,7 +43,7 @@ def write(folder, words, ask=None):
 
 
 def run_shortly(path, folder):
-    Run(Simulation(load_case(path, SHORT), SerialCommunicator()), folder / "out").execute()
+    Run(Solver(load_case(path, SHORT), SerialCommunicator()), folder / "out").execute()
     summary = json.loads((folder / "out" / "summary.json").read_text())
     assert summary["steps"] == 40 and 0.0 < summary["max_velocity_m_s"] < math.inf
 
@@ -170,7 +170,7 @@ def test_an_image_of_a_rock_is_prepared_and_runs(tmp_path):
 def test_the_pores_of_a_rock_move_slowly_and_about_as_fast_as_expected(tmp_path):
     path, _ = write(tmp_path, ["rock", "--across", 20])
     case = load_case(path, ["compute.backend=numpy", "run.steps=300", "output.picture=false"])
-    simulation = Simulation(case, SerialCommunicator())
+    simulation = Solver(case, SerialCommunicator())
     Run(simulation, tmp_path / "out").execute()
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert 0.2 < summary["mean_velocity_m_s"] / case.lattice.reference_velocity_m_s < 5.0

@@ -10,9 +10,8 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import load_case
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.run.description import more_ranks_than_cores
-from muphy_lb.run.info import describe_case
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.description import describe_case, more_ranks_than_cores
+from muphy_lb.run.solver import Solver
 from muphy_lb.setup import distribute
 from tests.vessel import STARTING, TABLE, command, write_case
 
@@ -29,7 +28,7 @@ def nothing_is_read(monkeypatch):
 @pytest.fixture
 def nothing_is_compiled(monkeypatch):
     """Whoever builds an engine fails."""
-    monkeypatch.setattr(Simulation, "_build_engine", lambda self: pytest.fail("kernels were compiled"))
+    monkeypatch.setattr(Solver, "_build_engine", lambda self: pytest.fail("kernels were compiled"))
 
 
 @pytest.fixture
@@ -81,11 +80,11 @@ def test_a_folder_without_a_run_is_refused(tmp_path, nothing_is_read):
 
 def test_a_simulation_takes_a_file_or_tables_and_says_what_it_is(tmp_path):
     changes = ["compute.backend=numpy"]
-    from_file, from_tables = (Simulation.from_case(given, changes) for given in (str(write_case(tmp_path)), TABLE))
+    from_file, from_tables = (Solver.from_case(given, changes) for given in (str(write_case(tmp_path)), TABLE))
     assert repr(from_file) == repr(from_tables)
     assert "small vessel" in repr(from_file) and "nodes of 0.001 m" in repr(from_file)
     with pytest.raises(InputError, match="a case is 3, of type int; give the path"):
-        Simulation(3)
+        Solver(3)
 
 
 def test_a_reader_that_stops_reading_stops_no_run(tmp_path):
@@ -113,7 +112,7 @@ def test_nothing_heavy_is_imported_before_it_is_needed():
 
 def test_an_opening_of_few_voxels_is_warned_of_before_the_run_and_by_info(tmp_path):
     case = write_case(tmp_path, compute={"backend": "numpy"})
-    texts = [describe_case(load_case(case)), Simulation(case).describe()]
+    texts = [describe_case(load_case(case)), Solver(case).describe()]
     for text in texts:
         assert "warning: few voxels across openings: inlet 7.6, outlet_1 6.0, outlet_2 4.7; 8 or more" in text
         assert "geometry.spacing_m = 0.00058 or finer" in text
@@ -122,7 +121,7 @@ def test_an_opening_of_few_voxels_is_warned_of_before_the_run_and_by_info(tmp_pa
 def test_an_inlet_through_which_fluid_leaves_is_warned_of_before_the_run_and_by_info(tmp_path):
     (inlet, *outlets), backwards = TABLE["openings"], {"velocity_m_s": -TABLE["openings"][0]["velocity_m_s"]}
     case = write_case(tmp_path, compute={"backend": "numpy"}, openings=[inlet | backwards, *outlets])
-    for text in (describe_case(load_case(case)), Simulation(case).describe()):
+    for text in (describe_case(load_case(case)), Solver(case).describe()):
         assert "warning: openings.inlet: fluid leaves by this inlet" in text
 
 

@@ -9,9 +9,9 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.output.series import read_series
 from muphy_lb.parallel import SerialCommunicator
+from muphy_lb.run.criteria import PERIODIC, SAMPLES, Beats, change_between
 from muphy_lb.run.loop import Run
-from muphy_lb.run.periodicity import PERIODIC, SAMPLES, Beats, change_between
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 
 PERIOD, TAU = 252.5, 300.0
 WAVE = {"period_s": PERIOD, "mean": 1.0, "sine": [0.5]}
@@ -39,7 +39,7 @@ def pulsating(n_steps=6000, **more) -> dict:
 
 def execute(folder, case: dict, resume=False) -> tuple[str, dict]:
     """Why the run ended, and its summary."""
-    run = Run(Simulation(case_from_dict(case), SerialCommunicator()), folder, resume)
+    run = Run(Solver(case_from_dict(case), SerialCommunicator()), folder, resume)
     return run.execute()
 
 
@@ -137,7 +137,7 @@ def refused(change) -> str:
     case = pulsating()
     change(case)
     with pytest.raises(InputError) as caught:
-        Simulation(case_from_dict(case), SerialCommunicator())
+        Solver(case_from_dict(case), SerialCommunicator())
     return str(caught.value)
 
 

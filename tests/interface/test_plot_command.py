@@ -10,7 +10,7 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.output.vtkhdf import find_snapshot
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.loop import Run
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from tests.channel import open_channel
 from tests.vessel import command
 
@@ -18,7 +18,7 @@ from tests.vessel import command
 def executed(folder, **output):
     """The channel with openings, run to its end: its simulation."""
     case = open_channel(output={"vtk": True, "series_every_steps": 10} | output)
-    simulation = Simulation(case, SerialCommunicator())
+    simulation = Solver(case, SerialCommunicator())
     Run(simulation, folder).execute()
     return simulation
 

@@ -15,7 +15,7 @@ from muphy_lb.output.series import read_series
 from muphy_lb.physics.package import Physics
 from muphy_lb.run.checkpoint import KIND, VERSION, checkpoint_path, newest, restore, write_checkpoint
 from muphy_lb.run.loop import Run
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from tests.laws import test_toy_outlet as toy_outlet
 from tests.laws import test_toy_tracers as toy_tracers
 from tests.vessel import vessel
@@ -32,7 +32,7 @@ PULSATILE = [
 def run(folder, n_steps, resume=False, **sections):
     """The simulation of a run."""
     case = vessel(run={"steps": n_steps}, output=OFTEN, compute={"backend": "numpy"}, **sections)
-    simulation = Simulation(case)
+    simulation = Solver(case)
     Run(simulation, folder, resume=resume).execute()
     return simulation
 
@@ -71,10 +71,10 @@ def test_the_flow_through_openings_is_known_right_after_a_resume(tmp_path, strea
     outlet = {"resistance_pa_s_m3": 1e6, "compliance_m3_pa": 1e-7, "every_steps": 1}
     given = {"openings": [PULSATILE[0], {"name": "outlet_1", "windkessel": outlet}, PULSATILE[2]]}
     given["compute"] = {"backend": "numpy", "streaming": streaming}
-    first = Simulation(vessel(**given))
+    first = Solver(vessel(**given))
     first.step(40)
     write_checkpoint(checkpoint_path(tmp_path, 40), first, {})
-    second = Simulation(vessel(**given))
+    second = Solver(vessel(**given))
     restore(tmp_path, second)
     assert first.openings() == second.openings()
     for simulation in (first, second):
@@ -141,7 +141,7 @@ def test_particles_of_another_number_or_type_are_not_gone_on_from(tmp_path, monk
 def pulsatile(n_steps):
     """A simulation whose wall shear stress is averaged over its last period."""
     output = OFTEN | {"wall_shear": True}
-    return Simulation(vessel(run={"steps": n_steps}, output=output, compute={"backend": "numpy"}, openings=PULSATILE))
+    return Solver(vessel(run={"steps": n_steps}, output=output, compute={"backend": "numpy"}, openings=PULSATILE))
 
 
 def shear(folder, n_steps, resume=False):

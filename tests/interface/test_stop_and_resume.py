@@ -19,7 +19,7 @@ from muphy_lb.base.files.sealed import seal
 from muphy_lb.run import checkpoint as checkpoint_module
 from muphy_lb.run import stop_signals
 from muphy_lb.run.loop import STOPPED_EXIT_CODE, Run
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.run.stop_signals import StopSignals
 from muphy_lb.run.verdict import DOUBTFUL_EXIT_CODE
 from tests.channel import periodic_channel
@@ -58,7 +58,7 @@ def summary(folder):
 
 def undisturbed(folder, n_steps, compute=QUICK):
     """Populations after ``n_steps`` in one go, computed in ``folder``."""
-    simulation = Simulation(vessel(compute=compute, run={"steps": n_steps}, output={"checkpoint_every_steps": n_steps}))
+    simulation = Solver(vessel(compute=compute, run={"steps": n_steps}, output={"checkpoint_every_steps": n_steps}))
     Run(simulation, folder).execute()
     return state(folder)[1]
 
@@ -80,8 +80,8 @@ def end(tmp_path_factory):
 
 
 def stop_by_file(out, monkeypatch):
-    advance = Simulation.advance
-    monkeypatch.setattr(Simulation, "advance", lambda *arguments: (advance(*arguments), (out / "STOP").touch()))
+    advance = Solver.advance
+    monkeypatch.setattr(Solver, "advance", lambda *arguments: (advance(*arguments), (out / "STOP").touch()))
 
 
 def stop_by_wall_time(out, monkeypatch):
@@ -90,10 +90,8 @@ def stop_by_wall_time(out, monkeypatch):
 
 def stop_by_signal(number):
     def stop(out, monkeypatch):
-        advance = Simulation.advance
-        monkeypatch.setattr(
-            Simulation, "advance", lambda *arguments: (advance(*arguments), signal.raise_signal(number))
-        )
+        advance = Solver.advance
+        monkeypatch.setattr(Solver, "advance", lambda *arguments: (advance(*arguments), signal.raise_signal(number)))
 
     return stop
 
@@ -349,7 +347,7 @@ def state_at(out, step):
 
 def test_a_folder_belongs_to_one_run(case, out):
     command("run", case, "-o", out, "--set", "run.steps=20")
-    holder = "import sys, time; from muphy_lb.run.lock import FolderLock; lock = FolderLock(sys.argv[1])"
+    holder = "import sys, time; from muphy_lb.run.folder import FolderLock; lock = FolderLock(sys.argv[1])"
     line = [sys.executable, "-c", f"{holder}; print('held', flush=True); time.sleep(60)", out]
     process = subprocess.Popen(line, stdout=subprocess.PIPE)
     try:
@@ -364,7 +362,7 @@ def test_a_folder_belongs_to_one_run(case, out):
 
 
 def test_a_run_that_could_not_begin_lets_others_have_the_folder(case, out):
-    simulation = Simulation(case)
+    simulation = Solver(case)
     with pytest.raises(InputError, match="no valid checkpoint") as kept:
         Run(simulation, out, resume=True)
     run = Run(simulation, out)
@@ -463,14 +461,14 @@ def test_a_disk_that_fills_during_a_checkpoint_ends_all_ranks(case, out, mpirun)
 KILLED = """
 import os, signal, sys
 from muphy_lb.__main__ import main
-from muphy_lb.run.simulation import Simulation
-populations = Simulation.populations
+from muphy_lb.run.solver import Solver
+populations = Solver.populations
 def killed(self):
     for q, row in enumerate(populations(self)):
         if self.step_number == 40 and q == 9:
             os.kill(os.getpid(), signal.SIGKILL)
         yield row
-Simulation.populations = killed
+Solver.populations = killed
 main(sys.argv[1:])
 """
 

@@ -15,7 +15,7 @@ from muphy_lb.physics.thermal.section import ThermalSection
 from muphy_lb.physics.thermal.temperature import set_temperature_k, temperature_k, wall_gradients_k_m
 from muphy_lb.run.checkpoint import checkpoint_path, restore, write_checkpoint
 from muphy_lb.run.loop import Run
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from tests.vessel import changed
 
 COLD, HOT = {"name": "cold", "temperature_k": 293.0}, {"name": "hot", "temperature_k": 303.0}
@@ -48,7 +48,7 @@ def cavity_case(**changes):
 
 
 def test_a_thermal_run_tells_the_nusselt_number_of_every_wall(tmp_path):
-    run = Run(Simulation(cavity_case(run={"steps": 3000})), tmp_path)
+    run = Run(Solver(cavity_case(run={"steps": 3000})), tmp_path)
     run.execute()
     heat = json.loads((tmp_path / "summary.json").read_text())["heat"]
     rows = list(csv.DictReader((tmp_path / "heat.csv").open()))
@@ -67,7 +67,7 @@ def test_rayleigh_and_prandtl_number_stand_for_expansion_and_diffusivity():
     si = {"prandtl": None, "rayleigh": None, "diffusivity_m2_s": alpha, "expansion_1_k": expansion}
     found = []
     for case in (cavity_case(), cavity_case(thermal=si)):
-        simulation = Simulation(case)
+        simulation = Solver(case)
         simulation.step(50)
         found.append(temperature_k(simulation))
     assert np.allclose(*found, rtol=0, atol=1e-11) and np.ptp(found[0]) > 1.0
@@ -76,7 +76,7 @@ def test_rayleigh_and_prandtl_number_stand_for_expansion_and_diffusivity():
 @pytest.mark.parametrize("method", METHODS)
 def test_a_resumed_thermal_run_goes_on_bit_by_bit(tmp_path, method):
     case = cavity_case(compute={"backend": "cpu"}, thermal={"method": method})
-    undisturbed, first, second = (Simulation(case) for _ in range(3))
+    undisturbed, first, second = (Solver(case) for _ in range(3))
     Run(undisturbed, tmp_path / "whole").execute()
     first.step(150)
     second.step(7)
@@ -91,7 +91,7 @@ def test_heat_that_flows_into_a_wall_sets_the_slope_there():
     """Conduction between a wall at 303 K and one that draws 20 K/m: a straight line."""
     walls = [{"name": "cold", "temperature_gradient_k_m": -20.0}, HOT]
     thermal = {"rayleigh": None, "length_m": None, "expansion_1_k": 0.0}
-    simulation = Simulation(cavity_case(walls=walls, thermal=thermal))
+    simulation = Solver(cavity_case(walls=walls, thermal=thermal))
     simulation.step(12000)
     x_m = 0.01 * (simulation.nodes.coordinates()[:, 0] - 8.5)
     assert np.allclose(temperature_k(simulation), 303.0 + 20.0 * x_m, atol=1e-6)
@@ -114,7 +114,7 @@ def test_heat_that_flows_into_a_wall_sets_the_slope_there():
 )
 def test_what_cannot_be_is_refused(changes, text):
     with pytest.raises(InputError, match=re.escape(text)):
-        Simulation(cavity_case(**changes))
+        Solver(cavity_case(**changes))
 
 
 def test_a_warm_wall_that_fluid_touches_through_edges_only_is_left_out_of_the_heat(tmp_path):
@@ -122,7 +122,7 @@ def test_a_warm_wall_that_fluid_touches_through_edges_only_is_left_out_of_the_he
     geometry = {"shape": "square_duct", "options": {"length": 4, "side": 4}}
     thermal = {"rayleigh": None, "expansion_1_k": 0.0}
     case = cavity_case(geometry=geometry, walls=[corner], thermal=thermal, lattice={"name": "D3Q19"}, run={"steps": 20})
-    Run(Simulation(case), tmp_path).execute()
+    Run(Solver(case), tmp_path).execute()
     assert next(csv.reader((tmp_path / "heat.csv").open())) == ["step", "time_s", "lowest_k", "highest_k"]
 
 
@@ -136,7 +136,7 @@ def test_a_conducting_wall_of_a_case_takes_its_share_of_the_difference(method):
     """0.04 m of half the fluid's conductivity resist as much as the 0.08 m of fluid."""
     outer = HOT | {"conductivity_ratio": 0.5, "thickness_m": 0.04}
     thermal = {"rayleigh": None, "expansion_1_k": 0.0, "method": method}
-    simulation = Simulation(cavity_case(walls=[COLD, outer], thermal=thermal, compute={"backend": "cpu"}))
+    simulation = Solver(cavity_case(walls=[COLD, outer], thermal=thermal, compute={"backend": "cpu"}))
     simulation.step(12000)
     found = wall_gradients_k_m(simulation)
     assert found == pytest.approx({"cold": 5.0 / 0.08, "hot": -5.0 / 0.08}, rel=1e-6)
@@ -153,7 +153,7 @@ def test_a_wall_that_conducts_needs_all_that_it_takes(missing):
 def test_energy_coupling_needs_two_temperatures():
     thermal = {"rayleigh": None, "expansion_1_k": 0.0, "energy_coupling": 1.0}
     with pytest.raises(InputError, match="two walls or openings of different temperature_k"):
-        Simulation(cavity_case(walls=[COLD], thermal=thermal))
+        Solver(cavity_case(walls=[COLD], thermal=thermal))
 
 
 def plate_case(folder, **changes):
@@ -171,7 +171,7 @@ def plate_case(folder, **changes):
 
 def test_heat_spreads_in_the_voxels_of_a_wall(tmp_path):
     """Four voxels of four times the conductivity resist as much as one of fluid: seven in all."""
-    simulation = Simulation(plate_case(tmp_path))
+    simulation = Solver(plate_case(tmp_path))
     simulation.step(4000)
     assert "8 nodes of solids that conduct: plate" in simulation.describe()
     assert np.isclose(wall_gradients_k_m(simulation)["cold"], 10.0 / 0.07, rtol=1e-6)
@@ -192,7 +192,7 @@ def prepared_plate(folder, monkeypatch, *options):
 def test_a_prepared_geometry_has_the_nodes_of_its_solids(tmp_path, monkeypatch, capsys):
     geometry = prepared_plate(tmp_path, monkeypatch, "--solid", "plate")
     assert "solids      8 nodes: plate" in capsys.readouterr().out
-    image, file = Simulation(plate_case(tmp_path)), Simulation(plate_case(tmp_path, geometry=geometry))
+    image, file = Solver(plate_case(tmp_path)), Solver(plate_case(tmp_path, geometry=geometry))
     image.step(100), file.step(100)
     assert np.array_equal(image.nodes.voxel, file.nodes.voxel) and image.nodes.walls == file.nodes.walls
     assert np.array_equal(temperature_k(image), temperature_k(file)) and np.ptp(temperature_k(file)) > 1.0
@@ -203,12 +203,12 @@ def test_solids_of_a_case_and_of_its_prepared_geometry_are_the_same(tmp_path, mo
     with pytest.raises(
         InputError, match=r"walls.plate.conductivity_ratio .* without nodes in this wall; .* --solid plate"
     ):
-        Simulation(plate_case(tmp_path, geometry=with_none))
+        Solver(plate_case(tmp_path, geometry=with_none))
     with_one = prepared_plate(tmp_path, monkeypatch, "--solid", "plate")
     with pytest.raises(
         InputError, match=r"nodes in the wall 'plate', .* give \[thermal\] and walls.plate.conductivity_"
     ):
-        Simulation(plate_case(tmp_path, geometry=with_one, walls=[COLD, HOT]))
+        Solver(plate_case(tmp_path, geometry=with_one, walls=[COLD, HOT]))
 
 
 def test_an_unknown_solid_is_refused(tmp_path, monkeypatch, capsys):
@@ -227,7 +227,7 @@ def test_an_unknown_solid_is_refused(tmp_path, monkeypatch, capsys):
 )
 def test_what_solids_cannot_do_is_said(tmp_path, tables, remedy):
     with pytest.raises(InputError, match=remedy):
-        Simulation(plate_case(tmp_path, **tables))
+        Solver(plate_case(tmp_path, **tables))
 
 
 def test_populations_keep_a_uniform_temperature_whatever_the_flow():
@@ -237,7 +237,7 @@ def test_populations_keep_a_uniform_temperature_whatever_the_flow():
         compute={"backend": "numpy"},
     )
     tables["openings"] = [{**opening, "temperature_k": 310.0} for opening in tables["openings"]]
-    simulation = Simulation(case_from_dict(tables))
+    simulation = Solver(case_from_dict(tables))
     set_temperature_k(simulation, 310.0)
     simulation.step(40)
     assert np.abs(temperature_k(simulation) - 310.0).max() < 1e-9
@@ -264,7 +264,7 @@ def test_a_buoyant_flow_through_openings_goes_on_bit_for_bit(tmp_path, streaming
         "gravity_m_s2": [0.0, 0.0, -9.81],
     }
     case = case_from_dict(tables)
-    undisturbed, first, second = (Simulation(case) for _ in range(3))
+    undisturbed, first, second = (Solver(case) for _ in range(3))
     start_k = 300.0 + 10.0 * np.random.default_rng(3).random(undisturbed.header.n_nodes)
     for simulation, n_steps in ((undisturbed, 30), (first, 13)):
         set_temperature_k(simulation, start_k)

@@ -25,12 +25,12 @@ FLAGS = (
 SLOW_RUN = """
 import sys, time
 from muphy_lb.__main__ import main
-from muphy_lb.run.simulation import Simulation
-advance = Simulation.advance
+from muphy_lb.run.solver import Solver
+advance = Solver.advance
 def slowly(simulation, n_steps, is_told=True):
     advance(simulation, n_steps, is_told)
     time.sleep(0.05 * n_steps)
-Simulation.advance = slowly
+Solver.advance = slowly
 sys.exit(main(sys.argv[1:]))
 """
 MODELS = "return [...Bokeh.documents[0]._all_models.values()]"

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.run.onlooker import Standing
-from muphy_lb.run.simulation import Simulation
-from muphy_lb.view.door import LOOPBACK, PageProcess, open_door
+from muphy_lb.measure.monitor import RunStatus
+from muphy_lb.run.solver import Solver
 from muphy_lb.view.gathering import Gathering, describe
-from muphy_lb.view.messages import BODY, Answer, Demand, News
+from muphy_lb.view.messages import BODY, Answer, Demand, Update
+from muphy_lb.view.page import LOOPBACK, PageProcess, open_socket
 from tests.vessel import vessel
 from tests.waiting import PATIENCE_S, wait_for
 
@@ -44,14 +44,14 @@ class Shown:
     """
 
     def __init__(self):
-        simulation = Simulation(vessel(compute={"backend": "numpy"}))
+        simulation = Solver(vessel(compute={"backend": "numpy"}))
         simulation.step(5)
         gathering = Gathering(simulation)
         self.description = description = describe(simulation, gathering)
         self.picture = gathering.picture(Demand("speed", BODY))
-        door = open_door(0)
-        self.port, self.token, self.url = door.port, door.token, door.url
-        self.page = PageProcess(door, description)
+        server = open_socket(0)
+        self.port, self.token, self.url = server.port, server.token, server.url
+        self.page = PageProcess(server, description)
         self.n_viewers, self._standing, self._unread = 0, Answer(0), deque[Answer]()
         self.tell(1)
 
@@ -59,7 +59,7 @@ class Shown:
         self.page.close()
 
     def tell(self, step, state="running"):
-        self.page.send(News(step, 0.1 * step, Standing(100), 10.0, state, {}, True))
+        self.page.send(Update(step, 0.1 * step, RunStatus(100), 10.0, state, {}, True))
 
     def get(self, path, headers=None):
         """Status and body of a request."""
@@ -194,9 +194,9 @@ def test_another_origin_gets_no_connection(shown):
 
 
 def test_the_page_is_there_for_this_machine_alone():
-    door = open_door(0)
-    assert door.listener.getsockname()[0] == LOOPBACK
-    door.listener.close()
+    server = open_socket(0)
+    assert server.listener.getsockname()[0] == LOOPBACK
+    server.listener.close()
 
 
 def test_the_page_needs_no_other_machine(shown):
@@ -263,32 +263,32 @@ def test_malformed_requests_change_nothing(shown):
 
 def test_a_port_that_is_taken_is_told(shown):
     with pytest.raises(InputError, match=f"port {shown.port} of 127.0.0.1 cannot be had"):
-        open_door(shown.port)
+        open_socket(shown.port)
 
 
 @pytest.mark.parametrize("port", [-1, 65536, "8080"])
 def test_a_port_that_is_none_is_told(port):
     with pytest.raises(InputError, match="allowed: whole numbers from 0"):
-        open_door(port)
+        open_socket(port)
 
 
 def test_a_missing_package_is_named(monkeypatch):
-    monkeypatch.setattr("muphy_lb.view.door.find_spec", lambda _name: None)
+    monkeypatch.setattr("muphy_lb.view.page.find_spec", lambda _name: None)
     with pytest.raises(InputError, match=r"muphy_lb\[view\]"):
-        open_door(0)
+        open_socket(0)
 
 
 def test_a_version_whose_callbacks_run_in_threads_is_refused(monkeypatch):
-    monkeypatch.setattr("muphy_lb.view.door.version", lambda _name: "3.10.2")
+    monkeypatch.setattr("muphy_lb.view.page.version", lambda _name: "3.10.2")
     with pytest.raises(InputError, match=r"needs bokeh before 3\.10, and this Python has 3\.10\.2; install the extra"):
-        open_door(0)
+        open_socket(0)
 
 
 def test_a_page_that_is_killed_or_stopped_holds_up_nobody():
     with closing(Shown()) as other:
         os.kill(other.page._process.pid, signal.SIGSTOP)
         for step in range(50):
-            other.page.send(other.picture, News(step, 0.0, Standing(1), 0.0, "running"))
+            other.page.send(other.picture, Update(step, 0.0, RunStatus(1), 0.0, "running"))
         assert other.page.answers() == [] or all(isinstance(each, Answer) for each in other.page.answers())
         other.page._process.kill()
         wait_for(lambda: (other.page.answers(0.1), not other.page.is_there)[1])

@@ -238,10 +238,10 @@ def test_without_reference_there_are_no_coefficients():
 
 DRIVER = """
 import dataclasses, json, sys
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 found = []
 for case in sys.argv[1:]:
-    simulation = Simulation.from_case(case)
+    simulation = Solver.from_case(case)
     simulation.step(25)
     found.append(simulation.wall_forces())
 if found[0] is not None:

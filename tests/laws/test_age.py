@@ -10,7 +10,7 @@ from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.physics.age.observers import AgeMean
 from muphy_lb.physics.scalar_series import OutletFluxes
 from muphy_lb.run.loop import Run
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from tests.channel import BOTTOM, OPEN, SPACING_M, TOP, changed, open_channel, periodic_channel, simulate
 from tests.vessel import vessel
 
@@ -108,7 +108,7 @@ def test_it_goes_with_dissipation():
 def test_a_resumed_run_has_the_series_of_one_that_was_not_interrupted(tmp_path):
     def run(name, n_steps, resume=False):
         case = open_channel(age=AGE, run={"steps": n_steps}, output={"checkpoint_every_steps": 20, "report": False})
-        return Run(Simulation(case, SerialCommunicator()), tmp_path / name, resume=resume).execute()[1]
+        return Run(Solver(case, SerialCommunicator()), tmp_path / name, resume=resume).execute()[1]
 
     whole = run("whole", 60)
     run("parts", 40)
@@ -120,9 +120,9 @@ def test_a_resumed_run_has_the_series_of_one_that_was_not_interrupted(tmp_path):
 
 def test_an_outlet_through_which_nothing_leaves_has_no_age_and_that_is_said(tmp_path):
     case = vessel(age={}, compute={"backend": "numpy"}, run={"steps": 20, "ramp_steps": 0}, openings=SHUT)
-    summary = Run(Simulation(case, SerialCommunicator()), tmp_path).execute()[1]
+    summary = Run(Solver(case, SerialCommunicator()), tmp_path).execute()[1]
     assert summary["age"]["outlet_2_mean_age_s"] is None and summary["age"]["volume_mean_age_s"] > 0.0
-    (line,) = age_mean(Simulation(case), tmp_path).lines(summary)
+    (line,) = age_mean(Solver(case), tmp_path).lines(summary)
     assert "outlet_2 (nothing leaves)" in line and "nan" not in line
     assert "(nothing leaves)" in (tmp_path / "report.html").read_text()
 
@@ -132,10 +132,10 @@ def test_what_leaves_a_flow_that_beats_has_the_age_of_all_that_leaves_within_a_b
     waveform = {"period_s": 1.0, "sine": [2.0]}  # it turns back in every beat
     openings = [OPENINGS[0] | {"waveform": waveform}, OPENINGS[1]]
     case = open_channel(age=AGE, openings=openings, run={"time_s": 30.0, "steps": None}, output={"report": False})
-    record = Run(Simulation(case, SerialCommunicator()), tmp_path).execute()[1]["age"]
+    record = Run(Solver(case, SerialCommunicator()), tmp_path).execute()[1]["age"]
     series = read_series(tmp_path / "age.csv")
     last = series["time_s"] > 29.0
-    simulation = Simulation(case)
+    simulation = Solver(case)
     volume_m3 = simulation.header.n_nodes * simulation.header.spacing_m**3
     area_m2 = simulation.openings()["inlet"].area_m2
     assert record["averaged_over_s"] == 1.0

@@ -7,7 +7,7 @@ from muphy_lb.output.series import read_series
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.physics.dissipation.observers import FlowPower
 from muphy_lb.run.loop import Run
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.validation.dissipation.pipe import driven_pipe
 from muphy_lb.validation.settings import Settings
 from tests.channel import SPACING_M, open_channel, periodic_channel, simulate
@@ -89,7 +89,7 @@ def beating(n_steps):
 
 def test_a_resumed_run_has_the_series_and_the_means_of_one_that_was_not_interrupted(tmp_path):
     def run(name, n_steps, resume=False):
-        simulation = Simulation(beating(n_steps), SerialCommunicator())
+        simulation = Solver(beating(n_steps), SerialCommunicator())
         return Run(simulation, tmp_path / name, resume=resume).execute()[1]
 
     whole = run("whole", 60)

@@ -14,7 +14,7 @@ from muphy_lb.lattice import D2Q9, D3Q19, LATTICES
 from muphy_lb.operators import BGK, TRT, mrt_for
 from muphy_lb.run.checkpoint import checkpoint_path, restore, write_checkpoint
 from muphy_lb.run.loop import Run
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from tests.fluctuating import KT, FluctuatingSetup
 from tests.parity.plain_python import PlainPython
 from tests.support import (
@@ -241,7 +241,7 @@ def case_with(**changes):
 
 def test_a_resumed_run_goes_on_bit_by_bit(tmp_path):
     case = case_with(compute={"backend": "cpu"})
-    whole, first, second = (Simulation(case) for _ in range(3))
+    whole, first, second = (Solver(case) for _ in range(3))
     Run(whole, tmp_path / "whole").execute()
     first.step(20)
     second.step(7)
@@ -291,5 +291,5 @@ CARREAU = {
 )
 def test_what_would_have_another_temperature_is_refused(changes, message):
     with pytest.raises(InputError, match=message) as caught:
-        Simulation(case_with(**changes))
+        Solver(case_with(**changes))
     assert len(str(caught.value).splitlines()) <= 2

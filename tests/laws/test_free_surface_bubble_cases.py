@@ -10,7 +10,7 @@ from muphy_lb.case.case import case_from_dict
 from muphy_lb.output.series import read_series
 from muphy_lb.physics.free_surface.bubbles import VOXEL
 from muphy_lb.run.loop import Run
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from tests.laws.test_free_surface_cases import tables
 
 COLUMN = {"box_m": [[-1.0, 6.7e-3, -1.0], [1.0, 12.5e-3, 1.0]]}
@@ -31,7 +31,7 @@ def bubbles_of(simulation):
 
 
 def test_gas_starts_with_the_pressure_of_the_liquid_around_it():
-    simulation = Simulation(cushioned())
+    simulation = Solver(cushioned())
     bubbles, units = bubbles_of(simulation), simulation.units
     assert bubbles.regions.is_open.tolist() == [False, True]
     enclosed, open_air = bubbles.pressure_pa(units)
@@ -41,7 +41,7 @@ def test_gas_starts_with_the_pressure_of_the_liquid_around_it():
 
 
 def test_gas_starts_with_the_pressure_that_the_case_says_without_hydrostatic():
-    simulation = Simulation(cushioned(free_surface={"hydrostatic": False, "gas_pressure_pa": 50.0}))
+    simulation = Solver(cushioned(free_surface={"hydrostatic": False, "gas_pressure_pa": 50.0}))
     bubbles = bubbles_of(simulation)
     units = simulation.units
     assert bubbles.pressure_pa(units) == pytest.approx([50.0, 50.0], abs=1e-6)
@@ -51,7 +51,7 @@ def test_gas_starts_with_the_pressure_that_the_case_says_without_hydrostatic():
 
 
 def test_the_series_tells_every_bubble(tmp_path):
-    Run(Simulation(cushioned({"gamma": 1.4}, run={"steps": 60})), tmp_path).execute()
+    Run(Solver(cushioned({"gamma": 1.4}, run={"steps": 60})), tmp_path).execute()
     series = read_series(tmp_path / "bubbles.csv")
     assert set(series["step"]) == {10, 20, 30, 40, 50, 60} and set(series["label"][::2]) == {0}
     cushion = series["label"] == 0
@@ -66,7 +66,7 @@ def test_the_series_tells_every_bubble(tmp_path):
 
 def test_volumes_may_be_measured_less_often():
     every = {"pressure_every_steps": 4, "regions_every_steps": 8}
-    simulation = Simulation(cushioned(every, free_surface={"hydrostatic": False}))
+    simulation = Solver(cushioned(every, free_surface={"hydrostatic": False}))
     volumes = []
     for _ in range(8):
         simulation.step(1)
@@ -88,19 +88,19 @@ def test_volumes_may_be_measured_less_often():
 )
 def test_what_bubbles_cannot_be_is_refused(bubbles, message):
     with pytest.raises(InputError, match=message):
-        Simulation(cushioned(bubbles))
+        Solver(cushioned(bubbles))
 
 
 def test_bubbles_without_gas_are_refused():
     everything = {"box_m": [[-1.0, -1.0, -1.0], [1.0, 1.0, 1.0]]}
     with pytest.raises(InputError, match="no voxel of the geometry is gas at the start; make room"):
-        Simulation(cushioned(free_surface={"liquid": [everything]}))
+        Solver(cushioned(free_surface={"liquid": [everything]}))
 
 
 def test_a_sphere_of_gas_starts_in_the_liquid():
     pool = {"liquid": [{"level_m": 14e-3}]}
     sphere = {"spheres": [{"centre_m": [3.5e-3, 6e-3, 0.0], "radius_m": 3e-3}]}
-    bubbles = bubbles_of(simulation := Simulation(cushioned(sphere, free_surface=pool)))
+    bubbles = bubbles_of(simulation := Solver(cushioned(sphere, free_surface=pool)))
     regions, units = bubbles.regions, simulation.units
     assert regions.is_open.tolist() == [False, True]
     assert regions.volume[0] / VOXEL == pytest.approx(np.pi * 9.0, rel=0.02)

@@ -12,9 +12,9 @@ from muphy_lb.case.case import case_from_dict
 from muphy_lb.measure.shear.wall_shear import WallShear
 from muphy_lb.physics.free_surface.cells import CELL, GAS, INTERFACE, LIQUID, MASS
 from muphy_lb.run.checkpoint import checkpoint_path, restore, write_checkpoint
-from muphy_lb.run.info import describe_case
+from muphy_lb.run.description import describe_case
 from muphy_lb.run.loop import Run
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 
 BOX = {"box_m": [[-1.0, -1.0, -1.0], [8.5e-3, 11.5e-3, 1.0]]}
 DAM = {
@@ -49,7 +49,7 @@ def dam(**changes):
 
 
 def test_liquid_starts_with_the_pressure_of_its_depth():
-    simulation = Simulation(dam())
+    simulation = Solver(dam())
     gravity = float(simulation.units.acceleration_to_lattice(9.81))
     cell, mass = simulation.model_field(CELL), simulation.model_field(MASS)
     density = simulation.density().reshape(20, 30)
@@ -64,13 +64,13 @@ def test_liquid_starts_with_the_pressure_of_its_depth():
 @pytest.mark.parametrize("high", [{"box_m": [[-1.0, -1.0, -1.0], [1.0, 5.0, 1.0]]}, {"level_m": 5.0}])
 def test_what_lies_above_the_geometry_has_no_weight(high):
     full = {"box_m": [[-1.0, -1.0, -1.0], [1.0, 0.0195, 1.0]]}
-    there, above = (Simulation(dam(free_surface={"liquid": [liquid]})).density() for liquid in (full, high))
+    there, above = (Solver(dam(free_surface={"liquid": [liquid]})).density() for liquid in (full, high))
     assert np.array_equal(there, above) and there.max() - 1.0 < 0.1
 
 
 def test_liquid_that_ends_at_a_periodic_edge_starts_with_a_surface_there_and_keeps_its_mass():
     geometry = {"shape": "tank", "spacing_m": 1e-3, "periodic": ["x"], "options": {"length": 30, "height": 20}}
-    simulation = Simulation(dam(geometry=geometry, flow={"acceleration_m_s2": [3.0, -9.81, 0.0]}))
+    simulation = Solver(dam(geometry=geometry, flow={"acceleration_m_s2": [3.0, -9.81, 0.0]}))
     for _ in range(4):
         cell = simulation.model_field(CELL).reshape(20, 30)
         for up, along in ((0, 1), (1, 0), (1, 1), (1, -1)):
@@ -85,7 +85,7 @@ def test_liquid_that_ends_at_a_periodic_edge_starts_with_a_surface_there_and_kee
 def test_a_drop_starts_with_the_pressure_of_its_surface_and_its_velocity():
     drop = {"centre_m": [15e-3, 10e-3, 0.0], "radius_m": 6e-3, "velocity_m_s": [0.1, 0.0, 0.0]}
     given = {"liquid": [drop], "surface_tension_n_m": 0.07}
-    simulation = Simulation(dam(free_surface=given, flow={"acceleration_m_s2": [0.0, 0.0, 0.0]}))
+    simulation = Solver(dam(free_surface=given, flow={"acceleration_m_s2": [0.0, 0.0, 0.0]}))
     assert simulation.pressure_pa().max() == pytest.approx(0.07 / 6e-3, rel=1e-6)
     assert simulation.velocity_m_s()[:, 0].max() == pytest.approx(0.1, rel=1e-9)
 
@@ -94,7 +94,7 @@ def test_liquid_starts_as_an_image_says(tmp_path):
     shares = np.zeros((1, 20, 30))
     shares[0, :10, 4:8], shares[0, 10, 4:8] = 1.0, 0.25
     np.save(tmp_path / "liquid.npy", shares)
-    simulation = Simulation(case_from_dict(tables(free_surface={"liquid": [{"image_file": "liquid.npy"}]}), tmp_path))
+    simulation = Solver(case_from_dict(tables(free_surface={"liquid": [{"image_file": "liquid.npy"}]}), tmp_path))
     cell = simulation.model_field(CELL).reshape(20, 30)
     assert (cell[:10, 5:7] == LIQUID).all() and (cell[10, 4:8] == INTERFACE).all() and (cell[:10, 4] == INTERFACE).all()
     assert np.array_equal(simulation.field("fill").reshape(20, 30), shares[0])
@@ -105,7 +105,7 @@ def test_liquid_starts_as_an_image_says(tmp_path):
 def test_drops_start_as_a_list_says(tmp_path):
     (tmp_path / "drops.txt").write_text("7e-3 10e-3 0 4e-3\n20e-3 10e-3 0 5e-3\n")
     given = {"liquid": [{"spheres_file": "drops.txt"}], "surface_tension_n_m": 0.03}
-    simulation = Simulation(case_from_dict(tables(free_surface=given), tmp_path))
+    simulation = Solver(case_from_dict(tables(free_surface=given), tmp_path))
     pressure = simulation.pressure_pa().reshape(20, 30)
     assert pressure[10, 7] == pytest.approx(0.03 / 4e-3, rel=1e-6)
     assert pressure[10, 20] == pytest.approx(0.03 / 5e-3, rel=1e-6)
@@ -123,11 +123,11 @@ def test_drops_start_as_a_list_says(tmp_path):
 def test_an_image_that_is_none_of_the_liquid_is_refused(shares, message, tmp_path):
     np.save(tmp_path / "liquid.npy", shares)
     with pytest.raises(InputError, match=message):
-        Simulation(case_from_dict(tables(free_surface={"liquid": [{"image_file": "liquid.npy"}]}), tmp_path))
+        Solver(case_from_dict(tables(free_surface={"liquid": [{"image_file": "liquid.npy"}]}), tmp_path))
 
 
 def test_the_series_tells_volume_and_energies(tmp_path):
-    Run(Simulation(dam(run={"steps": 90}, output={"series_every_steps": 30})), tmp_path).execute()
+    Run(Solver(dam(run={"steps": 90}, output={"series_every_steps": 30})), tmp_path).execute()
     with open(tmp_path / "free_surface.csv") as file:
         rows = [{name: float(text) for name, text in row.items()} for row in csv.DictReader(file)]
     assert [row["step"] for row in rows] == [30, 60, 90]
@@ -140,7 +140,7 @@ def test_the_series_tells_volume_and_energies(tmp_path):
 
 
 def test_the_summary_tells_the_reynolds_and_froude_number_reached(tmp_path):
-    simulation = Simulation(dam(run={"steps": 300}, output={"series_every_steps": 100}))
+    simulation = Solver(dam(run={"steps": 300}, output={"series_every_steps": 100}))
     Run(simulation, tmp_path).execute()
     record = json.loads((tmp_path / "summary.json").read_text())["free_surface"]
     with open(tmp_path / "free_surface.csv") as file:
@@ -155,7 +155,7 @@ def test_the_summary_tells_the_reynolds_and_froude_number_reached(tmp_path):
 
 
 def test_walls_beside_gas_have_no_shear_and_those_beside_partly_filled_voxels_that_of_the_liquid():
-    simulation = Simulation(dam())
+    simulation = Solver(dam())
     simulation.step(100)
     shear, nodes, cell = WallShear(simulation), simulation.nodes, simulation.model_field(CELL)
     traction = np.linalg.norm(shear.traction_pa(), axis=1)
@@ -170,7 +170,7 @@ def test_walls_beside_gas_have_no_shear_and_those_beside_partly_filled_voxels_th
 
 def test_a_pool_at_rest_hardly_shears_its_walls():
     pool = {"liquid": [{"level_m": 10.3e-3}]}
-    simulation = Simulation(dam(free_surface=pool))
+    simulation = Solver(dam(free_surface=pool))
     simulation.step(200)
     traction = np.linalg.norm(WallShear(simulation).traction_pa(), axis=1)
     full = simulation.model_field(CELL) == LIQUID
@@ -180,7 +180,7 @@ def test_a_pool_at_rest_hardly_shears_its_walls():
 
 def test_a_run_whose_body_force_ends_at_zero_tells_its_froude_number(tmp_path):
     flow = {"acceleration_m_s2": [0.0, -9.81, 0.0], "waveform": {"period_s": 4e-3, "mean": 0.5, "cosine": [-0.5]}}
-    Run(Simulation(dam(flow=flow, run={"steps": 40})), tmp_path).execute()
+    Run(Solver(dam(flow=flow, run={"steps": 40})), tmp_path).execute()
     record = json.loads((tmp_path / "summary.json").read_text())["free_surface"]
     assert record["froude"] == pytest.approx(record["largest_velocity_m_s"] / np.sqrt(9.81 * 12e-3))
 
@@ -202,14 +202,14 @@ def test_a_run_whose_body_force_ends_at_zero_tells_its_froude_number(tmp_path):
 )
 def test_falls_that_the_lattice_does_not_resolve_are_warned_of(fluid, lattice, words):
     fluids = {"kinematic_viscosity_m2_s": fluid}
-    (physics,) = Simulation(dam(fluid=fluids, lattice=lattice)).physics
+    (physics,) = Solver(dam(fluid=fluids, lattice=lattice)).physics
     assert bool(physics.warnings()) == bool(words)
     assert words is None or re.search(words, physics.warnings()[0])
 
 
 def test_walls_that_are_wet_and_have_been_are_counted_in_faces(tmp_path):
     output = {"series_every_steps": 40, "checkpoint_every_steps": 80, "fields": ["wetted"], "fields_every_steps": 0}
-    simulation = Simulation(dam(run={"steps": 120}, output=output))
+    simulation = Solver(dam(run={"steps": 120}, output=output))
     share = simulation.field("fill").reshape(20, 30)
     assert np.array_equal(simulation.field("wetted").reshape(20, 30)[1:-1, 0], share[1:-1, 0].astype(np.float32))
     assert not simulation.field("wetted").reshape(20, 30)[1:-1, 1:-1].any()
@@ -220,14 +220,14 @@ def test_walls_that_are_wet_and_have_been_are_counted_in_faces(tmp_path):
     share = simulation.field("fill").reshape(20, 30)
     assert now[-1] == pytest.approx(share[0].sum() + share[-1].sum() + share[:, 0].sum() + share[:, -1].sum())
     assert ever[0] >= 21.0 - 0.2 and ever == sorted(ever) and ever[-1] > now[-1] + 0.1 and now[-1] > now[0]
-    resumed = Simulation(dam(run={"steps": 120}, output=output))
+    resumed = Solver(dam(run={"steps": 120}, output=output))
     found = restore(tmp_path / "checkpoints", resumed)
     assert np.array_equal(found.states["free_surface"]["ever_wetted"], simulation.physics[0].wetting.ever)
 
 
 def test_a_resumed_run_goes_on_bit_by_bit(tmp_path):
     case = dam(compute={"backend": "cpu"}, free_surface={"liquid": [BOX], "surface_tension_n_m": 0.05})
-    whole, first, second = (Simulation(case) for _ in range(3))
+    whole, first, second = (Solver(case) for _ in range(3))
     whole.step(300)
     first.step(170)
     write_checkpoint(checkpoint_path(tmp_path, 170), first, {})
@@ -248,10 +248,10 @@ UNRESOLVED = {
 """A dam whose splashes are not resolved: the Laplace number of a voxel is 1300."""
 
 
-def unresolved(collision: str, **changes) -> Simulation:
+def unresolved(collision: str, **changes) -> Solver:
     """The dam with a collision, and with some keys changed."""
     lattice = {"time_step_s": 1.0, "collision": collision, **changes.pop("lattice", {})}
-    return Simulation(dam(**{**UNRESOLVED, "lattice": lattice, **changes}))
+    return Solver(dam(**{**UNRESOLVED, "lattice": lattice, **changes}))
 
 
 def test_an_unresolved_dam_with_tension_stays_finite_with_the_collision_that_the_warning_names():
@@ -283,7 +283,7 @@ def test_a_collision_is_warned_of_where_surface_tension_is_unstable_with_it(chan
 
 
 def test_a_value_that_is_not_finite_ends_the_run_with_its_place():
-    simulation = Simulation(dam())
+    simulation = Solver(dam())
     populations = simulation.engine.populations()
     populations[1, simulation.domain.voxel == 3 * 30 + 4] = np.nan
     simulation.engine.set_populations(populations)
@@ -341,4 +341,4 @@ def test_what_does_not_go_with_it_is_refused(changes, message):
     walls = {"walls": changes["walls"]} if "walls" in changes else {}
     case = tables(**{name: keys for name, keys in changes.items() if name != "walls"}) | walls
     with pytest.raises(InputError, match=message):
-        Simulation(case_from_dict(case))
+        Solver(case_from_dict(case))

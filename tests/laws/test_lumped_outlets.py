@@ -26,7 +26,7 @@ from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.operators import PRESSURE, STOKES, VELOCITY
 from muphy_lb.operators.operator import positions
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from tests.support import Ranks, Setup, build_engine, random_nodes, random_owner, start_at_rest, with_openings
 
 LATTICE_UNITS = Units(1.0, 1.0, 1.0)
@@ -126,7 +126,7 @@ def test_a_network_is_compiled_as_it_is_specified():
     assert np.allclose(answers(outlet, flows), answers(outlet, flows, compiled=True), rtol=1e-12, atol=1e-13)
 
 
-def channel(outlet: dict, length=24, **more) -> Simulation:
+def channel(outlet: dict, length=24, **more) -> Solver:
     """A plane channel of height 8 in lattice units, with an inlet of given flow rate."""
     height = 8
     case = {
@@ -137,7 +137,7 @@ def channel(outlet: dict, length=24, **more) -> Simulation:
         "compute": {"backend": "cpu", "precision": "fp64"},
         "run": {"steps": 1},
     }
-    return Simulation(case_from_dict(case), SerialCommunicator())
+    return Solver(case_from_dict(case), SerialCommunicator())
 
 
 @pytest.mark.parametrize("period", [800, 1200, 2000])

@@ -16,7 +16,7 @@ from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Voxels, wall_flag
 from muphy_lb.lattice import D2Q9, D3Q15, D3Q19, D3Q27
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from tests.laws.walled import channel, walled_nodes
 from tests.support import Ranks, Setup, advance, build_engine, in_node_order, random_owner, random_populations
 from tests.tables import are_permutations, whole_map
@@ -193,7 +193,7 @@ def test_a_slip_wall_is_refused_where_the_lattice_lacks_tangential_links(streami
 @LATTICES
 def test_a_plug_flow_between_slipping_plates_passes_openings_unchanged(lattice, streaming):
     plates = [{"name": name, "box_m": [[-1, y, -9], [30, y, 9]], "slip": True} for name, y in (("low", 0), ("high", 9))]
-    simulation = Simulation(
+    simulation = Solver(
         case_from_dict(
             {
                 "geometry": {

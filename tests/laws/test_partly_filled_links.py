@@ -7,7 +7,7 @@ import pytest
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.run.loop import Run
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 
 COLUMN = {
     "fluid": {"density_kg_m3": 1000.0, "kinematic_viscosity_m2_s": 5e-5},
@@ -29,7 +29,7 @@ WALLS = COLUMN | {
 
 
 def test_gas_does_not_flow_through_an_outlet():
-    simulation = Simulation(case_from_dict(FILLING))
+    simulation = Solver(case_from_dict(FILLING))
     simulation.step(100)
     openings = simulation.openings()
     assert openings["outlet"].flow_rate_m3_s == 0.0
@@ -41,7 +41,7 @@ def test_gas_does_not_flow_through_an_outlet():
 def test_a_wall_beside_gas_feels_its_pressure_and_one_below_liquid_its_weight(gas_pa):
     liquid = {"box_m": [[-1.0, -1.0, -1.0], [DEPTH_M, 1.0, 1.0]]}
     surface = {"gas_pressure_pa": gas_pa, "liquid": [liquid]}
-    simulation = Simulation(case_from_dict(WALLS | {"free_surface": surface}))
+    simulation = Solver(case_from_dict(WALLS | {"free_surface": surface}))
     simulation.step(100)
     walls = simulation.wall_forces()
     face_m2, weight_n = 24e-3 * 1e-3, 1000.0 * 1.0 * (DEPTH_M - 0.5e-3) * 24e-3 * 1e-3
@@ -53,13 +53,13 @@ def test_a_wall_beside_gas_feels_its_pressure_and_one_below_liquid_its_weight(ga
 def test_an_opening_of_the_geometry_is_of_the_kind_that_it_is():
     openings = [FILLING["openings"][0] | {"kind": "outlet"}, FILLING["openings"][1]]
     with pytest.raises(InputError, match="openings.inlet.kind is 'outlet', but the geometry has an inlet of this name"):
-        Simulation(case_from_dict(FILLING | {"openings": openings}))
+        Solver(case_from_dict(FILLING | {"openings": openings}))
 
 
 def test_less_liquid_than_a_voxel_has_no_bounds(tmp_path):
     liquid = {"centre_m": [0.02, 0.02, 0.0], "radius_m": 0.0005}
     geometry = {"shape": "tank", "spacing_m": 4e-3, "options": {"length": 20, "height": 12}}
     changes = {"flow": {}, "geometry": geometry, "free_surface": {"liquid": [liquid]}, "run": {"steps": 2}}
-    Run(Simulation(case_from_dict(COLUMN | changes)), tmp_path).execute()
+    Run(Solver(case_from_dict(COLUMN | changes)), tmp_path).execute()
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert summary["free_surface"]["volume_m3"] > 0.0

@@ -14,7 +14,7 @@ from muphy_lb.geometry.shapes.catalogue import build_shape
 from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, Voxels
 from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.setup.boundaries import describe_profiles
 from muphy_lb.validation.references.womersley import PipeWomersley, PlaneWomersley
 from tests.laws.test_openings import oblique_pipe
@@ -101,7 +101,7 @@ def test_without_frequency_the_profile_between_plates_is_the_parabola():
     assert frame.area == pytest.approx(7.0)
 
 
-def simulation_of(geometry, lattice="D3Q19", **more) -> Simulation:
+def simulation_of(geometry, lattice="D3Q19", **more) -> Solver:
     """A flow in lattice units through an inlet with the profile."""
     inlet = {"name": "inlet", "velocity_m_s": 0.01, "profile": "womersley", "waveform": more.pop("waveform", None)}
     case = {
@@ -113,14 +113,14 @@ def simulation_of(geometry, lattice="D3Q19", **more) -> Simulation:
         "run": {"steps": 1, "ramp_steps": 0},
     }
     nodes = more.pop("nodes", None)
-    return Simulation(case_from_dict(case | more), SerialCommunicator(), nodes)
+    return Solver(case_from_dict(case | more), SerialCommunicator(), nodes)
 
 
 PIPE = {"shape": "pipe", "options": {"length": 6, "radius": 4.0, "ends": "open"}}
 WAVE = {"period_s": 300.0, "mean": 1.0, "cosine": [0.3, -0.1], "sine": [0.5]}
 
 
-def flow_error(simulation: Simulation, factor, n=12, stride=31) -> float:
+def flow_error(simulation: Solver, factor, n=12, stride=31) -> float:
     """Largest difference of the inflow from what is asked for, over its mean, at some instants."""
     area, worst = simulation.frames[0].area, 0.0
     for _ in range(n):

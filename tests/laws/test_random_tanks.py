@@ -5,7 +5,7 @@ import pytest
 
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.physics.free_surface.cells import CELL, GAS, LIQUID
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 
 N_LOOKS, STEPS = 4, 12
 PERIODIC = {0: [], 1: ["x"], 2: ["y"], 3: ["x", "y"]}
@@ -55,7 +55,7 @@ def n_broken(cell: np.ndarray, periodic: list[str]) -> int:
 @pytest.mark.parametrize("seed", range(8))
 def test_no_liquid_is_ever_beside_gas_and_no_mass_is_lost(seed):
     tables, shape = random_tank(seed)
-    simulation = Simulation(case_from_dict(tables))
+    simulation = Solver(case_from_dict(tables))
     for _ in range(N_LOOKS):
         assert n_broken(simulation.model_field(CELL).reshape(shape), PERIODIC[seed % 4]) == 0
         simulation.step(STEPS)

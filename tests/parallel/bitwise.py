@@ -16,7 +16,7 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.measure.shear.wall_shear import WallShear
 from muphy_lb.parallel.communicator import MpiCommunicator
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from tests.laws.test_random_tanks import random_tank
 from tests.parallel.disturbed import CHAINS, HOT_K, PULSATILE, TRACERS, WARM
 from tests.vessel import changed
@@ -49,14 +49,14 @@ def random_case(seed: int, backend: str) -> dict:
 
 def digests(tables: dict, communicator) -> dict[str, str]:
     """Checksums of the state after some steps and of what is told of it, by step and name; empty beside rank 0."""
-    simulation, found = Simulation(case_from_dict(tables), communicator), dict[str, list]()
+    simulation, found = Solver(case_from_dict(tables), communicator), dict[str, list]()
     for n_steps in (3, 14):
         simulation.step(n_steps)
         forces, step = simulation.wall_forces() or {}, f"step {simulation.step_number}:"
         found[f"{step} wall forces"] = [np.array([force.force_n for force in forces.values()])]
         found[f"{step} wall shear"] = [WallShear(simulation).traction_pa()]
         found[f"{step} populations"] = list(simulation.populations())
-        found |= {f"{step} {name}": [simulation.collect(values)] for name, values in simulation.evolving().items()}
+        found |= {f"{step} {name}": [simulation.collect(values)] for name, values in simulation.state.fields().items()}
         for kind, columns in sorted((simulation.particles() or {}).items()):
             found |= {f"{step} {kind} {name}": [column] for name, column in sorted(columns.items())}
     return {} if communicator.rank else {name: _checksum(arrays) for name, arrays in found.items()}

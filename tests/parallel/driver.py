@@ -8,7 +8,7 @@ from muphy_lb.geometry.store import write_geometry
 from muphy_lb.parallel.communicator import MpiCommunicator
 from muphy_lb.partition.store import write_partition
 from muphy_lb.run.loop import Run
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.setup.geometry import load_nodes
 from tests.support import random_owner
 from tests.vessel import changed, vessel
@@ -46,7 +46,7 @@ def compute_all(folder, communicator):
         if communicator.size == 1 and partition != PARTITIONS[0]:
             continue
         for name, table in tables(partition, streaming):
-            simulation = Simulation(case_from_dict(table), communicator)
+            simulation = Solver(case_from_dict(table), communicator)
             Run(simulation, Path(folder) / f"{name}-{partition}-{streaming}").execute()
 
 
@@ -70,7 +70,7 @@ def prepared(folder) -> Case:
 
 def compute_prepared(source, folder, communicator) -> None:
     """Run the vessel prepared in ``source`` into ``folder/prepared``; each rank reads its own part."""
-    Run(Simulation(prepared(source), communicator), Path(folder) / "prepared").execute()
+    Run(Solver(prepared(source), communicator), Path(folder) / "prepared").execute()
 
 
 def resume_all(source, folder, communicator):
@@ -81,7 +81,7 @@ def resume_all(source, folder, communicator):
             if communicator.rank == 0:
                 restart_folder(Path(source) / f"{name}-metis-{streaming}", target)
             communicator.barrier()
-            Run(Simulation(case_from_dict(table), communicator), target, resume=True).execute()
+            Run(Solver(case_from_dict(table), communicator), target, resume=True).execute()
 
 
 def restart_folder(source, target):

@@ -236,7 +236,7 @@ from cuda.bindings import driver
 from muphy_lb.backends.cuda.device import memory_free
 from muphy_lb.case.case import load_case
 from muphy_lb.parallel import connect
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 calls = Counter()
 def counted(name):
     given = getattr(driver, name)
@@ -249,7 +249,7 @@ for name in ("cuGraphInstantiate", "cuGraphDestroy", "cuGraphExecDestroy", "cuSt
     counted(name)
 free, ranks = [], connect()
 for _ in range(int(sys.argv[2])):
-    simulation = Simulation(load_case(sys.argv[1]), ranks)
+    simulation = Solver(load_case(sys.argv[1]), ranks)
     simulation.step(50)
     simulation.health()
     del simulation
@@ -301,14 +301,14 @@ STOPPED_NEIGHBOUR = """
 import sys, time
 from muphy_lb.__main__ import main
 from muphy_lb.backends.cuda import peers
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 peers.RUN_POLLS = 20_000_000
-advance = Simulation.advance
+advance = Solver.advance
 def stop(self, *arguments):
     if self.communicator.rank == 1 and self.step_number >= 20:
         time.sleep(3600)
     advance(self, *arguments)
-Simulation.advance = stop
+Solver.advance = stop
 main(sys.argv[1:])
 """
 

@@ -120,7 +120,7 @@ def test_a_flow_that_diverges_on_one_rank_ends_all_in_one_voice(stopped, tmp_pat
 
 MEMORY_EXHAUSTED = """
 import sys
-from muphy_lb.run import simulation
+from muphy_lb.run import solver
 from muphy_lb.__main__ import main
 from muphy_lb.base.errors import BackendError
 from muphy_lb.parallel import connect
@@ -137,7 +137,7 @@ main(sys.argv[1:])
 
 @pytest.mark.parametrize(
     "target",
-    ["simulation, 'make_backend'", "simulation.Simulation, 'advance'"],
+    ["solver, 'make_backend'", "solver.Solver, 'advance'"],
     ids=["at the start", "in a step"],
 )
 def test_memory_that_one_rank_lacks_ends_all_and_names_it(target, case, stopped, mpirun):

@@ -7,7 +7,7 @@ import pytest
 
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 
 RANKS = 3
 KINDS = (("pull", "bouzidi"), ("aa", "half-way"))
@@ -40,7 +40,7 @@ def rock(streaming, walls):
 def start_all(folder, communicator):
     """Start every kind of flow with a given and with the consistent pressure, and save what it is after two steps."""
     for streaming, walls in KINDS:
-        simulation = Simulation(rock(streaming, walls), communicator)
+        simulation = Solver(rock(streaming, walls), communicator)
         velocity = pressure = None
         if communicator.rank == 0:
             x, y, z = simulation.nodes.coordinates().T / 2.0

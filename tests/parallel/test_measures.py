@@ -51,10 +51,10 @@ from pathlib import Path
 from muphy_lb.case.case import load_case
 from muphy_lb.parallel import connect
 from muphy_lb.run.loop import Run
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 communicator = connect()
 for case in map(Path, sys.argv[1:]):
-    Run(Simulation(load_case(case), communicator), case.parent / "shared").execute()
+    Run(Solver(load_case(case), communicator), case.parent / "shared").execute()
 """
 
 

@@ -11,7 +11,7 @@ import pytest
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.loop import Run
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from tests.parallel.driver import (
     N_STEPS,
     PARTITIONS,
@@ -75,7 +75,7 @@ def test_populations_do_not_depend_on_ranks(serial, parallel, flow, way, streami
 def test_one_rank_continues_what_three_began(serial, parallel, streaming, tmp_path):
     restart_folder(parallel / f"vessel-metis-{streaming}", tmp_path / "out")
     _, table = next(iter(tables("metis", streaming)))
-    Run(Simulation(case_from_dict(table)), tmp_path / "out", resume=True).execute()
+    Run(Solver(case_from_dict(table)), tmp_path / "out", resume=True).execute()
     assert np.array_equal(populations(tmp_path / "out"), populations(serial / f"vessel-metis-{streaming}"))
 
 

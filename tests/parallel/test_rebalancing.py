@@ -10,9 +10,9 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.parallel.communicator import MpiCommunicator
+from muphy_lb.run.changes import Rebalancing, repartition
 from muphy_lb.run.loop import Run
-from muphy_lb.run.rebalancing import Rebalancing, repartition
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from tests.support import random_owner
 
 RANKS, N_STEPS, EVERY = 3, 40, 8
@@ -89,12 +89,12 @@ def compute(folder) -> None:
     for name, tables in CASES.items():
         at_rest = {**tables, "compute": {**tables["compute"], "rebalance": 0.0}}
         for way in ("still", "restless"):
-            run = Run(Simulation(case_from_dict(at_rest), world), folder / f"{name}-{way}")
+            run = Run(Solver(case_from_dict(at_rest), world), folder / f"{name}-{way}")
             if way == "restless":
                 run.rebalancing = Restless(run.simulation)
             run.execute()
     watched = {**DAM, "compute": {**DAM["compute"], "rebalance": 1.1, "rebalance_every_steps": EVERY}}
-    Run(Simulation(case_from_dict(watched), world), folder / "dam-watched").execute()
+    Run(Solver(case_from_dict(watched), world), folder / "dam-watched").execute()
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +144,7 @@ def test_the_summary_tells_the_imbalance_and_what_was_done(found):
 
 
 def test_the_speed_of_nodes_with_fluid_is_told(tmp_path):
-    run = Run(Simulation(case_from_dict(DAM), SerialCommunicator()), tmp_path)
+    run = Run(Solver(case_from_dict(DAM), SerialCommunicator()), tmp_path)
     run.execute()
     record = summary(tmp_path)
     assert record["mflups_fluid"] / record["mflups"] == pytest.approx(63 / 216, rel=0.15)  # 6 x 9 voxels and surface

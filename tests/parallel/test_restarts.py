@@ -14,7 +14,7 @@ from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.parallel.communicator import MpiCommunicator
 from muphy_lb.run.checkpoint import KIND, VERSION, checkpoint_path
 from muphy_lb.run.loop import Run
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from tests.parallel.test_rebalancing import DRAGGED
 
 MIDDLE, LAST = 45, 70
@@ -40,9 +40,9 @@ REMEMBERED = {"bubbles": "actions/bubbles/content", "beads": "sums/bead_push/val
 NODE, VALUE = "sums/bead_push/node", "sums/bead_push/value"
 
 
-def run(name, folder, communicator, resume=False) -> Simulation:
+def run(name, folder, communicator, resume=False) -> Solver:
     """The run of a case, or what is left of it."""
-    simulation = Simulation(case_from_dict(CASES[name]), communicator)
+    simulation = Solver(case_from_dict(CASES[name]), communicator)
     Run(simulation, Path(folder), resume=resume).execute()
     return simulation
 

@@ -12,7 +12,7 @@ from muphy_lb.measure.shear.wall_shear import WallShear
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.parallel.communicator import MpiCommunicator
 from muphy_lb.run.checkpoint import checkpoint_path, restore, write_checkpoint
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from tests.laws.test_random_tanks import random_tank
 
 FULL_BESIDE_GAS = 271130005
@@ -21,12 +21,12 @@ STEPS = (1, 1, 1, 7)
 STREAMINGS = ("pull", "aa")
 
 
-def tank(streaming: str, communicator=None, shear: bool = False) -> Simulation:
+def tank(streaming: str, communicator=None, shear: bool = False) -> Solver:
     """The tank; ``shear``: its wall shear stress is recorded, as a mean of two steps."""
     tables, _ = random_tank(FULL_BESIDE_GAS)
     tables["compute"] |= {"backend": "cpu", "streaming": streaming}
     tables["output"] = {"wall_shear": shear}
-    return Simulation(case_from_dict(tables), communicator or SerialCommunicator())
+    return Solver(case_from_dict(tables), communicator or SerialCommunicator())
 
 
 def told(streaming: str, communicator=None, shear: bool = False) -> np.ndarray:

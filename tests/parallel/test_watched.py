@@ -5,7 +5,7 @@ import pytest
 
 import muphy_lb
 from muphy_lb.run.loop import Run
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from tests.parallel.watched import CHANGE, N_AFTER, N_BEFORE
 from tests.unit.muphy_lb.view.test_live import EACH
 from tests.vessel import vessel
@@ -21,7 +21,7 @@ def test_a_watched_run_on_any_ranks_has_the_bits_of_one_that_nobody_looks_at(mpi
         found.append(np.load(tmp_path / f"ranks{n_ranks}.npz"))
     for name in found[0].files:
         assert np.array_equal(found[0][name], found[1][name]), name
-    simulation = Simulation(vessel(**EACH))
+    simulation = Solver(vessel(**EACH))
     Run(simulation, tmp_path / "alone").execute()
     assert np.array_equal(found[0]["arr_0"], np.array(list(simulation.populations())))
     with muphy_lb.Simulation(vessel(**EACH)) as flow:

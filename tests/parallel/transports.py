@@ -17,7 +17,7 @@ from muphy_lb.case.case import case_from_dict
 from muphy_lb.lattice import D3Q19
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.parallel.communicator import MpiCommunicator
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from tests.parallel.disturbed import CHAINS, HOT_K, TRACERS
 from tests.parallel.driver import PERIODIC_ROCK
 from tests.vessel import changed
@@ -114,7 +114,7 @@ def flows(folder: Path):
     yield "beads", vessel | {"fluctuating": {}, "fluid": {"temperature_k": HOT_K}, "particles": [CHAINS, TRACERS]}
 
 
-def results(simulation: Simulation) -> list[np.ndarray]:
+def results(simulation: Solver) -> list[np.ndarray]:
     """Populations, the fields that physics bring along, in node-list order on rank 0, and states of outlets."""
     found = list(simulation.populations())
     found += [simulation.field(name) for physics in simulation.physics for name in physics.output_fields]
@@ -122,7 +122,7 @@ def results(simulation: Simulation) -> list[np.ndarray]:
     return [*found, *map(np.array, states.values())]
 
 
-def n_shared_openings(simulation: Simulation) -> int:
+def n_shared_openings(simulation: Solver) -> int:
     """Number of openings with links on several ranks."""
     own = simulation.communicator.gather(np.unique(simulation.domain.links.boundary))
     return 0 if own is None else int((np.unique(np.concatenate(own), return_counts=True)[1] > 1).sum())
@@ -130,7 +130,7 @@ def n_shared_openings(simulation: Simulation) -> int:
 
 def compute(tables, compute_section, communicator) -> tuple[list[np.ndarray], dict]:
     """What is found after some steps, and the transport that was used."""
-    simulation = Simulation(case_from_dict(changed(compute=compute_section, **tables)), communicator)
+    simulation = Solver(case_from_dict(changed(compute=compute_section, **tables)), communicator)
     for n_steps in STRETCHES:
         simulation.step(n_steps)
         simulation.health()

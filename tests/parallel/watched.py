@@ -11,10 +11,10 @@ import numpy as np
 import muphy_lb
 from muphy_lb.parallel import connect
 from muphy_lb.run.loop import Run
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.view import live, wall
-from muphy_lb.view.door import Door
-from muphy_lb.view.messages import News, Picture
+from muphy_lb.view.messages import Picture, Update
+from muphy_lb.view.page import ServerSocket
 from tests.unit.muphy_lb.view.test_live import DEMANDS, EACH, GREEDY, MANY, ScriptedPage, command, finished
 from tests.vessel import vessel
 
@@ -31,11 +31,11 @@ class Impatient(ScriptedPage):
 def main(folder: Path) -> None:
     """Run and write ``FOLDER.npz``."""
     wall.started = finished
-    live.PageProcess, Door.url, Door.directions = Impatient, "", lambda self: ""
+    live.PageProcess, ServerSocket.url, ServerSocket.directions = Impatient, "", lambda self: ""
     live.Pace.leave, live.Pace.has_picture = lambda self, is_watched: 1, lambda self, is_new=False: True
     communicator = connect()
-    simulation = Simulation(vessel(**EACH), communicator)
-    view = live.LiveView(simulation, Door(None, "secret") if communicator.rank == 0 else None)
+    simulation = Solver(vessel(**EACH), communicator)
+    view = live.LiveView(simulation, ServerSocket(None, "secret") if communicator.rank == 0 else None)
     Run(simulation, folder).execute()
     populations = list(simulation.populations())
     shown = [*last_pictures(view)] if view._page else []
@@ -47,14 +47,14 @@ def main(folder: Path) -> None:
 
 def in_python(communicator) -> tuple[list, list]:
     """The same as a user's script, whose viscosity changes on the way: populations, and the last pictures."""
-    live.open_door = lambda _port: Door(None, "secret")
+    live.open_socket = lambda _port: ServerSocket(None, "secret")
     with muphy_lb.Simulation(vessel(**EACH), communicator=communicator) as flow:
         view = flow.view()
         flow.run(steps=N_BEFORE)
         flow.change(CHANGE)
         flow.run(steps=N_AFTER)
         if view._page:
-            assert view._page.of(News)[-1].step == N_BEFORE + N_AFTER
+            assert view._page.of(Update)[-1].step == N_BEFORE + N_AFTER
         return list(flow.core.populations()), [*last_pictures(view)] if view._page else []
 
 

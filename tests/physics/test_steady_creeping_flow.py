@@ -8,8 +8,7 @@ from math import inf, nan
 
 import pytest
 
-from muphy_lb.run.monitored import monitored
-from muphy_lb.run.steady_state import SteadyState, SteadyWatch
+from muphy_lb.run.criteria import SteadyState, SteadyWatch, monitored
 from tests.channel import open_channel, simulate
 
 TOLERANCE, INTERVAL, MOST_LOOKS = 1e-3, 200, 80

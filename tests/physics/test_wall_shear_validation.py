@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.validation.flow.aorta import FOLDER, FULL, QUICK, aorta, aorta_case, flow_rows
 from muphy_lb.validation.flow.wall_shear import (
     HALF_WAY,
@@ -95,7 +95,7 @@ def test_an_aorta_without_data_is_skipped_with_a_reason(monkeypatch):
 
 def test_the_inflow_of_the_aorta_has_its_reynolds_number_and_the_check_sees_that_it_has_not_arrived(data_dir):
     size = replace(QUICK, spacing_m=2e-3, ramp_steps=0)
-    simulation = Simulation(aorta_case(data_dir / FOLDER, size, NUMPY), SerialCommunicator())
+    simulation = Solver(aorta_case(data_dir / FOLDER, size, NUMPY), SerialCommunicator())
     simulation.step(20)
     states = simulation.openings()
     inlet, outflow = states["inlet"], states["left"].flow_rate_m3_s + states["right"].flow_rate_m3_s

@@ -6,7 +6,7 @@ import pytest
 
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.run.loop import STEADY, Run
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 
 MAX_IMBALANCE = 0.005  # steady to a thousandth over an interval in which pressure waves cross the vessel
 
@@ -38,7 +38,7 @@ def aorta(folder, spacing_m):
 
 @pytest.mark.parametrize("spacing_m", [1.5e-3, pytest.param(1e-3, marks=pytest.mark.slow)])
 def test_what_enters_the_aorta_leaves_it(data_dir, tmp_path, spacing_m):
-    simulation = Simulation(aorta(data_dir / "aorta_openlb", spacing_m))
+    simulation = Solver(aorta(data_dir / "aorta_openlb", spacing_m))
     reason, summary = Run(simulation, tmp_path).execute()
     inflow, *outflows = (state["flow_rate_m3_s"] for state in summary["openings"].values())
     assert reason == STEADY

@@ -19,10 +19,10 @@ ROWS = (
     {"engine"},
     {"setup"},
     {"measure"},
-    {"physics"},
+    {"physics", "view"},
     {"run"},
-    {"apps", "doctor", "new", "view"},
-    {"__init__", "__main__", "api"},
+    {"apps", "doctor", "new"},
+    {"__init__", "__main__"},
     {"bench"},
     {"validation"},
 )

@@ -19,7 +19,7 @@ from muphy_lb.case.case import Case, case_from_dict
 from muphy_lb.measure.shear.wall_shear import WallShear, statistics
 from muphy_lb.output.series import flow_split, pressure_drops_pa
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.validation.flow.permeability import DATA_VARIABLE
 from muphy_lb.validation.flows import over_two_steps, until_steady
 from muphy_lb.validation.limits import HALF, left_out_rules
@@ -123,13 +123,13 @@ def aorta_case(folder: Path, size: Size, settings: Settings = DEFAULT) -> Case:
     return case_from_dict(table, folder)
 
 
-def steady_flow(case: Case) -> Simulation:
+def steady_flow(case: Case) -> Solver:
     """The flow of a case, stepped from rest until the flow rates have settled.
 
     Raises:
         MuphyError: they do not settle, or the flow diverges.
     """
-    simulation = Simulation(case, SerialCommunicator())
+    simulation = Solver(case, SerialCommunicator())
     simulation.step(case.run.ramp_steps)
     until_steady(
         simulation,
@@ -140,7 +140,7 @@ def steady_flow(case: Case) -> Simulation:
     return simulation
 
 
-def straight_segment(simulation: Simulation, shear: WallShear, magnitude_pa: np.ndarray) -> StraightSegment:
+def straight_segment(simulation: Solver, shear: WallShear, magnitude_pa: np.ndarray) -> StraightSegment:
     """Wall shear stress of the straight segment, with the Hagen-Poiseuille value.
 
     Args:
@@ -168,7 +168,7 @@ def _opening(name: str, published: Mapping, **condition) -> dict:
     return {"name": name, **geometry, **condition}
 
 
-def _rates(simulation: Simulation) -> np.ndarray:
+def _rates(simulation: Solver) -> np.ndarray:
     return np.array([state.flow_rate_m3_s for state in simulation.openings().values()])
 
 
@@ -176,7 +176,7 @@ def flow_rows(openings: Mapping[str, Mapping], tolerance: float) -> Iterator[Row
     """Rows for mass conservation, pressure drops and the flow split.
 
     Args:
-        openings: by name, the fields of :class:`muphy_lb.run.simulation.OpeningState`; one of them is ``"inlet"``.
+        openings: by name, the fields of :class:`muphy_lb.measure.flow_view.OpeningState`; one of them is ``"inlet"``.
         tolerance: largest share of the inflow that may be lost.
     """
     outlets = {name: state for name, state in openings.items() if state["kind"] == "outlet"}

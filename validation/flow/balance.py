@@ -20,7 +20,7 @@ from muphy_lb.base.registry import tables
 from muphy_lb.boundaries.feedback import Feedback
 from muphy_lb.engine.boundary_links import SUM_SCALE
 from muphy_lb.operators import Operator, named
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.validation.flows import forced_flow, lattice_simulation
 from muphy_lb.validation.limits import HALF
 from muphy_lb.validation.plot import Plot, Series
@@ -52,7 +52,7 @@ class Budget:
         last_rows: comparisons at the end, of a flow that has had all its steps.
     """
 
-    simulation: Simulation
+    simulation: Solver
     drifts: Mapping[str, Callable[[], float]]
     tolerances: Mapping[str, float]
     last_rows: Callable[[], list[Row]] = list
@@ -119,7 +119,7 @@ def open_vessel(size: int, settings: Settings) -> Budget:
     return Budget(simulation, {name: OpenMass(simulation).drift}, TOLERANCES, lambda: _flow_rows(simulation))
 
 
-def mass_drift(simulation: Simulation) -> Callable[[], float]:
+def mass_drift(simulation: Solver) -> Callable[[], float]:
     """A function that gives the change of the mass since now, over the mass."""
     before = simulation.engine.totals().mass
     whole = simulation.header.n_nodes + before
@@ -133,7 +133,7 @@ class OpenMass:
         simulation: of :func:`open_vessel`, at its start.
     """
 
-    def __init__(self, simulation: Simulation):
+    def __init__(self, simulation: Solver):
         self._simulation, self._closed = simulation, mass_drift(simulation)
         self._uncounted, self._step = 0.0, simulation.step_number
 
@@ -175,7 +175,7 @@ def _count_node(lattice, precision, jit, at):
 COUNT = Operator("count-what-passes", _count, _count_node, named("value"))
 
 
-class _CountingSimulation(Simulation):
+class _CountingSimulation(Solver):
     """A simulation whose openings count, on the device and in every step, what passes them."""
 
     def _survey_openings(self) -> None:
@@ -187,12 +187,12 @@ def _counter(value: float) -> Feedback:
     return Feedback(COUNT, {"value": value}, (0.0, 0.0), ("passed_whole", "passed_rest"), value)
 
 
-def _flows(simulation: Simulation) -> np.ndarray:
+def _flows(simulation: Solver) -> np.ndarray:
     """Mass that enters through each opening in a step."""
     return simulation.engine.opening_sums(len(simulation.header.openings))[:, 0] / SUM_SCALE
 
 
-def _flow_rows(simulation: Simulation) -> list[Row]:
+def _flow_rows(simulation: Solver) -> list[Row]:
     flows = _flows(simulation)
     tolerance = STEADY[simulation.case.compute.precision]
     name = "flow into the vessel less that out of it, over it"

@@ -5,7 +5,7 @@ from math import inf
 
 import numpy as np
 
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.validation.fields import extremum, interpolate, middle, on_box
 from muphy_lb.validation.flows import lattice_simulation, order_of_convergence, settle
 from muphy_lb.validation.limits import HALF, NO_ORDERS, in_half
@@ -128,7 +128,7 @@ def _moving_corners(size: int) -> list[dict]:
     return [{"name": "lid", **lid}, {"name": "sides", **sides}]
 
 
-def _centre_lines(simulation: Simulation, size: int) -> np.ndarray:
+def _centre_lines(simulation: Solver, size: int) -> np.ndarray:
     """(2, size) u over the height and v over the width, over the lid's velocity."""
     inside = slice(1, size + 1)
     velocity = on_box(simulation, simulation.velocity_m_s()) / LID_VELOCITY

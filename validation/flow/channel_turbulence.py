@@ -21,7 +21,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.validation.fields import on_box
 from muphy_lb.validation.flows import lattice_simulation
 from muphy_lb.validation.limits import HALF
@@ -193,7 +193,7 @@ def averaged(channel: Channel, scheme: Mapping, settings: Settings = DEFAULT) ->
     return folded(means, products, gain)
 
 
-def started(channel: Channel, scheme: Mapping, settings: Settings = DEFAULT) -> Simulation:
+def started(channel: Channel, scheme: Mapping, settings: Settings = DEFAULT) -> Solver:
     """A channel with the published mean velocity and waves upon it."""
     size = {"length": channel.length, "height": 2 * channel.half_height, "width": channel.width}
     simulation = lattice_simulation(

@@ -11,7 +11,7 @@ import numpy as np
 
 from muphy_lb.base.units import relaxation_time
 from muphy_lb.lattice import lattice_named
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.validation.flows import creeping, forced_flow, over_two_steps, settled
 from muphy_lb.validation.limits import left_out_rules, possible_rules
 from muphy_lb.validation.plot import Plot, Series, convergence
@@ -135,13 +135,13 @@ def _errors(flow: Seepage) -> tuple[float, float]:
     return abs(flow.theta / TOELKE_FRACTION - 1.0), abs(flow.k / EXACT - 1.0)
 
 
-def _flow(size: int, cells: int, nu: float, tables: dict, settings: Settings) -> Simulation:
+def _flow(size: int, cells: int, nu: float, tables: dict, settings: Settings) -> Solver:
     geometry = {"shape": "cylinder_array", "options": {"size": size, "cells": cells}}
     tau = relaxation_time(nu, float(lattice_named("D2Q9").cs2))
     return forced_flow(geometry, tau, (FORCE, 0.0, 0.0), "D2Q9", settings, tables)
 
 
-def _seepage(simulation: Simulation, size: int, cells: int) -> Seepage:
+def _seepage(simulation: Solver, size: int, cells: int) -> Seepage:
     def sum_of_velocity():
         return simulation.engine.moments()[1].sum(dtype=np.float64)
 

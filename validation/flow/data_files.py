@@ -34,7 +34,7 @@ from muphy_lb.geometry.surfaces.surface import Surface, SurfaceReport, diagnose,
 from muphy_lb.geometry.voxels import FLUID
 from muphy_lb.lattice import lattice_named
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.setup.geometry import load_nodes
 from muphy_lb.validation.flow.permeability import DATA_VARIABLE
 from muphy_lb.validation.flows import settle
@@ -189,7 +189,7 @@ def cap_area(surface: Surface, given: PublishedOpening) -> float:
 
 def flow_rows(reading: Reading) -> Iterator[Row]:
     """A steady slow flow: what enters leaves, and equal outlets share it evenly; raises DivergedError."""
-    simulation = Simulation(reading.case, SerialCommunicator(), reading.nodes)
+    simulation = Solver(reading.case, SerialCommunicator(), reading.nodes)
     closed = not reading.driven
     measure = (lambda: plane_flows(simulation)) if closed else (lambda: opening_flows(simulation))
     flows = settle(simulation, measure, INTERVAL, STEADY, MAX_STEPS)
@@ -204,13 +204,13 @@ def flow_rows(reading: Reading) -> Iterator[Row]:
         yield relative(f"{name}: flow out of one / of the other", 1.0, outflows[0] / outflows[1], EVEN)
 
 
-def opening_flows(simulation: Simulation) -> np.ndarray:
+def opening_flows(simulation: Solver) -> np.ndarray:
     """Volume flow [m3/s] into the fluid at each opening, the inlet first."""
     states = simulation.openings().values()
     return np.array([s.flow_rate_m3_s if s.kind == "inlet" else -s.flow_rate_m3_s for s in states])
 
 
-def plane_flows(simulation: Simulation) -> np.ndarray:
+def plane_flows(simulation: Solver) -> np.ndarray:
     """Sum of the velocities along z [m/s] in each plane across z."""
     layer = np.rint(simulation.nodes.coordinates()[:, 2]).astype(np.int64)
     return np.bincount(layer, simulation.velocity_m_s()[:, 2])

@@ -21,7 +21,7 @@ from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.measure.shear.wall_shear import WallShear
 from muphy_lb.output.series import pressure_drops_pa
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.setup.geometry import load_nodes
 from muphy_lb.validation.flow.data_files import opening_tables
 from muphy_lb.validation.flow.permeability import DATA_VARIABLE
@@ -131,7 +131,7 @@ def steady_flow(vessel: Vessel, rule: str, collision: str, settings: Settings = 
     name = "D3Q27" if collision == "cumulant" else "D3Q19"
     lattice = {"name": name, "walls": rule, "collision": collision, "lattice_velocity": INFLOW}
     case = case_from_dict(vessel.table | {"lattice": lattice, "compute": settings.compute_table()})
-    simulation = Simulation(case, SerialCommunicator(), vessel.nodes)
+    simulation = Solver(case, SerialCommunicator(), vessel.nodes)
     through = until_steady(
         simulation,
         lambda: over_two_steps(simulation, lambda: flow_through_openings(simulation)),

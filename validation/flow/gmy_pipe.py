@@ -13,7 +13,7 @@ import numpy as np
 from muphy_lb.base.units import relaxation_time
 from muphy_lb.geometry.gmy import FILE_DIRECTIONS, WALL_LINK_TYPE, read_sites
 from muphy_lb.lattice import lattice_named
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.validation.flow.permeability import DATA_VARIABLE
 from muphy_lb.validation.flows import creeping, forced_flow, settled, start_from_velocity
 from muphy_lb.validation.limits import left_out_rules, possible_rules
@@ -99,7 +99,7 @@ def wall_radius(path: Path) -> float:
     return float(np.hypot(*(points[:, :2] - CENTRE).T).mean())
 
 
-def _middle_section(simulation: Simulation, velocity, r, radius: float, force: float) -> PipeFlow:
+def _middle_section(simulation: Solver, velocity, r, radius: float, force: float) -> PipeFlow:
     layer = simulation.nodes.coordinates()[:, 2].astype(np.int64)
     low, high = np.quantile(layer, (0.25, 0.75)).astype(np.int64)
     kept = (layer >= low) & (layer < high)

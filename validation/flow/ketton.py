@@ -31,7 +31,7 @@ from muphy_lb.geometry.load import load_voxels
 from muphy_lb.geometry.nodes import NodeList, build_nodes
 from muphy_lb.geometry.porous.preparation import add_reservoirs, porosity
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.validation.flow.permeability import DATA_VARIABLE
 from muphy_lb.validation.flows import until_steady
 from muphy_lb.validation.plot import Plot, Series
@@ -149,7 +149,7 @@ def permeability_by_pressure(core: Core, settings: Settings = DEFAULT) -> float:
     """
     half = 0.5 * DRIVE * core.length * core.refinement
     openings = ({"name": "inlet", "pressure_pa": half}, {"name": "outlet", "pressure_pa": -half})
-    simulation = Simulation(_case(core, settings, openings=openings), SerialCommunicator(), core.nodes("open"))
+    simulation = Solver(_case(core, settings, openings=openings), SerialCommunicator(), core.nodes("open"))
     along = AXES.index(core.axis)
     total = until_steady(simulation, lambda: simulation.velocity_m_s()[:, along].sum(dtype=float), STEADY, INTERVAL)
     mean_velocity = float(total) / (core.size**2 * core.length * core.refinement**3)

@@ -6,7 +6,7 @@ import numpy as np
 
 from muphy_lb.base.units import CS2
 from muphy_lb.boundaries.feedback import windkessel
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.validation.flows import lattice_simulation, start_from_velocity
 from muphy_lb.validation.limits import in_half
 from muphy_lb.validation.plot import Plot, Series
@@ -125,7 +125,7 @@ def oscillating_tube(number: float, radius: float, settings: Settings = DEFAULT)
     )
 
 
-def _simulation(flow: PipeWomersley, network: dict, settings: Settings) -> Simulation:
+def _simulation(flow: PipeWomersley, network: dict, settings: Settings) -> Solver:
     """At rest but for the velocity that belongs to the inflow."""
     radius, period = flow.half_width, 2.0 * np.pi / flow.frequency
     inlet = {"name": "inlet", "velocity_m_s": VELOCITY, "profile": "womersley"}
@@ -142,7 +142,7 @@ def _simulation(flow: PipeWomersley, network: dict, settings: Settings) -> Simul
     return simulation
 
 
-def _sections(simulation: Simulation) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
+def _sections(simulation: Solver) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
     """(n,) distance from the axis, mask of the middle section, and layers a quarter from either end."""
     coordinates = simulation.nodes.coordinates()
     middle = 0.5 * (np.array(simulation.nodes.shape[::-1]) - 1.0)
@@ -152,7 +152,7 @@ def _sections(simulation: Simulation) -> tuple[np.ndarray, np.ndarray, tuple[int
     return np.hypot(x, y), coordinates[:, 2] == (first + last) // 2, (first + quarter, last - quarter)
 
 
-def _measured(simulation: Simulation) -> np.ndarray:
+def _measured(simulation: Solver) -> np.ndarray:
     """Flow in and out, pressure of the Windkessel, mean pressures of two layers, velocities of the middle one."""
     _, along, layers = _sections(simulation)
     openings, pressure = simulation.openings(), simulation.pressure_pa()

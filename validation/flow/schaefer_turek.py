@@ -23,7 +23,7 @@ from muphy_lb.geometry.store import write_geometry
 from muphy_lb.geometry.voxels import FLUID, Voxels
 from muphy_lb.operators import RELAXATIONS
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.validation.fields import on_box
 from muphy_lb.validation.flows import settle
 from muphy_lb.validation.limits import HALF, in_half, left_out_rules, possible_rules
@@ -165,7 +165,7 @@ def shedding_flow(setup: Setup, settings: Settings = DEFAULT) -> Shedding:
     return Shedding(step * setup.velocity / setup.diameter, drag, lift)
 
 
-def obstacle_flow(setup: Setup, settings: Settings = DEFAULT) -> Simulation:
+def obstacle_flow(setup: Setup, settings: Settings = DEFAULT) -> Solver:
     """The flow at rest; the inlet's velocity rises slowly enough to avoid acoustic waves, or beats."""
     mean_m_s = reference.MEAN_VELOCITY_M_S[setup.name]
     plane = setup.dimension == 2
@@ -191,7 +191,7 @@ def obstacle_flow(setup: Setup, settings: Settings = DEFAULT) -> Simulation:
             "compute": settings.compute_table(),
             "run": {"steps": 1, "ramp_steps": (BEATING_RAMP if beats else RAMP_PER_DIAMETER) * setup.diameter},
         }
-        return Simulation(case_from_dict(table), SerialCommunicator())
+        return Solver(case_from_dict(table), SerialCommunicator())
 
 
 def _inlet(setup: Setup, voxels: Voxels, folder: Path) -> dict:
@@ -228,12 +228,12 @@ def _lattice(setup: Setup, share: float) -> dict:
     }
 
 
-def coefficients(simulation: Simulation) -> np.ndarray:
+def coefficients(simulation: Solver) -> np.ndarray:
     """(drag, lift) coefficient of the cylinder, mean of the present instant and the next."""
     return 0.5 * (_instant(simulation) + _instant(simulation, n_steps=1))
 
 
-def pressure_difference_pa(simulation: Simulation, setup: Setup) -> float:
+def pressure_difference_pa(simulation: Solver, setup: Setup) -> float:
     """Pressure in front of the cylinder less that behind it [Pa], each extrapolated by a parabola from three nodes.
 
     The points lie on the cylinder's surface, half-way between two nodes in every direction; values are the mean of the
@@ -249,7 +249,7 @@ def pressure_difference_pa(simulation: Simulation, setup: Setup) -> float:
     return float(weights @ line[front - 1 : front - 4 : -1] - weights @ line[back : back + 3])
 
 
-def _instant(simulation: Simulation, n_steps: int = 0) -> np.ndarray:
+def _instant(simulation: Solver, n_steps: int = 0) -> np.ndarray:
     simulation.step(n_steps)
     force = simulation.wall_forces(averaged=False)["cylinder"]
     return np.array([force.drag_coefficient, force.lift_coefficient])

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.validation.fields import on_box, start_from_flow
 from muphy_lb.validation.flows import lattice_simulation
 from muphy_lb.validation.plot import Picture, contours
@@ -75,7 +75,7 @@ def layers(size: int, collision: str, settings: Settings = DEFAULT) -> Layers:
     return _measured(simulation)
 
 
-def _measured(simulation: Simulation) -> Layers:
+def _measured(simulation: Solver) -> Layers:
     velocity = on_box(simulation, simulation.velocity_m_s())[0, :, :, :2] / SPEED
     size = velocity.shape[0]
     modes = np.fft.fft2(velocity, axes=(0, 1)) / size**2

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from muphy_lb.operators import RELAXATIONS
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.validation.fields import start_from_flow
 from muphy_lb.validation.flows import lattice_simulation, order_of_convergence, start_from_velocity
 from muphy_lb.validation.limits import NO_ORDERS, in_half, order_at_least
@@ -86,13 +86,13 @@ def decay(size: int, scheme: Scheme, settings: Settings = DEFAULT, with_stress: 
     return Decay(float(error), float(-np.log(amplitude) / (simulation.step_number * flow.decay_rate)))
 
 
-def _box(size: int, scheme: Scheme, settings: Settings) -> Simulation:
+def _box(size: int, scheme: Scheme, settings: Settings) -> Solver:
     geometry = {"shape": "random_solid", "options": {"shape_zyx": [1, size, size], "porosity": 1.0}}
     lattice = {"name": scheme.lattice, "collision": scheme.collision}
     return lattice_simulation(settings, geometry, VISCOSITY, lattice=lattice)
 
 
-def _start(simulation: Simulation, flow: TaylorGreen, x, y) -> None:
+def _start(simulation: Solver, flow: TaylorGreen, x, y) -> None:
     strain = np.zeros((x.size, 3, 3))
     strain[:, 0, 0], strain[:, 1, 1], strain[:, 0, 1] = flow.strain_rate(x, y)
     strain[:, 1, 0] = strain[:, 0, 1]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from muphy_lb.base.errors import DivergedError
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.validation.fields import extremum, on_box, start_from_flow
 from muphy_lb.validation.flows import lattice_simulation
 from muphy_lb.validation.plot import Plot, Series
@@ -120,7 +120,7 @@ def breakup(size: int, reynolds: float, collision: str, lattice: str, settings: 
     return Breakup(times, dissipation, by_wave_number.sum(axis=1), at_peak)
 
 
-def spectrum(simulation: Simulation) -> np.ndarray:
+def spectrum(simulation: Solver) -> np.ndarray:
     """Kinetic energy per mass by rounded wave number, from 0 to that of the corners of the spectrum."""
     velocity = on_box(simulation, simulation.velocity_m_s())
     size = velocity.shape[0]

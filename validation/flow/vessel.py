@@ -2,7 +2,7 @@
 
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.validation.flows import until_steady
 from muphy_lb.validation.record import Validation, at_least, relative
 from muphy_lb.validation.settings import DEFAULT, Settings
@@ -27,7 +27,7 @@ def vessel(settings: Settings = DEFAULT) -> Validation:
     return Validation("vessel", CITATION, rows)
 
 
-def tree_flow(generations: int, spacing_m: float, settings: Settings = DEFAULT) -> Simulation:
+def tree_flow(generations: int, spacing_m: float, settings: Settings = DEFAULT) -> Solver:
     """Blood-like flow into a generated tree, from rest."""
     outlets = [{"name": f"outlet_{k}", "pressure_pa": 0.0} for k in range(1, 2**generations + 1)]
     options = {"parent_radius_m": PARENT_RADIUS_M, "generations": generations}
@@ -39,10 +39,10 @@ def tree_flow(generations: int, spacing_m: float, settings: Settings = DEFAULT) 
         "compute": settings.compute_table(),
         "run": {"steps": 1, "ramp_steps": 1000},
     }
-    return Simulation(case_from_dict(table), SerialCommunicator())
+    return Solver(case_from_dict(table), SerialCommunicator())
 
 
-def flow_rates_m3_s(simulation: Simulation) -> tuple[float, float]:
+def flow_rates_m3_s(simulation: Solver) -> tuple[float, float]:
     """(inflow at the inlet, sum of the outflows) [m3/s]."""
     states = simulation.openings().values()
     return tuple(sum(s.flow_rate_m3_s for s in states if s.kind == kind) for kind in ("inlet", "outlet"))

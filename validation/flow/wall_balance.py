@@ -5,7 +5,7 @@ from math import inf
 
 import numpy as np
 
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.validation.flow.balance import mass_drift
 from muphy_lb.validation.flows import (
     creeping,
@@ -62,7 +62,7 @@ def flows(vessel: str, size: int, collision: str, rule: str, settings: Settings 
     return float(found[0]), -found[1:]
 
 
-def vessel_flow(vessel: str, size: int, collision: str, rule: str, settings: Settings = DEFAULT) -> Simulation:
+def vessel_flow(vessel: str, size: int, collision: str, rule: str, settings: Settings = DEFAULT) -> Solver:
     """A vessel at rest that a parabolic inflow is about to enter; SI units are lattice units."""
     geometry = {
         "stenosis": {

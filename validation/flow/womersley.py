@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.validation.flows import lattice_simulation, order_of_convergence, start_from_velocity
 from muphy_lb.validation.limits import NO_ORDERS, in_half, left_out_rules, order_at_least
 from muphy_lb.validation.plot import Plot, Series, convergence
@@ -170,7 +170,7 @@ def _cosine(frequency: float, delay: float = 0.0) -> dict:
     return {"period_s": period, "mean": 0.0, "cosine": [float(np.cos(phase))], "sine": [float(np.sin(phase))]}
 
 
-def _oscillating(flow: Womersley, geometry, axis, lattice, settings: Settings, delay: float = 0.0) -> Simulation:
+def _oscillating(flow: Womersley, geometry, axis, lattice, settings: Settings, delay: float = 0.0) -> Solver:
     drive = {
         "acceleration_m_s2": [flow.acceleration * component for component in axis],
         "waveform": _cosine(flow.frequency, delay),
@@ -178,14 +178,14 @@ def _oscillating(flow: Womersley, geometry, axis, lattice, settings: Settings, d
     return lattice_simulation(settings, geometry, flow.viscosity, lattice=_linear() | lattice, flow=drive)
 
 
-def _start(simulation: Simulation, axis: int, exact: Callable, kick: float) -> None:
+def _start(simulation: Solver, axis: int, exact: Callable, kick: float) -> None:
     along = exact(0.0) + kick
     velocity = np.zeros((along.size, 3))
     velocity[:, axis] = along
     start_from_velocity(simulation, velocity)
 
 
-def _instants(simulation: Simulation, axis: int, exact: Callable, period: float, kick: float = 0.0):
+def _instants(simulation: Solver, axis: int, exact: Callable, period: float, kick: float = 0.0):
     """Yield (exact, computed) velocities at instants of one period, after some periods from the exact flow, to which a
     velocity is added."""
     _start(simulation, axis, exact, kick)
@@ -196,7 +196,7 @@ def _instants(simulation: Simulation, axis: int, exact: Callable, period: float,
         yield exact(simulation.step_number), simulation.velocity_m_s()[:, axis]
 
 
-def _l2_error(simulation: Simulation, axis: int, exact: Callable, period: float, kick: float = 0.0) -> float:
+def _l2_error(simulation: Solver, axis: int, exact: Callable, period: float, kick: float = 0.0) -> float:
     pairs = np.array(list(_instants(simulation, axis, exact, period, kick)))
     analytic, computed = pairs[:, 0], pairs[:, 1]
     return float(np.sqrt(((computed - analytic) ** 2).sum() / (analytic**2).sum()))

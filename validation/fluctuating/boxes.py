@@ -12,7 +12,7 @@ import numpy as np
 from muphy_lb.lattice import Lattice
 from muphy_lb.physics.fluctuating.operators import noise_modes
 from muphy_lb.physics.fluctuating.temperature import BOLTZMANN_J_K
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.validation.flows import lattice_simulation
 from muphy_lb.validation.limits import HALF
 from muphy_lb.validation.record import Validation
@@ -33,7 +33,7 @@ def skipped_in_half(name: str, citation: str, settings: Settings) -> Validation 
     return Validation(name, citation, skipped="fluctuations refuse fp16: noise has no more than three digits in it")
 
 
-def fluctuating_flow(geometry: Mapping, settings: Settings, **more) -> Simulation:
+def fluctuating_flow(geometry: Mapping, settings: Settings, **more) -> Solver:
     """A fluctuating fluid at rest.
 
     Args:
@@ -49,7 +49,7 @@ def fluctuating_flow(geometry: Mapping, settings: Settings, **more) -> Simulatio
     return lattice_simulation(settings, geometry, nu, fluid=fluid, fluctuating=fluctuating, lattice=lattice, **more)
 
 
-def fluctuating_box(shape_zyx, settings: Settings, **more) -> Simulation:
+def fluctuating_box(shape_zyx, settings: Settings, **more) -> Solver:
     """A periodic box without walls; ``more`` as of :func:`fluctuating_flow`.
 
     Edges are odd: across an even edge the momentum with alternating signs is conserved for ever, a property of
@@ -59,7 +59,7 @@ def fluctuating_box(shape_zyx, settings: Settings, **more) -> Simulation:
     return fluctuating_flow({"shape": "random_solid", "options": options}, settings, **more)
 
 
-def moments_over_time(simulation: Simulation, n_samples: int, interval: int) -> Iterator[np.ndarray]:
+def moments_over_time(simulation: Solver, n_samples: int, interval: int) -> Iterator[np.ndarray]:
     """(4, n) density deviation and velocity of the nodes in double precision, ``n_samples`` times."""
     for _ in range(n_samples):
         simulation.step(interval)

@@ -13,7 +13,7 @@ from math import log, sqrt
 import numpy as np
 
 from muphy_lb.geometry.nodes import voxel_coordinates
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.validation.fluctuating.boxes import (
     KT,
     N_SIGMA,
@@ -84,7 +84,7 @@ def _decay(run: Decay, settings: Settings) -> tuple[list[Row], Plot]:
     return rows, Plot("Transverse waves", "nu k^2 t", "autocorrelation of the velocity", lines)
 
 
-def transverse_waves(simulation: Simulation, run: Decay) -> list[np.ndarray]:
+def transverse_waves(simulation: Solver, run: Decay) -> list[np.ndarray]:
     """Amplitudes (n_samples, n_vectors, 3) across the wave vectors of each of ``WAVES``, in all directions."""
     vectors = [_directions(wave) for wave in WAVES]
     k = 2.0 * np.pi / run.edge * np.concatenate(vectors)
@@ -171,7 +171,7 @@ def _seeds(n_shifts: int, settings: Settings) -> list[Row]:
     return rows
 
 
-def noise_fields(simulation: Simulation, n_steps: int) -> np.ndarray:
+def noise_fields(simulation: Solver, n_steps: int) -> np.ndarray:
     """(n_steps, n) noise of the rest population in each of some steps, normalised: what one step adds to a fluid at
     rest."""
     engine, rest = simulation.engine, np.zeros((simulation.lattice.q, 1))

@@ -14,7 +14,7 @@ from muphy_lb.engine.boundary_links import LinkConditions
 from muphy_lb.engine.engine import Engine
 from muphy_lb.parallel import HaloConnector
 from muphy_lb.physics.fluctuating.operators import amplitude_name, noise_modes
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.validation.fluctuating.boxes import (
     KT,
     N_SIGMA,
@@ -92,7 +92,7 @@ def _all_modes(settings: Settings) -> tuple[list[Row], Plot]:
     return rows, Plot("Variance of the modes of D3Q19", "mode", "variance over mu b_k", tuple(bars))
 
 
-def mode_variances(simulation: Simulation, sampling: Sampling, settling: int) -> np.ndarray:
+def mode_variances(simulation: Solver, sampling: Sampling, settling: int) -> np.ndarray:
     """(Q,) variances of the modes of a node over their values, mass and momentum first."""
     modes, total = orthonormal_modes(simulation.lattice), np.zeros(simulation.lattice.q)
     n_nodes = simulation.header.n_nodes
@@ -136,7 +136,7 @@ def _shells(number, ratio, freedom) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     return numbers, weighted / count, np.sqrt(2.0 / count)
 
 
-def wave_variances(simulation: Simulation, sampling: Sampling) -> dict[str, tuple[np.ndarray, int]]:
+def wave_variances(simulation: Solver, sampling: Sampling) -> dict[str, tuple[np.ndarray, int]]:
     """Structure factors over their values at the wave vectors of a periodic box, and how many components each has.
 
     Arrays (nz, ny, nx // 2 + 1) of the velocity along and across the wave vector, and of the density.
@@ -181,7 +181,7 @@ def _temperatures(settings: Settings) -> list[Row]:
     return rows
 
 
-def _momentum_variance(simulation: Simulation, sampling: Sampling) -> float:
+def _momentum_variance(simulation: Solver, sampling: Sampling) -> float:
     """Variance of a component of the momentum of a node; that of the box is zero.
 
     Velocities, momentum over density, vary by a share of 9 kT more.
@@ -212,7 +212,7 @@ def _without_ghosts(settings: Settings) -> list[Row]:
     ]
 
 
-def without_ghost_noise(simulation: Simulation) -> Engine:
+def without_ghost_noise(simulation: Solver) -> Engine:
     """An engine like that of a simulation without openings, with noise on the stress alone."""
     engine, lattice = simulation.engine, simulation.lattice
     n_stresses, n_modes = lattice.dimension * (lattice.dimension + 1) // 2, len(noise_modes(lattice))

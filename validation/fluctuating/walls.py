@@ -18,7 +18,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from muphy_lb.geometry.nodes import voxel_coordinates
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.validation.fluctuating.boxes import (
     KT,
     N_SIGMA,
@@ -84,7 +84,7 @@ def _rows(where: str, of_nodes: np.ndarray, draws: int, settings: Settings) -> l
     return rows
 
 
-def variances(simulation: Simulation, n_draws: int, age: int) -> np.ndarray:
+def variances(simulation: Solver, n_draws: int, age: int) -> np.ndarray:
     """(4, n) variances of density deviation and momentum over their equilibrium values, in the order of the run,
     ``age`` steps after each of some independent states of thermal equilibrium.
 
@@ -103,7 +103,7 @@ def variances(simulation: Simulation, n_draws: int, age: int) -> np.ndarray:
     return (square - total**2 / n_draws) / (n_draws - 1) / values[:, None]
 
 
-def places(simulation: Simulation) -> dict[str, np.ndarray]:
+def places(simulation: Solver) -> dict[str, np.ndarray]:
     """Masks of nodes, in the order of the run: those beside walls, and those in throats, if there are any."""
     neighbours = simulation.domain.search.table(simulation.lattice.c[1:], slice(None))
     n_fluid = (neighbours >= 0).sum(axis=0)[simulation.domain.number]

@@ -7,7 +7,7 @@ import numpy as np
 from muphy_lb.measure.flow_view import on_root
 from muphy_lb.physics.free_surface.filling import fill
 from muphy_lb.physics.free_surface.start import SpheresRegion, sphere_region
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.validation.fields import on_box
 from muphy_lb.validation.free_surface.liquids import TANK, fill_with, liquid_flow, mass, skipped, speed
 from muphy_lb.validation.plot import Plot, Series
@@ -58,7 +58,7 @@ def _relaxed(angle: float, start: float, settings: Settings) -> tuple[list[Row],
     ], found
 
 
-def drop_on_wall(angle: float | None, start: float, settings: Settings) -> Simulation:
+def drop_on_wall(angle: float | None, start: float, settings: Settings) -> Solver:
     """A two-dimensional drop on the floor, of the area of a half circle, that starts with another contact angle than
     that of the wall; ``None`` for a wall without one."""
     radius, tension = (QUICK_RADIUS, QUICK_TENSION) if settings.quick else (RADIUS, TENSION)
@@ -78,7 +78,7 @@ def _part_of_circle(angle: float, radius: float, middle: float) -> SpheresRegion
     return sphere_region(np.zeros(3), np.array([middle, -0.5 - own * cos(theta), 0.0]), own)
 
 
-def contact_angle(simulation: Simulation) -> float:
+def contact_angle(simulation: Solver) -> float:
     """Angle [degrees] at which the circle that fits the surface best meets the floor."""
     place = _surface(on_box(simulation, on_root(fill(simulation)).astype(float))[0])
     terms = np.column_stack([2.0 * place, np.ones(len(place))])

@@ -14,7 +14,7 @@ import numpy as np
 from muphy_lb.measure.flow_view import on_root, whole_nodes
 from muphy_lb.physics.free_surface.cells import CELL, LIQUID
 from muphy_lb.physics.free_surface.start import Region
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.validation.free_surface.liquids import (
     TANK,
     damped_oscillation,
@@ -82,7 +82,7 @@ class Ellipsoid(Region):
         return (length - 1.0) * length / np.maximum(np.linalg.norm(scaled / self.axes, axis=1), 1e-12)
 
 
-def drop(radius: float, stretch: float, tension: float, viscosity: float, settings: Settings) -> Simulation:
+def drop(radius: float, stretch: float, tension: float, viscosity: float, settings: Settings) -> Solver:
     """A drop of a radius, stretched along x at the same volume, with the pressure that it would have as a sphere."""
     edge = ceil(2.0 * radius * max(1.0, stretch**2)) + 6
     centre = 0.5 * (edge - 1.0) + OFF_CENTRE

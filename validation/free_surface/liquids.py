@@ -14,7 +14,7 @@ from muphy_lb.measure.flow_view import on_root, whole_nodes
 from muphy_lb.physics.free_surface.cells import CELL
 from muphy_lb.physics.free_surface.filling import fill, liquid_mass
 from muphy_lb.physics.free_surface.start import InitialLiquid, Region, initial_fields
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.validation.fields import on_box
 from muphy_lb.validation.flows import lattice_simulation
 from muphy_lb.validation.limits import HALF
@@ -43,7 +43,7 @@ def judged_in_full(row: Row, settings: Settings) -> Row:
     return replace(row, tolerance=inf) if settings.quick else row
 
 
-def liquid_flow(settings: Settings, geometry: Mapping, viscosity: float, force=NO_FORCE, **more) -> Simulation:
+def liquid_flow(settings: Settings, geometry: Mapping, viscosity: float, force=NO_FORCE, **more) -> Solver:
     """A liquid with a free surface, at rest.
 
     Args:
@@ -60,9 +60,7 @@ def liquid_flow(settings: Settings, geometry: Mapping, viscosity: float, force=N
     return lattice_simulation(settings, geometry, viscosity, flow=drive, free_surface=section, **more)
 
 
-def fill_with(
-    simulation: Simulation, region: Region, density: Callable[[np.ndarray], np.ndarray] | None = None
-) -> None:
+def fill_with(simulation: Solver, region: Region, density: Callable[[np.ndarray], np.ndarray] | None = None) -> None:
     """Start again with one region of liquid, at rest.
 
     Args:
@@ -78,17 +76,17 @@ def fill_with(
     simulation.engine.start_from(rho, np.zeros((3, 1)))
 
 
-def mass(simulation: Simulation) -> np.ndarray:
+def mass(simulation: Solver) -> np.ndarray:
     """(n,) mass of liquid in every voxel, in double precision."""
     return on_root(liquid_mass(simulation)).astype(float)
 
 
-def columns(simulation: Simulation) -> np.ndarray:
+def columns(simulation: Solver) -> np.ndarray:
     """(nx,) height of the liquid in every column along y, of two-dimensional boxes: the sum of its fillings."""
     return np.nansum(on_box(simulation, on_root(fill(simulation)).astype(float))[0], axis=0)
 
 
-def speed(simulation: Simulation) -> float:
+def speed(simulation: Solver) -> float:
     """Largest velocity of voxels with liquid."""
     wet = on_root(simulation.model_field(CELL)) != 0
     return float(np.linalg.norm(on_root(simulation.velocity_m_s())[wet], axis=1).max())

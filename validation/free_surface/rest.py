@@ -7,7 +7,7 @@ import numpy as np
 
 from muphy_lb.measure.flow_view import on_root, whole_nodes
 from muphy_lb.physics.free_surface.cells import CELL, LIQUID
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.validation.free_surface.liquids import (
     LEFT_OUT,
     TANK,
@@ -96,7 +96,7 @@ def _tilted(bottom: str, settings: Settings) -> list[Row]:
     ]
 
 
-def liquid_density(simulation: Simulation, up: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def liquid_density(simulation: Solver, up: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Height along ``up`` and density of all liquid cells."""
     liquid = on_root(simulation.model_field(CELL)) == LIQUID
     return whole_nodes(simulation).coordinates()[liquid] @ up, on_root(simulation.density())[liquid].astype(float)

@@ -12,7 +12,7 @@ from muphy_lb.base.units import BOLTZMANN_J_K
 from muphy_lb.measure.flow_view import on_root
 from muphy_lb.physics.particles.beads.motion import OFFSET, TRAVELLED, VELOCITY, VOXEL
 from muphy_lb.physics.particles.beads.start import unfolded
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.validation.flows import lattice_simulation
 from muphy_lb.validation.limits import HALF
 from muphy_lb.validation.record import Validation
@@ -34,7 +34,7 @@ def not_possible(name: str, citation: str, settings: Settings) -> Validation | N
     return None
 
 
-def bead_flow(geometry: Mapping, particles: Sequence[Mapping], settings: Settings, **more) -> Simulation:
+def bead_flow(geometry: Mapping, particles: Sequence[Mapping], settings: Settings, **more) -> Solver:
     """A fluid at rest with beads in it.
 
     Args:
@@ -58,13 +58,13 @@ def box(shape_zyx: Sequence[int]) -> dict:
     return {"shape": "random_solid", "options": {"shape_zyx": list(shape_zyx), "porosity": 1.0}}
 
 
-def columns_of(simulation: Simulation, name: str, names: Sequence[str] = VELOCITY) -> np.ndarray:
+def columns_of(simulation: Solver, name: str, names: Sequence[str] = VELOCITY) -> np.ndarray:
     """(n, 3) columns of the beads of a set by ascending id."""
     found = on_root(simulation.particles())[name]
     return np.stack([found[column] for column in names], axis=1)
 
 
-def place_beads(simulation: Simulation, name: str, position: np.ndarray, velocity: np.ndarray | None = None) -> None:
+def place_beads(simulation: Solver, name: str, position: np.ndarray, velocity: np.ndarray | None = None) -> None:
     """Put beads at positions (n, 3) [voxels], at rest or with velocities (n, 3)."""
     voxel = np.floor(position + 0.5).astype(np.int64)
     velocity = np.zeros(position.shape) if velocity is None else velocity
@@ -74,14 +74,14 @@ def place_beads(simulation: Simulation, name: str, position: np.ndarray, velocit
     simulation.engine.particle_sets.set(name, columns)
 
 
-def start_of_chains(simulation: Simulation, name: str, length: int) -> np.ndarray:
+def start_of_chains(simulation: Solver, name: str, length: int) -> np.ndarray:
     """(chains, length, 3) places before all displacements, each bead beside the one before it."""
     columns = on_root(simulation.particles())[name]
     chains = unfolded(columns, np.arange(len(columns["id"])).reshape(-1, length), simulation.header)
     return chains - columns_of(simulation, name, TRAVELLED).reshape(chains.shape)
 
 
-def samples(simulation: Simulation, n_samples: int, interval: int) -> Iterator[dict[str, np.ndarray]]:
+def samples(simulation: Solver, n_samples: int, interval: int) -> Iterator[dict[str, np.ndarray]]:
     """(2, n, 3) velocities and displacements of every set by name, ``n_samples`` times."""
     for _ in range(n_samples):
         simulation.step(interval)

@@ -10,7 +10,7 @@ from math import pi
 import numpy as np
 
 from muphy_lb.physics.particles.beads.motion import TRAVELLED
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.validation.particles.beads_boxes import (
     VISCOSITY,
     bead_flow,
@@ -76,12 +76,12 @@ class PulledBead:
         bead = {"name": "bead", "count": 1, "mass_kg": MASS, "friction_kg_s": FRICTION, **keys}
         bead["pull"] = {"force_n": [FORCE, 0.0, 0.0]}
         push = {"acceleration_m_s2": [-FORCE / edge**3, 0.0, 0.0]}
-        self._simulation: Simulation = bead_flow(box((edge,) * 3), [bead], settings, kt=0.0, flow=push)
+        self._simulation: Solver = bead_flow(box((edge,) * 3), [bead], settings, kt=0.0, flow=push)
 
     def __call__(self, place: np.ndarray, in_rest_frame: bool = True) -> float:
         """Mobility (velocity over force) of a bead that starts there, relative to the fluid's mean or to all mass."""
         simulation = self._simulation
-        simulation.start_from_rest()
+        simulation.state.start()
         place_beads(simulation, "bead", self._edge // 2 + place[None])
         simulation.step(round(TIMES / (VISCOSITY * (2.0 * pi / self._edge) ** 2)))
         before = columns_of(simulation, "bead", TRAVELLED)[0, 0]

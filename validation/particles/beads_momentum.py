@@ -7,7 +7,7 @@ sum of the absolute values of all momenta. The control: without the beads' force
 import numpy as np
 
 from muphy_lb.physics.particles.beads.motion import OFFSET, TRAVELLED, VOXEL
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.validation.particles.beads_boxes import bead_flow, box, columns_of, not_possible
 from muphy_lb.validation.plot import Plot, Series
 from muphy_lb.validation.record import Validation, absolute, at_least
@@ -45,7 +45,7 @@ def bead_momentum(settings: Settings = DEFAULT) -> Validation:
     return Validation(NAME, CITATION, tuple(rows), plots=(plot,))
 
 
-def _flow(shape, settings: Settings, **keys) -> Simulation:
+def _flow(shape, settings: Settings, **keys) -> Solver:
     count = round(DENSITY * np.prod(shape))
     tables = [
         {"name": name, "count": count, "mass_kg": mass, "friction_kg_s": FRICTION, "seed": seed, **keys}
@@ -54,7 +54,7 @@ def _flow(shape, settings: Settings, **keys) -> Simulation:
     return bead_flow(box(shape), tables, settings)
 
 
-def momentum_changes(simulation: Simulation, interval: int, n_views: int) -> tuple[list[int], list[float]]:
+def momentum_changes(simulation: Solver, interval: int, n_views: int) -> tuple[list[int], list[float]]:
     """Steps, and the largest component of the change of momentum by then over the sum of all momenta."""
     before, _ = _momentum(simulation)
     steps, change = [], []
@@ -66,7 +66,7 @@ def momentum_changes(simulation: Simulation, interval: int, n_views: int) -> tup
     return steps, change
 
 
-def crossed(simulation: Simulation) -> int:
+def crossed(simulation: Solver) -> int:
     """Number of beads that are not in the image of the box in which they started."""
     size, count = np.array(simulation.header.shape[::-1]), 0
     for name in MASSES:
@@ -76,7 +76,7 @@ def crossed(simulation: Simulation) -> int:
     return count
 
 
-def _momentum(simulation: Simulation) -> tuple[np.ndarray, float]:
+def _momentum(simulation: Solver) -> tuple[np.ndarray, float]:
     """(3,) total momentum, and the sum of the absolute values of that of every node and bead."""
     populations = simulation.engine.populations().astype(np.float64)
     parts = [(simulation.lattice.c.T @ populations).T]

@@ -95,7 +95,7 @@ def response(edge: int, n_steps: int, settings: Settings) -> np.ndarray:
     simulation = bead_flow(box((edge,) * 3), [bead], settings, kt=0.0)
     total = np.zeros(n_steps + 1)
     for place in product(PLACES, repeat=3):
-        simulation.start_from_rest()
+        simulation.state.start()
         place_beads(simulation, "bead", edge // 2 + np.array([place]), np.array([[SPEED, 0.0, 0.0]]))
         total += list(_speeds(simulation, n_steps))
     return total / (len(PLACES) ** 3 * MASS * SPEED) - 1.0 / (edge**3 + MASS)

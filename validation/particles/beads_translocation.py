@@ -17,7 +17,7 @@ from muphy_lb.geometry.nodes import NodeList, build_nodes
 from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Voxels
 from muphy_lb.physics.particles.beads.motion import TRAVELLED
 from muphy_lb.physics.particles.beads.start import AccessibleVolume, ChainBuilder
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.validation.particles.beads_boxes import (
     KT,
     bead_flow,
@@ -171,8 +171,8 @@ def passing_times(plan: Plan, length: int, coupling: str, settings: Settings) ->
     return passed[passed > 0]
 
 
-def _with_nodes(case, communicator, nodes: NodeList) -> Simulation:
-    return Simulation(case, communicator, nodes)
+def _with_nodes(case, communicator, nodes: NodeList) -> Solver:
+    return Solver(case, communicator, nodes)
 
 
 def wall_with_pores(pores: Pores) -> NodeList:

@@ -4,7 +4,7 @@ import numpy as np
 
 from muphy_lb.measure.flow_view import on_root
 from muphy_lb.physics.particles.tracers.walk import BORN, END, END_STEP, UNDER_WAY
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.validation.flows import lattice_simulation
 from muphy_lb.validation.particles.tracers import NAME, growth_rates, statistics, tracers
 from muphy_lb.validation.record import Row, Validation, relative
@@ -68,7 +68,7 @@ def _pipe(settings: Settings, name: str, diffusivity: float) -> Row:
     )
 
 
-def _volume_over_flow(simulation: Simulation) -> float:
+def _volume_over_flow(simulation: Solver) -> float:
     """Mass in the fluid over mass flow rate, which is the same along the pipe although the density is not."""
     return float(on_root(simulation.density()).sum()) / on_root(simulation.openings())["inlet"].flow_rate_m3_s
 

@@ -7,7 +7,7 @@ import numpy as np
 from muphy_lb.measure.flow_view import on_root, whole_nodes
 from muphy_lb.physics.thermal.model import DIFFERENCES, METHODS, POPULATION_METHOD
 from muphy_lb.physics.thermal.temperature import set_temperature_k, temperature_k, wall_heat
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.validation.flows import lattice_simulation
 from muphy_lb.validation.limits import HALF
 from muphy_lb.validation.plot import Plot, Series
@@ -46,9 +46,7 @@ def heat(settings: Settings = DEFAULT) -> Validation:
     return Validation("heat", CITATION, (*rows, onset), plots=(plot,))
 
 
-def fluid_at_rest(
-    geometry, settings: Settings, expansion: float = 0.0, walls=(), method: str = DIFFERENCES
-) -> Simulation:
+def fluid_at_rest(geometry, settings: Settings, expansion: float = 0.0, walls=(), method: str = DIFFERENCES) -> Solver:
     """A two-dimensional fluid at rest with gravity along +y and thermal expansion ``expansion``, in lattice units."""
     thermal = {
         "reference_k": 0.0,

@@ -17,7 +17,7 @@ from muphy_lb.lattice import scalar_lattice
 from muphy_lb.model.model import FieldValue
 from muphy_lb.physics.thermal.model import POPULATION_METHOD, POPULATIONS
 from muphy_lb.physics.thermal.temperature import set_temperature_k
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.validation.flow.balance import STEADY, TOLERANCES, Budget, mass_drift
 from muphy_lb.validation.limits import HALF
 from muphy_lb.validation.record import Row, absolute
@@ -47,7 +47,7 @@ class StoredHeat:
         simulation: a thermal flow whose heat is carried by populations.
     """
 
-    def __init__(self, simulation: Simulation):
+    def __init__(self, simulation: Solver):
         self._simulation, engine = simulation, simulation.engine
         self._array = [engine.fields.array(FieldValue(POPULATIONS), parity) for parity in (0, 1)]
         returned = engine.fields.table_of(POPULATIONS).table.extrapolated
@@ -97,7 +97,7 @@ class StoredHeat:
         return self._drift
 
 
-def _steady_row(simulation: Simulation, stored: StoredHeat) -> Row:
+def _steady_row(simulation: Solver, stored: StoredHeat) -> Row:
     into, out = stored.entering()
     tolerance = STEADY[simulation.case.compute.precision]
     return absolute("heat into the cavity less that out of it, over it", 0.0, (into + out) / into, tolerance)

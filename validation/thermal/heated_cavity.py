@@ -7,7 +7,7 @@ import numpy as np
 
 from muphy_lb.physics.thermal.model import DIFFERENCES
 from muphy_lb.physics.thermal.temperature import set_temperature_k, temperature_k, wall_heat
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.validation.fields import extremum, middle, on_box
 from muphy_lb.validation.flows import lattice_simulation, settle
 from muphy_lb.validation.limits import HALF
@@ -97,14 +97,14 @@ def heated(rayleigh: float, size: int, settings: Settings = DEFAULT, dimension: 
     return cavity_of(simulation, diffusivity)
 
 
-def cavity_of(simulation: Simulation, diffusivity: float) -> Cavity:
+def cavity_of(simulation: Solver, diffusivity: float) -> Cavity:
     """The current state of a simulation of :func:`heated_simulation`, on every rank; collective."""
     fields = temperature_k(simulation), simulation.velocity_m_s(), simulation.density()
     communicator = simulation.communicator
     return communicator.broadcast(_cavity(simulation, diffusivity, *fields) if communicator.rank == 0 else None)
 
 
-def _cavity(simulation: Simulation, diffusivity: float, temperature, velocity, density) -> Cavity:
+def _cavity(simulation: Solver, diffusivity: float, temperature, velocity, density) -> Cavity:
     gradients = wall_heat(simulation).gradients_k_m(temperature)
     size = simulation.header.shape[1]
     unit = diffusivity / size
@@ -120,7 +120,7 @@ def _cavity(simulation: Simulation, diffusivity: float, temperature, velocity, d
     )
 
 
-def start_from_cavity(simulation: Simulation, diffusivity: float, cavity: Cavity) -> None:
+def start_from_cavity(simulation: Solver, diffusivity: float, cavity: Cavity) -> None:
     """Initialise a cube with the state of one of the same Rayleigh number on another grid."""
     number, size = simulation.domain.number, simulation.header.shape[1]
     unit = diffusivity / size
@@ -166,7 +166,7 @@ def heated_simulation(
     dimension: int = 3,
     method: str = DIFFERENCES,
     start: Cavity | None = None,
-) -> tuple[Simulation, float]:
+) -> tuple[Solver, float]:
     """(simulation of a cavity, its diffusivity) in lattice units, at rest or started from a state on another grid;
     gravity points along the negative last axis."""
     speed = min(FREE_FALL_VELOCITY, LARGEST_DIFFUSIVITY * sqrt(rayleigh * PRANDTL) / size)

@@ -15,10 +15,10 @@ from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.measure.permeability import DARCY_M2, driving_acceleration, refuse_other_drives
 from muphy_lb.measure.permeability_observer import distribution_chart, permeability_lines
 from muphy_lb.output.series import write_summary
+from muphy_lb.parallel.watchdog import Sentry
 from muphy_lb.run.loop import STOPPED_EXIT_CODE, Clock
 from muphy_lb.run.options import DEFAULT_OUTPUT
 from muphy_lb.run.stop_signals import StopSignals
-from muphy_lb.run.watchdog import Sentry
 from muphy_lb.setup.geometry import is_prepared, load_nodes, open_case_nodes
 
 UNSETTLED_EXIT_CODE = 1

@@ -24,12 +24,11 @@ from muphy_lb.measure.permeability import Permeability, driving_acceleration, me
 from muphy_lb.measure.permeability_observer import rest_of_change
 from muphy_lb.output.series import read_series
 from muphy_lb.parallel import NodeGather
-from muphy_lb.run.early import CASE_FILE, CHECKPOINTS, PATTERN
+from muphy_lb.run.criteria import STEADY, SteadyState
+from muphy_lb.run.folder import CASE_FILE, CHECKPOINTS, PATTERN, SUMMARY_FILE
 from muphy_lb.run.loop import COMPLETED, Clock, Run
-from muphy_lb.run.simulation import Simulation
-from muphy_lb.run.steady_state import STEADY, SteadyState
+from muphy_lb.run.solver import Solver
 from muphy_lb.run.stop_signals import StopSignals
-from muphy_lb.run.summary import SUMMARY_FILE
 
 
 class Relay:
@@ -44,7 +43,7 @@ class Relay:
         self._voxel = np.empty(0, dtype=np.int64)
         self._fields: list[np.ndarray] = []
 
-    def start(self, simulation: Simulation) -> None:
+    def start(self, simulation: Solver) -> None:
         """Start a simulation from the flow at hand, if there is one; collective."""
         communicator = simulation.communicator
         if not communicator.broadcast(bool(self._fields)):
@@ -57,9 +56,9 @@ class Relay:
             np.asarray(units.pressure_to_density(pressure, cs2)), units.velocity_to_lattice(np.stack(velocity))
         )
         simulation.upload_schedule()
-        simulation.initial_mass = communicator.total(simulation.engine.totals().mass)
+        simulation.state.initial_mass = communicator.total(simulation.engine.totals().mass)
 
-    def take(self, simulation: Simulation) -> None:
+    def take(self, simulation: Solver) -> None:
         """Hold the flow of a simulation; collective."""
         pressure, velocity = simulation.pressure_pa(), simulation.velocity_m_s()
         if pressure is None or velocity is None:
@@ -67,7 +66,7 @@ class Relay:
         self._shape, self._voxel = simulation.header.shape, np.asarray(whole_nodes(simulation).voxel)
         self._fields = [pressure, *velocity.T]
 
-    def _on(self, simulation: Simulation) -> list[np.ndarray]:
+    def _on(self, simulation: Solver) -> list[np.ndarray]:
         """The fields at the nodes of a simulation, on rank 0."""
         shape, voxel = simulation.header.shape, np.asarray(whole_nodes(simulation).voxel)
         return [self._remapped(field, shape)[voxel] for field in self._fields]
@@ -187,7 +186,7 @@ def settled_flow(
         if earlier:
             desk.say(f"{folder} holds this flow, which has ended: it is not run again")
             return _flow(earlier, folder) if is_root else None
-        simulation = Simulation(case, communicator, nodes)
+        simulation = Solver(case, communicator, nodes)
         driving_acceleration(case, simulation.header)
         simulation.case = _looking(simulation)
         desk.say(simulation.describe())
@@ -272,7 +271,7 @@ def _watching(case: Case) -> Case:
     return case.model_copy(update={"run": run, "output": case.output.model_copy(update=BARE)})
 
 
-def _looking(simulation: Simulation) -> Case:
+def _looking(simulation: Solver) -> Case:
     """The case with the time between two looks, which follows from the size of the pores; collective."""
     case, time_step_s = simulation.case, simulation.units.time_step_s
     time_s = case.run.steady_time_s

@@ -185,7 +185,7 @@ def test_a_pulsatile_flow_restarted_in_the_middle_goes_on_bit_by_bit(what, strea
     )
     undisturbed, first = simulate(case, 40), simulate(case, 17)
     second = simulate(case, 3)
-    second.restart_from(first.engine.populations(), 17, first.initial_mass)
+    second.state.restart_from(first.engine.populations(), 17, first.state.initial_mass)
     at_restart = [simulation.engine.moments() for simulation in (first, second)]
     second.step(23)
     assert np.array_equal(undisturbed.engine.populations(), second.engine.populations())
@@ -203,7 +203,7 @@ def test_steps_of_a_time_line_do_not_move_the_waveform():
 def test_a_simulation_started_again_from_rest_repeats_itself_bit_by_bit():
     simulation = simulate(PULSATILE["force"], 11)
     first = simulation.engine.populations()
-    simulation.start_from_rest()
+    simulation.state.start()
     simulation.step(11)
     assert np.array_equal(first, simulation.engine.populations())
 

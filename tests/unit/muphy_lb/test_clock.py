@@ -2,16 +2,15 @@
 
 import pytest
 
-from muphy_lb.run import clock as module
 from muphy_lb.run import progress
-from muphy_lb.run.clock import Clock
 from muphy_lb.run.loop import Run
+from muphy_lb.run.progress import Clock
 from tests.channel import open_channel, simulate
 
 
 def test_rare_looks_that_take_long_count_as_often_as_they_will_come(monkeypatch):
     now = [0.0]
-    monkeypatch.setattr(module.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(progress.time, "perf_counter", lambda: now[0])
     clock = Clock()
     for step in range(10, 160, 10):
         now[0] += 0.1

@@ -6,7 +6,7 @@ import pytest
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.units import CS2, Units
-from muphy_lb.run.info import describe_case
+from muphy_lb.run.description import describe_case
 from tests.channel import DENSITY_KG_M3, HEIGHT, SPACING_M, TIME_STEP_S, open_channel, simulate
 from tests.vessel import TABLE, vessel
 

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from muphy_lb.case.case import as_case, case_from_dict
-from muphy_lb.run.info import describe_case
+from muphy_lb.run.description import describe_case
 
 TANK = {
     "geometry": {"shape": "tank", "spacing_m": 4e-3, "options": {"length": 12, "height": 10, "width": 1}},
@@ -41,7 +41,7 @@ BIG = [[-5, -5, -5], [5, 5, 5]]
 @pytest.fixture(autouse=True)
 def no_clock(monkeypatch):
     """Nothing measures the speed of this machine."""
-    monkeypatch.setattr("muphy_lb.run.info.duration", lambda *_: "")
+    monkeypatch.setattr("muphy_lb.run.description.duration", lambda *_: "")
 
 
 def outlet(**network) -> list:

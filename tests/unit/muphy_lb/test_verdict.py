@@ -10,8 +10,8 @@ from muphy_lb.measure.observer import PeriodMean, Steadiness
 from muphy_lb.output.series import read_series
 from muphy_lb.physics.fluctuating.package import Fluctuating
 from muphy_lb.physics.free_surface.package import FreeSurface
+from muphy_lb.run.criteria import SteadyWatch
 from muphy_lb.run.loop import CHECKPOINTS, Run
-from muphy_lb.run.steady_state import SteadyWatch
 from muphy_lb.run.verdict import Balance, Findings, Verdict, _not_judged, _objections, statements
 from tests.channel import OPEN, open_channel, periodic_channel, simulate
 

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from muphy_lb.run import watchdog
-from muphy_lb.run.watchdog import Sentry
+from muphy_lb.parallel import watchdog
+from muphy_lb.parallel.watchdog import Sentry
 
 SECOND_OF_TWO = SimpleNamespace(rank=1, size=2)
 

@@ -12,8 +12,8 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.measure.permeability_observer import permeability_lines
 from muphy_lb.measure.shear.observer import shear_lines
 from muphy_lb.output.series import read_series
+from muphy_lb.run.criteria import SteadyState
 from muphy_lb.run.loop import Run
-from muphy_lb.run.steady_state import SteadyState
 from tests.channel import open_channel, periodic_channel, simulate
 
 VOID = ("meta", "img", "br")

@@ -8,7 +8,7 @@ import pytest
 from muphy_lb.output.pictures.projection import Window, best_camera, render
 from muphy_lb.output.pictures.wall import behind, can_be_shaded, wall_volume
 from muphy_lb.run.loop import Run
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from tests.unit.output.conftest import node_list
 from tests.vessel import vessel
 
@@ -76,7 +76,7 @@ def test_a_pulsatile_run_draws_its_indices_for_a_paper_and_shows_them_in_its_rep
         {"name": "outlet_2", "pressure_pa": 0.0},
     ]
     output = {"wall_shear": True, "picture": True, "picture_style": "light", "picture_format": "pdf"}
-    Run(Simulation(vessel(openings=openings, output=output, compute={"backend": "numpy"})), tmp_path).execute()
+    Run(Solver(vessel(openings=openings, output=output, compute={"backend": "numpy"})), tmp_path).execute()
     assert json.loads((tmp_path / "summary.json").read_text())["wall_shear"]["samples"] > 1
     page = (tmp_path / "report.html").read_text()
     for name in ("wall_tawss", "wall_osi"):

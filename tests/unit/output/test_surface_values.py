@@ -8,7 +8,7 @@ from vtkmodules.vtkCommonCore import vtkDataArray
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.output.vtp import Triangles, on_surface, write_vtp
 from muphy_lb.run.loop import Run
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from tests.unit.geometry.surfaces import sphere, tube
 from tests.unit.geometry.test_surface import write_stl
 from tests.vessel import changed
@@ -49,7 +49,7 @@ def test_a_run_on_a_surface_writes_its_wall_shear_there(tmp_path):
     output = {"wall_shear": True, "vtk": True, "report": False}
     compute = {"backend": "numpy"}
     table = changed(geometry=geometry, compute=compute, output=output, run={"steps": 20, "ramp_steps": 5})
-    Run(Simulation(case_from_dict(table | {"openings": openings})), tmp_path).execute()
+    Run(Solver(case_from_dict(table | {"openings": openings})), tmp_path).execute()
     for name in ("wall_shear_surface.vtp", "wall_shear_surface.vtkhdf"):
         read = pyvista.read(tmp_path / name)
         assert read.is_all_triangles

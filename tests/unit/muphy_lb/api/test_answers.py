@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from muphy_lb import InputError, Simulation
-from muphy_lb.api import optional
+from muphy_lb.run import exports
 from tests.channel import DENSITY_KG_M3, HEIGHT, OPEN, PERIODIC, SPACING_M, changed, periodic_channel
 
 FORCE = {"acceleration_m_s2": [1e-3, 0.0, 0.0]}
@@ -107,7 +107,7 @@ def test_an_unknown_field_is_told_the_nearest(duct, ask):
 )
 def test_a_missing_library_is_named_with_its_extra(duct, monkeypatch, name, ask):
     monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(InputError, match=rf"needs the package {name}.*muphy_lb\[{optional.EXTRA}\]"):
+    with pytest.raises(InputError, match=rf"needs the package {name}.*muphy_lb\[{exports.EXTRA}\]"):
         ask(duct)
 
 

@@ -8,7 +8,7 @@ import muphy_lb
 from muphy_lb import InputError, Simulation, geometry
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.run.simulation import Simulation as Core
+from muphy_lb.run.solver import Solver
 from muphy_lb.setup.geometry import load_nodes
 from tests.channel import OPEN, PERIODIC, changed
 
@@ -68,7 +68,7 @@ def test_the_value_of_the_fluid_goes_beside_the_geometry(rock):
 def test_an_array_is_what_its_file_is(rock, tmp_path):
     np.save(tmp_path / "rock.npy", rock)
     keys = BOX["geometry"] | {"file": "rock.npy", "options": {"fluid_value": 0, "mirror": "x"}}
-    on_file = Core(case_from_dict(table() | {"geometry": keys}, tmp_path))
+    on_file = Solver(case_from_dict(table() | {"geometry": keys}, tmp_path))
     with Simulation(table(options={"mirror": "x"}), geometry=rock) as simulation:
         assert simulation.core.geometry.voxel_digest == on_file.geometry.voxel_digest
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from muphy_lb import Case, DivergedError, InputError, Simulation
-from muphy_lb.run.onlooker import Onlooker, Wish
-from muphy_lb.run.simulation import Simulation as Core
+from muphy_lb.measure.monitor import Monitor, Request
+from muphy_lb.run.solver import Solver
 from tests.channel import OPEN, PERIODIC, changed, open_channel, periodic_channel, simulate
 from tests.vessel import command
 
@@ -276,20 +276,20 @@ def test_a_pulsating_profile_keeps_its_shape_when_its_flow_changes():
     assert rates[0] > 0.0 and rates[1] == pytest.approx(1.5 * rates[0], rel=1e-9)
 
 
-class _Watcher(Onlooker):
+class _Watcher(Monitor):
     """Looks at every fifth step, and asks for the end at step 20."""
 
     def __init__(self, core):
         self.core, self.seen, self.next_step = core, [], 5
 
-    def look(self, standing):
-        self.seen.append((self.core.step_number, standing.last_step))
+    def look(self, status):
+        self.seen.append((self.core.step_number, status.last_step))
         self.next_step = self.core.step_number + 5
-        return Wish(stop=self.core.step_number == 20)
+        return Request(stop=self.core.step_number == 20)
 
 
 def test_whoever_looks_on_sees_the_steps_and_may_end_the_run(channel):
-    channel.core.onlooker = watcher = _Watcher(channel.core)
+    channel.core.monitor = watcher = _Watcher(channel.core)
     channel.step(7)
     outcome = channel.run()
     assert watcher.seen == [(5, 7), (10, 40), (15, 40), (20, 40)]
@@ -501,5 +501,5 @@ def test_methods_of_a_physics_are_those_of_the_simulation(channel):
 
 
 def test_the_solver_below_is_there_for_those_who_want_it(channel):
-    assert isinstance(channel.core, Core)
+    assert isinstance(channel.core, Solver)
     assert simulate(periodic_channel()).header.n_nodes == channel.n_nodes

@@ -26,7 +26,7 @@ from muphy_lb.operators import EQUILIBRIA, RELAXATIONS
 from muphy_lb.operators.wall_rules import WALL_RULES
 from muphy_lb.parallel.choice import TRANSPORTS
 from muphy_lb.physics.package import Physics
-from muphy_lb.run.monitored import FLOW_QUANTITIES
+from muphy_lb.run.criteria import FLOW_QUANTITIES
 from muphy_lb.setup.boundaries import WOMERSLEY
 
 

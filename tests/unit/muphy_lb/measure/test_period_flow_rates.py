@@ -7,7 +7,7 @@ from muphy_lb.measure.period import PeriodFlowRates
 from muphy_lb.output.series import read_series
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.loop import Run
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from tests.channel import open_channel
 from tests.vessel import vessel
 
@@ -17,7 +17,7 @@ OUTPUT = {"report": True, "picture": False, "vtk": False}
 
 def run(case, folder):
     """The summary of a run."""
-    return Run(Simulation(case, SerialCommunicator()), folder).execute()[1]
+    return Run(Solver(case, SerialCommunicator()), folder).execute()[1]
 
 
 def beating(mean, **output):
@@ -47,7 +47,7 @@ def test_less_than_a_period_has_no_record(tmp_path):
 
 def test_rank_0_alone_writes_the_course_after_a_resume(tmp_path):
     """All ranks get the samples of a checkpoint, and the later ones on rank 0 alone."""
-    simulation = Simulation(beating(1.5), SerialCommunicator())
+    simulation = Solver(beating(1.5), SerialCommunicator())
     (observer,) = PeriodFlowRates.create(simulation, tmp_path, None)
     observer.restore({"samples": [[step, [1e-8, 1e-8]] for step in range(50)]})
     simulation.communicator.rank, simulation.openings = 1, lambda: None

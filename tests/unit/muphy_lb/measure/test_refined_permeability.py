@@ -17,7 +17,7 @@ from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.porous.preparation import divide
 from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Voxels
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.setup.geometry import load_nodes
 from muphy_lb.validation.references.poiseuille import duct_flow_rate
 
@@ -111,7 +111,7 @@ def test_reservoirs_count_neither_in_porosity_nor_in_permeability(rock):
 def test_the_mean_velocity_is_that_of_the_field_however_slow(rock, strength):
     table = {"flow": {"acceleration_m_s2": [strength, 0.0, 0.0]}}
     flow = case_from_dict(rock(duct()).model_dump(exclude_defaults=True) | table)
-    simulation = Simulation(flow)
+    simulation = Solver(flow)
     simulation.step(20)
     mean = simulation.velocity_m_s().mean(axis=0, dtype=np.float64)
     np.testing.assert_allclose(simulation.mean_velocity_m_s(), mean, atol=1e-6 * mean[0])
@@ -119,7 +119,7 @@ def test_the_mean_velocity_is_that_of_the_field_however_slow(rock, strength):
 
 def test_a_flow_that_is_handed_on_keeps_the_flow_through_every_section(rock):
     case, parts = rock(duct()), 3
-    coarse, fine = (Simulation(on_grid(case, each)) for each in (2, parts))
+    coarse, fine = (Solver(on_grid(case, each)) for each in (2, parts))
     coarse.step(300)
     relay = Relay()
     relay.take(coarse)

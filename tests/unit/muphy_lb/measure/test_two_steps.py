@@ -7,7 +7,7 @@ import pytest
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.measure.shear.wall_shear import WallShear
 from muphy_lb.run.checkpoint import checkpoint_path, restore, write_checkpoint
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 
 FAR, STEPS = 1.0, 7
 WAVEFORM = {"period_s": 0.3, "mean": 1.0, "sine": [0.5]}
@@ -43,17 +43,17 @@ KINDS = {
 }
 
 
-def flow(kind: str, streaming: str) -> Simulation:
+def flow(kind: str, streaming: str) -> Solver:
     """A short pipe with a pulsating inflow, at rest."""
     more, _ = KINDS[kind]
     tables = BENT | {"output": {"wall_shear": True}} | more
     tables["lattice"] = {"time_step_s": 1e-2} | more.get("lattice", {})
-    return Simulation(
+    return Solver(
         case_from_dict(tables | {"compute": {"backend": "numpy", "precision": "fp64", "streaming": streaming}})
     )
 
 
-def told(simulation: Simulation) -> dict[str, np.ndarray]:
+def told(simulation: Solver) -> dict[str, np.ndarray]:
     """All that a flow tells of an instant."""
     forces = simulation.wall_forces()["below"]
     found = {

@@ -10,7 +10,7 @@ from muphy_lb.measure.shear.observer import WallShearObserver
 from muphy_lb.measure.shear.wall_nodes import wall_surface
 from muphy_lb.measure.shear.wall_shear import WallShear
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.validation.flows import creeping, forced_flow, settled, start_from_velocity
 from muphy_lb.validation.references.poiseuille import channel_velocity, pipe_velocity
 from muphy_lb.validation.settings import Settings
@@ -136,7 +136,7 @@ def test_the_analytic_channel_has_that_shear():
 
 def test_a_box_without_walls_has_no_shear(tmp_path):
     fluid = build_nodes(Voxels(np.full((1, 4, 5), FLUID, FLAG_DTYPE), SPACING_M, periodic=(True, True, False)))
-    simulation = Simulation(periodic_channel(walls=[]), SerialCommunicator(), fluid)
+    simulation = Solver(periodic_channel(walls=[]), SerialCommunicator(), fluid)
     record = WallShearObserver(simulation, tmp_path).finish()
     assert record["n_nodes"] == 0 and list(tmp_path.iterdir()) == []
 

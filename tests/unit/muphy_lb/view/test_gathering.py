@@ -8,7 +8,7 @@ import pytest
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.geometry.nodes import voxel_coordinates
 from muphy_lb.measure.shear.wall_shear import WallShear
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.view import gathering as gathering_module
 from muphy_lb.view.gathering import Gathering, describe
 from muphy_lb.view.messages import BODY, CUT, Demand
@@ -41,7 +41,7 @@ TANK = {
 
 @pytest.fixture(scope="module")
 def flow():
-    simulation = Simulation(vessel(compute={"backend": "numpy"}, run={"ramp_steps": 0}))
+    simulation = Solver(vessel(compute={"backend": "numpy"}, run={"ramp_steps": 0}))
     simulation.step(N_STEPS)
     return simulation
 
@@ -95,7 +95,7 @@ def test_a_wide_cut_is_drawn_with_fewer_pixels(flow, monkeypatch):
 
 
 def test_a_physics_brings_its_field_along():
-    simulation = Simulation(case_from_dict(CAVITY))
+    simulation = Solver(case_from_dict(CAVITY))
     simulation.step(N_STEPS)
     gathering = Gathering(simulation)
     description = describe(simulation, gathering)
@@ -122,7 +122,7 @@ def test_the_wall_shear_stress_is_that_of_the_files(flow, place):
 
 @pytest.mark.parametrize(("section", "name"), [("age", "age"), ("dissipation", "dissipation")])
 def test_scalars_of_a_physics_are_those_of_the_files(section, name):
-    simulation = Simulation(vessel(compute={"backend": "numpy"}, run={"ramp_steps": 0}, **{section: {}}))
+    simulation = Solver(vessel(compute={"backend": "numpy"}, run={"ramp_steps": 0}, **{section: {}}))
     simulation.step(N_STEPS)
     picture = Gathering(simulation).picture(Demand(name, BODY))
     expected = np.sort(simulation.field(name))
@@ -132,7 +132,7 @@ def test_scalars_of_a_physics_are_those_of_the_files(section, name):
 
 def test_particles_that_are_under_way_are_drawn_and_always_the_same_ones(monkeypatch):
     drops = {"name": "dye", "kind": "tracers", "count": 300, "opening": "inlet", "rate_per_s": 3e4}
-    simulation = Simulation(vessel(compute={"backend": "numpy"}, run={"ramp_steps": 0}, particles=[drops]))
+    simulation = Solver(vessel(compute={"backend": "numpy"}, run={"ramp_steps": 0}, particles=[drops]))
     simulation.step(N_STEPS)
     columns = simulation.particles()["dye"]
     is_born = (columns["born_step"] < simulation.step_number) & (columns["end"] <= 0)
@@ -145,14 +145,14 @@ def test_particles_that_are_under_way_are_drawn_and_always_the_same_ones(monkeyp
     layer = int(np.median(points[axis]))
     in_cut = gathering.picture(Demand("speed", CUT, axis, layer)).points
     assert in_cut.shape[1] == (np.abs(place[axis, is_born] - layer) <= 1.0).sum()
-    monkeypatch.setattr("muphy_lb.view.particles.MOST_POINTS", 10)
+    monkeypatch.setattr("muphy_lb.view.shown.MOST_POINTS", 10)
     few = gathering.picture(Demand("speed", BODY)).points
     every = -(-int(is_born.sum()) // 10)
     assert few.shape[1] == (columns["id"][is_born] % every == 0).sum() < is_born.sum()
 
 
 def test_the_surface_of_what_is_partly_filled_is_drawn():
-    simulation = Simulation(case_from_dict(TANK))
+    simulation = Solver(case_from_dict(TANK))
     gathering = Gathering(simulation)
     description = describe(simulation, gathering)
     cut = gathering.picture(Demand("speed", CUT, 2, 3))

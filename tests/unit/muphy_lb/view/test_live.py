@@ -8,14 +8,14 @@ import h5py
 import numpy as np
 import pytest
 
+from muphy_lb.measure.monitor import ASKED_TO_STOP
 from muphy_lb.run.changes import changed
 from muphy_lb.run.loop import COMPLETED, Run
-from muphy_lb.run.onlooker import ASKED_TO_STOP
-from muphy_lb.run.simulation import Simulation
-from muphy_lb.view import live, pause, wall
-from muphy_lb.view.door import Door
+from muphy_lb.run.solver import Solver
+from muphy_lb.view import live, pace, wall
 from muphy_lb.view.live import LiveView
-from muphy_lb.view.messages import BODY, CUT, ENDED, PAUSED, WAITING, Answer, Demand, Description, News, Picture
+from muphy_lb.view.messages import BODY, CUT, ENDED, PAUSED, WAITING, Answer, Demand, Description, Picture, Update
+from muphy_lb.view.page import ServerSocket
 from muphy_lb.view.shown import WALL_SHEAR
 from tests.vessel import vessel
 
@@ -32,7 +32,7 @@ class ScriptedPage:
     script: tuple = ()
     is_there = is_idle = True
 
-    def __init__(self, door, description):
+    def __init__(self, server, description):
         self.left, self.sent, self.description = list(self.script), [], description
 
     def answers(self, wait_s=0.0):
@@ -71,10 +71,10 @@ def shown(monkeypatch):
         monkeypatch.setattr(wall, "started", finished)
         monkeypatch.setattr(live.Pace, "leave", lambda self, is_watched: 1)
         monkeypatch.setattr(live.Pace, "has_picture", lambda self, is_new=False: True)
-        monkeypatch.setattr(Door, "url", "http://nowhere")
-        monkeypatch.setattr(Door, "directions", lambda self: "")
-        simulation = Simulation(vessel(**EACH))
-        view = LiveView(simulation, Door(None, "secret"), keeps_checkpoints=True)
+        monkeypatch.setattr(ServerSocket, "url", "http://nowhere")
+        monkeypatch.setattr(ServerSocket, "directions", lambda self: "")
+        simulation = Solver(vessel(**EACH))
+        view = LiveView(simulation, ServerSocket(None, "secret"), keeps_checkpoints=True)
         return simulation, view._page
 
     return make
@@ -83,7 +83,7 @@ def shown(monkeypatch):
 @pytest.fixture(scope="module")
 def unwatched(tmp_path_factory):
     """Populations at the end of a run that nobody looks at."""
-    simulation = Simulation(vessel(**EACH))
+    simulation = Solver(vessel(**EACH))
     Run(simulation, tmp_path_factory.mktemp("unwatched")).execute()
     return simulation.engine.populations()
 
@@ -93,7 +93,7 @@ def command(word):
 
 
 def steps(page):
-    return [news.step for news in page.of(News)]
+    return [update.step for update in page.of(Update)]
 
 
 def test_bits_are_the_same_whoever_looks_on(shown, unwatched, tmp_path):
@@ -107,13 +107,13 @@ def test_without_viewers_nothing_is_collected(shown, tmp_path, monkeypatch):
     simulation, page = shown()
     monkeypatch.setattr(live.Gathering, "picture", lambda *_: pytest.fail("a picture for nobody"))
     Run(simulation, tmp_path).execute()
-    assert not page.of(Picture) and not any(news.openings for news in page.of(News))
+    assert not page.of(Picture) and not any(update.openings for update in page.of(Update))
 
 
 def test_a_pause_makes_no_steps_until_it_ends(shown, unwatched, tmp_path):
     simulation, page = shown(GREEDY, command("pause"), *[GREEDY] * 5, command("go on"))
     Run(simulation, tmp_path).execute()
-    paused = [news.step for news in page.of(News) if news.state == PAUSED]
+    paused = [update.step for update in page.of(Update) if update.state == PAUSED]
     assert paused == [2] * 6
     assert np.array_equal(simulation.engine.populations(), unwatched)
 
@@ -121,11 +121,11 @@ def test_a_pause_makes_no_steps_until_it_ends(shown, unwatched, tmp_path):
 def test_a_pause_ends_after_the_last_viewer_has_left(shown, unwatched, tmp_path, monkeypatch, caplog):
     """And the log says all of it."""
     caplog.set_level("INFO")
-    monkeypatch.setattr(pause, "ALONE_S", 0.0)
-    monkeypatch.setattr(pause, "REMINDER_S", 0.0)
+    monkeypatch.setattr(pace, "ALONE_S", 0.0)
+    monkeypatch.setattr(pace, "REMINDER_S", 0.0)
     simulation, page = shown(GREEDY, command("pause"), GREEDY, NOBODY)
     assert Run(simulation, tmp_path).execute()[0] == COMPLETED
-    assert [news.step for news in page.of(News) if news.state == PAUSED] == [2, 2]
+    assert [update.step for update in page.of(Update) if update.state == PAUSED] == [2, 2]
     said = [line for line in caplog.messages if "paused" in line]
     assert said[0].startswith("paused by a viewer at step 2; goes on when a viewer asks for it, or 0 s after")
     assert said[1].startswith("paused by a viewer at step 2 for") and said[1].endswith("1 viewer")
@@ -136,7 +136,7 @@ def test_a_pause_ends_after_the_last_viewer_has_left(shown, unwatched, tmp_path,
 def test_a_pause_outlasts_a_page_that_is_loaded_anew_and_is_told_once_a_minute(caplog):
     caplog.set_level("INFO")
     now = 0.0
-    held = pause.Pause(lambda: now)
+    held = pace.Pause(lambda: now)
     held.hear(["pause"], 5, 1)
     for seconds, n_viewers in ((30, 0), (50, 0), (61, 1), (80, 1), (130, 0), (185, 0)):
         now = seconds
@@ -153,9 +153,9 @@ def test_the_secret_address_is_printed_on_terminals_alone(shown, monkeypatch, tm
     """Else a file says it that nobody else can read."""
     simulation, _ = shown()
     monkeypatch.setattr(live, "is_seen", lambda: is_seen)
-    monkeypatch.setattr(Door, "directions", lambda self: f"live view: somewhere/{self.token}")
+    monkeypatch.setattr(ServerSocket, "directions", lambda self: f"live view: somewhere/{self.token}")
     said, address = [], tmp_path / live.ADDRESS_FILE
-    with live.shown(simulation, Door(None, "secret"), said.append, tmp_path):
+    with live.shown(simulation, ServerSocket(None, "secret"), said.append, tmp_path):
         assert ("somewhere/secret" in said[0]) == is_seen != address.exists()
         if not is_seen:
             assert str(address) in said[0] and address.stat().st_mode & 0o777 == 0o600
@@ -174,7 +174,7 @@ def test_stop_ends_the_run_with_its_results(shown, tmp_path):
     reason, summary = Run(simulation, tmp_path).execute()
     assert (reason, summary["steps"], summary["ended"]) == (ASKED_TO_STOP, 3, ASKED_TO_STOP)
     assert (tmp_path / "summary.json").exists() and list((tmp_path / "checkpoints").glob("*.h5"))
-    assert page.of(News)[-1].state == f"{ENDED}: stopped by {ASKED_TO_STOP}"
+    assert page.of(Update)[-1].state == f"{ENDED}: stopped by {ASKED_TO_STOP}"
 
 
 def test_a_checkpoint_is_written_where_it_is_asked_for(shown, tmp_path):
@@ -204,21 +204,21 @@ def test_the_last_step_is_shown_to_those_who_look_on(shown, tmp_path):
     simulation, page = shown(*[GREEDY] * MANY)
     Run(simulation, tmp_path).execute()
     last = [type(message) for message in page.sent[-1 - len(DEMANDS) :]]
-    assert last == [News] + [Picture] * len(DEMANDS) and page.of(News)[-1].step == N_STEPS
+    assert last == [Update] + [Picture] * len(DEMANDS) and page.of(Update)[-1].step == N_STEPS
 
 
 def test_steps_in_python_are_looked_at_too(shown):
     simulation, page = shown(*[GREEDY] * 5, command("stop"))
     simulation.step(20)
     assert simulation.step_number == 6 and len(page.of(Picture)) == 6 * len(DEMANDS)
-    assert page.of(News)[-1].state == WAITING
+    assert page.of(Update)[-1].state == WAITING
 
 
 def test_after_the_steps_that_were_asked_for_the_last_is_shown(shown):
     simulation, page = shown(*[GREEDY] * MANY)
-    simulation.onlooker.next_step = 100
+    simulation.monitor.next_step = 100
     simulation.step(7)
-    assert (page.of(News)[-1].step, page.of(News)[-1].state) == (7, WAITING)
+    assert (page.of(Update)[-1].step, page.of(Update)[-1].state) == (7, WAITING)
     assert len(page.of(Picture)) == len(DEMANDS)
 
 
@@ -247,10 +247,10 @@ def test_an_engine_that_is_built_anew_is_let_go_of(shown):
 
 def test_a_view_that_is_closed_leaves_the_next_one_alone_and_keeps_no_simulation(shown):
     simulation, page = shown(*[GREEDY] * MANY)
-    first = simulation.onlooker
-    second = LiveView(simulation, Door(None, "secret"))
+    first = simulation.monitor
+    second = LiveView(simulation, ServerSocket(None, "secret"))
     first.close()
-    assert simulation.onlooker is second
+    assert simulation.monitor is second
     second.close()
     second.close()
     assert page.sent.count(None) == second._page.sent.count(None) == 1
@@ -268,8 +268,8 @@ def test_fields_that_come_with_a_change_are_offered(shown):
 
 
 def test_what_is_newly_asked_for_comes_before_what_is_watched():
-    desk = live.LiveDesk(ScriptedPage(None, None), 0)
-    desk.pace.has_picture = lambda is_new=False: is_new
-    desk._page.left = [Answer(1, DEMANDS[:1], DEMANDS[:1]), Answer(1, DEMANDS[:2], DEMANDS[:2])]
-    assert desk.order(1).demands == DEMANDS[:1]
-    assert desk.order(2).demands == DEMANDS[1:2]
+    coordinator = live.Coordinator(ScriptedPage(None, None), 0)
+    coordinator.pace.has_picture = lambda is_new=False: is_new
+    coordinator._page.left = [Answer(1, DEMANDS[:1], DEMANDS[:1]), Answer(1, DEMANDS[:2], DEMANDS[:2])]
+    assert coordinator.order(1).demands == DEMANDS[:1]
+    assert coordinator.order(2).demands == DEMANDS[1:2]

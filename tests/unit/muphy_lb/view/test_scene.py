@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from muphy_lb.measure.monitor import RunStatus
 from muphy_lb.measure.observer import Steadiness
-from muphy_lb.run.onlooker import Standing
-from muphy_lb.view.history import MOST_POINTS, History
-from muphy_lb.view.messages import News
+from muphy_lb.view.curves import MOST_POINTS, History
+from muphy_lb.view.messages import Update
 from muphy_lb.view.scene import MOST_ELEVATION_DEG, Angle, Scale
 
 
@@ -40,15 +40,17 @@ def test_the_body_is_never_turned_beyond_its_poles():
     assert angle.elevation_deg == MOST_ELEVATION_DEG and 0.0 <= angle.azimuth_deg < 360.0
 
 
-def news(step, change=None):
+def update(step, change=None):
     steadiness = () if change is None else (Steadiness(1e-3, change, False),)
-    return News(step, 0.1 * step, Standing(10**6, steadiness), 1.0, "running", {"in": (step, 2.0), "out": (-1.0, 3.0)})
+    return Update(
+        step, 0.1 * step, RunStatus(10**6, steadiness), 1.0, "running", {"in": (step, 2.0), "out": (-1.0, 3.0)}
+    )
 
 
 def test_curves_hold_what_was_told_in_order():
     history = History(["in", "out"])
     for step in (1, 2, 2, 5):
-        history.add(news(step, 0.5 / step))
+        history.add(update(step, 0.5 / step))
     times, flows, pressures = history.of_openings()
     assert times.tolist() == pytest.approx([0.1, 0.2, 0.5])
     assert flows.tolist() == [[1, 2, 5], [-1, -1, -1]] and pressures[1].tolist() == [3, 3, 3]
@@ -58,7 +60,7 @@ def test_curves_hold_what_was_told_in_order():
 def test_long_curves_are_thinned_and_keep_their_ends():
     history = History(["in", "out"])
     for step in range(5000):
-        history.add(news(step))
+        history.add(update(step))
     times = history.of_openings()[0]
     assert MOST_POINTS // 2 <= times.size <= MOST_POINTS
     assert times[-1] == pytest.approx(499.9) and np.all(np.diff(times) > 0.0)

@@ -11,7 +11,7 @@ from muphy_lb.case.case import case_from_dict
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.physics.fluctuating.temperature import BOLTZMANN_J_K, lattice_kt, measured_kt
 from muphy_lb.run.loop import Run
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.validation.fluctuating.boxes import equilibrium_populations
 from tests.support import random_voxels
 
@@ -53,7 +53,7 @@ def test_where_no_three_nodes_lie_in_a_row_there_is_no_temperature():
 
 
 def test_a_run_tells_the_temperature_that_was_asked_for(tmp_path):
-    Run(Simulation(case_from_dict(TABLES)), tmp_path).execute()
+    Run(Solver(case_from_dict(TABLES)), tmp_path).execute()
     record = json.loads((tmp_path / "summary.json").read_text())["fluctuations"]
     assert record["asked_k"] == 300.0 and 0.0 < record["standard_error_k"] < 10.0
     assert abs(record["temperature_k"] - 300.0) < 4.0 * record["standard_error_k"]
@@ -63,7 +63,7 @@ def test_a_run_tells_the_temperature_that_was_asked_for(tmp_path):
 
 
 def test_pressure_does_not_change_the_temperature(tmp_path):
-    simulation = Simulation(case_from_dict(TABLES))
+    simulation = Solver(case_from_dict(TABLES))
     (physics,) = simulation.physics
     (series,) = physics.observers(simulation, tmp_path, None)
     rng = np.random.default_rng(3)

@@ -3,7 +3,7 @@
 from muphy_lb.case.case import load_case
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.loop import Run
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 
 DAM = """
 title = "Breaking dam"
@@ -32,6 +32,6 @@ def dam(folder, keys="", width=1, gravity="[0.0, -9.81, 0.0]", liquid=QUARTER):
 
 def run(path, folder, changes=(), resume=False):
     """Run a case to its end in a folder, from its last checkpoint if that is asked for."""
-    simulation = Simulation(load_case(path, list(changes)), SerialCommunicator())
+    simulation = Solver(load_case(path, list(changes)), SerialCommunicator())
     Run(simulation, folder, resume=resume).execute()
     return simulation

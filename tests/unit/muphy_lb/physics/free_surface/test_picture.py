@@ -14,7 +14,7 @@ from muphy_lb.measure.pictures import SliceFrames, shown_flow
 from muphy_lb.output.pictures.theme import DARK
 from muphy_lb.physics.free_surface import picture
 from muphy_lb.physics.free_surface.picture import Scene, camera_of, draw_liquid
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 from muphy_lb.view.gathering import Gathering, describe
 from tests.unit.muphy_lb.physics.free_surface.cases import dam, run
 from tests.unit.muphy_lb.physics.free_surface.test_isosurface import box
@@ -71,7 +71,7 @@ def test_gravity_points_down_in_all_pictures_and_their_cut_goes_through_the_gaug
     path = dam(
         tmp_path, gauge, width=4, gravity="[9.81, 0.0, 0.0]", liquid="box_m = [[9e-3, -1.0, -1.0], [1.0, 1.0, 1.0]]"
     )
-    simulation = Simulation(load_case(path))
+    simulation = Solver(load_case(path))
     _, _, how = shown_flow(simulation, DARK)
     assert np.allclose(how.sight.up, (-1.0, 0.0, 0.0)) and np.allclose(how.sight.through_m, (1e-3, 2e-3, 1e-3))
     assert how.room.n_nodes == simulation.header.n_nodes

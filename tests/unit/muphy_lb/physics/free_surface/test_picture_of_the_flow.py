@@ -4,7 +4,7 @@ from muphy_lb.case.case import case_from_dict
 from muphy_lb.measure.pictures import shown_flow
 from muphy_lb.output.pictures.theme import DARK
 from muphy_lb.physics.free_surface.cells import FILL
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 
 LEVEL = 4
 TANK = {
@@ -19,7 +19,7 @@ TANK = {
 
 
 def test_the_picture_shows_the_nodes_with_liquid():
-    simulation = Simulation(case_from_dict(TANK))
+    simulation = Solver(case_from_dict(TANK))
     simulation.step(3)
     nodes, speed, _ = shown_flow(simulation, DARK)
     assert nodes.n_nodes == speed.size < simulation.header.n_nodes

@@ -9,7 +9,7 @@ from muphy_lb.base.units import BOLTZMANN_J_K
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.physics.particles.beads.model import _moving
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 
 DUCT = {"geometry": {"spacing_m": 1.0, "shape": "square_duct", "options": {"length": 12, "side": 7}}}
 BOX = {"spacing_m": 1.0, "shape": "random_solid", "options": {"shape_zyx": [8, 8, 8], "porosity": 1.0}}
@@ -24,7 +24,7 @@ def plane(name, normal=(1.0, 0.0, 0.0)) -> dict:
     return {"name": name, "point_m": [4.0, 4.0, 4.0], "normal": list(normal)}
 
 
-def simulation_of(keys, **tables) -> Simulation:
+def simulation_of(keys, **tables) -> Solver:
     """A box with beads in lattice units."""
     beads = {"kind": "beads", "name": "b", "mass_kg": 1.0, "friction_kg_s": 0.1, **keys}
     tables = {
@@ -36,16 +36,16 @@ def simulation_of(keys, **tables) -> Simulation:
         "compute": {"backend": "numpy", **tables.get("compute", {})},
         "particles": [beads],
     }
-    return Simulation(case_from_dict(tables), SerialCommunicator())
+    return Solver(case_from_dict(tables), SerialCommunicator())
 
 
-def observe(simulation: Simulation, folder) -> None:
+def observe(simulation: Solver, folder) -> None:
     """Make the observers of the beads, as a run does."""
     (physics,) = simulation.physics
     physics.observers(simulation, folder, None)
 
 
-def check(simulation: Simulation) -> None:
+def check(simulation: Solver) -> None:
     """What every row of the series does first."""
     (species,) = simulation.physics[0].species
     species.checks.under_way(simulation.particles()["b"])

@@ -7,13 +7,13 @@ from muphy_lb.base.units import BOLTZMANN_J_K
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.physics.particles.beads.checks import excess_temperature
 from muphy_lb.physics.particles.beads.observers import BeadSeries
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 
 PULL, FRICTION = 1e-6, 0.2
 KELVIN = 1e-4 / BOLTZMANN_J_K
 
 
-def beads_of(keys, **tables) -> Simulation:
+def beads_of(keys, **tables) -> Solver:
     """A periodic box with beads of mass 1, in lattice units."""
     beads = {"kind": "beads", "name": "b", "mass_kg": 1.0, "friction_kg_s": FRICTION, "count": 3, **keys}
     geometry = {"spacing_m": 1.0, "shape": "random_solid", "options": {"shape_zyx": [4, 4, 4], "porosity": 1.0}}
@@ -28,7 +28,7 @@ def beads_of(keys, **tables) -> Simulation:
         "compute": compute,
         "particles": [beads],
     }
-    return Simulation(case_from_dict(tables))
+    return Solver(case_from_dict(tables))
 
 
 @pytest.mark.parametrize(("coupling", "substeps"), [("at-rest", 1), ("at-rest", 3), ("one-way", 1)])

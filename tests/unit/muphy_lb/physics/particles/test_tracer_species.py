@@ -10,13 +10,13 @@ from muphy_lb.case.case import case_from_dict
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.physics.particles.tracers.observers import breakthrough
 from muphy_lb.run.loop import Run
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.solver import Solver
 
 LENGTH, HEIGHT = 12, 6
 PLANES = {"middle": [2.0, 0.0, 0.0], "back": [-1.0, 0.0, 0.0]}
 
 
-def simulation(folder=".", **keys) -> Simulation:
+def simulation(folder=".", **keys) -> Solver:
     """A small channel with tracers."""
     case = case_from_dict(
         {
@@ -38,7 +38,7 @@ def simulation(folder=".", **keys) -> Simulation:
         },
         folder,
     )
-    return Simulation(case, SerialCommunicator())
+    return Solver(case, SerialCommunicator())
 
 
 def test_tracers_in_a_box_are_evenly_spread_over_its_fluid():

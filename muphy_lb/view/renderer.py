@@ -1,12 +1,12 @@
-"""Studio: draws what the run sends for every browser, and tells the run what they ask for."""
+"""Renderer: draws what the run sends for every browser, and tells the run what they ask for."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 
-from muphy_lb.view.history import History
+from muphy_lb.view.curves import History
 from muphy_lb.view.layout import plain_page
-from muphy_lb.view.messages import Answer, Demand, Description, News, Picture
+from muphy_lb.view.messages import Answer, Demand, Description, Picture, Update
 from muphy_lb.view.scene import BodyScene
 from muphy_lb.view.viewer import Viewer
 
@@ -15,7 +15,7 @@ TICK_S = 0.02
 """Shortest time between two answers [s]."""
 
 
-class Studio:
+class Renderer:
     """What all viewers share.
 
     Args:
@@ -24,7 +24,7 @@ class Studio:
     Attributes:
         description: what is watched; None until the run has told.
         scene: the body of the fluid; None until it is needed, and for flat geometries.
-        news: where the run stands.
+        update: where the run stands.
         history: the curves so far.
     """
 
@@ -33,7 +33,7 @@ class Studio:
         self._sender, self._artist = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
         self.description: Description | None = None
         self.scene: BodyScene | None = None
-        self.news: News | None = None
+        self.update: Update | None = None
         self.history = History()
         self._is_telling, self._has_changed, self._commands = False, False, list[str]()
 
@@ -63,20 +63,20 @@ class Studio:
             for viewer in self._viewers:
                 viewer.describe()
             self.tell()
-        elif isinstance(message, News):
-            self.news = message
+        elif isinstance(message, Update):
+            self.update = message
             self.history.add(message)
             for viewer in self._viewers:
-                viewer.hear(message)
+                viewer.show_update(message)
             self.tell()
         elif isinstance(message, Picture):
             for viewer in self._viewers:
                 viewer.receive(message)
 
-    def say_goodbye(self) -> None:
+    def show_end(self) -> None:
         """The run has gone."""
         for viewer in self._viewers:
-            viewer.say_goodbye()
+            viewer.show_end()
 
     def command(self, word: str) -> None:
         """Hand a command to the run."""

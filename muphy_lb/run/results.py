@@ -1,42 +1,60 @@
-"""Results: what can be asked of a user's simulation; nothing here changes the flow."""
+"""Results: the answers of a user's simulation; nothing here changes the flow."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from html import escape
+from math import sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from muphy_lb.api import answers
-from muphy_lb.api.fields import chosen_fields, dataset, known_fields, node_values
-from muphy_lb.api.records import Force, Health, Opening, Permeability, Records, WallShear
-from muphy_lb.api.running import SettlingWatch
 from muphy_lb.base.errors import InputError
+from muphy_lb.boundaries.wall_motion import HALF_WAY, HALF_WAY_SHEAR
 from muphy_lb.case.case import Case
 from muphy_lb.geometry.nodes import on_box
 from muphy_lb.geometry.source import Geometry
+from muphy_lb.geometry.surfaces.surface import Surface
 from muphy_lb.measure.flow_view import whole_nodes
+from muphy_lb.measure.observer import Observer
+from muphy_lb.measure.permeability import has_permeability, measured_permeability
+from muphy_lb.measure.permeability_observer import Settling
+from muphy_lb.measure.shear.wall_nodes import STRESS, part_record
 from muphy_lb.measure.shear.wall_shear import WallShear as ShearMeasure
 from muphy_lb.parallel import agreed_on_root, from_root
-from muphy_lb.run.monitored import monitored
-from muphy_lb.run.simulation import Simulation as Core
+from muphy_lb.run.criteria import monitored
+from muphy_lb.run.exports import chosen_fields, dataset, known_fields, node_values, voxel_grid, wall_data
+from muphy_lb.run.records import Force, Health, Opening, Permeability, Records, Row, WallShear
+from muphy_lb.run.solver import Solver
+from muphy_lb.setup.geometry import input_surface
 
 if TYPE_CHECKING:
     import pyvista
     import xarray
 
-    from muphy_lb.api.plots import Plots
+    from muphy_lb.run.plots import Plots
+
+NOTHING_COUNTED = {"mean": 0.0, "p50": 0.0, "p95": 0.0, "max": 0.0}
 
 
 class Results:
-    """The part of a simulation that answers; see :class:`muphy_lb.api.simulation.Simulation`."""
+    """The answers of a flow in SI units: numbers and records on all ranks, arrays on rank 0.
 
-    _core: Core | None
-    settling: SettlingWatch
-    _geometry: Geometry | None
+    Args:
+        core: the solver's own simulation.
+        geometry: the geometry that was handed over beside the case, if one was.
+
+    Attributes:
+        settling: whether a permeability of the flow has settled.
+    """
+
+    def __init__(self, core: Solver, geometry: Geometry | None = None):
+        self._core: Solver | None = core
+        self._geometry = geometry
+        self.settling = SettlingWatch(self)
 
     @property
-    def core(self) -> Core:
+    def core(self) -> Solver:
         """The solver's own simulation, with its lattice units, ranks and devices; what is not documented may change.
 
         Raises:
@@ -47,15 +65,23 @@ class Results:
         return self._core
 
     def _from_root(self, work: Callable):
-        """What rank 0 makes of the values of a call, on every rank, so that all of them do the same."""
+        """The result of rank 0 for the values of a call, on every rank, so that all of them do the same."""
         return from_root(self.core.communicator, work)
 
     def _on_root(self, work: Callable):
-        """What rank 0 alone makes of what it has; None elsewhere."""
+        """The result of work on rank 0 alone; None elsewhere."""
         return agreed_on_root(self.core.communicator, work)
 
     def __repr__(self):
-        return "Simulation(closed)" if self._core is None else answers.described(self._core)
+        if self._core is None:
+            return "Simulation(closed)"
+        core, header = self._core, self._core.header
+        title = f"{core.case.title!r}, " if core.case.title else ""
+        on_ranks = f" on {core.communicator.size} ranks" if core.communicator.size > 1 else ""
+        return (
+            f"Simulation({title}{header.n_nodes:,} nodes of {header.spacing_m:g} m, step {core.step_number:,},"
+            f" t = {core.time_s:.5g} s, {core.lattice.name}, {core.backend_name}{on_ranks})"
+        )
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(repr(self))}</pre>"
@@ -94,6 +120,11 @@ class Results:
     def n_nodes(self) -> int:
         """Number of fluid nodes."""
         return self.core.header.n_nodes
+
+    @property
+    def geometry(self) -> Geometry | None:
+        """The geometry that was handed over beside the case, if one was."""
+        return self._geometry
 
     def describe(self) -> str:
         """What will be computed, for people."""
@@ -139,8 +170,6 @@ class Results:
         Raises:
             InputError: there is no such field; PyVista is not installed.
         """
-        from muphy_lb.api.vtk_data import voxel_grid
-
         found = self._node_fields(names)
         return self._on_root(lambda: voxel_grid(whole_nodes(self.core), found))
 
@@ -151,31 +180,25 @@ class Results:
         Raises:
             InputError: PyVista is not installed.
         """
-        from muphy_lb.api.vtk_data import wall_data
-
         shear = self.wall_shear()
-
-        def made():
-            return wall_data(shear, answers.surface_of(self.core, self._geometry), self.units.spacing_m)
-
-        return self._on_root(made)
+        return self._on_root(lambda: wall_data(shear, self._surface(), self.units.spacing_m))
 
     @property
     def plot(self) -> "Plots":
         """Matplotlib figures: ``sim.plot()`` and ``sim.plot.slice("pressure", axis="x")``."""
-        from muphy_lb.api.plots import Plots
+        from muphy_lb.run.plots import Plots
 
-        return Plots(self)
+        return Plots(lambda: self.core)
 
     @property
     def openings(self) -> Records[Opening]:
         """The flow at every opening by name: flow rate, area, pressure; collective."""
-        return answers.openings(self.core)
+        return self._records(Opening, self.core.openings())
 
     @property
     def forces(self) -> Records[Force]:
         """Force of the fluid on every labelled wall by name, averaged over two steps; collective."""
-        return answers.forces(self.core)
+        return self._records(Force, self.core.wall_forces() if self.core.header.walls else None)
 
     @property
     def health(self) -> Health:
@@ -184,7 +207,16 @@ class Results:
         Raises:
             DivergedError: the flow is unstable.
         """
-        return answers.health(self.core)
+        core = self.core
+        found, units = core.health(), core.units
+        return Health(
+            step_number=core.step_number,
+            time_s=core.time_s,
+            max_velocity_m_s=float(units.velocity_to_si(found.max_speed)),
+            mean_velocity_m_s=float(units.velocity_to_si(found.mean_speed)),
+            mach=float(found.max_speed / sqrt(float(core.lattice.cs2))),
+            mass_change=float(found.mass_drift),
+        )
 
     def watched(self) -> dict[str, dict[str, float]]:
         """What ``run.steady_watch`` of the case names, by group and name, as ``steady.csv`` has it; collective."""
@@ -197,23 +229,80 @@ class Results:
         Raises:
             InputError: something else than a uniform body force drives the flow.
         """
-        return answers.permeability(self.core, self.settling.settling)
+        found = measured_permeability(self.core)
+        if found is not None:
+            found = replace(found, warnings=(*found.warnings, *self.settling.settling.warnings(self.core)))
+        return self.core.communicator.broadcast(Permeability(**vars(found)) if found else None)
 
     def wall_shear(self) -> WallShear:
-        """Wall shear stress of the flow as it is; collective."""
-        return answers.wall_shear(self.core, self._shear)
+        """Wall shear stress of the flow as it is; the statistics on all ranks, the arrays on rank 0; collective."""
+        measure, traction = self._shear, self._shear.traction_pa()
+        numbers = None if traction is None else self._shear_statistics(traction)
+        numbers = self.core.communicator.broadcast(numbers)
+        if traction is None:
+            return WallShear(**numbers)
+        return WallShear(
+            **numbers,
+            points_m=measure.wall_points_m(),
+            normals=measure.surface.normal,
+            traction_pa=traction,
+            counted=measure.far_from_openings(),
+        )
 
-    @property
-    def geometry(self) -> Geometry | None:
-        """The geometry that was handed over beside the case, if one was."""
-        return self._geometry
+    def _shear_statistics(self, traction: np.ndarray) -> dict:
+        core, measure = self.core, self._shear
+        counted, thresholds = measure.far_from_openings(), core.case.output.wall_thresholds
+        area_m2 = measure.areas.area * core.header.spacing_m**2
+        found = part_record({STRESS: np.linalg.norm(traction, axis=1)}, area_m2, counted, thresholds)
+        of_wall = found.get(STRESS.name, NOTHING_COUNTED)
+        return {
+            "n_nodes": len(traction),
+            "n_counted": int(counted.sum()),
+            "mean_pa": of_wall["mean"],
+            "median_pa": of_wall["p50"],
+            "p95_pa": of_wall["p95"],
+            "max_pa": of_wall["max"],
+            "warnings": (HALF_WAY_SHEAR,) if core.case.lattice.walls == HALF_WAY else (),
+        }
 
     @cached_property
     def _shear(self) -> ShearMeasure:
         return ShearMeasure(self.core)
+
+    def _surface(self) -> Surface | None:
+        """The surface that the geometry is made of, on rank 0; None for an image or a shape."""
+        given = self._geometry
+        return input_surface(self.case) if given is None or given.content is None else given.surface
+
+    def _records(self, kind: type[Row], found: Mapping[str, object] | None) -> Records[Row]:
+        """Records by name, on all ranks, of those that rank 0 has."""
+        own = {name: kind(**vars(each)) for name, each in (found or {}).items()}
+        return Records(self.core.communicator.broadcast(own))
 
     def _node_fields(self, names: tuple[str, ...]) -> dict[str, np.ndarray]:
         """(n, ...) values of fields by name, on rank 0; none elsewhere."""
         chosen = self._from_root(lambda: chosen_fields(self.core, names))
         found = {name: node_values(self.core, name) for name in chosen}
         return {name: values for name, values in found.items() if values is not None}
+
+
+class SettlingWatch(Observer):
+    """Follows the flow that a permeability may be asked of, between runs as well.
+
+    Args:
+        results: the answers of the flow.
+    """
+
+    def __init__(self, results: Results):
+        self._results = results
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Forget the flow, which has changed."""
+        core = self._results.core
+        every = core.case.run.check_interval_steps
+        self.settling, self.every = Settling(every), every if has_permeability(core.case, core.header) else 0
+
+    def act(self) -> None:
+        """Look at the flow."""
+        self.settling.look(self._results.core)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.run.watchdog import RANK_VARIABLES
+from muphy_lb.parallel.watchdog import RANK_VARIABLES
 from muphy_lb.view.messages import Answer, Description
 
 LOOPBACK = "127.0.0.1"
@@ -28,7 +28,7 @@ THREADS = "2"
 """Of the process: it draws beside the steps."""
 
 
-class Door(NamedTuple):
+class ServerSocket(NamedTuple):
     """Where a page will be: a listening socket on the loopback interface, and the secret part of its address."""
 
     listener: socket.socket
@@ -50,7 +50,7 @@ class Door(NamedTuple):
         return f"live view: {self.url}\n  from another machine: {tunnel}, then open the same address there"
 
 
-def open_door(port: int) -> Door:
+def open_socket(port: int) -> ServerSocket:
     """Take a port for a page.
 
     Args:
@@ -82,21 +82,21 @@ def open_door(port: int) -> Door:
             f"--view: port {port} of {LOOPBACK} cannot be had ({error.strerror}); give another one, or none for a free"
             " one"
         ) from error
-    return Door(listener, secrets.token_urlsafe(TOKEN_BYTES))
+    return ServerSocket(listener, secrets.token_urlsafe(TOKEN_BYTES))
 
 
 class PageProcess:
     """The process of a page, as the run sees it: nothing that happens to it holds up or ends the run.
 
     Args:
-        door: where the page is; the process takes it over.
+        server: where the page is; the process takes it over.
         description: of what is watched.
     """
 
-    def __init__(self, door: Door, description: Description):
+    def __init__(self, server: ServerSocket, description: Description):
         self._description = description
         ours, theirs = socket.socketpair()
-        handed = (door.listener.fileno(), theirs.fileno())
+        handed = (server.listener.fileno(), theirs.fileno())
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "muphy_lb.view.server", *map(str, handed)],
             stdin=subprocess.DEVNULL,
@@ -104,11 +104,11 @@ class PageProcess:
             pass_fds=handed,
             env=_environment(),
         )
-        door.listener.close()
+        server.listener.close()
         theirs.close()
         self._line = Connection(ours.detach())
         # The secret goes through the line: all users of a machine see the arguments of its processes.
-        self._outgoing: list = [door.token, description]
+        self._outgoing: list = [server.token, description]
         self._wake = threading.Condition()
         self.is_there = True
         threading.Thread(target=self._send_all, name="live view", daemon=True).start()

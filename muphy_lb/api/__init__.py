@@ -1,1 +1,0 @@
-"""api: what users import: ``muphy_lb.Simulation``, ``muphy_lb.Case``; a composition of all that lies below."""

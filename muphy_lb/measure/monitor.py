@@ -1,0 +1,96 @@
+"""Monitor: sees a flow between two steps, and may request a pause, a checkpoint, or the end of the run."""
+
+from collections.abc import Callable
+from math import inf
+from typing import NamedTuple, Protocol
+
+from muphy_lb.measure.flow_view import EngineView
+from muphy_lb.measure.observer import Steadiness
+
+ASKED_TO_STOP = "the live view"
+
+
+class RunStatus(NamedTuple):
+    """The last step of a run, and how far the criteria for its end are met (on rank 0)."""
+
+    last_step: int
+    steadiness: tuple[Steadiness, ...] = ()
+
+
+class Request(NamedTuple):
+    """The requests of a monitor after a look: a checkpoint, no step for now, the end of the run."""
+
+    checkpoint: bool = False
+    pause: bool = False
+    stop: bool = False
+
+
+class Monitor:
+    """Base class of monitors, and one that never looks; every method is called on every rank.
+
+    Attributes:
+        next_step: number of the step of the next look, the same on every rank.
+        keeps_checkpoints: whether the run writes a checkpoint if that is requested.
+    """
+
+    next_step: float = inf
+    keeps_checkpoints: bool = False
+
+    def look(self, status: RunStatus) -> Request:
+        """See the present step; the request is the same on every rank. During a pause it is called again and again,
+        and waits a little each time."""
+        return Request()
+
+    def rest(self, status: RunStatus) -> None:
+        """See the last of the steps that were asked for; more may follow."""
+
+    def end(self, status: RunStatus, ending: str) -> None:
+        """See the last step of a run, with its ending in words."""
+
+    def release(self) -> None:
+        """Let go of the engine and its memory; its successor has the same nodes."""
+
+    def follow(self, simulation: "MonitoredFlow") -> None:
+        """Look at another simulation from now on: the same flow, after a change of its case."""
+
+    def close(self) -> None:
+        """Look no more."""
+
+
+class MonitoredFlow(EngineView, Protocol):
+    """A flow that a monitor sees between its steps."""
+
+    monitor: Monitor
+
+
+def _nothing() -> None:
+    return None
+
+
+def poll(
+    monitor: Monitor,
+    status: Callable[[], RunStatus],
+    write_checkpoint: Callable[[], None] = _nothing,
+    asked_to_stop: Callable[[], str | None] = _nothing,
+) -> str | None:
+    """Let a monitor see the present step, for as long as it requests a pause; collective.
+
+    Args:
+        monitor: the monitor.
+        status: gives the status of the run.
+        write_checkpoint: writes a checkpoint.
+        asked_to_stop: gives another reason to end the run, the same on every rank, which also ends a pause.
+
+    Returns:
+        The reason to end the run; None to continue.
+    """
+    while True:
+        request = monitor.look(status())
+        if request.checkpoint:
+            write_checkpoint()
+        if request.stop:
+            return ASKED_TO_STOP
+        if not request.pause:
+            return None
+        if reason := asked_to_stop():
+            return reason

@@ -1,0 +1,382 @@
+"""Figures in the style of the pictures of a run: of a flow in memory, and of the files of a finished run."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from io import BytesIO
+from math import isfinite
+from numbers import Real
+from pathlib import Path
+
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.key_units import unit_of
+from muphy_lb.case.case import Case, load_case
+from muphy_lb.case.output import SPEED
+from muphy_lb.case.section import did_you_mean
+from muphy_lb.geometry.nodes import NodeList
+from muphy_lb.measure.field_snapshots import FieldSnapshots
+from muphy_lb.measure.flow_view import FlowView, on_root, whole_nodes
+from muphy_lb.measure.pictures import shown_flow, sight_of
+from muphy_lb.measure.shear.observer import AREA, SHEAR_FILE
+from muphy_lb.measure.shear.wall_nodes import INDICES, STRESS
+from muphy_lb.output.drawing import PICTURE_FORMATS
+from muphy_lb.output.pictures.cut import AXES, PlaneCut, best_cut, cut_at, upright_raster
+from muphy_lb.output.pictures.panels import figure_at, fill_curves
+from muphy_lb.output.pictures.theme import THEMES, Theme, ThemedFigure, chosen_theme
+from muphy_lb.output.pictures.vessel import Presentation, Shown, as_scalar, fill_figure, fill_slice, slice_colours
+from muphy_lb.output.pictures.wall import Marks, draw_walls
+from muphy_lb.output.series import read_series
+from muphy_lb.output.vtkhdf import find_snapshot
+from muphy_lb.parallel import agreed_on_root, from_root
+from muphy_lb.run.exports import chosen_fields, known_fields, node_values
+from muphy_lb.run.folder import CASE_FILE
+
+DPI = 110
+
+SHORT = {"wall_shear": STRESS.field} | {name: quantity.field for name, quantity in INDICES.items()}
+"""Short names of the fields on walls."""
+
+NOT_DRAWN = ("counted", AREA)
+COLUMNS = ("step", "time_s")
+LONGEST_HEADER = 2**20
+
+
+class FlowFigure(ThemedFigure):
+    """A figure that notebooks show; add to its ``axes``, then ``savefig``."""
+
+    def __init__(self, theme: Theme):
+        super().__init__(theme, dpi=DPI)
+        FigureCanvasAgg(self)
+
+    def png(self) -> bytes:
+        """The figure as a PNG, as notebooks and films take it."""
+        stream = BytesIO()
+        self.savefig(stream, format="png")
+        return stream.getvalue()
+
+    _repr_png_ = png
+
+
+class Plots:
+    """Figures of a simulation, ``sim.plot()`` and ``sim.plot.slice(...)``; collective, on rank 0 (None elsewhere).
+
+    Args:
+        flow: gives the present flow.
+    """
+
+    def __init__(self, flow: Callable[[], FlowView]):
+        self._flow = flow
+
+    def __call__(self, style: str | None = None) -> FlowFigure | None:
+        """The geometry with the speed below its surface, and the cut that shows most; the picture of a run.
+
+        Args:
+            style: ``"dark"`` or ``"light"``; by default that of the case.
+
+        Raises:
+            InputError: another style.
+        """
+        flow = self._flow()
+        theme = from_root(flow.communicator, lambda: self._theme(style))
+        shown = shown_flow(flow, theme)
+
+        def drawn() -> FlowFigure:
+            nodes, speed, how = on_root(shown)
+            figure = FlowFigure(theme)
+            fill_figure(figure, nodes, speed, flow.case.title, how)
+            return figure
+
+        return agreed_on_root(flow.communicator, drawn)
+
+    def slice(
+        self,
+        field: str = SPEED,
+        axis: str | None = None,
+        position_m: float | None = None,
+        component: str | None = None,
+        limits: tuple[float, float] | None = None,
+        style: str | None = None,
+    ) -> FlowFigure | None:
+        """A field on a plane across an axis.
+
+        Args:
+            field: its name; of vectors the magnitude, unless a component is chosen.
+            axis: ``"x"``, ``"y"`` or ``"z"``; by default the plane that shows most.
+            position_m: place of the plane on that axis [m]; by default the fullest plane.
+            component: ``"x"``, ``"y"`` or ``"z"``, of a vector.
+            limits: lowest and highest value of the colours [SI], such as those that all pictures of a film share; by
+                default those of this plane, robust against single nodes.
+            style: ``"dark"`` or ``"light"``; by default that of the case.
+
+        Raises:
+            InputError: no such field, axis or component, no fluid at that position, a position without an axis, or
+                limits that are not two ascending numbers.
+        """
+        flow = self._flow()
+
+        def checked() -> str:
+            _check_letters(axis=axis, component=component)
+            _check_numbers(axis, position_m, limits)
+            self._theme(style)
+            return chosen_fields(flow, (field,))[0]
+
+        chosen = from_root(flow.communicator, checked)
+        gathered, sight = node_values(flow, chosen), sight_of(flow)
+
+        def drawn() -> FlowFigure:
+            name, values = as_scalar(chosen, on_root(gathered), component)
+            nodes = whole_nodes(flow)
+            if axis is not None:
+                cut = cut_at(nodes, values, AXES.index(axis), position_m)
+            else:
+                cut = best_cut(nodes, values) if sight is None else upright_raster(nodes, nodes, sight).image(values)
+            figure, unit = FlowFigure(self._theme(style)), known_fields(flow)[chosen]
+            _fill(figure, nodes, cut, _Slice(name, unit, values, flow.step_number, flow.time_s, limits), flow.case)
+            return figure
+
+        return agreed_on_root(flow.communicator, drawn)
+
+    def _theme(self, style: str | None) -> Theme:
+        if style is not None and style not in THEMES:
+            raise InputError(f"plot: style is {style!r}; allowed: {', '.join(THEMES)}")
+        return chosen_theme(self._flow().case.output) if style is None else THEMES[style]
+
+
+def _check_letters(**letters: str | None) -> None:
+    for name, letter in letters.items():
+        if letter is not None and letter not in tuple(AXES):
+            raise InputError(f"plot.slice: {name} is {letter!r}; allowed: 'x', 'y' or 'z'")
+
+
+def _check_numbers(axis: str | None, position_m: float | None, limits: tuple[float, float] | None) -> None:
+    if position_m is not None and axis is None:
+        raise InputError(f"plot.slice: position_m is {position_m}; give the axis that it lies on, as in axis='x'")
+    if position_m is not None and not _are_finite(position_m):
+        raise InputError(f"plot.slice: position_m is {position_m!r}; give a number")
+    if limits is None:
+        return
+    numbers = tuple(limits) if isinstance(limits, Iterable) else ()
+    if len(numbers) != 2 or not _are_finite(*numbers) or not numbers[0] < numbers[1]:
+        raise InputError(f"plot.slice: limits is {limits!r}; give two numbers, the lower one first")
+
+
+def _are_finite(*numbers) -> bool:
+    return all(isinstance(number, Real) and isfinite(number) for number in numbers)
+
+
+@dataclass(frozen=True, eq=False)
+class _Slice:
+    """A field on a plane: its name, unit and values, when, and the limits of its colours (None: its own)."""
+
+    name: str
+    unit: str
+    values: np.ndarray
+    step: int
+    time_s: float
+    limits: tuple[float, float] | None
+
+
+def _fill(figure, nodes: NodeList, cut: PlaneCut, field: _Slice, case: Case) -> None:
+    facts = (f"{field.name} after {field.step:,} steps, {field.time_s:.4g} s",)
+    colours = slice_colours(field.name, field.values, cut, field.limits)
+    fill_slice(figure, nodes, cut, Shown(field.name, field.unit, colours, case.title, facts, _mirrors(case)))
+
+
+def _mirrors(case: Case) -> str:
+    return str(case.geometry.options.get("mirror", ""))
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What is drawn, and how.
+
+    Attributes:
+        field: name of a field, or of a CSV file of the folder.
+        axis: ``"x"``, ``"y"``, ``"z"`` across which a plane lies, or along which walls are seen; None: what shows most.
+        at_m: position of the plane on that axis [m]; None: the fullest.
+        time_s: the nearest snapshot is drawn; None: the last.
+        limits: lowest and highest value of the colours; None: those of the picture itself.
+        style: ``"dark"`` or ``"light"``; None: that of the case.
+    """
+
+    field: str = SPEED
+    axis: str | None = None
+    at_m: float | None = None
+    time_s: float | None = None
+    limits: tuple[float, float] | None = None
+    style: str | None = None
+
+
+def redraw(folder: Path, path: Path, choices: Choices) -> None:
+    """Draw from the files of a run; the ending of ``path`` says in which format.
+
+    Raises:
+        InputError: the folder is none of a run, has no such file or field, or what is chosen does not go with it.
+        OutputError: the picture cannot be written.
+    """
+    if not (folder / CASE_FILE).is_file():
+        raise InputError(f"plot: {folder} has no {CASE_FILE}; give the output folder of a run")
+    if choices.at_m is not None and choices.axis is None:
+        raise InputError(f"plot: --at is {choices.at_m:g}; give the axis that it lies on, as in --axis x")
+    _Picture(folder, path, choices, load_case(folder / CASE_FILE)).draw()
+
+
+def plot(options, say: Callable[[str], None], communicator) -> int:
+    """Draw one picture; returns the exit code 0.
+
+    Args:
+        options: parsed options, see :func:`muphy_lb.run.options.add_plot_options`.
+        say: called with text.
+        communicator: the ranks, of which the first draws.
+
+    Raises:
+        InputError: no run, file or field is there, or options do not go together.
+        OutputError: the picture cannot be written.
+    """
+    if communicator.rank == 0:
+        path = _path(options)
+        limits = None if options.scale is None else _limits(options.scale)
+        redraw(
+            Path(options.folder),
+            path,
+            Choices(options.field, options.axis, options.at, options.time, limits, options.style),
+        )
+        say(f"written to {path}")
+    return 0
+
+
+def _path(options) -> Path:
+    """Where the picture goes, with the ending of its format."""
+    if options.output is None:
+        return Path(options.folder) / f"plot_{Path(options.field).stem}.{options.format or 'png'}"
+    path = Path(options.output)
+    ending = path.suffix.removeprefix(".").lower()
+    if not ending:
+        return path.with_name(f"{path.name}.{options.format or 'png'}")
+    if ending not in PICTURE_FORMATS or (options.format or ending) != ending:
+        allowed = options.format or ", ".join(PICTURE_FORMATS)
+        raise InputError(f"plot: -o is {options.output}, which ends in {path.suffix!r}; allowed: {allowed}")
+    return path
+
+
+def _limits(text: str) -> tuple[float, float]:
+    """The two numbers of a scale."""
+    try:
+        low, high = map(float, text.split(","))
+    except ValueError:
+        low = high = 0.0
+    if not (isfinite(low) and isfinite(high) and low < high):
+        raise InputError(f"plot: --scale is {text!r}; give two numbers, the lower first, as in --scale 0,0.5")
+    return low, high
+
+
+@dataclass(frozen=True)
+class _Picture:
+    """One picture of a folder."""
+
+    folder: Path
+    path: Path
+    choices: Choices
+    case: Case
+
+    def draw(self) -> None:
+        """Draw it from the file that holds it."""
+        if self.choices.field.endswith(".csv"):
+            self._draw_series()
+            return
+        name = SHORT.get(self.choices.field, self.choices.field)
+        flow, walls = self._fields_of(FieldSnapshots.file), self._fields_of(SHEAR_FILE)
+        if name in flow:
+            self._draw_flow(name)
+        elif name in walls:
+            self._draw_walls(name)
+        else:
+            raise InputError(self._missing([*flow, *walls]))
+
+    @property
+    def _theme(self) -> Theme:
+        return THEMES[self.choices.style or self.case.output.picture_style]
+
+    def _fields_of(self, file: str) -> list[str]:
+        """Names of what can be drawn of a file; none if it is not there."""
+        if not (self.folder / file).is_file():
+            return []
+        names = [name for name in find_snapshot(self.folder / file).units if name not in NOT_DRAWN]
+        return [*names, SPEED] if "velocity" in names else names
+
+    def _series(self) -> dict[str, str]:
+        """Names of the CSV files that hold a series over time, or over another quantity in seconds, with its column."""
+        over = {path.name: _column_of_time(path) for path in sorted(self.folder.glob("*.csv"))}
+        return {name: column for name, column in over.items() if column}
+
+    def _missing(self, there: list[str]) -> str:
+        """What to say where the folder does not hold what is asked for."""
+        field = self.choices.field
+        known = [*there, *(name for name, of_walls in SHORT.items() if of_walls in there), *self._series()]
+        lacking = [file for file in (FieldSnapshots.file, SHEAR_FILE) if not (self.folder / file).is_file()]
+        wanted = SHEAR_FILE if field in SHORT or field in SHORT.values() else FieldSnapshots.file
+        if wanted in lacking and not field.endswith(".csv"):
+            remedy = "output.wall_shear = true" if wanted == SHEAR_FILE else "output.vtk = true"
+            others = f"; there are {', '.join(known)}" if known else ""
+            return f"plot: {self.folder} has no {wanted}, which holds {field}; run with {remedy}{others}"
+        return f"plot: {self.folder} holds no {field!r}; {did_you_mean(field, known)}"
+
+    def _draw_flow(self, name: str) -> None:
+        """A field on a plane; the speed without an axis as in the picture of a run, on the vessel and on a plane."""
+        choices, snapshot = self.choices, find_snapshot(self.folder / FieldSnapshots.file, self.choices.time_s)
+        field = "velocity" if name == SPEED else name
+        nodes, (shown, values) = snapshot.nodes(), as_scalar(field, snapshot.values(field))
+        with figure_at(self.path, self._theme) as figure:
+            if shown == SPEED and choices.axis is None:
+                how = Presentation(_mirrors(self.case), theme=self._theme, limits=choices.limits)
+                fill_figure(figure, nodes, values, self.case.title, how)
+                return
+            axis = None if choices.axis is None else AXES.index(choices.axis)
+            cut = best_cut(nodes, values) if axis is None else cut_at(nodes, values, axis, choices.at_m)
+            unit, step, time_s = snapshot.units[field], snapshot.step, snapshot.time_s
+            _fill(figure, nodes, cut, _Slice(shown, unit, values, step, time_s, choices.limits), self.case)
+
+    def _draw_walls(self, name: str) -> None:
+        """A field on the walls."""
+        choices = self.choices
+        if choices.at_m is not None:
+            raise InputError(f"plot: --at does not go with {choices.field}, which lies on walls; leave it out")
+        snapshot = find_snapshot(self.folder / SHEAR_FILE, choices.time_s)
+        values = snapshot.values(name)
+        values = np.linalg.norm(values, axis=1) if values.ndim == 2 else values
+        what = f"{name.replace('_', ' ')} [{snapshot.units[name]}]"
+        counted = (snapshot.values("counted") > 0.0) & np.isfinite(values)
+        sight = None if choices.axis is None else AXES.index(choices.axis)
+        marks = Marks(counted=counted, theme=self._theme, limits=choices.limits, sight=sight)
+        draw_walls(self.path, snapshot.nodes(), values, what, marks)
+
+    def _draw_series(self) -> None:
+        """The columns of a CSV file over time."""
+        choices, over_of = self.choices, self._series()
+        if choices.field not in over_of:
+            raise InputError(self._missing([]))
+        options = {"--axis": choices.axis, "--at": choices.at_m, "--scale": choices.limits, "--time": choices.time_s}
+        for option in (option for option, value in options.items() if value is not None):
+            raise InputError(f"plot: {option} does not go with {choices.field}, a series over time; leave it out")
+        series, over = read_series(self.folder / choices.field), over_of[choices.field]
+        told = [name for name in series.keys() - {*COLUMNS, over} if np.isfinite(series[name]).any()]
+        if not told or not series[over].any():
+            raise InputError(f"plot: {self.folder / choices.field} has no numbers to draw; run for longer")
+        if not (np.diff(series[over]) > 0.0).all():
+            raise InputError(
+                f"plot: {self.folder / choices.field} has several rows at one time; choose a series with one row at a"
+                f" time: {', '.join(over_of)}"
+            )
+        with figure_at(self.path, self._theme) as figure:
+            fill_curves(figure, series, self.case.title, (choices.field,), over)
+
+
+def _column_of_time(path: Path) -> str | None:
+    """The column of a CSV file that is a time [s]: behind the number of the step, or the first; None without one."""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        names = file.readline(LONGEST_HEADER).rstrip("\n").split(",")
+    if tuple(names[:2]) == COLUMNS:
+        return "time_s"
+    return names[0] if unit_of(names[0], {}) == "s" else None

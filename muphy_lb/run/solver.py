@@ -1,0 +1,363 @@
+"""Solver: a case bound to ranks and devices, stepping in lattice units and answering in SI units."""
+
+import gc
+from collections.abc import Mapping
+from functools import partial
+from math import ceil, inf, isfinite, sqrt
+from numbers import Real
+from os import PathLike
+
+import numpy as np
+
+from muphy_lb.backends import make_backend, resolve_backend
+from muphy_lb.base.errors import DivergedError, InputError
+from muphy_lb.base.precision import PRECISIONS
+from muphy_lb.case.case import Case, as_case
+from muphy_lb.engine.autotune import tune
+from muphy_lb.engine.engine import Engine
+from muphy_lb.geometry.limits import shown
+from muphy_lb.geometry.quantities import number_in_si
+from muphy_lb.lattice.exact_sums import from_two_parts, scale_of_sums
+from muphy_lb.measure.flow_view import Health, OpeningState
+from muphy_lb.measure.monitor import Monitor, RunStatus, poll
+from muphy_lb.measure.node_probe import NodeProbe
+from muphy_lb.measure.records import WallForce
+from muphy_lb.measure.shear.stress import RecordedStress
+from muphy_lb.parallel import HaloConnector, agreed_on_root, connect
+from muphy_lb.run.description import described
+from muphy_lb.run.preparation import Preparation
+from muphy_lb.run.state import State
+from muphy_lb.run.verdict import divergence_message
+from muphy_lb.setup.boundaries import build_schedule, opening_conditions
+from muphy_lb.setup.force import build_force
+
+ROUNDING = 1e-9
+"""Share of a step by which the quotient of two times may miss a whole number of steps."""
+COVER_A_TIME = "round it, or give the time to run_for(time_s), which takes as many steps as cover it"
+
+
+class Solver(Preparation):
+    """One flow.
+
+    Three lines are enough: ``solver = Solver.from_case("vessel.toml"); solver.step(1000); u = solver.velocity_m_s()``.
+    Field methods are collective: every rank calls them, rank 0 gets node-list-ordered arrays, the others None.
+
+    Args:
+        case: the case, the path of its file, or its tables by name.
+        communicator: the ranks; found by itself if not given.
+        nodes: the geometry, distributed or on rank 0, if it is already there; else the case's geometry is read.
+
+    Attributes:
+        engine: the engine of this rank.
+        state: the state, and how it is set.
+        monitor: sees the flow between steps (:mod:`muphy_lb.measure.monitor`); at first one that never looks.
+
+    Raises:
+        MuphyError: the case cannot be run; the message says why.
+    """
+
+    def __init__(self, case: Case | str | PathLike | Mapping, communicator=None, nodes=None):
+        case, communicator, self.monitor = as_case(case), communicator or connect(), Monitor()
+        backend = agreed_on_root(communicator, lambda: resolve_backend(case.compute.backend))
+        self._backend_name = communicator.broadcast(backend)
+        super().__init__(case, communicator, nodes)
+        self.engine: Engine = self._build_engine()
+        self.state = State(self)
+        for physics in self.physics:
+            for name, method in physics.methods.items():
+                setattr(self, name, partial(method, self))
+        self.state.start()
+
+    @classmethod
+    def from_case(cls, case, overrides=(), communicator=None) -> "Solver":
+        """Read a case file (or take its tables), change single keys (``"run.steps=100"``), and build the simulation."""
+        return cls(as_case(case, overrides), communicator)
+
+    def __repr__(self):
+        return (
+            f"<Solver {self.case.title!r}: {self.header.n_nodes:,} nodes of {self.header.spacing_m:.4g} m,"
+            f" {self.lattice.name} on {self.backend_name}, step {self.step_number:,} (t = {self.time_s:.4g} s)>"
+        )
+
+    def describe(self) -> str:
+        """What will be computed, for people; collective."""
+        return described(self, self.engine)
+
+    @property
+    def step_number(self) -> int:  # type: ignore[override]  # before the start it is 0
+        """Steps since the start."""
+        return self.state.step_number
+
+    @property
+    def backend_name(self) -> str:
+        """What runs the kernels."""
+        return self.engine.backend.name
+
+    @property
+    def device(self) -> str:
+        """On what, in words."""
+        return self.engine.backend.device
+
+    @property
+    def collision_name(self) -> str:
+        """The collision operator, with all that is put into it."""
+        return self.engine.model.collision.name
+
+    @property
+    def time_s(self) -> float:
+        """Physical time [s]."""
+        return self.units.steps_to_time(self.step_number)
+
+    def rebuild(self, owner: np.ndarray | None) -> None:
+        """A domain and an engine without a state, for other owners of the nodes, (n,) on rank 0; collective."""
+        del self.domain, self.engine, self.part_nodes
+        self.state.release()
+        self.monitor.release()
+        for probe in self._probes:
+            probe.release()
+        gc.collect()
+        self.geometry.share(owner)
+        self._lay_out()
+        self.engine = self._build_engine()
+
+    def impose(self, case: Case) -> None:
+        """Take a case that differs from the present one in values of openings, in [run] and [output] alone; they hold
+        from the next step on. Collective.
+
+        Raises:
+            InputError: the flow would be too fast, or the pressures too large.
+        """
+        self.numerics = self._resolve(case)
+        self.conditions = opening_conditions(case, self.header, self.frames, self.units, float(self.lattice.cs2))
+        driving = build_force(case, self.header, self.domain, self.units)[2]
+        self.case, self._schedule = case, build_schedule(case, self.header, self.conditions, driving, self.units)
+        self.upload_schedule()
+        if not self._schedule.changes:  # all of them are zero from now on
+            self.engine.schedule(self._schedule.at(np.array([self.step_number + 1.0])))
+
+    def step(self, n_steps: float = 1) -> None:
+        """Advance by a whole number of steps; every ``run.check_interval_steps`` its health is checked. The
+        ``monitor`` may request a pause in between, or an end before the last of them.
+
+        Raises:
+            InputError: ``n_steps`` is not whole, or negative.
+            DivergedError: the flow is unstable; see :meth:`health`.
+        """
+        last, every = self.step_number + whole_steps(n_steps), self.case.run.check_interval_steps
+        while self.step_number < last:
+            until = min(last, (self.step_number // every + 1) * every, self.monitor.next_step)
+            self.advance(int(until) - self.step_number, until == last or until >= self.monitor.next_step)
+            if self.step_number % every == 0:
+                self.health()
+            if self.step_number >= self.monitor.next_step and poll(self.monitor, lambda: RunStatus(last)):
+                break
+        self.monitor.rest(RunStatus(last))
+
+    def advance(self, n_steps: int, is_told: bool = True) -> None:
+        """Advance by some steps without looking at the flow; ``is_told`` where wall forces or the stress beside walls
+        may be asked for behind the last of them (:class:`muphy_lb.run.walls.WallMeasures`)."""
+        left, walls = n_steps, self.state.walls
+        while left > 0:
+            if self.step_number >= self._scheduled_until:
+                self.upload_schedule()
+            until = min(self._scheduled_until, self.engine.actions.next_step(self.step_number))
+            stretch = int(min(left, until - self.step_number))
+            if is_told and stretch == left and walls.are_measured:
+                self.engine.advance(stretch - 1)
+                walls.remember()
+                self.engine.advance(1)
+            else:
+                self.engine.advance(stretch)
+            self.state.step_number += stretch
+            self.engine.actions.act(self.step_number)
+            left -= stretch
+
+    def run_for(self, time_s: float) -> None:
+        """Advance by a time [s], rounded up to whole steps: by less than ``units.time_step_s`` more than asked for.
+
+        Raises:
+            InputError: ``time_s`` is not a finite number, or negative.
+        """
+        self.step(steps_covering(time_s, self.units.time_step_s))
+
+    def timed_mflups(self, n_steps: int) -> float:
+        """Million node updates per second of all ranks over some steps, which the step number does not count."""
+        self.communicator.barrier()
+        feedback = self.engine.feedback
+        before = feedback.record() if feedback else None
+        seconds = self.communicator.maximum(self.engine.time_steps(n_steps))
+        self.upload_schedule()
+        self.engine.set_step_number(self.step_number)
+        if feedback and before is not None:
+            feedback.restore(before)
+        return n_steps * self.header.n_nodes / seconds / 1e6
+
+    def density(self) -> np.ndarray | None:
+        """(n,) lattice density on rank 0."""
+        return self._collect(self.engine.moments()[:1], lambda rows: 1.0 + rows[0])
+
+    def pressure_pa(self) -> np.ndarray | None:
+        """(n,) pressure [Pa] on rank 0."""
+        at_rest, scale = self.units.reference_pressure_pa, self.units.pascals_per_density(float(self.lattice.cs2))
+        return self._collect(self.engine.moments()[:1], lambda rows: at_rest + scale * rows[0])
+
+    def velocity_m_s(self) -> np.ndarray | None:
+        """(n, 3) velocity (x, y, z) [m/s] on rank 0."""
+        return self._collect(self.engine.moments()[1:], lambda rows: self.units.velocity_to_si(np.stack(rows, axis=-1)))
+
+    def field(self, name: str) -> np.ndarray | None:
+        """(n, ...) values of an output field on rank 0: density [kg/m3], velocity [m/s], pressure [Pa], or one that a
+        physics of the case brings along."""
+        if name == "density":
+            return self._collect(self.engine.moments()[:1], lambda rows: (1.0 + rows[0]) * self.units.density_kg_m3)
+        own = {"velocity": self.velocity_m_s, "pressure": self.pressure_pa}
+        if name in own:
+            return own[name]()
+        fields = {key: field for physics in self.physics for key, field in physics.output_fields.items()}
+        return fields[name].values(self)
+
+    def model_field(self, name: str) -> np.ndarray | None:
+        """(n,) values of a field of the model as it is stored, in node-list order on rank 0."""
+        return self.collect(self.local_field(name))
+
+    def local_field(self, name: str) -> np.ndarray:
+        """(m,) values of a field of the model on the nodes of this rank as it is stored."""
+        return self.engine.fields.get(name, self.engine.parity)
+
+    def particles(self) -> dict[str, dict[str, np.ndarray]] | None:
+        """Columns of all particles by set and name, by ascending id, on rank 0."""
+        return self.state.particles()
+
+    def populations(self):
+        """Yield, direction by direction, the (n,) stored populations in node-list order (None off rank 0)."""
+        for row in self.engine.populations():
+            yield self.collect(row)
+
+    def collect(self, row: np.ndarray) -> np.ndarray | None:
+        """Values (n,) of the local nodes as one array in node-list order, on rank 0."""
+        return self.state.gather.collect(row)
+
+    def openings(self) -> dict[str, OpeningState] | None:
+        """State of every opening by name, on rank 0; sums run in an order that does not depend on the ranks."""
+        return self.state.openings.present(self)
+
+    def wall_forces(self, averaged: bool = True) -> dict[str, WallForce] | None:
+        """Force and torque of the fluid on every labelled wall, on rank 0: the mean of two steps if ``averaged``, else
+        that of the step ahead."""
+        return self.state.walls.forces(averaged)
+
+    def recorded_stress(self) -> RecordedStress | None:
+        """The stress beside walls that the run records; None if the case does not ask for it."""
+        return self.state.walls.stress()
+
+    def set_velocity_m_s(self, values, stress: bool = True, consistent_pressure: bool = False) -> None:
+        """See :meth:`muphy_lb.run.state.State.set_velocity_m_s`."""
+        self.state.set_velocity_m_s(values, stress, consistent_pressure)
+
+    def set_pressure_pa(self, values, stress: bool = True) -> None:
+        """See :meth:`muphy_lb.run.state.State.set_pressure_pa`."""
+        self.state.set_pressure_pa(values, stress)
+
+    def set_fields(self, fields: Mapping[str, np.ndarray]) -> None:
+        """See :meth:`muphy_lb.run.state.State.set_fields`."""
+        self.state.set_fields(fields)
+
+    def scattered(self, what: str, values, n_components: int) -> np.ndarray:
+        """See :meth:`muphy_lb.run.state.State.scattered`."""
+        return self.state.scattered(what, values, n_components)
+
+    def node_probe(self, voxel: np.ndarray | None) -> NodeProbe:
+        """A reader of the fluid nodes with (m,) ascending voxel ids, given on rank 0; collective."""
+        scalars = [scalar.field for physics in self.physics for scalar in physics.probed]
+        probe = NodeProbe(lambda: self.engine, self.communicator, voxel, scalars)
+        self._probes.add(probe)
+        return probe
+
+    def health(self) -> Health:
+        """Mass change, largest and mean speed.
+
+        Raises:
+            DivergedError: a value is not finite, or the Mach number passes ``run.max_mach``; the message says where.
+        """
+        totals, n = self.engine.totals(), self.header.n_nodes
+        max_speed = self.communicator.maximum(totals.speed)
+        if not max_speed <= self.case.run.max_mach * sqrt(float(self.lattice.cs2)):
+            raise DivergedError(divergence_message(self, self.engine.moments()[1:]))
+        mean_speed = self.communicator.total(totals.fixed_speed) / scale_of_sums(n) / n
+        drift = (self.communicator.total(totals.mass) - self.state.initial_mass) / (n + self.state.initial_mass)
+        return Health(drift, max_speed, mean_speed)
+
+    def mean_velocity_m_s(self) -> np.ndarray:
+        """(3,) mean velocity (x, y, z) of all nodes [m/s], on every rank and for any number of them; collective."""
+        n, sums = self.header.n_nodes, self.communicator.total(self.engine.totals().flow).reshape(3, 2)
+        return self.units.velocity_to_si(from_two_parts(sums[:, 0], sums[:, 1], scale_of_sums(n)) / n)
+
+    def largest_density_change(self) -> float:
+        """Largest difference of the lattice density from 1, on every rank; collective."""
+        return self.communicator.maximum(float(np.abs(self.engine.moments()[0]).max(initial=0.0)))
+
+    def _build_engine(self) -> Engine:
+        compute, local_rank = self.case.compute, self.communicator.local_rank
+        backend = make_backend(self._backend_name, self.lattice, PRECISIONS[compute.precision], local_rank)
+        connector = HaloConnector(self.communicator, compute.transport)
+        scale = scale_of_sums(self.header.n_nodes)
+        engine = Engine(backend, connector, self.domain, self.model, self._at_links, scale)
+        tune(engine)
+        engine.warm_up()
+        return engine
+
+    @property
+    def present_force(self) -> np.ndarray:
+        """(3,) uniform body force per volume of this step, lattice units; a field of forces is not in it."""
+        return self._schedule.at(np.array([float(self.step_number)]))[0][-3:]
+
+    def set_present(self, step_number: int) -> None:
+        """Hand the engine the number of the present step, and its boundary values and force."""
+        self.engine.set_present(self._schedule.at(np.array([float(step_number)]))[0])
+        self.engine.set_step_number(step_number)
+
+    def upload_schedule(self) -> None:
+        """Hand the engine boundary values and force of the steps to come; also after some that did not count."""
+        self._scheduled_until = inf
+        if self._schedule.changes:
+            rows, self._scheduled_until = self._schedule.rows(self.step_number)
+            self.engine.schedule(rows)
+
+    def _collect(self, rows, finish):
+        collected = [self.state.gather.collect(row) for row in rows]
+        return finish(collected) if self.communicator.rank == 0 else None
+
+
+def whole_steps(n_steps, call: str = "step", remedy: str = COVER_A_TIME) -> int:
+    """A number of steps; a float counts if it is whole.
+
+    Args:
+        n_steps: what was given.
+        call, remedy: to what, and what else to give, for the message of the error.
+
+    Raises:
+        InputError: it is not a whole number of 0 or more.
+    """
+    is_number = isinstance(n_steps, Real) and not isinstance(n_steps, bool)
+    if not is_number or not isfinite(n_steps) or n_steps < 0 or n_steps != int(n_steps):
+        raise InputError(f"{call}: the number of steps is {n_steps!r}; it must be a whole number, 0 or more: {remedy}")
+    return int(n_steps)
+
+
+def steps_covering(time_s, time_step_s: float, call: str = "run_for") -> int:
+    """The least number of steps that cover a time [s], a number or a text with a unit such as ``"1 ms"``; ``call``: to
+    which it was given, for the message of the error.
+
+    Raises:
+        InputError: it is not a finite time of 0 or more.
+    """
+    if isinstance(time_s, str):
+        try:
+            time_s = number_in_si(time_s, "s")
+        except ValueError as error:
+            raise InputError(f"{call}: the time is {shown(time_s)}; it {error}") from error
+    is_number = isinstance(time_s, Real) and not isinstance(time_s, bool)
+    if not is_number or not isfinite(time_s) or time_s < 0:
+        raise InputError(f"{call}: the time is {time_s!r}; it must be a finite number of seconds, 0 or more")
+    steps = float(time_s) / time_step_s
+    return ceil(steps - ROUNDING * max(1.0, steps))
