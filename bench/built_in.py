@@ -16,19 +16,12 @@ GENERATIONS, ASYMMETRY = 2, 0.8
 
 @dataclass(frozen=True)
 class BuiltIn:
-    """A geometry that needs no file.
+    """A geometry that needs no file."""
 
-    Attributes:
-        size: the size with about ten million nodes.
-        meaning: meaning of the size, as text.
-        shape: ``shape(size)`` -> name of a shape and its options, in voxels.
-        outlets: number of openings other than the inlet; 0 for a periodic box driven by a body force.
-    """
-
-    size: int
-    meaning: str
-    shape: Callable[[int], tuple[str, dict]]
-    outlets: int = 0
+    size: int  # the size with about ten million nodes
+    meaning: str  # meaning of the size, as text
+    shape: Callable[[int], tuple[str, dict]]  # ``shape(size)`` -> name of a shape and its options, in voxels
+    outlets: int = 0  # number of openings other than the inlet; 0 for a periodic box driven by a body force
 
 
 def _box(size: int) -> tuple[str, dict]:
@@ -54,11 +47,7 @@ BUILT_IN: Mapping[str, BuiltIn] = MappingProxyType(
 
 
 def built_in_table(name: str, size: int | None) -> dict:
-    """The case of a built-in geometry as nested tables, all in lattice units.
-
-    Raises:
-        InputError: unknown name.
-    """
+    """The case of a built-in geometry as nested tables, all in lattice units. Raises InputError: unknown name."""
     if name not in BUILT_IN:
         remedy = f"{did_you_mean(name, [*BUILT_IN])}; a file ends with .toml or .h5"
         raise InputError(f"bench: --geometry is {name!r}: {remedy}")
@@ -78,10 +67,7 @@ def driven_table(title: str, geometry: dict, openings, spacing_m: float) -> dict
         "title": title,
         "geometry": geometry,
         "openings": [{"name": name, **conditions[kind]} for name, kind in openings],
-        "fluid": {
-            "density_kg_m3": 1.0,
-            "kinematic_viscosity_m2_s": viscosity(RELAXATION_TIME, CS2) * spacing_m**2,
-        },
+        "fluid": {"density_kg_m3": 1.0, "kinematic_viscosity_m2_s": viscosity(RELAXATION_TIME, CS2) * spacing_m**2},
         "flow": {"acceleration_m_s2": [force, 0.0, 0.0]},
         "lattice": {"name": "D3Q19", "time_step_s": 1.0},
         # No ramp: timings are to represent the rest of a run, in which no schedule is uploaded.

@@ -46,19 +46,9 @@ def add_options(parser) -> None:
 
 
 def bench(options, say: Callable[[str], None], communicator) -> int:
-    """Run the requested benchmarks and report them; returns the exit code 0; collective.
-
-    Args:
-        options: parsed options, see :func:`add_options`.
-        say: called with the text of each measurement, on rank 0.
-        communicator: the ranks.
-
-    Raises:
-        InputError: an option or the case is wrong.
-        BackendError: the backend cannot be used here, or not in this precision.
-        MuphyError: the case cannot be run.
-        OutputError: the JSON file cannot be written.
-    """
+    """Run the requested benchmarks and report them; returns the exit code 0; collective. Raises InputError: an option
+    or the case is wrong; BackendError: the backend cannot be used here, or not in this precision; MuphyError: the case
+    cannot be run; OutputError: the JSON file cannot be written."""
     from muphy_lb.base.files.atomic import write_text
     from muphy_lb.bench.report import record
 

@@ -18,34 +18,22 @@ from muphy_lb.setup.geometry import load_nodes
 
 @dataclass(frozen=True)
 class Job:
-    """A case to be timed in all variants.
+    """A case to be timed in all variants."""
 
-    Attributes:
-        case: the case.
-        nodes: its geometry, on rank 0 only.
-        published: value published in a paper, as text.
-    """
-
-    case: Case
-    nodes: NodeList | None
-    published: str | None = None
+    case: Case  # the case
+    nodes: NodeList | None  # its geometry, on rank 0 only
+    published: str | None = None  # value published in a paper, as text
 
 
 def job_of_table(table: Mapping, overrides: Sequence[str], communicator, published=None, copies=(1, 1, 1)) -> Job:
-    """The job of a case given as nested tables; collective.
-
-    Raises:
-        InputError: the tables, changed by ``"section.key=value"`` each, are not a valid case.
-    """
+    """The job of a case given as nested tables; collective. Raises InputError: the tables, changed by
+    ``"section.key=value"`` each, are not a valid case."""
     return _job(_case(table, overrides), None, communicator, published, copies)
 
 
 def job_of_file(path, overrides: Sequence[str], communicator, copies=(1, 1, 1)) -> Job:
-    """The job of a case file (TOML), or of a prepared geometry (.h5) with a generated case; collective.
-
-    Raises:
-        InputError: the file cannot be read or is not a valid case.
-    """
+    """The job of a case file (TOML), or of a prepared geometry (.h5) with a generated case; collective. Raises
+    InputError: the file cannot be read or is not a valid case."""
     if Path(path).suffix == PREPARED:
         return _job_of_prepared(path, overrides, communicator, copies)
     case = communicator.broadcast(load_case(path, overrides) if communicator.rank == 0 else None)

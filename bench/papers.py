@@ -14,23 +14,14 @@ LID_VELOCITY = 0.05
 
 @dataclass(frozen=True)
 class PaperRow:
-    """One row of a table in a paper, and the case that reproduces it.
+    """One row of a table in a paper, and the case that reproduces it."""
 
-    Attributes:
-        name: name in the paper.
-        published: published value, as text.
-        lattice: table ``[lattice]`` of the case, without the relaxation time.
-        geometry: table ``[geometry]``, without spacing.
-        walls: tables ``[[walls]]``.
-        force: body force along x, lattice units.
-    """
-
-    name: str
-    published: str
-    lattice: Mapping
-    geometry: Mapping
-    walls: tuple = ()
-    force: float = 0.0
+    name: str  # name in the paper
+    published: str  # published value, as text
+    lattice: Mapping  # table ``[lattice]`` of the case, without the relaxation time
+    geometry: Mapping  # table ``[geometry]``, without spacing
+    walls: tuple = ()  # tables ``[[walls]]``
+    force: float = 0.0  # body force along x, lattice units
 
 
 def _cavity(name: str, published: str, **lattice) -> PaperRow:

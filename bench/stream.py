@@ -41,59 +41,46 @@ class Effort:
 
 @dataclass(frozen=True)
 class Measurement:
-    """One variant of a case, timed.
+    """One variant of a case, timed."""
 
-    Attributes:
-        kernel: velocity set and collision.
-        n_fluid: nodes of all ranks; ``box`` (nx, ny, nz) is what they lie in.
-        mflups: million fluid-node updates per second of the whole time step, all ranks, median of the runs.
-        mflups_low, mflups_high: extremes of the runs.
-        bytes_per_update: bytes that a node update moves, counted: Q populations read and Q written in storage format;
-            ``table_bytes_per_update``: the table that a step reads, over the nodes (in place the mean of two steps);
-            and ``field_bytes_per_update``: what fields beside the populations add
-            (:mod:`muphy_lb.bench.traffic`).
-        numbers_per_update: populations and fields that a node update reads or writes at least; ``numbers_asked``: with
-            the neighbours' values that stencils ask for.
-        moved_tb_s: bytes_per_update times updates per second and rank.
-        copy_tb_s: bandwidth of a large copy on the same device, bytes read plus written; mean of the ranks. It is
-            measured before the case takes its memory, and on the host once more after the runs: the better counts.
-        fraction: moved_tb_s / copy_tb_s.
-        bytes_per_node: all device memory over the nodes; ``table_bytes_per_node`` of them are address tables.
-        runs_per_warp: mean number of runs of the address table for a warp and a direction; None where it is not
-            compressed.
-        launch_us: microseconds that the host takes to enqueue one step; None where it waits for the step (host
-            backends, several ranks).
-        shape: how stream-and-collide is launched; None where there is no choice.
-        registers, local_bytes: of one thread of the stream-and-collide kernel; None where they are not known.
-    """
-
-    kernel: str
+    kernel: str  # velocity set and collision
     device: str
     backend: str
     ranks: int
-    n_fluid: int
+    n_fluid: int  # nodes of all ranks; ``box`` (nx, ny, nz) is what they lie in
     box: tuple[int, int, int]
     precision: str
     streaming: str
     order: str
     n_steps: int
     n_runs: int
-    mflups: float
-    mflups_low: float
+    mflups: float  # million fluid-node updates per second of the whole time step, all ranks, median of the runs
+    mflups_low: float  # mflups_low, mflups_high: extremes of the runs
     mflups_high: float
+    # bytes that a node update moves, counted: Q populations read and Q written in storage format;
+    # ``table_bytes_per_update``: the table that a step reads, over the nodes (in place the mean of two steps); and
+    # ``field_bytes_per_update``: what fields beside the populations add (:mod:`muphy_lb.bench.traffic`)
     bytes_per_update: float
     table_bytes_per_update: float
     field_bytes_per_update: float
+    # populations and fields that a node update reads or writes at least; ``numbers_asked``: with the neighbours' values
+    # that stencils ask for
     numbers_per_update: int
     numbers_asked: int
-    moved_tb_s: float
+    moved_tb_s: float  # bytes_per_update times updates per second and rank
+    # bandwidth of a large copy on the same device, bytes read plus written; mean of the ranks. It is measured before
+    # the case takes its memory, and on the host once more after the runs: the better counts.
     copy_tb_s: float
-    fraction: float
-    bytes_per_node: float
+    fraction: float  # moved_tb_s / copy_tb_s
+    bytes_per_node: float  # all device memory over the nodes; ``table_bytes_per_node`` of them are address tables
     table_bytes_per_node: float
+    # mean number of runs of the address table for a warp and a direction; None where it is not compressed
     runs_per_warp: float | None
+    # microseconds that the host takes to enqueue one step; None where it waits for the step (host backends, several
+    # ranks)
     launch_us: float | None
-    shape: str | None
+    shape: str | None  # how stream-and-collide is launched; None where there is no choice
+    # registers, local_bytes: of one thread of the stream-and-collide kernel; None where they are not known
     registers: int | None
     local_bytes: int | None
 
@@ -103,15 +90,9 @@ class Measurement:
 
 
 def measure(case: Case, nodes: NodeList | None, variant: ComputeVariant, effort: Effort, communicator) -> Measurement:
-    """Time the whole time step (openings, exchange, bulk) of a case; collective.
-
-    Args:
-        case: the case.
-        nodes: its geometry, on rank 0; by default read according to the case.
-        variant: what to change in the case.
-        effort: how long.
-        communicator: the ranks.
-    """
+    """Time the whole time step (openings, exchange, bulk) of a case; collective. ``case``: the case; ``nodes``: its
+    geometry, on rank 0; by default read according to the case; ``variant``: what to change in the case; ``effort``: how
+    long."""
     case = case.model_copy(update={"compute": case.compute.model_copy(update=asdict(variant))})
     copy_tb_s = _copy_tb_s(case, communicator)
     simulation = Simulation(case, communicator, nodes)

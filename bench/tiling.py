@@ -14,14 +14,8 @@ def tile_nodes(nodes: NodeList, copies: tuple[int, int, int]) -> NodeList:
     """The node list of ``np.tile`` of the image: as many copies of the box side by side along x, y, z.
 
     Voxel ids are computed, no image is made: 8 bytes a node. Axes are periodic as they were; along an axis that is not,
-    the copies lie face to face.
-
-    Args:
-        nodes: the geometry.
-        copies: along x, y, z.
-
-    Raises:
-        InputError: the geometry has openings, labelled walls or cut links, or a number of copies is not above zero.
+    the copies lie face to face. ``nodes``: the geometry; ``copies``: along x, y, z. Raises InputError: the geometry has
+    openings, labelled walls or cut links, or a number of copies is not above zero.
     """
     if copies == (1, 1, 1):
         return nodes

@@ -21,9 +21,7 @@ def add_options(parser) -> None:
     parser.add_argument("--quick", action="store_true", help="small sizes: seconds instead of minutes")
     parser.add_argument("--backend", default=DEFAULT.backend, help="auto, cpu, cuda or numpy (default: auto)")
     parser.add_argument(
-        "--precision",
-        default=DEFAULT.precision,
-        help="fp64, fp32, or fp16 at the sizes of --quick (default: fp64)",
+        "--precision", default=DEFAULT.precision, help="fp64, fp32, or fp16 at the sizes of --quick (default: fp64)"
     )
     parser.add_argument("--streaming", default=DEFAULT.streaming, help="pull, push or aa (default: pull)")
     parser.add_argument(
@@ -36,19 +34,10 @@ def add_options(parser) -> None:
 
 
 def validate(options, say: Callable[[str], None], communicator=DEFAULT.communicator) -> int:
-    """Run the chosen cases; returns the exit code: 1 if a comparison failed, or a case ended early on one rank.
-
-    Args:
-        options: parsed options, see :func:`add_options`.
-        say: called with the text of each outcome.
-        communicator: the ranks, which share each case.
-
-    Raises:
-        InputError: an unknown case, backend, precision or streaming, or several ranks for a case of one.
-        BackendError: the backend cannot run here, or not in this precision.
-        MuphyError: on several ranks, what ended a case.
-        OutputError: the report or the JSON file cannot be written.
-    """
+    """Run the chosen cases; returns the exit code: 1 if a comparison failed, or a case ended early on one rank. Raises
+    InputError: an unknown case, backend, precision or streaming, or several ranks for a case of one; BackendError: the
+    backend cannot run here, or not in this precision; MuphyError: on several ranks, what ended a case; OutputError: the
+    report or the JSON file cannot be written."""
     from muphy_lb.base.files.atomic import check_writable, write_text
     from muphy_lb.validation.cases import CASES
     from muphy_lb.validation.precision import possible_precisions, table

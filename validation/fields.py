@@ -10,14 +10,8 @@ from muphy_lb.setup.initial_stress import stress_of
 
 def start_from_flow(simulation: Simulation, density: np.ndarray, velocity: np.ndarray, strain: np.ndarray) -> None:
     """Start with the viscous stress of an exact rate of strain (:mod:`muphy_lb.operators.initial`); without it the
-    stress of the first steps is wrong.
-
-    Args:
-        simulation: on one rank.
-        density: (n,) in the order of the node list, like the others.
-        velocity: (n, 3).
-        strain: (n, 3, 3) rate of strain, lattice units.
-    """
+    stress of the first steps is wrong. ``simulation``: on one rank; ``density``: (n,) in the order of the node list,
+    like the others; ``velocity``: (n, 3); ``strain``: (n, 3, 3) rate of strain, lattice units."""
     own, fluid = simulation.domain.number, simulation.fluid
     rho, six = density[own], np.stack([strain[own, a, b] for a, b in AXES_OF_TENSOR])
     stress = stress_of(fluid, rho if fluid.equilibrium.is_compressible else 1.0, six)

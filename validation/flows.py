@@ -26,15 +26,10 @@ NO_TABLES = MappingProxyType({})
 def lattice_simulation(
     settings: Settings, geometry: Mapping, viscosity: float, make: type[Simulation] = Simulation, **tables
 ) -> Simulation:
-    """A simulation in lattice units (density 1, time step 1) that starts without a ramp.
-
-    Args:
-        settings: backend, precision and ranks.
-        geometry: the table ``[geometry]`` of a case; the voxel edge is 1 if it does not say.
-        viscosity: kinematic, lattice units.
-        make: the class of the simulation.
-        tables: further keys of ``fluid``, ``flow``, ``lattice``, ``walls``, ``openings`` and ``run``, lattice units.
-    """
+    """A simulation in lattice units (density 1, time step 1) that starts without a ramp. ``geometry``: the table
+    ``[geometry]`` of a case; the voxel edge is 1 if it does not say; ``viscosity``: kinematic, lattice units; ``make``:
+    the class of the simulation; ``tables``: further keys of ``fluid``, ``flow``, ``lattice``, ``walls``, ``openings``
+    and ``run``, lattice units."""
     defaults = {
         "geometry": {"spacing_m": 1.0, **geometry},
         "fluid": {"density_kg_m3": 1.0, "kinematic_viscosity_m2_s": float(viscosity)},
@@ -54,16 +49,10 @@ def forced_flow(
     settings: Settings = DEFAULT,
     tables: Mapping = NO_TABLES,
 ) -> Simulation:
-    """A flow at rest that a body force will drive; its SI units are its lattice units.
-
-    Args:
-        geometry: the table ``[geometry]`` of a case, without spacing.
-        relaxation_time: [time steps].
-        force: body force per volume (x, y, z), lattice units.
-        lattice: velocity set.
-        settings: backend and precision.
-        tables: further tables of the case; that of ``lattice`` is added to the one made here. See :func:`creeping`.
-    """
+    """A flow at rest that a body force will drive; its SI units are its lattice units. ``geometry``: the table
+    ``[geometry]`` of a case, without spacing; ``relaxation_time``: [time steps]; ``force``: body force per volume (x,
+    y, z), lattice units; ``lattice``: velocity set; ``tables``: further tables of the case; that of ``lattice`` is
+    added to the one made here. See :func:`creeping`."""
     own = {"lattice": {"name": lattice, "collision": "bgk", **tables.get("lattice", {})}}
     drive = {"acceleration_m_s2": [float(component) for component in force]}
     run = {"steps": MAX_STEPS, "ramp_steps": RAMP_STEPS}
@@ -96,13 +85,7 @@ def settle(
     simulation: Simulation, measure: Callable[[], np.ndarray], interval: int, tolerance: float, most_steps: int
 ) -> np.ndarray:
     """Step until a measured array changes by less than ``tolerance`` of its largest value in ``interval`` steps.
-
-    Returns:
-        The array as last measured.
-
-    Raises:
-        MuphyError: it still changes after ``most_steps`` steps.
-    """
+    Returns the array as last measured. Raises MuphyError: it still changes after ``most_steps`` steps."""
     now = np.asarray(measure())
     for _ in range(0, most_steps, interval):
         last = now
@@ -122,9 +105,7 @@ def settled(
     At least that time passes, and the change in a tenth of it must fall below ``tolerance`` of the largest value: modes
     of a flow confined to ``length`` decay faster, so the last change bounds what is missing. Every measurement is the
     mean of two consecutive steps, which removes the oscillation of period two that some interpolated walls leave.
-
-    Raises:
-        MuphyError: it still changes after MAX_STEPS steps.
+    Raises MuphyError: it still changes after MAX_STEPS steps.
     """
     viscous_time = length**2 / simulation.numerics.viscosity_lattice
     interval = max(SHORTEST_INTERVAL, ceil(viscous_time / VIEWS_PER_VISCOUS_TIME))

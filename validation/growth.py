@@ -12,16 +12,11 @@ SHARE = 0.1  # of the largest at the end of the record: what is weaker does not 
 
 @dataclass(frozen=True)
 class Growth:
-    """Growth of the leading mode, exp(rate t) cos(2 pi frequency t): medians over ``RANKS``.
+    """Growth of the leading mode, exp(rate t) cos(2 pi frequency t): medians over ``RANKS``."""
 
-    Attributes:
-        rate, frequency: per unit of time.
-        spread: half the distance between the lower and the upper quartile of the rates.
-    """
-
-    rate: float
+    rate: float  # rate, frequency: per unit of time
     frequency: float
-    spread: float
+    spread: float  # half the distance between the lower and the upper quartile of the rates
 
 
 def fit_growth(record: np.ndarray, interval: float) -> Growth:
@@ -30,14 +25,8 @@ def fit_growth(record: np.ndarray, interval: float) -> Growth:
     Each row with its ``DELAYS`` - 1 successors is a state; the linear map from one state to the next, restricted to the
     few directions that hold most of the record, has the modes as eigenvectors (Schmid, J. Fluid Mech. 656, 5 (2010);
     with delays Le Clainche, Vega, SIAM J. Appl. Dyn. Syst. 16, 882 (2017)). The number of directions is a free
-    parameter; the median over several is returned.
-
-    Args:
-        record: (n, m) values of m signals at equal intervals, n >= 3 ``DELAYS``.
-        interval: between rows.
-
-    Raises:
-        ValueError: too few rows.
+    parameter; the median over several is returned. ``record``: (n, m) values of m signals at equal intervals, n >= 3
+    ``DELAYS``; ``interval``: between rows. Raises ValueError: too few rows.
     """
     if len(record) < 3 * DELAYS:
         raise ValueError(f"a record of {len(record)} rows; give at least {3 * DELAYS}")

@@ -16,17 +16,13 @@ N_LEVELS = 15  # of contour lines
 
 @dataclass(frozen=True)
 class Series:
-    """One curve, or one set of points: reference solutions are best lines, computed values points.
+    """One curve, or one set of points: reference solutions are best lines, computed values points."""
 
-    Attributes:
-        name: in the legend.
-        x, y: the coordinates, as many of one as of the other; stored as tuples of numbers.
-        style: ``"line"``, ``"points"`` or ``"bars"``; bars of several series at one x stand side by side.
-    """
-
-    name: str
+    name: str  # in the legend
+    # x, y: the coordinates, as many of one as of the other; stored as tuples of numbers
     x: Sequence[float] | np.ndarray
     y: Sequence[float] | np.ndarray
+    # ``"line"``, ``"points"`` or ``"bars"``; bars of several series at one x stand side by side
     style: Literal["line", "points", "bars"] = "line"
 
     def __post_init__(self):
@@ -39,47 +35,29 @@ class Series:
 
 @dataclass(frozen=True)
 class Plot:
-    """A picture of one panel.
+    """A picture of one panel."""
 
-    Attributes:
-        title: heading.
-        x_label, y_label: what the axes show, with units.
-        series: what is drawn.
-        log_x, log_y: logarithmic axes.
-        ticks: names of x = 0, 1, 2 and so on; numbers if empty.
-    """
-
-    title: str
-    x_label: str
+    title: str  # heading
+    x_label: str  # x_label, y_label: what the axes show, with units
     y_label: str
-    series: tuple[Series, ...]
-    log_x: bool = False
+    series: tuple[Series, ...]  # what is drawn
+    log_x: bool = False  # log_x, log_y: logarithmic axes
     log_y: bool = False
-    ticks: tuple[str, ...] = ()
+    ticks: tuple[str, ...] = ()  # names of x = 0, 1, 2 and so on; numbers if empty
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture drawn elsewhere, such as one written by a run.
+    """A picture drawn elsewhere, such as one written by a run."""
 
-    Attributes:
-        title: what it shows.
-        png: the file.
-    """
-
-    title: str
-    png: bytes
+    title: str  # what it shows
+    png: bytes  # the file
 
 
 def convergence(title: str, x_label: str, sizes: Sequence[float], errors: Mapping, order: float) -> Plot:
-    """Errors against resolution on logarithmic axes, with a line of the expected order.
-
-    Args:
-        title, x_label: of the plot.
-        sizes: resolutions, rising.
-        errors: name of a curve to its errors, one per size.
-        order: expected order of convergence; the line passes through the first error of the first curve.
-    """
+    """Errors against resolution on logarithmic axes, with a line of the expected order. ``title``, ``x_label``: of the
+    plot; ``sizes``: resolutions, rising; ``errors``: name of a curve to its errors, one per size; ``order``: expected
+    order of convergence; the line passes through the first error of the first curve."""
     first = next(iter(errors.values()))[0]
     points = [Series(name, sizes, values, "points") for name, values in errors.items()]
     line = Series(f"order {order:g}", sizes, [first * (size / sizes[0]) ** -order for size in sizes])

@@ -18,15 +18,9 @@ TITLE = "largest difference of a computed value from fp64, over the size of its 
 
 
 def possible_precisions(backend: str, device_index: int = 0) -> tuple[str, ...]:
-    """Names of the precisions that a backend supports here, the highest first.
-
-    Args:
-        backend: a name of a backend, or ``"auto"``.
-        device_index: which of the devices of this machine.
-
-    Raises:
-        InputError, BackendError: no such backend, or not here.
-    """
+    """Names of the precisions that a backend supports here, the highest first. ``backend``: a name of a backend, or
+    ``"auto"``; ``device_index``: which of the devices of this machine. Raises InputError, BackendError: no such
+    backend, or not here."""
     from muphy_lb.backends import make_backend, resolve_backend
     from muphy_lb.base.errors import BackendError
     from muphy_lb.base.precision import PRECISIONS
@@ -44,14 +38,9 @@ def possible_precisions(backend: str, device_index: int = 0) -> tuple[str, ...]:
 
 def with_difference(outcome: Validation, double: Validation, other: Validation, precision: str) -> Validation:
     """An outcome with a row for the largest difference of a precision from double precision, and with the comparisons
-    that failed in that precision.
-
-    Args:
-        outcome: of the case in double precision.
-        double, other: outcomes of the case at one size in double and in the other precision; rows are matched by what
-            they compare. Those that have a verdict in double precision alone are not compared.
-        precision: of ``other``.
-    """
+    that failed in that precision. ``outcome``: of the case in double precision; ``double``, ``other``: outcomes of the
+    case at one size in double and in the other precision; rows are matched by what they compare. Those that have a
+    verdict in double precision alone are not compared; ``precision``: of ``other``."""
     left_out = tuple(dict.fromkeys((*outcome.left_out, *other.left_out)))
     if outcome.skipped or other.skipped:
         reasons = () if outcome.skipped else (f"{precision}: {other.skipped}",)

@@ -11,23 +11,15 @@ LAYOUT = "  {:<58}{:>13}{:>13}{:>11}{:>11}  {}"
 
 @dataclass(frozen=True)
 class Row:
-    """One comparison.
+    """One comparison."""
 
-    Attributes:
-        quantity: what is compared, with its unit if it has one.
-        reference: published or analytic value.
-        computed: what the solver gives.
-        error: relative or absolute deviation, depending on the constructor.
-        tolerance: largest error that passes; infinite for a row that is shown for the reader and not judged.
-        scale: the scale of differences of the computed value between precisions: the size of the reference, but
-            at least 1 where the error is absolute, and 1 where the reference is 0.
-    """
-
-    quantity: str
-    reference: float
-    computed: float
-    error: float
-    tolerance: float
+    quantity: str  # what is compared, with its unit if it has one
+    reference: float  # published or analytic value
+    computed: float  # what the solver gives
+    error: float  # relative or absolute deviation, depending on the constructor
+    tolerance: float  # largest error that passes; infinite for a row that is shown for the reader and not judged
+    # the scale of differences of the computed value between precisions: the size of the reference, but at least 1 where
+    # the error is absolute, and 1 where the reference is 0
     scale: float = 1.0
 
     @property
@@ -52,21 +44,13 @@ class Row:
 
 @dataclass(frozen=True)
 class Difference:
-    """Difference of the results of a case in one precision from those in double precision.
+    """Difference of the results of a case in one precision from those in double precision."""
 
-    Attributes:
-        precision: its name.
-        largest: difference of a computed value over the scale of its row, the largest of the case.
-        quantity: where that is.
-        n_values: how many values were compared.
-        bound: largest difference that passes.
-    """
-
-    precision: str
-    largest: float
-    quantity: str
-    n_values: int
-    bound: float
+    precision: str  # its name
+    largest: float  # difference of a computed value over the scale of its row, the largest of the case
+    quantity: str  # where that is
+    n_values: int  # how many values were compared
+    bound: float  # largest difference that passes
 
     @property
     def row(self) -> Row:
@@ -77,31 +61,18 @@ class Difference:
 
 @dataclass(frozen=True)
 class Validation:
-    """The outcome of one case.
+    """The outcome of one case."""
 
-    Attributes:
-        name: name in the table of cases.
-        citation: where the reference values come from.
-        rows: the comparisons.
-        skipped: why nothing was computed; empty if it was.
-        plots: for the report.
-        left_out: what was not computed, or is not judged, with the reasons.
-        differences: of other precisions from double precision; each is among the rows too.
-        failure: the error that ended the case early; empty if none did.
-        device: what computed it, filled in by the command.
-        seconds: wall time, compilation included, filled in by the command.
-    """
-
-    name: str
-    citation: str
-    rows: tuple[Row, ...] = ()
-    skipped: str = ""
-    plots: tuple[Plot | Picture, ...] = ()
-    left_out: tuple[str, ...] = ()
-    differences: tuple[Difference, ...] = ()
-    failure: str = ""
-    device: str = ""
-    seconds: float = 0.0
+    name: str  # name in the table of cases
+    citation: str  # where the reference values come from
+    rows: tuple[Row, ...] = ()  # the comparisons
+    skipped: str = ""  # why nothing was computed; empty if it was
+    plots: tuple[Plot | Picture, ...] = ()  # for the report
+    left_out: tuple[str, ...] = ()  # what was not computed, or is not judged, with the reasons
+    differences: tuple[Difference, ...] = ()  # of other precisions from double precision; each is among the rows too
+    failure: str = ""  # the error that ended the case early; empty if none did
+    device: str = ""  # what computed it, filled in by the command
+    seconds: float = 0.0  # wall time, compilation included, filled in by the command
 
     @property
     def passed(self) -> bool:

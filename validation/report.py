@@ -27,18 +27,9 @@ img { max-width: 100%; }
 
 
 def write_report(folder: str | os.PathLike, outcomes: Sequence[Validation]) -> Path:
-    """Write ``report.html``, which needs no other file, ``report.json`` and one PNG per plot.
-
-    Args:
-        folder: made where missing; files of an earlier report are replaced, each whole or not at all.
-        outcomes: what the cases gave.
-
-    Returns:
-        path of the page.
-
-    Raises:
-        OutputError: the folder or a file cannot be written.
-    """
+    """Write ``report.html``, which needs no other file, ``report.json`` and one PNG per plot. ``folder``: made where
+    missing; files of an earlier report are replaced, each whole or not at all; ``outcomes``: what the cases gave.
+    Returns path of the page. Raises OutputError: the folder or a file cannot be written."""
     folder = Path(folder)
     check_writable(folder)
     pictures = [[draw(plot) for plot in outcome.plots] for outcome in outcomes]

@@ -8,21 +8,13 @@ from muphy_lb.parallel.communicator import MpiCommunicator, SerialCommunicator
 
 @dataclass(frozen=True)
 class Settings:
-    """How the cases are computed; the reference values do not depend on it.
+    """How the cases are computed; the reference values do not depend on it."""
 
-    Attributes:
-        quick: small sizes, seconds instead of minutes.
-        backend: what runs the kernels, as ``compute.backend`` of a case file.
-        precision: of the stored populations, as ``compute.precision``.
-        streaming: as ``compute.streaming``.
-        communicator: the ranks that share each simulation.
-    """
-
-    quick: bool = False
-    backend: str = "auto"
-    precision: str = "fp64"
-    streaming: str = "pull"
-    communicator: SerialCommunicator | MpiCommunicator = SerialCommunicator()
+    quick: bool = False  # small sizes, seconds instead of minutes
+    backend: str = "auto"  # what runs the kernels, as ``compute.backend`` of a case file
+    precision: str = "fp64"  # of the stored populations, as ``compute.precision``
+    streaming: str = "pull"  # as ``compute.streaming``
+    communicator: SerialCommunicator | MpiCommunicator = SerialCommunicator()  # the ranks that share each simulation
 
     def compute_table(self) -> dict:
         """The table ``[compute]`` of a case file."""

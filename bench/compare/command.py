@@ -45,19 +45,9 @@ def add_options(parser) -> None:
 
 
 def compare(options, say: Callable[[str], None], communicator) -> int:
-    """Time, compare and draw one flow; returns the exit code: 1 if two backends do not compute the same flow.
-
-    Args:
-        options: parsed options, see :func:`add_options`.
-        say: called with the text of each measurement.
-        communicator: the ranks that were started, which must be one.
-
-    Raises:
-        InputError: an option or the case is wrong, or more than one rank.
-        BackendError: none of the backends can be used here.
-        MuphyError: the flow cannot be run at one of the sizes.
-        OutputError: the output folder cannot be written.
-    """
+    """Time, compare and draw one flow; returns the exit code: 1 if two backends do not compute the same flow. Raises
+    InputError: an option or the case is wrong, or more than one rank; BackendError: none of the backends can be used
+    here; MuphyError: the flow cannot be run at one of the sizes; OutputError: the output folder cannot be written."""
     from muphy_lb.base.files.atomic import check_writable, write_text
     from muphy_lb.bench.compare import study, table
     from muphy_lb.case.case import load_case

@@ -24,18 +24,12 @@ N_ARROWS = 28  # along the longer edge
 
 @dataclass(frozen=True)
 class Plane:
-    """The velocity on the middle plane normal to z.
+    """The velocity on the middle plane normal to z."""
 
-    Attributes:
-        velocity_m_s: (ny, nx, 3) velocity (x, y, z) [m/s]; nan where no fluid is.
-        x_m, y_m: (nx,), (ny,) node centres [m].
-        spacing_m: distance between nodes [m].
-    """
-
-    velocity_m_s: np.ndarray
-    x_m: np.ndarray
+    velocity_m_s: np.ndarray  # (ny, nx, 3) velocity (x, y, z) [m/s]; nan where no fluid is
+    x_m: np.ndarray  # x_m, y_m: (nx,), (ny,) node centres [m]
     y_m: np.ndarray
-    spacing_m: float
+    spacing_m: float  # distance between nodes [m]
 
     @property
     def extent_m(self) -> tuple[float, float, float, float]:
@@ -50,12 +44,8 @@ class Plane:
 
 
 def middle_plane(nodes: NodeList, velocity_m_s: np.ndarray) -> Plane:
-    """The plane z = nz // 2 of a flow, as far as there is fluid; the whole flow in two dimensions.
-
-    Args:
-        nodes: the geometry.
-        velocity_m_s: (n, 3) velocity [m/s] in the order of the nodes.
-    """
+    """The plane z = nz // 2 of a flow, as far as there is fluid; the whole flow in two dimensions. ``nodes``: the
+    geometry; ``velocity_m_s``: (n, 3) velocity [m/s] in the order of the nodes."""
     coordinates = nodes.coordinates()
     low = coordinates.min(axis=0)
     nx, ny, _ = coordinates.max(axis=0) - low + 1
@@ -69,10 +59,7 @@ def middle_plane(nodes: NodeList, velocity_m_s: np.ndarray) -> Plane:
 
 def draw_times(path: str | os.PathLike, timings: Sequence[Timing], title: str) -> None:
     """Write a PNG: seconds per 1000 steps, and node updates per second, against size; a line per backend and precision.
-
-    Raises:
-        OutputError: the file cannot be written.
-    """
+    Raises OutputError: the file cannot be written."""
     figure = Figure(figsize=TIMES_SIZE_IN, dpi=DPI, layout="constrained")
     left, right = figure.subplots(1, 2)
     backends = list(dict.fromkeys(timing.backend for timing in timings))
@@ -91,11 +78,7 @@ def draw_times(path: str | os.PathLike, timings: Sequence[Timing], title: str) -
 
 
 def draw_speed(path: str | os.PathLike, plane: Plane, title: str) -> None:
-    """Write a PNG of the speed in colours; solids are grey.
-
-    Raises:
-        OutputError: the file cannot be written.
-    """
+    """Write a PNG of the speed in colours; solids are grey. Raises OutputError: the file cannot be written."""
     figure, axes = _plane_figure(plane, title)
     axes.set_facecolor(SOLID_COLOUR)
     image = axes.imshow(
@@ -106,11 +89,8 @@ def draw_speed(path: str | os.PathLike, plane: Plane, title: str) -> None:
 
 
 def draw_quiver(path: str | os.PathLike, plane: Plane, title: str) -> None:
-    """Write a PNG of the velocity as arrows at every so many nodes, coloured by speed; solids are grey.
-
-    Raises:
-        OutputError: the file cannot be written.
-    """
+    """Write a PNG of the velocity as arrows at every so many nodes, coloured by speed; solids are grey. Raises
+    OutputError: the file cannot be written."""
     figure, axes = _plane_figure(plane, title)
     solid = np.where(np.isnan(plane.speed_m_s), 1.0, np.nan)
     axes.imshow(solid, origin="lower", extent=plane.extent_m, interpolation="nearest", cmap="gray", vmin=0.0, vmax=1.33)

@@ -24,23 +24,14 @@ BOUNDS: Mapping[str, float] = MappingProxyType({"fp64": 1e-12, "fp32": 2e-6, "fp
 
 @dataclass(frozen=True)
 class ComparisonPlan:
-    """The measurements of a comparison; the first of ``backends`` is the reference.
+    """The measurements of a comparison; the first of ``backends`` is the reference."""
 
-    Attributes:
-        backends: names of backends that can be used here.
-        sizes: values of ``geometry.options.size``.
-        precisions: names of :data:`muphy_lb.base.precision.PRECISIONS`.
-        steps: most steps of one run.
-        seconds: time for the runs of one measurement [s]; passed only where MIN_STEPS steps take longer.
-        impossible: pairs of a backend and a precision that it does not support.
-    """
-
-    backends: tuple[str, ...]
-    sizes: tuple[int, ...]
-    precisions: tuple[str, ...]
-    steps: int
-    seconds: float
-    impossible: frozenset[tuple[str, str]] = frozenset()
+    backends: tuple[str, ...]  # names of backends that can be used here
+    sizes: tuple[int, ...]  # values of ``geometry.options.size``
+    precisions: tuple[str, ...]  # names of :data:`muphy_lb.base.precision.PRECISIONS`
+    steps: int  # most steps of one run
+    seconds: float  # time for the runs of one measurement [s]; passed only where MIN_STEPS steps take longer
+    impossible: frozenset[tuple[str, str]] = frozenset()  # pairs of a backend and a precision that it does not support
 
     def backends_in(self, precision: str) -> tuple[str, ...]:
         """The backends that can do a precision, the reference first."""
@@ -49,26 +40,17 @@ class ComparisonPlan:
 
 @dataclass(frozen=True)
 class Timing:
-    """Speed of one backend for the flow of one size.
-
-    Attributes:
-        device: name of the backend's device.
-        n_fluid: number of fluid nodes.
-        steps: steps of each run, of which ``seconds_per_1000_steps`` is scaled.
-        seconds_per_1000_steps: median of the runs [s], compilation excluded.
-        mflups: million fluid-node updates per second.
-        speed_up: how many times faster than the reference at the same size and precision.
-    """
+    """Speed of one backend for the flow of one size."""
 
     size: int
     precision: str
     backend: str
-    device: str
-    n_fluid: int
-    steps: int
-    seconds_per_1000_steps: float
-    mflups: float
-    speed_up: float = 1.0
+    device: str  # name of the backend's device
+    n_fluid: int  # number of fluid nodes
+    steps: int  # steps of each run, of which ``seconds_per_1000_steps`` is scaled
+    seconds_per_1000_steps: float  # median of the runs [s], compilation excluded
+    mflups: float  # million fluid-node updates per second
+    speed_up: float = 1.0  # how many times faster than the reference at the same size and precision
 
 
 @dataclass(frozen=True)
@@ -102,16 +84,9 @@ def variant(case: Case, size: int, backend: str, precision: str) -> Case:
 
 
 def time_all(case: Case, plan: ComparisonPlan, report: Callable[[Timing], None]) -> list[Timing]:
-    """Time every size in every precision on every backend, the reference first.
-
-    Args:
-        case: the flow; its size, backend and precision do not count.
-        plan: what to compare.
-        report: called with each timing when it is measured.
-
-    Raises:
-        MuphyError: the flow cannot be run at one of the sizes.
-    """
+    """Time every size in every precision on every backend, the reference first. ``case``: the flow; its size, backend
+    and precision do not count; ``plan``: what to compare; ``report``: called with each timing when it is measured.
+    Raises MuphyError: the flow cannot be run at one of the sizes."""
     timings = []
     for size, precision in product(plan.sizes, plan.precisions):
         reference = None
@@ -125,16 +100,9 @@ def time_all(case: Case, plan: ComparisonPlan, report: Callable[[Timing], None])
 
 
 def time_one(case: Case, max_steps: int, seconds: float) -> Timing:
-    """Median speed of a few runs of a case on its backend, after it is compiled and has made its first steps.
-
-    Args:
-        case: the case, with a ``size``.
-        max_steps: most steps of one run.
-        seconds: time for all runs together [s].
-
-    Raises:
-        MuphyError: the case cannot be run, or diverges.
-    """
+    """Median speed of a few runs of a case on its backend, after it is compiled and has made its first steps. ``case``:
+    the case, with a ``size``; ``max_steps``: most steps of one run; ``seconds``: time for all runs together [s]. Raises
+    MuphyError: the case cannot be run, or diverges."""
     simulation = Simulation(case, SerialCommunicator())
     n_fluid = simulation.header.n_nodes
     fitting = int(seconds / RUNS * 1e6 * simulation.timed_mflups(MIN_STEPS) / n_fluid)
@@ -176,11 +144,7 @@ def check_agreement(case: Case, plan: ComparisonPlan) -> Iterator[Agreement]:
 
 
 def run_to_end(case: Case) -> Simulation:
-    """The case after its own number of steps.
-
-    Raises:
-        MuphyError: the case cannot be run, or diverges.
-    """
+    """The case after its own number of steps. Raises MuphyError: the case cannot be run, or diverges."""
     simulation = Simulation(case, SerialCommunicator())
     while (left := simulation.numerics.steps - simulation.step_number) > 0:
         simulation.step(min(case.run.check_interval_steps, left))

@@ -51,19 +51,9 @@ def add_options(parser) -> None:
 
 
 def scaling(options, say: Callable[[str], None], communicator) -> int:
-    """Run the requested study and report it; returns the exit code 0; collective.
-
-    Args:
-        options: parsed options, see :func:`add_options`.
-        say: called with the text of each point, on rank 0.
-        communicator: the ranks; those not needed for a point wait.
-
-    Raises:
-        InputError: an option or the case is wrong, or fewer ranks were started than are asked for.
-        BackendError: a backend, precision or transport cannot be used here.
-        MuphyError: the case cannot be run.
-        OutputError: a file cannot be written.
-    """
+    """Run the requested study and report it; returns the exit code 0; collective. Raises InputError: an option or the
+    case is wrong, or fewer ranks were started than are asked for; BackendError: a backend, precision or transport
+    cannot be used here; MuphyError: the case cannot be run; OutputError: a file cannot be written."""
     from muphy_lb.base.files.atomic import check_writable
     from muphy_lb.bench.scaling import table
     from muphy_lb.bench.scaling.study import run_study
@@ -204,11 +194,8 @@ def _plans(options):
 
 
 def _ranks(options, n_started: int) -> tuple[int, ...]:
-    """The numbers of ranks in rising order, each once.
-
-    Raises:
-        InputError: one is no number above zero, or not as many were started.
-    """
+    """The numbers of ranks in rising order, each once. Raises InputError: one is no number above zero, or not as many
+    were started."""
     if options.ranks is None:
         return tuple(sorted({n_started, *(1 << k for k in range(n_started.bit_length()))}))
     words = [word.strip() for word in options.ranks.split(",")]

@@ -28,14 +28,8 @@ def partition_cuts(nodes: NodeList, lattice: Lattice) -> list[PartitionCut]:
 
 
 def cut(graph, owner: np.ndarray, exchange: Exchange, method: str) -> PartitionCut:
-    """Evaluate a partitioning of a geometry.
-
-    Args:
-        graph: its nodes, each of weight 1.
-        owner: (n,) part of each node.
-        exchange: the links along which populations are exchanged.
-        method: text: how it was partitioned.
-    """
+    """Evaluate a partitioning of a geometry. ``graph``: its nodes, each of weight 1; ``owner``: (n,) part of each node;
+    ``exchange``: the links along which populations are exchanged; ``method``: text: how it was partitioned."""
     sizes = np.bincount(owner)
     (load,) = count_loads(graph, [owner], sizes.size, exchange)
     return PartitionCut(

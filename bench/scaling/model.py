@@ -24,38 +24,25 @@ WORST_CONDITION = 50.0
 
 @dataclass(frozen=True)
 class RankLoad:
-    """The load of the busiest GPU in a step.
+    """The load of the busiest GPU in a step."""
 
-    Attributes:
-        nodes, edge_nodes: number of all nodes, and of those that wait for messages.
-        halo_bytes: bytes sent (and received).
-        messages: number of messages sent.
-    """
-
-    nodes: float
+    nodes: float  # nodes, edge_nodes: number of all nodes, and of those that wait for messages
     edge_nodes: float = 0.0
-    halo_bytes: float = 0.0
-    messages: float = 0.0
+    halo_bytes: float = 0.0  # bytes sent (and received)
+    messages: float = 0.0  # number of messages sent
 
 
 @dataclass(frozen=True)
 class Machine:
-    """Costs [s] of one GPU and of its connection to the others.
+    """Costs [s] of one GPU and of its connection to the others."""
 
-    Attributes:
-        s_per_node: cost of a node update.
-        s_overhead: overhead per step on several GPUs.
-        s_per_exchange, s_per_byte: fixed cost, and cost per byte, of packing, sending and unpacking.
-        s_per_message: additional cost per message.
-        overlaps: whether communication overlaps with the computation of the interior.
-    """
-
-    s_per_node: float
-    s_overhead: float = 0.0
+    s_per_node: float  # cost of a node update
+    s_overhead: float = 0.0  # overhead per step on several GPUs
+    # s_per_exchange, s_per_byte: fixed cost, and cost per byte, of packing, sending and unpacking
     s_per_exchange: float = 0.0
     s_per_byte: float = 0.0
-    s_per_message: float = 0.0
-    overlaps: bool = True
+    s_per_message: float = 0.0  # additional cost per message
+    overlaps: bool = True  # whether communication overlaps with the computation of the interior
 
 
 @dataclass(frozen=True)
@@ -99,21 +86,14 @@ class PartitionCut:
 
 @dataclass(frozen=True)
 class PartSurface:
-    """Surface of a part of m nodes, as multiples of m^(2/3).
+    """Surface of a part of m nodes, as multiples of m^(2/3)."""
 
-    Attributes:
-        populations: populations that cross it.
-        edge_nodes: nodes on it.
-        neighbours: neighbours of an interior part.
-        imbalance: nodes of the largest part over the mean.
-        is_bounded: parts at the boundary have fewer neighbours: of p parts, (1 - p^(-1/3)) of all surface is shared, as
-            in a cube cut into cubes. Otherwise the geometry is periodic.
-    """
-
-    populations: float
-    edge_nodes: float
-    neighbours: float
-    imbalance: float = 1.0
+    populations: float  # populations that cross it
+    edge_nodes: float  # nodes on it
+    neighbours: float  # neighbours of an interior part
+    imbalance: float = 1.0  # nodes of the largest part over the mean
+    # parts at the boundary have fewer neighbours: of p parts, (1 - p^(-1/3)) of all surface is shared, as in a cube cut
+    # into cubes. Otherwise the geometry is periodic.
     is_bounded: bool = True
 
     def load(self, n_nodes: float, n_parts: int, population_bytes: float) -> RankLoad:
@@ -155,10 +135,7 @@ def across(machine: Machine, link: Link) -> Machine:
 
 def fit_machine(observations: Sequence[Observation]) -> Fit:
     """Least squares of relative errors, cost by cost; overlap of halo and interior is assumed if it fits better.
-
-    Args:
-        observations: at least one. The cost of a node is that on a single GPU, or else the smallest observed.
-    """
+    ``observations``: at least one. The cost of a node is that on a single GPU, or else the smallest observed."""
     alone = [seen for seen in observations if not seen.load.messages]
     if alone:
         s_per_node = _one_cost([seen.load.nodes for seen in alone], [seen.step_s for seen in alone])
@@ -182,12 +159,8 @@ def _fit_overhead(machine: Machine, observations) -> Fit:
 
 
 def fit_surface(cuts: Sequence[PartitionCut], is_bounded: bool) -> PartSurface | None:
-    """The surface of the parts of a geometry, averaged over all partitionings; None if there is none.
-
-    Args:
-        cuts: the geometry in several numbers of parts, each above one.
-        is_bounded: see :class:`PartSurface`.
-    """
+    """The surface of the parts of a geometry, averaged over all partitionings; None if there is none. ``cuts``: the
+    geometry in several numbers of parts, each above one; ``is_bounded``: see :class:`PartSurface`."""
     if not cuts:
         return None
     shared = np.array([PartSurface(0.0, 0.0, 0.0, is_bounded=is_bounded).shared(cut.n_parts) for cut in cuts])
@@ -202,13 +175,9 @@ def fit_surface(cuts: Sequence[PartitionCut], is_bounded: bool) -> PartSurface |
 
 
 def cube_surface(populations_per_face: int, porosity: float, imbalance: float) -> PartSurface:
-    """The surface of cubes cut out of a rock whose pores are ``porosity`` of every plane.
-
-    Args:
-        populations_per_face: populations of the lattice that cross a face of a node.
-        porosity: share of the rock that is fluid.
-        imbalance: nodes of the largest part over the mean.
-    """
+    """The surface of cubes cut out of a rock whose pores are ``porosity`` of every plane. ``populations_per_face``:
+    populations of the lattice that cross a face of a node; ``porosity``: share of the rock that is fluid;
+    ``imbalance``: nodes of the largest part over the mean."""
     area = 6.0 * cbrt(porosity)
     return PartSurface(populations_per_face * area, area, 26.0, imbalance)
 

@@ -21,16 +21,9 @@ BAR_WIDTH = 0.8
 
 
 def draw_scaling(path: str | os.PathLike, groups: Mapping[str, Sequence[Point]], title: str) -> None:
-    """Write a PNG: speed-up with the ideal line, and efficiency, against ranks; a line per series.
-
-    Args:
-        path: the file.
-        groups: the points of each series, by its name.
-        title: of the figure.
-
-    Raises:
-        OutputError: the file cannot be written.
-    """
+    """Write a PNG: speed-up with the ideal line, and efficiency, against ranks; a line per series. ``path``: the file;
+    ``groups``: the points of each series, by its name; ``title``: of the figure. Raises OutputError: the file cannot be
+    written."""
     figure = Figure(figsize=PAIR_SIZE_IN, dpi=DPI, layout="constrained")
     left, right = figure.subplots(1, 2)
     ranks = sorted({point.ranks for points in groups.values() for point in points})
@@ -56,11 +49,7 @@ def draw_scaling(path: str | os.PathLike, groups: Mapping[str, Sequence[Point]],
 
 def draw_split(path: str | os.PathLike, groups: Mapping[str, Sequence[Point]], title: str) -> None:
     """Write a PNG: what computing, packing and exchanging take of a step, stacked; a bar per point, and the measured
-    step as a line across it.
-
-    Raises:
-        OutputError: the file cannot be written.
-    """
+    step as a line across it. Raises OutputError: the file cannot be written."""
     figure = Figure(figsize=SPLIT_SIZE_IN, dpi=DPI, layout="constrained")
     axes, position, ticks = figure.subplots(), 0.0, {}
     for name, points in groups.items():
@@ -89,10 +78,7 @@ def draw_split(path: str | os.PathLike, groups: Mapping[str, Sequence[Point]], t
 
 def draw_forecasts(path: str | os.PathLike, forecasts: Sequence[Forecast], title: str) -> None:
     """Write a PNG: predicted speed and efficiency against the number of GPUs, where the flows fit into their memory.
-
-    Raises:
-        OutputError: the file cannot be written.
-    """
+    Raises OutputError: the file cannot be written."""
     figure = Figure(figsize=PAIR_SIZE_IN, dpi=DPI, layout="constrained")
     left, right = figure.subplots(1, 2)
     numbers = sorted({item.cards for forecast in forecasts for item in forecast.predictions})

@@ -27,17 +27,11 @@ HEADER = f"{'GPUs':>6} {'nodes':>16} {'per GPU':>14} {'GB/GPU':>8} {'ms/step':>9
 
 @dataclass(frozen=True)
 class TargetMachine:
-    """The machine to predict, beyond the measured one.
+    """The machine to predict, beyond the measured one."""
 
-    Attributes:
-        link: network between nodes of the machine.
-        cards_per_node: GPUs of a node, connected like the measured ones.
-        card_gb: memory of a GPU [GB].
-    """
-
-    link: Link = Link(gb_s=25.0, latency_us=5.0)
-    cards_per_node: int = 8
-    card_gb: float = 141.0
+    link: Link = Link(gb_s=25.0, latency_us=5.0)  # network between nodes of the machine
+    cards_per_node: int = 8  # GPUs of a node, connected like the measured ones
+    card_gb: float = 141.0  # memory of a GPU [GB]
 
 
 @dataclass(frozen=True)
@@ -52,40 +46,28 @@ class Subject:
 
 @dataclass(frozen=True)
 class Prediction:
-    """A flow on a number of GPUs.
-
-    Attributes:
-        efficiency: node updates per second and GPU over those of a single GPU with enough memory for all nodes.
-        card_gb: memory needed per GPU [GB]; ``fits``: whether it is available.
-    """
+    """A flow on a number of GPUs."""
 
     subject: str
     cards: int
     n_nodes: float
     step_s: float
     mflups: float
-    efficiency: float
-    card_gb: float
+    efficiency: float  # node updates per second and GPU over those of a single GPU with enough memory for all nodes
+    card_gb: float  # memory needed per GPU [GB]; ``fits``: whether it is available
     fits: bool
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """The model of one series.
+    """The model of one series."""
 
-    Attributes:
-        name: of the series.
-        points: what was measured; ``fit`` is the machine fitted to them.
-        surface: of the parts of the study's geometry; ``cuts`` are what it was found from.
-        predictions: the numbers.
-    """
-
-    name: str
-    points: tuple[Point, ...]
+    name: str  # of the series
+    points: tuple[Point, ...]  # what was measured; ``fit`` is the machine fitted to them
     fit: Fit
-    surface: PartSurface | None
+    surface: PartSurface | None  # of the parts of the study's geometry; ``cuts`` are what it was found from
     cuts: tuple[PartitionCut, ...]
-    predictions: tuple[Prediction, ...]
+    predictions: tuple[Prediction, ...]  # the numbers
 
     def record(self) -> dict:
         """The forecast as a plain dictionary; points are given by their numbers of ranks."""
@@ -99,17 +81,10 @@ class Forecast:
 def forecast(
     name: str, points: Sequence[Point], n_nodes: int | None, cuts: Sequence[PartitionCut], plans: TargetMachine
 ) -> Forecast:
-    """Fit the model to the points of a series and extrapolate it to many GPUs.
-
-    Args:
-        name: of the series.
-        points: at least one, in order of their ranks.
-        n_nodes: of the flow to predict; without it the nodes grow with the GPUs, as many per GPU as measured on most
-            ranks.
-        cuts: the geometry in many parts; by default those of the measured ranks, whose parts often have neighbours
-            on some sides only.
-        plans: the machine.
-    """
+    """Fit the model to the points of a series and extrapolate it to many GPUs. ``name``: of the series; ``points``: at
+    least one, in order of their ranks; ``n_nodes``: of the flow to predict; without it the nodes grow with the GPUs, as
+    many per GPU as measured on most ranks; ``cuts``: the geometry in many parts; by default those of the measured
+    ranks, whose parts often have neighbours on some sides only; ``plans``: the machine."""
     last = points[-1]
     cuts = tuple(cuts) or tuple(cut_of_point(point) for point in points if point.ranks > 1)
     fit, surface = fit_machine([observation(point) for point in points]), fit_surface(cuts, not last.is_periodic)
@@ -136,15 +111,9 @@ def load_of(point: Point) -> RankLoad:
 
 
 def predict(subject: Subject, n_gpus: int, like: Point, machine: Machine, plans: TargetMachine) -> Prediction:
-    """One flow on a number of GPUs, each with the load of the busiest.
-
-    Args:
-        subject: the flow.
-        n_gpus: number of GPUs.
-        like: a point that gives the bytes of a node and of a population.
-        machine: as fitted.
-        plans: the machine to predict.
-    """
+    """One flow on a number of GPUs, each with the load of the busiest. ``subject``: the flow; ``n_gpus``: number of
+    GPUs; ``like``: a point that gives the bytes of a node and of a population; ``machine``: as fitted; ``plans``: the
+    machine to predict."""
     n_nodes = subject.n_nodes * (n_gpus if subject.grows else 1)
     is_inside = n_gpus <= plans.cards_per_node
     machine = machine if is_inside else across(machine, plans.link)

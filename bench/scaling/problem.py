@@ -18,16 +18,9 @@ LEAST_GROWTH = 0.6
 def problem(base: Job, mode: str, communicator) -> Job:
     """The job of some ranks; collective.
 
-    A geometry that can be tiled is repeated, any other gets finer voxels.
-
-    Args:
-        base: the job of one rank.
-        mode: key of :data:`muphy_lb.bench.scaling.modes.MEANING`.
-        communicator: the ranks.
-
-    Raises:
-        InputError: the geometry can neither be tiled nor refined, or not be tiled in a row.
-        GeometryError: the refined geometry cannot be made.
+    A geometry that can be tiled is repeated, any other gets finer voxels. ``base``: the job of one rank; ``mode``: key
+    of :data:`muphy_lb.bench.scaling.modes.MEANING`. Raises InputError: the geometry can neither be tiled nor refined,
+    or not be tiled in a row; GeometryError: the refined geometry cannot be made.
     """
     if mode == STRONG or communicator.size == 1:
         return base

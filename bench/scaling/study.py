@@ -35,65 +35,46 @@ class SeriesVariant:
 
 @dataclass(frozen=True)
 class ScalingPlan:
-    """What to measure.
+    """What to measure."""
 
-    Attributes:
-        ranks: numbers of ranks, ascending; the first is what the others are compared with.
-        mode: key of :data:`muphy_lb.bench.scaling.modes.MEANING`.
-        variants: the series.
-        effort: how long each measurement is.
-    """
-
-    ranks: tuple[int, ...]
-    mode: str
-    variants: tuple[SeriesVariant, ...]
-    effort: Effort
+    ranks: tuple[int, ...]  # numbers of ranks, ascending; the first is what the others are compared with
+    mode: str  # key of :data:`muphy_lb.bench.scaling.modes.MEANING`
+    variants: tuple[SeriesVariant, ...]  # the series
+    effort: Effort  # how long each measurement is
 
 
 @dataclass(frozen=True)
 class Point:
-    """One case on one number of ranks, timed.
+    """One case on one number of ranks, timed."""
 
-    Attributes:
-        variant: the series that it belongs to; on one rank nothing travels, and it belongs to those of all transports.
-        transport: how messages travelled; different ways on different ranks are joined by commas.
-        n_nodes: fluid nodes of all ranks; ``box`` (nx, ny, nz) is what they lie in.
-        most_nodes, most_edge_nodes, most_halo_bytes, most_neighbours: largest over the ranks; halo bytes are sent a
-            step.
-        edge_share: edge nodes of all ranks over all nodes.
-        bytes_per_node: all device memory over the nodes.
-        storage_bytes: of one population.
-        crossing: number of a node's populations that cross one of its faces.
-        mflups: million node updates per second, all ranks, median of the runs; ``mflups_low``, ``mflups_high``:
-            extremes.
-        stages: seconds of a step by stage, from its start to its end, largest over the ranks; some run side by side.
-        efficiency: MFLUPS per rank over those on the fewest ranks of the series.
-        exchange_s: seconds of an isolated exchange; ``short_exchange_s``: with messages of ``short_bytes`` in all.
-    """
-
+    # the series that it belongs to; on one rank nothing travels, and it belongs to those of all transports
     variant: SeriesVariant
     ranks: int
-    transport: str
+    transport: str  # how messages travelled; different ways on different ranks are joined by commas
     device: str
     kernel: str
-    n_nodes: int
+    n_nodes: int  # fluid nodes of all ranks; ``box`` (nx, ny, nz) is what they lie in
     box: tuple[int, int, int]
     is_periodic: bool
+    # most_nodes, most_edge_nodes, most_halo_bytes, most_neighbours: largest over the ranks; halo bytes are sent a step
     most_nodes: int
     most_edge_nodes: int
     most_halo_bytes: float
     most_neighbours: int
-    edge_share: float
-    bytes_per_node: float
-    storage_bytes: int
-    crossing: int
+    edge_share: float  # edge nodes of all ranks over all nodes
+    bytes_per_node: float  # all device memory over the nodes
+    storage_bytes: int  # of one population
+    crossing: int  # number of a node's populations that cross one of its faces
     n_steps: int
     n_runs: int
+    # million node updates per second, all ranks, median of the runs; ``mflups_low``, ``mflups_high``: extremes
     mflups: float
     mflups_low: float
     mflups_high: float
+    # seconds of a step by stage, from its start to its end, largest over the ranks; some run side by side
     stages: dict[str, float] = field(default_factory=dict)
-    efficiency: float = 1.0
+    efficiency: float = 1.0  # MFLUPS per rank over those on the fewest ranks of the series
+    # seconds of an isolated exchange; ``short_exchange_s``: with messages of ``short_bytes`` in all
     exchange_s: float = 0.0
     short_exchange_s: float = 0.0
     short_bytes: float = 0.0
@@ -121,11 +102,7 @@ class Point:
 
     @classmethod
     def of_record(cls, table: dict) -> "Point":
-        """The inverse of :meth:`record`.
-
-        Raises:
-            KeyError, TypeError: it is not such a record.
-        """
+        """The inverse of :meth:`record`. Raises KeyError, TypeError: it is not such a record."""
         variant = SeriesVariant(table["precision"], table["streaming"], table["transport_asked"])
         names = {item.name for item in fields(cls)} - {"variant"}
         values = {name: table[name] for name in names & table.keys()}
@@ -141,11 +118,8 @@ class Point:
 
 
 def read_study(path) -> tuple[str, list[Point]]:
-    """Mode and points of a study that was written as JSON.
-
-    Raises:
-        InputError: the file cannot be read, or contains no study.
-    """
+    """Mode and points of a study that was written as JSON. Raises InputError: the file cannot be read, or contains no
+    study."""
     try:
         study = json.loads(Path(path).read_text(encoding="utf-8"))
         points = [Point.of_record(table) for table in study["measurements"]]
@@ -161,20 +135,10 @@ def read_study(path) -> tuple[str, list[Point]]:
 
 
 def run_study(base: Job, plan: ScalingPlan, communicator, report: Callable[[Sequence[Point]], None]) -> list[Point]:
-    """Measure all points of a plan; collective. Ranks that are not needed for a point sleep.
-
-    Args:
-        base: the case on one rank.
-        plan: the measurements; it must not need more ranks than there are.
-        communicator: the ranks.
-        report: called with all points so far whenever one is added, on every rank that measured it.
-
-    Returns:
-        All points on rank 0, on every other rank those that it measured.
-
-    Raises:
-        MuphyError: the case cannot be run on that many ranks, or in that variant.
-    """
+    """Measure all points of a plan; collective. Ranks that are not needed for a point sleep. ``base``: the case on one
+    rank; ``plan``: the measurements; it must not need more ranks than there are; ``report``: called with all points so
+    far whenever one is added, on every rank that measured it. Returns all points on rank 0, on every other rank those
+    that it measured. Raises MuphyError: the case cannot be run on that many ranks, or in that variant."""
     points = []
     for n_ranks in plan.ranks:
         some = communicator.first(n_ranks)
@@ -211,11 +175,8 @@ def named_series(points: Sequence[Point], variants: Sequence[SeriesVariant]) -> 
 
 
 def measure(job: Job, variant: SeriesVariant, effort: Effort, communicator) -> Point:
-    """Time a case in one variant on all ranks of a communicator; collective.
-
-    Raises:
-        MuphyError: the case cannot be run in that variant.
-    """
+    """Time a case in one variant on all ranks of a communicator; collective. Raises MuphyError: the case cannot be run
+    in that variant."""
     gc.collect()  # what was measured before may hold most of the memory, in cycles
     compute = job.case.compute.model_copy(update=asdict(variant))
     simulation = Simulation(job.case.model_copy(update={"compute": compute}), communicator, job.nodes)

@@ -46,15 +46,10 @@ LEGEND = (
 
 @dataclass(frozen=True)
 class CavityTiming:
-    """A cavity timed with and without temperature.
+    """A cavity timed with and without temperature."""
 
-    Attributes:
-        edge: nodes per edge.
-        heated, isothermal: the measurements.
-    """
-
-    edge: int
-    heated: Measurement
+    edge: int  # nodes per edge
+    heated: Measurement  # heated, isothermal: the measurements
     isothermal: Measurement
 
     @property
@@ -122,15 +117,8 @@ def without_temperature(job: Job) -> Job:
 
 
 def compare(edge: int, job: Job, variant: ComputeVariant, effort: Effort, communicator) -> CavityTiming:
-    """Time a cavity with and without its temperature; collective.
-
-    Args:
-        edge: nodes per edge of the cavity.
-        job: the job of :func:`cavity_table`.
-        variant: changes to the case.
-        effort: number of runs and steps.
-        communicator: the ranks.
-    """
+    """Time a cavity with and without its temperature; collective. ``edge``: nodes per edge of the cavity; ``job``: the
+    job of :func:`cavity_table`; ``variant``: changes to the case; ``effort``: number of runs and steps."""
     isothermal, heated = (
         measure(one.case, one.nodes, variant, effort, communicator) for one in (without_temperature(job), job)
     )
@@ -150,13 +138,7 @@ def text(comparison: CavityTiming) -> str:
 
 
 def time_thelma(options, say: Callable[[str], None], communicator) -> tuple[str, str, list[dict]]:
-    """Title, device and records of heated cavities of several edges, in all variants; collective.
-
-    Args:
-        options: those of ``muphy-lb bench``.
-        say: called with the text of each comparison, on rank 0.
-        communicator: the ranks.
-    """
+    """Title, device and records of heated cavities of several edges, in all variants; collective."""
     effort, measurements = Effort(options.steps, options.runs), []
     say(f"{HEAD}\n{HEADER}")
     for edge in (options.size,) if options.size else EDGES:

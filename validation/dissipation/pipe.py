@@ -24,15 +24,10 @@ SETTLED_STEPS = 400  # from the exact profile, which the wall's rule hardly chan
 
 @dataclass(frozen=True)
 class PipePower:
-    """Dissipation of a pipe.
+    """Dissipation of a pipe."""
 
-    Attributes:
-        of_force: over the power of the force.
-        of_exact: over that of Poiseuille's flow through the circle.
-    """
-
-    of_force: float
-    of_exact: float
+    of_force: float  # over the power of the force
+    of_exact: float  # over that of Poiseuille's flow through the circle
 
 
 def driven_pipe(radius: float, rule: str, settings: Settings = DEFAULT) -> PipePower:

@@ -42,23 +42,14 @@ SHEAR_WHAT = "wall shear stress [Pa]"
 
 @dataclass(frozen=True)
 class Size:
-    """Resolution and flow parameters of the case.
+    """Resolution and flow parameters of the case."""
 
-    Attributes:
-        spacing_m: voxel edge.
-        reynolds: Reynolds number of mean velocity and diameter at the inlet.
-        lattice_velocity: mean velocity at the inlet, lattice units.
-        ramp_steps: steps over which the inflow is ramped up.
-        interval: steps between two checks of the flow rates.
-        tolerance: largest fraction of the inflow that may be lost.
-    """
-
-    spacing_m: float
-    reynolds: float
-    lattice_velocity: float
-    ramp_steps: int
-    interval: int
-    tolerance: float
+    spacing_m: float  # voxel edge
+    reynolds: float  # Reynolds number of mean velocity and diameter at the inlet
+    lattice_velocity: float  # mean velocity at the inlet, lattice units
+    ramp_steps: int  # steps over which the inflow is ramped up
+    interval: int  # steps between two checks of the flow rates
+    tolerance: float  # largest fraction of the inflow that may be lost
 
 
 FULL = Size(3.5e-4, 100.0, 0.015, 10_000, 5_000, 0.005)
@@ -67,17 +58,11 @@ QUICK = Size(1.2e-3, 20.0, 0.005, 2_000, 500, 0.01)
 
 @dataclass(frozen=True)
 class StraightSegment:
-    """Wall shear stress in the straight segment of the vessel.
+    """Wall shear stress in the straight segment of the vessel."""
 
-    Attributes:
-        radius_m: mean radius of its sections [m].
-        shear_pa: mean wall shear stress [Pa].
-        expected_pa: 4 mu Q / (pi R^3) [Pa].
-    """
-
-    radius_m: float
-    shear_pa: float
-    expected_pa: float
+    radius_m: float  # mean radius of its sections [m]
+    shear_pa: float  # mean wall shear stress [Pa]
+    expected_pa: float  # 4 mu Q / (pi R^3) [Pa]
 
 
 def aorta(settings: Settings = DEFAULT) -> Validation:
@@ -124,11 +109,8 @@ def aorta_case(folder: Path, size: Size, settings: Settings = DEFAULT) -> Case:
 
 
 def steady_flow(case: Case) -> Simulation:
-    """The flow of a case, stepped from rest until the flow rates have settled.
-
-    Raises:
-        MuphyError: they do not settle, or the flow diverges.
-    """
+    """The flow of a case, stepped from rest until the flow rates have settled. Raises MuphyError: they do not settle,
+    or the flow diverges."""
     simulation = Simulation(case, SerialCommunicator())
     simulation.step(case.run.ramp_steps)
     until_steady(
@@ -141,13 +123,8 @@ def steady_flow(case: Case) -> Simulation:
 
 
 def straight_segment(simulation: Simulation, shear: WallShear, magnitude_pa: np.ndarray) -> StraightSegment:
-    """Wall shear stress of the straight segment, with the Hagen-Poiseuille value.
-
-    Args:
-        simulation: the steady flow.
-        shear: the measurement.
-        magnitude_pa: (m,) stress of the nodes of its surface [Pa].
-    """
+    """Wall shear stress of the straight segment, with the Hagen-Poiseuille value. ``simulation``: the steady flow;
+    ``shear``: the measurement; ``magnitude_pa``: (m,) stress of the nodes of its surface [Pa]."""
     spacing_m, fluid = simulation.units.spacing_m, simulation.case.fluid
     y_m = simulation.nodes.positions_m()[:, 1]
     layer = np.round((y_m - y_m.min()) / spacing_m).astype(np.int64)
@@ -173,12 +150,9 @@ def _rates(simulation: Simulation) -> np.ndarray:
 
 
 def flow_rows(openings: Mapping[str, Mapping], tolerance: float) -> Iterator[Row]:
-    """Rows for mass conservation, pressure drops and the flow split.
-
-    Args:
-        openings: by name, the fields of :class:`muphy_lb.run.simulation.OpeningState`; one of them is ``"inlet"``.
-        tolerance: largest share of the inflow that may be lost.
-    """
+    """Rows for mass conservation, pressure drops and the flow split. ``openings``: by name, the fields of
+    :class:`muphy_lb.run.simulation.OpeningState`; one of them is ``"inlet"``; ``tolerance``: largest share of the
+    inflow that may be lost."""
     outlets = {name: state for name, state in openings.items() if state["kind"] == "outlet"}
     outflow = sum(state["flow_rate_m3_s"] for state in outlets.values())
     yield relative("sum of the outflows [m3/s]", openings["inlet"]["flow_rate_m3_s"], outflow, tolerance)

@@ -41,21 +41,14 @@ INFLOW, VESSEL_VISCOSITY = 0.02, 0.05
 
 @dataclass(frozen=True)
 class Budget:
-    """A flow whose balance is watched.
+    """A flow whose balance is watched."""
 
-    Attributes:
-        simulation: the flow, on one rank.
-        drifts: by name what is stored less what has entered, over all that is there, at the present step; a call may
-            make a step.
-        tolerances: largest drift by precision.
-        bounds: largest drifts by name where the state at the end tells what round-off allows; they stand instead.
-        last_rows: comparisons at the end, of a flow that has had all its steps.
-    """
-
-    simulation: Simulation
+    simulation: Simulation  # the flow, on one rank
+    # by name what is stored less what has entered, over all that is there, at the present step; a call may make a step
     drifts: Mapping[str, Callable[[], float]]
-    tolerances: Mapping[str, float]
-    last_rows: Callable[[], list[Row]] = list
+    tolerances: Mapping[str, float]  # largest drift by precision
+    last_rows: Callable[[], list[Row]] = list  # comparisons at the end, of a flow that has had all its steps
+    # largest drifts by name where the state at the end tells what round-off allows; they stand instead
     bounds: Callable[[], Mapping[str, float]] = dict
 
 
@@ -127,11 +120,8 @@ def mass_drift(simulation: Simulation) -> Callable[[], float]:
 
 
 class OpenMass:
-    """Mass of a flow through openings that count, and what has entered since it was at rest.
-
-    Args:
-        simulation: of :func:`open_vessel`, at its start.
-    """
+    """Mass of a flow through openings that count, and what has entered since it was at rest. ``simulation``: of
+    :func:`open_vessel`, at its start."""
 
     def __init__(self, simulation: Simulation):
         self._simulation, self._closed = simulation, mass_drift(simulation)

@@ -37,17 +37,11 @@ ALMOST_AT_REST = 1e-30
 
 @dataclass(frozen=True)
 class CentreLines:
-    """Velocities over the lid's on the two centre lines; positions run from 0 to 1.
+    """Velocities over the lid's on the two centre lines; positions run from 0 to 1."""
 
-    Attributes:
-        position: (size,) positions of the nodes.
-        u: along the lid's motion, on the line normal to the lid (which lies at 1).
-        v: towards the lid, on the line along its motion.
-    """
-
-    position: np.ndarray
-    u: np.ndarray
-    v: np.ndarray
+    position: np.ndarray  # (size,) positions of the nodes
+    u: np.ndarray  # along the lid's motion, on the line normal to the lid (which lies at 1)
+    v: np.ndarray  # towards the lid, on the line along its motion
 
     def extrema(self) -> dict[str, float]:
         """Smallest u, largest and smallest v."""
@@ -73,18 +67,9 @@ def cavity(settings: Settings = DEFAULT) -> Validation:
 def driven_cavity(
     reynolds: int, size: int, settings: Settings = DEFAULT, dimension: int = 2, corners_move: bool = False
 ) -> CentreLines:
-    """Steady flow in a cavity of ``size`` nodes an edge.
-
-    Args:
-        reynolds: of the lid's velocity and length.
-        size: nodes along an edge.
-        settings: backend and precision.
-        dimension: 2 or 3.
-        corners_move: whether links through the ends of the lid have its velocity (two dimensions).
-
-    Raises:
-        MuphyError: it does not become steady.
-    """
+    """Steady flow in a cavity of ``size`` nodes an edge. ``reynolds``: of the lid's velocity and length; ``size``:
+    nodes along an edge; ``dimension``: 2 or 3; ``corners_move``: whether links through the ends of the lid have its
+    velocity (two dimensions). Raises MuphyError: it does not become steady."""
     geometry = {"shape": "cavity", "options": {"size": size, "dimension": dimension}}
     lattice = {"name": "D2Q9" if dimension == 2 else "D3Q19", "equilibrium": "incompressible", "magic": MAGIC}
     walls = _moving_corners(size) if corners_move else [{"name": "lid", "velocity_m_s": _along_x(LID_VELOCITY)}]

@@ -53,24 +53,15 @@ STRESSES = {"u'u'": (0, 0), "v'v'": (1, 1), "w'w'": (2, 2), "u'v'": (0, 1)}
 
 @dataclass(frozen=True)
 class Channel:
-    """A channel and how long it is watched.
+    """A channel and how long it is watched."""
 
-    Attributes:
-        half_height: delta [voxels].
-        length, width: of the periodic box along x and z [voxels].
-        speed: on the centre line, by the published profile [lattice units].
-        development: until averages start [delta / u_tau].
-        averaging: their time [delta / u_tau].
-        samples: in delta / u_tau.
-    """
-
-    half_height: int
-    length: int
+    half_height: int  # delta [voxels]
+    length: int  # length, width: of the periodic box along x and z [voxels]
     width: int
-    speed: float
-    development: float
-    averaging: float
-    samples: int = 16
+    speed: float  # on the centre line, by the published profile [lattice units]
+    development: float  # until averages start [delta / u_tau]
+    averaging: float  # their time [delta / u_tau]
+    samples: int = 16  # in delta / u_tau
 
     @property
     def friction_velocity(self) -> float:
@@ -100,22 +91,14 @@ class Channel:
 
 @dataclass(frozen=True)
 class Profiles:
-    """Averages over planes, halves and time, at the nodes from a plate to the centre line, wall units.
+    """Averages over planes, halves and time, at the nodes from a plate to the centre line, wall units."""
 
-    Attributes:
-        y: (h,) distance from the plate.
-        velocity: (h,) mean velocity along the channel.
-        stress: (h, 3, 3) averages of products of deviations from the mean.
-        gain: (h,) change of the mean velocity from the start to the end of the averages, over their time [u_tau^2 /
-            delta].
-        asymmetry: largest difference between the mean velocities of the halves.
-    """
-
-    y: np.ndarray
-    velocity: np.ndarray
-    stress: np.ndarray
+    y: np.ndarray  # (h,) distance from the plate
+    velocity: np.ndarray  # (h,) mean velocity along the channel
+    stress: np.ndarray  # (h, 3, 3) averages of products of deviations from the mean
+    # (h,) change of the mean velocity from the start to the end of the averages, over their time [u_tau^2 / delta]
     gain: np.ndarray
-    asymmetry: float
+    asymmetry: float  # largest difference between the mean velocities of the halves
 
     def profile(self, what: str) -> np.ndarray:
         """(h,) mean velocity "U", or one of ``STRESSES``."""
@@ -172,12 +155,7 @@ def channel_turbulence(settings: Settings = DEFAULT) -> Validation:
 
 def averaged(channel: Channel, scheme: Mapping, settings: Settings = DEFAULT) -> Profiles:
     """Averages of a channel that started from perturbed profiles; the first and the last sample count half.
-
-    Args:
-        channel: its size and times.
-        scheme: keys of ``[lattice]``.
-        settings: backend and precision.
-    """
+    ``channel``: its size and times; ``scheme``: keys of ``[lattice]``."""
     simulation = started(channel, scheme, settings)
     n_intervals = round(channel.averaging * channel.samples)
     weights = np.full(n_intervals + 1, 1.0 / n_intervals)
@@ -238,12 +216,8 @@ def moments(velocity: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def folded(means: np.ndarray, products: np.ndarray, gain: np.ndarray) -> Profiles:
-    """Profiles from averages at the nodes of the whole height, wall units.
-
-    Args:
-        means, products: (2 h, 3) and (2 h, 3, 3) of the velocity; see :func:`moments`.
-        gain: (2 h, 3) of the mean velocity; see :class:`Profiles`.
-    """
+    """Profiles from averages at the nodes of the whole height, wall units. ``means``, ``products``: (2 h, 3) and (2 h,
+    3, 3) of the velocity; see :func:`moments`; ``gain``: (2 h, 3) of the mean velocity; see :class:`Profiles`."""
     h = len(means) // 2
     covariance = products - means[:, :, np.newaxis] * means[:, np.newaxis, :]
     mirrored = covariance[::-1] * np.outer(MIRROR, MIRROR)

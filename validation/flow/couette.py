@@ -35,18 +35,12 @@ SETTLED = 1e-10
 
 @dataclass(frozen=True)
 class AnnulusFlow:
-    """Steady flow in the annulus between two cylinders.
+    """Steady flow in the annulus between two cylinders."""
 
-    Attributes:
-        exact: the analytical solution.
-        inner, outer: torque of the fluid on each cylinder over the theoretical one on the outer.
-        r, velocity: distance from the axis and azimuthal velocity of every node.
-    """
-
-    exact: TaylorCouette
-    inner: float
+    exact: TaylorCouette  # the analytical solution
+    inner: float  # inner, outer: torque of the fluid on each cylinder over the theoretical one on the outer
     outer: float
-    r: np.ndarray
+    r: np.ndarray  # r, velocity: distance from the axis and azimuthal velocity of every node
     velocity: np.ndarray
 
     @property

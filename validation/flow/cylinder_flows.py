@@ -69,15 +69,7 @@ def cylinder_flows(settings: Settings = DEFAULT) -> Validation:
 
 def beating_flow(setup: Setup, settings: Settings = DEFAULT, until_s: float = reference.BEAT_S) -> dict[str, float]:
     """Largest drag and lift coefficient [1], their times [s], and the pressure difference [Pa] at the end of 2D-3.
-
-    Args:
-        setup: how it is computed.
-        settings: backend and precision.
-        until_s: end of the flow [s].
-
-    Raises:
-        DivergedError: the flow diverges.
-    """
+    ``setup``: how it is computed; ``until_s``: end of the flow [s]. Raises DivergedError: the flow diverges."""
     simulation = obstacle_flow(setup, settings)
     interval = round(1.0 / (SAMPLES_A_SECOND * simulation.units.time_step_s))
     n_samples = int(until_s / (interval * simulation.units.time_step_s))

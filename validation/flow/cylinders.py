@@ -47,19 +47,12 @@ BGK = {"collision": "bgk"}
 
 @dataclass(frozen=True)
 class Seepage:
-    """Steady flow through cylinders.
+    """Steady flow through cylinders."""
 
-    Attributes:
-        k: dimensionless permeability.
-        theta: solid fraction of the voxels.
-        balance: force on the cylinders by momentum exchange over the body force on all fluid nodes.
-        whole: the sum of that force and the body force on the solid voxels, over the body force on the whole box.
-    """
-
-    k: float
-    theta: float
-    balance: float
-    whole: float
+    k: float  # dimensionless permeability
+    theta: float  # solid fraction of the voxels
+    balance: float  # force on the cylinders by momentum exchange over the body force on all fluid nodes
+    whole: float  # the sum of that force and the body force on the solid voxels, over the body force on the whole box
 
 
 def cylinder_cell(settings: Settings = DEFAULT) -> Validation:

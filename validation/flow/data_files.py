@@ -64,19 +64,12 @@ normal's cosine with the published one is at least so large: the published plane
 
 @dataclass(frozen=True)
 class Reading:
-    """An inspected file and the case made from it.
+    """An inspected file and the case made from it."""
 
-    Attributes:
-        item: the file and its published data.
-        path: path of the file.
-        seen: the result of the inspection.
-        settings: backend and precision.
-    """
-
-    item: DataFile
-    path: Path
-    seen: Inspection
-    settings: Settings
+    item: DataFile  # the file and its published data
+    path: Path  # path of the file
+    seen: Inspection  # the result of the inspection
+    settings: Settings  # backend and precision
 
     @cached_property
     def driven(self) -> tuple[FoundOpening, ...]:

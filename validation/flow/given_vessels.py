@@ -56,25 +56,15 @@ class Vessel:
 
 @dataclass(frozen=True)
 class VesselFlow:
-    """A steady flow through a vessel.
+    """A steady flow through a vessel."""
 
-    Attributes:
-        n_nodes: fluid nodes.
-        lost: inflow less all outflow, over the inflow.
-        share: of the outflow, of the first outlet.
-        drop: mean drop of pressure from the inlet to the outlets over rho u^2, u the mean velocity at the inlet.
-        shear_pa: mean wall shear stress farther than a diameter from the openings [Pa], weighted by area.
-        steps: steps until it was steady.
-        us_a_step: wall time of a step [microseconds].
-    """
-
-    n_nodes: int
-    lost: float
-    share: float
-    drop: float
-    shear_pa: float
-    steps: int
-    us_a_step: float
+    n_nodes: int  # fluid nodes
+    lost: float  # inflow less all outflow, over the inflow
+    share: float  # of the outflow, of the first outlet
+    drop: float  # mean drop of pressure from the inlet to the outlets over rho u^2, u the mean velocity at the inlet
+    shear_pa: float  # mean wall shear stress farther than a diameter from the openings [Pa], weighted by area
+    steps: int  # steps until it was steady
+    us_a_step: float  # wall time of a step [microseconds]
 
 
 def given_vessels(settings: Settings = DEFAULT) -> Validation:
@@ -97,11 +87,8 @@ def given_vessels(settings: Settings = DEFAULT) -> Validation:
 
 
 def read_vessel(item: DataFile, folder: Path, size: int) -> Vessel:
-    """A surface filled with ``size`` voxels across its inlet, the widest of the openings found.
-
-    Raises:
-        GeometryError: the file is not what its record says.
-    """
+    """A surface filled with ``size`` voxels across its inlet, the widest of the openings found. Raises GeometryError:
+    the file is not what its record says."""
     path = (folder / item.file).resolve()
     found = inspect_input(path, **item.options).found
     diameter_m = 2.0 * sqrt(found[0].area_m2 / pi)
@@ -118,16 +105,9 @@ def read_vessel(item: DataFile, folder: Path, size: int) -> Vessel:
 
 
 def steady_flow(vessel: Vessel, rule: str, collision: str, settings: Settings = DEFAULT) -> VesselFlow:
-    """The steady flow through a vessel with a rule for its walls and a collision, on one rank.
-
-    Args:
-        vessel: what :func:`read_vessel` returned.
-        rule, collision: ``lattice.walls`` and ``lattice.collision``.
-        settings: backend and precision.
-
-    Raises:
-        MuphyError: the flow diverges, or does not settle.
-    """
+    """The steady flow through a vessel with a rule for its walls and a collision, on one rank. ``vessel``: what
+    :func:`read_vessel` returned; ``rule``, ``collision``: ``lattice.walls`` and ``lattice.collision``. Raises
+    MuphyError: the flow diverges, or does not settle."""
     name = "D3Q27" if collision == "cumulant" else "D3Q19"
     lattice = {"name": name, "walls": rule, "collision": collision, "lattice_velocity": INFLOW}
     case = case_from_dict(vessel.table | {"lattice": lattice, "compute": settings.compute_table()})

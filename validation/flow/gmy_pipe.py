@@ -39,21 +39,14 @@ SETTLED = 1e-6
 
 @dataclass(frozen=True)
 class PipeFlow:
-    """Steady flow of the pipe.
+    """Steady flow of the pipe."""
 
-    Attributes:
-        radius: mean distance of the walls from the axis [voxels].
-        ratio: flow rate over that of Hagen and Poiseuille for this radius, the driving force less the pressure
-            gradient.
-        r, velocity: distance from the axis [voxels] and velocity along it of the nodes of the middle layer.
-        force: the driving force.
-    """
-
-    radius: float
+    radius: float  # mean distance of the walls from the axis [voxels]
+    # flow rate over that of Hagen and Poiseuille for this radius, the driving force less the pressure gradient
     ratio: float
-    r: np.ndarray
+    r: np.ndarray  # r, velocity: distance from the axis [voxels] and velocity along it of the nodes of the middle layer
     velocity: np.ndarray
-    force: float
+    force: float  # the driving force
 
 
 def gmy_pipe(settings: Settings = DEFAULT) -> Validation:

@@ -62,23 +62,14 @@ STEADY, INTERVAL = 1e-4, 500  # of the flow by pressure
 
 @dataclass(frozen=True)
 class Core:
-    """A cubic sample of the rock and the flow direction.
+    """A cubic sample of the rock and the flow direction."""
 
-    Attributes:
-        image: file of the whole rock, 0 = pore.
-        low: first voxel (x, y, z).
-        size: voxels along an edge.
-        axis: ``"x"``, ``"y"`` or ``"z"``.
-        nu: viscosity of the fluid, lattice units.
-        refinement: number of voxels along each edge into which a voxel is divided.
-    """
-
-    image: Path
-    low: tuple[int, int, int]
-    size: int
-    axis: str
-    nu: float = NU
-    refinement: int = 1
+    image: Path  # file of the whole rock, 0 = pore
+    low: tuple[int, int, int]  # first voxel (x, y, z)
+    size: int  # voxels along an edge
+    axis: str  # ``"x"``, ``"y"`` or ``"z"``
+    nu: float = NU  # viscosity of the fluid, lattice units
+    refinement: int = 1  # number of voxels along each edge into which a voxel is divided
 
     @property
     def length(self) -> int:
@@ -128,12 +119,8 @@ def ketton(settings: Settings = DEFAULT) -> Validation:
 
 
 def permeability(core: Core, settings: Settings = DEFAULT) -> float:
-    """Permeability [voxel^2] of a core from a steady flow driven by a body force.
-
-    Raises:
-        GeometryError: no pore percolates.
-        MuphyError: the flow does not become steady.
-    """
+    """Permeability [voxel^2] of a core from a steady flow driven by a body force. Raises GeometryError: no pore
+    percolates; MuphyError: the flow does not become steady."""
     force = {"acceleration_m_s2": [DRIVE * (axis == core.axis) for axis in AXES]}
     flow = settled_flow(_case(core, settings, flow=force), SerialCommunicator(), core.nodes("periodic"))
     if not flow.settled:
@@ -142,11 +129,8 @@ def permeability(core: Core, settings: Settings = DEFAULT) -> float:
 
 
 def permeability_by_pressure(core: Core, settings: Settings = DEFAULT) -> float:
-    """As :func:`permeability`, from a flow driven by a pressure difference between an inlet and an outlet.
-
-    Raises:
-        MuphyError: as :func:`permeability`.
-    """
+    """As :func:`permeability`, from a flow driven by a pressure difference between an inlet and an outlet. Raises
+    MuphyError: as :func:`permeability`."""
     half = 0.5 * DRIVE * core.length * core.refinement
     openings = ({"name": "inlet", "pressure_pa": half}, {"name": "outlet", "pressure_pa": -half})
     simulation = Simulation(_case(core, settings, openings=openings), SerialCommunicator(), core.nodes("open"))

@@ -51,13 +51,7 @@ def smagorinsky(settings: Settings = DEFAULT) -> Validation:
 
 def sheared(constant: float, scheme: Mapping, settings: Settings = DEFAULT) -> tuple[float, float]:
     """(viscosity determined from the force on the moving plate, largest deviation from uniform shear over the
-    velocity).
-
-    Args:
-        constant: Smagorinsky's.
-        scheme: keys of ``[lattice]``.
-        settings: backend and precision.
-    """
+    velocity). ``constant``: Smagorinsky's; ``scheme``: keys of ``[lattice]``."""
     geometry = {"shape": "channel", "options": {"length": LENGTH, "height": HEIGHT}}
     top = HEIGHT + 1.0
     plate = {

@@ -27,25 +27,15 @@ STEADY = 1e-6
 
 @dataclass(frozen=True)
 class Rock:
-    """A raw uint8 image (0 = pore) and its reference.
+    """A raw uint8 image (0 = pore) and its reference."""
 
-    Attributes:
-        name: in reports.
-        file: below the data folder.
-        shape_zyx: size of the image.
-        periodic: axes along which it repeats.
-        permeability: reference, along z [voxel^2].
-        tolerance: largest relative error.
-        is_extruded: whether all z slices are alike, so that one of them is enough.
-    """
-
-    name: str
-    file: str
-    shape_zyx: tuple[int, int, int]
-    periodic: str
-    permeability: float
-    tolerance: float
-    is_extruded: bool = True
+    name: str  # in reports
+    file: str  # below the data folder
+    shape_zyx: tuple[int, int, int]  # size of the image
+    periodic: str  # axes along which it repeats
+    permeability: float  # reference, along z [voxel^2]
+    tolerance: float  # largest relative error
+    is_extruded: bool = True  # whether all z slices are alike, so that one of them is enough
 
 
 TUBE = Rock(

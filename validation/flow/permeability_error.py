@@ -61,23 +61,15 @@ PACK_EDGE = 4.0  # radii
 
 @dataclass(frozen=True)
 class Sample:
-    """A flow, and what is known of it.
+    """A flow, and what is known of it."""
 
-    Attributes:
-        name: in reports.
-        voxels: the geometry on a grid of that many parts.
-        axis: of the force.
-        parts: the grids.
-        truth: permeability [first voxel edges squared]; None: the limit of all grids, on the voxels as they are.
-        is_smooth: whether each grid makes its own voxels of smooth walls.
-    """
-
-    name: str
-    voxels: Callable[[int], Voxels]
-    axis: str
-    parts: tuple[int, ...]
+    name: str  # in reports
+    voxels: Callable[[int], Voxels]  # the geometry on a grid of that many parts
+    axis: str  # of the force
+    parts: tuple[int, ...]  # the grids
+    # permeability [first voxel edges squared]; None: the limit of all grids, on the voxels as they are
     truth: float | None = None
-    is_smooth: bool = False
+    is_smooth: bool = False  # whether each grid makes its own voxels of smooth walls
 
 
 @dataclass(frozen=True)

@@ -77,21 +77,11 @@ def channel_error(
 
 
 def channel_difference(
-    height: int,
-    lattice: str,
-    relaxation_time: float,
-    wall_distance: float = HALF_WAY,
-    settings: Settings = DEFAULT,
+    height: int, lattice: str, relaxation_time: float, wall_distance: float = HALF_WAY, settings: Settings = DEFAULT
 ) -> np.ndarray:
-    """Computed less analytic velocity at every node, over the analytic centre velocity.
-
-    Args:
-        height: fluid nodes across.
-        lattice: velocity set.
-        relaxation_time: [time steps].
-        wall_distance: distance of the walls of the analytic profile from the adjacent nodes.
-        settings: backend and precision.
-    """
+    """Computed less analytic velocity at every node, over the analytic centre velocity. ``height``: fluid nodes across;
+    ``lattice``: velocity set; ``relaxation_time``: [time steps]; ``wall_distance``: distance of the walls of the
+    analytic profile from the adjacent nodes."""
     nu = viscosity(relaxation_time, float(lattice_named(lattice).cs2))
     centre_velocity = CENTRE_VELOCITY_TIMES_SIZE / height
     force = 8.0 * nu * centre_velocity / height**2

@@ -50,17 +50,11 @@ INTERPOLATED = ("bouzidi", "central-linear")
 
 @dataclass(frozen=True)
 class ChannelWall:
-    """The walls of a channel and the collision operator.
+    """The walls of a channel and the collision operator."""
 
-    Attributes:
-        rule: ``lattice.walls`` of a case.
-        distance: of the true walls from the outermost fluid nodes [voxels].
-        magic: Lambda; None: BGK.
-    """
-
-    rule: str = "half-way"
-    distance: float = 0.5
-    magic: float | None = MAGIC_HALF_WAY
+    rule: str = "half-way"  # ``lattice.walls`` of a case
+    distance: float = 0.5  # of the true walls from the outermost fluid nodes [voxels]
+    magic: float | None = MAGIC_HALF_WAY  # Lambda; None: BGK
 
     def tables(self) -> dict:
         """Tables for :func:`muphy_lb.validation.flows.forced_flow`."""

@@ -31,25 +31,15 @@ NOT_HALF = "fp16: amplitudes of a pressure of some 1e-3 are rounded by more than
 
 @dataclass(frozen=True)
 class Tube:
-    """Complex amplitudes of a period of the oscillating flow, lattice units.
+    """Complex amplitudes of a period of the oscillating flow, lattice units."""
 
-    Attributes:
-        flow: what PipeWomersley gives for a unit of acceleration.
-        radius: (n,) distance of the nodes of the middle section from the axis.
-        velocity: (n,) their velocity along the tube.
-        rate: flow rate through the openings, the mean of both.
-        gradient: fall of the pressure per voxel.
-        outlet: what leaves through the outlet, and the pressure there.
-        impedance: of the Windkessel at the frequency.
-    """
-
-    flow: PipeWomersley
-    radius: np.ndarray
-    velocity: np.ndarray
-    rate: complex
-    gradient: complex
-    outlet: tuple[complex, complex]
-    impedance: complex
+    flow: PipeWomersley  # what PipeWomersley gives for a unit of acceleration
+    radius: np.ndarray  # (n,) distance of the nodes of the middle section from the axis
+    velocity: np.ndarray  # (n,) their velocity along the tube
+    rate: complex  # flow rate through the openings, the mean of both
+    gradient: complex  # fall of the pressure per voxel
+    outlet: tuple[complex, complex]  # what leaves through the outlet, and the pressure there
+    impedance: complex  # of the Windkessel at the frequency
 
     @property
     def exact_velocity(self) -> np.ndarray:

@@ -31,17 +31,12 @@ CASSON_YIELD = 0.2  # yield stress over the scale of the stress, VISCOSITY times
 
 @dataclass(frozen=True)
 class RheologyCase:
-    """One fluid in a channel.
+    """One fluid in a channel."""
 
-    Attributes:
-        name: for people.
-        law: kinematic viscosity of a rate of shear, cut off where the solver cuts it off.
-        table: the keys of ``[fluid]``, lattice units.
-    """
-
-    name: str
+    name: str  # for people
+    # kinematic viscosity of a rate of shear, cut off where the solver cuts it off
     law: Callable[[np.ndarray], np.ndarray]
-    table: dict
+    table: dict  # the keys of ``[fluid]``, lattice units
 
 
 def rheology(settings: Settings = DEFAULT) -> Validation:
@@ -108,11 +103,7 @@ def channel(
     start_from_velocity(simulation, velocity)
     interval = round(height**2 / VISCOSITY)
     computed = settle(
-        simulation,
-        lambda: simulation.velocity_m_s()[:, 0],
-        interval,
-        STEADY[settings.precision],
-        MOST_TIMES * interval,
+        simulation, lambda: simulation.velocity_m_s()[:, 0], interval, STEADY[settings.precision], MOST_TIMES * interval
     )
     return y, exact, computed
 

@@ -59,21 +59,13 @@ ONSET_PASSAGES, SAMPLED_PASSAGES, SAMPLES_PER_PASSAGE = 12, 4, 200
 
 @dataclass(frozen=True)
 class Setup:
-    """How one of the four flows is computed.
+    """How one of the four flows is computed."""
 
-    Attributes:
-        name: ``"2D-1"``, ``"2D-2"``, ``"2D-3"`` or ``"3D-1Z"``.
-        diameter: of the cylinder, voxels.
-        walls: rule of the walls.
-        velocity: mean inlet velocity, of 2D-3 the largest, lattice units.
-        wall_balance, collision: as in the case file.
-    """
-
-    name: str
-    diameter: int
-    walls: str = "central-linear"
-    velocity: float = 0.05
-    wall_balance: bool = True
+    name: str  # ``"2D-1"``, ``"2D-2"``, ``"2D-3"`` or ``"3D-1Z"``
+    diameter: int  # of the cylinder, voxels
+    walls: str = "central-linear"  # rule of the walls
+    velocity: float = 0.05  # mean inlet velocity, of 2D-3 the largest, lattice units
+    wall_balance: bool = True  # wall_balance, collision: as in the case file
     collision: str = "trt"
 
     @property
@@ -94,15 +86,10 @@ class Setup:
 
 @dataclass(frozen=True)
 class Shedding:
-    """Drag and lift coefficients of many instants of a flow that sheds vortices.
+    """Drag and lift coefficients of many instants of a flow that sheds vortices."""
 
-    Attributes:
-        time: of each instant, in D / U_mean.
-        drag, lift: the coefficients.
-    """
-
-    time: np.ndarray
-    drag: np.ndarray
+    time: np.ndarray  # of each instant, in D / U_mean
+    drag: np.ndarray  # drag, lift: the coefficients
     lift: np.ndarray
 
     def largest_drag(self) -> float:
@@ -179,15 +166,9 @@ def obstacle_flow(setup: Setup, settings: Settings = DEFAULT) -> Simulation:
         inlet = _inlet(setup, voxels, Path(folder)) if plane else {"velocity_m_s": mean_m_s, "profile": "rectangular"}
         table = {
             "geometry": {"file": _prepared(voxels, Path(folder) / "channel.h5")},
-            "openings": [
-                {"name": "inlet", **inlet, **waveform},
-                {"name": "outlet", "pressure_pa": 0.0},
-            ],
+            "openings": [{"name": "inlet", **inlet, **waveform}, {"name": "outlet", "pressure_pa": 0.0}],
             "walls": [cylinder | {"reference_area_m2": reference.DIAMETER_M * depth_m}],
-            "fluid": {
-                "density_kg_m3": reference.DENSITY_KG_M3,
-                "kinematic_viscosity_m2_s": reference.VISCOSITY_M2_S,
-            },
+            "fluid": {"density_kg_m3": reference.DENSITY_KG_M3, "kinematic_viscosity_m2_s": reference.VISCOSITY_M2_S},
             "lattice": _lattice(setup, inlet["velocity_m_s"] / mean_m_s),
             "compute": settings.compute_table(),
             "run": {"steps": 1, "ramp_steps": (BEATING_RAMP if beats else RAMP_PER_DIAMETER) * setup.diameter},

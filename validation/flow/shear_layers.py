@@ -29,19 +29,12 @@ SHORTEST = 0.8
 
 @dataclass(frozen=True)
 class Layers:
-    """At time 1.
+    """At time 1."""
 
-    Attributes:
-        energy: mean of u.u / 2 over U^2.
-        enstrophy: mean of the squared vorticity over two, over U^2, unit box.
-        noise: share of the energy in the shortest waves.
-        vorticity: (N, N) over U, unit box.
-    """
-
-    energy: float
-    enstrophy: float
-    noise: float
-    vorticity: np.ndarray
+    energy: float  # mean of u.u / 2 over U^2
+    enstrophy: float  # mean of the squared vorticity over two, over U^2, unit box
+    noise: float  # share of the energy in the shortest waves
+    vorticity: np.ndarray  # (N, N) over U, unit box
 
 
 def shear_layers(settings: Settings = DEFAULT) -> Validation:

@@ -46,15 +46,10 @@ BALANCE = {"fp64": 1e-7, "fp32": 1e-4, "fp16": 1e-3}
 
 @dataclass(frozen=True)
 class Drag:
-    """Steady flow through an array.
+    """Steady flow through an array."""
 
-    Attributes:
-        k: drag coefficient K, from the body force.
-        balance: force on the spheres by momentum exchange over the body force on all fluid nodes.
-    """
-
-    k: float
-    balance: float
+    k: float  # drag coefficient K, from the body force
+    balance: float  # force on the spheres by momentum exchange over the body force on all fluid nodes
 
 
 def sphere_arrays(settings: Settings = DEFAULT) -> Validation:

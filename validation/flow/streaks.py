@@ -60,13 +60,7 @@ def streaks(settings: Settings = DEFAULT) -> Validation:
 
 
 def flow_across(half_height: int, scheme: Mapping, settings: Settings = DEFAULT) -> float:
-    """Largest velocity across the channel over u_tau.
-
-    Args:
-        half_height: [voxels].
-        scheme: keys of ``[lattice]``.
-        settings: backend and precision.
-    """
+    """Largest velocity across the channel over u_tau. ``half_height``: [voxels]; ``scheme``: keys of ``[lattice]``."""
     friction_velocity, width = SPEED / CENTRE_VELOCITY, round(WIDTH * half_height)
     simulation = lattice_simulation(
         settings,

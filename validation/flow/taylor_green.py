@@ -40,15 +40,10 @@ class Scheme:
 
 @dataclass(frozen=True)
 class Decay:
-    """Differences of a computed decay from the exact one after one decay time.
+    """Differences of a computed decay from the exact one after one decay time."""
 
-    Attributes:
-        velocity_error: L2 norm of the difference over that of the exact velocity.
-        viscosity_error: relative error of the viscosity determined from the decay of the exact mode.
-    """
-
-    velocity_error: float
-    viscosity_error: float
+    velocity_error: float  # L2 norm of the difference over that of the exact velocity
+    viscosity_error: float  # relative error of the viscosity determined from the decay of the exact mode
 
 
 def taylor_green(settings: Settings = DEFAULT) -> Validation:

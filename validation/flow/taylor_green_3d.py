@@ -52,19 +52,12 @@ MIDDLE, SHORTEST = 0.6, 0.9
 
 @dataclass(frozen=True)
 class Breakup:
-    """Around the peak of dissipation.
+    """Around the peak of dissipation."""
 
-    Attributes:
-        time: [L / U].
-        dissipation: 2 nu times the enstrophy [U^3 / L].
-        energy: [U^2].
-        spectrum: energy by wave number, 0 to N / 2, at the largest dissipation.
-    """
-
-    time: np.ndarray
-    dissipation: np.ndarray
-    energy: np.ndarray
-    spectrum: np.ndarray
+    time: np.ndarray  # [L / U]
+    dissipation: np.ndarray  # 2 nu times the enstrophy [U^3 / L]
+    energy: np.ndarray  # [U^2]
+    spectrum: np.ndarray  # energy by wave number, 0 to N / 2, at the largest dissipation
 
     @property
     def peak(self) -> float:

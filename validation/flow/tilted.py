@@ -72,15 +72,9 @@ def pipe_errors(
     radius: float, rule: str, nu: float = NU, settings: Settings = DEFAULT, offset=(0.0, 0.0, 0.0), tolerance=SETTLED
 ) -> tuple[float, float]:
     """(L2 error of the velocity over the mean velocity, flow rate over the analytic one less 1) of one pipe.
-
-    Args:
-        radius: [voxels].
-        rule: ``lattice.walls`` of a case.
-        nu: kinematic viscosity, lattice units.
-        settings: backend and precision.
-        offset: (x, y, z) of the axis from the middle of the box [voxels].
-        tolerance: see :func:`muphy_lb.validation.flows.settled`.
-    """
+    ``radius``: [voxels]; ``rule``: ``lattice.walls`` of a case; ``nu``: kinematic viscosity, lattice units; ``offset``:
+    (x, y, z) of the axis from the middle of the box [voxels]; ``tolerance``: see
+    :func:`muphy_lb.validation.flows.settled`."""
     axis = np.array(DIRECTION) / np.linalg.norm(DIRECTION)
     force = 4.0 * nu * CENTRE_VELOCITY / radius**2
     geometry = {

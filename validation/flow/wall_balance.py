@@ -46,14 +46,8 @@ def wall_balance(settings: Settings = DEFAULT) -> Validation:
 
 
 def flows(vessel: str, size: int, collision: str, rule: str, settings: Settings = DEFAULT) -> tuple[float, np.ndarray]:
-    """(inflow, outflow at each outlet) of a steady flow, lattice units.
-
-    Args:
-        vessel: one of ``VESSELS``.
-        size: voxels across the inlet.
-        collision, rule: ``lattice.collision`` and ``lattice.walls`` of a case.
-        settings: backend and precision.
-    """
+    """(inflow, outflow at each outlet) of a steady flow, lattice units. ``vessel``: one of ``VESSELS``; ``size``:
+    voxels across the inlet; ``collision``, ``rule``: ``lattice.collision`` and ``lattice.walls`` of a case."""
     simulation = vessel_flow(vessel, size, collision, rule, settings)
     steady, interval = (QUICK_STEADY, QUICK_INTERVAL) if settings.quick else (STEADY, INTERVAL)
     found = until_steady(
@@ -69,10 +63,7 @@ def vessel_flow(vessel: str, size: int, collision: str, rule: str, settings: Set
             "shape": "stenosis",
             "options": {"length": 5 * size, "radius": size / 2.0, "severity": SEVERITY, "extent": 2.0 * size},
         },
-        "branching vessel": {
-            "shape": "branching_vessel",
-            "options": {"generations": 1, "parent_radius_m": size / 2.0},
-        },
+        "branching vessel": {"shape": "branching_vessel", "options": {"generations": 1, "parent_radius_m": size / 2.0}},
     }[vessel]
     n_outlets = 1 if vessel == "stenosis" else 2
     names = ("outlet",) if n_outlets == 1 else ("outlet_1", "outlet_2")

@@ -36,15 +36,10 @@ OSI_TOLERANCE = 0.03 * OSI
 
 @dataclass(frozen=True)
 class PipeIndices:
-    """Indices at the wall nodes of a pipe, stresses over TAWSS of the closed form.
+    """Indices at the wall nodes of a pipe, stresses over TAWSS of the closed form."""
 
-    Attributes:
-        found: the indices; stresses are over that of the closed form, what is one over a stress times it.
-        mean_tawss, mean_osi: their means over the wall, by area.
-    """
-
-    found: WallIndices
-    mean_tawss: float
+    found: WallIndices  # the indices; stresses are over that of the closed form, what is one over a stress times it
+    mean_tawss: float  # mean_tawss, mean_osi: their means over the wall, by area
     mean_osi: float
 
 
@@ -60,22 +55,13 @@ def wall_indices_of_a_pipe(settings: Settings = DEFAULT) -> Validation:
 
 
 def pipe_indices(number: float, radius: float, rule: str, settings: Settings = DEFAULT) -> PipeIndices:
-    """The indices over the period after the first one.
-
-    Args:
-        number: Womersley number.
-        radius: [voxels].
-        rule: ``lattice.walls`` of a case.
-        settings: backend and precision.
-    """
+    """The indices over the period after the first one. ``number``: Womersley number; ``radius``: [voxels]; ``rule``:
+    ``lattice.walls`` of a case."""
     frequency = number**2 * VISCOSITY / radius**2
     force = VELOCITY * frequency
     flow = PipeWomersley(radius, VISCOSITY, force, frequency)
     mean, period = MEAN_OF_SWING * abs(flow.stress_factor()), 2.0 * pi / frequency
-    drive = {
-        "acceleration_m_s2": [0.0, 0.0, force],
-        "waveform": {"period_s": period, "mean": mean, "cosine": [1.0]},
-    }
+    drive = {"acceleration_m_s2": [0.0, 0.0, force], "waveform": {"period_s": period, "mean": mean, "cosine": [1.0]}}
     geometry = {"shape": "pipe", "options": {"length": 1, "radius": radius}}
     lattice = {"name": "D3Q19", "walls": rule, "equilibrium": "stokes"}
     simulation = lattice_simulation(settings, geometry, VISCOSITY, lattice=lattice, flow=drive)

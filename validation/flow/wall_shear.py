@@ -56,17 +56,11 @@ SETTLED = 1e-6
 
 @dataclass(frozen=True)
 class Spread:
-    """Wall shear stress of the nodes of a pipe over 4 mu Q / (pi R^3).
+    """Wall shear stress of the nodes of a pipe over 4 mu Q / (pi R^3)."""
 
-    Attributes:
-        mean: 1 if right.
-        scatter: standard deviation.
-        rms, largest: distance from 1.
-    """
-
-    mean: float
-    scatter: float
-    rms: float
+    mean: float  # 1 if right
+    scatter: float  # standard deviation
+    rms: float  # rms, largest: distance from 1
     largest: float
 
 
@@ -89,14 +83,8 @@ def wall_shear(settings: Settings = DEFAULT) -> Validation:
 
 
 def shear_spread(pipe: str, radius: float, rule: str, settings: Settings = DEFAULT) -> Spread:
-    """The stress in one pipe, from rest on until the flow has settled.
-
-    Args:
-        pipe: ``"straight"`` or ``"tilted"``.
-        radius: [voxels].
-        rule: ``lattice.walls`` of a case.
-        settings: backend and precision.
-    """
+    """The stress in one pipe, from rest on until the flow has settled. ``pipe``: ``"straight"`` or ``"tilted"``;
+    ``radius``: [voxels]; ``rule``: ``lattice.walls`` of a case."""
     along = np.array(DIRECTION[pipe])
     axis = along / np.linalg.norm(along)
     force = 4.0 * NU * CENTRE_VELOCITY / radius**2
@@ -123,13 +111,8 @@ def _geometry(pipe: str, radius: float) -> dict:
 
 
 def shear_rows(pipe: str, radius: float, rule: str, spread: Spread, settings: Settings = DEFAULT) -> Iterator[Row]:
-    """Rows of one pipe; fine pipes with interpolated walls are judged, the rest is shown.
-
-    Args:
-        pipe, radius, rule: see :func:`shear_spread`.
-        spread: what was found.
-        settings: half precision has everything shown.
-    """
+    """Rows of one pipe; fine pipes with interpolated walls are judged, the rest is shown. ``pipe``, ``radius``,
+    ``rule``: see :func:`shear_spread`; ``spread``: what was found."""
     where = f"{pipe} pipe, {rule}, R = {radius:g}"
     is_judged = rule != HALF_WAY and radius > JUDGED_RADIUS and settings.precision != HALF
     yield relative(f"mean shear, {where}", 1.0, spread.mean, TOLERANCE if is_judged else inf)

@@ -74,13 +74,8 @@ def womersley(settings: Settings = DEFAULT) -> Validation:
 
 def plates_error(height: int, settings: Settings = DEFAULT, delay: float = 0.0, ahead: float = 0.0) -> float:
     """L2 error over a period, over the velocity's L2 norm, of the flow that an oscillating force drives between plates.
-
-    Args:
-        height: nodes across.
-        settings: backend and precision.
-        delay: time by which the force is late, to see that it shows.
-        ahead: steps by which the force has acted already at the start, which a start from the equilibrium makes half.
-    """
+    ``height``: nodes across; ``delay``: time by which the force is late, to see that it shows; ``ahead``: steps by
+    which the force has acted already at the start, which a start from the equilibrium makes half."""
     half = 0.5 * height
     frequency = PLATES_NUMBER**2 * PLATES_VISCOSITY / half**2
     flow = PlaneWomersley(half, PLATES_VISCOSITY, VELOCITY * frequency, frequency)
@@ -108,15 +103,10 @@ def plate_error(height: int, settings: Settings = DEFAULT, delay: float = 0.0) -
 
 @dataclass(frozen=True)
 class Oscillation:
-    """Velocities over the largest one at ``N_PHASES`` instants of a period, after the initial transient.
+    """Velocities over the largest one at ``N_PHASES`` instants of a period, after the initial transient."""
 
-    Attributes:
-        radius: (n,) distance of the nodes from the axis, over the pipe's radius.
-        exact, computed: (N_PHASES, n).
-    """
-
-    radius: np.ndarray
-    exact: np.ndarray
+    radius: np.ndarray  # (n,) distance of the nodes from the axis, over the pipe's radius
+    exact: np.ndarray  # exact, computed: (N_PHASES, n)
     computed: np.ndarray
 
     def largest_error(self) -> float:

@@ -34,14 +34,9 @@ def skipped_in_half(name: str, citation: str, settings: Settings) -> Validation 
 
 
 def fluctuating_flow(geometry: Mapping, settings: Settings, **more) -> Simulation:
-    """A fluctuating fluid at rest.
-
-    Args:
-        geometry: the table ``[geometry]`` of a case, without spacing.
-        settings: backend, precision, streaming.
-        more: ``kt``, ``nu``, ``seed``, ``name`` of the velocity set, ``collision`` and its ``rates`` where they are not
-            the usual ones, and further tables of the case.
-    """
+    """A fluctuating fluid at rest. ``geometry``: the table ``[geometry]`` of a case, without spacing; ``more``: ``kt``,
+    ``nu``, ``seed``, ``name`` of the velocity set, ``collision`` and its ``rates`` where they are not the usual ones,
+    and further tables of the case."""
     kt, nu, seed = more.pop("kt", KT), more.pop("nu", VISCOSITY), more.pop("seed", 1)
     lattice = {"name": more.pop("name", LATTICE_D3Q19), "collision": more.pop("collision", BGK)}
     lattice["rates"] = dict(more.pop("rates", {}))
@@ -107,10 +102,7 @@ def sigmas(ratio: np.ndarray, freedom) -> np.ndarray:
     """How many standard errors measured variances are away from their values.
 
     The cube root of a chi-squared number is nearly Gaussian: Wilson, Hilferty, Proc. Natl. Acad. Sci. 17, 684 (1931).
-
-    Args:
-        ratio: measured over expected.
-        freedom: independent numbers in each.
+    ``ratio``: measured over expected; ``freedom``: independent numbers in each.
     """
     spread = 2.0 / (9.0 * np.asarray(freedom))
     return (np.cbrt(ratio) - (1.0 - spread)) / np.sqrt(spread)

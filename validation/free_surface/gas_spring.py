@@ -33,18 +33,12 @@ AS_A_WHOLE, AS_A_BAR, GROWTH = 0.05, 0.01, 5e-4
 
 @dataclass(frozen=True)
 class Spring:
-    """A column between two rooms of gas.
+    """A column between two rooms of gas."""
 
-    Attributes:
-        below, length: heights of the cushion and of the column.
-        gamma: exponent of the gas.
-        above: height of the gas above, if it is enclosed; its pressure stays if infinite.
-    """
-
-    below: float
+    below: float  # below, length: heights of the cushion and of the column
     length: float
-    gamma: float
-    above: float = inf
+    gamma: float  # exponent of the gas
+    above: float = inf  # height of the gas above, if it is enclosed; its pressure stays if infinite
 
     @property
     def stiffness(self) -> float:

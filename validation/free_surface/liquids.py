@@ -44,16 +44,9 @@ def judged_in_full(row: Row, settings: Settings) -> Row:
 
 
 def liquid_flow(settings: Settings, geometry: Mapping, viscosity: float, force=NO_FORCE, **more) -> Simulation:
-    """A liquid with a free surface, at rest.
-
-    Args:
-        settings: backend and precision.
-        geometry: the table ``[geometry]`` of a case, without spacing.
-        viscosity: kinematic.
-        force: body force per mass (x, y, z).
-        more: ``liquid``, its regions as in the case file; ``tension``; ``surface``, further keys of [free_surface];
-            ``flow`` and ``lattice``, keys of these tables.
-    """
+    """A liquid with a free surface, at rest. ``geometry``: the table ``[geometry]`` of a case, without spacing;
+    ``viscosity``: kinematic; ``force``: body force per mass (x, y, z); ``more``: ``liquid``, its regions as in the case
+    file; ``tension``; ``surface``, further keys of [free_surface]; ``flow`` and ``lattice``, keys of these tables."""
     liquid, tension = more.pop("liquid", EVERYTHING), more.pop("tension", 0.0)
     section = {"liquid": [dict(each) for each in liquid], "surface_tension_n_m": tension, **more.pop("surface", {})}
     drive = {"acceleration_m_s2": [float(component) for component in force], **more.pop("flow", {})}
@@ -63,13 +56,8 @@ def liquid_flow(settings: Settings, geometry: Mapping, viscosity: float, force=N
 def fill_with(
     simulation: Simulation, region: Region, density: Callable[[np.ndarray], np.ndarray] | None = None
 ) -> None:
-    """Start again with one region of liquid, at rest.
-
-    Args:
-        simulation: with a free surface.
-        region: the liquid.
-        density: (m, 3) places -> (m,) density minus 1; none without it.
-    """
+    """Start again with one region of liquid, at rest. ``simulation``: with a free surface; ``region``: the liquid;
+    ``density``: (m, 3) places -> (m,) density minus 1; none without it."""
     domain, header = simulation.domain, simulation.header
     cell, share = InitialLiquid([region], header).cells(domain, simulation.lattice)
     place = whole_nodes(simulation).coordinates()[domain.number]
@@ -95,13 +83,8 @@ def speed(simulation: Simulation) -> float:
 
 
 def damped_oscillation(time: np.ndarray, values: np.ndarray, frequency: float, damping: float) -> tuple[float, float]:
-    """(angular frequency, rate of decay) of the damped oscillation about a constant that fits values best.
-
-    Args:
-        time: (n,).
-        values: (n,).
-        frequency, damping: to start the search from.
-    """
+    """(angular frequency, rate of decay) of the damped oscillation about a constant that fits values best. ``time``:
+    (n,); ``values``: (n,); ``frequency``, ``damping``: to start the search from."""
 
     def misfit(guess):
         terms, best = _fitted(time, values, *guess)

@@ -15,13 +15,7 @@ from math import pi, sqrt, tanh
 import numpy as np
 
 from muphy_lb.physics.free_surface.regions import Region
-from muphy_lb.validation.free_surface.liquids import (
-    columns,
-    damped_oscillation,
-    fill_with,
-    liquid_flow,
-    skipped,
-)
+from muphy_lb.validation.free_surface.liquids import columns, damped_oscillation, fill_with, liquid_flow, skipped
 from muphy_lb.validation.plot import Plot, Series
 from muphy_lb.validation.record import Row, Validation, absolute, at_least, at_most, relative, shown
 from muphy_lb.validation.settings import DEFAULT, Settings
@@ -31,21 +25,13 @@ TALBOT_TERMS = 48
 
 @dataclass(frozen=True)
 class Wave:
-    """A standing wave in a box of its length, over a depth of half of it.
+    """A standing wave in a box of its length, over a depth of half of it."""
 
-    Attributes:
-        length: wavelength.
-        amplitude: at the start.
-        viscosity: kinematic.
-        gravity: downwards.
-        tension: of the surface.
-    """
-
-    length: int
-    amplitude: float
-    viscosity: float
-    gravity: float = 0.0
-    tension: float = 0.0
+    length: int  # wavelength
+    amplitude: float  # at the start
+    viscosity: float  # kinematic
+    gravity: float = 0.0  # downwards
+    tension: float = 0.0  # of the surface
 
     @property
     def depth(self) -> float:
@@ -158,19 +144,12 @@ def surface_waves(settings: Settings = DEFAULT) -> Validation:
 
 @dataclass(frozen=True)
 class Found:
-    """What was fitted to the amplitude of a wave, and to Prosperetti's solution at the same times.
+    """What was fitted to the amplitude of a wave, and to Prosperetti's solution at the same times."""
 
-    Attributes:
-        omega: frequency over that without viscosity.
-        damping: over 2 nu k^2.
-        theory: (omega, damping) of Prosperetti's solution.
-        far: root mean square of the difference of both amplitudes over that of the start.
-    """
-
-    omega: float
-    damping: float
-    theory: tuple[float, float]
-    far: float
+    omega: float  # frequency over that without viscosity
+    damping: float  # over 2 nu k^2
+    theory: tuple[float, float]  # (omega, damping) of Prosperetti's solution
+    far: float  # root mean square of the difference of both amplitudes over that of the start
 
 
 def _measured(wave: Wave, settings: Settings) -> tuple[Found, Plot]:

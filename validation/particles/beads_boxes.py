@@ -35,14 +35,9 @@ def not_possible(name: str, citation: str, settings: Settings) -> Validation | N
 
 
 def bead_flow(geometry: Mapping, particles: Sequence[Mapping], settings: Settings, **more) -> Simulation:
-    """A fluid at rest with beads in it.
-
-    Args:
-        geometry: the table ``[geometry]`` of a case, without spacing.
-        particles: the tables ``[[particles]]``, without their kind.
-        settings: backend, precision, streaming.
-        more: ``kt``, 0 for none; ``fluctuates``, whether the fluid does; further tables of the case.
-    """
+    """A fluid at rest with beads in it. ``geometry``: the table ``[geometry]`` of a case, without spacing;
+    ``particles``: the tables ``[[particles]]``, without their kind; ``more``: ``kt``, 0 for none; ``fluctuates``,
+    whether the fluid does; further tables of the case."""
     kt, fluctuates = more.pop("kt", KT), more.pop("fluctuates", True)
     tables = {"lattice": {"name": "D3Q19", "collision": "bgk"}, **more}
     if kt:

@@ -42,22 +42,14 @@ LEAST_DIFFERENCE = 0.15
 
 @dataclass(frozen=True)
 class Chains:
-    """What is computed.
+    """What is computed."""
 
-    Attributes:
-        edge: of the box, voxels.
-        count: chains of each length.
-        lengths: beads of a chain.
-        n_steps, interval: steps, and how many between two samples.
-        lag: samples over which displacements are taken.
-    """
-
-    edge: int
-    count: int
-    lengths: tuple[int, ...]
-    n_steps: int
+    edge: int  # of the box, voxels
+    count: int  # chains of each length
+    lengths: tuple[int, ...]  # beads of a chain
+    n_steps: int  # n_steps, interval: steps, and how many between two samples
     interval: int
-    lag: int
+    lag: int  # samples over which displacements are taken
 
 
 FREE, IN_FLUID = Chains(16, 200, (5, 10, 20, 40), 60_000, 100, 2), Chains(48, 40, (5, 10, 20, 40), 150_000, 100, 40)

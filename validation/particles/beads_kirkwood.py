@@ -56,23 +56,15 @@ LONGEST_WAVES = 24
 
 @dataclass(frozen=True)
 class Chains:
-    """What is computed.
+    """What is computed."""
 
-    Attributes:
-        edge: of the box, voxels.
-        n_beads: number of beads of all chains together.
-        lengths: beads of a chain.
-        warm_up, n_steps, interval: steps before the first sample, from then on, and between two samples.
-        lag: samples t: displacements over t and over 2 t are compared.
-    """
-
-    edge: int
-    n_beads: int
-    lengths: tuple[int, ...]
-    warm_up: int
+    edge: int  # of the box, voxels
+    n_beads: int  # number of beads of all chains together
+    lengths: tuple[int, ...]  # beads of a chain
+    warm_up: int  # warm_up, n_steps, interval: steps before the first sample, from then on, and between two samples
     n_steps: int
     interval: int
-    lag: int
+    lag: int  # samples t: displacements over t and over 2 t are compared
 
 
 LONG = Chains(128, 3072, (8, 16, 32), 20_000, 120_000, 100, 10)

@@ -11,14 +11,7 @@ import numpy as np
 
 from muphy_lb.physics.particles.beads.names import TRAVELLED
 from muphy_lb.run.simulation import Simulation
-from muphy_lb.validation.particles.beads_boxes import (
-    VISCOSITY,
-    bead_flow,
-    box,
-    columns_of,
-    not_possible,
-    place_beads,
-)
+from muphy_lb.validation.particles.beads_boxes import VISCOSITY, bead_flow, box, columns_of, not_possible, place_beads
 from muphy_lb.validation.plot import Plot, Series
 from muphy_lb.validation.record import Validation, absolute, relative
 from muphy_lb.validation.settings import DEFAULT, Settings

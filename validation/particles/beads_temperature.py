@@ -39,17 +39,11 @@ QUICK_KINDS = ((0.2, 0.25), (2.0, 5.0))
 
 @dataclass(frozen=True)
 class Bath:
-    """A box with beads.
+    """A box with beads."""
 
-    Attributes:
-        edge: of the box, voxels.
-        count: beads of each friction and mass.
-        n_samples, interval: samples, and steps between two.
-    """
-
-    edge: int
-    count: int
-    n_samples: int
+    edge: int  # of the box, voxels
+    count: int  # beads of each friction and mass
+    n_samples: int  # n_samples, interval: samples, and steps between two
     interval: int
 
 

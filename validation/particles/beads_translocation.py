@@ -19,14 +19,7 @@ from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.physics.particles.beads.names import TRAVELLED
 from muphy_lb.physics.particles.beads.start import AccessibleVolume, ChainBuilder
 from muphy_lb.run.simulation import Simulation
-from muphy_lb.validation.particles.beads_boxes import (
-    KT,
-    bead_flow,
-    box,
-    columns_of,
-    not_possible,
-    place_beads,
-)
+from muphy_lb.validation.particles.beads_boxes import KT, bead_flow, box, columns_of, not_possible, place_beads
 from muphy_lb.validation.plot import Plot, Series
 from muphy_lb.validation.record import Row, Validation, at_least, at_most, shown
 from muphy_lb.validation.settings import DEFAULT, Settings
@@ -57,17 +50,11 @@ FLORY = 0.588
 
 @dataclass(frozen=True)
 class Pores:
-    """A wall and its pores.
+    """A wall and its pores."""
 
-    Attributes:
-        grid: pores along y, and along z.
-        cell: distance between pores, voxels.
-        half: length of the space on each side of the wall.
-    """
-
-    grid: int
-    cell: int
-    half: int
+    grid: int  # pores along y, and along z
+    cell: int  # distance between pores, voxels
+    half: int  # length of the space on each side of the wall
 
     @property
     def middle(self) -> float:
@@ -77,22 +64,14 @@ class Pores:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is computed.
+    """What is computed."""
 
-    Attributes:
-        lengths: beads of a chain, more than three, which the pore holds.
-        grid: pores along y, and along z.
-        least_cell, least_half: of the pores, voxels; longer chains get more room.
-        interval: steps between two looks at the chains.
-        most_steps: after which chains under way are given up.
-    """
-
-    lengths: tuple[int, ...]
-    grid: int
-    least_cell: int = 24
+    lengths: tuple[int, ...]  # beads of a chain, more than three, which the pore holds
+    grid: int  # pores along y, and along z
+    least_cell: int = 24  # least_cell, least_half: of the pores, voxels; longer chains get more room
     least_half: int = 30
-    interval: int = 20
-    most_steps: int = 400_000
+    interval: int = 20  # steps between two looks at the chains
+    most_steps: int = 400_000  # after which chains under way are given up
 
     def pores(self, length: int) -> Pores:
         """Pores with room for chains of some beads: multiples of their radius of gyration in a good solvent."""
@@ -108,12 +87,8 @@ GPU_PLAN = Plan((20, 50, 100, 200, 300), 10)
 
 
 def bead_translocation(settings: Settings = DEFAULT, plan: Plan | None = None) -> Validation:
-    """Exponents of the time in which chains pass a pore, in the fluid and in a fluid taken to rest.
-
-    Args:
-        settings: of all cases.
-        plan: other lengths and numbers of chains.
-    """
+    """Exponents of the time in which chains pass a pore, in the fluid and in a fluid taken to rest. ``plan``: other
+    lengths and numbers of chains."""
     skipped = not_possible(NAME, CITATION, settings)
     if skipped:
         return skipped

@@ -10,21 +10,14 @@ import numpy as np
 
 @dataclass(frozen=True)
 class TaylorCouette:
-    """Circular flow u(r) = A r + B / r, steady, stable at low rotation.
+    """Circular flow u(r) = A r + B / r, steady, stable at low rotation."""
 
-    Attributes:
-        inner_radius, outer_radius: R1 < R2.
-        inner_rotation, outer_rotation: angular velocities.
-        viscosity: kinematic.
-        density: of the fluid.
-    """
-
-    inner_radius: float
+    inner_radius: float  # inner_radius, outer_radius: R1 < R2
     outer_radius: float
-    inner_rotation: float
+    inner_rotation: float  # inner_rotation, outer_rotation: angular velocities
     outer_rotation: float = 0.0
-    viscosity: float = 1.0
-    density: float = 1.0
+    viscosity: float = 1.0  # kinematic
+    density: float = 1.0  # of the fluid
 
     def velocity(self, r) -> np.ndarray:
         """Azimuthal velocity at the distances ``r`` from the axis."""

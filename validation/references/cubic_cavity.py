@@ -50,18 +50,12 @@ _U = (
 
 @dataclass(frozen=True)
 class LatticeSolution:
-    """How far another D3Q19 program was off: TRT with Lambda = 1/4, lid velocity 0.1, resting edge links.
+    """How far another D3Q19 program was off: TRT with Lambda = 1/4, lid velocity 0.1, resting edge links."""
 
-    Attributes:
-        largest_v, largest_u: largest differences from the tables.
-        v_min: smallest velocity along the lid's motion on the x-axis.
-        u_min, u_max: extreme velocities normal to the lid on the y-axis, towards the lid positive.
-    """
-
-    largest_v: float
+    largest_v: float  # largest_v, largest_u: largest differences from the tables
     largest_u: float
-    v_min: float
-    u_min: float
+    v_min: float  # smallest velocity along the lid's motion on the x-axis
+    u_min: float  # u_min, u_max: extreme velocities normal to the lid on the y-axis, towards the lid positive
     u_max: float
 
 

@@ -38,11 +38,7 @@ SERIES_LIMIT = 0.13  # solid fraction up to which the series is good to 0.05 %
 
 
 def permeability_number(solid_fraction: float) -> float:
-    """k of the collocation solution.
-
-    Raises:
-        KeyError: not one of its solid fractions.
-    """
+    """k of the collocation solution. Raises KeyError: not one of its solid fractions."""
     return 4.0 * np.pi / COLLOCATION[solid_fraction]
 
 

@@ -48,28 +48,19 @@ class PublishedOpening(NamedTuple):
 
 @dataclass(frozen=True)
 class DataFile:
-    """A file and what is known of it.
+    """A file and what is known of it."""
 
-    Attributes:
-        file: below the data folder, or in the archive.
-        options: of its reader.
-        facts: published numbers.
-        archive: the zip file below the data folder that holds it; empty if it lies there itself.
-        openings: function from the content of ``openings.json`` to the published openings; None if there are none.
-        n_openings: number of openings if no positions are published; None if unknown.
-        drive: ``"openings"``: a pressure difference between the largest one found and the others; ``"z openings"``: the
-            same for those across z, the other faces closed; ``"force"``: along z, in a box that repeats.
-        is_symmetric: whether equal outlets must share the flow evenly.
-    """
-
-    file: str
-    options: Mapping[str, object]
-    facts: tuple[Fact, ...]
-    archive: str = ""
+    file: str  # below the data folder, or in the archive
+    options: Mapping[str, object]  # of its reader
+    facts: tuple[Fact, ...]  # published numbers
+    archive: str = ""  # the zip file below the data folder that holds it; empty if it lies there itself
+    # function from the content of ``openings.json`` to the published openings; None if there are none
     openings: Callable[[Mapping], Sequence[PublishedOpening]] | None = None
-    n_openings: int | None = None
+    n_openings: int | None = None  # number of openings if no positions are published; None if unknown
+    # ``"openings"``: a pressure difference between the largest one found and the others; ``"z openings"``: the same for
+    # those across z, the other faces closed; ``"force"``: along z, in a box that repeats
     drive: str = "openings"
-    is_symmetric: bool = False
+    is_symmetric: bool = False  # whether equal outlets must share the flow evenly
 
     @property
     def name(self) -> str:

@@ -78,31 +78,21 @@ SPECTRAL_V = MappingProxyType({1000: ((0.9609, -0.2936869), (0.9531, -0.3553213)
 
 
 def centre_line_u(reynolds: int) -> tuple[np.ndarray, np.ndarray]:
-    """(y, u) on the vertical centre line, downwards, without the walls.
-
-    Raises:
-        InputError: Ghia gives no such Reynolds number here.
-    """
+    """(y, u) on the vertical centre line, downwards, without the walls. Raises InputError: Ghia gives no such Reynolds
+    number here."""
     return _columns(_U, reynolds)
 
 
 def centre_line_v(reynolds: int) -> tuple[np.ndarray, np.ndarray]:
-    """(x, v) on the horizontal centre line, from right to left, without the walls; the misprint is left out.
-
-    Raises:
-        InputError: Ghia gives no such Reynolds number here.
-    """
+    """(x, v) on the horizontal centre line, from right to left, without the walls; the misprint is left out. Raises
+    InputError: Ghia gives no such Reynolds number here."""
     x, v = _columns(_V, reynolds)
     good = (x != MISPRINT[1]) | (reynolds != MISPRINT[0])
     return x[good], v[good]
 
 
 def spectral_extrema(reynolds: int) -> Extrema:
-    """Extrema of the spectral solution.
-
-    Raises:
-        InputError: Botella and Peyret give none, as for Re 400.
-    """
+    """Extrema of the spectral solution. Raises InputError: Botella and Peyret give none, as for Re 400."""
     if reynolds not in SPECTRAL:
         raise InputError(f"there are no spectral extrema at Reynolds number {reynolds}; allowed: {_listed(SPECTRAL)}")
     return SPECTRAL[reynolds]

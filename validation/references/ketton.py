@@ -17,30 +17,18 @@ from muphy_lb.base.errors import InputError
 
 @dataclass(frozen=True)
 class Block:
-    """One cube of the image.
+    """One cube of the image."""
 
-    Attributes:
-        number: as published.
-        low: first voxel (x, y, z).
-        porosity: of the pores that lead from face to face.
-        permeability: axis letter to permeability [voxel^2].
-    """
-
-    number: int
-    low: tuple[int, int, int]
-    porosity: float
-    permeability: Mapping[str, float]
+    number: int  # as published
+    low: tuple[int, int, int]  # first voxel (x, y, z)
+    porosity: float  # of the pores that lead from face to face
+    permeability: Mapping[str, float]  # axis letter to permeability [voxel^2]
 
 
 def read_blocks(path: str | os.PathLike) -> tuple[Block, ...]:
-    """All blocks of a file of comma-separated values.
-
-    Args:
-        path: columns ``subvolume, z0, y0, x0, effective_porosity, kx_voxel2, ky_voxel2, kz_voxel2``, in any order.
-
-    Raises:
-        InputError: the file cannot be read, lacks a column or has something else than numbers.
-    """
+    """All blocks of a file of comma-separated values. ``path``: columns ``subvolume, z0, y0, x0, effective_porosity,
+    kx_voxel2, ky_voxel2, kz_voxel2``, in any order. Raises InputError: the file cannot be read, lacks a column or has
+    something else than numbers."""
     try:
         with open(path, newline="", encoding="utf-8") as file:
             return tuple(_block(row) for row in csv.DictReader(file))

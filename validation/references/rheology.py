@@ -19,18 +19,12 @@ Viscosity = Callable[[np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class CarreauYasuda:
-    """Kinematic viscosity nu_inf + (nu_0 - nu_inf) [1 + (lambda rate)^a]^((n - 1) / a) of a shear rate.
+    """Kinematic viscosity nu_inf + (nu_0 - nu_inf) [1 + (lambda rate)^a]^((n - 1) / a) of a shear rate."""
 
-    Attributes:
-        at_rest, at_infinity: nu_0 and nu_inf.
-        time: lambda.
-        a, n: the exponents.
-    """
-
-    at_rest: float
+    at_rest: float  # at_rest, at_infinity: nu_0 and nu_inf
     at_infinity: float
-    time: float
-    a: float
+    time: float  # lambda
+    a: float  # a, n: the exponents
     n: float
 
     def __call__(self, rate):
@@ -74,13 +68,8 @@ class PowerLaw:
 
 def channel_velocity(y, half_width: float, acceleration: float, viscosity: Viscosity) -> np.ndarray:
     """Velocity between plates at the distances ``y`` from the middle, of any fluid whose stress grows with the rate.
-
-    Args:
-        y: distances from the middle, up to ``half_width``.
-        half_width: half the gap.
-        acceleration: body force per mass, above 0.
-        viscosity: kinematic viscosity as a function of an array of shear rates.
-    """
+    ``y``: distances from the middle, up to ``half_width``; ``half_width``: half the gap; ``acceleration``: body force
+    per mass, above 0; ``viscosity``: kinematic viscosity as a function of an array of shear rates."""
     return _velocity(y, half_width, acceleration, viscosity)
 
 

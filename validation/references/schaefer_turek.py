@@ -19,16 +19,11 @@ MEAN_VELOCITY_M_S = MappingProxyType({"2D-1": 0.2, "2D-2": 1.0, "2D-3": 1.0, "3D
 
 @dataclass(frozen=True)
 class Number:
-    """One result.
+    """One result."""
 
-    Attributes:
-        value: converged value; None where none is known.
-        interval: of the benchmark of 1996; None where it has none.
-        remembered: which of the two was not read in any source, only remembered: ``"value"``, ``"interval"``.
-    """
-
-    value: float | None
-    interval: tuple[float, float] | None = None
+    value: float | None  # converged value; None where none is known
+    interval: tuple[float, float] | None = None  # of the benchmark of 1996; None where it has none
+    # which of the two was not read in any source, only remembered: ``"value"``, ``"interval"``
     remembered: tuple[str, ...] = ()
 
 

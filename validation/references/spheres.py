@@ -61,22 +61,15 @@ _COEFFICIENTS = MappingProxyType(
 
 
 def series_coefficients(lattice: str) -> np.ndarray:
-    """(31,) coefficients of K in powers of (c / c_max)^(1/3).
-
-    Raises:
-        InputError: no series for the lattice.
-    """
+    """(31,) coefficients of K in powers of (c / c_max)^(1/3). Raises InputError: no series for the lattice."""
     if lattice not in _COEFFICIENTS:
         raise InputError(f"there is no series for the lattice {lattice!r}; allowed: {', '.join(_COEFFICIENTS)}")
     return np.array(_COEFFICIENTS[lattice])
 
 
 def series(lattice: str, solid_fraction: float) -> float:
-    """K of a simple or body-centred cubic array.
-
-    Raises:
-        InputError: no series for the lattice, or the spheres are too close for 31 terms.
-    """
+    """K of a simple or body-centred cubic array. Raises InputError: no series for the lattice, or the spheres are too
+    close for 31 terms."""
     coefficients = series_coefficients(lattice)
     chi = (solid_fraction / DENSEST[lattice]) ** (1.0 / 3.0)
     if not 0.0 <= chi <= SERIES_LIMIT:

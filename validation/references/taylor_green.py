@@ -11,17 +11,12 @@ import numpy as np
 
 @dataclass(frozen=True)
 class TaylorGreen:
-    """u = -U sqrt(ky/kx) cos(kx x) sin(ky y) d, v = U sqrt(kx/ky) sin(kx x) cos(ky y) d, d = exp(-nu (kx^2 + ky^2) t).
+    """u = -U sqrt(ky/kx) cos(kx x) sin(ky y) d, v = U sqrt(kx/ky) sin(kx x) cos(ky y) d, d = exp(-nu (kx^2 + ky^2)
+    t)."""
 
-    Attributes:
-        wave_numbers: (kx, ky), 2 pi over the wave lengths.
-        speed: U.
-        viscosity: kinematic.
-    """
-
-    wave_numbers: tuple[float, float]
-    speed: float
-    viscosity: float
+    wave_numbers: tuple[float, float]  # (kx, ky), 2 pi over the wave lengths
+    speed: float  # U
+    viscosity: float  # kinematic
 
     @property
     def decay_rate(self) -> float:

@@ -20,12 +20,7 @@ class Peak(NamedTuple):
 
 
 PEAKS: Mapping[int, Peak] = MappingProxyType(
-    {
-        100: Peak(0.012975, 4.89),
-        400: Peak(0.01102, 8.7),
-        800: Peak(0.011726, 9.0),
-        1600: Peak(0.0128575, 8.97),
-    }
+    {100: Peak(0.012975, 4.89), 400: Peak(0.01102, 8.7), 800: Peak(0.011726, 9.0), 1600: Peak(0.0128575, 8.97)}
 )
 """By Reynolds number. 1600: pseudo-spectral with 512^3 modes, van Rees, Leonard, Pullin, Koumoutsakos, J. Comput. Phys.
 230, 2794 (2011), as tabulated for case C3.5 of the International Workshops on High-Order CFD Methods and quoted by
@@ -35,15 +30,10 @@ another of the same kind with 256^3. At 400 the dissipation is flat from 6.9 to 
 
 
 class TaylorGreen3D(NamedTuple):
-    """The start.
+    """The start."""
 
-    Attributes:
-        wave_number: 1 / L.
-        speed: U.
-    """
-
-    wave_number: float
-    speed: float
+    wave_number: float  # 1 / L
+    speed: float  # U
 
     def velocity(self, x, y, z) -> np.ndarray:
         """(n, 3) velocity at points."""

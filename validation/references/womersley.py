@@ -18,10 +18,7 @@ def bessel_j(order: int, z) -> np.ndarray:
     """Bessel function J of order 0 or 1 for complex ``z``.
 
     Bessel's integral by the trapezoidal rule, which converges faster than any power for a periodic integrand; its terms
-    are no larger than exp(abs(Im z)), as J itself is, so that nothing cancels.
-
-    Raises:
-        InputError: abs(z) above 30.
+    are no larger than exp(abs(Im z)), as J itself is, so that nothing cancels. Raises InputError: abs(z) above 30.
     """
     z = np.asarray(z, dtype=np.complex128)
     largest = float(np.abs(z).max(initial=0.0))
@@ -33,19 +30,12 @@ def bessel_j(order: int, z) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Womersley:
-    """What both flows share.
+    """What both flows share."""
 
-    Attributes:
-        half_width: half the gap between the plates, or the radius of the pipe.
-        viscosity: kinematic.
-        acceleration: amplitude A.
-        frequency: omega, angular.
-    """
-
-    half_width: float
-    viscosity: float
-    acceleration: float
-    frequency: float
+    half_width: float  # half the gap between the plates, or the radius of the pipe
+    viscosity: float  # kinematic
+    acceleration: float  # amplitude A
+    frequency: float  # omega, angular
 
     def __post_init__(self):
         """Positive sizes; omega = 0 is Poiseuille flow, which has its own formulas."""

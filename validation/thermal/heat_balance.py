@@ -42,10 +42,7 @@ def heated_budget(size: int, settings: Settings) -> Budget:
 
 class StoredHeat:
     """Heat of a flow on one rank, and what enters through its walls; in the unit of temperature, a node.
-
-    Args:
-        simulation: a thermal flow whose heat is carried by populations.
-    """
+    ``simulation``: a thermal flow whose heat is carried by populations."""
 
     def __init__(self, simulation: Simulation):
         self._simulation, engine = simulation, simulation.engine

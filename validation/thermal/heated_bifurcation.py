@@ -42,19 +42,12 @@ N_LEADING = 2  # the first classes, which contain the leading oscillations
 
 @dataclass(frozen=True)
 class PhaseDurations:
-    """Durations of the phases of a run, in free-fall times.
+    """Durations of the phases of a run, in free-fall times."""
 
-    Attributes:
-        settling: on each grid but the last two.
-        perturbed: after the perturbation on the second finest grid.
-        finest: on the finest grid.
-        fitted_from: start of the growth fit on the finest grid.
-    """
-
-    settling: int
-    perturbed: int
-    finest: int
-    fitted_from: int
+    settling: int  # on each grid but the last two
+    perturbed: int  # after the perturbation on the second finest grid
+    finest: int  # on the finest grid
+    fitted_from: int  # start of the growth fit on the finest grid
 
 
 LONG, QUICK = PhaseDurations(200, 250, 400, 150), PhaseDurations(50, 20, 40, 10)
@@ -62,20 +55,13 @@ LONG, QUICK = PhaseDurations(200, 250, 400, 150), PhaseDurations(50, 20, 40, 10)
 
 @dataclass(frozen=True)
 class PerturbedRun:
-    """The evolution of a perturbed flow on the finest grid.
+    """The evolution of a perturbed flow on the finest grid."""
 
-    Attributes:
-        rayleigh, size: Rayleigh number and nodes per edge of the cube.
-        times: (n,) sample times, in free-fall times along the edge.
-        signals: (3, n, m) component of the temperature in each of ``SYMMETRY_CLASSES``, at m probes.
-        growths: growth of each of the three classes, per free-fall time.
-    """
-
-    rayleigh: float
+    rayleigh: float  # rayleigh, size: Rayleigh number and nodes per edge of the cube
     size: int
-    times: np.ndarray
-    signals: np.ndarray
-    growths: tuple[Growth, ...]
+    times: np.ndarray  # (n,) sample times, in free-fall times along the edge
+    signals: np.ndarray  # (3, n, m) component of the temperature in each of ``SYMMETRY_CLASSES``, at m probes
+    growths: tuple[Growth, ...]  # growth of each of the three classes, per free-fall time
 
     @property
     def fastest(self) -> Growth:
@@ -109,10 +95,7 @@ def perturbed_run(rayleigh: float, grids, settings: Settings, durations: PhaseDu
     """Settle on the coarser grids, perturb on the second finest, and record on the finest; collective.
 
     Only the symmetric component is continued from the coarser grids: at these Rayleigh numbers the flow on 64^3 nodes
-    is unsteady.
-
-    Raises:
-        DivergedError: a grid is too coarse.
+    is unsteady. Raises DivergedError: a grid is too coarse.
     """
     *coarser, size = grids
     cavity = None

@@ -37,19 +37,12 @@ STEADY = {"fp64": 1e-6, "fp32": 5e-6, "fp16": 1e-3}
 
 @dataclass(frozen=True)
 class Cavity:
-    """The flow in a cavity of edge 1 between walls of temperature -0.5 and 0.5.
+    """The flow in a cavity of edge 1 between walls of temperature -0.5 and 0.5."""
 
-    Attributes:
-        nusselt: Nusselt number of the cold and of the hot wall.
-        temperature: (nz, ny, nx) temperature of the fluid nodes.
-        velocity: (nz, ny, nx, 3) velocity in diffusivity / edge.
-        pressure: (nz, ny, nx) pressure in density * (diffusivity / edge)^2.
-    """
-
-    nusselt: tuple[float, float]
-    temperature: np.ndarray
-    velocity: np.ndarray
-    pressure: np.ndarray
+    nusselt: tuple[float, float]  # Nusselt number of the cold and of the hot wall
+    temperature: np.ndarray  # (nz, ny, nx) temperature of the fluid nodes
+    velocity: np.ndarray  # (nz, ny, nx, 3) velocity in diffusivity / edge
+    pressure: np.ndarray  # (nz, ny, nx) pressure in density * (diffusivity / edge)^2
 
     @property
     def asymmetry(self) -> float:
@@ -83,11 +76,7 @@ def heated_cavity(settings: Settings = DEFAULT) -> Validation:
 
 
 def heated(rayleigh: float, size: int, settings: Settings = DEFAULT, dimension: int = 3) -> Cavity:
-    """The steady cavity with ``size`` nodes per edge.
-
-    Raises:
-        MuphyError: it does not become steady.
-    """
+    """The steady cavity with ``size`` nodes per edge. Raises MuphyError: it does not become steady."""
     simulation, diffusivity = heated_simulation(rayleigh, size, settings, dimension)
 
     def temperature():
@@ -136,13 +125,9 @@ def start_from_cavity(simulation: Simulation, diffusivity: float, cavity: Cavity
 
 
 def resample(values: np.ndarray, size: int, at_walls) -> np.ndarray:
-    """Linear interpolation of voxel-centred values (nz, ny, nx, ...) of a cube to ``size`` voxels per edge.
-
-    Args:
-        values: values on any grid.
-        size: voxels per edge of the new grid.
-        at_walls: for z, y, x the values at the two walls normal to it; None: that of the adjacent voxel.
-    """
+    """Linear interpolation of voxel-centred values (nz, ny, nx, ...) of a cube to ``size`` voxels per edge. ``values``:
+    values on any grid; ``size``: voxels per edge of the new grid; ``at_walls``: for z, y, x the values at the two walls
+    normal to it; None: that of the adjacent voxel."""
     for axis, ends in enumerate(at_walls):
         n = values.shape[axis]
         position = np.concatenate(([0.0], (np.arange(n) + 0.5) / n, [1.0]))

@@ -15,13 +15,7 @@ from muphy_lb.validation.plot import Picture, Plot, Series, contours
 from muphy_lb.validation.record import Row, Validation, absolute, relative
 from muphy_lb.validation.settings import DEFAULT, Settings
 from muphy_lb.validation.thermal import reference_values as reference
-from muphy_lb.validation.thermal.heated_cavity import (
-    SYMMETRIC,
-    Cavity,
-    cavity_of,
-    free_fall,
-    heated_simulation,
-)
+from muphy_lb.validation.thermal.heated_cavity import SYMMETRIC, Cavity, cavity_of, free_fall, heated_simulation
 
 CITATION = (
     "Tric, Labrosse, Betrouni, Int. J. Heat Mass Transfer 43, 4043 (2000); Obrecht, Kuznik, Tourancheau, Roux, Comput."
@@ -46,17 +40,12 @@ MAX_FREE_FALLS = 400  # longest run on a grid, in free-fall times along the edge
 
 @dataclass(frozen=True)
 class ConvergenceHistory:
-    """The convergence history of a cube.
+    """The convergence history of a cube."""
 
-    Attributes:
-        steps, wall, middle: (k,) time steps, and Nusselt numbers of the hot wall and of the mid-plane.
-        change: change of the temperature over the last ``CHANGE_STEPS`` steps.
-    """
-
-    steps: np.ndarray
+    steps: np.ndarray  # steps, wall, middle: (k,) time steps, and Nusselt numbers of the hot wall and of the mid-plane
     wall: np.ndarray
     middle: np.ndarray
-    change: float
+    change: float  # change of the temperature over the last ``CHANGE_STEPS`` steps
 
 
 def heated_cube(settings: Settings = DEFAULT) -> Validation:
