@@ -8,8 +8,7 @@ from muphy_lb.backends import BACKENDS
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.precision import PRECISIONS
 from muphy_lb.base.registry import offered, tables
-from muphy_lb.bench.built_in import BUILT_IN, built_in_table
-from muphy_lb.bench.papers import PAPERS, paper_tables
+from muphy_lb.bench.built_in import BUILT_IN, PAPERS, built_in_table, paper_tables
 from muphy_lb.case.section import did_you_mean, names_among
 from muphy_lb.run.options import add_set
 
@@ -50,7 +49,7 @@ def bench(options, say: Callable[[str], None], communicator) -> int:
     or the case is wrong; BackendError: the backend cannot be used here, or not in this precision; MuphyError: the case
     cannot be run; OutputError: the JSON file cannot be written."""
     from muphy_lb.base.files.atomic import write_text
-    from muphy_lb.bench.report import record
+    from muphy_lb.bench.stream import record
 
     _check(options)
     time_all = _time_all(options.paper)
@@ -70,19 +69,18 @@ def _time_all(paper: str | None) -> Callable:
 
 def _time_jobs(options, say, communicator) -> tuple[str, str, list[dict]]:
     """Title, device and records of all jobs in all variants."""
-    from muphy_lb.bench import report
-    from muphy_lb.bench.stream import ComputeVariant, Effort, measure
+    from muphy_lb.bench import stream
 
-    effort, measurements, title = Effort(options.steps, options.runs), [], options.paper
+    effort, measurements, title = stream.Effort(options.steps, options.runs), [], options.paper
     for job in _jobs(options, communicator):
         for number, choice in enumerate(variants(options, job.case.compute)):
-            found = measure(job.case, job.nodes, ComputeVariant(*choice), effort, communicator)
+            found = stream.measure(job.case, job.nodes, stream.ComputeVariant(*choice), effort, communicator)
             if number == 0:
-                say(report.head(job.case.title, job.published, found))
-            say(report.row(found))
+                say(stream.head(job.case.title, job.published, found))
+            say(stream.row(found))
             measurements.append({"title": job.case.title, "published": job.published} | found.record())
         title = title or job.case.title
-    say(report.LEGEND)
+    say(stream.LEGEND)
     return title, measurements[0]["device"], measurements
 
 

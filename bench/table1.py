@@ -19,9 +19,7 @@ from muphy_lb.backends import make_backend, resolve_backend
 from muphy_lb.backends.arrays import NodeRange, StreamArrays
 from muphy_lb.backends.copying import copy_bandwidth_tb_s
 from muphy_lb.base.precision import PRECISIONS
-from muphy_lb.bench.report import known
-from muphy_lb.bench.stream import Effort, shape_text
-from muphy_lb.bench.traffic import table_bytes
+from muphy_lb.bench.stream import Effort, known, shape_text, table_bytes
 from muphy_lb.domain import PUSH, AddressTable, build_addresses, build_local_domain
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.shapes.catalogue import build_shape

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from muphy_lb.base.errors import InputError, MuphyError
 from muphy_lb.case.section import did_you_mean
+from muphy_lb.validation.case import DEFAULT, Settings
 from muphy_lb.validation.limits import HALF
-from muphy_lb.validation.settings import DEFAULT, Settings
 
 FAILED_EXIT_CODE = 1
 
@@ -122,7 +122,7 @@ def _compared(name: str, case: Callable, settings: Settings, precisions, device:
 
 def _outcome(name: str, case: Callable, settings: Settings, device: str):
     """What a case gives; on one rank an error ends that case only, so that the others still run."""
-    from muphy_lb.validation.record import Validation
+    from muphy_lb.validation.case import Validation
 
     before = time.perf_counter()
     try:

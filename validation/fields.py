@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.nodes import on_box as nodes_on_box
 from muphy_lb.operators.initial import AXES_OF_TENSOR
 from muphy_lb.run.simulation import Simulation
@@ -21,6 +22,12 @@ def start_from_flow(simulation: Simulation, density: np.ndarray, velocity: np.nd
 def on_box(simulation: Simulation, values: np.ndarray) -> np.ndarray:
     """(nz, ny, nx, ...) float64 values (n, ...) of the nodes on the whole box; NaN where there is no node."""
     return nodes_on_box(simulation.nodes, values.astype(np.float64))
+
+
+def from_axis(nodes: NodeList) -> np.ndarray:
+    """(n,) distance of nodes from the middle of their box, across z."""
+    x, y, _ = (nodes.coordinates() - 0.5 * (np.array(nodes.shape[::-1]) - 1.0)).T
+    return np.hypot(x, y)
 
 
 def middle(values: np.ndarray, axis: int) -> np.ndarray:

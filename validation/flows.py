@@ -7,11 +7,10 @@ from types import MappingProxyType
 import numpy as np
 
 from muphy_lb.base.errors import MuphyError
-from muphy_lb.base.units import viscosity
+from muphy_lb.base.units import CS2, relaxation_time, viscosity
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.lattice import lattice_named
 from muphy_lb.run.simulation import Simulation
-from muphy_lb.validation.settings import DEFAULT, Settings
+from muphy_lb.validation.case import DEFAULT, Settings
 
 STEADY = 1e-10
 # Change below which stored populations of that precision may never settle: a few roundings of the mean.
@@ -20,6 +19,7 @@ MAX_STEPS = 400_000
 RAMP_STEPS = 200  # of walls that a forced flow moves
 VIEWS_PER_VISCOUS_TIME, SHORTEST_INTERVAL = 10, 100
 SETTLED = 1e-9
+DENSITY_SPREAD, SEED = 0.01, 1
 NO_TABLES = MappingProxyType({})
 
 
@@ -56,8 +56,14 @@ def forced_flow(
     own = {"lattice": {"name": lattice, "collision": "bgk", **tables.get("lattice", {})}}
     drive = {"acceleration_m_s2": [float(component) for component in force]}
     run = {"steps": MAX_STEPS, "ramp_steps": RAMP_STEPS}
-    nu = viscosity(relaxation_time, float(lattice_named(lattice).cs2))
+    nu = viscosity(relaxation_time, CS2)
     return lattice_simulation(settings, geometry, nu, **{**tables, **own, "flow": drive, "run": run})
+
+
+def viscous_flow(geometry: Mapping, viscosity: float, force, lattice: str = "D3Q19", *more, **others) -> Simulation:
+    """As :func:`forced_flow`, with the relaxation time of a kinematic viscosity [lattice units]."""
+    tau = relaxation_time(viscosity, CS2)
+    return forced_flow(geometry, tau, force, lattice, *more, **others)
 
 
 def creeping(walls: str = "half-way", collision: str = "trt", **lattice) -> dict:
@@ -70,6 +76,11 @@ def start_from_velocity(simulation: Simulation, velocity: np.ndarray) -> None:
     """Equilibrium at density 1 and an (n, 3) velocity [lattice units] in the order of the node list."""
     mine = velocity[simulation.domain.number].T
     simulation.engine.start_from(np.ones(mine.shape[1]), mine)
+
+
+def start_along(simulation: Simulation, axis: int, velocity: np.ndarray) -> None:
+    """As :func:`start_from_velocity`, with (n,) velocities along an axis."""
+    start_from_velocity(simulation, np.outer(velocity, np.eye(3)[axis]))
 
 
 def until_steady(
@@ -118,6 +129,23 @@ def over_two_steps(simulation: Simulation, measure: Callable[[], np.ndarray]) ->
     now = np.asarray(measure())
     simulation.step()
     return 0.5 * (now + np.asarray(measure()))
+
+
+def sum_along_x(simulation: Simulation) -> np.ndarray:
+    """Sum of the velocity along x over all nodes, lattice units."""
+    return simulation.engine.moments()[1].sum(dtype=np.float64)
+
+
+def drift_of_mass(simulation: Simulation, n_steps: int) -> tuple[float, float]:
+    """(relative change of the mass in some steps, largest speed at their end) from a random density on, so that sound
+    runs through the domain at first."""
+    engine, n_nodes = simulation.engine, simulation.nodes.n_nodes
+    density = 1.0 + DENSITY_SPREAD * np.random.default_rng(SEED).standard_normal(n_nodes)
+    engine.start_from(density, np.zeros((3, n_nodes)))
+    before = engine.totals().mass
+    simulation.step(n_steps)
+    after = engine.totals()
+    return (after.mass - before) / (n_nodes + before), after.speed
 
 
 def flow_through_openings(simulation: Simulation) -> np.ndarray:

@@ -11,8 +11,7 @@ convergence not at all.
 from math import inf
 
 from muphy_lb.boundaries.wall_motion import HALF_WAY
-from muphy_lb.validation.record import Row, absolute, at_least, relative
-from muphy_lb.validation.settings import Settings
+from muphy_lb.validation.case import Row, Settings, absolute, at_least, relative
 
 HALF = "fp16"
 FLOOR = 0.02  # error of a steady velocity over the largest, of channels ten wide

@@ -5,7 +5,7 @@ from dataclasses import replace
 from math import inf
 from types import MappingProxyType
 
-from muphy_lb.validation.record import Difference, Validation
+from muphy_lb.validation.case import Difference, Validation
 
 # Largest difference of any computed value of a case, over its reference, or over 1 or more where the case takes the
 # error as it is (errors and residuals in natural units). fp32, measured on all quick cases (benchmarks/README.md): at

@@ -12,8 +12,8 @@ from pathlib import Path
 from muphy_lb.base.files.atomic import atomic_write, check_writable, write_text
 from muphy_lb.base.version import __version__
 from muphy_lb.validation import precision
+from muphy_lb.validation.case import HEADINGS, Validation
 from muphy_lb.validation.plot import draw
-from muphy_lb.validation.record import HEADINGS, Validation
 
 PAGE, DATA = "report.html", "report.json"
 STYLE = """

@@ -49,7 +49,7 @@ def compare(options, say: Callable[[str], None], communicator) -> int:
     InputError: an option or the case is wrong, or more than one rank; BackendError: none of the backends can be used
     here; MuphyError: the flow cannot be run at one of the sizes; OutputError: the output folder cannot be written."""
     from muphy_lb.base.files.atomic import check_writable, write_text
-    from muphy_lb.bench.compare import study, table
+    from muphy_lb.bench.compare import study
     from muphy_lb.case.case import load_case
 
     if communicator.size > 1:
@@ -67,14 +67,14 @@ def compare(options, say: Callable[[str], None], communicator) -> int:
         lines.append(text)
         say(text)
 
-    report(f"{case.title}\n{table.HEADER}")
-    timings = study.time_all(case, plan, lambda timing: report(table.row(timing)))
-    report(table.notes(timings, unusable))
+    report(f"{case.title}\n{study.HEADER}")
+    timings = study.time_all(case, plan, lambda timing: report(study.row(timing)))
+    report(study.notes(timings, unusable))
     agreements = list(study.check_agreement(case, plan))
-    report(table.agreement_text(agreements))
+    report(study.agreement_text(agreements))
     write_text(folder / TABLE_FILE, "\n".join(lines) + "\n")
     for path in filter(None, (folder / JSON_FILE, options.json)):
-        write_text(path, json.dumps(table.record(case.title, timings, unusable, agreements), indent=2) + "\n")
+        write_text(path, json.dumps(study.record(case.title, timings, unusable, agreements), indent=2) + "\n")
     _draw(case, timings, folder, say)
     say(f"written to {folder}: {', '.join((TABLE_FILE, JSON_FILE, TIME_FILE, SPEED_FILE, QUIVER_FILE))}")
     return 0 if all(agreement.passed for agreement in agreements) else FAILED_EXIT_CODE
@@ -149,7 +149,7 @@ def _why_impossible(backend: str, precision: str) -> str:
 def _draw(case, timings, folder, say) -> None:
     """Draw all pictures; the flow is that of the largest size after the case's number of steps, on the fastest
     backend."""
-    from muphy_lb.bench.compare import plots
+    from muphy_lb.bench import plots
     from muphy_lb.bench.compare.study import fastest, run_to_end, variant
 
     plots.draw_times(folder / TIME_FILE, timings, case.title)

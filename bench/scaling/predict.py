@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from muphy_lb.bench.scaling.cuts import cut_of_point
 from muphy_lb.bench.scaling.model import (
     Fit,
     Link,
@@ -14,6 +13,7 @@ from muphy_lb.bench.scaling.model import (
     RankLoad,
     across,
     cube_surface,
+    cut_of_point,
     fit_machine,
     fit_surface,
     step_seconds,
@@ -98,16 +98,11 @@ def forecast(
 
 
 def observation(point: Point) -> Observation:
-    """A point as an observation of the model."""
+    """A point as an observation of the model, with the load of the busiest rank: each number is the largest of any."""
     exchanges = ((point.short_bytes, point.short_exchange_s), (point.most_halo_bytes, point.exchange_s))
-    return Observation(load_of(point), point.step_s, tuple(pair for pair in exchanges if pair[1] > 0.0))
-
-
-def load_of(point: Point) -> RankLoad:
-    """The load of the busiest rank of a point; each number is the largest of any rank."""
-    if point.ranks == 1:
-        return RankLoad(point.most_nodes)
-    return RankLoad(point.most_nodes, point.most_edge_nodes, point.most_halo_bytes, point.most_neighbours)
+    shared = (point.most_edge_nodes, point.most_halo_bytes, point.most_neighbours) if point.ranks > 1 else ()
+    load = RankLoad(point.most_nodes, *shared)
+    return Observation(load, point.step_s, tuple(pair for pair in exchanges if pair[1] > 0.0))
 
 
 def predict(subject: Subject, n_gpus: int, like: Point, machine: Machine, plans: TargetMachine) -> Prediction:
@@ -139,11 +134,24 @@ def text(forecasts: Sequence[Forecast], plans: TargetMachine) -> str:
 
 def _forecast_text(forecast: Forecast, plans: TargetMachine) -> str:
     ranks = ", ".join(str(point.ranks) for point in forecast.points)
-    lines = [f"model of {forecast.name}, fitted to what was measured on {ranks} ranks", *_machine_lines(forecast.fit)]
+    m, residuals = forecast.fit.machine, forecast.fit.residuals
+    together = "beside the interior" if m.overlaps else "after the interior"
+    errors = " ".join(f"{residual:+.1%}" for residual in residuals)
+    lines = [
+        f"model of {forecast.name}, fitted to what was measured on {ranks} ranks",
+        f"  a GPU: {1e-6 * _inverse(m.s_per_node):,.5g} million nodes/s; overhead {1e6 * m.s_overhead:.3g} us per step"
+        " on several GPUs",
+        f"  halo: {together}; an exchange {1e6 * m.s_per_exchange:.3g} us and {1e-9 * _inverse(m.s_per_byte):.4g} GB/s,"
+        " packing and unpacking included",
+        f"  predicted step time against measured, by ranks: {errors} (at most {max(map(abs, residuals)):.1%})",
+    ]
     for subject in dict.fromkeys(item.subject for item in forecast.predictions):
         chosen = [item for item in forecast.predictions if item.subject == subject]
-        too_large = [str(item.cards) for item in chosen if not item.fits]
-        lines += [_subject_text(subject, chosen), HEADER, *(_row(item) for item in chosen if item.fits)]
+        first, last, too_large = chosen[0], chosen[-1], [str(item.cards) for item in chosen if not item.fits]
+        grows = last.n_nodes > first.n_nodes
+        nodes = f"{first.n_nodes / first.cards:,.0f} nodes per GPU" if grows else f"{first.n_nodes:,.0f} nodes in all"
+        lines += [f"{subject}, {nodes}; efficiency against a single GPU with enough memory for all", HEADER]
+        lines += [_row(item) for item in chosen if item.fits]
         if too_large:
             lines.append(f"  on {', '.join(too_large)} GPUs it does not fit into {plans.card_gb:g} GB each")
     if not forecast.surface:
@@ -151,54 +159,28 @@ def _forecast_text(forecast: Forecast, plans: TargetMachine) -> str:
     return "\n".join(lines)
 
 
-def _machine_lines(fit: Fit) -> list[str]:
-    m, worst = fit.machine, max(map(abs, fit.residuals))
-    together = "beside the interior" if m.overlaps else "after the interior"
-    errors = " ".join(f"{residual:+.1%}" for residual in fit.residuals)
-    return [
-        f"  a GPU: {1e-6 * _inverse(m.s_per_node):,.5g} million nodes/s; overhead {1e6 * m.s_overhead:.3g} us per step"
-        " on several GPUs",
-        f"  halo: {together}; an exchange {1e6 * m.s_per_exchange:.3g} us and {1e-9 * _inverse(m.s_per_byte):.4g} GB/s,"
-        " packing and unpacking included",
-        f"  predicted step time against measured, by ranks: {errors} (at most {worst:.1%})",
-    ]
-
-
 def _assumptions(forecast: Forecast, plans: TargetMachine) -> list[str]:
     """The assumptions as text."""
-    link = plans.link
+    link, surface, cuts, lines = plans.link, forecast.surface, forecast.cuts, ["assumed:"]
+    if surface:
+        parts = ", ".join(str(cut.n_parts) for cut in cuts)
+        lines += [
+            f"  {surface.populations:.3g} m^(2/3) populations cross the surface of a part of m nodes of the case,"
+            f" {surface.neighbours:.3g} parts are around it, the largest has {surface.imbalance:.3f} of the mean",
+            f"  (found by cutting the geometry into {parts} parts by {cuts[0].method})",
+        ]
+        if surface.is_bounded:
+            lines.append("  at the rim parts have fewer neighbours: of p parts 1 - p^(-1/3) of all surface is shared")
+        elif cuts[-1].n_parts < GPU_COUNTS[0]:
+            sides = "so few parts have neighbours on some sides only"
+            lines.append(f"  {sides}: with more of them the halo is up to three times that")
     return [
-        "assumed:",
-        *(_surface_lines(forecast.surface, forecast.cuts) if forecast.surface else []),
+        *lines,
         f"  a rock is cut into cubes, {ROCK_POROSITY:.0%} of each face open, 26 neighbours",
         f"  up to {plans.cards_per_node} GPUs are connected as measured; beyond, messages also cross a network of"
         f" {link.gb_s:g} GB/s per GPU and {link.latency_us:g} us latency (bandwidth: as measured if that is smaller)",
         "  no contention in the network; a GPU is as fast with any number of nodes, and all are equally fast",
     ]
-
-
-def _surface_lines(surface: PartSurface, cuts: Sequence[PartitionCut]) -> list[str]:
-    parts = ", ".join(str(cut.n_parts) for cut in cuts)
-    lines = [
-        f"  {surface.populations:.3g} m^(2/3) populations cross the surface of a part of m nodes of the case,"
-        f" {surface.neighbours:.3g} parts are around it, the largest has {surface.imbalance:.3f} of the mean",
-        f"  (found by cutting the geometry into {parts} parts by {cuts[0].method})",
-    ]
-    if surface.is_bounded:
-        lines.append("  at the rim parts have fewer neighbours: of p parts 1 - p^(-1/3) of all surface is shared")
-    elif cuts[-1].n_parts < GPU_COUNTS[0]:
-        lines.append(
-            "  so few parts have neighbours on some sides only: with more of them the halo is up to three times that"
-        )
-    return lines
-
-
-def _subject_text(subject: str, chosen: Sequence[Prediction]) -> str:
-    first, last = chosen[0], chosen[-1]
-    nodes = f"{first.n_nodes:,.0f} nodes in all"
-    if last.n_nodes > first.n_nodes:
-        nodes = f"{first.n_nodes / first.cards:,.0f} nodes per GPU"
-    return f"{subject}, {nodes}; efficiency against a single GPU with enough memory for all"
 
 
 def _row(item: Prediction) -> str:

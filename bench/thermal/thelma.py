@@ -15,8 +15,7 @@ import numpy as np
 from muphy_lb.base.precision import PRECISIONS
 from muphy_lb.bench.command import overrides_of, variants
 from muphy_lb.bench.jobs import Job, job_of_table
-from muphy_lb.bench.report import known
-from muphy_lb.bench.stream import ComputeVariant, Effort, Measurement, measure
+from muphy_lb.bench.stream import ComputeVariant, Effort, Measurement, known, measure
 from muphy_lb.lattice import lattice_named
 
 TITLE = "thelma"

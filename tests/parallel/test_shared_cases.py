@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from muphy_lb.parallel import SerialCommunicator, connect
-from muphy_lb.validation.settings import Settings
+from muphy_lb.validation.case import Settings
 from muphy_lb.validation.thermal import heated_bifurcation, heated_cube
 
 pytestmark = pytest.mark.mpi

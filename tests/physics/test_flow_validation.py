@@ -9,14 +9,13 @@ from muphy_lb.base.errors import DivergedError, MuphyError
 from muphy_lb.geometry.flags import FLUID
 from muphy_lb.geometry.shapes.catalogue import build_shape
 from muphy_lb.validation import fields, flows
+from muphy_lb.validation.case import Settings, absolute, relative
 from muphy_lb.validation.cases import CASES
 from muphy_lb.validation.flow import cylinder_flows, les, rheology, schaefer_turek, slip, womersley
 from muphy_lb.validation.flow.cavity import SECOND_ORDER, driven_cavity
 from muphy_lb.validation.flow.schaefer_turek import Shedding
 from muphy_lb.validation.flow.taylor_green import VISCOSITY_ERROR_TIMES_SQUARE, Scheme, decay
-from muphy_lb.validation.record import absolute, relative
 from muphy_lb.validation.references import ghia
-from muphy_lb.validation.settings import Settings
 
 QUICK = Settings(quick=True)
 TIME = np.linspace(0.0, 10.0, 401)

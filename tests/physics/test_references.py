@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 from muphy_lb.base.errors import InputError
+from muphy_lb.validation.flow import cylinders
+from muphy_lb.validation.flow.couette import TaylorCouette
 from muphy_lb.validation.references import (
     cubic_cavity,
-    cylinders,
     ghia,
     poiseuille,
     rheology,
     schaefer_turek,
     spheres,
 )
-from muphy_lb.validation.references.couette import TaylorCouette
 from muphy_lb.validation.references.rheology import CarreauYasuda, Casson, PowerLaw
 from muphy_lb.validation.references.taylor_green import TaylorGreen
 from muphy_lb.validation.references.womersley import PipeWomersley, PlaneWomersley, bessel_j

@@ -1,20 +1,20 @@
 """Power balance of flows through pipes: what a force or a pressure drop gives is what viscosity dissipates."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
 from math import inf, pi
+from typing import NamedTuple
 
 import numpy as np
 
 from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.measure.flow_view import on_root, whole_nodes
 from muphy_lb.physics.dissipation.observers import FlowPower
-from muphy_lb.validation.flows import lattice_simulation, order_of_convergence, start_from_velocity
+from muphy_lb.validation.case import DEFAULT, Settings, case, relative
+from muphy_lb.validation.fields import from_axis
+from muphy_lb.validation.flows import lattice_simulation, order_of_convergence, start_along
 from muphy_lb.validation.limits import HALF, left_out_rules, possible_rules
-from muphy_lb.validation.record import Row, Validation, relative
 from muphy_lb.validation.references.poiseuille import pipe_velocity
-from muphy_lb.validation.settings import DEFAULT, Settings
 
-CITATION = "Poiseuille: dissipation = flow rate times pressure drop, pi R^4 f^2 L / (8 mu) with f = -dp/dz"
 NU, VELOCITY, LENGTH = 0.1, 0.02, 2
 RULES = ("central-linear", "bouzidi", HALF_WAY)
 RADII, QUICK_RADII = (10.0, 14.0, 20.0, 28.0), (14.0,)
@@ -22,8 +22,7 @@ TOLERANCE, JUDGED_RADIUS = 0.01, 14.0
 SETTLED_STEPS = 400  # from the exact profile, which the wall's rule hardly changes
 
 
-@dataclass(frozen=True)
-class PipePower:
+class PipePower(NamedTuple):
     """Dissipation of a pipe."""
 
     of_force: float  # over the power of the force
@@ -41,33 +40,28 @@ def driven_pipe(radius: float, rule: str, settings: Settings = DEFAULT) -> PipeP
         flow={"acceleration_m_s2": [0.0, 0.0, force]},
         dissipation={},
     )
-    nodes = whole_nodes(simulation)
-    x, y, _ = (nodes.coordinates() - 0.5 * (np.array(nodes.shape[::-1]) - 1.0)).T
-    r = np.minimum(np.hypot(x, y), radius)
-    start_from_velocity(simulation, np.outer(pipe_velocity(r, radius, force, NU), (0.0, 0.0, 1.0)))
+    r = np.minimum(from_axis(whole_nodes(simulation)), radius)
+    start_along(simulation, 2, pipe_velocity(r, radius, force, NU))
     power = FlowPower(simulation)
     simulation.step(SETTLED_STEPS)
     dissipated, _, given = on_root(power.numbers())
     return PipePower(dissipated / given, dissipated / (pi * radius**4 * force**2 * LENGTH / (8.0 * NU)))
 
 
-def pipe_dissipation(settings: Settings = DEFAULT) -> Validation:
+@case("dissipation", "Poiseuille: dissipation = flow rate times pressure drop, pi R^4 f^2 L / (8 mu) with f = -dp/dz")
+def pipe_dissipation(settings: Settings) -> Iterator:
     """Dissipation of pipes of several radii and rules of walls."""
-    radii, rows = QUICK_RADII if settings.quick else RADII, []
+    radii = QUICK_RADII if settings.quick else RADII
     for rule in possible_rules(RULES, settings):
-        found = [driven_pipe(radius, rule, settings) for radius in radii]
-        for radius, one in zip(radii, found, strict=True):
-            rows += list(_rows(one, radius, rule, settings))
+        errors = []
+        for radius in radii:
+            found, where = driven_pipe(radius, rule, settings), f"R = {radius:g}, {rule}"
+            is_judged = rule != HALF_WAY and radius >= JUDGED_RADIUS and settings.precision != HALF
+            allowed = TOLERANCE if is_judged else inf
+            yield relative(f"dissipation / power of the force, {where}", 1.0, found.of_force, allowed)
+            yield relative(f"dissipation / exact one, {where}", 1.0, found.of_exact, allowed)
+            errors.append(abs(found.of_exact - 1.0))
         if len(radii) > 1:
-            order = order_of_convergence(radii, [abs(one.of_exact - 1.0) for one in found])
-            rows.append(relative(f"order of the dissipation over the exact one, {rule}", 2.0, order, inf))
-    return Validation("dissipation", CITATION, tuple(rows), left_out=left_out_rules(RULES, settings))
-
-
-def _rows(found: PipePower, radius: float, rule: str, settings: Settings) -> tuple[Row, Row]:
-    is_judged = rule != HALF_WAY and radius >= JUDGED_RADIUS and settings.precision != HALF
-    where = f"R = {radius:g}, {rule}"
-    return (
-        relative(f"dissipation / power of the force, {where}", 1.0, found.of_force, TOLERANCE if is_judged else inf),
-        relative(f"dissipation / exact one, {where}", 1.0, found.of_exact, TOLERANCE if is_judged else inf),
-    )
+            order = order_of_convergence(radii, errors)
+            yield relative(f"order of the dissipation over the exact one, {rule}", 2.0, order, inf)
+    yield from left_out_rules(RULES, settings)

@@ -2,6 +2,4 @@
 
 from muphy_lb.validation.dissipation.pipe import pipe_dissipation
 
-SHARED = ()
-CASES = {"dissipation": pipe_dissipation}
-PAPERS: dict = {}
+CASES = (pipe_dissipation,)

@@ -6,7 +6,6 @@ several times larger with TRT at fixed Lambda than with BGK, which is therefore 
 """
 
 import json
-import os
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -20,18 +19,11 @@ from muphy_lb.measure.wall_shear import WallShear, statistics
 from muphy_lb.output.summary import flow_split, pressure_drops_pa
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.simulation import Simulation
-from muphy_lb.validation.flow.permeability import DATA_VARIABLE
+from muphy_lb.validation.case import DEFAULT, Row, Settings, Skipped, at_least, case, data_folder, relative, shown
 from muphy_lb.validation.flows import over_two_steps, until_steady
 from muphy_lb.validation.limits import HALF, left_out_rules
 from muphy_lb.validation.plot import Picture, Plot, Series
-from muphy_lb.validation.record import Row, Validation, at_least, relative, shown
-from muphy_lb.validation.settings import DEFAULT, Settings
 
-CITATION = (
-    "conservation of mass, pressure falls along the flow; beside the wall shear stress 4 mu Q / (pi R^3) with the flow"
-    " rate at the inlet and the mean radius of the nearly straight stretch; beside the flow split the outlets' share of"
-    " their area; file: github.com/openLB/openLB"
-)
 FOLDER, SURFACE, OPENINGS = "aorta_openlb", "aorta3d.stl", "openings.json"
 WALLS = "bouzidi"
 STRETCH_M = (0.150, 0.215)  # along y; there the vessel is straight and its radius changes by 5 %
@@ -65,26 +57,35 @@ class StraightSegment:
     expected_pa: float  # 4 mu Q / (pi R^3) [Pa]
 
 
-def aorta(settings: Settings = DEFAULT) -> Validation:
+@case(
+    "aorta",
+    "conservation of mass, pressure falls along the flow; beside the wall shear stress 4 mu Q / (pi R^3) with the flow"
+    " rate at the inlet and the mean radius of the nearly straight stretch; beside the flow split the outlets' share of"
+    " their area; file: github.com/openLB/openLB",
+)
+def aorta(settings: Settings) -> Iterator:
     """Mass conservation, flow split, pressure drop and wall shear stress in an aorta."""
-    folder = Path(os.environ.get(DATA_VARIABLE) or "", FOLDER)
-    missing = [name for name in (SURFACE, OPENINGS) if not (folder / name).is_file()]
-    if missing or not os.environ.get(DATA_VARIABLE):
-        return Validation("aorta", CITATION, skipped=f"no {FOLDER}/{SURFACE}, {OPENINGS} in ${DATA_VARIABLE}")
+    folder = data_folder(f"{FOLDER}/{SURFACE}", f"{FOLDER}/{OPENINGS}") / FOLDER
     if settings.precision == HALF:
-        return Validation("aorta", CITATION, skipped=NOT_HALF)
+        raise Skipped(NOT_HALF)
     if not settings.interpolates:
-        return Validation("aorta", CITATION, skipped=left_out_rules((WALLS,), settings)[0])
+        raise Skipped(left_out_rules((WALLS,), settings)[0])
     size = QUICK if settings.quick else FULL
     simulation = steady_flow(aorta_case(folder, size, settings))
     shear = WallShear(simulation)
     magnitude_pa = np.linalg.norm(shear.traction_pa(), axis=1)
     openings = {name: asdict(state) for name, state in simulation.openings().items()}
     stretch = straight_segment(simulation, shear, magnitude_pa)
-    rows = [*flow_rows(openings, size.tolerance)]
-    rows += _shear_rows(statistics(magnitude_pa[shear.far_from_openings()]), stretch)
-    plots = (_walls(shear, magnitude_pa), _split_plot(openings))
-    return Validation("aorta", CITATION, tuple(rows), plots=plots)
+    found = statistics(magnitude_pa[shear.far_from_openings()])
+    yield from flow_rows(openings, size.tolerance)
+    yield shown("mean wall shear of the straight stretch [Pa]", stretch.expected_pa, stretch.shear_pa)
+    names = {"mean": "mean", "p5": "5 % below", "p50": "median", "p95": "95 % below", "p99": "99 % below"}
+    for mark, name in names.items():
+        yield shown(f"wall shear of the vessel, {name} [Pa]", stretch.expected_pa, found[mark])
+    yield _walls(shear, magnitude_pa)
+    split, shares = flow_split(openings), _area_shares(openings)
+    bars = [Series(name, (0, 1), (split[name], shares[name]), "bars") for name in split]
+    yield Plot("Aorta: flow split", "", "share of an outlet", tuple(bars), ticks=("of the outflow", "of the area"))
 
 
 def aorta_case(folder: Path, size: Size, settings: Settings = DEFAULT) -> Case:
@@ -113,12 +114,8 @@ def steady_flow(case: Case) -> Simulation:
     or the flow diverges."""
     simulation = Simulation(case, SerialCommunicator())
     simulation.step(case.run.ramp_steps)
-    until_steady(
-        simulation,
-        lambda: over_two_steps(simulation, lambda: _rates(simulation)),
-        STEADY,
-        case.run.steady_interval_steps,
-    )
+    interval = case.run.steady_interval_steps
+    until_steady(simulation, lambda: over_two_steps(simulation, lambda: _rates(simulation)), STEADY, interval)
     return simulation
 
 
@@ -163,13 +160,6 @@ def flow_rows(openings: Mapping[str, Mapping], tolerance: float) -> Iterator[Row
         yield shown(f"share of the outflow through outlet {name}", share, split[name])
 
 
-def _shear_rows(found: Mapping[str, float], stretch: StraightSegment) -> Iterator[Row]:
-    yield shown("mean wall shear of the straight stretch [Pa]", stretch.expected_pa, stretch.shear_pa)
-    names = {"mean": "mean", "p5": "5 % below", "p50": "median", "p95": "95 % below", "p99": "99 % below"}
-    for mark, name in names.items():
-        yield shown(f"wall shear of the vessel, {name} [Pa]", stretch.expected_pa, found[mark])
-
-
 def _area_shares(openings: Mapping) -> dict[str, float]:
     areas = {name: state["area_m2"] for name, state in openings.items() if state["kind"] == "outlet"}
     return {name: area / sum(areas.values()) for name, area in areas.items()}
@@ -182,9 +172,3 @@ def _walls(shear: WallShear, magnitude_pa: np.ndarray) -> Picture:
         path = Path(folder, "walls.png")
         draw_walls(path, shear.nodes(), magnitude_pa, SHEAR_WHAT)
         return Picture("Aorta: wall shear stress at the nodes beside the wall", path.read_bytes())
-
-
-def _split_plot(openings: Mapping) -> Plot:
-    split, shares = flow_split(openings), _area_shares(openings)
-    bars = [Series(name, (0, 1), (split[name], shares[name]), "bars") for name in split]
-    return Plot("Aorta: flow split", "", "share of an outlet", tuple(bars), ticks=("of the outflow", "of the area"))

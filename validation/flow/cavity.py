@@ -1,23 +1,19 @@
 """Lid-driven cavities: square, with both rules for the links through the lid's corners, and cubic."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf
 
 import numpy as np
 
 from muphy_lb.run.simulation import Simulation
+from muphy_lb.validation.case import DEFAULT, Row, Settings, absolute, at_least, case, relative
 from muphy_lb.validation.fields import extremum, interpolate, middle, on_box
 from muphy_lb.validation.flows import lattice_simulation, order_of_convergence, settle
 from muphy_lb.validation.limits import HALF, NO_ORDERS, in_half
 from muphy_lb.validation.plot import Plot, Series
-from muphy_lb.validation.record import Row, Validation, absolute, at_least, relative
 from muphy_lb.validation.references import cubic_cavity, ghia
-from muphy_lb.validation.settings import DEFAULT, Settings
 
-CITATION = (
-    "Ghia, Ghia, Shin, J. Comput. Phys. 48, 387 (1982), less his misprint v(0.9063) at Re 400; extrema: Botella,"
-    " Peyret, Comput. Fluids 27, 421 (1998), spectral; cube: Albensoeder, Kuhlmann, J. Comput. Phys. 206, 536 (2005)"
-)
 LID_VELOCITY = 0.1
 MAGIC = 0.25
 FULL_SIZE, QUICK_SIZE = 256, 64
@@ -49,19 +45,23 @@ class CentreLines:
         return {name: extremum(self.position, values, sign)[1] for name, (values, sign) in found.items()}
 
 
-def cavity(settings: Settings = DEFAULT) -> Validation:
+@case(
+    "cavity",
+    "Ghia, Ghia, Shin, J. Comput. Phys. 48, 387 (1982), less his misprint v(0.9063) at Re 400; extrema: Botella,"
+    " Peyret, Comput. Fluids 27, 421 (1998), spectral; cube: Albensoeder, Kuhlmann, J. Comput. Phys. 206, 536 (2005)",
+)
+def cavity(settings: Settings) -> Iterator:
     """Velocities on the centre lines of the square and the cubic cavity, and which wall corner links obey."""
     numbers, size = ((100,), QUICK_SIZE) if settings.quick else (ghia.REYNOLDS_NUMBERS, FULL_SIZE)
-    flows = {reynolds: driven_cavity(reynolds, size, settings) for reynolds in numbers}
-    rows = [row for reynolds, lines in flows.items() for row in _rows(reynolds, size, lines, settings)]
-    rows += corner_rows(settings)
-    plots = [_plot(f"Square cavity, Re = {reynolds}", lines, *_ghia(reynolds)) for reynolds, lines in flows.items()]
+    for reynolds in numbers:
+        lines = driven_cavity(reynolds, size, settings)
+        yield from _rows(reynolds, size, lines, settings)
+        table = ghia.centre_line_u(reynolds), ghia.centre_line_v(reynolds)
+        yield _plot(f"Square cavity, Re = {reynolds}", lines, *table)
+    yield from corner_rows(settings)
     if not settings.quick:
-        more, plot = _cube(settings)
-        rows += more
-        plots.append(plot)
-    left_out = in_half(settings, NO_ORDERS)
-    return Validation("cavity", CITATION, tuple(rows), plots=tuple(plots), left_out=left_out)
+        yield from _cube(settings)
+    yield from in_half(settings, NO_ORDERS)
 
 
 def driven_cavity(
@@ -72,7 +72,7 @@ def driven_cavity(
     velocity (two dimensions). Raises MuphyError: it does not become steady."""
     geometry = {"shape": "cavity", "options": {"size": size, "dimension": dimension}}
     lattice = {"name": "D2Q9" if dimension == 2 else "D3Q19", "equilibrium": "incompressible", "magic": MAGIC}
-    walls = _moving_corners(size) if corners_move else [{"name": "lid", "velocity_m_s": _along_x(LID_VELOCITY)}]
+    walls = _moving_corners(size) if corners_move else [{"name": "lid", "velocity_m_s": [LID_VELOCITY, 0.0, 0.0]}]
     viscosity = LID_VELOCITY * size / reynolds
     simulation = lattice_simulation(settings, geometry, viscosity, lattice=lattice, walls=walls)
     turnover = round(size / LID_VELOCITY)
@@ -85,32 +85,25 @@ def driven_cavity(
     return CentreLines((np.arange(size) + 0.5) / size, u, v)
 
 
-def corner_rows(settings: Settings) -> list[Row]:
+def corner_rows(settings: Settings) -> Iterator[Row]:
     """Order of convergence of the smallest u at Re 100 where corner links obey the wall at rest, or the lid."""
-    exact, sizes, rows = ghia.spectral_extrema(100).u_min, QUICK_CORNER_SIZES if settings.quick else CORNER_SIZES, []
+    exact, sizes = ghia.spectral_extrema(100).u_min, QUICK_CORNER_SIZES if settings.quick else CORNER_SIZES
     for rule, (order, tolerance) in CORNER_ORDERS.items():
-        moves = rule == "moving"
-        flows = [driven_cavity(100, size, settings, corners_move=moves) for size in sizes]
+        flows = [driven_cavity(100, size, settings, corners_move=rule == "moving") for size in sizes]
         errors = [abs(lines.extrema()["u_min"] - exact) for lines in flows]
         what = f"order of u_min, {rule} corner links, N = {' and '.join(map(str, sizes))}"
         allowed = inf if settings.precision == HALF else tolerance
-        rows.append(absolute(what, order, order_of_convergence(sizes, errors), allowed))
-    return rows
-
-
-def _along_x(velocity: float) -> list[float]:
-    return [velocity, 0.0, 0.0]
+        yield absolute(what, order, order_of_convergence(sizes, errors), allowed)
 
 
 def _moving_corners(size: int) -> list[dict]:
     """The lid with its corner voxels; the voxels beside them must not count as resting, or corner links would obey
     them."""
-    lid = {"box_m": [[0.0, size + 1.0, 0.0], [size + 1.0, size + 1.0, 0.0]], "velocity_m_s": _along_x(LID_VELOCITY)}
-    sides = {
-        "box_m": [[0.0, float(size), 0.0], [size + 1.0, float(size), 0.0]],
-        "velocity_m_s": _along_x(ALMOST_AT_REST),
-    }
-    return [{"name": "lid", **lid}, {"name": "sides", **sides}]
+    edges = (("lid", size + 1.0, LID_VELOCITY), ("sides", float(size), ALMOST_AT_REST))
+    return [
+        {"name": name, "box_m": [[0.0, y, 0.0], [size + 1.0, y, 0.0]], "velocity_m_s": [velocity, 0.0, 0.0]}
+        for name, y, velocity in edges
+    ]
 
 
 def _centre_lines(simulation: Simulation, size: int) -> np.ndarray:
@@ -122,81 +115,50 @@ def _centre_lines(simulation: Simulation, size: int) -> np.ndarray:
     return np.stack((middle(plane[..., 0], 1), middle(plane[..., 1], 0)))
 
 
-def _rows(reynolds: int, size: int, lines: CentreLines, settings: Settings) -> list[Row]:
-    rows = []
+def _rows(reynolds: int, size: int, lines: CentreLines, settings: Settings) -> Iterator[Row]:
+    where = f"Re {reynolds}, {size}^2"
     if reynolds in ghia.SPECTRAL:
         exact, rounding = ghia.spectral_extrema(reynolds), ROUNDING[settings.precision]
         tolerance = max(FINE_TOLERANCE, SECOND_ORDER[reynolds] / size**2) + rounding
         for name, value in lines.extrema().items():
-            rows.append(relative(f"Re {reynolds}, {size}^2: {name} / U", getattr(exact, name), value, tolerance))
-    (y, u), (x, v) = _ghia(reynolds)
-    for name, position, reference, values in (("u", y, u, lines.u), ("v", x, v, lines.v)):
-        difference = np.abs(interpolate(lines.position, values, position) - reference).max()
+            yield relative(f"{where}: {name} / U", getattr(exact, name), value, tolerance)
+    tables = ("u", *ghia.centre_line_u(reynolds), lines.u), ("v", *ghia.centre_line_v(reynolds), lines.v)
+    for name, position, reference, values in tables:
+        difference = np.abs(interpolate(lines.position, values, position) - reference)
         doubtful = name == "v" and reynolds in ghia.SPECTRAL_V
-        what = f"Re {reynolds}, {size}^2: largest |{name} - Ghia| / U of {position.size} points"
-        rows.append(absolute(what, 0.0, difference, inf if doubtful else GHIA_TOLERANCE))
-        if doubtful:
-            rows += _doubtful_rows(reynolds, size, lines, (position, reference))
-    return rows
+        what = f"{where}: largest |{name} - Ghia| / U of {position.size} points"
+        yield absolute(what, 0.0, difference.max(), inf if doubtful else GHIA_TOLERANCE)
+        if doubtful:  # without the points where the spectral solution is too far from Ghia, and that solution there
+            x, v = np.array(ghia.SPECTRAL_V[reynolds]).T
+            found = difference[~np.isin(position, x)].max()
+            named = ", ".join(f"{each:g}" for each in x)
+            spectral = np.abs(interpolate(lines.position, lines.v, x) - v).max()
+            yield absolute(f"{where}: the same without x = {named}", 0.0, found, GHIA_TOLERANCE)
+            yield absolute(f"{where}: there, largest |v - spectral| / U", 0.0, spectral, SPECTRAL_TOLERANCE)
 
 
-def _doubtful_rows(reynolds: int, size: int, lines: CentreLines, table) -> list[Row]:
-    """Ghia's v without the points where the spectral solution is too far from it, and that solution there."""
-    x, v = np.array(ghia.SPECTRAL_V[reynolds]).T
-    position, reference = table
-    kept = ~np.isin(position, x)
-    found = np.abs(interpolate(lines.position, lines.v, position[kept]) - reference[kept]).max()
-    named = ", ".join(f"{each:g}" for each in x)
-    spectral = np.abs(interpolate(lines.position, lines.v, x) - v).max()
-    return [
-        absolute(f"Re {reynolds}, {size}^2: the same without x = {named}", 0.0, found, GHIA_TOLERANCE),
-        absolute(f"Re {reynolds}, {size}^2: there, largest |v - spectral| / U", 0.0, spectral, SPECTRAL_TOLERANCE),
-    ]
-
-
-def _ghia(reynolds: int):
-    return ghia.centre_line_u(reynolds), ghia.centre_line_v(reynolds)
-
-
-def _cube(settings: Settings) -> tuple[list[Row], Plot]:
-    flows = {size: driven_cavity(cubic_cavity.REYNOLDS, size, settings, dimension=3) for size in CUBE_SIZES}
-    rows = [row for size, lines in flows.items() for row in _cube_rows(size, lines)]
-    errors = [max(_cube_differences(lines)) for lines in flows.values()]
-    order = order_of_convergence(CUBE_SIZES, errors)
-    rows.append(at_least(f"cube: order of convergence, {' and '.join(map(str, CUBE_SIZES))} nodes", 2.0, order, 0.2))
-    title = f"Cubic cavity, Re = {cubic_cavity.REYNOLDS}, {CUBE_SIZES[-1]}^3"
-    return rows, _plot(title, flows[CUBE_SIZES[-1]], *_cube_table())
-
-
-def _cube_table():
-    """((position, u), (position, v)) of the reference, in the axes of :class:`CentreLines`."""
-    x, along = cubic_cavity.velocity_along_lid()
-    y, away = cubic_cavity.velocity_normal_to_lid()
-    return (0.5 - x, along), (y + 0.5, -away)
-
-
-def _cube_differences(lines: CentreLines) -> tuple[float, float]:
-    table = _cube_table()
-    pairs = zip((lines.u, lines.v), table, strict=True)
-    return tuple(
-        float(np.abs(interpolate(lines.position, values, position) - reference).max())
-        for values, (position, reference) in pairs
-    )
-
-
-def _cube_rows(size: int, lines: CentreLines) -> list[Row]:
+def _cube(settings: Settings) -> Iterator[Row | Plot]:
     """Against another lattice Boltzmann program of the same scheme, judged on the finest grid, where its numbers were
     meant as a test; against the exact flow see the order."""
-    tolerance = CUBE_TOLERANCE if size == CUBE_SIZES[-1] else inf
-    other, found = cubic_cavity.LATTICE_SOLUTIONS[size], lines.extrema()
-    differences = zip(("u", "v"), _cube_differences(lines), (other.largest_v, other.largest_u), strict=True)
-    rows = [
-        absolute(f"{size}^3: largest |{name} - reference| / U, beside another program's", published, error, tolerance)
-        for name, error, published in differences
-    ]
-    pairs = {"u_min": other.v_min, "v_min": other.u_min, "v_max": other.u_max}
-    what = "{}^3: {} / U, beside another program's"
-    return rows + [absolute(what.format(size, name), value, found[name], tolerance) for name, value in pairs.items()]
+    errors, (x, along), (y, away) = [], cubic_cavity.velocity_along_lid(), cubic_cavity.velocity_normal_to_lid()
+    table = (0.5 - x, along), (y + 0.5, -away)  # u and v in the axes of CentreLines
+    for size in CUBE_SIZES:
+        lines = driven_cavity(cubic_cavity.REYNOLDS, size, settings, dimension=3)
+        tolerance = CUBE_TOLERANCE if size == CUBE_SIZES[-1] else inf
+        other, found = cubic_cavity.LATTICE_SOLUTIONS[size], lines.extrema()
+        differences = [
+            float(np.abs(interpolate(lines.position, values, position) - reference).max())
+            for values, (position, reference) in zip((lines.u, lines.v), table, strict=True)
+        ]
+        errors.append(max(differences))
+        for name, error, known in zip("uv", differences, (other.largest_v, other.largest_u), strict=True):
+            what = f"{size}^3: largest |{name} - reference| / U, beside another program's"
+            yield absolute(what, known, error, tolerance)
+        for name, value in {"u_min": other.v_min, "v_min": other.u_min, "v_max": other.u_max}.items():
+            yield absolute(f"{size}^3: {name} / U, beside another program's", value, found[name], tolerance)
+    what = f"cube: order of convergence, {' and '.join(map(str, CUBE_SIZES))} nodes"
+    yield at_least(what, 2.0, order_of_convergence(CUBE_SIZES, errors), 0.2)
+    yield _plot(f"Cubic cavity, Re = {cubic_cavity.REYNOLDS}, {CUBE_SIZES[-1]}^3", lines, *table)
 
 
 def _plot(title: str, lines: CentreLines, along, normal) -> Plot:

@@ -1,23 +1,16 @@
 """Flow between an inner cylinder that rotates and an outer one at rest, both off the lattice: torque and profile."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
 
 import numpy as np
 
-from muphy_lb.base.units import relaxation_time
-from muphy_lb.lattice import lattice_named
-from muphy_lb.validation.flows import creeping, forced_flow, order_of_convergence, over_two_steps, settled
+from muphy_lb.validation.case import DEFAULT, Settings, absolute, at_most, case
+from muphy_lb.validation.flows import creeping, order_of_convergence, over_two_steps, settled, viscous_flow
 from muphy_lb.validation.limits import left_out_rules, order_at_least, possible_rules
 from muphy_lb.validation.plot import Plot, Series, convergence
-from muphy_lb.validation.record import Validation, absolute, at_most
-from muphy_lb.validation.references.couette import TaylorCouette
-from muphy_lb.validation.settings import DEFAULT, Settings
 
-CITATION = (
-    "Landau, Lifshitz, Fluid Mechanics, section 18: torque 4 pi nu Omega R1^2 R2^2 / (R2^2 - R1^2) per length; errors"
-    " at R1 = 10.6: another program"
-)
 INNER, OUTER = 10.6, 25.2
 OFFSET = (0.137, -0.211)
 NU = 1.0 / 6.0
@@ -31,6 +24,35 @@ BALANCE = {"fp64": 1e-8, "fp32": 1e-3, "fp16": 5e-3}
 SCALES = (1, 2, 4)
 LEAST_ORDER = {"half-way": 0.9, "bouzidi": 1.8, "central-linear": 1.8}
 SETTLED = 1e-10
+
+
+@dataclass(frozen=True)
+class TaylorCouette:
+    """Circular flow u(r) = A r + B / r, steady, stable at low rotation."""
+
+    inner_radius: float  # inner_radius, outer_radius: R1 < R2
+    outer_radius: float
+    inner_rotation: float  # inner_rotation, outer_rotation: angular velocities
+    outer_rotation: float = 0.0
+    viscosity: float = 1.0  # kinematic
+    density: float = 1.0  # of the fluid
+
+    def velocity(self, r) -> np.ndarray:
+        """Azimuthal velocity at the distances ``r`` from the axis."""
+        r = np.asarray(r, dtype=np.float64)
+        r1, r2 = self.inner_radius**2, self.outer_radius**2
+        solid = (self.outer_rotation * r2 - self.inner_rotation * r1) / (r2 - r1)
+        vortex = (self.inner_rotation - self.outer_rotation) * r1 * r2 / (r2 - r1)
+        return solid * r + vortex / r
+
+    def torque_per_length(self) -> float:
+        """Torque of the fluid on the outer cylinder, per length; on the inner cylinder it is the opposite.
+
+        4 pi mu (Omega1 - Omega2) R1^2 R2^2 / (R2^2 - R1^2).
+        """
+        r1, r2 = self.inner_radius**2, self.outer_radius**2
+        difference = self.inner_rotation - self.outer_rotation
+        return 4.0 * np.pi * self.density * self.viscosity * difference * r1 * r2 / (r2 - r1)
 
 
 @dataclass(frozen=True)
@@ -49,26 +71,34 @@ class AnnulusFlow:
         return float(np.sqrt(np.mean((self.velocity - self.exact.velocity(self.r)) ** 2)) / SURFACE_VELOCITY)
 
 
-def taylor_couette(settings: Settings = DEFAULT) -> Validation:
+@case(
+    "taylor-couette",
+    "Landau, Lifshitz, Fluid Mechanics, section 18: torque 4 pi nu Omega R1^2 R2^2 / (R2^2 - R1^2) per length; errors"
+    " at R1 = 10.6: another program",
+)
+def taylor_couette(settings: Settings) -> Iterator:
     """Torque and profile between a rotating cylinder and one at rest; in full also the order of convergence."""
-    scales = SCALES[: 1 if settings.quick else None]
-    annuli = {
-        rule: [annulus_flow(rule, scale, settings) for scale in scales]
-        for rule in possible_rules(PROFILE_ERROR, settings)
-    }
-    rows = [row for rule, flows in annuli.items() for row in _rows(rule, flows[0], settings)]
+    scales, rules = SCALES[: 1 if settings.quick else None], possible_rules(PROFILE_ERROR, settings)
+    annuli = {rule: [annulus_flow(rule, scale, settings) for scale in scales] for rule in rules}
     errors = {rule: [flow.profile_error for flow in flows] for rule, flows in annuli.items()}
-    if not settings.quick:
-        for rule, values in errors.items():
-            what, order = f"order of convergence of the profile, {rule}", order_of_convergence(scales, values)
-            rows.append(order_at_least(what, LEAST_ORDER[rule], order, 0.0, settings))
-    radii = [scale * INNER for scale in scales]
-    plots = (
-        _profiles({rule: flows[0] for rule, flows in annuli.items()}),
-        convergence("Rotating cylinder: L2 error of the velocity", "inner radius [voxels]", radii, errors, 1.0),
-    )
-    left_out = left_out_rules(PROFILE_ERROR, settings)
-    return Validation("taylor-couette", CITATION, tuple(rows), plots=plots, left_out=left_out)
+    for rule, (flow, *_) in annuli.items():
+        what, error, balance = f"relative error of the torque, {rule}", flow.outer - 1.0, flow.inner / flow.outer
+        expected, allowed = (TORQUE_ERROR[rule], SIMILAR) if rule in TORQUE_ERROR else (0.0, SMALL[rule])
+        yield absolute(what, expected, error, allowed)
+        yield absolute(f"torque on the inner / on the outer, {rule}", -1.0, balance, BALANCE[settings.precision])
+        yield at_most(f"L2 error of the profile, {rule}", PROFILE_ERROR[rule], flow.profile_error)
+    for rule, values in () if settings.quick else errors.items():
+        what, order = f"order of convergence of the profile, {rule}", order_of_convergence(scales, values)
+        yield order_at_least(what, LEAST_ORDER[rule], order, 0.0, settings)
+    exact = next(iter(annuli.values()))[0].exact
+    r = np.linspace(exact.inner_radius, exact.outer_radius, 60)
+    curves = [Series("Landau and Lifshitz", r, exact.velocity(r) / SURFACE_VELOCITY)]
+    curves += [Series(rule, flow.r, flow.velocity / SURFACE_VELOCITY, "points") for rule, (flow, *_) in annuli.items()]
+    labels = "distance from the axis [voxels]", "velocity / that of the inner cylinder"
+    yield Plot(f"Flow between cylinders, R1 = {INNER}, R2 = {OUTER}", *labels, tuple(curves))
+    radii, title = [scale * INNER for scale in scales], "Rotating cylinder: L2 error of the velocity"
+    yield convergence(title, "inner radius [voxels]", radii, errors, 1.0)
+    yield from left_out_rules(PROFILE_ERROR, settings)
 
 
 def annulus_flow(rule: str, scale: int = 1, settings: Settings = DEFAULT) -> AnnulusFlow:
@@ -81,36 +111,15 @@ def annulus_flow(rule: str, scale: int = 1, settings: Settings = DEFAULT) -> Ann
         {"name": "outer", "centre_m": centre},
     )
     options = {"inner": exact.inner_radius, "outer": exact.outer_radius, "centre_offset": list(OFFSET)}
-    tau = relaxation_time(NU, float(lattice_named("D2Q9").cs2))
     tables = {**creeping(rule, magic=MAGIC), "walls": walls}
-    simulation = forced_flow({"shape": "annulus", "options": options}, tau, (0.0,) * 3, "D2Q9", settings, tables)
-    torques = settled(simulation, lambda: _torques(simulation), exact.outer_radius - exact.inner_radius, SETTLED)
+    simulation = viscous_flow({"shape": "annulus", "options": options}, NU, (0.0,) * 3, "D2Q9", settings, tables)
+
+    def torques_n_m():
+        forces = simulation.wall_forces(averaged=False)
+        return np.array([forces[name].torque_n_m[2] for name in ("inner", "outer")])
+
+    torques = settled(simulation, torques_n_m, exact.outer_radius - exact.inner_radius, SETTLED)
     x, y, _ = (simulation.nodes.coordinates() - np.array(centre)).T
     u, v, _ = over_two_steps(simulation, simulation.velocity_m_s).T
     r = np.hypot(x, y)
     return AnnulusFlow(exact, *(torques / exact.torque_per_length()).tolist(), r, (x * v - y * u) / r)
-
-
-def _torques(simulation) -> np.ndarray:
-    forces = simulation.wall_forces(averaged=False)
-    return np.array([forces[name].torque_n_m[2] for name in ("inner", "outer")])
-
-
-def _rows(rule: str, flow: AnnulusFlow, settings: Settings):
-    error = flow.outer - 1.0
-    if rule in TORQUE_ERROR:
-        yield absolute(f"relative error of the torque, {rule}", TORQUE_ERROR[rule], error, SIMILAR)
-    else:
-        yield absolute(f"relative error of the torque, {rule}", 0.0, error, SMALL[rule])
-    balance = flow.inner / flow.outer
-    yield absolute(f"torque on the inner / on the outer, {rule}", -1.0, balance, BALANCE[settings.precision])
-    yield at_most(f"L2 error of the profile, {rule}", PROFILE_ERROR[rule], flow.profile_error)
-
-
-def _profiles(flows: dict[str, AnnulusFlow]) -> Plot:
-    exact = next(iter(flows.values())).exact
-    r = np.linspace(exact.inner_radius, exact.outer_radius, 60)
-    line = Series("Landau and Lifshitz", r, exact.velocity(r) / SURFACE_VELOCITY)
-    points = [Series(rule, flow.r, flow.velocity / SURFACE_VELOCITY, "points") for rule, flow in flows.items()]
-    title = f"Flow between cylinders, R1 = {INNER}, R2 = {OUTER}"
-    return Plot(title, "distance from the axis [voxels]", "velocity / that of the inner cylinder", (line, *points))

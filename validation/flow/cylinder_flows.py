@@ -13,6 +13,7 @@ import numpy as np
 
 from muphy_lb.base.errors import DivergedError
 from muphy_lb.boundaries.wall_motion import HALF_WAY
+from muphy_lb.validation.case import DEFAULT, Row, Settings, absolute, case, relative
 from muphy_lb.validation.flow.schaefer_turek import (
     Setup,
     coefficients,
@@ -22,11 +23,8 @@ from muphy_lb.validation.flow.schaefer_turek import (
     steady_flow,
 )
 from muphy_lb.validation.limits import HALF, in_half, left_out_rules, possible_rules
-from muphy_lb.validation.record import Row, Validation, absolute, relative
 from muphy_lb.validation.references import schaefer_turek as reference
-from muphy_lb.validation.settings import DEFAULT, Settings
 
-CITATION = "Schaefer, Turek (1996), FeatFlow; beating: John, Int. J. Numer. Meth. Fluids 44, 777 (2004)"
 DIAMETERS, VELOCITY = (10, 16, 20, 30, 40), 0.05
 RULES = ("half-way", "bouzidi", "central-linear")
 COLLISIONS = ("trt", "mrt", "recursive-regularised", "cumulant")
@@ -47,24 +45,23 @@ NOT_HALF = "fp16: forces are shown, not judged"
 SAMPLES_A_SECOND = 100
 
 
-def cylinder_flows(settings: Settings = DEFAULT) -> Validation:
+@case("cylinder-flows", "Schaefer, Turek (1996), FeatFlow; beating: John, Int. J. Numer. Meth. Fluids 44, 777 (2004)")
+def cylinder_flows(settings: Settings) -> Iterator:
     """Drag and lift of cylinders of 10 to 40 voxels in steady, shedding and beating flows (quick: beating, 16)."""
     rules = possible_rules(RULES, settings)
     if settings.quick:
-        setups = [Setup("2D-3", QUICK_DIAMETER, walls, QUICK_VELOCITY, collision=QUICK_COLLISION) for walls in rules]
-        rows = [row for setup in setups for row in _rows(setup, _until_largest_drag, settings)]
+        chosen = ((QUICK_DIAMETER, walls, QUICK_VELOCITY, QUICK_COLLISION) for walls in rules)
+        setups = [("2D-3", *each) for each in chosen]
     else:
         setups = [
-            Setup(name, diameter, walls, VELOCITY, collision=collision)
+            (name, diameter, walls, VELOCITY, collision)
             for name, diameter, walls, collision in product(FLOWS, DIAMETERS, rules, COLLISIONS)
         ]
-        setups += [
-            Setup(name, LEAST_STABLE, walls, SLOW_VELOCITY, collision=RESOLVED_SLOWLY)
-            for name, walls in product(FLOWS, rules)
-        ]
-        rows = [row for setup in setups for row in _rows(setup, FLOWS[setup.name], settings)]
-    left_out = left_out_rules(RULES, settings) + in_half(settings, NOT_HALF)
-    return Validation("cylinder-flows", CITATION, tuple(rows), left_out=left_out)
+        setups += [(name, LEAST_STABLE, walls, SLOW_VELOCITY, RESOLVED_SLOWLY) for name, walls in product(FLOWS, rules)]
+    for name, diameter, walls, velocity, collision in setups:
+        flow = _until_largest_drag if settings.quick else FLOWS[name]
+        yield from _rows(Setup(name, diameter, walls, velocity, collision=collision), flow, settings)
+    yield from left_out_rules(RULES, settings) + in_half(settings, NOT_HALF)
 
 
 def beating_flow(setup: Setup, settings: Settings = DEFAULT, until_s: float = reference.BEAT_S) -> dict[str, float]:
@@ -94,11 +91,8 @@ def _steady(setup: Setup, settings: Settings) -> dict[str, float]:
 
 def _shedding(setup: Setup, settings: Settings) -> dict[str, float]:
     flow = shedding_flow(setup, settings)
-    return {
-        "largest drag": flow.largest_drag(),
-        "largest lift": flow.largest_lift(),
-        "Strouhal number": flow.strouhal(),
-    }
+    found = {"largest drag": flow.largest_drag(), "largest lift": flow.largest_lift()}
+    return found | {"Strouhal number": flow.strouhal()}
 
 
 def _until_largest_drag(setup: Setup, settings: Settings) -> dict[str, float]:
@@ -134,17 +128,12 @@ def _rows(setup: Setup, flow: Flow, settings: Settings) -> Iterator[Row]:
     except DivergedError:
         found = {}
     yield absolute(what + "stays finite", 1.0, float(bool(found)), 0.0 if setup.diameter >= LEAST_STABLE else inf)
-    is_resolved = settings.quick or setup.diameter >= _least_resolved(setup)
+    least = (LEAST_RESOLVED_IN_ITS_FRAME if setup.collision in OF_CENTRAL_MOMENTS else LEAST_RESOLVED)[setup.name]
+    if (setup.velocity, setup.collision) == (SLOW_VELOCITY, RESOLVED_SLOWLY):
+        least = LEAST_STABLE
+    is_resolved = settings.quick or setup.diameter >= least
     is_judged = is_resolved and setup.walls != HALF_WAY and settings.precision != HALF
     drag_tolerance = QUICK_DRAG_TOLERANCE if settings.quick else DRAG_TOLERANCE
     for name, value in found.items():
         tolerance = drag_tolerance if is_judged and name in ("drag", "largest drag") else inf
         yield relative(what + name, EXPECTED[setup.name][name], value, tolerance)
-
-
-def _least_resolved(setup: Setup) -> int:
-    """Number of voxels a diameter from which on the drag is judged."""
-    if (setup.velocity, setup.collision) == (SLOW_VELOCITY, RESOLVED_SLOWLY):
-        return LEAST_STABLE
-    in_its_frame = setup.collision in OF_CENTRAL_MOMENTS
-    return (LEAST_RESOLVED_IN_ITS_FRAME if in_its_frame else LEAST_RESOLVED)[setup.name]

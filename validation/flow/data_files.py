@@ -5,7 +5,6 @@ flow is driven by a pressure difference between the largest opening and the othe
 """
 
 import json
-import os
 import tomllib
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,7 +17,7 @@ from types import MappingProxyType
 import numpy as np
 
 from muphy_lb.base.errors import MuphyError
-from muphy_lb.base.units import relaxation_time
+from muphy_lb.base.units import CS2, relaxation_time
 from muphy_lb.case.case import Case, case_from_dict
 from muphy_lb.geometry.clean import component_labels
 from muphy_lb.geometry.flags import FLUID
@@ -32,21 +31,25 @@ from muphy_lb.geometry.openings.find import FoundOpening, openings_of_voxels, op
 from muphy_lb.geometry.porous.pores import Pores, find_pores
 from muphy_lb.geometry.porous.preparation import porosity
 from muphy_lb.geometry.surfaces.surface import Surface, SurfaceReport, diagnose, read_surface
-from muphy_lb.lattice import lattice_named
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.setup.geometry import load_nodes
-from muphy_lb.validation.flow.permeability import DATA_VARIABLE
+from muphy_lb.validation.case import (
+    DATA_VARIABLE,
+    Failure,
+    Row,
+    Settings,
+    Skipped,
+    absolute,
+    case,
+    data_folder,
+    relative,
+    shown,
+)
 from muphy_lb.validation.flows import settle
-from muphy_lb.validation.record import Row, Validation, absolute, relative, shown
 from muphy_lb.validation.references import data_files as published
 from muphy_lb.validation.references.data_files import FILES, SURFACES, DataFile, PublishedOpening
-from muphy_lb.validation.settings import DEFAULT, Settings
 
-CITATION = (
-    "README and openings.json of the data folder; caps of the closed surfaces: area of the polygon that the mesh has in"
-    " the published plane, as the published circles hold the caps and are larger"
-)
 AREA = 0.03
 NODES = 0.01  # of a surface: what voxels of that size make of its volume
 CENTRE = 1.0  # voxels
@@ -86,17 +89,13 @@ class Reading:
         periodic = ["x", "y", "z"] if self.item.drive == "force" else []
         step_s = NU * self.spacing_m**2 / VISCOSITY_M2_S
         pascal = DENSITY_KG_M3 * (self.spacing_m / step_s) ** 2
+        openings = opening_tables(self.driven)
+        openings = [table | {"pressure_pa": 0.0 if k else PRESSURE * pascal} for k, table in enumerate(openings)]
         table = {
             "geometry": {"file": str(self.path.resolve()), **keys, "periodic": periodic, "options": options},
-            "openings": [
-                opening | {"pressure_pa": 0.0 if k else PRESSURE * pascal}
-                for k, opening in enumerate(opening_tables(self.driven))
-            ],
+            "openings": openings,
             "fluid": {"density_kg_m3": DENSITY_KG_M3, "kinematic_viscosity_m2_s": VISCOSITY_M2_S},
-            "lattice": {
-                "collision": "trt",
-                "relaxation_time": float(relaxation_time(NU, float(lattice_named("D3Q19").cs2))),
-            },
+            "lattice": {"collision": "trt", "relaxation_time": relaxation_time(NU, CS2)},
             "compute": self.settings.compute_table(),
             "run": {"steps": MAX_STEPS},
         }
@@ -126,24 +125,26 @@ class Reading:
         return self.item.options["spacing_m"] if isinstance(content, Surface) else content.spacing_m
 
 
-def data_files(settings: Settings = DEFAULT) -> Validation:
+@case(
+    "data",
+    "README and openings.json of the data folder; caps of the closed surfaces: area of the polygon that the mesh has in"
+    " the published plane, as the published circles hold the caps and are larger",
+)
+def data_files(settings: Settings) -> Iterator:
     """Every file of the data folder: what is found in it, and a flow between its openings; quick without the flows."""
-    folder = os.environ.get(DATA_VARIABLE)
-    if not folder or not Path(folder).is_dir():
-        return Validation("data", CITATION, skipped=f"no folder in ${DATA_VARIABLE}")
-    rows, failures, left_out = [], [], []
+    folder = data_folder()
+    if not folder.is_dir():
+        raise Skipped(f"no folder in ${DATA_VARIABLE}")
     for item in FILES:
         if not Path(folder, item.archive or item.file).is_file():
-            left_out.append(f"no {item.archive or item.file} in ${DATA_VARIABLE}")
+            yield f"no {item.archive or item.file} in ${DATA_VARIABLE}"
             continue
         try:
-            for row in rows_of(item, Path(folder), settings):
-                rows.append(row)  # those before an error stay
+            yield from rows_of(item, folder, settings)  # those before an error stay
         except MuphyError as error:
-            failures.append(f"{item.name}: {error}")
+            yield Failure(f"{item.name}: {error}")
     if settings.quick:
-        left_out.append("the flows, which --quick leaves out")
-    return Validation("data", CITATION, tuple(rows), left_out=tuple(left_out), failure="; ".join(failures))
+        yield "the flows, which --quick leaves out"
 
 
 def rows_of(item: DataFile, folder: Path, settings: Settings) -> Iterator[Row]:
@@ -155,9 +156,7 @@ def rows_of(item: DataFile, folder: Path, settings: Settings) -> Iterator[Row]:
                 archive.extractall(unpacked)
             path = Path(unpacked, item.file)
         reading = Reading(item, path, inspect_input(path, **item.options), settings)
-        yield from _fact_rows(reading)
-        yield from _node_rows(reading)
-        yield from _opening_rows(reading, (folder / (item.archive or item.file)).parent)
+        yield from _rows_found(reading, (folder / (item.archive or item.file)).parent)
         if not settings.quick:
             yield from flow_rows(reading)
 
@@ -216,38 +215,32 @@ def opening_tables(found: Sequence[FoundOpening]) -> list[dict]:
     return [{key: value for key, value in table.items() if key not in conditions} for table in tables]
 
 
-def _fact_rows(reading: Reading) -> Iterator[Row]:
-    for fact in reading.item.facts:
+def _rows_found(reading: Reading, folder: Path) -> Iterator[Row]:
+    """Facts; nodes of the case: as many as fit into the published volume of a surface, or of voxels, those that the
+    openings reach; and openings, listed in a folder."""
+    item, content, found = reading.item, reading.seen.content, reading.seen.found
+    for fact in item.facts:
         compare = relative if fact.tolerance else absolute
-        measured = MEASURES[fact.quantity](reading)
-        yield compare(f"{reading.item.name}: {fact.quantity}", fact.value, measured, fact.tolerance)
-
-
-def _node_rows(reading: Reading) -> Iterator[Row]:
-    """Nodes of the case: as many as fit into the published volume of a surface; of voxels, those the openings reach."""
-    name, content, n_nodes = reading.item.name, reading.seen.content, reading.nodes.n_nodes
+        yield compare(f"{item.name}: {fact.quantity}", fact.value, MEASURES[fact.quantity](reading), fact.tolerance)
     if isinstance(content, Surface):
-        volume_m3 = next(fact.value for fact in reading.item.facts if fact.quantity == published.VOLUME)
-        yield relative(f"{name}: nodes, from its volume", volume_m3 / reading.spacing_m**3, n_nodes, NODES)
+        volume_m3 = next(fact.value for fact in item.facts if fact.quantity == published.VOLUME)
+        expected = volume_m3 / reading.spacing_m**3
+        yield relative(f"{item.name}: nodes, from its volume", expected, reading.nodes.n_nodes, NODES)
     else:
-        yield shown(f"{name}: nodes, of its fluid voxels", content.n_fluid, n_nodes)
-
-
-def _opening_rows(reading: Reading, folder: Path) -> Iterator[Row]:
-    name, found = reading.item.name, reading.seen.found
-    if reading.item.openings is None:
-        if reading.item.n_openings is not None:
-            yield absolute(f"{name}: openings found", reading.item.n_openings, len(found), 0.0)
-        return
-    listed = folder / "openings.json"
-    published_openings = reading.item.openings(json.loads(listed.read_text()) if listed.is_file() else {})
-    yield absolute(f"{name}: openings found", len(published_openings), len(found), 0.0)
-    if not found:
+        yield shown(f"{item.name}: nodes, of its fluid voxels", content.n_fluid, reading.nodes.n_nodes)
+    listed, n_openings = folder / "openings.json", item.n_openings
+    given_openings: Sequence[PublishedOpening] = ()
+    if item.openings is not None:
+        given_openings = item.openings(json.loads(listed.read_text()) if listed.is_file() else {})
+        n_openings = len(given_openings)
+    if n_openings is not None:
+        yield absolute(f"{item.name}: openings found", n_openings, len(found), 0.0)
+    if not found or not given_openings:
         return
     cut_areas = _cut_areas(reading)
-    centres_m = np.array([item.opening.centre_m for item in found])
-    nearest = [int(np.argmin(np.linalg.norm(centres_m - given.centre_m, axis=1))) for given in published_openings]
-    for k, given in sorted(zip(nearest, published_openings, strict=True), key=lambda pair: pair[0]):
+    centres_m = np.array([each.opening.centre_m for each in found])
+    nearest = [int(np.argmin(np.linalg.norm(centres_m - given.centre_m, axis=1))) for given in given_openings]
+    for k, given in sorted(zip(nearest, given_openings, strict=True), key=lambda pair: pair[0]):
         yield from _rows_of_opening(reading, found[k], given, cut_areas[k])
 
 

@@ -8,10 +8,10 @@ a smooth wall; orders are judged in tubes (``tilted-pipe``, ``wall-shear``).
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import product
 from math import inf, pi, sqrt
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,15 +23,12 @@ from muphy_lb.output.summary import pressure_drops_pa
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.setup.geometry import load_nodes
+from muphy_lb.validation.case import DATA_VARIABLE, DEFAULT, Settings, Skipped, absolute, case, shown
 from muphy_lb.validation.flow.data_files import opening_tables
-from muphy_lb.validation.flow.permeability import DATA_VARIABLE
 from muphy_lb.validation.flows import flow_through_openings, over_two_steps, until_steady
 from muphy_lb.validation.limits import HALF, in_half, left_out_rules, possible_rules
-from muphy_lb.validation.record import Row, Validation, absolute, shown
 from muphy_lb.validation.references.data_files import SURFACES, DataFile
-from muphy_lb.validation.settings import DEFAULT, Settings
 
-CITATION = "conservation of mass; beside the other quantities those of the finest voxels"
 RULES = ("half-way", "bouzidi", "central-linear")
 COLLISIONS = ("bgk", "trt", "mrt", "regularised", "recursive-regularised", "cumulant")
 # Voxels across the inlet.
@@ -46,16 +43,14 @@ RAMP_STEPS_PER_VOXEL = 200
 NOT_HALF = "fp16: what is lost is shown, not judged"
 
 
-@dataclass(frozen=True)
-class Vessel:
+class Vessel(NamedTuple):
     """A surface filled with voxels: the tables of its case but ``lattice`` and ``compute``, and its nodes."""
 
     table: dict
     nodes: NodeList
 
 
-@dataclass(frozen=True)
-class VesselFlow:
+class VesselFlow(NamedTuple):
     """A steady flow through a vessel."""
 
     n_nodes: int  # fluid nodes
@@ -67,23 +62,29 @@ class VesselFlow:
     us_a_step: float  # wall time of a step [microseconds]
 
 
-def given_vessels(settings: Settings = DEFAULT) -> Validation:
+@case("given-vessels", "conservation of mass; beside the other quantities those of the finest voxels")
+def given_vessels(settings: Settings) -> Iterator:
     """Flow lost, flow split, pressure drop and wall shear in aortas and bifurcations, by wall rule and collision."""
     folder = os.environ.get(DATA_VARIABLE)
     present = [item for item in SURFACES if folder and Path(folder, item.file).is_file()]
     if not folder or not present:
-        return Validation("given-vessels", CITATION, skipped=f"no surfaces of vessels in ${DATA_VARIABLE}")
+        raise Skipped(f"no surfaces of vessels in ${DATA_VARIABLE}")
     sizes, collisions = (QUICK_SIZES, ("trt",)) if settings.quick else (SIZES, COLLISIONS)
-    rules = possible_rules(RULES, settings)
-    rows: list[Row] = []
+    bound = inf if settings.precision == HALF else LOSS
     for item in present[-1:] if settings.quick else present:
         vessels = {size: read_vessel(item, Path(folder), size) for size in sizes}
-        for rule, collision in product(rules, collisions):
+        for rule, collision in product(possible_rules(RULES, settings), collisions):
             flows = {size: steady_flow(vessel, rule, collision, settings) for size, vessel in vessels.items()}
-            rows += _rows(f"{item.name}, {rule}, {collision}", flows, settings)
-    missing = tuple(f"no {item.file} in ${DATA_VARIABLE}" for item in SURFACES if item not in present)
-    left_out = missing + left_out_rules(RULES, settings) + in_half(settings, NOT_HALF)
-    return Validation("given-vessels", CITATION, tuple(rows), left_out=left_out)
+            finest = flows[max(flows)]
+            for size, flow in flows.items():
+                what = f"{item.name}, {rule}, {collision}, {size} voxels"
+                yield absolute(f"{what}: flow lost / inflow", 0.0, flow.lost, bound)
+                if flow is not finest:
+                    yield shown(f"{what}: drop of pressure / (rho u^2)", finest.drop, flow.drop)
+                    yield shown(f"{what}: share of the first outlet", finest.share, flow.share)
+                    yield shown(f"{what}: mean wall shear stress [Pa]", finest.shear_pa, flow.shear_pa)
+    yield from (f"no {item.file} in ${DATA_VARIABLE}" for item in SURFACES if item not in present)
+    yield from left_out_rules(RULES, settings) + in_half(settings, NOT_HALF)
 
 
 def read_vessel(item: DataFile, folder: Path, size: int) -> Vessel:
@@ -110,13 +111,11 @@ def steady_flow(vessel: Vessel, rule: str, collision: str, settings: Settings = 
     MuphyError: the flow diverges, or does not settle."""
     name = "D3Q27" if collision == "cumulant" else "D3Q19"
     lattice = {"name": name, "walls": rule, "collision": collision, "lattice_velocity": INFLOW}
-    case = case_from_dict(vessel.table | {"lattice": lattice, "compute": settings.compute_table()})
-    simulation = Simulation(case, SerialCommunicator(), vessel.nodes)
+    own = case_from_dict(vessel.table | {"lattice": lattice, "compute": settings.compute_table()})
+    simulation = Simulation(own, SerialCommunicator(), vessel.nodes)
+    interval = own.run.steady_interval_steps
     through = until_steady(
-        simulation,
-        lambda: over_two_steps(simulation, lambda: flow_through_openings(simulation)),
-        STEADY,
-        case.run.steady_interval_steps,
+        simulation, lambda: over_two_steps(simulation, lambda: flow_through_openings(simulation)), STEADY, interval
     )
     steps, n_nodes = simulation.step_number, simulation.header.n_nodes
     shear = WallShear(simulation)
@@ -133,14 +132,3 @@ def steady_flow(vessel: Vessel, rule: str, collision: str, settings: Settings = 
         steps,
         n_nodes / simulation.timed_mflups(TIMED_STEPS),
     )
-
-
-def _rows(what: str, flows: dict[int, VesselFlow], settings: Settings) -> Iterator[Row]:
-    finest = flows[max(flows)]
-    bound = inf if settings.precision == HALF else LOSS
-    for size, flow in flows.items():
-        yield absolute(f"{what}, {size} voxels: flow lost / inflow", 0.0, flow.lost, bound)
-        if flow is not finest:
-            yield shown(f"{what}, {size} voxels: drop of pressure / (rho u^2)", finest.drop, flow.drop)
-            yield shown(f"{what}, {size} voxels: share of the first outlet", finest.share, flow.share)
-            yield shown(f"{what}, {size} voxels: mean wall shear stress [Pa]", finest.shear_pa, flow.shear_pa)

@@ -1,5 +1,6 @@
 """Womersley flow through a tube: profile at the inlet, a Windkessel behind the outlet, the walls where they are."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,16 +8,12 @@ import numpy as np
 from muphy_lb.base.units import CS2
 from muphy_lb.boundaries.lumped import windkessel
 from muphy_lb.run.simulation import Simulation
-from muphy_lb.validation.flows import lattice_simulation, start_from_velocity
-from muphy_lb.validation.limits import in_half
+from muphy_lb.validation.case import DEFAULT, Settings, Skipped, absolute, case, relative
+from muphy_lb.validation.flows import lattice_simulation, start_along
+from muphy_lb.validation.limits import HALF
 from muphy_lb.validation.plot import Plot, Series
-from muphy_lb.validation.record import Row, Validation, absolute, relative
 from muphy_lb.validation.references.womersley import PipeWomersley
-from muphy_lb.validation.settings import DEFAULT, Settings
 
-CITATION = (
-    "Womersley, J. Physiol. 127, 553 (1955); Westerhof, Lankhaar, Westerhof, Med. Biol. Eng. Comput. 47, 131 (2009)"
-)
 NUMBERS, QUICK_NUMBERS = (4.0, 8.0, 12.0), (4.0,)
 RADIUS, QUICK_RADIUS = 14.0, 6.0
 VISCOSITY, VELOCITY = 0.005, 0.01
@@ -65,20 +62,29 @@ class Tube:
         return float(np.sqrt((np.abs(self.velocity - exact) ** 2).sum() / (np.abs(exact) ** 2).sum()))
 
 
-def pulsatile_tube(settings: Settings = DEFAULT) -> Validation:
+@case(
+    "pulsatile-tube",
+    "Womersley, J. Physiol. 127, 553 (1955); Westerhof, Lankhaar, Westerhof, Med. Biol. Eng. Comput. 47, 131 (2009)",
+)
+def pulsatile_tube(settings: Settings) -> Iterator:
     """Velocity, pressure gradient and outlet of oscillating flow through a tube with a Windkessel behind it."""
-    left_out = in_half(settings, NOT_HALF)
-    if left_out:
-        return Validation("pulsatile-tube", CITATION, skipped=left_out[0])
+    if settings.precision == HALF:
+        raise Skipped(NOT_HALF)
     if not settings.interpolates:
-        return Validation("pulsatile-tube", CITATION, skipped=f"{RULE} walls need streaming pull")
+        raise Skipped(f"{RULE} walls need streaming pull")
     numbers, radius = (QUICK_NUMBERS, QUICK_RADIUS) if settings.quick else (NUMBERS, RADIUS)
-    rows, plots = [], []
     for number in numbers:
         tube = oscillating_tube(number, radius, settings)
-        rows += _rows(number, tube)
-        plots.append(_plot(number, tube))
-    return Validation("pulsatile-tube", CITATION, tuple(rows), plots=tuple(plots))
+        flow, pressure = tube.outlet
+        gradient, outlet = tube.gradient / tube.exact_gradient, pressure / flow / tube.impedance
+        what = f"alpha = {number:g}"
+        yield relative(f"{what}: flow through the nodes over that of the openings", 1.0, tube.carried, TOLERANCE)
+        yield absolute(f"{what}: velocity in the middle, relative L2 error", 0.0, tube.velocity_error(), TOLERANCE)
+        yield relative(f"{what}: pressure gradient over the exact one", 1.0, abs(gradient), TOLERANCE)
+        yield absolute(f"{what}: its phase [degrees]", 0.0, float(np.angle(gradient, deg=True)), PHASE)
+        yield relative(f"{what}: impedance of the outlet over the exact one", 1.0, abs(outlet), OUTLET_TOLERANCE)
+        yield absolute(f"{what}: its phase [degrees]", 0.0, float(np.angle(outlet, deg=True)), OUTLET_PHASE)
+        yield _plot(number, tube)
 
 
 def oscillating_tube(number: float, radius: float, settings: Settings = DEFAULT) -> Tube:
@@ -126,9 +132,7 @@ def _simulation(flow: PipeWomersley, network: dict, settings: Settings) -> Simul
     simulation = lattice_simulation(settings, geometry, flow.viscosity, lattice=lattice, openings=openings)
     place, *_ = _sections(simulation)
     shape = (1.0 - flow._shape(np.minimum(place / radius, 1.0))) / (1.0 - flow._mean_shape())
-    velocity = np.zeros((place.size, 3))
-    velocity[:, 2] = VELOCITY * shape.real
-    start_from_velocity(simulation, velocity)
+    start_along(simulation, 2, VELOCITY * shape.real)
     return simulation
 
 
@@ -150,20 +154,6 @@ def _measured(simulation: Simulation) -> np.ndarray:
     found = [openings["inlet"].flow_rate_m3_s, openings["outlet"].flow_rate_m3_s]
     found += [openings["outlet"].feedback["outlet_pressure_pa"], *(pressure[layer == z].mean() for z in layers)]
     return np.concatenate((found, simulation.velocity_m_s()[along, 2]))
-
-
-def _rows(number: float, tube: Tube) -> list[Row]:
-    flow, pressure = tube.outlet
-    gradient, outlet = tube.gradient / tube.exact_gradient, pressure / flow / tube.impedance
-    what = f"alpha = {number:g}"
-    return [
-        relative(f"{what}: flow through the nodes over that of the openings", 1.0, tube.carried, TOLERANCE),
-        absolute(f"{what}: velocity in the middle, relative L2 error", 0.0, tube.velocity_error(), TOLERANCE),
-        relative(f"{what}: pressure gradient over the exact one", 1.0, abs(gradient), TOLERANCE),
-        absolute(f"{what}: its phase [degrees]", 0.0, float(np.angle(gradient, deg=True)), PHASE),
-        relative(f"{what}: impedance of the outlet over the exact one", 1.0, abs(outlet), OUTLET_TOLERANCE),
-        absolute(f"{what}: its phase [degrees]", 0.0, float(np.angle(outlet, deg=True)), OUTLET_PHASE),
-    ]
 
 
 def _plot(number: float, tube: Tube) -> Plot:

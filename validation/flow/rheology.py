@@ -1,21 +1,17 @@
 """Flow of fluids whose viscosity depends on the shear rate, between plates, driven by a body force."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from muphy_lb.validation.flows import lattice_simulation, order_of_convergence, settle, start_from_velocity
+from muphy_lb.validation.case import DEFAULT, Settings, absolute, case
+from muphy_lb.validation.flows import lattice_simulation, order_of_convergence, settle, start_along
 from muphy_lb.validation.limits import order_at_least
 from muphy_lb.validation.plot import Plot, Series
-from muphy_lb.validation.record import Row, Validation, absolute
 from muphy_lb.validation.references import rheology as reference
-from muphy_lb.validation.settings import DEFAULT, Settings
 
-CITATION = (
-    "Bird, Armstrong, Hassager, Dynamics of Polymeric Liquids (1987), chapter 4; laws cut off at the same viscosities,"
-    " integrated by quadrature; blood: the Carreau-Yasuda fit of HemeLB"
-)
 HEIGHTS, QUICK_HEIGHTS = (16, 32, 64), (16,)
 VELOCITY = 0.05  # scale of the velocity, lattice units, at all resolutions
 VISCOSITY = 0.1  # where the rate of shear is 2 VELOCITY / H
@@ -39,22 +35,28 @@ class RheologyCase:
     table: dict  # the keys of ``[fluid]``, lattice units
 
 
-def rheology(settings: Settings = DEFAULT) -> Validation:
+@case(
+    "rheology",
+    "Bird, Armstrong, Hassager, Dynamics of Polymeric Liquids (1987), chapter 4; laws cut off at the same viscosities,"
+    " integrated by quadrature; blood: the Carreau-Yasuda fit of HemeLB",
+)
+def rheology(settings: Settings) -> Iterator:
     """Velocity profiles of power-law, Carreau-Yasuda and Casson fluids between plates."""
-    heights = QUICK_HEIGHTS if settings.quick else HEIGHTS
-    makers = {f"power law, n = {n:g}": _power_law_maker(n) for n in POWER_LAW_INDICES}
+    heights, series = QUICK_HEIGHTS if settings.quick else HEIGHTS, []
+    makers = {f"power law, n = {n:g}": partial(power_law_fluid, index=n) for n in POWER_LAW_INDICES}
     makers |= {"Carreau-Yasuda blood": carreau_yasuda_fluid, "Casson": casson_fluid}
-    rows, series = [], []
     for name, maker in makers.items():
         errors = []
         for height in heights:
             y, exact, computed = channel(maker(height), height, settings)
             errors.append(l2_error(exact, computed))
-        rows += _rows(name, heights, errors, settings)
+        yield absolute(f"{name}, H = {heights[-1]}: L2 error / largest velocity", 0.0, errors[-1], TOLERANCE)
+        if len(heights) > 1:
+            what = f"{name}, order, H = {', '.join(map(str, heights))}"
+            yield order_at_least(what, LEAST_ORDER, order_of_convergence(heights, errors), 0.0, settings)
         series.append(Series(f"{name}: reference", y / height, exact / exact.max()))
         series.append(Series(name, y / height, computed / exact.max(), "points"))
-    plot = Plot("Generalised Newtonian fluids between plates", "y / H", "velocity / largest", tuple(series))
-    return Validation("rheology", CITATION, tuple(rows), plots=(plot,))
+    yield Plot("Generalised Newtonian fluids between plates", "y / H", "velocity / largest", tuple(series))
 
 
 def power_law_fluid(height: int, index: float) -> RheologyCase:
@@ -98,23 +100,15 @@ def channel(
     simulation = lattice_simulation(settings, geometry, VISCOSITY, fluid=fluid.table, flow=drive)
     y = simulation.nodes.coordinates()[:, 1] - 0.5
     exact = reference.channel_velocity(y - 0.5 * height, 0.5 * height, force, fluid.law)
-    velocity = np.zeros((y.size, 3))
-    velocity[:, 0] = exact
-    start_from_velocity(simulation, velocity)
+    start_along(simulation, 0, exact)
     interval = round(height**2 / VISCOSITY)
-    computed = settle(
-        simulation, lambda: simulation.velocity_m_s()[:, 0], interval, STEADY[settings.precision], MOST_TIMES * interval
-    )
-    return y, exact, computed
+    tolerance, most = STEADY[settings.precision], MOST_TIMES * interval
+    return y, exact, settle(simulation, lambda: simulation.velocity_m_s()[:, 0], interval, tolerance, most)
 
 
 def l2_error(exact: np.ndarray, computed: np.ndarray) -> float:
     """Root of the mean square of the difference, over the largest velocity."""
     return float(np.sqrt(np.mean((computed - exact) ** 2)) / exact.max())
-
-
-def _power_law_maker(index: float) -> Callable[[int], RheologyCase]:
-    return lambda height: power_law_fluid(height, index)
 
 
 def _rate(height: int) -> float:
@@ -125,11 +119,3 @@ def _rate(height: int) -> float:
 def _blood(at_infinity: float, height: int) -> reference.CarreauYasuda:
     time = BLOOD_TIME_TIMES_RATE / _rate(height)
     return reference.CarreauYasuda(BLOOD_PLATEAUS * at_infinity, at_infinity, time, BLOOD_TRANSITION, BLOOD_INDEX)
-
-
-def _rows(name: str, heights, errors, settings: Settings) -> list[Row]:
-    rows = [absolute(f"{name}, H = {heights[-1]}: L2 error / largest velocity", 0.0, errors[-1], TOLERANCE)]
-    if len(heights) > 1:
-        what = f"{name}, order, H = {', '.join(map(str, heights))}"
-        rows.append(order_at_least(what, LEAST_ORDER, order_of_convergence(heights, errors), 0.0, settings))
-    return rows

@@ -8,6 +8,7 @@ is given by points of the true parabola, about the middle of the voxels.
 """
 
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
@@ -25,15 +26,13 @@ from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.operators import RELAXATIONS
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.simulation import Simulation
+from muphy_lb.validation.case import DEFAULT, Row, Settings, Skipped, absolute, case, relative, shown
 from muphy_lb.validation.fields import on_box
 from muphy_lb.validation.flows import settle
 from muphy_lb.validation.limits import HALF, in_half, left_out_rules, possible_rules
 from muphy_lb.validation.plot import Plot, Series
-from muphy_lb.validation.record import Row, Validation, absolute, relative, shown
 from muphy_lb.validation.references import schaefer_turek as reference
-from muphy_lb.validation.settings import DEFAULT, Settings
 
-CITATION = "Schaefer, Turek, Benchmark computations of laminar flow around a cylinder (1996); values: FeatFlow"
 MAGIC = 0.25
 DRAG_TOLERANCE = {"half-way": 0.015, "bouzidi": 0.003, "central-linear": 0.003}  # at 20 voxels a diameter
 LIFT_TOLERANCE, PRESSURE_TOLERANCE = 0.1, 0.03
@@ -47,10 +46,7 @@ BEATING_RAMP = 20
 PARABOLA_POINTS = 400
 SHEDDING_SETUPS = ((40, 0.05), (80, 0.025))  # voxels a diameter, mean velocity: both errors fall by four
 SHEDDING_TOLERANCES = {
-    "largest_drag": 0.015,
-    "smallest_drag": 0.015,
-    "largest_lift": 0.03,
-    "lift_range": 0.03,
+    **{"largest_drag": 0.015, "smallest_drag": 0.015, "largest_lift": 0.03, "lift_range": 0.03},
     "strouhal": 0.01,
 }
 NO_LIFT = "fp16: lift is shown, not judged: it is a 500th of the drag, what one rounding (2^-11) makes of that"
@@ -106,26 +102,35 @@ class Shedding:
         return float((times.size - 1) / (times[-1] - times[0]))
 
 
-def schaefer_turek(settings: Settings = DEFAULT) -> Validation:
+@case(
+    "schaefer-turek",
+    "Schaefer, Turek, Benchmark computations of laminar flow around a cylinder (1996); values: FeatFlow",
+)
+def schaefer_turek(settings: Settings) -> Iterator:
     """Drag, lift, pressure difference and shedding frequency of a cylinder in a channel."""
-    missing, no_lift = left_out_rules(DRAG_TOLERANCE, settings), in_half(settings, NO_LIFT)
+    missing, finest = left_out_rules(DRAG_TOLERANCE, settings), Setup("2D-1", FINE)
     if settings.quick and missing:
-        return Validation("schaefer-turek", CITATION, skipped=missing[0])
+        raise Skipped(missing[0])
     if settings.quick:
-        setup = Setup("2D-1", COARSE, velocity=0.1)
-        rows = _steady_rows(setup, steady_flow(setup, settings), QUICK_DRAG_TOLERANCE, settings)
-        rows += _unbalanced_rows(setup, settings)
-        return Validation("schaefer-turek", CITATION, tuple(rows), left_out=no_lift)
-    rows, *plots = _steady_2d(settings)
-    if settings.interpolates:
-        rows += _unbalanced_rows(Setup("2D-1", FINE), settings)
+        finest = Setup("2D-1", COARSE, velocity=0.1)
+        yield from _steady_rows(finest, steady_flow(finest, settings), QUICK_DRAG_TOLERANCE, settings)
+    else:
+        yield from _steady_2d(settings)
+    if settings.interpolates:  # the same with the links alone, whose walls lose mass
+        found = steady_flow(replace(finest, wall_balance=False), settings)
+        what = f"{finest.name}, D = {finest.diameter}, {finest.walls}, links alone: "
+        for (name, number), value in zip(reference.STEADY_2D.items(), found, strict=True):
+            yield shown(what + name.replace("_", " "), number.value, value)
+    if settings.interpolates and not settings.quick:
         for diameter, velocity in SHEDDING_SETUPS:
             shedding = shedding_flow(Setup("2D-2", diameter, velocity=velocity), settings)
-            rows += _shedding_rows(diameter, shedding)
-        plots.append(_shedding_plot(shedding))
-        setup = Setup("3D-1Z", FINE)
-        rows += _interval_rows(setup, steady_flow(setup, settings))
-    return Validation("schaefer-turek", CITATION, tuple(rows), plots=tuple(plots), left_out=missing + no_lift)
+            yield from _shedding_rows(diameter, shedding)
+        time = shedding.time - shedding.time[0]
+        series = (Series("drag", time, shedding.drag), Series("lift", time, shedding.lift))
+        yield Plot("2D-2, Re = 100", "time U / D", "coefficient", series)
+        for name, value in zip(("drag", "lift"), steady_flow(Setup("3D-1Z", FINE), settings), strict=False):
+            yield _within(f"3D-1Z, D = {FINE}: {name}", reference.STEADY_3D[name], value)
+    yield from missing + in_half(settings, NO_LIFT)
 
 
 def steady_flow(setup: Setup, settings: Settings = DEFAULT) -> np.ndarray:
@@ -164,12 +169,24 @@ def obstacle_flow(setup: Setup, settings: Settings = DEFAULT) -> Simulation:
     with tempfile.TemporaryDirectory() as folder:
         voxels = build_shape("obstacle_channel", cells_per_diameter=setup.diameter, dimension=setup.dimension)
         inlet = _inlet(setup, voxels, Path(folder)) if plane else {"velocity_m_s": mean_m_s, "profile": "rectangular"}
+        path, name = Path(folder) / "channel.h5", "D2Q9" if plane else "D3Q19"
+        write_geometry(path, cut_links(build_nodes(voxels), voxels.wall_shape))
+        linear = RELAXATIONS[setup.collision].is_for(name, "incompressible")
+        lattice = {
+            "name": name,
+            "collision": setup.collision,
+            "equilibrium": "incompressible" if linear else "compressible",
+            **({"magic": MAGIC} if setup.collision == "trt" else {}),
+            "walls": setup.walls,
+            "lattice_velocity": setup.velocity * (inlet["velocity_m_s"] / mean_m_s),
+            "wall_balance": setup.wall_balance,
+        }
         table = {
-            "geometry": {"file": _prepared(voxels, Path(folder) / "channel.h5")},
+            "geometry": {"file": str(path)},
             "openings": [{"name": "inlet", **inlet, **waveform}, {"name": "outlet", "pressure_pa": 0.0}],
             "walls": [cylinder | {"reference_area_m2": reference.DIAMETER_M * depth_m}],
             "fluid": {"density_kg_m3": reference.DENSITY_KG_M3, "kinematic_viscosity_m2_s": reference.VISCOSITY_M2_S},
-            "lattice": _lattice(setup, inlet["velocity_m_s"] / mean_m_s),
+            "lattice": lattice,
             "compute": settings.compute_table(),
             "run": {"steps": 1, "ramp_steps": (BEATING_RAMP if beats else RAMP_PER_DIAMETER) * setup.diameter},
         }
@@ -189,27 +206,6 @@ def _inlet(setup: Setup, voxels: Voxels, folder: Path) -> dict:
     return {"velocity_m_s": mean_m_s * height / n_rows, "profile": "measured", "profile_file": str(file)}
 
 
-def _prepared(voxels: Voxels, path: Path) -> str:
-    """Write the channel, with the true positions of its walls, to a new file."""
-    write_geometry(path, cut_links(build_nodes(voxels), voxels.wall_shape))
-    return str(path)
-
-
-def _lattice(setup: Setup, share: float) -> dict:
-    """Section [lattice]; ``share``: velocity of the inlet over the mean velocity, to which that of the setup refers."""
-    name = "D2Q9" if setup.dimension == 2 else "D3Q19"
-    relaxation = RELAXATIONS[setup.collision]
-    return {
-        "name": name,
-        "collision": setup.collision,
-        "equilibrium": "incompressible" if relaxation.is_for(name, "incompressible") else "compressible",
-        **({"magic": MAGIC} if setup.collision == "trt" else {}),
-        "walls": setup.walls,
-        "lattice_velocity": setup.velocity * share,
-        "wall_balance": setup.wall_balance,
-    }
-
-
 def coefficients(simulation: Simulation) -> np.ndarray:
     """(drag, lift) coefficient of the cylinder, mean of the present instant and the next."""
     return 0.5 * (_instant(simulation) + _instant(simulation, n_steps=1))
@@ -223,7 +219,7 @@ def pressure_difference_pa(simulation: Simulation, setup: Setup) -> float:
     """
     pressure, origin_m = on_box(simulation, simulation.pressure_pa()), simulation.nodes.origin_m
     x_m, y_m = reference.CENTRE_2D_M if setup.dimension == 2 else reference.CENTRE_3D_M
-    layers = pressure if setup.dimension == 2 else pressure[_middle_layers(pressure.shape[0])]
+    layers = pressure if setup.dimension == 2 else pressure[(len(pressure) - 1) // 2 : len(pressure) // 2 + 1]
     row = _node_above(y_m - origin_m[1], setup)
     line = layers[:, row - 1 : row + 1].mean(axis=(0, 1))
     front, back = (_node_above(x_m + sign * 0.5 * reference.DIAMETER_M - origin_m[0], setup) for sign in (-1, 1))
@@ -242,10 +238,6 @@ def _node_above(distance_m: float, setup: Setup) -> int:
     return round(distance_m / setup.spacing_m + 0.5)
 
 
-def _middle_layers(n: int) -> slice:
-    return slice((n - 1) // 2, n // 2 + 1)
-
-
 def _maxima(time: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(times, values) of all maxima above the mean, each on a parabola through three instants of even spacing."""
     here = values[1:-1]
@@ -259,51 +251,30 @@ def _maxima(time: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return time[peak] - slope / bend * (time[1] - time[0]), values[peak] - 0.5 * slope**2 / bend
 
 
-def _steady_2d(settings: Settings) -> tuple[list[Row], Plot]:
-    diameters, rows, series = (COARSE, FINE), [], []
+def _steady_2d(settings: Settings) -> Iterator[Row | Plot]:
+    diameters, series = (COARSE, FINE), []
     for walls in possible_rules(DRAG_TOLERANCE, settings):
-        setups = [Setup("2D-1", diameter, walls) for diameter in diameters]
-        found = [steady_flow(setup, settings) for setup in setups]
-        rows += _steady_rows(setups[-1], found[-1], DRAG_TOLERANCE[walls], settings)
+        found = [steady_flow(Setup("2D-1", diameter, walls), settings) for diameter in diameters]
+        yield from _steady_rows(Setup("2D-1", FINE, walls), found[-1], DRAG_TOLERANCE[walls], settings)
         series.append(Series(walls, diameters, [drag for drag, *_ in found], "points"))
     exact = reference.STEADY_2D["drag"].value
     series.append(Series("FeatFlow", diameters, [exact] * len(diameters)))
-    return rows, Plot("2D-1, Re = 20", "voxels a diameter", "drag coefficient", tuple(series))
+    yield Plot("2D-1, Re = 20", "voxels a diameter", "drag coefficient", tuple(series))
 
 
-def _steady_rows(setup: Setup, found: np.ndarray, drag_tolerance: float, settings: Settings) -> list[Row]:
+def _steady_rows(setup: Setup, found: np.ndarray, drag_tolerance: float, settings: Settings) -> Iterator[Row]:
     """Comparison with FeatFlow; the pressure on the cylinder is of first order at best, lift has 500 times less weight
     than drag."""
     coarse = FINE / setup.diameter
     lift_tolerance = inf if settings.precision == HALF else LIFT_TOLERANCE * coarse
     tolerances = (drag_tolerance, lift_tolerance, PRESSURE_TOLERANCE * coarse)
     what = f"{setup.name}, D = {setup.diameter}, {setup.walls}: "
-    return [
-        relative(what + name.replace("_", " "), number.value, value, tolerance)
-        for (name, number), value, tolerance in zip(reference.STEADY_2D.items(), found, tolerances, strict=True)
-        if setup.walls != "half-way" or name == "drag"
-    ]
+    for (name, number), value, tolerance in zip(reference.STEADY_2D.items(), found, tolerances, strict=True):
+        if setup.walls != "half-way" or name == "drag":
+            yield relative(what + name.replace("_", " "), number.value, value, tolerance)
 
 
-def _unbalanced_rows(setup: Setup, settings: Settings) -> list[Row]:
-    """The same with the links alone, whose walls lose mass."""
-    found = steady_flow(replace(setup, wall_balance=False), settings)
-    what = f"{setup.name}, D = {setup.diameter}, {setup.walls}, links alone: "
-    return [
-        shown(what + name.replace("_", " "), number.value, value)
-        for (name, number), value in zip(reference.STEADY_2D.items(), found, strict=True)
-    ]
-
-
-def _interval_rows(setup: Setup, found: np.ndarray) -> list[Row]:
-    pairs = list(zip(("drag", "lift"), found, strict=False))
-    return [
-        _within(f"{setup.name}, D = {setup.diameter}: {name}", reference.STEADY_3D[name], value)
-        for name, value in pairs
-    ]
-
-
-def _shedding_rows(diameter: int, flow: Shedding) -> list[Row]:
+def _shedding_rows(diameter: int, flow: Shedding) -> Iterator[Row]:
     """Comparison with FeatFlow; on the finest grid also whether they lie in the intervals of 1996."""
     found = {
         "largest_drag": flow.largest_drag(),
@@ -313,23 +284,14 @@ def _shedding_rows(diameter: int, flow: Shedding) -> list[Row]:
         "strouhal": flow.strouhal(),
     }
     what, table = f"2D-2, D = {diameter}: ", reference.PERIODIC_2D
-    rows = [
-        relative(what + name.replace("_", " "), table[name].value, value, SHEDDING_TOLERANCES[name])
-        for name, value in found.items()
-    ]
+    for name, value in found.items():
+        yield relative(what + name.replace("_", " "), table[name].value, value, SHEDDING_TOLERANCES[name])
     if diameter == SHEDDING_SETUPS[-1][0]:
-        inside = ("largest_drag", "largest_lift", "strouhal")
-        rows += [_within(what + name.replace("_", " "), table[name], found[name]) for name in inside]
-    return rows
+        for name in ("largest_drag", "largest_lift", "strouhal"):
+            yield _within(what + name.replace("_", " "), table[name], found[name])
 
 
 def _within(quantity: str, number: reference.Number, value: float) -> Row:
     """Whether a value lies in the interval of 1996."""
     low, high = number.interval
     return absolute(f"{quantity} in [{low:g}, {high:g}]", 0.5 * (low + high), value, 0.5 * (high - low))
-
-
-def _shedding_plot(flow: Shedding) -> Plot:
-    time = flow.time - flow.time[0]
-    series = (Series("drag", time, flow.drag), Series("lift", time, flow.lift))
-    return Plot("2D-2, Re = 100", "time U / D", "coefficient", series)

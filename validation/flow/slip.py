@@ -1,15 +1,15 @@
 """Free-slip walls: they exert no drag, and mass is conserved for any shape."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from muphy_lb.validation.flows import lattice_simulation, settle, start_from_velocity
+from muphy_lb.validation.case import DEFAULT, Settings, absolute, at_least, case
+from muphy_lb.validation.flows import drift_of_mass, lattice_simulation, settle, start_along, start_from_velocity
 from muphy_lb.validation.limits import FLOOR
 from muphy_lb.validation.plot import Plot, Series
-from muphy_lb.validation.record import Validation, absolute, at_least
 from muphy_lb.validation.references.poiseuille import channel_velocity
-from muphy_lb.validation.settings import DEFAULT, Settings
 
-CITATION = "symmetry: a plate along which the fluid slips is the middle of a channel of twice the height"
 LATTICES, QUICK_LATTICES = ("D2Q9", "D3Q19", "D3Q27"), ("D2Q9",)
 HEIGHT, LENGTH = 10, 4
 VISCOSITY = 1.0 / 6.0
@@ -23,34 +23,32 @@ STEADY = {"fp64": 1e-12, "fp32": 1e-6, "fp16": 1e-4}
 MASS_TOLERANCE = {"fp64": 1e-12, "fp32": 1e-6, "fp16": 1e-5}
 OBLIQUE_SIZE = 20
 OBLIQUE_FORCE = 1e-5
-DENSITY_SPREAD, SEED = 0.01, 1
 
 
-def free_slip(settings: Settings = DEFAULT) -> Validation:
+@case("free-slip", "symmetry: a plate along which the fluid slips is the middle of a channel of twice the height")
+def free_slip(settings: Settings) -> Iterator:
     """Uniform flow along slipping plates, half a Poiseuille profile, and the mass around slipping cylinders."""
-    rows, series, precision = [], [], settings.precision
+    series, precision = [], settings.precision
     for lattice in QUICK_LATTICES if settings.quick else LATTICES:
         change = uniform_flow_change(lattice, settings)
         what = f"{lattice}: change of uniform flow / velocity in {N_STEPS} steps"
-        rows.append(absolute(what, 0.0, change, UNIFORM_TOLERANCE[precision]))
+        yield absolute(what, 0.0, change, UNIFORM_TOLERANCE[precision])
         y, exact, computed = half_channel(lattice, settings)
         error = np.abs(computed - exact).max() / exact.max()
-        rows.append(absolute(f"{lattice}: error of half a profile / largest", 0.0, error, PROFILE_TOLERANCE[precision]))
+        yield absolute(f"{lattice}: error of half a profile / largest", 0.0, error, PROFILE_TOLERANCE[precision])
         series.append(Series(lattice, y / HEIGHT, computed / exact.max(), "points"))
     drift, speed = oblique_mass(settings)
     what = f"relative mass change around a slipping cylinder in {N_STEPS} steps"
-    rows.append(absolute(what, 0.0, drift, MASS_TOLERANCE[precision]))
-    rows.append(at_least("largest speed around it at the end (it does flow)", 100 * OBLIQUE_FORCE, speed, 0.0))
+    yield absolute(what, 0.0, drift, MASS_TOLERANCE[precision])
+    yield at_least("largest speed around it at the end (it does flow)", 100 * OBLIQUE_FORCE, speed, 0.0)
     series.append(Series("half of Poiseuille's profile", y / HEIGHT, exact / exact.max()))
-    plot = Plot("No-slip wall below, slip wall above", "y / H", "velocity / largest", tuple(series))
-    return Validation("free-slip", CITATION, tuple(rows), plots=(plot,))
+    yield Plot("No-slip wall below, slip wall above", "y / H", "velocity / largest", tuple(series))
 
 
 def uniform_flow_change(lattice: str, settings: Settings = DEFAULT, slip: bool = True) -> float:
     """Largest change of a uniform velocity between two plates without a force, over that velocity."""
     simulation = _channel(lattice, settings, (0, HEIGHT + 1), 0.0, slip)
-    velocity = np.zeros((simulation.nodes.n_nodes, 3))
-    velocity[:, 0] = VELOCITY
+    velocity = np.tile((VELOCITY, 0.0, 0.0), (simulation.nodes.n_nodes, 1))
     start_from_velocity(simulation, velocity)
     simulation.step(N_STEPS)
     return float(np.abs(simulation.velocity_m_s() - velocity).max() / VELOCITY)
@@ -62,9 +60,7 @@ def half_channel(lattice: str, settings: Settings = DEFAULT, slip: bool = True):
     simulation = _channel(lattice, settings, (HEIGHT + 1, HEIGHT + 1), force, slip)
     y = simulation.nodes.coordinates()[:, 1] - 0.5
     exact = channel_velocity(y, 2.0 * HEIGHT, force, VISCOSITY)
-    velocity = np.zeros((y.size, 3))
-    velocity[:, 0] = exact
-    start_from_velocity(simulation, velocity)
+    start_along(simulation, 0, exact)
     interval = round(HEIGHT**2 / VISCOSITY)
     tolerance = STEADY[settings.precision]
     return y, exact, settle(simulation, lambda: simulation.velocity_m_s()[:, 0], interval, tolerance, 100 * interval)
@@ -74,18 +70,10 @@ def oblique_mass(settings: Settings = DEFAULT) -> tuple[float, float]:
     """(relative change of the mass, largest speed) of a flow past slipping cylinders that starts with acoustic
     waves."""
     geometry = {"shape": "cylinder_array", "options": {"size": OBLIQUE_SIZE}}
-    walls, drive = (
-        [{"name": "cylinders", "slip": True}],
-        {"acceleration_m_s2": [OBLIQUE_FORCE, 0.5 * OBLIQUE_FORCE, 0.0]},
-    )
+    walls = [{"name": "cylinders", "slip": True}]
+    drive = {"acceleration_m_s2": [OBLIQUE_FORCE, 0.5 * OBLIQUE_FORCE, 0.0]}
     simulation = lattice_simulation(settings, geometry, VISCOSITY, walls=walls, flow=drive)
-    engine, n_nodes = simulation.engine, simulation.nodes.n_nodes
-    density = 1.0 + DENSITY_SPREAD * np.random.default_rng(SEED).standard_normal(n_nodes)
-    engine.start_from(density, np.zeros((3, n_nodes)))
-    before = engine.totals().mass
-    simulation.step(N_STEPS)
-    after = engine.totals()
-    return (after.mass - before) / (n_nodes + before), after.speed
+    return drift_of_mass(simulation, N_STEPS)
 
 
 def _channel(lattice: str, settings: Settings, rows: tuple[int, int], force: float, slip: bool):

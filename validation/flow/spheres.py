@@ -1,18 +1,18 @@
 """Drag of periodic arrays of spheres in Stokes flow: K = F / (6 pi nu a U), F the body force on a whole cell per
 sphere."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 
-from muphy_lb.base.units import relaxation_time
 from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.geometry.shapes.benchmark_shapes import SITES
-from muphy_lb.lattice import lattice_named
-from muphy_lb.validation.flows import creeping, forced_flow, over_two_steps, settled
+from muphy_lb.validation.case import DEFAULT, Settings, case, relative, shown
+from muphy_lb.validation.flows import creeping, over_two_steps, settled, sum_along_x, viscous_flow
 from muphy_lb.validation.limits import left_out_rules, possible_rules
 from muphy_lb.validation.plot import Plot, Series
-from muphy_lb.validation.record import Validation, relative, shown
 from muphy_lb.validation.references.spheres import (
     BODY,
     BOUNCE_BACK_K,
@@ -25,13 +25,7 @@ from muphy_lb.validation.references.spheres import (
     ZICK_HOMSY,
     series,
 )
-from muphy_lb.validation.settings import DEFAULT, Settings
 
-CITATION = (
-    "simple cubic: Zick, Homsy, J. Fluid Mech. 115, 13 (1982); body-centred: series of Sangani, Acrivos, Int. J."
-    " Multiphase Flow 8, 343 (1982); lattice values: another program (D3Q19, TRT, Lambda = 3/16), whose walls lose"
-    " mass, like those of the last rows"
-)
 NU = 1.0  # the steady state does not depend on it, and a viscous fluid reaches it in fewer steps
 FORCE = 1e-6
 SIZE, QUICK_SIZE = 48, 24
@@ -44,28 +38,37 @@ REGRESSION, TOUCHING = {"fp64": 5e-4, "fp32": 5e-4, "fp16": 2e-3}, 0.02
 BALANCE = {"fp64": 1e-7, "fp32": 1e-4, "fp16": 1e-3}
 
 
-@dataclass(frozen=True)
-class Drag:
+class Drag(NamedTuple):
     """Steady flow through an array."""
 
     k: float  # drag coefficient K, from the body force
     balance: float  # force on the spheres by momentum exchange over the body force on all fluid nodes
 
 
-def sphere_arrays(settings: Settings = DEFAULT) -> Validation:
+@case(
+    "sphere-arrays",
+    "simple cubic: Zick, Homsy, J. Fluid Mech. 115, 13 (1982); body-centred: series of Sangani, Acrivos, Int. J."
+    " Multiphase Flow 8, 343 (1982); lattice values: another program (D3Q19, TRT, Lambda = 3/16), whose walls lose"
+    " mass, like those of the last rows",
+)
+def sphere_arrays(settings: Settings) -> Iterator:
     """Drag of simple, body-centred and face-centred cubic arrays (quick: simple, coarse)."""
     size = QUICK_SIZE if settings.quick else SIZE
-    lattices = (SIMPLE,) if settings.quick else tuple(FRACTIONS)
-    drags = {
-        (lattice, fraction, rule): drag(size, lattice, fraction, rule, settings)
-        for lattice in lattices
-        for fraction in FRACTIONS[lattice]
-        for rule in possible_rules(TOLERANCE, settings)
-    }
-    rows = [row for key, flow in drags.items() for row in _rows(size, *key, flow, settings)]
-    rows += _unbalanced_rows(size, settings) if settings.interpolates else []
-    plots, left_out = (_plot(drags, lattices, size),), left_out_rules(TOLERANCE, settings)
-    return Validation("sphere-arrays", CITATION, tuple(rows), plots=plots, left_out=left_out)
+    lattices, rules = (SIMPLE,) if settings.quick else tuple(FRACTIONS), possible_rules(TOLERANCE, settings)
+    drags = {}
+    for lattice in lattices:
+        for fraction, rule in product(FRACTIONS[lattice], rules):
+            drags[lattice, fraction, rule] = found = drag(size, lattice, fraction, rule, settings)
+            yield from _rows(size, lattice, fraction, rule, found, settings)
+    for fraction in FRACTIONS[SIMPLE] if settings.interpolates else ():  # with the links alone, whose walls lose mass
+        what = f"K, {SIMPLE}, c = {fraction}, {INTERPOLATED}, links alone"
+        yield shown(what, ZICK_HOMSY[fraction], drag(size, SIMPLE, fraction, INTERPOLATED, settings, False).k)
+    curves = [Series("Zick and Homsy, simple", tuple(ZICK_HOMSY), tuple(ZICK_HOMSY.values()))]
+    for lattice, rule in product(lattices, rules):
+        found = [drags[lattice, fraction, rule].k for fraction in FRACTIONS[lattice]]
+        curves.append(Series(f"{lattice}, {rule}", FRACTIONS[lattice], found, "points"))
+    yield Plot(f"Sphere arrays, {size} voxels per cell", "solid fraction", "K", tuple(curves), log_y=True)
+    yield from left_out_rules(TOLERANCE, settings)
 
 
 def drag(
@@ -74,12 +77,9 @@ def drag(
     """Steady flow through one cubic cell of ``size`` voxels with the given solid fraction; ``wall_balance`` as in
     cases."""
     options = {"size": size, "lattice": lattice, "solid_fraction": fraction}
-    tau = relaxation_time(NU, float(lattice_named("D3Q19").cs2))
-    geometry = {"shape": "sphere_array", "options": options}
-    simulation = forced_flow(
-        geometry, tau, (FORCE, 0.0, 0.0), settings=settings, tables=creeping(rule, wall_balance=wall_balance)
-    )
-    total = settled(simulation, lambda: simulation.engine.moments()[1].sum(dtype=np.float64), PORE * size)
+    geometry, tables = {"shape": "sphere_array", "options": options}, creeping(rule, wall_balance=wall_balance)
+    simulation = viscous_flow(geometry, NU, (FORCE, 0.0, 0.0), settings=settings, tables=tables)
+    total = settled(simulation, lambda: sum_along_x(simulation), PORE * size)
     force = over_two_steps(simulation, lambda: simulation.wall_forces(averaged=False)["spheres"].force_n[0])
     n_spheres = len(SITES[lattice])
     radius = size * np.cbrt(3.0 * fraction / (4.0 * np.pi * n_spheres))
@@ -94,13 +94,6 @@ def published(lattice: str, fraction: float) -> float | None:
         return ZICK_HOMSY[fraction]
     is_dilute = np.cbrt(fraction / DENSEST[lattice]) <= SERIES_LIMIT
     return series(lattice, fraction) if lattice == BODY and is_dilute else None
-
-
-def _unbalanced_rows(size: int, settings: Settings) -> list:
-    """The simple arrays with the links alone, whose walls lose mass."""
-    flows = {fraction: drag(size, SIMPLE, fraction, INTERPOLATED, settings, False) for fraction in FRACTIONS[SIMPLE]}
-    what = f"{INTERPOLATED}, links alone"
-    return [shown(f"K, {SIMPLE}, c = {c}, {what}", ZICK_HOMSY[c], flow.k) for c, flow in flows.items()]
 
 
 def _rows(size: int, lattice: str, fraction: float, rule: str, flow: Drag, settings: Settings):
@@ -120,16 +113,3 @@ def _rows(size: int, lattice: str, fraction: float, rule: str, flow: Drag, setti
         yield shown(f"K, {where}, central-linear", other, flow.k)
     if (lattice, fraction) in REMEMBERED:
         yield shown(f"K, {where}, reference from memory", REMEMBERED[lattice, fraction], flow.k)
-
-
-def _plot(drags: dict, lattices, size: int) -> Plot:
-    curves = [
-        Series(
-            f"{lattice}, {rule}", FRACTIONS[lattice], [drags[lattice, c, rule].k for c in FRACTIONS[lattice]], "points"
-        )
-        for lattice in lattices
-        for rule in dict.fromkeys(rule for *_, rule in drags)
-    ]
-    literature = Series("Zick and Homsy, simple", tuple(ZICK_HOMSY), tuple(ZICK_HOMSY.values()))
-    title = f"Sphere arrays, {size} voxels per cell"
-    return Plot(title, "solid fraction", "K", (literature, *curves), log_y=True)

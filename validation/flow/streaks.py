@@ -10,18 +10,16 @@ Here they are those of a channel at Re_tau = 178 (:mod:`muphy_lb.validation.flow
 velocity a wave along z, 107 wall units long, largest 15 wall units from the plates, as strong as real ones.
 """
 
-from collections.abc import Mapping
-from types import MappingProxyType
+from collections.abc import Iterator, Mapping
+from itertools import product
 
 import numpy as np
 
+from muphy_lb.validation.case import DEFAULT, Settings, Skipped, absolute, case
 from muphy_lb.validation.flows import lattice_simulation
 from muphy_lb.validation.limits import HALF
-from muphy_lb.validation.record import Row, Validation, absolute
 from muphy_lb.validation.references.channel_turbulence import CENTRE_VELOCITY, RE_TAU, mean_velocity
-from muphy_lb.validation.settings import DEFAULT, Settings
 
-CITATION = "symmetry: velocities along x that depend on y and z alone leave v = w = 0"
 SIZES, QUICK_SIZES = (20, 40), (20,)
 """Half the height of the channel [voxels]: 8.9 and 4.5 wall units a voxel."""
 WIDTH, PLACE, STRENGTH = 0.6, 15.0, 3.0
@@ -31,54 +29,37 @@ SPEED, TIME = 0.1, 0.05
 TOLERANCES = {20: 0.02, 40: 0.002}
 """By half height: what moments of higher order than the stress leave, of fourth order."""
 
-SCHEMES: Mapping[str, Mapping] = MappingProxyType(
-    {
-        f"{collision}, {lattice}": {"name": lattice, "collision": collision}
-        for collision, lattice in (
-            ("mrt", "D3Q19"),
-            ("regularised", "D3Q19"),
-            ("recursive-regularised", "D3Q19"),
-            ("mrt", "D3Q27"),
-            ("cumulant", "D3Q27"),
-        )
-    }
+COLLISIONS = (
+    *(("mrt", "D3Q19"), ("regularised", "D3Q19"), ("recursive-regularised", "D3Q19"), ("mrt", "D3Q27")),
+    ("cumulant", "D3Q27"),
 )
 SEES_AXES = ("mrt, D3Q19", "regularised, D3Q19")
 """Schemes whose flow across is shown and not judged."""
 
 
-def streaks(settings: Settings = DEFAULT) -> Validation:
+@case("streaks", "symmetry: velocities along x that depend on y and z alone leave v = w = 0")
+def streaks(settings: Settings) -> Iterator:
     """Streaks like those near the plates of a turbulent channel, and the flow across that some schemes make of them."""
     if settings.precision == HALF:
-        return Validation(
-            "streaks", CITATION, skipped="half precision rounds by more than what the flow across changes"
-        )
-    sizes, rows = QUICK_SIZES if settings.quick else SIZES, []
-    for name, scheme in SCHEMES.items():
-        rows += [_row(name, size, flow_across(size, scheme, settings)) for size in sizes]
-    return Validation("streaks", CITATION, tuple(rows))
+        raise Skipped("half precision rounds by more than what the flow across changes")
+    for (collision, lattice), size in product(COLLISIONS, QUICK_SIZES if settings.quick else SIZES):
+        found, name = flow_across(size, {"name": lattice, "collision": collision}, settings), f"{collision}, {lattice}"
+        allowed = np.inf if name in SEES_AXES else TOLERANCES[size]
+        yield absolute(f"{name}, H = {2 * size}: flow across / u_tau", 0.0, found, allowed)
 
 
 def flow_across(half_height: int, scheme: Mapping, settings: Settings = DEFAULT) -> float:
     """Largest velocity across the channel over u_tau. ``half_height``: [voxels]; ``scheme``: keys of ``[lattice]``."""
     friction_velocity, width = SPEED / CENTRE_VELOCITY, round(WIDTH * half_height)
-    simulation = lattice_simulation(
-        settings,
-        {"shape": "channel", "options": {"length": 2, "height": 2 * half_height, "width": width}},
-        friction_velocity * half_height / RE_TAU,
-        lattice=scheme,
-        flow={"acceleration_m_s2": [friction_velocity**2 / half_height, 0.0, 0.0]},
-    )
+    options = {"length": 2, "height": 2 * half_height, "width": width}
+    geometry = {"shape": "channel", "options": options}
+    drive = {"acceleration_m_s2": [friction_velocity**2 / half_height, 0.0, 0.0]}
+    viscosity = friction_velocity * half_height / RE_TAU
+    simulation = lattice_simulation(settings, geometry, viscosity, lattice=scheme, flow=drive)
     _, y, z = simulation.nodes.coordinates().T
     from_plate = (half_height - np.abs(y - half_height - 0.5)) * RE_TAU / half_height
     wave = STRENGTH * from_plate / PLACE * np.exp(1.0 - from_plate / PLACE) * np.cos(2.0 * np.pi * z / width)
-    velocity = np.zeros((y.size, 3))
-    velocity[:, 0] = friction_velocity * (mean_velocity(from_plate) + wave)
-    simulation.set_velocity_m_s(velocity, consistent_pressure=True)
+    along = friction_velocity * (mean_velocity(from_plate) + wave)
+    simulation.set_velocity_m_s(np.outer(along, (1.0, 0.0, 0.0)), consistent_pressure=True)
     simulation.step(round(TIME * half_height / friction_velocity))
     return float(np.abs(simulation.velocity_m_s()[:, 1:]).max()) / friction_velocity
-
-
-def _row(name: str, size: int, found: float) -> Row:
-    what = f"{name}, H = {2 * size}: flow across / u_tau"
-    return absolute(what, 0.0, found, np.inf if name in SEES_AXES else TOLERANCES[size])

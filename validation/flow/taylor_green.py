@@ -1,22 +1,19 @@
 """Decaying vortices in a periodic box: order of convergence, and the viscosity of every collision and velocity set."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 
 from muphy_lb.operators import RELAXATIONS
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.validation.case import DEFAULT, Row, Settings, absolute, case
 from muphy_lb.validation.fields import start_from_flow
 from muphy_lb.validation.flows import lattice_simulation, order_of_convergence, start_from_velocity
 from muphy_lb.validation.limits import NO_ORDERS, in_half, order_at_least
 from muphy_lb.validation.plot import convergence
-from muphy_lb.validation.record import Row, Validation, absolute
 from muphy_lb.validation.references.taylor_green import TaylorGreen
-from muphy_lb.validation.settings import DEFAULT, Settings
 
-CITATION = (
-    "Taylor, Green, Proc. R. Soc. A 158, 499 (1937): exact solution; the start: Krueger et al. (2017), section 5.5"
-)
 VISCOSITY = 0.05
 VELOCITY_TIMES_SIZE = 0.64  # diffusive scaling
 SIZES, QUICK_SIZES = (16, 32, 64), (16, 32)
@@ -30,48 +27,64 @@ COMPARED_SIZE = 32
 ROUND_OFF = {"fp64": 1e-9, "fp32": 1e-3, "fp16": 1e-3}  # in the viscosity
 
 
-@dataclass(frozen=True)
-class Scheme:
+class Scheme(NamedTuple):
     """Names of velocity set and collision in a case file."""
 
     lattice: str = "D2Q9"
     collision: str = "bgk"
 
 
-@dataclass(frozen=True)
-class Decay:
+@case(
+    "taylor-green",
+    "Taylor, Green, Proc. R. Soc. A 158, 499 (1937): exact solution; the start: Krueger et al. (2017), section 5.5",
+)
+def taylor_green(settings: Settings) -> Iterator:
+    """Order of convergence of decaying vortices, and the viscosity of every collision and velocity set."""
+    sizes = QUICK_SIZES if settings.quick else SIZES
+    decays = [decay(size, Scheme(), settings) for size in sizes]
+    errors = [found.velocity_error for found in decays]
+    what = f"order of the velocity's L2 error, N = {', '.join(map(str, sizes))}"
+    yield order_at_least(what, LEAST_ORDER, order_of_convergence(sizes, errors), 0.0, settings)
+    yield _viscosity_row(Scheme(), sizes[-1], decays[-1], settings)
+    careless = decay(COMPARED_SIZE, Scheme(), settings, with_stress=False).velocity_error
+    loss = careless / errors[sizes.index(COMPARED_SIZE)]
+    what = f"error without viscous stress at the start over that with it, N = {COMPARED_SIZE}"
+    yield order_at_least(what, LEAST_LOSS, loss, 0.0, settings)
+    # Other collisions on every set; a flow independent of z is the same on every set, up to other relaxation rates.
+    size, solid = (QUICK_SIZES[0], ("D3Q19",)) if settings.quick else (COMPARED_SIZE, SOLID_LATTICES)
+    plane = decay(size, Scheme(), settings).viscosity_error
+    for lattice in solid:
+        found = decay(size, Scheme(lattice), settings).viscosity_error
+        what = f"relative error of viscosity, {lattice} bgk, N = {size}: as D2Q9"
+        yield absolute(what, plane, found, ROUND_OFF[settings.precision])
+    for pair in product(("D2Q9",) if settings.quick else ("D2Q9", *SOLID_LATTICES), COLLISIONS):
+        if RELAXATIONS[pair[1]].is_for(pair[0], "compressible"):
+            yield _viscosity_row(Scheme(*pair), size, decay(size, Scheme(*pair), settings), settings)
+    yield convergence("Decaying vortices", "nodes a wave length", sizes, {"velocity": errors}, 2.0)
+    yield from in_half(settings, NO_ORDERS)
+
+
+class Decay(NamedTuple):
     """Differences of a computed decay from the exact one after one decay time."""
 
     velocity_error: float  # L2 norm of the difference over that of the exact velocity
     viscosity_error: float  # relative error of the viscosity determined from the decay of the exact mode
 
 
-def taylor_green(settings: Settings = DEFAULT) -> Validation:
-    """Order of convergence of decaying vortices, and the viscosity of every collision and velocity set."""
-    sizes = QUICK_SIZES if settings.quick else SIZES
-    decays = [decay(size, Scheme(), settings) for size in sizes]
-    errors = [found.velocity_error for found in decays]
-    what = f"order of the velocity's L2 error, N = {', '.join(map(str, sizes))}"
-    rows = [order_at_least(what, LEAST_ORDER, order_of_convergence(sizes, errors), 0.0, settings)]
-    rows.append(_viscosity_row(Scheme(), sizes[-1], decays[-1], settings))
-    careless = decay(COMPARED_SIZE, Scheme(), settings, with_stress=False).velocity_error
-    loss = careless / errors[sizes.index(COMPARED_SIZE)]
-    what = f"error without viscous stress at the start over that with it, N = {COMPARED_SIZE}"
-    rows.append(order_at_least(what, LEAST_LOSS, loss, 0.0, settings))
-    rows += _scheme_rows(settings)
-    plot = convergence("Decaying vortices", "nodes a wave length", sizes, {"velocity": errors}, 2.0)
-    left_out = in_half(settings, NO_ORDERS)
-    return Validation("taylor-green", CITATION, tuple(rows), plots=(plot,), left_out=left_out)
-
-
 def decay(size: int, scheme: Scheme, settings: Settings = DEFAULT, with_stress: bool = True) -> Decay:
     """One decay time of vortices in a box of ``size`` x ``size`` x 1 nodes; ``with_stress``: with consistent initial
     stress."""
     flow = TaylorGreen((2.0 * np.pi / size,) * 2, VELOCITY_TIMES_SIZE / size, VISCOSITY)
-    simulation = _box(size, scheme, settings)
+    geometry = {"shape": "random_solid", "options": {"shape_zyx": [1, size, size], "porosity": 1.0}}
+    lattice = {"name": scheme.lattice, "collision": scheme.collision}
+    simulation = lattice_simulation(settings, geometry, VISCOSITY, lattice=lattice)
     x, y, _ = simulation.nodes.coordinates().T
     if with_stress:
-        _start(simulation, flow, x, y)
+        strain = np.zeros((x.size, 3, 3))
+        strain[:, 0, 0], strain[:, 1, 1], strain[:, 0, 1] = flow.strain_rate(x, y)
+        strain[:, 1, 0] = strain[:, 0, 1]
+        density = 1.0 + flow.pressure(x, y) / float(simulation.lattice.cs2)
+        start_from_flow(simulation, density, _as_vectors(flow.velocity(x, y)), strain)
     else:
         start_from_velocity(simulation, _as_vectors(flow.velocity(x, y)))
     simulation.step(round(1.0 / flow.decay_rate))
@@ -81,37 +94,8 @@ def decay(size: int, scheme: Scheme, settings: Settings = DEFAULT, with_stress: 
     return Decay(float(error), float(-np.log(amplitude) / (simulation.step_number * flow.decay_rate)))
 
 
-def _box(size: int, scheme: Scheme, settings: Settings) -> Simulation:
-    geometry = {"shape": "random_solid", "options": {"shape_zyx": [1, size, size], "porosity": 1.0}}
-    lattice = {"name": scheme.lattice, "collision": scheme.collision}
-    return lattice_simulation(settings, geometry, VISCOSITY, lattice=lattice)
-
-
-def _start(simulation: Simulation, flow: TaylorGreen, x, y) -> None:
-    strain = np.zeros((x.size, 3, 3))
-    strain[:, 0, 0], strain[:, 1, 1], strain[:, 0, 1] = flow.strain_rate(x, y)
-    strain[:, 1, 0] = strain[:, 0, 1]
-    density = 1.0 + flow.pressure(x, y) / float(simulation.lattice.cs2)
-    start_from_flow(simulation, density, _as_vectors(flow.velocity(x, y)), strain)
-
-
 def _as_vectors(velocity: np.ndarray) -> np.ndarray:
     return np.vstack((velocity, np.zeros(velocity.shape[1]))).T
-
-
-def _scheme_rows(settings: Settings) -> list[Row]:
-    """Other collisions on every set; a flow independent of z is the same on every set, up to other relaxation rates."""
-    size = QUICK_SIZES[0] if settings.quick else COMPARED_SIZE
-    plane = decay(size, Scheme(), settings).viscosity_error
-    rows = []
-    for lattice in ("D3Q19",) if settings.quick else SOLID_LATTICES:
-        found = decay(size, Scheme(lattice), settings).viscosity_error
-        what = f"relative error of viscosity, {lattice} bgk, N = {size}: as D2Q9"
-        rows.append(absolute(what, plane, found, ROUND_OFF[settings.precision]))
-    lattices = ("D2Q9",) if settings.quick else ("D2Q9", *SOLID_LATTICES)
-    pairs = ((lattice, collision) for lattice in lattices for collision in COLLISIONS)
-    schemes = [Scheme(*pair) for pair in pairs if RELAXATIONS[pair[1]].is_for(pair[0], "compressible")]
-    return rows + [_viscosity_row(scheme, size, decay(size, scheme, settings), settings) for scheme in schemes]
 
 
 def _viscosity_row(scheme: Scheme, size: int, found: Decay, settings: Settings) -> Row:

@@ -4,23 +4,20 @@ They also hold the solver to the instants at which it takes a force (the end of 
 opening (half-way through it, when the populations meet it): half a step off costs more than twice the error.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from muphy_lb.run.simulation import Simulation
-from muphy_lb.validation.flows import lattice_simulation, order_of_convergence, start_from_velocity
+from muphy_lb.validation.case import DEFAULT, Settings, absolute, case, relative
+from muphy_lb.validation.fields import from_axis
+from muphy_lb.validation.flows import lattice_simulation, order_of_convergence, start_along
 from muphy_lb.validation.limits import NO_ORDERS, in_half, left_out_rules, order_at_least
 from muphy_lb.validation.plot import Plot, Series, convergence
-from muphy_lb.validation.record import Row, Validation, absolute, relative
 from muphy_lb.validation.references.womersley import PipeWomersley, PlaneWomersley, Womersley
-from muphy_lb.validation.settings import DEFAULT, Settings
 
-CITATION = (
-    "Womersley, J. Physiol. 127, 553 (1955); Landau, Lifshitz, Fluid Mechanics, section 24; errors between plates:"
-    " those of another lattice Boltzmann program"
-)
+LINEAR = {"equilibrium": "stokes"}
 VELOCITY = 0.01  # amplitude scale, lattice units; the flows are linear
 HEIGHTS, QUICK_HEIGHTS = (16, 32, 64), (16, 32)
 PLATES_NUMBER, PLATES_VISCOSITY = 8.0, 0.05
@@ -28,9 +25,8 @@ PLATES_ERROR = {16: 1.8e-2, 32: 4.5e-3, 64: 1.1e-3}
 PLATES_TOLERANCE = 0.2
 LEAST_ORDER = 1.9
 PIPE_NUMBERS, PIPE_RADII, PIPE_VISCOSITY = (4.0, 10.0), (14.0, 28.0, 56.0), 0.05
-PIPE_TOLERANCE = (
-    0.01  # of the largest velocity, at the finest; at alpha = 10 the wall's layer is an eighth of the radius
-)
+# Of the largest velocity, at the finest; at alpha = 10 the wall's layer is an eighth of the radius.
+PIPE_TOLERANCE = 0.01
 LEAST_PIPE_ORDER = 1.7
 PIPE_RULE = "central-linear"
 PLATE_NUMBER, PLATE_VISCOSITY = 8.0, 0.05  # oscillating plate: H sqrt(omega / nu)
@@ -41,35 +37,49 @@ PULSE_MEAN, PULSE_COSINE, PULSE_SINE = 1.0, (0.3, -0.1), (0.4,)
 PULSE_TOLERANCE = {"fp64": 1e-10, "fp32": 1e-4, "fp16": 5e-4}  # fp16: 2^-11
 
 
-def womersley(settings: Settings = DEFAULT) -> Validation:
+@case(
+    "womersley",
+    "Womersley, J. Physiol. 127, 553 (1955); Landau, Lifshitz, Fluid Mechanics, section 24; errors between plates:"
+    " those of another lattice Boltzmann program",
+)
+def womersley(settings: Settings) -> Iterator:
     """Oscillating flows between plates, in a pipe and over a plate; the inflow of a pulsating inlet."""
     heights = QUICK_HEIGHTS if settings.quick else HEIGHTS
     errors = {
         "driven by a force": [plates_error(height, settings) for height in heights],
         "driven by a plate": [plate_error(height, settings) for height in heights],
     }
-    rows = []
     for height, error in zip(heights, errors["driven by a force"], strict=True):
         published, ahead = PLATES_ERROR[height], plates_error(height, settings, ahead=0.5)
         what = f"L2 error between plates, alpha = 8, H = {height}"
-        rows.append(relative(f"{what}, started half a step of the force ahead", published, ahead, PLATES_TOLERANCE))
-        rows.append(
-            order_at_least(f"{what}: published over that of the exact start", 2.0, published / error, 0.0, settings)
-        )
+        yield relative(f"{what}, started half a step of the force ahead", published, ahead, PLATES_TOLERANCE)
+        what += ": published over that of the exact start"
+        yield order_at_least(what, 2.0, published / error, 0.0, settings)
     for name, values in errors.items():
         what = f"order, {name}, H = {', '.join(map(str, heights))}"
-        rows.append(order_at_least(what, LEAST_ORDER, order_of_convergence(heights, values), 0.0, settings))
-    plots = [convergence("Oscillating flow between plates", "nodes across", heights, errors, 2.0)]
-    rows.append(_pulse_row(settings))
-    if not settings.quick and settings.interpolates:
-        for number in PIPE_NUMBERS:
-            more, plot = _pipe(number, settings)
-            rows += more
-            plots.append(plot)
-    left_out = in_half(settings, NO_ORDERS)
+        yield order_at_least(what, LEAST_ORDER, order_of_convergence(heights, values), 0.0, settings)
+    yield convergence("Oscillating flow between plates", "nodes across", heights, errors, 2.0)
+    prescribed, measured = pulsating_inflow(settings)
+    difference = np.abs(measured - prescribed).max() / prescribed.max()
+    what = "pulsating inlet: |inflow - waveform|, largest of a period, over the peak"
+    yield absolute(what, 0.0, difference, PULSE_TOLERANCE[settings.precision])
+    yield from in_half(settings, NO_ORDERS)
     if not settings.quick:
-        left_out += left_out_rules((PIPE_RULE,), settings)
-    return Validation("womersley", CITATION, tuple(rows), plots=tuple(plots), left_out=left_out)
+        yield from left_out_rules((PIPE_RULE,), settings)
+    for number in () if settings.quick or not settings.interpolates else PIPE_NUMBERS:
+        flows = [pipe_flow(number, radius, settings) for radius in PIPE_RADII]
+        order = order_of_convergence(PIPE_RADII, [flow.mean_error() for flow in flows])
+        finest, what = flows[-1], f"pipe, alpha = {number:g}, R = "
+        yield absolute(f"{what}{PIPE_RADII[-1]:g}: largest error / peak", 0.0, finest.largest_error(), PIPE_TOLERANCE)
+        what += f"{', '.join(f'{r:g}' for r in PIPE_RADII)}: order"
+        yield order_at_least(what, LEAST_PIPE_ORDER, order, 0.0, settings)
+        by_radius, curves = np.argsort(finest.radius), []
+        for k in range(0, N_PHASES, N_PHASES // 4):
+            phase, radius = f"{(k + 1) / N_PHASES:.2f} of a period", finest.radius[by_radius]
+            curves.append(Series(f"exact, {phase}", radius, finest.exact[k, by_radius]))
+            curves.append(Series(f"computed, {phase}", radius, finest.computed[k, by_radius], "points"))
+        title = f"Oscillating flow in a pipe, alpha = {number:g}"
+        yield Plot(title, "r / R", "velocity / peak", tuple(curves))
 
 
 def plates_error(height: int, settings: Settings = DEFAULT, delay: float = 0.0, ahead: float = 0.0) -> float:
@@ -92,7 +102,7 @@ def plate_error(height: int, settings: Settings = DEFAULT, delay: float = 0.0) -
     wall = {"name": "plate", "box_m": [[0.0] * 3] * 2, "velocity_m_s": [VELOCITY, 0.0, 0.0]}
     walls = [wall | {"waveform": _cosine(frequency, delay)}]
     geometry = {"shape": "channel", "options": {"length": 1, "height": height}}
-    simulation = lattice_simulation(settings, geometry, PLATE_VISCOSITY, lattice=_linear(), walls=walls)
+    simulation = lattice_simulation(settings, geometry, PLATE_VISCOSITY, lattice=LINEAR, walls=walls)
     depth, wave = height - (simulation.nodes.coordinates()[:, 1] - 0.5), np.sqrt(1j * frequency / PLATE_VISCOSITY)
 
     def exact(time):
@@ -125,8 +135,7 @@ def pipe_flow(number: float, pipe_radius: float, settings: Settings = DEFAULT) -
     geometry = {"shape": "pipe", "options": {"length": 1, "radius": pipe_radius}}
     lattice = {"name": "D3Q19", "walls": PIPE_RULE}
     simulation = _oscillating(flow, geometry, (0.0, 0.0, 1.0), lattice, settings)
-    x, y, _ = (simulation.nodes.coordinates() - 0.5 * (np.array(simulation.nodes.shape[::-1]) - 1.0)).T
-    radius, period = np.hypot(x, y), 2.0 * np.pi / frequency
+    radius, period = from_axis(simulation.nodes), 2.0 * np.pi / frequency
     pairs = np.array(list(_instants(simulation, 2, lambda time: flow.velocity(radius, time), period)))
     exact, computed = pairs.swapaxes(0, 1)
     peak = np.abs(exact).max()
@@ -140,17 +149,16 @@ def pulsating_inflow(settings: Settings = DEFAULT) -> tuple[np.ndarray, np.ndarr
     inlet = {"name": "inlet", "flow_rate_m3_s": VELOCITY * PULSE_HEIGHT, "profile": "parabolic", "waveform": waveform}
     openings = [inlet, {"name": "outlet", "pressure_pa": 0.0}]
     geometry = {"shape": "channel", "options": shape}
-    simulation = lattice_simulation(settings, geometry, PLATE_VISCOSITY, lattice=_linear(), openings=openings)
+    simulation = lattice_simulation(settings, geometry, PLATE_VISCOSITY, lattice=LINEAR, openings=openings)
     prescribed, measured = [], []
     for _ in range(N_PHASES):
         simulation.step(PULSE_PERIOD // N_PHASES)
         measured.append(simulation.openings()["inlet"].flow_rate_m3_s)
-        prescribed.append(VELOCITY * PULSE_HEIGHT * _pulse(simulation.step_number - 0.5))
+        phase = 2.0 * np.pi * (simulation.step_number - 0.5) / PULSE_PERIOD
+        pulse = PULSE_MEAN + sum(a * np.cos((k + 1) * phase) for k, a in enumerate(PULSE_COSINE))
+        pulse += sum(a * np.sin((k + 1) * phase) for k, a in enumerate(PULSE_SINE))
+        prescribed.append(VELOCITY * PULSE_HEIGHT * pulse)
     return np.array(prescribed), np.array(measured)
-
-
-def _linear() -> dict:
-    return {"equilibrium": "stokes"}
 
 
 def _cosine(frequency: float, delay: float = 0.0) -> dict:
@@ -161,24 +169,15 @@ def _cosine(frequency: float, delay: float = 0.0) -> dict:
 
 
 def _oscillating(flow: Womersley, geometry, axis, lattice, settings: Settings, delay: float = 0.0) -> Simulation:
-    drive = {
-        "acceleration_m_s2": [flow.acceleration * component for component in axis],
-        "waveform": _cosine(flow.frequency, delay),
-    }
-    return lattice_simulation(settings, geometry, flow.viscosity, lattice=_linear() | lattice, flow=drive)
-
-
-def _start(simulation: Simulation, axis: int, exact: Callable, kick: float) -> None:
-    along = exact(0.0) + kick
-    velocity = np.zeros((along.size, 3))
-    velocity[:, axis] = along
-    start_from_velocity(simulation, velocity)
+    acceleration = [flow.acceleration * component for component in axis]
+    drive = {"acceleration_m_s2": acceleration, "waveform": _cosine(flow.frequency, delay)}
+    return lattice_simulation(settings, geometry, flow.viscosity, lattice=LINEAR | lattice, flow=drive)
 
 
 def _instants(simulation: Simulation, axis: int, exact: Callable, period: float, kick: float = 0.0):
     """Yield (exact, computed) velocities at instants of one period, after some periods from the exact flow, to which a
     velocity is added."""
-    _start(simulation, axis, exact, kick)
+    start_along(simulation, axis, exact(0.0) + kick)
     simulation.step(round(PERIODS * period))
     first = simulation.step_number
     for k in range(1, N_PHASES + 1):
@@ -190,40 +189,3 @@ def _l2_error(simulation: Simulation, axis: int, exact: Callable, period: float,
     pairs = np.array(list(_instants(simulation, axis, exact, period, kick)))
     analytic, computed = pairs[:, 0], pairs[:, 1]
     return float(np.sqrt(((computed - analytic) ** 2).sum() / (analytic**2).sum()))
-
-
-def _pulse(time: float) -> float:
-    phase = 2.0 * np.pi * time / PULSE_PERIOD
-    waves = sum(a * np.cos((k + 1) * phase) for k, a in enumerate(PULSE_COSINE))
-    return PULSE_MEAN + waves + sum(a * np.sin((k + 1) * phase) for k, a in enumerate(PULSE_SINE))
-
-
-def _pulse_row(settings: Settings) -> Row:
-    prescribed, measured = pulsating_inflow(settings)
-    difference = np.abs(measured - prescribed).max() / prescribed.max()
-    what = "pulsating inlet: |inflow - waveform|, largest of a period, over the peak"
-    return absolute(what, 0.0, difference, PULSE_TOLERANCE[settings.precision])
-
-
-def _pipe(number: float, settings: Settings) -> tuple[list[Row], Plot]:
-    flows = [pipe_flow(number, radius, settings) for radius in PIPE_RADII]
-    order = order_of_convergence(PIPE_RADII, [flow.mean_error() for flow in flows])
-    finest = flows[-1]
-    what = f"pipe, alpha = {number:g}, R = "
-    rows = [
-        absolute(f"{what}{PIPE_RADII[-1]:g}: largest error / peak", 0.0, finest.largest_error(), PIPE_TOLERANCE),
-        order_at_least(
-            f"{what}{', '.join(f'{r:g}' for r in PIPE_RADII)}: order", LEAST_PIPE_ORDER, order, 0.0, settings
-        ),
-    ]
-    return rows, Plot(f"Oscillating flow in a pipe, alpha = {number:g}", "r / R", "velocity / peak", _curves(finest))
-
-
-def _curves(flow: Oscillation) -> tuple[Series, ...]:
-    """Exact and computed profiles at four instants."""
-    order, curves = np.argsort(flow.radius), []
-    for k in range(0, N_PHASES, N_PHASES // 4):
-        phase = f"{(k + 1) / N_PHASES:.2f} of a period"
-        curves.append(Series(f"exact, {phase}", flow.radius[order], flow.exact[k, order]))
-        curves.append(Series(f"computed, {phase}", flow.radius[order], flow.computed[k, order], "points"))
-    return tuple(curves)

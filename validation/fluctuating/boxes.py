@@ -13,10 +13,9 @@ from muphy_lb.lattice import Lattice
 from muphy_lb.physics.fluctuating.operators.balance import noise_modes
 from muphy_lb.physics.fluctuating.temperature import BOLTZMANN_J_K
 from muphy_lb.run.simulation import Simulation
+from muphy_lb.validation.case import Settings, Skipped
 from muphy_lb.validation.flows import lattice_simulation
 from muphy_lb.validation.limits import HALF
-from muphy_lb.validation.record import Validation
-from muphy_lb.validation.settings import Settings
 
 KT = 1e-6
 """kT of most cases: so small that terms of second order in the velocity change no variance visibly."""
@@ -26,11 +25,10 @@ N_SIGMA = 5.0
 LATTICE_D3Q19, BGK = "D3Q19", "bgk"
 
 
-def skipped_in_half(name: str, citation: str, settings: Settings) -> Validation | None:
-    """The outcome of a case in half precision, which fluctuations refuse; None in others."""
-    if settings.precision != HALF:
-        return None
-    return Validation(name, citation, skipped="fluctuations refuse fp16: noise has no more than three digits in it")
+def refuse_half(settings: Settings) -> None:
+    """Raises Skipped: half precision, which fluctuations refuse."""
+    if settings.precision == HALF:
+        raise Skipped("fluctuations refuse fp16: noise has no more than three digits in it")
 
 
 def fluctuating_flow(geometry: Mapping, settings: Settings, **more) -> Simulation:

@@ -6,39 +6,33 @@ the sum over steps with half of the first term, by which the collision's viscosi
 exactly from the stress sum_q c_x c_y f_q.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator
 from itertools import permutations, product
 from math import log, sqrt
+from typing import NamedTuple
 
 import numpy as np
 
 from muphy_lb.geometry.nodes import voxel_coordinates
 from muphy_lb.run.simulation import Simulation
+from muphy_lb.validation.case import Row, Settings, at_most, case, relative
 from muphy_lb.validation.fluctuating.boxes import (
     KT,
     N_SIGMA,
     VISCOSITY,
     fluctuating_box,
     moments_over_time,
-    skipped_in_half,
+    refuse_half,
 )
 from muphy_lb.validation.plot import Plot, Series
-from muphy_lb.validation.record import Row, Validation, at_most, relative
-from muphy_lb.validation.settings import DEFAULT, Settings
 
-NAME = "fluctuating-decay"
-CITATION = (
-    "Onsager, Phys. Rev. 37, 405 (1931); Green, J. Chem. Phys. 22, 398 (1954); Kubo, J. Phys. Soc. Jpn. 12, 570 (1957);"
-    " the sum over steps: exact"
-)
 TOLERANCE = 0.05
 SETTLING_TIMES = 2.0  # of the longest wave
 WAVES = ((1, 0, 0), (1, 1, 0), (1, 1, 1), (2, 0, 0))
 KEPT = 0.45  # correlation from which the decay is determined best
 
 
-@dataclass(frozen=True)
-class Decay:
+class Decay(NamedTuple):
     """Box and duration of the decay: edge, number of samples, steps between two."""
 
     edge: int
@@ -54,21 +48,16 @@ SEEDS = (1, 2, 2 + 2**32, 2**62)
 MOST_CORRELATED = 4.0  # over the standard error
 
 
-def fluctuating_decay(settings: Settings = DEFAULT) -> Validation:
+@case(
+    "fluctuating-decay",
+    "Onsager, Phys. Rev. 37, 405 (1931); Green, J. Chem. Phys. 22, 398 (1954); Kubo, J. Phys. Soc. Jpn. 12, 570 (1957);"
+    " the sum over steps: exact",
+)
+def fluctuating_decay(settings: Settings) -> Iterator:
     """Viscosity from the decay of fluctuations and from the stress (Green-Kubo); noise of different seeds and times."""
-    skipped = skipped_in_half(NAME, CITATION, settings)
-    if skipped:
-        return skipped
-    of_decay, decay = _decay(QUICK_DECAY if settings.quick else DECAY, settings)
-    of_stress, stress = _green_kubo(QUICK_STRESS_STEPS if settings.quick else STRESS_STEPS, settings)
-    n_shifts = QUICK_N_SHIFTS if settings.quick else N_SHIFTS
-    return Validation(NAME, CITATION, (*of_decay, of_stress, *_seeds(n_shifts, settings)), plots=(decay, stress))
-
-
-def _decay(run: Decay, settings: Settings) -> tuple[list[Row], Plot]:
-    simulation = fluctuating_box((run.edge,) * 3, settings)
-    amplitudes = transverse_waves(simulation, run)
-    rows, points = [], []
+    refuse_half(settings)
+    run, points = QUICK_DECAY if settings.quick else DECAY, []
+    amplitudes = transverse_waves(fluctuating_box((run.edge,) * 3, settings), run)
     for wave, amplitude in zip(WAVES, amplitudes, strict=True):
         rate = VISCOSITY * (2.0 * np.pi / run.edge) ** 2 * np.dot(wave, wave) * run.interval
         lag = max(1, round(-log(KEPT) / rate))
@@ -76,12 +65,14 @@ def _decay(run: Decay, settings: Settings) -> tuple[list[Row], Plot]:
         # Two components, real and imaginary, of every wave vector.
         error = share_of_decay(rate, lag, run.n_samples, freedom=4 * amplitude.shape[1])
         tolerance = N_SIGMA * error if settings.quick else TOLERANCE
-        rows.append(relative(f"waves ({','.join(map(str, wave))}), {run.edge}^3: viscosity", 1.0, found, tolerance))
+        yield relative(f"waves ({','.join(map(str, wave))}), {run.edge}^3: viscosity", 1.0, found, tolerance)
         lags = np.arange(0, 2 * lag + 1)
         points.append(Series(f"{wave}", lags * rate, [correlation(amplitude, m) for m in lags], "points"))
     times = np.linspace(0.0, max(max(series.x) for series in points), 100)
     lines = (Series("exp(-nu k^2 t)", times.tolist(), np.exp(-times).tolist()), *points)
-    return rows, Plot("Transverse waves", "nu k^2 t", "autocorrelation of the velocity", lines)
+    yield Plot("Transverse waves", "nu k^2 t", "autocorrelation of the velocity", lines)
+    yield from _green_kubo(QUICK_STRESS_STEPS if settings.quick else STRESS_STEPS, settings)
+    yield from _seeds(QUICK_N_SHIFTS if settings.quick else N_SHIFTS, settings)
 
 
 def transverse_waves(simulation: Simulation, run: Decay) -> list[np.ndarray]:
@@ -122,7 +113,7 @@ def share_of_decay(rate: float, lag: int, n_samples: int, freedom: int) -> float
     return sqrt(variance / kept) / (lag * rate)
 
 
-def _green_kubo(n_steps: int, settings: Settings) -> tuple[Row, Plot]:
+def _green_kubo(n_steps: int, settings: Settings) -> Iterator[Row | Plot]:
     stress = stress_over_time(n_steps, settings)
     volume = float(STRESS_EDGE**3)
     correlations = np.array([_mean_product(stress, lag) for lag in range(STRESS_LAGS)]) / (volume * KT)
@@ -130,13 +121,13 @@ def _green_kubo(n_steps: int, settings: Settings) -> tuple[Row, Plot]:
     # The sum over lags is known to its value times this (Zwanzig, Ailawadi, Phys. Rev. 182, 280 (1969)).
     error = sqrt((4.0 * STRESS_LAGS + 2.0) / stress.size)
     tolerance = N_SIGMA * error if settings.quick else TOLERANCE
-    row = relative(f"Green-Kubo, {n_steps} steps: viscosity", STRESS_VISCOSITY, viscosities[-1], tolerance)
+    yield relative(f"Green-Kubo, {n_steps} steps: viscosity", STRESS_VISCOSITY, viscosities[-1], tolerance)
     lines = (
         Series("viscosity", (0, STRESS_LAGS - 1), (STRESS_VISCOSITY,) * 2),
         Series("sum up to that time", range(STRESS_LAGS), viscosities.tolist(), "points"),
         Series("autocorrelation of the stress", range(STRESS_LAGS), correlations.tolist(), "points"),
     )
-    return row, Plot("Green-Kubo", "time [steps]", "lattice units", lines)
+    yield Plot("Green-Kubo", "time [steps]", "lattice units", lines)
 
 
 def stress_over_time(n_steps: int, settings: Settings) -> np.ndarray:
@@ -157,18 +148,17 @@ def _mean_product(series: np.ndarray, lag: int) -> float:
     return float((series[lag:] * series[: len(series) - lag]).mean())
 
 
-def _seeds(n_shifts: int, settings: Settings) -> list[Row]:
+def _seeds(n_shifts: int, settings: Settings) -> Iterator[Row]:
     """Correlations of the noise of one seed in one step with that of others, in the same and in later steps, and with
     its own in later steps."""
     simulations = {seed: fluctuating_box(NOISE_BOX, settings, seed=seed) for seed in SEEDS}
     fields = {seed: noise_fields(simulation, n_shifts) for seed, simulation in simulations.items()}
-    rows, first = [], SEEDS[0]
+    first = SEEDS[0]
     for seed in SEEDS:
         found = np.abs(fields[seed] @ fields[first][0])
         worst = float(found[1:].max() if seed == first else found.max())
         what = f"noise of seed {first}, and of {seed} in {n_shifts} steps: correlation"
-        rows.append(at_most(f"{what} [standard errors]", MOST_CORRELATED, worst * sqrt(fields[seed].shape[1])))
-    return rows
+        yield at_most(f"{what} [standard errors]", MOST_CORRELATED, worst * sqrt(fields[seed].shape[1]))
 
 
 def noise_fields(simulation: Simulation, n_steps: int) -> np.ndarray:

@@ -6,7 +6,9 @@ first fluctuating lattice Boltzmann methods, velocities keep less than half of i
 Europhys. Lett. 71, 473 (2005)).
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +18,7 @@ from muphy_lb.parallel import HaloConnector
 from muphy_lb.physics.fluctuating.operators.balance import noise_modes
 from muphy_lb.physics.fluctuating.operators.noise import amplitude_name
 from muphy_lb.run.simulation import Simulation
+from muphy_lb.validation.case import Row, Settings, absolute, at_most, case, relative
 from muphy_lb.validation.fluctuating.boxes import (
     KT,
     N_SIGMA,
@@ -25,20 +28,13 @@ from muphy_lb.validation.fluctuating.boxes import (
     memory,
     moments_over_time,
     orthonormal_modes,
+    refuse_half,
     share_of_sigma,
     sigmas,
-    skipped_in_half,
     wave_numbers,
 )
 from muphy_lb.validation.plot import Plot, Series
-from muphy_lb.validation.record import Row, Validation, absolute, at_most, relative
-from muphy_lb.validation.settings import DEFAULT, Settings
 
-NAME = "fluctuating-modes"
-CITATION = (
-    "equipartition over all modes and waves: Duenweg, Schiller, Ladd, Phys. Rev. E 76, 036704 (2007); without noise on"
-    " the higher modes: another program (0.482 of it in the density, 0.417 in the velocity)"
-)
 TOLERANCE, LINEAR = 0.02, 0.01
 VISCOSITIES, COLLISIONS = (1 / 6, 0.02), ("bgk", "trt", "mrt")
 RATES = {("D2Q9", "mrt"): {"bulk": 1.1}, ("D3Q27", "mrt"): {"bulk": 1.1}}  # without a rate these two would be trt
@@ -49,8 +45,7 @@ WITHOUT_GHOSTS, CONTROL = {"density": 0.482, "velocity": 0.417}, 0.05
 NO_LINKS = LinkConditions(np.zeros(0), np.zeros(0, np.int64), np.zeros((3, 0)), np.ones(1))
 
 
-@dataclass(frozen=True)
-class Sampling:
+class Sampling(NamedTuple):
     """How often a fluid is looked at: number of samples, and steps between two."""
 
     n_samples: int
@@ -63,21 +58,15 @@ WAVES_EDGE, QUICK_WAVES_EDGE = 33, 9
 KTS, KT_BOX, QUICK_KT_BOX = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3), (1, 129, 129), (1, 33, 33)
 
 
-def fluctuating_modes(settings: Settings = DEFAULT) -> Validation:
+@case(
+    "fluctuating-modes",
+    "equipartition over all modes and waves: Duenweg, Schiller, Ladd, Phys. Rev. E 76, 036704 (2007); without noise on"
+    " the higher modes: another program (0.482 of it in the density, 0.417 in the velocity)",
+)
+def fluctuating_modes(settings: Settings) -> Iterator:
     """Equipartition: variances of all modes of a node, of all waves of a box, and over four decades of temperature."""
-    skipped = skipped_in_half(NAME, CITATION, settings)
-    if skipped:
-        return skipped
-    rows, bars = _all_modes(settings)
-    of_waves, waves = _waves(settings)
-    return Validation(
-        NAME, CITATION, (*rows, *of_waves, *_temperatures(settings), *_without_ghosts(settings)), plots=(bars, waves)
-    )
-
-
-def _all_modes(settings: Settings) -> tuple[list[Row], Plot]:
-    all_runs = [(name, collision, nu) for name in BOXES for collision in COLLISIONS for nu in VISCOSITIES]
-    rows, bars = [], []
+    refuse_half(settings)
+    all_runs, bars = [(name, collision, nu) for name in BOXES for collision in COLLISIONS for nu in VISCOSITIES], []
     for name, collision, nu in QUICK_RUNS if settings.quick else all_runs:
         shape, sampling = (QUICK_BOX, QUICK_MODES) if settings.quick else (BOXES[name], MODES)
         rates = RATES.get((name, collision), {})
@@ -87,10 +76,13 @@ def _all_modes(settings: Settings) -> tuple[list[Row], Plot]:
         n_independent = simulation.header.n_nodes * sampling.n_samples / mean_memory(shape, nu, sampling.interval)
         tolerance = N_SIGMA * share_of_sigma(n_independent) if settings.quick else TOLERANCE
         what = f"{name} {collision}, nu {nu:.2g}: worst of {found.size} modes over mu b_k"
-        rows.append(relative(what, 1.0, farthest, tolerance))
+        yield relative(what, 1.0, farthest, tolerance)
         if name == "D3Q19":
             bars.append(Series(f"{collision}, nu {nu:.2g}", range(found.size), found.tolist(), "points"))
-    return rows, Plot("Variance of the modes of D3Q19", "mode", "variance over mu b_k", tuple(bars))
+    yield Plot("Variance of the modes of D3Q19", "mode", "variance over mu b_k", tuple(bars))
+    yield from _waves(settings)
+    yield from _temperatures(settings)
+    yield from _without_ghosts(settings)
 
 
 def mode_variances(simulation: Simulation, sampling: Sampling, settling: int) -> np.ndarray:
@@ -106,7 +98,7 @@ def mode_variances(simulation: Simulation, sampling: Sampling, settling: int) ->
     return found
 
 
-def _waves(settings: Settings) -> tuple[list[Row], Plot]:
+def _waves(settings: Settings) -> Iterator[Row | Plot]:
     edge, sampling = (QUICK_WAVES_EDGE, QUICK_WAVES) if settings.quick else (WAVES_EDGE, WAVES)
     found = wave_variances(fluctuating_box((edge,) * 3, settings), sampling)
     kz, ky, kx = (k[:, :, : edge // 2 + 1] for k in np.meshgrid(*wave_numbers((edge,) * 3), indexing="ij"))
@@ -114,19 +106,18 @@ def _waves(settings: Settings) -> tuple[list[Row], Plot]:
     moves = k_squared > 0.0
     n_independent = sampling.n_samples / memory(VISCOSITY * k_squared, sampling.interval)
     # A wave and its opposite are one; of the plane kx = 0 both are there.
-    share = np.where(kx == 0.0, 0.5, 1.0) * moves
-    rows, curves = [], []
+    share, curves = np.where(kx == 0.0, 0.5, 1.0) * moves, []
     for name, (ratio, components) in found.items():
         freedom = 2.0 * components * n_independent
         far = float(np.abs(sigmas(ratio[moves], freedom[moves])).max())
         what = f"{name}, {edge}^3: worst of {np.count_nonzero(moves)} wave vectors"
-        rows.append(at_most(f"{what} [standard errors]", N_SIGMA, far))
+        yield at_most(f"{what} [standard errors]", N_SIGMA, far)
         numbers, mean, errors = _shells(np.sqrt(k_squared) * edge / (2.0 * np.pi), ratio, share * freedom)
         worst = int(np.argmax(np.abs(mean - 1.0) / (errors if settings.quick else 1.0)))
         tolerance = N_SIGMA * errors[worst] if settings.quick else TOLERANCE
-        rows.append(relative(f"{name}: mean over the worst shell of wave vectors", 1.0, mean[worst], tolerance))
+        yield relative(f"{name}: mean over the worst shell of wave vectors", 1.0, mean[worst], tolerance)
         curves.append(Series(name, (2.0 * np.pi * numbers / edge).tolist(), mean.tolist(), "points"))
-    return rows, Plot("Structure factors", "wave number [1 / voxel]", "over that of equipartition", tuple(curves))
+    yield Plot("Structure factors", "wave number [1 / voxel]", "over that of equipartition", tuple(curves))
 
 
 def _shells(number, ratio, freedom) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -161,25 +152,21 @@ def wave_variances(simulation: Simulation, sampling: Sampling) -> dict[str, tupl
     }
 
 
-def _temperatures(settings: Settings) -> list[Row]:
+def _temperatures(settings: Settings) -> Iterator[Row]:
     """Variance of the momentum over kT, in single and in double precision; two-dimensional, which is enough."""
     shape = QUICK_KT_BOX if settings.quick else KT_BOX
-    kts = (KTS[0], KTS[-1]) if settings.quick else KTS
-    sampling = QUICK_MODES if settings.quick else MODES
+    kts, sampling = ((KTS[0], KTS[-1]), QUICK_MODES) if settings.quick else (KTS, MODES)
     n_independent = 2 * shape[1] * shape[2] * sampling.n_samples / mean_memory(shape, VISCOSITY, sampling.interval)
-    tolerance = N_SIGMA * share_of_sigma(n_independent) if settings.quick else LINEAR
-    rows, by_precision = [], {}
+    tolerance, by_precision = N_SIGMA * share_of_sigma(n_independent) if settings.quick else LINEAR, {}
     for precision in ("fp64", "fp32"):
         chosen = replace(settings, precision=precision)
         simulations = {kt: fluctuating_box(shape, chosen, name="D2Q9", kt=kt) for kt in kts}
         found = by_precision[precision] = {kt: _momentum_variance(each, sampling) for kt, each in simulations.items()}
         worst = max(found, key=lambda kt: abs(found[kt] / kt - 1.0))
         what = f"{precision}: variance of the momentum over kT, worst of kT {kts[0]:g} to {kts[-1]:g}"
-        rows.append(relative(what, 1.0, found[worst] / worst, tolerance))
-    double, single = (by_precision[precision] for precision in ("fp64", "fp32"))
-    apart = max(abs(single[kt] / double[kt] - 1.0) for kt in kts)
-    rows.append(absolute("fp32 from fp64: variance of the momentum", 0.0, apart, LINEAR))
-    return rows
+        yield relative(what, 1.0, found[worst] / worst, tolerance)
+    apart = max(abs(by_precision["fp32"][kt] / by_precision["fp64"][kt] - 1.0) for kt in kts)
+    yield absolute("fp32 from fp64: variance of the momentum", 0.0, apart, LINEAR)
 
 
 def _momentum_variance(simulation: Simulation, sampling: Sampling) -> float:
@@ -194,7 +181,7 @@ def _momentum_variance(simulation: Simulation, sampling: Sampling) -> float:
     return float(np.mean(squares)) * n_nodes / (n_nodes - 1.0)
 
 
-def _without_ghosts(settings: Settings) -> list[Row]:
+def _without_ghosts(settings: Settings) -> Iterator[Row]:
     """The negative control: these variances show that the other rows would notice missing noise."""
     shape, sampling = (QUICK_BOX if settings.quick else BOXES["D3Q19"]), (QUICK_MODES if settings.quick else MODES)
     simulation = fluctuating_box(shape, settings)
@@ -207,10 +194,8 @@ def _without_ghosts(settings: Settings) -> list[Row]:
         samples.append((engine.moments().astype(np.float64) ** 2).mean(axis=1))
     rho, *u = np.mean(samples, axis=0) / KT
     found = {"density": rho * float(simulation.lattice.cs2), "velocity": float(np.mean(u))}
-    return [
-        absolute(f"without noise above the stress: variance of the {name}", value, found[name], CONTROL)
-        for name, value in WITHOUT_GHOSTS.items()
-    ]
+    for name, value in WITHOUT_GHOSTS.items():
+        yield absolute(f"without noise above the stress: variance of the {name}", value, found[name], CONTROL)
 
 
 def without_ghost_noise(simulation: Simulation) -> Engine:

@@ -13,29 +13,23 @@ the variance that it started with, which is none in a run from rest.
 The states that are sampled grow out of states of thermal equilibrium, so that none depends on another.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 
 import numpy as np
 
 from muphy_lb.geometry.nodes import voxel_coordinates
 from muphy_lb.run.simulation import Simulation
+from muphy_lb.validation.case import Row, Settings, case, relative, shown
 from muphy_lb.validation.fluctuating.boxes import (
     KT,
     N_SIGMA,
     equilibrium_populations,
     fluctuating_flow,
+    refuse_half,
     share_of_sigma,
-    skipped_in_half,
 )
 from muphy_lb.validation.plot import Plot, Series
-from muphy_lb.validation.record import Row, Validation, relative, shown
-from muphy_lb.validation.settings import DEFAULT, Settings
 
-NAME = "fluctuating-walls"
-CITATION = (
-    "equilibrium beside half-way walls: exact, as bounce-back is a permutation of populations (Ladd, Verberg,"
-    " J. Stat. Phys. 104, 1191 (2001)); beside openings: the same to first order in the velocity"
-)
 TOLERANCE = 0.03
 PACK, QUICK_PACK = ({"size": edge, "radius": radius, "porosity": 0.4} for edge, radius in ((48, 6.0), (15, 4.0)))
 PIPE, QUICK_PIPE = {"radius": 8.6}, {"radius": 3.4}
@@ -48,40 +42,33 @@ DISTANCES = (0, 1, 2)
 MOST_LINKS = 9  # a node with fewer fluid neighbours is in a throat
 
 
-def fluctuating_walls(settings: Settings = DEFAULT) -> Validation:
+@case(
+    "fluctuating-walls",
+    "equilibrium beside half-way walls: exact, as bounce-back is a permutation of populations (Ladd, Verberg,"
+    " J. Stat. Phys. 104, 1191 (2001)); beside openings: the same to first order in the velocity",
+)
+def fluctuating_walls(settings: Settings) -> Iterator:
     """Temperature of the first layer at staircase walls, of narrow throats, and beside openings."""
-    skipped = skipped_in_half(NAME, CITATION, settings)
-    if skipped:
-        return skipped
+    refuse_half(settings)
     pack, pipe = (QUICK_PACK, QUICK_PIPE) if settings.quick else (PACK, PIPE)
-    rows = _beside_walls("sphere pack", {"shape": "sphere_pack", "options": pack}, settings)
-    rows += _beside_walls("tilted pipe", {"shape": "tilted_pipe", "options": pipe}, settings)
+    draws, age = (QUICK_N_DRAWS, QUICK_AGE) if settings.quick else (N_DRAWS, AGE)
+    for name, shape, options in (("sphere pack", "sphere_pack", pack), ("tilted pipe", "tilted_pipe", pipe)):
+        simulation = fluctuating_flow({"shape": shape, "options": options}, settings)
+        found = variances(simulation, draws, age)
+        for place, nodes in places(simulation).items():
+            yield from _rows(f"{name}, {place}", found[:, nodes], draws, settings)
     curves: list[Series] = []
     for inflow in (RESTING, FLOWING):
-        of_openings, of_inflow = _beside_openings(inflow, settings)
-        rows, curves = rows + of_openings, curves + of_inflow
-    plot = Plot("Beside openings", "nodes from the opening", "variance of the momentum over kT", tuple(curves))
-    return Validation(NAME, CITATION, tuple(rows), plots=(plot,))
+        yield from _beside_openings(inflow, curves, settings)
+    yield Plot("Beside openings", "nodes from the opening", "variance of the momentum over kT", tuple(curves))
 
 
-def _beside_walls(name: str, geometry: Mapping, settings: Settings) -> list[Row]:
-    simulation = fluctuating_flow(geometry, settings)
-    draws, age = (QUICK_N_DRAWS, QUICK_AGE) if settings.quick else (N_DRAWS, AGE)
-    found = variances(simulation, draws, age)
-    rows = []
-    for place, nodes in places(simulation).items():
-        rows += _rows(f"{name}, {place}", found[:, nodes], draws, settings)
-    return rows
-
-
-def _rows(where: str, of_nodes: np.ndarray, draws: int, settings: Settings) -> list[Row]:
+def _rows(where: str, of_nodes: np.ndarray, draws: int, settings: Settings) -> Iterator[Row]:
     """Rows for the variances (4, n) of the density and the momentum of nodes."""
-    rows = []
     for quantity, found in (("momentum", of_nodes[1:]), ("density", of_nodes[:1])):
         error = share_of_sigma((draws - 1) * found.size)
         tolerance = N_SIGMA * error if settings.quick else TOLERANCE
-        rows.append(relative(f"{where}: variance of the {quantity}", 1.0, float(found.mean()), tolerance))
-    return rows
+        yield relative(f"{where}: variance of the {quantity}", 1.0, float(found.mean()), tolerance)
 
 
 def variances(simulation: Simulation, n_draws: int, age: int) -> np.ndarray:
@@ -111,9 +98,9 @@ def places(simulation: Simulation) -> dict[str, np.ndarray]:
     return {name: mask for name, mask in found.items() if mask.any()}
 
 
-def _beside_openings(inflow: float, settings: Settings) -> tuple[list[Row], list[Series]]:
+def _beside_openings(inflow: float, curves: list[Series], settings: Settings) -> Iterator[Row]:
     """Variances in layers at distances from an inlet of given velocity and an outlet of given pressure; those of a
-    flowing fluid are shown, not judged."""
+    flowing fluid are shown, not judged. Their curves join ``curves``."""
     draws, options = (QUICK_N_OPEN_DRAWS, QUICK_OPEN) if settings.quick else (N_OPEN_DRAWS, OPEN)
     openings = [{"name": "inlet", "velocity_m_s": inflow}, {"name": "outlet", "pressure_pa": 0.0}]
     geometry = {"shape": "square_duct", "options": {**options, "ends": "open"}}
@@ -121,14 +108,11 @@ def _beside_openings(inflow: float, settings: Settings) -> tuple[list[Row], list
     found = variances(simulation, draws, QUICK_AGE if settings.quick else AGE)
     along = voxel_coordinates(simulation.domain.voxel, simulation.header.shape)[:, 0]
     layers = {"velocity": along - along.min(), "pressure": along.max() - along}
-    rows, curves = [], []
     for kind, layer in layers.items():
         for distance in DISTANCES:
             where = f"inflow {inflow:g}, {distance} nodes from given {kind}"
-            rows += _rows(where, found[:, layer == distance], draws, settings)
+            for row in _rows(where, found[:, layer == distance], draws, settings):
+                yield row if inflow == RESTING else shown(row.quantity, 1.0, row.computed)
         distances = np.arange(layer.max() // 2)
         means = [found[1:, layer == distance].mean() for distance in distances]
         curves.append(Series(f"given {kind}, inflow {inflow:g}", distances.tolist(), means, "points"))
-    if inflow != RESTING:
-        rows = [shown(row.quantity, 1.0, row.computed) for row in rows]
-    return rows, curves

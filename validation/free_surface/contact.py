@@ -1,5 +1,6 @@
 """A drop on a wall comes to rest as the part of a circle that meets the wall at the contact angle."""
 
+from collections.abc import Iterator
 from math import cos, pi, radians, sin, sqrt
 
 import numpy as np
@@ -8,14 +9,11 @@ from muphy_lb.measure.flow_view import on_root
 from muphy_lb.physics.free_surface.filling import fill
 from muphy_lb.physics.free_surface.regions import SpheresRegion, sphere_region
 from muphy_lb.run.simulation import Simulation
+from muphy_lb.validation.case import Settings, absolute, at_most, case
 from muphy_lb.validation.fields import on_box
-from muphy_lb.validation.free_surface.liquids import TANK, fill_with, liquid_flow, mass, skipped, speed
+from muphy_lb.validation.free_surface.liquids import TANK, fill_with, liquid_flow, mass, refuse, speed
 from muphy_lb.validation.plot import Plot, Series
-from muphy_lb.validation.record import Row, Validation, absolute, at_most
-from muphy_lb.validation.settings import DEFAULT, Settings
 
-NAME = "surface-contact"
-CITATION = "a drop without weight is the part of a circle that meets the wall at the contact angle (Young's law)"
 TENSION, QUICK_TENSION, VISCOSITY = 0.01, 0.03, 1 / 6
 RADIUS, QUICK_RADIUS = 20.0, 6.0
 DROPS, QUICK_DROPS = ((45.0, 90.0), (90.0, 60.0), (135.0, 90.0), (135.0, 160.0)), ((75.0, 90.0),)
@@ -28,34 +26,26 @@ BESIDE_WALL = 2
 TOLERANCE, SPURIOUS, MASS = 4.0, 1e-2, 1e-6
 
 
-def surface_contact(settings: Settings = DEFAULT) -> Validation:
+@case(
+    "surface-contact",
+    "a drop without weight is the part of a circle that meets the wall at the contact angle (Young's law)",
+)
+def surface_contact(settings: Settings) -> Iterator:
     """Drops that start with another contact angle than that of the wall."""
-    refused = skipped(NAME, CITATION, settings)
-    if refused:
-        return refused
-    rows, lines = [], []
+    refuse(settings)
+    lines, (parts, steps) = [], (QUICK_PARTS, QUICK_STEPS) if settings.quick else (PARTS, STEPS)
     for angle, start in QUICK_DROPS if settings.quick else DROPS:
-        of_drop, found = _relaxed(angle, start, settings)
-        rows += of_drop
+        simulation, found = drop_on_wall(angle, start, settings), [start]
+        before = mass(simulation).sum()
+        for _ in range(parts):
+            simulation.step(steps)
+            found.append(contact_angle(simulation))
+        what = f"{angle:g} degrees, from {start:g}: "
+        yield absolute(f"{what}contact angle of the drop at rest [degrees]", angle, found[-1], TOLERANCE)
+        yield at_most(f"{what}largest velocity", SPURIOUS, speed(simulation))
+        yield absolute(f"{what}relative change of mass", 0.0, mass(simulation).sum() / before - 1.0, MASS)
         lines.append(Series(f"{angle:g} from {start:g}", np.arange(float(len(found))), np.array(found), "points"))
-    plot = Plot("Drops on a wall", "part of the run", "contact angle", tuple(lines))
-    return Validation(NAME, CITATION, tuple(rows), plots=(plot,))
-
-
-def _relaxed(angle: float, start: float, settings: Settings) -> tuple[list[Row], list[float]]:
-    """The rows of a drop, and its angle after every part of the run."""
-    simulation = drop_on_wall(angle, start, settings)
-    parts, steps = (QUICK_PARTS, QUICK_STEPS) if settings.quick else (PARTS, STEPS)
-    before, found = mass(simulation).sum(), [start]
-    for _ in range(parts):
-        simulation.step(steps)
-        found.append(contact_angle(simulation))
-    what = f"{angle:g} degrees, from {start:g}: "
-    return [
-        absolute(f"{what}contact angle of the drop at rest [degrees]", angle, found[-1], TOLERANCE),
-        at_most(f"{what}largest velocity", SPURIOUS, speed(simulation)),
-        absolute(f"{what}relative change of mass", 0.0, mass(simulation).sum() / before - 1.0, MASS),
-    ], found
+    yield Plot("Drops on a wall", "part of the run", "contact angle", tuple(lines))
 
 
 def drop_on_wall(angle: float | None, start: float, settings: Settings) -> Simulation:

@@ -5,21 +5,16 @@ in a finite time, so one shift of the time is fitted to each table. Times are in
 of the column.
 """
 
+from collections.abc import Iterator
 from math import sqrt
 from types import MappingProxyType
 
 import numpy as np
 
-from muphy_lb.validation.free_surface.liquids import TANK, columns, liquid_flow, skipped
+from muphy_lb.validation.case import Row, Settings, absolute, at_most, case
+from muphy_lb.validation.free_surface.liquids import TANK, columns, liquid_flow, refuse
 from muphy_lb.validation.plot import Plot, Series
-from muphy_lb.validation.record import Row, Validation, absolute, at_most
-from muphy_lb.validation.settings import DEFAULT, Settings
 
-NAME = "dam-break"
-CITATION = (
-    "Martin, Moyce, Phil. Trans. R. Soc. A 244, 312 (1952), n^2 = 2: front, points read off figure 3 as PySPH ships"
-    " them; height of the column from memory"
-)
 FRONT = MappingProxyType(
     {
         "a = 1.125 in": (
@@ -50,25 +45,31 @@ WALL_LAYER = 8  # the column's height is measured at this part of its width, whe
 TOLERANCE_OF_MASS = MappingProxyType({"fp64": 1e-11, "fp32": 1e-5})
 
 
-def dam_break(settings: Settings = DEFAULT) -> Validation:
+@case(
+    "dam-break",
+    "Martin, Moyce, Phil. Trans. R. Soc. A 244, 312 (1952), n^2 = 2: front, points read off figure 3 as PySPH ships"
+    " them; height of the column from memory",
+)
+def dam_break(settings: Settings) -> Iterator:
     """Front of the liquid along the floor, and height of the column, after a dam breaks."""
-    refused = skipped(NAME, CITATION, settings)
-    if refused:
-        return refused
+    refuse(settings)
     farthest = QUICK_FARTHEST if settings.quick else FARTHEST
-    rows, plots = [], []
     for width in QUICK_WIDTHS if settings.quick else WIDTHS:
         time, fronts, height, drift = collapse(width, settings)
         what = f"a = {width} cells"
         for name, table in FRONT.items():
-            rows += _front_rows(f"{what}, {name}", np.array(table), time, fronts, farthest)
+            yield from _front_rows(f"{what}, {name}", np.array(table), time, fronts, farthest)
         at = np.array(HEIGHT)
         at = at[at[:, 0] <= time[-1]]
         far = float(np.abs(np.interp(at[:, 0], time, height) - at[:, 1]).max())
-        rows.append(absolute(f"{what}: height of the column (from memory)", 0.0, far, HEIGHT_TOLERANCE))
-        rows.append(absolute(f"{what}: change of mass", 0.0, drift, TOLERANCE_OF_MASS[settings.precision]))
-        plots += _plots(what, time, fronts, height)
-    return Validation(NAME, CITATION, tuple(rows), plots=tuple(plots))
+        yield absolute(f"{what}: height of the column (from memory)", 0.0, far, HEIGHT_TOLERANCE)
+        yield absolute(f"{what}: change of mass", 0.0, drift, TOLERANCE_OF_MASS[settings.precision])
+        points = [
+            Series(f"Martin, Moyce, {name}", *zip(*table, strict=True), "points") for name, table in FRONT.items()
+        ]
+        yield Plot(f"Front, {what}", "t sqrt(2 g / a)", "z / a", (Series("computed", time, fronts), *points))
+        columns_ = Series("Martin, Moyce, a = 2.25 in", *zip(*HEIGHT, strict=True), "points")
+        yield Plot(f"Column, {what}", "t sqrt(2 g / a)", "h / 2 a", (Series("computed", time, height), columns_))
 
 
 def collapse(width: int, settings: Settings) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
@@ -78,10 +79,8 @@ def collapse(width: int, settings: Settings) -> tuple[np.ndarray, np.ndarray, np
     gravity = MOST_SPEED**2 / (4.0 * width)
     geometry = {"shape": TANK, "options": {"length": round(length * width), "height": round(TOP * width)}}
     liquid = ({"box_m": [[-1.0, -1.0, -1.0], [width - 0.5, 2.0 * width - 0.5, 1.0]]},)
-    lattice = {"smagorinsky": SMAGORINSKY}
-    simulation = liquid_flow(
-        settings, geometry, VISCOSITY * width, (0.0, -gravity, 0.0), liquid=liquid, lattice=lattice
-    )
+    more = {"liquid": liquid, "lattice": {"smagorinsky": SMAGORINSKY}}
+    simulation = liquid_flow(settings, geometry, VISCOSITY * width, (0.0, -gravity, 0.0), **more)
     unit = sqrt(width / (2.0 * gravity))
     time, fronts, heights = [0.0], [1.0], [1.0]
     for sample in range(1, round(latest * SAMPLES_PER_UNIT) + 1):
@@ -98,7 +97,7 @@ def front(height: np.ndarray) -> int:
     return int(np.argmax(np.append(height, 0.0) < WET))
 
 
-def _front_rows(what: str, table: np.ndarray, time: np.ndarray, fronts: np.ndarray, farthest: float) -> list[Row]:
+def _front_rows(what: str, table: np.ndarray, time: np.ndarray, fronts: np.ndarray, farthest: float) -> Iterator[Row]:
     """The shift of time that fits best, and the largest distance from the table behind it."""
     table = table[table[:, 1] <= farthest]
 
@@ -106,21 +105,5 @@ def _front_rows(what: str, table: np.ndarray, time: np.ndarray, fronts: np.ndarr
         return float(np.abs(np.interp(table[:, 0] - shift, time, fronts) - table[:, 1]).max())
 
     best = min(np.linspace(0.0, LONGEST_SHIFT, 251), key=far)
-    return [
-        absolute(f"{what}: front up to {farthest:g} a, farthest [a]", 0.0, far(best), TOLERANCE),
-        at_most(f"{what}: shift of time (searched up to 0.25)", LONGEST_SHIFT, best),
-    ]
-
-
-def _plots(what, time, fronts, height) -> list[Plot]:
-    points = [_points(f"Martin, Moyce, {name}", table) for name, table in FRONT.items()]
-    columns_ = _points("Martin, Moyce, a = 2.25 in", HEIGHT)
-    return [
-        Plot(f"Front, {what}", "t sqrt(2 g / a)", "z / a", (Series("computed", time, fronts), *points)),
-        Plot(f"Column, {what}", "t sqrt(2 g / a)", "h / 2 a", (Series("computed", time, height), columns_)),
-    ]
-
-
-def _points(name: str, table) -> Series:
-    x, y = np.array(table).T
-    return Series(name, x, y, "points")
+    yield absolute(f"{what}: front up to {farthest:g} a, farthest [a]", 0.0, far(best), TOLERANCE)
+    yield at_most(f"{what}: shift of time (searched up to 0.25)", LONGEST_SHIFT, best)

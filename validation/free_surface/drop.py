@@ -6,6 +6,7 @@ the square of that. Both hold for small amplitudes: stretched to 1.17 of its rad
 with 4 to 6 % less omega^2 than stretched to 1.08.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil, pi, sqrt
 
@@ -15,6 +16,7 @@ from muphy_lb.measure.flow_view import on_root, whole_nodes
 from muphy_lb.physics.free_surface.cells import CELL, LIQUID
 from muphy_lb.physics.free_surface.start import Region
 from muphy_lb.run.simulation import Simulation
+from muphy_lb.validation.case import Settings, at_most, case, relative, shown
 from muphy_lb.validation.free_surface.liquids import (
     TANK,
     damped_oscillation,
@@ -22,15 +24,11 @@ from muphy_lb.validation.free_surface.liquids import (
     liquid_flow,
     mass,
     natural_frequency,
-    skipped,
+    refuse,
     speed,
 )
 from muphy_lb.validation.plot import Plot, Series
-from muphy_lb.validation.record import Validation, at_most, relative, shown
-from muphy_lb.validation.settings import DEFAULT, Settings
 
-NAME = "surface-drop"
-CITATION = "Laplace: dp = 2 sigma / R; Rayleigh, Proc. R. Soc. 29, 71 (1879): omega^2 = 8 sigma / (rho R^3)"
 RADII, QUICK_RADII = (8, 16), (5,)
 TENSION, LAPLACE_VISCOSITY = 1e-3, 0.1
 LAPLACE_STEPS, QUICK_LAPLACE_STEPS = 6000, 120
@@ -39,33 +37,25 @@ STRETCH = 1.04
 PERIODS, SAMPLES_PER_PERIOD = 2, 40
 OFF_CENTRE = np.array([0.07, -0.13, 0.21])
 LAPLACE, RAYLEIGH, SAME, SPURIOUS = 0.05, 0.05, 0.03, 1e-3
-NO_OSCILLATION = "quick: the oscillation takes minutes"
 
 
-def surface_drop(settings: Settings = DEFAULT) -> Validation:
+@case("surface-drop", "Laplace: dp = 2 sigma / R; Rayleigh, Proc. R. Soc. 29, 71 (1879): omega^2 = 8 sigma / (rho R^3)")
+def surface_drop(settings: Settings) -> Iterator:
     """Surface tension from the pressure in a drop, and from its oscillation."""
-    refused = skipped(NAME, CITATION, settings)
-    if refused:
-        return refused
-    rows, plots = [], []
+    refuse(settings)
     for radius in QUICK_RADII if settings.quick else RADII:
         tension, velocity = by_laplace(radius, settings)
         what = f"R = {radius}: "
-        rows += [
-            relative(f"{what}dp R / 2 sigma (Laplace)", 1.0, tension, LAPLACE),
-            at_most(f"{what}largest velocity of the drop at rest", SPURIOUS, velocity),
-        ]
-        if settings.quick:
-            continue
-        found, damping, plot = by_rayleigh(radius, settings)
-        rows += [
-            relative(f"{what}omega^2 rho R^3 / 8 sigma (Rayleigh)", 1.0, found, RAYLEIGH),
-            relative(f"{what}sigma by oscillation over sigma by pressure", 1.0, found / tension, SAME),
-            shown(f"{what}damping over 5 nu / R^2", 1.0, damping),
-        ]
-        plots.append(plot)
-    left_out = (NO_OSCILLATION,) if settings.quick else ()
-    return Validation(NAME, CITATION, tuple(rows), plots=tuple(plots), left_out=left_out)
+        yield relative(f"{what}dp R / 2 sigma (Laplace)", 1.0, tension, LAPLACE)
+        yield at_most(f"{what}largest velocity of the drop at rest", SPURIOUS, velocity)
+        if not settings.quick:
+            found, damping, plot = by_rayleigh(radius, settings)
+            yield relative(f"{what}omega^2 rho R^3 / 8 sigma (Rayleigh)", 1.0, found, RAYLEIGH)
+            yield relative(f"{what}sigma by oscillation over sigma by pressure", 1.0, found / tension, SAME)
+            yield shown(f"{what}damping over 5 nu / R^2", 1.0, damping)
+            yield plot
+    if settings.quick:
+        yield "quick: the oscillation takes minutes"
 
 
 @dataclass(frozen=True)
@@ -112,11 +102,8 @@ def by_rayleigh(radius: int, settings: Settings) -> tuple[float, float, Plot]:
     """(surface tension from the oscillation over the prescribed one, damping over 5 nu / R^2, amplitude over time)."""
     tension, viscosity = RAYLEIGH_TENSION, RAYLEIGH_VISCOSITY
     simulation = drop(radius, STRETCH, tension, viscosity, settings)
-    place, frequency, damping = (
-        whole_nodes(simulation).coordinates(),
-        sqrt(8.0 * tension / radius**3),
-        5.0 * viscosity / radius**2,
-    )
+    place, damping = whole_nodes(simulation).coordinates(), 5.0 * viscosity / radius**2
+    frequency = sqrt(8.0 * tension / radius**3)
     interval = max(1, round(2.0 * pi / frequency / SAMPLES_PER_PERIOD))
     found = [elongation(mass(simulation), place)]
     for _ in range(PERIODS * SAMPLES_PER_PERIOD):

@@ -4,8 +4,7 @@ Places are in voxels from the centre of the first one, as in :mod:`muphy_lb.phys
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from math import inf, sqrt
+from math import sqrt
 
 import numpy as np
 
@@ -15,32 +14,24 @@ from muphy_lb.physics.free_surface.cells import CELL
 from muphy_lb.physics.free_surface.filling import fill, liquid_mass
 from muphy_lb.physics.free_surface.start import InitialLiquid, Region, initial_fields
 from muphy_lb.run.simulation import Simulation
+from muphy_lb.validation.case import Settings, Skipped
 from muphy_lb.validation.fields import on_box
 from muphy_lb.validation.flows import lattice_simulation
 from muphy_lb.validation.limits import HALF
-from muphy_lb.validation.record import Row, Validation
-from muphy_lb.validation.settings import Settings
 
 TANK = "tank"
 NO_FORCE = (0.0, 0.0, 0.0)
 EVERYTHING = ({"box_m": [[-1e6] * 3, [1e6] * 3]},)
 """Liquid of a simulation whose own start :func:`fill_with` replaces."""
-LEFT_OUT = "quick: the velocity of liquid at rest is shown, not judged (the full case judges it): the tank is smaller"
 FIT_ROUNDS, FIT_STEP = 60, 1e-5
 
 
-def skipped(name: str, citation: str, settings: Settings) -> Validation | None:
-    """The outcome of a case in half precision, or with a streaming, that free surfaces refuse; None in others."""
+def refuse(settings: Settings) -> None:
+    """Raises Skipped: half precision, or a streaming, that free surfaces refuse."""
     if settings.precision == HALF:
-        return Validation(name, citation, skipped="free surfaces refuse fp16: mass would be lost in its three digits")
+        raise Skipped("free surfaces refuse fp16: mass would be lost in its three digits")
     if settings.streaming == PUSH.name:
-        return Validation(name, citation, skipped="free surfaces need pull or aa, streaming is push")
-    return None
-
-
-def judged_in_full(row: Row, settings: Settings) -> Row:
-    """A row that is judged in the full case and shown in the quick one, for the reason ``LEFT_OUT``."""
-    return replace(row, tolerance=inf) if settings.quick else row
+        raise Skipped("free surfaces need pull or aa, streaming is push")
 
 
 def liquid_flow(settings: Settings, geometry: Mapping, viscosity: float, force=NO_FORCE, **more) -> Simulation:

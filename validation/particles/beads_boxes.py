@@ -13,10 +13,9 @@ from muphy_lb.measure.flow_view import on_root
 from muphy_lb.physics.particles.beads.chains import unfolded
 from muphy_lb.physics.particles.beads.names import OFFSET, TRAVELLED, VELOCITY, VOXEL
 from muphy_lb.run.simulation import Simulation
+from muphy_lb.validation.case import Settings, Skipped
 from muphy_lb.validation.flows import lattice_simulation
 from muphy_lb.validation.limits import HALF
-from muphy_lb.validation.record import Validation
-from muphy_lb.validation.settings import Settings
 
 KT = 1e-4
 VISCOSITY = 1 / 6
@@ -24,14 +23,12 @@ N_SIGMA = 5.0
 PULL = "pull"
 
 
-def not_possible(name: str, citation: str, settings: Settings) -> Validation | None:
-    """The outcome of a case where precision or streaming refuse beads; None elsewhere."""
+def refuse(settings: Settings) -> None:
+    """Raises Skipped: a precision or a streaming that beads refuse."""
     if settings.precision == HALF:
-        return Validation(name, citation, skipped="fp16 has too few digits for the forces of beads")
+        raise Skipped("fp16 has too few digits for the forces of beads")
     if settings.streaming != PULL:
-        reason = "beads need the velocity of arriving populations before collisions: compute.streaming = 'pull'"
-        return Validation(name, citation, skipped=reason)
-    return None
+        raise Skipped("beads need the velocity of arriving populations before collisions: compute.streaming = 'pull'")
 
 
 def bead_flow(geometry: Mapping, particles: Sequence[Mapping], settings: Settings, **more) -> Simulation:

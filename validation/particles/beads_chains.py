@@ -8,31 +8,26 @@ Diffusion in a periodic box is corrected by 2.837297 kT / (6 pi eta L). Beads of
 the fluid they are a little too hot (:mod:`muphy_lb.validation.particles.beads_temperature`), which is shown.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import pi, sqrt
 
 import numpy as np
 
 from muphy_lb.physics.particles.measures import radius_of_gyration
+from muphy_lb.validation.case import Row, Settings, absolute, at_least, case, relative, shown
 from muphy_lb.validation.particles.beads_boxes import (
     N_SIGMA,
     VISCOSITY,
     bead_flow,
     box,
-    not_possible,
+    refuse,
     samples,
     start_of_chains,
 )
 from muphy_lb.validation.particles.beads_mobility import HASIMOTO
 from muphy_lb.validation.plot import Plot, Series
-from muphy_lb.validation.record import Row, Validation, absolute, at_least, relative, shown
-from muphy_lb.validation.settings import DEFAULT, Settings
 
-NAME = "bead-chains"
-CITATION = (
-    "Rouse, J. Chem. Phys. 21, 1272 (1953); Zimm, J. Chem. Phys. 24, 269 (1956); Rubinstein, Colby, Polymer Physics"
-    " (2003), Ch. 2 and 8"
-)
 KT, STIFFNESS, MASS, FRICTION = 1e-3, 3e-3, 1.0, 0.25
 ROUSE, EXPONENT_TOLERANCE = -1.0, 0.05
 HEATING = 0.05
@@ -56,35 +51,35 @@ FREE, IN_FLUID = Chains(16, 200, (5, 10, 20, 40), 60_000, 100, 2), Chains(48, 40
 QUICK_FREE = Chains(10, 12, (4, 10), 320, 20, 4)
 
 
-def bead_chains(settings: Settings = DEFAULT) -> Validation:
+@case(
+    "bead-chains",
+    "Rouse, J. Chem. Phys. 21, 1272 (1953); Zimm, J. Chem. Phys. 24, 269 (1956); Rubinstein, Colby, Polymer Physics"
+    " (2003), Ch. 2 and 8",
+)
+def bead_chains(settings: Settings) -> Iterator:
     """Radius of gyration and exponent of the diffusion of ideal chains."""
-    skipped = not_possible(NAME, CITATION, settings)
-    if skipped:
-        return skipped
+    refuse(settings)
     run = QUICK_FREE if settings.quick else FREE
     rows, free, free_curves = _study("fluid taken to rest", run, settings)
-    expected = [KT / (length * FRICTION) for length in run.lengths]
-    error = N_SIGMA * _error(run)
-    rows += [
-        relative(f"fluid taken to rest, N = {length}: D over kT / (N friction)", 1.0, found / there, max(error, 0.03))
-        for length, found, there in zip(run.lengths, free, expected, strict=True)
-    ]
+    yield from rows
+    # Standard error of a diffusion coefficient over its value.
+    error = N_SIGMA * sqrt(2.0 * run.lag * run.interval / (3.0 * run.count * run.n_steps))
+    for length, found in zip(run.lengths, free, strict=True):
+        what, expected = f"fluid taken to rest, N = {length}: D over kT / (N friction)", KT / (length * FRICTION)
+        yield relative(what, 1.0, found / expected, max(error, 0.03))
     exponent = _exponent(run, free)
     tolerance = max(EXPONENT_TOLERANCE, sqrt(2.0) * error / np.log(run.lengths[-1] / run.lengths[0]))
-    rows.append(absolute("fluid taken to rest: exponent of D", ROUSE, exponent, tolerance))
+    yield absolute("fluid taken to rest: exponent of D", ROUSE, exponent, tolerance)
+    yield free_curves
     if settings.quick:
-        left_out = ("chains in the fluid, which take minutes",)
-        return Validation(NAME, CITATION, tuple(rows), plots=(free_curves,), left_out=left_out)
+        yield "chains in the fluid, which take minutes"
+        return
     more, found, curves = _study("in the fluid", IN_FLUID, settings)
     with_fluid = _exponent(IN_FLUID, found)
-    rows += [*more, shown("in the fluid: exponent of D, infinite box", -0.5, with_fluid)]
-    rows.append(at_least("exponent in the fluid minus that at rest", LEAST_DIFFERENCE, with_fluid - exponent, 0.0))
-    return Validation(NAME, CITATION, tuple(rows), plots=(free_curves, curves))
-
-
-def _error(run: Chains) -> float:
-    """Standard error of a diffusion coefficient over its value."""
-    return sqrt(2.0 * run.lag * run.interval / (3.0 * run.count * run.n_steps))
+    yield from more
+    yield shown("in the fluid: exponent of D, infinite box", -0.5, with_fluid)
+    yield at_least("exponent in the fluid minus that at rest", LEAST_DIFFERENCE, with_fluid - exponent, 0.0)
+    yield curves
 
 
 def _exponent(run: Chains, diffusion) -> float:
@@ -118,24 +113,14 @@ def _study(what: str, run: Chains, settings: Settings) -> tuple[list[Row], list[
 
 def _courses(run: Chains, settings: Settings, keys) -> tuple[dict, dict, dict]:
     """By length: mean square radii of gyration, (n_samples, chains, 3) centres, and kT of beads over time."""
+    common = {"mass_kg": MASS, "friction_kg_s": FRICTION, "bonds": {"stiffness_n_m": STIFFNESS}, **keys}
     tables = [
-        {
-            "name": f"n{length}",
-            "chains": run.count,
-            "beads_per_chain": length,
-            "mass_kg": MASS,
-            "friction_kg_s": FRICTION,
-            "bonds": {"stiffness_n_m": STIFFNESS},
-            "seed": length,
-            **keys,
-        }
+        {"name": f"n{length}", "chains": run.count, "beads_per_chain": length, "seed": length, **common}
         for length in run.lengths
     ]
     simulation = bead_flow(box((run.edge,) * 3), tables, settings, kt=KT, fluctuates=not keys)
     simulation.step(run.lag * run.interval)
-    size: dict[int, list[float]] = {length: [] for length in run.lengths}
-    centre: dict[int, list[np.ndarray]] = {length: [] for length in run.lengths}
-    heat: dict[int, list[float]] = {length: [] for length in run.lengths}
+    size, centre, heat = ({length: [] for length in run.lengths} for _ in range(3))
     start = {length: start_of_chains(simulation, f"n{length}", length) for length in run.lengths}
     for found in samples(simulation, run.n_steps // run.interval, run.interval):
         for length in run.lengths:

@@ -5,6 +5,7 @@ bead that is pulled through a fluid without fluctuations, averaged over places b
 edge of the periodic box alike. Beads do not feel each other but through the fluid.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from math import pi, sqrt
@@ -12,26 +13,20 @@ from math import pi, sqrt
 import numpy as np
 
 from muphy_lb.physics.particles.measures import green_kubo, velocity_autocorrelation
+from muphy_lb.validation.case import Row, Settings, case, relative
 from muphy_lb.validation.particles.beads_boxes import (
     KT,
     N_SIGMA,
     VISCOSITY,
     bead_flow,
     box,
-    not_possible,
     place_beads,
+    refuse,
     samples,
 )
 from muphy_lb.validation.particles.beads_mobility import HASIMOTO, PulledBead
 from muphy_lb.validation.plot import Plot, Series
-from muphy_lb.validation.record import Row, Validation, relative
-from muphy_lb.validation.settings import DEFAULT, Settings
 
-NAME = "bead-diffusion"
-CITATION = (
-    "Einstein, Ann. Phys. 322, 549 (1905); Green, J. Chem. Phys. 22, 398 (1954); Kubo, J. Phys. Soc. Jpn. 12, 570"
-    " (1957); box: Hasimoto, J. Fluid Mech. 5, 317 (1959)"
-)
 TOLERANCE = 0.03
 MEAN_INVERSE_G, G_TOLERANCE = 1 / 14.3, 0.02
 """An independent program, mean of 48 random places, nu = 1/6."""
@@ -57,27 +52,26 @@ WALKS = (Walk(16, 128, 60_000, 200), Walk(24, 432, 30_000, 400), Walk(32, 1024, 
 QUICK_WALKS = (Walk(8, 16, 600, 60),)
 
 
-def bead_diffusion(settings: Settings = DEFAULT) -> Validation:
+@case(
+    "bead-diffusion",
+    "Einstein, Ann. Phys. 322, 549 (1905); Green, J. Chem. Phys. 22, 398 (1954); Kubo, J. Phys. Soc. Jpn. 12, 570"
+    " (1957); box: Hasimoto, J. Fluid Mech. 5, 317 (1959)",
+)
+def bead_diffusion(settings: Settings) -> Iterator:
     """Diffusion coefficients of beads in periodic boxes, over kT times the mobility."""
-    skipped = not_possible(NAME, CITATION, settings)
-    if skipped:
-        return skipped
-    rows, curves, edges, inverse_g = [], [], [], []
-    for walk in QUICK_WALKS if settings.quick else WALKS:
+    refuse(settings)
+    walks, curves, inverse_g = QUICK_WALKS if settings.quick else WALKS, [], []
+    for walk in walks:
         expected = KT * _mobility(walk.edge, settings)
         velocity, place = _course(walk, settings)
-        rows += _rows(walk, expected, velocity, place, settings)
+        yield from _rows(walk, expected, velocity, place, settings)
         times = INTERVAL * np.arange(1, 2 * walk.lag // INTERVAL, max(1, walk.lag // 20))
         msd = [_mean_square(place, int(time) // INTERVAL) / (2.0 * time * expected) for time in times]
         curves.append(Series(f"L = {walk.edge}", times, msd, "points"))
-        edges.append(walk.edge)
         inverse_g.append(VISCOSITY * (expected / KT - 1.0 / FRICTION) + HASIMOTO / (6.0 * pi * walk.edge))
-    rows += [
-        relative(f"L = {edge}: mean 1/g over places", MEAN_INVERSE_G, found, G_TOLERANCE)
-        for edge, found in zip(edges, inverse_g, strict=True)
-    ]
-    plot = Plot("Displacements", "steps", "<dx^2> / (2 t kT mobility)", tuple(curves))
-    return Validation(NAME, CITATION, tuple(rows), plots=(plot,))
+    for walk, found in zip(walks, inverse_g, strict=True):
+        yield relative(f"L = {walk.edge}: mean 1/g over places", MEAN_INVERSE_G, found, G_TOLERANCE)
+    yield Plot("Displacements", "steps", "<dx^2> / (2 t kT mobility)", tuple(curves))
 
 
 def _mobility(edge: int, settings: Settings) -> float:

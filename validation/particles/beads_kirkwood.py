@@ -15,6 +15,7 @@ The exponent of D with the number of beads is Zimm's for long chains, -0.588: th
 <1 / R_h>, here still -0.40, smaller.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from math import pi, sqrt
@@ -22,27 +23,21 @@ from math import pi, sqrt
 import numpy as np
 
 from muphy_lb.physics.particles.measures import inverse_hydrodynamic_radius, radius_of_gyration
+from muphy_lb.validation.case import Settings, absolute, case, relative, shown
 from muphy_lb.validation.particles.beads_boxes import (
     N_SIGMA,
     VISCOSITY,
     bead_flow,
     box,
-    not_possible,
     place_beads,
+    refuse,
     samples,
     start_of_chains,
 )
 from muphy_lb.validation.particles.beads_diffusion import MEAN_INVERSE_G
 from muphy_lb.validation.particles.beads_mobility import HASIMOTO
 from muphy_lb.validation.plot import Plot, Series
-from muphy_lb.validation.record import Row, Validation, absolute, relative, shown
-from muphy_lb.validation.settings import DEFAULT, Settings
 
-NAME = "bead-kirkwood"
-CITATION = (
-    "Kirkwood, J. Polym. Sci. 12, 1 (1954); Zimm, J. Chem. Phys. 24, 269 (1956); Ahlrichs, Duenweg, J. Chem. Phys. 111,"
-    " 8225 (1999); exponent: Rubinstein, Colby, Polymer Physics (2003), Ch. 8"
-)
 KT, MASS, FRICTION, DIAMETER, SUBSTEPS = 1e-3, 1.0, 2.0, 1.2, 5
 BOND, APART = 0.97 * DIAMETER, 1.05 * DIAMETER
 """Length of bonds at the start (about that at rest), and how far other beads are kept away."""
@@ -71,14 +66,15 @@ LONG = Chains(128, 3072, (8, 16, 32), 20_000, 120_000, 100, 10)
 QUICK = Chains(16, 32, (8,), 100, 600, 20, 4)
 
 
-def bead_kirkwood(settings: Settings = DEFAULT) -> Validation:
+@case(
+    "bead-kirkwood",
+    "Kirkwood, J. Polym. Sci. 12, 1 (1954); Zimm, J. Chem. Phys. 24, 269 (1956); Ahlrichs, Duenweg, J. Chem. Phys. 111,"
+    " 8225 (1999); exponent: Rubinstein, Colby, Polymer Physics (2003), Ch. 8",
+)
+def bead_kirkwood(settings: Settings) -> Iterator:
     """Diffusion of self-avoiding chains over Kirkwood's, and its exponent."""
-    skipped = not_possible(NAME, CITATION, settings)
-    if skipped:
-        return skipped
-    run = QUICK if settings.quick else LONG
-    rows: list[Row] = []
-    found, expected = [], []
+    refuse(settings)
+    run, found, expected = QUICK if settings.quick else LONG, [], []
     for length in run.lengths:
         course = _course(run, length, settings)
         own = KT * (1.0 / FRICTION + MEAN_INVERSE_G / VISCOSITY) / length
@@ -88,17 +84,15 @@ def bead_kirkwood(settings: Settings = DEFAULT) -> Validation:
         tolerance = N_SIGMA * error if settings.quick else TOLERANCE
         name = f"N = {length}, Rg = {course.radius:.2f} voxels"
         over = f"{name}: D over Kirkwood's (standard error {error:.2g})"
-        rows += [
-            relative(over, 1.0, found[-1] / expected[-1], tolerance),
-            shown(f"{name}: kT of beads", 1.0, course.heat / KT),
-        ]
+        yield relative(over, 1.0, found[-1] / expected[-1], tolerance)
+        yield shown(f"{name}: kT of beads", 1.0, course.heat / KT)
     if settings.quick:
-        return Validation(NAME, CITATION, tuple(rows), left_out=("longer chains, which take minutes on a GPU",))
+        yield "longer chains, which take minutes on a GPU"
+        return
     exponent = float(np.polyfit(np.log(run.lengths), np.log(found), 1)[0])
-    rows.append(absolute("exponent of D", ZIMM, exponent, EXPONENT_TOLERANCE))
+    yield absolute("exponent of D", ZIMM, exponent, EXPONENT_TOLERANCE)
     curves = Series("found", run.lengths, found, "points"), Series("Kirkwood", run.lengths, expected)
-    plot = Plot("Diffusion of self-avoiding chains", "beads", "D", curves, log_x=True, log_y=True)
-    return Validation(NAME, CITATION, tuple(rows), plots=(plot,))
+    yield Plot("Diffusion of self-avoiding chains", "beads", "D", curves, log_x=True, log_y=True)
 
 
 @dataclass(frozen=True)

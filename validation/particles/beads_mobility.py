@@ -5,22 +5,17 @@ Periodic images slow a bead down: mobility = 1 / friction + 1 / (g eta) - 2.8372
 on a node it is the same for both kernels and any L.
 """
 
+from collections.abc import Iterator
 from math import pi
 
 import numpy as np
 
 from muphy_lb.physics.particles.beads.names import TRAVELLED
 from muphy_lb.run.simulation import Simulation
-from muphy_lb.validation.particles.beads_boxes import VISCOSITY, bead_flow, box, columns_of, not_possible, place_beads
+from muphy_lb.validation.case import Settings, absolute, case, relative
+from muphy_lb.validation.particles.beads_boxes import VISCOSITY, bead_flow, box, columns_of, place_beads, refuse
 from muphy_lb.validation.plot import Plot, Series
-from muphy_lb.validation.record import Validation, absolute, relative
-from muphy_lb.validation.settings import DEFAULT, Settings
 
-NAME = "bead-mobility"
-CITATION = (
-    "Hasimoto, J. Fluid Mech. 5, 317 (1959); Ahlrichs, Duenweg, J. Chem. Phys. 111, 8225 (1999); 1/g: an independent"
-    " program, on a node, nu = 1/6"
-)
 HASIMOTO = 2.837297
 ON_NODE = 0.1422
 """1/g of a bead on a node, nu = 1/6, BGK."""
@@ -31,26 +26,26 @@ FRICTION, HIGH_FRICTION, MASS, FORCE = 0.1, 1.0, 1.0, 1e-8
 TIMES = 20.0  # decay times of the longest wave
 
 
-def bead_mobility(settings: Settings = DEFAULT) -> Validation:
+@case(
+    "bead-mobility",
+    "Hasimoto, J. Fluid Mech. 5, 317 (1959); Ahlrichs, Duenweg, J. Chem. Phys. 111, 8225 (1999); 1/g: an independent"
+    " program, on a node, nu = 1/6",
+)
+def bead_mobility(settings: Settings) -> Iterator:
     """1/g of beads on nodes, for edges of the box, kernels and frictions."""
-    skipped = not_possible(NAME, CITATION, settings)
-    if skipped:
-        return skipped
+    refuse(settings)
     edges = QUICK_EDGES if settings.quick else EDGES
     found = [inverse_g(PulledBead(edge, settings)(np.zeros(3)), edge) for edge in edges]
-    rows = [
-        relative(f"on a node, L = {edge}: 1/g", ON_NODE, value, TOLERANCE)
-        for edge, value in zip(edges, found, strict=True)
-    ]
-    rows.append(absolute(f"spread of 1/g over L = {edges}", 0.0, np.ptp(found) / np.mean(found), TOLERANCE))
+    for edge, value in zip(edges, found, strict=True):
+        yield relative(f"on a node, L = {edge}: 1/g", ON_NODE, value, TOLERANCE)
+    yield absolute(f"spread of 1/g over L = {edges}", 0.0, np.ptp(found) / np.mean(found), TOLERANCE)
     edge = edges[0]
     beside = inverse_g(PulledBead(edge, settings, kernel="point")(np.array([0.3, -0.2, 0.1])), edge)
-    rows.append(relative(f"point kernel, beside a node, L = {edge}: 1/g", found[0], beside, TOLERANCE))
+    yield relative(f"point kernel, beside a node, L = {edge}: 1/g", found[0], beside, TOLERANCE)
     strong = inverse_g(PulledBead(edge, settings, friction_kg_s=HIGH_FRICTION)(np.zeros(3)), edge, HIGH_FRICTION)
-    rows.append(relative(f"friction {HIGH_FRICTION:g}, L = {edge}: 1/g", found[0], strong, TOLERANCE))
+    yield relative(f"friction {HIGH_FRICTION:g}, L = {edge}: 1/g", found[0], strong, TOLERANCE)
     curves = (Series("1/g", edges, [ON_NODE] * len(edges)), Series("found", edges, found, "points"))
-    plot = Plot("Mobility without images", "edge of the box", "1/g", curves, log_x=True)
-    return Validation(NAME, CITATION, tuple(rows), plots=(plot,))
+    yield Plot("Mobility without images", "edge of the box", "1/g", curves, log_x=True)
 
 
 def inverse_g(mobility: float, edge: int, friction: float = FRICTION) -> float:

@@ -4,17 +4,16 @@ Forces are summed as integers, so all that is left is the rounding of the fluid'
 sum of the absolute values of all momenta. The control: without the beads' force on the fluid nothing is conserved.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from muphy_lb.physics.particles.beads.names import OFFSET, TRAVELLED, VOXEL
 from muphy_lb.run.simulation import Simulation
-from muphy_lb.validation.particles.beads_boxes import bead_flow, box, columns_of, not_possible
+from muphy_lb.validation.case import Settings, absolute, at_least, case
+from muphy_lb.validation.particles.beads_boxes import bead_flow, box, columns_of, refuse
 from muphy_lb.validation.plot import Plot, Series
-from muphy_lb.validation.record import Validation, absolute, at_least
-from muphy_lb.validation.settings import DEFAULT, Settings
 
-NAME = "bead-momentum"
-CITATION = "conservation of momentum: exact, up to rounding"
 TOLERANCES = {"fp64": 1e-11, "fp32": 1e-6}
 NOT_CONSERVED = 1e-4
 SHAPE, QUICK_SHAPE = (14, 16, 18), (5, 6, 7)
@@ -25,24 +24,25 @@ CONTROL_STEPS = 100
 FEWEST_CROSSINGS = 1
 
 
-def bead_momentum(settings: Settings = DEFAULT) -> Validation:
+@case(
+    "bead-momentum",
+    "conservation of momentum: exact, up to rounding",
+)
+def bead_momentum(settings: Settings) -> Iterator:
     """Change of the momentum of fluid and beads over a long thermal run."""
-    skipped = not_possible(NAME, CITATION, settings)
-    if skipped:
-        return skipped
+    refuse(settings)
     shape, n_steps = (QUICK_SHAPE, QUICK_STEPS) if settings.quick else (SHAPE, STEPS)
-    rows, curves = [], []
+    curves = []
     for kernel in ("linear",) if settings.quick else ("linear", "point"):
         simulation = _flow(shape, settings, kernel=kernel)
         steps, change = momentum_changes(simulation, n_steps // N_VIEWS, N_VIEWS)
         what = f"{kernel} kernel, {n_steps} steps: change of momentum over its sum"
-        rows.append(absolute(what, 0.0, max(change), TOLERANCES[settings.precision]))
+        yield absolute(what, 0.0, max(change), TOLERANCES[settings.precision])
         curves.append(Series(f"{kernel} kernel", steps, change, "points"))
-    rows.append(at_least("beads that crossed a periodic face", FEWEST_CROSSINGS, crossed(simulation), 0.0))
+    yield at_least("beads that crossed a periodic face", FEWEST_CROSSINGS, crossed(simulation), 0.0)
     _, change = momentum_changes(_flow(shape, settings, coupling="one-way"), CONTROL_STEPS, 1)
-    rows.append(at_least("without force on the fluid: change of momentum", NOT_CONSERVED, max(change), 0.0))
-    plot = Plot("Momentum of fluid and beads", "step", "change over the sum of all momenta", tuple(curves), log_y=True)
-    return Validation(NAME, CITATION, tuple(rows), plots=(plot,))
+    yield at_least("without force on the fluid: change of momentum", NOT_CONSERVED, max(change), 0.0)
+    yield Plot("Momentum of fluid and beads", "step", "change over the sum of all momenta", tuple(curves), log_y=True)
 
 
 def _flow(shape, settings: Settings, **keys) -> Simulation:

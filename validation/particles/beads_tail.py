@@ -17,6 +17,7 @@ from math import pi, sqrt
 import numpy as np
 
 from muphy_lb.physics.particles.measures import velocity_autocorrelation
+from muphy_lb.validation.case import Row, Settings, at_most, case, relative
 from muphy_lb.validation.particles.beads_boxes import (
     KT,
     N_SIGMA,
@@ -24,20 +25,13 @@ from muphy_lb.validation.particles.beads_boxes import (
     bead_flow,
     box,
     columns_of,
-    not_possible,
     place_beads,
+    refuse,
     samples,
 )
 from muphy_lb.validation.particles.beads_diffusion import PLACES
 from muphy_lb.validation.plot import Plot, Series
-from muphy_lb.validation.record import Row, Validation, at_most, relative
-from muphy_lb.validation.settings import DEFAULT, Settings
 
-NAME = "bead-tail"
-CITATION = (
-    "Alder, Wainwright, Phys. Rev. A 1, 18 (1970); Zwanzig, Bixon, Phys. Rev. A 2, 2005 (1970); Hansen, McDonald,"
-    " Theory of Simple Liquids (2006), Ch. 8"
-)
 MASS, FRICTION, SPEED = 1.0, 2.0, 1e-6
 TOLERANCE = 0.1
 HEAT = 0.02
@@ -68,25 +62,26 @@ DECAY, QUICK_DECAY = Decay(128, 18, 180), Decay(32, 8, 40)
 NOISE = Noise(32, 256, 20, 5000, (0, 2, 5, 10, 15, 20))
 
 
-def bead_tail(settings: Settings = DEFAULT) -> Validation:
+@case(
+    "bead-tail",
+    "Alder, Wainwright, Phys. Rev. A 1, 18 (1970); Zwanzig, Bixon, Phys. Rev. A 2, 2005 (1970); Hansen, McDonald,"
+    " Theory of Simple Liquids (2006), Ch. 8",
+)
+def bead_tail(settings: Settings) -> Iterator:
     """Decay of the velocity of a bead, and correlation of velocities of beads with noise."""
-    skipped = not_possible(NAME, CITATION, settings)
-    if skipped:
-        return skipped
+    refuse(settings)
     decay = QUICK_DECAY if settings.quick else DECAY
     found = _two_steps(response(decay.edge, decay.last + 1, settings))[decay.first :]
     time = np.arange(decay.first, decay.last + 1) + 0.5
     tail = 2.0 / 3.0 * (4.0 * pi * VISCOSITY * time) ** -1.5
     off = float(np.abs(found / tail - 1.0).max())
-    rows = [at_most(f"L = {decay.edge}, t = {decay.first} to {decay.last}: largest deviation", TOLERANCE, off)]
+    yield at_most(f"L = {decay.edge}, t = {decay.first} to {decay.last}: largest deviation", TOLERANCE, off)
     curves = (Series("t^-3/2", time, tail), Series("decay", time, found, "points"))
-    plot = Plot("Velocity of a bead", "steps", "velocity over momentum", curves, log_x=True, log_y=True)
-    left_out: tuple[str, ...] = ()
+    yield Plot("Velocity of a bead", "steps", "velocity over momentum", curves, log_x=True, log_y=True)
     if settings.quick:
-        left_out = ("beads with noise, which take minutes",)
+        yield "beads with noise, which take minutes"
     else:
-        rows += _with_noise(NOISE, settings)
-    return Validation(NAME, CITATION, tuple(rows), plots=(plot,), left_out=left_out)
+        yield from _with_noise(NOISE, settings)
 
 
 def response(edge: int, n_steps: int, settings: Settings) -> np.ndarray:
@@ -97,22 +92,18 @@ def response(edge: int, n_steps: int, settings: Settings) -> np.ndarray:
     for place in product(PLACES, repeat=3):
         simulation.start_from_rest()
         place_beads(simulation, "bead", edge // 2 + np.array([place]), np.array([[SPEED, 0.0, 0.0]]))
-        total += list(_speeds(simulation, n_steps))
+        total[0] += SPEED
+        for step in range(1, n_steps + 1):
+            simulation.step()
+            total[step] += columns_of(simulation, "bead")[0, 0]
     return total / (len(PLACES) ** 3 * MASS * SPEED) - 1.0 / (edge**3 + MASS)
-
-
-def _speeds(simulation, n_steps: int) -> Iterator[float]:
-    yield SPEED
-    for _ in range(n_steps):
-        simulation.step()
-        yield float(columns_of(simulation, "bead")[0, 0])
 
 
 def _two_steps(values: np.ndarray) -> np.ndarray:
     return 0.5 * (values[1:] + values[:-1])
 
 
-def _with_noise(noise: Noise, settings: Settings) -> list[Row]:
+def _with_noise(noise: Noise, settings: Settings) -> Iterator[Row]:
     """Correlations of velocities, of beads and fluid without momentum together, over those that the decay asks for."""
     n_lags = noise.times[-1] + 2
     table = {"name": "beads", "count": noise.count, "mass_kg": MASS, "friction_kg_s": FRICTION}
@@ -125,13 +116,9 @@ def _with_noise(noise: Noise, settings: Settings) -> list[Row]:
         found.append(_two_steps(velocity_autocorrelation(velocity, n_lags) / 3.0))
     expected = KT * _two_steps(response(noise.edge, n_lags - 1, settings))
     mean, error = np.mean(found, axis=0), np.std(found, axis=0) / sqrt(noise.n_series - 1)
-    return [
-        relative(
-            f"with noise, t = {time} + 1/2: correlation over kT times the decay (standard error"
-            f" {error[time] / expected[time]:.2g})",
-            1.0,
-            mean[time] / expected[time],
-            HEAT + N_SIGMA * error[time] / expected[time],
+    for time in noise.times:
+        relative_error = error[time] / expected[time]
+        what = (
+            f"with noise, t = {time} + 1/2: correlation over kT times the decay (standard error {relative_error:.2g})"
         )
-        for time in noise.times
-    ]
+        yield relative(what, 1.0, mean[time] / expected[time], HEAT + N_SIGMA * relative_error)

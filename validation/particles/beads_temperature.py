@@ -6,30 +6,26 @@ each takes the velocity of the fluid without what others near it do in the same 
 a little too hot, by about friction times the square of the shared weights (shown for a dense box).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 
 from muphy_lb.physics.particles.beads.names import VELOCITY
+from muphy_lb.validation.case import Row, Settings, case, relative
 from muphy_lb.validation.particles.beads_boxes import (
     KT,
     N_SIGMA,
     bead_flow,
     box,
     memory,
-    not_possible,
+    refuse,
     samples,
     share_of_sigma,
 )
 from muphy_lb.validation.plot import Plot, Series
-from muphy_lb.validation.record import Row, Validation, relative
-from muphy_lb.validation.settings import DEFAULT, Settings
 
-NAME = "bead-temperature"
-CITATION = (
-    "equipartition: exact; friction in the middle of the step: Ahlrichs, Duenweg, J. Chem. Phys. 111, 8225 (1999)"
-)
 TOLERANCE = 0.02
 HEATING = 0.005  # of beads that happen to share nodes
 KINDS = tuple(product((0.05, 0.5, 2.0), (0.25, 1.0, 5.0)))
@@ -52,23 +48,25 @@ ALONE, QUICK_ALONE = Bath(5, 2000, 400, 20), Bath(5, 200, 10, 20)
 SETTLING, QUICK_SETTLING = 600, 100  # steps: several decay times of the longest wave and of the slowest bead
 
 
-def bead_temperature(settings: Settings = DEFAULT) -> Validation:
+@case(
+    "bead-temperature",
+    "equipartition: exact; friction in the middle of the step: Ahlrichs, Duenweg, J. Chem. Phys. 111, 8225 (1999)",
+)
+def bead_temperature(settings: Settings) -> Iterator:
     """kT of beads per axis in a fluctuating fluid, and of Langevin's equation alone."""
-    skipped = not_possible(NAME, CITATION, settings)
-    if skipped:
-        return skipped
+    refuse(settings)
     bath, alone = (QUICK_BATH, QUICK_ALONE) if settings.quick else (BATH, ALONE)
-    rows, curves = [], []
-    for kernel in ("linear", "point"):
-        found = _temperatures(bath, settings, kernel=kernel)
-        rows += _rows(f"{kernel} kernel", bath, found, settings)
-        curves.append(_series(f"{kernel} kernel", found))
-    found = _temperatures(alone, settings, coupling="at-rest")
-    rows += _rows("fluid taken to rest", alone, found, settings)
-    curves.append(_series("fluid taken to rest", found))
+    curves = []
+    for what, one, keys in (
+        ("linear kernel", bath, {"kernel": "linear"}),
+        ("point kernel", bath, {"kernel": "point"}),
+        ("fluid taken to rest", alone, {"coupling": "at-rest"}),
+    ):
+        found = _temperatures(one, settings, **keys)
+        yield from _rows(what, one, found, settings)
+        curves.append(Series(what, range(len(found)), [float(each.mean()) for each in found.values()], "points"))
     ticks = tuple(f"{friction:g}, {mass:g}" for friction, mass in found)
-    plot = Plot("Temperature of beads", "friction, mass", "m <v^2> / 3 kT", tuple(curves), ticks=ticks)
-    return Validation(NAME, CITATION, tuple(rows), plots=(plot,))
+    yield Plot("Temperature of beads", "friction, mass", "m <v^2> / 3 kT", tuple(curves), ticks=ticks)
 
 
 def _temperatures(bath: Bath, settings: Settings, **keys) -> dict[tuple[float, float], np.ndarray]:
@@ -88,21 +86,15 @@ def _temperatures(bath: Bath, settings: Settings, **keys) -> dict[tuple[float, f
     return {kinds[name]: kinds[name][1] * each / (KT * bath.n_samples) for name, each in total.items()}
 
 
-def _rows(what: str, bath: Bath, found, settings: Settings) -> list[Row]:
-    rows, total = [], 0.0
+def _rows(what: str, bath: Bath, found, settings: Settings) -> Iterator[Row]:
+    total = 0.0
     for (friction, mass), of_axes in found.items():
-        rate = (
-            friction / mass / (1.0 + friction * (0.5 / mass + 0.2))
-        )  # a lower bound: the fluid around is dragged along
+        rate = friction / mass / (1.0 + friction * (0.5 / mass + 0.2))  # a lower bound: beads drag the fluid along
         n_independent = bath.count * bath.n_samples / memory(rate, bath.interval)
         tolerance = N_SIGMA * share_of_sigma(n_independent) if settings.quick else TOLERANCE
         for axis, value in zip(VELOCITY, of_axes, strict=True):
             name = f"{what}, friction {friction:g}, mass {mass:g}: kT along {axis[-1]}"
-            rows.append(relative(name, 1.0, float(value), tolerance))
+            yield relative(name, 1.0, float(value), tolerance)
         total += n_independent
     mean, tolerance = np.mean(list(found.values())), N_SIGMA * share_of_sigma(3 * total) + HEATING
-    return [*rows, relative(f"{what}: kT, all beads", 1.0, float(mean), tolerance)]
-
-
-def _series(name: str, found) -> Series:
-    return Series(name, range(len(found)), [float(each.mean()) for each in found.values()], "points")
+    yield relative(f"{what}: kT, all beads", 1.0, float(mean), tolerance)

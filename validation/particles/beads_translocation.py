@@ -7,6 +7,7 @@ Soft Matter 10, 9016 (2014)), so published ones are shown; what is judged is tha
 together, beads drag each other along.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from math import ceil, sqrt
@@ -19,16 +20,10 @@ from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.physics.particles.beads.names import TRAVELLED
 from muphy_lb.physics.particles.beads.start import AccessibleVolume, ChainBuilder
 from muphy_lb.run.simulation import Simulation
-from muphy_lb.validation.particles.beads_boxes import KT, bead_flow, box, columns_of, not_possible, place_beads
+from muphy_lb.validation.case import Settings, at_least, at_most, case, shown
+from muphy_lb.validation.particles.beads_boxes import KT, bead_flow, box, columns_of, place_beads, refuse
 from muphy_lb.validation.plot import Plot, Series
-from muphy_lb.validation.record import Row, Validation, at_least, at_most, shown
-from muphy_lb.validation.settings import DEFAULT, Settings
 
-NAME = "bead-translocation"
-CITATION = (
-    "with fluid: Fyta et al., Phys. Rev. E 78, 036704 (2008), alpha = 1.28; without: Luo, Ala-Nissila, Ying,"
-    " Bhattacharya, EPL 88, 68006 (2009), 1.37 (fast) to 1.588"
-)
 WITH_FLUID, WITHOUT = 1.28, 1.37
 N_SIGMA = 2.0
 MOST_LOST = 0.1
@@ -86,37 +81,33 @@ GPU_PLAN = Plan((20, 50, 100, 200, 300), 10)
 """A hundred chains of each length; up to some 20 million nodes."""
 
 
-def bead_translocation(settings: Settings = DEFAULT, plan: Plan | None = None) -> Validation:
-    """Exponents of the time in which chains pass a pore, in the fluid and in a fluid taken to rest. ``plan``: other
-    lengths and numbers of chains."""
-    skipped = not_possible(NAME, CITATION, settings)
-    if skipped:
-        return skipped
-    plan = plan or (QUICK if settings.quick else GPU_PLAN if settings.backend == "cuda" else PLAN)
-    rows, curves, fits = [], [], []
+@case(
+    "bead-translocation",
+    "with fluid: Fyta et al., Phys. Rev. E 78, 036704 (2008), alpha = 1.28; without: Luo, Ala-Nissila, Ying,"
+    " Bhattacharya, EPL 88, 68006 (2009), 1.37 (fast) to 1.588",
+)
+def bead_translocation(settings: Settings) -> Iterator:
+    """Exponents of the time in which chains pass a pore, in the fluid and in a fluid taken to rest."""
+    refuse(settings)
+    plan = QUICK if settings.quick else GPU_PLAN if settings.backend == "cuda" else PLAN
+    curves, fits = [], []
     for what, coupling, published in (("in the fluid", "both", WITH_FLUID), ("at rest", "at-rest", WITHOUT)):
         times = [passing_times(plan, length, coupling, settings) for length in plan.lengths]
-        rows += _rows(what, plan, times)
         means = [float(np.mean(each)) for each in times]
+        for length, found, mean in zip(plan.lengths, times, means, strict=True):
+            error = np.std(found) / sqrt(len(found))
+            yield shown(f"{what}, N = {length}: steps (standard error {error:.2g})", mean, mean)
+        lost = 1.0 - sum(map(len, times)) / (len(times) * plan.grid**2)
+        yield at_most(f"{what}: share of chains that slipped back or stayed", MOST_LOST, lost)
         exponent, error = power_law(plan.lengths, times)
-        rows.append(shown(f"{what}: exponent (standard error {error:.2g})", published, exponent))
+        yield shown(f"{what}: exponent (standard error {error:.2g})", published, exponent)
         fits.append((exponent, error))
         curves.append(Series(what, plan.lengths, means, "points"))
     (with_fluid, error_1), (without, error_2) = fits
     allowed = N_SIGMA * sqrt(error_1**2 + error_2**2)
     if not settings.quick:
-        rows.append(at_least("exponent at rest minus that in the fluid", 0.0, without - with_fluid, allowed))
-    plot = Plot("Chains through a pore", "beads", "steps", tuple(curves), log_x=True, log_y=True)
-    return Validation(NAME, CITATION, tuple(rows), plots=(plot,))
-
-
-def _rows(what: str, plan: Plan, times) -> list[Row]:
-    rows = []
-    for length, found in zip(plan.lengths, times, strict=True):
-        error = np.std(found) / sqrt(len(found))
-        rows.append(shown(f"{what}, N = {length}: steps (standard error {error:.2g})", np.mean(found), np.mean(found)))
-    lost = 1.0 - sum(map(len, times)) / (len(times) * plan.grid**2)
-    return [*rows, at_most(f"{what}: share of chains that slipped back or stayed", MOST_LOST, lost)]
+        yield at_least("exponent at rest minus that in the fluid", 0.0, without - with_fluid, allowed)
+    yield Plot("Chains through a pore", "beads", "steps", tuple(curves), log_x=True, log_y=True)
 
 
 def power_law(lengths, times) -> tuple[float, float]:

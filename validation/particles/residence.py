@@ -1,19 +1,15 @@
 """Mean residence time of tracers: volume over flow rate, whatever the flow is like."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from muphy_lb.measure.flow_view import on_root
 from muphy_lb.physics.particles.tracers.walk import BORN, END, END_STEP, UNDER_WAY
-from muphy_lb.run.simulation import Simulation
+from muphy_lb.validation.case import Row, Settings, case, relative
 from muphy_lb.validation.flows import lattice_simulation
 from muphy_lb.validation.particles.tracers import NAME, growth_rates, statistics, tracers
-from muphy_lb.validation.record import Row, Validation, relative
-from muphy_lb.validation.settings import DEFAULT, Settings
 
-CITATION = (
-    "mean residence time = volume / flow rate, exact for any steady flow with one inlet: Danckwerts, Chem. Eng. Sci. 2,"
-    " 1 (1953)"
-)
 RADIUS, QUICK_RADIUS = 10.5, 4.5
 PIPE_LENGTH, QUICK_PIPE_LENGTH = 60, 14
 SPEED, VISCOSITY = 0.02, 0.05
@@ -30,10 +26,16 @@ TOLERANCE, QUICK_TOLERANCE = 0.005, 0.06
 EVERYWHERE = "everywhere"
 
 
-def residence_time(settings: Settings = DEFAULT) -> Validation:
+@case(
+    "tracer-residence",
+    "mean residence time = volume / flow rate, exact for any steady flow with one inlet: Danckwerts, Chem. Eng. Sci. 2,"
+    " 1 (1953)",
+)
+def residence_time(settings: Settings) -> Iterator:
     """Tracers in a pipe from its inlet to its outlet, with diffusion and without, and across a periodic rock."""
-    pipes = (_pipe(settings, "pipe", 0.0), _pipe(settings, "pipe with diffusion", PIPE_DIFFUSIVITY))
-    return Validation("tracer-residence", CITATION, (*pipes, _rock(settings)))
+    yield _pipe(settings, "pipe", 0.0)
+    yield _pipe(settings, "pipe with diffusion", PIPE_DIFFUSIVITY)
+    yield _rock(settings)
 
 
 def _pipe(settings: Settings, name: str, diffusivity: float) -> Row:
@@ -44,33 +46,26 @@ def _pipe(settings: Settings, name: str, diffusivity: float) -> Row:
     if settings.quick:
         radius, length, count = QUICK_RADIUS, QUICK_PIPE_LENGTH, QUICK_COUNT
     start = 8 * length**2
-    simulation = lattice_simulation(
-        settings,
-        {"shape": "pipe", "options": {"radius": radius, "length": length, "axis": "x", "ends": "open"}},
-        VISCOSITY,
-        lattice={"name": "D3Q19"},
-        openings=[
-            {"name": "inlet", "velocity_m_s": SPEED, "profile": "parabolic"},
-            {"name": "outlet", "pressure_pa": 0.0},
-        ],
-        particles=[
+    options = {"radius": radius, "length": length, "axis": "x", "ends": "open"}
+    inlet = {"name": "inlet", "velocity_m_s": SPEED, "profile": "parabolic"}
+    tables = {
+        "lattice": {"name": "D3Q19"},
+        "openings": [inlet, {"name": "outlet", "pressure_pa": 0.0}],
+        "particles": [
             tracers(count, diffusivity, opening="inlet", start_s=float(start)),
             tracers(count, diffusivity, name=EVERYWHERE, start_s=float(start)),
         ],
-    )
+    }
+    simulation = lattice_simulation(settings, {"shape": "pipe", "options": options}, VISCOSITY, **tables)
     duration = round(OBSERVED * length / SPEED)
     simulation.step(start + duration)
     entered = on_root(simulation.particles())[NAME]
     stay = np.where(entered[END] == UNDER_WAY, duration, entered[END_STEP] - entered[BORN] - 0.5).mean()
     remaining = statistics(simulation, EVERYWHERE).under_way / count
-    return relative(
-        f"{name}: V / Q [time steps]", _volume_over_flow(simulation), stay / (1.0 - remaining), _allowed(settings)
-    )
-
-
-def _volume_over_flow(simulation: Simulation) -> float:
-    """Mass in the fluid over mass flow rate, which is the same along the pipe although the density is not."""
-    return float(on_root(simulation.density()).sum()) / on_root(simulation.openings())["inlet"].flow_rate_m3_s
+    # Mass in the fluid over mass flow rate, which is the same along the pipe although the density is not.
+    inflow = on_root(simulation.openings())["inlet"].flow_rate_m3_s
+    expected, found = float(on_root(simulation.density()).sum()) / inflow, stay / (1.0 - remaining)
+    return relative(f"{name}: V / Q [time steps]", expected, found, QUICK_TOLERANCE if settings.quick else TOLERANCE)
 
 
 def _rock(settings: Settings) -> Row:
@@ -78,23 +73,16 @@ def _rock(settings: Settings) -> Row:
     size, radius, steps, count = PACK_SIZE, PACK_RADIUS, PACK_STEPS, COUNT
     if settings.quick:
         size, radius, steps, count = QUICK_PACK_SIZE, QUICK_PACK_RADIUS, QUICK_PACK_STEPS, QUICK_COUNT
-    simulation = lattice_simulation(
-        settings,
-        {
-            "shape": "sphere_pack",
-            "periodic": ["x", "y", "z"],
-            "options": {"size": size, "radius": radius, "porosity": POROSITY},
-        },
-        VISCOSITY,
-        lattice={"name": "D3Q19"},
-        flow={"acceleration_m_s2": [PACK_FORCE * (PACK_RADIUS / radius) ** 2, 0.0, 0.0]},
-        particles=[tracers(count, PACK_DIFFUSIVITY, start_s=float(PACK_SPIN_UP))],
-    )
+    options = {"size": size, "radius": radius, "porosity": POROSITY}
+    tables = {
+        "lattice": {"name": "D3Q19"},
+        "flow": {"acceleration_m_s2": [PACK_FORCE * (PACK_RADIUS / radius) ** 2, 0.0, 0.0]},
+        "particles": [tracers(count, PACK_DIFFUSIVITY, start_s=float(PACK_SPIN_UP))],
+    }
+    geometry = {"shape": "sphere_pack", "periodic": ["x", "y", "z"], "options": options}
+    simulation = lattice_simulation(settings, geometry, VISCOSITY, **tables)
     simulation.step(PACK_SPIN_UP + steps // 4)
     velocity, _ = growth_rates(simulation, steps)
     mean = float(on_root(simulation.velocity_m_s())[:, 0].mean())
-    return relative("rock: V / Q of a period [time steps]", size / mean, size / velocity[0], _allowed(settings))
-
-
-def _allowed(settings: Settings) -> float:
-    return QUICK_TOLERANCE if settings.quick else TOLERANCE
+    allowed = QUICK_TOLERANCE if settings.quick else TOLERANCE
+    return relative("rock: V / Q of a period [time steps]", size / mean, size / velocity[0], allowed)

@@ -12,18 +12,16 @@ from muphy_lb.validation.particles.dispersion import taylor_aris
 from muphy_lb.validation.particles.obstruction import obstructed_diffusion
 from muphy_lb.validation.particles.residence import residence_time
 
-SHARED = ()
-CASES = {
-    "tracer-residence": residence_time,
-    "tracer-dispersion": taylor_aris,
-    "tracer-obstruction": obstructed_diffusion,
-    "bead-temperature": bead_temperature,
-    "bead-momentum": bead_momentum,
-    "bead-mobility": bead_mobility,
-    "bead-diffusion": bead_diffusion,
-    "bead-tail": bead_tail,
-    "bead-chains": bead_chains,
-    "bead-kirkwood": bead_kirkwood,
-    "bead-translocation": bead_translocation,
-}
-PAPERS: dict = {}
+CASES = (
+    residence_time,
+    taylor_aris,
+    obstructed_diffusion,
+    bead_temperature,
+    bead_momentum,
+    bead_mobility,
+    bead_diffusion,
+    bead_tail,
+    bead_chains,
+    bead_kirkwood,
+    bead_translocation,
+)

@@ -6,46 +6,12 @@ Source: tables 5 and 6 of Albensoeder and Kuhlmann, J. Comput. Phys. 206, 536 (2
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
 
 REYNOLDS = 1000
-
-_V = (
-    (-0.4766, 0.58964),
-    (-0.4688, 0.48443),
-    (-0.4609, 0.39821),
-    (-0.4531, 0.33171),
-    (-0.3516, 0.12183),
-    (-0.2344, 0.07334),
-    (-0.1172, 0.03905),
-    (0.0, 0.00802),
-    (0.0469, -0.00612),
-    (0.2187, -0.10999),
-    (0.3281, -0.25160),
-    (0.3984, -0.27293),
-    (0.4297, -0.23696),
-    (0.4375, -0.22283),
-    (0.4453, -0.20623),
-)
-_U = (
-    (-0.4375, -0.21738),
-    (-0.4297, -0.22746),
-    (-0.4219, -0.23503),
-    (-0.4062, -0.24407),
-    (-0.3437, -0.22924),
-    (-0.2734, -0.17580),
-    (-0.2656, -0.16987),
-    (0.0, -0.03674),
-    (0.3047, 0.15223),
-    (0.3594, 0.31117),
-    (0.4063, 0.43423),
-    (0.4453, 0.33511),
-    (0.4531, 0.29032),
-    (0.4609, 0.24095),
-    (0.4688, 0.18864),
-)
 
 
 @dataclass(frozen=True)
@@ -69,11 +35,9 @@ LATTICE_SOLUTIONS = MappingProxyType(
 
 def velocity_along_lid() -> tuple[np.ndarray, np.ndarray]:
     """(x, v): velocity along the lid's motion on the line normal to the lid, without the walls."""
-    x, v = np.array(_V).T
-    return x, v
+    return tuple(np.loadtxt(Path(__file__).with_name("cubic_cavity_v.csv"), delimiter=",", unpack=True))
 
 
 def velocity_normal_to_lid() -> tuple[np.ndarray, np.ndarray]:
     """(y, u): velocity normal to the lid on the line along its motion, without the walls."""
-    y, u = np.array(_U).T
-    return y, u
+    return tuple(np.loadtxt(Path(__file__).with_name("cubic_cavity_u.csv"), delimiter=",", unpack=True))

@@ -18,10 +18,9 @@ from muphy_lb.model.model import FieldValue
 from muphy_lb.physics.thermal.model import POPULATION_METHOD, POPULATIONS
 from muphy_lb.physics.thermal.temperature import set_temperature_k
 from muphy_lb.run.simulation import Simulation
+from muphy_lb.validation.case import Row, Settings, absolute
 from muphy_lb.validation.flow.balance import STEADY, TOLERANCES, Budget, mass_drift
 from muphy_lb.validation.limits import HALF
-from muphy_lb.validation.record import Row, absolute
-from muphy_lb.validation.settings import Settings
 from muphy_lb.validation.thermal.heated_cavity import heated_simulation
 
 RAYLEIGH = 1e5

@@ -14,6 +14,7 @@ amplitude on the finest. Disturbances that break the centre symmetry alone are s
 the other two classes: they are reported, not judged.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 from math import inf
@@ -21,14 +22,12 @@ from math import inf
 import numpy as np
 
 from muphy_lb.physics.thermal.model import NAME as TEMPERATURE
+from muphy_lb.validation.case import Row, Settings, Skipped, absolute, at_least, at_most, case, shown
 from muphy_lb.validation.growth import Growth, fit_growth
 from muphy_lb.validation.plot import Plot, Series
-from muphy_lb.validation.record import Row, Validation, absolute, at_least, at_most, shown
-from muphy_lb.validation.settings import DEFAULT, Settings
 from muphy_lb.validation.thermal.heated_cavity import Cavity, cavity_of, free_fall, heated_simulation
 from muphy_lb.validation.thermal.reference_values import BIFURCATION
 
-CITATION = "Obrecht, Kuznik, Tourancheau, Roux, Comput. Fluids 54, 118 (2012): first bifurcation of the cube on 256^3"
 RAYLEIGHS, GRIDS = (3.19e7, 3.26e7), (64, 128, 256)
 QUICK_RAYLEIGHS, QUICK_GRIDS = (1e5,), (6, 8, 12)
 INTERVAL = 0.4  # between samples, in free-fall times along the edge
@@ -69,19 +68,26 @@ class PerturbedRun:
         return max(self.growths[:N_LEADING], key=lambda growth: growth.rate)
 
 
-def heated_bifurcation(settings: Settings = DEFAULT) -> Validation:
+@case(
+    "heated-bifurcation",
+    "Obrecht, Kuznik, Tourancheau, Roux, Comput. Fluids 54, 118 (2012): first bifurcation of the cube on 256^3",
+)
+def heated_bifurcation(settings: Settings) -> Iterator:
     """Growth just below and just above the threshold: an hour and more on one GPU, less on several."""
     if settings.precision != "fp64":
-        return Validation(
-            "heated-bifurcation", CITATION, skipped="needs fp64: small disturbances are below the round-off of others"
-        )
+        raise Skipped("needs fp64: small disturbances are below the round-off of others")
     rayleighs, grids = (QUICK_RAYLEIGHS, QUICK_GRIDS) if settings.quick else (RAYLEIGHS, GRIDS)
-    durations = QUICK if settings.quick else LONG
-    runs = [perturbed_run(rayleigh, grids, settings, durations) for rayleigh in rayleighs]
-    rows = [row for run in runs for row in _rows(run)]
+    runs = [perturbed_run(rayleigh, grids, settings, QUICK if settings.quick else LONG) for rayleigh in rayleighs]
+    for run in runs:
+        yield from _rows(run)
+        series = tuple(
+            Series(f"breaks {name}", run.times, np.sqrt((of**2).mean(axis=1)))
+            for name, of in zip(SYMMETRY_CLASSES, run.signals, strict=True)
+        )
+        labels = "time / free fall", "root mean square of the temperature"
+        yield Plot(f"Perturbed cube, Ra = {run.rayleigh:.2e}", *labels, series, log_y=True)
     if len(runs) == 2:
-        rows.append(shown("Rayleigh number of no growth, in between", BIFURCATION, threshold(*runs)))
-    return Validation("heated-bifurcation", CITATION, tuple(rows), plots=tuple(map(_plot, runs)))
+        yield shown("Rayleigh number of no growth, in between", BIFURCATION, threshold(*runs))
 
 
 def threshold(below: PerturbedRun, above: PerturbedRun) -> float:
@@ -182,21 +188,11 @@ def _record(simulation, size: int, every: int, n_samples: int) -> np.ndarray:
     return np.einsum("sp,npm->snm", weights, samples) / 4.0
 
 
-def _rows(run: PerturbedRun) -> list[Row]:
+def _rows(run: PerturbedRun) -> Iterator[Row]:
     what = f"Ra {run.rayleigh:.3g}, {run.size}^3, per free fall"
     judged = at_most if run.rayleigh < BIFURCATION else at_least
-    reported = [
-        (f"growth, breaks {name}", growth.rate) for name, growth in zip(SYMMETRY_CLASSES, run.growths, strict=True)
-    ]
-    reported += [("spread of the fits", run.fastest.spread), ("oscillations", run.fastest.frequency)]
-    rows = [judged(f"{what}: fastest growth", 0.0, run.fastest.rate, 0.0)]
-    return rows + [absolute(f"{what}: {name}", 0.0, value, inf) for name, value in reported]
-
-
-def _plot(run: PerturbedRun) -> Plot:
-    title = f"Perturbed cube, Ra = {run.rayleigh:.2e}"
-    series = tuple(
-        Series(f"breaks {name}", run.times, np.sqrt((of**2).mean(axis=1)))
-        for name, of in zip(SYMMETRY_CLASSES, run.signals, strict=True)
-    )
-    return Plot(title, "time / free fall", "root mean square of the temperature", series, log_y=True)
+    yield judged(f"{what}: fastest growth", 0.0, run.fastest.rate, 0.0)
+    for name, growth in zip(SYMMETRY_CLASSES, run.growths, strict=True):
+        yield absolute(f"{what}: growth, breaks {name}", 0.0, growth.rate, inf)
+    yield absolute(f"{what}: spread of the fits", 0.0, run.fastest.spread, inf)
+    yield absolute(f"{what}: oscillations", 0.0, run.fastest.frequency, inf)

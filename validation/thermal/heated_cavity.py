@@ -1,5 +1,6 @@
 """Differentially heated cavities: Nusselt numbers and velocities of the square and the cube."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf, sqrt
 
@@ -8,19 +9,14 @@ import numpy as np
 from muphy_lb.physics.thermal.model import DIFFERENCES
 from muphy_lb.physics.thermal.temperature import set_temperature_k, temperature_k, wall_heat
 from muphy_lb.run.simulation import Simulation
+from muphy_lb.validation.case import DEFAULT, Row, Settings, Skipped, absolute, case, relative, shown
 from muphy_lb.validation.fields import extremum, middle, on_box
 from muphy_lb.validation.flows import lattice_simulation, settle
 from muphy_lb.validation.limits import HALF
-from muphy_lb.validation.plot import Picture, Plot, Series, contours
-from muphy_lb.validation.record import Row, Validation, absolute, relative, shown
-from muphy_lb.validation.settings import DEFAULT, Settings
+from muphy_lb.validation.plot import Plot, Series, contours
 from muphy_lb.validation.thermal import reference_values as reference
 from muphy_lb.validation.thermal.reference_values import PRANDTL, SAME_METHOD
 
-CITATION = (
-    "square: de Vahl Davis, Int. J. Numer. Meth. Fluids 3, 249 (1983); cube: Tric, Labrosse, Betrouni, Int. J. Heat"
-    " Mass Transfer 43, 4043 (2000); Obrecht et al., Comput. Fluids 54, 118 (2012); Wakashima, Saitoh (2004)"
-)
 FREE_FALL_VELOCITY = 0.1
 LARGEST_DIFFUSIVITY = 0.075
 SQUARE_SIZES = {1e3: 64, 1e4: 96, 1e5: 160, 1e6: 320}
@@ -51,28 +47,31 @@ class Cavity:
         return max(float(np.abs(a + a[::-1, ::-1, ::-1]).max() / np.abs(a).max()) for a in fields)
 
 
-def heated_cavity(settings: Settings = DEFAULT) -> Validation:
+@case(
+    "heated-cavity",
+    "square: de Vahl Davis, Int. J. Numer. Meth. Fluids 3, 249 (1983); cube: Tric, Labrosse, Betrouni, Int. J. Heat"
+    " Mass Transfer 43, 4043 (2000); Obrecht et al., Comput. Fluids 54, 118 (2012); Wakashima, Saitoh (2004)",
+)
+def heated_cavity(settings: Settings) -> Iterator:
     """Nusselt numbers of square and cube."""
     if settings.precision == HALF:
-        return Validation("heated-cavity", CITATION, skipped="fp16 does not settle to the tolerances of this case")
-    rows: list[Row] = []
-    plots: list[Plot | Picture] = []
+        raise Skipped("fp16 does not settle to the tolerances of this case")
     for rayleigh, size in (QUICK_SQUARE_SIZES if settings.quick else SQUARE_SIZES).items():
         cavity = heated(rayleigh, size, settings, dimension=2)
-        rows += _square_rows(rayleigh, size, cavity, QUICK_TOLERANCE if settings.quick else SQUARE_TOLERANCE)
-        plots.append(_plot(rayleigh, size, cavity))
-        plots.append(contours(f"Square, Ra = {rayleigh:.0e}: isotherms", cavity.temperature[0]))
+        yield from _square(rayleigh, size, cavity, QUICK_TOLERANCE if settings.quick else SQUARE_TOLERANCE)
+        yield contours(f"Square, Ra = {rayleigh:.0e}: isotherms", cavity.temperature[0])
     for rayleigh, size in QUICK_SAME_SIZES if settings.quick else SAME_SIZES:
         cavity, known = heated(rayleigh, size, settings), SAME_METHOD[rayleigh, size]
         what = f"Ra {rayleigh:.0e}, {size}^3: Nu, another program with this method"
-        rows.append(relative(what, known, cavity.nusselt[1], SAME_TOLERANCE))
+        yield relative(what, known, cavity.nusselt[1], SAME_TOLERANCE)
     for rayleigh, size in () if settings.quick else CUBE_SIZES.items():
-        cavity = heated(rayleigh, size, settings)
-        rows += _cube_rows(rayleigh, size, cavity, settings)
-        plots.append(
-            contours(f"Cube, Ra = {rayleigh:.0e}: isotherms of the middle plane", cavity.temperature[:, size // 2])
-        )
-    return Validation("heated-cavity", CITATION, tuple(rows), plots=tuple(plots))
+        cavity, what = heated(rayleigh, size, settings), f"Ra {rayleigh:.0e}, {size}^3"
+        yield relative(f"{what}: Nu, Tric et al.", reference.TRIC[rayleigh], cavity.nusselt[1], CUBE_TOLERANCE)
+        yield shown(f"{what}: Nu, TheLMA on 256^3", reference.THELMA[rayleigh], cavity.nusselt[1])
+        if rayleigh in reference.WAKASHIMA:
+            yield shown(f"{what}: Nu, Wakashima and Saitoh", reference.WAKASHIMA[rayleigh], cavity.nusselt[1])
+        yield absolute(f"{what}: asymmetry about the centre", 0.0, cavity.asymmetry, SYMMETRIC[settings.precision])
+        yield contours(f"Cube, Ra = {rayleigh:.0e}: isotherms of the middle plane", cavity.temperature[:, size // 2])
 
 
 def heated(rayleigh: float, size: int, settings: Settings = DEFAULT, dimension: int = 3) -> Cavity:
@@ -184,38 +183,15 @@ def free_fall(rayleigh: float, size: int, diffusivity: float) -> float:
     return size**2 / (diffusivity * sqrt(rayleigh * PRANDTL))
 
 
-def _square_rows(rayleigh: float, size: int, cavity: Cavity, tolerance: float) -> list[Row]:
-    known, (u, v) = reference.SQUARE[rayleigh], _centre_lines(cavity)
+def _square(rayleigh: float, size: int, cavity: Cavity, tolerance: float) -> Iterator[Row | Plot]:
+    known, plane, place = reference.SQUARE[rayleigh], cavity.velocity[0], (np.arange(size) + 0.5) / size
+    u, v = middle(plane[..., 0], 1), middle(plane[..., 1], 0)  # u over y at x = 1/2, v over x at y = 1/2
     of_velocities = max(tolerance, OWN_ERROR.get(rayleigh, 0.0))
-    what = f"Ra {rayleigh:.0e}, {size}^2"
-    place = (np.arange(size) + 0.5) / size
-    return [
-        relative(f"{what}: Nu of the hot wall", known.nusselt, cavity.nusselt[1], tolerance),
-        relative(f"{what}: u_max on x = 1/2", known.u_max, extremum(place, u, 1)[1], of_velocities),
-        relative(f"{what}: v_max on y = 1/2", known.v_max, extremum(place, v, 1)[1], of_velocities),
-        absolute(f"{what}: Nu of the cold wall less that of the hot", 0.0, cavity.nusselt[0] - cavity.nusselt[1], inf),
-    ]
-
-
-def _cube_rows(rayleigh: float, size: int, cavity: Cavity, settings: Settings) -> list[Row]:
-    what, found = f"Ra {rayleigh:.0e}, {size}^3", cavity.nusselt[1]
-    rows = [relative(f"{what}: Nu, Tric et al.", reference.TRIC[rayleigh], found, CUBE_TOLERANCE)]
-    rows.append(shown(f"{what}: Nu, TheLMA on 256^3", reference.THELMA[rayleigh], found))
-    if rayleigh in reference.WAKASHIMA:
-        rows.append(shown(f"{what}: Nu, Wakashima and Saitoh", reference.WAKASHIMA[rayleigh], found))
-    return [
-        *rows,
-        absolute(f"{what}: asymmetry about the centre", 0.0, cavity.asymmetry, SYMMETRIC[settings.precision]),
-    ]
-
-
-def _centre_lines(cavity: Cavity) -> tuple[np.ndarray, np.ndarray]:
-    """u over y at x = 1/2, v over x at y = 1/2."""
-    plane = cavity.velocity[0]
-    return middle(plane[..., 0], 1), middle(plane[..., 1], 0)
-
-
-def _plot(rayleigh: float, size: int, cavity: Cavity) -> Plot:
-    place, (u, v) = (np.arange(size) + 0.5) / size, _centre_lines(cavity)
+    what, difference = f"Ra {rayleigh:.0e}, {size}^2", cavity.nusselt[0] - cavity.nusselt[1]
+    yield relative(f"{what}: Nu of the hot wall", known.nusselt, cavity.nusselt[1], tolerance)
+    yield relative(f"{what}: u_max on x = 1/2", known.u_max, extremum(place, u, 1)[1], of_velocities)
+    yield relative(f"{what}: v_max on y = 1/2", known.v_max, extremum(place, v, 1)[1], of_velocities)
+    yield absolute(f"{what}: Nu of the cold wall less that of the hot", 0.0, difference, inf)
     lines = (Series("u over y at x = 1/2", place, u), Series("v over x at y = 1/2", place, v))
-    return Plot(f"Square cavity, Ra = {rayleigh:.0e}", "place over the edge", "velocity [diffusivity / edge]", lines)
+    labels = "place over the edge", "velocity [diffusivity / edge]"
+    yield Plot(f"Square cavity, Ra = {rayleigh:.0e}", *labels, lines)

@@ -1,6 +1,6 @@
 """The heated cube on fine grids, each started from the solution on a coarser one; and by both thermal methods."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import inf
 
@@ -10,17 +10,12 @@ from muphy_lb.measure.flow_view import on_root
 from muphy_lb.physics.thermal.mid_plane import middle_heat
 from muphy_lb.physics.thermal.model import DIFFERENCES, POPULATION_METHOD
 from muphy_lb.physics.thermal.temperature import temperature_k, wall_heat
+from muphy_lb.validation.case import DEFAULT, Row, Settings, Skipped, absolute, case, relative
 from muphy_lb.validation.limits import HALF
-from muphy_lb.validation.plot import Picture, Plot, Series, contours
-from muphy_lb.validation.record import Row, Validation, absolute, relative
-from muphy_lb.validation.settings import DEFAULT, Settings
+from muphy_lb.validation.plot import Plot, Series, contours
 from muphy_lb.validation.thermal import reference_values as reference
 from muphy_lb.validation.thermal.heated_cavity import SYMMETRIC, Cavity, cavity_of, free_fall, heated_simulation
 
-CITATION = (
-    "Tric, Labrosse, Betrouni, Int. J. Heat Mass Transfer 43, 4043 (2000); Obrecht, Kuznik, Tourancheau, Roux, Comput."
-    " Fluids 54, 118 (2012), Table 5, on 256^3 nodes; Wakashima, Saitoh (2004)"
-)
 GRIDS = {1e4: (64, 128, 256), 1e5: (64, 128, 256), 1e6: (64, 128, 256), 1e7: (64, 128, 256), 1e8: (128, 256)}
 QUICK_GRIDS = {1e4: (8, 16)}
 # Name, Nusselt numbers, and relative tolerances.
@@ -48,16 +43,28 @@ class ConvergenceHistory:
     change: float  # change of the temperature over the last ``CHANGE_STEPS`` steps
 
 
-def heated_cube(settings: Settings = DEFAULT) -> Validation:
+@case(
+    "heated-cube",
+    "Tric, Labrosse, Betrouni, Int. J. Heat Mass Transfer 43, 4043 (2000); Obrecht, Kuznik, Tourancheau, Roux, Comput."
+    " Fluids 54, 118 (2012), Table 5, on 256^3 nodes; Wakashima, Saitoh (2004)",
+)
+def heated_cube(settings: Settings) -> Iterator:
     """Nusselt numbers up to Ra = 1e8; hours on one GPU at the highest, less on several."""
     if settings.precision == HALF:
-        return Validation("heated-cube", CITATION, skipped="fp16 does not settle to the tolerances of this case")
-    rows, plots = _methods(settings), []
+        raise Skipped("fp16 does not settle to the tolerances of this case")
+    (rayleigh, size), allowed = METHODS_GRID, METHODS_TOLERANCE[0]
+    if settings.quick:
+        (rayleigh, size), allowed = QUICK_METHODS_GRID, METHODS_TOLERANCE[1]
+    found = [grid_sequence(rayleigh, (size,), settings, method)[0] for method in (DIFFERENCES, POPULATION_METHOD)]
+    what = f"Ra {rayleigh:.0e}, {size}^3: Nu, double distribution against finite differences"
+    yield relative(what, found[0].nusselt[1], found[1].nusselt[1], allowed)
     for rayleigh, sizes in (QUICK_GRIDS if settings.quick else GRIDS).items():
         cavity, history = grid_sequence(rayleigh, sizes, settings)
-        rows += _rows(rayleigh, sizes[-1], cavity, history, settings)
-        plots += _plots(rayleigh, sizes[-1], cavity, history)
-    return Validation("heated-cube", CITATION, tuple(rows), plots=tuple(plots))
+        yield from _rows(rayleigh, sizes[-1], cavity, history, settings)
+        lines = Series("hot wall", history.steps, history.wall), Series("midway", history.steps, history.middle)
+        title = f"Cube, Ra = {rayleigh:.0e}, {sizes[-1]}^3"
+        yield Plot(f"{title}: convergence", "steps", "Nusselt number", lines)
+        yield contours(f"{title}: isotherms of the middle plane", cavity.temperature[:, sizes[-1] // 2])
 
 
 def grid_sequence(
@@ -101,33 +108,15 @@ def _settle(simulation, size: int, most_steps: int, settings: Settings) -> Conve
     return ConvergenceHistory(steps, wall, middle, change)
 
 
-def _methods(settings: Settings) -> list[Row]:
-    (rayleigh, size), allowed = METHODS_GRID, METHODS_TOLERANCE[0]
-    if settings.quick:
-        (rayleigh, size), allowed = QUICK_METHODS_GRID, METHODS_TOLERANCE[1]
-    found = [grid_sequence(rayleigh, (size,), settings, method)[0] for method in (DIFFERENCES, POPULATION_METHOD)]
-    what = f"Ra {rayleigh:.0e}, {size}^3: Nu, double distribution against finite differences"
-    return [relative(what, found[0].nusselt[1], found[1].nusselt[1], allowed)]
-
-
-def _rows(rayleigh, size, cavity: Cavity, history: ConvergenceHistory, settings: Settings) -> list[Row]:
+def _rows(rayleigh, size, cavity: Cavity, history: ConvergenceHistory, settings: Settings) -> Iterator[Row]:
     what, found = f"Ra {rayleigh:.0e}, {size}^3", cavity.nusselt[1]
     if settings.quick:
         known = [("another program with this method", reference.SAME_METHOD[rayleigh, size], QUICK_TOLERANCE)]
     else:
         known = [(name, by[rayleigh], within.get(rayleigh, inf)) for name, by, within in PUBLISHED if rayleigh in by]
     known.append(("of the plane midway", float(history.middle[-1]), inf))
-    rows = [relative(f"{what}: Nu, {name}", value, found, allowed) for name, value, allowed in known]
+    for name, value, allowed in known:
+        yield relative(f"{what}: Nu, {name}", value, found, allowed)
     steady = SETTLED[settings.precision] if rayleigh <= 1e7 else STEADY_AT_MOST
-    rows.append(absolute(f"{what}: change of temperature in {CHANGE_STEPS} steps", 0.0, history.change, steady))
-    allowed = SYMMETRIC[settings.precision]
-    return [*rows, absolute(f"{what}: asymmetry about the centre", 0.0, cavity.asymmetry, allowed)]
-
-
-def _plots(rayleigh, size, cavity: Cavity, history: ConvergenceHistory) -> list[Plot | Picture]:
-    lines = Series("hot wall", history.steps, history.wall), Series("midway", history.steps, history.middle)
-    title = f"Cube, Ra = {rayleigh:.0e}, {size}^3"
-    return [
-        Plot(f"{title}: convergence", "steps", "Nusselt number", lines),
-        contours(f"{title}: isotherms of the middle plane", cavity.temperature[:, size // 2]),
-    ]
+    yield absolute(f"{what}: change of temperature in {CHANGE_STEPS} steps", 0.0, history.change, steady)
+    yield absolute(f"{what}: asymmetry about the centre", 0.0, cavity.asymmetry, SYMMETRIC[settings.precision])

@@ -7,10 +7,5 @@ from muphy_lb.validation.thermal.heated_cavity import heated_cavity
 from muphy_lb.validation.thermal.heated_cube import heated_cube
 
 SHARED = ("heated-cube", "heated-bifurcation")
-CASES = {
-    "heat": heat,
-    "heated-cavity": heated_cavity,
-    "heated-cube": heated_cube,
-    "heated-bifurcation": heated_bifurcation,
-}
+CASES = (heat, heated_cavity, heated_cube, heated_bifurcation)
 BUDGETS = (heated_budget,)

@@ -1,12 +1,42 @@
-"""The report of a validation case: rows of reference, computed value and verdict, and their text."""
+"""A validation case: a function of the settings, its rows of reference, computed value and verdict, and their text."""
 
 import math
+import os
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
+from functools import update_wrapper
+from pathlib import Path
 
+from muphy_lb.domain import streaming_named
+from muphy_lb.parallel.communicator import MpiCommunicator, SerialCommunicator
 from muphy_lb.validation.plot import Picture, Plot
 
 HEADINGS = ("quantity", "reference", "computed", "error", "allowed", "")
 LAYOUT = "  {:<58}{:>13}{:>13}{:>11}{:>11}  {}"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the cases are computed; the reference values do not depend on it."""
+
+    quick: bool = False  # small sizes, seconds instead of minutes
+    backend: str = "auto"  # what runs the kernels, as ``compute.backend`` of a case file
+    precision: str = "fp64"  # of the stored populations, as ``compute.precision``
+    streaming: str = "pull"  # as ``compute.streaming``
+    communicator: SerialCommunicator | MpiCommunicator = SerialCommunicator()  # the ranks that share each simulation
+
+    def compute_table(self) -> dict:
+        """The table ``[compute]`` of a case file."""
+        return {"backend": self.backend, "precision": self.precision, "streaming": self.streaming}
+
+    @property
+    def interpolates(self) -> bool:
+        """Whether interpolated walls are possible: push overwrites what they read."""
+        return streaming_named(self.streaming).fills_slots
+
+
+DEFAULT = Settings()
+DATA_VARIABLE = "MUPHY_DATA"
 
 
 @dataclass(frozen=True)
@@ -98,6 +128,52 @@ class Validation:
         if self.device and not self.skipped:
             lines.append(f"  {self.seconds:.1f} s on {self.device}")
         return "\n".join(lines)
+
+
+class Skipped(Exception):
+    """Why nothing of a case can be computed."""
+
+
+def data_folder(*files: str) -> Path:
+    """The folder of ``$MUPHY_DATA``. Raises Skipped: it is not set, or lacks a file."""
+    folder = os.environ.get(DATA_VARIABLE)
+    missing = [file for file in files if folder is None or not Path(folder, file).is_file()]
+    if not folder or missing:
+        raise Skipped(f"no {', '.join(missing) or 'folder'} in ${DATA_VARIABLE}")
+    return Path(folder)
+
+
+class Failure(str):
+    """An error within a case, which goes on."""
+
+
+class Case:
+    """A validation case: its name, the source of its references, and a generator function of the settings.
+
+    The generator yields rows, plots, failures and, as text, reasons why something is not computed or judged, or raises
+    :class:`Skipped`; the first line of its docstring is the title.
+    """
+
+    def __init__(self, name: str, source: str, run: Callable[[Settings], Iterable]):
+        self.name, self.source, self.run = name, source, run
+        update_wrapper(self, run)
+
+    def __call__(self, settings: Settings = DEFAULT) -> Validation:
+        """The outcome with these settings. Raises MuphyError: a flow of it cannot be computed."""
+        try:
+            found = list(self.run(settings))
+        except Skipped as reason:
+            return Validation(self.name, self.source, skipped=str(reason))
+        rows = tuple(item for item in found if isinstance(item, Row))
+        plots = tuple(item for item in found if isinstance(item, Plot | Picture))
+        failure = "; ".join(item for item in found if isinstance(item, Failure))
+        left_out = tuple(item for item in found if isinstance(item, str) and not isinstance(item, Failure))
+        return Validation(self.name, self.source, rows, plots=plots, left_out=left_out, failure=failure)
+
+
+def case(name: str, source: str) -> Callable[[Callable[[Settings], Iterable]], Case]:
+    """A decorator that makes a :class:`Case` of a generator function."""
+    return lambda run: Case(name, source, run)
 
 
 def relative(quantity: str, reference: float, computed: float, tolerance: float) -> Row:
