@@ -5,32 +5,24 @@ from types import MappingProxyType
 
 from muphy_lb.base.registry import tables
 from muphy_lb.validation.case import Case
-from muphy_lb.validation.flow.aorta import aorta
 from muphy_lb.validation.flow.balance import balance
 from muphy_lb.validation.flow.cavity import cavity
-from muphy_lb.validation.flow.channel_turbulence import channel_turbulence
+from muphy_lb.validation.flow.channel_turbulence import channel_turbulence, streaks
 from muphy_lb.validation.flow.channels import pipe, plane_channel, poiseuille_trt
 from muphy_lb.validation.flow.conservation import conservation, vessel, wall_balance
-from muphy_lb.validation.flow.couette import taylor_couette
-from muphy_lb.validation.flow.cylinder_flows import cylinder_flows
+from muphy_lb.validation.flow.couette import free_slip, taylor_couette
 from muphy_lb.validation.flow.cylinders import cylinder_array, cylinder_cell
 from muphy_lb.validation.flow.data_files import data_files
-from muphy_lb.validation.flow.given_vessels import given_vessels
 from muphy_lb.validation.flow.ketton import ketton
-from muphy_lb.validation.flow.les import smagorinsky
 from muphy_lb.validation.flow.permeability import permeability, viscosity_independence
 from muphy_lb.validation.flow.permeability_error import permeability_error
 from muphy_lb.validation.flow.pipes import gmy_pipe, tilted_pipe, wall_indices_of_a_pipe, wall_shear
-from muphy_lb.validation.flow.pulsatile_tube import pulsatile_tube
-from muphy_lb.validation.flow.rheology import rheology
-from muphy_lb.validation.flow.schaefer_turek import schaefer_turek
-from muphy_lb.validation.flow.shear_layers import shear_layers
-from muphy_lb.validation.flow.slip import free_slip
+from muphy_lb.validation.flow.rheology import rheology, smagorinsky
+from muphy_lb.validation.flow.schaefer_turek import cylinder_flows, schaefer_turek
 from muphy_lb.validation.flow.spheres import sphere_arrays
-from muphy_lb.validation.flow.streaks import streaks
-from muphy_lb.validation.flow.taylor_green import taylor_green
-from muphy_lb.validation.flow.taylor_green_3d import taylor_green_3d
-from muphy_lb.validation.flow.womersley import womersley
+from muphy_lb.validation.flow.vessels import aorta, given_vessels
+from muphy_lb.validation.flow.vortices import shear_layers, taylor_green, taylor_green_3d
+from muphy_lb.validation.flow.womersley import pulsatile_tube, womersley
 
 FLOW = (
     *(plane_channel, pipe, conservation, balance, wall_balance, permeability, permeability_error, ketton, vessel),

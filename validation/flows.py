@@ -1,4 +1,7 @@
-"""Flows of the validation cases: set-up in lattice units, and integration to a steady state."""
+"""Flows of the validation cases: set-up in lattice units, integration to a steady state, exact profiles, lines.
+
+Source: White, Viscous Fluid Flow (2006), sections 3-3.1 to 3-3.3.
+"""
 
 from collections.abc import Callable, Mapping
 from math import ceil
@@ -9,8 +12,44 @@ import numpy as np
 from muphy_lb.base.errors import MuphyError
 from muphy_lb.base.units import CS2, relaxation_time, viscosity
 from muphy_lb.case.case import case_from_dict
+from muphy_lb.geometry.nodes import NodeList
+from muphy_lb.geometry.nodes import on_box as nodes_on_box
+from muphy_lb.operators.initial import AXES_OF_TENSOR
 from muphy_lb.run.simulation import Simulation
+from muphy_lb.setup.initial_stress import stress_of
 from muphy_lb.validation.case import DEFAULT, Settings
+
+N_TERMS = 500
+
+
+def channel_velocity(y, height: float, acceleration: float, viscosity: float) -> np.ndarray:
+    """Velocity between plates at the distances ``y`` from one of them: g y (H - y) / (2 nu)."""
+    y = np.asarray(y, dtype=np.float64)
+    return acceleration / (2.0 * viscosity) * y * (height - y)
+
+
+def channel_mean_velocity(height: float, acceleration: float, viscosity: float) -> float:
+    """Mean velocity between plates: g H^2 / (12 nu)."""
+    return acceleration * height**2 / (12.0 * viscosity)
+
+
+def pipe_velocity(r, radius: float, acceleration: float, viscosity: float) -> np.ndarray:
+    """Velocity in a round pipe at the distances ``r`` from its axis: g (R^2 - r^2) / (4 nu)."""
+    return acceleration / (4.0 * viscosity) * (radius**2 - np.asarray(r, dtype=np.float64) ** 2)
+
+
+def pipe_flow_rate(radius: float, acceleration: float = 1.0, viscosity: float = 1.0) -> float:
+    """Volume flow of a round pipe: pi R^4 g / (8 nu)."""
+    return np.pi * radius**4 * acceleration / (8.0 * viscosity)
+
+
+def duct_flow_rate(width: float, height: float, acceleration: float = 1.0, viscosity: float = 1.0) -> float:
+    """Volume flow of a rectangular duct."""
+    a, b = sorted((0.5 * width, 0.5 * height))
+    i = 2.0 * np.arange(N_TERMS) + 1.0
+    sides = 192.0 * a / (np.pi**5 * b) * np.sum(np.tanh(0.5 * np.pi * i * b / a) / i**5)
+    return float(4.0 * b * a**3 / 3.0 * acceleration / viscosity * (1.0 - sides))
+
 
 STEADY = 1e-10
 # Change below which stored populations of that precision may never settle: a few roundings of the mean.
@@ -157,3 +196,57 @@ def flow_through_openings(simulation: Simulation) -> np.ndarray:
 def order_of_convergence(sizes, errors) -> float:
     """Slope of error against resolution on a doubly logarithmic scale, fitted to all points, turned positive."""
     return -float(np.polyfit(np.log(sizes), np.log(errors), 1)[0])
+
+
+def start_from_flow(simulation: Simulation, density: np.ndarray, velocity: np.ndarray, strain: np.ndarray) -> None:
+    """Start with the viscous stress of an exact rate of strain (:mod:`muphy_lb.operators.initial`); without it the
+    stress of the first steps is wrong. ``simulation``: on one rank; ``density``: (n,) in the order of the node list,
+    like the others; ``velocity``: (n, 3); ``strain``: (n, 3, 3) rate of strain, lattice units."""
+    own, fluid = simulation.domain.number, simulation.fluid
+    rho, six = density[own], np.stack([strain[own, a, b] for a, b in AXES_OF_TENSOR])
+    stress = stress_of(fluid, rho if fluid.equilibrium.is_compressible else 1.0, six)
+    simulation.engine.start_from(rho, velocity[own].T, stress)
+
+
+def on_box(simulation: Simulation, values: np.ndarray) -> np.ndarray:
+    """(nz, ny, nx, ...) float64 values (n, ...) of the nodes on the whole box; NaN where there is no node."""
+    return nodes_on_box(simulation.nodes, values.astype(np.float64))
+
+
+def from_axis(nodes: NodeList) -> np.ndarray:
+    """(n,) distance of nodes from the middle of their box, across z."""
+    x, y, _ = (nodes.coordinates() - 0.5 * (np.array(nodes.shape[::-1]) - 1.0)).T
+    return np.hypot(x, y)
+
+
+def middle(values: np.ndarray, axis: int) -> np.ndarray:
+    """Values on the middle plane across an axis: those of its layer, or between two by a cubic through four."""
+    n = values.shape[axis]
+    if n % 2:
+        return values.take(n // 2, axis)
+    near = values.take(n // 2 - 1, axis) + values.take(n // 2, axis)
+    far = values.take(n // 2 - 2, axis) + values.take(n // 2 + 1, axis)
+    return (9.0 * near - far) / 16.0
+
+
+def interpolate(x: np.ndarray, values: np.ndarray, points) -> np.ndarray:
+    """Values at ``points`` by the cubic through the four nearest of evenly spaced, rising ``x``."""
+    points = np.asarray(points, dtype=np.float64)
+    position = (points - x[0]) / (x[1] - x[0])
+    first = np.clip(np.floor(position).astype(int) - 1, 0, x.size - 4)
+    t = position - first
+    result = np.zeros_like(points)
+    for k in range(4):
+        others = [j for j in range(4) if j != k]
+        weight = np.prod([(t - j) / (k - j) for j in others], axis=0)
+        result += weight * values[first + k]
+    return result
+
+
+def extremum(x: np.ndarray, values: np.ndarray, sign: int) -> tuple[float, float]:
+    """(position, value) of the maximum (``sign`` 1) or minimum (-1), on the parabola through three points of even
+    spacing."""
+    k = int(np.argmax(sign * values[1:-1])) + 1
+    below, here, above = values[k - 1 : k + 2]
+    slope, bend = 0.5 * (above - below), above - 2.0 * here + below
+    return float(x[k] - slope / bend * (x[1] - x[0])), float(here - 0.5 * slope**2 / bend)

@@ -10,7 +10,7 @@ from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE, COS_ANGLE
 from muphy_lb.physics.free_surface.plane import plane_distance, plane_share
 from muphy_lb.physics.free_surface.regions import sphere_region
 from muphy_lb.validation.case import Settings
-from muphy_lb.validation.free_surface.contact import contact_angle, drop_on_wall
+from muphy_lb.validation.free_surface.drops import contact_angle, drop_on_wall
 from tests.free_surface import SurfaceSetup, Tank, tank
 from tests.laws.test_free_surface import BACKENDS, splash
 

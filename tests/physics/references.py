@@ -1,6 +1,6 @@
 """Published numbers and analytic solutions that only tests of the references need.
 
-Sources as of the module of :mod:`muphy_lb.validation.references` that each belongs to; ``SANGANI_ACRIVOS``:
+Sources as of the module of :mod:`muphy_lb.validation.flow` that each belongs to; ``SANGANI_ACRIVOS``:
 table 1 of Sangani and Acrivos, Int. J. Multiphase Flow 8, 193 (1982), from a public transcription; ``REATTACHMENT``:
 where the flow behind a backward-facing step of expansion 2 reattaches, Erturk, Comput. Fluids 37, 633 (2008), the value
 at Re 600 from a public transcription, the others from memory. There Re is U 2h / nu with the mean inlet velocity U and
@@ -11,10 +11,10 @@ from types import MappingProxyType
 
 import numpy as np
 
-from muphy_lb.validation.references.rheology import Casson, PowerLaw
-from muphy_lb.validation.references.schaefer_turek import DENSITY_KG_M3, DIAMETER_M, HEIGHT_M
-from muphy_lb.validation.references.spheres import BODY, FACE, SIMPLE
-from muphy_lb.validation.references.womersley import PipeWomersley
+from muphy_lb.validation.flow.rheology import Casson, PowerLaw
+from muphy_lb.validation.flow.schaefer_turek import DENSITY_KG_M3, DIAMETER_M, HEIGHT_M
+from muphy_lb.validation.flow.spheres import BODY, FACE, SIMPLE
+from muphy_lb.validation.flow.womersley import PipeWomersley
 
 N_TERMS = 500  # of the series of a duct
 HASIMOTO = MappingProxyType({SIMPLE: 1.7601, BODY: 1.7918, FACE: 1.7917})  # A of 1 / K = 1 - A c^(1/3) + c - ...

@@ -10,10 +10,8 @@ from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.measure.flow_view import on_root, whole_nodes
 from muphy_lb.physics.dissipation.observers import FlowPower
 from muphy_lb.validation.case import DEFAULT, Settings, case, relative
-from muphy_lb.validation.fields import from_axis
-from muphy_lb.validation.flows import lattice_simulation, order_of_convergence, start_along
+from muphy_lb.validation.flows import from_axis, lattice_simulation, order_of_convergence, pipe_velocity, start_along
 from muphy_lb.validation.limits import HALF, left_out_rules, possible_rules
-from muphy_lb.validation.references.poiseuille import pipe_velocity
 
 NU, VELOCITY, LENGTH = 0.1, 0.02, 2
 RULES = ("central-linear", "bouzidi", HALF_WAY)

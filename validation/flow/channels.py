@@ -15,11 +15,14 @@ from muphy_lb.base.units import CS2, viscosity
 from muphy_lb.operators.mrt import MAGIC_HALF_WAY
 from muphy_lb.validation import limits
 from muphy_lb.validation.case import DEFAULT, Row, Settings, absolute, case, relative
-from muphy_lb.validation.fields import from_axis
 from muphy_lb.validation.flows import (
+    channel_velocity,
     creeping,
     forced_flow,
+    from_axis,
     order_of_convergence,
+    pipe_flow_rate,
+    pipe_velocity,
     settled,
     start_along,
     until_steady,
@@ -27,7 +30,6 @@ from muphy_lb.validation.flows import (
 )
 from muphy_lb.validation.limits import FLOOR, NO_ORDERS, SHARES, order_at_least, share_row
 from muphy_lb.validation.plot import convergence
-from muphy_lb.validation.references.poiseuille import channel_velocity, pipe_flow_rate, pipe_velocity
 
 HALF_WAY = 0.5  # distance of a wall from its nearest node
 ORDER_RELAXATION_TIME, SLIP_RELAXATION_TIMES = 1.0, (0.6, 1.5)

@@ -13,10 +13,17 @@ import numpy as np
 
 from muphy_lb.base.units import CS2, viscosity
 from muphy_lb.validation.case import DEFAULT, Settings, absolute, at_least, case, data_folder, relative
-from muphy_lb.validation.flows import creeping, forced_flow, settled, sum_along_x, until_steady
+from muphy_lb.validation.flows import (
+    creeping,
+    duct_flow_rate,
+    forced_flow,
+    pipe_flow_rate,
+    settled,
+    sum_along_x,
+    until_steady,
+)
 from muphy_lb.validation.limits import left_out_rules, possible_rules
 from muphy_lb.validation.plot import Plot, Series
-from muphy_lb.validation.references.poiseuille import duct_flow_rate, pipe_flow_rate
 
 RELAXATION_TIME = 0.5 + np.sqrt(3.0 / 16.0)
 FORCE = 1e-6

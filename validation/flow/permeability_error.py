@@ -35,8 +35,8 @@ from muphy_lb.run.relay import Relay
 from muphy_lb.run.settled_flow import Flow, settled_flow
 from muphy_lb.validation.case import Row, Settings, Skipped, at_least, case, data_folder, shown
 from muphy_lb.validation.flow.ketton import ARCHIVE, IMAGE
-from muphy_lb.validation.references.poiseuille import duct_flow_rate
-from muphy_lb.validation.references.spheres import BODY, permeability, series
+from muphy_lb.validation.flow.spheres import BODY, permeability, series
+from muphy_lb.validation.flows import duct_flow_rate
 
 PACK = "finney_pack/FinneyPack.txt"
 NU = 0.1  # in steps of the grid: low enough for pressure to reach tight pores soon

@@ -33,11 +33,14 @@ from muphy_lb.measure.period_window import PeriodWindow
 from muphy_lb.measure.wall_indices import WallIndices, along_wall, tangents, wall_indices
 from muphy_lb.measure.wall_shear import WallShear
 from muphy_lb.validation.case import DEFAULT, Row, Settings, Skipped, absolute, case, data_folder, relative, shown
-from muphy_lb.validation.fields import from_axis
+from muphy_lb.validation.flow.womersley import PipeWomersley
 from muphy_lb.validation.flows import (
     creeping,
+    from_axis,
     lattice_simulation,
     order_of_convergence,
+    pipe_flow_rate,
+    pipe_velocity,
     settled,
     start_along,
     start_from_velocity,
@@ -54,8 +57,6 @@ from muphy_lb.validation.limits import (
     share_row,
 )
 from muphy_lb.validation.plot import Plot, Series, convergence
-from muphy_lb.validation.references.poiseuille import pipe_flow_rate, pipe_velocity
-from muphy_lb.validation.references.womersley import PipeWomersley
 
 NU = 1.0 / 6.0
 DIRECTION = (2, 1, 0)

@@ -15,8 +15,7 @@ from muphy_lb.physics.free_surface.filling import fill, liquid_mass
 from muphy_lb.physics.free_surface.start import InitialLiquid, Region, initial_fields
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.validation.case import Settings, Skipped
-from muphy_lb.validation.fields import on_box
-from muphy_lb.validation.flows import lattice_simulation
+from muphy_lb.validation.flows import lattice_simulation, on_box
 from muphy_lb.validation.limits import HALF
 
 TANK = "tank"

@@ -1,8 +1,7 @@
 """Validation cases of free surfaces."""
 
-from muphy_lb.validation.free_surface.contact import surface_contact
 from muphy_lb.validation.free_surface.dam import dam_break
-from muphy_lb.validation.free_surface.drop import surface_drop
+from muphy_lb.validation.free_surface.drops import surface_contact, surface_drop
 from muphy_lb.validation.free_surface.oscillations import surface_gas_spring, surface_sloshing, surface_waves
 from muphy_lb.validation.free_surface.rest import surface_rest
 

@@ -13,7 +13,7 @@ from muphy_lb.validation.case import DEFAULT, Row, Settings, Skipped, absolute, 
 from muphy_lb.validation.flows import lattice_simulation
 from muphy_lb.validation.limits import HALF
 from muphy_lb.validation.plot import Plot, Series
-from muphy_lb.validation.thermal.reference_values import PRANDTL
+from muphy_lb.validation.thermal.heated_cavity import PRANDTL
 
 DIFFUSIVITY = 0.05
 VISCOSITY = PRANDTL * DIFFUSIVITY

@@ -18,7 +18,7 @@ from muphy_lb.run.loop import Clock
 from muphy_lb.run.permeability import permeability, tensor_m2
 from muphy_lb.run.settled_flow import Desk, settled_flow
 from muphy_lb.run.stop_signals import StopSignals
-from muphy_lb.validation.references.poiseuille import duct_flow_rate
+from muphy_lb.validation.flows import duct_flow_rate
 from tests.channel import open_channel, simulate
 
 SIDE, SPACING_M = 16, 1e-5

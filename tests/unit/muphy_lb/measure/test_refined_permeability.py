@@ -21,7 +21,7 @@ from muphy_lb.run.relay import Relay
 from muphy_lb.run.settled_flow import settled_flow
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.setup.geometry import load_nodes
-from muphy_lb.validation.references.poiseuille import duct_flow_rate
+from muphy_lb.validation.flows import duct_flow_rate
 
 SPACING_M = 1e-5
 WIDTH, HEIGHT = 3, 5
