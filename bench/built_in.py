@@ -4,21 +4,18 @@ Benchmarks of earlier papers, repeated and compared with their figures.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
+from typing import NamedTuple
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.units import CS2, viscosity
 from muphy_lb.case.section import did_you_mean
 
-RELAXATION_TIME = 0.8
-FORCE, INLET_VELOCITY = 1e-7, 0.01
-POROSITY = 0.38
+RELAXATION_TIME, FORCE, INLET_VELOCITY, POROSITY = 0.8, 1e-7, 0.01, 0.38
 GENERATIONS, ASYMMETRY = 2, 0.8
 
 
-@dataclass(frozen=True)
-class BuiltIn:
+class BuiltIn(NamedTuple):
     """A geometry that needs no file."""
 
     size: int  # the size with about ten million nodes
@@ -40,13 +37,11 @@ def _artery(size: int) -> tuple[str, dict]:
     return "branching_vessel", options
 
 
-BUILT_IN: Mapping[str, BuiltIn] = MappingProxyType(
-    {
-        "box": BuiltIn(216, "edge of a periodic box of nothing but fluid", _box),
-        "spheres": BuiltIn(300, "edge of a periodic pack of overlapping spheres of a tenth of it as radius", _spheres),
-        "artery": BuiltIn(64, "voxels across the radius of the inlet of a vessel that splits twice", _artery, 4),
-    }
-)
+BUILT_IN: Mapping[str, BuiltIn] = {
+    "box": BuiltIn(216, "edge of a periodic box of nothing but fluid", _box),
+    "spheres": BuiltIn(300, "edge of a periodic pack of overlapping spheres of a tenth of it as radius", _spheres),
+    "artery": BuiltIn(64, "voxels across the radius of the inlet of a vessel that splits twice", _artery, 4),
+}
 
 
 def built_in_table(name: str, size: int | None) -> dict:
@@ -78,14 +73,11 @@ def driven_table(title: str, geometry: dict, openings, spacing_m: float) -> dict
     }
 
 
-CAVITY_SIZE = 2048
-ARRAY_MESH, ARRAY_CELLS = 3072, 18
-PAPER_RELAXATION_TIME = 1.0
+CAVITY_SIZE, ARRAY_MESH, ARRAY_CELLS, PAPER_RELAXATION_TIME = 2048, 3072, 18, 1.0
 LID_VELOCITY = 0.05
 
 
-@dataclass(frozen=True)
-class PaperRow:
+class PaperRow(NamedTuple):
     """One row of a table in a paper, and the case that reproduces it."""
 
     name: str  # name in the paper

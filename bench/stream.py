@@ -71,8 +71,7 @@ def _stencil_bytes(engine, name: str, real: int) -> int:
 
 
 # Steps enqueued to measure the host time of a launch: too few to fill the queue of the device and block the host.
-STEPS_ENQUEUED = 64
-ENQUEUE_REPETITIONS = 5
+STEPS_ENQUEUED, ENQUEUE_REPETITIONS = 64, 5
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ class Row:
 
     def record(self) -> dict:
         """The row with its verdict as a plain dictionary; None for a number that is not finite, for JSON."""
-        return _without_infinities(asdict(self)) | {"passed": self.passed}
+        return _for_json(asdict(self)) | {"passed": self.passed}
 
 
 @dataclass(frozen=True)
@@ -112,8 +112,8 @@ class Validation:
     def record(self) -> dict:
         """The outcome as a plain dictionary for JSON, with those plots that are data."""
         rows = [row.record() for row in self.rows]
-        plots = [_without_gaps(asdict(plot)) for plot in self.plots if isinstance(plot, Plot)]
-        differences = [_without_infinities(asdict(difference)) for difference in self.differences]
+        plots = [_for_json(asdict(plot)) for plot in self.plots if isinstance(plot, Plot)]
+        differences = [_for_json(asdict(difference)) for difference in self.differences]
         return asdict(self) | {"rows": rows, "plots": plots, "differences": differences, "passed": self.passed}
 
     def __str__(self):
@@ -207,21 +207,13 @@ def _row(quantity, *numbers) -> Row:
     return Row(quantity, *map(float, numbers))
 
 
-def _without_infinities(values: dict) -> dict:
-    return {key: _finite_or_none(value) for key, value in values.items()}
-
-
-def _finite_or_none(value):
+def _for_json(value):
+    """A record whose numbers that are not finite are None."""
+    if isinstance(value, dict):
+        return {key: _for_json(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return list(map(_for_json, value))
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _without_gaps(plot: dict) -> dict:
-    """A plot's dictionary whose series hold None instead of numbers that are not finite."""
-    series = [
-        {key: list(map(_finite_or_none, value)) if key in "xy" else value for key, value in curve.items()}
-        for curve in plot["series"]
-    ]
-    return plot | {"series": series}
 
 
 def _line(row: Row) -> str:

@@ -1,7 +1,6 @@
 """The table of validation cases: those of the flow, then those of the physics packages."""
 
 from collections.abc import Mapping
-from types import MappingProxyType
 
 from muphy_lb.base.registry import tables
 from muphy_lb.validation.case import Case
@@ -33,6 +32,4 @@ FLOW = (
 )
 TABLES = tables("muphy_lb.validation")
 SHARED = frozenset(name for table in TABLES for name in getattr(table, "SHARED", ()))  # cases that ranks may share
-CASES: Mapping[str, Case] = MappingProxyType(
-    {case.name: case for case in (*FLOW, *(case for table in TABLES for case in table.CASES))}
-)
+CASES: Mapping[str, Case] = {case.name: case for case in (*FLOW, *(case for table in TABLES for case in table.CASES))}

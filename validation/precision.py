@@ -73,13 +73,10 @@ def _difference(double: Validation, other: Validation, precision: str) -> Differ
     """Infinite where no value can be compared."""
     found = {row.quantity: row for row in other.rows}
     differences = {
-        row.quantity: _or_infinite(abs(found[row.quantity].computed - row.computed) / found[row.quantity].scale)
+        row.quantity: abs(found[row.quantity].computed - row.computed) / found[row.quantity].scale
         for row in double.rows
         if row.quantity in found and found[row.quantity].is_judged >= row.is_judged
     }
+    differences = {name: value if value < inf else inf for name, value in differences.items()}
     worst = max(differences, key=differences.get, default="none")
     return Difference(precision, differences.get(worst, inf), worst, len(differences), BOUNDS[precision])
-
-
-def _or_infinite(difference: float) -> float:
-    return difference if difference < inf else inf

@@ -91,9 +91,9 @@ def _plan(options, case):
         if not getattr(options, name) > 0:
             raise InputError(f"compare: --{name} is {getattr(options, name)}; give a number above zero")
     _check_has_size(case)
-    unusable = {backend: reason for backend in backends if (reason := _why_unusable(backend))}
+    unusable = {backend: reason for backend in backends if (reason := _objection(backend))}
     usable = tuple(backend for backend in backends if backend not in unusable)
-    impossible = {pair: reason for pair in product(usable, precisions) if (reason := _why_impossible(*pair))}
+    impossible = {pair: reason for pair in product(usable, precisions) if (reason := _objection(*pair))}
     unusable |= {f"{backend} in {precision}": reason for (backend, precision), reason in impossible.items()}
     plan = ComparisonPlan(usable, sizes, precisions, options.steps, options.seconds, frozenset(impossible))
     if any(not plan.backends_in(precision) for precision in precisions):
@@ -128,19 +128,12 @@ def _shapes_with_size() -> list[str]:
     return [name for name, make in SHAPES.items() if "size" in inspect.signature(make).parameters]
 
 
-def _why_unusable(backend: str) -> str:
-    """Why a backend cannot be used here; empty if it can."""
+def _objection(backend: str, precision: str = "") -> str:
+    """Why a backend cannot be used here, or cannot do a precision; empty if it can."""
     try:
-        resolve_backend(backend)
-    except BackendError as error:
-        return str(error)
-    return ""
-
-
-def _why_impossible(backend: str, precision: str) -> str:
-    """Why a backend cannot do a precision; empty if it can."""
-    try:
-        make_backend(backend, lattice_named("D2Q9"), PRECISIONS[precision])
+        name = resolve_backend(backend)
+        if precision:
+            make_backend(name, lattice_named("D2Q9"), PRECISIONS[precision])
     except BackendError as error:
         return str(error)
     return ""

@@ -6,7 +6,6 @@ The problem on a number of ranks: the same flow (strong scaling), or one that gr
 from collections.abc import Mapping
 from dataclasses import replace
 from math import cbrt
-from types import MappingProxyType
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.bench.jobs import Job, tile_nodes
@@ -15,13 +14,11 @@ from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.setup.geometry import load_nodes
 
 STRONG, WEAK, WEAK_ROW = "strong", "weak", "weak-row"
-MEANING: Mapping[str, str] = MappingProxyType(
-    {
-        STRONG: "the same nodes on every number of ranks",
-        WEAK: "the nodes grow with the ranks, in a box as compact as possible",
-        WEAK_ROW: "the nodes grow with the ranks, in a row of copies along z, like a longer core",
-    }
-)
+MEANING: Mapping[str, str] = {
+    STRONG: "the same nodes on every number of ranks",
+    WEAK: "the nodes grow with the ranks, in a box as compact as possible",
+    WEAK_ROW: "the nodes grow with the ranks, in a row of copies along z, like a longer core",
+}
 
 
 # A grown geometry has about as many times more nodes as there are ranks; with less than this of it, it has not grown.

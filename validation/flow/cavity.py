@@ -13,10 +13,10 @@ Source: tables 5 and 6 of Albensoeder and Kuhlmann, J. Comput. Phys. 206, 536 (2
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,8 +39,7 @@ REYNOLDS_NUMBERS = (100, 400, 1000)
 MISPRINT = (400, 0.9063, -0.23827)  # Reynolds number, x, printed v; other solutions have -0.388 there
 
 
-@dataclass(frozen=True)
-class Extrema:
+class Extrema(NamedTuple):
     """Extreme velocities on the centre lines, and where they are."""
 
     u_min: float
@@ -51,12 +50,10 @@ class Extrema:
     x_of_v_min: float
 
 
-SPECTRAL = MappingProxyType(
-    {
-        100: Extrema(-0.2140424, 0.4581, 0.1795728, 0.2370, -0.2538030, 0.8104),
-        1000: Extrema(-0.3885698, 0.1717, 0.3769447, 0.1578, -0.5270771, 0.9092),
-    }
-)
+SPECTRAL = {
+    100: Extrema(-0.2140424, 0.4581, 0.1795728, 0.2370, -0.2538030, 0.8104),
+    1000: Extrema(-0.3885698, 0.1717, 0.3769447, 0.1578, -0.5270771, 0.9092),
+}
 # Where Ghia's own v is further from Botella and Peyret's (their table of v, from memory; a solution on 256^2 nodes
 # stays within 0.002 of it) than 1.5 % of the lid's velocity: no converged solution can be near both.
 SPECTRAL_V = MappingProxyType({1000: ((0.9609, -0.2936869), (0.9531, -0.3553213), (0.9453, -0.4103754))})
@@ -97,8 +94,7 @@ def _listed(values) -> str:
 REYNOLDS = 1000
 
 
-@dataclass(frozen=True)
-class LatticeSolution:
+class LatticeSolution(NamedTuple):
     """How far another D3Q19 program was off: TRT with Lambda = 1/4, lid velocity 0.1, resting edge links."""
 
     largest_v: float  # largest_v, largest_u: largest differences from the tables
@@ -108,12 +104,10 @@ class LatticeSolution:
     u_max: float
 
 
-LATTICE_SOLUTIONS = MappingProxyType(
-    {
-        48: LatticeSolution(0.0308, 0.0502, -0.2508, -0.3967, 0.2246),
-        64: LatticeSolution(0.0165, 0.0291, -0.2641, -0.4147, 0.2341),
-    }
-)
+LATTICE_SOLUTIONS = {
+    48: LatticeSolution(0.0308, 0.0502, -0.2508, -0.3967, 0.2246),
+    64: LatticeSolution(0.0165, 0.0291, -0.2641, -0.4147, 0.2341),
+}
 
 
 def velocity_along_lid() -> tuple[np.ndarray, np.ndarray]:
@@ -126,9 +120,7 @@ def velocity_normal_to_lid() -> tuple[np.ndarray, np.ndarray]:
     return tuple(np.loadtxt(Path(__file__).with_name("cubic_cavity_u.csv"), delimiter=",", unpack=True))
 
 
-LID_VELOCITY = 0.1
-MAGIC = 0.25
-FULL_SIZE, QUICK_SIZE = 256, 64
+LID_VELOCITY, MAGIC, FULL_SIZE, QUICK_SIZE = 0.1, 0.25, 256, 64
 CUBE_SIZES = (48, 64)
 SPECTRAL_TOLERANCE = 0.003
 ROUNDING = {"fp64": 0.0, "fp32": 0.0, "fp16": 0.01}  # of the extrema
@@ -143,8 +135,7 @@ STEADY = {"fp64": 1e-6, "fp32": 2e-5, "fp16": 1e-4}
 ALMOST_AT_REST = 1e-30
 
 
-@dataclass(frozen=True)
-class CentreLines:
+class CentreLines(NamedTuple):
     """Velocities over the lid's on the two centre lines; positions run from 0 to 1."""
 
     position: np.ndarray  # (size,) positions of the nodes

@@ -35,8 +35,7 @@ N_STEPS, N_STEPS_QUICK = 10_000, 2_000
 
 RULES, COLLISIONS = ("half-way", "bouzidi", "central-linear"), ("trt", "bgk", "mrt")
 SIZES, QUICK_SIZES = (16, 32), (10,)  # voxels across the inlet
-INFLOW, REYNOLDS, SEVERITY = 0.02, 50.0, 0.5
-LOSS = 5e-4
+INFLOW, REYNOLDS, SEVERITY, LOSS = 0.02, 50.0, 0.5, 5e-4
 # Largest change of a flow rate in so many steps. Quick: what was still missing of it was 9e-5, a sixth of LOSS.
 STEADY, INTERVAL, QUICK_STEADY, QUICK_INTERVAL = 1e-5, 500, 1e-4, 250
 INNER, OUTER, SURFACE_VELOCITY = 5.3, 12.6, 0.05
@@ -45,8 +44,7 @@ DRIFT = {"fp64": 1e-12, "fp32": 1e-6, "fp16": inf}
 NOT_HALF = "fp16: what is lost is shown, not judged"
 VESSELS = ("stenosis", "branching vessel")
 
-TREE_LOSS, TREE_STEADY = 0.005, 1e-4
-PARENT_RADIUS_M = 1.5e-3
+TREE_LOSS, TREE_STEADY, PARENT_RADIUS_M = 0.005, 1e-4, 1.5e-3
 
 
 @case("conservation", "bounce-back, streaming and collision conserve mass exactly; what remains is round-off")

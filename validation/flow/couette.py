@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,9 +26,7 @@ from muphy_lb.validation.plot import Plot, Series, convergence
 
 INNER, OUTER = 10.6, 25.2
 OFFSET = (0.137, -0.211)
-NU = 1.0 / 6.0
-MAGIC = 0.25
-SURFACE_VELOCITY = 0.05
+NU, MAGIC, SURFACE_VELOCITY = 1.0 / 6.0, 0.25, 0.05
 TORQUE_ERROR = {"half-way": 1.4e-2, "bouzidi": -4.4e-3}  # of another program
 SIMILAR = 2e-3
 SMALL = {"central-linear": 5e-3}
@@ -67,8 +66,7 @@ class TaylorCouette:
         return 4.0 * np.pi * self.density * self.viscosity * difference * r1 * r2 / (r2 - r1)
 
 
-@dataclass(frozen=True)
-class AnnulusFlow:
+class AnnulusFlow(NamedTuple):
     """Steady flow in the annulus between two cylinders."""
 
     exact: TaylorCouette  # the analytical solution
@@ -138,9 +136,7 @@ def annulus_flow(rule: str, scale: int = 1, settings: Settings = DEFAULT) -> Ann
 
 
 LATTICES, QUICK_LATTICES = ("D2Q9", "D3Q19", "D3Q27"), ("D2Q9",)
-HEIGHT, LENGTH = 10, 4
-VISCOSITY = 1.0 / 6.0
-VELOCITY = 0.05
+HEIGHT, LENGTH, VISCOSITY, VELOCITY = 10, 4, 1.0 / 6.0, 0.05
 N_STEPS = 500
 # fp16: two roundings (2^-11) of a velocity that nothing else changes; the floor of a steady flow; and ten times the
 # mass that was measured, 1.2e-6.
@@ -148,8 +144,7 @@ UNIFORM_TOLERANCE = {"fp64": 1e-13, "fp32": 1e-5, "fp16": 1e-3}
 PROFILE_TOLERANCE = {"fp64": 1e-10, "fp32": 1e-4, "fp16": FLOOR}
 STEADY = {"fp64": 1e-12, "fp32": 1e-6, "fp16": 1e-4}
 MASS_TOLERANCE = {"fp64": 1e-12, "fp32": 1e-6, "fp16": 1e-5}
-OBLIQUE_SIZE = 20
-OBLIQUE_FORCE = 1e-5
+OBLIQUE_SIZE, OBLIQUE_FORCE = 20, 1e-5
 
 
 @case("free-slip", "symmetry: a plate along which the fluid slips is the middle of a channel of twice the height")

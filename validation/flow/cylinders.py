@@ -10,7 +10,6 @@ equation (16) of Toelke, Comput. Visual. Sci. 13, 29 (2010); lattice solutions: 
 
 from collections.abc import Iterator, Mapping
 from itertools import product
-from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -21,23 +20,19 @@ from muphy_lb.validation.flows import creeping, over_two_steps, settled, sum_alo
 from muphy_lb.validation.limits import left_out_rules, possible_rules
 from muphy_lb.validation.plot import Plot, Series, convergence
 
-COLLOCATION = MappingProxyType(
-    {
-        **{0.05: 15.557822, 0.10: 24.831675, 0.04 * np.pi: 30.350636, 0.20: 51.526949, 0.30: 102.8813, 0.40: 217.894},
-        0.50: 532.55,
-    }
-)  # solid fraction: F / (mu U)
+COLLOCATION = {
+    **{0.05: 15.557822, 0.10: 24.831675, 0.04 * np.pi: 30.350636, 0.20: 51.526949, 0.30: 102.8813, 0.40: 217.894},
+    0.50: 532.55,
+}  # solid fraction: F / (mu U)
 TOELKE_FRACTION = 0.04 * np.pi  # r / a = 2 / 10
-TOELKE_LATTICE = MappingProxyType(
-    {
-        128: (1.88e-1, 2.06e-1),
-        256: (9.05e-4, 1.73e-2),
-        512: (1.81e-2, 1.87e-2),
-        1024: (5.99e-4, 5.61e-3),
-        2048: (8.70e-4, 4.78e-3),
-        3072: (2.36e-4, 2.37e-3),
-    }  # his voxelisation is not described
-)  # mesh of the 18 x 18 array: relative errors of the solid fraction and of k, with bounce-back
+TOELKE_LATTICE = {
+    128: (1.88e-1, 2.06e-1),
+    256: (9.05e-4, 1.73e-2),
+    512: (1.81e-2, 1.87e-2),
+    1024: (5.99e-4, 5.61e-3),
+    2048: (8.70e-4, 4.78e-3),
+    3072: (2.36e-4, 2.37e-3),
+}  # mesh of the 18 x 18 array: relative errors of the solid fraction and of k, with bounce-back
 SERIES_COEFFICIENTS = (-0.738, 1.0, -0.887, 2.038, -2.421)
 SERIES_LIMIT = 0.13  # solid fraction up to which the series is good to 0.05 %
 
@@ -54,8 +49,7 @@ def series(solid_fraction) -> np.ndarray:
 
 EXACT = permeability_number(TOELKE_FRACTION)
 GAP = 0.6  # between neighbouring cylinders, in cell edges
-NU = 1.0 / 6.0
-FORCE = 1e-6
+NU, FORCE = 1.0 / 6.0, 1e-6
 CELL_SIZES, CELL_SIZE, SMALL_CELL = (40, 80, 160), 40, 20
 RULES = ("half-way", "bouzidi", "central-linear")
 HALF_WAY_K = 0.399517  # of a cell of 40 voxels
@@ -64,9 +58,7 @@ K_TOLERANCE = {"fp64": 0.005, "fp32": 0.005, "fp16": 0.01}
 SAME = {"fp64": 1e-5, "fp32": 1e-4, "fp16": 1e-2}
 BALANCE = {"fp64": 1e-7, "fp32": 1e-4, "fp16": 1e-2}
 EQUAL = {"fp64": 1e-10, "fp32": 1e-4, "fp16": 1e-2}
-BGK_DRIFT, BGK_TOLERANCE = 1.77, 0.02
-CELLS = 18
-N_QUICK_MESHES = 2
+BGK_DRIFT, BGK_TOLERANCE, CELLS, N_QUICK_MESHES = 1.77, 0.02, 18, 2
 BGK = {"collision": "bgk"}
 
 

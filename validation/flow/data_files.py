@@ -56,7 +56,7 @@ TRIANGLES, LOOPS, WINDING, PARTS = "triangles", "boundary loops", "winding, 1 ou
 VOLUME, NODE_VOLUME = "volume, ends closed [m3]", "volume of the nodes [m3]"
 FLUID_VOXELS, POROSITY = "fluid voxels", "porosity"
 WALL_LINKS, INLET_LINKS, OUTLET_LINKS = "wall links", "inlet links", "outlet links"
-THROUGH_X, THROUGH_Y, THROUGH_Z = (f"porosity leading through along {axis}" for axis in "xyz")
+THROUGH = tuple(f"porosity leading through along {axis}" for axis in "xyz")
 STORED_BELOW = "voxels below 0 in the file"
 END_SLICES = "opening area / pixels of the end slices"
 SURFACE_INSIDE = "fluid share of the surface's inside"
@@ -167,13 +167,8 @@ def _raw(shape_zyx: tuple[int, int, int], spacing_m: float) -> Mapping:
 
 
 def _surface_facts(triangles: int, loops: int, winding: int, volume_m3: float, digits: float) -> tuple[Fact, ...]:
-    return (
-        Fact(TRIANGLES, triangles),
-        Fact(LOOPS, loops),
-        Fact(WINDING, winding),
-        Fact(PARTS, 1),
-        Fact(VOLUME, volume_m3, digits),
-    )
+    counts = ((TRIANGLES, triangles), (LOOPS, loops), (WINDING, winding), (PARTS, 1))
+    return *(Fact(*count) for count in counts), Fact(VOLUME, volume_m3, digits)
 
 
 FINNEY_BOX = MappingProxyType({"radius": 1.0, "numbered": True, "low": [-8.0] * 3, "high": [8.0] * 3, "spacing_m": 0.1})
@@ -269,12 +264,7 @@ ROCKS = (
     DataFile(
         "ketton.tif",
         MappingProxyType({"fluid_value": 0, "spacing_m": 2e-6}),
-        (
-            Fact(POROSITY, 0.126862, 4e-6),
-            Fact(THROUGH_X, 0.126226, 4e-6),
-            Fact(THROUGH_Y, 0.126226, 4e-6),
-            Fact(THROUGH_Z, 0.126226, 4e-6),
-        ),
+        (Fact(POROSITY, 0.126862, 4e-6), *(Fact(through, 0.126226, 4e-6) for through in THROUGH)),
         archive="ketton/ketton.zip",
         drive="z openings",
     ),
@@ -287,12 +277,10 @@ FILES = (*SURFACES, *VESSELS, *ROCKS)
 AREA = 0.03
 NODES = 0.01  # of a surface: what voxels of that size make of its volume
 CENTRE = 1.0  # voxels
-FLOW = 0.02
-EVEN = 0.01
+FLOW, EVEN = 0.02, 0.01
 NU = 0.05  # so low because pressure spreads through a tight rock the slower, the more viscous the fluid
 PRESSURE = 1e-3  # rho c^2 in lattice units
-FORCE = 1e-6
-DENSITY_KG_M3, VISCOSITY_M2_S = 1000.0, 1e-6
+FORCE, DENSITY_KG_M3, VISCOSITY_M2_S = 1e-6, 1000.0, 1e-6
 STEADY, INTERVAL, MAX_STEPS = 1e-4, 500, 200_000
 IN_PLANE, ALIGNED = 0.05, 0.99
 """A triangle belongs to a published cap if its vertices are so near to the plane, as a part of the radius, and its
@@ -536,25 +524,21 @@ def _share_of_surface(reading: Reading) -> float:
     return float(np.mean(flags_at(image, nearest[:, ::-1]) == FLUID))
 
 
-MEASURES: Mapping[str, Callable[[Reading], float]] = MappingProxyType(
-    {
-        TRIANGLES: lambda reading: reading.report.n_triangles,
-        LOOPS: lambda reading: len(reading.report.loop_centres),
-        WINDING: lambda reading: {"outward": 1, "inward": -1}.get(reading.report.winding, 0),
-        PARTS: _n_parts,
-        VOLUME: lambda reading: diagnose(reading.seen.content).volume_m3,
-        NODE_VOLUME: lambda reading: reading.nodes.n_nodes * reading.spacing_m**3,
-        FLUID_VOXELS: lambda reading: reading.seen.content.n_fluid,
-        POROSITY: lambda reading: porosity(reading.seen.content),
-        WALL_LINKS: _links(WALL_LINK_TYPE),
-        INLET_LINKS: _links(INLET_LINK_TYPE),
-        OUTLET_LINKS: _links(OUTLET_LINK_TYPE),
-        THROUGH_X: _leading_through("x"),
-        THROUGH_Y: _leading_through("y"),
-        THROUGH_Z: _leading_through("z"),
-        STORED_BELOW: lambda reading: np.count_nonzero(_stored_below(reading)),
-        END_SLICES: _share_of_end_slices,
-        SURFACE_INSIDE: _share_of_surface,
-    }
-)
+MEASURES: Mapping[str, Callable[[Reading], float]] = {
+    TRIANGLES: lambda reading: reading.report.n_triangles,
+    LOOPS: lambda reading: len(reading.report.loop_centres),
+    WINDING: lambda reading: {"outward": 1, "inward": -1}.get(reading.report.winding, 0),
+    PARTS: _n_parts,
+    VOLUME: lambda reading: diagnose(reading.seen.content).volume_m3,
+    NODE_VOLUME: lambda reading: reading.nodes.n_nodes * reading.spacing_m**3,
+    FLUID_VOXELS: lambda reading: reading.seen.content.n_fluid,
+    POROSITY: lambda reading: porosity(reading.seen.content),
+    WALL_LINKS: _links(WALL_LINK_TYPE),
+    INLET_LINKS: _links(INLET_LINK_TYPE),
+    OUTLET_LINKS: _links(OUTLET_LINK_TYPE),
+    **{through: _leading_through(axis) for through, axis in zip(THROUGH, "xyz", strict=True)},
+    STORED_BELOW: lambda reading: np.count_nonzero(_stored_below(reading)),
+    END_SLICES: _share_of_end_slices,
+    SURFACE_INSIDE: _share_of_surface,
+}
 """How what is published is measured."""

@@ -44,9 +44,7 @@ from muphy_lb.validation.plot import Plot, Series
 
 ARCHIVE, IMAGE, TABLE = "ketton/ketton.zip", "ketton.tif", "ketton/reference_permeability.csv"
 AXES = "xyz"
-SIZE = 128
-LAYERS = 2
-REFINEMENT = 2
+SIZE, LAYERS, REFINEMENT = 128, 2, 2
 WHOLE = "whole voxels"
 NU, QUICK_NU = 0.01, 0.05
 STEADY_K = 1e-3  # per time in which momentum crosses a pore; the limit is extrapolated

@@ -26,12 +26,9 @@ from muphy_lb.validation.limits import left_out_rules, possible_rules
 from muphy_lb.validation.plot import Plot, Series
 
 RELAXATION_TIME = 0.5 + np.sqrt(3.0 / 16.0)
-FORCE = 1e-6
-STEADY = 1e-6
-TOLERANCE = 0.01
+FORCE, STEADY, TOLERANCE = 1e-6, 1e-6, 0.01
 RELAXATION_TIMES, QUICK_RELAXATION_TIMES = (0.6, 0.8, 1.0, 1.5, 2.0), (0.6, 1.0, 2.0)
-SIZE, QUICK_SIZE = 32, 16
-RADIUS_OVER_SIZE = 0.1875
+SIZE, QUICK_SIZE, RADIUS_OVER_SIZE = 32, 16, 0.1875
 POROSITY, SEED = 0.5, 1
 METHODS = {  # name: (wall rule, collision)
     "TRT, half-way": ("half-way", "trt"),

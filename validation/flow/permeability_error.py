@@ -40,8 +40,7 @@ from muphy_lb.validation.flows import duct_flow_rate
 
 PACK = "finney_pack/FinneyPack.txt"
 NU = 0.1  # in steps of the grid: low enough for pressure to reach tight pores soon
-FORCE = 1e-6
-TOLERANCE, MOST_STEPS = 2e-4, 200_000
+FORCE, TOLERANCE, MOST_STEPS = 1e-6, 2e-4, 200_000
 BARS = (2, 3)  # numbers of grids
 LEAST_SHARE = 0.9
 AXES = "xyz"

@@ -64,13 +64,11 @@ RADII, VISCOSITY_RADIUS, QUICK_VISCOSITY_RADIUS = (4.3, 8.6, 17.2), 8.6, 4.3
 N_OFFSETS, QUICK_OFFSETS = 4, 2
 VISCOSITIES = (0.02, NU, 1.0)
 CENTRE_VELOCITY = 0.05
-OTHER_PROGRAM = MappingProxyType(
-    {
-        "half-way": (9.7e-2, 4.6e-2, 2.3e-2),
-        "bouzidi": (9.6e-3, 2.1e-3, 3.3e-4),
-        "central-linear": (2.9e-2, 6.6e-3, 1.7e-3),
-    }
-)  # L2 errors for RADII
+OTHER_PROGRAM = {
+    "half-way": (9.7e-2, 4.6e-2, 2.3e-2),
+    "bouzidi": (9.6e-3, 2.1e-3, 3.3e-4),
+    "central-linear": (2.9e-2, 6.6e-3, 1.7e-3),
+}  # L2 errors for RADII
 LEAST_ORDER = MappingProxyType({"half-way": 0.9, "bouzidi": 1.8, "central-linear": 1.8})
 VISCOSITY_INDEPENDENT = ("half-way", "central-linear")
 SIMILAR = 0.2  # not required of bouzidi, whose small errors depend most on the position of the voxels
@@ -79,8 +77,7 @@ SETTLED, ROUGHLY_SETTLED = 1e-9, 1e-6
 
 FILE = "pipe_hemelb/cyl_l100_r5.gmy"
 CENTRE = 15.5  # of the axis, in sites along x and y, as 5.16615 um / 0.3333 um
-NOMINAL_RADIUS = 5.0 / 0.3333
-FILE_VELOCITY = 0.02
+NOMINAL_RADIUS, FILE_VELOCITY = 5.0 / 0.3333, 0.02
 OPENINGS = ({"name": "inlet_0", "pressure_pa": 0.0}, {"name": "outlet_0", "pressure_pa": 0.0})
 FILE_RULES = ("half-way", "bouzidi", "central-linear")
 FILE_TOLERANCE = 0.005
@@ -90,13 +87,11 @@ STRAIGHT, TILTED = "straight", "tilted"
 SHEAR_RADII = MappingProxyType({STRAIGHT: (5.0, 10.0, 20.0), TILTED: RADII})
 JUDGED_RADIUS = 8.0  # finer pipes with interpolated walls must agree
 TOLERANCE = 0.03
-OTHER_RMS = MappingProxyType(
-    {
-        HALF_WAY: {4.3: 0.18, 8.6: 0.16, 17.2: 0.16},
-        "bouzidi": {4.3: 0.030, 8.6: 0.012},
-        "central-linear": {4.3: 0.031, 8.6: 0.013},
-    }
-)  # rms errors of the stress at the nodes of a tilted pipe, by radius
+OTHER_RMS = {
+    HALF_WAY: {4.3: 0.18, 8.6: 0.16, 17.2: 0.16},
+    "bouzidi": {4.3: 0.030, 8.6: 0.012},
+    "central-linear": {4.3: 0.031, 8.6: 0.013},
+}  # rms errors of the stress at the nodes of a tilted pipe, by radius
 HALF_RADIUS = 10.0
 NOT_HALF = (
     "fp16: the stress is shown, not judged, up to R = 10: the shape of a profile is rounded by up to a share of"

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from types import MappingProxyType
 
 import numpy as np
 
@@ -235,13 +234,9 @@ def _blood(at_infinity: float, height: int) -> CarreauYasuda:
     return CarreauYasuda(BLOOD_PLATEAUS * at_infinity, at_infinity, time, BLOOD_TRANSITION, BLOOD_INDEX)
 
 
-HEIGHT, LENGTH = 16, 2
-LES_VELOCITY = 0.1
-LES_VISCOSITY = 0.005
+HEIGHT, LENGTH, LES_VELOCITY, LES_VISCOSITY = 16, 2, 0.1, 0.005
 CONSTANTS, QUICK_CONSTANTS = (0.1, 0.17, 0.4), (0.17, 0.4)
-SCHEMES = MappingProxyType(
-    {"BGK": {"collision": "bgk"}, "TRT, Stokes equilibrium": {"collision": "trt", "equilibrium": "stokes"}}
-)
+SCHEMES = {"BGK": {"collision": "bgk"}, "TRT, Stokes equilibrium": {"collision": "trt", "equilibrium": "stokes"}}
 NOT_HALF = (
     "half precision has too few bits: the stress is a difference of the populations that meet the plate, and no more"
     " than two units in their last place"

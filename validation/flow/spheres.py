@@ -26,49 +26,51 @@ from muphy_lb.validation.limits import left_out_rules, possible_rules
 from muphy_lb.validation.plot import Plot, Series
 
 SIMPLE, BODY, FACE = "simple", "body", "face"
-DENSEST = MappingProxyType(
-    {SIMPLE: np.pi / 6.0, BODY: np.sqrt(3.0) * np.pi / 8.0, FACE: np.sqrt(2.0) * np.pi / 6.0}
-)  # solid fraction at which the spheres touch
-ZICK_HOMSY = MappingProxyType(
-    {0.027: 2.008, 0.064: 2.810, 0.125: 4.292, 0.216: 7.442, 0.343: 15.4, 0.45: 28.1, 0.5236: 42.1}
-)  # simple cubic: solid fraction to K
+DENSEST = {
+    SIMPLE: np.pi / 6.0,
+    BODY: np.sqrt(3.0) * np.pi / 8.0,
+    FACE: np.sqrt(2.0) * np.pi / 6.0,
+}  # solid fraction at which the spheres touch
+ZICK_HOMSY = {
+    0.027: 2.008,
+    0.064: 2.810,
+    0.125: 4.292,
+    0.216: 7.442,
+    0.343: 15.4,
+    0.45: 28.1,
+    0.5236: 42.1,
+}  # simple cubic: solid fraction to K
 REMEMBERED = MappingProxyType({(BODY, 0.6802): 162.9, (FACE, 0.7405): 435.0})  # Zick and Homsy, touching, from memory
 SERIES_LIMIT = 0.85  # (c / c_max)^(1/3) up to which 31 terms are enough
 
-LATTICE_K = MappingProxyType(
-    {
-        (SIMPLE, 0.125): {24: 4.2812, 36: 4.2933, 48: 4.2935},
-        (SIMPLE, 0.216): {24: 7.4736, 32: 7.4585, 48: 7.4555},
-        (SIMPLE, 0.5236): {24: 42.07, 36: 42.32, 48: 42.18},
-        (BODY, 0.125): {24: 4.4892, 36: 4.4426, 48: 4.4460},
-        (BODY, 0.216): {24: 7.7133, 32: 7.7377, 48: 7.7526},
-        (BODY, 0.45): {24: 32.06, 36: 31.81, 48: 31.84},
-        (BODY, 0.6802): {24: 161.1, 36: 167.0, 48: 164.7},
-        (FACE, 0.125): {24: 4.4209, 36: 4.4433, 48: 4.4448},
-        (FACE, 0.216): {24: 7.6371, 32: 7.7266, 48: 7.7459},
-        (FACE, 0.45): {24: 34.00, 36: 33.87, 48: 33.69},
-        (FACE, 0.7405): {24: 455.0, 36: 453.0, 48: 448.0},
-    }
-)  # K by voxels per cell of another program: D3Q19, TRT (Lambda = 3/16), CLI walls, sphere centres on cell corners
-BOUNCE_BACK_K = MappingProxyType(
-    {16: 8.013, 24: 7.788, 32: 7.655, 48: 7.649}
-)  # the same, bounce-back, simple, c = 0.216
+LATTICE_K = {
+    (SIMPLE, 0.125): {24: 4.2812, 36: 4.2933, 48: 4.2935},
+    (SIMPLE, 0.216): {24: 7.4736, 32: 7.4585, 48: 7.4555},
+    (SIMPLE, 0.5236): {24: 42.07, 36: 42.32, 48: 42.18},
+    (BODY, 0.125): {24: 4.4892, 36: 4.4426, 48: 4.4460},
+    (BODY, 0.216): {24: 7.7133, 32: 7.7377, 48: 7.7526},
+    (BODY, 0.45): {24: 32.06, 36: 31.81, 48: 31.84},
+    (BODY, 0.6802): {24: 161.1, 36: 167.0, 48: 164.7},
+    (FACE, 0.125): {24: 4.4209, 36: 4.4433, 48: 4.4448},
+    (FACE, 0.216): {24: 7.6371, 32: 7.7266, 48: 7.7459},
+    (FACE, 0.45): {24: 34.00, 36: 33.87, 48: 33.69},
+    (FACE, 0.7405): {24: 455.0, 36: 453.0, 48: 448.0},
+}  # K by voxels per cell of another program: D3Q19, TRT (Lambda = 3/16), CLI walls, sphere centres on cell corners
+BOUNCE_BACK_K = {16: 8.013, 24: 7.788, 32: 7.655, 48: 7.649}  # the same, bounce-back, simple, c = 0.216
 
-_COEFFICIENTS = MappingProxyType(
-    {
-        SIMPLE: (
-            *(1.0, 1.418649, 2.012564, 2.331523, 2.564809, 2.584787, 2.873609, 3.340163, 3.536763, 3.504092, 3.253622),
-            *(2.689757, 2.037769, 1.809341, 1.877347, 1.534685, 0.9034708, 0.2857896, -0.5512626, -1.278724, 1.013350),
-            *(5.492491, 4.615388, -0.5736023, -2.865924, -4.709215, -6.870076, 0.1455304, 12.51891, 9.742811),
-            -5.566269,
-        ),
-        BODY: (
-            *(1.0, 1.575834, 2.483254, 3.233022, 4.022864, 4.650320, 5.281412, 5.826374, 6.258376, 6.544504, 6.878396),
-            *(7.190839, 7.268068, 7.304025, 7.301217, 7.236410, 7.298014, 7.369849, 7.109497, 6.228418, 5.235796),
-            *(4.476874, 3.541982, 2.939353, 3.935484, 5.179097, 3.959872, 2.227627, 3.393390, 4.491369, 2.200686),
-        ),
-    }
-)
+_COEFFICIENTS = {
+    SIMPLE: (
+        *(1.0, 1.418649, 2.012564, 2.331523, 2.564809, 2.584787, 2.873609, 3.340163, 3.536763, 3.504092, 3.253622),
+        *(2.689757, 2.037769, 1.809341, 1.877347, 1.534685, 0.9034708, 0.2857896, -0.5512626, -1.278724, 1.013350),
+        *(5.492491, 4.615388, -0.5736023, -2.865924, -4.709215, -6.870076, 0.1455304, 12.51891, 9.742811),
+        -5.566269,
+    ),
+    BODY: (
+        *(1.0, 1.575834, 2.483254, 3.233022, 4.022864, 4.650320, 5.281412, 5.826374, 6.258376, 6.544504, 6.878396),
+        *(7.190839, 7.268068, 7.304025, 7.301217, 7.236410, 7.298014, 7.369849, 7.109497, 6.228418, 5.235796),
+        *(4.476874, 3.541982, 2.939353, 3.935484, 5.179097, 3.959872, 2.227627, 3.393390, 4.491369, 2.200686),
+    ),
+}
 
 
 def series_coefficients(lattice: str) -> np.ndarray:
@@ -95,8 +97,7 @@ def permeability(radius: float, solid_fraction: float, drag: float) -> float:
 
 
 NU = 1.0  # the steady state does not depend on it, and a viscous fluid reaches it in fewer steps
-FORCE = 1e-6
-SIZE, QUICK_SIZE = 48, 24
+FORCE, SIZE, QUICK_SIZE = 1e-6, 48, 24
 FRACTIONS = {SIMPLE: (0.125, 0.216, 0.5236), BODY: (0.125, 0.216, 0.6802), FACE: (0.125, 0.216, 0.7405)}
 BOUNCE_BACK_FRACTION = 0.216
 PORE = 0.5  # length of a pore in edges of the cell

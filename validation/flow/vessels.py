@@ -202,11 +202,8 @@ RULES = ("half-way", "bouzidi", "central-linear")
 COLLISIONS = ("bgk", "trt", "mrt", "regularised", "recursive-regularised", "cumulant")
 # Voxels across the inlet.
 SIZES, QUICK_SIZES = (16, 32, 48), (10,)
-INFLOW, REYNOLDS = 0.02, 50.0
-DENSITY_KG_M3, VISCOSITY_M2_S = 1000.0, 1e-6
-LOSS = 5e-4
-GIVEN_STEADY, STEPS_PER_VOXEL = 1e-5, 32
-TIMED_STEPS = 200
+INFLOW, REYNOLDS, DENSITY_KG_M3, VISCOSITY_M2_S = 0.02, 50.0, 1000.0, 1e-6
+LOSS, GIVEN_STEADY, STEPS_PER_VOXEL, TIMED_STEPS = 5e-4, 1e-5, 32, 200
 # More slowly than sound crosses the vessel: an inflow that rises at once swings, and outlets of 8 voxels diverge.
 RAMP_STEPS_PER_VOXEL = 200
 GIVEN_NOT_HALF = "fp16: what is lost is shown, not judged"

@@ -19,7 +19,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
-from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -85,8 +84,7 @@ class TaylorGreen:
 VISCOSITY = 0.05
 VELOCITY_TIMES_SIZE = 0.64  # diffusive scaling
 SIZES, QUICK_SIZES = (16, 32, 64), (16, 32)
-LEAST_ORDER = 1.9
-VISCOSITY_ERROR_TIMES_SQUARE = 5e-5 * 64**2
+LEAST_ORDER, VISCOSITY_ERROR_TIMES_SQUARE = 1.9, 5e-5 * 64**2
 OTHER_ERROR_TIMES_SQUARE = 0.06 * (2.0 * np.pi) ** 2  # error of other relaxations: 0.06 of the wave number squared
 LEAST_LOSS = 10.0  # how much worse a start without viscous stress must be
 SOLID_LATTICES = ("D3Q15", "D3Q19", "D3Q27")
@@ -204,9 +202,12 @@ class Peak(NamedTuple):
     time: float
 
 
-PEAKS: Mapping[int, Peak] = MappingProxyType(
-    {100: Peak(0.012975, 4.89), 400: Peak(0.01102, 8.7), 800: Peak(0.011726, 9.0), 1600: Peak(0.0128575, 8.97)}
-)
+PEAKS: Mapping[int, Peak] = {
+    100: Peak(0.012975, 4.89),
+    400: Peak(0.01102, 8.7),
+    800: Peak(0.011726, 9.0),
+    1600: Peak(0.0128575, 8.97),
+}
 """By Reynolds number. 1600: pseudo-spectral with 512^3 modes, van Rees, Leonard, Pullin, Koumoutsakos, J. Comput. Phys.
 230, 2794 (2011), as tabulated for case C3.5 of the International Workshops on High-Order CFD Methods and quoted by
 others; not read in the paper itself. The others: an independent pseudo-spectral computation (rotational form, 2/3 rule,
@@ -327,8 +328,7 @@ def spectrum(simulation: Simulation) -> np.ndarray:
     return np.bincount(number.round().astype(int).ravel(), energy.ravel())
 
 
-STEEPNESS, PERTURBATION, REYNOLDS = 80.0, 0.05, 10_000.0
-LAYERS_SPEED = 0.04
+STEEPNESS, PERTURBATION, REYNOLDS, LAYERS_SPEED = 80.0, 0.05, 10_000.0, 0.04
 SIZE, FINE, QUICK_SIZE, QUICK_FINE = 128, 256, 64, 128
 LAYERS_COLLISIONS = ("bgk", "trt", "regularised", "recursive-regularised", "cumulant")
 JUDGED = "recursive-regularised"

@@ -9,6 +9,7 @@ opening (half-way through it, when the populations meet it): half a step off cos
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -121,12 +122,10 @@ VELOCITY = 0.01  # amplitude scale, lattice units; the flows are linear
 HEIGHTS, QUICK_HEIGHTS = (16, 32, 64), (16, 32)
 PLATES_NUMBER, PLATES_VISCOSITY = 8.0, 0.05
 PLATES_ERROR = {16: 1.8e-2, 32: 4.5e-3, 64: 1.1e-3}
-PLATES_TOLERANCE = 0.2
-LEAST_ORDER = 1.9
+PLATES_TOLERANCE, LEAST_ORDER = 0.2, 1.9
 PIPE_NUMBERS, PIPE_RADII, PIPE_VISCOSITY = (4.0, 10.0), (14.0, 28.0, 56.0), 0.05
 # Of the largest velocity, at the finest; at alpha = 10 the wall's layer is an eighth of the radius.
-PIPE_TOLERANCE = 0.01
-LEAST_PIPE_ORDER = 1.7
+PIPE_TOLERANCE, LEAST_PIPE_ORDER = 0.01, 1.7
 PIPE_RULE = "central-linear"
 PLATE_NUMBER, PLATE_VISCOSITY = 8.0, 0.05  # oscillating plate: H sqrt(omega / nu)
 PERIODS = 2  # before measuring
@@ -210,8 +209,7 @@ def plate_error(height: int, settings: Settings = DEFAULT, delay: float = 0.0) -
     return _l2_error(simulation, 0, exact, 2.0 * np.pi / frequency)
 
 
-@dataclass(frozen=True)
-class Oscillation:
+class Oscillation(NamedTuple):
     """Velocities over the largest one at ``N_PHASES`` instants of a period, after the initial transient."""
 
     radius: np.ndarray  # (n,) distance of the nodes from the axis, over the pipe's radius
@@ -291,19 +289,16 @@ def _l2_error(simulation: Simulation, axis: int, exact: Callable, period: float,
 
 
 NUMBERS, QUICK_NUMBERS = (4.0, 8.0, 12.0), (4.0,)
-RADIUS, QUICK_RADIUS = 14.0, 6.0
-VISCOSITY, TUBE_VELOCITY = 0.005, 0.01
+RADIUS, QUICK_RADIUS, VISCOSITY, TUBE_VELOCITY = 14.0, 6.0, 0.005, 0.01
 RULE = "central-linear"
 TUBE_PERIODS, TUBE_N_PHASES = 2, 24
 FRONT, RESISTANCE, TAU = 0.1, 1.0, 0.3
 """Of the Windkessel: resistances over the impedance of a sound wave, time constant over the period."""
-TOLERANCE, PHASE = 0.03, 2.0
-OUTLET_TOLERANCE, OUTLET_PHASE = 0.01, 1.0
+TOLERANCE, PHASE, OUTLET_TOLERANCE, OUTLET_PHASE = 0.03, 2.0, 0.01, 1.0
 NOT_HALF = "fp16: amplitudes of a pressure of some 1e-3 are rounded by more than what is allowed; not computed"
 
 
-@dataclass(frozen=True)
-class Tube:
+class Tube(NamedTuple):
     """Complex amplitudes of a period of the oscillating flow, lattice units."""
 
     flow: PipeWomersley  # what PipeWomersley gives for a unit of acceleration

@@ -20,8 +20,7 @@ from muphy_lb.validation.limits import HALF
 KT = 1e-6
 """kT of most cases: so small that terms of second order in the velocity change no variance visibly."""
 
-VISCOSITY = 1 / 6
-N_SIGMA = 5.0
+VISCOSITY, N_SIGMA = 1 / 6, 5.0
 LATTICE_D3Q19, BGK = "D3Q19", "bgk"
 
 

@@ -15,31 +15,25 @@ from muphy_lb.validation.case import Row, Settings, absolute, at_most, case
 from muphy_lb.validation.free_surface.liquids import TANK, columns, liquid_flow, refuse
 from muphy_lb.validation.plot import Plot, Series
 
-FRONT = MappingProxyType(
-    {
-        "a = 1.125 in": (
-            *((0.849, 1.245), (1.212, 1.443), (1.602, 1.884), (2.283, 2.689), (2.950, 3.728), (3.598, 4.528)),
-            *((3.905, 4.999), (4.592, 5.841), (4.961, 6.271), (5.316, 6.717)),
-        ),
-        "a = 2.25 in": (
-            *((0.832, 1.217), (1.219, 1.474), (1.997, 2.292), (2.547, 2.995), (3.345, 4.134), (4.034, 4.944)),
-            *((4.418, 5.881), (5.091, 6.980), (5.685, 7.945), (6.306, 8.966), (6.822, 9.986)),
-        ),
-    }
-)
+FRONT = {
+    "a = 1.125 in": (
+        *((0.849, 1.245), (1.212, 1.443), (1.602, 1.884), (2.283, 2.689), (2.950, 3.728), (3.598, 4.528)),
+        *((3.905, 4.999), (4.592, 5.841), (4.961, 6.271), (5.316, 6.717)),
+    ),
+    "a = 2.25 in": (
+        *((0.832, 1.217), (1.219, 1.474), (1.997, 2.292), (2.547, 2.995), (3.345, 4.134), (4.034, 4.944)),
+        *((4.418, 5.881), (5.091, 6.980), (5.685, 7.945), (6.306, 8.966), (6.822, 9.986)),
+    ),
+}
 """(time, place of the front)."""
 HEIGHT = ((0.79, 0.94), (1.32, 0.83), (1.81, 0.72), (2.35, 0.61), (2.83, 0.50), (3.46, 0.39), (4.33, 0.28))
 """(time, height of the column at the wall over that of the start) of the wider column."""
 WIDTHS, QUICK_WIDTHS = (32, 64), (32,)
-TOP = 2.1
-LENGTH, LATEST, FARTHEST = 7.0, 4.7, 6.0
+TOP, LENGTH, LATEST, FARTHEST = 2.1, 7.0, 4.7, 6.0
 QUICK_LENGTH, QUICK_LATEST, QUICK_FARTHEST = 4.5, 3.0, 3.5
 MOST_SPEED = 0.1  # sqrt(2 g H), lattice units
 VISCOSITY, SMAGORINSKY = 1e-3 / 32, 0.17  # viscosity over the width: all widths have one Reynolds number
-SAMPLES_PER_UNIT = 20
-LONGEST_SHIFT = 0.25
-TOLERANCE = 0.2
-HEIGHT_TOLERANCE = 0.1
+SAMPLES_PER_UNIT, LONGEST_SHIFT, TOLERANCE, HEIGHT_TOLERANCE = 20, 0.25, 0.2, 0.1
 WET = 0.5  # height of liquid in a column that counts
 WALL_LAYER = 8  # the column's height is measured at this part of its width, where no film hangs on the wall
 TOLERANCE_OF_MASS = MappingProxyType({"fp64": 1e-11, "fp32": 1e-5})

@@ -26,6 +26,7 @@ gas acts half a link beyond the cells of a surface, so that the column is up to 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import cos, inf, pi, sqrt, tan, tanh
+from typing import NamedTuple
 
 import numpy as np
 
@@ -48,8 +49,7 @@ from muphy_lb.validation.plot import Plot, Series
 TALBOT_TERMS = 48
 
 
-@dataclass(frozen=True)
-class Wave:
+class Wave(NamedTuple):
     """A standing wave in a box of its length, over a depth of half of it."""
 
     length: int  # wavelength
@@ -184,16 +184,14 @@ def _measured(wave: Wave, settings: Settings) -> tuple[float, float, tuple[float
     return omega, damping, tuple(theory), far, plot
 
 
-TANK_VISCOSITY, ANGLE_RAD = 0.005, 0.1
-TANK_TOLERANCE, TOLERANCE_OF_LEVEL = 0.03, 0.02
+TANK_VISCOSITY, ANGLE_RAD, TANK_TOLERANCE, TOLERANCE_OF_LEVEL = 0.005, 0.1, 0.03, 0.02
 COARSE = 0.1, 0.05
 """The same of a tank of 24 voxels."""
 MASS = {"fp64": 1e-12, "fp32": 1e-6}
 TANK_PERIODS, QUICK_TANK_PERIODS, TANK_SAMPLES = 3.0, 1.5, 40
 
 
-@dataclass(frozen=True)
-class TiltedTank:
+class TiltedTank(NamedTuple):
     """A tank of some ``length``, filled to some ``depth``, and its ``gravity``."""
 
     length: int
@@ -248,15 +246,13 @@ def surface_sloshing(settings: Settings) -> Iterator:
         yield "quick: a coarse tank, one depth, and half of the periods"
 
 
-WIDTH, SPRING_VISCOSITY, SPEED = 8, 0.02, 4e-3
-PRESSURE = 0.01
+WIDTH, SPRING_VISCOSITY, SPEED, PRESSURE = 8, 0.02, 4e-3, 0.01
 SOUND = 1.0 / sqrt(3.0)
 SPRING_PERIODS, SPRING_SAMPLES = 2.5, 60
 AS_A_WHOLE, AS_A_BAR, GROWTH = 0.05, 0.01, 5e-4
 
 
-@dataclass(frozen=True)
-class Spring:
+class Spring(NamedTuple):
     """A column between two rooms of gas."""
 
     below: float  # below, length: heights of the cushion and of the column

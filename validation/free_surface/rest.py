@@ -21,11 +21,8 @@ from muphy_lb.validation.free_surface.liquids import (
 )
 from muphy_lb.validation.plot import Plot, Series
 
-VISCOSITY = 1 / 6
-GRAVITY = 1e-5
-FLAT_LENGTH, FLAT_HEIGHT = 8, 32
-DEPTH, FLAT_STEPS = 20.5, 20000
-QUICK_DEPTH, QUICK_FLAT_STEPS = 4.5, 1000
+VISCOSITY, GRAVITY, FLAT_LENGTH, FLAT_HEIGHT = 1 / 6, 1e-5, 8, 32
+DEPTH, FLAT_STEPS, QUICK_DEPTH, QUICK_FLAT_STEPS = 20.5, 20000, 4.5, 1000
 TILT = np.array([1.0, 2.0, 3.0]) / sqrt(14.0)
 BOTTOMS, QUICK_BOTTOMS = ("box", "wedge", "stairs"), ("stairs",)
 TILTED, TILTED_STEPS, QUICK_TILTED_STEPS = (24, 20, 16), 10000, 200

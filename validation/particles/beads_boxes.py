@@ -17,9 +17,7 @@ from muphy_lb.validation.case import Settings, Skipped
 from muphy_lb.validation.flows import lattice_simulation
 from muphy_lb.validation.limits import HALF
 
-KT = 1e-4
-VISCOSITY = 1 / 6
-N_SIGMA = 5.0
+KT, VISCOSITY, N_SIGMA = 1e-4, 1 / 6, 5.0
 PULL = "pull"
 
 

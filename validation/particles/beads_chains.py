@@ -33,6 +33,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from math import ceil, pi, sqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -166,16 +167,14 @@ def _courses(run: Chains, settings: Settings, keys) -> tuple[dict, dict, dict]:
 KIRKWOOD_FRICTION, DIAMETER, SUBSTEPS = 2.0, 1.2, 5
 BOND, APART = 0.97 * DIAMETER, 1.05 * DIAMETER
 """Length of bonds at the start (about that at rest), and how far other beads are kept away."""
-TOLERANCE = 0.05
-ZIMM, KIRKWOOD_EXPONENT_TOLERANCE = -0.588, 0.05
+TOLERANCE, ZIMM, KIRKWOOD_EXPONENT_TOLERANCE = 0.05, -0.588, 0.05
 TRIALS = 20
 """Directions that are tried for the next bead of a chain at the start."""
 LONGEST_WAVES = 24
 """Largest number of waves along an axis of the box in the sum over them: shorter ones have died out."""
 
 
-@dataclass(frozen=True)
-class KirkwoodChains:
+class KirkwoodChains(NamedTuple):
     """What is computed."""
 
     edge: int  # of the box, voxels
@@ -220,8 +219,7 @@ def bead_kirkwood(settings: Settings) -> Iterator:
     yield Plot("Diffusion of self-avoiding chains", "beads", "D", curves, log_x=True, log_y=True)
 
 
-@dataclass(frozen=True)
-class Course:
+class Course(NamedTuple):
     """Centres of mass (n_samples, chains, 3), and means: <1/R_h>, root of <Rg^2>, kT of beads."""
 
     centre: np.ndarray
@@ -300,8 +298,7 @@ def _still_to_come(edge: int, time: float) -> float:
     return 2.0 * KT / (3.0 * edge**3) * float(lacking.sum()) / time
 
 
-WITH_FLUID, WITHOUT = 1.28, 1.37
-PORE_N_SIGMA = 2.0
+WITH_FLUID, WITHOUT, PORE_N_SIGMA = 1.28, 1.37, 2.0
 MOST_LOST = 0.1
 """Chains that may slip back out of the pore; they do not count."""
 
@@ -315,8 +312,7 @@ BEAD = {
 }
 FORCE = 0.01
 THICKNESS, PORE = 3, 3  # of the wall, and edge of the square pores
-CELL_PER_RADIUS, HALF_PER_RADIUS = 3.4, 3.0
-FLORY = 0.588
+CELL_PER_RADIUS, HALF_PER_RADIUS, FLORY = 3.4, 3.0, 0.588
 
 
 @dataclass(frozen=True)
@@ -333,8 +329,7 @@ class Pores:
         return self.half + 0.5 * (THICKNESS - 1)
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(NamedTuple):
     """What is computed."""
 
     lengths: tuple[int, ...]  # beads of a chain, more than three, which the pore holds

@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from math import pi, sqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -188,14 +189,12 @@ def _mean_square(place: np.ndarray, lag: int) -> float:
     return float(((place[lag:] - place[: len(place) - lag]) ** 2).mean())
 
 
-TAIL_MASS, TAIL_FRICTION, SPEED = 1.0, 2.0, 1e-6
-TAIL_TOLERANCE = 0.1
+TAIL_MASS, TAIL_FRICTION, SPEED, TAIL_TOLERANCE = 1.0, 2.0, 1e-6, 0.1
 HEAT = 0.02
 """What kT of beads may be off by."""
 
 
-@dataclass(frozen=True)
-class Decay:
+class Decay(NamedTuple):
     """Edge of the box, and between which times: the last is below that in which sound crosses the box."""
 
     edge: int

@@ -48,8 +48,7 @@ BIFURCATION = 3.2245e7
 SAME_METHOD = {(1e4, 16): 1.9747, (1e4, 24): 2.0248, (1e4, 32): 2.0403, (1e5, 32): 4.2309}
 
 
-FREE_FALL_VELOCITY = 0.1
-LARGEST_DIFFUSIVITY = 0.075
+FREE_FALL_VELOCITY, LARGEST_DIFFUSIVITY = 0.1, 0.075
 SQUARE_SIZES = {1e3: 64, 1e4: 96, 1e5: 160, 1e6: 320}
 QUICK_SQUARE_SIZES = {1e4: 24}
 CUBE_SIZES = {1e4: 128, 1e5: 128, 1e6: 128}
@@ -245,8 +244,7 @@ STEADY_AT_MOST = 1e-5  # the same at 1e8, which does not converge within MAX_FRE
 MAX_FREE_FALLS = 400  # longest run on a grid, in free-fall times along the edge
 
 
-@dataclass(frozen=True)
-class ConvergenceHistory:
+class ConvergenceHistory(NamedTuple):
     """The convergence history of a cube."""
 
     steps: np.ndarray  # steps, wall, middle: (k,) time steps, and Nusselt numbers of the hot wall and of the mid-plane
