@@ -52,19 +52,16 @@ def bench(options, say: Callable[[str], None], communicator) -> int:
     from muphy_lb.bench.stream import record
 
     _check(options)
-    time_all = _time_all(options.paper)
+    # The function that times the benchmarks of a paper or those selected by the options; it returns title, device and
+    # records.
+    paper = options.paper
+    found = tables("muphy_lb.bench") if paper in OF_PHYSICS else ()
+    of_physics = {name: time_paper for table in found for name, time_paper in table.PAPERS.items()}
+    time_all = (of_physics | {TABLE_1: _time_table_1}).get(paper, _time_jobs)
     title, device, measurements = time_all(options, say, communicator)
     if options.json and communicator.rank == 0:
         write_text(options.json, json.dumps(record(title, device, measurements), indent=2) + "\n")
     return 0
-
-
-def _time_all(paper: str | None) -> Callable:
-    """The function that times the benchmarks of a paper or those selected by the options; it returns title, device and
-    records."""
-    found = tables("muphy_lb.bench") if paper in OF_PHYSICS else ()
-    of_physics = {name: time_paper for table in found for name, time_paper in table.PAPERS.items()}
-    return (of_physics | {TABLE_1: _time_table_1}).get(paper, _time_jobs)
 
 
 def _time_jobs(options, say, communicator) -> tuple[str, str, list[dict]]:

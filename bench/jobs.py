@@ -41,17 +41,13 @@ def job_of_file(path, overrides: Sequence[str], communicator, copies=(1, 1, 1)) 
     """The job of a case file (TOML), or of a prepared geometry (.h5) with a generated case; collective. Raises
     InputError: the file cannot be read or is not a valid case."""
     if Path(path).suffix == PREPARED:
-        return _job_of_prepared(path, overrides, communicator, copies)
+        nodes = replace(read_geometry(path), cuts=None) if communicator.rank == 0 else None
+        found = nodes and ([(opening.name, opening.kind) for opening in nodes.openings], nodes.spacing_m)
+        table = driven_table(Path(path).stem, {"file": str(path)}, *communicator.broadcast(found))
+        return _job(_case(table, overrides), nodes, communicator, None, copies)
     case = communicator.broadcast(load_case(path, overrides) if communicator.rank == 0 else None)
     named = case if case.title else case.model_copy(update={"title": Path(path).stem})
     return _job(named, None, communicator, None, copies)
-
-
-def _job_of_prepared(path, overrides, communicator, copies) -> Job:
-    nodes = replace(read_geometry(path), cuts=None) if communicator.rank == 0 else None
-    found = nodes and ([(opening.name, opening.kind) for opening in nodes.openings], nodes.spacing_m)
-    table = driven_table(Path(path).stem, {"file": str(path)}, *communicator.broadcast(found))
-    return _job(_case(table, overrides), nodes, communicator, None, copies)
 
 
 def _case(table: Mapping, overrides: Sequence[str]) -> Case:

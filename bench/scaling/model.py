@@ -163,7 +163,8 @@ def _fit_overhead(machine: Machine, observations) -> Fit:
     rest = [1.0 - step_seconds(machine, seen.load) / seen.step_s for seen in shared]
     relative = [1.0 / seen.step_s for seen in shared]
     overhead = np.dot(rest, relative) / np.dot(relative, relative) if shared else 0.0
-    return _with_residuals(replace(machine, s_overhead=max(0.0, float(overhead))), observations)
+    machine = replace(machine, s_overhead=max(0.0, float(overhead)))
+    return Fit(machine, tuple(step_seconds(machine, seen.load) / seen.step_s - 1.0 for seen in observations))
 
 
 def fit_surface(cuts: Sequence[PartitionCut], is_bounded: bool) -> PartSurface | None:
@@ -188,10 +189,6 @@ def cube_surface(populations_per_face: int, porosity: float, imbalance: float) -
     ``imbalance``: nodes of the largest part over the mean."""
     area = 6.0 * cbrt(porosity)
     return PartSurface(populations_per_face * area, area, 26.0, imbalance)
-
-
-def _with_residuals(machine: Machine, observations) -> Fit:
-    return Fit(machine, tuple(step_seconds(machine, seen.load) / seen.step_s - 1.0 for seen in observations))
 
 
 def _two_costs(sizes, counts, seconds) -> tuple[float, float]:

@@ -21,7 +21,6 @@ from typing import NamedTuple
 import numpy as np
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.run.simulation import Simulation
 from muphy_lb.validation.case import DEFAULT, Row, Settings, absolute, at_least, case, relative
 from muphy_lb.validation.flows import (
     extremum,
@@ -181,7 +180,12 @@ def driven_cavity(
     turnover = round(size / LID_VELOCITY)
 
     def lines():
-        return _centre_lines(simulation, size)
+        # (2, size) u over the height and v over the width, over the lid's velocity.
+        inside = slice(1, size + 1)
+        velocity = on_box(simulation, simulation.velocity_m_s()) / LID_VELOCITY
+        plane = velocity[0] if velocity.shape[0] == 1 else middle(velocity[inside], 0)
+        plane = plane[inside, inside]
+        return np.stack((middle(plane[..., 0], 1), middle(plane[..., 1], 0)))
 
     tolerance = STEADY[settings.precision]
     u, v = settle(simulation, lines, CHECK_TURNOVERS * turnover, tolerance, MOST_TURNOVERS * turnover)
@@ -207,15 +211,6 @@ def _moving_corners(size: int) -> list[dict]:
         {"name": name, "box_m": [[0.0, y, 0.0], [size + 1.0, y, 0.0]], "velocity_m_s": [velocity, 0.0, 0.0]}
         for name, y, velocity in edges
     ]
-
-
-def _centre_lines(simulation: Simulation, size: int) -> np.ndarray:
-    """(2, size) u over the height and v over the width, over the lid's velocity."""
-    inside = slice(1, size + 1)
-    velocity = on_box(simulation, simulation.velocity_m_s()) / LID_VELOCITY
-    plane = velocity[0] if velocity.shape[0] == 1 else middle(velocity[inside], 0)
-    plane = plane[inside, inside]
-    return np.stack((middle(plane[..., 0], 1), middle(plane[..., 1], 0)))
 
 
 def _rows(reynolds: int, size: int, lines: CentreLines, settings: Settings) -> Iterator[Row]:

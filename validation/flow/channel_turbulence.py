@@ -37,7 +37,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from scipy.interpolate import CubicSpline

@@ -12,7 +12,7 @@ import tomllib
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
@@ -64,7 +64,6 @@ SURFACE_INSIDE = "fluid share of the surface's inside"
 Y_SIDES = 32
 Y_AREA = 0.5 * Y_SIDES * np.sin(2.0 * np.pi / Y_SIDES)  # of its polygonal tubes, in radii squared
 Y_OUTLETS_APART = 6.0 * np.sqrt(2.0)  # in radii
-Y_SPACING_M = 7e-3 * np.sqrt(2.0) / 124  # a whole number of voxels across: both halves are cut alike
 
 
 class Fact(NamedTuple):
@@ -154,123 +153,20 @@ def _y_in_sites(content: Mapping) -> tuple[np.ndarray, float]:
     return centres, float(np.linalg.norm(centres[1] - centres[2])) / Y_OUTLETS_APART
 
 
-def _both_ends(
-    x_m: float, y_m: float, z_m: tuple[float, float], area_m2: float
-) -> Callable[[Mapping], list[PublishedOpening]]:
-    """A function that returns the ends of a straight channel along z, derived from its dimensions."""
-    return lambda _: [PublishedOpening(np.array([x_m, y_m, z]), area_m2) for z in z_m]
+def _data_file(record: Mapping) -> DataFile:
+    """A file from its record in ``data_files.toml``."""
+    keys = dict(record)
+    ends = keys.pop("ends", None)
+    openings = globals()[keys.pop("openings")] if "openings" in keys else None
+    if ends:  # of a straight channel along z
+        centres = [np.array([ends["x_m"], ends["y_m"], z]) for z in ends["z_m"]]
+        openings = partial(lambda both, _: both, [PublishedOpening(centre, ends["area_m2"]) for centre in centres])
+    facts = tuple(Fact(*fact) for fact in keys.pop("facts"))
+    return DataFile(facts=facts, openings=openings, options=MappingProxyType(keys.pop("options")), **keys)
 
 
-def _raw(shape_zyx: tuple[int, int, int], spacing_m: float) -> Mapping:
-    layout = {"shape_zyx": list(shape_zyx), "dtype": "uint8", "header_bytes": 0, "fluid_value": 0}
-    return MappingProxyType({**layout, "spacing_m": spacing_m})
-
-
-def _surface_facts(triangles: int, loops: int, winding: int, volume_m3: float, digits: float) -> tuple[Fact, ...]:
-    counts = ((TRIANGLES, triangles), (LOOPS, loops), (WINDING, winding), (PARTS, 1))
-    return *(Fact(*count) for count in counts), Fact(VOLUME, volume_m3, digits)
-
-
-FINNEY_BOX = MappingProxyType({"radius": 1.0, "numbered": True, "low": [-8.0] * 3, "high": [8.0] * 3, "spacing_m": 0.1})
-
-SURFACES = (
-    DataFile(
-        "aorta_openlb/aorta3d.stl",
-        MappingProxyType({"unit": "mm", "spacing_m": 5e-4}),
-        _surface_facts(2654, 0, 1, 30_260e-9, 2e-4),
-        openings=enclosing_circles,
-    ),
-    DataFile(
-        "aorta_vmtk/aorta-surface-open-ends.stl",
-        MappingProxyType({"unit": "mm", "spacing_m": 4e-4}),
-        _surface_facts(11_887, 3, -1, 12_452e-9, 1e-4),
-        openings=rims_in_mm,
-    ),
-    DataFile(
-        "bifurcation_openlb/bifurcation3d.stl",
-        MappingProxyType({"unit": "m", "spacing_m": 5e-4}),
-        _surface_facts(1582, 0, 1, 3.630e-5, 2e-4),
-        openings=enclosing_circles,
-    ),
-    DataFile(
-        "bifurcation_hemepure/bifurcation.stl",
-        MappingProxyType({"unit": "mm", "spacing_m": float(Y_SPACING_M)}),
-        _surface_facts(192, 3, -1, 56.9e-9, 1e-3),
-        openings=ends_of_y_in_radii,
-        is_symmetric=True,
-    ),
-)
-
-VESSELS = (
-    DataFile(
-        "aorta_vmtk/aorta-levelset.mha",
-        MappingProxyType({"fluid_below": 0.0}),
-        (
-            Fact(STORED_BELOW, 57_309),
-            Fact(PARTS, 1),
-            Fact(END_SLICES, 1.0, 1e-6),
-            Fact(SURFACE_INSIDE, 1.0, 0.01),
-            # Beside the vessel the values are 1.7e38, so that interpolation to cubes moves the wall inwards.
-            Fact(NODE_VOLUME, 57_309 * 0.878906**2 * 1.50009e-9, np.inf),
-        ),
-    ),
-    DataFile(
-        "bifurcation_hemepure/bifurcation.gmy",
-        MappingProxyType({"spacing_m": 6.667e-5}),
-        (
-            Fact(FLUID_VOXELS, 197_431),
-            Fact(PARTS, 1),
-            Fact(WALL_LINKS, 233_698),
-            Fact(INLET_LINKS, 6132),
-            Fact(OUTLET_LINKS, 11_936),
-        ),
-        openings=ends_of_y_in_sites,
-        is_symmetric=True,
-    ),
-    DataFile(
-        "pipe_hemelb/cyl_l100_r5.gmy",
-        MappingProxyType({"spacing_m": 3.333e-7, "origin_m": [-5.16615e-06, -5.16615e-06, -5.016165e-05]}),
-        (Fact(FLUID_VOXELS, 212_400), Fact(PARTS, 1)),
-        openings=ends_of_pipe,
-    ),
-    DataFile(
-        "blood_vessels/T0000000500.pvtu",
-        MappingProxyType({"unit": "m"}),
-        (Fact(FLUID_VOXELS, 39_353), Fact(PARTS, 1)),
-        archive="vessel_voxels_vtk/blood_vessels.zip",
-        n_openings=2,
-    ),
-)
-
-ROCKS = (
-    DataFile(
-        "spheres_bcc_poremaps/bcc_100_100_100_phi0.3_vs_1e-05.raw",
-        _raw((100, 100, 100), 1e-5),
-        (Fact(POROSITY, 0.30031, 2e-5),),
-        drive="force",
-    ),
-    DataFile(
-        "channels_poremaps/ptube_54_54_50_vs_2e-05.raw",
-        _raw((50, 54, 54), 2e-5),
-        (Fact(POROSITY, 0.67764, 1e-5),),
-        openings=_both_ends(53e-5, 53e-5, (-1e-5, 99e-5), np.pi * 50e-5**2),
-    ),
-    DataFile(
-        "channels_poremaps/rect_channel_24_14_50_vs_5e-05.raw",
-        _raw((50, 14, 24), 5e-5),
-        (Fact(FLUID_VOXELS, 20 * 10 * 50),),
-        openings=_both_ends(57.5e-5, 32.5e-5, (-2.5e-5, 247.5e-5), 100e-5 * 50e-5),
-    ),
-    DataFile(
-        "ketton.tif",
-        MappingProxyType({"fluid_value": 0, "spacing_m": 2e-6}),
-        (Fact(POROSITY, 0.126862, 4e-6), *(Fact(through, 0.126226, 4e-6) for through in THROUGH)),
-        archive="ketton/ketton.zip",
-        drive="z openings",
-    ),
-    DataFile("finney_pack/FinneyPack.txt", FINNEY_BOX, (Fact(POROSITY, 0.3610, 1e-3),), drive="z openings"),
-)
-
+_RECORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+SURFACES, VESSELS, ROCKS = (tuple(map(_data_file, _RECORDS[kind])) for kind in ("surfaces", "vessels", "rocks"))
 FILES = (*SURFACES, *VESSELS, *ROCKS)
 
 

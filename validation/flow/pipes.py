@@ -30,7 +30,7 @@ import numpy as np
 from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.geometry.gmy import FILE_DIRECTIONS, WALL_LINK_TYPE, read_sites
 from muphy_lb.measure.period_window import PeriodWindow
-from muphy_lb.measure.wall_indices import WallIndices, along_wall, tangents, wall_indices
+from muphy_lb.measure.wall_indices import along_wall, tangents, wall_indices
 from muphy_lb.measure.wall_shear import WallShear
 from muphy_lb.validation.case import DEFAULT, Row, Settings, Skipped, absolute, case, data_folder, relative, shown
 from muphy_lb.validation.flow.womersley import PipeWomersley
@@ -301,7 +301,32 @@ def wall_indices_of_a_pipe(settings: Settings) -> Iterator:
     rules, numbers = (RULES[:1], QUICK_NUMBERS) if settings.quick else (RULES, NUMBERS)
     for rule, number in product(possible_rules(rules, settings), numbers):
         radius = RADIUS_OF_NUMBER * number
-        found, tawss, area = pipe_indices(number, radius, rule, settings)
+        # (indices at the wall nodes over the period after the first one, TAWSS of the closed form, (m,) areas) for a
+        # Womersley number, a radius [voxels] and ``lattice.walls`` of a case.
+        frequency = number**2 * VISCOSITY / radius**2
+        force = VELOCITY * frequency
+        flow = PipeWomersley(radius, VISCOSITY, force, frequency)
+        mean, period = MEAN_OF_SWING * abs(flow.stress_factor()), 2.0 * pi / frequency
+        drive = {
+            "acceleration_m_s2": [0.0, 0.0, force],
+            "waveform": {"period_s": period, "mean": mean, "cosine": [1.0]},
+        }
+        geometry = {"shape": "pipe", "options": {"length": 1, "radius": radius}}
+        lattice = {"name": "D3Q19", "walls": rule, "equilibrium": "stokes"}
+        simulation = lattice_simulation(settings, geometry, VISCOSITY, lattice=lattice, flow=drive)
+        r = np.minimum(from_axis(simulation.nodes), radius)
+        start_along(simulation, 2, flow.velocity(r, 0.0) + mean * pipe_velocity(r, radius, force, VISCOSITY))
+        shear, window = WallShear(simulation), PeriodWindow(period, SAMPLES)
+        directions = tangents(shear.surface.normal)
+        while simulation.step_number < 2.0 * period:
+            simulation.step(window.every)
+            if simulation.step_number > period:
+                window.add(simulation.step_number, along_wall(shear.traction_pa(), directions))
+        found, tawss, area = (
+            wall_indices(window),
+            SWING * abs(flow.stress_factor()) * force * radius / 2.0,
+            shear.areas.area,
+        )
         where, relative_tawss = f"alpha = {number:g}, R = {radius:g}, {rule}", found.tawss / tawss
         mean_tawss, mean_osi = (float(np.average(each, weights=area)) for each in (relative_tawss, found.osi))
         # With half-way walls the means over the wall do not converge.
@@ -312,27 +337,3 @@ def wall_indices_of_a_pipe(settings: Settings) -> Iterator:
         scatter = float(np.abs(relative_tawss - mean_tawss).max())
         yield absolute(f"largest deviation of a node's TAWSS, {where}", 0.0, scatter, inf)
     yield from left_out_rules(rules, settings)
-
-
-def pipe_indices(
-    number: float, radius: float, rule: str, settings: Settings = DEFAULT
-) -> tuple[WallIndices, float, np.ndarray]:
-    """(indices at the wall nodes over the period after the first one, TAWSS of the closed form, (m,) areas) for a
-    Womersley number, a radius [voxels] and ``lattice.walls`` of a case."""
-    frequency = number**2 * VISCOSITY / radius**2
-    force = VELOCITY * frequency
-    flow = PipeWomersley(radius, VISCOSITY, force, frequency)
-    mean, period = MEAN_OF_SWING * abs(flow.stress_factor()), 2.0 * pi / frequency
-    drive = {"acceleration_m_s2": [0.0, 0.0, force], "waveform": {"period_s": period, "mean": mean, "cosine": [1.0]}}
-    geometry = {"shape": "pipe", "options": {"length": 1, "radius": radius}}
-    lattice = {"name": "D3Q19", "walls": rule, "equilibrium": "stokes"}
-    simulation = lattice_simulation(settings, geometry, VISCOSITY, lattice=lattice, flow=drive)
-    r = np.minimum(from_axis(simulation.nodes), radius)
-    start_along(simulation, 2, flow.velocity(r, 0.0) + mean * pipe_velocity(r, radius, force, VISCOSITY))
-    shear, window = WallShear(simulation), PeriodWindow(period, SAMPLES)
-    directions = tangents(shear.surface.normal)
-    while simulation.step_number < 2.0 * period:
-        simulation.step(window.every)
-        if simulation.step_number > period:
-            window.add(simulation.step_number, along_wall(shear.traction_pa(), directions))
-    return wall_indices(window), SWING * abs(flow.stress_factor()) * force * radius / 2.0, shear.areas.area

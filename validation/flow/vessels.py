@@ -99,7 +99,17 @@ def aorta(settings: Settings) -> Iterator:
     shear = WallShear(simulation)
     magnitude_pa = np.linalg.norm(shear.traction_pa(), axis=1)
     openings = {name: asdict(state) for name, state in simulation.openings().items()}
-    stretch = straight_segment(simulation, shear, magnitude_pa)
+    # Wall shear stress of the straight segment, with the Hagen-Poiseuille value. ``simulation``: the steady flow;
+    # ``shear``: the measurement; ``magnitude_pa``: (m,) stress of the nodes of its surface [Pa].
+    spacing_m, fluid = simulation.units.spacing_m, simulation.case.fluid
+    y_m = simulation.nodes.positions_m()[:, 1]
+    layer = np.round((y_m - y_m.min()) / spacing_m).astype(np.int64)
+    n_section = np.unique(layer[_is_inside(y_m)], return_counts=True)[1]
+    radius_m = float(np.sqrt(n_section / pi).mean()) * spacing_m
+    own = magnitude_pa[_is_inside(shear.nodes().positions_m()[:, 1])]
+    viscosity_pa_s = fluid.density_kg_m3 * fluid.viscosity_m2_s
+    inflow = simulation.openings()["inlet"].flow_rate_m3_s
+    stretch = StraightSegment(radius_m, float(own.mean()), 4.0 * viscosity_pa_s * inflow / (pi * radius_m**3))
     found = statistics(magnitude_pa[shear.far_from_openings()])
     yield from flow_rows(openings, size.tolerance)
     yield shown("mean wall shear of the straight stretch [Pa]", stretch.expected_pa, stretch.shear_pa)
@@ -141,20 +151,6 @@ def steady_flow(case: Case) -> Simulation:
     interval = case.run.steady_interval_steps
     until_steady(simulation, lambda: over_two_steps(simulation, lambda: _rates(simulation)), STEADY, interval)
     return simulation
-
-
-def straight_segment(simulation: Simulation, shear: WallShear, magnitude_pa: np.ndarray) -> StraightSegment:
-    """Wall shear stress of the straight segment, with the Hagen-Poiseuille value. ``simulation``: the steady flow;
-    ``shear``: the measurement; ``magnitude_pa``: (m,) stress of the nodes of its surface [Pa]."""
-    spacing_m, fluid = simulation.units.spacing_m, simulation.case.fluid
-    y_m = simulation.nodes.positions_m()[:, 1]
-    layer = np.round((y_m - y_m.min()) / spacing_m).astype(np.int64)
-    n_section = np.unique(layer[_is_inside(y_m)], return_counts=True)[1]
-    radius_m = float(np.sqrt(n_section / pi).mean()) * spacing_m
-    own = magnitude_pa[_is_inside(shear.nodes().positions_m()[:, 1])]
-    viscosity_pa_s = fluid.density_kg_m3 * fluid.viscosity_m2_s
-    inflow = simulation.openings()["inlet"].flow_rate_m3_s
-    return StraightSegment(radius_m, float(own.mean()), 4.0 * viscosity_pa_s * inflow / (pi * radius_m**3))
 
 
 def _is_inside(y_m: np.ndarray) -> np.ndarray:

@@ -63,7 +63,14 @@ def fluctuating_decay(settings: Settings) -> Iterator:
         lag = max(1, round(-log(KEPT) / rate))
         found = -log(correlation(amplitude, lag)) / (lag * rate)
         # Two components, real and imaginary, of every wave vector.
-        error = share_of_decay(rate, lag, run.n_samples, freedom=4 * amplitude.shape[1])
+        # Standard error of a rate of decay over the rate, determined from the correlation over ``lag`` samples.
+        # Bartlett's formula (J. R. Stat. Soc. Suppl. 8, 27 (1946)) for a series whose correlation over m samples is
+        # exp(-rate m).
+        n_samples = run.n_samples
+        freedom = 4 * amplitude.shape[1]
+        one, kept = np.exp(-2.0 * rate), np.exp(-2.0 * rate * lag)
+        variance = ((1.0 + one) * (1.0 - kept) / (1.0 - one) - 2.0 * lag * kept) / (n_samples * freedom)
+        error = sqrt(variance / kept) / (lag * rate)
         tolerance = N_SIGMA * error if settings.quick else TOLERANCE
         yield relative(f"waves ({','.join(map(str, wave))}), {run.edge}^3: viscosity", 1.0, found, tolerance)
         lags = np.arange(0, 2 * lag + 1)
@@ -72,7 +79,17 @@ def fluctuating_decay(settings: Settings) -> Iterator:
     lines = (Series("exp(-nu k^2 t)", times.tolist(), np.exp(-times).tolist()), *points)
     yield Plot("Transverse waves", "nu k^2 t", "autocorrelation of the velocity", lines)
     yield from _green_kubo(QUICK_STRESS_STEPS if settings.quick else STRESS_STEPS, settings)
-    yield from _seeds(QUICK_N_SHIFTS if settings.quick else N_SHIFTS, settings)
+    # Correlations of the noise of one seed in one step with that of others, in the same and in later steps, and with
+    # its own in later steps.
+    n_shifts = QUICK_N_SHIFTS if settings.quick else N_SHIFTS
+    simulations = {seed: fluctuating_box(NOISE_BOX, settings, seed=seed) for seed in SEEDS}
+    fields = {seed: noise_fields(simulation, n_shifts) for seed, simulation in simulations.items()}
+    first = SEEDS[0]
+    for seed in SEEDS:
+        found = np.abs(fields[seed] @ fields[first][0])
+        worst = float(found[1:].max() if seed == first else found.max())
+        what = f"noise of seed {first}, and of {seed} in {n_shifts} steps: correlation"
+        yield at_most(f"{what} [standard errors]", MOST_CORRELATED, worst * sqrt(fields[seed].shape[1]))
 
 
 def transverse_waves(simulation: Simulation, run: Decay) -> list[np.ndarray]:
@@ -102,19 +119,18 @@ def correlation(amplitude: np.ndarray, lag: int) -> float:
     return float((later * earlier.conj()).real.mean() / (np.abs(amplitude) ** 2).mean())
 
 
-def share_of_decay(rate: float, lag: int, n_samples: int, freedom: int) -> float:
-    """Standard error of a rate of decay over the rate, determined from the correlation over ``lag`` samples.
-
-    Bartlett's formula (J. R. Stat. Soc. Suppl. 8, 27 (1946)) for a series whose correlation over m samples is
-    exp(-rate m).
-    """
-    one, kept = np.exp(-2.0 * rate), np.exp(-2.0 * rate * lag)
-    variance = ((1.0 + one) * (1.0 - kept) / (1.0 - one) - 2.0 * lag * kept) / (n_samples * freedom)
-    return sqrt(variance / kept) / (lag * rate)
-
-
 def _green_kubo(n_steps: int, settings: Settings) -> Iterator[Row | Plot]:
-    stress = stress_over_time(n_steps, settings)
+    # (n_steps, 5) shear stresses summed over a periodic box, step after step: xy, yz, zx, and, as in axes turned by
+    # an eighth of a circle, half the difference of two normal stresses and its like.
+    simulation = fluctuating_box((STRESS_EDGE,) * 3, settings, nu=STRESS_VISCOSITY)
+    cx, cy, cz = simulation.lattice.c.T
+    normal = (cx**2 - cy**2) / 2.0, (cx**2 + cy**2 - 2.0 * cz**2) / sqrt(12.0)
+    products = np.stack((cx * cy, cy * cz, cz * cx, *normal))
+    found = np.empty((n_steps, len(products)))
+    for step in range(n_steps):
+        simulation.step()
+        found[step] = products @ simulation.engine.populations().sum(axis=1, dtype=np.float64)
+    stress = found
     volume = float(STRESS_EDGE**3)
     correlations = np.array([_mean_product(stress, lag) for lag in range(STRESS_LAGS)]) / (volume * KT)
     viscosities = np.cumsum(correlations) - 0.5 * correlations[0]
@@ -130,35 +146,8 @@ def _green_kubo(n_steps: int, settings: Settings) -> Iterator[Row | Plot]:
     yield Plot("Green-Kubo", "time [steps]", "lattice units", lines)
 
 
-def stress_over_time(n_steps: int, settings: Settings) -> np.ndarray:
-    """(n_steps, 5) shear stresses summed over a periodic box, step after step: xy, yz, zx, and, as in axes turned by an
-    eighth of a circle, half the difference of two normal stresses and its like."""
-    simulation = fluctuating_box((STRESS_EDGE,) * 3, settings, nu=STRESS_VISCOSITY)
-    cx, cy, cz = simulation.lattice.c.T
-    normal = (cx**2 - cy**2) / 2.0, (cx**2 + cy**2 - 2.0 * cz**2) / sqrt(12.0)
-    products = np.stack((cx * cy, cy * cz, cz * cx, *normal))
-    found = np.empty((n_steps, len(products)))
-    for step in range(n_steps):
-        simulation.step()
-        found[step] = products @ simulation.engine.populations().sum(axis=1, dtype=np.float64)
-    return found
-
-
 def _mean_product(series: np.ndarray, lag: int) -> float:
     return float((series[lag:] * series[: len(series) - lag]).mean())
-
-
-def _seeds(n_shifts: int, settings: Settings) -> Iterator[Row]:
-    """Correlations of the noise of one seed in one step with that of others, in the same and in later steps, and with
-    its own in later steps."""
-    simulations = {seed: fluctuating_box(NOISE_BOX, settings, seed=seed) for seed in SEEDS}
-    fields = {seed: noise_fields(simulation, n_shifts) for seed, simulation in simulations.items()}
-    first = SEEDS[0]
-    for seed in SEEDS:
-        found = np.abs(fields[seed] @ fields[first][0])
-        worst = float(found[1:].max() if seed == first else found.max())
-        what = f"noise of seed {first}, and of {seed} in {n_shifts} steps: correlation"
-        yield at_most(f"{what} [standard errors]", MOST_CORRELATED, worst * sqrt(fields[seed].shape[1]))
 
 
 def noise_fields(simulation: Simulation, n_steps: int) -> np.ndarray:

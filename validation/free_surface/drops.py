@@ -15,7 +15,7 @@ import numpy as np
 from muphy_lb.measure.flow_view import on_root, whole_nodes
 from muphy_lb.physics.free_surface.cells import CELL, LIQUID
 from muphy_lb.physics.free_surface.filling import fill
-from muphy_lb.physics.free_surface.regions import SpheresRegion, sphere_region
+from muphy_lb.physics.free_surface.regions import sphere_region
 from muphy_lb.physics.free_surface.start import Region
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.validation.case import Settings, absolute, at_most, case, relative, shown
@@ -45,7 +45,16 @@ def surface_drop(settings: Settings) -> Iterator:
     """Surface tension from the pressure in a drop, and from its oscillation."""
     refuse(settings)
     for radius in QUICK_RADII if settings.quick else RADII:
-        tension, velocity = by_laplace(radius, settings)
+        # (surface tension from the pressure in a drop at rest over the prescribed one, largest velocity).
+        simulation = drop(radius, 1.0, TENSION, LAPLACE_VISCOSITY, settings)
+        simulation.step(QUICK_LAPLACE_STEPS if settings.quick else LAPLACE_STEPS)
+        of_drop = mass(simulation)
+        place = whole_nodes(simulation).coordinates()
+        far = np.linalg.norm(place - of_drop @ place / of_drop.sum(), axis=1)
+        within = (on_root(simulation.model_field(CELL)) == LIQUID) & (far < 0.5 * radius)
+        excess = float(on_root(simulation.density())[within].astype(float).mean()) - 1.0
+        true_radius = (3.0 * of_drop.sum() / (1.0 + excess) / (4.0 * pi)) ** (1.0 / 3.0)
+        tension, velocity = excess / 3.0 * true_radius / (2.0 * TENSION), speed(simulation)
         what = f"R = {radius}: "
         yield relative(f"{what}dp R / 2 sigma (Laplace)", 1.0, tension, LAPLACE)
         yield at_most(f"{what}largest velocity of the drop at rest", SPURIOUS, velocity)
@@ -84,19 +93,6 @@ def drop(radius: float, stretch: float, tension: float, viscosity: float, settin
     pressure = 6.0 * tension / radius
     fill_with(simulation, Ellipsoid(np.zeros(3), centre, axes), lambda place: np.full(len(place), pressure))
     return simulation
-
-
-def by_laplace(radius: int, settings: Settings) -> tuple[float, float]:
-    """(surface tension from the pressure in a drop at rest over the prescribed one, largest velocity)."""
-    simulation = drop(radius, 1.0, TENSION, LAPLACE_VISCOSITY, settings)
-    simulation.step(QUICK_LAPLACE_STEPS if settings.quick else LAPLACE_STEPS)
-    of_drop = mass(simulation)
-    place = whole_nodes(simulation).coordinates()
-    far = np.linalg.norm(place - of_drop @ place / of_drop.sum(), axis=1)
-    within = (on_root(simulation.model_field(CELL)) == LIQUID) & (far < 0.5 * radius)
-    excess = float(on_root(simulation.density())[within].astype(float).mean()) - 1.0
-    true_radius = (3.0 * of_drop.sum() / (1.0 + excess) / (4.0 * pi)) ** (1.0 / 3.0)
-    return excess / 3.0 * true_radius / (2.0 * TENSION), speed(simulation)
 
 
 def by_rayleigh(radius: int, settings: Settings) -> tuple[float, float, Plot]:
@@ -168,16 +164,13 @@ def drop_on_wall(angle: float | None, start: float, settings: Settings) -> Simul
     geometry = {"shape": TANK, "options": {"length": length, "height": height}}
     surface = {} if angle is None else {"contact_angle_deg": angle}
     simulation = liquid_flow(settings, geometry, VISCOSITY, tension=tension, surface=surface)
-    drop = _part_of_circle(start, radius, 0.5 * length - 0.7)
+    # The circle that meets the floor at an angle and has the area of a half circle of a radius above it.
+    middle = 0.5 * length - 0.7
+    theta = radians(start)
+    own = radius * sqrt(0.5 * pi / (theta - sin(theta) * cos(theta)))
+    drop = sphere_region(np.zeros(3), np.array([middle, -0.5 - own * cos(theta), 0.0]), own)
     fill_with(simulation, drop, lambda place: np.full(len(place), 3.0 * tension / drop.radii[0]))
     return simulation
-
-
-def _part_of_circle(angle: float, radius: float, middle: float) -> SpheresRegion:
-    """The circle that meets the floor at an angle and has the area of a half circle of a radius above it."""
-    theta = radians(angle)
-    own = radius * sqrt(0.5 * pi / (theta - sin(theta) * cos(theta)))
-    return sphere_region(np.zeros(3), np.array([middle, -0.5 - own * cos(theta), 0.0]), own)
 
 
 def contact_angle(simulation: Simulation) -> float:

@@ -398,7 +398,23 @@ def passing_times(plan: Plan, length: int, coupling: str, settings: Settings) ->
     chains["pull"] = {"force_n": [FORCE, 0.0, 0.0], "box_m": slab}
     chains["start"] = "line"  # replaced by what follows
     simulation = bead_flow(box((1, 1, 1)), [chains], settings, make=partial(_with_nodes, nodes=wall_with_pores(pores)))
-    start = starting_chains(pores, length)
+    # (chains, length, 3) places: the first beads in a line through the pore, the others on a walk before the wall.
+    cell, half = pores.cell, pores.half
+    random = np.random.default_rng(length)
+    room = build_nodes(Voxels(np.full((cell, cell, half), FLUID, FLAG_DTYPE)))
+    builder = ChainBuilder(AccessibleVolume(room, 3), PORE_BOND, 0.9 * SIGMA, random)
+    line = np.arange(half + THICKNESS - 1.0, half - 1.0, -PORE_BOND)[:length]
+    threaded = np.full((len(line), 3), float(cell // 2))
+    threaded[:, 0] = line
+    mouth = threaded[-1] - [PORE_BOND, 0.0, 0.0]
+    found: list[np.ndarray] = []
+    while len(found) < pores.grid**2:
+        chain = np.concatenate((threaded, builder.walk(lambda: mouth, length - len(line))))[:length]
+        apart = np.linalg.norm(chain[:, None] - chain[None, : len(line)], axis=-1)
+        if (apart > 0.9 * SIGMA).sum() == length * len(line) - len(line):  # but of each with itself
+            row, column = divmod(len(found), pores.grid)
+            found.append(chain + [0.0, cell * row, cell * column])
+    start = np.array(found)
     place_beads(simulation, "chains", start.reshape(-1, 3))
     passed, lost = np.zeros(n, np.int64), np.zeros(n, bool)
     while simulation.step_number < plan.most_steps and not (lost | (passed > 0)).all():
@@ -421,23 +437,3 @@ def wall_with_pores(pores: Pores) -> NodeList:
     beside = np.abs(np.arange(edge) % pores.cell - pores.cell // 2) <= PORE // 2
     flags[beside[:, None] & beside[None, :]] = FLUID
     return build_nodes(Voxels(flags, periodic=(True, True, True)))
-
-
-def starting_chains(pores: Pores, length: int) -> np.ndarray:
-    """(chains, length, 3) places: the first beads in a line through the pore, the others on a walk before the wall."""
-    cell, half = pores.cell, pores.half
-    random = np.random.default_rng(length)
-    room = build_nodes(Voxels(np.full((cell, cell, half), FLUID, FLAG_DTYPE)))
-    builder = ChainBuilder(AccessibleVolume(room, 3), PORE_BOND, 0.9 * SIGMA, random)
-    line = np.arange(half + THICKNESS - 1.0, half - 1.0, -PORE_BOND)[:length]
-    threaded = np.full((len(line), 3), float(cell // 2))
-    threaded[:, 0] = line
-    mouth = threaded[-1] - [PORE_BOND, 0.0, 0.0]
-    found: list[np.ndarray] = []
-    while len(found) < pores.grid**2:
-        chain = np.concatenate((threaded, builder.walk(lambda: mouth, length - len(line))))[:length]
-        apart = np.linalg.norm(chain[:, None] - chain[None, : len(line)], axis=-1)
-        if (apart > 0.9 * SIGMA).sum() == length * len(line) - len(line):  # but of each with itself
-            row, column = divmod(len(found), pores.grid)
-            found.append(chain + [0.0, cell * row, cell * column])
-    return np.array(found)

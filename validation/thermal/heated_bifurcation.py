@@ -156,7 +156,23 @@ def perturbed_run(rayleigh: float, grids, settings: Settings, durations: PhaseDu
     simulation, diffusivity = heated_simulation(rayleigh, size, settings, start=start)
     fall = free_fall(rayleigh, size, diffusivity)
     every = max(1, round(INTERVAL * fall))
-    signals = _record(simulation, size, every, round(durations.finest / INTERVAL))
+    # (3, n, m) symmetry-breaking components at the probes, every ``every`` steps; collective.
+    n_samples = round(durations.finest / INTERVAL)
+    points = np.array([[int(fraction * size) for fraction in probe] for probe in product(*PROBES)])
+    mirrored = np.where([False, True, False], size - 1 - points, points)
+    orbit = np.array([points, mirrored, size - 1 - points, size - 1 - mirrored])
+    z, y, x = np.moveaxis(orbit, -1, 0)
+    voxel = np.ravel_multi_index((z, y, x + 1), simulation.header.shape)  # walls are voxels at both ends of x
+    wanted, index = np.unique(voxel, return_inverse=True)
+    probe, samples = simulation.node_probe(wanted), []
+    for _ in range(n_samples):
+        simulation.step(every)
+        state = probe.stored()
+        if state is not None:
+            samples.append(state.fields[TEMPERATURE][index.reshape(voxel.shape)])
+    samples = simulation.communicator.broadcast(np.array(samples))
+    weights = np.array([(1, mirror, centre, mirror * centre) for mirror, centre in SYMMETRY_CLASSES.values()])
+    signals = np.einsum("sp,npm->snm", weights, samples) / 4.0
     times = np.arange(1, signals.shape[1] + 1) * every / fall
     late = times > durations.fitted_from
     return PerturbedRun(rayleigh, size, times, signals, tuple(fit_growth(of[late], every / fall) for of in signals))
@@ -209,25 +225,6 @@ def disturbance(size: int) -> np.ndarray:
     amplitudes = np.random.default_rng(7).standard_normal(N_WAVES)
     values = np.einsum("kmn,kx,my,nz->zyx", amplitudes, *waves, optimize=True)
     return AMPLITUDE * values / np.abs(values).max()
-
-
-def _record(simulation, size: int, every: int, n_samples: int) -> np.ndarray:
-    """(3, n, m) symmetry-breaking components at the probes, every ``every`` steps; collective."""
-    points = np.array([[int(fraction * size) for fraction in probe] for probe in product(*PROBES)])
-    mirrored = np.where([False, True, False], size - 1 - points, points)
-    orbit = np.array([points, mirrored, size - 1 - points, size - 1 - mirrored])
-    z, y, x = np.moveaxis(orbit, -1, 0)
-    voxel = np.ravel_multi_index((z, y, x + 1), simulation.header.shape)  # walls are voxels at both ends of x
-    wanted, index = np.unique(voxel, return_inverse=True)
-    probe, samples = simulation.node_probe(wanted), []
-    for _ in range(n_samples):
-        simulation.step(every)
-        state = probe.stored()
-        if state is not None:
-            samples.append(state.fields[TEMPERATURE][index.reshape(voxel.shape)])
-    samples = simulation.communicator.broadcast(np.array(samples))
-    weights = np.array([(1, mirror, centre, mirror * centre) for mirror, centre in SYMMETRY_CLASSES.values()])
-    return np.einsum("sp,npm->snm", weights, samples) / 4.0
 
 
 def _rows(run: PerturbedRun) -> Iterator[Row]:
