@@ -4,7 +4,7 @@ Source: White, Viscous Fluid Flow (2006), sections 3-3.1 to 3-3.3.
 """
 
 from collections.abc import Callable, Mapping
-from math import ceil
+from math import ceil, sqrt
 from types import MappingProxyType
 
 import numpy as np
@@ -26,11 +26,6 @@ def channel_velocity(y, height: float, acceleration: float, viscosity: float) ->
     """Velocity between plates at the distances ``y`` from one of them: g y (H - y) / (2 nu)."""
     y = np.asarray(y, dtype=np.float64)
     return acceleration / (2.0 * viscosity) * y * (height - y)
-
-
-def channel_mean_velocity(height: float, acceleration: float, viscosity: float) -> float:
-    """Mean velocity between plates: g H^2 / (12 nu)."""
-    return acceleration * height**2 / (12.0 * viscosity)
 
 
 def pipe_velocity(r, radius: float, acceleration: float, viscosity: float) -> np.ndarray:
@@ -190,6 +185,20 @@ def flow_through_openings(simulation: Simulation) -> np.ndarray:
     """What enters through each opening in a step, lattice units, on one rank."""
     flux, _ = simulation.engine.link_fluxes()
     return np.bincount(simulation.domain.links.boundary, flux, len(simulation.header.openings))
+
+
+def memory(rate, interval: float):
+    """Number of samples that are worth one independent sample, if deviations decay like exp(-rate t).
+
+    Their squares decay twice as fast; 1 + 2 sum_m exp(-2 rate m interval) is the hyperbolic cotangent of rate times
+    interval. A deviation that oscillates as well forgets faster.
+    """
+    return 1.0 / np.tanh(np.maximum(rate * interval, 1e-12))
+
+
+def share_of_sigma(n_independent: float) -> float:
+    """Standard error of a variance over the variance."""
+    return sqrt(2.0 / n_independent)
 
 
 def order_of_convergence(sizes, errors) -> float:

@@ -4,8 +4,8 @@ The dimensionless permeability is k = 4 pi nu U / F with the mean velocity U ove
 the force per cylinder F = a^2 g of a flow driven by the body force g in cells of edge a. theta = pi r^2 / a^2 is the
 solid fraction; the permeability in units of area is k a^2 / (4 pi).
 
-Sources: ``COLLOCATION`` is another program's collocation solution for the stream function, residual below 1e-5; series:
-equation (16) of Toelke, Comput. Visual. Sci. 13, 29 (2010); lattice solutions: his table 4.
+Sources: ``COLLOCATION`` is another program's collocation solution for the stream function, residual below 1e-5;
+lattice solutions: table 4 of Toelke, Comput. Visual. Sci. 13, 29 (2010).
 """
 
 from collections.abc import Iterator, Mapping
@@ -33,18 +33,11 @@ TOELKE_LATTICE = {
     2048: (8.70e-4, 4.78e-3),
     3072: (2.36e-4, 2.37e-3),
 }  # mesh of the 18 x 18 array: relative errors of the solid fraction and of k, with bounce-back
-SERIES_COEFFICIENTS = (-0.738, 1.0, -0.887, 2.038, -2.421)
-SERIES_LIMIT = 0.13  # solid fraction up to which the series is good to 0.05 %
 
 
 def permeability_number(solid_fraction: float) -> float:
     """k of the collocation solution. Raises KeyError: not one of its solid fractions."""
     return 4.0 * np.pi / COLLOCATION[solid_fraction]
-
-
-def series(solid_fraction) -> np.ndarray:
-    """k as Toelke prints it: -ln(theta) / 2 - 0.738 + theta - ...; for solid fractions up to 0.13."""
-    return -0.5 * np.log(solid_fraction) + np.polynomial.polynomial.polyval(solid_fraction, SERIES_COEFFICIENTS)
 
 
 EXACT = permeability_number(TOELKE_FRACTION)

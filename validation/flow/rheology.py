@@ -1,6 +1,6 @@
 """Viscosities that depend on the shear rate: generalised Newtonian fluids, and Smagorinsky's eddy viscosity.
 
-The stress over density is g y between plates and g r / 2 in a pipe; the shear rate follows from
+The stress over density is g y between plates (g r / 2 in a pipe); the shear rate follows from
 nu(rate) rate = stress, the velocity from its integral. Source: Bird, Armstrong, Hassager, Dynamics of Polymeric
 Liquids 1 (1987), chapter 4.
 
@@ -81,18 +81,12 @@ def channel_velocity(y, half_width: float, acceleration: float, viscosity: Visco
     """Velocity between plates at the distances ``y`` from the middle, of any fluid whose stress grows with the rate.
     ``y``: distances from the middle, up to ``half_width``; ``half_width``: half the gap; ``acceleration``: body force
     per mass, above 0; ``viscosity``: kinematic viscosity as a function of an array of shear rates."""
-    return _velocity(y, half_width, acceleration, viscosity)
-
-
-def pipe_velocity(r, radius: float, acceleration: float, viscosity: Viscosity) -> np.ndarray:
-    """Velocity in a round pipe at the distances ``r`` from its axis; the rest as :func:`channel_velocity`."""
-    return _velocity(r, radius, 0.5 * acceleration, viscosity)
-
-
-def channel_mean_velocity(half_width: float, acceleration: float, viscosity: Viscosity) -> float:
-    """Mean velocity between plates: the integral of y rate(y) over half the gap, over its half."""
-    y, weight = _quadrature(np.linspace(0.0, half_width, N_PANELS + 1))
-    return float(np.sum(weight * y * shear_rate(acceleration * y, viscosity)) / half_width)
+    y = np.abs(np.asarray(y, dtype=np.float64))
+    edges = np.union1d(y, np.linspace(0.0, half_width, N_PANELS + 1))
+    points, weights = _quadrature(edges)
+    steps = np.sum(weights * shear_rate(acceleration * points, viscosity), axis=1)
+    velocity = np.append(np.cumsum(steps[::-1])[::-1], 0.0)
+    return velocity[np.searchsorted(edges, y)]
 
 
 def shear_rate(stress, viscosity: Viscosity) -> np.ndarray:
@@ -106,16 +100,6 @@ def shear_rate(stress, viscosity: Viscosity) -> np.ndarray:
         below = viscosity(middle) * middle < stress
         low, high = np.where(below, middle, low), np.where(below, high, middle)
     return 0.5 * (low + high)
-
-
-def _velocity(y, half_width: float, stress_per_length: float, viscosity: Viscosity) -> np.ndarray:
-    """Integral of the shear rate from each point to the wall, where the stress is ``stress_per_length`` times |y|."""
-    y = np.abs(np.asarray(y, dtype=np.float64))
-    edges = np.union1d(y, np.linspace(0.0, half_width, N_PANELS + 1))
-    points, weights = _quadrature(edges)
-    steps = np.sum(weights * shear_rate(stress_per_length * points, viscosity), axis=1)
-    velocity = np.append(np.cumsum(steps[::-1])[::-1], 0.0)
-    return velocity[np.searchsorted(edges, y)]
 
 
 def _quadrature(edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -86,11 +86,6 @@ STEADY_3D = {
 }
 
 
-def reynolds(case: str) -> float:
-    """Reynolds number U_mean D / nu of ``"2D-1"``, ``"2D-2"``, ``"2D-3"`` or ``"3D-1Z"``."""
-    return MEAN_VELOCITY_M_S[case] * DIAMETER_M / VISCOSITY_M2_S
-
-
 MAGIC = 0.25
 DRAG_TOLERANCE = {"half-way": 0.015, "bouzidi": 0.003, "central-linear": 0.003}  # at 20 voxels a diameter
 LIFT_TOLERANCE, PRESSURE_TOLERANCE, QUICK_DRAG_TOLERANCE = 0.1, 0.03, 0.01

@@ -14,7 +14,7 @@ from muphy_lb.physics.fluctuating.operators.balance import noise_modes
 from muphy_lb.physics.fluctuating.temperature import BOLTZMANN_J_K
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.validation.case import Settings, Skipped
-from muphy_lb.validation.flows import lattice_simulation
+from muphy_lb.validation.flows import lattice_simulation, memory
 from muphy_lb.validation.limits import HALF
 
 KT = 1e-6
@@ -75,24 +75,10 @@ def wave_numbers(shape) -> list[np.ndarray]:
     return [2.0 * np.pi * np.fft.fftfreq(n) for n in shape]
 
 
-def memory(rate, interval: float):
-    """Number of samples that are worth one independent sample, if deviations decay like exp(-rate t).
-
-    Their squares decay twice as fast; 1 + 2 sum_m exp(-2 rate m interval) is the hyperbolic cotangent of rate times
-    interval. A deviation that oscillates as well forgets faster.
-    """
-    return 1.0 / np.tanh(np.maximum(rate * interval, 1e-12))
-
-
 def mean_memory(shape, nu: float, interval: float) -> float:
     """:func:`memory` of a variance at the nodes of a periodic box, in which waves decay with nu k^2."""
     k_squared = sum(k**2 for k in np.meshgrid(*wave_numbers(shape), indexing="ij"))
     return float(memory(nu * k_squared[k_squared > 0.0], interval).mean())
-
-
-def share_of_sigma(n_independent: float) -> float:
-    """Standard error of a variance over the variance."""
-    return sqrt(2.0 / n_independent)
 
 
 def sigmas(ratio: np.ndarray, freedom) -> np.ndarray:

@@ -19,17 +19,16 @@ from muphy_lb.physics.fluctuating.operators.balance import noise_modes
 from muphy_lb.physics.fluctuating.operators.noise import amplitude_name
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.validation.case import Row, Settings, absolute, at_most, case, relative
+from muphy_lb.validation.flows import memory, share_of_sigma
 from muphy_lb.validation.fluctuating.boxes import (
     KT,
     N_SIGMA,
     VISCOSITY,
     fluctuating_box,
     mean_memory,
-    memory,
     moments_over_time,
     orthonormal_modes,
     refuse_half,
-    share_of_sigma,
     sigmas,
     wave_numbers,
 )

@@ -20,13 +20,13 @@ import numpy as np
 from muphy_lb.geometry.nodes import voxel_coordinates
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.validation.case import Row, Settings, case, relative, shown
+from muphy_lb.validation.flows import share_of_sigma
 from muphy_lb.validation.fluctuating.boxes import (
     KT,
     N_SIGMA,
     equilibrium_populations,
     fluctuating_flow,
     refuse_half,
-    share_of_sigma,
 )
 from muphy_lb.validation.plot import Plot, Series
 

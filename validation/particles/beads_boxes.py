@@ -4,7 +4,6 @@ SI units are lattice units: voxel edge, time step and density are 1.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import sqrt
 
 import numpy as np
 
@@ -79,13 +78,3 @@ def samples(simulation: Simulation, n_samples: int, interval: int) -> Iterator[d
             name: np.stack([np.stack([found[column] for column in names], axis=1) for names in (VELOCITY, TRAVELLED)])
             for name, found in on_root(simulation.particles()).items()
         }
-
-
-def memory(rate: float, interval: float) -> float:
-    """Number of samples that are worth one independent sample of a square, if deviations decay like exp(-rate t)."""
-    return 1.0 / np.tanh(max(rate * interval, 1e-12))
-
-
-def share_of_sigma(n_independent: float) -> float:
-    """Standard error of a variance over the variance."""
-    return sqrt(2.0 / n_independent)

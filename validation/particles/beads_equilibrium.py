@@ -18,16 +18,15 @@ import numpy as np
 from muphy_lb.physics.particles.beads.names import OFFSET, TRAVELLED, VELOCITY, VOXEL
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.validation.case import Row, Settings, absolute, at_least, case, relative
+from muphy_lb.validation.flows import memory, share_of_sigma
 from muphy_lb.validation.particles.beads_boxes import (
     KT,
     N_SIGMA,
     bead_flow,
     box,
     columns_of,
-    memory,
     refuse,
     samples,
-    share_of_sigma,
 )
 from muphy_lb.validation.plot import Plot, Series
 
