@@ -3,21 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from muphy_lb.bench.scaling.model import (
-    Fit,
-    Link,
-    Machine,
-    Observation,
-    PartitionCut,
-    PartSurface,
-    RankLoad,
-    across,
-    cube_surface,
-    cut_of_point,
-    fit_machine,
-    fit_surface,
-    step_seconds,
-)
+from muphy_lb.bench.scaling import model
 from muphy_lb.bench.scaling.study import Point
 
 GPU_COUNTS = tuple(2**k for k in range(3, 13))
@@ -29,7 +15,7 @@ HEADER = f"{'GPUs':>6} {'nodes':>16} {'per GPU':>14} {'GB/GPU':>8} {'ms/step':>9
 class TargetMachine:
     """The machine to predict, beyond the measured one."""
 
-    link: Link = Link(gb_s=25.0, latency_us=5.0)  # network between nodes of the machine
+    link: model.Link = model.Link(gb_s=25.0, latency_us=5.0)  # network between nodes of the machine
     cards_per_node: int = 8  # GPUs of a node, connected like the measured ones
     card_gb: float = 141.0  # memory of a GPU [GB]
 
@@ -41,7 +27,7 @@ class Subject:
     name: str
     n_nodes: float
     grows: bool
-    surface: PartSurface
+    surface: model.PartSurface
 
 
 @dataclass(frozen=True)
@@ -64,9 +50,9 @@ class Forecast:
 
     name: str  # of the series
     points: tuple[Point, ...]  # what was measured; ``fit`` is the machine fitted to them
-    fit: Fit
-    surface: PartSurface | None  # of the parts of the study's geometry; ``cuts`` are what it was found from
-    cuts: tuple[PartitionCut, ...]
+    fit: model.Fit
+    surface: model.PartSurface | None  # of the parts of the study's geometry; ``cuts`` are what it was found from
+    cuts: tuple[model.PartitionCut, ...]
     predictions: tuple[Prediction, ...]  # the numbers
 
     def record(self) -> dict:
@@ -79,41 +65,44 @@ class Forecast:
 
 
 def forecast(
-    name: str, points: Sequence[Point], n_nodes: int | None, cuts: Sequence[PartitionCut], plans: TargetMachine
+    name: str, points: Sequence[Point], n_nodes: int | None, cuts: Sequence[model.PartitionCut], plans: TargetMachine
 ) -> Forecast:
     """Fit the model to the points of a series and extrapolate it to many GPUs. ``name``: of the series; ``points``: at
     least one, in order of their ranks; ``n_nodes``: of the flow to predict; without it the nodes grow with the GPUs, as
     many per GPU as measured on most ranks; ``cuts``: the geometry in many parts; by default those of the measured
     ranks, whose parts often have neighbours on some sides only; ``plans``: the machine."""
     last = points[-1]
-    cuts = tuple(cuts) or tuple(cut_of_point(point) for point in points if point.ranks > 1)
-    fit, surface = fit_machine([observation(point) for point in points]), fit_surface(cuts, not last.is_periodic)
+    cuts = tuple(cuts) or tuple(model.cut_of_point(point) for point in points if point.ranks > 1)
+    fit, surface = (
+        model.fit_machine([observation(point) for point in points]),
+        model.fit_surface(cuts, not last.is_periodic),
+    )
     grows = n_nodes is None
     n_nodes = last.nodes_per_rank if grows else n_nodes
-    rock = cube_surface(last.crossing, ROCK_POROSITY, surface.imbalance if surface else 1.0)
+    rock = model.cube_surface(last.crossing, ROCK_POROSITY, surface.imbalance if surface else 1.0)
     subjects = [Subject("the case", n_nodes, grows, surface)] if surface else []
     subjects.append(Subject("rock", ROCK_NODES, False, rock))
     predictions = [predict(subject, n_gpus, last, fit.machine, plans) for subject in subjects for n_gpus in GPU_COUNTS]
     return Forecast(name, tuple(points), fit, surface, cuts, tuple(predictions))
 
 
-def observation(point: Point) -> Observation:
+def observation(point: Point) -> model.Observation:
     """A point as an observation of the model, with the load of the busiest rank: each number is the largest of any."""
     exchanges = ((point.short_bytes, point.short_exchange_s), (point.most_halo_bytes, point.exchange_s))
     shared = (point.most_edge_nodes, point.most_halo_bytes, point.most_neighbours) if point.ranks > 1 else ()
-    load = RankLoad(point.most_nodes, *shared)
-    return Observation(load, point.step_s, tuple(pair for pair in exchanges if pair[1] > 0.0))
+    load = model.RankLoad(point.most_nodes, *shared)
+    return model.Observation(load, point.step_s, tuple(pair for pair in exchanges if pair[1] > 0.0))
 
 
-def predict(subject: Subject, n_gpus: int, like: Point, machine: Machine, plans: TargetMachine) -> Prediction:
+def predict(subject: Subject, n_gpus: int, like: Point, machine: model.Machine, plans: TargetMachine) -> Prediction:
     """One flow on a number of GPUs, each with the load of the busiest. ``subject``: the flow; ``n_gpus``: number of
     GPUs; ``like``: a point that gives the bytes of a node and of a population; ``machine``: as fitted; ``plans``: the
     machine to predict."""
     n_nodes = subject.n_nodes * (n_gpus if subject.grows else 1)
     is_inside = n_gpus <= plans.cards_per_node
-    machine = machine if is_inside else across(machine, plans.link)
+    machine = machine if is_inside else model.across(machine, plans.link)
     load = subject.surface.load(n_nodes, n_gpus, like.storage_bytes)
-    seconds, alone = step_seconds(machine, load), step_seconds(machine, RankLoad(n_nodes))
+    seconds, alone = model.step_seconds(machine, load), model.step_seconds(machine, model.RankLoad(n_nodes))
     card_gb = 1e-9 * load.nodes * like.bytes_per_node
     return Prediction(
         subject=subject.name,

@@ -21,16 +21,8 @@ from typing import NamedTuple
 import numpy as np
 
 from muphy_lb.base.errors import InputError
+from muphy_lb.validation import flows
 from muphy_lb.validation.case import DEFAULT, Row, Settings, absolute, at_least, case, relative
-from muphy_lb.validation.flows import (
-    extremum,
-    interpolate,
-    lattice_simulation,
-    middle,
-    on_box,
-    order_of_convergence,
-    settle,
-)
 from muphy_lb.validation.limits import HALF, NO_ORDERS, in_half
 from muphy_lb.validation.plot import Plot, Series
 
@@ -144,7 +136,7 @@ class CentreLines(NamedTuple):
     def extrema(self) -> dict[str, float]:
         """Smallest u, largest and smallest v."""
         found = {"u_min": (self.u, -1), "v_max": (self.v, 1), "v_min": (self.v, -1)}
-        return {name: extremum(self.position, values, sign)[1] for name, (values, sign) in found.items()}
+        return {name: flows.extremum(self.position, values, sign)[1] for name, (values, sign) in found.items()}
 
 
 @case(
@@ -176,19 +168,19 @@ def driven_cavity(
     lattice = {"name": "D2Q9" if dimension == 2 else "D3Q19", "equilibrium": "incompressible", "magic": MAGIC}
     walls = _moving_corners(size) if corners_move else [{"name": "lid", "velocity_m_s": [LID_VELOCITY, 0.0, 0.0]}]
     viscosity = LID_VELOCITY * size / reynolds
-    simulation = lattice_simulation(settings, geometry, viscosity, lattice=lattice, walls=walls)
+    simulation = flows.lattice_simulation(settings, geometry, viscosity, lattice=lattice, walls=walls)
     turnover = round(size / LID_VELOCITY)
 
     def lines():
         # (2, size) u over the height and v over the width, over the lid's velocity.
         inside = slice(1, size + 1)
-        velocity = on_box(simulation, simulation.velocity_m_s()) / LID_VELOCITY
-        plane = velocity[0] if velocity.shape[0] == 1 else middle(velocity[inside], 0)
+        velocity = flows.on_box(simulation, simulation.velocity_m_s()) / LID_VELOCITY
+        plane = velocity[0] if velocity.shape[0] == 1 else flows.middle(velocity[inside], 0)
         plane = plane[inside, inside]
-        return np.stack((middle(plane[..., 0], 1), middle(plane[..., 1], 0)))
+        return np.stack((flows.middle(plane[..., 0], 1), flows.middle(plane[..., 1], 0)))
 
     tolerance = STEADY[settings.precision]
-    u, v = settle(simulation, lines, CHECK_TURNOVERS * turnover, tolerance, MOST_TURNOVERS * turnover)
+    u, v = flows.settle(simulation, lines, CHECK_TURNOVERS * turnover, tolerance, MOST_TURNOVERS * turnover)
     return CentreLines((np.arange(size) + 0.5) / size, u, v)
 
 
@@ -196,11 +188,11 @@ def corner_rows(settings: Settings) -> Iterator[Row]:
     """Order of convergence of the smallest u at Re 100 where corner links obey the wall at rest, or the lid."""
     exact, sizes = spectral_extrema(100).u_min, QUICK_CORNER_SIZES if settings.quick else CORNER_SIZES
     for rule, (order, tolerance) in CORNER_ORDERS.items():
-        flows = [driven_cavity(100, size, settings, corners_move=rule == "moving") for size in sizes]
-        errors = [abs(lines.extrema()["u_min"] - exact) for lines in flows]
+        runs = [driven_cavity(100, size, settings, corners_move=rule == "moving") for size in sizes]
+        errors = [abs(lines.extrema()["u_min"] - exact) for lines in runs]
         what = f"order of u_min, {rule} corner links, N = {' and '.join(map(str, sizes))}"
         allowed = inf if settings.precision == HALF else tolerance
-        yield absolute(what, order, order_of_convergence(sizes, errors), allowed)
+        yield absolute(what, order, flows.order_of_convergence(sizes, errors), allowed)
 
 
 def _moving_corners(size: int) -> list[dict]:
@@ -222,7 +214,7 @@ def _rows(reynolds: int, size: int, lines: CentreLines, settings: Settings) -> I
             yield relative(f"{where}: {name} / U", getattr(exact, name), value, tolerance)
     tables = ("u", *centre_line_u(reynolds), lines.u), ("v", *centre_line_v(reynolds), lines.v)
     for name, position, reference, values in tables:
-        difference = np.abs(interpolate(lines.position, values, position) - reference)
+        difference = np.abs(flows.interpolate(lines.position, values, position) - reference)
         doubtful = name == "v" and reynolds in SPECTRAL_V
         what = f"{where}: largest |{name} - Ghia| / U of {position.size} points"
         yield absolute(what, 0.0, difference.max(), inf if doubtful else GHIA_TOLERANCE)
@@ -230,7 +222,7 @@ def _rows(reynolds: int, size: int, lines: CentreLines, settings: Settings) -> I
             x, v = np.array(SPECTRAL_V[reynolds]).T
             found = difference[~np.isin(position, x)].max()
             named = ", ".join(f"{each:g}" for each in x)
-            spectral = np.abs(interpolate(lines.position, lines.v, x) - v).max()
+            spectral = np.abs(flows.interpolate(lines.position, lines.v, x) - v).max()
             yield absolute(f"{where}: the same without x = {named}", 0.0, found, GHIA_TOLERANCE)
             yield absolute(f"{where}: there, largest |v - spectral| / U", 0.0, spectral, SPECTRAL_TOLERANCE)
 
@@ -245,7 +237,7 @@ def _cube(settings: Settings) -> Iterator[Row | Plot]:
         tolerance = CUBE_TOLERANCE if size == CUBE_SIZES[-1] else inf
         other, found = LATTICE_SOLUTIONS[size], lines.extrema()
         differences = [
-            float(np.abs(interpolate(lines.position, values, position) - reference).max())
+            float(np.abs(flows.interpolate(lines.position, values, position) - reference).max())
             for values, (position, reference) in zip((lines.u, lines.v), table, strict=True)
         ]
         errors.append(max(differences))
@@ -255,7 +247,7 @@ def _cube(settings: Settings) -> Iterator[Row | Plot]:
         for name, value in {"u_min": other.v_min, "v_min": other.u_min, "v_max": other.u_max}.items():
             yield absolute(f"{size}^3: {name} / U, beside another program's", value, found[name], tolerance)
     what = f"cube: order of convergence, {' and '.join(map(str, CUBE_SIZES))} nodes"
-    yield at_least(what, 2.0, order_of_convergence(CUBE_SIZES, errors), 0.2)
+    yield at_least(what, 2.0, flows.order_of_convergence(CUBE_SIZES, errors), 0.2)
     yield _plot(f"Cubic cavity, Re = {REYNOLDS}, {CUBE_SIZES[-1]}^3", lines, *table)
 
 

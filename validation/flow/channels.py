@@ -13,21 +13,8 @@ import numpy as np
 
 from muphy_lb.base.units import CS2, viscosity
 from muphy_lb.operators.mrt import MAGIC_HALF_WAY
-from muphy_lb.validation import limits
+from muphy_lb.validation import flows, limits
 from muphy_lb.validation.case import DEFAULT, Row, Settings, absolute, case, relative
-from muphy_lb.validation.flows import (
-    channel_velocity,
-    creeping,
-    forced_flow,
-    from_axis,
-    order_of_convergence,
-    pipe_flow_rate,
-    pipe_velocity,
-    settled,
-    start_along,
-    until_steady,
-    viscous_flow,
-)
 from muphy_lb.validation.limits import FLOOR, NO_ORDERS, SHARES, order_at_least, share_row
 from muphy_lb.validation.plot import convergence
 
@@ -65,7 +52,7 @@ def plane_channel(settings: Settings) -> Iterator:
     tolerance, errors = SLIP_TOLERANCE[settings.precision], {}
     for lattice in ("D2Q9", "D3Q19"):
         errors[lattice] = [channel_error(height, lattice, settings=settings) for height in heights]
-        order = order_of_convergence(heights, errors[lattice])
+        order = flows.order_of_convergence(heights, errors[lattice])
         what = f"{lattice} order of convergence, H = {_listed(heights)}"
         yield order_at_least(what, 2.0, order, 0.1, settings)
         for relaxation_time in SLIP_RELAXATION_TIMES:
@@ -85,7 +72,7 @@ def pipe(settings: Settings) -> Iterator:
         yield absolute(f"L2 error / mean of the profile, R = {radius}", 0.0, error, STAIRCASE / radius)
         yield relative(f"flow rate / (pi R^4 F / (8 rho nu)), R = {radius}", 1.0, flow, STAIRCASE / radius)
     errors = {"velocity": [error for error, _ in measured], "flow rate": [abs(flow - 1.0) for _, flow in measured]}
-    order = order_of_convergence(radii, errors["velocity"])
+    order = flows.order_of_convergence(radii, errors["velocity"])
     yield order_at_least(f"order of convergence, R = {_listed(radii)}", 1.0, order, 0.2, settings)
     yield convergence("Flow in a round pipe, staircase wall", "radius [voxels]", radii, errors, 1.0)
     yield from limits.in_half(settings, NO_ORDERS)
@@ -117,7 +104,7 @@ def poiseuille_trt(settings: Settings) -> Iterator:
         where = f"{wall.rule}, d = {wall.distance}"
         found = [difference(height, wall, NU, settings=settings) for height in WALL_HEIGHTS]
         errors[where] = [float(np.sqrt(np.mean(each**2))) for each in found]
-        order = order_of_convergence([wall.width(height) for height in WALL_HEIGHTS], errors[where])
+        order = flows.order_of_convergence([wall.width(height) for height in WALL_HEIGHTS], errors[where])
         yield order_at_least(f"order of convergence, {where}", 2.0, order, 2.0 - ORDER, settings)
     if errors:
         yield convergence(
@@ -147,11 +134,11 @@ def channel_difference(
     nu = viscosity(relaxation_time, CS2)
     force = 8.0 * nu * (CENTRE_VELOCITY_TIMES_SIZE / height) / height**2
     geometry = {"shape": "channel", "options": {"length": 2, "height": height, "width": 1}}
-    simulation = forced_flow(geometry, relaxation_time, (force, 0.0, 0.0), lattice, settings)
+    simulation = flows.forced_flow(geometry, relaxation_time, (force, 0.0, 0.0), lattice, settings)
     width = height - 1.0 + 2.0 * wall_distance
-    analytic = channel_velocity(simulation.nodes.coordinates()[:, 1] - 1.0 + wall_distance, width, force, nu)
-    start_along(simulation, 0, analytic)
-    velocity = until_steady(simulation, lambda: simulation.velocity_m_s()[:, 0])
+    analytic = flows.channel_velocity(simulation.nodes.coordinates()[:, 1] - 1.0 + wall_distance, width, force, nu)
+    flows.start_along(simulation, 0, analytic)
+    velocity = flows.until_steady(simulation, lambda: simulation.velocity_m_s()[:, 0])
     return (velocity - analytic) / (force * width**2 / (8.0 * nu))
 
 
@@ -160,12 +147,12 @@ def pipe_errors(radius: float, settings: Settings = DEFAULT) -> tuple[float, flo
     nu = viscosity(PIPE_RELAXATION_TIME, CS2)
     force = 4.0 * nu * CENTRE_VELOCITY_TIMES_SIZE / radius**3
     geometry = {"shape": "pipe", "options": {"length": 1, "radius": radius}}
-    simulation = forced_flow(geometry, PIPE_RELAXATION_TIME, (0.0, 0.0, force), settings=settings)
-    analytic = pipe_velocity(from_axis(simulation.nodes), radius, force, nu)
-    start_along(simulation, 2, analytic)
-    velocity = until_steady(simulation, lambda: simulation.velocity_m_s()[:, 2])
+    simulation = flows.forced_flow(geometry, PIPE_RELAXATION_TIME, (0.0, 0.0, force), settings=settings)
+    analytic = flows.pipe_velocity(flows.from_axis(simulation.nodes), radius, force, nu)
+    flows.start_along(simulation, 2, analytic)
+    velocity = flows.until_steady(simulation, lambda: simulation.velocity_m_s()[:, 2])
     error = np.sqrt(np.mean((velocity - analytic) ** 2)) / analytic.mean()
-    return float(error), float(velocity.sum() / pipe_flow_rate(radius, force, nu))
+    return float(error), float(velocity.sum() / flows.pipe_flow_rate(radius, force, nu))
 
 
 @dataclass(frozen=True)
@@ -193,13 +180,13 @@ def difference(
     width = wall.width(height)
     force = 8.0 * nu * CENTRE_VELOCITY_TIMES_SIZE / height / width**2
     options = {"length": 2, "height": height, "width": 1, "wall_offset": wall.distance}
-    tables = creeping(wall.rule, **({"collision": "bgk"} if wall.magic is None else {"magic": wall.magic}))
-    simulation = viscous_flow(
+    tables = flows.creeping(wall.rule, **({"collision": "bgk"} if wall.magic is None else {"magic": wall.magic}))
+    simulation = flows.viscous_flow(
         {"shape": "channel", "options": options}, nu, (force, 0.0, 0.0), lattice, settings, tables
     )
-    analytic = channel_velocity(simulation.nodes.coordinates()[:, 1] - 1.0 + wall.distance, width, force, nu)
-    start_along(simulation, 0, analytic)
-    velocity = settled(simulation, lambda: simulation.velocity_m_s()[:, 0], width, SETTLED)
+    analytic = flows.channel_velocity(simulation.nodes.coordinates()[:, 1] - 1.0 + wall.distance, width, force, nu)
+    flows.start_along(simulation, 0, analytic)
+    velocity = flows.settled(simulation, lambda: simulation.velocity_m_s()[:, 0], width, SETTLED)
     return (velocity - analytic) / (force * width**2 / (8.0 * nu))
 
 

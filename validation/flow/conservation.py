@@ -13,17 +13,9 @@ import numpy as np
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.simulation import Simulation
+from muphy_lb.validation import flows
 from muphy_lb.validation.case import DEFAULT, Settings, absolute, at_least, case, relative
 from muphy_lb.validation.flow import balance
-from muphy_lb.validation.flows import (
-    creeping,
-    drift_of_mass,
-    flow_through_openings,
-    forced_flow,
-    lattice_simulation,
-    over_two_steps,
-    until_steady,
-)
 from muphy_lb.validation.limits import HALF, in_half, left_out_rules, possible_rules
 from muphy_lb.validation.precision import possible_precisions
 
@@ -63,8 +55,8 @@ def mass_drift(precision: str, n_steps: int, settings: Settings = DEFAULT) -> tu
     """(relative change of the mass, largest speed at the end) of a force-driven flow through random solid voxels."""
     options = {"shape_zyx": [EDGE] * 3, "porosity": POROSITY, "seed": SEED}
     geometry = {"shape": "random_solid", "options": options}
-    simulation = forced_flow(geometry, RELAXATION_TIME, FORCE, settings=replace(settings, precision=precision))
-    return drift_of_mass(simulation, n_steps)
+    simulation = flows.forced_flow(geometry, RELAXATION_TIME, FORCE, settings=replace(settings, precision=precision))
+    return flows.drift_of_mass(simulation, n_steps)
 
 
 @case("wall-balance", "conservation of mass")
@@ -73,7 +65,7 @@ def wall_balance(settings: Settings) -> Iterator:
     sizes, collisions = (QUICK_SIZES, COLLISIONS[:1]) if settings.quick else (SIZES, COLLISIONS)
     rules, n_steps = possible_rules(RULES, settings), QUICK_TURNING_STEPS if settings.quick else TURNING_STEPS
     for vessel, size, collision, rule in product(VESSELS, sizes, collisions, rules):
-        inflow, outflow = flows(vessel, size, collision, rule, settings)
+        inflow, outflow = vessel_flows(vessel, size, collision, rule, settings)
         what = f"flow lost / inflow, {vessel}, {size} voxels across, {rule}, {collision}"
         yield absolute(what, 0.0, 1.0 - outflow.sum() / inflow, inf if settings.precision == HALF else LOSS)
     for rule in rules:
@@ -83,7 +75,9 @@ def wall_balance(settings: Settings) -> Iterator:
     yield from left_out_rules(RULES, settings) + in_half(settings, NOT_HALF)
 
 
-def flows(vessel: str, size: int, collision: str, rule: str, settings: Settings = DEFAULT) -> tuple[float, np.ndarray]:
+def vessel_flows(
+    vessel: str, size: int, collision: str, rule: str, settings: Settings = DEFAULT
+) -> tuple[float, np.ndarray]:
     """(inflow, outflow at each outlet) of a steady flow, lattice units. ``vessel``: one of ``VESSELS``; ``size``:
     voxels across the inlet; ``collision``, ``rule``: ``lattice.collision`` and ``lattice.walls`` of a case."""
     options, names = {"generations": 1, "parent_radius_m": size / 2.0}, ("outlet_1", "outlet_2")
@@ -95,10 +89,13 @@ def flows(vessel: str, size: int, collision: str, rule: str, settings: Settings 
     inlet = {"name": "inlet", "velocity_m_s": INFLOW, "profile": "parabolic"}
     tables = {"openings": [inlet, *outlets], "run": {"steps": 1, "ramp_steps": 20 * size}}
     lattice = {"name": "D3Q19", "collision": collision, "walls": rule}
-    simulation = lattice_simulation(settings, geometry, INFLOW * size / REYNOLDS, lattice=lattice, **tables)
+    simulation = flows.lattice_simulation(settings, geometry, INFLOW * size / REYNOLDS, lattice=lattice, **tables)
     steady, interval = (QUICK_STEADY, QUICK_INTERVAL) if settings.quick else (STEADY, INTERVAL)
-    found = until_steady(
-        simulation, lambda: over_two_steps(simulation, lambda: flow_through_openings(simulation)), steady, interval
+    found = flows.until_steady(
+        simulation,
+        lambda: flows.over_two_steps(simulation, lambda: flows.flow_through_openings(simulation)),
+        steady,
+        interval,
     )
     return float(found[0]), -found[1:]
 
@@ -107,9 +104,9 @@ def drift_around_a_turning_cylinder(rule: str, n_steps: int, settings: Settings 
     """Largest change of the mass between a turning cylinder and one at rest, over the mass."""
     walls = ({"name": "inner", "rotation_rad_s": [0.0, 0.0, SURFACE_VELOCITY / INNER]}, {"name": "outer"})
     geometry = {"shape": "annulus", "options": {"inner": INNER, "outer": OUTER}}
-    tables = {**creeping(rule), "walls": walls}
+    tables = {**flows.creeping(rule), "walls": walls}
     tables["lattice"]["equilibrium"] = "compressible"
-    simulation = forced_flow(geometry, RELAXATION_TIME, (0.0,) * 3, "D2Q9", settings, tables)
+    simulation = flows.forced_flow(geometry, RELAXATION_TIME, (0.0,) * 3, "D2Q9", settings, tables)
     drift, largest = balance.mass_drift(simulation), 0.0
     for _ in range(10):
         simulation.step(n_steps // 10)
@@ -121,7 +118,7 @@ def drift_around_a_turning_cylinder(rule: str, n_steps: int, settings: Settings 
 def vessel(settings: Settings) -> Iterator:
     """Inflow against the sum of the outflows of a tree with two (quick) or four outlets."""
     simulation = tree_flow(*((1, 2.5e-4) if settings.quick else (2, 1.5e-4)), settings)
-    until_steady(simulation, lambda: flow_rates_m3_s(simulation), TREE_STEADY, interval=250)
+    flows.until_steady(simulation, lambda: flow_rates_m3_s(simulation), TREE_STEADY, interval=250)
     inflow, outflow = flow_rates_m3_s(simulation)
     inlet, *outlets = simulation.openings().values()
     drop_pa = inlet.mean_pressure_pa - max(outlet.mean_pressure_pa for outlet in outlets)

@@ -7,20 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from muphy_lb.validation import flows
 from muphy_lb.validation.case import DEFAULT, Settings, absolute, at_least, at_most, case
-from muphy_lb.validation.flows import (
-    channel_velocity,
-    creeping,
-    drift_of_mass,
-    lattice_simulation,
-    order_of_convergence,
-    over_two_steps,
-    settle,
-    settled,
-    start_along,
-    start_from_velocity,
-    viscous_flow,
-)
 from muphy_lb.validation.limits import FLOOR, left_out_rules, order_at_least, possible_rules
 from muphy_lb.validation.plot import Plot, Series, convergence
 
@@ -90,7 +78,7 @@ def taylor_couette(settings: Settings) -> Iterator:
     """Torque and profile between a rotating cylinder and one at rest; in full also the order of convergence."""
     scales, rules = SCALES[: 1 if settings.quick else None], possible_rules(PROFILE_ERROR, settings)
     annuli = {rule: [annulus_flow(rule, scale, settings) for scale in scales] for rule in rules}
-    errors = {rule: [flow.profile_error for flow in flows] for rule, flows in annuli.items()}
+    errors = {rule: [flow.profile_error for flow in found] for rule, found in annuli.items()}
     for rule, (flow, *_) in annuli.items():
         what, error, balance = f"relative error of the torque, {rule}", flow.outer - 1.0, flow.inner / flow.outer
         expected, allowed = (TORQUE_ERROR[rule], SIMILAR) if rule in TORQUE_ERROR else (0.0, SMALL[rule])
@@ -98,7 +86,7 @@ def taylor_couette(settings: Settings) -> Iterator:
         yield absolute(f"torque on the inner / on the outer, {rule}", -1.0, balance, BALANCE[settings.precision])
         yield at_most(f"L2 error of the profile, {rule}", PROFILE_ERROR[rule], flow.profile_error)
     for rule, values in () if settings.quick else errors.items():
-        what, order = f"order of convergence of the profile, {rule}", order_of_convergence(scales, values)
+        what, order = f"order of convergence of the profile, {rule}", flows.order_of_convergence(scales, values)
         yield order_at_least(what, LEAST_ORDER[rule], order, 0.0, settings)
     exact = next(iter(annuli.values()))[0].exact
     r = np.linspace(exact.inner_radius, exact.outer_radius, 60)
@@ -121,16 +109,16 @@ def annulus_flow(rule: str, scale: int = 1, settings: Settings = DEFAULT) -> Ann
         {"name": "outer", "centre_m": centre},
     )
     options = {"inner": exact.inner_radius, "outer": exact.outer_radius, "centre_offset": list(OFFSET)}
-    tables = {**creeping(rule, magic=MAGIC), "walls": walls}
-    simulation = viscous_flow({"shape": "annulus", "options": options}, NU, (0.0,) * 3, "D2Q9", settings, tables)
+    tables = {**flows.creeping(rule, magic=MAGIC), "walls": walls}
+    simulation = flows.viscous_flow({"shape": "annulus", "options": options}, NU, (0.0,) * 3, "D2Q9", settings, tables)
 
     def torques_n_m():
         forces = simulation.wall_forces(averaged=False)
         return np.array([forces[name].torque_n_m[2] for name in ("inner", "outer")])
 
-    torques = settled(simulation, torques_n_m, exact.outer_radius - exact.inner_radius, SETTLED)
+    torques = flows.settled(simulation, torques_n_m, exact.outer_radius - exact.inner_radius, SETTLED)
     x, y, _ = (simulation.nodes.coordinates() - np.array(centre)).T
-    u, v, _ = over_two_steps(simulation, simulation.velocity_m_s).T
+    u, v, _ = flows.over_two_steps(simulation, simulation.velocity_m_s).T
     r = np.hypot(x, y)
     return AnnulusFlow(exact, *(torques / exact.torque_per_length()).tolist(), r, (x * v - y * u) / r)
 
@@ -163,8 +151,8 @@ def free_slip(settings: Settings) -> Iterator:
     geometry = {"shape": "cylinder_array", "options": {"size": OBLIQUE_SIZE}}
     walls = [{"name": "cylinders", "slip": True}]
     drive = {"acceleration_m_s2": [OBLIQUE_FORCE, 0.5 * OBLIQUE_FORCE, 0.0]}
-    simulation = lattice_simulation(settings, geometry, VISCOSITY, walls=walls, flow=drive)
-    drift, speed = drift_of_mass(simulation, N_STEPS)
+    simulation = flows.lattice_simulation(settings, geometry, VISCOSITY, walls=walls, flow=drive)
+    drift, speed = flows.drift_of_mass(simulation, N_STEPS)
     what = f"relative mass change around a slipping cylinder in {N_STEPS} steps"
     yield absolute(what, 0.0, drift, MASS_TOLERANCE[precision])
     yield at_least("largest speed around it at the end (it does flow)", 100 * OBLIQUE_FORCE, speed, 0.0)
@@ -176,7 +164,7 @@ def uniform_flow_change(lattice: str, settings: Settings = DEFAULT, slip: bool =
     """Largest change of a uniform velocity between two plates without a force, over that velocity."""
     simulation = _channel(lattice, settings, (0, HEIGHT + 1), 0.0, slip)
     velocity = np.tile((VELOCITY, 0.0, 0.0), (simulation.nodes.n_nodes, 1))
-    start_from_velocity(simulation, velocity)
+    flows.start_from_velocity(simulation, velocity)
     simulation.step(N_STEPS)
     return float(np.abs(simulation.velocity_m_s() - velocity).max() / VELOCITY)
 
@@ -186,11 +174,15 @@ def half_channel(lattice: str, settings: Settings = DEFAULT, slip: bool = True):
     force = 2.0 * VISCOSITY * VELOCITY / HEIGHT**2
     simulation = _channel(lattice, settings, (HEIGHT + 1, HEIGHT + 1), force, slip)
     y = simulation.nodes.coordinates()[:, 1] - 0.5
-    exact = channel_velocity(y, 2.0 * HEIGHT, force, VISCOSITY)
-    start_along(simulation, 0, exact)
+    exact = flows.channel_velocity(y, 2.0 * HEIGHT, force, VISCOSITY)
+    flows.start_along(simulation, 0, exact)
     interval = round(HEIGHT**2 / VISCOSITY)
     tolerance = STEADY[settings.precision]
-    return y, exact, settle(simulation, lambda: simulation.velocity_m_s()[:, 0], interval, tolerance, 100 * interval)
+    return (
+        y,
+        exact,
+        flows.settle(simulation, lambda: simulation.velocity_m_s()[:, 0], interval, tolerance, 100 * interval),
+    )
 
 
 def _channel(lattice: str, settings: Settings, rows: tuple[int, int], force: float, slip: bool):
@@ -199,4 +191,4 @@ def _channel(lattice: str, settings: Settings, rows: tuple[int, int], force: flo
     box = [[0.0, float(rows[0]), 0.0], [LENGTH - 1.0, float(rows[1]), 0.0]]
     walls = [{"name": "plate", "box_m": box, "slip": slip}]
     drive = {"acceleration_m_s2": [force, 0.0, 0.0]}
-    return lattice_simulation(settings, geometry, VISCOSITY, lattice={"name": lattice}, walls=walls, flow=drive)
+    return flows.lattice_simulation(settings, geometry, VISCOSITY, lattice={"name": lattice}, walls=walls, flow=drive)

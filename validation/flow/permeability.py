@@ -12,16 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from muphy_lb.base.units import CS2, viscosity
+from muphy_lb.validation import flows
 from muphy_lb.validation.case import DEFAULT, Settings, absolute, at_least, case, data_folder, relative
-from muphy_lb.validation.flows import (
-    creeping,
-    duct_flow_rate,
-    forced_flow,
-    pipe_flow_rate,
-    settled,
-    sum_along_x,
-    until_steady,
-)
 from muphy_lb.validation.limits import left_out_rules, possible_rules
 from muphy_lb.validation.plot import Plot, Series
 
@@ -53,10 +45,11 @@ class Rock(NamedTuple):
 _DUCT_FILE, _BCC_FILE = "rect_channel_24_14_50_vs_5e-05.raw", "bcc_100_100_100_phi0.3_vs_1e-05.raw"
 TUBE = Rock(
     *("tube, R = 25", "channels_poremaps/ptube_54_54_50_vs_2e-05.raw", (50, 54, 54), "z"),
-    pipe_flow_rate(25.0) / (54 * 54),
+    flows.pipe_flow_rate(25.0) / (54 * 54),
 )
 DUCT = Rock(
-    *("duct, 20 x 10", f"channels_poremaps/{_DUCT_FILE}", (50, 14, 24), "z"), duct_flow_rate(20.0, 10.0) / (24 * 14)
+    *("duct, 20 x 10", f"channels_poremaps/{_DUCT_FILE}", (50, 14, 24), "z"),
+    flows.duct_flow_rate(20.0, 10.0) / (24 * 14),
 )
 BCC = Rock("bcc spheres, 100^3", f"spheres_bcc_poremaps/{_BCC_FILE}", (100, 100, 100), "xyz", 3.086, False)
 
@@ -82,8 +75,8 @@ def measured_permeability(rock: Rock, folder: Path, one_slice: bool = False, set
     options = {"dtype": "uint8", "header_bytes": skipped * ny * nx, "fluid_value": 0}
     options["shape_zyx"] = [nz - skipped, ny, nx]
     geometry = {"file": str(Path(folder, rock.file).resolve()), "periodic": list(rock.periodic), "options": options}
-    simulation = forced_flow(geometry, RELAXATION_TIME, (0.0, 0.0, FORCE), settings=settings)
-    flow = until_steady(simulation, lambda: simulation.velocity_m_s()[:, 2].sum(), STEADY, interval=200)
+    simulation = flows.forced_flow(geometry, RELAXATION_TIME, (0.0, 0.0, FORCE), settings=settings)
+    flow = flows.until_steady(simulation, lambda: simulation.velocity_m_s()[:, 2].sum(), STEADY, interval=200)
     section_mean = float(flow) / ((nz - skipped) * ny * nx)
     return simulation.numerics.viscosity_lattice * section_mean / FORCE
 
@@ -116,7 +109,7 @@ def pack_permeability(tau: float, rule: str, collision: str, settings: Settings 
     size = QUICK_SIZE if settings.quick else SIZE
     radius = RADIUS_OVER_SIZE * size
     options = {"size": size, "radius": radius, "porosity": POROSITY, "seed": SEED}
-    geometry, tables = {"shape": "sphere_pack", "options": options}, creeping(rule, collision)
-    simulation = forced_flow(geometry, tau, (FORCE, 0.0, 0.0), settings=settings, tables=tables)
-    total = settled(simulation, lambda: sum_along_x(simulation), 2.0 * radius)
+    geometry, tables = {"shape": "sphere_pack", "options": options}, flows.creeping(rule, collision)
+    simulation = flows.forced_flow(geometry, tau, (FORCE, 0.0, 0.0), settings=settings, tables=tables)
+    total = flows.settled(simulation, lambda: flows.sum_along_x(simulation), 2.0 * radius)
     return float(viscosity(tau, CS2) * total / size**3 / FORCE)

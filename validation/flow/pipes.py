@@ -32,30 +32,9 @@ from muphy_lb.geometry.gmy import FILE_DIRECTIONS, WALL_LINK_TYPE, read_sites
 from muphy_lb.measure.period_window import PeriodWindow
 from muphy_lb.measure.wall_indices import along_wall, tangents, wall_indices
 from muphy_lb.measure.wall_shear import WallShear
+from muphy_lb.validation import flows, limits
 from muphy_lb.validation.case import DEFAULT, Row, Settings, Skipped, absolute, case, data_folder, relative, shown
 from muphy_lb.validation.flow.womersley import PipeWomersley
-from muphy_lb.validation.flows import (
-    creeping,
-    from_axis,
-    lattice_simulation,
-    order_of_convergence,
-    pipe_flow_rate,
-    pipe_velocity,
-    settled,
-    start_along,
-    start_from_velocity,
-    viscous_flow,
-)
-from muphy_lb.validation.limits import (
-    HALF,
-    NO_ORDERS,
-    SHARES,
-    in_half,
-    left_out_rules,
-    order_at_least,
-    possible_rules,
-    share_row,
-)
 from muphy_lb.validation.plot import Plot, Series, convergence
 
 NU = 1.0 / 6.0
@@ -115,24 +94,26 @@ RADIUS_OF_NUMBER = 5.0  # voxels: the wall's layer sqrt(2 nu / omega) = sqrt(2) 
 def tilted_pipe(settings: Settings) -> Iterator:
     """Velocity in a tilted pipe: order of each wall rule, and its dependence on the viscosity."""
     radii, errors = RADII[: 2 if settings.quick else None], {}
-    for rule in possible_rules(OTHER_PROGRAM, settings):
+    for rule in limits.possible_rules(OTHER_PROGRAM, settings):
         errors[rule] = [mean_error(radius, rule, settings) for radius in radii]
         for radius, error, theirs in zip(radii, errors[rule], OTHER_PROGRAM[rule], strict=False):
             what = f"L2 error, {rule}, R = {radius}"
             yield shown(what, theirs, error) if rule == "bouzidi" else relative(what, theirs, error, SIMILAR)
-        least, order = LEAST_ORDER[rule], order_of_convergence(radii, errors[rule])
-        yield order_at_least(f"order of convergence, {rule}", least, order, 0.0, settings)
+        least, order = LEAST_ORDER[rule], flows.order_of_convergence(radii, errors[rule])
+        yield limits.order_at_least(f"order of convergence, {rule}", least, order, 0.0, settings)
     first, *others = VISCOSITIES[1 if settings.quick else 0 :]
     radius = QUICK_VISCOSITY_RADIUS if settings.quick else VISCOSITY_RADIUS
-    for rule in possible_rules(VISCOSITY_INDEPENDENT, settings):
+    for rule in limits.possible_rules(VISCOSITY_INDEPENDENT, settings):
         reference = pipe_errors(radius, rule, first, settings)
         for nu in others:
             computed = pipe_errors(radius, rule, nu, settings)
             for name, one, other in zip(("L2", "flow"), reference, computed, strict=True):
                 what = f"{name} error, {rule}, R = {radius}, nu = {nu:.3g} as at {first:.3g}"
-                yield share_row(what, one, other, SAME[settings.precision], settings)
+                yield limits.share_row(what, one, other, SAME[settings.precision], settings)
     yield convergence("Tilted pipe: L2 error of the velocity", "radius [voxels]", radii, errors, 1.0)
-    yield from left_out_rules(OTHER_PROGRAM, settings) + in_half(settings, NO_ORDERS, SHARES)
+    yield from limits.left_out_rules(OTHER_PROGRAM, settings) + limits.in_half(
+        settings, limits.NO_ORDERS, limits.SHARES
+    )
 
 
 def mean_error(radius: float, rule: str, settings: Settings = DEFAULT) -> float:
@@ -152,7 +133,7 @@ def pipe_errors(
     force = 4.0 * nu * CENTRE_VELOCITY / radius**2
     options = {"radius": radius, "direction": list(DIRECTION), "centre_offset": list(offset)}
     geometry = {"shape": "tilted_pipe", "options": options}
-    simulation = viscous_flow(geometry, nu, force * axis, settings=settings, tables=creeping(rule))
+    simulation = flows.viscous_flow(geometry, nu, force * axis, settings=settings, tables=flows.creeping(rule))
     box = np.array(simulation.nodes.shape[::-1])
     position = simulation.nodes.coordinates() - (0.5 * (box - 1.0) + np.array(offset))
     nearest = np.full(len(position), np.inf)  # square of the distance from the nearest periodic image of the axis
@@ -160,12 +141,12 @@ def pipe_errors(
         moved = position + box * np.array([*image, 0])
         across = moved - np.outer(moved @ axis, axis)
         nearest = np.minimum(nearest, np.einsum("ij,ij->i", across, across))
-    analytic = pipe_velocity(np.sqrt(nearest), radius, force, nu)
-    start_from_velocity(simulation, np.outer(analytic, axis))
-    velocity = settled(simulation, lambda: simulation.velocity_m_s(), radius, tolerance)
+    analytic = flows.pipe_velocity(np.sqrt(nearest), radius, force, nu)
+    flows.start_from_velocity(simulation, np.outer(analytic, axis))
+    velocity = flows.settled(simulation, lambda: simulation.velocity_m_s(), radius, tolerance)
     error = np.sqrt(np.mean(np.sum((velocity - np.outer(analytic, axis)) ** 2, axis=1))) / (0.5 * CENTRE_VELOCITY)
     length = np.linalg.norm(np.where(np.array(DIRECTION) != 0, box, 0))
-    return float(error), float((velocity @ axis).sum() / length / pipe_flow_rate(radius, force, nu) - 1.0)
+    return float(error), float((velocity @ axis).sum() / length / flows.pipe_flow_rate(radius, force, nu) - 1.0)
 
 
 class PipeFlow(NamedTuple):
@@ -189,35 +170,37 @@ def gmy_pipe(settings: Settings) -> Iterator:
     path = data_folder(FILE) / FILE
     if settings.quick:
         raise Skipped("212,400 nodes are too many for --quick")
-    flows = {rule: pipe_flow(path, rule, settings) for rule in possible_rules(FILE_RULES, settings)}
-    (half_way, first), *interpolated = flows.items()
+    found = {rule: pipe_flow(path, rule, settings) for rule in limits.possible_rules(FILE_RULES, settings)}
+    (half_way, first), *interpolated = found.items()
     for rule, flow in interpolated:
         yield relative(f"flow rate / Hagen-Poiseuille, {rule}", 1.0, flow.ratio, FILE_TOLERANCE)
     yield shown(f"flow rate / Hagen-Poiseuille, {half_way}", 1.0, first.ratio)
-    for rule, flow in flows.items():
+    for rule, flow in found.items():
         yield shown(f"the same for R = 5 um, {rule}", 1.0, flow.ratio * (flow.radius / NOMINAL_RADIUS) ** 4)
     r = np.linspace(0.0, first.radius, 60)
-    line = Series("Hagen-Poiseuille", r, pipe_velocity(r, first.radius, first.force, NU))
-    points = [Series(rule, flow.r, flow.velocity, "points") for rule, flow in flows.items()]
+    line = Series("Hagen-Poiseuille", r, flows.pipe_velocity(r, first.radius, first.force, NU))
+    points = [Series(rule, flow.r, flow.velocity, "points") for rule, flow in found.items()]
     yield Plot("HemeLB pipe, middle section", "distance from the axis [voxels]", "velocity", (line, *points))
-    yield from left_out_rules(FILE_RULES, settings)
+    yield from limits.left_out_rules(FILE_RULES, settings)
 
 
 def pipe_flow(path: Path, rule: str, settings: Settings = DEFAULT) -> PipeFlow:
     """The steady flow of the file with a wall rule, started from the analytical solution."""
     force = 4.0 * NU * FILE_VELOCITY / NOMINAL_RADIUS**2
-    tables = {**creeping(rule), "openings": OPENINGS}
-    simulation = viscous_flow({"file": str(path.resolve())}, NU, (0.0, 0.0, -force), settings=settings, tables=tables)
+    tables = {**flows.creeping(rule), "openings": OPENINGS}
+    simulation = flows.viscous_flow(
+        {"file": str(path.resolve())}, NU, (0.0, 0.0, -force), settings=settings, tables=tables
+    )
     r, radius = np.hypot(*(simulation.nodes.positions_m()[:, :2] - CENTRE).T), wall_radius(path)
-    start_along(simulation, 2, -pipe_velocity(np.minimum(r, radius), radius, force, NU))
-    velocity = -settled(simulation, lambda: simulation.velocity_m_s()[:, 2], radius, ROUGHLY_SETTLED)
+    flows.start_along(simulation, 2, -flows.pipe_velocity(np.minimum(r, radius), radius, force, NU))
+    velocity = -flows.settled(simulation, lambda: simulation.velocity_m_s()[:, 2], radius, ROUGHLY_SETTLED)
     layer = simulation.nodes.coordinates()[:, 2].astype(np.int64)
     low, high = np.quantile(layer, (0.25, 0.75)).astype(np.int64)
     kept = (layer >= low) & (layer < high)
     layers, index = np.unique(layer[kept], return_inverse=True)
     pressure = np.bincount(index, simulation.pressure_pa()[kept]) / np.bincount(index)
     gradient = np.polyfit(layers, pressure, 1)[0]
-    ratio = velocity[kept].sum() / layers.size / pipe_flow_rate(radius, force + gradient, NU)
+    ratio = velocity[kept].sum() / layers.size / flows.pipe_flow_rate(radius, force + gradient, NU)
     middle = layer == layers[layers.size // 2]
     return PipeFlow(radius, float(ratio), r[middle], velocity[middle], force)
 
@@ -247,15 +230,15 @@ class Spread(NamedTuple):
 def wall_shear(settings: Settings) -> Iterator:
     """Wall shear stress in a straight (in full also a tilted) pipe for every wall rule."""
     for pipe in (STRAIGHT,) if settings.quick else (STRAIGHT, TILTED):
-        radii = [radius for radius in SHEAR_RADII[pipe] if settings.precision != HALF or radius <= HALF_RADIUS]
+        radii = [radius for radius in SHEAR_RADII[pipe] if settings.precision != limits.HALF or radius <= HALF_RADIUS]
         errors: dict[str, list[float]] = {}
-        for rule, radius in product(possible_rules(RULES, settings), radii):
+        for rule, radius in product(limits.possible_rules(RULES, settings), radii):
             spread = shear_spread(pipe, radius, rule, settings)
             errors.setdefault(rule, []).append(spread.rms)
             yield from shear_rows(pipe, radius, rule, spread, settings)
         title = f"Wall shear stress at the nodes of a {pipe} pipe, rms error"
         yield convergence(title, "radius [voxels]", radii, errors, 1.0)
-    yield from left_out_rules(RULES, settings) + in_half(settings, NOT_HALF)
+    yield from limits.left_out_rules(RULES, settings) + limits.in_half(settings, NOT_HALF)
 
 
 def shear_spread(pipe: str, radius: float, rule: str, settings: Settings = DEFAULT) -> Spread:
@@ -267,8 +250,8 @@ def shear_spread(pipe: str, radius: float, rule: str, settings: Settings = DEFAU
         along, geometry = np.array(DIRECTION), {"shape": "tilted_pipe", "options": options}
     axis = along / np.linalg.norm(along)
     force = 4.0 * NU * CENTRE_VELOCITY / radius**2
-    simulation = viscous_flow(geometry, NU, force * axis, settings=settings, tables=creeping(rule))
-    velocity = settled(simulation, lambda: simulation.velocity_m_s(), radius, ROUGHLY_SETTLED)
+    simulation = flows.viscous_flow(geometry, NU, force * axis, settings=settings, tables=flows.creeping(rule))
+    velocity = flows.settled(simulation, lambda: simulation.velocity_m_s(), radius, ROUGHLY_SETTLED)
     length = np.linalg.norm(np.where(along != 0, simulation.nodes.shape[::-1], 0))
     reference = 4.0 * NU * float((velocity @ axis).sum()) / length / (pi * radius**3)
     return spread_of(np.linalg.norm(WallShear(simulation).traction_pa(), axis=1) / reference)
@@ -284,7 +267,7 @@ def spread_of(shear: np.ndarray) -> Spread:
 def shear_rows(pipe: str, radius: float, rule: str, spread: Spread, settings: Settings = DEFAULT) -> Iterator[Row]:
     """Rows of one pipe; fine pipes with interpolated walls are judged, the rest is shown."""
     where = f"{pipe} pipe, {rule}, R = {radius:g}"
-    is_judged = rule != HALF_WAY and radius > JUDGED_RADIUS and settings.precision != HALF
+    is_judged = rule != HALF_WAY and radius > JUDGED_RADIUS and settings.precision != limits.HALF
     yield relative(f"mean shear, {where}", 1.0, spread.mean, TOLERANCE if is_judged else inf)
     yield absolute(f"scatter (std), {where}", 0.0, spread.scatter, TOLERANCE if is_judged else inf)
     yield absolute(f"largest error, {where}", 0.0, spread.largest, inf)
@@ -299,7 +282,7 @@ def shear_rows(pipe: str, radius: float, rule: str, spread: Spread, settings: Se
 def wall_indices_of_a_pipe(settings: Settings) -> Iterator:
     """TAWSS, OSI and transverse stress of a pipe for several Womersley numbers and rules of walls."""
     rules, numbers = (RULES[:1], QUICK_NUMBERS) if settings.quick else (RULES, NUMBERS)
-    for rule, number in product(possible_rules(rules, settings), numbers):
+    for rule, number in product(limits.possible_rules(rules, settings), numbers):
         radius = RADIUS_OF_NUMBER * number
         # (indices at the wall nodes over the period after the first one, TAWSS of the closed form, (m,) areas) for a
         # Womersley number, a radius [voxels] and ``lattice.walls`` of a case.
@@ -313,9 +296,11 @@ def wall_indices_of_a_pipe(settings: Settings) -> Iterator:
         }
         geometry = {"shape": "pipe", "options": {"length": 1, "radius": radius}}
         lattice = {"name": "D3Q19", "walls": rule, "equilibrium": "stokes"}
-        simulation = lattice_simulation(settings, geometry, VISCOSITY, lattice=lattice, flow=drive)
-        r = np.minimum(from_axis(simulation.nodes), radius)
-        start_along(simulation, 2, flow.velocity(r, 0.0) + mean * pipe_velocity(r, radius, force, VISCOSITY))
+        simulation = flows.lattice_simulation(settings, geometry, VISCOSITY, lattice=lattice, flow=drive)
+        r = np.minimum(flows.from_axis(simulation.nodes), radius)
+        flows.start_along(
+            simulation, 2, flow.velocity(r, 0.0) + mean * flows.pipe_velocity(r, radius, force, VISCOSITY)
+        )
         shear, window = WallShear(simulation), PeriodWindow(period, SAMPLES)
         directions = tangents(shear.surface.normal)
         while simulation.step_number < 2.0 * period:
@@ -336,4 +321,4 @@ def wall_indices_of_a_pipe(settings: Settings) -> Iterator:
         yield absolute(f"largest transWSS / TAWSS, {where}", 0.0, float((found.transwss / tawss).max()), inf)
         scatter = float(np.abs(relative_tawss - mean_tawss).max())
         yield absolute(f"largest deviation of a node's TAWSS, {where}", 0.0, scatter, inf)
-    yield from left_out_rules(rules, settings)
+    yield from limits.left_out_rules(rules, settings)

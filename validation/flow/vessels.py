@@ -241,10 +241,10 @@ def given_vessels(settings: Settings) -> Iterator:
             for size, flow in flows.items():
                 what = f"{item.name}, {rule}, {collision}, {size} voxels"
                 yield absolute(f"{what}: flow lost / inflow", 0.0, flow.lost, bound)
-                if flow is not finest:
-                    yield shown(f"{what}: drop of pressure / (rho u^2)", finest.drop, flow.drop)
-                    yield shown(f"{what}: share of the first outlet", finest.share, flow.share)
-                    yield shown(f"{what}: mean wall shear stress [Pa]", finest.shear_pa, flow.shear_pa)
+                drops = f"{what}: drop of pressure / (rho u^2)", finest.drop, flow.drop
+                shares = f"{what}: share of the first outlet", finest.share, flow.share
+                shears = f"{what}: mean wall shear stress [Pa]", finest.shear_pa, flow.shear_pa
+                yield from (shown(*each) for each in (drops, shares, shears) if flow is not finest)
     yield from (f"no {item.file} in ${DATA_VARIABLE}" for item in SURFACES if item not in present)
     yield from left_out_rules(RULES, settings) + in_half(settings, GIVEN_NOT_HALF)
 

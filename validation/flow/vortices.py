@@ -26,15 +26,8 @@ import numpy as np
 from muphy_lb.base.errors import DivergedError
 from muphy_lb.operators import RELAXATIONS
 from muphy_lb.run.simulation import Simulation
+from muphy_lb.validation import flows
 from muphy_lb.validation.case import DEFAULT, Row, Settings, absolute, at_most, case, relative, shown
-from muphy_lb.validation.flows import (
-    extremum,
-    lattice_simulation,
-    on_box,
-    order_of_convergence,
-    start_from_flow,
-    start_from_velocity,
-)
 from muphy_lb.validation.limits import NO_ORDERS, in_half, order_at_least
 from muphy_lb.validation.plot import Plot, Series, contours, convergence
 
@@ -110,7 +103,7 @@ def taylor_green(settings: Settings) -> Iterator:
     decays = [decay(size, Scheme(), settings) for size in sizes]
     errors = [found.velocity_error for found in decays]
     what = f"order of the velocity's L2 error, N = {', '.join(map(str, sizes))}"
-    yield order_at_least(what, LEAST_ORDER, order_of_convergence(sizes, errors), 0.0, settings)
+    yield order_at_least(what, LEAST_ORDER, flows.order_of_convergence(sizes, errors), 0.0, settings)
     yield _viscosity_row(Scheme(), sizes[-1], decays[-1], settings)
     careless = decay(COMPARED_SIZE, Scheme(), settings, with_stress=False).velocity_error
     loss = careless / errors[sizes.index(COMPARED_SIZE)]
@@ -143,16 +136,16 @@ def decay(size: int, scheme: Scheme, settings: Settings = DEFAULT, with_stress: 
     flow = TaylorGreen((2.0 * np.pi / size,) * 2, VELOCITY_TIMES_SIZE / size, VISCOSITY)
     geometry = {"shape": "random_solid", "options": {"shape_zyx": [1, size, size], "porosity": 1.0}}
     lattice = {"name": scheme.lattice, "collision": scheme.collision}
-    simulation = lattice_simulation(settings, geometry, VISCOSITY, lattice=lattice)
+    simulation = flows.lattice_simulation(settings, geometry, VISCOSITY, lattice=lattice)
     x, y, _ = simulation.nodes.coordinates().T
     if with_stress:
         strain = np.zeros((x.size, 3, 3))
         strain[:, 0, 0], strain[:, 1, 1], strain[:, 0, 1] = flow.strain_rate(x, y)
         strain[:, 1, 0] = strain[:, 0, 1]
         density = 1.0 + flow.pressure(x, y) / float(simulation.lattice.cs2)
-        start_from_flow(simulation, density, _as_vectors(flow.velocity(x, y)), strain)
+        flows.start_from_flow(simulation, density, _as_vectors(flow.velocity(x, y)), strain)
     else:
-        start_from_velocity(simulation, _as_vectors(flow.velocity(x, y)))
+        flows.start_from_velocity(simulation, _as_vectors(flow.velocity(x, y)))
     simulation.step(round(1.0 / flow.decay_rate))
     exact, found = flow.velocity(x, y, simulation.step_number), simulation.velocity_m_s()[:, :2].T
     amplitude = (found * exact).sum() / (exact * exact).sum()
@@ -260,7 +253,7 @@ class Breakup:
         """Largest dissipation; of a flow that diverged, infinite."""
         if not np.isfinite(self.dissipation).all():
             return np.inf
-        return extremum(self.time, self.dissipation, 1)[1]
+        return flows.extremum(self.time, self.dissipation, 1)[1]
 
     @property
     def noise(self) -> float:
@@ -277,9 +270,9 @@ class Breakup:
 )
 def taylor_green_3d(settings: Settings) -> Iterator:
     """Peak dissipation and shortest waves of vortices that break up, Re 100 to 1600; on a GPU up to 256 voxels."""
-    flows = QUICK_FLOWS if settings.quick else FLOWS + (GPU_FLOWS if settings.backend == "cuda" else ())
+    chosen = QUICK_FLOWS if settings.quick else FLOWS + (GPU_FLOWS if settings.backend == "cuda" else ())
     schemes = [scheme for scheme in SCHEMES if not settings.quick or scheme[0] in FOR_SMALL_VISCOSITY]
-    for size, reynolds in flows:
+    for size, reynolds in chosen:
         found = {name: breakup(size, reynolds, name, lattice, settings) for name, lattice in schemes}
         judges = FOR_PEAKS if reynolds >= COARSE else FOR_SMALL_VISCOSITY
         for name, result in found.items():
@@ -300,10 +293,12 @@ def breakup(size: int, reynolds: float, collision: str, lattice: str, settings: 
     flow = TaylorGreen3D(2.0 * np.pi / size, SPEED)
     geometry = {"shape": "random_solid", "options": {"shape_zyx": [size] * 3, "porosity": 1.0}}
     viscosity = SPEED / flow.wave_number / reynolds
-    simulation = lattice_simulation(settings, geometry, viscosity, lattice={"name": lattice, "collision": collision})
+    simulation = flows.lattice_simulation(
+        settings, geometry, viscosity, lattice={"name": lattice, "collision": collision}
+    )
     x, y, z = simulation.nodes.coordinates().T
     density = 1.0 + 3.0 * flow.pressure(x, y, z)
-    start_from_flow(simulation, density, flow.velocity(x, y, z), flow.strain_rate(x, y, z))
+    flows.start_from_flow(simulation, density, flow.velocity(x, y, z), flow.strain_rate(x, y, z))
     steps_per_time = 1.0 / (SPEED * flow.wave_number)
     first, last = (round(SAMPLES_PER_TIME * PEAKS[reynolds].time * share) for share in AROUND_PEAK)
     times = np.arange(first, last + 1) / SAMPLES_PER_TIME
@@ -319,7 +314,7 @@ def breakup(size: int, reynolds: float, collision: str, lattice: str, settings: 
 
 def spectrum(simulation: Simulation) -> np.ndarray:
     """Kinetic energy per mass by rounded wave number, from 0 to that of the corners of the spectrum."""
-    velocity = on_box(simulation, simulation.velocity_m_s())
+    velocity = flows.on_box(simulation, simulation.velocity_m_s())
     size = velocity.shape[0]
     modes = np.fft.fftn(velocity, axes=(0, 1, 2)) / size**3
     energy = 0.5 * (np.abs(modes) ** 2).sum(axis=-1)
@@ -374,7 +369,7 @@ def layers(size: int, collision: str, settings: Settings = DEFAULT) -> Layers:
     """The layers at time 1, on ``size`` x ``size`` voxels."""
     geometry = {"shape": "random_solid", "options": {"shape_zyx": [1, size, size], "porosity": 1.0}}
     viscosity = LAYERS_SPEED * size / REYNOLDS
-    simulation = lattice_simulation(settings, geometry, viscosity, lattice={"collision": collision})
+    simulation = flows.lattice_simulation(settings, geometry, viscosity, lattice={"collision": collision})
     x, y, _ = (simulation.nodes.coordinates().T + 0.5) / size
     velocity, strain = np.zeros((x.size, 3)), np.zeros((x.size, 3, 3))
     below = y <= 0.5
@@ -384,9 +379,9 @@ def layers(size: int, collision: str, settings: Settings = DEFAULT) -> Layers:
     slope = STEEPNESS * np.where(below, 1.0, -1.0) / np.cosh(depth) ** 2
     slope += PERTURBATION * 2 * np.pi * np.cos(2 * np.pi * (x + 0.25))
     strain[:, 0, 1] = strain[:, 1, 0] = 0.5 * LAYERS_SPEED / size * slope
-    start_from_flow(simulation, np.ones(x.size), velocity, strain)
+    flows.start_from_flow(simulation, np.ones(x.size), velocity, strain)
     simulation.step(round(size / LAYERS_SPEED))
-    velocity = on_box(simulation, simulation.velocity_m_s())[0, :, :, :2] / LAYERS_SPEED
+    velocity = flows.on_box(simulation, simulation.velocity_m_s())[0, :, :, :2] / LAYERS_SPEED
     modes = np.fft.fft2(velocity, axes=(0, 1)) / size**2
     k = np.fft.fftfreq(size, 1.0 / size)
     vorticity = 2j * np.pi * (k * modes[..., 1] - k[:, None] * modes[..., 0])

@@ -16,14 +16,7 @@ import numpy as np
 from muphy_lb.geometry.nodes import voxel_coordinates
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.validation.case import Row, Settings, at_most, case, relative
-from muphy_lb.validation.fluctuating.boxes import (
-    KT,
-    N_SIGMA,
-    VISCOSITY,
-    fluctuating_box,
-    moments_over_time,
-    refuse_half,
-)
+from muphy_lb.validation.fluctuating import boxes
 from muphy_lb.validation.plot import Plot, Series
 
 TOLERANCE = 0.05
@@ -55,11 +48,11 @@ MOST_CORRELATED = 4.0  # over the standard error
 )
 def fluctuating_decay(settings: Settings) -> Iterator:
     """Viscosity from the decay of fluctuations and from the stress (Green-Kubo); noise of different seeds and times."""
-    refuse_half(settings)
+    boxes.refuse_half(settings)
     run, points = QUICK_DECAY if settings.quick else DECAY, []
-    amplitudes = transverse_waves(fluctuating_box((run.edge,) * 3, settings), run)
+    amplitudes = transverse_waves(boxes.fluctuating_box((run.edge,) * 3, settings), run)
     for wave, amplitude in zip(WAVES, amplitudes, strict=True):
-        rate = VISCOSITY * (2.0 * np.pi / run.edge) ** 2 * np.dot(wave, wave) * run.interval
+        rate = boxes.VISCOSITY * (2.0 * np.pi / run.edge) ** 2 * np.dot(wave, wave) * run.interval
         lag = max(1, round(-log(KEPT) / rate))
         found = -log(correlation(amplitude, lag)) / (lag * rate)
         # Two components, real and imaginary, of every wave vector.
@@ -71,7 +64,7 @@ def fluctuating_decay(settings: Settings) -> Iterator:
         one, kept = np.exp(-2.0 * rate), np.exp(-2.0 * rate * lag)
         variance = ((1.0 + one) * (1.0 - kept) / (1.0 - one) - 2.0 * lag * kept) / (n_samples * freedom)
         error = sqrt(variance / kept) / (lag * rate)
-        tolerance = N_SIGMA * error if settings.quick else TOLERANCE
+        tolerance = boxes.N_SIGMA * error if settings.quick else TOLERANCE
         yield relative(f"waves ({','.join(map(str, wave))}), {run.edge}^3: viscosity", 1.0, found, tolerance)
         lags = np.arange(0, 2 * lag + 1)
         points.append(Series(f"{wave}", lags * rate, [correlation(amplitude, m) for m in lags], "points"))
@@ -82,7 +75,7 @@ def fluctuating_decay(settings: Settings) -> Iterator:
     # Correlations of the noise of one seed in one step with that of others, in the same and in later steps, and with
     # its own in later steps.
     n_shifts = QUICK_N_SHIFTS if settings.quick else N_SHIFTS
-    simulations = {seed: fluctuating_box(NOISE_BOX, settings, seed=seed) for seed in SEEDS}
+    simulations = {seed: boxes.fluctuating_box(NOISE_BOX, settings, seed=seed) for seed in SEEDS}
     fields = {seed: noise_fields(simulation, n_shifts) for seed, simulation in simulations.items()}
     first = SEEDS[0]
     for seed in SEEDS:
@@ -99,9 +92,9 @@ def transverse_waves(simulation: Simulation, run: Decay) -> list[np.ndarray]:
     position = voxel_coordinates(simulation.domain.voxel, simulation.header.shape)
     phases = np.exp(-1j * k @ position.T)
     unit = k / np.linalg.norm(k, axis=1)[:, None]
-    simulation.step(round(SETTLING_TIMES / (VISCOSITY * (2.0 * np.pi / run.edge) ** 2)))
+    simulation.step(round(SETTLING_TIMES / (boxes.VISCOSITY * (2.0 * np.pi / run.edge) ** 2)))
     found = np.empty((run.n_samples, len(k), 3), complex)
-    for sample, (_, *u) in enumerate(moments_over_time(simulation, run.n_samples, run.interval)):
+    for sample, (_, *u) in enumerate(boxes.moments_over_time(simulation, run.n_samples, run.interval)):
         wave = phases @ np.transpose(u)
         found[sample] = wave - unit * (unit * wave).sum(axis=1)[:, None]
     return np.split(found, np.cumsum([len(each) for each in vectors])[:-1], axis=1)
@@ -122,7 +115,7 @@ def correlation(amplitude: np.ndarray, lag: int) -> float:
 def _green_kubo(n_steps: int, settings: Settings) -> Iterator[Row | Plot]:
     # (n_steps, 5) shear stresses summed over a periodic box, step after step: xy, yz, zx, and, as in axes turned by
     # an eighth of a circle, half the difference of two normal stresses and its like.
-    simulation = fluctuating_box((STRESS_EDGE,) * 3, settings, nu=STRESS_VISCOSITY)
+    simulation = boxes.fluctuating_box((STRESS_EDGE,) * 3, settings, nu=STRESS_VISCOSITY)
     cx, cy, cz = simulation.lattice.c.T
     normal = (cx**2 - cy**2) / 2.0, (cx**2 + cy**2 - 2.0 * cz**2) / sqrt(12.0)
     products = np.stack((cx * cy, cy * cz, cz * cx, *normal))
@@ -132,11 +125,11 @@ def _green_kubo(n_steps: int, settings: Settings) -> Iterator[Row | Plot]:
         found[step] = products @ simulation.engine.populations().sum(axis=1, dtype=np.float64)
     stress = found
     volume = float(STRESS_EDGE**3)
-    correlations = np.array([_mean_product(stress, lag) for lag in range(STRESS_LAGS)]) / (volume * KT)
+    correlations = np.array([_mean_product(stress, lag) for lag in range(STRESS_LAGS)]) / (volume * boxes.KT)
     viscosities = np.cumsum(correlations) - 0.5 * correlations[0]
     # The sum over lags is known to its value times this (Zwanzig, Ailawadi, Phys. Rev. 182, 280 (1969)).
     error = sqrt((4.0 * STRESS_LAGS + 2.0) / stress.size)
-    tolerance = N_SIGMA * error if settings.quick else TOLERANCE
+    tolerance = boxes.N_SIGMA * error if settings.quick else TOLERANCE
     yield relative(f"Green-Kubo, {n_steps} steps: viscosity", STRESS_VISCOSITY, viscosities[-1], tolerance)
     lines = (
         Series("viscosity", (0, STRESS_LAGS - 1), (STRESS_VISCOSITY,) * 2),

@@ -20,18 +20,7 @@ from muphy_lb.physics.fluctuating.operators.noise import amplitude_name
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.validation.case import Row, Settings, absolute, at_most, case, relative
 from muphy_lb.validation.flows import memory, share_of_sigma
-from muphy_lb.validation.fluctuating.boxes import (
-    KT,
-    N_SIGMA,
-    VISCOSITY,
-    fluctuating_box,
-    mean_memory,
-    moments_over_time,
-    orthonormal_modes,
-    refuse_half,
-    sigmas,
-    wave_numbers,
-)
+from muphy_lb.validation.fluctuating import boxes
 from muphy_lb.validation.plot import Plot, Series
 
 TOLERANCE, LINEAR = 0.02, 0.01
@@ -64,16 +53,16 @@ KTS, KT_BOX, QUICK_KT_BOX = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3), (1, 129, 129), (1, 3
 )
 def fluctuating_modes(settings: Settings) -> Iterator:
     """Equipartition: variances of all modes of a node, of all waves of a box, and over four decades of temperature."""
-    refuse_half(settings)
+    boxes.refuse_half(settings)
     all_runs, bars = [(name, collision, nu) for name in BOXES for collision in COLLISIONS for nu in VISCOSITIES], []
     for name, collision, nu in QUICK_RUNS if settings.quick else all_runs:
         shape, sampling = (QUICK_BOX, QUICK_MODES) if settings.quick else (BOXES[name], MODES)
         rates = RATES.get((name, collision), {})
-        simulation = fluctuating_box(shape, settings, name=name, collision=collision, nu=nu, rates=rates)
+        simulation = boxes.fluctuating_box(shape, settings, name=name, collision=collision, nu=nu, rates=rates)
         found = mode_variances(simulation, sampling, round(SETTLING / nu))
         farthest = found[np.abs(found - 1.0).argmax()]
-        n_independent = simulation.header.n_nodes * sampling.n_samples / mean_memory(shape, nu, sampling.interval)
-        tolerance = N_SIGMA * share_of_sigma(n_independent) if settings.quick else TOLERANCE
+        n_independent = simulation.header.n_nodes * sampling.n_samples / boxes.mean_memory(shape, nu, sampling.interval)
+        tolerance = boxes.N_SIGMA * share_of_sigma(n_independent) if settings.quick else TOLERANCE
         what = f"{name} {collision}, nu {nu:.2g}: worst of {found.size} modes over mu b_k"
         yield relative(what, 1.0, farthest, tolerance)
         if name == "D3Q19":
@@ -83,15 +72,15 @@ def fluctuating_modes(settings: Settings) -> Iterator:
     yield from _temperatures(settings)
     # The negative control: these variances show that the other rows would notice missing noise.
     shape, sampling = (QUICK_BOX if settings.quick else BOXES["D3Q19"]), (QUICK_MODES if settings.quick else MODES)
-    simulation = fluctuating_box(shape, settings)
+    simulation = boxes.fluctuating_box(shape, settings)
     engine = without_ghost_noise(simulation)
     engine.start_from(np.ones(1), np.zeros((3, 1)))
-    engine.advance(round(SETTLING / VISCOSITY))
+    engine.advance(round(SETTLING / boxes.VISCOSITY))
     samples = []
     for _ in range(sampling.n_samples):
         engine.advance(sampling.interval)
         samples.append((engine.moments().astype(np.float64) ** 2).mean(axis=1))
-    rho, *u = np.mean(samples, axis=0) / KT
+    rho, *u = np.mean(samples, axis=0) / boxes.KT
     found = {"density": rho * float(simulation.lattice.cs2), "velocity": float(np.mean(u))}
     for name, value in WITHOUT_GHOSTS.items():
         yield absolute(f"without noise above the stress: variance of the {name}", value, found[name], CONTROL)
@@ -99,34 +88,34 @@ def fluctuating_modes(settings: Settings) -> Iterator:
 
 def mode_variances(simulation: Simulation, sampling: Sampling, settling: int) -> np.ndarray:
     """(Q,) variances of the modes of a node over their values, mass and momentum first."""
-    modes, total = orthonormal_modes(simulation.lattice), np.zeros(simulation.lattice.q)
+    modes, total = boxes.orthonormal_modes(simulation.lattice), np.zeros(simulation.lattice.q)
     n_nodes = simulation.header.n_nodes
     simulation.step(settling)
     for _ in range(sampling.n_samples):
         simulation.step(sampling.interval)
         total += ((modes @ simulation.engine.populations()) ** 2).mean(axis=1)
-    found = total / sampling.n_samples * float(simulation.lattice.cs2) / KT
+    found = total / sampling.n_samples * float(simulation.lattice.cs2) / boxes.KT
     found[: 1 + simulation.lattice.dimension] *= n_nodes / (n_nodes - 1.0)  # their sums over the box are fixed
     return found
 
 
 def _waves(settings: Settings) -> Iterator[Row | Plot]:
     edge, sampling = (QUICK_WAVES_EDGE, QUICK_WAVES) if settings.quick else (WAVES_EDGE, WAVES)
-    found = wave_variances(fluctuating_box((edge,) * 3, settings), sampling)
-    kz, ky, kx = (k[:, :, : edge // 2 + 1] for k in np.meshgrid(*wave_numbers((edge,) * 3), indexing="ij"))
+    found = wave_variances(boxes.fluctuating_box((edge,) * 3, settings), sampling)
+    kz, ky, kx = (k[:, :, : edge // 2 + 1] for k in np.meshgrid(*boxes.wave_numbers((edge,) * 3), indexing="ij"))
     k_squared = kx**2 + ky**2 + kz**2
     moves = k_squared > 0.0
-    n_independent = sampling.n_samples / memory(VISCOSITY * k_squared, sampling.interval)
+    n_independent = sampling.n_samples / memory(boxes.VISCOSITY * k_squared, sampling.interval)
     # A wave and its opposite are one; of the plane kx = 0 both are there.
     share, curves = np.where(kx == 0.0, 0.5, 1.0) * moves, []
     for name, (ratio, components) in found.items():
         freedom = 2.0 * components * n_independent
-        far = float(np.abs(sigmas(ratio[moves], freedom[moves])).max())
+        far = float(np.abs(boxes.sigmas(ratio[moves], freedom[moves])).max())
         what = f"{name}, {edge}^3: worst of {np.count_nonzero(moves)} wave vectors"
-        yield at_most(f"{what} [standard errors]", N_SIGMA, far)
+        yield at_most(f"{what} [standard errors]", boxes.N_SIGMA, far)
         numbers, mean, errors = _shells(np.sqrt(k_squared) * edge / (2.0 * np.pi), ratio, share * freedom)
         worst = int(np.argmax(np.abs(mean - 1.0) / (errors if settings.quick else 1.0)))
-        tolerance = N_SIGMA * errors[worst] if settings.quick else TOLERANCE
+        tolerance = boxes.N_SIGMA * errors[worst] if settings.quick else TOLERANCE
         yield relative(f"{name}: mean over the worst shell of wave vectors", 1.0, mean[worst], tolerance)
         curves.append(Series(name, (2.0 * np.pi * numbers / edge).tolist(), mean.tolist(), "points"))
     yield Plot("Structure factors", "wave number [1 / voxel]", "over that of equipartition", tuple(curves))
@@ -146,16 +135,16 @@ def wave_variances(simulation: Simulation, sampling: Sampling) -> dict[str, tupl
     Arrays (nz, ny, nx // 2 + 1) of the velocity along and across the wave vector, and of the density.
     """
     shape, voxel = simulation.header.shape, simulation.domain.voxel
-    kz, ky, kx = (k[:, :, : shape[2] // 2 + 1] for k in np.meshgrid(*wave_numbers(shape), indexing="ij"))
+    kz, ky, kx = (k[:, :, : shape[2] // 2 + 1] for k in np.meshgrid(*boxes.wave_numbers(shape), indexing="ij"))
     along = np.stack((kx, ky, kz)) / np.sqrt(np.maximum(kx**2 + ky**2 + kz**2, 1e-12))
     grid, totals = np.zeros((4, voxel.size)), np.zeros((3, *kx.shape))
-    simulation.step(round(SETTLING / VISCOSITY))
-    for moments in moments_over_time(simulation, sampling.n_samples, sampling.interval):
+    simulation.step(round(SETTLING / boxes.VISCOSITY))
+    for moments in boxes.moments_over_time(simulation, sampling.n_samples, sampling.interval):
         grid[:, voxel] = moments
         rho, *u = np.fft.rfftn(grid.reshape(4, *shape), axes=(1, 2, 3))
         longitudinal = np.abs(sum(a * b for a, b in zip(along, u, strict=True))) ** 2
         totals += longitudinal, sum(np.abs(component) ** 2 for component in u) - longitudinal, np.abs(rho) ** 2
-    totals /= sampling.n_samples * voxel.size * KT
+    totals /= sampling.n_samples * voxel.size * boxes.KT
     cs2 = float(simulation.lattice.cs2)
     return {
         "velocity along k": (totals[0], 1),
@@ -168,11 +157,13 @@ def _temperatures(settings: Settings) -> Iterator[Row]:
     """Variance of the momentum over kT, in single and in double precision; two-dimensional, which is enough."""
     shape = QUICK_KT_BOX if settings.quick else KT_BOX
     kts, sampling = ((KTS[0], KTS[-1]), QUICK_MODES) if settings.quick else (KTS, MODES)
-    n_independent = 2 * shape[1] * shape[2] * sampling.n_samples / mean_memory(shape, VISCOSITY, sampling.interval)
-    tolerance, by_precision = N_SIGMA * share_of_sigma(n_independent) if settings.quick else LINEAR, {}
+    n_independent = (
+        2 * shape[1] * shape[2] * sampling.n_samples / boxes.mean_memory(shape, boxes.VISCOSITY, sampling.interval)
+    )
+    tolerance, by_precision = boxes.N_SIGMA * share_of_sigma(n_independent) if settings.quick else LINEAR, {}
     for precision in ("fp64", "fp32"):
         chosen = replace(settings, precision=precision)
-        simulations = {kt: fluctuating_box(shape, chosen, name="D2Q9", kt=kt) for kt in kts}
+        simulations = {kt: boxes.fluctuating_box(shape, chosen, name="D2Q9", kt=kt) for kt in kts}
         found = by_precision[precision] = {kt: _momentum_variance(each, sampling) for kt, each in simulations.items()}
         worst = max(found, key=lambda kt: abs(found[kt] / kt - 1.0))
         what = f"{precision}: variance of the momentum over kT, worst of kT {kts[0]:g} to {kts[-1]:g}"
@@ -186,9 +177,9 @@ def _momentum_variance(simulation: Simulation, sampling: Sampling) -> float:
 
     Velocities, momentum over density, vary by a share of 9 kT more.
     """
-    simulation.step(round(SETTLING / VISCOSITY))
+    simulation.step(round(SETTLING / boxes.VISCOSITY))
     n_nodes, dimension = simulation.header.n_nodes, simulation.lattice.dimension
-    samples = moments_over_time(simulation, sampling.n_samples, sampling.interval)
+    samples = boxes.moments_over_time(simulation, sampling.n_samples, sampling.interval)
     squares = [(((1.0 + moments[0]) * moments[1 : 1 + dimension]) ** 2).mean() for moments in samples]
     return float(np.mean(squares)) * n_nodes / (n_nodes - 1.0)
 

@@ -21,13 +21,7 @@ from muphy_lb.geometry.nodes import voxel_coordinates
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.validation.case import Row, Settings, case, relative, shown
 from muphy_lb.validation.flows import share_of_sigma
-from muphy_lb.validation.fluctuating.boxes import (
-    KT,
-    N_SIGMA,
-    equilibrium_populations,
-    fluctuating_flow,
-    refuse_half,
-)
+from muphy_lb.validation.fluctuating import boxes
 from muphy_lb.validation.plot import Plot, Series
 
 TOLERANCE = 0.03
@@ -49,11 +43,11 @@ MOST_LINKS = 9  # a node with fewer fluid neighbours is in a throat
 )
 def fluctuating_walls(settings: Settings) -> Iterator:
     """Temperature of the first layer at staircase walls, of narrow throats, and beside openings."""
-    refuse_half(settings)
+    boxes.refuse_half(settings)
     pack, pipe = (QUICK_PACK, QUICK_PIPE) if settings.quick else (PACK, PIPE)
     draws, age = (QUICK_N_DRAWS, QUICK_AGE) if settings.quick else (N_DRAWS, AGE)
     for name, shape, options in (("sphere pack", "sphere_pack", pack), ("tilted pipe", "tilted_pipe", pipe)):
-        simulation = fluctuating_flow({"shape": shape, "options": options}, settings)
+        simulation = boxes.fluctuating_flow({"shape": shape, "options": options}, settings)
         found = variances(simulation, draws, age)
         for place, nodes in places(simulation).items():
             yield from _rows(f"{name}, {place}", found[:, nodes], draws, settings)
@@ -67,7 +61,7 @@ def _rows(where: str, of_nodes: np.ndarray, draws: int, settings: Settings) -> I
     """Rows for the variances (4, n) of the density and the momentum of nodes."""
     for quantity, found in (("momentum", of_nodes[1:]), ("density", of_nodes[:1])):
         error = share_of_sigma((draws - 1) * found.size)
-        tolerance = N_SIGMA * error if settings.quick else TOLERANCE
+        tolerance = boxes.N_SIGMA * error if settings.quick else TOLERANCE
         yield relative(f"{where}: variance of the {quantity}", 1.0, float(found.mean()), tolerance)
 
 
@@ -81,12 +75,12 @@ def variances(simulation: Simulation, n_draws: int, age: int) -> np.ndarray:
     rng, engine = np.random.default_rng(1), simulation.engine
     total, square = np.zeros((2, 4, simulation.header.n_nodes))
     for _ in range(n_draws):
-        engine.set_populations(equilibrium_populations(simulation.lattice, total.shape[1], KT, rng))
+        engine.set_populations(boxes.equilibrium_populations(simulation.lattice, total.shape[1], boxes.KT, rng))
         simulation.step(age)
         moments = simulation.engine.moments().astype(np.float64)
         moments[1:] *= 1.0 + moments[0]
         total, square = total + moments, square + moments**2
-    values = KT * np.array([1.0 / float(simulation.lattice.cs2), 1.0, 1.0, 1.0])
+    values = boxes.KT * np.array([1.0 / float(simulation.lattice.cs2), 1.0, 1.0, 1.0])
     return (square - total**2 / n_draws) / (n_draws - 1) / values[:, None]
 
 
@@ -104,7 +98,7 @@ def _beside_openings(inflow: float, curves: list[Series], settings: Settings) ->
     draws, options = (QUICK_N_OPEN_DRAWS, QUICK_OPEN) if settings.quick else (N_OPEN_DRAWS, OPEN)
     openings = [{"name": "inlet", "velocity_m_s": inflow}, {"name": "outlet", "pressure_pa": 0.0}]
     geometry = {"shape": "square_duct", "options": {**options, "ends": "open"}}
-    simulation = fluctuating_flow(geometry, settings, openings=openings)
+    simulation = boxes.fluctuating_flow(geometry, settings, openings=openings)
     found = variances(simulation, draws, QUICK_AGE if settings.quick else AGE)
     along = voxel_coordinates(simulation.domain.voxel, simulation.header.shape)[:, 0]
     layers = {"velocity": along - along.min(), "pressure": along.max() - along}

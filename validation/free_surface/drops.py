@@ -20,16 +20,7 @@ from muphy_lb.physics.free_surface.start import Region
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.validation.case import Settings, absolute, at_most, case, relative, shown
 from muphy_lb.validation.flows import on_box
-from muphy_lb.validation.free_surface.liquids import (
-    TANK,
-    damped_oscillation,
-    fill_with,
-    liquid_flow,
-    mass,
-    natural_frequency,
-    refuse,
-    speed,
-)
+from muphy_lb.validation.free_surface import liquids
 from muphy_lb.validation.plot import Plot, Series
 
 RADII, QUICK_RADII = (8, 16), (5,)
@@ -43,18 +34,18 @@ LAPLACE, RAYLEIGH, SAME, SPURIOUS = 0.05, 0.05, 0.03, 1e-3
 @case("surface-drop", "Laplace: dp = 2 sigma / R; Rayleigh, Proc. R. Soc. 29, 71 (1879): omega^2 = 8 sigma / (rho R^3)")
 def surface_drop(settings: Settings) -> Iterator:
     """Surface tension from the pressure in a drop, and from its oscillation."""
-    refuse(settings)
+    liquids.refuse(settings)
     for radius in QUICK_RADII if settings.quick else RADII:
         # (surface tension from the pressure in a drop at rest over the prescribed one, largest velocity).
         simulation = drop(radius, 1.0, TENSION, LAPLACE_VISCOSITY, settings)
         simulation.step(QUICK_LAPLACE_STEPS if settings.quick else LAPLACE_STEPS)
-        of_drop = mass(simulation)
+        of_drop = liquids.mass(simulation)
         place = whole_nodes(simulation).coordinates()
         far = np.linalg.norm(place - of_drop @ place / of_drop.sum(), axis=1)
         within = (on_root(simulation.model_field(CELL)) == LIQUID) & (far < 0.5 * radius)
         excess = float(on_root(simulation.density())[within].astype(float).mean()) - 1.0
         true_radius = (3.0 * of_drop.sum() / (1.0 + excess) / (4.0 * pi)) ** (1.0 / 3.0)
-        tension, velocity = excess / 3.0 * true_radius / (2.0 * TENSION), speed(simulation)
+        tension, velocity = excess / 3.0 * true_radius / (2.0 * TENSION), liquids.speed(simulation)
         what = f"R = {radius}: "
         yield relative(f"{what}dp R / 2 sigma (Laplace)", 1.0, tension, LAPLACE)
         yield at_most(f"{what}largest velocity of the drop at rest", SPURIOUS, velocity)
@@ -86,12 +77,12 @@ def drop(radius: float, stretch: float, tension: float, viscosity: float, settin
     """A drop of a radius, stretched along x at the same volume, with the pressure that it would have as a sphere."""
     edge = ceil(2.0 * radius * max(1.0, stretch**2)) + 6
     centre = 0.5 * (edge - 1.0) + OFF_CENTRE
-    geometry = {"shape": TANK, "options": {"length": edge, "height": edge, "width": edge}}
+    geometry = {"shape": liquids.TANK, "options": {"length": edge, "height": edge, "width": edge}}
     lattice = {"name": "D3Q19"}
-    simulation = liquid_flow(settings, geometry, viscosity, tension=tension, lattice=lattice)
+    simulation = liquids.liquid_flow(settings, geometry, viscosity, tension=tension, lattice=lattice)
     axes = radius * np.array([stretch**2, 1.0 / stretch, 1.0 / stretch])
     pressure = 6.0 * tension / radius
-    fill_with(simulation, Ellipsoid(np.zeros(3), centre, axes), lambda place: np.full(len(place), pressure))
+    liquids.fill_with(simulation, Ellipsoid(np.zeros(3), centre, axes), lambda place: np.full(len(place), pressure))
     return simulation
 
 
@@ -102,17 +93,17 @@ def by_rayleigh(radius: int, settings: Settings) -> tuple[float, float, Plot]:
     place, damping = whole_nodes(simulation).coordinates(), 5.0 * viscosity / radius**2
     frequency = sqrt(8.0 * tension / radius**3)
     interval = max(1, round(2.0 * pi / frequency / SAMPLES_PER_PERIOD))
-    found = [elongation(mass(simulation), place)]
+    found = [elongation(liquids.mass(simulation), place)]
     for _ in range(PERIODS * SAMPLES_PER_PERIOD):
         simulation.step(interval)
-        found.append(elongation(mass(simulation), place))
+        found.append(elongation(liquids.mass(simulation), place))
     time = interval * np.arange(float(len(found)))
-    omega, decay = damped_oscillation(time, np.array(found), frequency, damping)
+    omega, decay = liquids.damped_oscillation(time, np.array(found), frequency, damping)
     periods = time * frequency / (2.0 * pi)
     exact = found[0] * np.exp(-damping * time) * np.cos(frequency * time)
     lines = Series("Rayleigh, damped", periods, exact), Series("computed", periods, found, "points")
     plot = Plot(f"Oscillating drop, R = {radius}", "periods", "difference of the moments of inertia over m R^2", lines)
-    return (natural_frequency(omega, decay) / frequency) ** 2, decay / damping, plot
+    return (liquids.natural_frequency(omega, decay) / frequency) ** 2, decay / damping, plot
 
 
 def elongation(of_drop: np.ndarray, place: np.ndarray) -> float:
@@ -140,18 +131,18 @@ TOLERANCE, CONTACT_SPURIOUS, MASS = 4.0, 1e-2, 1e-6
 )
 def surface_contact(settings: Settings) -> Iterator:
     """Drops that start with another contact angle than that of the wall."""
-    refuse(settings)
+    liquids.refuse(settings)
     lines, (parts, steps) = [], (QUICK_PARTS, QUICK_STEPS) if settings.quick else (PARTS, STEPS)
     for angle, start in QUICK_DROPS if settings.quick else DROPS:
         simulation, found = drop_on_wall(angle, start, settings), [start]
-        before = mass(simulation).sum()
+        before = liquids.mass(simulation).sum()
         for _ in range(parts):
             simulation.step(steps)
             found.append(contact_angle(simulation))
         what = f"{angle:g} degrees, from {start:g}: "
         yield absolute(f"{what}contact angle of the drop at rest [degrees]", angle, found[-1], TOLERANCE)
-        yield at_most(f"{what}largest velocity", CONTACT_SPURIOUS, speed(simulation))
-        yield absolute(f"{what}relative change of mass", 0.0, mass(simulation).sum() / before - 1.0, MASS)
+        yield at_most(f"{what}largest velocity", CONTACT_SPURIOUS, liquids.speed(simulation))
+        yield absolute(f"{what}relative change of mass", 0.0, liquids.mass(simulation).sum() / before - 1.0, MASS)
         lines.append(Series(f"{angle:g} from {start:g}", np.arange(float(len(found))), np.array(found), "points"))
     yield Plot("Drops on a wall", "part of the run", "contact angle", tuple(lines))
 
@@ -161,15 +152,15 @@ def drop_on_wall(angle: float | None, start: float, settings: Settings) -> Simul
     that of the wall; ``None`` for a wall without one."""
     radius, tension = (QUICK_RADIUS, QUICK_TENSION) if settings.quick else (RADIUS, CONTACT_TENSION)
     length, height = round(4.0 * radius) + 1, round(1.8 * radius)
-    geometry = {"shape": TANK, "options": {"length": length, "height": height}}
+    geometry = {"shape": liquids.TANK, "options": {"length": length, "height": height}}
     surface = {} if angle is None else {"contact_angle_deg": angle}
-    simulation = liquid_flow(settings, geometry, VISCOSITY, tension=tension, surface=surface)
+    simulation = liquids.liquid_flow(settings, geometry, VISCOSITY, tension=tension, surface=surface)
     # The circle that meets the floor at an angle and has the area of a half circle of a radius above it.
     middle = 0.5 * length - 0.7
     theta = radians(start)
     own = radius * sqrt(0.5 * pi / (theta - sin(theta) * cos(theta)))
     drop = sphere_region(np.zeros(3), np.array([middle, -0.5 - own * cos(theta), 0.0]), own)
-    fill_with(simulation, drop, lambda place: np.full(len(place), 3.0 * tension / drop.radii[0]))
+    liquids.fill_with(simulation, drop, lambda place: np.full(len(place), 3.0 * tension / drop.radii[0]))
     return simulation
 
 

@@ -33,17 +33,7 @@ import numpy as np
 from muphy_lb.physics.free_surface.bubbles import VOXEL
 from muphy_lb.physics.free_surface.regions import Region
 from muphy_lb.validation.case import Settings, absolute, at_least, at_most, case, relative, shown
-from muphy_lb.validation.free_surface.liquids import (
-    TANK,
-    columns,
-    damped_oscillation,
-    fill_with,
-    liquid_flow,
-    mass,
-    middle_of_oscillation,
-    natural_frequency,
-    refuse,
-)
+from muphy_lb.validation.free_surface import liquids
 from muphy_lb.validation.plot import Plot, Series
 
 TALBOT_TERMS = 48
@@ -117,15 +107,17 @@ def amplitudes(wave: Wave, settings: Settings, n_samples: int, interval: int) ->
     """(n_samples,) amplitude of a wave, over that of the start, every ``interval`` steps from the first interval on."""
     height = round(wave.depth + 2.0 * wave.amplitude + 4.0)
     geometry = {"shape": "channel", "options": {"length": wave.length, "height": height}}
-    simulation = liquid_flow(settings, geometry, wave.viscosity, (0.0, -wave.gravity, 0.0), tension=wave.tension)
+    simulation = liquids.liquid_flow(
+        settings, geometry, wave.viscosity, (0.0, -wave.gravity, 0.0), tension=wave.tension
+    )
     level = wave.depth + 0.5  # the channel's lower plate is a layer of voxels
     region = WaveRegion(np.zeros(3), level, wave)
-    fill_with(simulation, region, lambda place: 3.0 * wave.gravity * np.maximum(level - place[:, 1], 0.0))
+    liquids.fill_with(simulation, region, lambda place: 3.0 * wave.gravity * np.maximum(level - place[:, 1], 0.0))
     shape = 2.0 / wave.length * np.cos(wave.number * (np.arange(wave.length) + 0.5))
     found = []
     for _ in range(n_samples):
         simulation.step(interval)
-        found.append(shape @ columns(simulation))
+        found.append(shape @ liquids.columns(simulation))
     return np.array(found) / wave.amplitude
 
 
@@ -144,7 +136,7 @@ CAPILLARY_TOLERANCE = 0.05
 )
 def surface_waves(settings: Settings) -> Iterator:
     """Frequency and damping of standing waves by gravity, and by surface tension."""
-    refuse(settings)
+    liquids.refuse(settings)
     for wave in GRAVITY_WAVES[: 1 if settings.quick else None] + (() if settings.quick else CAPILLARY_WAVES):
         omega, damping, theory, far, plot = _measured(wave, settings)
         what = f"{'gravity' if wave.gravity else 'tension'}, wavelength {wave.length}: "
@@ -172,7 +164,9 @@ def _measured(wave: Wave, settings: Settings) -> tuple[float, float, tuple[float
     computed = amplitudes(wave, settings, periods * SAMPLES_PER_PERIOD, interval)
     time = interval * np.arange(1.0, computed.size + 1.0)
     exact = wave.amplitudes(time)
-    fits = [np.array(damped_oscillation(time, each, wave.frequency, wave.damping)) for each in (computed, exact)]
+    fits = [
+        np.array(liquids.damped_oscillation(time, each, wave.frequency, wave.damping)) for each in (computed, exact)
+    ]
     (omega, damping), theory = (each / (wave.frequency, wave.damping) for each in fits)
     far = sqrt(((computed - exact) ** 2).mean())
     periods_of_time = time * wave.frequency / (2.0 * pi)
@@ -217,23 +211,23 @@ QUICK_TANKS = (TiltedTank(24, 12, 4e-4),)
 @case("surface-sloshing", "omega^2 = g k tanh(k h), k = pi / L: Lamb, Hydrodynamics, sections 228 and 257")
 def surface_sloshing(settings: Settings) -> Iterator:
     """Natural frequency of the liquid in a tank that is tilted, and the level about which it swings."""
-    refuse(settings)
+    liquids.refuse(settings)
     for tank in QUICK_TANKS if settings.quick else TANKS:
-        geometry = {"shape": TANK, "options": {"length": tank.length, "height": round(1.3 * tank.depth + 8.0)}}
+        geometry = {"shape": liquids.TANK, "options": {"length": tank.length, "height": round(1.3 * tank.depth + 8.0)}}
         more = {"liquid": ({"level_m": tank.depth - 0.5},), "flow": {"turn": {"angle_rad": ANGLE_RAD}}}
-        simulation = liquid_flow(settings, geometry, TANK_VISCOSITY, (0.0, -tank.gravity, 0.0), **more)
-        before, swings = mass(simulation).sum(), []
+        simulation = liquids.liquid_flow(settings, geometry, TANK_VISCOSITY, (0.0, -tank.gravity, 0.0), **more)
+        before, swings = liquids.mass(simulation).sum(), []
         interval = round(2.0 * pi / tank.frequency / TANK_SAMPLES)
         for _ in range(round(TANK_SAMPLES * (QUICK_TANK_PERIODS if settings.quick else TANK_PERIODS))):
             simulation.step(interval)
-            swings.append(tank.mode @ columns(simulation))
+            swings.append(tank.mode @ liquids.columns(simulation))
         values, time = np.array(swings), interval * np.arange(1.0, len(swings) + 1.0)
-        omega, damping = damped_oscillation(time, values, tank.frequency, 0.01 * tank.frequency)
+        omega, damping = liquids.damped_oscillation(time, values, tank.frequency, 0.01 * tank.frequency)
         inclined = tan(ANGLE_RAD) * float(tank.mode @ np.arange(tank.length))
         what = f"L = {tank.length}, h = {tank.depth}: "
-        found = natural_frequency(omega, damping) / tank.frequency
-        middle = middle_of_oscillation(time, values, omega, damping)
-        change = mass(simulation).sum() / before - 1.0
+        found = liquids.natural_frequency(omega, damping) / tank.frequency
+        middle = liquids.middle_of_oscillation(time, values, omega, damping)
+        change = liquids.mass(simulation).sum() / before - 1.0
         of_frequency, of_level = COARSE if settings.quick else (TANK_TOLERANCE, TOLERANCE_OF_LEVEL)
         yield relative(f"{what}omega / sqrt(g k tanh k h)", 1.0, found, of_frequency)
         yield relative(f"{what}middle of the swings over the tilted level", 1.0, middle / inclined, of_level)
@@ -292,7 +286,9 @@ def volumes(spring: Spring, settings: Settings, interval: int, n_samples: int) -
     column = {"box_m": [[-1.0, low, -1.0], [99.0, low + spring.length, 1.0]], "velocity_m_s": [0.0, -SPEED, 0.0]}
     sky = {"atmosphere_m": [[-1.0, height - 4.0, -1.0], [99.0, 999.0, 1.0]]} if spring.above == inf else {}
     bubbles = {"pressure_pa": PRESSURE, "gamma": spring.gamma, **sky}
-    simulation = liquid_flow(settings, geometry, SPRING_VISCOSITY, liquid=[column], surface={"bubbles": bubbles})
+    simulation = liquids.liquid_flow(
+        settings, geometry, SPRING_VISCOSITY, liquid=[column], surface={"bubbles": bubbles}
+    )
     (bubbles,) = simulation.engine.model.actions
     found = []
     for _ in range(n_samples):
@@ -307,13 +303,13 @@ def volumes(spring: Spring, settings: Settings, interval: int, n_samples: int) -
 )
 def surface_gas_spring(settings: Settings) -> Iterator:
     """Frequency of a column of liquid on enclosed gas."""
-    refuse(settings)
+    liquids.refuse(settings)
     for spring in SPRINGS[: 1 if settings.quick else None]:
         interval = round(2.0 * pi / spring.frequency / SPRING_SAMPLES)
         height = volumes(spring, settings, interval, round(SPRING_PERIODS * SPRING_SAMPLES))
         time = interval * np.arange(1.0, height.size + 1.0)
-        found, damping = damped_oscillation(time, height, spring.frequency, 1e-2 * spring.frequency)
-        omega = natural_frequency(found, damping)
+        found, damping = liquids.damped_oscillation(time, height, spring.frequency, 1e-2 * spring.frequency)
+        omega = liquids.natural_frequency(found, damping)
         where = "on one side" if spring.above == inf else "on both sides"
         what = f"gamma {spring.gamma:g}, gas {where}: "
         yield relative(f"{what}omega / that of a rigid column", 1.0, omega / spring.frequency, AS_A_WHOLE)

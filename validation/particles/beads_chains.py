@@ -45,18 +45,8 @@ from muphy_lb.physics.particles.beads.start import AccessibleVolume, ChainBuilde
 from muphy_lb.physics.particles.measures import inverse_hydrodynamic_radius, radius_of_gyration
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.validation.case import Row, Settings, absolute, at_least, at_most, case, relative, shown
+from muphy_lb.validation.particles import beads_boxes
 from muphy_lb.validation.particles.beads_boxes import KT as PORE_KT
-from muphy_lb.validation.particles.beads_boxes import (
-    N_SIGMA,
-    VISCOSITY,
-    bead_flow,
-    box,
-    columns_of,
-    place_beads,
-    refuse,
-    samples,
-    start_of_chains,
-)
 from muphy_lb.validation.particles.beads_motion import HASIMOTO, MEAN_INVERSE_G
 from muphy_lb.validation.plot import Plot, Series
 
@@ -90,12 +80,12 @@ QUICK_FREE = Chains(10, 12, (4, 10), 320, 20, 4)
 )
 def bead_chains(settings: Settings) -> Iterator:
     """Radius of gyration and exponent of the diffusion of ideal chains."""
-    refuse(settings)
+    beads_boxes.refuse(settings)
     run = QUICK_FREE if settings.quick else FREE
     rows, free, free_curves = _study("fluid taken to rest", run, settings)
     yield from rows
     # Standard error of a diffusion coefficient over its value.
-    error = N_SIGMA * sqrt(2.0 * run.lag * run.interval / (3.0 * run.count * run.n_steps))
+    error = beads_boxes.N_SIGMA * sqrt(2.0 * run.lag * run.interval / (3.0 * run.count * run.n_steps))
     for length, found in zip(run.lengths, free, strict=True):
         what, expected = f"fluid taken to rest, N = {length}: D over kT / (N friction)", KT / (length * FRICTION)
         yield relative(what, 1.0, found / expected, max(error, 0.03))
@@ -128,12 +118,12 @@ def _study(what: str, run: Chains, settings: Settings) -> tuple[list[Row], list[
         # Rg^2 of an ideal chain varies by half of itself, and is forgotten in the longest time of Rouse.
         time = FRICTION * length**2 / (pi**2 * STIFFNESS)
         n_independent = run.count * max(1.0, run.n_steps / (2.0 * time))
-        tolerance = N_SIGMA * 0.52 / sqrt(n_independent) + (0.0 if at_rest else HEATING)
+        tolerance = beads_boxes.N_SIGMA * 0.52 / sqrt(n_independent) + (0.0 if at_rest else HEATING)
         found = float(np.mean(size[length]))
         rows.append(relative(f"{what}, N = {length}: <Rg^2> over exact", 1.0, found / expected, tolerance))
         moved = centre[length][run.lag :] - centre[length][: -run.lag]
         own = float((moved**2).mean()) / (2.0 * run.lag * run.interval)
-        diffusion.append(own if at_rest else own + HASIMOTO * KT / (6.0 * pi * VISCOSITY * run.edge))
+        diffusion.append(own if at_rest else own + HASIMOTO * KT / (6.0 * pi * beads_boxes.VISCOSITY * run.edge))
     rows += [shown(f"{what}, N = {n}: kT of beads", 1.0, float(np.mean(heat[n])) / KT) for n in run.lengths]
     curves = (
         Series("found", run.lengths, diffusion, "points"),
@@ -150,11 +140,11 @@ def _courses(run: Chains, settings: Settings, keys) -> tuple[dict, dict, dict]:
         {"name": f"n{length}", "chains": run.count, "beads_per_chain": length, "seed": length, **common}
         for length in run.lengths
     ]
-    simulation = bead_flow(box((run.edge,) * 3), tables, settings, kt=KT, fluctuates=not keys)
+    simulation = beads_boxes.bead_flow(beads_boxes.box((run.edge,) * 3), tables, settings, kt=KT, fluctuates=not keys)
     simulation.step(run.lag * run.interval)
     size, centre, heat = ({length: [] for length in run.lengths} for _ in range(3))
-    start = {length: start_of_chains(simulation, f"n{length}", length) for length in run.lengths}
-    for found in samples(simulation, run.n_steps // run.interval, run.interval):
+    start = {length: beads_boxes.start_of_chains(simulation, f"n{length}", length) for length in run.lengths}
+    for found in beads_boxes.samples(simulation, run.n_steps // run.interval, run.interval):
         for length in run.lengths:
             speed, travelled = found[f"n{length}"]
             chains = start[length] + travelled.reshape(-1, length, 3)
@@ -197,15 +187,15 @@ QUICK = KirkwoodChains(16, 32, (8,), 100, 600, 20, 4)
 )
 def bead_kirkwood(settings: Settings) -> Iterator:
     """Diffusion of self-avoiding chains over Kirkwood's, and its exponent."""
-    refuse(settings)
+    beads_boxes.refuse(settings)
     run, found, expected = QUICK if settings.quick else LONG, [], []
     for length in run.lengths:
         course = _course(run, length, settings)
-        own = KT * (1.0 / KIRKWOOD_FRICTION + MEAN_INVERSE_G / VISCOSITY) / length
-        expected.append(own + KT / (6.0 * pi * VISCOSITY) * course.inverse_radius)
+        own = KT * (1.0 / KIRKWOOD_FRICTION + MEAN_INVERSE_G / beads_boxes.VISCOSITY) / length
+        expected.append(own + KT / (6.0 * pi * beads_boxes.VISCOSITY) * course.inverse_radius)
         found.append(_diffusion(run, course.centre))
         error = sqrt(8.0 * run.lag * run.interval * length / (3.0 * run.n_beads * run.n_steps))
-        tolerance = N_SIGMA * error if settings.quick else TOLERANCE
+        tolerance = beads_boxes.N_SIGMA * error if settings.quick else TOLERANCE
         name = f"N = {length}, Rg = {course.radius:.2f} voxels"
         over = f"{name}: D over Kirkwood's (standard error {error:.2g})"
         yield relative(over, 1.0, found[-1] / expected[-1], tolerance)
@@ -240,12 +230,12 @@ def _course(run: KirkwoodChains, length: int, settings: Settings) -> Course:
         "bonds": {"potential": "fene", "stiffness_n_m": 30.0 * KT / DIAMETER**2, "length_m": 1.5 * DIAMETER},
         "repulsion": {"energy_j": KT, "diameter_m": DIAMETER},
     }
-    simulation = bead_flow(box((run.edge,) * 3), [table], settings, kt=KT)
-    place_beads(simulation, "chains", _apart(run.edge, count, length))
+    simulation = beads_boxes.bead_flow(beads_boxes.box((run.edge,) * 3), [table], settings, kt=KT)
+    beads_boxes.place_beads(simulation, "chains", _apart(run.edge, count, length))
     simulation.step(run.warm_up)
     centre, inverse, square, heat = [], [], [], []
-    start = start_of_chains(simulation, "chains", length)
-    for found in samples(simulation, run.n_steps // run.interval, run.interval):
+    start = beads_boxes.start_of_chains(simulation, "chains", length)
+    for found in beads_boxes.samples(simulation, run.n_steps // run.interval, run.interval):
         speed, travelled = found["chains"]
         chains = start + travelled.reshape(start.shape)
         centre.append(chains.mean(axis=1))
@@ -286,14 +276,14 @@ def _diffusion(run: KirkwoodChains, centre: np.ndarray) -> float:
     time = float(run.lag * run.interval)
     squares = [float(((centre[lag:] - centre[:-lag]) ** 2).mean()) for lag in (run.lag, 2 * run.lag)]
     in_box = (squares[1] - squares[0]) / (2.0 * time) + _still_to_come(run.edge, time)
-    return in_box + HASIMOTO * KT / (6.0 * pi * VISCOSITY * run.edge)
+    return in_box + HASIMOTO * KT / (6.0 * pi * beads_boxes.VISCOSITY * run.edge)
 
 
 def _still_to_come(edge: int, time: float) -> float:
     """What displacements between times t and 2 t lack, since the fluid still moves then."""
     waves = np.arange(-LONGEST_WAVES, LONGEST_WAVES + 1) * 2.0 * pi / edge
     k2 = np.array([x * x + y * y + z * z for x, y, z in product(waves, repeat=3)])
-    decay = VISCOSITY * k2[k2 > 0.0]
+    decay = beads_boxes.VISCOSITY * k2[k2 > 0.0]
     lacking = (np.exp(-decay * time) - np.exp(-2.0 * decay * time)) / decay**2
     return 2.0 * KT / (3.0 * edge**3) * float(lacking.sum()) / time
 
@@ -359,7 +349,7 @@ GPU_PLAN = Plan((20, 50, 100, 200, 300), 10)
 )
 def bead_translocation(settings: Settings) -> Iterator:
     """Exponents of the time in which chains pass a pore, in the fluid and in a fluid taken to rest."""
-    refuse(settings)
+    beads_boxes.refuse(settings)
     plan = PORE_QUICK if settings.quick else GPU_PLAN if settings.backend == "cuda" else PLAN
     curves, fits = [], []
     for what, coupling, published in (("in the fluid", "both", WITH_FLUID), ("at rest", "at-rest", WITHOUT)):
@@ -397,7 +387,9 @@ def passing_times(plan: Plan, length: int, coupling: str, settings: Settings) ->
     chains = {"name": "chains", "chains": n, "beads_per_chain": length, "coupling": coupling, **BEAD}
     chains["pull"] = {"force_n": [FORCE, 0.0, 0.0], "box_m": slab}
     chains["start"] = "line"  # replaced by what follows
-    simulation = bead_flow(box((1, 1, 1)), [chains], settings, make=partial(_with_nodes, nodes=wall_with_pores(pores)))
+    simulation = beads_boxes.bead_flow(
+        beads_boxes.box((1, 1, 1)), [chains], settings, make=partial(_with_nodes, nodes=wall_with_pores(pores))
+    )
     # (chains, length, 3) places: the first beads in a line through the pore, the others on a walk before the wall.
     cell, half = pores.cell, pores.half
     random = np.random.default_rng(length)
@@ -415,11 +407,11 @@ def passing_times(plan: Plan, length: int, coupling: str, settings: Settings) ->
             row, column = divmod(len(found), pores.grid)
             found.append(chain + [0.0, cell * row, cell * column])
     start = np.array(found)
-    place_beads(simulation, "chains", start.reshape(-1, 3))
+    beads_boxes.place_beads(simulation, "chains", start.reshape(-1, 3))
     passed, lost = np.zeros(n, np.int64), np.zeros(n, bool)
     while simulation.step_number < plan.most_steps and not (lost | (passed > 0)).all():
         simulation.step(plan.interval)
-        x = start[..., 0] + columns_of(simulation, "chains", TRAVELLED)[:, 0].reshape(n, length)
+        x = start[..., 0] + beads_boxes.columns_of(simulation, "chains", TRAVELLED)[:, 0].reshape(n, length)
         passed[(passed == 0) & (x.min(axis=1) > pores.middle) & ~lost] = simulation.step_number
         lost |= (passed == 0) & (x.max(axis=1) < pores.half - 1.0)
     return passed[passed > 0]

@@ -19,15 +19,7 @@ from muphy_lb.physics.particles.beads.names import OFFSET, TRAVELLED, VELOCITY, 
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.validation.case import Row, Settings, absolute, at_least, case, relative
 from muphy_lb.validation.flows import memory, share_of_sigma
-from muphy_lb.validation.particles.beads_boxes import (
-    KT,
-    N_SIGMA,
-    bead_flow,
-    box,
-    columns_of,
-    refuse,
-    samples,
-)
+from muphy_lb.validation.particles import beads_boxes
 from muphy_lb.validation.plot import Plot, Series
 
 TOLERANCE = 0.02
@@ -58,7 +50,7 @@ SETTLING, QUICK_SETTLING = 600, 100  # steps: several decay times of the longest
 )
 def bead_temperature(settings: Settings) -> Iterator:
     """kT of beads per axis in a fluctuating fluid, and of Langevin's equation alone."""
-    refuse(settings)
+    beads_boxes.refuse(settings)
     bath, alone = (QUICK_BATH, QUICK_ALONE) if settings.quick else (BATH, ALONE)
     curves = []
     for what, one, keys in (
@@ -81,13 +73,13 @@ def _temperatures(bath: Bath, settings: Settings, **keys) -> dict[tuple[float, f
         for number, (name, (friction, mass)) in enumerate(kinds.items())
     ]
     fluctuates = "coupling" not in keys
-    simulation = bead_flow(box((bath.edge,) * 3), tables, settings, fluctuates=fluctuates)
+    simulation = beads_boxes.bead_flow(beads_boxes.box((bath.edge,) * 3), tables, settings, fluctuates=fluctuates)
     simulation.step(QUICK_SETTLING if settings.quick else SETTLING)
     total = dict.fromkeys(kinds, np.zeros(3))
-    for found in samples(simulation, bath.n_samples, bath.interval):
+    for found in beads_boxes.samples(simulation, bath.n_samples, bath.interval):
         for name in kinds:
             total[name] = total[name] + (found[name][0] ** 2).mean(axis=0)
-    return {kinds[name]: kinds[name][1] * each / (KT * bath.n_samples) for name, each in total.items()}
+    return {kinds[name]: kinds[name][1] * each / (beads_boxes.KT * bath.n_samples) for name, each in total.items()}
 
 
 def _rows(what: str, bath: Bath, found, settings: Settings) -> Iterator[Row]:
@@ -95,12 +87,12 @@ def _rows(what: str, bath: Bath, found, settings: Settings) -> Iterator[Row]:
     for (friction, mass), of_axes in found.items():
         rate = friction / mass / (1.0 + friction * (0.5 / mass + 0.2))  # a lower bound: beads drag the fluid along
         n_independent = bath.count * bath.n_samples / memory(rate, bath.interval)
-        tolerance = N_SIGMA * share_of_sigma(n_independent) if settings.quick else TOLERANCE
+        tolerance = beads_boxes.N_SIGMA * share_of_sigma(n_independent) if settings.quick else TOLERANCE
         for axis, value in zip(VELOCITY, of_axes, strict=True):
             name = f"{what}, friction {friction:g}, mass {mass:g}: kT along {axis[-1]}"
             yield relative(name, 1.0, float(value), tolerance)
         total += n_independent
-    mean, tolerance = np.mean(list(found.values())), N_SIGMA * share_of_sigma(3 * total) + HEATING
+    mean, tolerance = np.mean(list(found.values())), beads_boxes.N_SIGMA * share_of_sigma(3 * total) + HEATING
     yield relative(f"{what}: kT, all beads", 1.0, float(mean), tolerance)
 
 
@@ -119,7 +111,7 @@ FEWEST_CROSSINGS = 1
 )
 def bead_momentum(settings: Settings) -> Iterator:
     """Change of the momentum of fluid and beads over a long thermal run."""
-    refuse(settings)
+    beads_boxes.refuse(settings)
     shape, n_steps = (QUICK_SHAPE, QUICK_STEPS) if settings.quick else (SHAPE, STEPS)
     curves = []
     for kernel in ("linear",) if settings.quick else ("linear", "point"):
@@ -140,7 +132,7 @@ def _flow(shape, settings: Settings, **keys) -> Simulation:
         {"name": name, "count": count, "mass_kg": mass, "friction_kg_s": FRICTION, "seed": seed, **keys}
         for seed, (name, mass) in enumerate(MASSES.items(), start=1)
     ]
-    return bead_flow(box(shape), tables, settings)
+    return beads_boxes.bead_flow(beads_boxes.box(shape), tables, settings)
 
 
 def momentum_changes(simulation: Simulation, interval: int, n_views: int) -> tuple[list[int], list[float]]:
@@ -159,7 +151,9 @@ def crossed(simulation: Simulation) -> int:
     """Number of beads that are not in the image of the box in which they started."""
     size, count = np.array(simulation.header.shape[::-1]), 0
     for name in MASSES:
-        voxel, offset, travelled = (columns_of(simulation, name, names) for names in (VOXEL, OFFSET, TRAVELLED))
+        voxel, offset, travelled = (
+            beads_boxes.columns_of(simulation, name, names) for names in (VOXEL, OFFSET, TRAVELLED)
+        )
         start = voxel + offset - travelled
         count += int((np.floor((start + 0.5) / size) != np.floor((voxel + offset + 0.5) / size)).any(axis=1).sum())
     return count
@@ -169,6 +163,6 @@ def _momentum(simulation: Simulation) -> tuple[np.ndarray, float]:
     """(3,) total momentum, and the sum of the absolute values of that of every node and bead."""
     populations = simulation.engine.populations().astype(np.float64)
     parts = [(simulation.lattice.c.T @ populations).T]
-    parts += [mass * columns_of(simulation, name) for name, mass in MASSES.items()]
+    parts += [mass * beads_boxes.columns_of(simulation, name) for name, mass in MASSES.items()]
     everything = np.concatenate(parts)
     return everything.sum(axis=0), float(np.linalg.norm(everything, axis=1).sum())

@@ -29,17 +29,7 @@ from muphy_lb.physics.particles.beads.names import TRAVELLED
 from muphy_lb.physics.particles.measures import green_kubo, velocity_autocorrelation
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.validation.case import Row, Settings, absolute, at_most, case, relative
-from muphy_lb.validation.particles.beads_boxes import (
-    KT,
-    N_SIGMA,
-    VISCOSITY,
-    bead_flow,
-    box,
-    columns_of,
-    place_beads,
-    refuse,
-    samples,
-)
+from muphy_lb.validation.particles import beads_boxes
 from muphy_lb.validation.plot import Plot, Series
 
 HASIMOTO = 2.837297
@@ -59,7 +49,7 @@ TIMES = 20.0  # decay times of the longest wave
 )
 def bead_mobility(settings: Settings) -> Iterator:
     """1/g of beads on nodes, for edges of the box, kernels and frictions."""
-    refuse(settings)
+    beads_boxes.refuse(settings)
     edges = QUICK_EDGES if settings.quick else EDGES
     found = [inverse_g(PulledBead(edge, settings)(np.zeros(3)), edge) for edge in edges]
     for edge, value in zip(edges, found, strict=True):
@@ -76,7 +66,7 @@ def bead_mobility(settings: Settings) -> Iterator:
 
 def inverse_g(mobility: float, edge: int, friction: float = FRICTION) -> float:
     """1/g of a mobility."""
-    return VISCOSITY * (mobility - 1.0 / friction) + HASIMOTO / (6.0 * pi * edge)
+    return beads_boxes.VISCOSITY * (mobility - 1.0 / friction) + HASIMOTO / (6.0 * pi * edge)
 
 
 class PulledBead:
@@ -90,17 +80,19 @@ class PulledBead:
         bead = {"name": "bead", "count": 1, "mass_kg": MASS, "friction_kg_s": FRICTION, **keys}
         bead["pull"] = {"force_n": [FORCE, 0.0, 0.0]}
         push = {"acceleration_m_s2": [-FORCE / edge**3, 0.0, 0.0]}
-        self._simulation: Simulation = bead_flow(box((edge,) * 3), [bead], settings, kt=0.0, flow=push)
+        self._simulation: Simulation = beads_boxes.bead_flow(
+            beads_boxes.box((edge,) * 3), [bead], settings, kt=0.0, flow=push
+        )
 
     def __call__(self, place: np.ndarray, in_rest_frame: bool = True) -> float:
         """Mobility (velocity over force) of a bead that starts there, relative to the fluid's mean or to all mass."""
         simulation = self._simulation
         simulation.start_from_rest()
-        place_beads(simulation, "bead", self._edge // 2 + place[None])
-        simulation.step(round(TIMES / (VISCOSITY * (2.0 * pi / self._edge) ** 2)))
-        before = columns_of(simulation, "bead", TRAVELLED)[0, 0]
+        beads_boxes.place_beads(simulation, "bead", self._edge // 2 + place[None])
+        simulation.step(round(TIMES / (beads_boxes.VISCOSITY * (2.0 * pi / self._edge) ** 2)))
+        before = beads_boxes.columns_of(simulation, "bead", TRAVELLED)[0, 0]
         simulation.step()
-        mobility = float(columns_of(simulation, "bead", TRAVELLED)[0, 0] - before) / FORCE
+        mobility = float(beads_boxes.columns_of(simulation, "bead", TRAVELLED)[0, 0] - before) / FORCE
         if not in_rest_frame:
             return mobility
         # The fluid moves against the bead: all momentum is none. In the middle of the step, half a force away from the
@@ -140,16 +132,19 @@ QUICK_WALKS = (Walk(8, 16, 600, 60),)
 )
 def bead_diffusion(settings: Settings) -> Iterator:
     """Diffusion coefficients of beads in periodic boxes, over kT times the mobility."""
-    refuse(settings)
+    beads_boxes.refuse(settings)
     walks, curves, inverse_g = QUICK_WALKS if settings.quick else WALKS, [], []
     for walk in walks:
-        expected = KT * _mobility(walk.edge, settings)
+        expected = beads_boxes.KT * _mobility(walk.edge, settings)
         velocity, place = _course(walk, settings)
         yield from _rows(walk, expected, velocity, place, settings)
         times = INTERVAL * np.arange(1, 2 * walk.lag // INTERVAL, max(1, walk.lag // 20))
         msd = [_mean_square(place, int(time) // INTERVAL) / (2.0 * time * expected) for time in times]
         curves.append(Series(f"L = {walk.edge}", times, msd, "points"))
-        inverse_g.append(VISCOSITY * (expected / KT - 1.0 / WALK_FRICTION) + HASIMOTO / (6.0 * pi * walk.edge))
+        inverse_g.append(
+            beads_boxes.VISCOSITY * (expected / beads_boxes.KT - 1.0 / WALK_FRICTION)
+            + HASIMOTO / (6.0 * pi * walk.edge)
+        )
     for walk, found in zip(walks, inverse_g, strict=True):
         yield relative(f"L = {walk.edge}: mean 1/g over places", MEAN_INVERSE_G, found, G_TOLERANCE)
     yield Plot("Displacements", "steps", "<dx^2> / (2 t kT mobility)", tuple(curves))
@@ -164,10 +159,12 @@ def _mobility(edge: int, settings: Settings) -> float:
 def _course(walk: Walk, settings: Settings) -> tuple[np.ndarray, np.ndarray]:
     """(n_samples, n, 3) velocities and displacements of beads, without total momentum."""
     table = {"name": "beads", "count": walk.count, "mass_kg": WALK_MASS, "friction_kg_s": WALK_FRICTION}
-    simulation = bead_flow(box((walk.edge,) * 3), [table], settings)
-    place_beads(simulation, "beads", np.random.default_rng(1).uniform(-0.5, walk.edge - 0.5, (walk.count, 3)))
+    simulation = beads_boxes.bead_flow(beads_boxes.box((walk.edge,) * 3), [table], settings)
+    beads_boxes.place_beads(
+        simulation, "beads", np.random.default_rng(1).uniform(-0.5, walk.edge - 0.5, (walk.count, 3))
+    )
     simulation.step(2 * walk.lag)
-    found = np.array([each["beads"] for each in samples(simulation, walk.n_steps // INTERVAL, INTERVAL)])
+    found = np.array([each["beads"] for each in beads_boxes.samples(simulation, walk.n_steps // INTERVAL, INTERVAL)])
     return found[:, 0], found[:, 1]
 
 
@@ -177,7 +174,7 @@ def _rows(walk: Walk, expected: float, velocity, place, settings: Settings) -> l
     by_velocity = green_kubo(velocity_autocorrelation(velocity, lags + 1), float(INTERVAL))[-1]
     # Displacements over twice the lag count as independent, and their squares twice as much as over the lag.
     error = sqrt(8.0 * walk.lag / (3.0 * walk.count * walk.n_steps))
-    tolerance = N_SIGMA * error if settings.quick else WALK_TOLERANCE
+    tolerance = beads_boxes.N_SIGMA * error if settings.quick else WALK_TOLERANCE
     return [
         relative(f"L = {walk.edge}: from displacements, over kT mobility", 1.0, by_place / expected, tolerance),
         relative(f"L = {walk.edge}: from velocities, over kT mobility", 1.0, by_velocity / expected, tolerance),
@@ -224,11 +221,11 @@ NOISE = Noise(32, 256, 20, 5000, (0, 2, 5, 10, 15, 20))
 )
 def bead_tail(settings: Settings) -> Iterator:
     """Decay of the velocity of a bead, and correlation of velocities of beads with noise."""
-    refuse(settings)
+    beads_boxes.refuse(settings)
     decay = QUICK_DECAY if settings.quick else DECAY
     found = _two_steps(response(decay.edge, decay.last + 1, settings))[decay.first :]
     time = np.arange(decay.first, decay.last + 1) + 0.5
-    tail = 2.0 / 3.0 * (4.0 * pi * VISCOSITY * time) ** -1.5
+    tail = 2.0 / 3.0 * (4.0 * pi * beads_boxes.VISCOSITY * time) ** -1.5
     off = float(np.abs(found / tail - 1.0).max())
     yield at_most(f"L = {decay.edge}, t = {decay.first} to {decay.last}: largest deviation", TAIL_TOLERANCE, off)
     curves = (Series("t^-3/2", time, tail), Series("decay", time, found, "points"))
@@ -242,15 +239,15 @@ def bead_tail(settings: Settings) -> Iterator:
 def response(edge: int, n_steps: int, settings: Settings) -> np.ndarray:
     """(n_steps + 1,) velocity over the momentum at the start, less that of all mass together; mean over places."""
     bead = {"name": "bead", "count": 1, "mass_kg": TAIL_MASS, "friction_kg_s": TAIL_FRICTION}
-    simulation = bead_flow(box((edge,) * 3), [bead], settings, kt=0.0)
+    simulation = beads_boxes.bead_flow(beads_boxes.box((edge,) * 3), [bead], settings, kt=0.0)
     total = np.zeros(n_steps + 1)
     for place in product(PLACES, repeat=3):
         simulation.start_from_rest()
-        place_beads(simulation, "bead", edge // 2 + np.array([place]), np.array([[SPEED, 0.0, 0.0]]))
+        beads_boxes.place_beads(simulation, "bead", edge // 2 + np.array([place]), np.array([[SPEED, 0.0, 0.0]]))
         total[0] += SPEED
         for step in range(1, n_steps + 1):
             simulation.step()
-            total[step] += columns_of(simulation, "bead")[0, 0]
+            total[step] += beads_boxes.columns_of(simulation, "bead")[0, 0]
     return total / (len(PLACES) ** 3 * TAIL_MASS * SPEED) - 1.0 / (edge**3 + TAIL_MASS)
 
 
@@ -262,18 +259,20 @@ def _with_noise(noise: Noise, settings: Settings) -> Iterator[Row]:
     """Correlations of velocities, of beads and fluid without momentum together, over those that the decay asks for."""
     n_lags = noise.times[-1] + 2
     table = {"name": "beads", "count": noise.count, "mass_kg": TAIL_MASS, "friction_kg_s": TAIL_FRICTION}
-    simulation = bead_flow(box((noise.edge,) * 3), [table], settings)
-    place_beads(simulation, "beads", np.random.default_rng(1).uniform(-0.5, noise.edge - 0.5, (noise.count, 3)))
+    simulation = beads_boxes.bead_flow(beads_boxes.box((noise.edge,) * 3), [table], settings)
+    beads_boxes.place_beads(
+        simulation, "beads", np.random.default_rng(1).uniform(-0.5, noise.edge - 0.5, (noise.count, 3))
+    )
     simulation.step(1000)
     found = []
     for _ in range(noise.n_series):
-        velocity = np.array([each["beads"][0] for each in samples(simulation, noise.n_steps, 1)])
+        velocity = np.array([each["beads"][0] for each in beads_boxes.samples(simulation, noise.n_steps, 1)])
         found.append(_two_steps(velocity_autocorrelation(velocity, n_lags) / 3.0))
-    expected = KT * _two_steps(response(noise.edge, n_lags - 1, settings))
+    expected = beads_boxes.KT * _two_steps(response(noise.edge, n_lags - 1, settings))
     mean, error = np.mean(found, axis=0), np.std(found, axis=0) / sqrt(noise.n_series - 1)
     for time in noise.times:
         relative_error = error[time] / expected[time]
         what = (
             f"with noise, t = {time} + 1/2: correlation over kT times the decay (standard error {relative_error:.2g})"
         )
-        yield relative(what, 1.0, mean[time] / expected[time], HEAT + N_SIGMA * relative_error)
+        yield relative(what, 1.0, mean[time] / expected[time], HEAT + beads_boxes.N_SIGMA * relative_error)
