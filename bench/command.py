@@ -15,8 +15,7 @@ from muphy_lb.run.options import add_set
 TABLE_1 = "table1"
 OF_PHYSICS = offered("PAPERS")
 NAMES = (*PAPERS, TABLE_1, *OF_PHYSICS)
-VARIED = ("precision", "streaming", "order")
-DEFAULT_STEPS, DEFAULT_RUNS = 200, 5
+VARIED, DEFAULT_STEPS, DEFAULT_RUNS = ("precision", "streaming", "order"), 200, 5
 FILES = (".toml", ".h5")
 
 

@@ -17,8 +17,7 @@ from muphy_lb.bench.scaling.predict import Forecast
 from muphy_lb.bench.scaling.study import Point
 from muphy_lb.geometry.nodes import NodeList
 
-DPI = 150
-PAIR_SIZE_IN, PLANE_SIZE_IN, SPLIT_SIZE_IN = (11.0, 4.5), (8.0, 6.5), (9.0, 5.0)
+DPI, PAIR_SIZE_IN, PLANE_SIZE_IN, SPLIT_SIZE_IN = 150, (11.0, 4.5), (8.0, 6.5), (9.0, 5.0)
 MARKERS = "osD^vP"
 LINE_STYLES = {"fp64": "-", "fp32": "--", "fp16": ":"}
 COLOUR_MAP, SOLID_COLOUR = "viridis", "0.75"

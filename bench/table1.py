@@ -27,9 +27,7 @@ from muphy_lb.lattice import lattice_named
 from muphy_lb.model.isothermal import Fluid, isothermal
 from muphy_lb.operators import Operator
 
-NAME = "table1"
-PAPER_BOX = (62, 30, 30)
-BOX_EDGE, RELAXATION_TIME = 216, 0.8
+NAME, PAPER_BOX, BOX_EDGE, RELAXATION_TIME = "table1", (62, 30, 30), 216, 0.8
 NOISE, NOISE_SIZE = 1e-3, 1 << 20
 # Launches recorded as one, so that a device is timed and not the host that launches.
 RECORDED = 16

@@ -138,7 +138,7 @@ def data_folder(*files: str) -> Path:
     """The folder of ``$MUPHY_DATA``. Raises Skipped: it is not set, or lacks a file."""
     folder = os.environ.get(DATA_VARIABLE)
     missing = [file for file in files if folder is None or not Path(folder, file).is_file()]
-    if not folder or missing:
+    if not folder or missing or not Path(folder).is_dir():
         raise Skipped(f"no {', '.join(missing) or 'folder'} in ${DATA_VARIABLE}")
     return Path(folder)
 

@@ -40,7 +40,7 @@ def validate(options, say: Callable[[str], None], communicator=DEFAULT.communica
     report or the JSON file cannot be written."""
     from muphy_lb.base.files.atomic import check_writable, write_text
     from muphy_lb.validation.cases import CASES
-    from muphy_lb.validation.precision import possible_precisions, table
+    from muphy_lb.validation.limits import possible_precisions, table
     from muphy_lb.validation.report import as_json, verdict, write_report
 
     names = options.names or list(CASES)
@@ -107,7 +107,7 @@ def _settings(options, communicator) -> tuple[Settings, str]:
 def _compared(name: str, case: Callable, settings: Settings, precisions, device: str):
     """What a case gives, and how far the other precisions take it from that; half precision at the small sizes
     (:mod:`muphy_lb.validation.limits` gives the reason)."""
-    from muphy_lb.validation.precision import with_difference
+    from muphy_lb.validation.limits import with_difference
 
     outcome = _outcome(name, case, settings, device)
     doubles = {settings.quick: outcome}

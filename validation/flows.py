@@ -164,6 +164,13 @@ def over_two_steps(simulation: Simulation, measure: Callable[[], np.ndarray]) ->
     return 0.5 * (now + np.asarray(measure()))
 
 
+def until_openings_are_steady(simulation: Simulation, tolerance: float, interval: int) -> np.ndarray:
+    """:func:`flow_through_openings` of the steady flow, mean of two consecutive steps."""
+    return until_steady(
+        simulation, lambda: over_two_steps(simulation, lambda: flow_through_openings(simulation)), tolerance, interval
+    )
+
+
 def sum_along_x(simulation: Simulation) -> np.ndarray:
     """Sum of the velocity along x over all nodes, lattice units."""
     return simulation.engine.moments()[1].sum(dtype=np.float64)

@@ -7,9 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-MARKERS = ("o", "s", "^", "D", "v")
-SIZE_IN = (6.4, 4.2)
-DPI = 120
+MARKERS, SIZE_IN, DPI = ("o", "s", "^", "D", "v"), (6.4, 4.2), 120
 BARS_WIDTH = 0.8  # of all bars at one x
 N_LEVELS = 15  # of contour lines
 
@@ -68,12 +66,7 @@ def draw(plot: Plot | Picture) -> bytes:
     """The plot as a PNG image; a picture is returned unchanged."""
     if isinstance(plot, Picture):
         return plot.png
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=SIZE_IN, dpi=DPI, layout="constrained")
-    canvas = FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
+    canvas, axes = _canvas()
     for number in range(len(plot.series)):
         _draw_series(axes, plot, number)
     axes.set(title=plot.title, xlabel=plot.x_label, ylabel=plot.y_label)
@@ -88,25 +81,33 @@ def draw(plot: Plot | Picture) -> bytes:
     axes.grid(alpha=0.3, which="both")
     if plot.series:
         axes.legend(fontsize=8)
-    picture = io.BytesIO()
-    canvas.print_png(picture)
-    return picture.getvalue()
+    return _png(canvas)
 
 
 def contours(title: str, values) -> Picture:
     """Lines of equal value of an (n, m) section, the first axis upwards."""
+    canvas, axes = _canvas()
+    extent = (0.0, values.shape[1] / max(values.shape), 0.0, values.shape[0] / max(values.shape))
+    filled = axes.imshow(values, origin="lower", extent=extent, cmap="coolwarm", alpha=0.6)
+    axes.contour(values, levels=N_LEVELS, colors="k", linewidths=0.7, origin="lower", extent=extent)
+    axes.figure.colorbar(filled)
+    axes.set(title=title, xlabel="place over the edge", ylabel="place over the edge")
+    return Picture(title, _png(canvas))
+
+
+def _canvas():
+    """A canvas with the axes of its figure."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=SIZE_IN, dpi=DPI, layout="constrained")
-    canvas, axes, picture = FigureCanvasAgg(figure), figure.add_subplot(), io.BytesIO()
-    extent = (0.0, values.shape[1] / max(values.shape), 0.0, values.shape[0] / max(values.shape))
-    filled = axes.imshow(values, origin="lower", extent=extent, cmap="coolwarm", alpha=0.6)
-    axes.contour(values, levels=N_LEVELS, colors="k", linewidths=0.7, origin="lower", extent=extent)
-    figure.colorbar(filled)
-    axes.set(title=title, xlabel="place over the edge", ylabel="place over the edge")
+    return FigureCanvasAgg(figure), figure.add_subplot()
+
+
+def _png(canvas) -> bytes:
+    picture = io.BytesIO()
     canvas.print_png(picture)
-    return Picture(title, picture.getvalue())
+    return picture.getvalue()
 
 
 def _draw_series(axes, plot: Plot, number: int) -> None:

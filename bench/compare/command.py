@@ -14,8 +14,7 @@ from muphy_lb.geometry.shapes.catalogue import SHAPES
 from muphy_lb.lattice import lattice_named
 from muphy_lb.run.options import add_set
 
-FAILED_EXIT_CODE = 1
-DEFAULT_SIZES = "16,32,64,128,256,512"
+FAILED_EXIT_CODE, DEFAULT_SIZES = 1, "16,32,64,128,256,512"
 DEFAULT_STEPS, DEFAULT_SECONDS = 1000, 2.0
 DEFAULT_FOLDER = Path("out") / "compare"
 TABLE_FILE, JSON_FILE = "compare.txt", "compare.json"

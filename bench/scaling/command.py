@@ -13,8 +13,7 @@ from muphy_lb.bench.scaling.problem import MEANING, STRONG
 from muphy_lb.case.section import did_you_mean, names_among
 from muphy_lb.run.options import add_set
 
-TABLE_2 = "table2"
-VARIED = ("precision", "streaming", "transport")
+TABLE_2, VARIED = "table2", ("precision", "streaming", "transport")
 DEFAULT_STEPS, DEFAULT_RUNS = 200, 5
 WORDS = ("geometry", "size", "paper", "measured", "ranks", "mode", *VARIED, "steps", "runs", "json", "plots")
 PREDICTED = ("link_gb_s", "latency_us", "cards_per_node", "card_gb")

@@ -216,11 +216,9 @@ def _relative(columns, seconds) -> np.ndarray:
     return table[:, :-1] / table[:, -1:]
 
 
-PARTS = (8, 16, 64)
-LEAST_NODES_OF_A_PART = 64
+PARTS, LEAST_NODES_OF_A_PART = (8, 16, 64), 64
 # METIS takes minutes beyond the first, and the graph too much memory beyond the second.
-MOST_NODES_FOR_METIS, MOST_NODES = 6_000_000, 60_000_000
-METIS, PLANES = "metis", "XYZ"
+MOST_NODES_FOR_METIS, MOST_NODES, METIS, PLANES = 6_000_000, 60_000_000, "metis", "XYZ"
 
 
 def partition_cuts(nodes: NodeList, lattice: Lattice) -> list[PartitionCut]:

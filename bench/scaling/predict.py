@@ -73,10 +73,8 @@ def forecast(
     ranks, whose parts often have neighbours on some sides only; ``plans``: the machine."""
     last = points[-1]
     cuts = tuple(cuts) or tuple(model.cut_of_point(point) for point in points if point.ranks > 1)
-    fit, surface = (
-        model.fit_machine([observation(point) for point in points]),
-        model.fit_surface(cuts, not last.is_periodic),
-    )
+    fit = model.fit_machine([observation(point) for point in points])
+    surface = model.fit_surface(cuts, not last.is_periodic)
     grows = n_nodes is None
     n_nodes = last.nodes_per_rank if grows else n_nodes
     rock = model.cube_surface(last.crossing, ROCK_POROSITY, surface.imbalance if surface else 1.0)

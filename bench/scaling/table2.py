@@ -10,8 +10,7 @@ from dataclasses import asdict, dataclass
 
 from muphy_lb.bench.scaling.study import Point
 
-NAME = "table2"
-GEOMETRY, SIZE = "artery", 47
+NAME, GEOMETRY, SIZE = "table2", "artery", 47
 STEPS, RUNS = 10_000, 1
 
 

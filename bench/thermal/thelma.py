@@ -18,12 +18,8 @@ from muphy_lb.bench.jobs import Job, job_of_table
 from muphy_lb.bench.stream import ComputeVariant, Effort, Measurement, known, measure
 from muphy_lb.lattice import lattice_named
 
-TITLE = "thelma"
-EDGES = (64, 128, 192, 256, 320)
-LATTICE = "D3Q19"
-NUMBERS = 48
-PUBLISHED_SHARE = "79-88 %"
-FASTEST_THERMAL, FASTEST_ISOTHERMAL = 1920, 2744
+TITLE, EDGES, LATTICE, NUMBERS = "thelma", (64, 128, 192, 256, 320), "D3Q19", 48
+PUBLISHED_SHARE, FASTEST_THERMAL, FASTEST_ISOTHERMAL = "79-88 %", 1920, 2744
 # Lattice units: slow and diffusive enough to be stable on every box.
 FALL_SPEED, DIFFUSIVITY, PRANDTL = 0.02, 0.05, 0.71
 HEAD = (

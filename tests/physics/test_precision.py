@@ -10,7 +10,7 @@ from muphy_lb.validation.case import Settings, Validation, absolute, at_least, r
 from muphy_lb.validation.cases import CASES
 from muphy_lb.validation.flow.channels import channel_difference
 from muphy_lb.validation.flow.conservation import TOLERANCES, mass_drift
-from muphy_lb.validation.precision import BOUNDS, possible_precisions, table, with_difference
+from muphy_lb.validation.limits import BOUNDS, possible_precisions, table, with_difference
 
 HALF = Settings(quick=True, backend="numpy", precision="fp16")
 

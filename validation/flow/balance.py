@@ -24,16 +24,14 @@ from muphy_lb.operators import Operator, named
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.validation.case import Row, Settings, absolute, case
 from muphy_lb.validation.flows import forced_flow, lattice_simulation
-from muphy_lb.validation.limits import HALF
+from muphy_lb.validation.limits import HALF, possible_precisions
 from muphy_lb.validation.plot import Plot, Series
-from muphy_lb.validation.precision import possible_precisions
 
 TOLERANCES = {"fp64": 1e-11, "fp32": 1e-5, "fp16": inf}
 CLOSED_TOLERANCES = {"fp64": 1e-12, "fp32": 1e-6, "fp16": inf}
 STEADY = {"fp64": 1e-9, "fp32": 1e-4, "fp16": inf}
 # (steps, voxels across a cube of 1e5 or fewer nodes): of --quick, without a GPU, with one.
-QUICK, ON_CPU, ON_GPU = (2_000, 12), (100_000, 20), (1_000_000, 46)
-N_SAMPLES = 200
+QUICK, ON_CPU, ON_GPU, N_SAMPLES = (2_000, 12), (100_000, 20), (1_000_000, 46), 200
 FORCE, RELAXATION_TIME, POROSITY = (1e-5, 0.0, 0.0), 0.8, 0.6
 INFLOW, VESSEL_VISCOSITY = 0.02, 0.05
 

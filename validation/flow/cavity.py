@@ -112,8 +112,7 @@ def velocity_normal_to_lid() -> tuple[np.ndarray, np.ndarray]:
 
 
 LID_VELOCITY, MAGIC, FULL_SIZE, QUICK_SIZE = 0.1, 0.25, 256, 64
-CUBE_SIZES = (48, 64)
-SPECTRAL_TOLERANCE = 0.003
+CUBE_SIZES, SPECTRAL_TOLERANCE = (48, 64), 0.003
 ROUNDING = {"fp64": 0.0, "fp32": 0.0, "fp16": 0.01}  # of the extrema
 GHIA_TOLERANCE = 0.015  # of the lid's velocity: Ghia himself is 1 to 1.5 % low
 FINE_TOLERANCE = 0.003

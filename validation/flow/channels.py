@@ -19,8 +19,7 @@ from muphy_lb.validation.limits import FLOOR, NO_ORDERS, SHARES, order_at_least,
 from muphy_lb.validation.plot import convergence
 
 HALF_WAY = 0.5  # distance of a wall from its nearest node
-ORDER_RELAXATION_TIME, SLIP_RELAXATION_TIMES = 1.0, (0.6, 1.5)
-SLIP_HEIGHT = 10
+ORDER_RELAXATION_TIME, SLIP_RELAXATION_TIMES, SLIP_HEIGHT = 1.0, (0.6, 1.5), 10
 SLIP_TOLERANCE = {"fp64": 1e-6, "fp32": 5e-3, "fp16": FLOOR}
 HEIGHTS = (8, 16, 32, 64)
 N_HEIGHTS = {"fp64": 4, "fp32": 3, "fp16": 3}  # round-off hides the error of finer channels
@@ -28,16 +27,13 @@ CENTRE_VELOCITY_TIMES_SIZE = 0.2  # diffusive scaling: the velocity falls as the
 PIPE_RELAXATION_TIME = 0.5 + np.sqrt(3.0 / 16.0)
 PIPE_RADII = (4.5, 8.5, 16.5, 32.5)
 STAIRCASE = 0.8  # first order: allowed error of a staircase wall times the radius
-
 NU = 1.0 / 6.0
 VISCOSITIES = (0.01, NU, 1.0)
 LATTICES, QUICK_LATTICES = ("D2Q9", "D3Q15", "D3Q19", "D3Q27"), ("D2Q9", "D3Q19")
 EXACT = {"fp64": 1e-10, "fp32": 1e-3, "fp16": FLOOR}
 WALL_SLIP_TOLERANCE = {"fp64": 1e-6, "fp32": 1e-2, "fp16": FLOOR}
-SETTLED = 1e-12
-DISTANCES, ORDER_DISTANCES = (0.1, 0.25, 0.75, 1.0), (0.25, 0.75)
-WALL_HEIGHTS = (8, 16, 32)
-STABLE_MAGIC, ORDER = 0.25, 1.9
+SETTLED, DISTANCES, ORDER_DISTANCES = 1e-12, (0.1, 0.25, 0.75, 1.0), (0.25, 0.75)
+WALL_HEIGHTS, STABLE_MAGIC, ORDER = (8, 16, 32), 0.25, 1.9
 INTERPOLATED = ("bouzidi", "central-linear")
 
 

@@ -16,15 +16,12 @@ from muphy_lb.run.simulation import Simulation
 from muphy_lb.validation import flows
 from muphy_lb.validation.case import DEFAULT, Settings, absolute, at_least, case, relative
 from muphy_lb.validation.flow import balance
-from muphy_lb.validation.limits import HALF, in_half, left_out_rules, possible_rules
-from muphy_lb.validation.precision import possible_precisions
+from muphy_lb.validation.limits import HALF, in_half, left_out_rules, possible_precisions, possible_rules
 
 # fp16: ten times what was measured; one wall link that leaks loses 3e-6 in 2,000 steps.
 TOLERANCES = {"fp64": 1e-12, "fp32": 1e-6, "fp16": 2e-7}
 EDGE, POROSITY, SEED = 16, 0.5, 1
-RELAXATION_TIME, FORCE = 0.8, (1e-5, 2e-5, -1e-5)
-N_STEPS, N_STEPS_QUICK = 10_000, 2_000
-
+RELAXATION_TIME, FORCE, N_STEPS, N_STEPS_QUICK = 0.8, (1e-5, 2e-5, -1e-5), 10_000, 2_000
 RULES, COLLISIONS = ("half-way", "bouzidi", "central-linear"), ("trt", "bgk", "mrt")
 SIZES, QUICK_SIZES = (16, 32), (10,)  # voxels across the inlet
 INFLOW, REYNOLDS, SEVERITY, LOSS = 0.02, 50.0, 0.5, 5e-4
@@ -33,9 +30,7 @@ STEADY, INTERVAL, QUICK_STEADY, QUICK_INTERVAL = 1e-5, 500, 1e-4, 250
 INNER, OUTER, SURFACE_VELOCITY = 5.3, 12.6, 0.05
 TURNING_STEPS, QUICK_TURNING_STEPS = 100_000, 2_000
 DRIFT = {"fp64": 1e-12, "fp32": 1e-6, "fp16": inf}
-NOT_HALF = "fp16: what is lost is shown, not judged"
-VESSELS = ("stenosis", "branching vessel")
-
+NOT_HALF, VESSELS = "fp16: what is lost is shown, not judged", ("stenosis", "branching vessel")
 TREE_LOSS, TREE_STEADY, PARENT_RADIUS_M = 0.005, 1e-4, 1.5e-3
 
 
@@ -91,12 +86,7 @@ def vessel_flows(
     lattice = {"name": "D3Q19", "collision": collision, "walls": rule}
     simulation = flows.lattice_simulation(settings, geometry, INFLOW * size / REYNOLDS, lattice=lattice, **tables)
     steady, interval = (QUICK_STEADY, QUICK_INTERVAL) if settings.quick else (STEADY, INTERVAL)
-    found = flows.until_steady(
-        simulation,
-        lambda: flows.over_two_steps(simulation, lambda: flows.flow_through_openings(simulation)),
-        steady,
-        interval,
-    )
+    found = flows.until_openings_are_steady(simulation, steady, interval)
     return float(found[0]), -found[1:]
 
 

@@ -12,8 +12,7 @@ from muphy_lb.validation.case import DEFAULT, Settings, absolute, at_least, at_m
 from muphy_lb.validation.limits import FLOOR, left_out_rules, order_at_least, possible_rules
 from muphy_lb.validation.plot import Plot, Series, convergence
 
-INNER, OUTER = 10.6, 25.2
-OFFSET = (0.137, -0.211)
+INNER, OUTER, OFFSET = 10.6, 25.2, (0.137, -0.211)
 NU, MAGIC, SURFACE_VELOCITY = 1.0 / 6.0, 0.25, 0.05
 TORQUE_ERROR = {"half-way": 1.4e-2, "bouzidi": -4.4e-3}  # of another program
 SIMILAR = 2e-3

@@ -39,7 +39,6 @@ from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.setup.geometry import load_nodes
 from muphy_lb.validation.case import (
-    DATA_VARIABLE,
     Failure,
     Row,
     Settings,
@@ -57,10 +56,8 @@ VOLUME, NODE_VOLUME = "volume, ends closed [m3]", "volume of the nodes [m3]"
 FLUID_VOXELS, POROSITY = "fluid voxels", "porosity"
 WALL_LINKS, INLET_LINKS, OUTLET_LINKS = "wall links", "inlet links", "outlet links"
 THROUGH = tuple(f"porosity leading through along {axis}" for axis in "xyz")
-STORED_BELOW = "voxels below 0 in the file"
-END_SLICES = "opening area / pixels of the end slices"
+STORED_BELOW, END_SLICES = "voxels below 0 in the file", "opening area / pixels of the end slices"
 SURFACE_INSIDE = "fluid share of the surface's inside"
-
 Y_SIDES = 32
 Y_AREA = 0.5 * Y_SIDES * np.sin(2.0 * np.pi / Y_SIDES)  # of its polygonal tubes, in radii squared
 Y_OUTLETS_APART = 6.0 * np.sqrt(2.0)  # in radii
@@ -251,11 +248,11 @@ class Reading:
 def data_files(settings: Settings) -> Iterator:
     """Every file of the data folder: what is found in it, and a flow between its openings; quick without the flows."""
     folder = data_folder()
-    if not folder.is_dir():
-        raise Skipped(f"no folder in ${DATA_VARIABLE}")
     for item in FILES:
-        if not Path(folder, item.archive or item.file).is_file():
-            yield f"no {item.archive or item.file} in ${DATA_VARIABLE}"
+        try:
+            data_folder(item.archive or item.file)
+        except Skipped as missing:
+            yield str(missing)
             continue
         try:
             yield from rows_of(item, folder, settings)  # those before an error stay

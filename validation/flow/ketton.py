@@ -43,10 +43,8 @@ from muphy_lb.validation.flows import until_steady
 from muphy_lb.validation.plot import Plot, Series
 
 ARCHIVE, IMAGE, TABLE = "ketton/ketton.zip", "ketton.tif", "ketton/reference_permeability.csv"
-AXES = "xyz"
-SIZE, LAYERS, REFINEMENT = 128, 2, 2
-WHOLE = "whole voxels"
-NU, QUICK_NU = 0.01, 0.05
+AXES, SIZE, LAYERS, REFINEMENT = "xyz", 128, 2, 2
+WHOLE, NU, QUICK_NU = "whole voxels", 0.01, 0.05
 STEADY_K = 1e-3  # per time in which momentum crosses a pore; the limit is extrapolated
 DRIVE = 1e-6  # body force, or pressure drop over the length of the box; the equations are linear
 MOST_STEPS = 100_000

@@ -42,12 +42,10 @@ PACK = "finney_pack/FinneyPack.txt"
 NU = 0.1  # in steps of the grid: low enough for pressure to reach tight pores soon
 FORCE, TOLERANCE, MOST_STEPS = 1e-6, 2e-4, 200_000
 BARS = (2, 3)  # numbers of grids
-LEAST_SHARE = 0.9
-AXES = "xyz"
+LEAST_SHARE, AXES = 0.9, "xyz"
 DUCTS, SPHERES = ((3, 5), (5, 5), (4, 9), (8, 3)), ((0.125, 8), (0.125, 16), (0.216, 8), (0.216, 16))
 PLACES = ((0, 0, 0), (64, 64, 64), (150, 150, 30), (128, 0, 0), (20, 100, 180), (100, 30, 120))
-KETTON_SIZE, DIVIDED = 64, (1, 2, 3, 4)
-VOXELS = ((0.45, 8), (0.216, 12), (0.6802, 16))
+KETTON_SIZE, DIVIDED, VOXELS = 64, (1, 2, 3, 4), ((0.45, 8), (0.216, 12), (0.6802, 16))
 PACKS = (((-4.0, -4.0, -4.0), 0.25), ((0.0, 0.0, 0.0), 0.2), ((-3.0, 1.0, -5.0), 0.14), ((1.0, -4.0, 0.0), 0.1))
 PACK_EDGE = 4.0  # radii
 

@@ -37,8 +37,7 @@ from muphy_lb.validation.case import DEFAULT, Row, Settings, Skipped, absolute, 
 from muphy_lb.validation.flow.womersley import PipeWomersley
 from muphy_lb.validation.plot import Plot, Series, convergence
 
-NU = 1.0 / 6.0
-DIRECTION = (2, 1, 0)
+NU, DIRECTION = 1.0 / 6.0, (2, 1, 0)
 RADII, VISCOSITY_RADIUS, QUICK_VISCOSITY_RADIUS = (4.3, 8.6, 17.2), 8.6, 4.3
 N_OFFSETS, QUICK_OFFSETS = 4, 2
 VISCOSITIES = (0.02, NU, 1.0)
@@ -53,14 +52,11 @@ VISCOSITY_INDEPENDENT = ("half-way", "central-linear")
 SIMILAR = 0.2  # not required of bouzidi, whose small errors depend most on the position of the voxels
 SAME = {"fp64": 1e-5, "fp32": 1e-2, "fp16": 2e-3}  # fp16: of the velocity, 3e-4 was measured
 SETTLED, ROUGHLY_SETTLED = 1e-9, 1e-6
-
 FILE = "pipe_hemelb/cyl_l100_r5.gmy"
 CENTRE = 15.5  # of the axis, in sites along x and y, as 5.16615 um / 0.3333 um
 NOMINAL_RADIUS, FILE_VELOCITY = 5.0 / 0.3333, 0.02
 OPENINGS = ({"name": "inlet_0", "pressure_pa": 0.0}, {"name": "outlet_0", "pressure_pa": 0.0})
-FILE_RULES = ("half-way", "bouzidi", "central-linear")
-FILE_TOLERANCE = 0.005
-
+FILE_RULES, FILE_TOLERANCE = ("half-way", "bouzidi", "central-linear"), 0.005
 RULES = ("central-linear", "bouzidi", HALF_WAY)
 STRAIGHT, TILTED = "straight", "tilted"
 SHEAR_RADII = MappingProxyType({STRAIGHT: (5.0, 10.0, 20.0), TILTED: RADII})

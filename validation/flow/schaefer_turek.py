@@ -43,8 +43,7 @@ from muphy_lb.validation.limits import HALF, in_half, left_out_rules, possible_r
 from muphy_lb.validation.plot import Plot, Series
 
 DIAMETER_M, HEIGHT_M, LENGTH_2D_M, LENGTH_3D_M = 0.1, 0.41, 2.2, 2.5
-CENTRE_2D_M, CENTRE_3D_M = (0.2, 0.2), (0.5, 0.2)
-VISCOSITY_M2_S, DENSITY_KG_M3 = 1e-3, 1.0
+CENTRE_2D_M, CENTRE_3D_M, VISCOSITY_M2_S, DENSITY_KG_M3 = (0.2, 0.2), (0.5, 0.2), 1e-3, 1.0
 MEAN_VELOCITY_M_S = MappingProxyType({"2D-1": 0.2, "2D-2": 1.0, "2D-3": 1.0, "3D-1Z": 0.2})
 
 
@@ -348,8 +347,7 @@ def _within(quantity: str, number: Number, value: float) -> Row:
     return absolute(f"{quantity} in [{low:g}, {high:g}]", 0.5 * (low + high), value, 0.5 * (high - low))
 
 
-DIAMETERS, VELOCITY = (10, 16, 20, 30, 40), 0.05
-RULES = ("half-way", "bouzidi", "central-linear")
+DIAMETERS, VELOCITY, RULES = (10, 16, 20, 30, 40), 0.05, ("half-way", "bouzidi", "central-linear")
 COLLISIONS = ("trt", "mrt", "recursive-regularised", "cumulant")
 QUICK_DIAMETER, QUICK_VELOCITY, QUICK_COLLISION = 16, 0.1, "recursive-regularised"
 # From so many voxels a diameter on, no flow may diverge. At 10, trt and mrt do at Re 100, from the inlet on, with any
@@ -364,8 +362,7 @@ OF_CENTRAL_MOMENTS = ("recursive-regularised", "cumulant")
 # least number of voxels with which all flows are finite.
 SLOW_VELOCITY, RESOLVED_SLOWLY = 0.025, "recursive-regularised"
 GRID_DRAG_TOLERANCE, GRID_QUICK_DRAG_TOLERANCE = 0.02, 0.06
-NOT_HALF = "fp16: forces are shown, not judged"
-SAMPLES_A_SECOND = 100
+NOT_HALF, SAMPLES_A_SECOND = "fp16: forces are shown, not judged", 100
 
 
 @case("cylinder-flows", "Schaefer, Turek (1996), FeatFlow; beating: John, Int. J. Numer. Meth. Fluids 44, 777 (2004)")

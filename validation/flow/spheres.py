@@ -42,7 +42,6 @@ ZICK_HOMSY = {
 }  # simple cubic: solid fraction to K
 REMEMBERED = MappingProxyType({(BODY, 0.6802): 162.9, (FACE, 0.7405): 435.0})  # Zick and Homsy, touching, from memory
 SERIES_LIMIT = 0.85  # (c / c_max)^(1/3) up to which 31 terms are enough
-
 LATTICE_K = {
     (SIMPLE, 0.125): {24: 4.2812, 36: 4.2933, 48: 4.2935},
     (SIMPLE, 0.216): {24: 7.4736, 32: 7.4585, 48: 7.4555},
@@ -57,7 +56,6 @@ LATTICE_K = {
     (FACE, 0.7405): {24: 455.0, 36: 453.0, 48: 448.0},
 }  # K by voxels per cell of another program: D3Q19, TRT (Lambda = 3/16), CLI walls, sphere centres on cell corners
 BOUNCE_BACK_K = {16: 8.013, 24: 7.788, 32: 7.655, 48: 7.649}  # the same, bounce-back, simple, c = 0.216
-
 _COEFFICIENTS = {
     SIMPLE: (
         *(1.0, 1.418649, 2.012564, 2.331523, 2.564809, 2.584787, 2.873609, 3.340163, 3.536763, 3.504092, 3.253622),

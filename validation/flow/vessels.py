@@ -44,12 +44,11 @@ from muphy_lb.validation.case import (
     shown,
 )
 from muphy_lb.validation.flow.data_files import SURFACES, DataFile, opening_tables
-from muphy_lb.validation.flows import flow_through_openings, over_two_steps, until_steady
+from muphy_lb.validation.flows import over_two_steps, until_openings_are_steady, until_steady
 from muphy_lb.validation.limits import HALF, in_half, left_out_rules, possible_rules
 from muphy_lb.validation.plot import Picture, Plot, Series
 
-FOLDER, SURFACE, OPENINGS = "aorta_openlb", "aorta3d.stl", "openings.json"
-WALLS = "bouzidi"
+FOLDER, SURFACE, OPENINGS, WALLS = "aorta_openlb", "aorta3d.stl", "openings.json", "bouzidi"
 STRETCH_M = (0.150, 0.215)  # along y; there the vessel is straight and its radius changes by 5 %
 STEADY = 1e-4
 NOT_HALF = "fp16: rounding by H^2 / (8 nu) 2^-11 is larger than the flow of so thin a fluid"
@@ -201,8 +200,7 @@ SIZES, QUICK_SIZES = (16, 32, 48), (10,)
 INFLOW, REYNOLDS, DENSITY_KG_M3, VISCOSITY_M2_S = 0.02, 50.0, 1000.0, 1e-6
 LOSS, GIVEN_STEADY, STEPS_PER_VOXEL, TIMED_STEPS = 5e-4, 1e-5, 32, 200
 # More slowly than sound crosses the vessel: an inflow that rises at once swings, and outlets of 8 voxels diverge.
-RAMP_STEPS_PER_VOXEL = 200
-GIVEN_NOT_HALF = "fp16: what is lost is shown, not judged"
+RAMP_STEPS_PER_VOXEL, GIVEN_NOT_HALF = 200, "fp16: what is lost is shown, not judged"
 
 
 class Vessel(NamedTuple):
@@ -276,12 +274,7 @@ def given_steady_flow(vessel: Vessel, rule: str, collision: str, settings: Setti
     own = case_from_dict(vessel.table | {"lattice": lattice, "compute": settings.compute_table()})
     simulation = Simulation(own, SerialCommunicator(), vessel.nodes)
     interval = own.run.steady_interval_steps
-    through = until_steady(
-        simulation,
-        lambda: over_two_steps(simulation, lambda: flow_through_openings(simulation)),
-        GIVEN_STEADY,
-        interval,
-    )
+    through = until_openings_are_steady(simulation, GIVEN_STEADY, interval)
     steps, n_nodes = simulation.step_number, simulation.header.n_nodes
     shear = WallShear(simulation)
     area = np.where(shear.far_from_openings(), shear.areas.area, 0.0)

@@ -81,8 +81,7 @@ LEAST_ORDER, VISCOSITY_ERROR_TIMES_SQUARE = 1.9, 5e-5 * 64**2
 OTHER_ERROR_TIMES_SQUARE = 0.06 * (2.0 * np.pi) ** 2  # error of other relaxations: 0.06 of the wave number squared
 LEAST_LOSS = 10.0  # how much worse a start without viscous stress must be
 SOLID_LATTICES = ("D3Q15", "D3Q19", "D3Q27")
-COLLISIONS = ("trt", "mrt", "regularised", "recursive-regularised", "cumulant")
-COMPARED_SIZE = 32
+COLLISIONS, COMPARED_SIZE = ("trt", "mrt", "regularised", "recursive-regularised", "cumulant"), 32
 ROUND_OFF = {"fp64": 1e-9, "fp32": 1e-3, "fp16": 1e-3}  # in the viscosity
 
 
@@ -163,8 +162,7 @@ def _viscosity_row(scheme: Scheme, size: int, found: Decay, settings: Settings) 
     return absolute(what, 0.0, found.viscosity_error, allowed / size**2 + ROUND_OFF[settings.precision])
 
 
-SPEED = 0.05
-FLOWS, QUICK_FLOWS = ((64, 100), (64, 400), (64, 1600)), ((32, 100),)
+SPEED, FLOWS, QUICK_FLOWS = 0.05, ((64, 100), (64, 400), (64, 1600)), ((32, 100),)
 GPU_FLOWS = ((128, 400), (128, 800), (128, 1600), (256, 1600))
 SCHEMES = (
     *(("trt", "D3Q19"), ("mrt", "D3Q19"), ("regularised", "D3Q19"), ("recursive-regularised", "D3Q19")),
@@ -182,8 +180,7 @@ voxels: 22 % low)."""
 COARSE = 800
 """Reynolds number from which on only the collisions for peaks are judged by them."""
 
-AROUND_PEAK = (0.6, 1.25)
-SAMPLES_PER_TIME = 4
+AROUND_PEAK, SAMPLES_PER_TIME = (0.6, 1.25), 4
 MIDDLE, SHORTEST = 0.6, 0.9
 """Bounds of two bands of wave numbers, over the largest, N / 2."""
 
@@ -326,8 +323,7 @@ def spectrum(simulation: Simulation) -> np.ndarray:
 STEEPNESS, PERTURBATION, REYNOLDS, LAYERS_SPEED = 80.0, 0.05, 10_000.0, 0.04
 SIZE, FINE, QUICK_SIZE, QUICK_FINE = 128, 256, 64, 128
 LAYERS_COLLISIONS = ("bgk", "trt", "regularised", "recursive-regularised", "cumulant")
-JUDGED = "recursive-regularised"
-ENERGY_TOLERANCE, ENSTROPHY_TOLERANCE = 0.01, 0.15
+JUDGED, ENERGY_TOLERANCE, ENSTROPHY_TOLERANCE = "recursive-regularised", 0.01, 0.15
 LAYERS_SHORTEST = 0.8
 """Wave numbers above this share of the largest are the shortest waves."""
 

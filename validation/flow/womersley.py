@@ -119,14 +119,12 @@ class PipeWomersley(Womersley):
 
 LINEAR = {"equilibrium": "stokes"}
 VELOCITY = 0.01  # amplitude scale, lattice units; the flows are linear
-HEIGHTS, QUICK_HEIGHTS = (16, 32, 64), (16, 32)
-PLATES_NUMBER, PLATES_VISCOSITY = 8.0, 0.05
+HEIGHTS, QUICK_HEIGHTS, PLATES_NUMBER, PLATES_VISCOSITY = (16, 32, 64), (16, 32), 8.0, 0.05
 PLATES_ERROR = {16: 1.8e-2, 32: 4.5e-3, 64: 1.1e-3}
 PLATES_TOLERANCE, LEAST_ORDER = 0.2, 1.9
 PIPE_NUMBERS, PIPE_RADII, PIPE_VISCOSITY = (4.0, 10.0), (14.0, 28.0, 56.0), 0.05
 # Of the largest velocity, at the finest; at alpha = 10 the wall's layer is an eighth of the radius.
-PIPE_TOLERANCE, LEAST_PIPE_ORDER = 0.01, 1.7
-PIPE_RULE = "central-linear"
+PIPE_TOLERANCE, LEAST_PIPE_ORDER, PIPE_RULE = 0.01, 1.7, "central-linear"
 PLATE_NUMBER, PLATE_VISCOSITY = 8.0, 0.05  # oscillating plate: H sqrt(omega / nu)
 PERIODS = 2  # before measuring
 N_PHASES = 24  # instants of a period that are compared
@@ -290,8 +288,7 @@ def _l2_error(simulation: Simulation, axis: int, exact: Callable, period: float,
 
 NUMBERS, QUICK_NUMBERS = (4.0, 8.0, 12.0), (4.0,)
 RADIUS, QUICK_RADIUS, VISCOSITY, TUBE_VELOCITY = 14.0, 6.0, 0.005, 0.01
-RULE = "central-linear"
-TUBE_PERIODS, TUBE_N_PHASES = 2, 24
+RULE, TUBE_PERIODS, TUBE_N_PHASES = "central-linear", 2, 24
 FRONT, RESISTANCE, TAU = 0.1, 1.0, 0.3
 """Of the Windkessel: resistances over the impedance of a sound wave, time constant over the period."""
 TOLERANCE, PHASE, OUTLET_TOLERANCE, OUTLET_PHASE = 0.03, 2.0, 0.01, 1.0

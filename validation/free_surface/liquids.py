@@ -18,8 +18,7 @@ from muphy_lb.validation.case import Settings, Skipped
 from muphy_lb.validation.flows import lattice_simulation, on_box
 from muphy_lb.validation.limits import HALF
 
-TANK = "tank"
-NO_FORCE = (0.0, 0.0, 0.0)
+TANK, NO_FORCE = "tank", (0.0, 0.0, 0.0)
 EVERYTHING = ({"box_m": [[-1e6] * 3, [1e6] * 3]},)
 """Liquid of a simulation whose own start :func:`fill_with` replaces."""
 FIT_ROUNDS, FIT_STEP = 60, 1e-5

@@ -124,8 +124,7 @@ def amplitudes(wave: Wave, settings: Settings, n_samples: int, interval: int) ->
 GRAVITY_WAVES = (Wave(64, 2.0, 0.01, gravity=1e-4), Wave(128, 4.0, 0.01, gravity=5e-5))
 CAPILLARY_WAVES = (Wave(64, 2.0, 0.01, tension=1e-2), Wave(128, 4.0, 0.01, tension=1e-2))
 PERIODS, SAMPLES_PER_PERIOD = 3, 40
-OMEGA, DAMPING, FROM_THEORY = (0.94, 1.01), (0.85, 1.2), 0.01
-CAPILLARY_TOLERANCE = 0.05
+OMEGA, DAMPING, FROM_THEORY, CAPILLARY_TOLERANCE = (0.94, 1.01), (0.85, 1.2), 0.01, 0.05
 
 
 @case(

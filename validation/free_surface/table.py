@@ -1,8 +1,7 @@
 """Validation cases of free surfaces."""
 
-from muphy_lb.validation.free_surface.dam import dam_break
 from muphy_lb.validation.free_surface.drops import surface_contact, surface_drop
 from muphy_lb.validation.free_surface.oscillations import surface_gas_spring, surface_sloshing, surface_waves
-from muphy_lb.validation.free_surface.rest import surface_rest
+from muphy_lb.validation.free_surface.tanks import dam_break, surface_rest
 
 CASES = (surface_rest, surface_waves, surface_sloshing, surface_gas_spring, surface_drop, surface_contact, dam_break)

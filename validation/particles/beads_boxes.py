@@ -16,8 +16,7 @@ from muphy_lb.validation.case import Settings, Skipped
 from muphy_lb.validation.flows import lattice_simulation
 from muphy_lb.validation.limits import HALF
 
-KT, VISCOSITY, N_SIGMA = 1e-4, 1 / 6, 5.0
-PULL = "pull"
+KT, VISCOSITY, N_SIGMA, PULL = 1e-4, 1 / 6, 5.0, "pull"
 
 
 def refuse(settings: Settings) -> None:

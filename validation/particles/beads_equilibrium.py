@@ -97,8 +97,7 @@ def _rows(what: str, bath: Bath, found, settings: Settings) -> Iterator[Row]:
 
 
 TOLERANCES = {"fp64": 1e-11, "fp32": 1e-6}
-NOT_CONSERVED = 1e-4
-SHAPE, QUICK_SHAPE = (14, 16, 18), (5, 6, 7)
+NOT_CONSERVED, SHAPE, QUICK_SHAPE = 1e-4, (14, 16, 18), (5, 6, 7)
 MASSES = {"light": 0.5, "heavy": 3.0}
 FRICTION, DENSITY = 0.5, 1 / 32
 STEPS, QUICK_STEPS, N_VIEWS, CONTROL_STEPS = 100_000, 1000, 10, 100

@@ -36,8 +36,7 @@ HASIMOTO = 2.837297
 ON_NODE = 0.1422
 """1/g of a bead on a node, nu = 1/6, BGK."""
 
-TOLERANCE = 2e-3
-EDGES, QUICK_EDGES = (8, 16, 32, 64), (8, 12)
+TOLERANCE, EDGES, QUICK_EDGES = 2e-3, (8, 16, 32, 64), (8, 12)
 FRICTION, HIGH_FRICTION, MASS, FORCE = 0.1, 1.0, 1.0, 1e-8
 TIMES = 20.0  # decay times of the longest wave
 

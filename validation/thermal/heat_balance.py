@@ -23,8 +23,7 @@ from muphy_lb.validation.flow.balance import STEADY, TOLERANCES, Budget, mass_dr
 from muphy_lb.validation.limits import HALF
 from muphy_lb.validation.thermal.heated_cavity import heated_simulation
 
-RAYLEIGH, HOT_K = 1e5, 0.5
-HEAT = "heat of a cavity less what entered"
+RAYLEIGH, HOT_K, HEAT = 1e5, 0.5, "heat of a cavity less what entered"
 
 
 def heated_budget(size: int, settings: Settings) -> Budget:
