@@ -1,10 +1,6 @@
-"""Built-in geometries for benchmarks, and a case for geometries without one.
+"""Built-in geometries for benchmarks, a case for geometries without one, and the cases of earlier papers."""
 
-Benchmarks of earlier papers, repeated and compared with their figures.
-"""
-
-from collections.abc import Callable, Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from muphy_lb.base.errors import InputError
@@ -12,7 +8,6 @@ from muphy_lb.base.units import CS2, viscosity
 from muphy_lb.case.section import did_you_mean
 
 RELAXATION_TIME, FORCE, INLET_VELOCITY, POROSITY = 0.8, 1e-7, 0.01, 0.38
-GENERATIONS, ASYMMETRY = 2, 0.8
 
 
 class BuiltIn(NamedTuple):
@@ -24,23 +19,20 @@ class BuiltIn(NamedTuple):
     outlets: int = 0  # number of openings other than the inlet; 0 for a periodic box driven by a body force
 
 
-def _box(size: int) -> tuple[str, dict]:
-    return "random_solid", {"shape_zyx": [size, size, size], "porosity": 1.0}
-
-
-def _spheres(size: int) -> tuple[str, dict]:
-    return "sphere_pack", {"size": size, "radius": size / 10, "porosity": POROSITY}
-
-
-def _artery(size: int) -> tuple[str, dict]:
-    options = {"parent_radius_m": float(size), "generations": GENERATIONS, "asymmetry": ASYMMETRY}
-    return "branching_vessel", options
-
-
 BUILT_IN: Mapping[str, BuiltIn] = {
-    "box": BuiltIn(216, "edge of a periodic box of nothing but fluid", _box),
-    "spheres": BuiltIn(300, "edge of a periodic pack of overlapping spheres of a tenth of it as radius", _spheres),
-    "artery": BuiltIn(64, "voxels across the radius of the inlet of a vessel that splits twice", _artery, 4),
+    "box": BuiltIn(
+        *(216, "edge of a periodic box of nothing but fluid"),
+        lambda size: ("random_solid", {"shape_zyx": [size, size, size], "porosity": 1.0}),
+    ),
+    "spheres": BuiltIn(
+        *(300, "edge of a periodic pack of overlapping spheres of a tenth of it as radius"),
+        lambda size: ("sphere_pack", {"size": size, "radius": size / 10, "porosity": POROSITY}),
+    ),
+    "artery": BuiltIn(
+        *(64, "voxels across the radius of the inlet of a vessel that splits twice"),
+        lambda size: ("branching_vessel", {"parent_radius_m": float(size), "generations": 2, "asymmetry": 0.8}),
+        outlets=4,
+    ),
 }
 
 
@@ -77,53 +69,34 @@ CAVITY_SIZE, ARRAY_MESH, ARRAY_CELLS, PAPER_RELAXATION_TIME = 2048, 3072, 18, 1.
 LID_VELOCITY = 0.05
 
 
-class PaperRow(NamedTuple):
-    """One row of a table in a paper, and the case that reproduces it."""
-
-    name: str  # name in the paper
-    published: str  # published value, as text
-    lattice: Mapping  # table ``[lattice]`` of the case, without the relaxation time
-    geometry: Mapping  # table ``[geometry]``, without spacing
-    walls: tuple = ()  # tables ``[[walls]]``
-    force: float = 0.0  # body force along x, lattice units
-
-
-def _cavity(name: str, published: str, **lattice) -> PaperRow:
-    options = {"size": CAVITY_SIZE, "dimension": 2}
-    lid = {"name": "lid", "velocity_m_s": [LID_VELOCITY, 0.0, 0.0]}
-    return PaperRow(name, published, lattice, {"shape": "cavity", "options": options}, (lid,))
-
-
-# Toelke, Comput. Visual. Sci. 13, 29 (2010, online 2008): driven cavity 2048^2 (Table 2) as the share of the GPU's
-# memory bandwidth that he reached on an 8800 Ultra, and the flow through his 18 x 18 cylinders (Table 5) in MLUPS.
-TOELKE = (
-    _cavity("LBGKL, cavity", "59 % of the bandwidth", collision="bgk", equilibrium="stokes"),
-    _cavity("LBGK, cavity", "51 % of the bandwidth", collision="bgk", equilibrium="incompressible"),
-    _cavity("MRT, cavity", "46 % of the bandwidth", collision="mrt", equilibrium="incompressible"),
-    PaperRow(
-        "MRTL, cylinders",
-        "481 MLUPS",
-        {"collision": "mrt", "equilibrium": "stokes"},
-        {"shape": "cylinder_array", "options": {"size": ARRAY_MESH, "cells": ARRAY_CELLS}},
-        force=1e-7,
-    ),
-)
-PAPERS: Mapping[str, tuple[PaperRow, ...]] = MappingProxyType({"toelke": TOELKE})
-
-
-def paper_tables(name: str) -> Iterator[tuple[dict, str]]:
-    """Every row of a paper as the nested tables of a case, and its figure; ``name``: key of ``PAPERS``."""
-    for row in PAPERS[name]:
-        yield _row_table(row), row.published
-
-
-def _row_table(row: PaperRow) -> dict:
+def _plane_case(title: str, shape: str, options: dict, lattice: dict, walls=(), force: float = 0.0) -> dict:
+    """A case in two dimensions as nested tables; ``force``: along x, lattice units."""
     return {
-        "title": row.name,
-        "geometry": {**row.geometry, "options": dict(row.geometry["options"]), "spacing_m": 1.0},
-        "walls": [dict(wall) for wall in row.walls],
+        "title": title,
+        "geometry": {"shape": shape, "options": options, "spacing_m": 1.0},
+        "walls": list(walls),
         "fluid": {"density_kg_m3": 1.0, "kinematic_viscosity_m2_s": viscosity(PAPER_RELAXATION_TIME, CS2)},
-        "flow": {"acceleration_m_s2": [row.force, 0.0, 0.0]},
-        "lattice": {"name": "D2Q9", "time_step_s": 1.0, **row.lattice},
+        "flow": {"acceleration_m_s2": [force, 0.0, 0.0]},
+        "lattice": {"name": "D2Q9", "time_step_s": 1.0, **lattice},
         "run": {"steps": 1, "ramp_steps": 0},
     }
+
+
+def _cavity(title: str, collision: str, equilibrium: str) -> dict:
+    lid = {"name": "lid", "velocity_m_s": [LID_VELOCITY, 0.0, 0.0]}
+    lattice = {"collision": collision, "equilibrium": equilibrium}
+    return _plane_case(title, "cavity", {"size": CAVITY_SIZE, "dimension": 2}, lattice, (lid,))
+
+
+_ARRAY, _MRTL = {"size": ARRAY_MESH, "cells": ARRAY_CELLS}, {"collision": "mrt", "equilibrium": "stokes"}
+# Toelke, Comput. Visual. Sci. 13, 29 (2010, online 2008): driven cavity 2048^2 (Table 2) as the share of the GPU's
+# memory bandwidth that he reached on an 8800 Ultra, and the flow through his 18 x 18 cylinders (Table 5) in MLUPS.
+PAPERS: Mapping[str, tuple[tuple[dict, str], ...]] = {
+    "toelke": (
+        (_cavity("LBGKL, cavity", "bgk", "stokes"), "59 % of the bandwidth"),
+        (_cavity("LBGK, cavity", "bgk", "incompressible"), "51 % of the bandwidth"),
+        (_cavity("MRT, cavity", "mrt", "incompressible"), "46 % of the bandwidth"),
+        (_plane_case("MRTL, cylinders", "cylinder_array", _ARRAY, _MRTL, force=1e-7), "481 MLUPS"),
+    )
+}
+"""The cases of a paper, each with its figure."""

@@ -8,7 +8,7 @@ from muphy_lb.backends import BACKENDS
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.precision import PRECISIONS
 from muphy_lb.base.registry import offered, tables
-from muphy_lb.bench.built_in import BUILT_IN, PAPERS, built_in_table, paper_tables
+from muphy_lb.bench.built_in import BUILT_IN, PAPERS, built_in_table
 from muphy_lb.case.section import did_you_mean, names_among
 from muphy_lb.run.options import add_set
 
@@ -101,7 +101,7 @@ def _jobs(options, communicator):
     overrides, copies = overrides_of(options), _copies(options.tile)
     source = options.geometry or options.case
     if options.paper:
-        for table, published in paper_tables(options.paper):
+        for table, published in PAPERS[options.paper]:
             yield job_of_table(table, overrides, communicator, published)
     elif source == options.case or source.endswith(FILES):
         yield job_of_file(source, overrides, communicator, copies)

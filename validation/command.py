@@ -44,7 +44,9 @@ def validate(options, say: Callable[[str], None], communicator=DEFAULT.communica
     from muphy_lb.validation.report import as_json, verdict, write_report
 
     names = options.names or list(CASES)
-    _check_names(names)
+    for name in names:
+        if name not in CASES:
+            raise InputError(f"validate: unknown case {name!r}; {did_you_mean(name, list(CASES))}")
     if options.list:
         say("\n".join(f"{name:<24}{_description(CASES[name])}" for name in names))
         return 0
@@ -65,14 +67,6 @@ def validate(options, say: Callable[[str], None], communicator=DEFAULT.communica
         say(f"written: {write_report(report, outcomes)}")
     say("\n\n".join(filter(None, (table(outcomes), verdict(outcomes)))))
     return 0 if all(outcome.passed for outcome in outcomes) else FAILED_EXIT_CODE
-
-
-def _check_names(names) -> None:
-    from muphy_lb.validation.cases import CASES
-
-    for name in names:
-        if name not in CASES:
-            raise InputError(f"validate: unknown case {name!r}; {did_you_mean(name, list(CASES))}")
 
 
 def _check_ranks(names, n_ranks: int) -> None:

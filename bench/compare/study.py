@@ -199,8 +199,13 @@ def agreement_text(agreements: Sequence[Agreement]) -> str:
     """One line a comparison of velocities."""
     if not agreements:
         return "agreement: not checked, there is only one backend to run"
-    head = f"largest velocity difference after {AGREEMENT_STEPS} steps at size {agreements[0].size} [lattice units]:"
-    return "\n".join([head, *(f"  {_agreement_line(agreement)}" for agreement in agreements)])
+    lines = [f"largest velocity difference after {AGREEMENT_STEPS} steps at size {agreements[0].size} [lattice units]:"]
+    for each in agreements:
+        lines.append(
+            f"  {each.precision} {each.backend} and {each.reference}: {each.difference:.2g} (bound {each.bound:g},"
+            f" top speed {each.top_speed:.2g}): {'agree' if each.passed else 'DIFFER'}"
+        )
+    return "\n".join(lines)
 
 
 def record(title: str, timings: Sequence[Timing], unusable: Mapping[str, str], agreements: Sequence[Agreement]) -> dict:
@@ -212,11 +217,3 @@ def record(title: str, timings: Sequence[Timing], unusable: Mapping[str, str], a
         "unusable": dict(unusable),
         "agreements": [asdict(agreement) | {"passed": agreement.passed} for agreement in agreements],
     }
-
-
-def _agreement_line(agreement: Agreement) -> str:
-    verdict = "agree" if agreement.passed else "DIFFER"
-    return (
-        f"{agreement.precision} {agreement.backend} and {agreement.reference}: {agreement.difference:.2g}"
-        f" (bound {agreement.bound:g}, top speed {agreement.top_speed:.2g}): {verdict}"
-    )

@@ -150,7 +150,10 @@ def run_study(base: Job, plan: ScalingPlan, communicator, report: Callable[[Sequ
         if some is not None:
             job = problem(base, plan.mode, some)
             for variant in distinct(plan.variants, n_ranks):
-                points.append(_compared(measure(job, variant, plan.effort, some), points))
+                point = measure(job, variant, plan.effort, some)
+                first = next(iter(series(points, variant)), point)  # the efficiency is against the first of its series
+                relative = point.mflups / point.ranks / (first.mflups / first.ranks)
+                points.append(replace(point, efficiency=relative))
                 report(points)
         wait_for_ranks(communicator, n_ranks)
     return points
@@ -164,7 +167,14 @@ def distinct(variants: Sequence[SeriesVariant], n_ranks: int) -> list[SeriesVari
 
 def series(points: Sequence[Point], variant: SeriesVariant) -> list[Point]:
     """The points of a variant in order of their ranks; points on one rank belong to every transport."""
-    return [point for point in points if _belongs(point, variant)]
+    alone = variant.precision, variant.streaming
+    return [
+        point
+        for point in points
+        if (
+            point.variant == variant if point.ranks > 1 else alone == (point.variant.precision, point.variant.streaming)
+        )
+    ]
 
 
 def named_series(points: Sequence[Point], variants: Sequence[SeriesVariant]) -> dict[str, list[Point]]:
@@ -190,10 +200,11 @@ def measure(job: Job, variant: SeriesVariant, effort: Effort, communicator) -> P
     simulation.health()
     measured = stage_seconds(simulation, min(effort.n_steps, STAGED_STEPS))
     engine, lattice, header = simulation.engine, simulation.lattice, simulation.header
+    names = communicator.gather(engine.transport)
     return Point(
         variant=variant,
         ranks=communicator.size,
-        transport=_agreed(engine.transport, communicator),
+        transport=communicator.broadcast(names and ",".join(sorted(set(names)))),
         device=engine.backend.device,
         kernel=f"{lattice.name} {engine.model.collision.name}",
         n_nodes=header.n_nodes,
@@ -236,24 +247,6 @@ def _sizes(simulation) -> dict:
         "edge_share": total(domain.n_edge) / n_nodes,
         "bytes_per_node": total(engine.backend.allocated_bytes) / n_nodes,
     }
-
-
-def _agreed(transport: str, communicator) -> str:
-    """The transports of all ranks in one word."""
-    names = communicator.gather(transport)
-    return communicator.broadcast(names and ",".join(sorted(set(names))))
-
-
-def _compared(point: Point, before: Sequence[Point]) -> Point:
-    """The point with its efficiency against the first of its series."""
-    base = next(iter(series(before, point.variant)), point)
-    return replace(point, efficiency=point.mflups / point.ranks / (base.mflups / base.ranks))
-
-
-def _belongs(point: Point, variant: SeriesVariant) -> bool:
-    if point.ranks > 1:
-        return point.variant == variant
-    return (point.variant.precision, point.variant.streaming) == (variant.precision, variant.streaming)
 
 
 POLL_S = 0.02

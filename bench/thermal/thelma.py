@@ -111,15 +111,6 @@ def without_temperature(job: Job) -> Job:
     return Job(job.case.model_copy(update={"thermal": None, "walls": ()}), job.nodes)
 
 
-def compare(edge: int, job: Job, variant: ComputeVariant, effort: Effort, communicator) -> CavityTiming:
-    """Time a cavity with and without its temperature; collective. ``edge``: nodes per edge of the cavity; ``job``: the
-    job of :func:`cavity_table`; ``variant``: changes to the case; ``effort``: number of runs and steps."""
-    isothermal, heated = (
-        measure(one.case, one.nodes, variant, effort, communicator) for one in (without_temperature(job), job)
-    )
-    return CavityTiming(edge, heated, isothermal)
-
-
 def text(comparison: CavityTiming) -> str:
     """One line below HEADER."""
     c, m = comparison, comparison.heated
@@ -139,7 +130,11 @@ def time_thelma(options, say: Callable[[str], None], communicator) -> tuple[str,
     for edge in (options.size,) if options.size else EDGES:
         job = job_of_table(cavity_table(edge), overrides_of(options), communicator)
         for choice in variants(options, job.case.compute):
-            found = compare(edge, job, ComputeVariant(*choice), effort, communicator)
+            isothermal, heated = (
+                measure(one.case, one.nodes, ComputeVariant(*choice), effort, communicator)
+                for one in (without_temperature(job), job)
+            )
+            found = CavityTiming(edge, heated, isothermal)
             say(text(found))
             measurements.append(found.record())
     say(LEGEND)

@@ -298,7 +298,15 @@ def flow_rows(reading: Reading) -> Iterator[Row]:
     """A steady slow flow: what enters leaves, and equal outlets share it evenly; raises DivergedError."""
     simulation = Simulation(reading.case, SerialCommunicator(), reading.nodes)
     closed = not reading.driven
-    measure = (lambda: plane_flows(simulation)) if closed else (lambda: opening_flows(simulation))
+
+    def measure() -> np.ndarray:
+        """Volume flow [m3/s] into the fluid at each opening, the inlet first; or sum of velocities in each plane."""
+        if closed:
+            layer = np.rint(simulation.nodes.coordinates()[:, 2]).astype(np.int64)
+            return np.bincount(layer, simulation.velocity_m_s()[:, 2])
+        states = simulation.openings().values()
+        return np.array([s.flow_rate_m3_s if s.kind == "inlet" else -s.flow_rate_m3_s for s in states])
+
     flows = settle(simulation, measure, INTERVAL, STEADY, MAX_STEPS)
     simulation.health()
     name = reading.item.name
@@ -309,18 +317,6 @@ def flow_rows(reading: Reading) -> Iterator[Row]:
     yield relative(f"{name}: flow out of {len(outflows)} / flow in", 1.0, -sum(outflows) / inflow, FLOW)
     if reading.item.is_symmetric:
         yield relative(f"{name}: flow out of one / of the other", 1.0, outflows[0] / outflows[1], EVEN)
-
-
-def opening_flows(simulation: Simulation) -> np.ndarray:
-    """Volume flow [m3/s] into the fluid at each opening, the inlet first."""
-    states = simulation.openings().values()
-    return np.array([s.flow_rate_m3_s if s.kind == "inlet" else -s.flow_rate_m3_s for s in states])
-
-
-def plane_flows(simulation: Simulation) -> np.ndarray:
-    """Sum of the velocities along z [m/s] in each plane across z."""
-    layer = np.rint(simulation.nodes.coordinates()[:, 2]).astype(np.int64)
-    return np.bincount(layer, simulation.velocity_m_s()[:, 2])
 
 
 def opening_tables(found: Sequence[FoundOpening]) -> list[dict]:
