@@ -280,16 +280,12 @@ def wall_indices_of_a_pipe(settings: Settings) -> Iterator:
     rules, numbers = (RULES[:1], QUICK_NUMBERS) if settings.quick else (RULES, NUMBERS)
     for rule, number in product(limits.possible_rules(rules, settings), numbers):
         radius = RADIUS_OF_NUMBER * number
-        # (indices at the wall nodes over the period after the first one, TAWSS of the closed form, (m,) areas) for a
-        # Womersley number, a radius [voxels] and ``lattice.walls`` of a case.
         frequency = number**2 * VISCOSITY / radius**2
         force = VELOCITY * frequency
         flow = PipeWomersley(radius, VISCOSITY, force, frequency)
         mean, period = MEAN_OF_SWING * abs(flow.stress_factor()), 2.0 * pi / frequency
-        drive = {
-            "acceleration_m_s2": [0.0, 0.0, force],
-            "waveform": {"period_s": period, "mean": mean, "cosine": [1.0]},
-        }
+        waveform = {"period_s": period, "mean": mean, "cosine": [1.0]}
+        drive = {"acceleration_m_s2": [0.0, 0.0, force], "waveform": waveform}
         geometry = {"shape": "pipe", "options": {"length": 1, "radius": radius}}
         lattice = {"name": "D3Q19", "walls": rule, "equilibrium": "stokes"}
         simulation = flows.lattice_simulation(settings, geometry, VISCOSITY, lattice=lattice, flow=drive)
@@ -299,15 +295,12 @@ def wall_indices_of_a_pipe(settings: Settings) -> Iterator:
         )
         shear, window = WallShear(simulation), PeriodWindow(period, SAMPLES)
         directions = tangents(shear.surface.normal)
-        while simulation.step_number < 2.0 * period:
+        while simulation.step_number < 2.0 * period:  # the indices are of the period after the first one
             simulation.step(window.every)
             if simulation.step_number > period:
                 window.add(simulation.step_number, along_wall(shear.traction_pa(), directions))
-        found, tawss, area = (
-            wall_indices(window),
-            SWING * abs(flow.stress_factor()) * force * radius / 2.0,
-            shear.areas.area,
-        )
+        found, area = wall_indices(window), shear.areas.area
+        tawss = SWING * abs(flow.stress_factor()) * force * radius / 2.0  # of the closed form
         where, relative_tawss = f"alpha = {number:g}, R = {radius:g}, {rule}", found.tawss / tawss
         mean_tawss, mean_osi = (float(np.average(each, weights=area)) for each in (relative_tawss, found.osi))
         # With half-way walls the means over the wall do not converge.
