@@ -1,64 +1,43 @@
-"""Built-in geometries for benchmarks, and a case for geometries without one."""
+"""Built-in geometries for benchmarks, a case for geometries without one, and the cases of earlier papers."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
+from typing import NamedTuple
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.units import CS2, viscosity
 from muphy_lb.case.section import did_you_mean
 
-RELAXATION_TIME = 0.8
-FORCE, INLET_VELOCITY = 1e-7, 0.01
-POROSITY = 0.38
-GENERATIONS, ASYMMETRY = 2, 0.8
+RELAXATION_TIME, FORCE, INLET_VELOCITY, POROSITY = 0.8, 1e-7, 0.01, 0.38
 
 
-@dataclass(frozen=True)
-class BuiltIn:
-    """A geometry that needs no file.
+class BuiltIn(NamedTuple):
+    """A geometry that needs no file."""
 
-    Attributes:
-        size: the size with about ten million nodes.
-        meaning: meaning of the size, as text.
-        shape: ``shape(size)`` -> name of a shape and its options, in voxels.
-        outlets: number of openings other than the inlet; 0 for a periodic box driven by a body force.
-    """
-
-    size: int
-    meaning: str
-    shape: Callable[[int], tuple[str, dict]]
-    outlets: int = 0
+    size: int  # the size with about ten million nodes
+    meaning: str  # meaning of the size, as text
+    shape: Callable[[int], tuple[str, dict]]  # ``shape(size)`` -> name of a shape and its options, in voxels
+    outlets: int = 0  # number of openings other than the inlet; 0 for a periodic box driven by a body force
 
 
-def _box(size: int) -> tuple[str, dict]:
-    return "random_solid", {"shape_zyx": [size, size, size], "porosity": 1.0}
-
-
-def _spheres(size: int) -> tuple[str, dict]:
-    return "sphere_pack", {"size": size, "radius": size / 10, "porosity": POROSITY}
-
-
-def _artery(size: int) -> tuple[str, dict]:
-    options = {"parent_radius_m": float(size), "generations": GENERATIONS, "asymmetry": ASYMMETRY}
-    return "branching_vessel", options
-
-
-BUILT_IN: Mapping[str, BuiltIn] = MappingProxyType(
-    {
-        "box": BuiltIn(216, "edge of a periodic box of nothing but fluid", _box),
-        "spheres": BuiltIn(300, "edge of a periodic pack of overlapping spheres of a tenth of it as radius", _spheres),
-        "artery": BuiltIn(64, "voxels across the radius of the inlet of a vessel that splits twice", _artery, 4),
-    }
-)
+BUILT_IN: Mapping[str, BuiltIn] = {
+    "box": BuiltIn(
+        *(216, "edge of a periodic box of nothing but fluid"),
+        lambda size: ("random_solid", {"shape_zyx": [size, size, size], "porosity": 1.0}),
+    ),
+    "spheres": BuiltIn(
+        *(300, "edge of a periodic pack of overlapping spheres of a tenth of it as radius"),
+        lambda size: ("sphere_pack", {"size": size, "radius": size / 10, "porosity": POROSITY}),
+    ),
+    "artery": BuiltIn(
+        *(64, "voxels across the radius of the inlet of a vessel that splits twice"),
+        lambda size: ("branching_vessel", {"parent_radius_m": float(size), "generations": 2, "asymmetry": 0.8}),
+        outlets=4,
+    ),
+}
 
 
 def built_in_table(name: str, size: int | None) -> dict:
-    """The case of a built-in geometry as nested tables, all in lattice units.
-
-    Raises:
-        InputError: unknown name.
-    """
+    """The case of a built-in geometry as nested tables, all in lattice units. Raises InputError: unknown name."""
     if name not in BUILT_IN:
         remedy = f"{did_you_mean(name, [*BUILT_IN])}; a file ends with .toml or .h5"
         raise InputError(f"bench: --geometry is {name!r}: {remedy}")
@@ -78,12 +57,46 @@ def driven_table(title: str, geometry: dict, openings, spacing_m: float) -> dict
         "title": title,
         "geometry": geometry,
         "openings": [{"name": name, **conditions[kind]} for name, kind in openings],
-        "fluid": {
-            "density_kg_m3": 1.0,
-            "kinematic_viscosity_m2_s": viscosity(RELAXATION_TIME, CS2) * spacing_m**2,
-        },
+        "fluid": {"density_kg_m3": 1.0, "kinematic_viscosity_m2_s": viscosity(RELAXATION_TIME, CS2) * spacing_m**2},
         "flow": {"acceleration_m_s2": [force, 0.0, 0.0]},
         "lattice": {"name": "D3Q19", "time_step_s": 1.0},
         # No ramp: timings are to represent the rest of a run, in which no schedule is uploaded.
         "run": {"steps": 1, "ramp_steps": 0},
     }
+
+
+CAVITY_SIZE, ARRAY_MESH, ARRAY_CELLS, PAPER_RELAXATION_TIME = 2048, 3072, 18, 1.0
+LID_VELOCITY = 0.05
+
+
+def _plane_case(title: str, shape: str, options: dict, lattice: dict, walls=(), force: float = 0.0) -> dict:
+    """A case in two dimensions as nested tables; ``force``: along x, lattice units."""
+    return {
+        "title": title,
+        "geometry": {"shape": shape, "options": options, "spacing_m": 1.0},
+        "walls": list(walls),
+        "fluid": {"density_kg_m3": 1.0, "kinematic_viscosity_m2_s": viscosity(PAPER_RELAXATION_TIME, CS2)},
+        "flow": {"acceleration_m_s2": [force, 0.0, 0.0]},
+        "lattice": {"name": "D2Q9", "time_step_s": 1.0, **lattice},
+        "run": {"steps": 1, "ramp_steps": 0},
+    }
+
+
+def _cavity(title: str, collision: str, equilibrium: str) -> dict:
+    lid = {"name": "lid", "velocity_m_s": [LID_VELOCITY, 0.0, 0.0]}
+    lattice = {"collision": collision, "equilibrium": equilibrium}
+    return _plane_case(title, "cavity", {"size": CAVITY_SIZE, "dimension": 2}, lattice, (lid,))
+
+
+_ARRAY, _MRTL = {"size": ARRAY_MESH, "cells": ARRAY_CELLS}, {"collision": "mrt", "equilibrium": "stokes"}
+# Toelke, Comput. Visual. Sci. 13, 29 (2010, online 2008): driven cavity 2048^2 (Table 2) as the share of the GPU's
+# memory bandwidth that he reached on an 8800 Ultra, and the flow through his 18 x 18 cylinders (Table 5) in MLUPS.
+PAPERS: Mapping[str, tuple[tuple[dict, str], ...]] = {
+    "toelke": (
+        (_cavity("LBGKL, cavity", "bgk", "stokes"), "59 % of the bandwidth"),
+        (_cavity("LBGK, cavity", "bgk", "incompressible"), "51 % of the bandwidth"),
+        (_cavity("MRT, cavity", "mrt", "incompressible"), "46 % of the bandwidth"),
+        (_plane_case("MRTL, cylinders", "cylinder_array", _ARRAY, _MRTL, force=1e-7), "481 MLUPS"),
+    )
+}
+"""The cases of a paper, each with its figure."""

@@ -8,16 +8,14 @@ from muphy_lb.backends import BACKENDS
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.precision import PRECISIONS
 from muphy_lb.base.registry import offered, tables
-from muphy_lb.bench.built_in import BUILT_IN, built_in_table
-from muphy_lb.bench.papers import PAPERS, paper_tables
+from muphy_lb.bench.built_in import BUILT_IN, PAPERS, built_in_table
 from muphy_lb.case.section import did_you_mean, names_among
 from muphy_lb.run.options import add_set
 
 TABLE_1 = "table1"
 OF_PHYSICS = offered("PAPERS")
 NAMES = (*PAPERS, TABLE_1, *OF_PHYSICS)
-VARIED = ("precision", "streaming", "order")
-DEFAULT_STEPS, DEFAULT_RUNS = 200, 5
+VARIED, DEFAULT_STEPS, DEFAULT_RUNS = ("precision", "streaming", "order"), 200, 5
 FILES = (".toml", ".h5")
 
 
@@ -46,53 +44,39 @@ def add_options(parser) -> None:
 
 
 def bench(options, say: Callable[[str], None], communicator) -> int:
-    """Run the requested benchmarks and report them; returns the exit code 0; collective.
-
-    Args:
-        options: parsed options, see :func:`add_options`.
-        say: called with the text of each measurement, on rank 0.
-        communicator: the ranks.
-
-    Raises:
-        InputError: an option or the case is wrong.
-        BackendError: the backend cannot be used here, or not in this precision.
-        MuphyError: the case cannot be run.
-        OutputError: the JSON file cannot be written.
-    """
+    """Run the requested benchmarks and report them; returns the exit code 0; collective. Raises InputError: an option
+    or the case is wrong; BackendError: the backend cannot be used here, or not in this precision; MuphyError: the case
+    cannot be run; OutputError: the JSON file cannot be written."""
     from muphy_lb.base.files.atomic import write_text
-    from muphy_lb.bench.report import record
+    from muphy_lb.bench.stream import record
 
     _check(options)
-    time_all = _time_all(options.paper)
+    # The function that times the benchmarks of a paper or those selected by the options; it returns title, device and
+    # records.
+    paper = options.paper
+    found = tables("muphy_lb.bench") if paper in OF_PHYSICS else ()
+    of_physics = {name: time_paper for table in found for name, time_paper in table.PAPERS.items()}
+    time_all = (of_physics | {TABLE_1: _time_table_1}).get(paper, _time_jobs)
     title, device, measurements = time_all(options, say, communicator)
     if options.json and communicator.rank == 0:
         write_text(options.json, json.dumps(record(title, device, measurements), indent=2) + "\n")
     return 0
 
 
-def _time_all(paper: str | None) -> Callable:
-    """The function that times the benchmarks of a paper or those selected by the options; it returns title, device and
-    records."""
-    found = tables("muphy_lb.bench") if paper in OF_PHYSICS else ()
-    of_physics = {name: time_paper for table in found for name, time_paper in table.PAPERS.items()}
-    return (of_physics | {TABLE_1: _time_table_1}).get(paper, _time_jobs)
-
-
 def _time_jobs(options, say, communicator) -> tuple[str, str, list[dict]]:
     """Title, device and records of all jobs in all variants."""
-    from muphy_lb.bench import report
-    from muphy_lb.bench.stream import ComputeVariant, Effort, measure
+    from muphy_lb.bench import stream
 
-    effort, measurements, title = Effort(options.steps, options.runs), [], options.paper
+    effort, measurements, title = stream.Effort(options.steps, options.runs), [], options.paper
     for job in _jobs(options, communicator):
         for number, choice in enumerate(variants(options, job.case.compute)):
-            found = measure(job.case, job.nodes, ComputeVariant(*choice), effort, communicator)
+            found = stream.measure(job.case, job.nodes, stream.ComputeVariant(*choice), effort, communicator)
             if number == 0:
-                say(report.head(job.case.title, job.published, found))
-            say(report.row(found))
+                say(stream.head(job.case.title, job.published, found))
+            say(stream.row(found))
             measurements.append({"title": job.case.title, "published": job.published} | found.record())
         title = title or job.case.title
-    say(report.LEGEND)
+    say(stream.LEGEND)
     return title, measurements[0]["device"], measurements
 
 
@@ -117,7 +101,7 @@ def _jobs(options, communicator):
     overrides, copies = overrides_of(options), _copies(options.tile)
     source = options.geometry or options.case
     if options.paper:
-        for table, published in paper_tables(options.paper):
+        for table, published in PAPERS[options.paper]:
             yield job_of_table(table, overrides, communicator, published)
     elif source == options.case or source.endswith(FILES):
         yield job_of_file(source, overrides, communicator, copies)

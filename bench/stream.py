@@ -1,25 +1,77 @@
-"""Speed of a complete time step relative to the copy bandwidth of the device, measured in the same run."""
+"""Memory traffic of fields other than the populations in a time step, counted from the model.
+
+Speed of a complete time step relative to the copy bandwidth of the device, measured in the same run.
+
+Measurements as text and as records for JSON.
+"""
 
 import gc
 import statistics
+import subprocess
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from itertools import chain
+from pathlib import Path
 
 import numpy as np
 
+import muphy_lb
 from muphy_lb.backends import make_backend, resolve_backend
 from muphy_lb.backends.copying import copy_bandwidth_tb_s
 from muphy_lb.base.precision import PRECISIONS
-from muphy_lb.bench.traffic import field_bytes, field_numbers, table_bytes
 from muphy_lb.case.case import Case
 from muphy_lb.domain import WARP
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.lattice import lattice_named
+from muphy_lb.model.model import FieldValue, Model, Stage
 from muphy_lb.run.solver import Solver
 
+
+def table_bytes(table) -> int:
+    """Size of a backend's form of an address table: an array, or a tuple with arrays."""
+    return sum(getattr(part, "nbytes", 0) for part in (table if isinstance(table, tuple) else (table,)))
+
+
+def field_numbers(model: Model) -> tuple[int, int]:
+    """Numbers per node and step, populations aside: at least, and with the neighbours of stencils.
+
+    The minimum counts the fields and node arrays passed to node functions, each of which is read or written, and the
+    old and the new value, or populations, of every advanced field. A stencil also reads the old values of neighbours,
+    which are cache hits if other nodes have loaded them.
+    """
+    stencils = _stencils(model)
+    handed = chain(model.parameters.values(), *(stage.parameters.values() for stage in stencils))
+    carried = {field.name: field.streaming.lattice.q for field in model.fields if field.streaming}
+    advanced = sum(2 * carried.get(stage.field, 1) for stage in stencils)
+    least = sum(isinstance(value, FieldValue | np.ndarray) for value in handed) + advanced
+    return least, least + sum(model.lattice.q - 1 for stage in stencils if stage.field not in carried)
+
+
+def field_bytes(engine) -> int:
+    """Bytes that the fields of a rank move in a step, at least: their numbers, stencil tables, extrapolated values."""
+    real = np.dtype(engine.real).itemsize
+    numbers = field_numbers(engine.model)[0] * engine.domain.n_nodes * real
+    return numbers + sum(_stencil_bytes(engine, stage.field, real) for stage in _stencils(engine.model))
+
+
+def _stencils(model: Model) -> list[Stage]:
+    """The stages that advance a field by its values at neighbours: a field with a condition at its boundary."""
+    advanced = {field.name for field in model.fields if field.boundary}
+    return [stage for stage in model.after if stage.field in advanced]
+
+
+def _stencil_bytes(engine, name: str, real: int) -> int:
+    """The table, and for every extrapolated value its record, the values that it is computed from, and itself."""
+    table, runs = engine.fields.table_of(name)
+    (n_terms, n_values), index = table.extrapolated.index.shape, table.extrapolated.index.dtype.itemsize
+    bytes_each = n_terms * (index + 2 * real) + 2 * real
+    return table_bytes(runs) + n_values * bytes_each
+
+
 # Steps enqueued to measure the host time of a launch: too few to fill the queue of the device and block the host.
-STEPS_ENQUEUED = 64
-ENQUEUE_REPETITIONS = 5
+STEPS_ENQUEUED, ENQUEUE_REPETITIONS = 64, 5
 
 
 @dataclass(frozen=True)
@@ -41,59 +93,46 @@ class Effort:
 
 @dataclass(frozen=True)
 class Measurement:
-    """One variant of a case, timed.
+    """One variant of a case, timed."""
 
-    Attributes:
-        kernel: velocity set and collision.
-        n_fluid: nodes of all ranks; ``box`` (nx, ny, nz) is what they lie in.
-        mflups: million fluid-node updates per second of the whole time step, all ranks, median of the runs.
-        mflups_low, mflups_high: extremes of the runs.
-        bytes_per_update: bytes that a node update moves, counted: Q populations read and Q written in storage format;
-            ``table_bytes_per_update``: the table that a step reads, over the nodes (in place the mean of two steps);
-            and ``field_bytes_per_update``: what fields beside the populations add
-            (:mod:`muphy_lb.bench.traffic`).
-        numbers_per_update: populations and fields that a node update reads or writes at least; ``numbers_asked``: with
-            the neighbours' values that stencils ask for.
-        moved_tb_s: bytes_per_update times updates per second and rank.
-        copy_tb_s: bandwidth of a large copy on the same device, bytes read plus written; mean of the ranks. It is
-            measured before the case takes its memory, and on the host once more after the runs: the better counts.
-        fraction: moved_tb_s / copy_tb_s.
-        bytes_per_node: all device memory over the nodes; ``table_bytes_per_node`` of them are address tables.
-        runs_per_warp: mean number of runs of the address table for a warp and a direction; None where it is not
-            compressed.
-        launch_us: microseconds that the host takes to enqueue one step; None where it waits for the step (host
-            backends, several ranks).
-        shape: how stream-and-collide is launched; None where there is no choice.
-        registers, local_bytes: of one thread of the stream-and-collide kernel; None where they are not known.
-    """
-
-    kernel: str
+    kernel: str  # velocity set and collision
     device: str
     backend: str
     ranks: int
-    n_fluid: int
+    n_fluid: int  # nodes of all ranks; ``box`` (nx, ny, nz) is what they lie in
     box: tuple[int, int, int]
     precision: str
     streaming: str
     order: str
     n_steps: int
     n_runs: int
-    mflups: float
-    mflups_low: float
+    mflups: float  # million fluid-node updates per second of the whole time step, all ranks, median of the runs
+    mflups_low: float  # mflups_low, mflups_high: extremes of the runs
     mflups_high: float
+    # bytes that a node update moves, counted: Q populations read and Q written in storage format;
+    # ``table_bytes_per_update``: the table that a step reads, over the nodes (in place the mean of two steps); and
+    # ``field_bytes_per_update``: what fields beside the populations add (:mod:`muphy_lb.bench.stream`)
     bytes_per_update: float
     table_bytes_per_update: float
     field_bytes_per_update: float
+    # populations and fields that a node update reads or writes at least; ``numbers_asked``: with the neighbours' values
+    # that stencils ask for
     numbers_per_update: int
     numbers_asked: int
-    moved_tb_s: float
+    moved_tb_s: float  # bytes_per_update times updates per second and rank
+    # bandwidth of a large copy on the same device, bytes read plus written; mean of the ranks. It is measured before
+    # the case takes its memory, and on the host once more after the runs: the better counts.
     copy_tb_s: float
-    fraction: float
-    bytes_per_node: float
+    fraction: float  # moved_tb_s / copy_tb_s
+    bytes_per_node: float  # all device memory over the nodes; ``table_bytes_per_node`` of them are address tables
     table_bytes_per_node: float
+    # mean number of runs of the address table for a warp and a direction; None where it is not compressed
     runs_per_warp: float | None
+    # microseconds that the host takes to enqueue one step; None where it waits for the step (host backends, several
+    # ranks)
     launch_us: float | None
-    shape: str | None
+    shape: str | None  # how stream-and-collide is launched; None where there is no choice
+    # registers, local_bytes: of one thread of the stream-and-collide kernel; None where they are not known
     registers: int | None
     local_bytes: int | None
 
@@ -103,15 +142,9 @@ class Measurement:
 
 
 def measure(case: Case, nodes: NodeList | None, variant: ComputeVariant, effort: Effort, communicator) -> Measurement:
-    """Time the whole time step (openings, exchange, bulk) of a case; collective.
-
-    Args:
-        case: the case.
-        nodes: its geometry, on rank 0; by default read according to the case.
-        variant: what to change in the case.
-        effort: how long.
-        communicator: the ranks.
-    """
+    """Time the whole time step (openings, exchange, bulk) of a case; collective. ``case``: the case; ``nodes``: its
+    geometry, on rank 0; by default read according to the case; ``variant``: what to change in the case; ``effort``: how
+    long."""
     case = case.model_copy(update={"compute": case.compute.model_copy(update=asdict(variant))})
     copy_tb_s = _copy_tb_s(case, communicator)
     simulation = Solver(case, communicator, nodes)
@@ -207,3 +240,69 @@ def _enqueue_us(engine) -> float:
     taken = time.perf_counter() - start
     engine.backend.synchronise()
     return 1e6 * taken / STEPS_ENQUEUED
+
+
+HEADER = (
+    f"{'precision':<9} {'streaming':<9} {'order':<13} {'MFLUPS':>9} {'(low-high)':>15} {'B/update':>8} {'TB/s':>6}"
+    f" {'copy':>6} {'share':>6} {'B/node':>7} {'table':>6} {'runs':>5} {'launch us':>9} {'shape':>12} {'registers':>9}"
+    f" {'local B':>7}"
+)
+LEGEND = (
+    "B/update: bytes that a node update moves, tables and fields included; share: of the copy bandwidth, measured"
+    " beside it;\n"
+    "B/node: all device memory; table: bytes a node of it that hold addresses; runs: of a table, for a warp and a"
+    " direction;\nlaunch us: host time to enqueue a step"
+)
+
+
+def head(title: str, published: str | None, measurement: Measurement) -> str:
+    """The heading of the rows."""
+    m = measurement
+    ranks = "1 rank" if m.ranks == 1 else f"{m.ranks} ranks"
+    lines = [
+        f"{title}: {m.n_fluid:,} nodes in {' x '.join(f'{edge:,}' for edge in m.box)} voxels,"
+        f" {m.n_steps} steps, {ranks}",
+        f"{m.kernel} on {m.device}",
+    ]
+    lines += [f"published: {published}"] if published else []
+    return "\n".join([*lines, HEADER])
+
+
+def row(m: Measurement) -> str:
+    """One line below HEADER."""
+    spread = f"({m.mflups_low:.4g}-{m.mflups_high:.4g})"
+    return (
+        f"{m.precision:<9} {m.streaming:<9} {m.order:<13} {m.mflups:>9.5g} {spread:>15} {m.bytes_per_update:>8.1f}"
+        f" {m.moved_tb_s:>6.3f} {m.copy_tb_s:>6.3f} {m.fraction:>6.1%} {m.bytes_per_node:>7.1f}"
+        f" {m.table_bytes_per_node:>6.1f} {known(m.runs_per_warp, '.2f'):>5} {known(m.launch_us, '.2f'):>9}"
+        f" {known(m.shape):>12} {known(m.registers):>9} {known(m.local_bytes):>7}"
+    )
+
+
+def known(value, form: str = "") -> str:
+    """The value in a format, a dash where there is none."""
+    return "-" if value is None else format(value, form)
+
+
+def record(title: str, device: str, measurements: Sequence[dict]) -> dict:
+    """A whole benchmark as plain dictionaries, lists, numbers and texts."""
+    return {
+        "title": title,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "version": muphy_lb.__version__,
+        "commit": commit(),
+        "device": device,
+        "measurements": list(measurements),
+    }
+
+
+def commit() -> str | None:
+    """``git describe`` of the checkout that runs; None where the program is installed, or git is missing."""
+    checkout = Path(muphy_lb.__file__).resolve().parents[1]
+    if not (checkout / ".git").exists():
+        return None
+    command = ["git", "-C", str(checkout), "describe", "--always", "--dirty", "--tags"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return None

@@ -19,9 +19,7 @@ from muphy_lb.backends import make_backend, resolve_backend
 from muphy_lb.backends.arrays import NodeRange, StreamArrays
 from muphy_lb.backends.copying import copy_bandwidth_tb_s
 from muphy_lb.base.precision import PRECISIONS
-from muphy_lb.bench.report import known
-from muphy_lb.bench.stream import Effort, shape_text
-from muphy_lb.bench.traffic import table_bytes
+from muphy_lb.bench.stream import Effort, known, shape_text, table_bytes
 from muphy_lb.domain import PUSH, AddressTable, build_addresses, build_local_domain
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.shapes.catalogue import build_shape
@@ -29,10 +27,7 @@ from muphy_lb.lattice import lattice_named
 from muphy_lb.model.isothermal import Fluid, isothermal
 from muphy_lb.operators import Operator
 
-NAME = "table1"
-PAPER_BOX = (62, 30, 30)
-BOX_EDGE = 216
-RELAXATION_TIME = 0.8
+NAME, PAPER_BOX, BOX_EDGE, RELAXATION_TIME = "table1", (62, 30, 30), 216, 0.8
 NOISE, NOISE_SIZE = 1e-3, 1 << 20
 # Launches recorded as one, so that a device is timed and not the host that launches.
 RECORDED = 16
@@ -67,32 +62,22 @@ ROWS = (
 
 @dataclass(frozen=True)
 class KernelTiming:
-    """One kernel on one box, timed.
-
-    Attributes:
-        box: (nx, ny, nz) of the periodic box, all fluid.
-        us_per_launch: microseconds of a launch among many, median of the runs.
-        mflups: million nodes per second.
-        bytes_per_update: bytes that a node moves: populations read and written, and its share of the address table.
-        gb_s: bytes_per_update times nodes per second; ``copy_gb_s`` of a large copy.
-        registers, local_bytes: of one thread; None where they are not known.
-        published: the paper's figure, None where there is none, or it is not at hand.
-    """
+    """One kernel on one box, timed."""
 
     kernel: str
     device: str
     precision: str
-    box: tuple[int, int, int]
+    box: tuple[int, int, int]  # (nx, ny, nz) of the periodic box, all fluid
     n_nodes: int
-    us_per_launch: float
-    mflups: float
-    bytes_per_update: float
-    gb_s: float
+    us_per_launch: float  # microseconds of a launch among many, median of the runs
+    mflups: float  # million nodes per second
+    bytes_per_update: float  # bytes that a node moves: populations read and written, and its share of the address table
+    gb_s: float  # bytes_per_update times nodes per second; ``copy_gb_s`` of a large copy
     copy_gb_s: float
     shape: str | None
-    registers: int | None
+    registers: int | None  # registers, local_bytes: of one thread; None where they are not known
     local_bytes: int | None
-    published: str | None
+    published: str | None  # the paper's figure, None where there is none, or it is not at hand
 
     def record(self) -> dict:
         """The timing as a plain dictionary."""
@@ -100,17 +85,9 @@ class KernelTiming:
 
 
 def time_rows(box: tuple[int, int, int], backend_name: str, precision: str, effort: Effort):
-    """Yield the timing of every row of the table on one box.
-
-    Args:
-        box: (nx, ny, nz) voxels.
-        backend_name: as in a case file.
-        precision: key of ``PRECISIONS``.
-        effort: launches of a run, and runs.
-
-    Raises:
-        BackendError: the backend cannot be used here, or not in this precision.
-    """
+    """Yield the timing of every row of the table on one box. ``box``: (nx, ny, nz) voxels; ``backend_name``: as in a
+    case file; ``precision``: key of ``PRECISIONS``; ``effort``: launches of a run, and runs. Raises BackendError: the
+    backend cannot be used here, or not in this precision."""
     lattice = lattice_named("D3Q19")
     backend = make_backend(resolve_backend(backend_name), lattice, PRECISIONS[precision])
     copy_gb_s = 1e3 * copy_bandwidth_tb_s(backend)
@@ -155,12 +132,8 @@ def text(timing: KernelTiming) -> str:
 
 
 class Kernels:
-    """The kernels of the rows, bound to two buffers of noise and the table of push.
-
-    Args:
-        backend: the device.
-        addresses: of a domain, for push.
-    """
+    """The kernels of the rows, bound to two buffers of noise and the table of push. ``backend``: the device;
+    ``addresses``: of a domain, for push."""
 
     def __init__(self, backend, addresses):
         self.backend, self._push = backend, addresses.patterns[0]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from muphy_lb.base.errors import InputError, MuphyError
 from muphy_lb.case.section import did_you_mean
+from muphy_lb.validation.case import DEFAULT, Settings
 from muphy_lb.validation.limits import HALF
-from muphy_lb.validation.settings import DEFAULT, Settings
 
 FAILED_EXIT_CODE = 1
 
@@ -21,9 +21,7 @@ def add_options(parser) -> None:
     parser.add_argument("--quick", action="store_true", help="small sizes: seconds instead of minutes")
     parser.add_argument("--backend", default=DEFAULT.backend, help="auto, cpu, cuda or numpy (default: auto)")
     parser.add_argument(
-        "--precision",
-        default=DEFAULT.precision,
-        help="fp64, fp32, or fp16 at the sizes of --quick (default: fp64)",
+        "--precision", default=DEFAULT.precision, help="fp64, fp32, or fp16 at the sizes of --quick (default: fp64)"
     )
     parser.add_argument("--streaming", default=DEFAULT.streaming, help="pull, push or aa (default: pull)")
     parser.add_argument(
@@ -36,26 +34,19 @@ def add_options(parser) -> None:
 
 
 def validate(options, say: Callable[[str], None], communicator=DEFAULT.communicator) -> int:
-    """Run the chosen cases; returns the exit code: 1 if a comparison failed, or a case ended early on one rank.
-
-    Args:
-        options: parsed options, see :func:`add_options`.
-        say: called with the text of each outcome.
-        communicator: the ranks, which share each case.
-
-    Raises:
-        InputError: an unknown case, backend, precision or streaming, or several ranks for a case of one.
-        BackendError: the backend cannot run here, or not in this precision.
-        MuphyError: on several ranks, what ended a case.
-        OutputError: the report or the JSON file cannot be written.
-    """
+    """Run the chosen cases; returns the exit code: 1 if a comparison failed, or a case ended early on one rank. Raises
+    InputError: an unknown case, backend, precision or streaming, or several ranks for a case of one; BackendError: the
+    backend cannot run here, or not in this precision; MuphyError: on several ranks, what ended a case; OutputError: the
+    report or the JSON file cannot be written."""
     from muphy_lb.base.files.atomic import check_writable, write_text
     from muphy_lb.validation.cases import CASES
-    from muphy_lb.validation.precision import possible_precisions, table
+    from muphy_lb.validation.limits import possible_precisions, table
     from muphy_lb.validation.report import as_json, verdict, write_report
 
     names = options.names or list(CASES)
-    _check_names(names)
+    for name in names:
+        if name not in CASES:
+            raise InputError(f"validate: unknown case {name!r}; {did_you_mean(name, list(CASES))}")
     if options.list:
         say("\n".join(f"{name:<24}{_description(CASES[name])}" for name in names))
         return 0
@@ -76,14 +67,6 @@ def validate(options, say: Callable[[str], None], communicator=DEFAULT.communica
         say(f"written: {write_report(report, outcomes)}")
     say("\n\n".join(filter(None, (table(outcomes), verdict(outcomes)))))
     return 0 if all(outcome.passed for outcome in outcomes) else FAILED_EXIT_CODE
-
-
-def _check_names(names) -> None:
-    from muphy_lb.validation.cases import CASES
-
-    for name in names:
-        if name not in CASES:
-            raise InputError(f"validate: unknown case {name!r}; {did_you_mean(name, list(CASES))}")
 
 
 def _check_ranks(names, n_ranks: int) -> None:
@@ -118,7 +101,7 @@ def _settings(options, communicator) -> tuple[Settings, str]:
 def _compared(name: str, case: Callable, settings: Settings, precisions, device: str):
     """What a case gives, and how far the other precisions take it from that; half precision at the small sizes
     (:mod:`muphy_lb.validation.limits` gives the reason)."""
-    from muphy_lb.validation.precision import with_difference
+    from muphy_lb.validation.limits import with_difference
 
     outcome = _outcome(name, case, settings, device)
     doubles = {settings.quick: outcome}
@@ -133,7 +116,7 @@ def _compared(name: str, case: Callable, settings: Settings, precisions, device:
 
 def _outcome(name: str, case: Callable, settings: Settings, device: str):
     """What a case gives; on one rank an error ends that case only, so that the others still run."""
-    from muphy_lb.validation.record import Validation
+    from muphy_lb.validation.case import Validation
 
     before = time.perf_counter()
     try:

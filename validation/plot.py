@@ -7,26 +7,20 @@ from typing import Literal
 
 import numpy as np
 
-MARKERS = ("o", "s", "^", "D", "v")
-SIZE_IN = (6.4, 4.2)
-DPI = 120
+MARKERS, SIZE_IN, DPI = ("o", "s", "^", "D", "v"), (6.4, 4.2), 120
 BARS_WIDTH = 0.8  # of all bars at one x
 N_LEVELS = 15  # of contour lines
 
 
 @dataclass(frozen=True)
 class Series:
-    """One curve, or one set of points: reference solutions are best lines, computed values points.
+    """One curve, or one set of points: reference solutions are best lines, computed values points."""
 
-    Attributes:
-        name: in the legend.
-        x, y: the coordinates, as many of one as of the other; stored as tuples of numbers.
-        style: ``"line"``, ``"points"`` or ``"bars"``; bars of several series at one x stand side by side.
-    """
-
-    name: str
+    name: str  # in the legend
+    # x, y: the coordinates, as many of one as of the other; stored as tuples of numbers
     x: Sequence[float] | np.ndarray
     y: Sequence[float] | np.ndarray
+    # ``"line"``, ``"points"`` or ``"bars"``; bars of several series at one x stand side by side
     style: Literal["line", "points", "bars"] = "line"
 
     def __post_init__(self):
@@ -39,47 +33,29 @@ class Series:
 
 @dataclass(frozen=True)
 class Plot:
-    """A picture of one panel.
+    """A picture of one panel."""
 
-    Attributes:
-        title: heading.
-        x_label, y_label: what the axes show, with units.
-        series: what is drawn.
-        log_x, log_y: logarithmic axes.
-        ticks: names of x = 0, 1, 2 and so on; numbers if empty.
-    """
-
-    title: str
-    x_label: str
+    title: str  # heading
+    x_label: str  # x_label, y_label: what the axes show, with units
     y_label: str
-    series: tuple[Series, ...]
-    log_x: bool = False
+    series: tuple[Series, ...]  # what is drawn
+    log_x: bool = False  # log_x, log_y: logarithmic axes
     log_y: bool = False
-    ticks: tuple[str, ...] = ()
+    ticks: tuple[str, ...] = ()  # names of x = 0, 1, 2 and so on; numbers if empty
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture drawn elsewhere, such as one written by a run.
+    """A picture drawn elsewhere, such as one written by a run."""
 
-    Attributes:
-        title: what it shows.
-        png: the file.
-    """
-
-    title: str
-    png: bytes
+    title: str  # what it shows
+    png: bytes  # the file
 
 
 def convergence(title: str, x_label: str, sizes: Sequence[float], errors: Mapping, order: float) -> Plot:
-    """Errors against resolution on logarithmic axes, with a line of the expected order.
-
-    Args:
-        title, x_label: of the plot.
-        sizes: resolutions, rising.
-        errors: name of a curve to its errors, one per size.
-        order: expected order of convergence; the line passes through the first error of the first curve.
-    """
+    """Errors against resolution on logarithmic axes, with a line of the expected order. ``title``, ``x_label``: of the
+    plot; ``sizes``: resolutions, rising; ``errors``: name of a curve to its errors, one per size; ``order``: expected
+    order of convergence; the line passes through the first error of the first curve."""
     first = next(iter(errors.values()))[0]
     points = [Series(name, sizes, values, "points") for name, values in errors.items()]
     line = Series(f"order {order:g}", sizes, [first * (size / sizes[0]) ** -order for size in sizes])
@@ -90,12 +66,7 @@ def draw(plot: Plot | Picture) -> bytes:
     """The plot as a PNG image; a picture is returned unchanged."""
     if isinstance(plot, Picture):
         return plot.png
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=SIZE_IN, dpi=DPI, layout="constrained")
-    canvas = FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
+    canvas, axes = _canvas()
     for number in range(len(plot.series)):
         _draw_series(axes, plot, number)
     axes.set(title=plot.title, xlabel=plot.x_label, ylabel=plot.y_label)
@@ -110,25 +81,33 @@ def draw(plot: Plot | Picture) -> bytes:
     axes.grid(alpha=0.3, which="both")
     if plot.series:
         axes.legend(fontsize=8)
-    picture = io.BytesIO()
-    canvas.print_png(picture)
-    return picture.getvalue()
+    return _png(canvas)
 
 
 def contours(title: str, values) -> Picture:
     """Lines of equal value of an (n, m) section, the first axis upwards."""
+    canvas, axes = _canvas()
+    extent = (0.0, values.shape[1] / max(values.shape), 0.0, values.shape[0] / max(values.shape))
+    filled = axes.imshow(values, origin="lower", extent=extent, cmap="coolwarm", alpha=0.6)
+    axes.contour(values, levels=N_LEVELS, colors="k", linewidths=0.7, origin="lower", extent=extent)
+    axes.figure.colorbar(filled)
+    axes.set(title=title, xlabel="place over the edge", ylabel="place over the edge")
+    return Picture(title, _png(canvas))
+
+
+def _canvas():
+    """A canvas with the axes of its figure."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=SIZE_IN, dpi=DPI, layout="constrained")
-    canvas, axes, picture = FigureCanvasAgg(figure), figure.add_subplot(), io.BytesIO()
-    extent = (0.0, values.shape[1] / max(values.shape), 0.0, values.shape[0] / max(values.shape))
-    filled = axes.imshow(values, origin="lower", extent=extent, cmap="coolwarm", alpha=0.6)
-    axes.contour(values, levels=N_LEVELS, colors="k", linewidths=0.7, origin="lower", extent=extent)
-    figure.colorbar(filled)
-    axes.set(title=title, xlabel="place over the edge", ylabel="place over the edge")
+    return FigureCanvasAgg(figure), figure.add_subplot()
+
+
+def _png(canvas) -> bytes:
+    picture = io.BytesIO()
     canvas.print_png(picture)
-    return Picture(title, picture.getvalue())
+    return picture.getvalue()
 
 
 def _draw_series(axes, plot: Plot, number: int) -> None:

@@ -8,43 +8,29 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
+from string import Template
 
 from muphy_lb.base.files.atomic import atomic_write, check_writable, write_text
 from muphy_lb.base.version import __version__
-from muphy_lb.validation import precision
+from muphy_lb.validation import limits
+from muphy_lb.validation.case import HEADINGS, Validation
 from muphy_lb.validation.plot import draw
-from muphy_lb.validation.record import HEADINGS, Validation
 
 PAGE, DATA = "report.html", "report.json"
-STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 72em; margin: 2em auto; padding: 0 1em; color: #1c2330; }
-table { border-collapse: collapse; margin: .6em 0; }
-th, td { padding: .25em .8em; border-bottom: 1px solid #d8dce4; text-align: right; }
-th:first-child, td:first-child { text-align: left; }
-.passed { color: #14713d; } .FAILED { color: #b3171e; font-weight: bold; } .skipped, .shown, .note { color: #667085; }
-img { max-width: 100%; }
-"""
 
 
 def write_report(folder: str | os.PathLike, outcomes: Sequence[Validation]) -> Path:
-    """Write ``report.html``, which needs no other file, ``report.json`` and one PNG per plot.
-
-    Args:
-        folder: made where missing; files of an earlier report are replaced, each whole or not at all.
-        outcomes: what the cases gave.
-
-    Returns:
-        path of the page.
-
-    Raises:
-        OutputError: the folder or a file cannot be written.
-    """
+    """Write ``report.html``, which needs no other file, ``report.json`` and one PNG per plot. ``folder``: made where
+    missing; files of an earlier report are replaced, each whole or not at all; ``outcomes``: what the cases gave.
+    Returns path of the page. Raises OutputError: the folder or a file cannot be written."""
     folder = Path(folder)
     check_writable(folder)
     pictures = [[draw(plot) for plot in outcome.plots] for outcome in outcomes]
     for outcome, drawn in zip(outcomes, pictures, strict=True):
+        name = re.sub(r"[^A-Za-z0-9_-]+", "-", outcome.name)
         for number, picture in enumerate(drawn, 1):
-            _write_bytes(folder / f"{_file_name(outcome.name)}-{number}.png", picture)
+            with atomic_write(folder / f"{name}-{number}.png") as temporary:
+                temporary.write_bytes(picture)
     write_text(folder / DATA, as_json(outcomes))
     write_text(folder / PAGE, _page(outcomes, pictures))
     return folder / PAGE
@@ -67,20 +53,11 @@ def verdict(outcomes: Sequence[Validation]) -> str:
 
 
 def _page(outcomes, pictures) -> str:
-    now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    sections = [_section(*pair) for pair in zip(outcomes, pictures, strict=True)]
-    return "\n".join(
-        (
-            '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>muphy_lb validation</title>',
-            f"<style>{STYLE}</style></head><body>",
-            "<h1>muphy_lb validation</h1>",
-            f'<p>{escape(verdict(outcomes))}</p><p class="note">muphy_lb {__version__}, {now}</p>',
-            _table(("case", "comparisons passed", "time [s]", ""), map(_summary, outcomes)),
-            *_differences(outcomes),
-            *sections,
-            "</body></html>\n",
-        )
-    )
+    now, page = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), Path(__file__).with_suffix(".html")
+    cases = _table(("case", "comparisons passed", "time [s]", ""), map(_summary, outcomes))
+    body = [cases, *_differences(outcomes), *(map(_section, outcomes, pictures))]
+    texts = {"verdict": escape(verdict(outcomes)), "version": __version__, "now": now, "body": "\n".join(body)}
+    return Template(page.read_text(encoding="utf-8")).substitute(texts)
 
 
 def _summary(outcome: Validation) -> tuple[str, ...]:
@@ -92,8 +69,8 @@ def _summary(outcome: Validation) -> tuple[str, ...]:
 
 def _differences(outcomes) -> list[str]:
     """The table of differences between precisions; empty if none were compared."""
-    rows = [tuple(map(escape, row)) for row in precision.table_rows(outcomes)]
-    return [f"<h2>Precisions</h2><p>{precision.TITLE}</p>", _table(precision.HEADINGS, rows)] if rows else []
+    rows = [tuple(map(escape, row)) for row in limits.table_rows(outcomes)]
+    return [f"<h2>Precisions</h2><p>{limits.TITLE}</p>", _table(limits.HEADINGS, rows)] if rows else []
 
 
 def _section(outcome: Validation, drawn: Sequence[bytes]) -> str:
@@ -131,12 +108,3 @@ def _table(headings, rows) -> str:
     lines = ["".join(f"<th>{heading}</th>" for heading in headings)]
     lines += ["".join(f"<td>{cell}</td>" for cell in row) for row in rows]
     return "<table>" + "\n".join(f"<tr>{line}</tr>" for line in lines) + "</table>"
-
-
-def _file_name(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_-]+", "-", name)
-
-
-def _write_bytes(path: Path, content: bytes) -> None:
-    with atomic_write(path) as temporary:
-        temporary.write_bytes(content)

@@ -14,8 +14,7 @@ from muphy_lb.geometry.shapes.catalogue import SHAPES
 from muphy_lb.lattice import lattice_named
 from muphy_lb.run.options import add_set
 
-FAILED_EXIT_CODE = 1
-DEFAULT_SIZES = "16,32,64,128,256,512"
+FAILED_EXIT_CODE, DEFAULT_SIZES = 1, "16,32,64,128,256,512"
 DEFAULT_STEPS, DEFAULT_SECONDS = 1000, 2.0
 DEFAULT_FOLDER = Path("out") / "compare"
 TABLE_FILE, JSON_FILE = "compare.txt", "compare.json"
@@ -45,21 +44,11 @@ def add_options(parser) -> None:
 
 
 def compare(options, say: Callable[[str], None], communicator) -> int:
-    """Time, compare and draw one flow; returns the exit code: 1 if two backends do not compute the same flow.
-
-    Args:
-        options: parsed options, see :func:`add_options`.
-        say: called with the text of each measurement.
-        communicator: the ranks that were started, which must be one.
-
-    Raises:
-        InputError: an option or the case is wrong, or more than one rank.
-        BackendError: none of the backends can be used here.
-        MuphyError: the flow cannot be run at one of the sizes.
-        OutputError: the output folder cannot be written.
-    """
+    """Time, compare and draw one flow; returns the exit code: 1 if two backends do not compute the same flow. Raises
+    InputError: an option or the case is wrong, or more than one rank; BackendError: none of the backends can be used
+    here; MuphyError: the flow cannot be run at one of the sizes; OutputError: the output folder cannot be written."""
     from muphy_lb.base.files.atomic import check_writable, write_text
-    from muphy_lb.bench.compare import study, table
+    from muphy_lb.bench.compare import study
     from muphy_lb.case.case import load_case
 
     if communicator.size > 1:
@@ -77,14 +66,14 @@ def compare(options, say: Callable[[str], None], communicator) -> int:
         lines.append(text)
         say(text)
 
-    report(f"{case.title}\n{table.HEADER}")
-    timings = study.time_all(case, plan, lambda timing: report(table.row(timing)))
-    report(table.notes(timings, unusable))
+    report(f"{case.title}\n{study.HEADER}")
+    timings = study.time_all(case, plan, lambda timing: report(study.row(timing)))
+    report(study.notes(timings, unusable))
     agreements = list(study.check_agreement(case, plan))
-    report(table.agreement_text(agreements))
+    report(study.agreement_text(agreements))
     write_text(folder / TABLE_FILE, "\n".join(lines) + "\n")
     for path in filter(None, (folder / JSON_FILE, options.json)):
-        write_text(path, json.dumps(table.record(case.title, timings, unusable, agreements), indent=2) + "\n")
+        write_text(path, json.dumps(study.record(case.title, timings, unusable, agreements), indent=2) + "\n")
     _draw(case, timings, folder, say)
     say(f"written to {folder}: {', '.join((TABLE_FILE, JSON_FILE, TIME_FILE, SPEED_FILE, QUIVER_FILE))}")
     return 0 if all(agreement.passed for agreement in agreements) else FAILED_EXIT_CODE
@@ -101,9 +90,9 @@ def _plan(options, case):
         if not getattr(options, name) > 0:
             raise InputError(f"compare: --{name} is {getattr(options, name)}; give a number above zero")
     _check_has_size(case)
-    unusable = {backend: reason for backend in backends if (reason := _why_unusable(backend))}
+    unusable = {backend: reason for backend in backends if (reason := _objection(backend))}
     usable = tuple(backend for backend in backends if backend not in unusable)
-    impossible = {pair: reason for pair in product(usable, precisions) if (reason := _why_impossible(*pair))}
+    impossible = {pair: reason for pair in product(usable, precisions) if (reason := _objection(*pair))}
     unusable |= {f"{backend} in {precision}": reason for (backend, precision), reason in impossible.items()}
     plan = ComparisonPlan(usable, sizes, precisions, options.steps, options.seconds, frozenset(impossible))
     if any(not plan.backends_in(precision) for precision in precisions):
@@ -138,19 +127,12 @@ def _shapes_with_size() -> list[str]:
     return [name for name, make in SHAPES.items() if "size" in inspect.signature(make).parameters]
 
 
-def _why_unusable(backend: str) -> str:
-    """Why a backend cannot be used here; empty if it can."""
+def _objection(backend: str, precision: str = "") -> str:
+    """Why a backend cannot be used here, or cannot do a precision; empty if it can."""
     try:
-        resolve_backend(backend)
-    except BackendError as error:
-        return str(error)
-    return ""
-
-
-def _why_impossible(backend: str, precision: str) -> str:
-    """Why a backend cannot do a precision; empty if it can."""
-    try:
-        make_backend(backend, lattice_named("D2Q9"), PRECISIONS[precision])
+        name = resolve_backend(backend)
+        if precision:
+            make_backend(name, lattice_named("D2Q9"), PRECISIONS[precision])
     except BackendError as error:
         return str(error)
     return ""
@@ -159,7 +141,7 @@ def _why_impossible(backend: str, precision: str) -> str:
 def _draw(case, timings, folder, say) -> None:
     """Draw all pictures; the flow is that of the largest size after the case's number of steps, on the fastest
     backend."""
-    from muphy_lb.bench.compare import plots
+    from muphy_lb.bench import plots
     from muphy_lb.bench.compare.study import fastest, run_to_end, variant
 
     plots.draw_times(folder / TIME_FILE, timings, case.title)

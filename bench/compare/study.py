@@ -1,11 +1,13 @@
 """One flow in several sizes on several backends: their speed, and whether they compute the same flow.
 
 The idea of the study is that of Bang and Salomonsen: the same small flows as interpreted array code and on a GPU.
+
+A comparison as text and as records for JSON.
 """
 
 import statistics
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from itertools import product
 from types import MappingProxyType
 
@@ -24,23 +26,14 @@ BOUNDS: Mapping[str, float] = MappingProxyType({"fp64": 1e-12, "fp32": 2e-6, "fp
 
 @dataclass(frozen=True)
 class ComparisonPlan:
-    """The measurements of a comparison; the first of ``backends`` is the reference.
+    """The measurements of a comparison; the first of ``backends`` is the reference."""
 
-    Attributes:
-        backends: names of backends that can be used here.
-        sizes: values of ``geometry.options.size``.
-        precisions: names of :data:`muphy_lb.base.precision.PRECISIONS`.
-        steps: most steps of one run.
-        seconds: time for the runs of one measurement [s]; passed only where MIN_STEPS steps take longer.
-        impossible: pairs of a backend and a precision that it does not support.
-    """
-
-    backends: tuple[str, ...]
-    sizes: tuple[int, ...]
-    precisions: tuple[str, ...]
-    steps: int
-    seconds: float
-    impossible: frozenset[tuple[str, str]] = frozenset()
+    backends: tuple[str, ...]  # names of backends that can be used here
+    sizes: tuple[int, ...]  # values of ``geometry.options.size``
+    precisions: tuple[str, ...]  # names of :data:`muphy_lb.base.precision.PRECISIONS`
+    steps: int  # most steps of one run
+    seconds: float  # time for the runs of one measurement [s]; passed only where MIN_STEPS steps take longer
+    impossible: frozenset[tuple[str, str]] = frozenset()  # pairs of a backend and a precision that it does not support
 
     def backends_in(self, precision: str) -> tuple[str, ...]:
         """The backends that can do a precision, the reference first."""
@@ -49,26 +42,17 @@ class ComparisonPlan:
 
 @dataclass(frozen=True)
 class Timing:
-    """Speed of one backend for the flow of one size.
-
-    Attributes:
-        device: name of the backend's device.
-        n_fluid: number of fluid nodes.
-        steps: steps of each run, of which ``seconds_per_1000_steps`` is scaled.
-        seconds_per_1000_steps: median of the runs [s], compilation excluded.
-        mflups: million fluid-node updates per second.
-        speed_up: how many times faster than the reference at the same size and precision.
-    """
+    """Speed of one backend for the flow of one size."""
 
     size: int
     precision: str
     backend: str
-    device: str
-    n_fluid: int
-    steps: int
-    seconds_per_1000_steps: float
-    mflups: float
-    speed_up: float = 1.0
+    device: str  # name of the backend's device
+    n_fluid: int  # number of fluid nodes
+    steps: int  # steps of each run, of which ``seconds_per_1000_steps`` is scaled
+    seconds_per_1000_steps: float  # median of the runs [s], compilation excluded
+    mflups: float  # million fluid-node updates per second
+    speed_up: float = 1.0  # how many times faster than the reference at the same size and precision
 
 
 @dataclass(frozen=True)
@@ -102,16 +86,9 @@ def variant(case: Case, size: int, backend: str, precision: str) -> Case:
 
 
 def time_all(case: Case, plan: ComparisonPlan, report: Callable[[Timing], None]) -> list[Timing]:
-    """Time every size in every precision on every backend, the reference first.
-
-    Args:
-        case: the flow; its size, backend and precision do not count.
-        plan: what to compare.
-        report: called with each timing when it is measured.
-
-    Raises:
-        MuphyError: the flow cannot be run at one of the sizes.
-    """
+    """Time every size in every precision on every backend, the reference first. ``case``: the flow; its size, backend
+    and precision do not count; ``plan``: what to compare; ``report``: called with each timing when it is measured.
+    Raises MuphyError: the flow cannot be run at one of the sizes."""
     timings = []
     for size, precision in product(plan.sizes, plan.precisions):
         reference = None
@@ -125,16 +102,9 @@ def time_all(case: Case, plan: ComparisonPlan, report: Callable[[Timing], None])
 
 
 def time_one(case: Case, max_steps: int, seconds: float) -> Timing:
-    """Median speed of a few runs of a case on its backend, after it is compiled and has made its first steps.
-
-    Args:
-        case: the case, with a ``size``.
-        max_steps: most steps of one run.
-        seconds: time for all runs together [s].
-
-    Raises:
-        MuphyError: the case cannot be run, or diverges.
-    """
+    """Median speed of a few runs of a case on its backend, after it is compiled and has made its first steps. ``case``:
+    the case, with a ``size``; ``max_steps``: most steps of one run; ``seconds``: time for all runs together [s]. Raises
+    MuphyError: the case cannot be run, or diverges."""
     simulation = Solver(case, SerialCommunicator())
     n_fluid = simulation.header.n_nodes
     fitting = int(seconds / RUNS * 1e6 * simulation.timed_mflups(MIN_STEPS) / n_fluid)
@@ -176,11 +146,7 @@ def check_agreement(case: Case, plan: ComparisonPlan) -> Iterator[Agreement]:
 
 
 def run_to_end(case: Case) -> Solver:
-    """The case after its own number of steps.
-
-    Raises:
-        MuphyError: the case cannot be run, or diverges.
-    """
+    """The case after its own number of steps. Raises MuphyError: the case cannot be run, or diverges."""
     simulation = Solver(case, SerialCommunicator())
     while (left := simulation.numerics.steps - simulation.step_number) > 0:
         simulation.step(min(case.run.check_interval_steps, left))
@@ -199,3 +165,55 @@ def fastest(timings: list[Timing]) -> Timing:
     """The timing with most node updates per second at the largest size."""
     largest = max(timing.size for timing in timings)
     return max((timing for timing in timings if timing.size == largest), key=lambda timing: timing.mflups)
+
+
+HEADER = (
+    f"{'size':>6} {'nodes':>11} {'precision':>9} {'backend':>7} {'s/1000 steps':>12} {'MFLUPS':>9} {'speed-up':>9}"
+    f" {'steps timed':>11}"
+)
+
+
+def row(timing: Timing) -> str:
+    """One line below HEADER."""
+    return (
+        f"{timing.size:>6} {timing.n_fluid:>11,} {timing.precision:>9} {timing.backend:>7}"
+        f" {timing.seconds_per_1000_steps:>12.4g} {timing.mflups:>9.4g} {timing.speed_up:>9.4g} {timing.steps:>11,}"
+    )
+
+
+def notes(timings: Sequence[Timing], unusable: Mapping[str, str]) -> str:
+    """What the numbers of the table mean, the devices, and the backends that could not run. ``timings``: at least one;
+    the first is of the reference; ``unusable``: reason for each backend that was asked for and cannot be used here."""
+    devices = {timing.backend: timing.device for timing in timings}
+    return "\n".join(
+        [
+            f"s/1000 steps: the median of {RUNS} runs of the steps timed, scaled to 1000 steps; compilation excluded",
+            f"speed-up: against {timings[0].backend} at the same size and precision",
+            *(f"{backend}: {device}" for backend, device in devices.items()),
+            *(f"{backend}: not timed: {reason}" for backend, reason in unusable.items()),
+        ]
+    )
+
+
+def agreement_text(agreements: Sequence[Agreement]) -> str:
+    """One line a comparison of velocities."""
+    if not agreements:
+        return "agreement: not checked, there is only one backend to run"
+    lines = [f"largest velocity difference after {AGREEMENT_STEPS} steps at size {agreements[0].size} [lattice units]:"]
+    for each in agreements:
+        lines.append(
+            f"  {each.precision} {each.backend} and {each.reference}: {each.difference:.2g} (bound {each.bound:g},"
+            f" top speed {each.top_speed:.2g}): {'agree' if each.passed else 'DIFFER'}"
+        )
+    return "\n".join(lines)
+
+
+def record(title: str, timings: Sequence[Timing], unusable: Mapping[str, str], agreements: Sequence[Agreement]) -> dict:
+    """The whole comparison as plain dictionaries, lists, numbers and texts."""
+    return {
+        "title": title,
+        "reference": timings[0].backend,
+        "timings": [asdict(timing) for timing in timings],
+        "unusable": dict(unusable),
+        "agreements": [asdict(agreement) | {"passed": agreement.passed} for agreement in agreements],
+    }

@@ -9,12 +9,11 @@ from pathlib import Path
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.precision import PRECISIONS
 from muphy_lb.bench.built_in import BUILT_IN, built_in_table
-from muphy_lb.bench.scaling.modes import MEANING, STRONG
+from muphy_lb.bench.scaling.problem import MEANING, STRONG
 from muphy_lb.case.section import did_you_mean, names_among
 from muphy_lb.run.options import add_set
 
-TABLE_2 = "table2"
-VARIED = ("precision", "streaming", "transport")
+TABLE_2, VARIED = "table2", ("precision", "streaming", "transport")
 DEFAULT_STEPS, DEFAULT_RUNS = 200, 5
 WORDS = ("geometry", "size", "paper", "measured", "ranks", "mode", *VARIED, "steps", "runs", "json", "plots")
 PREDICTED = ("link_gb_s", "latency_us", "cards_per_node", "card_gb")
@@ -51,22 +50,11 @@ def add_options(parser) -> None:
 
 
 def scaling(options, say: Callable[[str], None], communicator) -> int:
-    """Run the requested study and report it; returns the exit code 0; collective.
-
-    Args:
-        options: parsed options, see :func:`add_options`.
-        say: called with the text of each point, on rank 0.
-        communicator: the ranks; those not needed for a point wait.
-
-    Raises:
-        InputError: an option or the case is wrong, or fewer ranks were started than are asked for.
-        BackendError: a backend, precision or transport cannot be used here.
-        MuphyError: the case cannot be run.
-        OutputError: a file cannot be written.
-    """
+    """Run the requested study and report it; returns the exit code 0; collective. Raises InputError: an option or the
+    case is wrong, or fewer ranks were started than are asked for; BackendError: a backend, precision or transport
+    cannot be used here; MuphyError: the case cannot be run; OutputError: a file cannot be written."""
     from muphy_lb.base.files.atomic import check_writable
-    from muphy_lb.bench.scaling import table
-    from muphy_lb.bench.scaling.study import run_study
+    from muphy_lb.bench.scaling import study
 
     _check(options)
     if options.measured:
@@ -80,13 +68,13 @@ def scaling(options, say: Callable[[str], None], communicator) -> int:
 
     def report(points):
         if len(points) == 1:
-            say(table.head(base.case.title, plan.mode, points[0]))
-        say(table.row(points[-1]))
+            say(study.head(base.case.title, plan.mode, points[0]))
+        say(study.row(points[-1]))
         if options.json and communicator.rank == 0:
             _write(options, base, plan, points)
 
-    points = run_study(base, plan, communicator, report)
-    say(table.LEGEND)
+    points = study.run_study(base, plan, communicator, report)
+    say(study.LEGEND)
     if communicator.rank == 0:
         _finish(options, say, base, plan, points)
     return 0
@@ -94,69 +82,58 @@ def scaling(options, say: Callable[[str], None], communicator) -> int:
 
 def _read(options, say, communicator) -> int:
     """The table, the prediction and the files of an earlier study."""
-    from muphy_lb.bench.scaling import table
-    from muphy_lb.bench.scaling.study import ScalingPlan, read_study
+    from muphy_lb.bench.scaling import study
     from muphy_lb.bench.stream import Effort
 
-    mode, points = read_study(options.measured)
+    mode, points = study.read_study(options.measured)
     base = _job(options, communicator)
     travelled = [point for point in points if point.ranks > 1] or points
     variants = tuple(dict.fromkeys(point.variant for point in travelled))
-    plan = ScalingPlan(tuple(sorted({point.ranks for point in points})), mode, variants, Effort(points[0].n_steps, 1))
+    plan = study.ScalingPlan(
+        tuple(sorted({point.ranks for point in points})), mode, variants, Effort(points[0].n_steps, 1)
+    )
     if communicator.rank == 0:
-        say(table.head(base.case.title, mode, points[0]))
-        say("\n".join([*map(table.row, points), table.LEGEND]))
+        say(study.head(base.case.title, mode, points[0]))
+        say("\n".join([*map(study.row, points), study.LEGEND]))
         _finish(options, say, base, plan, points)
     return 0
 
 
 def _finish(options, say, base, plan, points) -> None:
     """The paper, the prediction and the files, on rank 0."""
-    from muphy_lb.bench.scaling import predict, table2
-    from muphy_lb.bench.scaling.study import named_series
+    from muphy_lb.bench.scaling import model, predict, study, table2
+    from muphy_lb.lattice import lattice_named
 
-    groups, forecasts = named_series(points, plan.variants), []
+    groups, forecasts = study.named_series(points, plan.variants), []
     if options.paper:
         say(table2.text(points))
     if options.predict:
-        plans = _plans(options)
-        forecasts = _forecasts(base, plan, groups, plans)
+        plans, cuts = _plans(options), model.partition_cuts(base.nodes, lattice_named(base.case.lattice.name))
+        n_nodes = base.nodes.n_nodes if plan.mode == STRONG else None
+        forecasts = [predict.forecast(name, some, n_nodes, cuts, plans) for name, some in groups.items()]
         say(predict.text(forecasts, plans))
     if options.json:
         _write(options, base, plan, points, forecasts)
     if options.plots:
-        _draw(Path(options.plots), groups, forecasts, base.case.title, plan.mode)
+        from muphy_lb.bench import plots
+
+        folder, title = Path(options.plots), base.case.title
+        plots.draw_scaling(folder / SCALING_FILE, groups, f"{title}, {plan.mode} scaling")
+        plots.draw_split(folder / SPLIT_FILE, groups, f"{title}, {plan.mode} scaling: where the time goes")
+        if forecasts:
+            plots.draw_forecasts(folder / PREDICTION_FILE, forecasts, f"{title}: model fitted to the measured ranks")
 
 
 def _write(options, base, plan, points, forecasts=()) -> None:
     """Write the JSON file; after every point, so that those so far are kept if a later one fails."""
     from muphy_lb.base.files.atomic import write_text
-    from muphy_lb.bench.report import record
     from muphy_lb.bench.scaling import table2
+    from muphy_lb.bench.stream import record
 
-    study = record(base.case.title, points[0].device, [point.record() for point in points])
-    study |= {"mode": plan.mode, "published": table2.record() if options.paper else None}
-    study["forecasts"] = [item.record() for item in forecasts]
-    write_text(options.json, json.dumps(study, indent=2) + "\n")
-
-
-def _forecasts(base, plan, groups, plans) -> list:
-    from muphy_lb.bench.scaling.cuts import partition_cuts
-    from muphy_lb.bench.scaling.predict import forecast
-    from muphy_lb.lattice import lattice_named
-
-    cuts = partition_cuts(base.nodes, lattice_named(base.case.lattice.name))
-    n_nodes = base.nodes.n_nodes if plan.mode == STRONG else None
-    return [forecast(name, points, n_nodes, cuts, plans) for name, points in groups.items()]
-
-
-def _draw(folder: Path, groups, forecasts, title: str, mode: str) -> None:
-    from muphy_lb.bench.scaling import plots
-
-    plots.draw_scaling(folder / SCALING_FILE, groups, f"{title}, {mode} scaling")
-    plots.draw_split(folder / SPLIT_FILE, groups, f"{title}, {mode} scaling: where the time goes")
-    if forecasts:
-        plots.draw_forecasts(folder / PREDICTION_FILE, forecasts, f"{title}: model fitted to the measured ranks")
+    table = record(base.case.title, points[0].device, [point.record() for point in points])
+    table |= {"mode": plan.mode, "published": table2.record() if options.paper else None}
+    table["forecasts"] = [item.record() for item in forecasts]
+    write_text(options.json, json.dumps(table, indent=2) + "\n")
 
 
 def _job(options, communicator):
@@ -204,11 +181,8 @@ def _plans(options):
 
 
 def _ranks(options, n_started: int) -> tuple[int, ...]:
-    """The numbers of ranks in rising order, each once.
-
-    Raises:
-        InputError: one is no number above zero, or not as many were started.
-    """
+    """The numbers of ranks in rising order, each once. Raises InputError: one is no number above zero, or not as many
+    were started."""
     if options.ranks is None:
         return tuple(sorted({n_started, *(1 << k for k in range(n_started.bit_length()))}))
     words = [word.strip() for word in options.ranks.split(",")]
@@ -255,11 +229,8 @@ def _check(options) -> None:
 def _refuse_without_effect(options) -> None:
     """Refuse options that would be silently ignored."""
     ignored = [("size", "a built-in --geometry or --paper")] if options.size and options.case else []
-    ignored += (
-        [(f"mode {options.mode}", "a case or --geometry")]
-        if options.paper and options.mode not in (None, STRONG)
-        else []
-    )
+    if options.paper and options.mode not in (None, STRONG):
+        ignored.append((f"mode {options.mode}", "a case or --geometry"))
     measuring = ("ranks", "mode", *VARIED, "steps", "runs")
     ignored += [(name, "what is measured") for name in measuring if options.measured and getattr(options, name)]
     if not options.predict:

@@ -8,6 +8,8 @@ A GPU computes its interior while the halo is packed, sent, received and unpacke
 
 ``overhead`` is the additional time of a step on several GPUs. A compact part of m nodes has a surface of about m^(2/3)
 nodes; the number of populations that cross it is a multiple of that.
+
+The communication of a geometry in many parts, determined by partitioning it.
 """
 
 from collections.abc import Sequence
@@ -16,7 +18,13 @@ from math import cbrt
 
 import numpy as np
 
+from muphy_lb.bench.scaling.study import Point
+from muphy_lb.geometry.nodes import NodeList
+from muphy_lb.lattice import Lattice
 from muphy_lb.partition import costs
+from muphy_lb.partition.halo import Exchange, count_loads
+from muphy_lb.partition.partition import partition
+from muphy_lb.partition.voxels import graph_from_voxels
 
 # Condition number beyond which two costs cannot be fitted separately.
 WORST_CONDITION = 50.0
@@ -24,38 +32,25 @@ WORST_CONDITION = 50.0
 
 @dataclass(frozen=True)
 class RankLoad:
-    """The load of the busiest GPU in a step.
+    """The load of the busiest GPU in a step."""
 
-    Attributes:
-        nodes, edge_nodes: number of all nodes, and of those that wait for messages.
-        halo_bytes: bytes sent (and received).
-        messages: number of messages sent.
-    """
-
-    nodes: float
+    nodes: float  # nodes, edge_nodes: number of all nodes, and of those that wait for messages
     edge_nodes: float = 0.0
-    halo_bytes: float = 0.0
-    messages: float = 0.0
+    halo_bytes: float = 0.0  # bytes sent (and received)
+    messages: float = 0.0  # number of messages sent
 
 
 @dataclass(frozen=True)
 class Machine:
-    """Costs [s] of one GPU and of its connection to the others.
+    """Costs [s] of one GPU and of its connection to the others."""
 
-    Attributes:
-        s_per_node: cost of a node update.
-        s_overhead: overhead per step on several GPUs.
-        s_per_exchange, s_per_byte: fixed cost, and cost per byte, of packing, sending and unpacking.
-        s_per_message: additional cost per message.
-        overlaps: whether communication overlaps with the computation of the interior.
-    """
-
-    s_per_node: float
-    s_overhead: float = 0.0
+    s_per_node: float  # cost of a node update
+    s_overhead: float = 0.0  # overhead per step on several GPUs
+    # s_per_exchange, s_per_byte: fixed cost, and cost per byte, of packing, sending and unpacking
     s_per_exchange: float = 0.0
     s_per_byte: float = 0.0
-    s_per_message: float = 0.0
-    overlaps: bool = True
+    s_per_message: float = 0.0  # additional cost per message
+    overlaps: bool = True  # whether communication overlaps with the computation of the interior
 
 
 @dataclass(frozen=True)
@@ -99,21 +94,14 @@ class PartitionCut:
 
 @dataclass(frozen=True)
 class PartSurface:
-    """Surface of a part of m nodes, as multiples of m^(2/3).
+    """Surface of a part of m nodes, as multiples of m^(2/3)."""
 
-    Attributes:
-        populations: populations that cross it.
-        edge_nodes: nodes on it.
-        neighbours: neighbours of an interior part.
-        imbalance: nodes of the largest part over the mean.
-        is_bounded: parts at the boundary have fewer neighbours: of p parts, (1 - p^(-1/3)) of all surface is shared, as
-            in a cube cut into cubes. Otherwise the geometry is periodic.
-    """
-
-    populations: float
-    edge_nodes: float
-    neighbours: float
-    imbalance: float = 1.0
+    populations: float  # populations that cross it
+    edge_nodes: float  # nodes on it
+    neighbours: float  # neighbours of an interior part
+    imbalance: float = 1.0  # nodes of the largest part over the mean
+    # parts at the boundary have fewer neighbours: of p parts, (1 - p^(-1/3)) of all surface is shared, as in a cube cut
+    # into cubes. Otherwise the geometry is periodic.
     is_bounded: bool = True
 
     def load(self, n_nodes: float, n_parts: int, population_bytes: float) -> RankLoad:
@@ -155,10 +143,7 @@ def across(machine: Machine, link: Link) -> Machine:
 
 def fit_machine(observations: Sequence[Observation]) -> Fit:
     """Least squares of relative errors, cost by cost; overlap of halo and interior is assumed if it fits better.
-
-    Args:
-        observations: at least one. The cost of a node is that on a single GPU, or else the smallest observed.
-    """
+    ``observations``: at least one. The cost of a node is that on a single GPU, or else the smallest observed."""
     alone = [seen for seen in observations if not seen.load.messages]
     if alone:
         s_per_node = _one_cost([seen.load.nodes for seen in alone], [seen.step_s for seen in alone])
@@ -178,16 +163,13 @@ def _fit_overhead(machine: Machine, observations) -> Fit:
     rest = [1.0 - step_seconds(machine, seen.load) / seen.step_s for seen in shared]
     relative = [1.0 / seen.step_s for seen in shared]
     overhead = np.dot(rest, relative) / np.dot(relative, relative) if shared else 0.0
-    return _with_residuals(replace(machine, s_overhead=max(0.0, float(overhead))), observations)
+    machine = replace(machine, s_overhead=max(0.0, float(overhead)))
+    return Fit(machine, tuple(step_seconds(machine, seen.load) / seen.step_s - 1.0 for seen in observations))
 
 
 def fit_surface(cuts: Sequence[PartitionCut], is_bounded: bool) -> PartSurface | None:
-    """The surface of the parts of a geometry, averaged over all partitionings; None if there is none.
-
-    Args:
-        cuts: the geometry in several numbers of parts, each above one.
-        is_bounded: see :class:`PartSurface`.
-    """
+    """The surface of the parts of a geometry, averaged over all partitionings; None if there is none. ``cuts``: the
+    geometry in several numbers of parts, each above one; ``is_bounded``: see :class:`PartSurface`."""
     if not cuts:
         return None
     shared = np.array([PartSurface(0.0, 0.0, 0.0, is_bounded=is_bounded).shared(cut.n_parts) for cut in cuts])
@@ -202,19 +184,11 @@ def fit_surface(cuts: Sequence[PartitionCut], is_bounded: bool) -> PartSurface |
 
 
 def cube_surface(populations_per_face: int, porosity: float, imbalance: float) -> PartSurface:
-    """The surface of cubes cut out of a rock whose pores are ``porosity`` of every plane.
-
-    Args:
-        populations_per_face: populations of the lattice that cross a face of a node.
-        porosity: share of the rock that is fluid.
-        imbalance: nodes of the largest part over the mean.
-    """
+    """The surface of cubes cut out of a rock whose pores are ``porosity`` of every plane. ``populations_per_face``:
+    populations of the lattice that cross a face of a node; ``porosity``: share of the rock that is fluid;
+    ``imbalance``: nodes of the largest part over the mean."""
     area = 6.0 * cbrt(porosity)
     return PartSurface(populations_per_face * area, area, 26.0, imbalance)
-
-
-def _with_residuals(machine: Machine, observations) -> Fit:
-    return Fit(machine, tuple(step_seconds(machine, seen.load) / seen.step_s - 1.0 for seen in observations))
 
 
 def _two_costs(sizes, counts, seconds) -> tuple[float, float]:
@@ -240,3 +214,46 @@ def _relative(columns, seconds) -> np.ndarray:
     rows = [(*row, taken) for *row, taken in zip(*columns, seconds, strict=True) if taken > 0.0]
     table = np.array(rows, dtype=np.float64).reshape(-1, len(columns) + 1)
     return table[:, :-1] / table[:, -1:]
+
+
+PARTS, LEAST_NODES_OF_A_PART = (8, 16, 64), 64
+# METIS takes minutes beyond the first, and the graph too much memory beyond the second.
+MOST_NODES_FOR_METIS, MOST_NODES, METIS, PLANES = 6_000_000, 60_000_000, "metis", "XYZ"
+
+
+def partition_cuts(nodes: NodeList, lattice: Lattice) -> list[PartitionCut]:
+    """The geometry partitioned into each of ``PARTS``: by METIS, by planes if it is large, not at all if it is very
+    large or too small."""
+    if not PARTS[-1] * LEAST_NODES_OF_A_PART <= nodes.n_nodes <= MOST_NODES:
+        return []
+    method = METIS if nodes.n_nodes <= MOST_NODES_FOR_METIS else PLANES
+    graph, exchange = graph_from_voxels(nodes.voxel, nodes.shape, nodes.periodic), Exchange(lattice.c[1:])
+    return [cut(graph, partition(graph, n_parts, method), exchange, method) for n_parts in PARTS]
+
+
+def cut(graph, owner: np.ndarray, exchange: Exchange, method: str) -> PartitionCut:
+    """Evaluate a partitioning of a geometry. ``graph``: its nodes, each of weight 1; ``owner``: (n,) part of each node;
+    ``exchange``: the links along which populations are exchanged; ``method``: text: how it was partitioned."""
+    sizes = np.bincount(owner)
+    (load,) = count_loads(graph, [owner], sizes.size, exchange)
+    return PartitionCut(
+        n_parts=sizes.size,
+        nodes=float(sizes.max()),
+        edge_nodes=float(load.edge_work.max()),
+        populations=float(load.populations.max()),
+        neighbours=float(load.neighbours.max()),
+        imbalance=float(sizes.max() / sizes.mean()),
+        method=method,
+    )
+
+
+def cut_of_point(point: Point) -> PartitionCut:
+    """The parts of a measured point; edge nodes include those next to openings."""
+    return PartitionCut(
+        n_parts=point.ranks,
+        nodes=point.most_nodes,
+        edge_nodes=point.most_edge_nodes,
+        populations=point.most_halo_bytes / point.storage_bytes,
+        neighbours=point.most_neighbours,
+        imbalance=point.most_nodes / point.nodes_per_rank,
+    )

@@ -3,21 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from muphy_lb.bench.scaling.cuts import cut_of_point
-from muphy_lb.bench.scaling.model import (
-    Fit,
-    Link,
-    Machine,
-    Observation,
-    PartitionCut,
-    PartSurface,
-    RankLoad,
-    across,
-    cube_surface,
-    fit_machine,
-    fit_surface,
-    step_seconds,
-)
+from muphy_lb.bench.scaling import model
 from muphy_lb.bench.scaling.study import Point
 
 GPU_COUNTS = tuple(2**k for k in range(3, 13))
@@ -27,17 +13,11 @@ HEADER = f"{'GPUs':>6} {'nodes':>16} {'per GPU':>14} {'GB/GPU':>8} {'ms/step':>9
 
 @dataclass(frozen=True)
 class TargetMachine:
-    """The machine to predict, beyond the measured one.
+    """The machine to predict, beyond the measured one."""
 
-    Attributes:
-        link: network between nodes of the machine.
-        cards_per_node: GPUs of a node, connected like the measured ones.
-        card_gb: memory of a GPU [GB].
-    """
-
-    link: Link = Link(gb_s=25.0, latency_us=5.0)
-    cards_per_node: int = 8
-    card_gb: float = 141.0
+    link: model.Link = model.Link(gb_s=25.0, latency_us=5.0)  # network between nodes of the machine
+    cards_per_node: int = 8  # GPUs of a node, connected like the measured ones
+    card_gb: float = 141.0  # memory of a GPU [GB]
 
 
 @dataclass(frozen=True)
@@ -47,45 +27,33 @@ class Subject:
     name: str
     n_nodes: float
     grows: bool
-    surface: PartSurface
+    surface: model.PartSurface
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """A flow on a number of GPUs.
-
-    Attributes:
-        efficiency: node updates per second and GPU over those of a single GPU with enough memory for all nodes.
-        card_gb: memory needed per GPU [GB]; ``fits``: whether it is available.
-    """
+    """A flow on a number of GPUs."""
 
     subject: str
     cards: int
     n_nodes: float
     step_s: float
     mflups: float
-    efficiency: float
-    card_gb: float
+    efficiency: float  # node updates per second and GPU over those of a single GPU with enough memory for all nodes
+    card_gb: float  # memory needed per GPU [GB]; ``fits``: whether it is available
     fits: bool
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """The model of one series.
+    """The model of one series."""
 
-    Attributes:
-        name: of the series.
-        points: what was measured; ``fit`` is the machine fitted to them.
-        surface: of the parts of the study's geometry; ``cuts`` are what it was found from.
-        predictions: the numbers.
-    """
-
-    name: str
-    points: tuple[Point, ...]
-    fit: Fit
-    surface: PartSurface | None
-    cuts: tuple[PartitionCut, ...]
-    predictions: tuple[Prediction, ...]
+    name: str  # of the series
+    points: tuple[Point, ...]  # what was measured; ``fit`` is the machine fitted to them
+    fit: model.Fit
+    surface: model.PartSurface | None  # of the parts of the study's geometry; ``cuts`` are what it was found from
+    cuts: tuple[model.PartitionCut, ...]
+    predictions: tuple[Prediction, ...]  # the numbers
 
     def record(self) -> dict:
         """The forecast as a plain dictionary; points are given by their numbers of ranks."""
@@ -97,59 +65,42 @@ class Forecast:
 
 
 def forecast(
-    name: str, points: Sequence[Point], n_nodes: int | None, cuts: Sequence[PartitionCut], plans: TargetMachine
+    name: str, points: Sequence[Point], n_nodes: int | None, cuts: Sequence[model.PartitionCut], plans: TargetMachine
 ) -> Forecast:
-    """Fit the model to the points of a series and extrapolate it to many GPUs.
-
-    Args:
-        name: of the series.
-        points: at least one, in order of their ranks.
-        n_nodes: of the flow to predict; without it the nodes grow with the GPUs, as many per GPU as measured on most
-            ranks.
-        cuts: the geometry in many parts; by default those of the measured ranks, whose parts often have neighbours
-            on some sides only.
-        plans: the machine.
-    """
+    """Fit the model to the points of a series and extrapolate it to many GPUs. ``name``: of the series; ``points``: at
+    least one, in order of their ranks; ``n_nodes``: of the flow to predict; without it the nodes grow with the GPUs, as
+    many per GPU as measured on most ranks; ``cuts``: the geometry in many parts; by default those of the measured
+    ranks, whose parts often have neighbours on some sides only; ``plans``: the machine."""
     last = points[-1]
-    cuts = tuple(cuts) or tuple(cut_of_point(point) for point in points if point.ranks > 1)
-    fit, surface = fit_machine([observation(point) for point in points]), fit_surface(cuts, not last.is_periodic)
+    cuts = tuple(cuts) or tuple(model.cut_of_point(point) for point in points if point.ranks > 1)
+    fit = model.fit_machine([observation(point) for point in points])
+    surface = model.fit_surface(cuts, not last.is_periodic)
     grows = n_nodes is None
     n_nodes = last.nodes_per_rank if grows else n_nodes
-    rock = cube_surface(last.crossing, ROCK_POROSITY, surface.imbalance if surface else 1.0)
+    rock = model.cube_surface(last.crossing, ROCK_POROSITY, surface.imbalance if surface else 1.0)
     subjects = [Subject("the case", n_nodes, grows, surface)] if surface else []
     subjects.append(Subject("rock", ROCK_NODES, False, rock))
     predictions = [predict(subject, n_gpus, last, fit.machine, plans) for subject in subjects for n_gpus in GPU_COUNTS]
     return Forecast(name, tuple(points), fit, surface, cuts, tuple(predictions))
 
 
-def observation(point: Point) -> Observation:
-    """A point as an observation of the model."""
+def observation(point: Point) -> model.Observation:
+    """A point as an observation of the model, with the load of the busiest rank: each number is the largest of any."""
     exchanges = ((point.short_bytes, point.short_exchange_s), (point.most_halo_bytes, point.exchange_s))
-    return Observation(load_of(point), point.step_s, tuple(pair for pair in exchanges if pair[1] > 0.0))
+    shared = (point.most_edge_nodes, point.most_halo_bytes, point.most_neighbours) if point.ranks > 1 else ()
+    load = model.RankLoad(point.most_nodes, *shared)
+    return model.Observation(load, point.step_s, tuple(pair for pair in exchanges if pair[1] > 0.0))
 
 
-def load_of(point: Point) -> RankLoad:
-    """The load of the busiest rank of a point; each number is the largest of any rank."""
-    if point.ranks == 1:
-        return RankLoad(point.most_nodes)
-    return RankLoad(point.most_nodes, point.most_edge_nodes, point.most_halo_bytes, point.most_neighbours)
-
-
-def predict(subject: Subject, n_gpus: int, like: Point, machine: Machine, plans: TargetMachine) -> Prediction:
-    """One flow on a number of GPUs, each with the load of the busiest.
-
-    Args:
-        subject: the flow.
-        n_gpus: number of GPUs.
-        like: a point that gives the bytes of a node and of a population.
-        machine: as fitted.
-        plans: the machine to predict.
-    """
+def predict(subject: Subject, n_gpus: int, like: Point, machine: model.Machine, plans: TargetMachine) -> Prediction:
+    """One flow on a number of GPUs, each with the load of the busiest. ``subject``: the flow; ``n_gpus``: number of
+    GPUs; ``like``: a point that gives the bytes of a node and of a population; ``machine``: as fitted; ``plans``: the
+    machine to predict."""
     n_nodes = subject.n_nodes * (n_gpus if subject.grows else 1)
     is_inside = n_gpus <= plans.cards_per_node
-    machine = machine if is_inside else across(machine, plans.link)
+    machine = machine if is_inside else model.across(machine, plans.link)
     load = subject.surface.load(n_nodes, n_gpus, like.storage_bytes)
-    seconds, alone = step_seconds(machine, load), step_seconds(machine, RankLoad(n_nodes))
+    seconds, alone = model.step_seconds(machine, load), model.step_seconds(machine, model.RankLoad(n_nodes))
     card_gb = 1e-9 * load.nodes * like.bytes_per_node
     return Prediction(
         subject=subject.name,
@@ -170,11 +121,24 @@ def text(forecasts: Sequence[Forecast], plans: TargetMachine) -> str:
 
 def _forecast_text(forecast: Forecast, plans: TargetMachine) -> str:
     ranks = ", ".join(str(point.ranks) for point in forecast.points)
-    lines = [f"model of {forecast.name}, fitted to what was measured on {ranks} ranks", *_machine_lines(forecast.fit)]
+    m, residuals = forecast.fit.machine, forecast.fit.residuals
+    together = "beside the interior" if m.overlaps else "after the interior"
+    errors = " ".join(f"{residual:+.1%}" for residual in residuals)
+    lines = [
+        f"model of {forecast.name}, fitted to what was measured on {ranks} ranks",
+        f"  a GPU: {1e-6 * _inverse(m.s_per_node):,.5g} million nodes/s; overhead {1e6 * m.s_overhead:.3g} us per step"
+        " on several GPUs",
+        f"  halo: {together}; an exchange {1e6 * m.s_per_exchange:.3g} us and {1e-9 * _inverse(m.s_per_byte):.4g} GB/s,"
+        " packing and unpacking included",
+        f"  predicted step time against measured, by ranks: {errors} (at most {max(map(abs, residuals)):.1%})",
+    ]
     for subject in dict.fromkeys(item.subject for item in forecast.predictions):
         chosen = [item for item in forecast.predictions if item.subject == subject]
-        too_large = [str(item.cards) for item in chosen if not item.fits]
-        lines += [_subject_text(subject, chosen), HEADER, *(_row(item) for item in chosen if item.fits)]
+        first, last, too_large = chosen[0], chosen[-1], [str(item.cards) for item in chosen if not item.fits]
+        grows = last.n_nodes > first.n_nodes
+        nodes = f"{first.n_nodes / first.cards:,.0f} nodes per GPU" if grows else f"{first.n_nodes:,.0f} nodes in all"
+        lines += [f"{subject}, {nodes}; efficiency against a single GPU with enough memory for all", HEADER]
+        lines += [_row(item) for item in chosen if item.fits]
         if too_large:
             lines.append(f"  on {', '.join(too_large)} GPUs it does not fit into {plans.card_gb:g} GB each")
     if not forecast.surface:
@@ -182,54 +146,28 @@ def _forecast_text(forecast: Forecast, plans: TargetMachine) -> str:
     return "\n".join(lines)
 
 
-def _machine_lines(fit: Fit) -> list[str]:
-    m, worst = fit.machine, max(map(abs, fit.residuals))
-    together = "beside the interior" if m.overlaps else "after the interior"
-    errors = " ".join(f"{residual:+.1%}" for residual in fit.residuals)
-    return [
-        f"  a GPU: {1e-6 * _inverse(m.s_per_node):,.5g} million nodes/s; overhead {1e6 * m.s_overhead:.3g} us per step"
-        " on several GPUs",
-        f"  halo: {together}; an exchange {1e6 * m.s_per_exchange:.3g} us and {1e-9 * _inverse(m.s_per_byte):.4g} GB/s,"
-        " packing and unpacking included",
-        f"  predicted step time against measured, by ranks: {errors} (at most {worst:.1%})",
-    ]
-
-
 def _assumptions(forecast: Forecast, plans: TargetMachine) -> list[str]:
     """The assumptions as text."""
-    link = plans.link
+    link, surface, cuts, lines = plans.link, forecast.surface, forecast.cuts, ["assumed:"]
+    if surface:
+        parts = ", ".join(str(cut.n_parts) for cut in cuts)
+        lines += [
+            f"  {surface.populations:.3g} m^(2/3) populations cross the surface of a part of m nodes of the case,"
+            f" {surface.neighbours:.3g} parts are around it, the largest has {surface.imbalance:.3f} of the mean",
+            f"  (found by cutting the geometry into {parts} parts by {cuts[0].method})",
+        ]
+        if surface.is_bounded:
+            lines.append("  at the rim parts have fewer neighbours: of p parts 1 - p^(-1/3) of all surface is shared")
+        elif cuts[-1].n_parts < GPU_COUNTS[0]:
+            sides = "so few parts have neighbours on some sides only"
+            lines.append(f"  {sides}: with more of them the halo is up to three times that")
     return [
-        "assumed:",
-        *(_surface_lines(forecast.surface, forecast.cuts) if forecast.surface else []),
+        *lines,
         f"  a rock is cut into cubes, {ROCK_POROSITY:.0%} of each face open, 26 neighbours",
         f"  up to {plans.cards_per_node} GPUs are connected as measured; beyond, messages also cross a network of"
         f" {link.gb_s:g} GB/s per GPU and {link.latency_us:g} us latency (bandwidth: as measured if that is smaller)",
         "  no contention in the network; a GPU is as fast with any number of nodes, and all are equally fast",
     ]
-
-
-def _surface_lines(surface: PartSurface, cuts: Sequence[PartitionCut]) -> list[str]:
-    parts = ", ".join(str(cut.n_parts) for cut in cuts)
-    lines = [
-        f"  {surface.populations:.3g} m^(2/3) populations cross the surface of a part of m nodes of the case,"
-        f" {surface.neighbours:.3g} parts are around it, the largest has {surface.imbalance:.3f} of the mean",
-        f"  (found by cutting the geometry into {parts} parts by {cuts[0].method})",
-    ]
-    if surface.is_bounded:
-        lines.append("  at the rim parts have fewer neighbours: of p parts 1 - p^(-1/3) of all surface is shared")
-    elif cuts[-1].n_parts < GPU_COUNTS[0]:
-        lines.append(
-            "  so few parts have neighbours on some sides only: with more of them the halo is up to three times that"
-        )
-    return lines
-
-
-def _subject_text(subject: str, chosen: Sequence[Prediction]) -> str:
-    first, last = chosen[0], chosen[-1]
-    nodes = f"{first.n_nodes:,.0f} nodes in all"
-    if last.n_nodes > first.n_nodes:
-        nodes = f"{first.n_nodes / first.cards:,.0f} nodes per GPU"
-    return f"{subject}, {nodes}; efficiency against a single GPU with enough memory for all"
 
 
 def _row(item: Prediction) -> str:

@@ -1,15 +1,25 @@
-"""The problem on a number of ranks: the same flow (strong scaling), or one that grows with the ranks (weak scaling)."""
+"""The kinds of scaling.
 
+The problem on a number of ranks: the same flow (strong scaling), or one that grows with the ranks (weak scaling).
+"""
+
+from collections.abc import Mapping
 from dataclasses import replace
 from math import cbrt
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.bench.jobs import Job
-from muphy_lb.bench.scaling.modes import STRONG, WEAK_ROW
-from muphy_lb.bench.tiling import tile_nodes
+from muphy_lb.bench.jobs import Job, tile_nodes
 from muphy_lb.case.case import Case
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.setup.geometry import load_nodes
+
+STRONG, WEAK, WEAK_ROW = "strong", "weak", "weak-row"
+MEANING: Mapping[str, str] = {
+    STRONG: "the same nodes on every number of ranks",
+    WEAK: "the nodes grow with the ranks, in a box as compact as possible",
+    WEAK_ROW: "the nodes grow with the ranks, in a row of copies along z, like a longer core",
+}
+
 
 # A grown geometry has about as many times more nodes as there are ranks; with less than this of it, it has not grown.
 LEAST_GROWTH = 0.6
@@ -18,16 +28,9 @@ LEAST_GROWTH = 0.6
 def problem(base: Job, mode: str, communicator) -> Job:
     """The job of some ranks; collective.
 
-    A geometry that can be tiled is repeated, any other gets finer voxels.
-
-    Args:
-        base: the job of one rank.
-        mode: key of :data:`muphy_lb.bench.scaling.modes.MEANING`.
-        communicator: the ranks.
-
-    Raises:
-        InputError: the geometry can neither be tiled nor refined, or not be tiled in a row.
-        GeometryError: the refined geometry cannot be made.
+    A geometry that can be tiled is repeated, any other gets finer voxels. ``base``: the job of one rank; ``mode``: key
+    of :data:`muphy_lb.bench.scaling.problem.MEANING`. Raises InputError: the geometry can neither be tiled nor refined,
+    or not be tiled in a row; GeometryError: the refined geometry cannot be made.
     """
     if mode == STRONG or communicator.size == 1:
         return base

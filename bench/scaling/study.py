@@ -1,8 +1,14 @@
-"""A scaling study: one case on more and more ranks, timed, with what its messages weigh and where the time goes."""
+"""A scaling study: one case on more and more ranks, timed, with what its messages weigh and where the time goes.
+
+Idle waiting: ranks that do not take part in a measurement sleep until it ends.
+
+A scaling study as text.
+"""
 
 import gc
 import json
 import statistics
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
@@ -11,8 +17,7 @@ import numpy as np
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.bench.jobs import Job
-from muphy_lb.bench.scaling.problem import problem
-from muphy_lb.bench.scaling.ranks import wait_for_ranks
+from muphy_lb.bench.scaling.problem import MEANING, problem
 from muphy_lb.bench.stream import Effort
 from muphy_lb.run.solver import Solver
 from muphy_lb.run.trace import stage_seconds
@@ -35,65 +40,46 @@ class SeriesVariant:
 
 @dataclass(frozen=True)
 class ScalingPlan:
-    """What to measure.
+    """What to measure."""
 
-    Attributes:
-        ranks: numbers of ranks, ascending; the first is what the others are compared with.
-        mode: key of :data:`muphy_lb.bench.scaling.modes.MEANING`.
-        variants: the series.
-        effort: how long each measurement is.
-    """
-
-    ranks: tuple[int, ...]
-    mode: str
-    variants: tuple[SeriesVariant, ...]
-    effort: Effort
+    ranks: tuple[int, ...]  # numbers of ranks, ascending; the first is what the others are compared with
+    mode: str  # key of :data:`muphy_lb.bench.scaling.problem.MEANING`
+    variants: tuple[SeriesVariant, ...]  # the series
+    effort: Effort  # how long each measurement is
 
 
 @dataclass(frozen=True)
 class Point:
-    """One case on one number of ranks, timed.
+    """One case on one number of ranks, timed."""
 
-    Attributes:
-        variant: the series that it belongs to; on one rank nothing travels, and it belongs to those of all transports.
-        transport: how messages travelled; different ways on different ranks are joined by commas.
-        n_nodes: fluid nodes of all ranks; ``box`` (nx, ny, nz) is what they lie in.
-        most_nodes, most_edge_nodes, most_halo_bytes, most_neighbours: largest over the ranks; halo bytes are sent a
-            step.
-        edge_share: edge nodes of all ranks over all nodes.
-        bytes_per_node: all device memory over the nodes.
-        storage_bytes: of one population.
-        crossing: number of a node's populations that cross one of its faces.
-        mflups: million node updates per second, all ranks, median of the runs; ``mflups_low``, ``mflups_high``:
-            extremes.
-        stages: seconds of a step by stage, from its start to its end, largest over the ranks; some run side by side.
-        efficiency: MFLUPS per rank over those on the fewest ranks of the series.
-        exchange_s: seconds of an isolated exchange; ``short_exchange_s``: with messages of ``short_bytes`` in all.
-    """
-
+    # the series that it belongs to; on one rank nothing travels, and it belongs to those of all transports
     variant: SeriesVariant
     ranks: int
-    transport: str
+    transport: str  # how messages travelled; different ways on different ranks are joined by commas
     device: str
     kernel: str
-    n_nodes: int
+    n_nodes: int  # fluid nodes of all ranks; ``box`` (nx, ny, nz) is what they lie in
     box: tuple[int, int, int]
     is_periodic: bool
+    # most_nodes, most_edge_nodes, most_halo_bytes, most_neighbours: largest over the ranks; halo bytes are sent a step
     most_nodes: int
     most_edge_nodes: int
     most_halo_bytes: float
     most_neighbours: int
-    edge_share: float
-    bytes_per_node: float
-    storage_bytes: int
-    crossing: int
+    edge_share: float  # edge nodes of all ranks over all nodes
+    bytes_per_node: float  # all device memory over the nodes
+    storage_bytes: int  # of one population
+    crossing: int  # number of a node's populations that cross one of its faces
     n_steps: int
     n_runs: int
+    # million node updates per second, all ranks, median of the runs; ``mflups_low``, ``mflups_high``: extremes
     mflups: float
     mflups_low: float
     mflups_high: float
+    # seconds of a step by stage, from its start to its end, largest over the ranks; some run side by side
     stages: dict[str, float] = field(default_factory=dict)
-    efficiency: float = 1.0
+    efficiency: float = 1.0  # MFLUPS per rank over those on the fewest ranks of the series
+    # seconds of an isolated exchange; ``short_exchange_s``: with messages of ``short_bytes`` in all
     exchange_s: float = 0.0
     short_exchange_s: float = 0.0
     short_bytes: float = 0.0
@@ -121,11 +107,7 @@ class Point:
 
     @classmethod
     def of_record(cls, table: dict) -> "Point":
-        """The inverse of :meth:`record`.
-
-        Raises:
-            KeyError, TypeError: it is not such a record.
-        """
+        """The inverse of :meth:`record`. Raises KeyError, TypeError: it is not such a record."""
         variant = SeriesVariant(table["precision"], table["streaming"], table["transport_asked"])
         names = {item.name for item in fields(cls)} - {"variant"}
         values = {name: table[name] for name in names & table.keys()}
@@ -141,11 +123,8 @@ class Point:
 
 
 def read_study(path) -> tuple[str, list[Point]]:
-    """Mode and points of a study that was written as JSON.
-
-    Raises:
-        InputError: the file cannot be read, or contains no study.
-    """
+    """Mode and points of a study that was written as JSON. Raises InputError: the file cannot be read, or contains no
+    study."""
     try:
         study = json.loads(Path(path).read_text(encoding="utf-8"))
         points = [Point.of_record(table) for table in study["measurements"]]
@@ -161,27 +140,20 @@ def read_study(path) -> tuple[str, list[Point]]:
 
 
 def run_study(base: Job, plan: ScalingPlan, communicator, report: Callable[[Sequence[Point]], None]) -> list[Point]:
-    """Measure all points of a plan; collective. Ranks that are not needed for a point sleep.
-
-    Args:
-        base: the case on one rank.
-        plan: the measurements; it must not need more ranks than there are.
-        communicator: the ranks.
-        report: called with all points so far whenever one is added, on every rank that measured it.
-
-    Returns:
-        All points on rank 0, on every other rank those that it measured.
-
-    Raises:
-        MuphyError: the case cannot be run on that many ranks, or in that variant.
-    """
+    """Measure all points of a plan; collective. Ranks that are not needed for a point sleep. ``base``: the case on one
+    rank; ``plan``: the measurements; it must not need more ranks than there are; ``report``: called with all points so
+    far whenever one is added, on every rank that measured it. Returns all points on rank 0, on every other rank those
+    that it measured. Raises MuphyError: the case cannot be run on that many ranks, or in that variant."""
     points = []
     for n_ranks in plan.ranks:
         some = communicator.first(n_ranks)
         if some is not None:
             job = problem(base, plan.mode, some)
             for variant in distinct(plan.variants, n_ranks):
-                points.append(_compared(measure(job, variant, plan.effort, some), points))
+                point = measure(job, variant, plan.effort, some)
+                first = next(iter(series(points, variant)), point)  # the efficiency is against the first of its series
+                relative = point.mflups / point.ranks / (first.mflups / first.ranks)
+                points.append(replace(point, efficiency=relative))
                 report(points)
         wait_for_ranks(communicator, n_ranks)
     return points
@@ -195,7 +167,14 @@ def distinct(variants: Sequence[SeriesVariant], n_ranks: int) -> list[SeriesVari
 
 def series(points: Sequence[Point], variant: SeriesVariant) -> list[Point]:
     """The points of a variant in order of their ranks; points on one rank belong to every transport."""
-    return [point for point in points if _belongs(point, variant)]
+    alone = variant.precision, variant.streaming
+    return [
+        point
+        for point in points
+        if (
+            point.variant == variant if point.ranks > 1 else alone == (point.variant.precision, point.variant.streaming)
+        )
+    ]
 
 
 def named_series(points: Sequence[Point], variants: Sequence[SeriesVariant]) -> dict[str, list[Point]]:
@@ -211,11 +190,8 @@ def named_series(points: Sequence[Point], variants: Sequence[SeriesVariant]) -> 
 
 
 def measure(job: Job, variant: SeriesVariant, effort: Effort, communicator) -> Point:
-    """Time a case in one variant on all ranks of a communicator; collective.
-
-    Raises:
-        MuphyError: the case cannot be run in that variant.
-    """
+    """Time a case in one variant on all ranks of a communicator; collective. Raises MuphyError: the case cannot be run
+    in that variant."""
     gc.collect()  # what was measured before may hold most of the memory, in cycles
     compute = job.case.compute.model_copy(update=asdict(variant))
     simulation = Solver(job.case.model_copy(update={"compute": compute}), communicator, job.nodes)
@@ -224,10 +200,11 @@ def measure(job: Job, variant: SeriesVariant, effort: Effort, communicator) -> P
     simulation.health()
     measured = stage_seconds(simulation, min(effort.n_steps, STAGED_STEPS))
     engine, lattice, header = simulation.engine, simulation.lattice, simulation.header
+    names = communicator.gather(engine.transport)
     return Point(
         variant=variant,
         ranks=communicator.size,
-        transport=_agreed(engine.transport, communicator),
+        transport=communicator.broadcast(names and ",".join(sorted(set(names)))),
         device=engine.backend.device,
         kernel=f"{lattice.name} {engine.model.collision.name}",
         n_nodes=header.n_nodes,
@@ -272,19 +249,60 @@ def _sizes(simulation) -> dict:
     }
 
 
-def _agreed(transport: str, communicator) -> str:
-    """The transports of all ranks in one word."""
-    names = communicator.gather(transport)
-    return communicator.broadcast(names and ",".join(sorted(set(names))))
+POLL_S = 0.02
 
 
-def _compared(point: Point, before: Sequence[Point]) -> Point:
-    """The point with its efficiency against the first of its series."""
-    base = next(iter(series(before, point.variant)), point)
-    return replace(point, efficiency=point.mflups / point.ranks / (base.mflups / base.ranks))
+def wait_for_ranks(communicator, n_ranks: int) -> None:
+    """Wait until the first ``n_ranks`` ranks have finished, polling with sleeps instead of busy waiting; collective."""
+    token = np.zeros(1, dtype=np.int8)
+    if communicator.rank == 0:
+        for rank in range(n_ranks, communicator.size):
+            communicator.send(token, rank)
+    elif communicator.rank >= n_ranks:
+        request = communicator.start_receive(token, 0)
+        while not request.Test():
+            time.sleep(POLL_S)
 
 
-def _belongs(point: Point, variant: SeriesVariant) -> bool:
-    if point.ranks > 1:
-        return point.variant == variant
-    return (point.variant.precision, point.variant.streaming) == (variant.precision, variant.streaming)
+HEADER = (
+    f"{'ranks':>5} {'transport':>10} {'precision':>9} {'streaming':>9} {'nodes':>14} {'a rank':>12} {'MFLUPS':>8}"
+    f" {'(low-high)':>15} {'speed-up':>8} {'effic.':>6} {'ms/step':>8} {'halo kB':>8} {'edge':>6} {'compute':>8}"
+    f" {'pack':>7} {'exchange':>8}"
+)
+LEGEND = (
+    "nodes: of all ranks, and the mean per rank; MFLUPS: million node updates per second of all ranks, median of the"
+    " runs;\nspeed-up: ranks times efficiency; efficiency: MFLUPS per rank over those on the fewest ranks;"
+    " halo kB: most that a rank sends in a step;\nedge: share of nodes that wait for messages or openings;"
+    " compute, pack, exchange: ms per step of each on the slowest rank for it"
+    "\n(pack: with unpacking; exchange: messages and waiting); where they overlap, their sum exceeds ms/step"
+)
+
+
+def head(title: str, mode: str, point: Point) -> str:
+    """The heading of the rows."""
+    box = " x ".join(f"{edge:,}" for edge in point.box)
+    nodes = f"{point.n_nodes:,} nodes in {box} voxels on {point.ranks} rank{'s' * (point.ranks > 1)}"
+    effort = f"median of {point.n_runs} runs of {point.n_steps:,} steps"
+    lines = [
+        f"{title}: {nodes}, {effort}",
+        f"{mode} scaling: {MEANING[mode]}",
+        f"{point.kernel} on {point.device}",
+        HEADER,
+    ]
+    return "\n".join(lines)
+
+
+def row(point: Point) -> str:
+    """One line below HEADER."""
+    spread = f"({_rate(point.mflups_low)}-{_rate(point.mflups_high)})"
+    compute, pack, exchange = (1e3 * seconds for seconds in point.split_s.values())
+    return (
+        f"{point.ranks:>5} {point.transport:>10} {point.variant.precision:>9} {point.variant.streaming:>9}"
+        f" {point.n_nodes:>14,} {point.nodes_per_rank:>12,.0f} {_rate(point.mflups):>8} {spread:>15}"
+        f" {point.speed_up:>8.3f} {point.efficiency:>6.1%} {1e3 * point.step_s:>8.4g}"
+        f" {1e-3 * point.most_halo_bytes:>8.4g} {point.edge_share:>6.2%} {compute:>8.4g} {pack:>7.3g} {exchange:>8.3g}"
+    )
+
+
+def _rate(mflups: float) -> str:
+    return f"{mflups:.0f}" if mflups >= 1000.0 else f"{mflups:.4g}"

@@ -10,8 +10,7 @@ from dataclasses import asdict, dataclass
 
 from muphy_lb.bench.scaling.study import Point
 
-NAME = "table2"
-GEOMETRY, SIZE = "artery", 47
+NAME, GEOMETRY, SIZE = "table2", "artery", 47
 STEPS, RUNS = 10_000, 1
 
 
@@ -32,7 +31,10 @@ def text(points: Sequence[Point]) -> str:
     """The paper's figures and ours, one line each."""
     head = "Bernaschi et al. 2009, Table II: irregular vessel, 4 million nodes in all"
     rows = [_row(item.n_cards, item.card, None, item.mflups) for item in PUBLISHED]
-    rows += [_row(point.ranks, _ours(point), point.n_nodes, point.mflups) for point in points]
+    for point in points:
+        travels = f", {point.transport}" if point.ranks > 1 else ""
+        ours = f"{point.device}, {point.variant.precision} {point.variant.streaming}{travels}"
+        rows.append(_row(point.ranks, ours, point.n_nodes, point.mflups))
     steps = min((point.n_steps for point in points), default=STEPS)
     notes = "the paper's vessel is not at hand, ours is the built-in artery"
     if steps < STEPS:
@@ -43,11 +45,6 @@ def text(points: Sequence[Point]) -> str:
 def record() -> dict:
     """The paper's figures as a plain dictionary."""
     return {"source": "Bernaschi et al. 2009, Table II", "steps": STEPS, "rows": [asdict(item) for item in PUBLISHED]}
-
-
-def _ours(point: Point) -> str:
-    travels = f", {point.transport}" if point.ranks > 1 else ""
-    return f"{point.device}, {point.variant.precision} {point.variant.streaming}{travels}"
 
 
 def _row(n_gpus: int, what: str, n_nodes: int | None, mflups: float) -> str:

@@ -15,16 +15,11 @@ import numpy as np
 from muphy_lb.base.precision import PRECISIONS
 from muphy_lb.bench.command import overrides_of, variants
 from muphy_lb.bench.jobs import Job, job_of_table
-from muphy_lb.bench.report import known
-from muphy_lb.bench.stream import ComputeVariant, Effort, Measurement, measure
+from muphy_lb.bench.stream import ComputeVariant, Effort, Measurement, known, measure
 from muphy_lb.lattice import lattice_named
 
-TITLE = "thelma"
-EDGES = (64, 128, 192, 256, 320)
-LATTICE = "D3Q19"
-NUMBERS = 48
-PUBLISHED_SHARE = "79-88 %"
-FASTEST_THERMAL, FASTEST_ISOTHERMAL = 1920, 2744
+TITLE, EDGES, LATTICE, NUMBERS = "thelma", (64, 128, 192, 256, 320), "D3Q19", 48
+PUBLISHED_SHARE, FASTEST_THERMAL, FASTEST_ISOTHERMAL = "79-88 %", 1920, 2744
 # Lattice units: slow and diffusive enough to be stable on every box.
 FALL_SPEED, DIFFUSIVITY, PRANDTL = 0.02, 0.05, 0.71
 HEAD = (
@@ -46,15 +41,10 @@ LEGEND = (
 
 @dataclass(frozen=True)
 class CavityTiming:
-    """A cavity timed with and without temperature.
+    """A cavity timed with and without temperature."""
 
-    Attributes:
-        edge: nodes per edge.
-        heated, isothermal: the measurements.
-    """
-
-    edge: int
-    heated: Measurement
+    edge: int  # nodes per edge
+    heated: Measurement  # heated, isothermal: the measurements
     isothermal: Measurement
 
     @property
@@ -121,22 +111,6 @@ def without_temperature(job: Job) -> Job:
     return Job(job.case.model_copy(update={"thermal": None, "walls": ()}), job.nodes)
 
 
-def compare(edge: int, job: Job, variant: ComputeVariant, effort: Effort, communicator) -> CavityTiming:
-    """Time a cavity with and without its temperature; collective.
-
-    Args:
-        edge: nodes per edge of the cavity.
-        job: the job of :func:`cavity_table`.
-        variant: changes to the case.
-        effort: number of runs and steps.
-        communicator: the ranks.
-    """
-    isothermal, heated = (
-        measure(one.case, one.nodes, variant, effort, communicator) for one in (without_temperature(job), job)
-    )
-    return CavityTiming(edge, heated, isothermal)
-
-
 def text(comparison: CavityTiming) -> str:
     """One line below HEADER."""
     c, m = comparison, comparison.heated
@@ -150,19 +124,17 @@ def text(comparison: CavityTiming) -> str:
 
 
 def time_thelma(options, say: Callable[[str], None], communicator) -> tuple[str, str, list[dict]]:
-    """Title, device and records of heated cavities of several edges, in all variants; collective.
-
-    Args:
-        options: those of ``muphy-lb bench``.
-        say: called with the text of each comparison, on rank 0.
-        communicator: the ranks.
-    """
+    """Title, device and records of heated cavities of several edges, in all variants; collective."""
     effort, measurements = Effort(options.steps, options.runs), []
     say(f"{HEAD}\n{HEADER}")
     for edge in (options.size,) if options.size else EDGES:
         job = job_of_table(cavity_table(edge), overrides_of(options), communicator)
         for choice in variants(options, job.case.compute):
-            found = compare(edge, job, ComputeVariant(*choice), effort, communicator)
+            isothermal, heated = (
+                measure(one.case, one.nodes, ComputeVariant(*choice), effort, communicator)
+                for one in (without_temperature(job), job)
+            )
+            found = CavityTiming(edge, heated, isothermal)
             say(text(found))
             measurements.append(found.record())
     say(LEGEND)

@@ -11,9 +11,8 @@ from muphy_lb.backends import copying
 from muphy_lb.base.errors import InputError
 from muphy_lb.bench.command import add_options, bench
 from muphy_lb.bench.jobs import job_of_table
-from muphy_lb.bench.stream import ComputeVariant, Effort, measure
+from muphy_lb.bench.stream import ComputeVariant, Effort, field_numbers, measure
 from muphy_lb.bench.thermal import thelma
-from muphy_lb.bench.traffic import field_numbers
 from muphy_lb.lattice.layout import TILE
 from muphy_lb.model.model import STENCIL, FieldValue
 from muphy_lb.parallel import SerialCommunicator

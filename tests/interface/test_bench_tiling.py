@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.bench.tiling import tile_nodes
+from muphy_lb.bench.jobs import tile_nodes
 from muphy_lb.geometry.neighbours import cut_links
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.shapes.catalogue import build_shape

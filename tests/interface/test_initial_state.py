@@ -9,7 +9,7 @@ from muphy_lb.case.case import case_from_dict
 from muphy_lb.output.vtkhdf import VtkHdfSeries
 from muphy_lb.run.loop import Run
 from muphy_lb.run.solver import Solver
-from muphy_lb.validation.references.taylor_green import TaylorGreen
+from muphy_lb.validation.flow.vortices import TaylorGreen
 
 SIZE, VISCOSITY, SPEED = 24, 0.02, 0.05
 STREAMINGS = ("pull", "push", "aa")

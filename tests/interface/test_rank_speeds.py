@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.bench.tiling import tile_nodes
+from muphy_lb.bench.jobs import tile_nodes
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.geometry.store import write_geometry
 from muphy_lb.partition.costs import NODE_COSTS

@@ -10,10 +10,9 @@ from types import SimpleNamespace
 import pytest
 
 from muphy_lb.base.errors import BackendError, DivergedError, InputError, OutputError
+from muphy_lb.validation.case import DEFAULT, Settings, Validation, absolute, relative
 from muphy_lb.validation.command import add_options, validate
 from muphy_lb.validation.plot import Plot, Series, convergence, draw
-from muphy_lb.validation.record import Validation, absolute, relative
-from muphy_lb.validation.settings import DEFAULT, Settings
 
 PNG = b"\x89PNG"
 PLOT = Plot("Error & order", "size", "error", (Series("a <b>", [1, 2], [0.5, 0.25], "points"),), log_x=True)

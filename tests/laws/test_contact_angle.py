@@ -8,8 +8,8 @@ from muphy_lb.physics.free_surface.capillarity import TENSION, plane_distance, p
 from muphy_lb.physics.free_surface.cells import CELL, FILL, GAS, INTERFACE, MASS, WALL
 from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE, COS_ANGLE, curvature
 from muphy_lb.physics.free_surface.start import sphere_region
-from muphy_lb.validation.free_surface.contact import contact_angle, drop_on_wall
-from muphy_lb.validation.settings import Settings
+from muphy_lb.validation.case import Settings
+from muphy_lb.validation.free_surface.drops import contact_angle, drop_on_wall
 from tests.free_surface import SurfaceSetup, Tank, tank
 from tests.laws.test_free_surface import BACKENDS, splash
 

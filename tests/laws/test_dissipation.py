@@ -8,8 +8,8 @@ from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.physics.dissipation.observers import FlowPower
 from muphy_lb.run.loop import Run
 from muphy_lb.run.solver import Solver
-from muphy_lb.validation.dissipation.pipe import driven_pipe
-from muphy_lb.validation.settings import Settings
+from muphy_lb.validation.case import Settings
+from muphy_lb.validation.dissipation.table import driven_pipe
 from tests.channel import SPACING_M, open_channel, periodic_channel, simulate
 
 DRIVEN = {"acceleration_m_s2": [1e-3, 0.0, 0.0]}

@@ -16,7 +16,7 @@ from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.solver import Solver
 from muphy_lb.setup.boundaries import describe_profiles
-from muphy_lb.validation.references.womersley import PipeWomersley, PlaneWomersley
+from muphy_lb.validation.flow.womersley import PipeWomersley, PlaneWomersley
 from tests.laws.test_openings import oblique_pipe
 from tests.support import (
     PULSATING,

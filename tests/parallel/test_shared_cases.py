@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from muphy_lb.parallel import SerialCommunicator, connect
-from muphy_lb.validation.settings import Settings
-from muphy_lb.validation.thermal import heated_bifurcation, heated_cube
+from muphy_lb.validation.case import Settings
+from muphy_lb.validation.thermal import heated_bifurcation, heated_cavity
 
 pytestmark = pytest.mark.mpi
 RAYLEIGH, SIZE, FALLS = 1e4, 6, 12
@@ -19,7 +19,7 @@ RAYLEIGH, SIZE, FALLS = 1e4, 6, 12
 def find_all(file, communicator):
     """The start of a history cube and a perturbed one, into ``file``."""
     settings = Settings(backend="numpy", communicator=communicator)
-    cavity, history = heated_cube.grid_sequence(RAYLEIGH, (SIZE,), settings)
+    cavity, history = heated_cavity.grid_sequence(RAYLEIGH, (SIZE,), settings)
     durations = heated_bifurcation.PhaseDurations(1, 1, 26, 1)
     perturbed = heated_bifurcation.perturbed_run(RAYLEIGH, (SIZE, SIZE, SIZE + 1), settings, durations)
     if communicator.rank == communicator.size - 1:
@@ -28,7 +28,7 @@ def find_all(file, communicator):
 
 
 def test_ranks_find_what_one_does(tmp_path, mpirun, monkeypatch):
-    monkeypatch.setattr(heated_cube, "MAX_FREE_FALLS", FALLS)
+    monkeypatch.setattr(heated_cavity, "MAX_FREE_FALLS", FALLS)
     find_all(tmp_path / "one.npz", SerialCommunicator())
     done = mpirun(2, ["-m", "tests.parallel.test_shared_cases", tmp_path / "two.npz"])
     assert done.returncode == 0, done.stderr
@@ -39,5 +39,5 @@ def test_ranks_find_what_one_does(tmp_path, mpirun, monkeypatch):
 
 
 if __name__ == "__main__":
-    heated_cube.MAX_FREE_FALLS = FALLS
+    heated_cavity.MAX_FREE_FALLS = FALLS
     find_all(sys.argv[1], connect())

@@ -1,6 +1,6 @@
 """Published numbers and analytic solutions that only tests of the references need.
 
-Sources as of the module of :mod:`muphy_lb.validation.references` that each belongs to; ``SANGANI_ACRIVOS``:
+Sources as of the module of :mod:`muphy_lb.validation.flow` that each belongs to; ``SANGANI_ACRIVOS``:
 table 1 of Sangani and Acrivos, Int. J. Multiphase Flow 8, 193 (1982), from a public transcription; ``REATTACHMENT``:
 where the flow behind a backward-facing step of expansion 2 reattaches, Erturk, Comput. Fluids 37, 633 (2008), the value
 at Re 600 from a public transcription, the others from memory. There Re is U 2h / nu with the mean inlet velocity U and
@@ -11,10 +11,11 @@ from types import MappingProxyType
 
 import numpy as np
 
-from muphy_lb.validation.references.rheology import Casson, PowerLaw
-from muphy_lb.validation.references.schaefer_turek import DENSITY_KG_M3, DIAMETER_M, HEIGHT_M
-from muphy_lb.validation.references.spheres import BODY, FACE, SIMPLE
-from muphy_lb.validation.references.womersley import PipeWomersley
+from muphy_lb.validation.flow import rheology, schaefer_turek
+from muphy_lb.validation.flow.rheology import Casson, PowerLaw
+from muphy_lb.validation.flow.schaefer_turek import DENSITY_KG_M3, DIAMETER_M, HEIGHT_M
+from muphy_lb.validation.flow.spheres import BODY, FACE, SIMPLE
+from muphy_lb.validation.flow.womersley import PipeWomersley
 
 N_TERMS = 500  # of the series of a duct
 HASIMOTO = MappingProxyType({SIMPLE: 1.7601, BODY: 1.7918, FACE: 1.7917})  # A of 1 / K = 1 - A c^(1/3) + c - ...
@@ -35,6 +36,8 @@ SANGANI_ACRIVOS = MappingProxyType(
     }
 )  # solid fraction: F / (mu U)
 FITTED_COEFFICIENTS = (-0.738168, 1.0, -0.88715, 2.0394, -2.435, 1.40, -0.82)
+SERIES_COEFFICIENTS = (-0.738, 1.0, -0.887, 2.038, -2.421)  # Toelke, Comput. Visual. Sci. 13, 29 (2010), equation (16)
+SERIES_LIMIT = 0.13  # solid fraction up to which the series is good to 0.05 %
 FITTED_LIMIT = 0.3  # solid fraction up to which the fitted series of cylinders is good to 0.03 %
 
 
@@ -138,3 +141,29 @@ def _power_law_velocity(y, half_width: float, stress_per_length: float, law: Pow
     power = (law.n + 1.0) / law.n
     rate = (stress_per_length / law.consistency) ** (1.0 / law.n)
     return rate / power * (half_width**power - np.abs(np.asarray(y, dtype=np.float64)) ** power)
+
+
+def channel_mean_velocity(height: float, acceleration: float, viscosity: float) -> float:
+    """Mean velocity between plates: g H^2 / (12 nu)."""
+    return acceleration * height**2 / (12.0 * viscosity)
+
+
+def generalised_pipe_velocity(r, radius: float, acceleration: float, viscosity: rheology.Viscosity) -> np.ndarray:
+    """Velocity in a round pipe at the distances ``r`` from its axis, of any fluid whose stress grows with the rate."""
+    return rheology.channel_velocity(r, radius, 0.5 * acceleration, viscosity)
+
+
+def generalised_channel_mean_velocity(half_width: float, acceleration: float, viscosity: rheology.Viscosity) -> float:
+    """Mean velocity between plates: the integral of y rate(y) over half the gap, over its half."""
+    y, weight = rheology._quadrature(np.linspace(0.0, half_width, rheology.N_PANELS + 1))
+    return float(np.sum(weight * y * rheology.shear_rate(acceleration * y, viscosity)) / half_width)
+
+
+def reynolds(case: str) -> float:
+    """Reynolds number U_mean D / nu of ``"2D-1"``, ``"2D-2"``, ``"2D-3"`` or ``"3D-1Z"``."""
+    return schaefer_turek.MEAN_VELOCITY_M_S[case] * DIAMETER_M / schaefer_turek.VISCOSITY_M2_S
+
+
+def toelke_series(solid_fraction) -> np.ndarray:
+    """k as Toelke prints it: -ln(theta) / 2 - 0.738 + theta - ...; for solid fractions up to 0.13."""
+    return -0.5 * np.log(solid_fraction) + np.polynomial.polynomial.polyval(solid_fraction, SERIES_COEFFICIENTS)

@@ -8,8 +8,8 @@ import pytest
 from muphy_lb.base.precision import FP64
 from muphy_lb.engine.boundary_links import SUM_SCALE
 from muphy_lb.lattice import D3Q19
+from muphy_lb.validation.case import Settings
 from muphy_lb.validation.flow import balance
-from muphy_lb.validation.settings import Settings
 from muphy_lb.validation.thermal import heat_balance
 
 SIZE, N_STEPS = 8, 60

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
-from muphy_lb.validation.growth import DELAYS, fit_growth
 from muphy_lb.validation.thermal import heated_bifurcation as bifurcation
 from muphy_lb.validation.thermal.heated_bifurcation import (
+    DELAYS,
     SYMMETRIC,
     SYMMETRY_CLASSES,
     disturbance,
+    fit_growth,
     rescaled,
     symmetry_component,
     threshold,

@@ -5,16 +5,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from muphy_lb.validation.flow.channel_turbulence import QUICK, SCHEMES, averaged, folded, initial_velocity, moments
-from muphy_lb.validation.flow.streaks import flow_across
-from muphy_lb.validation.references.channel_turbulence import (
+from muphy_lb.validation.case import Settings
+from muphy_lb.validation.flow.channel_turbulence import (
     CENTRE_VELOCITY,
+    QUICK,
     RE_TAU,
+    SCHEMES,
+    averaged,
     bulk_velocity,
+    flow_across,
+    folded,
+    initial_velocity,
     mean_velocity,
+    moments,
     reynolds_stress,
 )
-from muphy_lb.validation.settings import Settings
 
 NUMPY = Settings(quick=True, backend="numpy")
 STEP = 1e-4

@@ -10,8 +10,8 @@ from muphy_lb.case.case import case_from_dict
 from muphy_lb.operators import RECURSIVE_REGULARISED, RECURSIVE_REGULARISED_NEAR_WALLS, WALL_RULES, wall_coefficients
 from muphy_lb.setup import boundaries, collision
 from muphy_lb.setup.advice.stability import SHARE, share_of_rule, told, wants_other_moments
+from muphy_lb.validation.case import Settings
 from muphy_lb.validation.flows import forced_flow, start_from_velocity
-from muphy_lb.validation.settings import Settings
 
 DIRECTION, RADIUS, SPEED, N_STEPS = (2, 1, 0), 4.3, 0.1, 1500
 WIDE = 8.6  # in which central-linear needs no blend

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from muphy_lb.validation import limits
+from muphy_lb.validation.case import Settings, Validation, absolute, at_least, relative
 from muphy_lb.validation.cases import CASES
+from muphy_lb.validation.flow.channels import channel_difference
 from muphy_lb.validation.flow.conservation import TOLERANCES, mass_drift
-from muphy_lb.validation.flow.poiseuille import channel_difference
-from muphy_lb.validation.precision import BOUNDS, possible_precisions, table, with_difference
-from muphy_lb.validation.record import Validation, absolute, at_least, relative
-from muphy_lb.validation.settings import Settings
+from muphy_lb.validation.limits import BOUNDS, possible_precisions, table, with_difference
 
 HALF = Settings(quick=True, backend="numpy", precision="fp16")
 

@@ -5,10 +5,8 @@ from math import inf, nan
 import numpy as np
 import pytest
 
-from muphy_lb.validation.flow.shear_layers import layers
-from muphy_lb.validation.flow.taylor_green_3d import Breakup, breakup
-from muphy_lb.validation.references.taylor_green_3d import TaylorGreen3D
-from muphy_lb.validation.settings import Settings
+from muphy_lb.validation.case import Settings
+from muphy_lb.validation.flow.vortices import Breakup, TaylorGreen3D, breakup, layers
 
 NUMPY = Settings(quick=True, backend="numpy")
 FLOW, STEP = TaylorGreen3D(0.7, 0.05), 1e-4

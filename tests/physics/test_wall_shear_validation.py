@@ -7,8 +7,8 @@ import pytest
 
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.solver import Solver
-from muphy_lb.validation.flow.aorta import FOLDER, FULL, QUICK, aorta, aorta_case, flow_rows
-from muphy_lb.validation.flow.wall_shear import (
+from muphy_lb.validation.case import Settings, absolute, relative
+from muphy_lb.validation.flow.pipes import (
     HALF_WAY,
     STRAIGHT,
     TILTED,
@@ -17,8 +17,7 @@ from muphy_lb.validation.flow.wall_shear import (
     shear_spread,
     spread_of,
 )
-from muphy_lb.validation.record import absolute, relative
-from muphy_lb.validation.settings import Settings
+from muphy_lb.validation.flow.vessels import FOLDER, FULL, QUICK, aorta, aorta_case, flow_rows
 
 NUMPY = Settings(backend="numpy")
 PUBLISHED_DIAMETER_M = 2.0 * 0.0112342

@@ -7,19 +7,25 @@ import numpy as np
 import pytest
 
 from muphy_lb.validation import flows, limits
+from muphy_lb.validation.case import Settings, Validation, absolute, at_most, relative, shown
 from muphy_lb.validation.cases import CASES
 from muphy_lb.validation.flow import cylinders
+from muphy_lb.validation.flow.channels import ChannelWall, difference
+from muphy_lb.validation.flow.conservation import drift_around_a_turning_cylinder
 from muphy_lb.validation.flow.couette import SMALL, annulus_flow
-from muphy_lb.validation.flow.cylinders import BALANCE, EXACT, Seepage, array_rows, cell, toelke_method
-from muphy_lb.validation.flow.gmy_pipe import FILE, NOMINAL_RADIUS, wall_radius
-from muphy_lb.validation.flow.poiseuille_trt import ChannelWall, difference
+from muphy_lb.validation.flow.cylinders import (
+    BALANCE,
+    EXACT,
+    TOELKE_FRACTION,
+    TOELKE_LATTICE,
+    Seepage,
+    array_rows,
+    cell,
+    toelke_method,
+)
+from muphy_lb.validation.flow.permeability import SPREAD, pack_permeability
+from muphy_lb.validation.flow.pipes import FILE, NOMINAL_RADIUS, pipe_errors, wall_radius
 from muphy_lb.validation.flow.spheres import published
-from muphy_lb.validation.flow.tilted import pipe_errors
-from muphy_lb.validation.flow.viscosity import SPREAD, permeability
-from muphy_lb.validation.flow.wall_balance import drift_around_a_turning_cylinder
-from muphy_lb.validation.record import Validation, absolute, at_most, relative, shown
-from muphy_lb.validation.references.cylinders import TOELKE_FRACTION, TOELKE_LATTICE
-from muphy_lb.validation.settings import Settings
 
 QUICK = Settings(quick=True)
 MESH = 1024
@@ -130,7 +136,7 @@ def test_torque_sees_walls_half_way():
 
 
 def test_permeability_of_a_block_sees_one_relaxation_time():
-    thin, thick = (permeability(tau, "half-way", "bgk", QUICK) for tau in (1.0, 1.5))
+    thin, thick = (pack_permeability(tau, "half-way", "bgk", QUICK) for tau in (1.0, 1.5))
     assert thick / thin - 1.0 > 100.0 * SPREAD["fp64"]
 
 

@@ -12,10 +12,18 @@ from muphy_lb.case.case import case_from_dict
 from muphy_lb.geometry.inspection import inspect_input
 from muphy_lb.geometry.openings.find import openings_toml
 from muphy_lb.setup.geometry import load_nodes
-from muphy_lb.validation.flow.data_files import cap_area, data_files, rows_of
-from muphy_lb.validation.record import Row
-from muphy_lb.validation.references.data_files import FILES, ROCKS, SURFACES, VESSELS, Fact, PublishedOpening
-from muphy_lb.validation.settings import Settings
+from muphy_lb.validation.case import Row, Settings
+from muphy_lb.validation.flow.data_files import (
+    FILES,
+    ROCKS,
+    SURFACES,
+    VESSELS,
+    Fact,
+    PublishedOpening,
+    cap_area,
+    data_files,
+    rows_of,
+)
 from tests.unit.geometry.surfaces import box
 
 QUICK = Settings(quick=True)

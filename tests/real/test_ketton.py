@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.validation.flow.ketton import LEAST_CORRELATION, Core, ketton
-from muphy_lb.validation.references.ketton import rank_correlation, read_blocks
-from muphy_lb.validation.settings import Settings
+from muphy_lb.validation.case import Settings
+from muphy_lb.validation.flow.ketton import LEAST_CORRELATION, Core, ketton, rank_correlation, read_blocks
 
 LAYER = 2 * 2 * 40 * 40  # nodes of both reservoirs of a core of 40
 

@@ -10,8 +10,9 @@ in every step of a steady flow, is added at each step that is looked at, for tho
 steps, which are not steady, it may be wrong by as much as it is, 1e-13 of the mass.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import product
 from math import floor, inf, nan
 
 import numpy as np
@@ -21,66 +22,57 @@ from muphy_lb.boundaries.feedback import Feedback
 from muphy_lb.engine.boundary_links import SUM_SCALE
 from muphy_lb.operators import Operator, named
 from muphy_lb.run.solver import Solver
+from muphy_lb.validation.case import Row, Settings, absolute, case
 from muphy_lb.validation.flows import forced_flow, lattice_simulation
-from muphy_lb.validation.limits import HALF
+from muphy_lb.validation.limits import HALF, possible_precisions
 from muphy_lb.validation.plot import Plot, Series
-from muphy_lb.validation.precision import possible_precisions
-from muphy_lb.validation.record import Row, Validation, absolute
-from muphy_lb.validation.settings import DEFAULT, Settings
 
-CITATION = "what is stored changes by what has entered; round-off is bounded by N sqrt(q / n) a eps / 2 of it"
 TOLERANCES = {"fp64": 1e-11, "fp32": 1e-5, "fp16": inf}
 CLOSED_TOLERANCES = {"fp64": 1e-12, "fp32": 1e-6, "fp16": inf}
 STEADY = {"fp64": 1e-9, "fp32": 1e-4, "fp16": inf}
 # (steps, voxels across a cube of 1e5 or fewer nodes): of --quick, without a GPU, with one.
-QUICK, ON_CPU, ON_GPU = (2_000, 12), (100_000, 20), (1_000_000, 46)
-N_SAMPLES = 200
+QUICK, ON_CPU, ON_GPU, N_SAMPLES = (2_000, 12), (100_000, 20), (1_000_000, 46), 200
 FORCE, RELAXATION_TIME, POROSITY = (1e-5, 0.0, 0.0), 0.8, 0.6
 INFLOW, VESSEL_VISCOSITY = 0.02, 0.05
 
 
 @dataclass(frozen=True)
 class Budget:
-    """A flow whose balance is watched.
+    """A flow whose balance is watched."""
 
-    Attributes:
-        simulation: the flow, on one rank.
-        drifts: by name what is stored less what has entered, over all that is there, at the present step; a call may
-            make a step.
-        tolerances: largest drift by precision.
-        bounds: largest drifts by name where the state at the end tells what round-off allows; they stand instead.
-        last_rows: comparisons at the end, of a flow that has had all its steps.
-    """
-
-    simulation: Solver
+    simulation: Solver  # the flow, on one rank
+    # by name what is stored less what has entered, over all that is there, at the present step; a call may make a step
     drifts: Mapping[str, Callable[[], float]]
-    tolerances: Mapping[str, float]
-    last_rows: Callable[[], list[Row]] = list
+    tolerances: Mapping[str, float]  # largest drift by precision
+    last_rows: Callable[[], list[Row]] = list  # comparisons at the end, of a flow that has had all its steps
+    # largest drifts by name where the state at the end tells what round-off allows; they stand instead
     bounds: Callable[[], Mapping[str, float]] = dict
 
 
-def balance(settings: Settings = DEFAULT) -> Validation:
+@case("balance", "what is stored changes by what has entered; round-off is bounded by N sqrt(q / n) a eps / 2 of it")
+def balance(settings: Settings) -> Iterator:
     """Drift of mass, and of what a physics adds, over 10^6 steps on a GPU, 10^5 without, in every precision."""
     n_steps, size = QUICK if settings.quick else ON_GPU if settings.backend == "cuda" else ON_CPU
     others = () if settings.quick else possible_precisions(settings.backend)
     precisions = tuple(dict.fromkeys((settings.precision, *others)))
-    of_physics = (make for table in tables("muphy_lb.validation") for make in getattr(table, "BUDGETS", ()))
-    makers = (closed_pack, open_vessel, *of_physics)
-    rows, curves = [], []
-    for precision in precisions:
+    of_physics = [make for table in tables("muphy_lb.validation") for make in getattr(table, "BUDGETS", ())]
+    curves = []
+    for precision, make in product(precisions, (closed_pack, open_vessel, *of_physics)):
         where = "" if precision == settings.precision else f", {precision}"
-        for make in makers:
-            budget = make(size, replace(settings, precision=precision))
-            steps, drifts = followed(budget, n_steps)
-            curves += [Series(f"{name}, {precision}", steps, _visible(values)) for name, values in drifts.items()]
-            allowed = dict.fromkeys(drifts, budget.tolerances[precision]) | budget.bounds()
-            found = [_row(name, values, allowed[name]) for name, values in drifts.items()]
-            found += _last_rows(budget, settings)
-            rows += [replace(row, quantity=row.quantity + where) for row in found]
+        budget = make(size, replace(settings, precision=precision))
+        steps, drifts = followed(budget, n_steps)
+        for name, values in drifts.items():  # a logarithmic axis has no place for zero
+            curves.append(Series(f"{name}, {precision}", steps, [abs(drift) or nan for drift in values]))
+        allowed = dict.fromkeys(drifts, budget.tolerances[precision]) | budget.bounds()
+        for name, values in drifts.items():
+            yield absolute(f"{name}: largest drift{where}", 0.0, max(map(abs, values)), allowed[name])
+        for row in budget.last_rows():  # of the steady state, which a few steps do not reach
+            tolerance = inf if settings.quick else row.tolerance
+            yield replace(row, tolerance=tolerance, quantity=row.quantity + where)
     title = f"Balance over {n_steps:,} steps"
-    plot = Plot(title, "step", "relative drift", tuple(curves), log_x=True, log_y=True)
-    left_out = (f"{HALF}: drifts are shown, not judged",) if HALF in precisions else ()
-    return Validation("balance", CITATION, tuple(rows), plots=(plot,), left_out=left_out)
+    yield Plot(title, "step", "relative drift", tuple(curves), log_x=True, log_y=True)
+    if HALF in precisions:
+        yield f"{HALF}: drifts are shown, not judged"
 
 
 def followed(budget: Budget, n_steps: int) -> tuple[np.ndarray, dict[str, list[float]]]:
@@ -107,14 +99,9 @@ def open_vessel(size: int, settings: Settings) -> Budget:
     outlets = [{"name": f"outlet_{k}", "pressure_pa": 0.0} for k in (1, 2)]
     openings = [{"name": "inlet", "velocity_m_s": INFLOW, "profile": "parabolic"}, *outlets]
     options = {"generations": 1, "parent_radius_m": size / 3.0}
-    tables = {"openings": openings, "lattice": {"name": "D3Q19", "collision": "trt"}}
-    simulation = lattice_simulation(
-        settings,
-        {"shape": "branching_vessel", "options": options},
-        VESSEL_VISCOSITY,
-        make=_CountingSimulation,
-        **tables,
-    )
+    geometry, lattice = {"shape": "branching_vessel", "options": options}, {"name": "D3Q19", "collision": "trt"}
+    more = {"make": _CountingSimulation, "openings": openings, "lattice": lattice}
+    simulation = lattice_simulation(settings, geometry, VESSEL_VISCOSITY, **more)
     name = "mass of a vessel less what entered"
     return Budget(simulation, {name: OpenMass(simulation).drift}, TOLERANCES, lambda: _flow_rows(simulation))
 
@@ -127,11 +114,8 @@ def mass_drift(simulation: Solver) -> Callable[[], float]:
 
 
 class OpenMass:
-    """Mass of a flow through openings that count, and what has entered since it was at rest.
-
-    Args:
-        simulation: of :func:`open_vessel`, at its start.
-    """
+    """Mass of a flow through openings that count, and what has entered since it was at rest. ``simulation``: of
+    :func:`open_vessel`, at its start."""
 
     def __init__(self, simulation: Solver):
         self._simulation, self._closed = simulation, mass_drift(simulation)
@@ -180,35 +164,14 @@ class _CountingSimulation(Solver):
 
     def _survey_openings(self) -> None:
         super()._survey_openings()
-        self.conditions = [replace(condition, feedback=_counter(condition.value)) for condition in self.conditions]
-
-
-def _counter(value: float) -> Feedback:
-    return Feedback(COUNT, {"value": value}, (0.0, 0.0), ("passed_whole", "passed_rest"), value)
-
-
-def _flows(simulation: Solver) -> np.ndarray:
-    """Mass that enters through each opening in a step."""
-    return simulation.engine.opening_sums(len(simulation.header.openings))[:, 0] / SUM_SCALE
+        names = ("passed_whole", "passed_rest")
+        self.conditions = [
+            replace(each, feedback=Feedback(COUNT, {"value": each.value}, (0.0, 0.0), names, each.value))
+            for each in self.conditions
+        ]
 
 
 def _flow_rows(simulation: Solver) -> list[Row]:
-    flows = _flows(simulation)
+    flows = simulation.engine.opening_sums(len(simulation.header.openings))[:, 0] / SUM_SCALE
     tolerance = STEADY[simulation.case.compute.precision]
-    name = "flow into the vessel less that out of it, over it"
-    return [absolute(name, 0.0, flows.sum() / flows.max(), tolerance)]
-
-
-def _last_rows(budget: Budget, settings: Settings) -> list[Row]:
-    """Rows of the steady state; those of a few steps are shown, not judged."""
-    rows = budget.last_rows()
-    return [replace(row, tolerance=inf) for row in rows] if settings.quick else rows
-
-
-def _row(name: str, drifts: list[float], tolerance: float) -> Row:
-    return absolute(f"{name}: largest drift", 0.0, max(map(abs, drifts)), tolerance)
-
-
-def _visible(drifts: list[float]) -> list[float]:
-    """Sizes on a logarithmic axis, which has no place for zero."""
-    return [abs(drift) or nan for drift in drifts]
+    return [absolute("flow into the vessel less that out of it, over it", 0.0, flows.sum() / flows.max(), tolerance)]

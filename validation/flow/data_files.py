@@ -1,24 +1,27 @@
 """Every geometry file of ``$MUPHY_DATA``: read, diagnosed, its openings found, and run between them.
 
+Sources: the README of the data folder, which counted and measured each file by itself, and the ``openings.json`` beside
+some of them. Its radii of the two closed surfaces are those of circles about the caps, up to 26 % larger than these.
+
 The work flow of a user is automated: the file is inspected, the detected openings are inserted into a case, and a slow
 flow is driven by a pressure difference between the largest opening and the others, or by a body force if periodic.
 """
 
 import json
-import os
 import tomllib
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
 from muphy_lb.base.errors import MuphyError
-from muphy_lb.base.units import relaxation_time
+from muphy_lb.base.units import CS2, relaxation_time
 from muphy_lb.case.case import Case, case_from_dict
 from muphy_lb.geometry.clean import component_labels
 from muphy_lb.geometry.gmy import INLET_LINK_TYPE, OUTLET_LINK_TYPE, WALL_LINK_TYPE, read_sites
@@ -32,30 +35,145 @@ from muphy_lb.geometry.porous.pores import Pores, find_pores
 from muphy_lb.geometry.porous.preparation import porosity
 from muphy_lb.geometry.surfaces.surface import Surface, SurfaceReport, diagnose, read_surface
 from muphy_lb.geometry.voxels import FLUID
-from muphy_lb.lattice import lattice_named
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.solver import Solver
 from muphy_lb.setup.geometry import load_nodes
-from muphy_lb.validation.flow.permeability import DATA_VARIABLE
-from muphy_lb.validation.flows import settle
-from muphy_lb.validation.record import Row, Validation, absolute, relative, shown
-from muphy_lb.validation.references import data_files as published
-from muphy_lb.validation.references.data_files import FILES, SURFACES, DataFile, PublishedOpening
-from muphy_lb.validation.settings import DEFAULT, Settings
-
-CITATION = (
-    "README and openings.json of the data folder; caps of the closed surfaces: area of the polygon that the mesh has in"
-    " the published plane, as the published circles hold the caps and are larger"
+from muphy_lb.validation.case import (
+    Failure,
+    Row,
+    Settings,
+    Skipped,
+    absolute,
+    case,
+    data_folder,
+    relative,
+    shown,
 )
+from muphy_lb.validation.flows import settle
+
+TRIANGLES, LOOPS, WINDING, PARTS = "triangles", "boundary loops", "winding, 1 outward, -1 inward", "connected parts"
+VOLUME, NODE_VOLUME = "volume, ends closed [m3]", "volume of the nodes [m3]"
+FLUID_VOXELS, POROSITY = "fluid voxels", "porosity"
+WALL_LINKS, INLET_LINKS, OUTLET_LINKS = "wall links", "inlet links", "outlet links"
+THROUGH = tuple(f"porosity leading through along {axis}" for axis in "xyz")
+STORED_BELOW, END_SLICES = "voxels below 0 in the file", "opening area / pixels of the end slices"
+SURFACE_INSIDE = "fluid share of the surface's inside"
+Y_SIDES = 32
+Y_AREA = 0.5 * Y_SIDES * np.sin(2.0 * np.pi / Y_SIDES)  # of its polygonal tubes, in radii squared
+Y_OUTLETS_APART = 6.0 * np.sqrt(2.0)  # in radii
+
+
+class Fact(NamedTuple):
+    """A published number and the largest relative error: 0 for what is counted, infinite for what is only shown."""
+
+    quantity: str
+    value: float
+    tolerance: float = 0.0
+
+
+class PublishedOpening(NamedTuple):
+    """A published opening: its centre [m] and area [m2]; or, for the area, a circle that holds it.
+
+    Then the area is None, and there are the radius [m] of the circle and its normal, sign and length left open.
+    """
+
+    centre_m: np.ndarray
+    area_m2: float | None
+    radius_m: float = np.nan
+    normal: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A file and what is known of it."""
+
+    file: str  # below the data folder, or in the archive
+    options: Mapping[str, object]  # of its reader
+    facts: tuple[Fact, ...]  # published numbers
+    archive: str = ""  # the zip file below the data folder that holds it; empty if it lies there itself
+    # function from the content of ``openings.json`` to the published openings; None if there are none
+    openings: Callable[[Mapping], Sequence[PublishedOpening]] | None = None
+    n_openings: int | None = None  # number of openings if no positions are published; None if unknown
+    # ``"openings"``: a pressure difference between the largest one found and the others; ``"z openings"``: the same for
+    # those across z, the other faces closed; ``"force"``: along z, in a box that repeats
+    drive: str = "openings"
+    is_symmetric: bool = False  # whether equal outlets must share the flow evenly
+
+    @property
+    def name(self) -> str:
+        """File name without folders."""
+        return self.file.rpartition("/")[2]
+
+
+def enclosing_circles(content: Mapping) -> list[PublishedOpening]:
+    """Openings of the closed surfaces of OpenLB."""
+    return [
+        PublishedOpening(np.array(record["centre"]), None, record["radius"], np.array(record[key], dtype=np.float64))
+        for record in (*content["inlet"], *content["outlets"])
+        for key in record
+        if key.startswith("normal")
+    ]
+
+
+def rims_in_mm(content: Mapping) -> list[PublishedOpening]:
+    """Open ends of the aorta of vmtk, from the mean radii of their rims."""
+    return [
+        PublishedOpening(1e-3 * np.array(record["centre"]), np.pi * (1e-3 * record["mean_radius"]) ** 2)
+        for record in content["openings"]
+    ]
+
+
+def ends_of_pipe(content: Mapping) -> list[PublishedOpening]:
+    """Both ends of the straight pipe of HemeLB."""
+    area_m2 = np.pi * content["radius_m"] ** 2
+    return [PublishedOpening(np.array(content[kind]["centre_m"]), area_m2) for kind in ("inlet", "outlet")]
+
+
+def ends_of_y_in_sites(content: Mapping) -> list[PublishedOpening]:
+    """Ends of the voxels of the Y in metres from the first site."""
+    centres, radius = _y_in_sites(content)
+    site_m = content["gmy"]["voxel_size_m"]
+    return [PublishedOpening(centre * site_m, Y_AREA * (radius * site_m) ** 2) for centre in centres]
+
+
+def ends_of_y_in_radii(content: Mapping) -> list[PublishedOpening]:
+    """Ends of the surface of the Y, whose unit, its radius, is read as a millimetre; its inlet lies at z = -7 radii."""
+    centres, radius = _y_in_sites(content)
+    centres = 1e-3 * ((centres - centres[0]) / radius + (0.0, 0.0, -7.0))
+    return [PublishedOpening(centre, Y_AREA * 1e-6) for centre in centres]
+
+
+def _y_in_sites(content: Mapping) -> tuple[np.ndarray, float]:
+    """((3, 3) centres of the ends, radius derived from the distance of the outlets), in sites."""
+    gmy = content["gmy"]
+    centres = np.array([gmy["inlet_centre_lattice"], *gmy["outlet_centres_lattice"]])
+    return centres, float(np.linalg.norm(centres[1] - centres[2])) / Y_OUTLETS_APART
+
+
+def _data_file(record: Mapping) -> DataFile:
+    """A file from its record in ``data_files.toml``."""
+    keys = dict(record)
+    ends = keys.pop("ends", None)
+    openings = globals()[keys.pop("openings")] if "openings" in keys else None
+    if ends:  # of a straight channel along z
+        centres = [np.array([ends["x_m"], ends["y_m"], z]) for z in ends["z_m"]]
+        openings = partial(lambda both, _: both, [PublishedOpening(centre, ends["area_m2"]) for centre in centres])
+    facts = tuple(Fact(*fact) for fact in keys.pop("facts"))
+    return DataFile(facts=facts, openings=openings, options=MappingProxyType(keys.pop("options")), **keys)
+
+
+_RECORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+SURFACES, VESSELS, ROCKS = (tuple(map(_data_file, _RECORDS[kind])) for kind in ("surfaces", "vessels", "rocks"))
+FILES = (*SURFACES, *VESSELS, *ROCKS)
+
+
 AREA = 0.03
 NODES = 0.01  # of a surface: what voxels of that size make of its volume
 CENTRE = 1.0  # voxels
-FLOW = 0.02
-EVEN = 0.01
+FLOW, EVEN = 0.02, 0.01
 NU = 0.05  # so low because pressure spreads through a tight rock the slower, the more viscous the fluid
 PRESSURE = 1e-3  # rho c^2 in lattice units
-FORCE = 1e-6
-DENSITY_KG_M3, VISCOSITY_M2_S = 1000.0, 1e-6
+FORCE, DENSITY_KG_M3, VISCOSITY_M2_S = 1e-6, 1000.0, 1e-6
 STEADY, INTERVAL, MAX_STEPS = 1e-4, 500, 200_000
 IN_PLANE, ALIGNED = 0.05, 0.99
 """A triangle belongs to a published cap if its vertices are so near to the plane, as a part of the radius, and its
@@ -64,19 +182,12 @@ normal's cosine with the published one is at least so large: the published plane
 
 @dataclass(frozen=True)
 class Reading:
-    """An inspected file and the case made from it.
+    """An inspected file and the case made from it."""
 
-    Attributes:
-        item: the file and its published data.
-        path: path of the file.
-        seen: the result of the inspection.
-        settings: backend and precision.
-    """
-
-    item: DataFile
-    path: Path
-    seen: Inspection
-    settings: Settings
+    item: DataFile  # the file and its published data
+    path: Path  # path of the file
+    seen: Inspection  # the result of the inspection
+    settings: Settings  # backend and precision
 
     @cached_property
     def driven(self) -> tuple[FoundOpening, ...]:
@@ -93,17 +204,13 @@ class Reading:
         periodic = ["x", "y", "z"] if self.item.drive == "force" else []
         step_s = NU * self.spacing_m**2 / VISCOSITY_M2_S
         pascal = DENSITY_KG_M3 * (self.spacing_m / step_s) ** 2
+        openings = opening_tables(self.driven)
+        openings = [table | {"pressure_pa": 0.0 if k else PRESSURE * pascal} for k, table in enumerate(openings)]
         table = {
             "geometry": {"file": str(self.path.resolve()), **keys, "periodic": periodic, "options": options},
-            "openings": [
-                opening | {"pressure_pa": 0.0 if k else PRESSURE * pascal}
-                for k, opening in enumerate(opening_tables(self.driven))
-            ],
+            "openings": openings,
             "fluid": {"density_kg_m3": DENSITY_KG_M3, "kinematic_viscosity_m2_s": VISCOSITY_M2_S},
-            "lattice": {
-                "collision": "trt",
-                "relaxation_time": float(relaxation_time(NU, float(lattice_named("D3Q19").cs2))),
-            },
+            "lattice": {"collision": "trt", "relaxation_time": relaxation_time(NU, CS2)},
             "compute": self.settings.compute_table(),
             "run": {"steps": MAX_STEPS},
         }
@@ -133,24 +240,26 @@ class Reading:
         return self.item.options["spacing_m"] if isinstance(content, Surface) else content.spacing_m
 
 
-def data_files(settings: Settings = DEFAULT) -> Validation:
+@case(
+    "data",
+    "README and openings.json of the data folder; caps of the closed surfaces: area of the polygon that the mesh has in"
+    " the published plane, as the published circles hold the caps and are larger",
+)
+def data_files(settings: Settings) -> Iterator:
     """Every file of the data folder: what is found in it, and a flow between its openings; quick without the flows."""
-    folder = os.environ.get(DATA_VARIABLE)
-    if not folder or not Path(folder).is_dir():
-        return Validation("data", CITATION, skipped=f"no folder in ${DATA_VARIABLE}")
-    rows, failures, left_out = [], [], []
+    folder = data_folder()
     for item in FILES:
-        if not Path(folder, item.archive or item.file).is_file():
-            left_out.append(f"no {item.archive or item.file} in ${DATA_VARIABLE}")
+        try:
+            data_folder(item.archive or item.file)
+        except Skipped as missing:
+            yield str(missing)
             continue
         try:
-            for row in rows_of(item, Path(folder), settings):
-                rows.append(row)  # those before an error stay
+            yield from rows_of(item, folder, settings)  # those before an error stay
         except MuphyError as error:
-            failures.append(f"{item.name}: {error}")
+            yield Failure(f"{item.name}: {error}")
     if settings.quick:
-        left_out.append("the flows, which --quick leaves out")
-    return Validation("data", CITATION, tuple(rows), left_out=tuple(left_out), failure="; ".join(failures))
+        yield "the flows, which --quick leaves out"
 
 
 def rows_of(item: DataFile, folder: Path, settings: Settings) -> Iterator[Row]:
@@ -162,9 +271,7 @@ def rows_of(item: DataFile, folder: Path, settings: Settings) -> Iterator[Row]:
                 archive.extractall(unpacked)
             path = Path(unpacked, item.file)
         reading = Reading(item, path, inspect_input(path, **item.options), settings)
-        yield from _fact_rows(reading)
-        yield from _node_rows(reading)
-        yield from _opening_rows(reading, (folder / (item.archive or item.file)).parent)
+        yield from _rows_found(reading, (folder / (item.archive or item.file)).parent)
         if not settings.quick:
             yield from flow_rows(reading)
 
@@ -191,7 +298,15 @@ def flow_rows(reading: Reading) -> Iterator[Row]:
     """A steady slow flow: what enters leaves, and equal outlets share it evenly; raises DivergedError."""
     simulation = Solver(reading.case, SerialCommunicator(), reading.nodes)
     closed = not reading.driven
-    measure = (lambda: plane_flows(simulation)) if closed else (lambda: opening_flows(simulation))
+
+    def measure() -> np.ndarray:
+        """Volume flow [m3/s] into the fluid at each opening, the inlet first; or sum of velocities in each plane."""
+        if closed:
+            layer = np.rint(simulation.nodes.coordinates()[:, 2]).astype(np.int64)
+            return np.bincount(layer, simulation.velocity_m_s()[:, 2])
+        states = simulation.openings().values()
+        return np.array([s.flow_rate_m3_s if s.kind == "inlet" else -s.flow_rate_m3_s for s in states])
+
     flows = settle(simulation, measure, INTERVAL, STEADY, MAX_STEPS)
     simulation.health()
     name = reading.item.name
@@ -204,18 +319,6 @@ def flow_rows(reading: Reading) -> Iterator[Row]:
         yield relative(f"{name}: flow out of one / of the other", 1.0, outflows[0] / outflows[1], EVEN)
 
 
-def opening_flows(simulation: Solver) -> np.ndarray:
-    """Volume flow [m3/s] into the fluid at each opening, the inlet first."""
-    states = simulation.openings().values()
-    return np.array([s.flow_rate_m3_s if s.kind == "inlet" else -s.flow_rate_m3_s for s in states])
-
-
-def plane_flows(simulation: Solver) -> np.ndarray:
-    """Sum of the velocities along z [m/s] in each plane across z."""
-    layer = np.rint(simulation.nodes.coordinates()[:, 2]).astype(np.int64)
-    return np.bincount(layer, simulation.velocity_m_s()[:, 2])
-
-
 def opening_tables(found: Sequence[FoundOpening]) -> list[dict]:
     """The tables ``[[openings]]`` that users are told for found openings, without conditions; the widest first."""
     tables = tomllib.loads(openings_toml(found)).get("openings", [])
@@ -223,38 +326,32 @@ def opening_tables(found: Sequence[FoundOpening]) -> list[dict]:
     return [{key: value for key, value in table.items() if key not in conditions} for table in tables]
 
 
-def _fact_rows(reading: Reading) -> Iterator[Row]:
-    for fact in reading.item.facts:
+def _rows_found(reading: Reading, folder: Path) -> Iterator[Row]:
+    """Facts; nodes of the case: as many as fit into the published volume of a surface, or of voxels, those that the
+    openings reach; and openings, listed in a folder."""
+    item, content, found = reading.item, reading.seen.content, reading.seen.found
+    for fact in item.facts:
         compare = relative if fact.tolerance else absolute
-        measured = MEASURES[fact.quantity](reading)
-        yield compare(f"{reading.item.name}: {fact.quantity}", fact.value, measured, fact.tolerance)
-
-
-def _node_rows(reading: Reading) -> Iterator[Row]:
-    """Nodes of the case: as many as fit into the published volume of a surface; of voxels, those the openings reach."""
-    name, content, n_nodes = reading.item.name, reading.seen.content, reading.nodes.n_nodes
+        yield compare(f"{item.name}: {fact.quantity}", fact.value, MEASURES[fact.quantity](reading), fact.tolerance)
     if isinstance(content, Surface):
-        volume_m3 = next(fact.value for fact in reading.item.facts if fact.quantity == published.VOLUME)
-        yield relative(f"{name}: nodes, from its volume", volume_m3 / reading.spacing_m**3, n_nodes, NODES)
+        volume_m3 = next(fact.value for fact in item.facts if fact.quantity == VOLUME)
+        expected = volume_m3 / reading.spacing_m**3
+        yield relative(f"{item.name}: nodes, from its volume", expected, reading.nodes.n_nodes, NODES)
     else:
-        yield shown(f"{name}: nodes, of its fluid voxels", content.n_fluid, n_nodes)
-
-
-def _opening_rows(reading: Reading, folder: Path) -> Iterator[Row]:
-    name, found = reading.item.name, reading.seen.found
-    if reading.item.openings is None:
-        if reading.item.n_openings is not None:
-            yield absolute(f"{name}: openings found", reading.item.n_openings, len(found), 0.0)
-        return
-    listed = folder / "openings.json"
-    published_openings = reading.item.openings(json.loads(listed.read_text()) if listed.is_file() else {})
-    yield absolute(f"{name}: openings found", len(published_openings), len(found), 0.0)
-    if not found:
+        yield shown(f"{item.name}: nodes, of its fluid voxels", content.n_fluid, reading.nodes.n_nodes)
+    listed, n_openings = folder / "openings.json", item.n_openings
+    given_openings: Sequence[PublishedOpening] = ()
+    if item.openings is not None:
+        given_openings = item.openings(json.loads(listed.read_text()) if listed.is_file() else {})
+        n_openings = len(given_openings)
+    if n_openings is not None:
+        yield absolute(f"{item.name}: openings found", n_openings, len(found), 0.0)
+    if not found or not given_openings:
         return
     cut_areas = _cut_areas(reading)
-    centres_m = np.array([item.opening.centre_m for item in found])
-    nearest = [int(np.argmin(np.linalg.norm(centres_m - given.centre_m, axis=1))) for given in published_openings]
-    for k, given in sorted(zip(nearest, published_openings, strict=True), key=lambda pair: pair[0]):
+    centres_m = np.array([each.opening.centre_m for each in found])
+    nearest = [int(np.argmin(np.linalg.norm(centres_m - given.centre_m, axis=1))) for given in given_openings]
+    for k, given in sorted(zip(nearest, given_openings, strict=True), key=lambda pair: pair[0]):
         yield from _rows_of_opening(reading, found[k], given, cut_areas[k])
 
 
@@ -316,25 +413,21 @@ def _share_of_surface(reading: Reading) -> float:
     return float(np.mean(flags_at(image, nearest[:, ::-1]) == FLUID))
 
 
-MEASURES: Mapping[str, Callable[[Reading], float]] = MappingProxyType(
-    {
-        published.TRIANGLES: lambda reading: reading.report.n_triangles,
-        published.LOOPS: lambda reading: len(reading.report.loop_centres),
-        published.WINDING: lambda reading: {"outward": 1, "inward": -1}.get(reading.report.winding, 0),
-        published.PARTS: _n_parts,
-        published.VOLUME: lambda reading: diagnose(reading.seen.content).volume_m3,
-        published.NODE_VOLUME: lambda reading: reading.nodes.n_nodes * reading.spacing_m**3,
-        published.FLUID_VOXELS: lambda reading: reading.seen.content.n_fluid,
-        published.POROSITY: lambda reading: porosity(reading.seen.content),
-        published.WALL_LINKS: _links(WALL_LINK_TYPE),
-        published.INLET_LINKS: _links(INLET_LINK_TYPE),
-        published.OUTLET_LINKS: _links(OUTLET_LINK_TYPE),
-        published.THROUGH_X: _leading_through("x"),
-        published.THROUGH_Y: _leading_through("y"),
-        published.THROUGH_Z: _leading_through("z"),
-        published.STORED_BELOW: lambda reading: np.count_nonzero(_stored_below(reading)),
-        published.END_SLICES: _share_of_end_slices,
-        published.SURFACE_INSIDE: _share_of_surface,
-    }
-)
+MEASURES: Mapping[str, Callable[[Reading], float]] = {
+    TRIANGLES: lambda reading: reading.report.n_triangles,
+    LOOPS: lambda reading: len(reading.report.loop_centres),
+    WINDING: lambda reading: {"outward": 1, "inward": -1}.get(reading.report.winding, 0),
+    PARTS: _n_parts,
+    VOLUME: lambda reading: diagnose(reading.seen.content).volume_m3,
+    NODE_VOLUME: lambda reading: reading.nodes.n_nodes * reading.spacing_m**3,
+    FLUID_VOXELS: lambda reading: reading.seen.content.n_fluid,
+    POROSITY: lambda reading: porosity(reading.seen.content),
+    WALL_LINKS: _links(WALL_LINK_TYPE),
+    INLET_LINKS: _links(INLET_LINK_TYPE),
+    OUTLET_LINKS: _links(OUTLET_LINK_TYPE),
+    **{through: _leading_through(axis) for through, axis in zip(THROUGH, "xyz", strict=True)},
+    STORED_BELOW: lambda reading: np.count_nonzero(_stored_below(reading)),
+    END_SLICES: _share_of_end_slices,
+    SURFACE_INSIDE: _share_of_surface,
+}
 """How what is published is measured."""

@@ -13,43 +13,38 @@ by 2 to 17 % in four blocks; the case shows it for one core.
 
 The steady flow does not depend on the viscosity (two relaxation times), but the transient does: pressure diffuses into
 pores behind narrow throats in a time ~ viscosity / k, which a low viscosity shortens.
+
+Source: a Stokes solver of Imperial College on the voxels, github.com/LukasMosser/PorousMediaGan, read from the file
+``reference_permeability.csv`` of the data folder.
 """
 
+import csv
 import math
 import os
 import zipfile
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 
 import numpy as np
 
 from muphy_lb.apps.rock.settled_flow import settled_flow
-from muphy_lb.base.errors import MuphyError
+from muphy_lb.base.errors import InputError, MuphyError
 from muphy_lb.case.case import Case, case_from_dict
 from muphy_lb.geometry.load import load_voxels
 from muphy_lb.geometry.nodes import NodeList, build_nodes
 from muphy_lb.geometry.porous.preparation import add_reservoirs, porosity
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.solver import Solver
-from muphy_lb.validation.flow.permeability import DATA_VARIABLE
+from muphy_lb.validation.case import DEFAULT, Settings, absolute, at_least, at_most, case, data_folder, relative, shown
 from muphy_lb.validation.flows import until_steady
 from muphy_lb.validation.plot import Plot, Series
-from muphy_lb.validation.record import Row, Validation, absolute, at_least, at_most, relative, shown
-from muphy_lb.validation.references.ketton import Block, rank_correlation, read_blocks
-from muphy_lb.validation.settings import DEFAULT, Settings
 
-CITATION = (
-    "github.com/LukasMosser/PorousMediaGan, a finite-volume solution on the voxels, driven by pressure; it differs from"
-    " a lattice-Boltzmann one where pores are a few voxels wide"
-)
 ARCHIVE, IMAGE, TABLE = "ketton/ketton.zip", "ketton.tif", "ketton/reference_permeability.csv"
-AXES = "xyz"
-SIZE = 128
-LAYERS = 2
-REFINEMENT = 2
-WHOLE = "whole voxels"
-NU, QUICK_NU = 0.01, 0.05
+AXES, SIZE, LAYERS, REFINEMENT = "xyz", 128, 2, 2
+WHOLE, NU, QUICK_NU = "whole voxels", 0.01, 0.05
 STEADY_K = 1e-3  # per time in which momentum crosses a pore; the limit is extrapolated
 DRIVE = 1e-6  # body force, or pressure drop over the length of the box; the equations are linear
 MOST_STEPS = 100_000
@@ -61,24 +56,51 @@ STEADY, INTERVAL = 1e-4, 500  # of the flow by pressure
 
 
 @dataclass(frozen=True)
+class Block:
+    """One cube of the image."""
+
+    number: int  # as published
+    low: tuple[int, int, int]  # first voxel (x, y, z)
+    porosity: float  # of the pores that lead from face to face
+    permeability: Mapping[str, float]  # axis letter to permeability [voxel^2]
+
+
+def read_blocks(path: str | os.PathLike) -> tuple[Block, ...]:
+    """All blocks of a file of comma-separated values. ``path``: columns ``subvolume, z0, y0, x0, effective_porosity,
+    kx_voxel2, ky_voxel2, kz_voxel2``, in any order. Raises InputError: the file cannot be read, lacks a column or has
+    something else than numbers."""
+    try:
+        with open(path, newline="", encoding="utf-8") as file:
+            return tuple(_block(row) for row in csv.DictReader(file))
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            f"{path}: no table of blocks ({type(error).__name__}: {error}); give the columns subvolume, z0, y0, x0,"
+            " effective_porosity, kx_voxel2, ky_voxel2 and kz_voxel2, in numbers"
+        ) from error
+
+
+def rank_correlation(a, b) -> float:
+    """Spearman's correlation: that of the ranks of two sequences without ties, from -1 to 1."""
+    ranks = [np.argsort(np.argsort(values)) for values in (a, b)]
+    return float(np.corrcoef(*ranks)[0, 1])
+
+
+def _block(row: Mapping[str, str]) -> Block:
+    permeability = {axis: float(row[f"k{axis}_voxel2"]) for axis in "xyz"}
+    low = tuple(int(row[f"{axis}0"]) for axis in "xyz")
+    return Block(int(row["subvolume"]), low, float(row["effective_porosity"]), MappingProxyType(permeability))
+
+
+@dataclass(frozen=True)
 class Core:
-    """A cubic sample of the rock and the flow direction.
+    """A cubic sample of the rock and the flow direction."""
 
-    Attributes:
-        image: file of the whole rock, 0 = pore.
-        low: first voxel (x, y, z).
-        size: voxels along an edge.
-        axis: ``"x"``, ``"y"`` or ``"z"``.
-        nu: viscosity of the fluid, lattice units.
-        refinement: number of voxels along each edge into which a voxel is divided.
-    """
-
-    image: Path
-    low: tuple[int, int, int]
-    size: int
-    axis: str
-    nu: float = NU
-    refinement: int = 1
+    image: Path  # file of the whole rock, 0 = pore
+    low: tuple[int, int, int]  # first voxel (x, y, z)
+    size: int  # voxels along an edge
+    axis: str  # ``"x"``, ``"y"`` or ``"z"``
+    nu: float = NU  # viscosity of the fluid, lattice units
+    refinement: int = 1  # number of voxels along each edge into which a voxel is divided
 
     @property
     def length(self) -> int:
@@ -97,43 +119,57 @@ class Core:
         return build_nodes(add_reservoirs(rock, LAYERS * self.refinement, self.axis, ends))
 
 
-def ketton(settings: Settings = DEFAULT) -> Validation:
+@case(
+    "ketton",
+    "github.com/LukasMosser/PorousMediaGan, a finite-volume solution on the voxels, driven by pressure; it differs from"
+    " a lattice-Boltzmann one where pores are a few voxels wide",
+)
+def ketton(settings: Settings) -> Iterator:
     """Eight blocks of limestone along three axes against published permeability (quick: a part of one)."""
-    folder = os.environ.get(DATA_VARIABLE)
-    missing = [file for file in (ARCHIVE, TABLE) if folder is None or not Path(folder, file).is_file()]
-    if missing:
-        return Validation("ketton", CITATION, skipped=f"no {', '.join(missing)} in ${DATA_VARIABLE}")
-    blocks = read_blocks(Path(folder, TABLE))
-    with TemporaryDirectory() as place, zipfile.ZipFile(Path(folder, ARCHIVE)) as archive:
-        image = Path(archive.extract(IMAGE, place))
+    folder = data_folder(ARCHIVE, TABLE)
+    blocks, found = read_blocks(folder / TABLE), []
+    with TemporaryDirectory() as place, zipfile.ZipFile(folder / ARCHIVE) as archive:
+        image, chosen = Path(archive.extract(IMAGE, place)), blocks[QUICK_BLOCK]
+        for block in (chosen,) if settings.quick else blocks:
+            pores = load_voxels(image, spacing_m=1.0, **Core(image, block.low, SIZE, AXES[0]).preparation())
+            what = f"block {block.number}: porosity that leads through"
+            yield absolute(what, block.porosity, porosity(pores), DIGITS)
+        core, tolerance = Core(image, chosen.low, SIZE, QUICK_AXIS), math.inf
         if settings.quick:
-            block = blocks[QUICK_BLOCK]
-            core = Core(image, block.low, QUICK_SIZE, QUICK_AXIS, QUICK_NU)
-            return Validation("ketton", CITATION, (_porosity(image, block), _drives(core, BY_PRESSURE, settings)))
-        rows = [_porosity(image, block) for block in blocks]
-        rows.append(_drives(Core(image, blocks[QUICK_BLOCK].low, SIZE, QUICK_AXIS), math.inf, settings))
-        found = [
-            [permeability(Core(image, block.low, SIZE, axis, NU, parts), settings) for block in blocks for axis in AXES]
-            for parts in (1, REFINEMENT)
-        ]
+            core, tolerance = Core(image, chosen.low, QUICK_SIZE, QUICK_AXIS, QUICK_NU), BY_PRESSURE
+        ratio = permeability_by_pressure(core, settings) / permeability(core, settings)
+        name = f"k_{core.axis} by pressure / by body force, {core.size}^3 voxels of block {QUICK_BLOCK}"
+        yield relative(name, 1.0, ratio, tolerance)
+        for parts in () if settings.quick else (1, REFINEMENT):
+            cores = [Core(image, block.low, SIZE, axis, NU, parts) for block in blocks for axis in AXES]
+            found.append([permeability(core, settings) for core in cores])
+    if settings.quick:
+        return
     published = [block.permeability[axis] for block in blocks for axis in AXES]
     whole, divided = found
     for values, how in ((divided, f"voxels divided into {REFINEMENT}^3"), (whole, WHOLE)):
+        means = f"mean of computed / published, {how}", float(np.mean(np.divide(values, published)))
+        ranks = f"rank correlation, {how}", rank_correlation(published, values)
+        if how == WHOLE:
+            yield from (shown(quantity, 1.0, value) for quantity, value in (means, ranks))
+        else:
+            yield at_least(means[0], LEAST_RATIO, means[1], 0.0)
+            yield at_most(means[0], LARGEST_RATIO, means[1])
+            yield at_least(ranks[0], LEAST_CORRELATION, ranks[1], 0.0)
         names = [f"block {block.number}: k_{axis} [voxel^2], {how}" for block in blocks for axis in AXES]
-        rows += [
-            *_together(published, values, how),
-            *(shown(*row) for row in zip(names, published, values, strict=True)),
-        ]
-    return Validation("ketton", CITATION, tuple(rows), plots=(_plot(published, divided, whole),))
+        yield from (shown(*row) for row in zip(names, published, values, strict=True))
+    ends = (min(*published, *whole, *divided), max(*published, *whole, *divided))
+    points = [
+        Series(f"k_{axis}, divided voxels", published[i::3], divided[i::3], "points") for i, axis in enumerate(AXES)
+    ]
+    points.append(Series(WHOLE, published, whole, "points"))
+    labels = ("published permeability [voxel^2]", "computed permeability [voxel^2]")
+    yield Plot("Ketton, blocks of 128^3 voxels", *labels, (Series("equal", ends, ends), *points), True, True)
 
 
 def permeability(core: Core, settings: Settings = DEFAULT) -> float:
-    """Permeability [voxel^2] of a core from a steady flow driven by a body force.
-
-    Raises:
-        GeometryError: no pore percolates.
-        MuphyError: the flow does not become steady.
-    """
+    """Permeability [voxel^2] of a core from a steady flow driven by a body force. Raises GeometryError: no pore
+    percolates; MuphyError: the flow does not become steady."""
     force = {"acceleration_m_s2": [DRIVE * (axis == core.axis) for axis in AXES]}
     flow = settled_flow(_case(core, settings, flow=force), SerialCommunicator(), core.nodes("periodic"))
     if not flow.settled:
@@ -142,11 +178,8 @@ def permeability(core: Core, settings: Settings = DEFAULT) -> float:
 
 
 def permeability_by_pressure(core: Core, settings: Settings = DEFAULT) -> float:
-    """As :func:`permeability`, from a flow driven by a pressure difference between an inlet and an outlet.
-
-    Raises:
-        MuphyError: as :func:`permeability`.
-    """
+    """As :func:`permeability`, from a flow driven by a pressure difference between an inlet and an outlet. Raises
+    MuphyError: as :func:`permeability`."""
     half = 0.5 * DRIVE * core.length * core.refinement
     openings = ({"name": "inlet", "pressure_pa": half}, {"name": "outlet", "pressure_pa": -half})
     simulation = Solver(_case(core, settings, openings=openings), SerialCommunicator(), core.nodes("open"))
@@ -166,37 +199,3 @@ def _case(core: Core, settings: Settings, **tables) -> Case:
         "run": {"steps": MOST_STEPS, "ramp_steps": 0, "steady_tolerance": STEADY_K},
     }
     return case_from_dict({**own, **tables})
-
-
-def _porosity(image: Path, block: Block) -> Row:
-    pores = load_voxels(image, spacing_m=1.0, **Core(image, block.low, SIZE, AXES[0]).preparation())
-    return absolute(f"block {block.number}: porosity that leads through", block.porosity, porosity(pores), DIGITS)
-
-
-def _drives(core: Core, tolerance: float, settings: Settings) -> Row:
-    name = f"k_{core.axis} by pressure / by body force, {core.size}^3 voxels of block {QUICK_BLOCK}"
-    ratio = permeability_by_pressure(core, settings) / permeability(core, settings)
-    return relative(name, 1.0, ratio, tolerance)
-
-
-def _together(published, found, how: str) -> tuple[Row, ...]:
-    mean_ratio = float(np.mean(np.divide(found, published)))
-    correlation = rank_correlation(published, found)
-    if how == WHOLE:
-        quantities = {f"mean of computed / published, {how}": mean_ratio, f"rank correlation, {how}": correlation}
-        return tuple(shown(quantity, 1.0, value) for quantity, value in quantities.items())
-    return (
-        at_least(f"mean of computed / published, {how}", LEAST_RATIO, mean_ratio, 0.0),
-        at_most(f"mean of computed / published, {how}", LARGEST_RATIO, mean_ratio),
-        at_least(f"rank correlation, {how}", LEAST_CORRELATION, correlation, 0.0),
-    )
-
-
-def _plot(published, divided, whole) -> Plot:
-    ends = (min(*published, *whole, *divided), max(*published, *whole, *divided))
-    points = [
-        Series(f"k_{axis}, divided voxels", published[i::3], divided[i::3], "points") for i, axis in enumerate(AXES)
-    ]
-    points.append(Series(WHOLE, published, whole, "points"))
-    labels = ("published permeability [voxel^2]", "computed permeability [voxel^2]")
-    return Plot("Ketton, blocks of 128^3 voxels", *labels, (Series("equal", ends, ends), *points), True, True)

@@ -12,10 +12,10 @@ truth, and so is what the throats alone let expect of the first grid. The truth 
 Throats are judged by the last kind alone: they tell of voxels as they are, not of the walls that these stand for.
 """
 
-import os
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -24,58 +24,41 @@ import numpy as np
 from muphy_lb.apps.rock.refined_flow import GridLimit, grid_limit, voxelisation_errors
 from muphy_lb.apps.rock.settled_flow import Flow, Relay, settled_flow
 from muphy_lb.base.errors import MuphyError
-from muphy_lb.case.case import Case, case_from_dict
+from muphy_lb.case.case import case_from_dict
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.load import load_voxels
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.porous.preparation import divide
 from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Voxels
 from muphy_lb.parallel import SerialCommunicator
+from muphy_lb.validation.case import Row, Settings, Skipped, at_least, case, data_folder, shown
 from muphy_lb.validation.flow.ketton import ARCHIVE, IMAGE
-from muphy_lb.validation.flow.permeability import DATA_VARIABLE
-from muphy_lb.validation.record import Row, Validation, at_least, shown
-from muphy_lb.validation.references.poiseuille import duct_flow_rate
-from muphy_lb.validation.references.spheres import BODY, permeability, series
-from muphy_lb.validation.settings import DEFAULT, Settings
+from muphy_lb.validation.flow.spheres import BODY, permeability, series
+from muphy_lb.validation.flows import duct_flow_rate
 
-CITATION = (
-    "ducts: White, Viscous Fluid Flow (2006); spheres: series of Sangani, Acrivos, Int. J. Multiphase Flow 8, 343"
-    " (1982); Ketton, Finney's pack: the finest grids"
-)
 PACK = "finney_pack/FinneyPack.txt"
 NU = 0.1  # in steps of the grid: low enough for pressure to reach tight pores soon
-FORCE = 1e-6
-TOLERANCE, MOST_STEPS = 2e-4, 200_000
+FORCE, TOLERANCE, MOST_STEPS = 1e-6, 2e-4, 200_000
 BARS = (2, 3)  # numbers of grids
-LEAST_SHARE = 0.9
-AXES = "xyz"
+LEAST_SHARE, AXES = 0.9, "xyz"
 DUCTS, SPHERES = ((3, 5), (5, 5), (4, 9), (8, 3)), ((0.125, 8), (0.125, 16), (0.216, 8), (0.216, 16))
 PLACES = ((0, 0, 0), (64, 64, 64), (150, 150, 30), (128, 0, 0), (20, 100, 180), (100, 30, 120))
-KETTON_SIZE, DIVIDED = 64, (1, 2, 3, 4)
-VOXELS = ((0.45, 8), (0.216, 12), (0.6802, 16))
+KETTON_SIZE, DIVIDED, VOXELS = 64, (1, 2, 3, 4), ((0.45, 8), (0.216, 12), (0.6802, 16))
 PACKS = (((-4.0, -4.0, -4.0), 0.25), ((0.0, 0.0, 0.0), 0.2), ((-3.0, 1.0, -5.0), 0.14), ((1.0, -4.0, 0.0), 0.1))
 PACK_EDGE = 4.0  # radii
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A flow, and what is known of it.
+    """A flow, and what is known of it."""
 
-    Attributes:
-        name: in reports.
-        voxels: the geometry on a grid of that many parts.
-        axis: of the force.
-        parts: the grids.
-        truth: permeability [first voxel edges squared]; None: the limit of all grids, on the voxels as they are.
-        is_smooth: whether each grid makes its own voxels of smooth walls.
-    """
-
-    name: str
-    voxels: Callable[[int], Voxels]
-    axis: str
-    parts: tuple[int, ...]
+    name: str  # in reports
+    voxels: Callable[[int], Voxels]  # the geometry on a grid of that many parts
+    axis: str  # of the force
+    parts: tuple[int, ...]  # the grids
+    # permeability [first voxel edges squared]; None: the limit of all grids, on the voxels as they are
     truth: float | None = None
-    is_smooth: bool = False
+    is_smooth: bool = False  # whether each grid makes its own voxels of smooth walls
 
 
 @dataclass(frozen=True)
@@ -103,22 +86,34 @@ class Outcome:
         return (finest.value, finest.error) if self.sample.truth is None else (self.sample.truth, 0.0)
 
 
-def permeability_error(settings: Settings = DEFAULT) -> Validation:
+@case(
+    "permeability-error",
+    "ducts: White, Viscous Fluid Flow (2006); spheres: series of Sangani, Acrivos, Int. J. Multiphase Flow 8, 343"
+    " (1982); Ketton, Finney's pack: the finest grids",
+)
+def permeability_error(settings: Settings) -> Iterator:
     """Error bars of permeabilities of ducts, spheres, rocks and packs against the truth (quick: few and small)."""
-    folder = os.environ.get(DATA_VARIABLE)
-    missing = [file for file in (ARCHIVE, PACK) if folder is None or not Path(folder, file).is_file()]
-    left_out = [f"no {', '.join(missing)} in ${DATA_VARIABLE}"] if missing and not settings.quick else []
+    samples, outcomes = list(_shapes(settings)), []
     with TemporaryDirectory() as place:
-        rocks = () if missing or settings.quick else _rocks(Path(folder or ""), Path(place))
-        samples = [*_shapes(settings), *rocks]
-        outcomes = []
+        try:
+            samples += () if settings.quick else _rocks(data_folder(ARCHIVE, PACK), Path(place))
+        except Skipped as missing:
+            yield str(missing)
         for sample in samples:
             try:
                 outcomes.append(Outcome(sample, tuple(_flows(sample, settings))))
             except GeometryError as error:  # no pore of this part of the rock leads through
-                left_out.append(f"{sample.name}: {error}")
-    rows = [row for outcome in outcomes for row in _rows(outcome)]
-    return Validation("permeability-error", CITATION, (*rows, *_together(outcomes)), left_out=tuple(left_out))
+                yield f"{sample.name}: {error}"
+    for outcome in outcomes:
+        yield from _rows(outcome)
+    # Of samples with a grid more than the bar has, or another truth.
+    for n_grids in BARS:
+        judged = [o for o in outcomes if o.sample.truth is not None or len(o.flows) > n_grids]
+        share = sum(_is_inside(o, n_grids) for o in judged) / len(judged)
+        yield at_least(f"share of bars of {n_grids} grids that hold the truth", LEAST_SHARE, share, 0.0)
+    as_they_are = [outcome for outcome in outcomes if outcome.sample.truth is None]
+    share = sum(map(_is_expected, as_they_are)) / len(as_they_are)
+    yield at_least("share of first grids that err as their throats let expect", LEAST_SHARE, share, 0.0)
 
 
 def _shapes(settings: Settings) -> Iterator[Sample]:
@@ -130,10 +125,10 @@ def _shapes(settings: Settings) -> Iterator[Sample]:
         radius = size * (3.0 * fraction / (8.0 * np.pi)) ** (1.0 / 3.0)
         exact = permeability(radius, fraction, series(BODY, fraction))
         name = f"spheres, c = {fraction}, {size} voxels per cell"
-        yield Sample(name, _spheres(fraction, size), "x", (1, 2, 3), exact, is_smooth=True)
+        yield Sample(name, partial(_spheres, fraction, size), "x", (1, 2, 3), exact, is_smooth=True)
     for fraction, size in VOXELS[:1] if settings.quick else VOXELS:
         name = f"voxels of spheres, c = {fraction}, {size} per cell"
-        yield Sample(name, _divided_spheres(fraction, size), "x", DIVIDED)
+        yield Sample(name, partial(divide, _spheres(fraction, size, 1)), "x", DIVIDED)
 
 
 def _duct(width: int, height: int) -> Callable[[int], Voxels]:
@@ -143,17 +138,9 @@ def _duct(width: int, height: int) -> Callable[[int], Voxels]:
     return lambda parts: divide(one, parts)
 
 
-def _spheres(fraction: float, size: int) -> Callable[[int], Voxels]:
-    def voxels(parts: int) -> Voxels:
-        options = {"size": size * parts, "lattice": BODY, "solid_fraction": fraction}
-        return load_voxels("shape:sphere_array", spacing_m=1.0, **options)
-
-    return voxels
-
-
-def _divided_spheres(fraction: float, size: int) -> Callable[[int], Voxels]:
-    one = _spheres(fraction, size)(1)
-    return lambda parts: divide(one, parts)
+def _spheres(fraction: float, size: int, parts: int) -> Voxels:
+    options = {"size": size * parts, "lattice": BODY, "solid_fraction": fraction}
+    return load_voxels("shape:sphere_array", spacing_m=1.0, **options)
 
 
 def _rocks(folder: Path, place: Path) -> Iterator[Sample]:
@@ -178,28 +165,22 @@ def _divided(path, axis: str, options: dict) -> Callable[[int], Voxels]:
 
 
 def _flows(sample: Sample, settings: Settings) -> Iterator[Flow]:
-    """A flow on each grid; lengths are in voxel edges of the first."""
+    """A creeping flow on each grid; lengths are in voxel edges of the first, the time step goes with their square."""
     relay = Relay()
     for parts in sample.parts:
         nodes = build_nodes(replace(sample.voxels(parts), spacing_m=1.0 / parts))
-        flow = settled_flow(_case(sample.axis, parts, settings), SerialCommunicator(), nodes, relay=relay)
-        if flow is None or not flow.settled:
-            raise MuphyError(f"permeability-error: the flow of {sample.name} on {parts} parts has not settled")
-        yield flow
-
-
-def _case(axis: str, parts: int, settings: Settings) -> Case:
-    """A creeping flow whose time step goes with the square of the voxel edge."""
-    return case_from_dict(
-        {
+        table = {
             "geometry": {"shape": "channel", "spacing_m": 1.0},
             "fluid": {"density_kg_m3": 1.0, "kinematic_viscosity_m2_s": NU},
-            "flow": {"acceleration_m_s2": [FORCE * (axis == other) for other in AXES]},
+            "flow": {"acceleration_m_s2": [FORCE * (sample.axis == other) for other in AXES]},
             "lattice": {"collision": "trt", "equilibrium": "stokes", "time_step_s": 1.0 / parts**2},
             "compute": settings.compute_table(),
             "run": {"steps": MOST_STEPS, "ramp_steps": 0, "steady_tolerance": TOLERANCE, "steady_interval_steps": 50},
         }
-    )
+        flow = settled_flow(case_from_dict(table), SerialCommunicator(), nodes, relay=relay)
+        if flow is None or not flow.settled:
+            raise MuphyError(f"permeability-error: the flow of {sample.name} on {parts} parts has not settled")
+        yield flow
 
 
 def _is_inside(outcome: Outcome, n_grids: int) -> bool:
@@ -229,14 +210,3 @@ def _rows(outcome: Outcome) -> Iterator[Row]:
         limit = outcome.limit(n_grids)
         text = f"{n_grids} grids, bar {limit.error / limit.value:.1%}, order {limit.order:.2f}"
         yield shown(f"{name}: k, {text}", truth, limit.value)
-
-
-def _together(outcomes: Sequence[Outcome]) -> Iterator[Row]:
-    """Shares of bars that hold the truth, of samples with a grid more than the bar has, or another truth."""
-    for n_grids in BARS:
-        judged = [o for o in outcomes if o.sample.truth is not None or len(o.flows) > n_grids]
-        share = sum(_is_inside(o, n_grids) for o in judged) / len(judged)
-        yield at_least(f"share of bars of {n_grids} grids that hold the truth", LEAST_SHARE, share, 0.0)
-    as_they_are = [outcome for outcome in outcomes if outcome.sample.truth is None]
-    share = sum(map(_is_expected, as_they_are)) / len(as_they_are)
-    yield at_least("share of first grids that err as their throats let expect", LEAST_SHARE, share, 0.0)

@@ -1,38 +1,130 @@
-"""Time-dependent flows: oscillating flow between plates and in a pipe, an oscillating plate, a pulsating inlet.
+"""Time-dependent flows: between plates, in a pipe, over a plate, from a pulsating inlet, before a Windkessel.
+
+Source: Womersley, J. Physiol. 127, 553 (1955); Landau and Lifshitz, Fluid Mechanics, section 24. Both flows are
+u = Re{ A / (i omega) [1 - shape] exp(i omega t) }, with shape = 1 at the wall.
 
 They also hold the solver to the instants at which it takes a force (the end of a step) and the velocity of a wall or an
 opening (half-way through it, when the populations meet it): half a step off costs more than twice the error.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.units import CS2
+from muphy_lb.boundaries.feedback import windkessel
 from muphy_lb.run.solver import Solver
-from muphy_lb.validation.flows import lattice_simulation, order_of_convergence, start_from_velocity
-from muphy_lb.validation.limits import NO_ORDERS, in_half, left_out_rules, order_at_least
+from muphy_lb.validation.case import DEFAULT, Settings, Skipped, absolute, case, relative
+from muphy_lb.validation.flows import from_axis, lattice_simulation, order_of_convergence, start_along
+from muphy_lb.validation.limits import HALF, NO_ORDERS, in_half, left_out_rules, order_at_least
 from muphy_lb.validation.plot import Plot, Series, convergence
-from muphy_lb.validation.record import Row, Validation, absolute, relative
-from muphy_lb.validation.references.womersley import PipeWomersley, PlaneWomersley, Womersley
-from muphy_lb.validation.settings import DEFAULT, Settings
 
-CITATION = (
-    "Womersley, J. Physiol. 127, 553 (1955); Landau, Lifshitz, Fluid Mechanics, section 24; errors between plates:"
-    " those of another lattice Boltzmann program"
-)
+LARGEST_ARGUMENT = 30.0
+N_ANGLES = 128  # aliases as J_n+128, which is below 1e-60 for arguments up to 30
+
+
+def bessel_j(order: int, z) -> np.ndarray:
+    """Bessel function J of order 0 or 1 for complex ``z``.
+
+    Bessel's integral by the trapezoidal rule, which converges faster than any power for a periodic integrand; its terms
+    are no larger than exp(abs(Im z)), as J itself is, so that nothing cancels. Raises InputError: abs(z) above 30.
+    """
+    z = np.asarray(z, dtype=np.complex128)
+    largest = float(np.abs(z).max(initial=0.0))
+    if not largest <= LARGEST_ARGUMENT:
+        raise InputError(f"bessel_j: |z| is {largest:g}; allowed: up to {LARGEST_ARGUMENT:g}; use a smaller argument")
+    angles = 2.0 * np.pi * np.arange(N_ANGLES) / N_ANGLES
+    return np.exp(1j * (z[..., None] * np.sin(angles) - order * angles)).mean(axis=-1)
+
+
+@dataclass(frozen=True)
+class Womersley:
+    """What both flows share."""
+
+    half_width: float  # half the gap between the plates, or the radius of the pipe
+    viscosity: float  # kinematic
+    acceleration: float  # amplitude A
+    frequency: float  # omega, angular
+
+    def __post_init__(self):
+        """Positive sizes; omega = 0 is Poiseuille flow, which has its own formulas."""
+        for name in ("half_width", "viscosity", "frequency"):
+            value = getattr(self, name)
+            if not value > 0.0:
+                raise InputError(f"Womersley flow: {name} is {value!r}; allowed: above 0")
+
+    @property
+    def number(self) -> float:
+        """Womersley number alpha = h sqrt(omega / nu)."""
+        return self.half_width * float(np.sqrt(self.frequency / self.viscosity))
+
+    def velocity(self, position, time: float) -> np.ndarray:
+        """Velocity at the distances ``position`` from the middle."""
+        inside = 1.0 - self._shape(np.asarray(position, dtype=np.float64) / self.half_width)
+        return self._at(inside, time)
+
+    def mean_velocity(self, time: float) -> float:
+        """Mean velocity over the cross section."""
+        return float(self._at(1.0 - self._mean_shape(), time))
+
+    def _at(self, factor, time: float):
+        rotation = np.exp(1j * self.frequency * time)
+        return np.real(self.acceleration / (1j * self.frequency) * factor * rotation)
+
+    def _shape(self, position):
+        raise NotImplementedError
+
+    def _mean_shape(self):
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class PlaneWomersley(Womersley):
+    """Between plates: shape = cosh(lambda y / h) / cosh(lambda), lambda = sqrt(i) alpha."""
+
+    @property
+    def _argument(self) -> complex:
+        return self.number * np.exp(0.25j * np.pi)
+
+    def _shape(self, position):
+        p, q = self._argument * np.abs(position), self._argument
+        return np.exp(p - q) * (1.0 + np.exp(-2.0 * p)) / (1.0 + np.exp(-2.0 * q))
+
+    def _mean_shape(self):
+        return np.tanh(self._argument) / self._argument
+
+
+@dataclass(frozen=True)
+class PipeWomersley(Womersley):
+    """In a round pipe: shape = J0(z r / R) / J0(z), z = i^(3/2) alpha; alpha up to 30."""
+
+    @property
+    def _argument(self) -> complex:
+        return self.number * np.exp(0.75j * np.pi)
+
+    def _shape(self, position):
+        return bessel_j(0, self._argument * position) / bessel_j(0, self._argument)
+
+    def stress_factor(self) -> complex:
+        """Complex amplitude of the wall shear stress over that of a flow so slow that it is always steady, in which it
+        balances the force: what accelerates the fluid is missing at the wall."""
+        return complex(self._mean_shape())
+
+    def _mean_shape(self):
+        return 2.0 * bessel_j(1, self._argument) / (self._argument * bessel_j(0, self._argument))
+
+
+LINEAR = {"equilibrium": "stokes"}
 VELOCITY = 0.01  # amplitude scale, lattice units; the flows are linear
-HEIGHTS, QUICK_HEIGHTS = (16, 32, 64), (16, 32)
-PLATES_NUMBER, PLATES_VISCOSITY = 8.0, 0.05
+HEIGHTS, QUICK_HEIGHTS, PLATES_NUMBER, PLATES_VISCOSITY = (16, 32, 64), (16, 32), 8.0, 0.05
 PLATES_ERROR = {16: 1.8e-2, 32: 4.5e-3, 64: 1.1e-3}
-PLATES_TOLERANCE = 0.2
-LEAST_ORDER = 1.9
+PLATES_TOLERANCE, LEAST_ORDER = 0.2, 1.9
 PIPE_NUMBERS, PIPE_RADII, PIPE_VISCOSITY = (4.0, 10.0), (14.0, 28.0, 56.0), 0.05
-PIPE_TOLERANCE = (
-    0.01  # of the largest velocity, at the finest; at alpha = 10 the wall's layer is an eighth of the radius
-)
-LEAST_PIPE_ORDER = 1.7
-PIPE_RULE = "central-linear"
+# Of the largest velocity, at the finest; at alpha = 10 the wall's layer is an eighth of the radius.
+PIPE_TOLERANCE, LEAST_PIPE_ORDER, PIPE_RULE = 0.01, 1.7, "central-linear"
 PLATE_NUMBER, PLATE_VISCOSITY = 8.0, 0.05  # oscillating plate: H sqrt(omega / nu)
 PERIODS = 2  # before measuring
 N_PHASES = 24  # instants of a period that are compared
@@ -41,46 +133,55 @@ PULSE_MEAN, PULSE_COSINE, PULSE_SINE = 1.0, (0.3, -0.1), (0.4,)
 PULSE_TOLERANCE = {"fp64": 1e-10, "fp32": 1e-4, "fp16": 5e-4}  # fp16: 2^-11
 
 
-def womersley(settings: Settings = DEFAULT) -> Validation:
+@case(
+    "womersley",
+    "Womersley, J. Physiol. 127, 553 (1955); Landau, Lifshitz, Fluid Mechanics, section 24; errors between plates:"
+    " those of another lattice Boltzmann program",
+)
+def womersley(settings: Settings) -> Iterator:
     """Oscillating flows between plates, in a pipe and over a plate; the inflow of a pulsating inlet."""
     heights = QUICK_HEIGHTS if settings.quick else HEIGHTS
     errors = {
         "driven by a force": [plates_error(height, settings) for height in heights],
         "driven by a plate": [plate_error(height, settings) for height in heights],
     }
-    rows = []
     for height, error in zip(heights, errors["driven by a force"], strict=True):
         published, ahead = PLATES_ERROR[height], plates_error(height, settings, ahead=0.5)
         what = f"L2 error between plates, alpha = 8, H = {height}"
-        rows.append(relative(f"{what}, started half a step of the force ahead", published, ahead, PLATES_TOLERANCE))
-        rows.append(
-            order_at_least(f"{what}: published over that of the exact start", 2.0, published / error, 0.0, settings)
-        )
+        yield relative(f"{what}, started half a step of the force ahead", published, ahead, PLATES_TOLERANCE)
+        what += ": published over that of the exact start"
+        yield order_at_least(what, 2.0, published / error, 0.0, settings)
     for name, values in errors.items():
         what = f"order, {name}, H = {', '.join(map(str, heights))}"
-        rows.append(order_at_least(what, LEAST_ORDER, order_of_convergence(heights, values), 0.0, settings))
-    plots = [convergence("Oscillating flow between plates", "nodes across", heights, errors, 2.0)]
-    rows.append(_pulse_row(settings))
-    if not settings.quick and settings.interpolates:
-        for number in PIPE_NUMBERS:
-            more, plot = _pipe(number, settings)
-            rows += more
-            plots.append(plot)
-    left_out = in_half(settings, NO_ORDERS)
+        yield order_at_least(what, LEAST_ORDER, order_of_convergence(heights, values), 0.0, settings)
+    yield convergence("Oscillating flow between plates", "nodes across", heights, errors, 2.0)
+    prescribed, measured = pulsating_inflow(settings)
+    difference = np.abs(measured - prescribed).max() / prescribed.max()
+    what = "pulsating inlet: |inflow - waveform|, largest of a period, over the peak"
+    yield absolute(what, 0.0, difference, PULSE_TOLERANCE[settings.precision])
+    yield from in_half(settings, NO_ORDERS)
     if not settings.quick:
-        left_out += left_out_rules((PIPE_RULE,), settings)
-    return Validation("womersley", CITATION, tuple(rows), plots=tuple(plots), left_out=left_out)
+        yield from left_out_rules((PIPE_RULE,), settings)
+    for number in () if settings.quick or not settings.interpolates else PIPE_NUMBERS:
+        flows = [pipe_flow(number, radius, settings) for radius in PIPE_RADII]
+        order = order_of_convergence(PIPE_RADII, [flow.mean_error() for flow in flows])
+        finest, what = flows[-1], f"pipe, alpha = {number:g}, R = "
+        yield absolute(f"{what}{PIPE_RADII[-1]:g}: largest error / peak", 0.0, finest.largest_error(), PIPE_TOLERANCE)
+        what += f"{', '.join(f'{r:g}' for r in PIPE_RADII)}: order"
+        yield order_at_least(what, LEAST_PIPE_ORDER, order, 0.0, settings)
+        by_radius, curves = np.argsort(finest.radius), []
+        for k in range(0, N_PHASES, N_PHASES // 4):
+            phase, radius = f"{(k + 1) / N_PHASES:.2f} of a period", finest.radius[by_radius]
+            curves.append(Series(f"exact, {phase}", radius, finest.exact[k, by_radius]))
+            curves.append(Series(f"computed, {phase}", radius, finest.computed[k, by_radius], "points"))
+        title = f"Oscillating flow in a pipe, alpha = {number:g}"
+        yield Plot(title, "r / R", "velocity / peak", tuple(curves))
 
 
 def plates_error(height: int, settings: Settings = DEFAULT, delay: float = 0.0, ahead: float = 0.0) -> float:
     """L2 error over a period, over the velocity's L2 norm, of the flow that an oscillating force drives between plates.
-
-    Args:
-        height: nodes across.
-        settings: backend and precision.
-        delay: time by which the force is late, to see that it shows.
-        ahead: steps by which the force has acted already at the start, which a start from the equilibrium makes half.
-    """
+    ``height``: nodes across; ``delay``: time by which the force is late, to see that it shows; ``ahead``: steps by
+    which the force has acted already at the start, which a start from the equilibrium makes half."""
     half = 0.5 * height
     frequency = PLATES_NUMBER**2 * PLATES_VISCOSITY / half**2
     flow = PlaneWomersley(half, PLATES_VISCOSITY, VELOCITY * frequency, frequency)
@@ -97,7 +198,7 @@ def plate_error(height: int, settings: Settings = DEFAULT, delay: float = 0.0) -
     wall = {"name": "plate", "box_m": [[0.0] * 3] * 2, "velocity_m_s": [VELOCITY, 0.0, 0.0]}
     walls = [wall | {"waveform": _cosine(frequency, delay)}]
     geometry = {"shape": "channel", "options": {"length": 1, "height": height}}
-    simulation = lattice_simulation(settings, geometry, PLATE_VISCOSITY, lattice=_linear(), walls=walls)
+    simulation = lattice_simulation(settings, geometry, PLATE_VISCOSITY, lattice=LINEAR, walls=walls)
     depth, wave = height - (simulation.nodes.coordinates()[:, 1] - 0.5), np.sqrt(1j * frequency / PLATE_VISCOSITY)
 
     def exact(time):
@@ -106,17 +207,11 @@ def plate_error(height: int, settings: Settings = DEFAULT, delay: float = 0.0) -
     return _l2_error(simulation, 0, exact, 2.0 * np.pi / frequency)
 
 
-@dataclass(frozen=True)
-class Oscillation:
-    """Velocities over the largest one at ``N_PHASES`` instants of a period, after the initial transient.
+class Oscillation(NamedTuple):
+    """Velocities over the largest one at ``N_PHASES`` instants of a period, after the initial transient."""
 
-    Attributes:
-        radius: (n,) distance of the nodes from the axis, over the pipe's radius.
-        exact, computed: (N_PHASES, n).
-    """
-
-    radius: np.ndarray
-    exact: np.ndarray
+    radius: np.ndarray  # (n,) distance of the nodes from the axis, over the pipe's radius
+    exact: np.ndarray  # exact, computed: (N_PHASES, n)
     computed: np.ndarray
 
     def largest_error(self) -> float:
@@ -135,8 +230,7 @@ def pipe_flow(number: float, pipe_radius: float, settings: Settings = DEFAULT) -
     geometry = {"shape": "pipe", "options": {"length": 1, "radius": pipe_radius}}
     lattice = {"name": "D3Q19", "walls": PIPE_RULE}
     simulation = _oscillating(flow, geometry, (0.0, 0.0, 1.0), lattice, settings)
-    x, y, _ = (simulation.nodes.coordinates() - 0.5 * (np.array(simulation.nodes.shape[::-1]) - 1.0)).T
-    radius, period = np.hypot(x, y), 2.0 * np.pi / frequency
+    radius, period = from_axis(simulation.nodes), 2.0 * np.pi / frequency
     pairs = np.array(list(_instants(simulation, 2, lambda time: flow.velocity(radius, time), period)))
     exact, computed = pairs.swapaxes(0, 1)
     peak = np.abs(exact).max()
@@ -150,17 +244,16 @@ def pulsating_inflow(settings: Settings = DEFAULT) -> tuple[np.ndarray, np.ndarr
     inlet = {"name": "inlet", "flow_rate_m3_s": VELOCITY * PULSE_HEIGHT, "profile": "parabolic", "waveform": waveform}
     openings = [inlet, {"name": "outlet", "pressure_pa": 0.0}]
     geometry = {"shape": "channel", "options": shape}
-    simulation = lattice_simulation(settings, geometry, PLATE_VISCOSITY, lattice=_linear(), openings=openings)
+    simulation = lattice_simulation(settings, geometry, PLATE_VISCOSITY, lattice=LINEAR, openings=openings)
     prescribed, measured = [], []
     for _ in range(N_PHASES):
         simulation.step(PULSE_PERIOD // N_PHASES)
         measured.append(simulation.openings()["inlet"].flow_rate_m3_s)
-        prescribed.append(VELOCITY * PULSE_HEIGHT * _pulse(simulation.step_number - 0.5))
+        phase = 2.0 * np.pi * (simulation.step_number - 0.5) / PULSE_PERIOD
+        pulse = PULSE_MEAN + sum(a * np.cos((k + 1) * phase) for k, a in enumerate(PULSE_COSINE))
+        pulse += sum(a * np.sin((k + 1) * phase) for k, a in enumerate(PULSE_SINE))
+        prescribed.append(VELOCITY * PULSE_HEIGHT * pulse)
     return np.array(prescribed), np.array(measured)
-
-
-def _linear() -> dict:
-    return {"equilibrium": "stokes"}
 
 
 def _cosine(frequency: float, delay: float = 0.0) -> dict:
@@ -171,24 +264,15 @@ def _cosine(frequency: float, delay: float = 0.0) -> dict:
 
 
 def _oscillating(flow: Womersley, geometry, axis, lattice, settings: Settings, delay: float = 0.0) -> Solver:
-    drive = {
-        "acceleration_m_s2": [flow.acceleration * component for component in axis],
-        "waveform": _cosine(flow.frequency, delay),
-    }
-    return lattice_simulation(settings, geometry, flow.viscosity, lattice=_linear() | lattice, flow=drive)
-
-
-def _start(simulation: Solver, axis: int, exact: Callable, kick: float) -> None:
-    along = exact(0.0) + kick
-    velocity = np.zeros((along.size, 3))
-    velocity[:, axis] = along
-    start_from_velocity(simulation, velocity)
+    acceleration = [flow.acceleration * component for component in axis]
+    drive = {"acceleration_m_s2": acceleration, "waveform": _cosine(flow.frequency, delay)}
+    return lattice_simulation(settings, geometry, flow.viscosity, lattice=LINEAR | lattice, flow=drive)
 
 
 def _instants(simulation: Solver, axis: int, exact: Callable, period: float, kick: float = 0.0):
     """Yield (exact, computed) velocities at instants of one period, after some periods from the exact flow, to which a
     velocity is added."""
-    _start(simulation, axis, exact, kick)
+    start_along(simulation, axis, exact(0.0) + kick)
     simulation.step(round(PERIODS * period))
     first = simulation.step_number
     for k in range(1, N_PHASES + 1):
@@ -202,38 +286,150 @@ def _l2_error(simulation: Solver, axis: int, exact: Callable, period: float, kic
     return float(np.sqrt(((computed - analytic) ** 2).sum() / (analytic**2).sum()))
 
 
-def _pulse(time: float) -> float:
-    phase = 2.0 * np.pi * time / PULSE_PERIOD
-    waves = sum(a * np.cos((k + 1) * phase) for k, a in enumerate(PULSE_COSINE))
-    return PULSE_MEAN + waves + sum(a * np.sin((k + 1) * phase) for k, a in enumerate(PULSE_SINE))
+NUMBERS, QUICK_NUMBERS = (4.0, 8.0, 12.0), (4.0,)
+RADIUS, QUICK_RADIUS, VISCOSITY, TUBE_VELOCITY = 14.0, 6.0, 0.005, 0.01
+RULE, TUBE_PERIODS, TUBE_N_PHASES = "central-linear", 2, 24
+FRONT, RESISTANCE, TAU = 0.1, 1.0, 0.3
+"""Of the Windkessel: resistances over the impedance of a sound wave, time constant over the period."""
+TOLERANCE, PHASE, OUTLET_TOLERANCE, OUTLET_PHASE = 0.03, 2.0, 0.01, 1.0
+NOT_HALF = "fp16: amplitudes of a pressure of some 1e-3 are rounded by more than what is allowed; not computed"
 
 
-def _pulse_row(settings: Settings) -> Row:
-    prescribed, measured = pulsating_inflow(settings)
-    difference = np.abs(measured - prescribed).max() / prescribed.max()
-    what = "pulsating inlet: |inflow - waveform|, largest of a period, over the peak"
-    return absolute(what, 0.0, difference, PULSE_TOLERANCE[settings.precision])
+class Tube(NamedTuple):
+    """Complex amplitudes of a period of the oscillating flow, lattice units."""
+
+    flow: PipeWomersley  # what PipeWomersley gives for a unit of acceleration
+    radius: np.ndarray  # (n,) distance of the nodes of the middle section from the axis
+    velocity: np.ndarray  # (n,) their velocity along the tube
+    rate: complex  # flow rate through the openings, the mean of both
+    gradient: complex  # fall of the pressure per voxel
+    outlet: tuple[complex, complex]  # what leaves through the outlet, and the pressure there
+    impedance: complex  # of the Windkessel at the frequency
+
+    @property
+    def exact_velocity(self) -> np.ndarray:
+        """(n,) velocity of the exact shape that carries as much through the nodes as that found."""
+        inside = 1.0 - self.flow._shape(self.radius / self.flow.half_width)
+        return self.velocity.sum() * inside / inside.sum()
+
+    @property
+    def exact_gradient(self) -> complex:
+        """Fall of the pressure per voxel that belongs to this velocity, with density 1."""
+        inside = 1.0 - self.flow._shape(self.radius / self.flow.half_width)
+        return 1j * self.flow.frequency * self.velocity.sum() / inside.sum()
+
+    @property
+    def carried(self) -> float:
+        """What the nodes carry over the flow rate through the openings: what crosses between a wall and the nodes
+        beside it is not in their velocities."""
+        return float(np.abs(self.velocity.sum() / self.rate))
+
+    def velocity_error(self) -> float:
+        """L2 error of the velocity, relative."""
+        exact = self.exact_velocity
+        return float(np.sqrt((np.abs(self.velocity - exact) ** 2).sum() / (np.abs(exact) ** 2).sum()))
 
 
-def _pipe(number: float, settings: Settings) -> tuple[list[Row], Plot]:
-    flows = [pipe_flow(number, radius, settings) for radius in PIPE_RADII]
-    order = order_of_convergence(PIPE_RADII, [flow.mean_error() for flow in flows])
-    finest = flows[-1]
-    what = f"pipe, alpha = {number:g}, R = "
-    rows = [
-        absolute(f"{what}{PIPE_RADII[-1]:g}: largest error / peak", 0.0, finest.largest_error(), PIPE_TOLERANCE),
-        order_at_least(
-            f"{what}{', '.join(f'{r:g}' for r in PIPE_RADII)}: order", LEAST_PIPE_ORDER, order, 0.0, settings
-        ),
-    ]
-    return rows, Plot(f"Oscillating flow in a pipe, alpha = {number:g}", "r / R", "velocity / peak", _curves(finest))
+@case(
+    "pulsatile-tube",
+    "Womersley, J. Physiol. 127, 553 (1955); Westerhof, Lankhaar, Westerhof, Med. Biol. Eng. Comput. 47, 131 (2009)",
+)
+def pulsatile_tube(settings: Settings) -> Iterator:
+    """Velocity, pressure gradient and outlet of oscillating flow through a tube with a Windkessel behind it."""
+    if settings.precision == HALF:
+        raise Skipped(NOT_HALF)
+    if not settings.interpolates:
+        raise Skipped(f"{RULE} walls need streaming pull")
+    numbers, radius = (QUICK_NUMBERS, QUICK_RADIUS) if settings.quick else (NUMBERS, RADIUS)
+    for number in numbers:
+        tube = oscillating_tube(number, radius, settings)
+        flow, pressure = tube.outlet
+        gradient, outlet = tube.gradient / tube.exact_gradient, pressure / flow / tube.impedance
+        what = f"alpha = {number:g}"
+        yield relative(f"{what}: flow through the nodes over that of the openings", 1.0, tube.carried, TOLERANCE)
+        yield absolute(f"{what}: velocity in the middle, relative L2 error", 0.0, tube.velocity_error(), TOLERANCE)
+        yield relative(f"{what}: pressure gradient over the exact one", 1.0, abs(gradient), TOLERANCE)
+        yield absolute(f"{what}: its phase [degrees]", 0.0, float(np.angle(gradient, deg=True)), PHASE)
+        yield relative(f"{what}: impedance of the outlet over the exact one", 1.0, abs(outlet), OUTLET_TOLERANCE)
+        yield absolute(f"{what}: its phase [degrees]", 0.0, float(np.angle(outlet, deg=True)), OUTLET_PHASE)
+        yield _plot(number, tube)
 
 
-def _curves(flow: Oscillation) -> tuple[Series, ...]:
-    """Exact and computed profiles at four instants."""
-    order, curves = np.argsort(flow.radius), []
-    for k in range(0, N_PHASES, N_PHASES // 4):
-        phase = f"{(k + 1) / N_PHASES:.2f} of a period"
-        curves.append(Series(f"exact, {phase}", flow.radius[order], flow.exact[k, order]))
-        curves.append(Series(f"computed, {phase}", flow.radius[order], flow.computed[k, order], "points"))
-    return tuple(curves)
+def oscillating_tube(number: float, radius: float, settings: Settings = DEFAULT) -> Tube:
+    """The flow at a Womersley number through a tube of a radius [voxels]."""
+    frequency = number**2 * VISCOSITY / radius**2
+    flow, period = PipeWomersley(radius, VISCOSITY, 1.0, frequency), 2.0 * np.pi / frequency
+    waves = np.sqrt(CS2) / (np.pi * radius**2)
+    network = {
+        "characteristic_resistance_pa_s_m3": FRONT * waves,
+        "resistance_pa_s_m3": RESISTANCE * waves,
+        "compliance_m3_pa": TAU * period / (RESISTANCE * waves),
+        "every_steps": 1,
+    }
+    simulation = _simulation(flow, network, settings)
+    steps, values = [], []
+    simulation.step(round(TUBE_PERIODS * period))
+    first = simulation.step_number
+    for k in range(1, TUBE_N_PHASES + 1):
+        simulation.step(first + round(k * period / TUBE_N_PHASES) - simulation.step_number)
+        steps.append(simulation.step_number)
+        values.append(_measured(simulation))
+    turns = np.exp(-1j * frequency * np.array(steps))
+    amplitudes = 2.0 / TUBE_N_PHASES * (turns @ np.array(values))
+    inflow, outflow, pressure, before, behind, *velocity = amplitudes
+    place, along, (low, high) = _sections(simulation)
+    return Tube(
+        flow,
+        place[along],
+        np.array(velocity),
+        complex(0.5 * (inflow + outflow)),
+        complex((before - behind) / (high - low)),
+        (complex(outflow), complex(pressure)),
+        windkessel(RESISTANCE * waves, network["compliance_m3_pa"], FRONT * waves).at(frequency),
+    )
+
+
+def _simulation(flow: PipeWomersley, network: dict, settings: Settings) -> Solver:
+    """At rest but for the velocity that belongs to the inflow."""
+    radius, period = flow.half_width, 2.0 * np.pi / flow.frequency
+    inlet = {"name": "inlet", "velocity_m_s": TUBE_VELOCITY, "profile": "womersley"}
+    inlet |= {"waveform": {"period_s": period, "mean": 0.0, "cosine": [1.0]}}
+    openings = [inlet, {"name": "outlet", "windkessel": network}]
+    geometry = {"shape": "pipe", "options": {"length": round(2.0 * radius), "radius": radius, "ends": "open"}}
+    lattice = {"name": "D3Q19", "walls": RULE, "equilibrium": "stokes"}
+    simulation = lattice_simulation(settings, geometry, flow.viscosity, lattice=lattice, openings=openings)
+    place, *_ = _sections(simulation)
+    shape = (1.0 - flow._shape(np.minimum(place / radius, 1.0))) / (1.0 - flow._mean_shape())
+    start_along(simulation, 2, TUBE_VELOCITY * shape.real)
+    return simulation
+
+
+def _sections(simulation: Solver) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
+    """(n,) distance from the axis, mask of the middle section, and layers a quarter from either end."""
+    coordinates = simulation.nodes.coordinates()
+    middle = 0.5 * (np.array(simulation.nodes.shape[::-1]) - 1.0)
+    x, y = (coordinates[:, :2] - middle[:2]).T
+    first, last = coordinates[:, 2].min(), coordinates[:, 2].max()
+    quarter = (last - first) // 4
+    return np.hypot(x, y), coordinates[:, 2] == (first + last) // 2, (first + quarter, last - quarter)
+
+
+def _measured(simulation: Solver) -> np.ndarray:
+    """Flow in and out, pressure of the Windkessel, mean pressures of two layers, velocities of the middle one."""
+    _, along, layers = _sections(simulation)
+    openings, pressure = simulation.openings(), simulation.pressure_pa()
+    layer = simulation.nodes.coordinates()[:, 2]
+    found = [openings["inlet"].flow_rate_m3_s, openings["outlet"].flow_rate_m3_s]
+    found += [openings["outlet"].feedback["outlet_pressure_pa"], *(pressure[layer == z].mean() for z in layers)]
+    return np.concatenate((found, simulation.velocity_m_s()[along, 2]))
+
+
+def _plot(number: float, tube: Tube) -> Plot:
+    order, curves = np.argsort(tube.radius), []
+    radius, peak = tube.radius[order] / tube.flow.half_width, np.abs(tube.exact_velocity).max()
+    for turn in (0.0, 0.25):
+        phase = np.exp(2j * np.pi * turn)
+        exact, found = ((phase * values)[order].real / peak for values in (tube.exact_velocity, tube.velocity))
+        curves.append(Series(f"exact, {turn:g} of a period", radius, exact))
+        curves.append(Series(f"computed, {turn:g} of a period", radius, found, "points"))
+    return Plot(f"Tube before a Windkessel, alpha = {number:g}", "r / R", "velocity / peak", tuple(curves))

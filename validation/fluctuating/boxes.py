@@ -13,35 +13,26 @@ from muphy_lb.lattice import Lattice
 from muphy_lb.physics.fluctuating.operators import noise_modes
 from muphy_lb.physics.fluctuating.temperature import BOLTZMANN_J_K
 from muphy_lb.run.solver import Solver
-from muphy_lb.validation.flows import lattice_simulation
+from muphy_lb.validation.case import Settings, Skipped
+from muphy_lb.validation.flows import lattice_simulation, memory
 from muphy_lb.validation.limits import HALF
-from muphy_lb.validation.record import Validation
-from muphy_lb.validation.settings import Settings
 
 KT = 1e-6
 """kT of most cases: so small that terms of second order in the velocity change no variance visibly."""
 
-VISCOSITY = 1 / 6
-N_SIGMA = 5.0
-LATTICE_D3Q19, BGK = "D3Q19", "bgk"
+VISCOSITY, N_SIGMA, LATTICE_D3Q19, BGK = 1 / 6, 5.0, "D3Q19", "bgk"
 
 
-def skipped_in_half(name: str, citation: str, settings: Settings) -> Validation | None:
-    """The outcome of a case in half precision, which fluctuations refuse; None in others."""
-    if settings.precision != HALF:
-        return None
-    return Validation(name, citation, skipped="fluctuations refuse fp16: noise has no more than three digits in it")
+def refuse_half(settings: Settings) -> None:
+    """Raises Skipped: half precision, which fluctuations refuse."""
+    if settings.precision == HALF:
+        raise Skipped("fluctuations refuse fp16: noise has no more than three digits in it")
 
 
 def fluctuating_flow(geometry: Mapping, settings: Settings, **more) -> Solver:
-    """A fluctuating fluid at rest.
-
-    Args:
-        geometry: the table ``[geometry]`` of a case, without spacing.
-        settings: backend, precision, streaming.
-        more: ``kt``, ``nu``, ``seed``, ``name`` of the velocity set, ``collision`` and its ``rates`` where they are not
-            the usual ones, and further tables of the case.
-    """
+    """A fluctuating fluid at rest. ``geometry``: the table ``[geometry]`` of a case, without spacing; ``more``: ``kt``,
+    ``nu``, ``seed``, ``name`` of the velocity set, ``collision`` and its ``rates`` where they are not the usual ones,
+    and further tables of the case."""
     kt, nu, seed = more.pop("kt", KT), more.pop("nu", VISCOSITY), more.pop("seed", 1)
     lattice = {"name": more.pop("name", LATTICE_D3Q19), "collision": more.pop("collision", BGK)}
     lattice["rates"] = dict(more.pop("rates", {}))
@@ -83,34 +74,17 @@ def wave_numbers(shape) -> list[np.ndarray]:
     return [2.0 * np.pi * np.fft.fftfreq(n) for n in shape]
 
 
-def memory(rate, interval: float):
-    """Number of samples that are worth one independent sample, if deviations decay like exp(-rate t).
-
-    Their squares decay twice as fast; 1 + 2 sum_m exp(-2 rate m interval) is the hyperbolic cotangent of rate times
-    interval. A deviation that oscillates as well forgets faster.
-    """
-    return 1.0 / np.tanh(np.maximum(rate * interval, 1e-12))
-
-
 def mean_memory(shape, nu: float, interval: float) -> float:
     """:func:`memory` of a variance at the nodes of a periodic box, in which waves decay with nu k^2."""
     k_squared = sum(k**2 for k in np.meshgrid(*wave_numbers(shape), indexing="ij"))
     return float(memory(nu * k_squared[k_squared > 0.0], interval).mean())
 
 
-def share_of_sigma(n_independent: float) -> float:
-    """Standard error of a variance over the variance."""
-    return sqrt(2.0 / n_independent)
-
-
 def sigmas(ratio: np.ndarray, freedom) -> np.ndarray:
     """How many standard errors measured variances are away from their values.
 
     The cube root of a chi-squared number is nearly Gaussian: Wilson, Hilferty, Proc. Natl. Acad. Sci. 17, 684 (1931).
-
-    Args:
-        ratio: measured over expected.
-        freedom: independent numbers in each.
+    ``ratio``: measured over expected; ``freedom``: independent numbers in each.
     """
     spread = 2.0 / (9.0 * np.asarray(freedom))
     return (np.cbrt(ratio) - (1.0 - spread)) / np.sqrt(spread)

@@ -6,39 +6,26 @@ the sum over steps with half of the first term, by which the collision's viscosi
 exactly from the stress sum_q c_x c_y f_q.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator
 from itertools import permutations, product
 from math import log, sqrt
+from typing import NamedTuple
 
 import numpy as np
 
 from muphy_lb.geometry.nodes import voxel_coordinates
 from muphy_lb.run.solver import Solver
-from muphy_lb.validation.fluctuating.boxes import (
-    KT,
-    N_SIGMA,
-    VISCOSITY,
-    fluctuating_box,
-    moments_over_time,
-    skipped_in_half,
-)
+from muphy_lb.validation.case import Row, Settings, at_most, case, relative
+from muphy_lb.validation.fluctuating import boxes
 from muphy_lb.validation.plot import Plot, Series
-from muphy_lb.validation.record import Row, Validation, at_most, relative
-from muphy_lb.validation.settings import DEFAULT, Settings
 
-NAME = "fluctuating-decay"
-CITATION = (
-    "Onsager, Phys. Rev. 37, 405 (1931); Green, J. Chem. Phys. 22, 398 (1954); Kubo, J. Phys. Soc. Jpn. 12, 570 (1957);"
-    " the sum over steps: exact"
-)
 TOLERANCE = 0.05
 SETTLING_TIMES = 2.0  # of the longest wave
 WAVES = ((1, 0, 0), (1, 1, 0), (1, 1, 1), (2, 0, 0))
 KEPT = 0.45  # correlation from which the decay is determined best
 
 
-@dataclass(frozen=True)
-class Decay:
+class Decay(NamedTuple):
     """Box and duration of the decay: edge, number of samples, steps between two."""
 
     edge: int
@@ -49,39 +36,52 @@ class Decay:
 DECAY, QUICK_DECAY = Decay(25, 16000, 16), Decay(11, 3000, 6)
 STRESS_EDGE, STRESS_VISCOSITY = 5, 0.3
 STRESS_STEPS, QUICK_STRESS_STEPS, STRESS_LAGS = 40000, 6000, 6
-NOISE_BOX, N_SHIFTS, QUICK_N_SHIFTS = (9, 9, 9), 1000, 200
-SEEDS = (1, 2, 2 + 2**32, 2**62)
+NOISE_BOX, N_SHIFTS, QUICK_N_SHIFTS, SEEDS = (9, 9, 9), 1000, 200, (1, 2, 2 + 2**32, 2**62)
 MOST_CORRELATED = 4.0  # over the standard error
 
 
-def fluctuating_decay(settings: Settings = DEFAULT) -> Validation:
+@case(
+    "fluctuating-decay",
+    "Onsager, Phys. Rev. 37, 405 (1931); Green, J. Chem. Phys. 22, 398 (1954); Kubo, J. Phys. Soc. Jpn. 12, 570 (1957);"
+    " the sum over steps: exact",
+)
+def fluctuating_decay(settings: Settings) -> Iterator:
     """Viscosity from the decay of fluctuations and from the stress (Green-Kubo); noise of different seeds and times."""
-    skipped = skipped_in_half(NAME, CITATION, settings)
-    if skipped:
-        return skipped
-    of_decay, decay = _decay(QUICK_DECAY if settings.quick else DECAY, settings)
-    of_stress, stress = _green_kubo(QUICK_STRESS_STEPS if settings.quick else STRESS_STEPS, settings)
-    n_shifts = QUICK_N_SHIFTS if settings.quick else N_SHIFTS
-    return Validation(NAME, CITATION, (*of_decay, of_stress, *_seeds(n_shifts, settings)), plots=(decay, stress))
-
-
-def _decay(run: Decay, settings: Settings) -> tuple[list[Row], Plot]:
-    simulation = fluctuating_box((run.edge,) * 3, settings)
-    amplitudes = transverse_waves(simulation, run)
-    rows, points = [], []
+    boxes.refuse_half(settings)
+    run, points = QUICK_DECAY if settings.quick else DECAY, []
+    amplitudes = transverse_waves(boxes.fluctuating_box((run.edge,) * 3, settings), run)
     for wave, amplitude in zip(WAVES, amplitudes, strict=True):
-        rate = VISCOSITY * (2.0 * np.pi / run.edge) ** 2 * np.dot(wave, wave) * run.interval
+        rate = boxes.VISCOSITY * (2.0 * np.pi / run.edge) ** 2 * np.dot(wave, wave) * run.interval
         lag = max(1, round(-log(KEPT) / rate))
         found = -log(correlation(amplitude, lag)) / (lag * rate)
         # Two components, real and imaginary, of every wave vector.
-        error = share_of_decay(rate, lag, run.n_samples, freedom=4 * amplitude.shape[1])
-        tolerance = N_SIGMA * error if settings.quick else TOLERANCE
-        rows.append(relative(f"waves ({','.join(map(str, wave))}), {run.edge}^3: viscosity", 1.0, found, tolerance))
+        # Standard error of a rate of decay over the rate, determined from the correlation over ``lag`` samples.
+        # Bartlett's formula (J. R. Stat. Soc. Suppl. 8, 27 (1946)) for a series whose correlation over m samples is
+        # exp(-rate m).
+        n_samples = run.n_samples
+        freedom = 4 * amplitude.shape[1]
+        one, kept = np.exp(-2.0 * rate), np.exp(-2.0 * rate * lag)
+        variance = ((1.0 + one) * (1.0 - kept) / (1.0 - one) - 2.0 * lag * kept) / (n_samples * freedom)
+        error = sqrt(variance / kept) / (lag * rate)
+        tolerance = boxes.N_SIGMA * error if settings.quick else TOLERANCE
+        yield relative(f"waves ({','.join(map(str, wave))}), {run.edge}^3: viscosity", 1.0, found, tolerance)
         lags = np.arange(0, 2 * lag + 1)
         points.append(Series(f"{wave}", lags * rate, [correlation(amplitude, m) for m in lags], "points"))
     times = np.linspace(0.0, max(max(series.x) for series in points), 100)
     lines = (Series("exp(-nu k^2 t)", times.tolist(), np.exp(-times).tolist()), *points)
-    return rows, Plot("Transverse waves", "nu k^2 t", "autocorrelation of the velocity", lines)
+    yield Plot("Transverse waves", "nu k^2 t", "autocorrelation of the velocity", lines)
+    yield from _green_kubo(QUICK_STRESS_STEPS if settings.quick else STRESS_STEPS, settings)
+    # Correlations of the noise of one seed in one step with that of others, in the same and in later steps, and with
+    # its own in later steps.
+    n_shifts = QUICK_N_SHIFTS if settings.quick else N_SHIFTS
+    simulations = {seed: boxes.fluctuating_box(NOISE_BOX, settings, seed=seed) for seed in SEEDS}
+    fields = {seed: noise_fields(simulation, n_shifts) for seed, simulation in simulations.items()}
+    first = SEEDS[0]
+    for seed in SEEDS:
+        found = np.abs(fields[seed] @ fields[first][0])
+        worst = float(found[1:].max() if seed == first else found.max())
+        what = f"noise of seed {first}, and of {seed} in {n_shifts} steps: correlation"
+        yield at_most(f"{what} [standard errors]", MOST_CORRELATED, worst * sqrt(fields[seed].shape[1]))
 
 
 def transverse_waves(simulation: Solver, run: Decay) -> list[np.ndarray]:
@@ -91,9 +91,9 @@ def transverse_waves(simulation: Solver, run: Decay) -> list[np.ndarray]:
     position = voxel_coordinates(simulation.domain.voxel, simulation.header.shape)
     phases = np.exp(-1j * k @ position.T)
     unit = k / np.linalg.norm(k, axis=1)[:, None]
-    simulation.step(round(SETTLING_TIMES / (VISCOSITY * (2.0 * np.pi / run.edge) ** 2)))
+    simulation.step(round(SETTLING_TIMES / (boxes.VISCOSITY * (2.0 * np.pi / run.edge) ** 2)))
     found = np.empty((run.n_samples, len(k), 3), complex)
-    for sample, (_, *u) in enumerate(moments_over_time(simulation, run.n_samples, run.interval)):
+    for sample, (_, *u) in enumerate(boxes.moments_over_time(simulation, run.n_samples, run.interval)):
         wave = phases @ np.transpose(u)
         found[sample] = wave - unit * (unit * wave).sum(axis=1)[:, None]
     return np.split(found, np.cumsum([len(each) for each in vectors])[:-1], axis=1)
@@ -111,38 +111,10 @@ def correlation(amplitude: np.ndarray, lag: int) -> float:
     return float((later * earlier.conj()).real.mean() / (np.abs(amplitude) ** 2).mean())
 
 
-def share_of_decay(rate: float, lag: int, n_samples: int, freedom: int) -> float:
-    """Standard error of a rate of decay over the rate, determined from the correlation over ``lag`` samples.
-
-    Bartlett's formula (J. R. Stat. Soc. Suppl. 8, 27 (1946)) for a series whose correlation over m samples is
-    exp(-rate m).
-    """
-    one, kept = np.exp(-2.0 * rate), np.exp(-2.0 * rate * lag)
-    variance = ((1.0 + one) * (1.0 - kept) / (1.0 - one) - 2.0 * lag * kept) / (n_samples * freedom)
-    return sqrt(variance / kept) / (lag * rate)
-
-
-def _green_kubo(n_steps: int, settings: Settings) -> tuple[Row, Plot]:
-    stress = stress_over_time(n_steps, settings)
-    volume = float(STRESS_EDGE**3)
-    correlations = np.array([_mean_product(stress, lag) for lag in range(STRESS_LAGS)]) / (volume * KT)
-    viscosities = np.cumsum(correlations) - 0.5 * correlations[0]
-    # The sum over lags is known to its value times this (Zwanzig, Ailawadi, Phys. Rev. 182, 280 (1969)).
-    error = sqrt((4.0 * STRESS_LAGS + 2.0) / stress.size)
-    tolerance = N_SIGMA * error if settings.quick else TOLERANCE
-    row = relative(f"Green-Kubo, {n_steps} steps: viscosity", STRESS_VISCOSITY, viscosities[-1], tolerance)
-    lines = (
-        Series("viscosity", (0, STRESS_LAGS - 1), (STRESS_VISCOSITY,) * 2),
-        Series("sum up to that time", range(STRESS_LAGS), viscosities.tolist(), "points"),
-        Series("autocorrelation of the stress", range(STRESS_LAGS), correlations.tolist(), "points"),
-    )
-    return row, Plot("Green-Kubo", "time [steps]", "lattice units", lines)
-
-
-def stress_over_time(n_steps: int, settings: Settings) -> np.ndarray:
-    """(n_steps, 5) shear stresses summed over a periodic box, step after step: xy, yz, zx, and, as in axes turned by an
-    eighth of a circle, half the difference of two normal stresses and its like."""
-    simulation = fluctuating_box((STRESS_EDGE,) * 3, settings, nu=STRESS_VISCOSITY)
+def _green_kubo(n_steps: int, settings: Settings) -> Iterator[Row | Plot]:
+    # (n_steps, 5) shear stresses summed over a periodic box, step after step: xy, yz, zx, and, as in axes turned by
+    # an eighth of a circle, half the difference of two normal stresses and its like.
+    simulation = boxes.fluctuating_box((STRESS_EDGE,) * 3, settings, nu=STRESS_VISCOSITY)
     cx, cy, cz = simulation.lattice.c.T
     normal = (cx**2 - cy**2) / 2.0, (cx**2 + cy**2 - 2.0 * cz**2) / sqrt(12.0)
     products = np.stack((cx * cy, cy * cz, cz * cx, *normal))
@@ -150,25 +122,24 @@ def stress_over_time(n_steps: int, settings: Settings) -> np.ndarray:
     for step in range(n_steps):
         simulation.step()
         found[step] = products @ simulation.engine.populations().sum(axis=1, dtype=np.float64)
-    return found
+    stress = found
+    volume = float(STRESS_EDGE**3)
+    correlations = np.array([_mean_product(stress, lag) for lag in range(STRESS_LAGS)]) / (volume * boxes.KT)
+    viscosities = np.cumsum(correlations) - 0.5 * correlations[0]
+    # The sum over lags is known to its value times this (Zwanzig, Ailawadi, Phys. Rev. 182, 280 (1969)).
+    error = sqrt((4.0 * STRESS_LAGS + 2.0) / stress.size)
+    tolerance = boxes.N_SIGMA * error if settings.quick else TOLERANCE
+    yield relative(f"Green-Kubo, {n_steps} steps: viscosity", STRESS_VISCOSITY, viscosities[-1], tolerance)
+    lines = (
+        Series("viscosity", (0, STRESS_LAGS - 1), (STRESS_VISCOSITY,) * 2),
+        Series("sum up to that time", range(STRESS_LAGS), viscosities.tolist(), "points"),
+        Series("autocorrelation of the stress", range(STRESS_LAGS), correlations.tolist(), "points"),
+    )
+    yield Plot("Green-Kubo", "time [steps]", "lattice units", lines)
 
 
 def _mean_product(series: np.ndarray, lag: int) -> float:
     return float((series[lag:] * series[: len(series) - lag]).mean())
-
-
-def _seeds(n_shifts: int, settings: Settings) -> list[Row]:
-    """Correlations of the noise of one seed in one step with that of others, in the same and in later steps, and with
-    its own in later steps."""
-    simulations = {seed: fluctuating_box(NOISE_BOX, settings, seed=seed) for seed in SEEDS}
-    fields = {seed: noise_fields(simulation, n_shifts) for seed, simulation in simulations.items()}
-    rows, first = [], SEEDS[0]
-    for seed in SEEDS:
-        found = np.abs(fields[seed] @ fields[first][0])
-        worst = float(found[1:].max() if seed == first else found.max())
-        what = f"noise of seed {first}, and of {seed} in {n_shifts} steps: correlation"
-        rows.append(at_most(f"{what} [standard errors]", MOST_CORRELATED, worst * sqrt(fields[seed].shape[1])))
-    return rows
 
 
 def noise_fields(simulation: Solver, n_steps: int) -> np.ndarray:

@@ -1,13 +1,6 @@
 """Validation cases of a fluctuating fluid."""
 
 from muphy_lb.validation.fluctuating.decay import fluctuating_decay
-from muphy_lb.validation.fluctuating.modes import fluctuating_modes
-from muphy_lb.validation.fluctuating.walls import fluctuating_walls
+from muphy_lb.validation.fluctuating.equilibrium import fluctuating_modes, fluctuating_walls
 
-SHARED = ()
-CASES = {
-    "fluctuating-modes": fluctuating_modes,
-    "fluctuating-walls": fluctuating_walls,
-    "fluctuating-decay": fluctuating_decay,
-}
-PAPERS: dict = {}
+CASES = (fluctuating_modes, fluctuating_walls, fluctuating_decay)

@@ -4,8 +4,7 @@ Places are in voxels from the centre of the first one, as in :mod:`muphy_lb.phys
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from math import inf, sqrt
+from math import sqrt
 
 import numpy as np
 
@@ -15,45 +14,28 @@ from muphy_lb.physics.free_surface.cells import CELL
 from muphy_lb.physics.free_surface.filling import fill, liquid_mass
 from muphy_lb.physics.free_surface.start import InitialLiquid, Region, initial_fields
 from muphy_lb.run.solver import Solver
-from muphy_lb.validation.fields import on_box
-from muphy_lb.validation.flows import lattice_simulation
+from muphy_lb.validation.case import Settings, Skipped
+from muphy_lb.validation.flows import lattice_simulation, on_box
 from muphy_lb.validation.limits import HALF
-from muphy_lb.validation.record import Row, Validation
-from muphy_lb.validation.settings import Settings
 
-TANK = "tank"
-NO_FORCE = (0.0, 0.0, 0.0)
+TANK, NO_FORCE = "tank", (0.0, 0.0, 0.0)
 EVERYTHING = ({"box_m": [[-1e6] * 3, [1e6] * 3]},)
 """Liquid of a simulation whose own start :func:`fill_with` replaces."""
-LEFT_OUT = "quick: the velocity of liquid at rest is shown, not judged (the full case judges it): the tank is smaller"
 FIT_ROUNDS, FIT_STEP = 60, 1e-5
 
 
-def skipped(name: str, citation: str, settings: Settings) -> Validation | None:
-    """The outcome of a case in half precision, or with a streaming, that free surfaces refuse; None in others."""
+def refuse(settings: Settings) -> None:
+    """Raises Skipped: half precision, or a streaming, that free surfaces refuse."""
     if settings.precision == HALF:
-        return Validation(name, citation, skipped="free surfaces refuse fp16: mass would be lost in its three digits")
+        raise Skipped("free surfaces refuse fp16: mass would be lost in its three digits")
     if settings.streaming == PUSH.name:
-        return Validation(name, citation, skipped="free surfaces need pull or aa, streaming is push")
-    return None
-
-
-def judged_in_full(row: Row, settings: Settings) -> Row:
-    """A row that is judged in the full case and shown in the quick one, for the reason ``LEFT_OUT``."""
-    return replace(row, tolerance=inf) if settings.quick else row
+        raise Skipped("free surfaces need pull or aa, streaming is push")
 
 
 def liquid_flow(settings: Settings, geometry: Mapping, viscosity: float, force=NO_FORCE, **more) -> Solver:
-    """A liquid with a free surface, at rest.
-
-    Args:
-        settings: backend and precision.
-        geometry: the table ``[geometry]`` of a case, without spacing.
-        viscosity: kinematic.
-        force: body force per mass (x, y, z).
-        more: ``liquid``, its regions as in the case file; ``tension``; ``surface``, further keys of [free_surface];
-            ``flow`` and ``lattice``, keys of these tables.
-    """
+    """A liquid with a free surface, at rest. ``geometry``: the table ``[geometry]`` of a case, without spacing;
+    ``viscosity``: kinematic; ``force``: body force per mass (x, y, z); ``more``: ``liquid``, its regions as in the case
+    file; ``tension``; ``surface``, further keys of [free_surface]; ``flow`` and ``lattice``, keys of these tables."""
     liquid, tension = more.pop("liquid", EVERYTHING), more.pop("tension", 0.0)
     section = {"liquid": [dict(each) for each in liquid], "surface_tension_n_m": tension, **more.pop("surface", {})}
     drive = {"acceleration_m_s2": [float(component) for component in force], **more.pop("flow", {})}
@@ -61,13 +43,8 @@ def liquid_flow(settings: Settings, geometry: Mapping, viscosity: float, force=N
 
 
 def fill_with(simulation: Solver, region: Region, density: Callable[[np.ndarray], np.ndarray] | None = None) -> None:
-    """Start again with one region of liquid, at rest.
-
-    Args:
-        simulation: with a free surface.
-        region: the liquid.
-        density: (m, 3) places -> (m,) density minus 1; none without it.
-    """
+    """Start again with one region of liquid, at rest. ``simulation``: with a free surface; ``region``: the liquid;
+    ``density``: (m, 3) places -> (m,) density minus 1; none without it."""
     domain, header = simulation.domain, simulation.header
     cell, share = InitialLiquid([region], header).cells(domain, simulation.lattice)
     place = whole_nodes(simulation).coordinates()[domain.number]
@@ -93,13 +70,8 @@ def speed(simulation: Solver) -> float:
 
 
 def damped_oscillation(time: np.ndarray, values: np.ndarray, frequency: float, damping: float) -> tuple[float, float]:
-    """(angular frequency, rate of decay) of the damped oscillation about a constant that fits values best.
-
-    Args:
-        time: (n,).
-        values: (n,).
-        frequency, damping: to start the search from.
-    """
+    """(angular frequency, rate of decay) of the damped oscillation about a constant that fits values best. ``time``:
+    (n,); ``values``: (n,); ``frequency``, ``damping``: to start the search from."""
 
     def misfit(guess):
         terms, best = _fitted(time, values, *guess)

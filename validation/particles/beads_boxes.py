@@ -4,7 +4,6 @@ SI units are lattice units: voxel edge, time step and density are 1.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import sqrt
 
 import numpy as np
 
@@ -13,36 +12,25 @@ from muphy_lb.measure.flow_view import on_root
 from muphy_lb.physics.particles.beads.motion import OFFSET, TRAVELLED, VELOCITY, VOXEL
 from muphy_lb.physics.particles.beads.start import unfolded
 from muphy_lb.run.solver import Solver
+from muphy_lb.validation.case import Settings, Skipped
 from muphy_lb.validation.flows import lattice_simulation
 from muphy_lb.validation.limits import HALF
-from muphy_lb.validation.record import Validation
-from muphy_lb.validation.settings import Settings
 
-KT = 1e-4
-VISCOSITY = 1 / 6
-N_SIGMA = 5.0
-PULL = "pull"
+KT, VISCOSITY, N_SIGMA = 1e-4, 1 / 6, 5.0
 
 
-def not_possible(name: str, citation: str, settings: Settings) -> Validation | None:
-    """The outcome of a case where precision or streaming refuse beads; None elsewhere."""
+def refuse(settings: Settings) -> None:
+    """Raises Skipped: a precision or a streaming that beads refuse."""
     if settings.precision == HALF:
-        return Validation(name, citation, skipped="fp16 has too few digits for the forces of beads")
-    if settings.streaming != PULL:
-        reason = "beads need the velocity of arriving populations before collisions: compute.streaming = 'pull'"
-        return Validation(name, citation, skipped=reason)
-    return None
+        raise Skipped("fp16 has too few digits for the forces of beads")
+    if settings.streaming != "pull":
+        raise Skipped("beads need the velocity of arriving populations before collisions: compute.streaming = 'pull'")
 
 
 def bead_flow(geometry: Mapping, particles: Sequence[Mapping], settings: Settings, **more) -> Solver:
-    """A fluid at rest with beads in it.
-
-    Args:
-        geometry: the table ``[geometry]`` of a case, without spacing.
-        particles: the tables ``[[particles]]``, without their kind.
-        settings: backend, precision, streaming.
-        more: ``kt``, 0 for none; ``fluctuates``, whether the fluid does; further tables of the case.
-    """
+    """A fluid at rest with beads in it. ``geometry``: the table ``[geometry]`` of a case, without spacing;
+    ``particles``: the tables ``[[particles]]``, without their kind; ``more``: ``kt``, 0 for none; ``fluctuates``,
+    whether the fluid does; further tables of the case."""
     kt, fluctuates = more.pop("kt", KT), more.pop("fluctuates", True)
     tables = {"lattice": {"name": "D3Q19", "collision": "bgk"}, **more}
     if kt:
@@ -89,13 +77,3 @@ def samples(simulation: Solver, n_samples: int, interval: int) -> Iterator[dict[
             name: np.stack([np.stack([found[column] for column in names], axis=1) for names in (VELOCITY, TRAVELLED)])
             for name, found in on_root(simulation.particles()).items()
         }
-
-
-def memory(rate: float, interval: float) -> float:
-    """Number of samples that are worth one independent sample of a square, if deviations decay like exp(-rate t)."""
-    return 1.0 / np.tanh(max(rate * interval, 1e-12))
-
-
-def share_of_sigma(n_independent: float) -> float:
-    """Standard error of a variance over the variance."""
-    return sqrt(2.0 / n_independent)

@@ -1,5 +1,6 @@
 """Heat conduction and the onset of convection: conduction, decay of a mode, Rayleigh-Benard instability."""
 
+from collections.abc import Iterator
 from math import cos, inf, log, pi
 
 import numpy as np
@@ -8,24 +9,18 @@ from muphy_lb.measure.flow_view import on_root, whole_nodes
 from muphy_lb.physics.thermal.model import DIFFERENCES, METHODS, POPULATION_METHOD
 from muphy_lb.physics.thermal.temperature import set_temperature_k, temperature_k, wall_heat
 from muphy_lb.run.solver import Solver
+from muphy_lb.validation.case import DEFAULT, Row, Settings, Skipped, absolute, case, relative
 from muphy_lb.validation.flows import lattice_simulation
 from muphy_lb.validation.limits import HALF
 from muphy_lb.validation.plot import Plot, Series
-from muphy_lb.validation.record import Row, Validation, absolute, relative
-from muphy_lb.validation.settings import DEFAULT, Settings
-from muphy_lb.validation.thermal.reference_values import PRANDTL
+from muphy_lb.validation.thermal.heated_cavity import PRANDTL
 
-CITATION = (
-    "conduction and the decay of a mode: exact; onset of convection between rigid walls: Ra_c = 1707.76 at the wave"
-    " number 3.117 (Chandrasekhar, Hydrodynamic and Hydromagnetic Stability (1961), sect. 15)"
-)
 DIFFUSIVITY = 0.05
 VISCOSITY = PRANDTL * DIFFUSIVITY
 CRITICAL, WAVE_NUMBER = 1707.76, 3.117
 CONDUCTION = {"fp64": 1e-10, "fp32": 1e-4}
 CONSERVED = {"fp64": 1e-15, "fp32": 1e-6}
-DECAY_TOLERANCE, ONSET_TOLERANCE = 0.005, 0.01
-WAVE_LENGTHS, QUICK_WAVE_LENGTHS = (32, 64), (32,)
+DECAY_TOLERANCE, ONSET_TOLERANCE, WAVE_LENGTHS, QUICK_WAVE_LENGTHS = 0.005, 0.01, (32, 64), (32,)
 HEIGHT, QUICK_HEIGHT = 48, 16
 RAYLEIGH_FACTORS = (0.96, 1.04)  # of the critical Rayleigh number
 SETTLING, OBSERVED = 0.3, 0.3  # durations in height^2 / diffusivity
@@ -33,17 +28,28 @@ AMPLITUDE = 1e-4  # of the initial mode, over the temperature difference
 DRIFT_STEPS = 2000
 
 
-def heat(settings: Settings = DEFAULT) -> Validation:
+@case(
+    "heat",
+    "conduction and the decay of a mode: exact; onset of convection between rigid walls: Ra_c = 1707.76 at the wave"
+    " number 3.117 (Chandrasekhar, Hydrodynamic and Hydromagnetic Stability (1961), sect. 15)",
+)
+def heat(settings: Settings) -> Iterator:
     """Temperature between walls: conduction, decay, energy balance, and the onset of convection."""
     if settings.precision == HALF:
-        return Validation("heat", CITATION, skipped="fp16 cannot resolve flows as weak as at the onset of convection")
-    rows = []
+        raise Skipped("fp16 cannot resolve flows as weak as at the onset of convection")
     for method in METHODS:
-        lengths = QUICK_WAVE_LENGTHS if settings.quick else WAVE_LENGTHS
-        rows += [_conduction(method, settings), *(_decay(length, method, settings) for length in lengths)]
-        rows.append(_energy(method, settings))
-    onset, plot = _onset(QUICK_HEIGHT if settings.quick else HEIGHT, settings)
-    return Validation("heat", CITATION, (*rows, onset), plots=(plot,))
+        yield _conduction(method, settings)
+        for length in QUICK_WAVE_LENGTHS if settings.quick else WAVE_LENGTHS:
+            yield _decay(length, method, settings)
+        yield _energy(method, settings)
+    height = QUICK_HEIGHT if settings.quick else HEIGHT
+    numbers = [CRITICAL * share for share in RAYLEIGH_FACTORS]
+    rates = [growth(number, height, settings) for number in numbers]
+    (a, b), (low, high) = numbers, rates
+    found = a - low * (b - a) / (high - low)
+    yield relative(f"onset of convection, {height} nodes high: Ra_c", CRITICAL, found, ONSET_TOLERANCE)
+    line = (Series("growth", numbers, rates), Series("onset", (CRITICAL,), (0.0,), "points"))
+    yield Plot("Rayleigh-Benard convection", "Rayleigh number", "growth rate [diffusivity / height^2]", line)
 
 
 def fluid_at_rest(geometry, settings: Settings, expansion: float = 0.0, walls=(), method: str = DIFFERENCES) -> Solver:
@@ -56,8 +62,8 @@ def fluid_at_rest(geometry, settings: Settings, expansion: float = 0.0, walls=()
         "method": method,
     }
     shape = {"shape": "heated_cavity", "options": {"dimension": 2, **geometry}}
-    lattice = {"collision": "mrt"}
-    return lattice_simulation(settings, shape, VISCOSITY, thermal=thermal, lattice=lattice, walls=list(walls))
+    tables = {"thermal": thermal, "lattice": {"collision": "mrt"}, "walls": list(walls)}
+    return lattice_simulation(settings, shape, VISCOSITY, **tables)
 
 
 def wall_temperatures(low: float, high: float) -> list[dict]:
@@ -86,16 +92,6 @@ def _decay(length: int, method: str, settings: Settings) -> Row:
     found = -log(left) * length**2 / (4.0 * pi**2 * steps)
     what = f"{method}: diffusivity from the decay of a mode of {length} nodes"
     return relative(what, DIFFUSIVITY, found, DECAY_TOLERANCE)
-
-
-def _onset(height: int, settings: Settings) -> tuple[Row, Plot]:
-    numbers = [CRITICAL * share for share in RAYLEIGH_FACTORS]
-    rates = [growth(number, height, settings) for number in numbers]
-    (a, b), (low, high) = numbers, rates
-    found = a - low * (b - a) / (high - low)
-    row = relative(f"onset of convection, {height} nodes high: Ra_c", CRITICAL, found, ONSET_TOLERANCE)
-    line = (Series("growth", numbers, rates), Series("onset", (CRITICAL,), (0.0,), "points"))
-    return row, Plot("Rayleigh-Benard convection", "Rayleigh number", "growth rate [diffusivity / height^2]", line)
 
 
 def growth(rayleigh: float, height: int, settings: Settings = DEFAULT) -> float:

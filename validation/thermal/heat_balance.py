@@ -18,15 +18,12 @@ from muphy_lb.model.model import FieldValue
 from muphy_lb.physics.thermal.model import POPULATION_METHOD, POPULATIONS
 from muphy_lb.physics.thermal.temperature import set_temperature_k
 from muphy_lb.run.solver import Solver
+from muphy_lb.validation.case import Row, Settings, absolute
 from muphy_lb.validation.flow.balance import STEADY, TOLERANCES, Budget, mass_drift
 from muphy_lb.validation.limits import HALF
-from muphy_lb.validation.record import Row, absolute
-from muphy_lb.validation.settings import Settings
 from muphy_lb.validation.thermal.heated_cavity import heated_simulation
 
-RAYLEIGH = 1e5
-HOT_K = 0.5
-HEAT = "heat of a cavity less what entered"
+RAYLEIGH, HOT_K, HEAT = 1e5, 0.5, "heat of a cavity less what entered"
 
 
 def heated_budget(size: int, settings: Settings) -> Budget:
@@ -42,10 +39,7 @@ def heated_budget(size: int, settings: Settings) -> Budget:
 
 class StoredHeat:
     """Heat of a flow on one rank, and what enters through its walls; in the unit of temperature, a node.
-
-    Args:
-        simulation: a thermal flow whose heat is carried by populations.
-    """
+    ``simulation``: a thermal flow whose heat is carried by populations."""
 
     def __init__(self, simulation: Solver):
         self._simulation, engine = simulation, simulation.engine

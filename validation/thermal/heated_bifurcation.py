@@ -14,21 +14,62 @@ amplitude on the finest. Disturbances that break the centre symmetry alone are s
 the other two classes: they are reported, not judged.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
-from math import inf
+from math import inf, pi
 
 import numpy as np
 
 from muphy_lb.physics.thermal.model import NAME as TEMPERATURE
-from muphy_lb.validation.growth import Growth, fit_growth
+from muphy_lb.validation.case import Row, Settings, Skipped, absolute, at_least, at_most, case, shown
 from muphy_lb.validation.plot import Plot, Series
-from muphy_lb.validation.record import Row, Validation, absolute, at_least, at_most, shown
-from muphy_lb.validation.settings import DEFAULT, Settings
-from muphy_lb.validation.thermal.heated_cavity import Cavity, cavity_of, free_fall, heated_simulation
-from muphy_lb.validation.thermal.reference_values import BIFURCATION
+from muphy_lb.validation.thermal.heated_cavity import BIFURCATION, Cavity, cavity_of, free_fall, heated_simulation
 
-CITATION = "Obrecht, Kuznik, Tourancheau, Roux, Comput. Fluids 54, 118 (2012): first bifurcation of the cube on 256^3"
+RANKS = range(8, 21, 2)
+DELAYS = 20
+SHARE = 0.1  # of the largest at the end of the record: what is weaker does not lead
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Growth of the leading mode, exp(rate t) cos(2 pi frequency t): medians over ``RANKS``."""
+
+    rate: float  # rate, frequency: per unit of time
+    frequency: float
+    spread: float  # half the distance between the lower and the upper quartile of the rates
+
+
+def fit_growth(record: np.ndarray, interval: float) -> Growth:
+    """The fastest growing mode among those with a significant amplitude at the end of a record.
+
+    Each row with its ``DELAYS`` - 1 successors is a state; the linear map from one state to the next, restricted to the
+    few directions that hold most of the record, has the modes as eigenvectors (Schmid, J. Fluid Mech. 656, 5 (2010);
+    with delays Le Clainche, Vega, SIAM J. Appl. Dyn. Syst. 16, 882 (2017)). The number of directions is a free
+    parameter; the median over several is returned. ``record``: (n, m) values of m signals at equal intervals, n >= 3
+    ``DELAYS``; ``interval``: between rows. Raises ValueError: too few rows.
+    """
+    if len(record) < 3 * DELAYS:
+        raise ValueError(f"a record of {len(record)} rows; give at least {3 * DELAYS}")
+    states = np.concatenate([record[k : len(record) - DELAYS + 1 + k].T for k in range(DELAYS)])
+    left, sizes, right = np.linalg.svd(states[:, :-1], full_matrices=False)
+    known = int(np.count_nonzero(sizes > sizes[0] * np.finfo(float).eps))
+    ranks = sorted({min(rank, known) for rank in RANKS})
+    modes = [_leading(states, left[:, :rank], right[:rank].T / sizes[:rank]) for rank in ranks]
+    exponents = np.array(modes) / interval
+    low, high = np.quantile(exponents.real, (0.25, 0.75))
+    medians = np.median(exponents.real), np.median(np.abs(exponents.imag)) / (2 * pi)
+    return Growth(*map(float, (*medians, (high - low) / 2)))
+
+
+def _leading(states, basis, weights) -> complex:
+    """Logarithm of the eigenvalue of the leading mode within a basis."""
+    values, vectors = np.linalg.eig(basis.T @ states[:, 1:] @ weights)
+    at_end = np.abs(np.linalg.solve(vectors, basis.T @ states[:, -1])) * np.linalg.norm(vectors, axis=0)
+    relevant = values[at_end > SHARE * at_end.max()]
+    return np.log(complex(relevant[np.argmax(np.abs(relevant))]))
+
+
 RAYLEIGHS, GRIDS = (3.19e7, 3.26e7), (64, 128, 256)
 QUICK_RAYLEIGHS, QUICK_GRIDS = (1e5,), (6, 8, 12)
 INTERVAL = 0.4  # between samples, in free-fall times along the edge
@@ -42,19 +83,12 @@ N_LEADING = 2  # the first classes, which contain the leading oscillations
 
 @dataclass(frozen=True)
 class PhaseDurations:
-    """Durations of the phases of a run, in free-fall times.
+    """Durations of the phases of a run, in free-fall times."""
 
-    Attributes:
-        settling: on each grid but the last two.
-        perturbed: after the perturbation on the second finest grid.
-        finest: on the finest grid.
-        fitted_from: start of the growth fit on the finest grid.
-    """
-
-    settling: int
-    perturbed: int
-    finest: int
-    fitted_from: int
+    settling: int  # on each grid but the last two
+    perturbed: int  # after the perturbation on the second finest grid
+    finest: int  # on the finest grid
+    fitted_from: int  # start of the growth fit on the finest grid
 
 
 LONG, QUICK = PhaseDurations(200, 250, 400, 150), PhaseDurations(50, 20, 40, 10)
@@ -62,20 +96,13 @@ LONG, QUICK = PhaseDurations(200, 250, 400, 150), PhaseDurations(50, 20, 40, 10)
 
 @dataclass(frozen=True)
 class PerturbedRun:
-    """The evolution of a perturbed flow on the finest grid.
+    """The evolution of a perturbed flow on the finest grid."""
 
-    Attributes:
-        rayleigh, size: Rayleigh number and nodes per edge of the cube.
-        times: (n,) sample times, in free-fall times along the edge.
-        signals: (3, n, m) component of the temperature in each of ``SYMMETRY_CLASSES``, at m probes.
-        growths: growth of each of the three classes, per free-fall time.
-    """
-
-    rayleigh: float
+    rayleigh: float  # rayleigh, size: Rayleigh number and nodes per edge of the cube
     size: int
-    times: np.ndarray
-    signals: np.ndarray
-    growths: tuple[Growth, ...]
+    times: np.ndarray  # (n,) sample times, in free-fall times along the edge
+    signals: np.ndarray  # (3, n, m) component of the temperature in each of ``SYMMETRY_CLASSES``, at m probes
+    growths: tuple[Growth, ...]  # growth of each of the three classes, per free-fall time
 
     @property
     def fastest(self) -> Growth:
@@ -83,19 +110,26 @@ class PerturbedRun:
         return max(self.growths[:N_LEADING], key=lambda growth: growth.rate)
 
 
-def heated_bifurcation(settings: Settings = DEFAULT) -> Validation:
+@case(
+    "heated-bifurcation",
+    "Obrecht, Kuznik, Tourancheau, Roux, Comput. Fluids 54, 118 (2012): first bifurcation of the cube on 256^3",
+)
+def heated_bifurcation(settings: Settings) -> Iterator:
     """Growth just below and just above the threshold: an hour and more on one GPU, less on several."""
     if settings.precision != "fp64":
-        return Validation(
-            "heated-bifurcation", CITATION, skipped="needs fp64: small disturbances are below the round-off of others"
-        )
+        raise Skipped("needs fp64: small disturbances are below the round-off of others")
     rayleighs, grids = (QUICK_RAYLEIGHS, QUICK_GRIDS) if settings.quick else (RAYLEIGHS, GRIDS)
-    durations = QUICK if settings.quick else LONG
-    runs = [perturbed_run(rayleigh, grids, settings, durations) for rayleigh in rayleighs]
-    rows = [row for run in runs for row in _rows(run)]
+    runs = [perturbed_run(rayleigh, grids, settings, QUICK if settings.quick else LONG) for rayleigh in rayleighs]
+    for run in runs:
+        yield from _rows(run)
+        series = tuple(
+            Series(f"breaks {name}", run.times, np.sqrt((of**2).mean(axis=1)))
+            for name, of in zip(SYMMETRY_CLASSES, run.signals, strict=True)
+        )
+        labels = "time / free fall", "root mean square of the temperature"
+        yield Plot(f"Perturbed cube, Ra = {run.rayleigh:.2e}", *labels, series, log_y=True)
     if len(runs) == 2:
-        rows.append(shown("Rayleigh number of no growth, in between", BIFURCATION, threshold(*runs)))
-    return Validation("heated-bifurcation", CITATION, tuple(rows), plots=tuple(map(_plot, runs)))
+        yield shown("Rayleigh number of no growth, in between", BIFURCATION, threshold(*runs))
 
 
 def threshold(below: PerturbedRun, above: PerturbedRun) -> float:
@@ -109,10 +143,7 @@ def perturbed_run(rayleigh: float, grids, settings: Settings, durations: PhaseDu
     """Settle on the coarser grids, perturb on the second finest, and record on the finest; collective.
 
     Only the symmetric component is continued from the coarser grids: at these Rayleigh numbers the flow on 64^3 nodes
-    is unsteady.
-
-    Raises:
-        DivergedError: a grid is too coarse.
+    is unsteady. Raises DivergedError: a grid is too coarse.
     """
     *coarser, size = grids
     cavity = None
@@ -125,7 +156,23 @@ def perturbed_run(rayleigh: float, grids, settings: Settings, durations: PhaseDu
     simulation, diffusivity = heated_simulation(rayleigh, size, settings, start=start)
     fall = free_fall(rayleigh, size, diffusivity)
     every = max(1, round(INTERVAL * fall))
-    signals = _record(simulation, size, every, round(durations.finest / INTERVAL))
+    # (3, n, m) symmetry-breaking components at the probes, every ``every`` steps; collective.
+    n_samples = round(durations.finest / INTERVAL)
+    points = np.array([[int(fraction * size) for fraction in probe] for probe in product(*PROBES)])
+    mirrored = np.where([False, True, False], size - 1 - points, points)
+    orbit = np.array([points, mirrored, size - 1 - points, size - 1 - mirrored])
+    z, y, x = np.moveaxis(orbit, -1, 0)
+    voxel = np.ravel_multi_index((z, y, x + 1), simulation.header.shape)  # walls are voxels at both ends of x
+    wanted, index = np.unique(voxel, return_inverse=True)
+    probe, samples = simulation.node_probe(wanted), []
+    for _ in range(n_samples):
+        simulation.step(every)
+        state = probe.stored()
+        if state is not None:
+            samples.append(state.fields[TEMPERATURE][index.reshape(voxel.shape)])
+    samples = simulation.communicator.broadcast(np.array(samples))
+    weights = np.array([(1, mirror, centre, mirror * centre) for mirror, centre in SYMMETRY_CLASSES.values()])
+    signals = np.einsum("sp,npm->snm", weights, samples) / 4.0
     times = np.arange(1, signals.shape[1] + 1) * every / fall
     late = times > durations.fitted_from
     return PerturbedRun(rayleigh, size, times, signals, tuple(fit_growth(of[late], every / fall) for of in signals))
@@ -180,40 +227,11 @@ def disturbance(size: int) -> np.ndarray:
     return AMPLITUDE * values / np.abs(values).max()
 
 
-def _record(simulation, size: int, every: int, n_samples: int) -> np.ndarray:
-    """(3, n, m) symmetry-breaking components at the probes, every ``every`` steps; collective."""
-    points = np.array([[int(fraction * size) for fraction in probe] for probe in product(*PROBES)])
-    mirrored = np.where([False, True, False], size - 1 - points, points)
-    orbit = np.array([points, mirrored, size - 1 - points, size - 1 - mirrored])
-    z, y, x = np.moveaxis(orbit, -1, 0)
-    voxel = np.ravel_multi_index((z, y, x + 1), simulation.header.shape)  # walls are voxels at both ends of x
-    wanted, index = np.unique(voxel, return_inverse=True)
-    probe, samples = simulation.node_probe(wanted), []
-    for _ in range(n_samples):
-        simulation.step(every)
-        state = probe.stored()
-        if state is not None:
-            samples.append(state.fields[TEMPERATURE][index.reshape(voxel.shape)])
-    samples = simulation.communicator.broadcast(np.array(samples))
-    weights = np.array([(1, mirror, centre, mirror * centre) for mirror, centre in SYMMETRY_CLASSES.values()])
-    return np.einsum("sp,npm->snm", weights, samples) / 4.0
-
-
-def _rows(run: PerturbedRun) -> list[Row]:
+def _rows(run: PerturbedRun) -> Iterator[Row]:
     what = f"Ra {run.rayleigh:.3g}, {run.size}^3, per free fall"
     judged = at_most if run.rayleigh < BIFURCATION else at_least
-    reported = [
-        (f"growth, breaks {name}", growth.rate) for name, growth in zip(SYMMETRY_CLASSES, run.growths, strict=True)
-    ]
-    reported += [("spread of the fits", run.fastest.spread), ("oscillations", run.fastest.frequency)]
-    rows = [judged(f"{what}: fastest growth", 0.0, run.fastest.rate, 0.0)]
-    return rows + [absolute(f"{what}: {name}", 0.0, value, inf) for name, value in reported]
-
-
-def _plot(run: PerturbedRun) -> Plot:
-    title = f"Perturbed cube, Ra = {run.rayleigh:.2e}"
-    series = tuple(
-        Series(f"breaks {name}", run.times, np.sqrt((of**2).mean(axis=1)))
-        for name, of in zip(SYMMETRY_CLASSES, run.signals, strict=True)
-    )
-    return Plot(title, "time / free fall", "root mean square of the temperature", series, log_y=True)
+    yield judged(f"{what}: fastest growth", 0.0, run.fastest.rate, 0.0)
+    for name, growth in zip(SYMMETRY_CLASSES, run.growths, strict=True):
+        yield absolute(f"{what}: growth, breaks {name}", 0.0, growth.rate, inf)
+    yield absolute(f"{what}: spread of the fits", 0.0, run.fastest.spread, inf)
+    yield absolute(f"{what}: oscillations", 0.0, run.fastest.frequency, inf)

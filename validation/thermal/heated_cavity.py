@@ -1,33 +1,58 @@
-"""Differentially heated cavities: Nusselt numbers and velocities of the square and the cube."""
+"""The heated cavity: square and cube, beside published figures, Pr = 0.71.
 
+Square: de Vahl Davis, Int. J. Numer. Meth. Fluids 3, 249 (1983): largest velocities [diffusivity over length] on the
+centre lines, and mean Nusselt number of the hot wall. Cube: Tric, Labrosse, Betrouni, Int. J. Heat Mass Transfer 43,
+4043 (2000), and Obrecht, Kuznik, Tourancheau, Roux, Comput. Fluids 54, 118 (2012), Table 5, on 256^3 nodes.
+"""
+
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import inf, sqrt
+from typing import NamedTuple
 
 import numpy as np
 
-from muphy_lb.physics.thermal.model import DIFFERENCES
+from muphy_lb.measure.flow_view import on_root
+from muphy_lb.physics.thermal.mid_plane import middle_heat
+from muphy_lb.physics.thermal.model import DIFFERENCES, POPULATION_METHOD
 from muphy_lb.physics.thermal.temperature import set_temperature_k, temperature_k, wall_heat
 from muphy_lb.run.solver import Solver
-from muphy_lb.validation.fields import extremum, middle, on_box
-from muphy_lb.validation.flows import lattice_simulation, settle
+from muphy_lb.validation.case import DEFAULT, Row, Settings, Skipped, absolute, case, relative, shown
+from muphy_lb.validation.flows import extremum, lattice_simulation, middle, on_box, settle
 from muphy_lb.validation.limits import HALF
-from muphy_lb.validation.plot import Picture, Plot, Series, contours
-from muphy_lb.validation.record import Row, Validation, absolute, relative, shown
-from muphy_lb.validation.settings import DEFAULT, Settings
-from muphy_lb.validation.thermal import reference_values as reference
-from muphy_lb.validation.thermal.reference_values import PRANDTL, SAME_METHOD
+from muphy_lb.validation.plot import Plot, Series, contours
 
-CITATION = (
-    "square: de Vahl Davis, Int. J. Numer. Meth. Fluids 3, 249 (1983); cube: Tric, Labrosse, Betrouni, Int. J. Heat"
-    " Mass Transfer 43, 4043 (2000); Obrecht et al., Comput. Fluids 54, 118 (2012); Wakashima, Saitoh (2004)"
-)
-FREE_FALL_VELOCITY = 0.1
-LARGEST_DIFFUSIVITY = 0.075
+
+class Square(NamedTuple):
+    """Largest horizontal velocity on the vertical centre line, largest vertical one on the horizontal, Nusselt
+    number."""
+
+    u_max: float
+    v_max: float
+    nusselt: float
+
+
+PRANDTL = 0.71
+SQUARE = {
+    1e3: Square(3.649, 3.696, 1.117),
+    1e4: Square(16.178, 19.617, 2.238),
+    1e5: Square(34.73, 68.59, 4.509),
+    1e6: Square(64.53, 219.36, 8.817),
+}
+TRIC = {1e4: 2.054, 1e5: 4.337, 1e6: 8.640, 1e7: 16.342}
+THELMA = {1e4: 2.0560, 1e5: 4.3382, 1e6: 8.6457, 1e7: 16.4202, 1e8: 30.2027}
+WAKASHIMA = {1e4: 2.0624, 1e5: 4.3665, 1e6: 8.6973}
+# Rayleigh number above which the flow of the cube is unsteady: steady at 3.19e7, unsteady at 3.26e7 (Obrecht et al.).
+BIFURCATION = 3.2245e7
+# Of an independent program with the same method and grid, by Rayleigh number and nodes along an edge.
+SAME_METHOD = {(1e4, 16): 1.9747, (1e4, 24): 2.0248, (1e4, 32): 2.0403, (1e5, 32): 4.2309}
+
+
+FREE_FALL_VELOCITY, LARGEST_DIFFUSIVITY = 0.1, 0.075
 SQUARE_SIZES = {1e3: 64, 1e4: 96, 1e5: 160, 1e6: 320}
 QUICK_SQUARE_SIZES = {1e4: 24}
 CUBE_SIZES = {1e4: 128, 1e5: 128, 1e6: 128}
-SAME_SIZES = ((1e4, 24), (1e4, 32), (1e5, 32))
-QUICK_SAME_SIZES = ((1e4, 16),)
+SAME_SIZES, QUICK_SAME_SIZES = ((1e4, 24), (1e4, 32), (1e5, 32)), ((1e4, 16),)
 SQUARE_TOLERANCE, QUICK_TOLERANCE, SAME_TOLERANCE, CUBE_TOLERANCE = 0.005, 0.015, 2e-3, 0.006
 OWN_ERROR = {1e6: 0.01}  # error stated by de Vahl Davis for his velocities at the highest Rayleigh number
 SYMMETRIC = {"fp64": 1e-9, "fp32": 1e-4}
@@ -37,19 +62,12 @@ STEADY = {"fp64": 1e-6, "fp32": 5e-6, "fp16": 1e-3}
 
 @dataclass(frozen=True)
 class Cavity:
-    """The flow in a cavity of edge 1 between walls of temperature -0.5 and 0.5.
+    """The flow in a cavity of edge 1 between walls of temperature -0.5 and 0.5."""
 
-    Attributes:
-        nusselt: Nusselt number of the cold and of the hot wall.
-        temperature: (nz, ny, nx) temperature of the fluid nodes.
-        velocity: (nz, ny, nx, 3) velocity in diffusivity / edge.
-        pressure: (nz, ny, nx) pressure in density * (diffusivity / edge)^2.
-    """
-
-    nusselt: tuple[float, float]
-    temperature: np.ndarray
-    velocity: np.ndarray
-    pressure: np.ndarray
+    nusselt: tuple[float, float]  # Nusselt number of the cold and of the hot wall
+    temperature: np.ndarray  # (nz, ny, nx) temperature of the fluid nodes
+    velocity: np.ndarray  # (nz, ny, nx, 3) velocity in diffusivity / edge
+    pressure: np.ndarray  # (nz, ny, nx) pressure in density * (diffusivity / edge)^2
 
     @property
     def asymmetry(self) -> float:
@@ -58,36 +76,35 @@ class Cavity:
         return max(float(np.abs(a + a[::-1, ::-1, ::-1]).max() / np.abs(a).max()) for a in fields)
 
 
-def heated_cavity(settings: Settings = DEFAULT) -> Validation:
+@case(
+    "heated-cavity",
+    "square: de Vahl Davis, Int. J. Numer. Meth. Fluids 3, 249 (1983); cube: Tric, Labrosse, Betrouni, Int. J. Heat"
+    " Mass Transfer 43, 4043 (2000); Obrecht et al., Comput. Fluids 54, 118 (2012); Wakashima, Saitoh (2004)",
+)
+def heated_cavity(settings: Settings) -> Iterator:
     """Nusselt numbers of square and cube."""
     if settings.precision == HALF:
-        return Validation("heated-cavity", CITATION, skipped="fp16 does not settle to the tolerances of this case")
-    rows: list[Row] = []
-    plots: list[Plot | Picture] = []
+        raise Skipped("fp16 does not settle to the tolerances of this case")
     for rayleigh, size in (QUICK_SQUARE_SIZES if settings.quick else SQUARE_SIZES).items():
         cavity = heated(rayleigh, size, settings, dimension=2)
-        rows += _square_rows(rayleigh, size, cavity, QUICK_TOLERANCE if settings.quick else SQUARE_TOLERANCE)
-        plots.append(_plot(rayleigh, size, cavity))
-        plots.append(contours(f"Square, Ra = {rayleigh:.0e}: isotherms", cavity.temperature[0]))
+        yield from _square(rayleigh, size, cavity, QUICK_TOLERANCE if settings.quick else SQUARE_TOLERANCE)
+        yield contours(f"Square, Ra = {rayleigh:.0e}: isotherms", cavity.temperature[0])
     for rayleigh, size in QUICK_SAME_SIZES if settings.quick else SAME_SIZES:
         cavity, known = heated(rayleigh, size, settings), SAME_METHOD[rayleigh, size]
         what = f"Ra {rayleigh:.0e}, {size}^3: Nu, another program with this method"
-        rows.append(relative(what, known, cavity.nusselt[1], SAME_TOLERANCE))
+        yield relative(what, known, cavity.nusselt[1], SAME_TOLERANCE)
     for rayleigh, size in () if settings.quick else CUBE_SIZES.items():
-        cavity = heated(rayleigh, size, settings)
-        rows += _cube_rows(rayleigh, size, cavity, settings)
-        plots.append(
-            contours(f"Cube, Ra = {rayleigh:.0e}: isotherms of the middle plane", cavity.temperature[:, size // 2])
-        )
-    return Validation("heated-cavity", CITATION, tuple(rows), plots=tuple(plots))
+        cavity, what = heated(rayleigh, size, settings), f"Ra {rayleigh:.0e}, {size}^3"
+        yield relative(f"{what}: Nu, Tric et al.", TRIC[rayleigh], cavity.nusselt[1], CUBE_TOLERANCE)
+        yield shown(f"{what}: Nu, TheLMA on 256^3", THELMA[rayleigh], cavity.nusselt[1])
+        if rayleigh in WAKASHIMA:
+            yield shown(f"{what}: Nu, Wakashima and Saitoh", WAKASHIMA[rayleigh], cavity.nusselt[1])
+        yield absolute(f"{what}: asymmetry about the centre", 0.0, cavity.asymmetry, SYMMETRIC[settings.precision])
+        yield contours(f"Cube, Ra = {rayleigh:.0e}: isotherms of the middle plane", cavity.temperature[:, size // 2])
 
 
 def heated(rayleigh: float, size: int, settings: Settings = DEFAULT, dimension: int = 3) -> Cavity:
-    """The steady cavity with ``size`` nodes per edge.
-
-    Raises:
-        MuphyError: it does not become steady.
-    """
+    """The steady cavity with ``size`` nodes per edge. Raises MuphyError: it does not become steady."""
     simulation, diffusivity = heated_simulation(rayleigh, size, settings, dimension)
 
     def temperature():
@@ -136,13 +153,9 @@ def start_from_cavity(simulation: Solver, diffusivity: float, cavity: Cavity) ->
 
 
 def resample(values: np.ndarray, size: int, at_walls) -> np.ndarray:
-    """Linear interpolation of voxel-centred values (nz, ny, nx, ...) of a cube to ``size`` voxels per edge.
-
-    Args:
-        values: values on any grid.
-        size: voxels per edge of the new grid.
-        at_walls: for z, y, x the values at the two walls normal to it; None: that of the adjacent voxel.
-    """
+    """Linear interpolation of voxel-centred values (nz, ny, nx, ...) of a cube to ``size`` voxels per edge. ``values``:
+    values on any grid; ``size``: voxels per edge of the new grid; ``at_walls``: for z, y, x the values at the two walls
+    normal to it; None: that of the adjacent voxel."""
     for axis, ends in enumerate(at_walls):
         n = values.shape[axis]
         position = np.concatenate(([0.0], (np.arange(n) + 0.5) / n, [1.0]))
@@ -199,38 +212,120 @@ def free_fall(rayleigh: float, size: int, diffusivity: float) -> float:
     return size**2 / (diffusivity * sqrt(rayleigh * PRANDTL))
 
 
-def _square_rows(rayleigh: float, size: int, cavity: Cavity, tolerance: float) -> list[Row]:
-    known, (u, v) = reference.SQUARE[rayleigh], _centre_lines(cavity)
+def _square(rayleigh: float, size: int, cavity: Cavity, tolerance: float) -> Iterator[Row | Plot]:
+    known, plane, place = SQUARE[rayleigh], cavity.velocity[0], (np.arange(size) + 0.5) / size
+    u, v = middle(plane[..., 0], 1), middle(plane[..., 1], 0)  # u over y at x = 1/2, v over x at y = 1/2
     of_velocities = max(tolerance, OWN_ERROR.get(rayleigh, 0.0))
-    what = f"Ra {rayleigh:.0e}, {size}^2"
-    place = (np.arange(size) + 0.5) / size
-    return [
-        relative(f"{what}: Nu of the hot wall", known.nusselt, cavity.nusselt[1], tolerance),
-        relative(f"{what}: u_max on x = 1/2", known.u_max, extremum(place, u, 1)[1], of_velocities),
-        relative(f"{what}: v_max on y = 1/2", known.v_max, extremum(place, v, 1)[1], of_velocities),
-        absolute(f"{what}: Nu of the cold wall less that of the hot", 0.0, cavity.nusselt[0] - cavity.nusselt[1], inf),
-    ]
-
-
-def _cube_rows(rayleigh: float, size: int, cavity: Cavity, settings: Settings) -> list[Row]:
-    what, found = f"Ra {rayleigh:.0e}, {size}^3", cavity.nusselt[1]
-    rows = [relative(f"{what}: Nu, Tric et al.", reference.TRIC[rayleigh], found, CUBE_TOLERANCE)]
-    rows.append(shown(f"{what}: Nu, TheLMA on 256^3", reference.THELMA[rayleigh], found))
-    if rayleigh in reference.WAKASHIMA:
-        rows.append(shown(f"{what}: Nu, Wakashima and Saitoh", reference.WAKASHIMA[rayleigh], found))
-    return [
-        *rows,
-        absolute(f"{what}: asymmetry about the centre", 0.0, cavity.asymmetry, SYMMETRIC[settings.precision]),
-    ]
-
-
-def _centre_lines(cavity: Cavity) -> tuple[np.ndarray, np.ndarray]:
-    """u over y at x = 1/2, v over x at y = 1/2."""
-    plane = cavity.velocity[0]
-    return middle(plane[..., 0], 1), middle(plane[..., 1], 0)
-
-
-def _plot(rayleigh: float, size: int, cavity: Cavity) -> Plot:
-    place, (u, v) = (np.arange(size) + 0.5) / size, _centre_lines(cavity)
+    what, difference = f"Ra {rayleigh:.0e}, {size}^2", cavity.nusselt[0] - cavity.nusselt[1]
+    yield relative(f"{what}: Nu of the hot wall", known.nusselt, cavity.nusselt[1], tolerance)
+    yield relative(f"{what}: u_max on x = 1/2", known.u_max, extremum(place, u, 1)[1], of_velocities)
+    yield relative(f"{what}: v_max on y = 1/2", known.v_max, extremum(place, v, 1)[1], of_velocities)
+    yield absolute(f"{what}: Nu of the cold wall less that of the hot", 0.0, difference, inf)
     lines = (Series("u over y at x = 1/2", place, u), Series("v over x at y = 1/2", place, v))
-    return Plot(f"Square cavity, Ra = {rayleigh:.0e}", "place over the edge", "velocity [diffusivity / edge]", lines)
+    labels = "place over the edge", "velocity [diffusivity / edge]"
+    yield Plot(f"Square cavity, Ra = {rayleigh:.0e}", *labels, lines)
+
+
+GRIDS = {1e4: (64, 128, 256), 1e5: (64, 128, 256), 1e6: (64, 128, 256), 1e7: (64, 128, 256), 1e8: (128, 256)}
+QUICK_GRIDS = {1e4: (8, 16)}
+# Name, Nusselt numbers, and relative tolerances.
+PUBLISHED: tuple[tuple[str, Mapping[float, float], Mapping[float, float]], ...] = (
+    ("Tric et al.", TRIC, {1e4: 0.006, 1e5: 0.006, 1e6: 0.006, 1e7: 0.007}),
+    ("TheLMA on 256^3", THELMA, {1e8: 0.015}),
+    ("Wakashima and Saitoh", WAKASHIMA, {}),
+)
+CUBE_QUICK_TOLERANCE = 2e-3
+METHODS_GRID, QUICK_METHODS_GRID, METHODS_TOLERANCE = (1e5, 64), (1e4, 12), (0.005, 0.02)
+CHANGE_STEPS = 500  # steps over which changes are evaluated, as in TheLMA
+# Change of the temperature over CHANGE_STEPS steps, over the difference of the walls, at which a grid has converged.
+SETTLED = {"fp64": 1e-8, "fp32": 1e-6}
+STEADY_AT_MOST = 1e-5  # the same at 1e8, which does not converge within MAX_FREE_FALLS
+MAX_FREE_FALLS = 400  # longest run on a grid, in free-fall times along the edge
+
+
+class ConvergenceHistory(NamedTuple):
+    """The convergence history of a cube."""
+
+    steps: np.ndarray  # steps, wall, middle: (k,) time steps, and Nusselt numbers of the hot wall and of the mid-plane
+    wall: np.ndarray
+    middle: np.ndarray
+    change: float  # change of the temperature over the last ``CHANGE_STEPS`` steps
+
+
+@case(
+    "heated-cube",
+    "Tric, Labrosse, Betrouni, Int. J. Heat Mass Transfer 43, 4043 (2000); Obrecht, Kuznik, Tourancheau, Roux, Comput."
+    " Fluids 54, 118 (2012), Table 5, on 256^3 nodes; Wakashima, Saitoh (2004)",
+)
+def heated_cube(settings: Settings) -> Iterator:
+    """Nusselt numbers up to Ra = 1e8; hours on one GPU at the highest, less on several."""
+    if settings.precision == HALF:
+        raise Skipped("fp16 does not settle to the tolerances of this case")
+    (rayleigh, size), allowed = METHODS_GRID, METHODS_TOLERANCE[0]
+    if settings.quick:
+        (rayleigh, size), allowed = QUICK_METHODS_GRID, METHODS_TOLERANCE[1]
+    found = [grid_sequence(rayleigh, (size,), settings, method)[0] for method in (DIFFERENCES, POPULATION_METHOD)]
+    what = f"Ra {rayleigh:.0e}, {size}^3: Nu, double distribution against finite differences"
+    yield relative(what, found[0].nusselt[1], found[1].nusselt[1], allowed)
+    for rayleigh, sizes in (QUICK_GRIDS if settings.quick else GRIDS).items():
+        cavity, history = grid_sequence(rayleigh, sizes, settings)
+        yield from _rows(rayleigh, sizes[-1], cavity, history, settings)
+        lines = Series("hot wall", history.steps, history.wall), Series("midway", history.steps, history.middle)
+        title = f"Cube, Ra = {rayleigh:.0e}, {sizes[-1]}^3"
+        yield Plot(f"{title}: convergence", "steps", "Nusselt number", lines)
+        yield contours(f"{title}: isotherms of the middle plane", cavity.temperature[:, sizes[-1] // 2])
+
+
+def grid_sequence(
+    rayleigh: float, sizes, settings: Settings = DEFAULT, method: str = DIFFERENCES
+) -> tuple[Cavity, ConvergenceHistory]:
+    """(the cube on the finest of a sequence of grids, its convergence history there)."""
+    cavity: Cavity | None = None
+    history: ConvergenceHistory | None = None
+    for size in sizes:
+        simulation, diffusivity = heated_simulation(rayleigh, size, settings, method=method, start=cavity)
+        most_steps = round(MAX_FREE_FALLS * free_fall(rayleigh, size, diffusivity))
+        history = _settle(simulation, size, most_steps, settings)
+        cavity = cavity_of(simulation, diffusivity)
+        del simulation  # before the next is made
+    if cavity is None or history is None:
+        raise ValueError("grid_sequence has no sizes; give it at least one")
+    return cavity, history
+
+
+def _settle(simulation, size: int, most_steps: int, settings: Settings) -> ConvergenceHistory:
+    """Step until the temperature is steady or ``most_steps`` are done (as for Ra = 1e8); collective."""
+    plane = middle_heat(simulation)
+    if plane is None:
+        raise ValueError("the simulation has no plane between two walls of fixed temperature; give it a heated cube")
+    communicator = simulation.communicator
+    samples = []
+    done = 0
+    change = inf
+    interval = CHANGE_STEPS * max(1, most_steps // (100 * CHANGE_STEPS))
+    while done < most_steps and change > SETTLED[settings.precision]:
+        simulation.step(interval - CHANGE_STEPS)
+        before = temperature_k(simulation)
+        simulation.step(CHANGE_STEPS)
+        done, now, midway = done + interval, temperature_k(simulation), plane.gradient_k_m()
+        if communicator.rank == 0:
+            change = float(np.abs(on_root(now) - on_root(before)).max())
+            gradient = wall_heat(simulation).gradients_k_m(on_root(now))["hot"]
+            samples.append((done, -gradient * size, on_root(midway) * size))
+        change = communicator.broadcast(change)
+    steps, wall, middle = np.array(communicator.broadcast(samples)).T
+    return ConvergenceHistory(steps, wall, middle, change)
+
+
+def _rows(rayleigh, size, cavity: Cavity, history: ConvergenceHistory, settings: Settings) -> Iterator[Row]:
+    what, found = f"Ra {rayleigh:.0e}, {size}^3", cavity.nusselt[1]
+    if settings.quick:
+        known = [("another program with this method", SAME_METHOD[rayleigh, size], CUBE_QUICK_TOLERANCE)]
+    else:
+        known = [(name, by[rayleigh], within.get(rayleigh, inf)) for name, by, within in PUBLISHED if rayleigh in by]
+    known.append(("of the plane midway", float(history.middle[-1]), inf))
+    for name, value, allowed in known:
+        yield relative(f"{what}: Nu, {name}", value, found, allowed)
+    steady = SETTLED[settings.precision] if rayleigh <= 1e7 else STEADY_AT_MOST
+    yield absolute(f"{what}: change of temperature in {CHANGE_STEPS} steps", 0.0, history.change, steady)
+    yield absolute(f"{what}: asymmetry about the centre", 0.0, cavity.asymmetry, SYMMETRIC[settings.precision])

@@ -3,14 +3,8 @@
 from muphy_lb.validation.thermal.conduction import heat
 from muphy_lb.validation.thermal.heat_balance import heated_budget
 from muphy_lb.validation.thermal.heated_bifurcation import heated_bifurcation
-from muphy_lb.validation.thermal.heated_cavity import heated_cavity
-from muphy_lb.validation.thermal.heated_cube import heated_cube
+from muphy_lb.validation.thermal.heated_cavity import heated_cavity, heated_cube
 
 SHARED = ("heated-cube", "heated-bifurcation")
-CASES = {
-    "heat": heat,
-    "heated-cavity": heated_cavity,
-    "heated-cube": heated_cube,
-    "heated-bifurcation": heated_bifurcation,
-}
+CASES = (heat, heated_cavity, heated_cube, heated_bifurcation)
 BUDGETS = (heated_budget,)

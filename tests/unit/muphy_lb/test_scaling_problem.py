@@ -8,9 +8,8 @@ import pytest
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.bench.jobs import job_of_table
-from muphy_lb.bench.scaling.cuts import cut, partition_cuts
-from muphy_lb.bench.scaling.modes import STRONG, WEAK, WEAK_ROW
-from muphy_lb.bench.scaling.problem import copies_for, problem, refined
+from muphy_lb.bench.scaling.model import cut, partition_cuts
+from muphy_lb.bench.scaling.problem import STRONG, WEAK, WEAK_ROW, copies_for, problem, refined
 from muphy_lb.bench.scaling.study import Point, SeriesVariant, distinct, named_series
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.shapes.catalogue import build_shape

@@ -2,8 +2,8 @@
 
 import json
 
+from muphy_lb.validation.case import Validation
 from muphy_lb.validation.plot import Picture, Plot, Series, draw
-from muphy_lb.validation.record import Validation
 from muphy_lb.validation.report import as_json, write_report
 
 PNG = b"\x89PNG"

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from muphy_lb.base.errors import InputError, OutputError, printable
-from muphy_lb.bench.compare.plots import Plane, draw_speed
-from muphy_lb.bench.scaling.plots import draw_split
+from muphy_lb.bench.plots import Plane, draw_speed, draw_split
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.geometry.openings.find import openings_of_voxels
 from muphy_lb.geometry.openings.preview import draw_voxel_openings

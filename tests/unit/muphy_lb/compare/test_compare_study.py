@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from muphy_lb.bench.compare import plots, table
+from muphy_lb.bench import plots
+from muphy_lb.bench.compare import study as table
 from muphy_lb.bench.compare.study import Agreement, Timing, fastest, variant
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.geometry.nodes import build_nodes

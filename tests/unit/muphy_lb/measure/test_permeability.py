@@ -17,7 +17,7 @@ from muphy_lb.measure.permeability import DARCY_M2
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.loop import Clock
 from muphy_lb.run.stop_signals import StopSignals
-from muphy_lb.validation.references.poiseuille import duct_flow_rate
+from muphy_lb.validation.flows import duct_flow_rate
 from tests.channel import open_channel, simulate
 
 SIDE, SPACING_M = 16, 1e-5

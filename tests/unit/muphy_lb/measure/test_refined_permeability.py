@@ -19,7 +19,7 @@ from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Voxels
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.solver import Solver
 from muphy_lb.setup.geometry import load_nodes
-from muphy_lb.validation.references.poiseuille import duct_flow_rate
+from muphy_lb.validation.flows import duct_flow_rate
 
 SPACING_M = 1e-5
 WIDTH, HEIGHT = 3, 5

@@ -10,8 +10,8 @@ from muphy_lb.measure.period import PeriodWindow
 from muphy_lb.measure.shear.observer import WallShearObserver
 from muphy_lb.measure.shear.wall_nodes import INDICES, in_region, part_record, weighted_statistics
 from muphy_lb.measure.shear.wall_shear import WallShear, along_wall, tangents, wall_indices
+from muphy_lb.validation.case import Settings
 from muphy_lb.validation.flows import creeping, forced_flow
-from muphy_lb.validation.settings import Settings
 from tests.channel import BOTTOM, PERIODIC, TOP, changed, periodic_channel, simulate
 
 N_SAMPLES = 2000

@@ -11,9 +11,15 @@ from muphy_lb.measure.shear.wall_nodes import wall_surface
 from muphy_lb.measure.shear.wall_shear import WallShear
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.solver import Solver
-from muphy_lb.validation.flows import creeping, forced_flow, settled, start_from_velocity
-from muphy_lb.validation.references.poiseuille import channel_velocity, pipe_velocity
-from muphy_lb.validation.settings import Settings
+from muphy_lb.validation.case import Settings
+from muphy_lb.validation.flows import (
+    channel_velocity,
+    creeping,
+    forced_flow,
+    pipe_velocity,
+    settled,
+    start_from_velocity,
+)
 from tests.channel import HEIGHT, SPACING_M, open_channel, periodic_channel, simulate
 
 ACCELERATION = 1e-3

@@ -11,11 +11,10 @@ from muphy_lb.physics.thermal.model import DIFFERENCES, POPULATION_METHOD
 from muphy_lb.physics.thermal.observers import heat_lines, heat_state
 from muphy_lb.physics.thermal.temperature import temperature_k, wall_gradients_k_m
 from muphy_lb.run.loop import Run
+from muphy_lb.validation.case import DEFAULT, Settings
 from muphy_lb.validation.flows import settle
-from muphy_lb.validation.settings import DEFAULT, Settings
 from muphy_lb.validation.thermal.conduction import fluid_at_rest, wall_temperatures
-from muphy_lb.validation.thermal.heated_cavity import heated_simulation
-from muphy_lb.validation.thermal.reference_values import SQUARE
+from muphy_lb.validation.thermal.heated_cavity import SQUARE, heated_simulation
 from tests.channel import BOTTOM, TOP, periodic_channel, simulate
 
 RAYLEIGH = 1e4
