@@ -30,6 +30,8 @@ from tests.support import (
     start_at_rest,
 )
 
+pytestmark = pytest.mark.pairs
+
 EVERY_LATTICE = pytest.mark.parametrize("lattice", LATTICES.values(), ids=LATTICES)
 EVERY_STREAMING = pytest.mark.parametrize("streaming", STREAMINGS)
 N_STEPS = 5

@@ -18,6 +18,8 @@ from muphy_lb.lattice import LATTICES as ALL
 from muphy_lb.operators import COMPRESSIBLE, PRESSURE, VELOCITY, link_momentum, openings
 from tests.support import IN, OUT, Setup, advance, build_engine, random_nodes, start_at_rest, with_openings
 
+pytestmark = pytest.mark.pairs
+
 EVERY_STREAMING = pytest.mark.parametrize("streaming", STREAMINGS)
 LATTICES = pytest.mark.parametrize("lattice", [D2Q9, D3Q19], ids=lambda lattice: lattice.name)
 EVERY_LATTICE = pytest.mark.parametrize("lattice", ALL.values(), ids=ALL)

@@ -90,7 +90,7 @@ def test_a_killed_run_continues_bit_for_bit(killed, end, mpirun):
     assert np.array_equal(populations(out), end)
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_twenty_runs_killed_at_random_moments_end_cleanly_and_continue(tmp_path):
     outcomes = kills.study(tmp_path, moments(20, seed=7))
     assert all(outcome.is_clean for outcome in outcomes), table(outcomes)

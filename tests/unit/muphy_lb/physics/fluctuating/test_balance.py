@@ -10,6 +10,8 @@ from muphy_lb.physics.fluctuating.operators.balance import linear_collision, noi
 from muphy_lb.physics.fluctuating.operators.noise import random_numbers
 from tests.laws.collisions import relaxations
 
+pytestmark = pytest.mark.pairs
+
 OMEGAS = (0.3, 1.0, 1.79)
 EVERY_LATTICE = pytest.mark.parametrize("lattice", LATTICES.values(), ids=LATTICES)
 EVERY_COLLISION = pytest.mark.parametrize(
