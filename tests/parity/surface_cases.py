@@ -1,4 +1,4 @@
-"""A free surface on the CUDA backend, for Numba's simulator: run as ``python -m tests.parity.surface_cases FILE LABEL,...``."""
+"""A free surface on the CUDA backend, in the simulator: run as ``python -m tests.parity.surface_cases FILE LABELS``."""
 
 import sys
 from dataclasses import replace
