@@ -1,4 +1,4 @@
-"""What every test may use: real data, mpirun, and the rule for tests that need a GPU."""
+"""Tiers of the suite, and what every test may use: real data, mpirun, the rule for tests that need a GPU."""
 
 import contextlib
 import gc

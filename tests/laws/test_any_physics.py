@@ -1,6 +1,6 @@
 """Laws of any physics, over the table of them: a new one gets them with its smallest case (tests/laws/smallest.py).
 
-A closed flow keeps its mass, a restart changes no bit, nor do ranks and streamings, compiled code computes the
+A closed flow keeps its mass, a restart changes no bit, nor do ranks and streaming in place, compiled code computes the
 specification, and what cannot be computed together is refused.
 """
 
@@ -81,8 +81,8 @@ def test_a_restart_is_going_on_bit_by_bit(name, streaming, tmp_path):
 
 
 @EVERY_PHYSICS
-@pytest.mark.parametrize("streaming", [streaming for streaming in STREAMINGS if streaming != "pull"])
-def test_streamings_give_the_same_bits_or_are_refused(name, streaming):
+@pytest.mark.parametrize("streaming", [name for name, streaming in STREAMINGS.items() if streaming.in_place])
+def test_in_place_has_the_bits_of_pull_or_is_refused(name, streaming):
     try:
         found = computed(name, "cpu", streaming)
     except InputError as refusal:
