@@ -71,6 +71,8 @@ NIGHT = (
     "parity/test_ptx_particles.py",
     "parity/test_ptx_streamings.py",
     "physics/test_channel_turbulence.py",
+    "physics/test_divergence_remedies.py",
+    "physics/test_flow_validation.py",
     "physics/test_steady_creeping_flow.py",
     "physics/test_vortex_studies.py",
     "physics/test_wall_shear_validation.py",

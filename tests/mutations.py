@@ -85,7 +85,7 @@ FAULTS = (
         "muphy_lb/setup/numerics.py",
         "viscosity(relaxation_time, self.cs2) * self.spacing_m**2",
         "viscosity(relaxation_time, self.cs2) * self.spacing_m",
-        f"{UNIT}/test_resolution.py",
+        f"{UNIT}/test_preflight.py",
     ),
     Fault(
         "measure",
