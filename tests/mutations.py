@@ -206,7 +206,7 @@ def main() -> int:
     with ThreadPoolExecutor(options.jobs) as pool:
         found = []
         for fault, said in pool.map(verdict, chosen):
-            found.append(said.startswith("FAILED"))
+            found.append(said.startswith(("FAILED", "ERROR")))
             print(f"{fault.room:<15} {fault.old} -> {fault.new}: {said}", flush=True)
     print(f"{sum(found)} of {len(found)} found")
     return int(not all(found))
