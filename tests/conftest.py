@@ -1,4 +1,4 @@
-"""What every test may use: real data, mpirun, and the rule for tests that need a GPU."""
+"""Tiers of the suite, and what every test may use: real data, mpirun, the rule for tests that need a GPU."""
 
 import contextlib
 import gc
@@ -11,6 +11,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+
+from tests.pairs import leave_products_to_the_night
 
 ROOT = Path(__file__).resolve().parents[1]
 HANGS_S = 600.0
@@ -59,39 +61,55 @@ CHECKED = (
     "interface/test_command_line.py",
 )
 
+# What only scripts/test --night runs, beside single tests that are marked night: they take longest, and show for many
+# settings, or against publications, what others show for one.
+NIGHT = (
+    "interface/test_versions.py",
+    "interface/test_view_browser.py",
+    "parallel/test_shared_cases.py",
+    "parity/test_ptx_collisions.py",
+    "parity/test_ptx_particles.py",
+    "parity/test_ptx_streamings.py",
+    "physics/test_channel_turbulence.py",
+    "physics/test_divergence_remedies.py",
+    "physics/test_flow_validation.py",
+    "physics/test_steady_creeping_flow.py",
+    "physics/test_vortex_studies.py",
+    "physics/test_wall_shear_validation.py",
+    "physics/test_walls_validation.py",
+)
+
 # Files that take longest, in that order: the last to start should be short, lest one process works alone at the end.
 LONGEST = (
-    "physics/test_validation.py",
-    "interface/test_docs.py",
     "laws/test_free_surface.py",
+    "parallel/test_faults.py",
+    "laws/test_beads.py",
     "parity/test_parity.py",
     "interface/test_examples.py",
     "parallel/test_rank_independence.py",
-    "parity/test_ptx_particles.py",
-    "parallel/test_faults.py",
     "parity/test_surface.py",
-    "interface/test_docs_scripts.py",
     "interface/test_stop_and_resume.py",
-    "laws/test_beads.py",
     "laws/test_threads.py",
     "structure/test_physics_packages.py",
     "parity/test_ptx.py",
-    "parity/test_ptx_collisions.py",
 )
 
 
 def pytest_collection_modifyitems(items):
-    """Mark the tests of ``scripts/check``; take the longest files first."""
+    """Mark the tests of ``scripts/check`` and those of the night; take the longest files first."""
     turn = {ROOT / "tests" / name: number for number, name in enumerate(LONGEST)}
     items.sort(key=lambda item: turn.get(item.path, len(turn)))
     for item in items:
-        if _is_checked(item.path):
+        if _lies_in(item.path, CHECKED):
             item.add_marker("check")
+        if _lies_in(item.path, NIGHT):
+            item.add_marker("night")
+    leave_products_to_the_night(items)
 
 
 @cache
-def _is_checked(path: Path) -> bool:
-    return any(path.is_relative_to(ROOT / "tests" / name) for name in CHECKED)
+def _lies_in(path: Path, places: tuple[str, ...]) -> bool:
+    return any(path.is_relative_to(ROOT / "tests" / name) for name in places)
 
 
 # Compilers make objects by the million and few cycles: looking for those every 700 objects is a tenth of the time.

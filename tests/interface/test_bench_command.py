@@ -303,12 +303,14 @@ def simulated(tmp_path_factory):
     return [json.loads(path.read_text()) for path in paths]
 
 
+@pytest.mark.night
 def test_the_kernels_of_table_1_run_in_the_simulator(simulated):
     found = simulated[0]["measurements"]
     assert [m["kernel"] for m in found] == 2 * [row.name for row in table1.ROWS]
     assert [m["n_nodes"] for m in found] == 4 * [120] + 4 * [27] and all(m["mflups"] > 0 for m in found)
 
 
+@pytest.mark.night
 def test_a_device_tells_runs_launch_shape_and_launch_time(simulated):
     (found,) = simulated[1]["measurements"]
     assert found["device"] == "CUDA simulator" and found["shape"] == "single 256"

@@ -77,6 +77,7 @@ def links(page: Path) -> Links:
     return Links(page)
 
 
+@pytest.mark.night
 def test_every_link_of_the_site_leads_somewhere(site):
     broken = []
     for page in site.rglob("*.html"):
@@ -90,6 +91,7 @@ def test_every_link_of_the_site_leads_somewhere(site):
     assert not broken, "\n".join(broken)
 
 
+@pytest.mark.night
 def test_no_page_loads_anything_from_elsewhere(site):
     pages = list(site.rglob("*.html"))
     assert len(pages) > 30
@@ -97,6 +99,7 @@ def test_no_page_loads_anything_from_elsewhere(site):
         assert not [place for place in links(page).loaded if urlsplit(place).scheme not in ("", "data")], page
 
 
+@pytest.mark.night
 def test_the_reference_knows_every_command_and_the_keys_of_every_physics(site):
     text = (site / "reference" / "commands.html").read_text()
     assert all(f"usage: muphy-lb {name}" in text for name in (*COMMANDS, *PREPARING, "doctor"))
@@ -121,6 +124,7 @@ def test_the_pictures_of_the_gallery_are_small():
     assert all((ROOT / "examples" / f"{path.stem}.toml").exists() for path in found)
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_the_page_of_a_notebook_shows_what_it_drew_and_said(site, path):
     page = (site / "notebooks" / f"{path.stem}.html").read_text()
@@ -166,6 +170,7 @@ def obey(line: str) -> None:
     assert command(*words, *more, *SHORT.get(verb, ())) in (0, 6)
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("name", TUTORIALS)
 def test_what_a_tutorial_says_works(name, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

@@ -54,6 +54,8 @@ TINY = {
     "vessel": ["geometry.spacing_m=3e-4", "geometry.options.generations=2", "fluid.kinematic_viscosity_m2_s=1e-5"],
     "windkessel": ["geometry.spacing_m=4e-4"],
 }
+RUN = ("channel", "dam", "heated_cavity", "tracers", "vessel")
+"""Examples that a push runs: one of each kind."""
 COARSE = "the Reynolds number of one voxel is"
 SHORT = ["run.time_s=", "run.steps=60", "run.ramp_steps=20", "output.series_every_steps=20"]
 
@@ -111,7 +113,9 @@ def test_example_ends_by_itself(name):
     assert case.run.time_s is not None if moves_on else case.run.steady_tolerance is not None
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [*RUN, *(pytest.param(name, marks=pytest.mark.night) for name in NAMES if name not in RUN)]
+)
 def test_example_runs(name, request, tmp_path):
     simulation = Solver(load_example(name, request, TINY[name] + SHORT), SerialCommunicator())
     Run(simulation, tmp_path).execute()

@@ -77,7 +77,7 @@ def test_a_new_vessel_with_a_heart_raises_no_other_warning(tmp_path):
     assert load_case(path).flow.reference_pressure_pa == pytest.approx(93.0 * MMHG, rel=1e-4)
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_the_run_of_a_new_vessel_has_the_pressures_asked_for(tmp_path):
     """With 4 to 6 voxels across, within 5 % of the mean and 12 % of the pulse; it ends by itself."""
     path, _ = write(tmp_path, [*SMALL, *SOFT])

@@ -87,6 +87,7 @@ def test_a_resumed_thermal_run_goes_on_bit_by_bit(tmp_path, method):
     assert np.array_equal(second.engine.populations(), undisturbed.engine.populations())
 
 
+@pytest.mark.night
 def test_heat_that_flows_into_a_wall_sets_the_slope_there():
     """Conduction between a wall at 303 K and one that draws 20 K/m: a straight line."""
     walls = [{"name": "cold", "temperature_gradient_k_m": -20.0}, HOT]

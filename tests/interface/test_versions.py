@@ -51,7 +51,7 @@ def source(workplace) -> Path:
     return root
 
 
-@pytest.mark.slow
+@pytest.mark.night
 @pytest.mark.parametrize("name", ["python3.11", "python3.12", "python3.13"])
 def test_everything_installs_and_imports(name, source, workplace):
     run(interpreter(name), "-m", "venv", "venv", cwd=workplace)

@@ -14,7 +14,7 @@ from tests.vessel import write_case
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.night,
     pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="there is no chromium with its driver"),
 ]
 PATIENCE_S = 120.0

@@ -94,11 +94,6 @@ def test_it_changes_no_bit_of_the_flow(precision):
     assert np.array_equal(*rows) and np.abs(rows[0]).max() > 0.0
 
 
-def test_compiled_code_computes_the_specified_age():
-    fields = [aged(25, compute={"backend": backend}).field("age") for backend in ("numpy", "cpu")]
-    np.testing.assert_allclose(fields[1], fields[0], rtol=1e-12)
-
-
 def test_it_goes_with_dissipation():
     simulation = aged(25, dissipation={})
     np.testing.assert_array_equal(simulation.field("age"), aged(25).field("age"))

@@ -23,6 +23,8 @@ from tests.laws.collisions import (
     non_equilibrium_stress,
 )
 
+pytestmark = pytest.mark.pairs
+
 LAWS = {POWER_LAW: power_law, CARREAU_YASUDA: carreau_yasuda, CASSON: casson}
 INDICES = (0.3, 0.6, 1.0, 1.4, 1.7)
 SHEAR_RATES = np.concatenate(([0.0], np.logspace(-8, -1, 57)))

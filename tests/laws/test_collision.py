@@ -40,10 +40,11 @@ from tests.laws.collisions import (
     density_and_velocity,
     moments,
     moving_state,
-    node_cases,
     non_equilibrium_stress,
     plain,
 )
+
+pytestmark = pytest.mark.pairs
 
 # Round-off of sums of some twenty terms of order one.
 ROUND_OFF = {None: 1e-14, FP64: 1e-14, FP32: 1e-6}
@@ -51,7 +52,6 @@ ROUND_OFF = {None: 1e-14, FP64: 1e-14, FP32: 1e-6}
 PARITY = {FP64: 1e-14, FP32: 1e-6}
 PRECISIONS = pytest.mark.parametrize("precision", [FP64, FP32], ids=lambda precision: precision.name)
 ALL = pytest.mark.parametrize("case", cases(), ids=str)
-NODES = pytest.mark.parametrize("case", node_cases(), ids=str)
 NEWTONIAN = pytest.mark.parametrize("case", cases([CONSTANT]), ids=str)
 LINEAR = pytest.mark.parametrize("case", [case for case in cases([CONSTANT]) if case.relaxation.is_linear], ids=str)
 ONE_EQUILIBRIUM = pytest.mark.parametrize("case", cases([CONSTANT], [COMPRESSIBLE]), ids=str)
@@ -93,20 +93,20 @@ def test_the_specification_does_not_depend_on_the_nodes_beside_it_bit_by_bit(cas
     assert np.array_equal(by_reference(case, np.asfortranarray(stored)), after(case))
 
 
-@NODES
+@ALL
 @PRECISIONS
 def test_the_node_function_is_the_specification(case, precision):
     assert largest(after(case, precision) - after(case)) < PARITY[precision]
 
 
-@NODES
+@ALL
 @PRECISIONS
 def test_the_node_function_conserves_mass_and_changes_momentum_by_the_force(case, precision):
     expected = np.append(0.0, case.force)[:, None]
     assert largest(gained(case, precision) - expected) < ROUND_OFF[precision]
 
 
-@NODES
+@ALL
 @PRECISIONS
 def test_rest_stays_rest(case, precision):
     assert largest(by_node(case.undriven, np.zeros((case.lattice.q, 1)), precision)) == 0.0

@@ -254,6 +254,7 @@ def unresolved(collision: str, **changes) -> Solver:
     return Solver(dam(**{**UNRESOLVED, "lattice": lattice, **changes}))
 
 
+@pytest.mark.night
 def test_an_unresolved_dam_with_tension_stays_finite_with_the_collision_that_the_warning_names():
     """With trt its Mach number passes 0.5 before step 750."""
     warned = unresolved("trt")

@@ -30,6 +30,8 @@ from tests.support import (
     start_at_rest,
 )
 
+pytestmark = pytest.mark.pairs
+
 EVERY_LATTICE = pytest.mark.parametrize("lattice", LATTICES.values(), ids=LATTICES)
 TWO_LATTICES = pytest.mark.parametrize("lattice", [D2Q9, D3Q19], ids=lambda lattice: lattice.name)
 EVERY_STREAMING = pytest.mark.parametrize("streaming", STREAMINGS)

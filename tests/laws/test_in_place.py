@@ -22,6 +22,8 @@ from tests.support import (
     random_populations,
 )
 
+pytestmark = pytest.mark.pairs
+
 EVERY_LATTICE = pytest.mark.parametrize("lattice", LATTICES.values(), ids=LATTICES)
 N_RANKS = pytest.mark.parametrize("n_ranks", [1, 3])
 STREAMINGS = ("pull", "aa")

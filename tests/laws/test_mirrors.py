@@ -21,6 +21,8 @@ from tests.laws.walled import channel, walled_nodes
 from tests.support import Ranks, Setup, advance, build_engine, in_node_order, random_owner, random_populations
 from tests.tables import are_permutations, whole_map
 
+pytestmark = pytest.mark.pairs
+
 EVERY_STREAMING = pytest.mark.parametrize("streaming", STREAMINGS)
 LATTICES = pytest.mark.parametrize("lattice", [D2Q9, D3Q19, D3Q27], ids=lambda lattice: lattice.name)
 BACKENDS = pytest.mark.parametrize("backend", ["numpy", "cpu", pytest.param("cuda", marks=pytest.mark.gpu)])

@@ -1,5 +1,7 @@
 """Openings: what enters is what was asked for, through an area that is the plane's."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -16,6 +18,8 @@ from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.lattice import LATTICES as ALL
 from muphy_lb.operators import COMPRESSIBLE, PRESSURE, VELOCITY, link_momentum, openings
 from tests.support import IN, OUT, Setup, advance, build_engine, random_nodes, start_at_rest, with_openings
+
+pytestmark = pytest.mark.pairs
 
 EVERY_STREAMING = pytest.mark.parametrize("streaming", STREAMINGS)
 LATTICES = pytest.mark.parametrize("lattice", [D2Q9, D3Q19], ids=lambda lattice: lattice.name)
@@ -149,6 +153,12 @@ def test_a_parabolic_profile_carries_the_flow_of_a_plug(lattice):
         for profile in (plug, parabolic)
     ]
     assert sums[0] == pytest.approx(sums[1], rel=1e-13)
+
+
+def test_a_parabolic_profile_is_the_paraboloid_of_its_radius():
+    frame = SimpleNamespace(centroid=np.array([1.0, 2.0, 3.0]), normal=np.array([1.0, 0.0, 0.0]), radius=4.0)
+    midpoints = frame.centroid + np.array([[0.5, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, -4.0], [0.0, 6.0, 0.0]])
+    assert parabolic(frame, midpoints).tolist() == [2.0, 1.5, 0.0, 0.0]
 
 
 @LATTICES

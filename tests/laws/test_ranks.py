@@ -20,6 +20,8 @@ from tests.support import (
     random_populations,
 )
 
+pytestmark = pytest.mark.pairs
+
 STEPS = 50
 EVERY_STREAMING = pytest.mark.parametrize("streaming", STREAMINGS)
 LATTICES = pytest.mark.parametrize("lattice", [D2Q9, D3Q19], ids=lambda lattice: lattice.name)

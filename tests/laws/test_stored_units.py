@@ -17,13 +17,14 @@ from muphy_lb.operators import (
     macroscopic,
     openings,
 )
-from tests.laws.collisions import Case, N, before, by_node, cases, node_cases, plain
+from tests.laws.collisions import Case, N, before, by_node, cases, plain
 from tests.laws.walled import after_walls, random_walls
 
 # The unit is a power of two, with which every product, sum, quotient and root is scaled without another rounding: the
 # two sides of each law agree bit by bit.
 UNIT = FP16.unit
 SCALED = replace(FP64, unit=UNIT)
+pytestmark = pytest.mark.pairs
 TWO_LATTICES = pytest.mark.parametrize("lattice", [D2Q9, D3Q19], ids=lambda lattice: lattice.name)
 EVERY_EQUILIBRIUM = pytest.mark.parametrize("equilibrium", EQUILIBRIA.values(), ids=EQUILIBRIA)
 
@@ -46,7 +47,7 @@ def test_a_collision_scales_with_the_unit_of_populations_and_force(case):
     assert np.array_equal(*both_sides(case, SCALED, FP64))
 
 
-@pytest.mark.parametrize("case", on_two_lattices(node_cases()), ids=str)
+@pytest.mark.parametrize("case", on_two_lattices(cases()), ids=str)
 def test_collisions_of_half_precision_have_the_rounding_of_single_precision(case):
     assert np.array_equal(*both_sides(case, FP16, FP32))
 

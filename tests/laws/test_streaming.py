@@ -24,6 +24,8 @@ from tests.support import (
     random_voxels,
 )
 
+pytestmark = pytest.mark.pairs
+
 # Whole numbers differ by one; the NumPy specification adds and subtracts w_q, which costs round-off.
 HALF_A_NUMBER = 0.01
 EVERY_STREAMING = pytest.mark.parametrize("streaming", STREAMINGS)

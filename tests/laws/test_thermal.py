@@ -29,6 +29,8 @@ from tests.thermal import (
     thermal_state,
 )
 
+pytestmark = pytest.mark.pairs
+
 LATTICES = pytest.mark.parametrize("lattice", [D2Q9, D3Q19], ids=lambda lattice: lattice.name)
 KINDS = pytest.mark.parametrize(
     ("lattice", "streaming"), [(D2Q9, "pull"), *((D3Q19, streaming) for streaming in STREAMINGS)]

@@ -15,6 +15,8 @@ from muphy_lb.operators import TRT, WALL_RULES
 from tests.laws.walled import INTERPOLATED, MOVING, ScatteredDistances, channel, walled_nodes
 from tests.support import Ranks, Setup, advance, box_shape, build_engine, random_owner, random_populations
 
+pytestmark = pytest.mark.pairs
+
 EVERY_STREAMING = pytest.mark.parametrize("streaming", STREAMINGS)
 EVERY_LATTICE = pytest.mark.parametrize("lattice", LATTICES.values(), ids=LATTICES)
 QUICK = (D2Q9, D3Q19)  # on CPUs; compiling for the others takes far longer than their flows
@@ -25,7 +27,7 @@ SLIPPING = (WallMotion(slips=True), WallMotion())
 def marks(lattice, backend) -> list:
     """Of the tests of a lattice on a backend."""
     if backend == "cpu" and lattice not in QUICK:
-        return [pytest.mark.slow]
+        return [pytest.mark.night]
     return [pytest.mark.gpu] if backend == "cuda" else []
 
 

@@ -27,6 +27,8 @@ from tests.laws.walled import (
 from tests.parity.plain_python import PlainPython
 from tests.support import Ranks, Setup, advance, build_engine, in_node_order, random_owner, random_populations
 
+pytestmark = pytest.mark.pairs
+
 EVERY_STREAMING = pytest.mark.parametrize("streaming", STREAMINGS)
 EVERY_LATTICE = pytest.mark.parametrize("lattice", LATTICES.values(), ids=LATTICES)
 TWO_LATTICES = pytest.mark.parametrize("lattice", [D2Q9, D3Q19], ids=lambda lattice: lattice.name)

@@ -12,10 +12,10 @@ from muphy_lb.geometry.neighbours import cut_links
 from muphy_lb.geometry.nodes import NodeList, build_nodes
 from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, Voxels, wall_flag
 from muphy_lb.lattice import Lattice
-from muphy_lb.operators import WALLS
+from muphy_lb.operators import WALL_RULES, WALLS
 from tests.support import box_shape, random_voxels, with_openings
 
-INTERPOLATED = ("bouzidi", "central-linear")
+INTERPOLATED = tuple(rule for rule in WALL_RULES if rule != "half-way")
 # One wall drifts and turns, the other rests.
 MOVING = (WallMotion((0.02, -0.01, 0.0), (0.0, 0.0, 0.002), (3.0, 2.0, 0.0)), WallMotion())
 

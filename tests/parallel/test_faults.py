@@ -27,7 +27,7 @@ QUICK = {"backend": "numpy"}  # nothing is compiled
 N_RANKS, N_STEPS, EVERY, PATIENCE_S = 4, 150, 10, 30.0
 SOON_S = 120.0  # with the start of all ranks on a busy machine; a rank that waits for a dead one would wait for ever
 OUTPUT = {"checkpoint_every_steps": EVERY}
-MOMENTS = (Moment(ANY_MOMENT, 2, 50, 0.013), Moment(WRITING, 0, 80, 0.0))
+MOMENTS = (Moment(WRITING, 0, 80, 0.0), pytest.param(Moment(ANY_MOMENT, 2, 50, 0.013), marks=pytest.mark.night))
 
 
 def checkpoints(folder):
@@ -90,7 +90,7 @@ def test_a_killed_run_continues_bit_for_bit(killed, end, mpirun):
     assert np.array_equal(populations(out), end)
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_twenty_runs_killed_at_random_moments_end_cleanly_and_continue(tmp_path):
     outcomes = kills.study(tmp_path, moments(20, seed=7))
     assert all(outcome.is_clean for outcome in outcomes), table(outcomes)

@@ -91,7 +91,7 @@ def flows(tmp_path_factory, mpirun):
     return run_all(mpirun, tmp_path_factory, pull=pulsating("pull"), rock=ROCK, cavity=CAVITY)
 
 
-@pytest.fixture(scope="module", params=["pull", pytest.param("aa", marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=["pull", pytest.param("aa", marks=pytest.mark.night)])
 def folders(request, tmp_path_factory, mpirun):
     """Output folders of a pulsating vessel on one and on three ranks."""
     if request.param == "pull":

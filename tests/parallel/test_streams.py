@@ -35,6 +35,8 @@ from tests.support import (
 )
 from tests.thermal import ThermalSetup, heat, temperature
 
+pytestmark = pytest.mark.pairs
+
 STEPS = 30
 THROUGH = "bouzidi between openings"
 # Walls, an inlet, an outlet.

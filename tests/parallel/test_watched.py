@@ -10,7 +10,7 @@ from tests.parallel.watched import CHANGE, N_AFTER, N_BEFORE
 from tests.unit.muphy_lb.view.test_live import EACH
 from tests.vessel import vessel
 
-pytestmark = pytest.mark.mpi
+pytestmark = [pytest.mark.mpi, pytest.mark.night]
 
 
 def test_a_watched_run_on_any_ranks_has_the_bits_of_one_that_nobody_looks_at(mpirun, tmp_path):

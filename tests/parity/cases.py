@@ -1,7 +1,7 @@
 """The flows that every backend must compute alike: many steps in a random geometry with walls, two openings, a force.
 
-Run as ``python -m tests.parity.cases BACKEND FILE`` it writes the results of one backend: the way to Numba's CUDA
-simulator, which must be chosen before numba is imported.
+Run as ``python -m tests.parity.cases BACKEND FILE DIMENSION`` it writes the results of one backend on lattices of a
+dimension: the way to Numba's CUDA simulator, which must be chosen before numba is imported.
 """
 
 import sys
@@ -167,23 +167,26 @@ def widen_addresses() -> None:
     AddressTable.runs = lambda table, phase: compress(table.chunks(phase), len(table.patterns[phase].directions), 2**33)
 
 
-def write_results(backend: str, path: str) -> None:
-    """Compute the simulator's setups on a backend and write one .npz file."""
+def write_results(backend: str, path: str, dimension: str) -> None:
+    """Compute the simulator's setups on lattices of a dimension on a backend and write one .npz file."""
     results = {}
-    for setup in simulated_setups():
-        found = compute(replace(setup, backend=backend), SIMULATED_STEPS)
-        results[f"{name(setup)}-populations"], results[f"{name(setup)}-moments"] = found
-    for label, setup in central_setups():
-        results[label], _ = compute(replace(setup, backend=backend), SIMULATED_STEPS)
-    for label, setup in in_place_setups():
-        for streaming, n_ranks in (("pull", 1), ("aa", 3)):
-            results[f"{label}-{streaming}"] = measured(replace(setup, backend=backend, streaming=streaming), n_ranks)
-    for label, setup in interpolated_setups():
-        for streaming, n_ranks in (("pull", 2), ("aa", 3)):
-            results[f"{label}-{streaming}"] = measured(replace(setup, backend=backend, streaming=streaming), n_ranks)
+
+    def chosen(labelled):
+        for label, setup in labelled:
+            if setup.lattice.dimension == int(dimension):
+                yield label, replace(setup, backend=backend)
+
+    for label, setup in chosen((name(setup), setup) for setup in simulated_setups()):
+        results[f"{label}-populations"], results[f"{label}-moments"] = compute(setup, SIMULATED_STEPS)
+    for label, setup in chosen(central_setups()):
+        results[label], _ = compute(setup, SIMULATED_STEPS)
+    for alone, setups_of in ((1, in_place_setups()), (2, interpolated_setups())):
+        for label, setup in chosen(setups_of):
+            for streaming, n_ranks in (("pull", alone), ("aa", 3)):
+                results[f"{label}-{streaming}"] = measured(replace(setup, streaming=streaming), n_ranks)
     widen_addresses()
-    for setup in wide_setups():
-        results[f"{name(setup)}-wide"], _ = compute(replace(setup, backend=backend), SIMULATED_STEPS)
+    for label, setup in chosen((name(setup), setup) for setup in wide_setups()):
+        results[f"{label}-wide"], _ = compute(setup, SIMULATED_STEPS)
     np.savez(path, **results)
 
 

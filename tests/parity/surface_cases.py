@@ -1,4 +1,4 @@
-"""A free surface on the CUDA backend, for Numba's simulator: run as ``python -m tests.parity.surface_cases FILE``."""
+"""A free surface on the CUDA backend, in the simulator: run as ``python -m tests.parity.surface_cases FILE LABELS``."""
 
 import sys
 from dataclasses import replace
@@ -103,4 +103,6 @@ if __name__ == "__main__":
     from tests.simulator import take_turns
 
     take_turns()
-    np.savez(sys.argv[1], **{label: state(label, "cuda") for label in CASES}, **listed(), known=known())
+    np.savez(
+        sys.argv[1], **{label: state(label, "cuda") for label in sys.argv[2].split(",")}, **listed(), known=known()
+    )

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from dataclasses import fields, replace
 from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -65,15 +67,27 @@ def distance_of_populations(found, setup) -> float:
     return float(np.abs(found[0] - specified(setup)[0]).max())
 
 
-@pytest.fixture(scope="session")
-def simulated(tmp_path_factory):
-    """Results of the CUDA backend in Numba's simulator, in a process of its own."""
-    path = tmp_path_factory.mktemp("simulated") / "results.npz"
+@cache
+def simulated(dimension: int):
+    """Results of the CUDA backend on lattices of a dimension in Numba's simulator, in a process of its own."""
     env = os.environ | {"NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "tests.parity.cases", "cuda", str(path)]
-    done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, timeout=HANGS_S)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return np.load(path)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "results.npz"
+        command = [sys.executable, "-m", "tests.parity.cases", "cuda", str(path), str(dimension)]
+        done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, timeout=HANGS_S)
+        assert done.returncode == 0, done.stderr[-3000:]
+        return dict(np.load(path))
+
+
+def planar_first(setups) -> list:
+    """(label, setup) as parameters; flows in space take the simulator long, and are left to the night."""
+    marks = {2: (), 3: (pytest.mark.night,)}
+    return [pytest.param(label, setup, id=label, marks=marks[setup.lattice.dimension]) for label, setup in setups]
+
+
+def named(setups) -> list:
+    """The same of setups, each with its name."""
+    return planar_first((name(setup), setup) for setup in setups)
 
 
 @ALL
@@ -99,43 +113,41 @@ def test_the_node_functions_in_plain_python_agree(setup):
     assert distance_of_populations(compute(plain), setup) < BOUND[setup.precision]
 
 
-@pytest.mark.parametrize("setup", simulated_setups(), ids=name)
-def test_the_cuda_kernels_agree_in_the_simulator(setup, simulated):
-    found = [simulated[f"{name(setup)}-{what}"] for what in ("populations", "moments")]
+@pytest.mark.parametrize(("label", "setup"), named(simulated_setups()))
+def test_the_cuda_kernels_agree_in_the_simulator(label, setup):
+    found = [simulated(setup.lattice.dimension)[f"{label}-{what}"] for what in ("populations", "moments")]
     assert distance(found, setup, SIMULATED_STEPS) < BOUND[setup.precision]
 
 
-@pytest.mark.parametrize("label", [label for label, _ in central_setups()])
-def test_collisions_of_central_moments_agree_in_the_simulator_and_on_the_cpu(label, simulated):
-    setup = dict(central_setups())[label]
-    for found in (simulated[label], compute(replace(setup, backend="cpu"), SIMULATED_STEPS)[0]):
+@pytest.mark.parametrize(("label", "setup"), planar_first(central_setups()))
+def test_collisions_of_central_moments_agree_in_the_simulator_and_on_the_cpu(label, setup):
+    for found in (simulated(2)[label], compute(replace(setup, backend="cpu"), SIMULATED_STEPS)[0]):
         assert np.abs(found - specified(setup, SIMULATED_STEPS)[0]).max() < BOUND[setup.precision]
 
 
 @pytest.mark.parametrize("setup", wide_setups(), ids=name)
-def test_wide_addresses_give_the_bits_of_narrow_ones_in_the_simulator(setup, simulated):
-    assert np.array_equal(simulated[f"{name(setup)}-wide"], simulated[f"{name(setup)}-populations"])
+def test_wide_addresses_give_the_bits_of_narrow_ones_in_the_simulator(setup):
+    assert np.array_equal(simulated(2)[f"{name(setup)}-wide"], simulated(2)[f"{name(setup)}-populations"])
 
 
-@pytest.mark.parametrize("label", [label for label, _ in interpolated_setups()])
-def test_interpolated_walls_agree_in_the_simulator(label, simulated):
-    setup = dict(interpolated_setups())[label]
-    pull, in_place = simulated[f"{label}-pull"], simulated[f"{label}-aa"]
+@pytest.mark.parametrize(("label", "setup"), planar_first(interpolated_setups()))
+def test_interpolated_walls_agree_in_the_simulator(label, setup):
+    pull, in_place = (simulated(setup.lattice.dimension)[f"{label}-{streaming}"] for streaming in ("pull", "aa"))
     assert np.abs(pull - measured(replace(setup, backend="cpu"), 2)).max() < BOUND[FP64]
     assert np.array_equal(pull, in_place)
 
 
-def test_profiles_that_change_their_shape_agree_in_the_simulator(simulated):
+def test_profiles_that_change_their_shape_agree_in_the_simulator():
     setup = dict(in_place_setups())["D2Q9-pulsating"]
     of_nodes = slice(0, (setup.lattice.q + 4) * geometry(setup.lattice).n_nodes)  # sums of speeds round to integers
     for backend in ("numpy", "cpu"):
         found = measured(replace(setup, backend=backend), 1)[of_nodes]
-        assert np.abs(found - simulated["D2Q9-pulsating-pull"][of_nodes]).max() < BOUND[FP64]
+        assert np.abs(found - simulated(2)["D2Q9-pulsating-pull"][of_nodes]).max() < BOUND[FP64]
 
 
-@pytest.mark.parametrize("label", [label for label, _ in in_place_setups()])
-def test_in_place_on_three_ranks_gives_the_bits_of_pull_on_one_in_the_simulator(label, simulated):
-    pull, in_place = simulated[f"{label}-pull"], simulated[f"{label}-aa"]
+@pytest.mark.parametrize(("label", "setup"), planar_first(in_place_setups()))
+def test_in_place_on_three_ranks_gives_the_bits_of_pull_on_one_in_the_simulator(label, setup):
+    pull, in_place = (simulated(setup.lattice.dimension)[f"{label}-{streaming}"] for streaming in ("pull", "aa"))
     assert np.array_equal(pull, in_place) and np.isfinite(pull).all() and np.abs(pull).max() > 1e-3
 
 

@@ -20,7 +20,7 @@ QUICK = Settings(quick=True)
 TIME = np.linspace(0.0, 10.0, 401)
 
 
-SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("smagorinsky", "cylinder-flows")]
+SLOW = [pytest.param(name, marks=pytest.mark.night) for name in ("smagorinsky", "cylinder-flows")]
 
 
 @pytest.mark.parametrize("name", ["free-slip", *SLOW])

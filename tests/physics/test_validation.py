@@ -52,12 +52,20 @@ SOON_SPECIFIED = (
 )  # cases of so few steps that the specification takes less time than compilation
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if name not in NEED_DATA + TAKE_MINUTES])
+SMALLEST = (
+    *("plane-channel", "pipe", "conservation", "vessel", "taylor-couette", "cavity", "womersley", "free-slip"),
+    *("heat", "fluctuating-modes", "surface-rest", "dissipation"),
+)
+OTHERS = [name for name in CASES if name not in SMALLEST + NEED_DATA + TAKE_MINUTES]
+
+
+@pytest.mark.parametrize("name", [*SMALLEST, *(pytest.param(name, marks=pytest.mark.night) for name in OTHERS)])
 def test_case_passes(name):
     outcome = CASES[name](replace(QUICK, backend="numpy") if name.startswith(SOON_SPECIFIED) else QUICK)
     assert outcome.rows and outcome.passed, str(outcome)
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("name", ["permeability", "given-vessels"])
 def test_case_of_real_images_and_surfaces_passes(data_dir, monkeypatch, name):
     monkeypatch.setenv("MUPHY_DATA", str(data_dir))
@@ -65,12 +73,14 @@ def test_case_of_real_images_and_surfaces_passes(data_dir, monkeypatch, name):
     assert outcome.rows and outcome.passed, str(outcome)
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("name", ["plane-channel", "pipe", "conservation", "vessel"])
 def test_case_passes_in_single_precision(name):
     outcome = CASES[name](Settings(quick=True, precision="fp32"))
     assert outcome.rows and outcome.passed, str(outcome)
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("name", ["conservation", "vessel", "free-slip"])
 def test_case_passes_in_place(name):
     outcome = CASES[name](Settings(quick=True, streaming="aa"))

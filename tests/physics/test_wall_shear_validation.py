@@ -104,7 +104,7 @@ def test_the_inflow_of_the_aorta_has_its_reynolds_number_and_the_check_sees_that
     assert not relative("outflow", inlet.flow_rate_m3_s, outflow, size.tolerance).passed
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_the_aorta_passes(data_dir, monkeypatch):
     monkeypatch.setenv("MUPHY_DATA", str(data_dir))
     outcome = aorta(Settings(quick=True))

@@ -36,7 +36,7 @@ def aorta(folder, spacing_m):
     )
 
 
-@pytest.mark.parametrize("spacing_m", [1.5e-3, pytest.param(1e-3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("spacing_m", [1.5e-3, pytest.param(1e-3, marks=pytest.mark.night)])
 def test_what_enters_the_aorta_leaves_it(data_dir, tmp_path, spacing_m):
     simulation = Solver(aorta(data_dir / "aorta_openlb", spacing_m))
     reason, summary = Run(simulation, tmp_path).execute()

@@ -1,7 +1,7 @@
 """A physics is one folder and one row: nothing else names it, and without both the program still works."""
 
+import ast
 import json
-import re
 import shutil
 import subprocess
 import sys
@@ -9,20 +9,14 @@ import sys
 import pytest
 
 from muphy_lb.base.registry import PHYSICS
+from muphy_lb.model import model
 from tests.conftest import HANGS_S
-from tests.structure.source import FOLDERS, ROOT, modules, report
+from tests.structure.source import FOLDERS, ROOT, Module, imported, lies_in, modules, report
 
-# What the texts of a package are about, whatever its identifiers are; "isothermal" is the flow itself.
-WORDS = {
-    "thermal": r"heat|(?<!iso)therm|temperat",
-    "fluctuating": r"fluctuat|\bkT\b|brownian",
-    "particles": r"tracers?\b|beads?\b|polymers?\b",
-    "age": r"\bage\b",
-    "dissipation": r"viscous dissipation",
-    "free_surface": r"free.?surface|liquid(?!s\b)|capillar|\bgas\b",
-}
-ROWS = ROOT / "muphy_lb" / "base" / "registry.py"
 BESIDE = ("muphy_lb/physics", "validation", "bench")  # where a physics has a folder
+ROWS = ROOT / "muphy_lb" / "base" / "registry.py"
+OF_MODELS = {value for value in vars(model).values() if isinstance(value, str)}  # "particles": words of the contract
+PACKAGES = ("muphy_lb.physics", "muphy_lb.validation", "muphy_lb.bench")
 ROW = f"PHYSICS = ({', '.join(map(json.dumps, PHYSICS))}{',' * (len(PHYSICS) == 1)})\n"
 
 EVERYTHING = """
@@ -36,6 +30,12 @@ for module in pkgutil.walk_packages(muphy_lb.__path__, "muphy_lb."):
             if error.name.startswith("muphy_lb"):
                 raise
 print("muphy_lb.__file__ is", muphy_lb.__file__)
+"""
+WITHOUT_EDITABLE = """
+import runpy, sys
+sys.meta_path = [finder for finder in sys.meta_path if not finder.__module__.startswith("__editable__")]
+sys.argv = {words}
+runpy.run_module("muphy_lb", run_name="__main__")
 """
 CASE = """
 title = "channel"
@@ -51,28 +51,64 @@ probes = [{{ name = "p", point_m = [3e-3, 2e-3, 0.0] }}]
 """
 
 
-def offenders(words: re.Pattern, folders):
-    """Lines with such words outside some folders; the rows of the table do not count."""
-    return [
-        f"{module.place}:{number}: {line.strip()}"
-        for module in modules()
-        if not module.place.startswith(tuple(folders))
-        for number, line in enumerate(module.path.read_text().splitlines(), 1)
-        if words.search(line) and not (module.path == ROWS and line.startswith("PHYSICS = "))
-    ]
+def imports(module: Module, physics: str) -> bool:
+    """Whether a module imports a physics, or has its dotted name in a text."""
+    dotted = [f"{package}.{physics}" for package in PACKAGES]
+    found = [*imported(module), *(word for _, text in texts(module.tree) for word in text.split())]
+    return any(lies_in(name, each) for name in found for each in dotted)
+
+
+def names(module: Module, physics: str):
+    """Lines at which a module reads the section of a physics, ``case.NAME``, or has its name as a text."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Attribute) and node.attr == physics:
+            owner = node.value
+            if getattr(owner, "attr", getattr(owner, "id", "")) == "case":
+                yield node.lineno
+    yield from (line for line, text in texts(module.tree) if text == physics and text not in OF_MODELS)
+
+
+def texts(tree: ast.AST):
+    """(line, text) of every text of a module."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.lineno, node.value
+
+
+def outside(folders) -> list[Module]:
+    """The modules that do not lie in these folders; the table of all physics does not count."""
+    return [module for module in modules() if not module.place.startswith(folders) and module.path != ROWS]
 
 
 @pytest.mark.parametrize("name", PHYSICS)
-def test_no_file_outside_the_packages_names_what_a_physics_is_about(name):
-    words = re.compile(WORDS.get(name, name), re.IGNORECASE)
-    found = offenders(words, [f"{place}/{other}/" for place in BESIDE for other in PHYSICS])
+def test_no_file_outside_its_folder_imports_a_physics(name):
+    own = tuple(f"{place}/{name}/" for place in BESIDE)
+    found = [module.place for module in outside(own) if imports(module, name)]
     assert not found, report(found)
 
 
 @pytest.mark.parametrize("name", PHYSICS)
-def test_no_file_outside_its_folder_uses_a_physics(name):
-    found = offenders(re.compile(rf"physics\.{name}\b"), [f"{place}/{name}/" for place in BESIDE])
+def test_no_file_outside_the_packages_names_a_physics(name):
+    packages = tuple(f"{place}/{other}/" for place in BESIDE for other in PHYSICS)
+    found = [f"{module.place}:{line}" for module in outside(packages) for line in names(module, name)]
     assert not found, report(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_use"),
+    [
+        ("from muphy_lb.physics import age", True),
+        ("import muphy_lb.physics.age.section", True),
+        ('x = import_module("muphy_lb.physics.age.package")', True),
+        ("x = self.case.age", True),
+        ('x = getattr(case, "age")', True),
+        ("from muphy_lb.physics import ages", False),
+        ('x = engine.age, average(case), "the age of a message"', False),
+    ],
+)
+def test_every_way_to_use_a_physics_is_seen_and_nothing_else(text, is_use):
+    module = Module(ROOT / "x.py", "muphy_lb.x", ast.parse(text))
+    assert (imports(module, "age") or bool([*names(module, "age")])) == is_use
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +155,7 @@ def test_the_section_of_a_physics_that_is_not_there_is_an_unknown_key(without_ph
 def test_a_command_of_an_absent_laboratory_tells_what_to_install(tmp_path, command, name):
     ignored = shutil.ignore_patterns("__pycache__", "validation", "bench")
     shutil.copytree(ROOT / "muphy_lb", tmp_path / "muphy_lb", ignore=ignored)
-    done = python(tmp_path, "-m", "muphy_lb", command)
+    done = python(tmp_path, "-c", WITHOUT_EDITABLE.format(words=["muphy-lb", command]))
     assert done.returncode == 1 and f"pip install ./{name}" in done.stderr and "Traceback" not in done.stderr
 
 

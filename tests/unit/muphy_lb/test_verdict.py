@@ -63,6 +63,12 @@ def test_a_steady_flow_that_loses_mass_is_told_of():
     assert "9.09 % more leaves than enters" in text and "run.steady_tolerance = 0.0001" in text
 
 
+@pytest.mark.parametrize(("out_m3_s", "word"), [(0.1e-6, "less"), (3e-6, "more")])
+def test_a_flow_that_nobody_watches_and_that_is_still_starting_is_told_of(out_m3_s, word):
+    (text,) = objections(replace(DEVELOPING, balance=Balance(1e-6, out_m3_s)))
+    assert f"{word} leaves than enters" in text and "the flow is still starting" in text
+
+
 @pytest.mark.parametrize("change", [0.2, 9.1, nan])
 def test_a_flow_that_is_not_incompressible_is_told_of(change):
     (text,) = objections(replace(SOUND, density_change=change))

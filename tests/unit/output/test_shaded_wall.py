@@ -68,6 +68,7 @@ def test_flat_flows_are_not_shaded(sheet, pipe):
     assert can_be_shaded(pipe[0]) and not can_be_shaded(sheet)
 
 
+@pytest.mark.night
 def test_a_pulsatile_run_draws_its_indices_for_a_paper_and_shows_them_in_its_report(tmp_path):
     """The vessel is wide enough that not all of its wall is near an opening."""
     openings = [

@@ -14,6 +14,8 @@ from muphy_lb.partition.partition import partition
 from muphy_lb.partition.quality import quality
 from muphy_lb.partition.voxels import graph_from_voxels
 
+pytestmark = pytest.mark.pairs
+
 OPEN = (False, False, False)
 # A cut lies within one node of its quantile, and three cuts are nested at most.
 QUANTILE_NODES = 3

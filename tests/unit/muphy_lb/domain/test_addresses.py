@@ -16,6 +16,8 @@ from tests.random_domains import SPECIAL, SPECIAL_IN_SPACE
 from tests.support import random_nodes, random_owner
 from tests.tables import are_permutations, own_rows, phases, whole_map
 
+pytestmark = pytest.mark.pairs
+
 EVERY_STREAMING = pytest.mark.parametrize("streaming", STREAMINGS)
 LATTICES = pytest.mark.parametrize("lattice", ALL.values(), ids=ALL)
 QUICK = settings(max_examples=40, deadline=None)

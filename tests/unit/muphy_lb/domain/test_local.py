@@ -13,6 +13,8 @@ from muphy_lb.lattice import LATTICES as ALL
 from muphy_lb.lattice.layout import GROUP, TILE
 from tests.support import random_nodes, random_owner, random_voxels
 
+pytestmark = pytest.mark.pairs
+
 LATTICES = pytest.mark.parametrize("lattice", ALL.values(), ids=ALL)
 RANKS = pytest.mark.parametrize("n_ranks", [1, 2, 5])
 

@@ -6,6 +6,8 @@ import pytest
 from muphy_lb.domain import AA, STREAMINGS, entry, is_entry, streaming_named
 from muphy_lb.lattice import LATTICES
 
+pytestmark = pytest.mark.pairs
+
 EVERY_LATTICE = pytest.mark.parametrize("lattice", LATTICES.values(), ids=LATTICES)
 EVERY_STREAMING = pytest.mark.parametrize("streaming", STREAMINGS)
 

@@ -10,6 +10,8 @@ from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.lattice import D2Q9, D3Q19, LATTICES
 from tests.random_domains import SPECIAL, SPECIAL_IN_SPACE, random_domain
 
+pytestmark = pytest.mark.pairs
+
 EVERY_LATTICE = pytest.mark.parametrize("lattice", LATTICES.values(), ids=LATTICES)
 N_GEOMETRIES = 400
 NARROW, WIDE = 2**32, 2**40

@@ -9,6 +9,8 @@ from muphy_lb.operators.trt import odd_rate
 from muphy_lb.physics.fluctuating.operators import linear_collision, noise_amplitudes, noise_modes, random_numbers
 from tests.laws.collisions import relaxations
 
+pytestmark = pytest.mark.pairs
+
 OMEGAS = (0.3, 1.0, 1.79)
 EVERY_LATTICE = pytest.mark.parametrize("lattice", LATTICES.values(), ids=LATTICES)
 EVERY_COLLISION = pytest.mark.parametrize(

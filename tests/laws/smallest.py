@@ -1,0 +1,73 @@
+"""The smallest case of every physics: plane, a few nodes, in lattice units; what the laws of any physics range over."""
+
+from collections.abc import Mapping
+
+from muphy_lb.base.registry import PHYSICS
+from muphy_lb.case.case import Case, case_from_dict
+
+FLOW = {
+    "geometry": {"shape": "channel", "spacing_m": 1.0, "options": {"length": 10, "height": 8, "width": 1}},
+    "fluid": {"density_kg_m3": 1.0, "kinematic_viscosity_m2_s": 0.1},
+    "flow": {"acceleration_m_s2": [1e-4, 0.0, 0.0]},
+    "lattice": {"name": "D2Q9", "time_step_s": 1.0},
+    "compute": {"backend": "numpy", "precision": "fp64"},
+    "run": {"steps": 20, "ramp_steps": 0},
+}
+LOW = {"name": "low", "box_m": [[-1.0, -1.0, -1.0], [20.0, 0.0, 1.0]], "velocity_m_s": [0.01, 0.0, 0.0]}
+THROUGH = [{"name": "inlet", "velocity_m_s": 0.01}, {"name": "outlet", "pressure_pa": 0.0}]
+HOT = {"temperature_k": 1e18}
+"""At which nodes of a metre fluctuate."""
+BEADS = {
+    **{"name": "beads", "kind": "beads", "chains": 2, "beads_per_chain": 4, "mass_kg": 2.0, "radius_m": 0.05},
+    "bonds": {"stiffness_n_m": 0.02, "length_m": 0.6},
+    "repulsion": {"potential": "soft", "energy_j": 1e-5, "diameter_m": 0.5},
+}
+BODY = {"box_m": [[-1.0, -1.0, -1.0], [3.0, 4.0, 1.0]]}
+DROP = {"centre_m": [6.0, 4.0, 0.0], "radius_m": 2.2, "velocity_m_s": [0.05, -0.1, 0.0]}
+TRACERS = {"name": "tracers", "kind": "tracers", "count": 30, "diffusivity_m2_s": 1e-3}
+SECTIONS: Mapping[str, dict] = {
+    "thermal": {
+        "thermal": {
+            **{"reference_k": 300.0, "diffusivity_m2_s": 0.05, "expansion_1_k": 1e-3},
+            "gravity_m_s2": [0.0, -1e-3, 0.0],
+        },
+        "walls": [LOW | {"temperature_k": 310.0}],
+    },
+    "fluctuating": {"fluctuating": {}, "fluid": HOT, "walls": [LOW]},
+    "particles": {"fluctuating": {}, "fluid": HOT, "particles": [TRACERS, BEADS], "walls": [LOW]},
+    "free_surface": {
+        "free_surface": {"liquid": [BODY, DROP], "surface_tension_n_m": 1e-3},
+        "walls": [LOW],
+    },
+    "age": {
+        "geometry": {"options": {"ends": "open"}},
+        "openings": THROUGH,
+        "age": {"diffusivity_m2_s": 0.05},
+    },
+    "dissipation": {"dissipation": {}, "walls": [LOW]},
+}
+"""What the flow gets for a physics; a list takes the place of the list before."""
+
+
+def smallest(*physics: str, **more) -> Case:
+    """The smallest case with some physics, and with the keys ``more`` of its sections."""
+    tables: dict = FLOW
+    for name in physics:
+        if name not in SECTIONS:
+            raise AssertionError(f"tests/laws/smallest.py has no case of the physics {name!r}; give SECTIONS one")
+        tables = merged(tables, SECTIONS[name])
+    return case_from_dict(merged(tables, more))
+
+
+def has(name: str) -> frozenset[str]:
+    """The physics that the smallest case of one has: itself, and those that it needs."""
+    return frozenset(SECTIONS[name]) & frozenset(PHYSICS)
+
+
+def merged(tables: Mapping, more: Mapping) -> dict:
+    """Tables with keys of others, which win."""
+    found = dict(tables)
+    for key, value in more.items():
+        is_table = isinstance(value, Mapping) and isinstance(found.get(key), Mapping)
+        found[key] = merged(found[key], value) if is_table else value
+    return found

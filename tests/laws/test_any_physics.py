@@ -1,0 +1,147 @@
+"""Laws of any physics, over the table of them: a new one gets them with its smallest case (tests/laws/smallest.py).
+
+A closed flow keeps its mass, a restart changes no bit, nor do ranks and streaming in place, compiled code computes the
+specification, and what cannot be computed together is refused.
+"""
+
+import sys
+from functools import cache
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.registry import PHYSICS, package
+from muphy_lb.domain import STREAMINGS
+from muphy_lb.run.checkpoint import checkpoint_path, restore, write_checkpoint
+from muphy_lb.run.solver import Solver
+from tests.laws.smallest import has, smallest
+
+N_STEPS = 14
+RANKS = (1, 2, 3)
+EVERY_PHYSICS = pytest.mark.parametrize("name", PHYSICS)
+CLOSED = [name for name in PHYSICS if not smallest(name).openings]
+ROUND_OFF = 1e-12
+
+
+def state(simulation: Solver) -> np.ndarray | None:
+    """All that the next step follows from, one array in an order that does not depend on the ranks; None off rank 0."""
+    rows = [*simulation.populations(), *map(simulation.collect, simulation.state.fields().values())]
+    sets = simulation.particles() or {}
+    if simulation.communicator.rank:
+        return None
+    columns = [column for _, each in sorted(sets.items()) for _, column in sorted(each.items())]
+    return np.concatenate([np.ravel(row).astype(np.float64) for row in (*rows, *columns)])
+
+
+def advanced(case, n_steps=N_STEPS, communicator=None) -> Solver:
+    """The simulation of a case, some steps later."""
+    simulation = Solver(case, communicator)
+    simulation.step(n_steps)
+    return simulation
+
+
+@cache
+def computed(name: str, backend: str, streaming: str = "pull") -> np.ndarray:
+    """The state of the smallest case after the steps."""
+    return state(advanced(smallest(name, compute={"backend": backend, "streaming": streaming})))
+
+
+@EVERY_PHYSICS
+def test_the_smallest_case_moves_in_every_part_of_its_state(name):
+    simulation = Solver(smallest(name))
+    before = [*np.array(list(simulation.populations())), *simulation.state.fields().values()]
+    simulation.step(N_STEPS)
+    after = [*np.array(list(simulation.populations())), *simulation.state.fields().values()]
+    assert not any(np.array_equal(*pair) for pair in zip(before, after, strict=True))
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_a_closed_flow_keeps_its_mass(name):
+    assert abs(advanced(smallest(name)).health().mass_drift) < ROUND_OFF
+
+
+@EVERY_PHYSICS
+@pytest.mark.parametrize("streaming", STREAMINGS)
+def test_a_restart_is_going_on_bit_by_bit(name, streaming, tmp_path):
+    case = smallest(name, compute={"streaming": streaming})
+    try:
+        first = advanced(case, N_STEPS // 2)
+    except InputError as refusal:
+        assert streaming in str(refusal)
+        return
+    write_checkpoint(checkpoint_path(tmp_path, N_STEPS // 2), first, {})
+    second = Solver(case)
+    restore(tmp_path, second)
+    assert np.array_equal(state(first), state(second))
+    for simulation in (first, second):
+        simulation.step(N_STEPS - N_STEPS // 2)
+    assert np.array_equal(state(first), state(second))
+
+
+@EVERY_PHYSICS
+@pytest.mark.parametrize("streaming", [name for name, streaming in STREAMINGS.items() if streaming.in_place])
+def test_in_place_has_the_bits_of_pull_or_is_refused(name, streaming):
+    try:
+        found = computed(name, "cpu", streaming)
+    except InputError as refusal:
+        assert streaming in str(refusal)
+    else:
+        assert np.array_equal(found, computed(name, "cpu"))
+
+
+@EVERY_PHYSICS
+def test_compiled_code_computes_the_specification(name):
+    specified = computed(name, "numpy")
+    assert np.abs(computed(name, "cpu") - specified).max() < ROUND_OFF * np.abs(specified).max()
+
+
+@pytest.fixture(scope="module")
+def on_ranks(tmp_path_factory, mpirun):
+    """States by physics and number of ranks; all by one launch."""
+    file = tmp_path_factory.mktemp("ranks") / "states.npz"
+    done = mpirun(max(RANKS), ["-m", "tests.laws.test_any_physics", file])
+    assert done.returncode == 0, done.stderr
+    return np.load(file)
+
+
+@pytest.mark.mpi
+@EVERY_PHYSICS
+def test_ranks_change_no_bit(name, on_ranks):
+    for n_ranks in RANKS:
+        assert np.array_equal(on_ranks[f"{name} {n_ranks}"], on_ranks[f"{name} 1"]), f"{n_ranks} ranks"
+    assert np.array_equal(on_ranks[f"{name} 1"], computed(name, "cpu"))
+
+
+@pytest.mark.parametrize(("first", "second"), [*combinations(PHYSICS, 2)])
+def test_two_physics_are_computed_together_or_refused_by_name(first, second):
+    case, both = smallest(first, second), has(first) | has(second)
+    pairs = [(a, b) for a in both for b in both if a < b]
+    if all(b in package(a).combines_with or a in package(b).combines_with for a, b in pairs):
+        assert np.isfinite(state(advanced(case))).all()
+        return
+    with pytest.raises(InputError, match="cannot be computed together; keep one of them") as refusal:
+        Solver(case)
+    assert any(f"[{a}]" in str(refusal.value) and f"[{b}]" in str(refusal.value) for a, b in pairs)
+
+
+def main(file: str) -> None:
+    """Write the states of every physics on every number of ranks, on all ranks of this launcher."""
+    from mpi4py import MPI
+
+    from muphy_lb.parallel.communicator import MpiCommunicator
+
+    world, found = MpiCommunicator(MPI), {}
+    groups = {n_ranks: world.first(n_ranks) for n_ranks in RANKS}
+    for name in PHYSICS:
+        for n_ranks, group in groups.items():
+            if group:
+                found[f"{name} {n_ranks}"] = state(advanced(smallest(name, compute={"backend": "cpu"}), N_STEPS, group))
+            world.barrier()
+    if world.rank == 0:
+        np.savez(file, **found)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,220 @@
+"""Faults seeded one by one, each in another room: the push tests of that room must find every one of them.
+
+``python -m tests.mutations [ROOM ...] [--jobs N]`` applies each to a copy of the tree, runs tests there until one
+fails, and prints a row for each fault; exit code 1 if one was not found. Takes minutes.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+PASSED, FAILED = 0, 1
+
+
+class Fault(NamedTuple):
+    """The first place of a text in a file is replaced by another; ``tests`` are those that should find it."""
+
+    room: str
+    file: str
+    old: str
+    new: str
+    tests: str
+
+
+UNIT = "tests/unit/muphy_lb"
+LAWS = "tests/laws/test_any_physics.py"
+FAULTS = (
+    Fault(
+        "lattice", "muphy_lb/lattice/sets.py", "(Fraction(1, 18), _AXES)", "(Fraction(1, 24), _AXES)", f"{UNIT}/lattice"
+    ),
+    Fault(
+        "domain",
+        "muphy_lb/domain/halo.py",
+        "lexsort((arriving_q, voxel[own], far_rank))",
+        "lexsort((voxel[own], arriving_q, far_rank))",
+        f"{UNIT}/domain/test_halo.py",
+    ),
+    Fault(
+        "operators", "muphy_lb/operators/equilibrium.py", "4.5 * cu**2", "4.4 * cu**2", "tests/laws/test_collision.py"
+    ),
+    Fault(
+        "wall rules",
+        "muphy_lb/operators/wall_rules.py",
+        "0.0, 1 - 0.5 / s",
+        "0.0, 1 - 0.4 / s",
+        "tests/laws/test_walls.py",
+    ),
+    Fault(
+        "boundaries",
+        "muphy_lb/boundaries/profiles.py",
+        "midpoint) ** 2 / frame.radius**2",
+        "midpoint) / frame.radius",
+        "tests/laws/test_openings.py",
+    ),
+    Fault(
+        "parallel",
+        "muphy_lb/parallel/communicator.py",
+        "result[self._numbers[rank]] =",
+        "result[np.sort(self._numbers[rank])[::-1]] =",
+        f"{LAWS} -k ranks",
+    ),
+    Fault(
+        "backends cpu",
+        "muphy_lb/backends/cpu/skeletons.py",
+        "np.int64(lines[warp, 0]) + 1",
+        "np.int64(lines[warp, 0])",
+        "tests/parity/test_parity.py",
+    ),
+    Fault(
+        "backends numpy",
+        "muphy_lb/backends/numpy/backend.py",
+        "state.table[entry(location), : state.n_nodes]",
+        "state.table[-1 - entry(location), : state.n_nodes]",
+        "tests/laws/test_streaming.py",
+    ),
+    Fault(
+        "engine",
+        "muphy_lb/engine/boundary_links.py",
+        "phase % c.every == 0",
+        "phase % c.every == 1",
+        "tests/laws/test_lumped_outlets.py",
+    ),
+    Fault(
+        "setup",
+        "muphy_lb/setup/numerics.py",
+        "viscosity(relaxation_time, self.cs2) * self.spacing_m**2",
+        "viscosity(relaxation_time, self.cs2) * self.spacing_m",
+        f"{UNIT}/test_preflight.py",
+    ),
+    Fault(
+        "measure",
+        "muphy_lb/measure/permeability.py",
+        "4.0 * n_nodes / faces",
+        "2.0 * n_nodes / faces",
+        f"{UNIT}/measure/test_permeability.py",
+    ),
+    Fault("case", "muphy_lb/case/run.py", "not limit > 1.0", "not limit > 0.0", "tests/parallel/test_rebalancing.py"),
+    Fault(
+        "output",
+        "muphy_lb/output/series.py",
+        "_step(line) <= self.resume_step",
+        "_step(line) < self.resume_step",
+        "tests/unit/output/test_series.py",
+    ),
+    Fault(
+        "run",
+        "muphy_lb/run/verdict.py",
+        "not abs(findings.balance.imbalance) <=",
+        "not findings.balance.imbalance <=",
+        f"{UNIT}/test_verdict.py",
+    ),
+    Fault(
+        "checkpoint",
+        "muphy_lb/run/checkpoint.py",
+        "step=checkpoint.step,",
+        "step=checkpoint.step + 1,",
+        f"{LAWS} -k restart",
+    ),
+    Fault(
+        "geometry",
+        "geometry/neighbours.py",
+        "FIRST_OPENING_LINK - number",
+        "FIRST_OPENING_LINK - 1 - number",
+        "tests/unit/geometry/test_neighbours.py",
+    ),
+    Fault(
+        "partition",
+        "partition/methods.py",
+        "sum(count / extent for",
+        "sum(count * extent for",
+        "tests/unit/partition/test_partition_cartesian.py",
+    ),
+    Fault(
+        "thermal",
+        "muphy_lb/physics/thermal/operators/buoyancy.py",
+        "return factors * parameters",
+        "return -factors * parameters",
+        "tests/laws/test_thermal.py",
+    ),
+    Fault(
+        "age",
+        "muphy_lb/operators/scalar_transport.py",
+        "(added(values) + parameters[GAIN])",
+        "(added(values) + 2 * parameters[GAIN])",
+        "tests/laws/test_age.py",
+    ),
+    Fault(
+        "dissipation",
+        "muphy_lb/physics/dissipation/operator.py",
+        "(1.0 - omega / 2) * omega",
+        "(1.0 - omega / 3) * omega",
+        "tests/laws/test_dissipation.py",
+    ),
+    Fault(
+        "free surface",
+        "muphy_lb/physics/free_surface/filling.py",
+        "np.where(cell == LIQUID, density, 0.0) + held",
+        "np.where(cell == LIQUID, density, 0.0)",
+        "tests/laws/test_free_surface_cases.py",
+    ),
+    Fault(
+        "view",
+        "muphy_lb/view/pace.py",
+        "WEIGHT * (self._newest - before)",
+        "WEIGHT * self._newest",
+        f"{UNIT}/view/test_pace.py",
+    ),
+    Fault(
+        "api",
+        "muphy_lb/run/results.py",
+        'of_wall["p50"]',
+        'of_wall["mean"]',
+        f"{UNIT}/api/test_answers.py",
+    ),
+)
+
+
+def verdict(fault: Fault) -> tuple[Fault, str]:
+    """What the tests say of the fault: the first that fails, "not found", or how they broke off."""
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder) / "tree"
+        shutil.copytree(ROOT, tree, symlinks=True, ignore=shutil.ignore_patterns(".git", ".venv", "__pycache__", "out"))
+        text = (tree / fault.file).read_text()
+        if fault.old not in text:
+            return fault, f"STALE: {fault.file} has no {fault.old!r}"
+        (tree / fault.file).write_text(text.replace(fault.old, fault.new, 1))
+        line = [sys.executable, "-m", "pytest", "-qx", "--no-header", "-p", "no:cacheprovider", *fault.tests.split()]
+        done = subprocess.run(
+            line, cwd=tree, env=os.environ | {"PYTHONPATH": str(tree)}, capture_output=True, text=True
+        )
+    failed = [row for row in done.stdout.splitlines() if row.startswith(("FAILED", "ERROR"))]
+    if done.returncode == PASSED:
+        return fault, "NOT FOUND"
+    return fault, failed[0].split(" - ")[0] if failed else f"BROKE OFF, exit code {done.returncode}"
+
+
+def main() -> int:
+    """Seed the faults; exit code 1 unless a test has failed for each."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("rooms", nargs="*", help="all unless some are named")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    options = parser.parse_args()
+    chosen = [fault for fault in FAULTS if not options.rooms or fault.room in options.rooms]
+    with ThreadPoolExecutor(options.jobs) as pool:
+        found = []
+        for fault, said in pool.map(verdict, chosen):
+            found.append(said.startswith(("FAILED", "ERROR")))
+            print(f"{fault.room:<15} {fault.old} -> {fault.new}: {said}", flush=True)
+    print(f"{sum(found)} of {len(found)} found")
+    return int(not all(found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
