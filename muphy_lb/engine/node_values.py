@@ -31,8 +31,8 @@ class NodeValues:
     def force(self, parity: int) -> np.ndarray:
         """(3, k) body force per volume, lattice units, in the collision of a step from buffer ``parity``.
 
-        The share that accumulates, as the push of beads, is always that of the last collision: the step ahead adds up
-        its own between streaming and collision.
+        A share from a field that accumulates is always that of the last collision: the step ahead adds up its own
+        between streaming and collision.
         """
         return np.ascontiguousarray(np.broadcast_to(self.force_numbers(parity), (3, self._nodes.size)))
 
