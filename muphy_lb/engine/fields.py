@@ -336,6 +336,11 @@ class Fields:
         """Values of a field before, or after, a step from ``parity``, as by :meth:`get`."""
         return self.get(value.field, 1 - parity if value.is_new else parity)
 
+    def addresses(self, name: str, nodes: np.ndarray) -> np.ndarray:
+        """(k,) addresses of nodes in the array of a field or of a row of one, (RECORD k,) in that of a vector."""
+        record = self._records[self._rows[name][0]]
+        return (record * nodes[:, None] + np.arange(record)).reshape(-1)
+
     def moments(self, name: str) -> EdgeMoments:
         """The arrays of a field of moments."""
         return self._bound[name].moments

@@ -103,16 +103,21 @@ class NodeValues:
         self._probes: dict[str, Probe] = {}
 
     def field(self, name: str, parity: int) -> np.ndarray:
-        """(k,) values of a field in the state ``parity``."""
+        """(k,) values of a field in the state ``parity``, (RECORD k,) of a vector."""
         if not self._nodes.size:
             return np.zeros(0)
         if name not in self._probes:
             arrays = [self._engine.fields.array(FieldValue(name), side) for side in (0, 1)]
-            self._probes[name] = Probe(self._engine.backend, arrays, (self._nodes, self._nodes), of_field=True)
+            addresses = self._engine.fields.addresses(name, self._nodes)
+            self._probes[name] = Probe(self._engine.backend, arrays, (addresses, addresses), of_field=True)
         return self._probes[name].read(parity)
 
     def force(self, parity: int) -> np.ndarray:
-        """(3, k) body force per volume, lattice units, in the collision of a step from buffer ``parity``."""
+        """(3, k) body force per volume, lattice units, in the collision of a step from buffer ``parity``.
+
+        A share from a field that accumulates is always that of the last collision: the step ahead adds up its own
+        between streaming and collision.
+        """
         return np.ascontiguousarray(np.broadcast_to(self.force_numbers(parity), (3, self._nodes.size)))
 
     def force_numbers(self, parity: int) -> np.ndarray:
@@ -120,7 +125,8 @@ class NodeValues:
         engine, operator = self._engine, self._engine.model.force
         given = {parameter.name: engine.model.parameters[parameter.name] for parameter in operator.parameters}
         values = {name: self._value(name, value, parity) for name, value in given.items()}
-        return np.asarray(operator.reference(slice(None), values), dtype=np.float64).reshape(3, -1)
+        force = operator.reference(np.arange(self._nodes.size), values)
+        return np.asarray(force, dtype=np.float64).reshape(3, -1)
 
     def _value(self, name: str, value, parity: int):
         if isinstance(value, FieldValue):

@@ -93,7 +93,12 @@ CASES: Mapping[str, dict] = MappingProxyType(
             "compute": {"precision": "fp32"},
             "output": SHEAR,
         },
-        "particles": {"fluctuating": {}, "fluid": {"temperature_k": HOT_K}, "particles": [CHAINS, TRACERS]},
+        "particles": {
+            "fluctuating": {},
+            "fluid": {"temperature_k": HOT_K},
+            "particles": [CHAINS, TRACERS],
+            "output": SHEAR,
+        },
     }
 )
 

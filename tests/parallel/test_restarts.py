@@ -1,4 +1,5 @@
-"""Two ranks continue what one began, and one what two began, bit by bit: bubbles, and beads beside openings."""
+"""Two ranks continue what one began, and one what two began, bit by bit: bubbles, and beads beside openings,
+with the shear of walls and the velocity of nodes that they push."""
 
 import shutil
 from pathlib import Path
@@ -35,7 +36,13 @@ BUBBLES = {
     "run": UNTIL_LAST,
     "output": OUTPUT,
 }
-CASES = {"bubbles": BUBBLES, "beads": {**DRAGGED, "run": UNTIL_LAST, "output": OUTPUT}}
+BEADS = {
+    **DRAGGED,
+    "probes": [{"name": "middle", "point_m": [6e-3, 4e-3, 4e-3]}],
+    "run": UNTIL_LAST,
+    "output": OUTPUT | {"wall_shear": True},
+}
+CASES = {"bubbles": BUBBLES, "beads": BEADS}
 REMEMBERED = {"bubbles": "actions/bubbles/content", "beads": "sums/bead_push/value"}
 NODE, VALUE = "sums/bead_push/node", "sums/bead_push/value"
 

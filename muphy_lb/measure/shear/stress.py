@@ -97,6 +97,10 @@ class RecordedStress:
     """The stress of the populations that the last step has brought and of those that the step ahead brings, their mean;
     measured once a step and kept, since the state holds only the latter. Every call is collective.
 
+    Of a body force that accumulates in a field the state holds that of the last collision only, so the stress of either
+    step takes it from the step before. A force F enters the stress by F F / (4 rho) alone: the delay is an error of
+    first order in the time step, in a term of second order in that force.
+
     Args:
         view: the flow.
     """
