@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from muphy_lb.lattice.layout import RECORD
-from muphy_lb.measure.recorded_stress import STRESS
-from muphy_lb.measure.shear.stress import VOXEL
+from muphy_lb.measure.shear.stress import STRESS, VOXEL
 from muphy_lb.operators.viscous_stress import COMPONENTS
 from muphy_lb.physics.particles.beads.motion import FORCE_UNIT, PUSH
 from tests.channel import SPACING_M, periodic_channel, simulate
