@@ -22,7 +22,7 @@ from muphy_lb.validation.flow.channels import (
     pipe_errors,
 )
 from muphy_lb.validation.flow.conservation import TOLERANCES, TREE_LOSS, flow_rates_m3_s, mass_drift, tree_flow
-from muphy_lb.validation.flow.permeability import DUCT, TUBE, measured_permeability
+from muphy_lb.validation.flow.permeability import DUCT, TOLERANCE, TUBE, measured_permeability
 from muphy_lb.validation.thermal import heated_bifurcation as bifurcation
 
 HEIGHTS = (8, 16, 32)
@@ -126,7 +126,7 @@ def test_mass_check_sees_the_round_off_of_single_precision():
 
 def test_permeability_tells_a_duct_from_a_tube(data_dir):
     duct = measured_permeability(DUCT, data_dir, one_slice=True)
-    assert not relative("duct", TUBE.permeability, duct, TUBE.tolerance).passed
+    assert not relative("duct", TUBE.permeability, duct, TOLERANCE).passed
 
 
 def test_vessel_check_sees_a_flow_that_is_not_steady():
