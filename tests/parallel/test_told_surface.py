@@ -80,10 +80,10 @@ def test_to_tell_it_changes_nothing(streaming):
     for n_steps in STEPS:
         for simulation in (asked, silent):
             simulation.step(n_steps)
-        before = asked.evolving() | dict(enumerate(asked.engine.buffers))
+        before = asked.state.fields() | dict(enumerate(asked.engine.buffers))
         before = {name: np.array(values) for name, values in before.items()}
         WallShear(asked).traction_pa()
-        after = asked.evolving() | dict(enumerate(asked.engine.buffers))
+        after = asked.state.fields() | dict(enumerate(asked.engine.buffers))
         assert all(np.array_equal(values, after[name]) for name, values in before.items())
     assert np.array_equal(asked.engine.populations(), silent.engine.populations())
-    assert all(np.array_equal(values, silent.evolving()[name]) for name, values in asked.evolving().items())
+    assert all(np.array_equal(values, silent.state.fields()[name]) for name, values in asked.state.fields().items())
