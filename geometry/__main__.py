@@ -186,6 +186,7 @@ def _cut(nodes: NodeList, voxels: Voxels, source: str) -> NodeList:
             " leave the option out, or give a surface, a .gmy file or a shape with smooth walls"
         )
     nodes = cut_links(nodes, voxels.wall_shape)
+    assert nodes.cuts is not None
     _tell(f"cuts        {nodes.cuts.n_links} links cut, {nodes.cuts.n_missed} of them miss the wall (taken half-way)")
     return nodes
 

@@ -108,6 +108,7 @@ class ImageRule:
         interval = selection if isinstance(selection, Interval) and not labelled else None
         cubes = to_cubes(image, self.resample_m, interval)
         flags = self._flags(cubes.values, selection)
+        assert cubes.spacing_m is not None
         voxels = Voxels(
             flags, cubes.spacing_m[0], cubes.origin_m, periodic_axes(self.periodic), walls=tuple(self.wall_values)
         )
