@@ -42,7 +42,7 @@ FLOW_KEYS = ("velocity_m_s", "flow_rate_m3_s", "mass_flow_kg_s")
 # Largest over mean velocity of the profiles.
 _PEAKS_2D = {"plug": 1.0, "parabolic": 1.5, "rectangular": 1.5, "measured": 1.0, "womersley": 1.5}
 _PEAKS_3D = {"plug": 1.0, "parabolic": 2.0, "rectangular": 2.25, "measured": 1.0, "womersley": 2.25}
-_NO_AREAS = MappingProxyType({})
+_NO_AREAS: Mapping[str, float] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,9 @@ class _Plan:
         if lattice.time_step_s is not None:
             return lattice.time_step_s
         if lattice.lattice_velocity is not None:
+            assert self.reference_m_s is not None
             return lattice.lattice_velocity * self.spacing_m / self.reference_m_s
+        assert lattice.relaxation_time is not None
         return self.time_step_of_s(lattice.relaxation_time)
 
     def time_step_of_s(self, relaxation_time: float) -> float:
@@ -198,7 +200,7 @@ def _numerics(plan: _Plan, diameter_m: float | None) -> Numerics:
     time_step_s = plan.time_step_s()
     units = Units(plan.spacing_m, time_step_s, case.fluid.density_kg_m3, case.flow.reference_pressure_pa)
     fastest = units.velocity_to_lattice(plan.fastest_m_s)
-    steps = case.run.steps or max(1, units.time_to_steps(case.run.time_s))
+    steps = case.run.steps or max(1, units.time_to_steps(case.run.time_s or 0.0))
     if steps > MAX_STEPS:
         raise InputError(
             f"the run would take {steps:.4g} steps of {time_step_s:.4g} s; at most {MAX_STEPS:.0e} are allowed: correct"

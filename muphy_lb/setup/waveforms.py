@@ -25,6 +25,7 @@ def waveform_factor(case: Case, section: WaveformSection | None) -> FourierSerie
     if section is None:
         return None
     if section.file is None:
+        assert section.period_s is not None
         return FourierSeries(section.period_s, section.mean, section.cosine, section.sine)
     path = case.folder / section.file
     time_s, value = read_table(path, "waveform.file")
@@ -68,6 +69,7 @@ def fastest_wave_s(waveform: WaveformSection, case: Case) -> float:
     """Period of the fastest harmonic of a waveform [s]; of a table its whole length."""
     if waveform.file is not None:
         return _period_s(case, waveform)
+    assert waveform.period_s is not None
     return waveform.period_s / max(1, len(waveform.cosine), len(waveform.sine))
 
 
