@@ -22,6 +22,7 @@ from itertools import product
 from math import inf
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -50,8 +51,8 @@ MEAN_VELOCITY_M_S = MappingProxyType({"2D-1": 0.2, "2D-2": 1.0, "2D-3": 1.0, "3D
 class Number:
     """One result."""
 
-    value: float | None  # converged value; None where none is known
-    interval: tuple[float, float] | None = None  # of the benchmark of 1996; None where it has none
+    value: float | Any  # converged value; None where none is known
+    interval: tuple[float, float] | Any = None  # of the benchmark of 1996; None where it has none
     # which of the two was not read in any source, only remembered: ``"value"``, ``"interval"``
     remembered: tuple[str, ...] = ()
 
@@ -217,8 +218,11 @@ def obstacle_flow(setup: Setup, settings: Settings = DEFAULT) -> Solver:
     waveform = {"waveform": {"period_s": 2.0 * BEAT_S, "mean": 0.0, "sine": [1.0]}} if beats else {}
     with tempfile.TemporaryDirectory() as folder:
         voxels = build_shape("obstacle_channel", cells_per_diameter=setup.diameter, dimension=setup.dimension)
-        inlet = _inlet(setup, voxels, Path(folder)) if plane else {"velocity_m_s": mean_m_s, "profile": "rectangular"}
+        inlet: dict[str, Any] = (
+            _inlet(setup, voxels, Path(folder)) if plane else {"velocity_m_s": mean_m_s, "profile": "rectangular"}
+        )
         path, name = Path(folder) / "channel.h5", "D2Q9" if plane else "D3Q19"
+        assert voxels.wall_shape is not None
         write_geometry(path, cut_links(build_nodes(voxels), voxels.wall_shape))
         linear = RELAXATIONS[setup.collision].is_for(name, "incompressible")
         lattice = {
