@@ -6,9 +6,9 @@ from itertools import product
 
 from muphy_lb.backends import BACKENDS
 from muphy_lb.base.errors import InputError
+from muphy_lb.base.narrow import triple
 from muphy_lb.base.precision import PRECISIONS
 from muphy_lb.base.registry import offered, tables
-from muphy_lb.base.tuples import triple
 from muphy_lb.bench.built_in import BUILT_IN, PAPERS, built_in_table
 from muphy_lb.case.section import did_you_mean, names_among
 from muphy_lb.run.options import add_set

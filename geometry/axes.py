@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from muphy_lb.base.tuples import triple
+from muphy_lb.base.narrow import triple
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.limits import shown
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from muphy_lb.base.tuples import triple
+from muphy_lb.base.narrow import triple
 from muphy_lb.geometry.axes import AXES, PERIODIC, periodic_axes
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.images.rule import Noted

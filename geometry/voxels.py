@@ -20,7 +20,7 @@ import numpy as np
 from numba import prange
 
 from muphy_lb.base.kept.functions import njit
-from muphy_lb.base.tuples import triple
+from muphy_lb.base.narrow import triple
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.link_cuts import WallShape

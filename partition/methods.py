@@ -32,7 +32,7 @@ import pymetis
 from numba import prange
 
 from muphy_lb.base.kept.functions import njit
-from muphy_lb.base.tuples import triple
+from muphy_lb.base.narrow import triple
 from muphy_lb.partition.costs import part_shares, weight_bounds
 from muphy_lb.partition.curve import hilbert_cut
 from muphy_lb.partition.errors import PartitionError

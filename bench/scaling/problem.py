@@ -8,7 +8,7 @@ from dataclasses import replace
 from math import cbrt
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.base.tuples import triple
+from muphy_lb.base.narrow import triple
 from muphy_lb.bench.jobs import Job, tile_nodes
 from muphy_lb.case.case import Case
 from muphy_lb.geometry.nodes import NodeList

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from muphy_lb.base.tuples import pair
+from muphy_lb.base.narrow import pair
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.images.image import Image, Planes, along_axes
 from muphy_lb.geometry.images.stored import LARGEST_RATIO, Layout, read_bytes, read_start, reading

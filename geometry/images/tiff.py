@@ -25,7 +25,7 @@ import numpy as np
 from PIL import Image as Picture
 from PIL import TiffImagePlugin
 
-from muphy_lb.base.tuples import triple
+from muphy_lb.base.narrow import triple
 from muphy_lb.geometry.errors import GeometryError, MissingOptionError
 from muphy_lb.geometry.images.image import Image, Planes
 from muphy_lb.geometry.images.stored import count, file_size, reading

@@ -12,7 +12,7 @@ import numpy as np
 from numba import prange
 
 from muphy_lb.base.kept.functions import njit
-from muphy_lb.base.tuples import triple
+from muphy_lb.base.narrow import triple
 from muphy_lb.geometry.axes import AXES
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.implicit import MovedWall

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from muphy_lb.base.kept.functions import njit
-from muphy_lb.base.tuples import triple
+from muphy_lb.base.narrow import triple
 from muphy_lb.geometry.axes import periodic_axes
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.images.stored import BYTES_OF_TEXT, file_size, read_bytes

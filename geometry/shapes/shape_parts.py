@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from muphy_lb.base.tuples import triple
+from muphy_lb.base.narrow import triple
 from muphy_lb.geometry.axes import AXES
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.limits import BYTES_PER_NODE, ask_for_voxels, shown

@@ -14,6 +14,7 @@ from numba import prange
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.kept.functions import njit
+from muphy_lb.base.narrow import known
 from muphy_lb.domain.halo import HaloPlan, plan_halo
 from muphy_lb.domain.links import (
     IN_TABLE,
@@ -142,8 +143,7 @@ class LocalDomain:
 
     @cached_property
     def _with_ghosts(self) -> np.ndarray:
-        assert self.local_of is not None
-        numbers = self.local_of.copy()
+        numbers = known(self.local_of).copy()
         numbers[self.ghost_layer.position] = self.pitch + np.arange(self.ghost_layer.position.size)
         return numbers
 

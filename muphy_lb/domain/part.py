@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.base.tuples import triple
+from muphy_lb.base.narrow import triple
 from muphy_lb.geometry.link_cuts import Cuts
 from muphy_lb.geometry.nodes import NodeList, labels_near
 from muphy_lb.geometry.search import Vicinity

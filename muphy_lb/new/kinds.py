@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from muphy_lb.base.narrow import known
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.load import IMAGES, file_ending, load_voxels
 from muphy_lb.geometry.openings.find import FoundOpening, openings_of_surface, openings_of_voxels
@@ -292,8 +293,7 @@ def _spacing_across(requested: CaseOptions, diameter_m: float, peak: float, smal
 
 def _file_section(requested: CaseOptions, folder: Path) -> dict:
     """The section [geometry] of a file, its path relative to the folder of the case."""
-    assert requested.file is not None
-    section = {"file": Path(os.path.relpath(requested.file, folder)).as_posix(), **_spacing(requested)}
+    section = {"file": Path(os.path.relpath(known(requested.file), folder)).as_posix(), **_spacing(requested)}
     return section | ({"options": dict(requested.reader)} if requested.reader else {})
 
 

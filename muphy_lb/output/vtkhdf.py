@@ -25,7 +25,7 @@ from muphy_lb.base.errors import InputError, OutputError
 from muphy_lb.base.files.atomic import DAMAGED, LINK_REMEDY, atomic_write, check_writable, output_errors, reserve_space
 from muphy_lb.base.files.hdf5 import opened
 from muphy_lb.base.kept.functions import njit
-from muphy_lb.base.tuples import triple
+from muphy_lb.base.narrow import triple
 from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
 
 LOG = logging.getLogger(__name__)

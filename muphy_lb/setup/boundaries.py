@@ -13,7 +13,7 @@ from types import MappingProxyType
 import numpy as np
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.base.tuples import triple
+from muphy_lb.base.narrow import known, triple
 from muphy_lb.base.units import CS2, Units
 from muphy_lb.boundaries.feedback import (
     CoronaryBed,
@@ -136,8 +136,7 @@ def _network(section: OpeningSection, place: Place, units: Units, cs2: float):
         level = units.reference_pressure_pa if start_pa is None else start_pa
         return Impedance(waves, (mode,)), ImposedPressure(level), split
     if section.non_reflecting:
-        assert section.pressure_pa is not None
-        return Impedance(waves), ImposedPressure(section.pressure_pa), None
+        return Impedance(waves), ImposedPressure(known(section.pressure_pa)), None
     return None, None, None
 
 
@@ -495,6 +494,5 @@ def _motion(section: WallSection | None, number: int, nodes: NodeList, units: Un
 
 
 def _measured(case: Case, section: OpeningSection, units: Units):
-    assert section.profile_file is not None
-    radius_m, velocity = read_table(case.folder / section.profile_file, f"openings.{section.name}.profile_file")
+    radius_m, velocity = read_table(case.folder / known(section.profile_file), f"openings.{section.name}.profile_file")
     return measured(radius_m / units.spacing_m, velocity)

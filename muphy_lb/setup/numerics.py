@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from muphy_lb.base.errors import InputError
+from muphy_lb.base.narrow import known
 from muphy_lb.base.units import CS2, Units, relaxation_time, viscosity
 from muphy_lb.boundaries.wall_motion import HALF_WAY, HALF_WAY_SHEAR
 from muphy_lb.case.boundaries import OpeningSection
@@ -95,10 +96,8 @@ class _Plan:
         if lattice.time_step_s is not None:
             return lattice.time_step_s
         if lattice.lattice_velocity is not None:
-            assert self.reference_m_s is not None
-            return lattice.lattice_velocity * self.spacing_m / self.reference_m_s
-        assert lattice.relaxation_time is not None
-        return self.time_step_of_s(lattice.relaxation_time)
+            return lattice.lattice_velocity * self.spacing_m / known(self.reference_m_s)
+        return self.time_step_of_s(known(lattice.relaxation_time))
 
     def time_step_of_s(self, relaxation_time: float) -> float:
         """Time step [s] with which the fluid has this relaxation time."""
@@ -200,7 +199,7 @@ def _numerics(plan: _Plan, diameter_m: float | None) -> Numerics:
     time_step_s = plan.time_step_s()
     units = Units(plan.spacing_m, time_step_s, case.fluid.density_kg_m3, case.flow.reference_pressure_pa)
     fastest = units.velocity_to_lattice(plan.fastest_m_s)
-    steps = case.run.steps or max(1, units.time_to_steps(case.run.time_s or 0.0))
+    steps = case.run.steps or max(1, units.time_to_steps(known(case.run.time_s)))
     if steps > MAX_STEPS:
         raise InputError(
             f"the run would take {steps:.4g} steps of {time_step_s:.4g} s; at most {MAX_STEPS:.0e} are allowed: correct"

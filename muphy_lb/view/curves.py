@@ -9,7 +9,7 @@ from bokeh.models import ColumnDataSource, Div, LogTicker
 from bokeh.palettes import Category10_10
 from bokeh.plotting import figure
 
-from muphy_lb.base.tuples import triple
+from muphy_lb.base.narrow import triple
 from muphy_lb.output.drawing import shown_unit
 from muphy_lb.output.pictures.theme import Theme
 from muphy_lb.view.messages import Update

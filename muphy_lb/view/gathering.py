@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from muphy_lb.base.tuples import pair, triple
+from muphy_lb.base.narrow import pair, triple
 from muphy_lb.geometry.nodes import voxel_coordinates
 from muphy_lb.measure.flow_view import on_root
 from muphy_lb.measure.monitor import MonitoredFlow

@@ -4,6 +4,7 @@ import asyncio
 import time
 from dataclasses import replace
 
+from muphy_lb.base.narrow import known
 from muphy_lb.view.layout import GONE, Layout
 from muphy_lb.view.messages import BODY, CUT, ENDED, RUNNING, WAITING, Demand, Picture, Update, can_be_met
 from muphy_lb.view.scene import Scale, drawn_cut
@@ -191,8 +192,7 @@ class Viewer:
             asyncio.get_running_loop().create_task(self._drawn_once())
 
     async def _drawn_once(self) -> None:
-        picture = self._picture
-        assert picture is not None
+        picture = known(self._picture)
         try:
             self._scale = self._scale_for(picture)
             if picture.demand.place == CUT:

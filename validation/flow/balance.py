@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from muphy_lb.base.narrow import known
 from muphy_lb.base.registry import tables
 from muphy_lb.boundaries.feedback import Feedback
 from muphy_lb.engine.boundary_links import SUM_SCALE
@@ -128,9 +129,7 @@ class OpenMass:
         n_steps, self._step = simulation.step_number - self._step, simulation.step_number
         flux, _ = simulation.engine.link_fluxes()
         self._uncounted += n_steps * float((flux - np.rint(flux * SUM_SCALE) / SUM_SCALE).sum())
-        feedback = simulation.engine.feedback
-        assert feedback is not None
-        whole, rest, _ = map(sum, zip(*feedback.record().values(), strict=True))
+        whole, rest, _ = map(sum, zip(*known(simulation.engine.feedback).record().values(), strict=True))
         counted = -(whole + rest)
         return self._closed() - (counted + self._uncounted) / simulation.header.n_nodes
 

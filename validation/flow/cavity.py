@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.base.tuples import pair
+from muphy_lb.base.narrow import pair
 from muphy_lb.validation import flows
 from muphy_lb.validation.case import DEFAULT, Row, Settings, absolute, at_least, case, relative
 from muphy_lb.validation.limits import HALF, NO_ORDERS, in_half

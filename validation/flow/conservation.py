@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from muphy_lb.base.tuples import pair
+from muphy_lb.base.narrow import pair
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.solver import Solver

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from muphy_lb.base.tuples import pair
+from muphy_lb.base.narrow import pair
 from muphy_lb.validation import flows
 from muphy_lb.validation.case import DEFAULT, Settings, absolute, at_least, at_most, case
 from muphy_lb.validation.limits import FLOOR, left_out_rules, order_at_least, possible_rules

@@ -32,7 +32,7 @@ import numpy as np
 
 from muphy_lb.apps.rock.settled_flow import settled_flow
 from muphy_lb.base.errors import InputError, MuphyError
-from muphy_lb.base.tuples import triple
+from muphy_lb.base.narrow import triple
 from muphy_lb.case.case import Case, case_from_dict
 from muphy_lb.geometry.load import load_voxels
 from muphy_lb.geometry.nodes import NodeList, build_nodes

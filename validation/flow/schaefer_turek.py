@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from muphy_lb.base.errors import DivergedError, MuphyError
+from muphy_lb.base.narrow import known
 from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.geometry.neighbours import cut_links
@@ -222,8 +223,7 @@ def obstacle_flow(setup: Setup, settings: Settings = DEFAULT) -> Solver:
             _inlet(setup, voxels, Path(folder)) if plane else {"velocity_m_s": mean_m_s, "profile": "rectangular"}
         )
         path, name = Path(folder) / "channel.h5", "D2Q9" if plane else "D3Q19"
-        assert voxels.wall_shape is not None
-        write_geometry(path, cut_links(build_nodes(voxels), voxels.wall_shape))
+        write_geometry(path, cut_links(build_nodes(voxels), known(voxels.wall_shape)))
         linear = RELAXATIONS[setup.collision].is_for(name, "incompressible")
         lattice = {
             "name": name,

@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from muphy_lb.base.tuples import pair
+from muphy_lb.base.narrow import pair
 from muphy_lb.measure.flow_view import on_root, whole_nodes
 from muphy_lb.physics.free_surface.cells import CELL, LIQUID
 from muphy_lb.run.solver import Solver

@@ -11,7 +11,7 @@ import numba
 from numba import cuda
 
 from muphy_lb.base.errors import BackendError
-from muphy_lb.base.tuples import pair
+from muphy_lb.base.narrow import pair
 
 SIMULATOR = bool(numba.config.ENABLE_CUDASIM)
 if SIMULATOR:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.base.tuples import pair
+from muphy_lb.base.narrow import pair
 from muphy_lb.geometry.nodes import NodeList
 
 AXES = "xyz"

@@ -26,7 +26,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from muphy_lb.base.files.atomic import atomic_write
 from muphy_lb.base.key_units import name_without_unit, unit_of
-from muphy_lb.base.tuples import pair
+from muphy_lb.base.narrow import pair
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.voxels import Opening
 from muphy_lb.output.charts import MOST_NAMES

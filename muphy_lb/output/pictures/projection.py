@@ -21,7 +21,7 @@ from numba import prange
 from scipy.ndimage import distance_transform_edt
 
 from muphy_lb.base.kept.functions import njit
-from muphy_lb.base.tuples import triple
+from muphy_lb.base.narrow import triple
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.geometry.voxels import Opening
 from muphy_lb.output.pictures.cut import Sight

@@ -31,8 +31,8 @@ from itertools import combinations
 
 import numpy as np
 
+from muphy_lb.base.narrow import triple
 from muphy_lb.base.registry import offered
-from muphy_lb.base.tuples import triple
 from muphy_lb.base.units import CS2
 from muphy_lb.boundaries.opening_geometry import OpeningFrame
 from muphy_lb.case.boundaries import OpeningSection

@@ -1,9 +1,20 @@
-"""Tuples of a known length, which a type checker tells from those of any length."""
+"""Narrowing: a value of the type that it is known to have, where a type checker cannot tell."""
 
 from collections.abc import Iterable
 from typing import TypeVar
 
 Value = TypeVar("Value")
+
+
+def known(value: Value | None) -> Value:
+    """The value, which an earlier check ensures.
+
+    Raises:
+        TypeError: there is none.
+    """
+    if value is None:
+        raise TypeError("a value that an earlier check ensures is None")
+    return value
 
 
 def pair(values: Iterable[Value]) -> tuple[Value, Value]:
