@@ -51,7 +51,7 @@ def built_in_table(name: str, size: int | None) -> dict:
 def driven_table(title: str, geometry: dict, openings, spacing_m: float) -> dict:
     """A case with unit time step and density, and with small velocities and forces in lattice units."""
     inlet = {"velocity_m_s": INLET_VELOCITY * spacing_m, "profile": "parabolic"}
-    conditions = {"inlet": inlet, "outlet": {"pressure_pa": 0.0}}
+    conditions: dict[str, dict] = {"inlet": inlet, "outlet": {"pressure_pa": 0.0}}
     force = 0.0 if openings else FORCE * spacing_m
     return {
         "title": title,

@@ -6,6 +6,7 @@ from itertools import product
 
 from muphy_lb.backends import BACKENDS
 from muphy_lb.base.errors import InputError
+from muphy_lb.base.narrow import triple
 from muphy_lb.base.precision import PRECISIONS
 from muphy_lb.base.registry import offered, tables
 from muphy_lb.bench.built_in import BUILT_IN, PAPERS, built_in_table
@@ -171,4 +172,4 @@ def _copies(text: str | None) -> tuple[int, int, int]:
     words = (text or "1,1,1").split(",")
     if len(words) != 3 or not all(word.strip().isdecimal() and int(word) > 0 for word in words):
         raise InputError(f"bench: --tile is {text!r}; give the numbers of copies along x, y and z, such as 4,4,4")
-    return tuple(int(word) for word in words)
+    return triple(int(word) for word in words)

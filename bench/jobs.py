@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numba import prange
@@ -27,7 +28,7 @@ class Job:
     """A case to be timed in all variants."""
 
     case: Case  # the case
-    nodes: NodeList | None  # its geometry, on rank 0 only
+    nodes: NodeList | Any  # its geometry, on rank 0 only
     published: str | None = None  # value published in a paper, as text
 
 
@@ -51,8 +52,8 @@ def job_of_file(path, overrides: Sequence[str], communicator, copies=(1, 1, 1)) 
 
 
 def _case(table: Mapping, overrides: Sequence[str]) -> Case:
-    table = deepcopy(dict(table))
-    problems = [problem for override in overrides if (problem := override_value(table, override))]
+    changed = deepcopy(dict(table))
+    problems = [problem for override in overrides if (problem := override_value(changed, override))]
     if problems:
         raise InputError("\n  ".join(["bench: --set cannot be applied:", *problems]))
     return case_from_dict(table)
@@ -85,7 +86,7 @@ def tile_nodes(nodes: NodeList, copies: tuple[int, int, int]) -> NodeList:
 def _check_tile(nodes: NodeList, copies) -> None:
     if min(copies) < 1:
         raise InputError(f"tile is {copies}; give the number of copies along x, y, z, each above zero")
-    names = [record.name for record in (*nodes.openings, *nodes.walls)]
+    names = [*(opening.name for opening in nodes.openings), *(wall.name for wall in nodes.walls)]
     if names:
         raise InputError(
             f"the geometry has openings or labelled walls ({', '.join(names)}), and only one without can be tiled;"

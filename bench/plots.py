@@ -4,6 +4,7 @@ study: speed-up and efficiency, where the time of a step goes, and the model's p
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -23,7 +24,7 @@ LINE_STYLES = {"fp64": "-", "fp32": "--", "fp16": ":"}
 COLOUR_MAP, SOLID_COLOUR = "viridis", "0.75"
 N_ARROWS = 28  # along the longer edge
 SPLIT_COLOURS = {"compute": "C0", "pack": "C1", "exchange": "C3"}
-IDEAL = {"color": "0.5", "linestyle": "--", "linewidth": 1.0}
+IDEAL: dict[str, Any] = {"color": "0.5", "linestyle": "--", "linewidth": 1.0}
 BAR_WIDTH = 0.8
 
 
@@ -71,7 +72,7 @@ def draw_times(path: str | os.PathLike, timings: Sequence[Timing], title: str) -
         chosen = [timing for timing in timings if (timing.backend, timing.precision) == (backend, precision)]
         sizes = [timing.size for timing in chosen]
         number = backends.index(backend)
-        style = {"color": f"C{number}", "marker": MARKERS[number], "linestyle": LINE_STYLES[precision]}
+        style: dict[str, Any] = {"color": f"C{number}", "marker": MARKERS[number], "linestyle": LINE_STYLES[precision]}
         left.loglog(sizes, [t.seconds_per_1000_steps for t in chosen], label=f"{backend}, {precision}", **style)
         right.loglog(sizes, [t.mflups for t in chosen], **style)
     for axes, name in ((left, "time of 1000 steps [s]"), (right, "million node updates per second")):
@@ -108,8 +109,8 @@ def draw_quiver(path: str | os.PathLike, plane: Plane, title: str) -> None:
     ux, uy, _ = np.moveaxis(plane.velocity_m_s[at_y, at_x], -1, 0)
     fluid = np.isfinite(speed_m_s)
     longest = float(np.hypot(ux, uy)[fluid].max(initial=0.0)) or 1.0
-    look = {"angles": "xy", "pivot": "mid", "clim": (0.0, None), "cmap": COLOUR_MAP}
-    scale = {"scale_units": "xy", "scale": longest / (stride * plane.spacing_m)}
+    look: dict[str, Any] = {"angles": "xy", "pivot": "mid", "clim": (0.0, None), "cmap": COLOUR_MAP}
+    scale: dict[str, Any] = {"scale_units": "xy", "scale": longest / (stride * plane.spacing_m)}
     arrows = axes.quiver(*(values[fluid] for values in (x_m, y_m, ux, uy, speed_m_s)), **look, **scale)
     figure.colorbar(arrows, label="speed [m/s]")
     _write(path, figure)
@@ -135,7 +136,7 @@ def draw_scaling(path: str | os.PathLike, groups: Mapping[str, Sequence[Point]],
     left.plot(ranks, ranks, label="ideal", **IDEAL)
     right.axhline(1.0, **IDEAL)
     for number, (name, points) in enumerate(groups.items()):
-        style = {"color": f"C{number}", "marker": MARKERS[number % len(MARKERS)]}
+        style: dict[str, Any] = {"color": f"C{number}", "marker": MARKERS[number % len(MARKERS)]}
         x = [point.ranks for point in points]
         left.plot(x, [point.speed_up for point in points], label=name, **style)
         right.plot(x, [point.efficiency for point in points], **style)
@@ -167,7 +168,7 @@ def draw_split(path: str | os.PathLike, groups: Mapping[str, Sequence[Point]], t
             axes.plot([position - half, position + half], [1e3 * point.step_s] * 2, color="black", linewidth=1.5)
             ticks[position] = str(point.ranks)
             position += 1.0
-        below = {"transform": axes.get_xaxis_transform(), "ha": "center", "va": "top"}
+        below: dict[str, Any] = {"transform": axes.get_xaxis_transform(), "ha": "center", "va": "top"}
         axes.text(0.5 * (first + position - 1.0), -0.1, name, **below)
         position += 0.6
     axes.set_xticks(list(ticks), list(ticks.values()))
@@ -193,7 +194,7 @@ def draw_forecasts(path: str | os.PathLike, forecasts: Sequence[Forecast], title
     for number, forecast in enumerate(forecasts):
         for subject in subjects:
             chosen = [item for item in forecast.predictions if item.subject == subject and item.fits]
-            style = {"color": f"C{number}", "linestyle": ("-", "--")[subjects.index(subject)]}
+            style: dict[str, Any] = {"color": f"C{number}", "linestyle": ("-", "--")[subjects.index(subject)]}
             style["marker"] = MARKERS[subjects.index(subject)]
             x = [item.cards for item in chosen]
             left.plot(x, [1e-3 * item.mflups for item in chosen], label=f"{subject}: {forecast.name}", **style)

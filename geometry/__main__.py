@@ -18,6 +18,7 @@ import numpy as np
 from muphy_lb.base.errors import OutputError, printable
 from muphy_lb.base.files import PREPARED
 from muphy_lb.base.files.atomic import write_text
+from muphy_lb.base.narrow import known
 from muphy_lb.geometry.axes import PERIODIC
 from muphy_lb.geometry.errors import GeometryError, MissingOptionError
 from muphy_lb.geometry.limits import regular_file, shown
@@ -186,7 +187,8 @@ def _cut(nodes: NodeList, voxels: Voxels, source: str) -> NodeList:
             " leave the option out, or give a surface, a .gmy file or a shape with smooth walls"
         )
     nodes = cut_links(nodes, voxels.wall_shape)
-    _tell(f"cuts        {nodes.cuts.n_links} links cut, {nodes.cuts.n_missed} of them miss the wall (taken half-way)")
+    cuts = known(nodes.cuts)
+    _tell(f"cuts        {cuts.n_links} links cut, {cuts.n_missed} of them miss the wall (taken half-way)")
     return nodes
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 
+from muphy_lb.base.narrow import triple
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.limits import shown
 
@@ -16,7 +17,7 @@ def periodic_axes(value: str | Iterable[str] | Iterable[bool]) -> tuple[bool, bo
     (True, False, True); GeometryError for anything else."""
     letters = re.sub(r"[,\s]", "", value) if isinstance(value, str) else value
     if isinstance(letters, list | tuple) and len(letters) == 3 and all(isinstance(flag, bool) for flag in letters):
-        return tuple(letters)
+        return triple(letters)
     if not isinstance(letters, str | list | tuple) or not all(axis in tuple(AXES) for axis in letters):
         raise GeometryError(f'periodic is {shown(value)}; give letters out of "xyz", such as "xy", or three true/false')
-    return tuple(axis in letters for axis in AXES)
+    return triple(axis in letters for axis in AXES)

@@ -231,7 +231,7 @@ def _with_openings(path, voxels: Voxels, links: Links) -> Voxels:
     flags = voxels.flags.copy()
     target = _voxel_ids(links.target, voxels.shape)
     _, target_index, n_into = np.unique(target, return_inverse=True, return_counts=True)
-    openings = []
+    openings: list[Opening] = []
     for kind, number in tags:
         mine = (links.kind == kind) & (links.number == number)
         n_mine = np.bincount(target_index, weights=mine)

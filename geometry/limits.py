@@ -61,7 +61,7 @@ def ask_for_voxels(shape: Iterable[int], bytes_per_voxel: int, what: str = "the 
     ask_for(math.prod(shape) * bytes_per_voxel, f"{what}, {box} voxels,")
 
 
-def free_bytes() -> int:
+def free_bytes() -> float:
     """Memory that this process may still take [bytes]: what the machine has available, within the limits of the
     process (``ulimit -v``) and of its control group (batch systems and containers set one)."""
     return max(0, min(_available_bytes(), _address_space_bytes(), _group_bytes()))
@@ -154,7 +154,7 @@ def _shown_path(path) -> str:
     return text if text.isprintable() else repr(text)
 
 
-def _gib(n_bytes: int) -> str:
+def _gib(n_bytes: float) -> str:
     return f"{n_bytes / GIB:.3g} GiB" if n_bytes < 2**100 else "more than 10^20 GiB"
 
 

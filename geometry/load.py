@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -117,7 +118,7 @@ def _segmented(content: np.ndarray, options: Mapping) -> Noted:
         raise MissingOptionError(error.problem.replace("it ", "an array ", 1), error.names) from error
 
 
-def _load(path, options: Mapping[str, object], periodic: tuple[bool, bool, bool] | None = None) -> Noted:
+def _load(path, options: Mapping[str, Any], periodic: tuple[bool, bool, bool] | None = None) -> Noted:
     """The voxels of an input before any preparation; spheres of a list come in again where the box is periodic."""
     text = str(path)
     if text.startswith(SHAPE_PREFIX):
@@ -163,7 +164,7 @@ def file_ending(path) -> str:
 
 def option_names(loader: Callable) -> dict[str, bool]:
     """Name of each option of a loader, and whether it is required; ``**rule`` stands for those of ImageRule."""
-    names = {}
+    names: dict[str, bool] = {}
     for name, parameter in list(inspect.signature(loader).parameters.items())[1:]:
         if parameter.kind is parameter.VAR_KEYWORD:
             names |= {f.name: False for f in fields(ImageRule)}
@@ -182,7 +183,7 @@ def _with_segmentation(read: Callable[..., Image]) -> Callable[..., Noted]:
         reading = {name: options.pop(name) for name in signature.parameters if name in options}
         return ImageRule(**options).segment(read(path, **reading))
 
-    load.__signature__ = signature.replace(parameters=[*own, rule], return_annotation=Noted)
+    load.__signature__ = signature.replace(parameters=[*own, rule], return_annotation=Noted)  # type: ignore[attr-defined]
     return load
 
 
@@ -229,7 +230,7 @@ _load_text.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
 DRAWN_PERIODIC = (sphere_list, _load_text)
 """Loaders that draw bodies, each of them again where the box repeats."""
 
-IMAGES = {
+IMAGES: Mapping[Callable[..., Image], tuple[str, ...]] = {
     read_npy: (".npy",),
     read_npz: (".npz",),
     read_raw: (".raw",),

@@ -121,7 +121,7 @@ def build_nodes(voxels: Voxels) -> NodeList:
             " check which value marks fluid, or refine the spacing"
         )
     label_voxel = _labelled_near_fluid(flags, voxels.periodic)
-    n_voxels = voxels.count_flags() if voxels.walls else None
+    n_voxels = voxels.count_flags() if voxels.walls else np.empty(0)
     frame = NodeList(
         voxel=fluid,
         group_start=np.array([0, fluid.size]),

@@ -31,7 +31,7 @@ def nearest_name(name: str, allowed: Iterable[str]) -> str:
 
 def is_number(value) -> bool:
     """Whether a value is a number, no truth value, and not beyond LARGEST."""
-    return isinstance(value, Real) and not isinstance(value, bool) and bool(abs(value) <= LARGEST)
+    return isinstance(value, Real) and not isinstance(value, bool) and bool(abs(value) <= LARGEST)  # type: ignore[operator]
 
 
 def is_whole(value) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from muphy_lb.base.narrow import triple
 from muphy_lb.geometry.axes import AXES, PERIODIC, periodic_axes
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.images.rule import Noted
@@ -51,7 +52,7 @@ def prepared(loaded: Noted, preparation: Preparation, periodic: Axes | None) -> 
     _refuse_cut(loaded.voxels, cropped, periodic)
     voxels, more = prepare_image(replace(cropped, periodic=periodic), replace(preparation, crop=None))
     _refuse_openings(voxels, periodic)
-    closed = tuple(drawn and not asked for drawn, asked in zip(cropped.periodic, periodic, strict=True))
+    closed = triple(drawn and not asked for drawn, asked in zip(cropped.periodic, periodic, strict=True))
     further = _told_closed(closed, periodic) if np.any(np.array(closed) & (np.array(voxels.shape[::-1]) > 1)) else ()
     return Noted(replace(voxels, periodic=periodic), (*loaded.notes, *notes, *more, *further))
 

@@ -248,7 +248,7 @@ class Vicinity:
     def _touches(self, voxel: np.ndarray) -> np.ndarray:
         node = np.empty((len(STENCIL_27), voxel.size), dtype=number_type(self._index.plain.size))
         look_up(voxel, STENCIL_27, self._index, node)
-        return (node >= 0).any(axis=0)
+        return np.any(node >= 0, axis=0)
 
 
 def dilated(mask: np.ndarray, axis: int, wraps: bool) -> np.ndarray:

@@ -18,6 +18,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -74,10 +75,10 @@ def _check_groups(nodes: NodeList, refusal: Refusal) -> None:
 def _check_voxels(nodes: NodeList, n_voxels: int, refusal: Refusal) -> None:
     """Voxel ids lie in the box and ascend in each group, and none is in two groups."""
     bulk, *groups = (slice(*ends) for ends in pairwise(nodes.group_start.tolist()))
-    near = [np.empty(0, np.int64)]
+    listed = [np.empty(0, np.int64)]
     for group in groups:
-        near += _ascending(nodes.voxel, group, n_voxels, refusal)
-    near = np.sort(np.concatenate(near))
+        listed += _ascending(nodes.voxel, group, n_voxels, refusal)
+    near = np.sort(np.concatenate(listed))
     _check_none(near[1:][near[1:] == near[:-1]], refusal)
     for voxel in _ascending(nodes.voxel, bulk, n_voxels, refusal):
         among = near[slice(*np.searchsorted(near, (voxel[0], voxel[-1] + 1)))]
@@ -217,9 +218,9 @@ def open_nodes(path, is_checked: bool = False) -> Iterator[NodeList]:
 
 
 def _check_frame(nodes: NodeList) -> None:
-    for record in (*nodes.openings, *nodes.walls):
-        if not is_name(record.name):
-            raise GeometryError(f"the name {shown(ascii(record.name))} is not of 1 to {MAX_NAME} printable letters")
+    for name in (*(opening.name for opening in nodes.openings), *(wall.name for wall in nodes.walls)):
+        if not is_name(name):
+            raise GeometryError(f"the name {shown(ascii(name))} is not of 1 to {MAX_NAME} printable letters")
     if not SPACINGS_M[0] <= nodes.spacing_m <= SPACINGS_M[1]:
         raise GeometryError(f"voxel spacing is {nodes.spacing_m} m; allowed are {SPACINGS_M[0]} to {SPACINGS_M[1]}")
     for name, point_m in (("origin", nodes.origin_m), *((f"centre of {o.name!r}", o.centre_m) for o in nodes.openings)):
@@ -248,7 +249,7 @@ def _open(group: InputGroup) -> NodeList:
     shape = group.integers("shape", (3,), 1, MAX_SIDE)
     if math.prod(shape) >= MAX_VOXELS:
         raise group.refusal("shape", f"is {shape}; a box of less than {MAX_VOXELS} voxels is allowed")
-    arrays = {name: group.array(name, dtype) for name, dtype in ARRAYS.items()}
+    arrays: dict[str, Any] = {name: group.array(name, dtype) for name, dtype in ARRAYS.items()}
     return NodeList(
         **arrays | {"group_start": arrays["group_start"][...]},
         shape=shape,
@@ -296,7 +297,7 @@ def _wall(record: InputGroup) -> Wall:
 
 
 def _cuts(group: InputGroup) -> Cuts:
-    arrays = {name: group.array(name, dtype) for name, dtype in CUT_ARRAYS.items()}
+    arrays: dict[str, Any] = {name: group.array(name, dtype) for name, dtype in CUT_ARRAYS.items()}
     n_links = arrays["voxel"].size
     for name, array in arrays.items():
         if array.size != n_links:

@@ -18,6 +18,7 @@ numbered in the order in which their names first appear.
 
 import re
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -52,7 +53,7 @@ BOX_KEYS = ("spacing_m", "origin_m", "periodic")
 class _Content:
     """The parsed content of a file."""
 
-    shape: tuple[int, int, int] | None = None
+    shape: tuple[int, int, int] | Any = None
     default: int = SOLID
     box: dict = field(default_factory=dict)
     tags: dict = field(default_factory=dict)
@@ -114,7 +115,7 @@ def read_tagged(path) -> Voxels:
 
     Raises GeometryError with the line number for a line that violates the format, and for an opening without fluid.
     """
-    content, line_numbers = _Content(), []
+    content, line_numbers = _Content(), list[int]()
     ask_for(BYTES_OF_TEXT * file_size(path), f"the text of {path}")
     for number, line in enumerate(read_bytes(path).decode("utf-8", "replace").splitlines(), start=1):
         words = line.partition("#")[0].split()

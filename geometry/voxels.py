@@ -20,6 +20,7 @@ import numpy as np
 from numba import prange
 
 from muphy_lb.base.kept.functions import njit
+from muphy_lb.base.narrow import triple
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.link_cuts import WallShape
@@ -98,7 +99,7 @@ class Opening:
 
     def flipped(self) -> "Opening":
         """The same opening with its normal reversed."""
-        return replace(self, normal=tuple(-c for c in self.normal))
+        return replace(self, normal=triple(-c for c in self.normal))
 
 
 @dataclass(frozen=True, eq=False)

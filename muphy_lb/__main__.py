@@ -16,7 +16,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from muphy_lb.base.errors import BackendError, InputError, MuphyError, printable
 from muphy_lb.base.version import __version__
@@ -277,7 +277,7 @@ def _closing_text(summary: dict, measured: list[str], folder) -> str:
 class _Parser(argparse.ArgumentParser):
     """Raises usage errors, so that they are reported once and not by every rank."""
 
-    def error(self, message):
+    def error(self, message) -> NoReturn:
         raise InputError(f"{message}\n{self.format_usage().rstrip()}")
 
 

@@ -32,6 +32,7 @@ import pymetis
 from numba import prange
 
 from muphy_lb.base.kept.functions import njit
+from muphy_lb.base.narrow import triple
 from muphy_lb.partition.costs import part_shares, weight_bounds
 from muphy_lb.partition.curve import hilbert_cut
 from muphy_lb.partition.errors import PartitionError
@@ -173,7 +174,7 @@ def tile_graph(chunks: Iterable[tuple[np.ndarray, np.ndarray]], shape, periodic,
     coordinates = np.stack(np.unravel_index(tile, n_tiles[::-1])[::-1], axis=-1)
     one, other, link_weights = _tile_links(tile, coordinates, n_tiles, faces)
     graph = _symmetric_graph(coordinates, weights, (one, other, link_weights))
-    return TileGraph(graph, tile, side, tuple(int(n) for n in shape))
+    return TileGraph(graph, tile, side, triple(int(n) for n in shape))
 
 
 def _planes(chunks, plane: int) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:

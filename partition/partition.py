@@ -284,8 +284,8 @@ def share(
     voxel = np.flatnonzero(fluid)
     graph = graph_from_voxels(voxel, fluid.shape, [axis in periodic for axis in AXES])
     exchange, cost = Exchange(bytes_per_population=BYTES_OF_POPULATION[precision]), STEP_COSTS[backend]
-    speeds = None if isinstance(ranks, Integral) else ranks
-    n_parts = ranks if speeds is None else len(speeds)
+    speeds = None if isinstance(ranks, int | Integral) else ranks
+    n_parts = int(ranks) if isinstance(ranks, int | Integral) else len(ranks)
     part, choice = partition_with_reason(graph, n_parts, method, exchange, cost, speeds)
     owner = np.full(fluid.shape, NOBODY, dtype=np.int32)
     owner.flat[voxel] = part

@@ -163,7 +163,7 @@ def list_partitions(path) -> tuple[StoredPartition, ...]:
     with _open_case(path) as file:
         n_nodes = _n_nodes(file)
         stored = file.subgroup("partition") if "partition" in file else None
-        return tuple(_record(stored, name, n_nodes) for name in (stored.names() if stored else ()))
+        return tuple(_record(stored, name, n_nodes) for name in stored.names()) if stored else ()
 
 
 def _record(stored: InputGroup, name: str, n_nodes: int) -> StoredPartition:
@@ -175,7 +175,7 @@ def _open_owner(file: InputGroup, name: str) -> InputArray:
     """The owners of a partitioning, of the right type and number, not read."""
     stored = file.subgroup("partition") if "partition" in file else None
     names = stored.names() if stored else []
-    if name not in names:
+    if stored is None or name not in names:
         raise PartitionError(
             f"{file.path} has no partitioning {name!r}; it has: {', '.join(names) or 'none'};"
             " make it with muphy-lb partition CASE.h5 N_PARTS --name NAME"

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numba import prange
@@ -171,7 +172,7 @@ def _appears_twice(voxel: int) -> PartitionError:
     return PartitionError(f"voxel id {voxel} appears twice; every node needs a voxel of its own")
 
 
-def _number_type(n_nodes: int) -> type:
+def _number_type(n_nodes: int) -> type[Any]:
     return np.int32 if n_nodes < 2**31 else np.int64
 
 

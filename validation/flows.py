@@ -6,6 +6,7 @@ Source: White, Viscous Fluid Flow (2006), sections 3-3.1 to 3-3.3.
 from collections.abc import Callable, Mapping
 from math import ceil, sqrt
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -53,7 +54,7 @@ MAX_STEPS = 400_000
 RAMP_STEPS = 200  # of walls that a forced flow moves
 VIEWS_PER_VISCOUS_TIME, SHORTEST_INTERVAL, SETTLED = 10, 100, 1e-9
 DENSITY_SPREAD, SEED = 0.01, 1
-NO_TABLES = MappingProxyType({})
+NO_TABLES: Mapping[str, Any] = MappingProxyType({})
 
 
 def lattice_simulation(
@@ -116,9 +117,7 @@ def start_along(simulation: Solver, axis: int, velocity: np.ndarray) -> None:
     start_from_velocity(simulation, np.outer(velocity, np.eye(3)[axis]))
 
 
-def until_steady(
-    simulation: Solver, measure: Callable[[], np.ndarray], tolerance: float = STEADY, interval: int = 100
-) -> np.ndarray:
+def until_steady(simulation: Solver, measure: Callable[[], Any], tolerance: float = STEADY, interval: int = 100) -> Any:
     """:func:`settle` within MAX_STEPS steps; the tolerance is at least the round-off of the
     populations."""
     tolerance = max(tolerance, ROUND_OFF[simulation.case.compute.precision])
@@ -126,7 +125,7 @@ def until_steady(
 
 
 def settle(
-    simulation: Solver, measure: Callable[[], np.ndarray], interval: int, tolerance: float, most_steps: int
+    simulation: Solver, measure: Callable[[], Any], interval: int, tolerance: float, most_steps: int
 ) -> np.ndarray:
     """Step until a measured array changes by less than ``tolerance`` of its largest value in ``interval`` steps.
     Returns the array as last measured. Raises MuphyError: it still changes after ``most_steps`` steps."""
@@ -141,9 +140,7 @@ def settle(
     raise MuphyError(f"the flow is not steady after {most_steps} steps: it still changed by {change:.3g} in {interval}")
 
 
-def settled(
-    simulation: Solver, measure: Callable[[], np.ndarray], length: float, tolerance: float = SETTLED
-) -> np.ndarray:
+def settled(simulation: Solver, measure: Callable[[], Any], length: float, tolerance: float = SETTLED) -> Any:
     """Step until a measured array is steady on the scale of the viscous time length^2 / nu.
 
     At least that time passes, and the change in a tenth of it must fall below ``tolerance`` of the largest value: modes
@@ -157,7 +154,7 @@ def settled(
     return until_steady(simulation, lambda: over_two_steps(simulation, measure), tolerance, interval)
 
 
-def over_two_steps(simulation: Solver, measure: Callable[[], np.ndarray]) -> np.ndarray:
+def over_two_steps(simulation: Solver, measure: Callable[[], Any]) -> Any:
     """Mean of a measured array now and after one more step."""
     now = np.asarray(measure())
     simulation.step()

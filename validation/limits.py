@@ -123,5 +123,5 @@ def _difference(double: Validation, other: Validation, precision: str) -> Differ
         if row.quantity in found and found[row.quantity].is_judged >= row.is_judged
     }
     differences = {name: value if value < inf else inf for name, value in differences.items()}
-    worst = max(differences, key=differences.get, default="none")
+    worst = max(differences, key=lambda name: differences[name], default="none")
     return Difference(precision, differences.get(worst, inf), worst, len(differences), BOUNDS[precision])

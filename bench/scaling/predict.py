@@ -76,9 +76,9 @@ def forecast(
     fit = model.fit_machine([observation(point) for point in points])
     surface = model.fit_surface(cuts, not last.is_periodic)
     grows = n_nodes is None
-    n_nodes = last.nodes_per_rank if grows else n_nodes
+    size = last.nodes_per_rank if n_nodes is None else n_nodes
     rock = model.cube_surface(last.crossing, ROCK_POROSITY, surface.imbalance if surface else 1.0)
-    subjects = [Subject("the case", n_nodes, grows, surface)] if surface else []
+    subjects = [Subject("the case", size, grows, surface)] if surface else []
     subjects.append(Subject("rock", ROCK_NODES, False, rock))
     predictions = [predict(subject, n_gpus, last, fit.machine, plans) for subject in subjects for n_gpus in GPU_COUNTS]
     return Forecast(name, tuple(points), fit, surface, cuts, tuple(predictions))

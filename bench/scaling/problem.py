@@ -8,6 +8,7 @@ from dataclasses import replace
 from math import cbrt
 
 from muphy_lb.base.errors import InputError
+from muphy_lb.base.narrow import triple
 from muphy_lb.bench.jobs import Job, tile_nodes
 from muphy_lb.case.case import Case
 from muphy_lb.geometry.nodes import NodeList
@@ -50,7 +51,7 @@ def copies_for(shape: tuple[int, int, int], n_copies: int) -> tuple[int, int, in
         shortest = min(range(3), key=lambda i: edges[i])
         edges[shortest] *= factor
         copies[shortest] *= factor
-    return tuple(copies)
+    return triple(copies)
 
 
 def refined(case: Case, factor: float) -> Case:

@@ -144,7 +144,7 @@ def run_study(base: Job, plan: ScalingPlan, communicator, report: Callable[[Sequ
     rank; ``plan``: the measurements; it must not need more ranks than there are; ``report``: called with all points so
     far whenever one is added, on every rank that measured it. Returns all points on rank 0, on every other rank those
     that it measured. Raises MuphyError: the case cannot be run on that many ranks, or in that variant."""
-    points = []
+    points: list[Point] = []
     for n_ranks in plan.ranks:
         some = communicator.first(n_ranks)
         if some is not None:

@@ -16,6 +16,7 @@ from muphy_lb.geometry.limits import regular_file, shown
 from muphy_lb.geometry.options import check_names
 from muphy_lb.geometry.slabs import empty_array
 
+READ_ERRORS: tuple[type[Exception], ...]
 READ_ERRORS = (OSError, ValueError, EOFError, SyntaxError, TypeError, KeyError, MemoryError, RuntimeError)
 READ_ERRORS += (OverflowError, tokenize.TokenError)
 """Exceptions that NumPy and zipfile raise for damaged files."""

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from muphy_lb.base.narrow import pair
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.images.image import Image, Planes, along_axes
 from muphy_lb.geometry.images.stored import LARGEST_RATIO, Layout, read_bytes, read_start, reading
@@ -166,7 +167,7 @@ def _header(path: Path) -> _Slice | None:
             series=str(header.get("SeriesInstanceUID", "")),
             description=str(header.get("SeriesDescription", "")),
             shape=(int(header.Rows), int(header.Columns)),
-            distances=tuple(_numbers(path, header, "PixelSpacing", 2)),
+            distances=pair(_numbers(path, header, "PixelSpacing", 2)),
             directions=directions,
             position=np.array(_numbers(path, header, "ImagePositionPatient", 3)),
             pixel_type=tuple(header.get(key) for key in ("BitsAllocated", "PixelRepresentation")),

@@ -8,6 +8,7 @@ same frame.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -35,7 +36,7 @@ class Image:
     Raises GeometryError for another number of axes, an empty array, or invalid lengths.
     """
 
-    values: np.ndarray
+    values: Any
     spacing_m: tuple[float, float, float] | None = None
     origin_m: tuple[float, float, float] = (0.0, 0.0, 0.0)
     notes: tuple[str, ...] = ()
@@ -77,7 +78,7 @@ class Planes:
         plane: called with the number k of a plane; returns its (ny, nx) values.
     """
 
-    def __init__(self, shape: tuple[int, int, int], dtype, plane: Callable[[int], np.ndarray]):
+    def __init__(self, shape: tuple[int, ...], dtype, plane: Callable[[int], np.ndarray]):
         self.shape = tuple(shape)
         self.dtype = np.dtype(dtype)
         self._plane = plane
@@ -143,7 +144,7 @@ def _reoriented(values, cosines, file_axis, length, origin) -> Image:
     values = values if isinstance(values, np.ndarray) else copied(values)
     signs = np.array([np.sign(cosines[axis, file_axis[axis]]) for axis in range(3)])
     values = values.transpose([2 - file_axis[axis] for axis in (2, 1, 0)])
-    for axis in np.flatnonzero(signs < 0.0):
+    for axis in np.flatnonzero(signs < 0.0).tolist():
         origin[axis] -= (values.shape[2 - axis] - 1) * length[file_axis[axis]]
         values = np.flip(values, 2 - axis)
     names = [("-" if signs[a] < 0 else "") + "ijk"[file_axis[a]] for a in range(3)]

@@ -73,9 +73,9 @@ def read_metaimage(path, unit: str = "mm", frame: str = "world") -> Image:
         _entry(path, header, ("TransformMatrix", "Rotation", "Orientation"), np.eye(n_axes).ravel().tolist()),
         (n_axes, n_axes),
     )
-    spacing = np.array([*spacing, min(spacing)][:3]) * metres
+    lengths = np.array([*spacing, min(spacing)][:3]) * metres
     values = values if n_axes == 3 else values[np.newaxis]
-    image = along_axes(values, directions.T * spacing, np.array([*offset, 0.0][:3]) * metres, frame)
+    image = along_axes(values, directions.T * lengths, np.array([*offset, 0.0][:3]) * metres, frame)
     return image if states_edge else replace(image, spacing_m=None)
 
 

@@ -11,6 +11,7 @@ import zlib
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -84,7 +85,7 @@ def _header(path) -> SimpleNamespace:
         raise GeometryError(f"cannot read {path}: its compressed data are broken or truncated ({error})") from error
     for order, (version, size) in product("<>", enumerate(HEADER_BYTES)):
         if len(content) >= size and struct.unpack_from(order + "i", content)[0] == size:
-            entries = {}
+            entries: dict[str, Any] = {}
             for name, places in FIELDS.items():
                 values = struct.unpack_from(order + places[version][0], content, places[version][1])
                 entries[name] = values if len(values) > 1 else values[0]

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from muphy_lb.base.narrow import known
 from muphy_lb.geometry.axes import periodic_axes
 from muphy_lb.geometry.errors import GeometryError, MissingOptionError
 from muphy_lb.geometry.images.image import Image, three_lengths
@@ -108,9 +109,8 @@ class ImageRule:
         interval = selection if isinstance(selection, Interval) and not labelled else None
         cubes = to_cubes(image, self.resample_m, interval)
         flags = self._flags(cubes.values, selection)
-        voxels = Voxels(
-            flags, cubes.spacing_m[0], cubes.origin_m, periodic_axes(self.periodic), walls=tuple(self.wall_values)
-        )
+        edge_m, walls = known(cubes.spacing_m)[0], tuple(self.wall_values)
+        voxels = Voxels(flags, edge_m, cubes.origin_m, periodic_axes(self.periodic), walls=walls)
         tags = {tag: opening_flag(k) for k, tag in enumerate(self.opening_values)}
         return Noted(with_tagged_openings(voxels, tags, "the image").check_flags(), (*cubes.notes, *notes))
 

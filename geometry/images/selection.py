@@ -124,7 +124,7 @@ def otsu_threshold(values) -> float:
             f"otsu needs grey values that differ and are finite; the image holds {describe_values(values)}"
         )
     is_exact = values.dtype.kind != "f" and high - low < N_BINS
-    n_bins = high - low + 1 if is_exact else N_BINS
+    n_bins = int(high - low) + 1 if is_exact else N_BINS
     width = 1 if is_exact else high / N_BINS - low / N_BINS
     counts = np.zeros(n_bins, dtype=np.int64)
     for _, slab in slabs(values):
@@ -148,7 +148,7 @@ def _best_edge(counts: np.ndarray, low: float, width: float, is_exact: bool) -> 
 
 def has_cubes(image: Image) -> bool:
     """Whether the voxels are cubic; in an image of one layer, whether their x and y lengths are equal."""
-    spacing = np.array(image.spacing_m[: 2 if image.values.shape[0] == 1 else 3])
+    spacing = np.array(image.spacing_m)[: 2 if image.values.shape[0] == 1 else 3]
     return bool(np.ptp(spacing) <= SPACING_TOLERANCE * spacing.max())
 
 
@@ -206,7 +206,7 @@ class _Nearest:
         ]
 
     def __getitem__(self, layers: slice) -> np.ndarray:
-        z, y, x = self._index[0][layers], *self._index[1:]
+        z, y, x = self._index[0][layers], self._index[1], self._index[2]
         source = np.asarray(self._values[slice(int(z[0]), int(z[-1]) + 1)])
         return source[np.ix_(z - z[0], y, x)]
 
@@ -248,7 +248,7 @@ def _clamp_range(values, interval: Interval) -> tuple[float, float]:
     low, high = value_range(values)
     largest = float(np.finfo(np.float32).max) / 4
     threshold = interval.high if interval.low is None else interval.low
-    if None not in (interval.low, interval.high) or not low < threshold < high:
+    if threshold is None or None not in (interval.low, interval.high) or not low < threshold < high:
         return max(low, -largest), min(high, largest)
     half_width = min(threshold - low, high - threshold, largest)
     if max(threshold - low, high - threshold) > FAR_FIELD_RATIO * half_width:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -59,7 +60,7 @@ def file_size(path) -> int:
     return regular_file(path).stat().st_size
 
 
-def count(shape: tuple[int, ...]) -> int:
+def count(shape: tuple[int, ...] | np.ndarray) -> int:
     """Number of elements of a shape, without integer overflow."""
     return int(np.prod(shape, dtype=object))
 
@@ -126,7 +127,7 @@ def by_other_type(types: Mapping[str, str], entry: str, shape: tuple[int, ...], 
 
     def remedy(held: int | None) -> str:
         size, rest = divmod(held or 0, count(shape))
-        sizes = {kind: name for name, kind in reversed(types.items()) if np.dtype(kind).itemsize == size}
+        sizes = {kind: name for name, kind in reversed(list(types.items())) if np.dtype(kind).itemsize == size}
         fitting = sizes if size > 1 and not rest else {}
         words = " or ".join(entry.format(name) for name in fitting.values())
         other = f"write {words} if each voxel has {size} bytes, or " if fitting else "write "
@@ -135,7 +136,7 @@ def by_other_type(types: Mapping[str, str], entry: str, shape: tuple[int, ...], 
     return remedy
 
 
-def mapped(path, layout: Layout, offset: int = 0, order: str = "C", is_last: bool = True) -> np.ndarray:
+def mapped(path, layout: Layout, offset: int = 0, order: Literal["C", "F"] = "C", is_last: bool = True) -> np.ndarray:
     """The uncompressed numbers of a file from byte ``offset``, memory-mapped read-only.
 
     Raises GeometryError for a missing or truncated file, and for one that goes on behind them, unless they need not be

@@ -19,12 +19,13 @@ from functools import partial
 from itertools import pairwise
 from math import prod
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from PIL import Image as Picture
 from PIL import TiffImagePlugin
 
+from muphy_lb.base.narrow import triple
 from muphy_lb.geometry.errors import GeometryError, MissingOptionError
 from muphy_lb.geometry.images.image import Image, Planes
 from muphy_lb.geometry.images.stored import count, file_size, reading
@@ -61,6 +62,7 @@ X_RESOLUTION, Y_RESOLUTION, DESCRIPTION = 282, 283, 270
 LARGEST_RATIO = 4096
 """Bound on the compression ratio of LZW and deflate pages."""
 
+READ_ERRORS: tuple[type[Exception], ...]
 READ_ERRORS = (OSError, ValueError, SyntaxError, EOFError, TypeError, KeyError, IndexError, MemoryError, struct.error)
 READ_ERRORS += (OverflowError, ZeroDivisionError, AttributeError, RuntimeError, Picture.DecompressionBombError)
 """Exceptions that Pillow raises for damaged files."""
@@ -204,7 +206,7 @@ def _ome(path, text: str, n_pages: int) -> _Axes:
         raise GeometryError(f"{path}: DimensionOrder is {shown(order)}; allowed: XYZCT and other orders of Z, C, T")
     sizes = {f"Size{axis}": pixels.get(f"Size{axis}", "1") for axis in order[2:]}
     counts = {axis: _count(path, sizes, f"Size{axis}") for axis in reversed(order[2:])}
-    edges = tuple(_ome_edge(pixels, axis) for axis in "XYZ")
+    edges = triple(_ome_edge(pixels, axis) for axis in "XYZ")
     return _Axes(counts, edges, _ome_pages(path, pixels, counts, n_pages))
 
 
@@ -331,7 +333,8 @@ def _gap_notes(files: list[Path]) -> tuple[str, ...]:
 
 def _opened(path) -> TiffImagePlugin.TiffImageFile:
     with reading(path, KIND, READ_ERRORS):
-        return Picture.open(regular_file(path), formats=("TIFF",))
+        picture: Any = Picture.open(regular_file(path), formats=("TIFF",))
+    return picture
 
 
 def _walk_directories(path) -> None:

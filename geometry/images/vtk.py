@@ -88,11 +88,9 @@ def array_values(file: VtkFile, element: ElementTree.Element, shape: tuple[int, 
 
     Raises GeometryError for an unknown type or storage, and if there are fewer values or more.
     """
-    if element.get("type") not in TYPES:
-        raise GeometryError(
-            f"{file.path}: an array is of type {shown(element.get('type'))}; allowed: {', '.join(TYPES)}"
-        )
-    kind = np.dtype(file.order + TYPES[element.get("type")])
+    if (name := element.get("type")) not in TYPES:
+        raise GeometryError(f"{file.path}: an array is of type {shown(name)}; allowed: {', '.join(TYPES)}")
+    kind = np.dtype(file.order + TYPES[name])
     # Newer versions of VTK insert child elements (value ranges) into the text.
     form, text = element.get("format"), "".join([element.text or "", *(child.tail or "" for child in element)]).strip()
     if form == "ascii":
@@ -274,7 +272,7 @@ def _array(
     path, piece: ElementTree.Element, name: str | None, components: tuple[int, ...], may_be_only: bool
 ) -> tuple[ElementTree.Element, bool, int]:
     """The requested array, whether it is cell data, and its number of components, one of those allowed."""
-    found = {}
+    found: dict[str, tuple[ElementTree.Element, bool]] = {}
     for group in ("PointData", "CellData"):
         for element in piece.iterfind(f"{group}/DataArray"):
             found.setdefault(element.get("Name", ""), (element, group == "CellData"))

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -189,7 +190,7 @@ def _estimate(source, voxels: Voxels, tag: str, flag: int) -> Opening:
     return Opening(name or kind, kind, tuple(centre.tolist()), tuple(direction[::-1].tolist()))
 
 
-def opening_from_mapping(values: Mapping[str, object], where: str) -> Opening:
+def opening_from_mapping(values: Mapping[str, Any], where: str) -> Opening:
     """An Opening from a mapping with the names of its attributes; ``where`` names the source in error messages."""
     allowed = [f.name for f in fields(Opening)]
     check_names(values, allowed, where)

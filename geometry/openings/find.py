@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from muphy_lb.base.narrow import triple
 from muphy_lb.geometry.axes import AXES
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.nodes import NodeList
@@ -118,7 +119,7 @@ def ends_of_surface(mended: Mended) -> list[tuple[FoundOpening, np.ndarray]]:
     regions = measure_faces(surface, flat, n_flat)
     found = [(_opening_of_face(surface, ends, k, END), end) for k, end in enumerate(mended.ends)]
     caps = np.flatnonzero(regions.are_ends(CLOSED_END))
-    for k in caps:
+    for k in caps.tolist():
         cap = np.flatnonzero(flat == k)
         found.append((replace(_opening_of_face(surface, regions, k, CAP), face=_face_name(surface, cap)), cap))
     largest = max((item.area_m2 for item, _ in found), default=0.0)
@@ -295,10 +296,10 @@ def _adjacent_pairs(fluid: np.ndarray) -> np.ndarray:
     number[1:-1, 1:-1][fluid] = np.arange(np.count_nonzero(fluid))
     own = number[1:-1, 1:-1][fluid]
     rows, columns = np.nonzero(fluid)
-    pairs = [
+    found = [
         np.stack([own, number[rows + 1 + i, columns + 1 + j]], axis=1) for i, j in ((0, 1), (1, -1), (1, 0), (1, 1))
     ]
-    pairs = np.concatenate(pairs)
+    pairs = np.concatenate(found)
     return pairs[pairs[:, 1] >= 0]
 
 
@@ -311,7 +312,7 @@ def _opening_on_face(voxels: Voxels, face: tuple[int, int], middle: np.ndarray, 
     normal[axis] = (1.0, -1.0)[side]
     centre_m = np.array(voxels.origin_m) + voxels.spacing_m * centre
     name = f"{AXES[axis]}{'-+'[side]} face"
-    opening = Opening(name, "outlet", tuple(centre_m.tolist()), tuple(normal.tolist()), radius * voxels.spacing_m)
+    opening = Opening(name, "outlet", tuple(centre_m.tolist()), triple(normal.tolist()), radius * voxels.spacing_m)
     return FoundOpening(
         opening, n * voxels.spacing_m**2, f"face of the box at {'low' if not side else 'high'} {AXES[axis]}"
     )

@@ -54,7 +54,7 @@ class Pores:
 
     def along(self, axes: str) -> np.ndarray:
         """(n_pores,) bool: whether the pore percolates along at least one of the axes."""
-        return self.percolates[:, [AXES.index(axis) for axis in axes]].any(axis=1)
+        return np.any(self.percolates[:, [AXES.index(axis) for axis in axes]], axis=1)
 
     def share(self, axis: str) -> float:
         """Fraction of the fluid in pores that lead from end to end along an axis; 0 without fluid."""

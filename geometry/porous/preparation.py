@@ -6,11 +6,13 @@ Voxels; corners are voxel indices (x, y, z) counted from 0, axes are letters out
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 from numba import prange
 
 from muphy_lb.base.kept.functions import njit
+from muphy_lb.base.narrow import triple
 from muphy_lb.geometry.axes import AXES
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.implicit import MovedWall
@@ -79,7 +81,7 @@ class Preparation:
 PREPARATION_NAMES = tuple(f.name for f in fields(Preparation))
 
 
-def split_preparation(options: Mapping[str, object]) -> tuple[Preparation, dict[str, object]]:
+def split_preparation(options: Mapping[str, Any]) -> tuple[Preparation, dict[str, Any]]:
     """The Preparation defined by some of the options, and the remaining options."""
     own = {name: value for name, value in options.items() if name in PREPARATION_NAMES}
     return Preparation(**own), {name: value for name, value in options.items() if name not in own}
@@ -157,7 +159,7 @@ def mirror(voxels: Voxels, axes: str) -> Voxels:
     for i in _axis_numbers(axes, "mirror"):
         flags = np.concatenate((flags, np.flip(flags, 2 - i)), axis=2 - i)
         periodic[i] = True
-    return replace(voxels, flags=flags, periodic=tuple(periodic), wall_shape=None if axes else voxels.wall_shape)
+    return replace(voxels, flags=flags, periodic=triple(periodic), wall_shape=None if axes else voxels.wall_shape)
 
 
 def drop_unconnected(voxels: Voxels, axes: str, connected_by: str = "edges") -> tuple[Voxels, int, int]:
@@ -233,7 +235,7 @@ def add_reservoirs(voxels: Voxels, layers: int, axis: str, ends: str = "open") -
         voxels,
         flags=padded(voxels.flags, widths, FLUID),
         origin_m=tuple(origin_m.tolist()),
-        periodic=tuple(wraps and j != i for j, wraps in enumerate(voxels.periodic)),
+        periodic=triple(wraps and j != i for j, wraps in enumerate(voxels.periodic)),
         wall_shape=None,
     )
     return with_ends(longer, axis, ends)
@@ -242,8 +244,8 @@ def add_reservoirs(voxels: Voxels, layers: int, axis: str, ends: str = "open") -
 def _steps(preparation: Preparation) -> Iterator[Callable[[Voxels], tuple[Voxels, str]]]:
     """The requested steps in order; each returns the image and a text that reports it."""
     p = preparation
-    if p.crop is not None:
-        yield lambda v: (crop(v, *p.crop), f"cropped to {p.crop[0]} .. {p.crop[1]}")
+    if (box := p.crop) is not None:
+        yield lambda v: (crop(v, *box), f"cropped to {box[0]} .. {box[1]}")
     if p.invert:
         yield lambda v: (invert(v), "inverted")
     if p.median:
@@ -281,7 +283,7 @@ def _corner(corner) -> np.ndarray:
     return np.array(listed, dtype=np.int64)
 
 
-def _neighbours_along(n: int, mode: str) -> np.ndarray:
+def _neighbours_along(n: int, mode: Any) -> np.ndarray:
     """(n, 3) indices i - 1, i, i + 1 of each of n voxels along an axis; ``mode`` as in ``np.pad``."""
     return np.lib.stride_tricks.sliding_window_view(np.pad(np.arange(n), 1, mode=mode), 3).copy()
 

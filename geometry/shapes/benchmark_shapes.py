@@ -27,7 +27,7 @@ from muphy_lb.geometry.shapes.shape_parts import (
 from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Voxels, wall_flag
 
 CLOSEST_PACKING = {"simple": np.pi / 6, "body": np.sqrt(3) * np.pi / 8, "face": np.sqrt(2) * np.pi / 6}
-SITES = {
+SITES: dict[str, list[tuple[float, float, float]]] = {
     "simple": [(0, 0, 0)],
     "body": [(0, 0, 0), (0.5, 0.5, 0.5)],
     "face": [(0, 0, 0), (0, 0.5, 0.5), (0.5, 0, 0.5), (0.5, 0.5, 0)],

@@ -12,6 +12,7 @@ from types import MappingProxyType
 import numpy as np
 
 from muphy_lb.base.kept.functions import njit
+from muphy_lb.base.narrow import triple
 from muphy_lb.geometry.axes import AXES
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.implicit import ROUNDING, FirstWall, ImplicitWall, RoundWall, plane_pair
@@ -70,7 +71,7 @@ def pipe(length=32, radius=8.0, axis="z", spacing_m=1.0, ends="periodic") -> Vox
     check_box((length, 2 * half + 1, 2 * half + 1))
     c = np.arange(-half, half + 1)
     section = c[:, np.newaxis] ** 2 + c**2 < radius**2
-    wall = RoundWall(np.full(3, float(half)), float(radius), tuple(float(a == axis) for a in AXES))
+    wall = RoundWall(np.full(3, float(half)), float(radius), triple(float(a == axis) for a in AXES))
     return with_ends(_extrude(section, int(length), axis, spacing_m, wall), axis, ends)
 
 

@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from muphy_lb.base.kept.functions import njit
+from muphy_lb.base.narrow import triple
 from muphy_lb.geometry.axes import periodic_axes
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.images.stored import BYTES_OF_TEXT, file_size, read_bytes
@@ -152,7 +153,7 @@ def _counts(shape_zyx) -> tuple[int, int, int]:
         raise GeometryError(f"shape_zyx is {shape_zyx}; give the three voxel counts nz, ny, nx")
     check_positive(nz=shape_zyx[0], ny=shape_zyx[1], nx=shape_zyx[2])
     check_box(shape_zyx)
-    return tuple(int(n) for n in shape_zyx)
+    return triple(int(n) for n in shape_zyx)
 
 
 def _remove_overlaps(centres: np.ndarray, size: float, diameter: float) -> float:

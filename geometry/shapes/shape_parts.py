@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from muphy_lb.base.narrow import triple
 from muphy_lb.geometry.axes import AXES
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.limits import BYTES_PER_NODE, ask_for_voxels, shown
@@ -64,7 +65,7 @@ def with_ends(voxels: Voxels, axis: str, ends: str) -> Voxels:
         raise GeometryError(f"ends is {shown(ends)}; allowed: {', '.join(ENDS)}")
     i = AXES.index(axis)
     if ends == "periodic":
-        return replace(voxels, periodic=tuple(p or j == i for j, p in enumerate(voxels.periodic)))
+        return replace(voxels, periodic=triple(p or j == i for j, p in enumerate(voxels.periodic)))
     middle = 0.5 * (np.array(voxels.shape[::-1]) - 1)
     return carve(voxels, end_openings(voxels, i, middle))
 
@@ -79,5 +80,5 @@ def end_openings(voxels: Voxels, axis: int, middle: np.ndarray) -> list[Opening]
         centre, normal = np.array(middle, dtype=np.float64), np.zeros(3)
         centre[axis], normal[axis] = end, sign
         centre_m = np.array(voxels.origin_m) + voxels.spacing_m * centre
-        openings.append(Opening(name, name, tuple(centre_m.tolist()), tuple(normal.tolist())))
+        openings.append(Opening(name, name, tuple(centre_m.tolist()), triple(normal.tolist())))
     return openings

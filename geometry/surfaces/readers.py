@@ -157,8 +157,8 @@ class Element(NamedTuple):
     """An element of the header."""
 
     name: str
-    count: int
-    properties: Sequence[Property]
+    n_items: int
+    properties: list[Property]
 
 
 class _Words:
@@ -272,18 +272,18 @@ def _header(path, content: bytes) -> tuple[str, list[Element], int]:
 def _columns(path, numbers: _Words | _Bytes, element: Element) -> list[tuple[np.ndarray, np.ndarray]]:
     """(values, end of each row in them) of every property of an element, which is consumed."""
     least = sum(numbers.size(each.length_type or each.type) for each in element.properties)
-    if element.count * least > numbers.left():
+    if element.n_items * least > numbers.left():
         raise GeometryError(
-            f"cannot read {path}: its header says {element.count} of element {shown(element.name)}, the file has room"
+            f"cannot read {path}: its header says {element.n_items} of element {shown(element.name)}, the file has room"
             f" for {numbers.left() // least} at most: it is truncated or its header is wrong"
         )
-    if element.count == 0 or not element.properties:
-        return [(np.empty(0), np.zeros(element.count, np.int64)) for _ in element.properties]
+    if element.n_items == 0 or not element.properties:
+        return [(np.empty(0), np.zeros(element.n_items, np.int64)) for _ in element.properties]
     start = numbers.at
     found = _columns_alike(path, numbers, element)
     if found is None:
         numbers.at = start
-        rows = [[_row(path, numbers, each) for each in element.properties] for _ in range(element.count)]
+        rows = [[_row(path, numbers, each) for each in element.properties] for _ in range(element.n_items)]
         found = [
             (np.concatenate(column), np.cumsum([len(row) for row in column])) for column in zip(*rows, strict=True)
         ]
@@ -300,16 +300,16 @@ def _columns_alike(path, numbers: _Words | _Bytes, element: Element) -> list[tup
         lengths += [1, len(row)] if each.length_type else [1]
     n_bytes = numbers.at - start
     numbers.at = start
-    if element.count * n_bytes > numbers.left():
+    if element.n_items * n_bytes > numbers.left():
         return None
-    columns = iter(numbers.table(kinds, lengths, element.count))
+    columns = iter(numbers.table(kinds, lengths, element.n_items))
     found = []
     for each in element.properties:
         if each.length_type and np.ptp(next(columns)) != 0:
             return None
         values = next(columns)
-        found.append((values.reshape(-1), values.shape[1] * np.arange(1, element.count + 1)))
-    numbers.at = start + element.count * n_bytes
+        found.append((values.reshape(-1), values.shape[1] * np.arange(1, element.n_items + 1)))
+    numbers.at = start + element.n_items * n_bytes
     return found
 
 
@@ -432,8 +432,9 @@ def read_vtp(path) -> StoredSurface:
             counts = np.maximum(np.diff(ends, prepend=0) - 2, 0)
             faces.append(None if ids is None else np.repeat(ids[group], counts))
         n_before += len(points[-1])
-    known = bool(faces) and all(part is not None for part in faces)
-    return StoredSurface(np.concatenate(points), np.concatenate(triangles), np.concatenate(faces) if known else None)
+    told = [part for part in faces if part is not None]
+    known = 0 < len(told) == len(faces)
+    return StoredSurface(np.concatenate(points), np.concatenate(triangles), np.concatenate(told) if known else None)
 
 
 def _face_ids(file: VtkFile, piece: ElementTree.Element) -> dict[str, np.ndarray] | None:

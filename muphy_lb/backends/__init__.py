@@ -46,7 +46,7 @@ def make_backend(name: str, lattice, precision, local_rank: int = 0):
     return backend(lattice, precision, local_rank) if cls == "CudaBackend" else backend(lattice, precision)
 
 
-def free_memory(name: str) -> int:
+def free_memory(name: str) -> float:
     """Memory [bytes] that the named backend may still take on its device."""
     if name == "cuda":
         return importlib.import_module("muphy_lb.backends.cuda.device").memory_free()[0]

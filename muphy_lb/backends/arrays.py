@@ -66,7 +66,7 @@ class StreamArrays:
     new: Any
     table: Any
     pattern: Pattern
-    occupied: Chosen | None = None
+    occupied: Chosen | Any = None
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class NodeRange:
     last: int
     queue: str = ON_INTERIOR
     is_reversed: bool = False
-    where: Chosen | None = None
+    where: Chosen | Any = None
 
 
 class LinkArrays(NamedTuple):

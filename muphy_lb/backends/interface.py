@@ -329,7 +329,7 @@ class KernelTable:
     """
 
     name: str
-    kernels: dict
+    kernels: Mapping[str, Callable]
 
     def bind(self, kernel: str | Kernel, *arguments, **options) -> Launch:
         """See :meth:`muphy_lb.backends.interface.Backend.bind`."""

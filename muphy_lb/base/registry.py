@@ -49,7 +49,7 @@ def package(name: str) -> type:
     return import_module(f"muphy_lb.physics.{name}.package").PHYSICS
 
 
-def packages(case) -> tuple[type, ...]:
+def packages(case) -> tuple[Any, ...]:
     """The classes of the physics whose section a case has (:class:`muphy_lb.case.case.Case`).
 
     Raises:

@@ -137,7 +137,7 @@ def _requirements() -> dict[str, list]:
         for extra in ("", *PURPOSES):
             marker = requirement.marker
             is_always = marker is None or marker.evaluate({"extra": ""})
-            if is_always if extra == "" else not is_always and marker.evaluate({"extra": extra}):
+            if is_always if extra == "" else marker and not is_always and marker.evaluate({"extra": extra}):
                 found.setdefault(extra, []).append(requirement)
     return found
 

@@ -60,13 +60,13 @@ def plan_halo(part: Part, lattice: Lattice, special, specular: SpecularLinks) ->
     """
     table, through_solids = special.table, special.through_solids
     owner, voxel, rank = part.owner, part.nodes.voxel, part.rank
-    node, q = [], []
+    crossings, directions = [], []
     for direction, row in enumerate(table):
         fluid = np.flatnonzero(row >= 0)
         crossing = fluid[owner[row[fluid]] != rank]
-        node.append(crossing)
-        q.append(np.full(crossing.size, direction))
-    node, q = np.concatenate(node), np.concatenate(q)
+        crossings.append(crossing)
+        directions.append(np.full(crossing.size, direction))
+    node, q = np.concatenate(crossings), np.concatenate(directions)
     crosses = owner[specular.far] != rank
     far, far_q = np.append(table[q, node], specular.far[crosses]), np.append(q, specular.q_far[crosses])
     node, q = np.append(node, specular.node[crosses]), np.append(q, specular.q_out[crosses])

@@ -14,6 +14,7 @@ from numba import prange
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.kept.functions import njit
+from muphy_lb.base.narrow import known
 from muphy_lb.domain.halo import HaloPlan, plan_halo
 from muphy_lb.domain.links import (
     IN_TABLE,
@@ -119,7 +120,7 @@ class LocalDomain:
     def neighbours(self, vectors, nodes: np.ndarray | slice) -> np.ndarray:
         """(K, m) local node one lattice vector away from each of some local nodes, ``WALL_LINK``,
         ``FIRST_WALL_LINK - k``, ``REMOTE_LINK`` or ``FIRST_OPENING_LINK - k``."""
-        if self.local_of is None:
+        if self.listed is None or self.local_of is None:
             return self.search.table(vectors, nodes)
         table = self.search.table(vectors, self.listed[nodes])
         _localise(table, self.local_of)
@@ -134,7 +135,7 @@ class LocalDomain:
     def neighbours_with_ghosts(self, vectors, nodes: np.ndarray | slice) -> np.ndarray:
         """As :meth:`neighbours`, but also through walls of solids; a node of another rank is ``pitch`` plus its
         position in the ghost layer."""
-        if self.local_of is None:
+        if self.listed is None or self.local_of is None:
             return self.search.table_through_solids(vectors, nodes)
         table = self.search.table_through_solids(vectors, self.listed[nodes])
         _localise(table, self._with_ghosts)
@@ -142,7 +143,7 @@ class LocalDomain:
 
     @cached_property
     def _with_ghosts(self) -> np.ndarray:
-        numbers = self.local_of.copy()
+        numbers = known(self.local_of).copy()
         numbers[self.ghost_layer.position] = self.pitch + np.arange(self.ghost_layer.position.size)
         return numbers
 
@@ -190,7 +191,7 @@ def domain_from_part(
     special = _special_nodes(search, own, part, lattice, walls)
     listed, n_edge = _run_order(nodes, own, special, order)
     local_of = None if listed is None else _inverse(listed, nodes.n_nodes)
-    local = special.listed if listed is None else local_of[special.listed].astype(np.int64)
+    local = special.listed if local_of is None else local_of[special.listed].astype(np.int64)
     specular = specular_links(special.table, walls, lattice)
     halo = plan_halo(part, lattice, special, specular)
     near = part.owner[specular.far] == part.rank
@@ -258,9 +259,9 @@ def _special_nodes(search, own, part: Part, lattice, walls) -> _Special:
         behind = walls.behind(table, lattice)
         behind = behind[part.owner[behind] == part.rank]
         found.append((nodes[chosen], table[:, chosen], through[:, chosen], edge[chosen], behind))
-    listed, tables, through, edges, behind = zip(*found, strict=True)
-    table, through_solids = np.concatenate(tables, axis=1), np.concatenate(through, axis=1)
-    return _Special(np.concatenate(listed), table, through_solids, np.concatenate(edges), np.concatenate(behind))
+    listed, tables, throughs, edges, behinds = zip(*found, strict=True)
+    table, through_solids = np.concatenate(tables, axis=1), np.concatenate(throughs, axis=1)
+    return _Special(np.concatenate(listed), table, through_solids, np.concatenate(edges), np.concatenate(behinds))
 
 
 def _run_order(nodes, own, special: _Special, order: str) -> tuple[np.ndarray | None, int]:

@@ -6,10 +6,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from muphy_lb.base.errors import InputError
+from muphy_lb.base.narrow import triple
 from muphy_lb.geometry.link_cuts import Cuts
 from muphy_lb.geometry.nodes import NodeList, labels_near
 from muphy_lb.geometry.search import Vicinity
@@ -43,7 +45,7 @@ class Part:
         return np.flatnonzero(self.owner == self.rank)
 
 
-def cut_part(nodes: NodeList, owner: np.ndarray, rank: int) -> Part:
+def cut_part(nodes: NodeList, owner: Any, rank: int) -> Part:
     """Cut the part of one rank out of the whole list, chunk by chunk.
 
     Args:
@@ -113,7 +115,7 @@ def _cuts_of(cuts: Cuts, near: np.ndarray) -> Cuts:
         position = np.minimum(np.searchsorted(near, voxel), near.size - 1)
         mine = near[position] == voxel
         found.append((voxel[mine], cuts.direction[chunk][mine], cuts.distance[chunk][mine]))
-    return Cuts(*(np.concatenate(column) for column in zip(*found, strict=True)), n_missed=cuts.n_missed)
+    return Cuts(*triple(np.concatenate(column) for column in zip(*found, strict=True)), n_missed=cuts.n_missed)
 
 
 @dataclass(frozen=True)

@@ -116,8 +116,8 @@ def extrapolate(codes: np.ndarray, nodes: np.ndarray, vectors: np.ndarray, bound
     """
     there = np.full((3, 3, 3), -1, dtype=np.int64)
     there[1, 1, 1] = 0
-    for k, (x, y, z) in enumerate(vectors):
-        there[x + 1, y + 1, z + 1] = k + 1
+    for number, (x, y, z) in enumerate(vectors, start=1):
+        there[x + 1, y + 1, z + 1] = number
     k, column = np.nonzero(codes[1:] < 0)
     order = np.lexsort((k, column))
     k, column = k[order], column[order]

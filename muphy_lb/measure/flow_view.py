@@ -276,6 +276,10 @@ class MeasuredPhysics(Protocol):
         """Output field that determines the cut that is drawn; None: the speed."""
 
     @property
+    def drawn_particles(self) -> Mapping[str, DrawnParticles]:
+        """Which particles are drawn, by the name of the set."""
+
+    @property
     def volume_fraction(self) -> str | None:
         """Output field with the share of every voxel that is filled; None: all voxels are full."""
 

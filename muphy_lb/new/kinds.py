@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
+from muphy_lb.base.narrow import known
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.load import IMAGES, file_ending, load_voxels
 from muphy_lb.geometry.openings.find import FoundOpening, openings_of_surface, openings_of_voxels
@@ -108,7 +110,7 @@ def vessel(requested: CaseOptions, folder: Path) -> Draft:
     lengths_m = vessel_geometry.spacing_m, vessel_geometry.length_m
     flowing = _flowing(requested, (inlets, outlets), velocity, PARABOLA_3D * narrowing, lengths_m)
     drive = flowing.drive or drive
-    sections = _common(requested, drive, resolution.model) | flowing.sections
+    sections = _common(requested, drive, resolution.model) | dict(flowing.sections)
     sections["lattice"] |= resolution.model
     table = {
         "title": "Flow through a vessel" if requested.file else "Flow through a branching vessel",
@@ -128,6 +130,7 @@ def rock(requested: CaseOptions, folder: Path) -> Draft:
 
     Raises GeometryError as the reader does, and for pores that do not percolate along x.
     """
+    options: dict[str, Any]
     if requested.file is None:
         edge = requested.n_across if requested.spacing_m is None else max(8, round(ROCK_EDGE_M / requested.spacing_m))
         spacing_m = sizing.rounded(requested.spacing_m or ROCK_EDGE_M / edge, 6)
@@ -290,7 +293,7 @@ def _spacing_across(requested: CaseOptions, diameter_m: float, peak: float, smal
 
 def _file_section(requested: CaseOptions, folder: Path) -> dict:
     """The section [geometry] of a file, its path relative to the folder of the case."""
-    section = {"file": Path(os.path.relpath(requested.file, folder)).as_posix(), **_spacing(requested)}
+    section = {"file": Path(os.path.relpath(known(requested.file), folder)).as_posix(), **_spacing(requested)}
     return section | ({"options": dict(requested.reader)} if requested.reader else {})
 
 
@@ -309,9 +312,9 @@ def _flowing(requested: CaseOptions, ends: tuple, velocity_m_s: float, peak: flo
     return Flowing(conditions)
 
 
-def _opening(found: FoundOpening, conditions: Mapping[str, dict]) -> dict:
+def _opening(found: FoundOpening, conditions: Mapping[str, Mapping]) -> dict:
     """One entry of [[openings]] with its condition; with position and normal if the case must define them."""
-    return {key: _shortened(value) for key, value in found.table().items()} | conditions[found.opening.name]
+    return {key: _shortened(value) for key, value in found.table().items()} | dict(conditions[found.opening.name])
 
 
 def _shortened(value):

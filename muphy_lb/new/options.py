@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.files import PREPARED
@@ -129,7 +130,7 @@ def prompt_options(given: Mapping[str, object], ask: Ask | None) -> CaseOptions:
     Raises:
         InputError: an invalid option, or three invalid answers.
     """
-    known = {name: value for name, value in given.items() if value is not None}
+    known: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
 
     def option(name, question, default, parse=str, allowed=()):
         if name not in known and ask is not None:

@@ -56,7 +56,7 @@ def _section_lines(named: tuple[str, FieldInfo], section: type[Section], value, 
         yield ""
         yield _commented(f"# {header}", field.description)
         return
-    explained = set()
+    explained: set[str] = set()
     for number, entry in enumerate(value if is_list else [value or {}]):
         yield ""
         yield _commented(header, "" if number else field.description)
@@ -107,8 +107,9 @@ def _meaning(field: FieldInfo) -> str:
         *_words(field.annotation),
         *(name for one in field.metadata if isinstance(one, OneOf) for name in one.names),
     ]
-    is_told = all(word in field.description for word in allowed)
-    return field.description if is_told else f"{field.description} (one of {', '.join(allowed)})"
+    meaning = field.description or ""
+    is_told = all(word in meaning for word in allowed)
+    return meaning if is_told else f"{meaning} (one of {', '.join(allowed)})"
 
 
 def _words(annotation) -> Iterator[str]:

@@ -35,8 +35,8 @@ def line_chart(title: str, x_label: str, y_label: str, lines: Mapping[str, tuple
     axes.set_title(title, parse_math=False)
     axes.grid(alpha=0.3)
     if 1 < len(lines) <= MOST_NAMES:
-        for name in axes.legend(fontsize=8).get_texts():
-            name.set_parse_math(False)
+        for text in axes.legend(fontsize=8).get_texts():
+            text.set_parse_math(False)
     buffer = io.BytesIO()
     canvas.print_png(buffer)
     return buffer.getvalue()

@@ -176,7 +176,7 @@ def series_charts(path: Path, heading: str, quantities: Mapping[str, str]) -> It
         return
     suffix = re.compile(f"_({'|'.join(quantities)})$")
     series = read_series(path)
-    grouped = {}
+    grouped: dict[str, dict[str, tuple]] = {}
     for column, values in series.items():
         match = suffix.search(column)
         if match:

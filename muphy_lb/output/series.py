@@ -14,6 +14,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -80,7 +81,7 @@ class CsvSeries:
         if Path(self.path).is_dir():
             self._put_away("is a folder")
             return []
-        reads = {"encoding": "utf-8", "errors": "replace", "opener": no_link}
+        reads: dict[str, Any] = {"encoding": "utf-8", "errors": "replace", "opener": no_link}
         with output_errors(self.path), open(self.path, **reads) as file:
             header, *lines = file.read().split("\n")
         if not header.startswith("step,"):  # a header of this or another run does

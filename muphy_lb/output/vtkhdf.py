@@ -25,6 +25,7 @@ from muphy_lb.base.errors import InputError, OutputError
 from muphy_lb.base.files.atomic import DAMAGED, LINK_REMEDY, atomic_write, check_writable, output_errors, reserve_space
 from muphy_lb.base.files.hdf5 import opened
 from muphy_lb.base.kept.functions import njit
+from muphy_lb.base.narrow import triple
 from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
 
 LOG = logging.getLogger(__name__)
@@ -372,7 +373,7 @@ class VtkHdfSeries:
                 f"cannot continue {self.path}: it holds {grid['NumberOfCells'][0]} cells of another geometry,"
                 f" this run has {self.nodes.n_nodes}; move the file away"
             )
-        n_steps, last_step = steps_until(file, self.resume_step)
+        n_steps, last_step = steps_until(file, int(self.resume_step or 0))
         tables = [(table, n_steps) for table in (own["step"], *_step_tables(grid))]
         columns = [(column, n_steps * self.nodes.n_nodes) for column in grid["CellData"].values()]
         return Kept(n_steps, last_step, [*tables, *columns])
@@ -424,7 +425,7 @@ def _step_tables(grid: h5py.Group) -> list[h5py.Dataset]:
 def _digest(nodes: NodeList) -> str:
     """Hexadecimal digest of the nodes and the box, the name of the geometry."""
     digest = hashlib.sha256(repr((nodes.shape, nodes.spacing_m)).encode())
-    digest.update(np.ascontiguousarray(nodes.voxel))
+    digest.update(np.ascontiguousarray(nodes.voxel).data)
     return digest.hexdigest()
 
 
@@ -455,8 +456,8 @@ class Snapshot:
         """The voxels as bare nodes, in the order of the values; the file does not know of openings."""
         with h5py.File(self.path, "r") as file:
             said = file["muphy_lb"].attrs
-            shape = tuple(int(n) for n in said["shape_zyx"])
-            spacing_m, origin_m = float(said["spacing_m"]), tuple(float(x) for x in said["origin_m"])
+            shape = triple(int(n) for n in said["shape_zyx"])
+            spacing_m, origin_m = float(said["spacing_m"]), triple(float(x) for x in said["origin_m"])
             first = file["VTKHDF/Points"][:][file["VTKHDF/Connectivity"][:][::N_CORNERS]]
         place = np.rint((first - np.array(origin_m)) / spacing_m + 0.5).astype(np.int64)
         none = np.empty(0, dtype=np.int64)

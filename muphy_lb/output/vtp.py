@@ -72,7 +72,7 @@ def write_vtp(path: str | os.PathLike, surface: Triangles) -> None:
 class _Blocks:
     """Arrays that are appended to a file, each behind its number of bytes."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.contents: list[np.ndarray] = []
         self._offset = 0
 

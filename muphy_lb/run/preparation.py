@@ -5,6 +5,7 @@ A run begins with it, and ``muphy-lb info`` ends with it: what the one refuses t
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 from weakref import WeakSet
 
 import numpy as np
@@ -80,7 +81,7 @@ class Preparation:
         return self.geometry.header
 
     @property
-    def nodes(self) -> NodeList | GeometryHeader:
+    def nodes(self) -> NodeList | Any:
         """The whole node list on rank 0, which may read it only now; the header elsewhere."""
         return self.geometry.nodes
 

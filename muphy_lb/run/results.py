@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import cached_property
 from html import escape
 from math import sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -130,15 +130,15 @@ class Results:
         """What will be computed, for people."""
         return self.core.describe()
 
-    def velocity_m_s(self) -> np.ndarray | None:
+    def velocity_m_s(self) -> np.ndarray | Any:
         """(n, 3) velocity (x, y, z) [m/s] of the nodes, on rank 0."""
         return self.core.velocity_m_s()
 
-    def pressure_pa(self) -> np.ndarray | None:
+    def pressure_pa(self) -> np.ndarray | Any:
         """(n,) pressure [Pa] of the nodes, relative to the reference pressure, on rank 0."""
         return self.core.pressure_pa()
 
-    def array(self, name: str) -> np.ndarray | None:
+    def array(self, name: str) -> np.ndarray | Any:
         """(nz, ny, nx) or, of a vector, (nz, ny, nx, 3) values [SI] of a field on the box, nan in solids, on rank 0.
 
         Raises:

@@ -6,6 +6,7 @@ from functools import partial
 from math import ceil, inf, isfinite, sqrt
 from numbers import Real
 from os import PathLike
+from typing import Any
 
 import numpy as np
 
@@ -41,6 +42,7 @@ class Solver(Preparation):
 
     Three lines are enough: ``solver = Solver.from_case("vessel.toml"); solver.step(1000); u = solver.velocity_m_s()``.
     Field methods are collective: every rank calls them, rank 0 gets node-list-ordered arrays, the others None.
+    Results are annotated ``| Any`` in place of ``| None``: a program of one rank reads them without a test.
 
     Args:
         case: the case, the path of its file, or its tables by name.
@@ -192,20 +194,20 @@ class Solver(Preparation):
             feedback.restore(before)
         return n_steps * self.header.n_nodes / seconds / 1e6
 
-    def density(self) -> np.ndarray | None:
+    def density(self) -> np.ndarray | Any:
         """(n,) lattice density on rank 0."""
         return self._collect(self.engine.moments()[:1], lambda rows: 1.0 + rows[0])
 
-    def pressure_pa(self) -> np.ndarray | None:
+    def pressure_pa(self) -> np.ndarray | Any:
         """(n,) pressure [Pa] on rank 0."""
         at_rest, scale = self.units.reference_pressure_pa, self.units.pascals_per_density(float(self.lattice.cs2))
         return self._collect(self.engine.moments()[:1], lambda rows: at_rest + scale * rows[0])
 
-    def velocity_m_s(self) -> np.ndarray | None:
+    def velocity_m_s(self) -> np.ndarray | Any:
         """(n, 3) velocity (x, y, z) [m/s] on rank 0."""
         return self._collect(self.engine.moments()[1:], lambda rows: self.units.velocity_to_si(np.stack(rows, axis=-1)))
 
-    def field(self, name: str) -> np.ndarray | None:
+    def field(self, name: str) -> np.ndarray | Any:
         """(n, ...) values of an output field on rank 0: density [kg/m3], velocity [m/s], pressure [Pa], or one that a
         physics of the case brings along."""
         if name == "density":
@@ -216,7 +218,7 @@ class Solver(Preparation):
         fields = {key: field for physics in self.physics for key, field in physics.output_fields.items()}
         return fields[name].values(self)
 
-    def model_field(self, name: str) -> np.ndarray | None:
+    def model_field(self, name: str) -> np.ndarray | Any:
         """(n,) values of a field of the model as it is stored, in node-list order on rank 0."""
         return self.collect(self.local_field(name))
 
@@ -233,15 +235,15 @@ class Solver(Preparation):
         for row in self.engine.populations():
             yield self.collect(row)
 
-    def collect(self, row: np.ndarray) -> np.ndarray | None:
+    def collect(self, row: np.ndarray) -> np.ndarray | Any:
         """Values (n,) of the local nodes as one array in node-list order, on rank 0."""
         return self.state.gather.collect(row)
 
-    def openings(self) -> dict[str, OpeningState] | None:
+    def openings(self) -> dict[str, OpeningState] | Any:
         """State of every opening by name, on rank 0; sums run in an order that does not depend on the ranks."""
         return self.state.openings.present(self)
 
-    def wall_forces(self, averaged: bool = True) -> dict[str, WallForce] | None:
+    def wall_forces(self, averaged: bool = True) -> dict[str, WallForce] | Any:
         """Force and torque of the fluid on every labelled wall, on rank 0: the mean of two steps if ``averaged``, else
         that of the step ahead."""
         return self.state.walls.forces(averaged)

@@ -13,6 +13,7 @@ from types import MappingProxyType
 import numpy as np
 
 from muphy_lb.base.errors import InputError
+from muphy_lb.base.narrow import known, triple
 from muphy_lb.base.units import CS2, Units
 from muphy_lb.boundaries.feedback import (
     CoronaryBed,
@@ -135,7 +136,7 @@ def _network(section: OpeningSection, place: Place, units: Units, cs2: float):
         level = units.reference_pressure_pa if start_pa is None else start_pa
         return Impedance(waves, (mode,)), ImposedPressure(level), split
     if section.non_reflecting:
-        return Impedance(waves), ImposedPressure(section.pressure_pa), None
+        return Impedance(waves), ImposedPressure(known(section.pressure_pa)), None
     return None, None, None
 
 
@@ -257,7 +258,7 @@ def _lines(case: Case, section: OpeningSection, radius_m: float, found: Harmonic
         )
 
 
-def _asking(case: Case, nodes: GeometryHeader) -> dict[int, OpeningSection]:
+def _asking(case: Case, nodes: NodeList | GeometryHeader) -> dict[int, OpeningSection]:
     sections = opening_sections(nodes, case)
     return {number: section for number, section in enumerate(sections) if section.profile == WOMERSLEY}
 
@@ -424,7 +425,7 @@ def build_schedule(
     )
 
 
-def wall_treatment(case: Case, motions: Sequence[WallMotion]) -> WallTreatment:
+def wall_treatment(case: Case, motions: tuple[WallMotion, ...]) -> WallTreatment:
     """How the links into the walls of a case are served."""
     return treat_walls(case.lattice.walls, motions, streaming_named(case.compute.streaming).in_place)
 
@@ -489,9 +490,9 @@ def _motion(section: WallSection | None, number: int, nodes: NodeList, units: Un
     if section.centre_m is not None:
         centre = (np.array(section.centre_m) - nodes.origin_m) / nodes.spacing_m
     vectors = (units.velocity_to_lattice(velocity), rotation * units.time_step_s, centre)
-    return WallMotion(*(tuple(vector.tolist()) for vector in vectors), section.slip, extent)
+    return WallMotion(*triple(triple(vector.tolist()) for vector in vectors), section.slip, extent)
 
 
 def _measured(case: Case, section: OpeningSection, units: Units):
-    radius_m, velocity = read_table(case.folder / section.profile_file, f"openings.{section.name}.profile_file")
+    radius_m, velocity = read_table(case.folder / known(section.profile_file), f"openings.{section.name}.profile_file")
     return measured(radius_m / units.spacing_m, velocity)

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -45,7 +46,8 @@ class DistributedGeometry:
     """
 
     def __init__(self, case: Case, communicator, nodes: NodeList | None = None):
-        self._case, self._communicator, self._nodes = case, communicator, nodes
+        self._case, self._communicator = case, communicator
+        self._nodes: NodeList | Any = nodes
         self._owner: np.ndarray | None = None
         found = from_root(communicator, self._find)
         self.header, self.report, self._partition = found
@@ -116,7 +118,7 @@ class DistributedGeometry:
         digest = hashlib.sha256()
         with self._opened() as nodes:
             for chunk in chunks(nodes.n_nodes):
-                digest.update(np.ascontiguousarray(nodes.voxel[chunk]))
+                digest.update(np.ascontiguousarray(nodes.voxel[chunk]).data)
         return digest.hexdigest()
 
     def _opened(self):

@@ -12,6 +12,7 @@ import numpy as np
 from muphy_lb.backends import resolve_backend
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.files import PREPARED
+from muphy_lb.base.narrow import known, triple
 from muphy_lb.base.phases import phase
 from muphy_lb.base.precision import PRECISIONS
 from muphy_lb.base.registry import offered, shape_named, solid_walls
@@ -81,7 +82,8 @@ def load_nodes(case: Case, content: np.ndarray | Surface | None = None) -> tuple
     if case.lattice.walls != HALF_WAY and voxels.wall_shape is not None:
         with phase("cutting the links at the wall"):
             nodes = cut_links(nodes, voxels.wall_shape, lattice_named(case.lattice.name).c[1:])
-        report += f"; {nodes.cuts.n_links:,} links cut, {nodes.cuts.n_missed:,} without a hit (taken half-way)"
+        cuts = known(nodes.cuts)
+        report += f"; {cuts.n_links:,} links cut, {cuts.n_missed:,} without a hit (taken half-way)"
     solids = solid_walls(case)
     if solids:
         n_fluid, nodes = nodes.n_nodes, add_solids(nodes, voxels, solids)
@@ -277,7 +279,8 @@ def _cut(voxels: Voxels, case: Case) -> Voxels:
 
 def _opening(section: OpeningSection) -> Opening:
     radius = float("inf") if section.radius_m is None else section.radius_m
-    return Opening(section.name, section.kind, section.centre_m, section.normal, radius)
+    centre_m, normal = triple(known(section.centre_m)), triple(known(section.normal))
+    return Opening(section.name, known(section.kind), centre_m, normal, radius)
 
 
 def _refuse_preparation(case: Case) -> None:

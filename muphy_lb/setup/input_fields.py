@@ -243,6 +243,7 @@ def _grid(file: h5py.File, path: Path, name: str) -> OtherGrid:
 
 
 MAX_QUOTED = 200
+CANNOT_READ: tuple[type[Exception], ...] = (*READ_ERRORS, GeometryError)
 """Longest part of an error of NumPy that a message repeats [characters]."""
 
 
@@ -307,7 +308,7 @@ def _numbers(key: str, path: Path, shapes, wanted: str) -> np.ndarray:
     """An array of numbers of one of some shapes; ``wanted`` says which, for messages."""
     try:
         found = np.load(regular_file(path), mmap_mode="r")
-    except (*READ_ERRORS, GeometryError) as error:
+    except CANNOT_READ as error:
         text = cut(" ".join(str(error).split()).removeprefix(f"cannot read {path}: "), MAX_QUOTED)
         raise InputError(f"{key}: cannot read {path} ({text}); it must be a .npy array") from error
     if getattr(found, "shape", None) not in shapes or found.dtype.kind not in "biuf":

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from muphy_lb.base.errors import InputError
+from muphy_lb.base.narrow import known
 from muphy_lb.base.units import CS2, Units, relaxation_time, viscosity
 from muphy_lb.boundaries.wall_motion import HALF_WAY, HALF_WAY_SHEAR
 from muphy_lb.case.boundaries import OpeningSection
@@ -42,7 +43,7 @@ FLOW_KEYS = ("velocity_m_s", "flow_rate_m3_s", "mass_flow_kg_s")
 # Largest over mean velocity of the profiles.
 _PEAKS_2D = {"plug": 1.0, "parabolic": 1.5, "rectangular": 1.5, "measured": 1.0, "womersley": 1.5}
 _PEAKS_3D = {"plug": 1.0, "parabolic": 2.0, "rectangular": 2.25, "measured": 1.0, "womersley": 2.25}
-_NO_AREAS = MappingProxyType({})
+_NO_AREAS: Mapping[str, float] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -95,8 +96,8 @@ class _Plan:
         if lattice.time_step_s is not None:
             return lattice.time_step_s
         if lattice.lattice_velocity is not None:
-            return lattice.lattice_velocity * self.spacing_m / self.reference_m_s
-        return self.time_step_of_s(lattice.relaxation_time)
+            return lattice.lattice_velocity * self.spacing_m / known(self.reference_m_s)
+        return self.time_step_of_s(known(lattice.relaxation_time))
 
     def time_step_of_s(self, relaxation_time: float) -> float:
         """Time step [s] with which the fluid has this relaxation time."""
@@ -198,7 +199,7 @@ def _numerics(plan: _Plan, diameter_m: float | None) -> Numerics:
     time_step_s = plan.time_step_s()
     units = Units(plan.spacing_m, time_step_s, case.fluid.density_kg_m3, case.flow.reference_pressure_pa)
     fastest = units.velocity_to_lattice(plan.fastest_m_s)
-    steps = case.run.steps or max(1, units.time_to_steps(case.run.time_s))
+    steps = case.run.steps or max(1, units.time_to_steps(known(case.run.time_s)))
     if steps > MAX_STEPS:
         raise InputError(
             f"the run would take {steps:.4g} steps of {time_step_s:.4g} s; at most {MAX_STEPS:.0e} are allowed: correct"

@@ -3,6 +3,7 @@
 import numpy as np
 
 from muphy_lb.base.errors import InputError
+from muphy_lb.base.narrow import known
 from muphy_lb.boundaries.waveform import FourierSeries, PeriodicSpline, read_table
 from muphy_lb.case.boundaries import WaveformSection
 from muphy_lb.case.case import Case
@@ -25,7 +26,7 @@ def waveform_factor(case: Case, section: WaveformSection | None) -> FourierSerie
     if section is None:
         return None
     if section.file is None:
-        return FourierSeries(section.period_s, section.mean, section.cosine, section.sine)
+        return FourierSeries(known(section.period_s), section.mean, section.cosine, section.sine)
     path = case.folder / section.file
     time_s, value = read_table(path, "waveform.file")
     if time_s.size > MOST_POINTS:
@@ -68,7 +69,7 @@ def fastest_wave_s(waveform: WaveformSection, case: Case) -> float:
     """Period of the fastest harmonic of a waveform [s]; of a table its whole length."""
     if waveform.file is not None:
         return _period_s(case, waveform)
-    return waveform.period_s / max(1, len(waveform.cosine), len(waveform.sine))
+    return known(waveform.period_s) / max(1, len(waveform.cosine), len(waveform.sine))
 
 
 def longest_period_s(case: Case) -> float:

@@ -9,6 +9,7 @@ from bokeh.models import ColumnDataSource, Div, LogTicker
 from bokeh.palettes import Category10_10
 from bokeh.plotting import figure
 
+from muphy_lb.base.narrow import triple
 from muphy_lb.output.drawing import shown_unit
 from muphy_lb.output.pictures.theme import Theme
 from muphy_lb.view.messages import Update
@@ -52,7 +53,7 @@ class History:
 
     def of_changes(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(k,) steps, relative changes, and tolerances."""
-        return tuple(np.array(self._change).reshape(-1, 3).T)
+        return triple(np.array(self._change).reshape(-1, 3).T)
 
 
 def _append(rows: list, row: tuple) -> bool:
@@ -75,7 +76,7 @@ class Curves:
 
     def __init__(self, names: Sequence[str], theme: Theme):
         self._n_openings = len(names)
-        empty = {"x": [], **{f"y{k}": [] for k in range(len(names))}}
+        empty: dict[str, list] = {"x": [], **{f"y{k}": [] for k in range(len(names))}}
         self._openings = [ColumnDataSource(empty), ColumnDataSource(empty)]
         self._flow, self._pressure = _plot("t [s]", theme), _plot("t [s]", theme)
         for plot, source in zip((self._flow, self._pressure), self._openings, strict=True):

@@ -1,10 +1,13 @@
 """The nodes of a rank that a picture needs, and their values on rank 0."""
 
 from collections import OrderedDict
+from typing import Any
 
 import numpy as np
 
+from muphy_lb.base.narrow import pair, triple
 from muphy_lb.geometry.nodes import voxel_coordinates
+from muphy_lb.measure.flow_view import on_root
 from muphy_lb.measure.monitor import MonitoredFlow
 from muphy_lb.measure.pictures import sight_of
 from muphy_lb.output.pictures.projection import CoarseGrid, is_cut_through
@@ -37,7 +40,7 @@ class Gathering:
         low, high = np.array([row.min(initial=1 << 30) for row in self._xyz]), self._maximum(self._xyz)
         self.low, self.high = -self._over_ranks(-low), self._over_ranks(high)
         self.grid = CoarseGrid.over(self.low, self.high, MOST_CELLS, MOST_CELLS_ALONG_EDGE)
-        self.frames = tuple(self._frame(axis) for axis in range(3))
+        self.frames = triple(self._frame(axis) for axis in range(3))
 
     def follow(self, simulation: MonitoredFlow) -> None:
         """Collect from another simulation of the same nodes from now on."""
@@ -51,7 +54,8 @@ class Gathering:
 
     def release(self) -> None:
         """Keep nothing of the engine."""
-        self._engine, self._wall = None, None
+        self._engine: Any = None
+        self._wall: WallGathering | None = None
         self._xyz = np.empty((3, 0), dtype=np.int32)
         self._places: OrderedDict[tuple, tuple] = OrderedDict()
 
@@ -70,7 +74,7 @@ class Gathering:
         if gathered is None:
             return None
         values, *fraction = np.concatenate(gathered, axis=1)
-        return Picture(demand, shape, where, values, fraction[0] if fraction else None, points)
+        return Picture(demand, shape, on_root(where), values, fraction[0] if fraction else None, points)
 
     def counts(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Flat index and number of fluid voxels of the occupied cells of the coarse grid, on rank 0."""
@@ -87,7 +91,7 @@ class Gathering:
         used = np.flatnonzero(total).astype(np.int32)
         return used, total[used]
 
-    def is_rock(self) -> bool | None:
+    def is_rock(self) -> bool:
         """Whether the fluid fills the pores of a block, on rank 0."""
         size = self.high - self.low + 1
         layers = [np.zeros(n, dtype=np.int64) for n in size]
@@ -128,7 +132,7 @@ class Gathering:
         in_plane = [other for other in range(3) if other != axis]
         low, high = self.low[in_plane], self.high[in_plane]
         stride = -(-int((high - low).max() + 1) // MOST_PIXELS)
-        return CutFrame(tuple(map(int, low)), tuple(map(int, high)), stride)
+        return CutFrame(pair(map(int, low)), pair(map(int, high)), stride)
 
     def _place(self, demand: Demand) -> tuple[NodeReader, np.ndarray | None]:
         """The nodes of a place, and on rank 0 where those of all ranks lie in its image."""
@@ -205,8 +209,8 @@ def describe(view: MonitoredFlow, gathering: Gathering) -> Description | None:
         title=view.case.title,
         text=f"{header.n_nodes:,} nodes, {view.device}, {n_ranks} {'rank' if n_ranks == 1 else 'ranks'}",
         header=header,
-        low=tuple(map(int, gathering.low)),
-        high=tuple(map(int, gathering.high)),
+        low=triple(map(int, gathering.low)),
+        high=triple(map(int, gathering.high)),
         frames=gathering.frames,
         units=gathering.units,
         below_wall=frozenset(name for name, shown in gathering.fields.items() if shown.is_below_wall),

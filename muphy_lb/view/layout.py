@@ -56,7 +56,7 @@ class Layout:
         self._bars: list[ColorBar] = []
         self._palette_of, self._framed = description.field, -1
         self._drawn = ColumnDataSource({"number": [0]})
-        empty = {"image": [], "number": []}
+        empty: dict[str, list] = {"image": [], "number": []}
         self._cut_source = self._source({**empty, "x": [], "y": [], "dw": [], "dh": []})
         self._body_source = self._source(empty)
         self._points, self._surface = ColumnDataSource(NO_POINTS), ColumnDataSource(NO_LINES)

@@ -9,6 +9,7 @@ from matplotlib import colormaps
 from matplotlib.colors import to_hex
 from skimage.measure import find_contours
 
+from muphy_lb.base.narrow import pair
 from muphy_lb.output.drawing import shown_unit
 from muphy_lb.output.pictures.projection import MARGIN as GRID_MARGIN
 from muphy_lb.output.pictures.projection import (
@@ -60,7 +61,7 @@ class Angle:
     def moved(self, right: float, up: float) -> "Angle":
         """Shifted by parts of the image's width."""
         shift = (self.shift[0] - right / self.zoom, self.shift[1] - up / self.zoom)
-        return replace(self, shift=tuple(float(np.clip(s, -1.0, 1.0)) for s in shift))
+        return replace(self, shift=pair(float(np.clip(s, -1.0, 1.0)) for s in shift))
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,8 @@ class BodyScene:
         count = np.zeros(np.prod(description.grid.shape), dtype=np.int32)
         count[cells] = numbers
         self._full = self._volume(count)
-        self._present, self._picture = self._full, None
+        self._present = self._full
+        self._picture: Picture | None = None
         render(
             self._full, Window.around(self._full, np.eye(3)), lambda values: np.zeros((*values.shape, 4)), 1
         )  # compiles

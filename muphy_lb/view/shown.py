@@ -8,7 +8,7 @@ import numpy as np
 
 from muphy_lb.engine.engine import Engine
 from muphy_lb.engine.transfers import NodeMoments, NodeValues
-from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.measure.flow_view import EngineView, FlowView
 from muphy_lb.measure.monitor import MonitoredFlow
 from muphy_lb.model.model import POSITION
 from muphy_lb.view.messages import CUT, Demand
@@ -78,7 +78,7 @@ def shown_fields(view: FlowView) -> dict[str, ShownField]:
     return fields
 
 
-def has_wall_shear(view: FlowView) -> bool:
+def has_wall_shear(view: EngineView) -> bool:
     """Whether the wall shear stress can be measured: not where nodes may be without fluid."""
     return not view.engine.model.occupied
 

@@ -4,6 +4,7 @@ import asyncio
 import time
 from dataclasses import replace
 
+from muphy_lb.base.narrow import known
 from muphy_lb.view.layout import GONE, Layout
 from muphy_lb.view.messages import BODY, CUT, ENDED, RUNNING, WAITING, Demand, Picture, Update, can_be_met
 from muphy_lb.view.scene import Scale, drawn_cut
@@ -32,7 +33,7 @@ class Viewer:
         demand: what it looks at.
     """
 
-    def __init__(self, document, renderer):
+    def __init__(self, document, renderer) -> None:
         self._document, self._renderer, description = document, renderer, renderer.description
         self.demand: Demand = description.start
         self._layout = layout = Layout(document, description, renderer.history.openings)
@@ -77,7 +78,12 @@ class Viewer:
         description = self._renderer.description
         if not can_be_met(self.demand, description):
             self.demand = description.start
-        self._later(lambda: (self._layout.describe(description), self._layout.choose(self.demand)))
+
+        def describe_and_choose() -> None:
+            self._layout.describe(description)
+            self._layout.choose(self.demand)
+
+        self._later(describe_and_choose)
 
     def leave(self) -> None:
         """The browser has gone, and its document with it."""
@@ -186,7 +192,7 @@ class Viewer:
             asyncio.get_running_loop().create_task(self._drawn_once())
 
     async def _drawn_once(self) -> None:
-        picture = self._picture
+        picture = known(self._picture)
         try:
             self._scale = self._scale_for(picture)
             if picture.demand.place == CUT:

@@ -14,9 +14,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from math import floor, inf, nan
+from typing import Any
 
 import numpy as np
 
+from muphy_lb.base.narrow import known
 from muphy_lb.base.registry import tables
 from muphy_lb.boundaries.feedback import Feedback
 from muphy_lb.engine.boundary_links import SUM_SCALE
@@ -78,7 +80,7 @@ def balance(settings: Settings) -> Iterator:
 def followed(budget: Budget, n_steps: int) -> tuple[np.ndarray, dict[str, list[float]]]:
     """(steps, drifts by name) at about ``N_SAMPLES`` steps, evenly spaced on a logarithmic axis."""
     steps = np.unique(np.geomspace(1, n_steps, N_SAMPLES).astype(int))
-    drifts = {name: [] for name in budget.drifts}
+    drifts: dict[str, list[float]] = {name: [] for name in budget.drifts}
     for step in steps.tolist():
         budget.simulation.step(max(0, step - budget.simulation.step_number))
         for name, drift in budget.drifts.items():
@@ -100,7 +102,7 @@ def open_vessel(size: int, settings: Settings) -> Budget:
     openings = [{"name": "inlet", "velocity_m_s": INFLOW, "profile": "parabolic"}, *outlets]
     options = {"generations": 1, "parent_radius_m": size / 3.0}
     geometry, lattice = {"shape": "branching_vessel", "options": options}, {"name": "D3Q19", "collision": "trt"}
-    more = {"make": _CountingSimulation, "openings": openings, "lattice": lattice}
+    more: dict[str, Any] = {"make": _CountingSimulation, "openings": openings, "lattice": lattice}
     simulation = lattice_simulation(settings, geometry, VESSEL_VISCOSITY, **more)
     name = "mass of a vessel less what entered"
     return Budget(simulation, {name: OpenMass(simulation).drift}, TOLERANCES, lambda: _flow_rows(simulation))
@@ -127,7 +129,7 @@ class OpenMass:
         n_steps, self._step = simulation.step_number - self._step, simulation.step_number
         flux, _ = simulation.engine.link_fluxes()
         self._uncounted += n_steps * float((flux - np.rint(flux * SUM_SCALE) / SUM_SCALE).sum())
-        whole, rest, _ = map(sum, zip(*simulation.engine.feedback.record().values(), strict=True))
+        whole, rest, _ = map(sum, zip(*known(simulation.engine.feedback).record().values(), strict=True))
         counted = -(whole + rest)
         return self._closed() - (counted + self._uncounted) / simulation.header.n_nodes
 
@@ -165,10 +167,10 @@ class _CountingSimulation(Solver):
     def _survey_openings(self) -> None:
         super()._survey_openings()
         names = ("passed_whole", "passed_rest")
-        self.conditions = [
+        self.conditions = tuple(
             replace(each, feedback=Feedback(COUNT, {"value": each.value}, (0.0, 0.0), names, each.value))
             for each in self.conditions
-        ]
+        )
 
 
 def _flow_rows(simulation: Solver) -> list[Row]:

@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from muphy_lb.base.errors import InputError
+from muphy_lb.base.narrow import pair
 from muphy_lb.validation import flows
 from muphy_lb.validation.case import DEFAULT, Row, Settings, absolute, at_least, case, relative
 from muphy_lb.validation.limits import HALF, NO_ORDERS, in_half
@@ -254,7 +255,7 @@ def _plot(title: str, lines: CentreLines, along, normal) -> Plot:
     series = (
         Series("u on the line normal to the lid", lines.position, lines.u),
         Series("v on the line along the lid", lines.position, lines.v),
-        Series("u, reference", *along, style="points"),
-        Series("v, reference", *normal, style="points"),
+        Series("u, reference", *pair(along), style="points"),
+        Series("v, reference", *pair(normal), style="points"),
     )
     return Plot(title, "position / L", "velocity / U", series)

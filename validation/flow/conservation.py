@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 from math import inf
+from typing import Any
 
 import numpy as np
 
+from muphy_lb.base.narrow import pair
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.solver import Solver
@@ -75,14 +77,15 @@ def vessel_flows(
 ) -> tuple[float, np.ndarray]:
     """(inflow, outflow at each outlet) of a steady flow, lattice units. ``vessel``: one of ``VESSELS``; ``size``:
     voxels across the inlet; ``collision``, ``rule``: ``lattice.collision`` and ``lattice.walls`` of a case."""
-    options, names = {"generations": 1, "parent_radius_m": size / 2.0}, ("outlet_1", "outlet_2")
+    options: dict[str, float] = {"generations": 1, "parent_radius_m": size / 2.0}
+    names: tuple[str, ...] = ("outlet_1", "outlet_2")
     geometry = {"shape": "branching_vessel", "options": options}
     if vessel == "stenosis":
         options = {"length": 5 * size, "radius": size / 2.0, "severity": SEVERITY, "extent": 2.0 * size}
         geometry, names = {"shape": "stenosis", "options": options}, ("outlet",)
     outlets = [{"name": name, "pressure_pa": 0.0} for name in names]
     inlet = {"name": "inlet", "velocity_m_s": INFLOW, "profile": "parabolic"}
-    tables = {"openings": [inlet, *outlets], "run": {"steps": 1, "ramp_steps": 20 * size}}
+    tables: dict[str, Any] = {"openings": [inlet, *outlets], "run": {"steps": 1, "ramp_steps": 20 * size}}
     lattice = {"name": "D3Q19", "collision": collision, "walls": rule}
     simulation = flows.lattice_simulation(settings, geometry, INFLOW * size / REYNOLDS, lattice=lattice, **tables)
     steady, interval = (QUICK_STEADY, QUICK_INTERVAL) if settings.quick else (STEADY, INTERVAL)
@@ -94,7 +97,7 @@ def drift_around_a_turning_cylinder(rule: str, n_steps: int, settings: Settings 
     """Largest change of the mass between a turning cylinder and one at rest, over the mass."""
     walls = ({"name": "inner", "rotation_rad_s": [0.0, 0.0, SURFACE_VELOCITY / INNER]}, {"name": "outer"})
     geometry = {"shape": "annulus", "options": {"inner": INNER, "outer": OUTER}}
-    tables = {**flows.creeping(rule), "walls": walls}
+    tables: dict[str, Any] = {**flows.creeping(rule), "walls": walls}
     tables["lattice"]["equilibrium"] = "compressible"
     simulation = flows.forced_flow(geometry, RELAXATION_TIME, (0.0,) * 3, "D2Q9", settings, tables)
     drift, largest = balance.mass_drift(simulation), 0.0
@@ -134,4 +137,4 @@ def tree_flow(generations: int, spacing_m: float, settings: Settings = DEFAULT) 
 def flow_rates_m3_s(simulation: Solver) -> tuple[float, float]:
     """(inflow at the inlet, sum of the outflows) [m3/s]."""
     states = simulation.openings().values()
-    return tuple(sum(s.flow_rate_m3_s for s in states if s.kind == kind) for kind in ("inlet", "outlet"))
+    return pair(sum(s.flow_rate_m3_s for s in states if s.kind == kind) for kind in ("inlet", "outlet"))

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from muphy_lb.base.narrow import pair
 from muphy_lb.validation import flows
 from muphy_lb.validation.case import DEFAULT, Settings, absolute, at_least, at_most, case
 from muphy_lb.validation.limits import FLOOR, left_out_rules, order_at_least, possible_rules
@@ -119,7 +120,7 @@ def annulus_flow(rule: str, scale: int = 1, settings: Settings = DEFAULT) -> Ann
     x, y, _ = (simulation.nodes.coordinates() - np.array(centre)).T
     u, v, _ = flows.over_two_steps(simulation, simulation.velocity_m_s).T
     r = np.hypot(x, y)
-    return AnnulusFlow(exact, *(torques / exact.torque_per_length()).tolist(), r, (x * v - y * u) / r)
+    return AnnulusFlow(exact, *pair((torques / exact.torque_per_length()).tolist()), r, (x * v - y * u) / r)
 
 
 LATTICES, QUICK_LATTICES = ("D2Q9", "D3Q19", "D3Q27"), ("D2Q9",)

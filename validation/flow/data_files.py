@@ -16,7 +16,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -80,7 +80,7 @@ class PublishedOpening(NamedTuple):
     centre_m: np.ndarray
     area_m2: float | None
     radius_m: float = np.nan
-    normal: np.ndarray | None = None
+    normal: np.ndarray | Any = None
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class DataFile:
     """A file and what is known of it."""
 
     file: str  # below the data folder, or in the archive
-    options: Mapping[str, object]  # of its reader
+    options: Mapping[str, Any]  # of its reader
     facts: tuple[Fact, ...]  # published numbers
     archive: str = ""  # the zip file below the data folder that holds it; empty if it lies there itself
     # function from the content of ``openings.json`` to the published openings; None if there are none
@@ -218,6 +218,11 @@ class Reading:
             table["flow"] = {"acceleration_m_s2": [0.0, 0.0, FORCE * self.spacing_m / step_s**2]}
         return case_from_dict(table)
 
+    @property
+    def content(self) -> Any:
+        """The repaired surface, or the voxels."""
+        return self.seen.content
+
     @cached_property
     def nodes(self) -> NodeList:
         """What a simulation of the case runs on."""
@@ -231,12 +236,12 @@ class Reading:
     @cached_property
     def pores(self) -> Pores:
         """The pores of a voxel image, with face connectivity."""
-        return find_pores(self.seen.content, "faces")
+        return find_pores(self.content, "faces")
 
     @property
     def spacing_m(self) -> float:
         """Voxel edge [m]."""
-        content = self.seen.content
+        content = self.content
         return self.item.options["spacing_m"] if isinstance(content, Surface) else content.spacing_m
 
 
@@ -329,7 +334,7 @@ def opening_tables(found: Sequence[FoundOpening]) -> list[dict]:
 def _rows_found(reading: Reading, folder: Path) -> Iterator[Row]:
     """Facts; nodes of the case: as many as fit into the published volume of a surface, or of voxels, those that the
     openings reach; and openings, listed in a folder."""
-    item, content, found = reading.item, reading.seen.content, reading.seen.found
+    item, content, found = reading.item, reading.content, reading.seen.found
     for fact in item.facts:
         compare = relative if fact.tolerance else absolute
         yield compare(f"{item.name}: {fact.quantity}", fact.value, MEASURES[fact.quantity](reading), fact.tolerance)
@@ -360,20 +365,20 @@ def _rows_of_opening(
 ) -> Iterator[Row]:
     title = f"{reading.item.name}: {found.opening.name}"
     off_m = np.linalg.norm(found.opening.centre_m - given.centre_m)
-    yield absolute(f"{title}, centre off [voxels]", 0.0, off_m / reading.spacing_m, CENTRE)
+    yield absolute(f"{title}, centre off [voxels]", 0.0, float(off_m) / reading.spacing_m, CENTRE)
     area_m2 = given.area_m2
     if area_m2 is None:
-        area_m2 = cap_area(reading.seen.content, given)
+        area_m2 = cap_area(reading.content, given)
         yield shown(f"{title}, published circle [m2]", np.pi * given.radius_m**2, found.area_m2)
     yield relative(f"{title}, area [m2]", area_m2, found.area_m2, AREA)
-    if isinstance(reading.seen.content, Surface):
+    if isinstance(reading.content, Surface):
         yield relative(f"{title}, area in voxels [m2]", area_m2, cut_area_m2, AREA)
 
 
 def _cut_areas(reading: Reading) -> list[float]:
     """Area [m2] of each opening as the voxels have it that a surface is cut into."""
     found = reading.seen.found
-    if not isinstance(reading.seen.content, Surface):
+    if not isinstance(reading.content, Surface):
         return [item.area_m2 for item in found]
     carved = carve(load_voxels(reading.path, **reading.item.options), [item.opening for item in found])
     return [item.area_m2 for item in openings_of_voxels(carved)]
@@ -381,16 +386,16 @@ def _cut_areas(reading: Reading) -> list[float]:
 
 def _n_parts(reading: Reading) -> float:
     """Parts of a surface, or of the fluid of voxels, connected by faces."""
-    content = reading.seen.content
+    content = reading.content
     return reading.report.n_parts if isinstance(content, Surface) else component_labels(build_nodes(content)).max() + 1
 
 
 def _links(kind: int) -> Callable[[Reading], float]:
-    return lambda reading: np.count_nonzero(read_sites(reading.path)[1].kind == kind)
+    return lambda reading: int(np.count_nonzero(read_sites(reading.path)[1].kind == kind))
 
 
 def _leading_through(axis: str) -> Callable[[Reading], float]:
-    return lambda reading: reading.pores.share(axis) * porosity(reading.seen.content)
+    return lambda reading: reading.pores.share(axis) * porosity(reading.content)
 
 
 def _stored_below(reading: Reading) -> np.ndarray:
@@ -408,7 +413,7 @@ def _share_of_surface(reading: Reading) -> float:
     surface = next(item for item in SURFACES if Path(item.file).parent == Path(reading.item.file).parent)
     inside = load_voxels(reading.path.parent / surface.name, **surface.options)
     points_m = np.argwhere(inside.flags == FLUID)[:, ::-1] * inside.spacing_m + inside.origin_m
-    image = reading.seen.content
+    image = reading.content
     nearest = np.rint((points_m * (-1.0, -1.0, 1.0) - image.origin_m) / image.spacing_m).astype(np.int64)
     return float(np.mean(flags_at(image, nearest[:, ::-1]) == FLUID))
 
@@ -418,15 +423,15 @@ MEASURES: Mapping[str, Callable[[Reading], float]] = {
     LOOPS: lambda reading: len(reading.report.loop_centres),
     WINDING: lambda reading: {"outward": 1, "inward": -1}.get(reading.report.winding, 0),
     PARTS: _n_parts,
-    VOLUME: lambda reading: diagnose(reading.seen.content).volume_m3,
+    VOLUME: lambda reading: diagnose(reading.content).volume_m3,
     NODE_VOLUME: lambda reading: reading.nodes.n_nodes * reading.spacing_m**3,
-    FLUID_VOXELS: lambda reading: reading.seen.content.n_fluid,
-    POROSITY: lambda reading: porosity(reading.seen.content),
+    FLUID_VOXELS: lambda reading: reading.content.n_fluid,
+    POROSITY: lambda reading: porosity(reading.content),
     WALL_LINKS: _links(WALL_LINK_TYPE),
     INLET_LINKS: _links(INLET_LINK_TYPE),
     OUTLET_LINKS: _links(OUTLET_LINK_TYPE),
     **{through: _leading_through(axis) for through, axis in zip(THROUGH, "xyz", strict=True)},
-    STORED_BELOW: lambda reading: np.count_nonzero(_stored_below(reading)),
+    STORED_BELOW: lambda reading: int(np.count_nonzero(_stored_below(reading))),
     END_SLICES: _share_of_end_slices,
     SURFACE_INSIDE: _share_of_surface,
 }

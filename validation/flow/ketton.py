@@ -32,10 +32,12 @@ import numpy as np
 
 from muphy_lb.apps.rock.settled_flow import settled_flow
 from muphy_lb.base.errors import InputError, MuphyError
+from muphy_lb.base.narrow import triple
 from muphy_lb.case.case import Case, case_from_dict
 from muphy_lb.geometry.load import load_voxels
 from muphy_lb.geometry.nodes import NodeList, build_nodes
 from muphy_lb.geometry.porous.preparation import add_reservoirs, porosity
+from muphy_lb.measure.flow_view import on_root
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.solver import Solver
 from muphy_lb.validation.case import DEFAULT, Settings, absolute, at_least, at_most, case, data_folder, relative, shown
@@ -81,13 +83,13 @@ def read_blocks(path: str | os.PathLike) -> tuple[Block, ...]:
 
 def rank_correlation(a, b) -> float:
     """Spearman's correlation: that of the ranks of two sequences without ties, from -1 to 1."""
-    ranks = [np.argsort(np.argsort(values)) for values in (a, b)]
-    return float(np.corrcoef(*ranks)[0, 1])
+    first, second = (np.argsort(np.argsort(values)) for values in (a, b))
+    return float(np.corrcoef(first, second)[0, 1])
 
 
 def _block(row: Mapping[str, str]) -> Block:
     permeability = {axis: float(row[f"k{axis}_voxel2"]) for axis in "xyz"}
-    low = tuple(int(row[f"{axis}0"]) for axis in "xyz")
+    low = triple(int(row[f"{axis}0"]) for axis in "xyz")
     return Block(int(row["subvolume"]), low, float(row["effective_porosity"]), MappingProxyType(permeability))
 
 
@@ -171,7 +173,7 @@ def permeability(core: Core, settings: Settings = DEFAULT) -> float:
     """Permeability [voxel^2] of a core from a steady flow driven by a body force. Raises GeometryError: no pore
     percolates; MuphyError: the flow does not become steady."""
     force = {"acceleration_m_s2": [DRIVE * (axis == core.axis) for axis in AXES]}
-    flow = settled_flow(_case(core, settings, flow=force), SerialCommunicator(), core.nodes("periodic"))
+    flow = on_root(settled_flow(_case(core, settings, flow=force), SerialCommunicator(), core.nodes("periodic")))
     if not flow.settled:
         raise MuphyError(f"ketton: the flow along {core.axis} at {core.low} has not settled in {flow.steps} steps")
     return flow.limit_m2 / core.refinement**2 * core.size / core.length

@@ -153,9 +153,10 @@ def _rocks(folder: Path, place: Path) -> Iterator[Sample]:
             options["spacing_m"] = 1.0
             name = f"Ketton, {KETTON_SIZE}^3 at {low}, {axis}"
             yield Sample(name, _divided(image, axis, options), axis, DIVIDED)
-    for low, spacing in PACKS:
+    for corner, spacing in PACKS:
         for axis in "xz":
-            options = {"radius": 1.0, "numbered": True, "low": list(low), "high": [first + PACK_EDGE for first in low]}
+            high = [first + PACK_EDGE for first in corner]
+            options = {"radius": 1.0, "numbered": True, "low": list(corner), "high": high}
             name = f"Finney, 1 / {1.0 / spacing:.3g} of a radius, {axis}"
             yield Sample(name, _divided(folder / PACK, axis, {**options, "spacing_m": spacing}), axis, DIVIDED)
 

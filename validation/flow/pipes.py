@@ -29,6 +29,7 @@ import numpy as np
 
 from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.geometry.gmy import FILE_DIRECTIONS, WALL_LINK_TYPE, read_sites
+from muphy_lb.measure.flow_view import on_root
 from muphy_lb.measure.period import PeriodWindow
 from muphy_lb.measure.shear.wall_shear import WallShear, along_wall, tangents, wall_indices
 from muphy_lb.validation import flows, limits
@@ -249,7 +250,7 @@ def shear_spread(pipe: str, radius: float, rule: str, settings: Settings = DEFAU
     velocity = flows.settled(simulation, lambda: simulation.velocity_m_s(), radius, ROUGHLY_SETTLED)
     length = np.linalg.norm(np.where(along != 0, simulation.nodes.shape[::-1], 0))
     reference = 4.0 * NU * float((velocity @ axis).sum()) / length / (pi * radius**3)
-    return spread_of(np.linalg.norm(WallShear(simulation).traction_pa(), axis=1) / reference)
+    return spread_of(np.linalg.norm(on_root(WallShear(simulation).traction_pa()), axis=1) / reference)
 
 
 def spread_of(shear: np.ndarray) -> Spread:
@@ -297,7 +298,7 @@ def wall_indices_of_a_pipe(settings: Settings) -> Iterator:
         while simulation.step_number < 2.0 * period:  # the indices are of the period after the first one
             simulation.step(window.every)
             if simulation.step_number > period:
-                window.add(simulation.step_number, along_wall(shear.traction_pa(), directions))
+                window.add(simulation.step_number, along_wall(on_root(shear.traction_pa()), directions))
         found, area = wall_indices(window), shear.areas.area
         tawss = SWING * abs(flow.stress_factor()) * force * radius / 2.0  # of the closed form
         where, relative_tawss = f"alpha = {number:g}, R = {radius:g}, {rule}", found.tawss / tawss

@@ -140,7 +140,9 @@ class RheologyCase:
 def rheology(settings: Settings) -> Iterator:
     """Velocity profiles of power-law, Carreau-Yasuda and Casson fluids between plates."""
     heights, series = QUICK_HEIGHTS if settings.quick else HEIGHTS, []
-    makers = {f"power law, n = {n:g}": partial(power_law_fluid, index=n) for n in POWER_LAW_INDICES}
+    makers: dict[str, Callable[[int], RheologyCase]] = {
+        f"power law, n = {n:g}": partial(power_law_fluid, index=n) for n in POWER_LAW_INDICES
+    }
     makers |= {"Carreau-Yasuda blood": carreau_yasuda_fluid, "Casson": casson_fluid}
     for name, maker in makers.items():
         errors = []

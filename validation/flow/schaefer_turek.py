@@ -22,10 +22,12 @@ from itertools import product
 from math import inf
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
 from muphy_lb.base.errors import DivergedError, MuphyError
+from muphy_lb.base.narrow import known
 from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.geometry.neighbours import cut_links
@@ -50,8 +52,8 @@ MEAN_VELOCITY_M_S = MappingProxyType({"2D-1": 0.2, "2D-2": 1.0, "2D-3": 1.0, "3D
 class Number:
     """One result."""
 
-    value: float | None  # converged value; None where none is known
-    interval: tuple[float, float] | None = None  # of the benchmark of 1996; None where it has none
+    value: float | Any  # converged value; None where none is known
+    interval: tuple[float, float] | Any = None  # of the benchmark of 1996; None where it has none
     # which of the two was not read in any source, only remembered: ``"value"``, ``"interval"``
     remembered: tuple[str, ...] = ()
 
@@ -217,9 +219,11 @@ def obstacle_flow(setup: Setup, settings: Settings = DEFAULT) -> Solver:
     waveform = {"waveform": {"period_s": 2.0 * BEAT_S, "mean": 0.0, "sine": [1.0]}} if beats else {}
     with tempfile.TemporaryDirectory() as folder:
         voxels = build_shape("obstacle_channel", cells_per_diameter=setup.diameter, dimension=setup.dimension)
-        inlet = _inlet(setup, voxels, Path(folder)) if plane else {"velocity_m_s": mean_m_s, "profile": "rectangular"}
+        inlet: dict[str, Any] = (
+            _inlet(setup, voxels, Path(folder)) if plane else {"velocity_m_s": mean_m_s, "profile": "rectangular"}
+        )
         path, name = Path(folder) / "channel.h5", "D2Q9" if plane else "D3Q19"
-        write_geometry(path, cut_links(build_nodes(voxels), voxels.wall_shape))
+        write_geometry(path, cut_links(build_nodes(voxels), known(voxels.wall_shape)))
         linear = RELAXATIONS[setup.collision].is_for(name, "incompressible")
         lattice = {
             "name": name,

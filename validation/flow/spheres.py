@@ -13,7 +13,7 @@ sphere.
 from collections.abc import Iterator
 from itertools import product
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -132,8 +132,8 @@ def sphere_arrays(settings: Settings) -> Iterator:
         yield shown(what, ZICK_HOMSY[fraction], drag(size, SIMPLE, fraction, INTERPOLATED, settings, False).k)
     curves = [Series("Zick and Homsy, simple", tuple(ZICK_HOMSY), tuple(ZICK_HOMSY.values()))]
     for lattice, rule in product(lattices, rules):
-        found = [drags[lattice, fraction, rule].k for fraction in FRACTIONS[lattice]]
-        curves.append(Series(f"{lattice}, {rule}", FRACTIONS[lattice], found, "points"))
+        computed = [drags[lattice, fraction, rule].k for fraction in FRACTIONS[lattice]]
+        curves.append(Series(f"{lattice}, {rule}", FRACTIONS[lattice], computed, "points"))
     yield Plot(f"Sphere arrays, {size} voxels per cell", "solid fraction", "K", tuple(curves), log_y=True)
     yield from left_out_rules(TOLERANCE, settings)
 
@@ -143,7 +143,7 @@ def drag(
 ) -> Drag:
     """Steady flow through one cubic cell of ``size`` voxels with the given solid fraction; ``wall_balance`` as in
     cases."""
-    options = {"size": size, "lattice": lattice, "solid_fraction": fraction}
+    options: dict[str, Any] = {"size": size, "lattice": lattice, "solid_fraction": fraction}
     geometry, tables = {"shape": "sphere_array", "options": options}, creeping(rule, wall_balance=wall_balance)
     simulation = viscous_flow(geometry, NU, (FORCE, 0.0, 0.0), settings=settings, tables=tables)
     total = settled(simulation, lambda: sum_along_x(simulation), PORE * size)

@@ -25,6 +25,7 @@ import numpy as np
 from muphy_lb.case.case import Case, case_from_dict
 from muphy_lb.geometry.inspection import inspect_input
 from muphy_lb.geometry.nodes import NodeList
+from muphy_lb.measure.flow_view import on_root
 from muphy_lb.measure.shear.wall_shear import WallShear, statistics
 from muphy_lb.output.series import flow_split, pressure_drops_pa
 from muphy_lb.parallel import SerialCommunicator
@@ -96,7 +97,7 @@ def aorta(settings: Settings) -> Iterator:
     size = QUICK if settings.quick else FULL
     simulation = steady_flow(aorta_case(folder, size, settings))
     shear = WallShear(simulation)
-    magnitude_pa = np.linalg.norm(shear.traction_pa(), axis=1)
+    magnitude_pa = np.linalg.norm(on_root(shear.traction_pa()), axis=1)
     openings = {name: asdict(state) for name, state in simulation.openings().items()}
     # Wall shear stress of the straight segment, with the Hagen-Poiseuille value. ``simulation``: the steady flow;
     # ``shear``: the measurement; ``magnitude_pa``: (m,) stress of the nodes of its surface [Pa].
@@ -278,7 +279,7 @@ def given_steady_flow(vessel: Vessel, rule: str, collision: str, settings: Setti
     steps, n_nodes = simulation.step_number, simulation.header.n_nodes
     shear = WallShear(simulation)
     area = np.where(shear.far_from_openings(), shear.areas.area, 0.0)
-    magnitude_pa = np.linalg.norm(shear.traction_pa(), axis=1)
+    magnitude_pa = np.linalg.norm(on_root(shear.traction_pa()), axis=1)
     drops_pa = pressure_drops_pa({name: vars(state) for name, state in simulation.openings().items()})
     dynamic_pa = DENSITY_KG_M3 * vessel.table["openings"][0]["velocity_m_s"] ** 2
     return VesselFlow(

@@ -192,7 +192,7 @@ class Peak(NamedTuple):
     time: float
 
 
-PEAKS: Mapping[int, Peak] = {
+PEAKS: Mapping[float, Peak] = {
     100: Peak(0.012975, 4.89),
     400: Peak(0.01102, 8.7),
     800: Peak(0.011726, 9.0),

@@ -92,9 +92,9 @@ def fluctuating_modes(settings: Settings) -> Iterator:
         engine.advance(sampling.interval)
         samples.append((engine.moments().astype(np.float64) ** 2).mean(axis=1))
     rho, *u = np.mean(samples, axis=0) / boxes.KT
-    found = {"density": rho * float(simulation.lattice.cs2), "velocity": float(np.mean(u))}
+    variances: dict[str, float] = {"density": rho * float(simulation.lattice.cs2), "velocity": float(np.mean(u))}
     for name, value in WITHOUT_GHOSTS.items():
-        yield absolute(f"without noise above the stress: variance of the {name}", value, found[name], CONTROL)
+        yield absolute(f"without noise above the stress: variance of the {name}", value, variances[name], CONTROL)
 
 
 def mode_variances(simulation: Solver, sampling: Sampling, settling: int) -> np.ndarray:

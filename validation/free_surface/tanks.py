@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from muphy_lb.base.narrow import pair
 from muphy_lb.measure.flow_view import on_root, whole_nodes
 from muphy_lb.physics.free_surface.cells import CELL, LIQUID
 from muphy_lb.run.solver import Solver
@@ -134,10 +135,10 @@ def dam_break(settings: Settings) -> Iterator:
         yield absolute(f"{what}: height of the column (from memory)", 0.0, far, HEIGHT_TOLERANCE)
         yield absolute(f"{what}: change of mass", 0.0, drift, TOLERANCE_OF_MASS[settings.precision])
         points = [
-            Series(f"Martin, Moyce, {name}", *zip(*table, strict=True), "points") for name, table in FRONT.items()
+            Series(f"Martin, Moyce, {name}", *pair(zip(*table, strict=True)), "points") for name, table in FRONT.items()
         ]
         yield Plot(f"Front, {what}", "t sqrt(2 g / a)", "z / a", (Series("computed", time, fronts), *points))
-        columns_ = Series("Martin, Moyce, a = 2.25 in", *zip(*HEIGHT, strict=True), "points")
+        columns_ = Series("Martin, Moyce, a = 2.25 in", *pair(zip(*HEIGHT, strict=True)), "points")
         yield Plot(f"Column, {what}", "t sqrt(2 g / a)", "h / 2 a", (Series("computed", time, height), columns_))
 
 

@@ -95,8 +95,8 @@ def bead_chains(settings: Settings) -> Iterator:
     if settings.quick:
         yield "chains in the fluid, which take minutes"
         return
-    more, found, curves = _study("in the fluid", IN_FLUID, settings)
-    with_fluid = _exponent(IN_FLUID, found)
+    more, diffusivities, curves = _study("in the fluid", IN_FLUID, settings)
+    with_fluid = _exponent(IN_FLUID, diffusivities)
     yield from more
     yield shown("in the fluid: exponent of D, infinite box", -0.5, with_fluid)
     yield at_least("exponent in the fluid minus that at rest", LEAST_DIFFERENCE, with_fluid - exponent, 0.0)
@@ -141,7 +141,8 @@ def _courses(run: Chains, settings: Settings, keys) -> tuple[dict, dict, dict]:
     ]
     simulation = beads_boxes.bead_flow(beads_boxes.box((run.edge,) * 3), tables, settings, kt=KT, fluctuates=not keys)
     simulation.step(run.lag * run.interval)
-    size, centre, heat = ({length: [] for length in run.lengths} for _ in range(3))
+    series: list[dict[int, list]] = [{length: [] for length in run.lengths} for _ in range(3)]
+    size, centre, heat = series
     start = {length: beads_boxes.start_of_chains(simulation, f"n{length}", length) for length in run.lengths}
     for found in beads_boxes.samples(simulation, run.n_steps // run.interval, run.interval):
         for length in run.lengths:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from math import pi, sqrt
+from typing import Any
 
 import numpy as np
 
@@ -72,7 +73,7 @@ def _pipe(settings: Settings, name: str, diffusivity: float) -> Row:
     start = 8 * length**2
     options = {"radius": radius, "length": length, "axis": "x", "ends": "open"}
     inlet = {"name": "inlet", "velocity_m_s": SPEED, "profile": "parabolic"}
-    tables = {
+    tables: dict[str, Any] = {
         "lattice": {"name": "D3Q19"},
         "openings": [inlet, {"name": "outlet", "pressure_pa": 0.0}],
         "particles": [
@@ -98,7 +99,7 @@ def _rock(settings: Settings) -> Row:
     if settings.quick:
         size, radius, steps, count = QUICK_PACK_SIZE, QUICK_PACK_RADIUS, QUICK_PACK_STEPS, QUICK_COUNT
     options = {"size": size, "radius": radius, "porosity": POROSITY}
-    tables = {
+    tables: dict[str, Any] = {
         "lattice": {"name": "D3Q19"},
         "flow": {"acceleration_m_s2": [PACK_FORCE * (PACK_RADIUS / radius) ** 2, 0.0, 0.0]},
         "particles": [tracers(count, PACK_DIFFUSIVITY, start_s=float(PACK_SPIN_UP))],
@@ -138,7 +139,7 @@ def taylor_aris(settings: Settings) -> Iterator:
         diffusivity = speed * asked / peclet
         start = round(VISCOUS_TIMES * asked**2 / TUBE_VISCOSITY)
         geometry = {"shape": "pipe", "options": {"radius": asked, "length": LENGTH, "axis": "x"}}
-        tables = {
+        tables: dict[str, Any] = {
             "lattice": {"name": "D3Q19"},
             "flow": {"acceleration_m_s2": [8.0 * TUBE_VISCOSITY * speed / asked**2, 0.0, 0.0]},
             "particles": [tracers(count, diffusivity, start_s=float(start))],
@@ -176,7 +177,7 @@ def obstructed_diffusion(settings: Settings) -> Iterator:
         size, count, allowed = QUICK_SIZE, SPHERES_QUICK_COUNT, SPHERES_QUICK_TOLERANCE
     for asked in QUICK_FRACTIONS if settings.quick else FRACTIONS:
         geometry = {"shape": "sphere_array", "options": {"size": size, "solid_fraction": asked}}
-        tables = {"lattice": {"name": "D3Q19"}, "particles": [tracers(count, DIFFUSIVITY)]}
+        tables: dict[str, Any] = {"lattice": {"name": "D3Q19"}, "particles": [tracers(count, DIFFUSIVITY)]}
         simulation = lattice_simulation(settings, geometry, SPHERES_VISCOSITY, **tables)
         simulation.step(round(SPHERES_SETTLING * size**2 / DIFFUSIVITY))
         _, dispersion = growth_rates(simulation, round(SPHERES_MEASURED * size**2 / DIFFUSIVITY))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from math import cos, inf, log, pi
+from typing import Any
 
 import numpy as np
 
@@ -62,7 +63,7 @@ def fluid_at_rest(geometry, settings: Settings, expansion: float = 0.0, walls=()
         "method": method,
     }
     shape = {"shape": "heated_cavity", "options": {"dimension": 2, **geometry}}
-    tables = {"thermal": thermal, "lattice": {"collision": "mrt"}, "walls": list(walls)}
+    tables: dict[str, Any] = {"thermal": thermal, "lattice": {"collision": "mrt"}, "walls": list(walls)}
     return lattice_simulation(settings, shape, VISCOSITY, **tables)
 
 

@@ -53,8 +53,8 @@ def strict_jit(function):
     return device_jit(with_product(function, rounded_product))
 
 
-strict_jit.add, strict_jit.exchange, strict_jit.opaque = device_jit.add, device_jit.exchange, device_jit.opaque
-strict_jit.read_vector, strict_jit.write_vector = read_vector, write_vector
+strict_jit.add, strict_jit.exchange, strict_jit.opaque = device_jit.add, device_jit.exchange, device_jit.opaque  # type: ignore[attr-defined]
+strict_jit.read_vector, strict_jit.write_vector = read_vector, write_vector  # type: ignore[attr-defined]
 TILE_BITS = np.uint32(TILE.bit_length() - 1)
 IN_TILE = np.uint32(TILE - 1)
 UNIT = np.uint32(LINE_UNIT)
@@ -323,7 +323,7 @@ def _masks(n_entries: int):
     return read
 
 
-def _constants(locations) -> tuple:
+def _constants(locations) -> tuple[int, tuple, tuple, tuple]:
     """Number of locations; for each: whether it is an entry, its number if so, and otherwise the offset of its row."""
     in_table = tuple(int(is_entry(location)) for location in locations)
     number = tuple(entry(location) if is_entry(location) else 0 for location in locations)

@@ -5,17 +5,21 @@ import warnings
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numba
 from numba import cuda
 
 from muphy_lb.base.errors import BackendError
+from muphy_lb.base.narrow import pair
 
 SIMULATOR = bool(numba.config.ENABLE_CUDASIM)
 if SIMULATOR:
-    intrinsic = None
+    intrinsic: Any = None
 else:
-    from numba.cuda.extending import intrinsic
+    from numba.cuda import extending
+
+    intrinsic = extending.intrinsic
 INSTALL_HINT = 'install the GPU extra: pip install "muphy_lb[gpu]" (CUDA 13 driver) or "muphy_lb[cuda12]"'
 
 
@@ -56,7 +60,7 @@ def select_device(index: int) -> str:
 
 def memory_free() -> tuple[int, int]:
     """(free, total) bytes of the current device."""
-    return tuple(int(size) for size in cuda.current_context().get_memory_info())
+    return pair(int(size) for size in cuda.current_context().get_memory_info())
 
 
 def release_freed() -> None:
@@ -97,7 +101,7 @@ def make_stream(owner, urgency: float):
         status, handle = driver.cuStreamCreateWithPriority(flags.value, round(least + urgency * (most - least)))
     if status != driver.CUresult.CUDA_SUCCESS:
         raise BackendError(f"the CUDA driver refused a stream: {status}; check the driver with nvidia-smi")
-    weakref.finalize(owner, driver.cuStreamDestroy, handle).atexit = False
+    weakref.finalize(owner, driver.cuStreamDestroy, handle).atexit = False  # type: ignore[misc]  # a slot in the stubs
     return cuda.external_stream(int(handle))
 
 

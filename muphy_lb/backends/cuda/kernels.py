@@ -399,7 +399,7 @@ def scatter_add(backend, packed, buffer, addresses):
     return backend.launch(skeletons.scatter_add, packed.size, (packed, buffer, addresses), queue=ON_EDGE)
 
 
-def _bounds(nodes: NodeRange) -> tuple:
+def _bounds(nodes: NodeRange) -> tuple[np.uint32, np.uint32]:
     """A range as kernels take it, whose numbers of nodes are unsigned."""
     return np.uint32(nodes.first), np.uint32(nodes.last)
 

@@ -25,7 +25,7 @@ class NcclRanks:
 
     def __init__(self, communicator: Communicator, stream):
         self._communicator, self._stream = communicator, stream
-        weakref.finalize(self, _abandoned.append, communicator).atexit = False
+        weakref.finalize(self, _abandoned.append, communicator).atexit = False  # type: ignore[misc]  # a slot in the stubs
 
     def bind_exchange(self, neighbours, outgoing, incoming):
         """Launch that sends one message (device array) to, and receives one from, each neighbour, in one group.

@@ -5,10 +5,12 @@
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from muphy_lb.base.errors import InputError
+from muphy_lb.base.narrow import pair
 from muphy_lb.geometry.nodes import NodeList
 
 AXES = "xyz"
@@ -167,12 +169,12 @@ def raster_of(nodes: NodeList, axis: int, layer: int, room: NodeList, vertical: 
     low, high = whole.min(axis=0)[in_plane], whole.max(axis=0)[in_plane]
     column, row = ((place[chosen][:, in_plane] - low) // _stride(low, high)).T
     position_m = room.origin_m[axis] + room.spacing_m * layer
-    upright = {"vertical": vertical, "is_downwards": is_downwards, "room": there}
+    upright: dict[str, Any] = {"vertical": vertical, "is_downwards": is_downwards, "room": there}
     return replace(image, position_m=position_m, chosen=chosen, row=row, column=column, **upright)
 
 
 def _others(axis: int) -> tuple[int, int]:
-    return tuple(i for i in range(3) if i != axis)
+    return pair(i for i in range(3) if i != axis)
 
 
 def _in_plane(axis: int, vertical: int | None) -> tuple[int, int]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from textwrap import shorten
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -25,6 +26,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from muphy_lb.base.files.atomic import atomic_write
 from muphy_lb.base.key_units import name_without_unit, unit_of
+from muphy_lb.base.narrow import pair
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.voxels import Opening
 from muphy_lb.output.charts import MOST_NAMES
@@ -64,7 +66,9 @@ def draw_opening(
     near, far = centre + GAP * size * outwards, centre + (GAP + ARROW_LENGTH) * size * outwards
     start, end = (far, near) if kind == "inlet" else (near, far)
     arrow = {"arrowstyle": "-|>", "color": theme_of(axes).kinds[kind], "lw": 2.2, "mutation_scale": 16}
-    axes.annotate("", end, start, arrowprops=arrow | {"shrinkA": 0, "shrinkB": 0}, zorder=5, annotation_clip=False)
+    axes.annotate(
+        "", tuple(end), tuple(start), arrowprops=arrow | {"shrinkA": 0, "shrinkB": 0}, zorder=5, annotation_clip=False
+    )
     room = size * np.array([CHARACTER_SIZE[0] * len(text), 0.8 * CHARACTER_SIZE[1]])
     shifts = (sign * 0.4 * room[1] * k for k in count() for sign in (1.0, -1.0))
     at_end = far + GAP * size * outwards
@@ -117,7 +121,7 @@ def draw_length_bar(axes: Axes, unit: str) -> None:
         solid_capstyle="butt",
         clip_on=False,
     )
-    place = {"xytext": (0, 5), "textcoords": "offset points", "ha": "center", "annotation_clip": False}
+    place: dict[str, Any] = {"xytext": (0, 5), "textcoords": "offset points", "ha": "center", "annotation_clip": False}
     axes.annotate(f"{length:g} {unit}", (right - length / 2, bottom), color=theme_of(axes).faint, **place)
 
 
@@ -128,9 +132,9 @@ def draw_directions(axes: Axes, camera: np.ndarray, at_top: bool) -> None:
     base = np.array([axes.get_xlim()[0] + size, height])
     for name, direction in zip("xyz", camera[:2].T, strict=True):
         line = {"arrowstyle": "-", "color": theme_of(axes).faint, "lw": 1.4, "shrinkA": 0, "shrinkB": 0}
-        axes.annotate("", base + size * direction, base, arrowprops=line, annotation_clip=False)
+        axes.annotate("", tuple(base + size * direction), tuple(base), arrowprops=line, annotation_clip=False)
         axes.text(
-            *(base + 1.3 * size * direction), name, color=theme_of(axes).faint, fontsize=9, ha="center", va="center"
+            *pair(base + 1.3 * size * direction), name, color=theme_of(axes).faint, fontsize=9, ha="center", va="center"
         )
 
 
@@ -138,7 +142,8 @@ def fit_labels(axes: Axes) -> None:
     """Write the labels of the openings of a small panel so small that :func:`frame` has left room for them; the panel
     is where it stays."""
     axes.apply_aspect()
-    size_in = max(axes.get_position().size * axes.figure.get_size_inches())
+    figure: Any = axes.figure
+    size_in = max(axes.get_position().size * figure.get_size_inches())
     for label in axes.texts:
         if label.get_gid() == OPENING_LABEL:
             label.set_fontsize(max(SMALLEST_PT, LABEL_PT * min(1.0, size_in / FULL_SIZE_IN)))
@@ -159,7 +164,7 @@ def _draw_label(axes: Axes, text: str, position: np.ndarray, outwards: np.ndarra
     sideways = _is_sideways(outwards)
     horizontal = ("left" if outwards[0] > 0 else "right") if sideways else "center"
     vertical = "center" if sideways else ("bottom" if outwards[1] > 0 else "top")
-    label = axes.text(*position, text, color=colour, fontsize=LABEL_PT, ha=horizontal, va=vertical, zorder=6)
+    label = axes.text(*pair(position), text, color=colour, fontsize=LABEL_PT, ha=horizontal, va=vertical, zorder=6)
     label.set(parse_math=False, gid=OPENING_LABEL)
     label.set_path_effects([withStroke(linewidth=3, foreground=theme_of(axes).background)])
 
@@ -255,6 +260,7 @@ def add_panels(figure: Figure, extents: list[tuple[float, ...]]) -> list[Axes]:
     figure.set_size_inches(WIDTH_IN, height_in + HEADER_IN + FOOTER_IN)
     area = {"bottom": FOOTER_IN, "top": FOOTER_IN + height_in}
     area = {side: value / figure.get_figheight() for side, value in area.items()} | SIDES
+    grid: Any
     if stacked:
         grid = figure.add_gridspec(len(aspects), 1, height_ratios=1 / aspects + 0.06, hspace=0.2, **area)
     else:
@@ -265,11 +271,12 @@ def add_panels(figure: Figure, extents: list[tuple[float, ...]]) -> list[Axes]:
 def draw_cut(axes: Axes, nodes: NodeList, cut: PlaneCut, style: Style, grains: bool = False) -> None:
     """Draw the values of the cut over the silhouette of the vessel; with ``grains``, or where room without fluid is
     known, over a grey block of solid."""
-    extent, room = np.asarray(cut.extent_m) / style.unit_m, cut.shadow if cut.room is None else cut.room
+    extent: Any = np.asarray(cut.extent_m) / style.unit_m
+    room = cut.shadow if cut.room is None else cut.room
     layers = [(np.ones(room.shape, dtype=bool), GRAINS)] if grains or cut.room is not None else []
     layers += [] if grains and cut.room is None else [(room, theme_of(axes).shadow)]
     for there, colour in layers:
-        flat = {"cmap": ListedColormap([colour]), "interpolation": "nearest"}
+        flat: dict[str, Any] = {"cmap": ListedColormap([colour]), "interpolation": "nearest"}
         axes.imshow(np.where(there, 1.0, np.nan), origin="lower", extent=extent, **flat)
     image = axes.imshow(cut.values, origin="lower", extent=extent, interpolation="nearest")
     image.set(norm=style.colours.norm, cmap=style.colours.cmap)
@@ -328,7 +335,8 @@ def draw_scale_in_unit(
         unit: its SI unit.
         remark: end of the label.
     """
-    low, high = colours.norm.vmin, colours.norm.vmax
+    norm: Any = colours.norm
+    low, high = norm.vmin, norm.vmax
     name, size = shown_unit(unit, max(abs(low), abs(high)))
     bar = draw_scale(figure, colours, f"{quantity}{'' if unit == '1' else f' [{name}]'}{remark}", extend)
     ticks = np.asarray(MaxNLocator(N_TICKS).tick_values(low / size, high / size))

@@ -21,6 +21,7 @@ from numba import prange
 from scipy.ndimage import distance_transform_edt
 
 from muphy_lb.base.kept.functions import njit
+from muphy_lb.base.narrow import triple
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.geometry.voxels import Opening
 from muphy_lb.output.pictures.cut import Sight
@@ -371,7 +372,7 @@ class CoarseGrid:
         extent = np.asarray(high, dtype=np.int64) - low + 1
         cells = float(np.prod(extent, dtype=np.float64))
         factor = int(max(np.ceil(extent.max() / most_along_edge), np.ceil((cells / most_cells) ** (1 / 3))))
-        shape = tuple(int(n) for n in (extent[::-1] - 1) // factor + 1 + 2 * MARGIN)
+        shape = triple(int(n) for n in (extent[::-1] - 1) // factor + 1 + 2 * MARGIN)
         return cls(np.asarray(low), factor, shape)
 
     def index(self, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:

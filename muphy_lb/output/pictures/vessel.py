@@ -6,6 +6,7 @@
 
 import os
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib import colormaps
@@ -147,7 +148,7 @@ def within(colours: ScalarMappable, limits: tuple[float, float] | None) -> Scala
 
 def draw_view(axes: Axes, nodes: NodeList, view: View, style: Style) -> None:
     """Draw the rendered vessel with openings, scale bar and axis directions."""
-    extent = np.asarray(view.extent_m) / style.unit_m
+    extent: Any = np.asarray(view.extent_m) / style.unit_m
     axes.imshow(view.image, origin="lower", extent=extent, interpolation="antialiased", zorder=2)
     axes.set_axis_off()
     marks = [_mark_on_view(opening, view, style) for opening in nodes.openings]

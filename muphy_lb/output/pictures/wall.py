@@ -7,6 +7,7 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib import colormaps
@@ -101,7 +102,8 @@ def draw_walls(
     known = values[counted] if counted.any() else np.zeros(1)
     top = float(np.percentile(known, TOP_PERCENTILE)) or float(known.max()) or 1.0
     scale = Normalize(*(marks.limits or (0.0, top)), clip=True)
-    colours = ScalarMappable(scale, ListedColormap(colormaps[COLOUR_MAP].colors))
+    listed: Any = colormaps[COLOUR_MAP]
+    colours = ScalarMappable(scale, ListedColormap(listed.colors))
     style = make_style(nodes, what, colours, openings=marks.openings)
     shown = np.where(counted, values, np.nan)
     sights = (2,) if nodes.shape[0] == 1 else range(3) if marks.sight is None else (marks.sight,)
@@ -156,8 +158,8 @@ def _facts(counted: np.ndarray) -> tuple[str, ...]:
 
 
 def _draw_view(axes: Axes, nodes: NodeList, values: np.ndarray, view, style: Style) -> None:
-    image, there, extent = _front_values(nodes, values, view)
-    extent = np.asarray(extent) / style.unit_m
+    image, there, extent_m = _front_values(nodes, values, view)
+    extent: Any = np.asarray(extent_m) / style.unit_m
     grey = np.where(there & np.isnan(image), 1.0, np.nan)
     axes.imshow(grey, origin="lower", extent=extent, cmap=ListedColormap([UNCOUNTED]), interpolation="nearest")
     drawn = axes.imshow(image, origin="lower", extent=extent, interpolation="nearest")

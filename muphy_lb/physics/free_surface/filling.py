@@ -52,7 +52,7 @@ class Wetting:
         ever: (n,) largest share of every voxel that has been liquid when it was looked at; None before.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.ever: np.ndarray | None = None
         self._faces: np.ndarray | None = None
 

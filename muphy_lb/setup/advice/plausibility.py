@@ -31,6 +31,7 @@ from itertools import combinations
 
 import numpy as np
 
+from muphy_lb.base.narrow import triple
 from muphy_lb.base.registry import offered
 from muphy_lb.base.units import CS2
 from muphy_lb.boundaries.opening_geometry import OpeningFrame
@@ -211,7 +212,7 @@ def unusual_values(case: Case, header: GeometryHeader, duration_s: float) -> Ite
 def _setting(case: Case, header: GeometryHeader, duration_s: float) -> Setting:
     low = [middle - 0.5 * header.spacing_m for middle in header.origin_m]
     high = [end + n * header.spacing_m for end, n in zip(low, header.shape[::-1], strict=True)]
-    return Setting(case, tuple(low), tuple(high), duration_s)
+    return Setting(case, triple(low), triple(high), duration_s)
 
 
 def _worded(value) -> str:
@@ -381,8 +382,8 @@ def plausibility(case: Case, header: GeometryHeader, frames, numerics: Numerics)
             f"{name}: period {factor.period_s:.4g} s, factors {values.min():.4g} to {values.max():.4g}, mean"
             f" {means[name]:.4g}; the run of {duration_s:.4g} s covers {duration_s / factor.period_s:.3g} periods"
         )
-        doubts = _doubts(name, factor.period_s, largest, duration_s, numerics.units.time_step_s)
-        lines += [f"warning: {text}" for text in doubts]
+        of_wave = _doubts(name, factor.period_s, largest, duration_s, numerics.units.time_step_s)
+        lines += [f"warning: {text}" for text in of_wave]
         if case.run.periodic_tolerance and WHOLE <= duration_s / factor.period_s < 1.0 + WHOLE:
             lines.append(
                 f"warning: run.periodic_tolerance compares whole periods, and the run has one: give run.time_s ="
@@ -430,7 +431,7 @@ def _against_their_kind(case: Case, openings: Iterable[Opening], means: Mapping[
         key = _flow_key(section)
         mean = means.get(f"openings.{opening.name}.waveform", 1.0)
         net = 0.0 if key is None else getattr(section, key) * mean
-        if net == 0.0 or (opening.kind == "inlet") == (net > 0.0):
+        if key is None or net == 0.0 or (opening.kind == "inlet") == (net > 0.0):
             continue
         times = "" if mean > 0.0 else f" times {mean:.4g}, the mean of its waveform,"
         way, sign, other = ("leaves", "positive", "outlet") if net < 0.0 else ("enters", "negative", "inlet")

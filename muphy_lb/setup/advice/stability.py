@@ -88,7 +88,7 @@ def weak_odd_rate(case: Case, tau: float, cell_reynolds: float) -> Iterator[str]
     is_creeping = section.equilibrium == STOKES.name or 0.0 < cell_reynolds < CREEPING_CELL_REYNOLDS
     if section.collision != TRT.name or is_creeping or tau <= 0.5:
         return
-    rate = odd_rate(1.0 / tau, section.model_extra.get(MAGIC, MAGIC_HALF_WAY))
+    rate = odd_rate(1.0 / tau, (section.model_extra or {}).get(MAGIC, MAGIC_HALF_WAY))
     if rate < LEAST_ODD_RATE:
         yield (
             f"trt relaxes odd moments with {rate:.3g} at a relaxation time of {tau:.5g}, below {LEAST_ODD_RATE}: the"
