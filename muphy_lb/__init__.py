@@ -1,11 +1,11 @@
 """muphy_lb: sparse lattice Boltzmann flow in real vessels and rocks on many GPUs.
 
     from muphy_lb import Simulation
-    with Solver("vessel.toml") as sim:
+    with Simulation("vessel.toml") as sim:
         sim.run()
         print(sim.openings)
 
-:class:`Solver` is one flow; :class:`Case` what is asked for, checked; :mod:`geometry <muphy_lb.geometry>` reads and
+:class:`Simulation` is one flow; :class:`Case` what is asked for, checked; :mod:`geometry <muphy_lb.geometry>` reads and
 draws images and surfaces, :mod:`partition <muphy_lb.partition>` shares their fluid among ranks; all that is wrong with
 an input is an :class:`InputError`, a flow that becomes unstable a :class:`DivergedError`.
 """
@@ -19,19 +19,19 @@ from typing import TYPE_CHECKING
 
 from muphy_lb.base.version import __version__ as __version__
 
-__all__ = ["Case", "DivergedError", "InputError", "Solver", "geometry", "partition"]
+__all__ = ["Case", "DivergedError", "InputError", "Simulation", "geometry", "partition"]
 
 if TYPE_CHECKING:
     from muphy_lb import geometry, partition
     from muphy_lb.base.errors import DivergedError, InputError
     from muphy_lb.case.case import Case
-    from muphy_lb.run.solver import Solver
+    from muphy_lb.run.simulation import Simulation
 
 _PLACES = {
     "Case": "muphy_lb.case.case",
     "DivergedError": "muphy_lb.base.errors",
     "InputError": "muphy_lb.base.errors",
-    "Solver": "muphy_lb.run.simulation",
+    "Simulation": "muphy_lb.run.simulation",
 }
 
 

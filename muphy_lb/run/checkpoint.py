@@ -377,7 +377,7 @@ def _case_text(checkpoint: Checkpoint, case: Case) -> str:
 
 
 def saved(core: Solver, geometry: Geometry | None, folder: str | PathLike, may_replace: bool) -> None:
-    """Write case, geometry and checkpoint; collective. See :meth:`muphy_lb.run.solver.Solver.save`."""
+    """Write case, geometry and checkpoint; collective. See :meth:`muphy_lb.run.simulation.Simulation.save`."""
     core.health()
     path = Path(folder)
     case = moved_into(path, core.case, geometry)

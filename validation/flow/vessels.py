@@ -167,7 +167,7 @@ def _rates(simulation: Solver) -> np.ndarray:
 
 def flow_rows(openings: Mapping[str, Mapping], tolerance: float) -> Iterator[Row]:
     """Rows for mass conservation, pressure drops and the flow split. ``openings``: by name, the fields of
-    :class:`muphy_lb.run.simulation.OpeningState`; one of them is ``"inlet"``; ``tolerance``: largest share of the
+    :class:`muphy_lb.measure.records.OpeningState`; one of them is ``"inlet"``; ``tolerance``: largest share of the
     inflow that may be lost."""
     outlets = {name: state for name, state in openings.items() if state["kind"] == "outlet"}
     outflow = sum(state["flow_rate_m3_s"] for state in outlets.values())
