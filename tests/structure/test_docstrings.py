@@ -1,8 +1,9 @@
 """Everything public says what it is."""
 
 import ast
+import re
 
-from tests.structure.source import Definition, definitions, modules, report
+from tests.structure.source import ROOT, Definition, definitions, modules, report
 
 
 def is_public(item: Definition) -> bool:
@@ -18,3 +19,18 @@ def test_every_module_has_a_docstring():
 def test_every_public_class_and_function_has_a_docstring():
     offenders = [item.place for item in definitions() if is_public(item) and not ast.get_docstring(item.node)]
     assert not offenders, report(offenders)
+
+
+def test_every_folder_says_what_its_files_hold():
+    offenders = []
+    for folder in [module for module in modules() if module.path.name == "__init__.py" and module.name != "muphy_lb"]:
+        text = ast.get_docstring(folder.tree) or ""
+        files = {path.stem for path in folder.path.parent.glob("*.py")} - {"__init__", "__main__"}
+        offenders += [f"{folder.place}: {file}" for file in files if not re.search(rf"``{file}\b", text)]
+    assert not offenders, report(offenders)
+
+
+def test_every_folder_is_a_package():
+    """A folder without ``__init__.py`` would be missing in a wheel."""
+    folders = {module.path.parent for module in modules()}
+    assert not [str(folder.relative_to(ROOT)) for folder in folders if not (folder / "__init__.py").exists()]
