@@ -39,7 +39,7 @@ UNITS = {"mm": 1e-3, "um": 1e-6, "cm": 1e-2}
 def unit_hint(
     point_m: Sequence[float], origin_m: Sequence[float], shape: tuple[int, int, int], spacing_m: float
 ) -> str:
-    """What to say of a point far outside the box of voxels: the unit that it seems to be given in; else nothing.
+    """A hint on a point far outside the box of voxels: the unit that it seems to be given in; else nothing.
 
     Args:
         point_m: (x, y, z), meant in metres.
@@ -370,7 +370,7 @@ def _check_contact(voxels: Voxels, slab: _Slab, flag: int) -> None:
 
 
 def _closing(voxels: Voxels, opening: Opening) -> str:
-    """What closes a vessel beside an opening."""
+    """The remedy that closes a vessel beside an opening."""
     across = [axis for axis, wraps, n in zip("xyz", voxels.periodic, opening.normal, strict=True) if wraps and n]
     if not across or np.isfinite(opening.radius_m):
         return "enlarge radius_m"

@@ -1,4 +1,4 @@
-"""What takes long before anything else can be told says what it is, and afterwards how long it took."""
+"""Phases: a long phase ahead of the first steps is announced, and its duration is given afterwards."""
 
 import logging
 import time

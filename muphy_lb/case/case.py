@@ -306,7 +306,7 @@ def _build(table: Mapping, folder: Path, source: str, problems: list[str]) -> Ca
 
 
 def _problems(error: ValidationError, table) -> list[str]:
-    """What is wrong with the tables of a case, each with its path."""
+    """The problems of the tables of a case, each with its path."""
     return [f"{_dotted(e['loc'], table)} {e['msg']}" for e in error.errors(include_url=False)]
 
 

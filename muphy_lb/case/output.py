@@ -24,8 +24,8 @@ FieldNames = Annotated[tuple[FieldName, ...], Field(strict=False)]
 
 
 class OutputSection(Section):
-    """What is written, and how often; 0 means only at the end (checkpoints: only when the run is stopped early, or
-    its result is doubtful)."""
+    """Files of a run, and how often they are written; 0 means only at the end (checkpoints: only when the run is
+    stopped early, or its result is doubtful)."""
 
     model_config = ConfigDict(extra="allow")
     keys_of = KeysOf("muphy_lb.run.observers", "OBSERVERS")
@@ -140,7 +140,7 @@ class SegmentSection(Section):
 
 
 def segment_problems(segments: Sequence[Mapping], probes: Sequence[Mapping]) -> Iterator[str]:
-    """What is wrong between the tables of segments and those of probes: the ends are probes with a plane."""
+    """Problems between the tables of segments and those of probes: the ends are probes with a plane."""
     planes = [probe["name"] for probe in probes if "plane_m" in probe and isinstance(probe.get("name"), str)]
     for segment in segments:
         for end in ("proximal", "distal"):

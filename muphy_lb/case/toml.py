@@ -89,8 +89,8 @@ def _short(error: Exception) -> str:
 
 
 def numbers_beyond(table: Mapping) -> Iterator[str]:
-    """What is wrong with the numbers of raw tables, whatever their keys: integers of more than 64 bits, and numbers
-    above 1e30, which the next product would turn into infinity. Numbers of options are left to those who read them."""
+    """Problems of the numbers of raw tables, whatever their keys: integers of more than 64 bits, and numbers above
+    1e30, which the next product would turn into infinity. Numbers of options are left to those who read them."""
     values = [("", table)]
     while values:
         path, value = values.pop()
@@ -164,7 +164,7 @@ def _parsed(text: str):
 
 
 def _child(table, key: str):
-    """What lies below a key: of a table, made if absent; of a list of tables, the entry of that name."""
+    """The value below a key: of a table, made if absent; of a list of tables, the entry of that name."""
     if isinstance(table, dict):
         if numbered := re.fullmatch(r"(\w+)\[\d+\]", key):
             names = [entry.get("name") for entry in table.get(numbered[1]) or () if isinstance(entry, dict)]

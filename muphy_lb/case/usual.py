@@ -24,7 +24,7 @@ BOX_DIAGONALS = 100.0
 
 @dataclass(frozen=True)
 class Setting:
-    """What a value is held against.
+    """The surroundings of a value by which it is judged.
 
     Attributes:
         case: the case.

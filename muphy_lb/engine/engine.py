@@ -305,7 +305,7 @@ class Engine:
         return tuple(self._tables)
 
     def stream_usage(self):
-        """What the compiler gave one thread of the stream-and-collide kernel."""
+        """Resources of the compiler for one thread of the stream-and-collide kernel."""
         return self.backend.stream_collide_usage(self.model.collision, self.stream_arrays(0), self.shape)
 
     @property
@@ -326,7 +326,7 @@ class Engine:
         return exchange_seconds(self._connector.communicator, self.backend, found, n_rounds)
 
     def _halo_of_buffers(self) -> Halo:
-        """What crosses before (pull, in place) or in the middle of (push) a step from each buffer."""
+        """The halo that crosses before (pull, in place) or in the middle of (push) a step from each buffer."""
         even, odd = (self.addresses.exchanges[self._phase(parity)] for parity in (0, 1))
         buffers = self.buffers[::-1] if self.model.streaming.exchanges_result else self.buffers
         return Halo(self.domain.halo.neighbours, (even, odd), tuple(buffers))

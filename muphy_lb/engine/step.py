@@ -44,7 +44,7 @@ from muphy_lb.parallel.transports import ExchangeTasks
 
 
 class StepKind(NamedTuple):
-    """What tells steps apart.
+    """The properties by which steps differ.
 
     Attributes:
         parity: the buffer from which it goes.

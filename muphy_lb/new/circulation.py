@@ -49,7 +49,7 @@ TRANSITS_A_BEAT = 40
 
 @dataclass(frozen=True)
 class Circulation:
-    """What is known of the circulation that a vessel belongs to.
+    """The circulation that a vessel belongs to.
 
     Attributes:
         mean_pressure_pa: mean pressure at the outlets [Pa].

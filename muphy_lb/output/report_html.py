@@ -40,7 +40,7 @@ class ReportTable(NamedTuple):
 
 @dataclass(frozen=True)
 class ReportPart:
-    """What one observer of a run adds to the page.
+    """The part of the page that one observer of a run adds.
 
     Attributes:
         results: rows (quantity, value, unit) of the table of results.

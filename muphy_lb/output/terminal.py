@@ -1,4 +1,4 @@
-"""What is printed: on rank 0, without control characters, and for as long as somebody reads it.
+"""Printing: on rank 0, without control characters, and for as long as somebody reads it.
 
 - What is printed: on rank 0, without control characters, and for as long as somebody reads it; in colours on a
   terminal. And Ctrl-C.
@@ -84,7 +84,7 @@ def configure_logging(communicator) -> None:
 
 
 def missing_package(error: ModuleNotFoundError) -> str:
-    """What to do about a package that this Python does not have."""
+    """The remedy for a package that this Python does not have."""
     for name in ("bench", "validation"):
         if error.name == f"muphy_lb.{name}":
             return f"this command is in muphy-lb-{name}, which is not installed; in a checkout: pip install ./{name}"
@@ -134,7 +134,7 @@ class _TerminalHandler(logging.StreamHandler):
 
 
 class _PrintableFormatter(logging.Formatter):
-    """What is logged may hold text of files and users."""
+    """Formatter of messages, which may hold text of files and users."""
 
     def format(self, record):
         return coloured(printable(super().format(record)))

@@ -96,7 +96,7 @@ def steps_until(file: h5py.File, resume_step: int) -> tuple[int, int | None]:
 
 @dataclass(frozen=True)
 class Kept:
-    """What is kept of a file.
+    """The part of a file that is kept.
 
     Attributes:
         n_steps: number of snapshots.
@@ -363,7 +363,7 @@ class VtkHdfSeries:
         return dataset
 
     def _kept(self, file: h5py.File) -> Kept:
-        """What is kept of an existing file."""
+        """The part of an existing file that is kept."""
         if "muphy_lb" not in file:
             raise OutputError(f"cannot continue {self.path}: this solver did not write it; move the file away")
         own, grid = file["muphy_lb"], file["VTKHDF"]

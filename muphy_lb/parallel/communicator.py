@@ -114,7 +114,7 @@ class MpiCommunicator:
         return self._world.Split_type(self._mpi.COMM_TYPE_SHARED)
 
     def _memory_kinds(self) -> str:
-        """What MPI 4.1 tells of the memory that it takes; empty before that."""
+        """The kinds of memory that MPI 4.1 takes; empty before that."""
         info = self._world.Get_info()
         return info.get("mpi_memory_alloc_kinds") or ""
 
@@ -207,7 +207,7 @@ class MpiCommunicator:
 
 
 def _query_cuda_support() -> bool:
-    """What the extension of Open MPI and MPICH says, asked from the library that is loaded already."""
+    """CUDA support by the extension of Open MPI and MPICH, asked from the library that is loaded already."""
     for name in ("libmpi.so.40", "libmpi.so.12", "libmpi.so"):
         try:
             library = ctypes.CDLL(name, mode=os.RTLD_NOLOAD | os.RTLD_LAZY)
@@ -243,7 +243,7 @@ def connect():
 
 @cache
 def _exit_code() -> list:
-    """What ``sys.exit`` was last called with; from the first call of this function on."""
+    """The last argument of ``sys.exit``; from the first call of this function on."""
     given, leave = [None], sys.exit
 
     def noted(code=None):

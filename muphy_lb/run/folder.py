@@ -60,9 +60,9 @@ values have as many as each other."""
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a checkpoint says of itself: its ``path``, ``step``, ``initial_mass``, the states of conditions with
-    ``feedback``, the records of ``wall_forces``, the ``states`` of observers by name, the text of its ``case``, and the
-    ``identity`` of what its state belongs to, by attribute."""
+    """The header of a checkpoint: its ``path``, ``step``, ``initial_mass``, the states of conditions with ``feedback``,
+    the records of ``wall_forces``, the ``states`` of observers by name, the text of its ``case``, and the ``identity``
+    of the flow that its state belongs to, by attribute."""
 
     path: Path
     step: int
@@ -161,7 +161,7 @@ def _read(path: Path, check: Callable[[Checkpoint, h5py.File], None]) -> Checkpo
 
 
 def _described(path: Path, file: h5py.File) -> Checkpoint:
-    """What a sealed file says of itself.
+    """The header of a sealed file.
 
     Raises:
         ValueError, LookupError, TypeError: it does not say that.

@@ -170,7 +170,7 @@ class WallShear(Record):
 
 @dataclass(frozen=True, repr=False)
 class Outcome(Record):
-    """What a run came to.
+    """The outcome of a run.
 
     Attributes:
         ended: why it ended: completed, steady, stopped, or a signal.

@@ -127,7 +127,7 @@ class Results:
         return self._geometry
 
     def describe(self) -> str:
-        """What will be computed, for people."""
+        """A description of the flow and its computation, for people."""
         return self.core.describe()
 
     def velocity_m_s(self) -> np.ndarray | None:
@@ -219,7 +219,8 @@ class Results:
         )
 
     def watched(self) -> dict[str, dict[str, float]]:
-        """What ``run.steady_watch`` of the case names, by group and name, as ``steady.csv`` has it; collective."""
+        """The quantities that ``run.steady_watch`` of the case names, by group and name, as ``steady.csv`` has them;
+        collective."""
         return self.core.communicator.broadcast(monitored(self.core))
 
     def permeability(self) -> Permeability:

@@ -16,7 +16,7 @@ TICK_S = 0.02
 
 
 class Renderer:
-    """What all viewers share.
+    """The state that all viewers share.
 
     Args:
         line: to the run.

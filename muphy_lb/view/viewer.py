@@ -73,7 +73,7 @@ class Viewer:
             self._draw()
 
     def describe(self) -> None:
-        """What is watched has other fields from now on."""
+        """Take the new fields of the watched flow."""
         description = self._renderer.description
         if not can_be_met(self.demand, description):
             self.demand = description.start

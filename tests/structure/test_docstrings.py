@@ -34,3 +34,11 @@ def test_every_folder_is_a_package():
     """A folder without ``__init__.py`` would be missing in a wheel."""
     folders = {module.path.parent for module in modules()}
     assert not [str(folder.relative_to(ROOT)) for folder in folders if not (folder / "__init__.py").exists()]
+
+
+def test_the_subject_of_a_docstring_is_a_noun():
+    """A clause as subject ("What a rank sends ...") must be decoded; a noun of the field says it at once."""
+    begins = re.compile(r"(What(ever)?|Who(ever|se)?|Nobody|That|Those|One of)\b")
+    texts = [(each.place, each.tree) for each in modules()] + [(each.place, each.node) for each in definitions()]
+    offenders = [place for place, node in texts if begins.match(ast.get_docstring(node) or "")]
+    assert not offenders, report(offenders)

@@ -220,7 +220,7 @@ class Reading:
 
     @cached_property
     def nodes(self) -> NodeList:
-        """What a simulation of the case runs on."""
+        """The nodes on which a simulation of the case runs."""
         return load_nodes(self.case)[0]
 
     @cached_property
@@ -263,7 +263,7 @@ def data_files(settings: Settings) -> Iterator:
 
 
 def rows_of(item: DataFile, folder: Path, settings: Settings) -> Iterator[Row]:
-    """What is found in one file, and, unless quick, how it flows; raises what reading and running raise."""
+    """The findings in one file, and, unless quick, of its flow; raises what reading and running raise."""
     with TemporaryDirectory() as unpacked:
         path = Path(folder, item.file)
         if item.archive:

@@ -39,7 +39,7 @@ SHARE_OF_CORRECTION = 0.4
 def voxelisation_errors(
     values: Sequence[float], widths: Sequence[float], porosities: Sequence[float]
 ) -> tuple[float, ...]:
-    """What values on grids that each voxelise smooth walls anew are uncertain by.
+    """Uncertainties of values on grids that each voxelise smooth walls anew.
 
     Each grid hits the volume of the solid by chance; the finest hits it best. What k changes by with the porosity e is
     taken from Kozeny and Carman, k ~ e^3 / (1 - e)^2, which is twice as steep as single spheres far apart.
@@ -235,7 +235,7 @@ class RefinedFlow:
         }
 
     def lines(self) -> list[str]:
-        """What was found, for people."""
+        """The findings, for people."""
         limit = self.limit()
         known = f"{limit.value:.4g} +- {limit.error:.2g} m2 = {limit.value / DARCY_M2:.4g} darcy"
         how = "measured" if limit.is_measured else "the usual one of rocks"
@@ -298,8 +298,8 @@ class RefinedFlow:
         return flow
 
     def _on_grid(self, parts: int, flow: Flow) -> OnGrid:
-        """What a flow tells; the limit of k is uncertain by what it differs from its last value, and by what is to
-        come."""
+        """A flow as a point of the limit; its k is uncertain by the larger of its difference from the last value and
+        the change to come."""
         if not flow.settled:
             self.unsettled.append(parts)
         change = abs(flow.limit_m2 - flow.permeability.permeability_m2)

@@ -68,7 +68,7 @@ def number_of(candidates):
 
 @device_jit
 def node(candidates, i):
-    """One of them."""
+    """The i-th candidate."""
     if candidates.among.count[0] <= candidates.among.nodes.size:
         return candidates.among.nodes[i]
     return np.uint32(candidates.first + np.uint32(i))

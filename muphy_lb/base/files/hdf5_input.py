@@ -249,7 +249,7 @@ def elsewhere(dataset: h5py.Dataset) -> str | None:
 
 
 def _foreign(dataset: h5py.Dataset, dtype: np.dtype) -> str | None:
-    """What a dataset is in place of values of ``dtype`` in a row; None if it is that."""
+    """The actual content of a dataset in place of values of ``dtype`` in a row; None if it is that."""
     if dataset.shape is None or dataset.ndim != 1 or dataset.dtype != dtype:
         return f"has type {dataset.dtype} and shape {dataset.shape}; it must be one row of {dtype}"
     creation = dataset.id.get_create_plist()
@@ -258,7 +258,7 @@ def _foreign(dataset: h5py.Dataset, dtype: np.dtype) -> str | None:
 
 
 def oversized(dataset: h5py.Dataset, file_bytes: int) -> str | None:
-    """What a dataset or one of its chunks declares beyond what is stored; None if nothing."""
+    """The size that a dataset or one of its chunks declares beyond the stored bytes; None if there is none."""
     itemsize, stored = dataset.dtype.itemsize, min(dataset.id.get_storage_size(), file_bytes)
     declared = int(dataset.size) * itemsize
     if declared > stored:

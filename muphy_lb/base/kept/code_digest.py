@@ -39,7 +39,7 @@ def digest(function) -> str:
 
 
 def _pieces(value, seen: dict) -> Iterator[str | bytes]:
-    """What distinguishes a value, piece by piece; a value that was met before by its number."""
+    """The pieces by which values differ, one by one; a value that was met before by its number."""
     if isinstance(value, PLAIN):
         yield f"{type(value).__name__} {value!r}"
         return

@@ -96,7 +96,7 @@ class SpheresRegion(Region):
         return np.zeros(len(place))
 
     def curvature(self, place, dimension):
-        """That of the nearest sphere, or circle."""
+        """(m,) mean curvature of the nearest sphere, or circle."""
         return (dimension - 1) / 2.0 / self._nearest(place)[1]
 
     def span(self, up):
@@ -317,7 +317,7 @@ class LiquidRegions:
         return self.gas() is None and any((region.distance(corners) <= 0.0).all() for region in convex)
 
     def gas(self) -> Region | None:
-        """What is gas in them."""
+        """The region of gas in the bubbles; None without any."""
         bubbles = self._case.free_surface.bubbles
         spheres = bubbles.spheres if bubbles else ()
         if not spheres:
@@ -347,7 +347,7 @@ class LiquidRegions:
         return np.full(3, -0.5), np.array(self._header.shape[::-1]) - 0.5
 
     def _box(self, velocity: np.ndarray, low: np.ndarray, high: np.ndarray) -> BoxRegion:
-        """What a box has in common with the geometry, which decides how deep it is; without that, the box."""
+        """The intersection of a box with the geometry, which decides how deep it is; without one, the box."""
         first, last = self._ends()
         if (low < last).all() and (high > first).all():
             low, high = np.maximum(low, first), np.minimum(high, last)

@@ -163,7 +163,8 @@ class Species(ABC, Generic[OfTable]):
         """Number and properties in a few words."""
 
     def warnings(self) -> tuple[str, ...]:
-        """What in their table, or in its file, has no effect, or makes a result wrong; one sentence each."""
+        """Keys of their table, or entries of its file, that have no effect, or make a result wrong; one sentence
+        each."""
         return ()
 
     def listed(self, velocities: bool, time_unit_s: float | None = None) -> ParticleTable | None:
@@ -190,7 +191,7 @@ class Species(ABC, Generic[OfTable]):
             raise InputError(f"particles.{self.name}.file: {error}") from error
 
     def box_warnings(self, table: ParticleTable | None) -> Iterator[str]:
-        """That the box which a file states is not that of the geometry: only the latter counts."""
+        """A warning where the box that a file states is not the geometry's: only the latter counts."""
         if table is None or table.box_m is None:
             return
         own_m = self.header.spacing_m * np.array(self.header.shape[::-1])

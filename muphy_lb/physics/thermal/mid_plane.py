@@ -114,7 +114,7 @@ def middle_plane(nodes: NodeList, fixed_k: dict[str, float]) -> MiddlePlane | No
 
 
 def _flat_sides(nodes: NodeList, names) -> dict[str, _Side]:
-    """Those of the named walls that all their links along the axes reach in one direction from one layer of nodes."""
+    """The named walls that all their links along the axes reach in one direction from one layer of nodes."""
     search, numbers = NeighbourSearch(nodes), {wall.name: k for k, wall in enumerate(nodes.walls)}
     found: dict[str, list[_Side]] = {name: [] for name in names}
     for direction, vector in enumerate(AXES):

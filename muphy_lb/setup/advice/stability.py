@@ -210,7 +210,7 @@ def share_of_rule(section: LatticeSection, relaxation_time: float, cell_reynolds
 
 
 def told(section: LatticeSection, relaxation_time: float, cell_reynolds: float | None) -> Iterator[str]:
-    """What is said in the log of a run where anything of this applies."""
+    """The lines in the log of a run where anything of this applies."""
     if not wants_other_moments(section, relaxation_time, cell_reynolds):
         return
     share, blend = share_of_rule(section, relaxation_time, cell_reynolds), ""

@@ -95,7 +95,7 @@ line where surface and wall meet would never get beyond a full cell."""
 
 
 class Scheme(NamedTuple):
-    """What differs with and without surface tension.
+    """The parts of the exchange that differ with and without surface tension.
 
     Attributes:
         wet_share: the share of the face between two interface cells that is wet, of their fills.

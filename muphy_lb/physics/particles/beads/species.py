@@ -275,7 +275,7 @@ class BeadSpecies(Species[BeadsSection]):
         return places_in_fluid(nodes, position_m, lambda row: f"particles.{self.name}, bead {row}")
 
     def _first_of_chain(self, nodes, random) -> Callable[[], np.ndarray]:
-        """What proposes where a chain begins, voxels."""
+        """A function that proposes where a chain begins, voxels."""
         section = self.section
         if section.start_m is not None:
             places_in_fluid(nodes, np.array([section.start_m]), lambda row: f"particles.{self.name}.start_m")

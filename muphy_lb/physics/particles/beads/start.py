@@ -285,7 +285,7 @@ def _of_file(section: BeadsSection, found: ParticleTable) -> Topology:
 
 
 def without_effect(section: BeadsSection, found: ParticleTable) -> Iterator[str]:
-    """What a file tells apart, and the table does not; one sentence each."""
+    """Distinctions of a file that the table does not keep; one sentence each."""
     kinds = {
         "beads": (found.kind, "mass, friction and forces"),
         "bonds": (found.bond_kind, "force"),

@@ -44,7 +44,7 @@ SECTION = re.compile(r"[A-Z][A-Za-z]*( [A-Z/a-z]+)*")
 
 @dataclass
 class _Parsed:
-    """What is found on the way through a file."""
+    """The entries found on the way through a file."""
 
     counts: dict[str, int] = field(default_factory=dict)
     bounds: dict[str, tuple[float, float]] = field(default_factory=dict)

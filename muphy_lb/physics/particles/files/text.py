@@ -141,7 +141,7 @@ def _reads_as(word: str, dtype) -> bool:
 
 @dataclass(frozen=True)
 class FileUnits:
-    """What a number of a file means; None where nobody has said it.
+    """Units of the numbers of a file; None where they are not stated.
 
     Attributes:
         length_m: metres in a unit of length.
