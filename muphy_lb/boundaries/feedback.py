@@ -9,8 +9,8 @@ in double precision on the device, inside recorded launches, and belong to check
 
 What lies behind an outlet as a network of resistances and compliances, in SI units: Windkessel, coronary bed.
 
-Westerhof, Lankhaar, Westerhof, Med. Biol. Eng. Comput. 47, 131 (2009), from memory; the coronary bed: Kim, Vignon-
-Clementel, Coogan, Figueroa, Jansen, Taylor, Ann. Biomed. Eng. 38, 3195 (2010), from memory.
+Westerhof, Lankhaar, Westerhof, Med. Biol. Eng. Comput. 47, 131 (2009); the coronary bed: Kim, Vignon-Clementel, Coogan,
+Figueroa, Jansen, Taylor, Ann. Biomed. Eng. 38, 3195 (2010).
 """
 
 import cmath

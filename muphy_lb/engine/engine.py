@@ -1,7 +1,7 @@
 """Engine: a model bound to one rank's domain and device; it steps and measures, in lattice units.
 
 - What a step costs at each node, where that changes while a flow goes on.
-- What crosses links, where nodes may be only partly filled with fluid: the share of it that is fluid's.
+- Sums over links, weighted by the share of a partly filled node that is fluid.
 """
 
 import time
@@ -387,8 +387,8 @@ def n_occupied(engine: Engine) -> int:
 
 
 def opening_sums(engine: Engine, n_openings: int) -> np.ndarray:
-    """(n_openings, 3) int64 sums of fluid as of :meth:`muphy_lb.engine.engine.Engine.opening_sums`; densities are of
-    all that is there."""
+    """(n_openings, 3) int64 sums of fluid as of :meth:`muphy_lb.engine.engine.Engine.opening_sums`; densities are
+    not weighted by the share of fluid."""
     filled, links = engine.model.filled, engine.domain.links
     if filled is None or links.n_links == 0:
         return engine.opening_sums(n_openings)

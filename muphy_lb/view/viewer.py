@@ -90,7 +90,7 @@ class Viewer:
             self._later(lambda: self._layout.controls.say(GONE))
 
     def _later(self, change) -> None:
-        """Change the document when nobody else does."""
+        """Change the document on Bokeh's next tick."""
         if not self._is_gone:
             self._document.add_next_tick_callback(change)
 

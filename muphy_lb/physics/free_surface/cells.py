@@ -33,9 +33,9 @@ WETTED = 32
 BARED = 64
 """a liquid cell that becomes interface, since a neighbour becomes gas"""
 WALL = 128
-"""what is no node"""
+"""a solid voxel"""
 OPENING = WALL | NEEDED
-"""what is no node, but an opening"""
+"""a voxel of an opening"""
 
 FLUID = INTERFACE | LIQUID
 TURNING = FILLED | EMPTIED
