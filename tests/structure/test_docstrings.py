@@ -42,3 +42,24 @@ def test_the_subject_of_a_docstring_is_a_noun():
     texts = [(each.place, each.tree) for each in modules()] + [(each.place, each.node) for each in definitions()]
     offenders = [place for place, node in texts if begins.match(ast.get_docstring(node) or "")]
     assert not offenders, report(offenders)
+
+
+def test_references_lead_somewhere():
+    """A name in ``:class:`` and the like is that of a module, or a word of the module that it names."""
+    found = {module.name: module for module in modules()}
+    offenders = []
+    for module in modules():
+        for name in re.findall(
+            r":(?:mod|class|func|meth|data|attr):`(?:[^`<]*<)?~?(muphy_lb[\w.]*)", ast.unparse(module.tree)
+        ):
+            above = next((there for there in _above(name) if there in found), "muphy_lb")
+            rest = name.removeprefix(above).strip(".").split(".")
+            if not all(re.search(rf"\b{word}\b", found[above].path.read_text()) for word in rest):
+                offenders.append(f"{module.place}: {name}")
+    assert not offenders, report(offenders)
+
+
+def _above(name: str) -> list[str]:
+    """A dotted name and all packages around it, innermost first."""
+    parts = name.split(".")
+    return [".".join(parts[:n]) for n in range(len(parts), 0, -1)]
