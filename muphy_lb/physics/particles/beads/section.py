@@ -12,9 +12,7 @@ from muphy_lb.case.choice import OneOf
 from muphy_lb.case.section import Positive, Section, Vector, exactly_one
 from muphy_lb.physics.particles.base_section import MOST_LISTED, Count, ParticlesSection
 
-POTENTIALS, MODEL, COUPLING = (
-    f"muphy_lb.physics.particles.beads.{name}" for name in ("potentials", "model", "coupling")
-)
+FORCES, MODEL, COUPLING = (f"muphy_lb.physics.particles.beads.{name}" for name in ("forces", "model", "coupling"))
 
 MOST_SUBSTEPS = 1000
 """Each is a few kernels of every time step, between which nothing else is done."""
@@ -26,7 +24,7 @@ MOST_PER_CHAIN, MOST_IN_CHAINS = 10_000, 10_000_000
 class BondsSection(Section):
     """Bonds between neighbours of a chain, or those that the file lists."""
 
-    potential: Annotated[str, OneOf(POTENTIALS, "BONDS")] = "harmonic"
+    potential: Annotated[str, OneOf(FORCES, "BONDS")] = "harmonic"
     """shape of the potential"""
     stiffness_n_m: Positive
     """stiffness [N/m]"""
@@ -43,7 +41,7 @@ class BondsSection(Section):
 class RepulsionSection(Section):
     """Forces between beads that are near each other."""
 
-    potential: Annotated[str, OneOf(POTENTIALS, "PAIRS")] = "wca"
+    potential: Annotated[str, OneOf(FORCES, "PAIRS")] = "wca"
     """shape of the potential"""
     energy_j: Positive
     """its strength epsilon [J]"""
