@@ -20,7 +20,7 @@ SMALL = 2**20
 """Requests up to this [bytes] are granted without a look at the machine."""
 
 BYTES_PER_NODE = 40
-"""What the list of nodes takes for each: its voxel, its connected part, its neighbours along the axes."""
+"""Bytes of the list of nodes for each: its voxel, its connected part, its neighbours along the axes."""
 
 COARSER = "take a coarser grid or a smaller part, or a machine with more memory"
 

@@ -77,7 +77,7 @@ NEARLY_ZERO = 10.0**-PLANE_DIGITS
 """Components of a normal below this are rounding errors."""
 
 BYTES_NEAR = 32
-"""What each voxel near an opening takes while its distance from the plane is found."""
+"""Bytes of each voxel near an opening while its distance from the plane is found."""
 
 CONDITION_KEYS = (
     "velocity_m_s",

@@ -1,6 +1,6 @@
 """The device arrays that kernels are bound to, grouped by purpose.
 
-Those that are passed to compiled code as they are are named tuples.
+Records that compiled code takes as they are are named tuples.
 """
 
 from dataclasses import dataclass

@@ -7,7 +7,7 @@ its links are summed exactly (in fixed point, so that no number of ranks changes
 condition's own state by that many steps, and its result is the opening's value until the next time. State and value are
 in double precision on the device, inside recorded launches, and belong to checkpoints.
 
-What lies behind an outlet as a network of resistances and compliances, in SI units: Windkessel, coronary bed.
+The bed behind an outlet as a network of resistances and compliances, in SI units: Windkessel, coronary bed.
 
 Westerhof, Lankhaar, Westerhof, Med. Biol. Eng. Comput. 47, 131 (2009); the coronary bed: Kim, Vignon-Clementel, Coogan,
 Figueroa, Jansen, Taylor, Ann. Biomed. Eng. 38, 3195 (2010).

@@ -4,7 +4,7 @@ A case is a TOML file in SI units (the unit is the suffix of a key). It is check
 :class:`~muphy_lb.base.errors.InputError` lists everything that is wrong, each with its path. ``Case.to_toml`` writes it
 back with all defaults filled in, so that every output can carry the case that made it.
 
-What differs between two cases, in the words of their files.
+The differences between two cases, in the words of their files.
 """
 
 import os

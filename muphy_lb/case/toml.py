@@ -16,7 +16,7 @@ MAX_BYTES = 2**22
 """Largest case file: long tables belong into files of their own."""
 
 MAX_DEPTH = 32
-"""Most parts of a dotted key. What is read keeps all beginnings of a key, which grows with the square of its parts."""
+"""Most parts of a dotted key. The reader keeps all beginnings of a key, which grows with the square of its parts."""
 
 MAX_QUOTED = 200
 """Longest part of an input quoted in a message [characters]."""
@@ -113,7 +113,7 @@ def override_value(table: dict, override: str) -> str | None:
             its name.
 
     Returns:
-        What is wrong with the override, or None.
+        The problem of the override, or None.
     """
     path, equals, text = (part.strip() for part in override.partition("="))
     if not (path and equals):

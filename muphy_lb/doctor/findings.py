@@ -32,7 +32,7 @@ PURPOSES = {
     "view": "watching a run in a browser",
     "notebook": "fields as xarray and PyVista, Jupyter",
 }
-"""What the extras are for; that of GPUs is judged beside the GPUs."""
+"""Purposes of the extras; that of GPUs is judged beside the GPUs."""
 
 GIB, MIB = 2**30, 2**20
 LITTLE_MEMORY = GIB

@@ -140,7 +140,7 @@ class SliceFrames(Observer):
     """Draws a field on the plane that shows most, and makes a film of it.
 
     The scale of colours reaches from and to what has been seen so far, and is rounded; at the end frames that were
-    drawn with a smaller one are drawn again. What they show is kept for that in a small file beside each of them, so
+    drawn with a smaller one are drawn again. Their content is kept for that in a small file beside each of them, so
     nothing of them stays in memory.
 
     Args:

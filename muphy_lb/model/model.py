@@ -239,8 +239,8 @@ class Stage:
     in the next step, ahead of it. If it chooses them by the field ``occupied``, the collision of the next step looks
     for fluid only near where that field was not 0, so no stage behind it may bring fluid elsewhere.
 
-    A ``NEIGHBOURS`` stage may also write at the neighbours of its nodes, where all write the same. What it writes there
-    is lost at nodes of other ranks: a second operator, which runs at all edge nodes, finds it at their neighbours.
+    A ``NEIGHBOURS`` stage may also write at the neighbours of its nodes, where all write the same. Its values there are
+    lost at nodes of other ranks: a second operator, which runs at all edge nodes, finds it at their neighbours.
 
     A ``CROSSING`` stage, between streaming and collision, calls ``update(arriving, leaving, neighbours, n,
     parameters)`` with the populations that the node is about to load, which it may change, those that the node stored

@@ -150,8 +150,8 @@ UPDATES_PER_S = 4.0
 
 
 class ProgressBar:
-    """Context of a bar that grows from one step to another, and a line of text below it. What is printed meanwhile
-    appears above both.
+    """Context of a bar that grows from one step to another, and a line of text below it. Lines printed meanwhile appear
+    above both.
 
     Args:
         first, last: steps between which it grows.

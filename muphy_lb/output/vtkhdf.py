@@ -1,6 +1,6 @@
 """Fields over time for ParaView: VTKHDF 2.0, an unstructured grid of voxels, the mesh written once.
 
-What all VTKHDF files that grow with a run share: their head, tables of time steps, and how they are continued.
+Common parts of all VTKHDF files that grow with a run: their head, tables of time steps, and how they are continued.
 
 Format: VTK file formats documentation, "VTKHDF File Format", version 2.0.
 

@@ -311,7 +311,7 @@ def agreed(communicator, work: Callable):
 
 def all_agreed(communicator, works: Iterable[Callable]) -> list:
     """The results of works of which each may communicate until it fails; none is left out where one before it fails, so
-    that no rank waits for another. What is wrong is raised on every rank behind the last.
+    that no rank waits for another. An error is raised on every rank behind the last.
 
     Raises:
         MuphyError: its own first one on a rank that has one, else that of the lowest rank.

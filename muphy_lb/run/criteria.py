@@ -14,7 +14,7 @@ gap of width L, L / velocity for a vessel), and the tolerance is close to the er
 
 Without T_c the flow rates of openings must also have no more than the tolerance still to come. In creeping flow through
 a narrow vessel of radius R and length L the pressure does not travel as sound but spreads by diffusion, with the
-coefficient cs^2 R^2 / (8 nu), which takes far longer than an interval. What is to come follows from the last two
+coefficient cs^2 R^2 / (8 nu), which takes far longer than an interval. The change to come follows from the last two
 changes d' and d of a flow rate: if they shrink by the same factor r = d / d' from look to look, as those of the slowest
 mode do, it is d (r + r^2 + ...) = d r / (1 - r) (Aitken's extrapolation).
 

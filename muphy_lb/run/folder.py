@@ -240,7 +240,7 @@ BELONGING = {
     ("compute", "precision"): "precision",
     ("compute", "streaming"): "streaming",
 }
-"""What a state belongs to, by section and key: with other values, its numbers are those of another flow."""
+"""The flow that a state belongs to, by section and key: with other values, its numbers are those of another flow."""
 
 
 def results_of_hours(folder: Path) -> str | None:

@@ -224,8 +224,8 @@ class State:
     def go_on_from(self, record: StateRecord) -> None:
         """Continue from a state of the same nodes; collective.
 
-        What the flow does not have, such as the fields of a physics that its case has no more, is left out; what it has
-        beside stays as at the start.
+        Parts that the flow does not have, such as the fields of a physics that its case has no more, are left out; what
+        it has beside stays as at the start.
         """
         engine, gather = self._engine, record.gather
         fields = {name: row for name, row in record.fields.items() if name in engine.fields.evolving}

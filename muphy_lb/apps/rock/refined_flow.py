@@ -1,6 +1,6 @@
 """The permeability of one flow on infinitely fine voxels: flows on several grids, and the limit that they leave.
 
-What a grid leaves of the error of a permeability: its limit on infinitely fine grids, with an error bar.
+The error of a permeability by its grid: its limit on infinitely fine grids, with an error bar.
 
 The values k_r on voxels divided into r parts go to their limit as k_r = k + A r^-p (Richardson). Edges of voxels that
 jut out into the flow make p about 1.1 (the velocity near an edge of 270 degrees grows as the distance to the power
@@ -41,7 +41,7 @@ def voxelisation_errors(
 ) -> tuple[float, ...]:
     """Uncertainties of values on grids that each voxelise smooth walls anew.
 
-    Each grid hits the volume of the solid by chance; the finest hits it best. What k changes by with the porosity e is
+    Each grid hits the volume of the solid by chance; the finest hits it best. The change of k with the porosity e is
     taken from Kozeny and Carman, k ~ e^3 / (1 - e)^2, which is twice as steep as single spheres far apart.
 
     Args:
@@ -330,8 +330,8 @@ class RefinedFlow:
 def _scaled(before: OnGrid, parts: int, pairs: Sequence[tuple[OnGrid, OnGrid]]) -> OnGrid:
     """The value of the whole from flows through parts of it.
 
-    What a grid changes goes as one over the width of the throats (:mod:`muphy_lb.measure.permeability`): the changes of
-    crops count for the whole in this proportion.
+    The change by a grid goes as one over the width of the throats (:mod:`muphy_lb.measure.permeability`): the changes
+    of crops count for the whole in this proportion.
     """
     changes = np.array([1.0 - fine.permeability_m2 / coarse.permeability_m2 for coarse, fine in pairs])
     widths = np.array([coarse.width_voxels for coarse, _ in pairs])

@@ -1,7 +1,7 @@
 """HDF5 files that are inputs: nothing that they say is believed before it is checked.
 
-What HDF5 would follow or inflate is refused: links out of a group, virtual datasets, values stored in other files,
-compression, and datasets that declare more values than the file holds.
+Anything that HDF5 would follow or inflate is refused: links out of a group, virtual datasets, values stored in other
+files, compression, and datasets that declare more values than the file holds.
 """
 
 import math
@@ -18,7 +18,7 @@ import numpy as np
 from muphy_lb.base.files import PREPARED
 
 DAMAGE = (OSError, RuntimeError, LookupError, TypeError, ValueError, ArithmeticError, AttributeError, MemoryError)
-"""What h5py raises of a file whose structure is damaged."""
+"""Errors of h5py for a file whose structure is damaged."""
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 FIRST_CHECKSUMMED = 2

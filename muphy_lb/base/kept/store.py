@@ -7,8 +7,8 @@ processor. So a kernel outlives all changes of this package but those that it fo
 at once, in any order; what cannot be read, was damaged, or cannot be written is as if it was not there. That also holds
 for what another process removes: beyond a size the kernels go that nobody has loaded for the longest time.
 
-What a file holds is executed. So files and folders are believed only if they belong to this user or to root, and nobody
-else may write them; others are passed over, which is said once.
+The content of a file is executed. So files and folders are believed only if they belong to this user or to root, and
+nobody else may write them; others are passed over, which is said once.
 """
 
 import hashlib

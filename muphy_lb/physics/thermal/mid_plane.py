@@ -129,7 +129,7 @@ def _flat_sides(nodes: NodeList, names) -> dict[str, _Side]:
 def _points(nodes: NodeList, axis: int, twice: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
     """``voxel``, ``centre``, ``ends`` and ``distance`` of the plane at ``twice`` / 2 on an axis.
 
-    What lies between the nodes of a layer and a solid lets no heat through: no advection and no conduction.
+    The gap between the nodes of a layer and a solid lets no heat through: no advection and no conduction.
     """
     stride = int(np.cumprod((1, *nodes.shape[:0:-1]))[axis])
     place = nodes.voxel // stride % nodes.shape[2 - axis]

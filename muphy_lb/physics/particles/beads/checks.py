@@ -1,8 +1,8 @@
 """Checks of beads at the start and under way, and their heating.
 
-What can be wrong with beads, at the start and under way: each ends the run with a message that names a bead.
+Faults of beads, at the start and under way: each ends the run with a message that names a bead.
 
-What a fluctuating fluid that does not notice its beads does to their temperature.
+The temperature of beads in a fluctuating fluid that does not notice them.
 
 A bead that follows v' = v - a (v - u), a = (Gamma / m) / (1 + Gamma / 2m), has the temperature T from its own noise
 already. The fluctuations of u come on top, since nothing is given back. With shear waves of wave vector k, whose
