@@ -93,7 +93,7 @@ class ProbeSection(Section):
     name: Name
     """letters, digits, _ and -, a letter first; the name of the file"""
     point_m: Vector | None = None
-    """place (x, y, z) [m] of a point: velocity and pressure, interpolated"""
+    """position (x, y, z) [m] of a point: velocity and pressure, interpolated"""
     line_m: Line | None = None
     """first and last point (x, y, z) [m] of a line: velocity and pressure at n_points"""
     n_points: Annotated[int, Field(ge=2, le=1000)] = 20
@@ -109,7 +109,7 @@ class ProbeSection(Section):
 
     @classmethod
     def rules(cls, given):
-        """One place; a plane has a normal."""
+        """One position; a plane has a normal."""
         yield from exactly_one(given, "point_m", "line_m", "plane_m")
         if ("plane_m" in given) != ("normal" in given):
             yield "needs both or none of plane_m and normal"

@@ -104,7 +104,7 @@ class Plots:
         Args:
             field: its name; of vectors the magnitude, unless a component is chosen.
             axis: ``"x"``, ``"y"`` or ``"z"``; by default the plane that shows most.
-            position_m: place of the plane on that axis [m]; by default the fullest plane.
+            position_m: position of the plane on that axis [m]; by default the fullest plane.
             component: ``"x"``, ``"y"`` or ``"z"``, of a vector.
             limits: lowest and highest value of the colours [SI], such as those that all pictures of a film share; by
                 default those of this plane, robust against single nodes.

@@ -38,11 +38,11 @@ class Region:
     velocity: np.ndarray
 
     def distance(self, place: np.ndarray) -> np.ndarray:
-        """(m,) distance of places (m, 3) from the surface, negative inside; at least in sign and up to a voxel."""
+        """(m,) distance of positions (m, 3) from the surface, negative inside; at least in sign and up to a voxel."""
         raise NotImplementedError
 
     def depth(self, place: np.ndarray, up: np.ndarray) -> np.ndarray:
-        """(m,) depth of places below the highest point of the region; 0 if it has no weight of its own."""
+        """(m,) depth of positions below the highest point of the region; 0 if it has no weight of its own."""
         raise NotImplementedError
 
     def holds(self, place: np.ndarray) -> np.ndarray:
@@ -50,7 +50,7 @@ class Region:
         return self.distance(place) < 1.0
 
     def curvature(self, place: np.ndarray, dimension: int) -> np.ndarray:
-        """(m,) mean curvature of its surface nearest to places (m, 3), where it is curved."""
+        """(m,) mean curvature of its surface nearest to positions (m, 3), where it is curved."""
         return np.zeros(len(place))
 
     def span(self, up: np.ndarray) -> tuple[float, float]:

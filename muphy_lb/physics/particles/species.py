@@ -3,7 +3,7 @@
 Where particles are, and where they start: spread over the fluid, or over that in a box, or where they are told to.
 
 They are spread by stratified sampling: of n particles in order of places, one falls into each n-th part of the whole,
-so that the number in a voxel differs from its share by less than two, and only the place within a part is random.
+so that the number in a voxel differs from its share by less than two, and only the position within a part is random.
 
 Species: the particles of one table of [[particles]], whatever their kind.
 """
@@ -32,7 +32,7 @@ from muphy_lb.physics.particles.files.text import check_reach
 
 
 class FluidPlaces:
-    """Places evenly spread over the fluid, or over that in a box.
+    """Positions evenly spread over the fluid, or over that in a box.
 
     Args:
         nodes: the geometry.
@@ -58,14 +58,14 @@ class FluidPlaces:
         self._sample = StratifiedSample(volume)
 
     def draw(self, count: int, random) -> tuple[np.ndarray, np.ndarray]:
-        """Voxels (count, 3) and offsets (count, 3) of places."""
+        """Voxels (count, 3) and offsets (count, 3) of positions."""
         chosen = self._sample.draw(count, random)
         offset = self._low[chosen] + self._size[chosen] * random.random((count, 3))
         return self._centre[chosen], np.where(self._is_thick, offset, 0.0)
 
 
 def places_in_fluid(nodes: NodeList, position_m: np.ndarray, location) -> tuple[np.ndarray, np.ndarray]:
-    """Voxels and offsets of given places (n, 3) [m]; ``location(row)`` says where they are listed, for messages.
+    """Voxels and offsets of given positions (n, 3) [m]; ``location(row)`` says where they are listed, for messages.
 
     Raises:
         InputError: one is not in the fluid.
@@ -88,7 +88,7 @@ def places_in_fluid(nodes: NodeList, position_m: np.ndarray, location) -> tuple[
 
 
 def positions_m(header: GeometryHeader, columns: Mapping[str, np.ndarray]) -> np.ndarray:
-    """(n, 3) places [m] of particles with these columns."""
+    """(n, 3) positions [m] of particles with these columns."""
     voxel, offset = (np.stack([columns[name] for name in names], axis=1) for names in POSITION)
     return np.asarray(header.origin_m) + header.spacing_m * (voxel + offset)
 
