@@ -19,7 +19,7 @@ from muphy_lb.physics.particles.species import positions_m
 
 
 class ParticleSnapshots(Observer):
-    """Base class: writes positions and velocities of the particles of a set to ``particles_NAME.vtkhdf`` and, if the table
+    """Base class: writes positions and velocities of a set of particles to ``particles_NAME.vtkhdf`` and, if the table
     asks for it, ``particles_NAME.xyz``.
 
     Args:
