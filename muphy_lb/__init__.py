@@ -65,7 +65,7 @@ def _can_be_made(folder: Path) -> bool:
 
 
 def _private_folder() -> str:
-    """A folder that only this user can read and write: one for all runs, unless somebody else has taken its name."""
+    """A folder that only this user can read and write: one for all runs, unless its name is taken by another user."""
     import tempfile
 
     folder = Path(tempfile.gettempdir(), f"muphy_lb-{os.getuid()}")

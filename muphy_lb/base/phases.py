@@ -11,7 +11,7 @@ WORTH_TELLING_S = 1.0
 
 @contextmanager
 def phase(what: str) -> Iterator[None]:
-    """Context of work that may take long: it is told when it begins, and its duration if that was more than a second.
+    """Context of work that may take long: its begin is logged, and its duration if that was more than a second.
 
     Args:
         what: the work, as in "reading the geometry".

@@ -338,7 +338,7 @@ class Engine:
 
     def bind_stream_collide(self, nodes: NodeRange, parity: int, shape, mask: int = ANY_BIT):
         """Launch of stream-and-collide over some nodes, from buffer ``parity``; of the nodes with fluid, over those
-        where the field that tells of it has a bit of the mask."""
+        where the field of the mask has one of its bits."""
         collide, arrays = self.model.collision, self.stream_arrays(parity)
         if arrays.occupied:
             among = self.fields.collected.of_collision(self.model.occupied, nodes, parity)

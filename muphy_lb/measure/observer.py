@@ -27,7 +27,7 @@ NOTHING = ReportPart()
 
 
 def tell_walls(observers: Sequence, step: int) -> bool:
-    """Whether one of them is due at a step and tells wall forces or the stress beside walls there."""
+    """Whether one of them is due at a step and reports wall forces or the stress beside walls there."""
     return any(each.tells_walls and each.every and step % each.every == 0 for each in observers)
 
 

@@ -103,7 +103,7 @@ class Measured(Protocol):
 
 
 class PeriodMeans(Observer):
-    """Numbers at the end of a run, of a periodic flow their means over its last period; subclasses tell of them.
+    """Numbers at the end of a run, of a periodic flow their means over its last period; subclasses report them.
 
     Args:
         measured: measures them.

@@ -1,4 +1,4 @@
-"""Printing: on rank 0, without control characters, and for as long as somebody reads it.
+"""Printing: on rank 0, without control characters, and for as long as it is read.
 
 - What is printed: on rank 0, without control characters, and for as long as somebody reads it; in colours on a
   terminal. And Ctrl-C.
@@ -49,7 +49,7 @@ def is_seen(stream: TextIO | None = None) -> bool:
 
 
 def width() -> int | None:
-    """Number of columns of the terminal as a launcher has told it; None: as the terminal itself tells."""
+    """Number of columns of the terminal as a launcher gives it; None: as the terminal itself has it."""
     told = os.environ.get(LAUNCHERS_TERMINAL, "")
     return int(told) if told.isascii() and told.isdigit() and int(told) > 0 else None
 
@@ -70,7 +70,7 @@ def silence() -> None:
 
 
 def is_gone(error: BaseException | None) -> bool:
-    """Whether output failed since nobody reads it any more: the reader of a pipe has ended, a terminal was closed."""
+    """Whether output failed since it is read no more: the reader of a pipe has ended, a terminal was closed."""
     return isinstance(error, BrokenPipeError) or (isinstance(error, OSError) and error.errno == errno.EIO)
 
 
@@ -116,7 +116,7 @@ class KeptInterrupt:
 
 
 class _TerminalHandler(logging.StreamHandler):
-    """Prints what is logged, for as long as somebody reads it, above a bar where there is one."""
+    """Prints log messages, for as long as they are read, above a bar where there is one."""
 
     def __init__(self):
         logging.Handler.__init__(self)

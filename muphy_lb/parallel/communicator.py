@@ -275,7 +275,7 @@ def _leave(communicator, given: list, process: int) -> None:
 
 
 def _end_all_ranks(communicator, kind, error, trace) -> None:
-    """An exception that nobody caught: tell it, and end the ranks that would wait for this one for ever.
+    """An uncaught exception: print it, and end the ranks that would wait for this one for ever.
 
     Compiled libraries also report here what fails while an object is cleaned up and cannot be raised. Python code still
     runs then, and goes on; Python tells such errors a second time, by ``sys.unraisablehook``.
@@ -339,7 +339,7 @@ def from_root(communicator, work: Callable):
 
 
 def wait_for_lower_ranks(communicator) -> None:
-    """Called by a failing rank before it speaks: by then a lower rank with the same failure has ended all ranks.
+    """Called by a failing rank before its message: by then a lower rank with the same failure has ended all ranks.
 
     The ranks from ``LAST_TURN`` on wait equally long; of those on one machine, the first speaks and ends the others.
     """

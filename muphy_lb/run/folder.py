@@ -244,7 +244,7 @@ BELONGING = {
 
 
 def results_of_hours(folder: Path) -> str | None:
-    """In words, the results in a folder of a run that took so long that nobody replaces them by mistake; None if there
+    """In words, the results in a folder of a run so long that no mistake may replace them; None if there
     are none."""
     try:
         took_s = float(json.loads((folder / SUMMARY_FILE).read_text(encoding="utf-8"))["wall_time_s"])

@@ -133,7 +133,7 @@ class Progress:
         self._bar.move_to(self._simulation.step_number)
 
     def is_due(self) -> bool:
-        """Whether it is time to tell again, by the clock of this rank."""
+        """Whether the next message is due, by the clock of this rank."""
         every_s = self._simulation.case.output.progress_every_s
         if self._bar.is_drawn:
             every_s = min(every_s, BAR_EVERY_S)

@@ -225,7 +225,7 @@ class Results:
 
     def permeability(self) -> Permeability:
         """Permeability along the body force, of the flow as it is; its ``warnings`` say by how much it may still
-        change, or that nobody has looked. Collective.
+        change, or that this is unknown. Collective.
 
         Raises:
             InputError: something else than a uniform body force drives the flow.

@@ -303,7 +303,7 @@ def _objections_of_the_period(findings: Findings, go_on: str) -> Iterator[str]:
 
 
 def _is_starting(findings: Findings) -> bool:
-    """Whether more is missing of a flow that may become steady, and nobody has asked for it, than walls lose."""
+    """Whether a flow that may become steady, which the case does not check, misses more than walls lose."""
     is_unwatched = findings.becomes_steady and not findings.asked and not findings.is_driven
     if findings.balance is None or not (is_unwatched and findings.keeps_balance):
         return False

@@ -71,7 +71,7 @@ class Pace:
         return self._stretch
 
     def rest(self) -> None:
-        """No steps are made until somebody asks for more."""
+        """No steps are made until a viewer asks for more."""
         self._left_s, self._rested_s = None, self._now()
 
     def has_last_picture(self) -> bool:

@@ -320,7 +320,7 @@ def flow_rows(reading: Reading) -> Iterator[Row]:
 
 
 def opening_tables(found: Sequence[FoundOpening]) -> list[dict]:
-    """The tables ``[[openings]]`` that users are told for found openings, without conditions; the widest first."""
+    """The tables ``[[openings]]`` that are proposed for found openings, without conditions; the widest first."""
     tables = tomllib.loads(openings_toml(found)).get("openings", [])
     conditions = ("velocity_m_s", "pressure_pa")
     return [{key: value for key, value in table.items() if key not in conditions} for table in tables]

@@ -149,7 +149,7 @@ class ImageRegion(Region):
     shares: np.ndarray
 
     def distance(self, place):
-        """Not told by an image."""
+        """Unknown for an image."""
         return np.full(len(place), np.inf)
 
     def share(self, place: np.ndarray) -> np.ndarray:
