@@ -2,6 +2,13 @@
 ranks.
 
 From Python: :func:`read` and :func:`voxelise` make a :class:`Geometry`, which finds openings and draws itself.
+
+- ``source``: Geometry in Python; ``load``: any input to Voxels; ``voxels``, ``slabs``: the segmented image;
+  ``inspection``, ``clean``; ``axes``, ``repeats``: periodicity.
+- Inputs: ``images/``, ``surfaces/``, ``shapes/``, ``porous/``, ``tagged``, ``gmy``; ``openings/``.
+- ``nodes``, ``search``, ``neighbours``: numbered nodes; ``store``: ``CASE.h5``.
+- ``labels``, ``link_cuts``, ``implicit``: labelled walls, true distances along links.
+- ``limits``: claims of inputs; ``options``, ``quantities``: checked options, numbers with units; ``errors``.
 """
 
 from importlib import import_module

@@ -20,7 +20,7 @@ SMALL = 2**20
 """Requests up to this [bytes] are granted without a look at the machine."""
 
 BYTES_PER_NODE = 40
-"""What the list of nodes takes for each: its voxel, its connected part, its neighbours along the axes."""
+"""Bytes of the list of nodes for each: its voxel, its connected part, its neighbours along the axes."""
 
 COARSER = "take a coarser grid or a smaller part, or a machine with more memory"
 
@@ -159,7 +159,7 @@ def _gib(n_bytes: float) -> str:
 
 
 def _available_bytes() -> int:
-    """What the machine has available [bytes]: free memory and caches that can be dropped."""
+    """The memory that the machine has available [bytes]: free memory and caches that can be dropped."""
     found = re.search(r"MemAvailable:\s*(\d+) kB", _text("/proc/meminfo"))
     if found:
         return 1024 * int(found.group(1))
@@ -167,7 +167,7 @@ def _available_bytes() -> int:
 
 
 def _address_space_bytes() -> float:
-    """What is left of the address space that the process is granted [bytes]."""
+    """The rest of the address space that the process is granted [bytes]."""
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit == resource.RLIM_INFINITY:
         return math.inf
@@ -175,7 +175,7 @@ def _address_space_bytes() -> float:
 
 
 def _group_bytes() -> float:
-    """What is left to the control group of the process, and to those around it [bytes]; caches do not count."""
+    """The memory left to the control group of the process, and to those around it [bytes]; caches do not count."""
     group = Path("/sys/fs/cgroup") / _text("/proc/self/cgroup").rpartition("::")[2].strip().lstrip("/")
     left = math.inf
     for folder in (group, *group.parents):
@@ -187,7 +187,7 @@ def _group_bytes() -> float:
 
 
 def _text(path) -> str:
-    """What the kernel tells in a file, empty where it has none."""
+    """The text of a file of the kernel, or ""."""
     try:
         return Path(path).read_text(encoding="ascii")
     except (OSError, ValueError):

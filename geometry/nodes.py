@@ -25,7 +25,7 @@ LABELS_PER_CHUNK = 2**18
 
 @dataclass(frozen=True)
 class GeometryHeader:
-    """What is known of a geometry without its node arrays; the attributes are those of :class:`NodeList`."""
+    """The header of a geometry, without its node arrays; the attributes are those of :class:`NodeList`."""
 
     n_nodes: int
     shape: tuple[int, int, int]

@@ -28,7 +28,7 @@ def split_periodic(options: Mapping[str, object]) -> tuple[Axes | None, dict[str
 
 
 def prepared(loaded: Noted, preparation: Preparation, periodic: Axes | None) -> Noted:
-    """What was loaded, after the steps of a preparation, repeating along the axes that are asked for.
+    """The loaded voxels, after the steps of a preparation, repeating along the axes that are asked for.
 
     Args:
         loaded: voxels that are periodic where they were drawn so: a face of an image is what it is.

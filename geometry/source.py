@@ -1,4 +1,4 @@
-"""What users hold that says where fluid is: a file, a shape, an array or a surface in memory.
+"""Geometries of users: a file, a shape, an array or a surface in memory.
 
     geometry.read("aorta.stl", unit="mm").find_openings()
     geometry.voxelise(mesh, spacing_m=1e-4).preview()
@@ -128,7 +128,7 @@ class Geometry:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the reader did, one sentence each."""
+        """Notes of the reader, one sentence each."""
         return self._loaded.notes
 
     @cached_property

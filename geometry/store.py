@@ -1,6 +1,6 @@
 """CASE.h5: the group ``/geometry``, written by the preprocessing, checked and read by the solver.
 
-What must hold of the arrays of a node list that was read from a file, before any kernel uses them as indices.
+Conditions on the arrays of a node list that was read from a file, before any kernel uses them as indices.
 
 CASE.h5: the group ``/geometry``, written by the preprocessing and read by the solver.
 

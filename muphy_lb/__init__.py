@@ -49,8 +49,8 @@ def __dir__():
 
 
 def _choose_cache() -> None:
-    """What is compiled is kept in the user's cache folder (:mod:`muphy_lb.base.kept`); without one it gets a folder
-    among the temporary files. Where ``NUMBA_CACHE_DIR`` is set, that is used."""
+    """Compiled code is kept in the user's cache folder (:mod:`muphy_lb.base.kept`); without one it gets a folder among
+    the temporary files. Where ``NUMBA_CACHE_DIR`` is set, that is used."""
     users = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "muphy_lb-kernels")
     if "NUMBA_CACHE_DIR" not in os.environ and not _can_be_made(users):
         os.environ["NUMBA_CACHE_DIR"] = _private_folder()
@@ -65,7 +65,7 @@ def _can_be_made(folder: Path) -> bool:
 
 
 def _private_folder() -> str:
-    """A folder that only this user can read and write: one for all runs, unless somebody else has taken its name."""
+    """A folder that only this user can read and write: one for all runs, unless its name is taken by another user."""
     import tempfile
 
     folder = Path(tempfile.gettempdir(), f"muphy_lb-{os.getuid()}")

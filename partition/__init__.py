@@ -1,6 +1,11 @@
 """partition: assigns the nodes of a graph to ranks; independent of the lattice-Boltzmann method.
 
 From Python: :func:`share` shares the fluid of an image among ranks, and tells how well.
+
+- ``partition``: the owner of each node, and the automatic choice; ``methods``: METIS, Cartesian cuts, tiles; ``curve``:
+  the Hilbert curve.
+- ``graph``, ``voxels``: nodes and links; ``costs``: costs of nodes and messages, weights; ``halo``, ``quality``: loads.
+- ``store``: partitionings in ``CASE.h5``; ``errors``.
 """
 
 from importlib import import_module

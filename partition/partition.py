@@ -139,7 +139,7 @@ def partition_with_reason(
     cost: StepCost = H200,
     shares=None,
 ) -> tuple[np.ndarray, Choice]:
-    """Partition a graph as :func:`partition` does, and tell the method with the reason for it.
+    """Partition a graph as :func:`partition` does, and give the method with the reason for it.
 
     Args:
         graph, n_parts, method, shares: as of :func:`partition`.

@@ -99,7 +99,7 @@ def _settings(options, communicator) -> tuple[Settings, str]:
 
 
 def _compared(name: str, case: Callable, settings: Settings, precisions, device: str):
-    """What a case gives, and how far the other precisions take it from that; half precision at the small sizes
+    """The outcome of a case, and its difference in the other precisions; half precision at the small sizes
     (:mod:`muphy_lb.validation.limits` gives the reason)."""
     from muphy_lb.validation.limits import with_difference
 
@@ -115,7 +115,7 @@ def _compared(name: str, case: Callable, settings: Settings, precisions, device:
 
 
 def _outcome(name: str, case: Callable, settings: Settings, device: str):
-    """What a case gives; on one rank an error ends that case only, so that the others still run."""
+    """The outcome of a case; on one rank an error ends that case only, so that the others still run."""
     from muphy_lb.validation.case import Validation
 
     before = time.perf_counter()

@@ -186,7 +186,7 @@ def drift_of_mass(simulation: Solver, n_steps: int) -> tuple[float, float]:
 
 
 def flow_through_openings(simulation: Solver) -> np.ndarray:
-    """What enters through each opening in a step, lattice units, on one rank."""
+    """The inflow through each opening in a step, lattice units, on one rank."""
     flux, _ = simulation.engine.link_fluxes()
     return np.bincount(simulation.domain.links.boundary, flux, len(simulation.header.openings))
 

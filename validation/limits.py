@@ -42,7 +42,7 @@ def in_half(settings: Settings, *reasons: str) -> tuple[str, ...]:
 
 
 def possible_rules(rules, settings: Settings) -> tuple[str, ...]:
-    """Those of the wall rules that the streaming can do."""
+    """The wall rules that the streaming can do."""
     return tuple(rule for rule in rules if rule == HALF_WAY or settings.interpolates)
 
 

@@ -182,7 +182,7 @@ def row(timing: Timing) -> str:
 
 
 def notes(timings: Sequence[Timing], unusable: Mapping[str, str]) -> str:
-    """What the numbers of the table mean, the devices, and the backends that could not run. ``timings``: at least one;
+    """Notes on the numbers of the table, the devices, and the backends that could not run. ``timings``: at least one;
     the first is of the reference; ``unusable``: reason for each backend that was asked for and cannot be used here."""
     devices = {timing.backend: timing.device for timing in timings}
     return "\n".join(

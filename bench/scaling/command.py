@@ -16,7 +16,7 @@ from muphy_lb.run.options import add_set
 TABLE_2, VARIED = "table2", ("precision", "streaming", "transport")
 DEFAULT_STEPS, DEFAULT_RUNS = 200, 5
 WORDS = ("geometry", "size", "paper", "measured", "ranks", "mode", *VARIED, "steps", "runs", "json", "plots")
-PREDICTED = ("link_gb_s", "latency_us", "cards_per_node", "card_gb")
+PREDICTED = ("link_gb_s", "latency_us", "gpus_per_node", "gpu_gb")
 SCALING_FILE, SPLIT_FILE, PREDICTION_FILE = "scaling.png", "split.png", "prediction.png"
 
 
@@ -45,8 +45,8 @@ def add_options(parser) -> None:
     parser.add_argument("--predict", action="store_true", help="fit a model and predict 8 to 4096 GPUs")
     parser.add_argument("--link-gb-s", type=float, metavar="X", help="predicted: GB/s per GPU between nodes (25)")
     parser.add_argument("--latency-us", type=float, metavar="X", help="predicted: us a message between nodes (5)")
-    parser.add_argument("--cards-per-node", type=int, metavar="N", help="predicted: GPUs connected as measured (8)")
-    parser.add_argument("--card-gb", type=float, metavar="X", help="predicted: GB of memory of a GPU (141)")
+    parser.add_argument("--gpus-per-node", type=int, metavar="N", help="predicted: GPUs connected as measured (8)")
+    parser.add_argument("--gpu-gb", type=float, metavar="X", help="predicted: GB of memory of a GPU (141)")
 
 
 def scaling(options, say: Callable[[str], None], communicator) -> int:

@@ -16,8 +16,8 @@ class TargetMachine:
     """The machine to predict, beyond the measured one."""
 
     link: model.Link = model.Link(gb_s=25.0, latency_us=5.0)  # network between nodes of the machine
-    cards_per_node: int = 8  # GPUs of a node, connected like the measured ones
-    card_gb: float = 141.0  # memory of a GPU [GB]
+    gpus_per_node: int = 8  # GPUs of a node, connected like the measured ones
+    gpu_gb: float = 141.0  # memory of a GPU [GB]
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Prediction:
     step_s: float
     mflups: float
     efficiency: float  # node updates per second and GPU over those of a single GPU with enough memory for all nodes
-    card_gb: float  # memory needed per GPU [GB]; ``fits``: whether it is available
+    gpu_gb: float  # memory needed per GPU [GB]; ``fits``: whether it is available
     fits: bool
 
 
@@ -97,11 +97,11 @@ def predict(subject: Subject, n_gpus: int, like: Point, machine: model.Machine, 
     GPUs; ``like``: a point that gives the bytes of a node and of a population; ``machine``: as fitted; ``plans``: the
     machine to predict."""
     n_nodes = subject.n_nodes * (n_gpus if subject.grows else 1)
-    is_inside = n_gpus <= plans.cards_per_node
+    is_inside = n_gpus <= plans.gpus_per_node
     machine = machine if is_inside else model.across(machine, plans.link)
     load = subject.surface.load(n_nodes, n_gpus, like.storage_bytes)
     seconds, alone = model.step_seconds(machine, load), model.step_seconds(machine, model.RankLoad(n_nodes))
-    card_gb = 1e-9 * load.nodes * like.bytes_per_node
+    gpu_gb = 1e-9 * load.nodes * like.bytes_per_node
     return Prediction(
         subject=subject.name,
         cards=n_gpus,
@@ -109,8 +109,8 @@ def predict(subject: Subject, n_gpus: int, like: Point, machine: model.Machine, 
         step_s=seconds,
         mflups=1e-6 * n_nodes / seconds,
         efficiency=alone / seconds / n_gpus,
-        card_gb=card_gb,
-        fits=card_gb <= plans.card_gb,
+        gpu_gb=gpu_gb,
+        fits=gpu_gb <= plans.gpu_gb,
     )
 
 
@@ -140,7 +140,7 @@ def _forecast_text(forecast: Forecast, plans: TargetMachine) -> str:
         lines += [f"{subject}, {nodes}; efficiency against a single GPU with enough memory for all", HEADER]
         lines += [_row(item) for item in chosen if item.fits]
         if too_large:
-            lines.append(f"  on {', '.join(too_large)} GPUs it does not fit into {plans.card_gb:g} GB each")
+            lines.append(f"  on {', '.join(too_large)} GPUs it does not fit into {plans.gpu_gb:g} GB each")
     if not forecast.surface:
         lines.append("the case itself is not predicted: the communication between parts is unknown; measure two ranks")
     return "\n".join(lines)
@@ -164,7 +164,7 @@ def _assumptions(forecast: Forecast, plans: TargetMachine) -> list[str]:
     return [
         *lines,
         f"  a rock is cut into cubes, {ROCK_POROSITY:.0%} of each face open, 26 neighbours",
-        f"  up to {plans.cards_per_node} GPUs are connected as measured; beyond, messages also cross a network of"
+        f"  up to {plans.gpus_per_node} GPUs are connected as measured; beyond, messages also cross a network of"
         f" {link.gb_s:g} GB/s per GPU and {link.latency_us:g} us latency (bandwidth: as measured if that is smaller)",
         "  no contention in the network; a GPU is as fast with any number of nodes, and all are equally fast",
     ]
@@ -172,7 +172,7 @@ def _assumptions(forecast: Forecast, plans: TargetMachine) -> list[str]:
 
 def _row(item: Prediction) -> str:
     return (
-        f"{item.cards:>6} {item.n_nodes:>16,.0f} {item.n_nodes / item.cards:>14,.0f} {item.card_gb:>8.3g}"
+        f"{item.cards:>6} {item.n_nodes:>16,.0f} {item.n_nodes / item.cards:>14,.0f} {item.gpu_gb:>8.3g}"
         f" {1e3 * item.step_s:>9.4g} {item.mflups:>12,.0f} {item.efficiency:>7.1%}"
     )
 

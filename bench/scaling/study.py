@@ -40,7 +40,7 @@ class SeriesVariant:
 
 @dataclass(frozen=True)
 class ScalingPlan:
-    """What to measure."""
+    """The points to measure."""
 
     ranks: tuple[int, ...]  # numbers of ranks, ascending; the first is what the others are compared with
     mode: str  # key of :data:`muphy_lb.bench.scaling.problem.MEANING`

@@ -1,1 +1,4 @@
-"""Benchmarks of thermal flow."""
+"""Benchmarks of thermal flow.
+
+``thelma`` compares with the performance model of TheLMA; ``table`` lists.
+"""

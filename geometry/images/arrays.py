@@ -94,7 +94,7 @@ def _npy_header(file) -> tuple[tuple[int, ...], bool, np.dtype]:
 
 
 def _one_array(held: int | None) -> str:
-    """What to do with a file that goes on behind its array."""
+    """The remedy for a file that goes on behind its array."""
     return "write one array into it, np.save(path, array), or several into an .npz, np.savez(path, a=..., b=...)"
 
 

@@ -88,7 +88,7 @@ class Layout:
 
     @property
     def n_bytes(self) -> int:
-        """What they take."""
+        """Their size [bytes]."""
         return count(self.shape) * np.dtype(self.dtype).itemsize
 
     def check(self, path, held: int, n_needed: int | None = None, what: str = "bytes of voxels") -> None:

@@ -113,7 +113,7 @@ class _Axes:
         return np.atleast_1d(pages[tuple(index)]).tolist()
 
     def _problem(self, path, options: list[str]) -> str:
-        """That there are several volumes, and what else may be meant by many times of a single layer."""
+        """The error of several volumes, with another meaning of many times of a single layer."""
         said = " and ".join(f"{self.counts[OPTIONS[option]]} {NAMES[OPTIONS[option]]}" for option in options)
         is_flat = options == ["time"] and self.counts.get(LAYERS, 1) == 1
         hint = "; if these are its layers, exchange them in ImageJ (Image > Properties)" if is_flat else ""
@@ -267,7 +267,7 @@ def read_tiff(path, channel: int | None = None, time: int | None = None) -> Imag
 
 
 class _First(NamedTuple):
-    """What the first page says of all: (ny, nx) and type of the values, axes of the pages, notes to the user."""
+    """The first page, which stands for all: (ny, nx) and type of the values, axes of the pages, notes to the user."""
 
     shape: tuple[int, int]
     dtype: np.dtype

@@ -40,7 +40,7 @@ UNITS = {"mm": 1e-3, "um": 1e-6, "cm": 1e-2}
 def unit_hint(
     point_m: Sequence[float], origin_m: Sequence[float], shape: tuple[int, int, int], spacing_m: float
 ) -> str:
-    """What to say of a point far outside the box of voxels: the unit that it seems to be given in; else nothing.
+    """A hint on a point far outside the box of voxels: the unit that it seems to be given in; else nothing.
 
     Args:
         point_m: (x, y, z), meant in metres.
@@ -78,7 +78,7 @@ NEARLY_ZERO = 10.0**-PLANE_DIGITS
 """Components of a normal below this are rounding errors."""
 
 BYTES_NEAR = 32
-"""What each voxel near an opening takes while its distance from the plane is found."""
+"""Bytes of each voxel near an opening while its distance from the plane is found."""
 
 CONDITION_KEYS = (
     "velocity_m_s",
@@ -371,7 +371,7 @@ def _check_contact(voxels: Voxels, slab: _Slab, flag: int) -> None:
 
 
 def _closing(voxels: Voxels, opening: Opening) -> str:
-    """What closes a vessel beside an opening."""
+    """The remedy that closes a vessel beside an opening."""
     across = [axis for axis, wraps, n in zip("xyz", voxels.periodic, opening.normal, strict=True) if wraps and n]
     if not across or np.isfinite(opening.radius_m):
         return "enlarge radius_m"

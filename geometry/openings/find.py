@@ -400,7 +400,7 @@ NOTICED, RIM_WIDTH = 0.05, 0.25
 
 @dataclass(frozen=True)
 class EndState:
-    """What the openings of a case do to an end.
+    """The effect of the openings of a case on an end.
 
     Attributes:
         end: the end.

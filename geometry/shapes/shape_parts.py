@@ -14,7 +14,7 @@ from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Opening, Voxels
 
 ENDS = ("periodic", "open")
 BYTES_PER_CENTRE = 96
-"""What the coordinates of a voxel centre and its distance from a wall take while a shape is made."""
+"""Bytes of the coordinates of a voxel centre and its distance from a wall while a shape is made."""
 
 
 def check_porosity(porosity: float) -> None:

@@ -291,7 +291,8 @@ def _columns(path, numbers: _Words | _Bytes, element: Element) -> list[tuple[np.
 
 
 def _columns_alike(path, numbers: _Words | _Bytes, element: Element) -> list[tuple[np.ndarray, np.ndarray]] | None:
-    """What :func:`_columns` gives, at once, if every list is as long in all rows as in the first; else None."""
+    """The columns as :func:`_columns` gives them, at once, if every list is as long in all rows as in the first; else
+    None."""
     start = numbers.at
     kinds, lengths = [], []
     for each in element.properties:

@@ -1,1 +1,4 @@
-"""apps: applications of the solver that run flows of their own."""
+"""apps: applications of the solver that run flows of their own.
+
+``rock/``: the permeability of a rock.
+"""

@@ -1,4 +1,9 @@
-"""backends: kernel skeletons, which contain the loops over nodes; one package per kind of device."""
+"""backends: kernel skeletons, which contain the loops over nodes; one package per kind of device.
+
+- ``interface``: memory, kernels bound to arrays, and the arguments of each kernel; ``arrays``: records of arrays.
+- ``numpy/``: the specification; ``cpu/``: Numba, threads; ``cuda/``: Numba-CUDA.
+- ``copying``: the copy bandwidth of a device, the reference of every speed.
+"""
 
 import importlib
 import logging

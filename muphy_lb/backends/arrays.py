@@ -1,6 +1,6 @@
 """The device arrays that kernels are bound to, grouped by purpose.
 
-Those that are passed to compiled code as they are are named tuples.
+Records that compiled code takes as they are are named tuples.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class State:
 
 
 class Collected(NamedTuple):
-    """What a ``COLLECT`` stage lists of a range, in any order.
+    """The nodes of a range that a ``COLLECT`` stage lists, in any order.
 
     Attributes:
         count: (2,) int32, numbers of listed nodes and of listed warps, both complete; if it is more than there is room
@@ -248,7 +248,7 @@ class MigrationArrays(NamedTuple):
 
 
 class SortingArrays(NamedTuple):
-    """What sorting particles by the entries of their voxels in the lookup needs.
+    """The arrays by which particles are sorted by the entries of their voxels in the lookup.
 
     Attributes:
         counts: (n_entries + 1,) int32 number of particles at each entry, then the place of the first of them in memory;
@@ -279,7 +279,7 @@ class Coupling(NamedTuple):
 
 
 class DragArrays(NamedTuple):
-    """What particles and the nodes around them exchange forces through.
+    """The arrays through which particles and the nodes around them exchange forces.
 
     Attributes:
         step: arrays of the step that will load what has arrived.
@@ -307,8 +307,8 @@ class NeighbourTable(NamedTuple):
 
 
 class CrossingArrays(NamedTuple):
-    """What crosses the links of a node: the arrays of the step that will load what arrives; the populations that the
-    step before has stored; the table of neighbours."""
+    """The populations that cross the links of a node: the arrays of the step that will load arriving ones; those that
+    the step before has stored; the table of neighbours."""
 
     step: StreamArrays
     stored: State
@@ -316,7 +316,7 @@ class CrossingArrays(NamedTuple):
 
 
 class RefillArrays(NamedTuple):
-    """What a refill reads and overwrites.
+    """The arrays that a refill reads and overwrites.
 
     Attributes:
         state: the populations.

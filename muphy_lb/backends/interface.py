@@ -287,7 +287,7 @@ class DeviceBackend(Backend, Protocol):
         """Address in this process of memory that another process has shared."""
 
     def opened_shared(self) -> frozenset:
-        """What :meth:`open_shared` has opened and nobody has closed."""
+        """The addresses that :meth:`open_shared` has opened and that are not closed."""
 
     def close_shared(self, but: frozenset = frozenset()) -> None:
         """Close all of :meth:`opened_shared` that is not in ``but``."""

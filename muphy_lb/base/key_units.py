@@ -42,8 +42,8 @@ def is_number(value) -> bool:
 
 
 def unit_of(key: str, table: Mapping) -> str | None:
-    """The SI unit that the name of a key ends in; None for a key without a unit. That of a consistency (Pa s^n) has the
-    index n of its table."""
+    """The SI unit that the name of a key ends in; None for a key without a unit. The unit of a consistency (Pa s^n) has
+    the index n of its table."""
     if key.endswith("_pa_sn"):
         index = table.get("index")
         return f"Pa*s^{index}" if is_number(index) else None

@@ -1,4 +1,4 @@
-"""What takes long before anything else can be told says what it is, and afterwards how long it took."""
+"""Phases: a long phase ahead of the first steps is announced, and its duration is given afterwards."""
 
 import logging
 import time
@@ -11,7 +11,7 @@ WORTH_TELLING_S = 1.0
 
 @contextmanager
 def phase(what: str) -> Iterator[None]:
-    """Context of work that may take long: it is told when it begins, and its duration if that was more than a second.
+    """Context of work that may take long: its begin is logged, and its duration if that was more than a second.
 
     Args:
         what: the work, as in "reading the geometry".

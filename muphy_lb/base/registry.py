@@ -22,8 +22,8 @@ Beside the solver lie ``validation/NAME/table.py``, with ``CASES`` and ``SHARED`
 (``muphy_lb.validation.cases``) and ``BUDGETS``, flows whose balance is watched (``muphy_lb.validation.flow.balance``),
 if there are any, and ``bench/NAME/table.py``, with ``PAPERS``, its benchmarks (``muphy_lb.bench.command``).
 
-What a package does not have it leaves out of ``section.py``. To take a physics out of the program, remove its row here
-and its folders.
+A package leaves the parts that it lacks out of ``section.py``. To take a physics out of the program, remove its row
+here and its folders.
 """
 
 from functools import cache

@@ -7,10 +7,10 @@ its links are summed exactly (in fixed point, so that no number of ranks changes
 condition's own state by that many steps, and its result is the opening's value until the next time. State and value are
 in double precision on the device, inside recorded launches, and belong to checkpoints.
 
-What lies behind an outlet as a network of resistances and compliances, in SI units: Windkessel, coronary bed.
+The bed behind an outlet as a network of resistances and compliances, in SI units: Windkessel, coronary bed.
 
-Westerhof, Lankhaar, Westerhof, Med. Biol. Eng. Comput. 47, 131 (2009), from memory; the coronary bed: Kim, Vignon-
-Clementel, Coogan, Figueroa, Jansen, Taylor, Ann. Biomed. Eng. 38, 3195 (2010), from memory.
+Westerhof, Lankhaar, Westerhof, Med. Biol. Eng. Comput. 47, 131 (2009); the coronary bed: Kim, Vignon-Clementel, Coogan,
+Figueroa, Jansen, Taylor, Ann. Biomed. Eng. 38, 3195 (2010).
 """
 
 import cmath
@@ -170,7 +170,7 @@ class CoronaryBed:
         return vectors[0] ** 2, rate
 
     def behind(self, venous_pa: float, muscle: ImposedPressure) -> ImposedPressure:
-        """What the pressures of the veins and of the muscle give without flow; a constant one of the muscle gives
+        """The pressure behind the bed without flow, of the veins and of the muscle; a constant one of the muscle gives
         nothing."""
         waves = []
         for k, (cosine, sine) in enumerate(zip(muscle.cosine_pa, muscle.sine_pa, strict=True)):
@@ -237,8 +237,8 @@ class LumpedOutlet:
         return (self.impedance.resistance + sum(self.gains(self.every * time_step_s))) / waves
 
     def gains(self, stretch_s: float) -> list[float]:
-        """What a flow of 1 m3/s adds to each mode over a stretch of time [Pa]: tau (1 - exp(-T / tau)) / C, which is
-        T / C where nothing leaks."""
+        """Rise of each mode by a flow of 1 m3/s over a stretch of time [Pa]: tau (1 - exp(-T / tau)) / C, which is T /
+        C where nothing leaks."""
         return [
             (stretch_s if math.isinf(tau_s) else -tau_s * math.expm1(-stretch_s / tau_s)) / compliance
             for compliance, tau_s in self.impedance.modes

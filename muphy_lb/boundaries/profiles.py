@@ -8,9 +8,9 @@ A pressure gradient that oscillates with angular frequency omega drives, along a
 
     i omega u = G + nu (d2u/da2 + d2u/db2),    u = 0 at the walls,
 
-which is Poisson's equation for omega = 0 (Womersley, J. Physiol. 127, 553 (1955), from memory, solved it for a circle).
-The second differences next to a wall know its distance (Shortley and Weller; Morton and Mayers, Numerical Solution of
-Partial Differential Equations (2005), section 6.4, from memory): half a voxel, or where the wall cuts the link.
+which is Poisson's equation for omega = 0 (Womersley, J. Physiol. 127, 553 (1955), solved it for a circle). The second
+differences next to a wall know its distance (the scheme of Shortley and Weller): half a voxel, or where the wall cuts
+the link.
 
 Velocity profiles that change their shape with time, as a pulsating flow does in a straight vessel.
 

@@ -17,7 +17,7 @@ There are more equations than shares, and one link has two nodes. The shares are
 ``SWEEPS`` steps of Chebyshev's semi-iteration leave (Golub, Varga, Numer. Math. 3, 147 (1961)). Each step takes numbers
 from the other ends of links alone, in an order that does not depend on the ranks.
 
-What keeps the mass at interpolated walls: what a wall node gains and loses beside the rule of each link.
+Conservation of mass at interpolated walls: the gains and losses of a wall node beside the rule of each link.
 
 An interpolated rule returns more or less through a link than has left through it. For single nodes that is right: past
 a wall oblique to the lattice, a uniform shear flow loses mass through the wall links of one node and regains it through

@@ -147,7 +147,8 @@ def _refuse_to_displace(name: str, motion: WallMotion, vectors: np.ndarray) -> N
 
 
 def _without_sources(momentum: np.ndarray, links: LinkRecords, mine: np.ndarray, lattice: Lattice) -> np.ndarray:
-    """What links add, with those chosen by a mask changed by the same density each so that a node gains nothing."""
+    """The momentum of links, with those chosen by a mask changed by the same density each so that a node gains
+    nothing."""
     order = np.flatnonzero(mine)
     order = order[np.argsort(links.q[order], kind="stable")]  # sums that do not depend on the ranks
     _, node = np.unique(links.node[order], return_inverse=True)

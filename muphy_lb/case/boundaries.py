@@ -292,7 +292,7 @@ class WallRegionSection(Section):
 
 
 class WallThresholdsSection(Section):
-    """Thresholds of the indices of the wall shear stress; the area of the wall that is beyond each is told."""
+    """Thresholds of the indices of the wall shear stress; the area of the wall beyond each is reported."""
 
     low_tawss_pa: Positive = 0.4
     """low time-averaged wall shear stress [Pa]; 0.4 Pa: Malek, Alper, Izumo, JAMA 282, 2035 (1999)"""

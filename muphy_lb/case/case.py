@@ -4,7 +4,7 @@ A case is a TOML file in SI units (the unit is the suffix of a key). It is check
 :class:`~muphy_lb.base.errors.InputError` lists everything that is wrong, each with its path. ``Case.to_toml`` writes it
 back with all defaults filled in, so that every output can carry the case that made it.
 
-What differs between two cases, in the words of their files.
+The differences between two cases, in the words of their files.
 """
 
 import os
@@ -306,7 +306,7 @@ def _build(table: Mapping, folder: Path, source: str, problems: list[str]) -> Ca
 
 
 def _problems(error: ValidationError, table) -> list[str]:
-    """What is wrong with the tables of a case, each with its path."""
+    """The problems of the tables of a case, each with its path."""
     return [f"{_dotted(e['loc'], table)} {e['msg']}" for e in error.errors(include_url=False)]
 
 

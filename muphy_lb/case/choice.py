@@ -1,4 +1,5 @@
-"""What tables of the program add to the case file: names that a key may have (OneOf), and keys of their own (Key)."""
+"""Additions of tables of the program to the case file: names that a key may have (OneOf), and keys of their own
+(Key)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -126,7 +126,7 @@ class TurnSection(Section):
 
 
 class FlowSection(Section):
-    """What drives the flow besides openings and walls."""
+    """The drive of the flow besides openings and walls."""
 
     acceleration_m_s2: Vector = (0.0, 0.0, 0.0)
     """body force per mass (x, y, z) [m/s2]"""

@@ -24,8 +24,8 @@ FieldNames = Annotated[tuple[FieldName, ...], Field(strict=False)]
 
 
 class OutputSection(Section):
-    """What is written, and how often; 0 means only at the end (checkpoints: only when the run is stopped early, or
-    its result is doubtful)."""
+    """Files of a run, and how often they are written; 0 means only at the end (checkpoints: only when the run is
+    stopped early, or its result is doubtful)."""
 
     model_config = ConfigDict(extra="allow")
     keys_of = KeysOf("muphy_lb.run.observers", "OBSERVERS")
@@ -93,7 +93,7 @@ class ProbeSection(Section):
     name: Name
     """letters, digits, _ and -, a letter first; the name of the file"""
     point_m: Vector | None = None
-    """place (x, y, z) [m] of a point: velocity and pressure, interpolated"""
+    """position (x, y, z) [m] of a point: velocity and pressure, interpolated"""
     line_m: Line | None = None
     """first and last point (x, y, z) [m] of a line: velocity and pressure at n_points"""
     n_points: Annotated[int, Field(ge=2, le=1000)] = 20
@@ -109,7 +109,7 @@ class ProbeSection(Section):
 
     @classmethod
     def rules(cls, given):
-        """One place; a plane has a normal."""
+        """One position; a plane has a normal."""
         yield from exactly_one(given, "point_m", "line_m", "plane_m")
         if ("plane_m" in given) != ("normal" in given):
             yield "needs both or none of plane_m and normal"
@@ -140,7 +140,7 @@ class SegmentSection(Section):
 
 
 def segment_problems(segments: Sequence[Mapping], probes: Sequence[Mapping]) -> Iterator[str]:
-    """What is wrong between the tables of segments and those of probes: the ends are probes with a plane."""
+    """Problems between the tables of segments and those of probes: the ends are probes with a plane."""
     planes = [probe["name"] for probe in probes if "plane_m" in probe and isinstance(probe.get("name"), str)]
     for segment in segments:
         for end in ("proximal", "distal"):

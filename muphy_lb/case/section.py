@@ -198,7 +198,7 @@ class Section(BaseModel):
 
     @classmethod
     def rules(cls, given: Mapping) -> Iterator[str]:
-        """What is wrong between the keys of this table; ``given`` holds the raw values of the keys that are set."""
+        """Problems between the keys of this table; ``given`` holds the raw values of the keys that are set."""
         yield from ()
 
     @model_validator(mode="wrap")

@@ -16,7 +16,7 @@ MAX_BYTES = 2**22
 """Largest case file: long tables belong into files of their own."""
 
 MAX_DEPTH = 32
-"""Most parts of a dotted key. What is read keeps all beginnings of a key, which grows with the square of its parts."""
+"""Most parts of a dotted key. The reader keeps all beginnings of a key, which grows with the square of its parts."""
 
 MAX_QUOTED = 200
 """Longest part of an input quoted in a message [characters]."""
@@ -89,8 +89,8 @@ def _short(error: Exception) -> str:
 
 
 def numbers_beyond(table: Mapping) -> Iterator[str]:
-    """What is wrong with the numbers of raw tables, whatever their keys: integers of more than 64 bits, and numbers
-    above 1e30, which the next product would turn into infinity. Numbers of options are left to those who read them."""
+    """Problems of the numbers of raw tables, whatever their keys: integers of more than 64 bits, and numbers above
+    1e30, which the next product would turn into infinity. Numbers of options are left to those who read them."""
     values = [("", table)]
     while values:
         path, value = values.pop()
@@ -113,7 +113,7 @@ def override_value(table: dict, override: str) -> str | None:
             its name.
 
     Returns:
-        What is wrong with the override, or None.
+        The problem of the override, or None.
     """
     path, equals, text = (part.strip() for part in override.partition("="))
     if not (path and equals):
@@ -164,7 +164,7 @@ def _parsed(text: str):
 
 
 def _child(table, key: str):
-    """What lies below a key: of a table, made if absent; of a list of tables, the entry of that name."""
+    """The value below a key: of a table, made if absent; of a list of tables, the entry of that name."""
     if isinstance(table, dict):
         if numbered := re.fullmatch(r"(\w+)\[\d+\]", key):
             names = [entry.get("name") for entry in table.get(numbered[1]) or () if isinstance(entry, dict)]

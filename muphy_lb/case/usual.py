@@ -24,7 +24,7 @@ BOX_DIAGONALS = 100.0
 
 @dataclass(frozen=True)
 class Setting:
-    """What a value is held against.
+    """The surroundings of a value by which it is judged.
 
     Attributes:
         case: the case.
@@ -104,7 +104,7 @@ def _below(table, parts: list[str], path: str) -> Iterator[tuple[str, Any]]:
 
 
 def lengths(table: Section, path: str = "") -> Iterator[tuple[str, Any]]:
-    """(dotted key, value) of every place and length [m] of the tables of a case, of any depth; no boxes, which reach
+    """(dotted key, value) of every position and length [m] of the tables of a case, of any depth; no boxes, which reach
     beyond the geometry on purpose."""
     for name in type(table).model_fields:
         value = getattr(table, name)
@@ -118,7 +118,7 @@ def lengths(table: Section, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 PLACES = ("point_m", "line_m", "plane_m", "axis_m", "centre_m", "position_m", "radius_m", "length_m", "thickness_m")
-"""Ends of the names of keys that are places and lengths in the geometry."""
+"""Ends of the names of keys that are positions and lengths in the geometry."""
 
 
 def is_far(value, setting: Setting) -> bool:

@@ -32,7 +32,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def doctor(words: Sequence[str], say: Callable[[str], None]) -> int:
-    """Examine this machine and tell what was found; returns the exit code: 1 if the solver cannot run here.
+    """Examine this machine and print the findings; returns the exit code: 1 if the solver cannot run here.
 
     Args:
         words: the options, see :func:`parser`.
@@ -82,7 +82,7 @@ def _examined(answer: dict | None) -> Iterator[Finding]:
 
 
 def _guarded(look: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
-    """The findings of one look; what fails is a finding, too: a machine with one fault has more to tell."""
+    """The findings of one look; a failure is a finding, too, so that the other looks follow."""
     try:
         yield from look()
     except Exception as error:

@@ -32,7 +32,7 @@ PURPOSES = {
     "view": "watching a run in a browser",
     "notebook": "fields as xarray and PyVista, Jupyter",
 }
-"""What the extras are for; that of GPUs is judged beside the GPUs."""
+"""Purposes of the extras; that of GPUs is judged beside the GPUs."""
 
 GIB, MIB = 2**30, 2**20
 LITTLE_MEMORY = GIB
@@ -169,7 +169,7 @@ def _absent() -> Iterator[Finding]:
 
 
 def _judged(requirement) -> Finding:
-    """What there is of a package that is always needed."""
+    """The finding of a package that is always needed."""
     name, there = requirement.name, _version(requirement.name)
     command = f'pip install "{name}{requirement.specifier}"'
     if there is None:
@@ -181,7 +181,7 @@ def _judged(requirement) -> Finding:
 
 
 def _extra(extra: str, purpose: str, requirements: list) -> Finding:
-    """What there is of an extra."""
+    """The finding of an extra."""
     there = {requirement.name: _version(requirement.name) for requirement in requirements}
     missing = [name for name, found in there.items() if found is None]
     topic, command = f"extra {extra}", f'pip install "{PACKAGE}[{extra}]"'
@@ -325,7 +325,7 @@ def ranks() -> Iterator[Finding]:
 
 
 def among(answer: dict) -> Iterator[Finding]:
-    """What a trial among ranks says: the MPI, and each transport."""
+    """The findings of a trial among ranks: the MPI, and each transport."""
     if "failure" in answer:
         remedy = "take mpirun and mpi4py from one MPI: MUPHY_MPIRUN names the launcher, MPI4PY_LIBMPI the library"
         yield Finding("MPI", BROKEN, answer["failure"], remedy)
@@ -362,7 +362,7 @@ def _cleared() -> tuple[str, ...]:
 
 
 def _settings(launcher: str) -> dict[str, str]:
-    """What ranks started by a launcher need in their environment."""
+    """Environment variables that ranks started by a launcher need."""
     try:
         text = subprocess.run([launcher, "--version"], capture_output=True, text=True, timeout=LIMIT_S).stdout
     except (OSError, subprocess.TimeoutExpired):

@@ -16,7 +16,7 @@ LAST_WORDS = 200
 
 
 def answer_of(name: str, limit_s: float, launcher=(), environment=None) -> dict:
-    """What a trial answers; ``{"failure": why}`` where it does not.
+    """The answer of a trial; ``{"failure": why}`` where it gives none.
 
     Args:
         name: ``"cpu"``, ``"gpu"`` or ``"ranks"``.
@@ -50,7 +50,7 @@ def _last_words(text: str, code: int) -> str:
 
 
 def tried(name: str) -> dict | None:
-    """What a trial answers in this process; ``{"failure": why}`` where it fails."""
+    """The answer of a trial in this process; ``{"failure": why}`` where it fails."""
     try:
         return TRIALS[name]()
     except Exception as error:  # whatever does not fit here is the answer

@@ -1,4 +1,12 @@
-"""domain: one rank's nodes in run order, its address table, boundary link records and halo plan."""
+"""domain: one rank's nodes in run order, its address table, boundary link records and halo plan.
+
+- ``part``: the nodes that a rank stores, and its ghost layer; ``local``: LocalDomain, its nodes in run order.
+- ``streaming``: the patterns pull, push and aa. ``addresses``: the addresses of a step, walls, periodicity, halo slots
+  and link slots; ``runs``: the same table compressed.
+- ``halo``: populations and fields that cross between ranks. ``links``: records of links into openings and walls.
+- ``stencil``: addresses of scalars, their boundary values and their populations.
+- ``lookup``: from a voxel to its node, and to the nodes around a particle.
+"""
 
 from muphy_lb.domain.addresses import AddressTable, LinkAddresses, NodeNeighbours, build_addresses, build_neighbours
 from muphy_lb.domain.halo import Exchange, HaloPlan

@@ -40,7 +40,7 @@ BLOCKS_AT_ONCE = 4096
 LAYER = 9
 """Position of the index of the first node of the corner layer in ``VoxelLookup.size``."""
 WALL, OPENING = -1, -2
-"""What is found where there is no node: ``WALL``; at a voxel of opening k: ``OPENING - k``."""
+"""Entries of voxels that are no nodes: ``WALL``; ``OPENING - k`` at opening k."""
 HERE = 0
 """Instead of the address of the node of a particle that is where it was: that of some node of this rank."""
 HALF = 0.5

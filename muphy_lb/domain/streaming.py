@@ -93,7 +93,7 @@ class Streaming:
         return _patterns(self, lattice)
 
     def crossing(self, lattice: Lattice, phase: int) -> "Crossing":
-        """What crosses between the step before and one of a phase."""
+        """The populations that cross between the step before and one of a phase."""
         patterns = self.patterns(lattice)
         before, ahead = patterns[phase - 1], patterns[phase]
         return Crossing(_of_all(before, before.store), _of_all(ahead, ahead.load))

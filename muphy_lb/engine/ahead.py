@@ -1,4 +1,4 @@
-"""What arrives at the nodes in the step ahead, for measurements; the state is the same before and after.
+"""Populations that arrive at the nodes in the step ahead, for measurements; the state is the same before and after.
 
 Where the streaming stores populations before their collision, what leaves the nodes is not known otherwise: they
 collide into the other buffer, which the step ahead overwrites. Where a stage between streaming and collision completes
@@ -86,7 +86,7 @@ def _complete(engine, binder: StepBinder, stage: Stage) -> list[Launch]:
 
 
 def _keep_fields(engine, names: Sequence[str]) -> Launch:
-    """What brings fields back to their present values."""
+    """A launch that brings fields back to their present values."""
     backend, sides = engine.backend, (False, True)
     arrays = [engine.fields.array(FieldValue(name, is_new), engine.parity) for name in names for is_new in sides]
     kept = [(array, np.array(backend.to_host(array))) for array in arrays]
@@ -99,7 +99,7 @@ def _keep_fields(engine, names: Sequence[str]) -> Launch:
 
 
 def _keep_arriving(engine, stage: Stage) -> list[Launch]:
-    """What brings the populations that arrive at the nodes of a stage back to their present values."""
+    """Launches that bring the populations that arrive at the nodes of a stage back to their present values."""
     backend, addresses, parity, where = engine.backend, engine.addresses, engine.parity, stage.where
     nodes = np.arange(engine.domain.n_nodes)
     if where:

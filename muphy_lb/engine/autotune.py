@@ -78,7 +78,7 @@ def _rate(engine: Engine, shape) -> float:
 
 
 def _read(path: Path) -> dict:
-    """What is known; nothing where the file is missing or spoilt, and no value that is not a text."""
+    """The stored entries; none where the file is missing or spoilt, and no value that is not a text."""
     try:
         known = json.loads(path.read_text())
     except (OSError, ValueError, RecursionError):

@@ -1,7 +1,7 @@
 """Engine: a model bound to one rank's domain and device; it steps and measures, in lattice units.
 
 - What a step costs at each node, where that changes while a flow goes on.
-- What crosses links, where nodes may be only partly filled with fluid: the share of it that is fluid's.
+- Sums over links, weighted by the share of a partly filled node that is fluid.
 """
 
 import time
@@ -305,7 +305,7 @@ class Engine:
         return tuple(self._tables)
 
     def stream_usage(self):
-        """What the compiler gave one thread of the stream-and-collide kernel."""
+        """Resources of the compiler for one thread of the stream-and-collide kernel."""
         return self.backend.stream_collide_usage(self.model.collision, self.stream_arrays(0), self.shape)
 
     @property
@@ -326,7 +326,7 @@ class Engine:
         return exchange_seconds(self._connector.communicator, self.backend, found, n_rounds)
 
     def _halo_of_buffers(self) -> Halo:
-        """What crosses before (pull, in place) or in the middle of (push) a step from each buffer."""
+        """The halo that crosses before (pull, in place) or in the middle of (push) a step from each buffer."""
         even, odd = (self.addresses.exchanges[self._phase(parity)] for parity in (0, 1))
         buffers = self.buffers[::-1] if self.model.streaming.exchanges_result else self.buffers
         return Halo(self.domain.halo.neighbours, (even, odd), tuple(buffers))
@@ -338,7 +338,7 @@ class Engine:
 
     def bind_stream_collide(self, nodes: NodeRange, parity: int, shape, mask: int = ANY_BIT):
         """Launch of stream-and-collide over some nodes, from buffer ``parity``; of the nodes with fluid, over those
-        where the field that tells of it has a bit of the mask."""
+        where the field of the mask has one of its bits."""
         collide, arrays = self.model.collision, self.stream_arrays(parity)
         if arrays.occupied:
             among = self.fields.collected.of_collision(self.model.occupied, nodes, parity)
@@ -387,8 +387,8 @@ def n_occupied(engine: Engine) -> int:
 
 
 def opening_sums(engine: Engine, n_openings: int) -> np.ndarray:
-    """(n_openings, 3) int64 sums of fluid as of :meth:`muphy_lb.engine.engine.Engine.opening_sums`; densities are of
-    all that is there."""
+    """(n_openings, 3) int64 sums of fluid as of :meth:`muphy_lb.engine.engine.Engine.opening_sums`; densities are
+    not weighted by the share of fluid."""
     filled, links = engine.model.filled, engine.domain.links
     if filled is None or links.n_links == 0:
         return engine.opening_sums(n_openings)

@@ -214,7 +214,7 @@ class _Cornered:
         )
 
     def _emptied(self, backend, ghosts: np.ndarray, dtype) -> list[Task]:
-        """What has been sent to its owners is forgotten, so that it is not sent again."""
+        """Tasks that clear values which their owners have received, so that they are not sent again."""
         if not ghosts.size:
             return []
         zeros = backend.zeros(ghosts.size, dtype)

@@ -77,7 +77,7 @@ class StageBinder:
         return [Task(stage.name, nodes.queue, launch)]
 
     def _edge_of(self, nodes: NodeRange) -> NodeRange | None:
-        """Those of the range that belong to the edge; None without any."""
+        """The edge nodes of the range; None without any."""
         n_edge = self._engine.domain.n_edge
         return replace(nodes, last=min(nodes.last, n_edge)) if nodes.first < n_edge else None
 
@@ -91,7 +91,7 @@ class StageBinder:
         return Chosen(self._engine.fields.array(FieldValue(where.field), parity), where.mask)
 
     def _chosen(self, nodes: NodeRange, stage: Stage, parity: int) -> NodeRange:
-        """Those nodes of a range at which a stage runs."""
+        """The nodes of a range at which a stage runs."""
         if stage.where is None:
             return nodes
         where, name = self._where(stage.where, parity), stage.where.among

@@ -1,8 +1,8 @@
 """The tasks of a time step, derived from what the streaming orders and what the model's stages read and write.
 
-Openings and packing write to edge nodes and slots only. What comes behind the messages reads what the interior wrote in
-the step before, and the edge overwrites what it read, so they wait for it; the interior waits likewise. Where openings
-run beside the messages, what reads their slots waits for them: edge and walls.
+Openings and packing write to edge nodes and slots only. Walls and edge behind the messages read what the interior wrote
+in the step before, and the edge overwrites what it read, so they wait for it; the interior waits likewise. Where
+openings run beside the messages, what reads their slots waits for them: edge and walls.
 
 A stage joins the pass of the stages ahead of it, interior behind interior and edge behind edge; the first pass is the
 flow's own. Where it reads at neighbours what was written in the same step, a new pass begins, with an exchange of that
@@ -44,7 +44,7 @@ from muphy_lb.parallel.transports import ExchangeTasks
 
 
 class StepKind(NamedTuple):
-    """What tells steps apart.
+    """The properties by which steps differ.
 
     Attributes:
         parity: the buffer from which it goes.

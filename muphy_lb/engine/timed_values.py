@@ -3,8 +3,8 @@
 Values that change from step to step: those of openings and walls, and a uniform body force.
 
 They lie on the device twice. A step from buffer 0 reads the first copy, a step from buffer 1 the second, and while
-either is read the other takes the next row of the schedule: so the schedule delays no step. What follows from the
-values, and lies on the device twice as well, is computed behind each copy.
+either is read the other takes the next row of the schedule: so the schedule delays no step. Results of the values,
+which lie on the device twice as well, are computed behind each copy.
 
 Profiles that change their shape with time: the momentum of their links follows from the amplitudes in force.
 """

@@ -193,7 +193,7 @@ class NodeMoments:
             self._gathers.append(backend.bind("gather", backend.view(self._memory, 0, 4 * size), addresses, packed))
 
     def _bind_computations(self, parity: int) -> list:
-        """What computes the moments of every chunk."""
+        """Launches that compute the moments of every chunk."""
         engine, backend = self._engine, self._engine.backend
         values, bound = engine.measuring(parity), []
         for nodes, _ in self._chunks:
@@ -264,7 +264,7 @@ class Remembered(Generic[Measured]):
         self._kept, self._step = measured, engine.steps_kept
 
     def of_last_step(self, engine) -> list[Measured]:
-        """What was measured one step ago; empty without it."""
+        """The measurement of one step ago; empty without it."""
         return [self._kept] if self._kept is not None and engine.steps_kept == self._step + 1 else []
 
 

@@ -1,4 +1,9 @@
-"""lattice: immutable tables of the velocity sets and of their moment bases."""
+"""lattice: immutable tables of the velocity sets and of their moment bases.
+
+- ``sets``: the velocity sets with their references; ``lattice``: their record, checked; ``bases``: moment bases.
+- ``layout``: addresses in a population buffer; ``sums``: sums over populations in their order;
+  ``exact_sums``: sums of real numbers as integers.
+"""
 
 from muphy_lb.lattice.bases import BASES, FAMILIES, MomentBasis
 from muphy_lb.lattice.lattice import Lattice

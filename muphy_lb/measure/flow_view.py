@@ -69,11 +69,11 @@ class PreparedView(Protocol):
 
     @property
     def motions(self) -> Sequence[WallMotion]:
-        """What each labelled wall does."""
+        """Motion of each labelled wall."""
 
     @property
     def physics(self) -> "Sequence[MeasuredPhysics]":
-        """What is computed beside the flow."""
+        """Physics computed beside the flow."""
 
     @property
     def header(self) -> GeometryHeader:

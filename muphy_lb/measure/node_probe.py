@@ -42,7 +42,7 @@ class NodeProbe:
         self._present().remember()
 
     def arriving(self, compute: Compute) -> np.ndarray | None:
-        """What follows from the populations that arrive at the nodes, by ascending voxel id.
+        """Moments of the populations that arrive at the nodes, by ascending voxel id.
 
         They are those that the step ahead brings or, where :meth:`remember` was called one step ago, the mean of those
         and of the ones that the last step has brought: moving walls may leave an oscillation of period two.

@@ -27,7 +27,7 @@ NOTHING = ReportPart()
 
 
 def tell_walls(observers: Sequence, step: int) -> bool:
-    """Whether one of them is due at a step and tells wall forces or the stress beside walls there."""
+    """Whether one of them is due at a step and reports wall forces or the stress beside walls there."""
     return any(each.tells_walls and each.every and step % each.every == 0 for each in observers)
 
 
@@ -54,7 +54,7 @@ class Steadiness:
 
 @dataclass(frozen=True)
 class PeriodMean:
-    """What the last whole period of a flow comes to that a waveform drives.
+    """Means over the last whole period of a flow that a waveform drives.
 
     Attributes:
         period_s: the longest period of its waveforms [s].
@@ -137,7 +137,7 @@ class Observer:
         return None
 
     def objections(self) -> tuple[str, ...]:
-        """What speaks against the end of a run, one sentence each without a full stop, on rank 0; collective."""
+        """Objections to the end of a run, one sentence each without a full stop, on rank 0; collective."""
         return ()
 
     def status(self) -> str:
@@ -152,7 +152,8 @@ class Observer:
         """Write remaining output, after the summary."""
 
     def state(self) -> dict | None:
-        """What a checkpoint must keep of it, on rank 0: arrays, and what JSON can hold, by name; None for nothing."""
+        """The state that a checkpoint must keep of it, on rank 0: arrays, and what JSON can hold, by name; None for
+        nothing."""
         return None
 
     def restore(self, state: dict) -> None:

@@ -77,7 +77,7 @@ class PeriodWindow:
         return self._period if self.is_whole else float(len(self) * self.every)
 
     def record(self) -> dict | None:
-        """What a checkpoint must keep; None without samples."""
+        """The samples that a checkpoint must keep; None without samples."""
         if not self._samples:
             return None
         return {"steps": list(self._samples), "samples": np.array(list(self._samples.values()))}
@@ -96,14 +96,14 @@ SAMPLES_PER_PERIOD = 100
 
 
 class Measured(Protocol):
-    """What measures the flow."""
+    """A source of measured numbers."""
 
     def numbers(self) -> np.ndarray | None:
         """The numbers now, on rank 0; collective."""
 
 
 class PeriodMeans(Observer):
-    """Numbers at the end of a run, of a periodic flow their means over its last period; subclasses tell of them.
+    """Numbers at the end of a run, of a periodic flow their means over its last period; subclasses report them.
 
     Args:
         measured: measures them.

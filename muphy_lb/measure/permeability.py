@@ -144,7 +144,7 @@ def throats(width: np.ndarray, velocity: np.ndarray) -> Throats | None:
 
 
 def throat_lines(record: dict) -> list[str]:
-    """What a record of :class:`Throats` says, for people."""
+    """A record of :class:`Throats` in lines for people."""
     narrow, middle, wide = record["widths_voxels"]
     least, most = record["error_bounds"]
     return [

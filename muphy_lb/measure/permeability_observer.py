@@ -62,7 +62,7 @@ class Settling:
         return rest_of_change(second - first, third - second) / third if third > 0.0 else inf
 
     def warnings(self, view: FlowView) -> tuple[str, ...]:
-        """What speaks against k, or that nothing is known of it."""
+        """Doubts about k, or that nothing is known of it."""
         to_come = self.to_come(view)
         if to_come <= UNSETTLED:
             return ()
@@ -77,7 +77,7 @@ class Settling:
         )
 
     def record(self) -> dict:
-        """What a checkpoint must keep."""
+        """The values that a checkpoint must keep."""
         return {"every": self.every, "steps": self._steps, "velocities_m_s": self._velocities}
 
     def restore(self, record: dict) -> None:

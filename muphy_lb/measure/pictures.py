@@ -109,8 +109,8 @@ class FlowPicture(Observer):
 
 
 def shown_flow(view: FlowView, theme: "Theme") -> "tuple[NodeList, np.ndarray, Presentation] | None":
-    """What the picture of a flow shows, on rank 0 (None elsewhere): the nodes with fluid, (n,) their speed [m/s], and
-    how; where a physics has a field of its own, on the cut that shows most of that. Collective."""
+    """The content of the picture of a flow, on rank 0 (None elsewhere): the nodes with fluid, (n,) their speed [m/s],
+    and how; where a physics has a field of its own, on the cut that shows most of that. Collective."""
     from muphy_lb.output.pictures.vessel import Presentation
 
     velocity = view.velocity_m_s()
@@ -126,7 +126,7 @@ def shown_flow(view: FlowView, theme: "Theme") -> "tuple[NodeList, np.ndarray, P
 
 
 def sight_of(view: FlowView) -> "Sight | None":
-    """What is up in pictures of a flow, where a physics says so."""
+    """The direction that is up in pictures of a flow, where a physics gives one."""
     return next((sight for physics in view.physics if (sight := physics.sight()) is not None), None)
 
 
@@ -140,7 +140,7 @@ class SliceFrames(Observer):
     """Draws a field on the plane that shows most, and makes a film of it.
 
     The scale of colours reaches from and to what has been seen so far, and is rounded; at the end frames that were
-    drawn with a smaller one are drawn again. What they show is kept for that in a small file beside each of them, so
+    drawn with a smaller one are drawn again. Their content is kept for that in a small file beside each of them, so
     nothing of them stays in memory.
 
     Args:

@@ -322,7 +322,7 @@ def _of_segment(segment: SegmentSection, found: Mapping[str, tuple[float, float]
 
 
 def segment_record(proximal_pa: float, distal_pa: float, flow_rate_m3_s: float) -> dict[str, float]:
-    """What is told of a segment, by :data:`QUANTITIES`; the ratio is NaN unless the proximal pressure is positive."""
+    """The record of a segment, by :data:`QUANTITIES`; the ratio is NaN unless the proximal pressure is positive."""
     ratio = distal_pa / proximal_pa if proximal_pa > 0.0 else float("nan")
     return dict(zip(QUANTITIES, (proximal_pa - distal_pa, ratio, proximal_pa, distal_pa, flow_rate_m3_s), strict=True))
 

@@ -11,7 +11,7 @@ from muphy_lb.parallel.communicator import MpiCommunicator, SerialCommunicator
 
 
 class RankArrays(Protocol):
-    """What an action sees of a rank between two steps, and may change there.
+    """Arrays of a rank that an action sees between two steps, and may change there.
 
     Attributes:
         domain: the rank's nodes.
@@ -59,7 +59,7 @@ class Action:
         """Act after ``step`` steps, ahead of observers and checkpoints."""
 
     def state(self) -> Mapping[str, np.ndarray]:
-        """What it remembers, the same on every rank: arrays by name."""
+        """The memory of the action, the same on every rank: arrays by name."""
         return {}
 
     def restore(self, rank: RankArrays, state: Mapping[str, np.ndarray]) -> None:

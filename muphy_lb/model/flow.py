@@ -18,7 +18,7 @@ from muphy_lb.operators.observers import combined
 
 @dataclass(frozen=True)
 class Flow:
-    """What a model is made of.
+    """The components of a model.
 
     Attributes:
         lattice: velocity set.

@@ -1,8 +1,9 @@
 """The contract of a physics: a model declares fields, stages and parameters, nothing else.
 
-A stage names a kernel that every backend has (or supplies one, :class:`muphy_lb.backends.Kernel`) and the operators
-injected into it, and declares the fields that it reads and writes. From that the engine derives what is split into edge
-and interior, what waits for what, which fields are exchanged between ranks and when, and what becomes one launch.
+A stage names a kernel that every backend has (or supplies one, :class:`muphy_lb.backends.interface.Kernel`) and the
+operators injected into it, and declares the fields that it reads and writes. From that the engine derives what is split
+into edge and interior, what waits for what, which fields are exchanged between ranks and when, and what becomes one
+launch.
 """
 
 from collections.abc import Callable, Mapping
@@ -238,8 +239,8 @@ class Stage:
     in the next step, ahead of it. If it chooses them by the field ``occupied``, the collision of the next step looks
     for fluid only near where that field was not 0, so no stage behind it may bring fluid elsewhere.
 
-    A ``NEIGHBOURS`` stage may also write at the neighbours of its nodes, where all write the same. What it writes there
-    is lost at nodes of other ranks: a second operator, which runs at all edge nodes, looks for itself.
+    A ``NEIGHBOURS`` stage may also write at the neighbours of its nodes, where all write the same. Its values there are
+    lost at nodes of other ranks: a second operator, which runs at all edge nodes, finds it at their neighbours.
 
     A ``CROSSING`` stage, between streaming and collision, calls ``update(arriving, leaving, neighbours, n,
     parameters)`` with the populations that the node is about to load, which it may change, those that the node stored
@@ -251,7 +252,7 @@ class Stage:
 
     Attributes:
         name: name of its tasks in traces.
-        kernel: name of a kernel, or a :class:`muphy_lb.backends.Kernel` that the physics supplies.
+        kernel: name of a kernel, or a :class:`muphy_lb.backends.interface.Kernel` that the physics supplies.
         operators: operators injected into the kernel, in its order.
         parameters: value of each of their parameters, by name.
         field: the field that a ``STENCIL`` or ``SCALAR_STREAMING`` stage advances, an ``ARRIVING`` stage fills, a

@@ -1,4 +1,9 @@
-"""``muphy-lb new``: a commented case file for a vessel, a rock or a channel; here its kinds of flow and its fluids."""
+"""``muphy-lb new``: a commented case file for a vessel, a rock or a channel; here its kinds of flow and its fluids.
+
+- ``command``, ``options``: the command and its prompts. ``kinds``: tables of each kind, doubts about them; ``sizing``:
+  voxel edge, time step, forces; ``circulation``: a beating heart; ``text``: the file with its comments.
+- ``examples``: ``muphy-lb examples``; ``slurm``: ``muphy-lb slurm``.
+"""
 
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -2,11 +2,11 @@
 and a pulse pressure.
 
 The resistance of all outlets together is the mean pressure over the mean flow. Outlets share it by Murray's law, flow ~
-radius^3 (Murray, Proc. Natl. Acad. Sci. USA 12, 207 (1926), from memory), with another exponent, or as given; all have
-the same time constants, so compliance goes with the share. Of each resistance ``CHARACTERISTIC`` lies in front of the
-compliance (Laskey, Parker, Ferrari, Kussmaul, Noordergraaf, J. Appl. Physiol. 69, 112 (1990), from memory). The
-compliance is that with which the networks alone, without the vessel, have the pulse pressure asked for: near the stroke
-volume over the pulse pressure, which takes all of a stroke to be stored.
+radius^3 (Murray, Proc. Natl. Acad. Sci. USA 12, 207 (1926)), with another exponent, or as given; all have the same time
+constants, so compliance goes with the share. Of each resistance ``CHARACTERISTIC`` lies in front of the compliance
+(Laskey et al., J. Appl. Physiol. 69, 112 (1990), doi:10.1152/jappl.1990.69.1.112). The compliance is that with which
+the networks alone, without the vessel, have the pulse pressure asked for: near the stroke volume over the pulse
+pressure, which takes all of a stroke to be stored.
 """
 
 from collections.abc import Iterator, Mapping
@@ -49,7 +49,7 @@ TRANSITS_A_BEAT = 40
 
 @dataclass(frozen=True)
 class Circulation:
-    """What is known of the circulation that a vessel belongs to.
+    """The circulation that a vessel belongs to.
 
     Attributes:
         mean_pressure_pa: mean pressure at the outlets [Pa].

@@ -58,6 +58,6 @@ def _copy(source: Path, target: Path, say: Callable[[str], None]) -> None:
 
 
 def _subject(path: Path) -> str:
-    """What an example shows: the first sentence of its first line."""
+    """The subject of an example: the first sentence of its first line."""
     with path.open(encoding="utf-8") as file:
         return file.readline().removeprefix("#").partition(" Run:")[0].strip()

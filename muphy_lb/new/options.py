@@ -38,7 +38,7 @@ class CaseOptions:
         kind: one of KINDS.
         file: the geometry; ``None`` for a built-in example.
         fluid: one of FLUIDS.
-        unit: length unit of a surface; see :func:`~muphy_lb.geometry.options.metres_per_unit`.
+        unit: length unit of a surface; see :func:`~muphy_lb.geometry.quantities.metres_per_unit`.
         spacing_m: voxel edge [m]; ``None``: that of the file, or derived from ``across`` and the flow.
         across: voxels across the inlet, cube or channel.
         velocity_m_s: mean velocity at the inlet [m/s]; ``None``: a moderate Reynolds number.

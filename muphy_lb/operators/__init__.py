@@ -1,5 +1,13 @@
 """operators: one file = equation + source + specification + node function.
 
+- The form: ``operator``, ``relaxation``, ``collision`` (relaxation x equilibrium x closure x force), ``unroll``.
+- Relaxations: ``bgk``, ``trt``, ``mrt``, ``regularised``, ``recursive_regularised``, ``cumulant``, ``plane_cumulant``,
+  on ``central_moments`` and ``hermite``.
+- Equilibria, viscosity laws and turbulence, forces: ``equilibrium``, ``closures``, ``forces``.
+- Boundaries: ``openings``, ``lumped`` (networks behind outlets), ``wall_rules`` (link-wise walls at any distance).
+- ``moments``, ``viscous_stress``, ``initial``, ``observers`` (values that a collision stores), ``scalar_transport``,
+  ``philox`` (keyed random numbers).
+
 How a collision is assembled, as the tests' smallest example does it:
 
     collide = collision(TRT, COMPRESSIBLE, CONSTANT, UNIFORM)         # four choices, one Operator

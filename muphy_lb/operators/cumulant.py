@@ -159,7 +159,7 @@ def _rates_node(precision, jit):
 
 
 def _places(*family) -> tuple[int, ...]:
-    """Places of the moments with these factors, 0, 1 and 2 standing for an axis and the next two, of the three axes."""
+    """Indices of moments with these factors, 0, 1 and 2 standing for an axis and the next two, of the three axes."""
     return tuple(POSITIONS.index(_power(*((axis + x) % 3 for x in family))) for axis in range(3))
 
 

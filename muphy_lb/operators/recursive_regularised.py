@@ -34,7 +34,7 @@ FLUX_RATE = 1.9
 do."""
 
 FOURTH = 1 / 6
-"""What the fourth moments near walls have of N_aa + N_bb beyond 1/3."""
+"""The share of N_aa + N_bb, beyond 1/3, in the fourth moments near walls."""
 
 
 def _reference(f, f_eq, source, omega, parameters, lattice):

@@ -222,12 +222,12 @@ def with_product(function, product):
 
 class _Products(ast.NodeTransformer):
     def visit_BinOp(self, node):
-        """``a * b``."""
+        """Call the product for ``a * b``."""
         self.generic_visit(node)
         return _call(node.left, node.right) if isinstance(node.op, ast.Mult) else node
 
     def visit_AugAssign(self, node):
-        """``a *= b`` of a variable ``a``."""
+        """Call the product for ``a *= b`` of a variable ``a``."""
         self.generic_visit(node)
         if not isinstance(node.op, ast.Mult):
             return node

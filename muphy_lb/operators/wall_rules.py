@@ -109,8 +109,8 @@ def _node(lattice, precision, jit, at):
 
         ``b``: those of the node in all directions, which have been loaded beforehand, since memory is slow to answer.
         Its other numbers, of direction q, are at ``first + (q - 1) * step``. Each direction is computed as if it led
-        into a wall, and selected afterwards: nodes at walls differ at random, and no branch could be predicted. What
-        the node gains is summed in double precision, because the roundings of a flow that repeats repeat with it."""
+        into a wall, and selected afterwards: nodes at walls differ at random, and no branch could be predicted. The
+        gain of the node is summed in double precision, because the roundings of a flow that repeats repeat with it."""
         keeps_mass, moves = walls.along_walls.size > 0, walls.d.size > 0
         into, along = walls.into_walls[m], walls.along_walls[m] if keeps_mass else walls.into_walls[m]
         gained, changed, d, inflow = np.float64(0), 0, zero, zero
@@ -152,5 +152,5 @@ def _rounded(precision):
 
 
 WALLS = Operator("walls", _reference, _node)
-"""What enters a node through its links into walls, and, if there are exchanges, what keeps the mass: together, since
-both need the same populations. Each backend decides whether to unroll the loop over directions."""
+"""The populations that enter a node through its links into walls and, if there are exchanges, the balance of mass:
+together, since both need the same populations. Each backend decides whether to unroll the loop over directions."""

@@ -22,7 +22,7 @@ LOG = logging.getLogger(__name__)
 
 @contextmanager
 def drawing(what: str) -> Iterator[None]:
-    """Context in which a picture is drawn; what goes wrong there is told, and the run goes on.
+    """Context in which a picture is drawn; an error there is a warning, and the run goes on.
 
     Args:
         what: the picture, for the warning.
@@ -74,7 +74,7 @@ def suitable_unit(units: Units, value: float, smallest: float) -> tuple[str, flo
 
 
 def shown_unit(unit: str, top: float) -> tuple[str, float]:
-    """(name, size [SI]) of the unit in which values up to ``top`` are told; their own where it has no others.
+    """(name, size [SI]) of the unit in which values up to ``top`` are shown; their own where it has no others.
 
     Args:
         unit: their SI unit, such as ``"m/s"``.

@@ -308,7 +308,7 @@ class PolyDataSeries:
                 )
 
     def _kept(self, file: h5py.File) -> Kept:
-        """What is kept of an existing file: the snapshots up to a step."""
+        """The part of an existing file that is kept: the snapshots up to a step."""
         if "muphy_lb" not in file or file["VTKHDF"].attrs["Type"] != b"PolyData":
             raise OutputError(f"cannot continue {self.path}: this solver did not write it; move the file away")
         own, root = file["muphy_lb"], file["VTKHDF"]

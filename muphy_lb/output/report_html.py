@@ -40,7 +40,7 @@ class ReportTable(NamedTuple):
 
 @dataclass(frozen=True)
 class ReportPart:
-    """What one observer of a run adds to the page.
+    """The part of the page that one observer of a run adds.
 
     Attributes:
         results: rows (quantity, value, unit) of the table of results.
@@ -99,7 +99,7 @@ def _ending(summary: Mapping) -> str:
 
 
 def _verdict_lines(summary: Mapping) -> Iterator[str]:
-    """The verdict, what speaks against the result or was not looked at, and what was found of it."""
+    """The verdict, objections to the result, checks that were not made, and findings."""
     yield f"<p><strong>Verdict: {escape(summary['verdict'])}</strong></p>"
     for text in summary["objections"] or summary["not_judged"]:
         yield f'<p class="warning">{escape(text)}</p>'

@@ -1,4 +1,4 @@
-"""What is printed: on rank 0, without control characters, and for as long as somebody reads it.
+"""Printing: on rank 0, without control characters, and for as long as it is read.
 
 - What is printed: on rank 0, without control characters, and for as long as somebody reads it; in colours on a
   terminal. And Ctrl-C.
@@ -49,7 +49,7 @@ def is_seen(stream: TextIO | None = None) -> bool:
 
 
 def width() -> int | None:
-    """Number of columns of the terminal as a launcher has told it; None: as the terminal itself tells."""
+    """Number of columns of the terminal as a launcher gives it; None: as the terminal itself has it."""
     told = os.environ.get(LAUNCHERS_TERMINAL, "")
     return int(told) if told.isascii() and told.isdigit() and int(told) > 0 else None
 
@@ -70,7 +70,7 @@ def silence() -> None:
 
 
 def is_gone(error: BaseException | None) -> bool:
-    """Whether output failed since nobody reads it any more: the reader of a pipe has ended, a terminal was closed."""
+    """Whether output failed since it is read no more: the reader of a pipe has ended, a terminal was closed."""
     return isinstance(error, BrokenPipeError) or (isinstance(error, OSError) and error.errno == errno.EIO)
 
 
@@ -84,7 +84,7 @@ def configure_logging(communicator) -> None:
 
 
 def missing_package(error: ModuleNotFoundError) -> str:
-    """What to do about a package that this Python does not have."""
+    """The remedy for a package that this Python does not have."""
     for name in ("bench", "validation"):
         if error.name == f"muphy_lb.{name}":
             return f"this command is in muphy-lb-{name}, which is not installed; in a checkout: pip install ./{name}"
@@ -116,7 +116,7 @@ class KeptInterrupt:
 
 
 class _TerminalHandler(logging.StreamHandler):
-    """Prints what is logged, for as long as somebody reads it, above a bar where there is one."""
+    """Prints log messages, for as long as they are read, above a bar where there is one."""
 
     def __init__(self):
         logging.Handler.__init__(self)
@@ -134,7 +134,7 @@ class _TerminalHandler(logging.StreamHandler):
 
 
 class _PrintableFormatter(logging.Formatter):
-    """What is logged may hold text of files and users."""
+    """Formatter of messages, which may hold text of files and users."""
 
     def format(self, record):
         return coloured(printable(super().format(record)))
@@ -150,8 +150,8 @@ UPDATES_PER_S = 4.0
 
 
 class ProgressBar:
-    """Context of a bar that grows from one step to another, and a line of text below it. What is printed meanwhile
-    appears above both.
+    """Context of a bar that grows from one step to another, and a line of text below it. Lines printed meanwhile appear
+    above both.
 
     Args:
         first, last: steps between which it grows.

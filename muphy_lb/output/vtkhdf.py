@@ -1,6 +1,6 @@
 """Fields over time for ParaView: VTKHDF 2.0, an unstructured grid of voxels, the mesh written once.
 
-What all VTKHDF files that grow with a run share: their head, tables of time steps, and how they are continued.
+Common parts of all VTKHDF files that grow with a run: their head, tables of time steps, and how they are continued.
 
 Format: VTK file formats documentation, "VTKHDF File Format", version 2.0.
 
@@ -97,7 +97,7 @@ def steps_until(file: h5py.File, resume_step: int) -> tuple[int, int | None]:
 
 @dataclass(frozen=True)
 class Kept:
-    """What is kept of a file.
+    """The part of a file that is kept.
 
     Attributes:
         n_steps: number of snapshots.
@@ -364,7 +364,7 @@ class VtkHdfSeries:
         return dataset
 
     def _kept(self, file: h5py.File) -> Kept:
-        """What is kept of an existing file."""
+        """The part of an existing file that is kept."""
         if "muphy_lb" not in file:
             raise OutputError(f"cannot continue {self.path}: this solver did not write it; move the file away")
         own, grid = file["muphy_lb"], file["VTKHDF"]

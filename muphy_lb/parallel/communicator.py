@@ -114,7 +114,7 @@ class MpiCommunicator:
         return self._world.Split_type(self._mpi.COMM_TYPE_SHARED)
 
     def _memory_kinds(self) -> str:
-        """What MPI 4.1 tells of the memory that it takes; empty before that."""
+        """The kinds of memory that MPI 4.1 takes; empty before that."""
         info = self._world.Get_info()
         return info.get("mpi_memory_alloc_kinds") or ""
 
@@ -207,7 +207,7 @@ class MpiCommunicator:
 
 
 def _query_cuda_support() -> bool:
-    """What the extension of Open MPI and MPICH says, asked from the library that is loaded already."""
+    """CUDA support by the extension of Open MPI and MPICH, asked from the library that is loaded already."""
     for name in ("libmpi.so.40", "libmpi.so.12", "libmpi.so"):
         try:
             library = ctypes.CDLL(name, mode=os.RTLD_NOLOAD | os.RTLD_LAZY)
@@ -243,7 +243,7 @@ def connect():
 
 @cache
 def _exit_code() -> list:
-    """What ``sys.exit`` was last called with; from the first call of this function on."""
+    """The last argument of ``sys.exit``; from the first call of this function on."""
     given, leave = [None], sys.exit
 
     def noted(code=None):
@@ -275,7 +275,7 @@ def _leave(communicator, given: list, process: int) -> None:
 
 
 def _end_all_ranks(communicator, kind, error, trace) -> None:
-    """An exception that nobody caught: tell it, and end the ranks that would wait for this one for ever.
+    """An uncaught exception: print it, and end the ranks that would wait for this one for ever.
 
     Compiled libraries also report here what fails while an object is cleaned up and cannot be raised. Python code still
     runs then, and goes on; Python tells such errors a second time, by ``sys.unraisablehook``.
@@ -311,7 +311,7 @@ def agreed(communicator, work: Callable):
 
 def all_agreed(communicator, works: Iterable[Callable]) -> list:
     """The results of works of which each may communicate until it fails; none is left out where one before it fails, so
-    that no rank waits for another. What is wrong is raised on every rank behind the last.
+    that no rank waits for another. An error is raised on every rank behind the last.
 
     Raises:
         MuphyError: its own first one on a rank that has one, else that of the lowest rank.
@@ -339,7 +339,7 @@ def from_root(communicator, work: Callable):
 
 
 def wait_for_lower_ranks(communicator) -> None:
-    """Called by a failing rank before it speaks: by then a lower rank with the same failure has ended all ranks.
+    """Called by a failing rank before its message: by then a lower rank with the same failure has ended all ranks.
 
     The ranks from ``LAST_TURN`` on wait equally long; of those on one machine, the first speaks and ends the others.
     """

@@ -10,7 +10,7 @@ from muphy_lb.parallel.transports import ExchangeTasks, HostStaged, Transport
 
 @dataclass(frozen=True)
 class Halo:
-    """What a rank exchanges with its neighbours.
+    """The values that a rank exchanges with its neighbours.
 
     Attributes:
         neighbours: ranks, ascending.

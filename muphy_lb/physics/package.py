@@ -84,7 +84,7 @@ class Physics:
 
     @classmethod
     def monitored_in(cls, case: Case) -> tuple[str, ...]:
-        """Those of its ``MONITORED`` quantities that are measurable in the case."""
+        """Names of the ``MONITORED`` quantities that are measurable in the case."""
         return ()
 
     def check(self, view: PreparedView) -> None:
@@ -121,7 +121,8 @@ class Physics:
         return ()
 
     def sight(self) -> "Sight | None":
-        """What is up in pictures of its flow, and where a cut tells most; None if it makes no difference."""
+        """The direction that is up in pictures of its flow, and where a cut shows most; None if it makes no
+        difference."""
         return None
 
     def monitored(self, view: FlowView) -> dict[str, Callable[[], dict[str, float]]]:

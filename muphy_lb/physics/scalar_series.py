@@ -1,4 +1,4 @@
-"""What of a carried scalar leaves through the outlets, and its mean over the fluid: ``NAME.csv``."""
+"""Fluxes of a carried scalar through the outlets, and its mean over the fluid: ``NAME.csv``."""
 
 from pathlib import Path
 from typing import Protocol

@@ -214,7 +214,7 @@ class Rebalancing:
             self._balance(load, loads)
 
     def record(self) -> dict:
-        """What the summary says of it; empty where loads do not change."""
+        """The record in the summary; empty where loads do not change."""
         if not self.every:
             return {}
         return {"imbalance": self.imbalance, "repartitions": self._n_moves, "repartition_s": self._moving_s}

@@ -131,8 +131,8 @@ def write_checkpoint(path: Path, simulation: Solver, states: Mapping[str, dict])
 
 
 def _state(simulation: Solver) -> Iterator[Any]:
-    """What the next step follows from, on rank 0, piece by piece: rows of populations and fields, particles, sums, what
-    has left through openings, and the stress beside walls; each is collective."""
+    """The state from which the next step follows, on rank 0, piece by piece: rows of populations and fields, particles,
+    sums, amounts that have left through openings, and the stress beside walls; each is collective."""
     yield from simulation.populations()
     for values in simulation.state.fields().values():
         yield simulation.collect(values)
@@ -168,7 +168,7 @@ def _write_groups(file: h5py.File, kind: str, found: Mapping[str, Mapping[str, n
 
 
 def _write_memory(file: h5py.File, name: str, record: Mapping) -> None:
-    """What an observer remembers: arrays as datasets, the rest as JSON."""
+    """Write the memory of an observer: arrays as datasets, the rest as JSON."""
     arrays = {key: value for key, value in record.items() if isinstance(value, np.ndarray)}
     for key, values in arrays.items():
         file.create_dataset(f"{OBSERVERS}/{name}/{key}", data=values)
@@ -315,7 +315,7 @@ def _columns(dataset, number: np.ndarray) -> np.ndarray:
 
 
 def _identity(simulation: Solver) -> dict:
-    """What a state belongs to; on rank 0, which alone knows the geometry."""
+    """The identity of the flow that a state belongs to; on rank 0, which alone knows the geometry."""
     engine, units = simulation.engine, simulation.units
     return {
         "lattice": simulation.lattice.name,

@@ -14,7 +14,7 @@ gap of width L, L / velocity for a vessel), and the tolerance is close to the er
 
 Without T_c the flow rates of openings must also have no more than the tolerance still to come. In creeping flow through
 a narrow vessel of radius R and length L the pressure does not travel as sound but spreads by diffusion, with the
-coefficient cs^2 R^2 / (8 nu), which takes far longer than an interval. What is to come follows from the last two
+coefficient cs^2 R^2 / (8 nu), which takes far longer than an interval. The change to come follows from the last two
 changes d' and d of a flow rate: if they shrink by the same factor r = d / d' from look to look, as those of the slowest
 mode do, it is d (r + r^2 + ...) = d r / (1 - r) (Aitken's extrapolation).
 
@@ -180,7 +180,8 @@ class SteadyWatch:
         return self.is_steady
 
     def _extrapolate(self, last: dict[str, dict[str, float]]) -> None:
-        """What is to come of all quantities, relative to the largest of a group, if they go on changing as they did."""
+        """Estimate the remaining changes of all quantities, relative to the largest of a group, if they go on as they
+        did."""
         before, now = self._differences, self._last
         self._differences = {
             group: {name: x - last[group][name] for name, x in values.items() if name in last.get(group, {})}
@@ -193,7 +194,7 @@ class SteadyWatch:
                 self.to_come_of[group] = {name: _ratio(rest, scale) for name, rest in rests.items()}
 
     def record(self) -> dict:
-        """What a checkpoint must keep."""
+        """The values that a checkpoint must keep."""
         changes = [change if change < inf else None for change in (self.change, self._change_before)]
         to_come = self.to_come if self.to_come < inf else None
         return {"last": self._last, "changes": changes, "differences": self._differences, "to_come": to_come}
@@ -334,7 +335,7 @@ class SteadyState(Criterion):
         return str(self.watch)
 
     def finish(self) -> dict | None:
-        """What is to come of every quantity that was watched, by group and name."""
+        """The remaining change of every watched quantity, by group and name."""
         known = {
             group: {name: rest if rest < inf else None for name, rest in values.items()}
             for group, values in self.watch.to_come_of.items()
@@ -433,7 +434,7 @@ class Beats:
         return values.T.reshape(len(QUANTITIES), -1, SAMPLES)
 
     def record(self) -> dict:
-        """What a checkpoint must keep."""
+        """The values that a checkpoint must keep."""
         changes = [change if change < inf else None for change in (self.change_before, self.change)]
         samples = [list(sample) for sample in self._samples]
         kept = {"samples": samples, "count": self.count, "changes": changes}

@@ -60,9 +60,9 @@ values have as many as each other."""
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a checkpoint says of itself: its ``path``, ``step``, ``initial_mass``, the states of conditions with
-    ``feedback``, the records of ``wall_forces``, the ``states`` of observers by name, the text of its ``case``, and the
-    ``identity`` of what its state belongs to, by attribute."""
+    """The header of a checkpoint: its ``path``, ``step``, ``initial_mass``, the states of conditions with ``feedback``,
+    the records of ``wall_forces``, the ``states`` of observers by name, the text of its ``case``, and the ``identity``
+    of the flow that its state belongs to, by attribute."""
 
     path: Path
     step: int
@@ -161,7 +161,7 @@ def _read(path: Path, check: Callable[[Checkpoint, h5py.File], None]) -> Checkpo
 
 
 def _described(path: Path, file: h5py.File) -> Checkpoint:
-    """What a sealed file says of itself.
+    """The header of a sealed file.
 
     Raises:
         ValueError, LookupError, TypeError: it does not say that.
@@ -240,11 +240,11 @@ BELONGING = {
     ("compute", "precision"): "precision",
     ("compute", "streaming"): "streaming",
 }
-"""What a state belongs to, by section and key: with other values, its numbers are those of another flow."""
+"""The flow that a state belongs to, by section and key: with other values, its numbers are those of another flow."""
 
 
 def results_of_hours(folder: Path) -> str | None:
-    """In words, the results in a folder of a run that took so long that nobody replaces them by mistake; None if there
+    """In words, the results in a folder of a run so long that no mistake may replace them; None if there
     are none."""
     try:
         took_s = float(json.loads((folder / SUMMARY_FILE).read_text(encoding="utf-8"))["wall_time_s"])

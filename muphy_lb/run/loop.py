@@ -390,11 +390,11 @@ class Run(Loop):
             write_report(self.folder, summary, parts, with_plots=output.picture)
 
     def _of_observers(self, ask: Callable) -> list:
-        """What each observer answers; all are asked, whoever fails."""
+        """The answer of each observer; all are asked, even if one fails."""
         return all_agreed(self.simulation.communicator, [partial(ask, observer) for observer in self.observers])
 
     def closing_lines(self, summary: dict) -> list[str]:
-        """What the observers say of a finished run, on rank 0."""
+        """The closing lines of the observers of a finished run, on rank 0."""
         return [line for observer in self.observers for line in observer.lines(summary)]
 
 

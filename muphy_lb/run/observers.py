@@ -111,13 +111,13 @@ class PhysicsObservers(Observer):
 
     @classmethod
     def check(cls, view) -> None:
-        """What each physics refuses."""
+        """Let each physics refuse what it cannot measure."""
         for physics in view.physics:
             physics.check(view)
 
     @classmethod
     def create(cls, view, folder, resume_step) -> Sequence[Observer]:
-        """Those of each physics, in its order."""
+        """The observers of each physics, in its order."""
         return [observer for physics in view.physics for observer in physics.observers(view, folder, resume_step)]
 
 

@@ -104,7 +104,7 @@ class Plots:
         Args:
             field: its name; of vectors the magnitude, unless a component is chosen.
             axis: ``"x"``, ``"y"`` or ``"z"``; by default the plane that shows most.
-            position_m: place of the plane on that axis [m]; by default the fullest plane.
+            position_m: position of the plane on that axis [m]; by default the fullest plane.
             component: ``"x"``, ``"y"`` or ``"z"``, of a vector.
             limits: lowest and highest value of the colours [SI], such as those that all pictures of a film share; by
                 default those of this plane, robust against single nodes.
@@ -190,7 +190,7 @@ def _mirrors(case: Case) -> str:
 
 @dataclass(frozen=True)
 class Choices:
-    """What is drawn, and how.
+    """The figures to draw, and their style.
 
     Attributes:
         field: name of a field, or of a CSV file of the folder.
@@ -312,7 +312,7 @@ class _Picture:
         return {name: column for name, column in over.items() if column}
 
     def _missing(self, there: list[str]) -> str:
-        """What to say where the folder does not hold what is asked for."""
+        """The message where the folder does not hold the files of a figure."""
         field = self.choices.field
         known = [*there, *(name for name, of_walls in SHORT.items() if of_walls in there), *self._series()]
         lacking = [file for file in (FieldSnapshots.file, SHEAR_FILE) if not (self.folder / file).is_file()]

@@ -111,7 +111,8 @@ class Preparation:
         return density, velocity
 
     def _survey_openings(self) -> None:
-        """What only the nodes around all openings tell, and the numbers of the run, which follow from that."""
+        """Set the measures of openings, which need the nodes around all of them, and the numbers of the run, which
+        follow from these."""
         inspect, case, lattice = self.geometry.inspect, self.case, self.lattice
         slips = {section.name for section in case.walls if section.slip}
         slip = [number for number, wall in enumerate(self.header.walls) if wall.name in slips]

@@ -55,7 +55,7 @@ class Clock:
         looks.count += 1
 
     def remaining_s(self, step: int, last: int) -> float:
-        """What the steps to come will take, with all looks that have been taken at least once [s]."""
+        """The duration of the steps to come, with all looks that have been taken at least once [s]."""
         of_looks = sum(
             each.seconds / each.count * (last // each.every - step // each.every) for each in self.looks.values()
         )
@@ -133,7 +133,7 @@ class Progress:
         self._bar.move_to(self._simulation.step_number)
 
     def is_due(self) -> bool:
-        """Whether it is time to tell again, by the clock of this rank."""
+        """Whether the next message is due, by the clock of this rank."""
         every_s = self._simulation.case.output.progress_every_s
         if self._bar.is_drawn:
             every_s = min(every_s, BAR_EVERY_S)
@@ -174,7 +174,7 @@ class Progress:
             LOG.info("%s | %s | %s | %s", self._position(), self._speed(), self._eta(), flow)
 
     def _balance(self, health: Health) -> str:
-        """What shows whether the flow is in order: inflow less outflow, where a waveform drives it both, since their
+        """The balance by which the flow is judged: inflow less outflow, where a waveform drives it both, since their
         difference at one moment is that of sound; of a closed one the mass; collective."""
         balance = balance_of(self._simulation)
         if balance is None:

@@ -110,7 +110,7 @@ class Force(Record, WallForce):
 
 @dataclass(frozen=True, repr=False)
 class Permeability(Record, measured.Permeability):
-    """Permeability of a rock and what tells how far to trust it; attributes as of
+    """Permeability of a rock, and indicators of its reliability; attributes as of
     :class:`muphy_lb.measure.permeability.Permeability`: ``permeability_m2``, ``porosity``, ``tortuosity``,
     ``reynolds``, ``warnings`` and others."""
 
@@ -170,7 +170,7 @@ class WallShear(Record):
 
 @dataclass(frozen=True, repr=False)
 class Outcome(Record):
-    """What a run came to.
+    """The outcome of a run.
 
     Attributes:
         ended: why it ended: completed, steady, stopped, or a signal.
@@ -198,7 +198,7 @@ class Outcome(Record):
 
     @property
     def is_sound(self) -> bool:
-        """Whether the result was judged and nothing speaks against it."""
+        """Whether the result was judged and there is no objection."""
         return self.verdict == SOUND
 
 

@@ -127,7 +127,7 @@ class Results:
         return self._geometry
 
     def describe(self) -> str:
-        """What will be computed, for people."""
+        """A description of the flow and its computation, for people."""
         return self.core.describe()
 
     def velocity_m_s(self) -> np.ndarray | Any:
@@ -219,12 +219,13 @@ class Results:
         )
 
     def watched(self) -> dict[str, dict[str, float]]:
-        """What ``run.steady_watch`` of the case names, by group and name, as ``steady.csv`` has it; collective."""
+        """The quantities that ``run.steady_watch`` of the case names, by group and name, as ``steady.csv`` has them;
+        collective."""
         return self.core.communicator.broadcast(monitored(self.core))
 
     def permeability(self) -> Permeability:
         """Permeability along the body force, of the flow as it is; its ``warnings`` say by how much it may still
-        change, or that nobody has looked. Collective.
+        change, or that this is unknown. Collective.
 
         Raises:
             InputError: something else than a uniform body force drives the flow.

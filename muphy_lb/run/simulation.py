@@ -443,7 +443,7 @@ class Simulation(Results):
         return [self.settling, *self.callbacks, *([watch] if watch else [])]
 
     def _check(self, loop: Loop, interruption: Interruption, bar: ProgressBar) -> str | None:
-        """Check the health of the flow, and tell of it; returns the reason to end where Ctrl-C was pressed."""
+        """Check the health of the flow, and log it; returns the reason to end where Ctrl-C was pressed."""
         velocity_m_s = self.units.velocity_to_si(self.core.health().max_speed)
         bar.move_to(self.step_number)
         if bar.is_drawn:

@@ -82,7 +82,7 @@ class Solver(Preparation):
         )
 
     def describe(self) -> str:
-        """What will be computed, for people; collective."""
+        """A description of the flow and its computation, for people; collective."""
         return described(self, self.engine)
 
     @property
@@ -92,7 +92,7 @@ class Solver(Preparation):
 
     @property
     def backend_name(self) -> str:
-        """What runs the kernels."""
+        """The name of the backend that runs the kernels."""
         return self.engine.backend.name
 
     @property

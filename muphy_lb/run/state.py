@@ -59,7 +59,7 @@ class StateRecord:
         sums: sums that the last collision has read, by field (:mod:`muphy_lb.engine.sums`).
         forces: records of the wall forces of this step, by name of the wall, which need the step before.
         actions: arrays that each action remembers, by name.
-        leaving: populations that left through openings (:mod:`muphy_lb.engine.leaving`).
+        leaving: populations that left through openings (:mod:`muphy_lb.engine.transfers`).
         stress: record of the stress beside walls, on rank 0.
         gather: collects the rows of a state that moves to other owners or to another flow; None for one of a file.
         openings: states of the openings of a state that moves, on rank 0.
@@ -129,7 +129,7 @@ class State:
             values: (n, 3) velocity (x, y, z) [m/s] of all nodes, or (3,) of each.
             stress: whether the populations have the viscous stress of the field
                 (:mod:`muphy_lb.operators.initial`).
-            consistent_pressure: compute the pressure from it (:mod:`muphy_lb.setup.consistent_pressure`).
+            consistent_pressure: compute the pressure from it (:mod:`muphy_lb.setup.initial`).
 
         Raises:
             InputError: another shape, values that are not finite or too fast; a physics sets the flow itself.
@@ -224,8 +224,8 @@ class State:
     def go_on_from(self, record: StateRecord) -> None:
         """Continue from a state of the same nodes; collective.
 
-        What the flow does not have, such as the fields of a physics that its case has no more, is left out; what it has
-        beside stays as at the start.
+        Parts that the flow does not have, such as the fields of a physics that its case has no more, are left out; what
+        it has beside stays as at the start.
         """
         engine, gather = self._engine, record.gather
         fields = {name: row for name, row in record.fields.items() if name in engine.fields.evolving}

@@ -38,7 +38,7 @@ class Span(NamedTuple):
 
 
 def record_spans(simulation: "Solver", n_steps: int) -> list[Span]:
-    """What this rank does in some steps, which the step number does not count; collective.
+    """The tasks of this rank in some steps, which the step number does not count; collective.
 
     Every task is launched by itself here, and timed: many short ones take longer than in a run, which records them.
     """

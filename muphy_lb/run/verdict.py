@@ -27,7 +27,7 @@ NEAR = 3.0  # voxels from an opening within which it is named
 
 
 def divergence_message(view: FlowView, velocity: np.ndarray) -> str:
-    """What is wrong and where: collective, the same text on every rank.
+    """The message of a divergence and its position: collective, the same text on every rank.
 
     Args:
         view: the flow.
@@ -63,7 +63,7 @@ def _describe(view: FlowView, speed: float, _number: int, voxel: int, rank: int)
 
 
 def _cause(view: FlowView) -> str:
-    """What made the flow unstable, and the remedy; first what a physics has warned of."""
+    """The cause of the instability, and the remedy; first a warning of a physics, if there was one."""
     numerics, cs2 = view.numerics, float(view.lattice.cs2)
     fastest = numerics.mach * sqrt(cs2) if numerics.mach else None
     warned = [text for physics in view.physics for text in physics.warnings()]
@@ -100,7 +100,7 @@ LARGEST_DENSITY_CHANGE = 0.1
 
 @dataclass(frozen=True)
 class Findings:
-    """What a run came to.
+    """The findings of a run.
 
     Attributes:
         balance: of the openings; None for a closed flow.
@@ -137,7 +137,7 @@ class Findings:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was found, what speaks against it, and what was not looked at, one sentence each without a full stop."""
+    """The verdict: findings, objections, and checks that were not made, one sentence each without a full stop."""
 
     findings: Findings
     objections: tuple[str, ...]
@@ -179,7 +179,7 @@ def judge(view: FlowView, observers: Sequence[Observer], go_on: str, stopped_by:
 
 
 def statements(findings: Findings) -> Iterator[str]:
-    """What was found of balance, steadiness and density, one sentence each without a full stop."""
+    """The findings on balance, steadiness and density, one sentence each without a full stop."""
     if findings.balance is None:
         yield f"balance: closed, relative change of mass {findings.mass_drift:+.2e}"
     else:
@@ -231,8 +231,8 @@ def _found(view: FlowView, observers: Sequence[Observer], stopped_by: str) -> Fi
 
 
 def _not_judged(findings: Findings) -> Iterator[str]:
-    """What was not looked at, and how it is: the balance of a flow in which fluid may stay; whether a flow that may
-    become steady, or repeat itself, does."""
+    """The checks that were not made, and their remedies: the balance of a flow in which fluid may stay; whether a flow
+    that may become steady, or repeat itself, does."""
     if findings.balance and not findings.keeps_balance:
         yield "balance: in this flow fluid may stay, or noise cross openings; what enters is told, not held against it"
     if findings.asked or not findings.becomes_steady:
@@ -249,7 +249,7 @@ def _not_judged(findings: Findings) -> Iterator[str]:
 
 
 def _objections(findings: Findings, go_on: str) -> Iterator[str]:
-    """What speaks against a result, and a remedy."""
+    """The objections to a result, with a remedy."""
     asked, balance = findings.asked, findings.balance
     if findings.stopped_by:
         yield f"the run was stopped by {findings.stopped_by} before its end; go on with: {go_on}"
@@ -284,7 +284,7 @@ def _objections(findings: Findings, go_on: str) -> Iterator[str]:
 
 
 def _objections_of_the_period(findings: Findings, go_on: str) -> Iterator[str]:
-    """What speaks against the last period of a flow that a waveform drives."""
+    """The objections to the last period of a flow that a waveform drives."""
     period, balance = findings.period, findings.balance
     if period is None:
         return
@@ -303,7 +303,7 @@ def _objections_of_the_period(findings: Findings, go_on: str) -> Iterator[str]:
 
 
 def _is_starting(findings: Findings) -> bool:
-    """Whether more is missing of a flow that may become steady, and nobody has asked for it, than walls lose."""
+    """Whether a flow that may become steady, which the case does not check, misses more than walls lose."""
     is_unwatched = findings.becomes_steady and not findings.asked and not findings.is_driven
     if findings.balance is None or not (is_unwatched and findings.keeps_balance):
         return False

@@ -10,7 +10,7 @@ itself,
 
 sum_q f_q(x - c_q) = sum_q f_q(x),   f_q = w_q [rho + 9/2 (c_q c_q - 1/3) : (u u - 2 nu S) + 3/2 c_q.F],
 
-where walls return what leaves towards them: no momentum flux crosses them. What is odd in the velocity is left out: the
+where walls return what leaves towards them: no momentum flux crosses them. Terms odd in the velocity are left out: the
 differences of a field that is free of divergence have a divergence of second order, which would act as a source. The
 method is conjugate gradients; its scalar products are sums of integers, so the pressure is the same on any ranks.
 

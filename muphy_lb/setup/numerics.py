@@ -237,7 +237,7 @@ def _refuse_unstable(plan: _Plan) -> None:
 
 
 def _too_long(tau: float, plan: _Plan) -> str:
-    """What is wrong with a relaxation time that no flow can have, and what it usually comes from."""
+    """The problem of a relaxation time that no flow can have, and its usual cause."""
     fluid, cause = (
         plan.case.fluid,
         f"check fluid.dynamic_viscosity_pa_s = {plan.case.fluid.dynamic_viscosity_pa_s} Pa s",
@@ -345,7 +345,7 @@ def _warnings(numerics: Numerics, plan: _Plan) -> Iterator[str]:
 
 
 def _without_pressure(openings: Sequence[OpeningSection]) -> str:
-    """What is to be expected where every opening has a velocity or a flow rate."""
+    """The pressure to be expected where every opening has a velocity or a flow rate."""
     values = [value for opening in openings for key in FLOW_KEYS if (value := getattr(opening, key))]
     names = ", ".join(opening.name for opening in openings)
     if all(opening.waveform is None for opening in openings) and values and min(values) * max(values) > 0.0:

@@ -60,7 +60,7 @@ class Gathering:
         self._places: OrderedDict[tuple, tuple] = OrderedDict()
 
     def picture(self, demand: Demand) -> Picture | None:
-        """What a demand asks for, on rank 0; nothing of a field that there is no more."""
+        """The picture that a demand asks for, on rank 0; nothing of a field that there is no more."""
         if self._engine is not self._view.engine:
             self._bind()
         shape = self.frames[demand.axis].shape if demand.place == CUT else self.grid.shape
@@ -170,7 +170,7 @@ class Gathering:
         return nodes[drawn], where
 
     def _samples_of(self, xyz: np.ndarray, _demand: Demand) -> tuple[np.ndarray, np.ndarray]:
-        """One of (3, n) voxels for every cell of the coarse grid with any, by ascending number, and the cells."""
+        """One (3, n) voxel for every cell of the coarse grid with any, by ascending number, and the cells."""
         cells, first = np.unique(self.grid.index(*xyz), return_index=True)
         order = np.argsort(first)
         return first[order], cells[order]
@@ -198,7 +198,7 @@ class Gathering:
 
 
 def describe(view: MonitoredFlow, gathering: Gathering) -> Description | None:
-    """What stays the same while a run is watched, on rank 0; collective."""
+    """The description that stays the same while a run is watched, on rank 0; collective."""
     counts, is_rock, (axis, index) = gathering.counts(), gathering.is_rock(), gathering.fullest_cut()
     if counts is None:
         return None

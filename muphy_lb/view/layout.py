@@ -95,7 +95,7 @@ class Layout:
         self._drawn.on_change("data", drawn)
 
     def describe(self, description: Description) -> None:
-        """What is watched has other fields from now on."""
+        """Take the new fields of the watched flow."""
         self._description = description
         self.controls.offer(description.units)
 

@@ -25,7 +25,8 @@ PAUSED_S = 0.1
 
 
 class Order(NamedTuple):
-    """What all ranks do at a look: the pictures to take, whether the openings are measured, what the run is asked."""
+    """The orders for all ranks at a look: the pictures to take, whether the openings are measured, requests to the
+    run."""
 
     demands: tuple[Demand, ...] = ()
     with_openings: bool = False
@@ -54,7 +55,7 @@ class Coordinator:
         self._has_told = False
 
     def order(self, step: int) -> Order:
-        """What to do now; waits a little during a pause."""
+        """The orders now; waits a little during a pause."""
         self.pace.arrive(step)
         commands = self._hear(PAUSED_S if self.pause.is_on else 0.0)
         steps_once = self.pause.is_on and "step" in commands
@@ -68,7 +69,7 @@ class Coordinator:
         return Order(demands, with_openings, request)
 
     def last_order(self, step: int, more_may_follow: bool = False) -> Order:
-        """What to do at the last step: all that is watched is shown once more; if more steps may follow, only as long
+        """The orders at the last step: all that is watched is shown once more; if more steps may follow, only as long
         as time for pictures is left."""
         self.pace.arrive(step)
         self._hear(0.0)

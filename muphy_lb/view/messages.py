@@ -1,4 +1,4 @@
-"""What a run and the process of its page tell each other.
+"""Messages between a run and the process of its page.
 
 The run sends the records below, pickled. The page only answers with :class:`Answer`, as JSON, which is checked: what
 comes from browsers never reaches the run in any other form.
@@ -23,7 +23,7 @@ WAITING = "waiting for more steps"
 
 @dataclass(frozen=True)
 class Demand:
-    """What is to be shown.
+    """The picture and the values to show.
 
     Attributes:
         field: name of the scalar.
@@ -39,7 +39,7 @@ class Demand:
 
 @dataclass(frozen=True)
 class Picture:
-    """What is to be seen of a demand.
+    """The picture that answers a demand.
 
     Attributes:
         demand: what was asked for.
@@ -74,7 +74,7 @@ class CutFrame:
 
 @dataclass(frozen=True)
 class Description:
-    """What stays the same while a run is watched.
+    """The description that stays the same while a run is watched.
 
     Attributes:
         title, text: of the case; what runs on what.
@@ -139,7 +139,7 @@ class Update:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the page asks of the run.
+    """Requests of the page to the run.
 
     Attributes:
         viewers: number of browsers that look on.

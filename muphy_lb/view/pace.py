@@ -71,7 +71,7 @@ class Pace:
         return self._stretch
 
     def rest(self) -> None:
-        """No steps are made until somebody asks for more."""
+        """No steps are made until a viewer asks for more."""
         self._left_s, self._rested_s = None, self._now()
 
     def has_last_picture(self) -> bool:
@@ -85,8 +85,8 @@ class Pace:
         return is_paid and (is_new or self._now() >= self._pictures_from_s)
 
     def picture_taken(self, since_s: float, is_paused: bool, kinds: Collection = ()) -> None:
-        """Pictures have been taken, begun at ``since_s``; during a pause they cost no steps. What the first of a kind
-        costs, for which kernels are compiled, says nothing of the next one."""
+        """Pictures have been taken, begun at ``since_s``; during a pause they cost no steps. The cost of the first of a
+        kind, for which kernels are compiled, tells nothing about the next one."""
         is_first = not self._known_kinds.issuperset(kinds)
         self._known_kinds.update(kinds)
         self._save()
@@ -114,7 +114,7 @@ REMINDER_S = 60.0
 ALONE_S = 60.0
 """So long after the last viewer has left a pause ends [s]: a page that is loaded anew has come back by then."""
 IS_ON = {"pause": True, "step": True, "go on": False}
-"""What a command makes of a pause."""
+"""The effect of a command on a pause."""
 
 
 class Pause:

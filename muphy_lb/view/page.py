@@ -125,12 +125,12 @@ class PageProcess:
             self._wake.notify()
 
     def describe(self, description: Description) -> None:
-        """What is watched is another from now on."""
+        """Send the description of another flow, which is watched from now on."""
         self._description = description
         self.send(description)
 
     def answers(self, wait_s: float = 0.0) -> list[Answer]:
-        """What the page has answered since the last call.
+        """The answers of the page since the last call.
 
         Args:
             wait_s: how long to wait for the first one [s].

@@ -1,4 +1,4 @@
-"""Renderer: draws what the run sends for every browser, and tells the run what they ask for."""
+"""Renderer: draws pictures of the run for every browser, and passes requests on to the run."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +16,7 @@ TICK_S = 0.02
 
 
 class Renderer:
-    """What all viewers share.
+    """The state that all viewers share.
 
     Args:
         line: to the run.

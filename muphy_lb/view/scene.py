@@ -1,4 +1,4 @@
-"""What is drawn of pictures: a cut as an image of numbers, the body of the fluid from outside, and their colours."""
+"""Drawing of pictures: a cut as an image of numbers, the body of the fluid from outside, and their colours."""
 
 import time
 from dataclasses import dataclass, replace
@@ -101,7 +101,7 @@ def palette(field: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Drawn:
-    """What a page shows of a picture.
+    """The drawing of a picture that a page shows.
 
     Attributes:
         demand: of the picture.

@@ -1,7 +1,7 @@
 """The process of a page: ``python -m muphy_lb.view.server LISTENER LINE``. Rank 0 starts it, and sends it the secret.
 
 It serves one page to a few browsers, below an address with a secret in it, to nobody else, and nothing but this page
-and the scripts that draw it. What browsers send ends here: the run gets an :class:`~muphy_lb.view.messages.Answer`.
+and the scripts that draw it. Messages of browsers end here: the run gets an :class:`~muphy_lb.view.messages.Answer`.
 """
 
 import asyncio

@@ -74,7 +74,7 @@ class Viewer:
             self._draw()
 
     def describe(self) -> None:
-        """What is watched has other fields from now on."""
+        """Take the new fields of the watched flow."""
         description = self._renderer.description
         if not can_be_met(self.demand, description):
             self.demand = description.start
@@ -96,7 +96,7 @@ class Viewer:
             self._later(lambda: self._layout.controls.say(GONE))
 
     def _later(self, change) -> None:
-        """Change the document when nobody else does."""
+        """Change the document on Bokeh's next tick."""
         if not self._is_gone:
             self._document.add_next_tick_callback(change)
 

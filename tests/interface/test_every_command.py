@@ -248,7 +248,7 @@ def test_every_physics_has_a_smallest_case():
 
 
 CAMPAIGNS = ("compare_ranks", "fill_disks", "fingerprints", "fuzz_inputs", "kill_runs", "stop_runs")
-IN_CI = ("bootstrap", "check", "test")
+IN_CI = ("bootstrap", "check", "commit_subject", "test")
 
 
 def test_every_script_is_known():

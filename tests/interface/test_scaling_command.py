@@ -149,7 +149,7 @@ def test_the_paper_s_vessel_has_four_million_nodes():
 
 
 def test_one_rank_alone_predicts_by_the_link_only(tmp_path):
-    asked = ("--predict", "--link-gb-s", "50", "--latency-us", "2", "--card-gb", "80", "--cards-per-node", "4")
+    asked = ("--predict", "--link-gb-s", "50", "--latency-us", "2", "--gpu-gb", "80", "--gpus-per-node", "4")
     _, said = call("--geometry", "box", "--size", "6", *ON_NUMPY, *QUICK, *asked)
     assert "50 GB/s per GPU and 2 us" in said and "into 80 GB each" in said and "up to 4 GPUs" in said
     assert "measure two ranks" in said

@@ -329,3 +329,25 @@ def test_bootstrap_and_setup_cfg_name_the_same_pythons():
     minors = re.findall(r"3[.,] ?(\d+)", re.search(r"python_requires.*", (ROOT / "setup.cfg").read_text()).group())
     bounds = re.search(r"\(3, (\d+)\) <= sys.version_info < \(3, (\d+)\)", (ROOT / "scripts/bootstrap").read_text())
     assert list(bounds.groups()) == minors
+
+
+@pytest.mark.parametrize(
+    ("subject", "objection"),
+    [
+        ("Add the cumulant in two dimensions", ""),
+        ("Bring the circulation to its mean pressure", ""),
+        ("Pass the sizes of a vessel plainly", ""),
+        ("fixup! Add the cumulant in two dimensions", ""),
+        ("A" + 71 * "d", ""),
+        ("A" + 72 * "d", "has 73 characters"),
+        ("Added the cumulant", "begins with no imperative"),
+        ("Adds the cumulant", "begins with no imperative"),
+        ("What moving walls push in counts", "begins with no imperative"),
+        ("add the cumulant", "begins with no imperative"),
+    ],
+)
+def test_the_subject_of_a_commit_is_an_imperative_of_72_characters(tmp_path, subject, objection):
+    (tmp_path / "message").write_text(f"# a comment\n{subject}\n\n{100 * 'a'}\n")
+    command = [ROOT / "scripts" / "commit_subject", tmp_path / "message"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert objection in done.stderr and (done.returncode == 1) == bool(objection)

@@ -1,1 +1,4 @@
-"""Validation of the viscous dissipation."""
+"""Validation of the viscous dissipation.
+
+``table`` holds the power balance of flows through pipes.
+"""

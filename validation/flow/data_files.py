@@ -225,7 +225,7 @@ class Reading:
 
     @cached_property
     def nodes(self) -> NodeList:
-        """What a simulation of the case runs on."""
+        """The nodes on which a simulation of the case runs."""
         return load_nodes(self.case)[0]
 
     @cached_property
@@ -268,7 +268,7 @@ def data_files(settings: Settings) -> Iterator:
 
 
 def rows_of(item: DataFile, folder: Path, settings: Settings) -> Iterator[Row]:
-    """What is found in one file, and, unless quick, how it flows; raises what reading and running raise."""
+    """The findings in one file, and, unless quick, of its flow; raises what reading and running raise."""
     with TemporaryDirectory() as unpacked:
         path = Path(folder, item.file)
         if item.archive:
@@ -325,7 +325,7 @@ def flow_rows(reading: Reading) -> Iterator[Row]:
 
 
 def opening_tables(found: Sequence[FoundOpening]) -> list[dict]:
-    """The tables ``[[openings]]`` that users are told for found openings, without conditions; the widest first."""
+    """The tables ``[[openings]]`` that are proposed for found openings, without conditions; the widest first."""
     tables = tomllib.loads(openings_toml(found)).get("openings", [])
     conditions = ("velocity_m_s", "pressure_pa")
     return [{key: value for key, value in table.items() if key not in conditions} for table in tables]

@@ -42,7 +42,7 @@ def bessel_j(order: int, z) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Womersley:
-    """What both flows share."""
+    """The common parts of both flows."""
 
     half_width: float  # half the gap between the plates, or the radius of the pipe
     viscosity: float  # kinematic
@@ -320,8 +320,8 @@ class Tube(NamedTuple):
 
     @property
     def carried(self) -> float:
-        """What the nodes carry over the flow rate through the openings: what crosses between a wall and the nodes
-        beside it is not in their velocities."""
+        """The flow rate carried by the nodes over that through the openings: the share that crosses between a wall and
+        the nodes beside it is not in their velocities."""
         return float(np.abs(self.velocity.sum() / self.rate))
 
     def velocity_error(self) -> float:

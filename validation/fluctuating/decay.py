@@ -1,4 +1,4 @@
-"""Fluctuations and dissipation: viscosity from how fluctuations decay, and noise that knows nothing of other noise.
+"""Fluctuations and dissipation: viscosity from how fluctuations decay, and independence of the noise.
 
 Onsager: a transverse wave of the velocity decays as a shear flow does, <u_k(0) u_k(t)> ~ exp(-nu k^2 t). Green, Kubo:
 the viscosity is V / kT times the integral of the autocorrelation of the shear stress. In discrete time the integral is

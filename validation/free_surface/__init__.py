@@ -1,1 +1,4 @@
-"""Validation of free surfaces."""
+"""Validation of free surfaces.
+
+``liquids`` sets liquids up; ``tanks``, ``oscillations`` and ``drops`` hold the cases; ``table`` lists them.
+"""

@@ -58,7 +58,7 @@ LEAST_DIFFERENCE = 0.15
 
 @dataclass(frozen=True)
 class Chains:
-    """What is computed."""
+    """The sizes of a computation."""
 
     edge: int  # of the box, voxels
     count: int  # chains of each length
@@ -165,7 +165,7 @@ LONGEST_WAVES = 24
 
 
 class KirkwoodChains(NamedTuple):
-    """What is computed."""
+    """The sizes of a computation."""
 
     edge: int  # of the box, voxels
     n_beads: int  # number of beads of all chains together
@@ -280,7 +280,7 @@ def _diffusion(run: KirkwoodChains, centre: np.ndarray) -> float:
 
 
 def _still_to_come(edge: int, time: float) -> float:
-    """What displacements between times t and 2 t lack, since the fluid still moves then."""
+    """The share that displacements between times t and 2 t lack, since the fluid still moves then."""
     waves = np.arange(-LONGEST_WAVES, LONGEST_WAVES + 1) * 2.0 * pi / edge
     k2 = np.array([x * x + y * y + z * z for x, y, z in product(waves, repeat=3)])
     decay = beads_boxes.VISCOSITY * k2[k2 > 0.0]
@@ -320,7 +320,7 @@ class Pores:
 
 
 class Plan(NamedTuple):
-    """What is computed."""
+    """The sizes of a computation."""
 
     lengths: tuple[int, ...]  # beads of a chain, more than three, which the pore holds
     grid: int  # pores along y, and along z

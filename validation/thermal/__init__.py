@@ -1,1 +1,5 @@
-"""Studies of thermal flow: cases with known answers, and the kernels of a paper."""
+"""Validation of thermal flow.
+
+``conduction``: conduction, onset of convection; ``heated_cavity``: published cavities; ``heated_bifurcation``: the
+first bifurcation of the cube; ``heat_balance``: balance of heat; ``table``: the list.
+"""

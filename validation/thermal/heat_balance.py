@@ -54,7 +54,7 @@ class StoredHeat:
         return self._populations().sum(dtype=np.longdouble)
 
     def round_off(self) -> float:
-        """What rounding changes the heat by in a step, a node, if all numbers are rounded by half a unit alike."""
+        """The change of heat by rounding in a step, a node, if all numbers are rounded by half a unit alike."""
         returned = self._constant + (self._weight + 1.0) * self._left()
         rest = scalar_lattice(self._simulation.lattice.dimension).w[0] * self._populations().sum(axis=0)
         half_a_unit = np.finfo(self._simulation.engine.real).eps / 2.0
@@ -74,7 +74,7 @@ class StoredHeat:
         return values.reshape(n_rows, -1)[:, : domain.n_nodes]
 
     def _left(self) -> np.ndarray:
-        """What the walls got, on their links."""
+        """The heat that the walls got, on their links."""
         engine = self._simulation.engine
         engine.backend.synchronise()
         return self._leaving.read(engine.parity)

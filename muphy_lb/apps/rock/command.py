@@ -37,7 +37,7 @@ def add_options(parser) -> None:
 
 
 def permeability(options, say: Callable[[str], None], communicator) -> int:
-    """Compute and tell a permeability; see :func:`muphy_lb.apps.rock.permeability.permeability`."""
+    """Compute and print a permeability; see :func:`muphy_lb.apps.rock.permeability.permeability`."""
     from muphy_lb.apps.rock import permeability as computed
 
     return computed.permeability(options, say, communicator)

@@ -1,6 +1,6 @@
 """The permeability of one flow on infinitely fine voxels: flows on several grids, and the limit that they leave.
 
-What a grid leaves of the error of a permeability: its limit on infinitely fine grids, with an error bar.
+The error of a permeability by its grid: its limit on infinitely fine grids, with an error bar.
 
 The values k_r on voxels divided into r parts go to their limit as k_r = k + A r^-p (Richardson). Edges of voxels that
 jut out into the flow make p about 1.1 (the velocity near an edge of 270 degrees grows as the distance to the power
@@ -39,9 +39,9 @@ SHARE_OF_CORRECTION = 0.4
 def voxelisation_errors(
     values: Sequence[float], widths: Sequence[float], porosities: Sequence[float]
 ) -> tuple[float, ...]:
-    """What values on grids that each voxelise smooth walls anew are uncertain by.
+    """Uncertainties of values on grids that each voxelise smooth walls anew.
 
-    Each grid hits the volume of the solid by chance; the finest hits it best. What k changes by with the porosity e is
+    Each grid hits the volume of the solid by chance; the finest hits it best. The change of k with the porosity e is
     taken from Kozeny and Carman, k ~ e^3 / (1 - e)^2, which is twice as steep as single spheres far apart.
 
     Args:
@@ -235,7 +235,7 @@ class RefinedFlow:
         }
 
     def lines(self) -> list[str]:
-        """What was found, for people."""
+        """The findings, for people."""
         limit = self.limit()
         known = f"{limit.value:.4g} +- {limit.error:.2g} m2 = {limit.value / DARCY_M2:.4g} darcy"
         how = "measured" if limit.is_measured else "the usual one of rocks"
@@ -298,8 +298,8 @@ class RefinedFlow:
         return flow
 
     def _on_grid(self, parts: int, flow: Flow) -> OnGrid:
-        """What a flow tells; the limit of k is uncertain by what it differs from its last value, and by what is to
-        come."""
+        """A flow as a point of the limit; its k is uncertain by the larger of its difference from the last value and
+        the change to come."""
         if not flow.settled:
             self.unsettled.append(parts)
         change = abs(flow.limit_m2 - flow.permeability.permeability_m2)
@@ -330,8 +330,8 @@ class RefinedFlow:
 def _scaled(before: OnGrid, parts: int, pairs: Sequence[tuple[OnGrid, OnGrid]]) -> OnGrid:
     """The value of the whole from flows through parts of it.
 
-    What a grid changes goes as one over the width of the throats (:mod:`muphy_lb.measure.permeability`): the changes of
-    crops count for the whole in this proportion.
+    The change by a grid goes as one over the width of the throats (:mod:`muphy_lb.measure.permeability`): the changes
+    of crops count for the whole in this proportion.
     """
     changes = np.array([1.0 - fine.permeability_m2 / coarse.permeability_m2 for coarse, fine in pairs])
     widths = np.array([coarse.width_voxels for coarse, _ in pairs])

@@ -37,7 +37,7 @@ PLACES = (0.5, 0.0, 1.0)
 
 @dataclass(frozen=True)
 class Refinement:
-    """What is asked for.
+    """The finer grids of a permeability.
 
     Attributes:
         parts: ascending numbers of parts into which a voxel is divided along each axis, 1 among them or not.

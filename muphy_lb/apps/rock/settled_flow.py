@@ -145,7 +145,7 @@ class Flow:
 
 @dataclass(frozen=True)
 class Desk:
-    """What the flows of one command share.
+    """Common settings of the flows of one command.
 
     Attributes:
         say: called with text on every rank, on rank 0 for people.
@@ -216,7 +216,7 @@ def forget_flow(folder: Path) -> None:
 
 
 def _earlier(folder: Path, case: Case) -> tuple[dict | None, bool]:
-    """What a folder holds of this flow: its summary if that says all that is asked, and whether to go on from a
+    """The earlier results of this flow in a folder: its summary if that is complete, and whether to go on from a
     checkpoint."""
     has_checkpoint = any((folder / CHECKPOINTS).glob(PATTERN))
     old = _case_in(folder)
@@ -242,7 +242,7 @@ def _changed(old: Mapping, case: Case, folder: Path) -> list[str]:
 
 
 def _identity(table: Mapping) -> dict:
-    """What of a raw case makes a flow this flow, by name."""
+    """The entries of a raw case that identify its flow, by name."""
     compute = table.get("compute", {})
     own = {f"compute.{key}": compute.get(key) for key in ("precision", "streaming")}
     return own | {key: value for key, value in table.items() if key not in FREE}
@@ -314,7 +314,7 @@ def _limit_m2(found: Permeability, looks: np.ndarray) -> float:
 
 
 def _unsettled_m2(found: Permeability, looks: np.ndarray) -> float:
-    """What k may still change by, if changes go on shrinking as the last two did; infinite before that is known."""
+    """The remaining change of k, if changes go on shrinking as the last two did; infinite before that is known."""
     along = looks[-3:] @ np.array(found.acceleration_m_s2)
     if len(along) < 3 or along[-1] <= 0.0:
         return inf

@@ -76,12 +76,12 @@ class Populations(NamedTuple):
 
 
 def populations_of(state: State) -> Populations:
-    """Those that a node has stored."""
+    """The populations that a node has stored."""
     return Populations(state.locations, state.table.n_entries, state.table.index_type)
 
 
 def populations_arriving(step: StreamArrays) -> Populations:
-    """Those that a step loads at a node."""
+    """The populations that a step loads at a node."""
     return Populations(step.pattern.load, step.table.n_entries, step.table.index_type)
 
 

@@ -263,8 +263,8 @@ class CudaBackend(KernelTable):
         return SimpleNamespace(new_identity=nccl.new_identity, join=partial(nccl.join, stream=self._edge))
 
     def share(self, array, first):
-        """Handle of the allocation, and offset of the element in it. What others have opened must not become free, or
-        the driver refuses to open what lies there next."""
+        """Handle of the allocation, and offset of the element in it. Memory that others have opened must not become
+        free, or the driver refuses to open its successor."""
         handle, offset = share_memory(array.device_ctypes_pointer.value)
         self._shared.append(array)
         return handle, offset + first * array.dtype.itemsize

@@ -163,8 +163,7 @@ def _without_collector() -> Iterator[None]:
 
 
 def share_memory(address: int) -> tuple[bytes, int]:
-    """What another process needs to reach an address of this one: a handle of its allocation, and how far it lies
-    inside.
+    """A handle by which another process reaches an address of this one: of its allocation, and how far it lies inside.
 
     Raises:
         BackendError: the driver refuses.

@@ -25,7 +25,7 @@ class CudaKernelStore(KernelStore):
     """See the base class; a compiled form is a kernel with its machine code."""
 
     def folder(self):
-        """That of these libraries and settings."""
+        """The folder of these libraries and settings."""
         return folder()
 
     def reduced(self, compiled):
@@ -50,7 +50,7 @@ def folder() -> Path:
 
 
 def surroundings() -> str:
-    """What machine code depends on beside the function.
+    """The surroundings on which machine code depends beside the function.
 
     Raises:
         NoDigestError: a library that compiles is not where it can be told from others.
@@ -59,7 +59,7 @@ def surroundings() -> str:
 
 
 def _place_and_size(library: str) -> str:
-    """What tells a library from other versions of it."""
+    """Path and size of a library, which differ between its versions."""
     try:
         path = Path(pathfinder.load_nvidia_dynamic_lib(library).abs_path)
         return f"{path} {path.stat().st_size}"

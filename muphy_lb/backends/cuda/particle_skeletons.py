@@ -49,8 +49,8 @@ def over_range(update_operator, lattice, precision):
 
 
 class Shared(NamedTuple):
-    """What the threads of a block share. Of each particle and node: address, weight, the same before division by the
-    sum, velocity, what the node loses. Of each particle: the force."""
+    """Memory that the threads of a block share. Of each particle and node: address, weight, the same before division by
+    the sum, velocity, what the node loses. Of each particle: the force."""
 
     address: object
     weight: object

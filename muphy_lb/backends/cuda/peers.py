@@ -44,7 +44,7 @@ class Signal(NamedTuple):
 
 
 class Awaited(NamedTuple):
-    """What the host sees of waiting for some neighbours.
+    """The waiting for some neighbours, as the host sees it.
 
     Attributes:
         neighbours: their ranks.

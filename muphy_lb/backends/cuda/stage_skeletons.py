@@ -68,7 +68,7 @@ def number_of(candidates):
 
 @device_jit
 def node(candidates, i):
-    """One of them."""
+    """The i-th candidate."""
     if candidates.among.count[0] <= candidates.among.nodes.size:
         return candidates.among.nodes[i]
     return np.uint32(candidates.first + np.uint32(i))
@@ -334,7 +334,7 @@ def crossing(update_operator, populations: Populations, left: Populations, n_nei
 def crossing_and_collision(operators, pattern, left: Populations, n_neighbours, lattice, precision):
     """The same, and then the collision of these nodes, into another buffer; the operators are both.
 
-    What is changed stays in registers, and compilers share sums between both: the collision is strict here as in
+    Changed populations stay in registers, and compilers share sums between both: the collision is strict here as in
     ``stream_collide_fluid``, so that the code around it changes no rounding.
     """
     update = operators[0].compile(lattice, precision, strict_jit)

@@ -122,7 +122,7 @@ PARTICLE_KERNELS = MappingProxyType(
 
 
 def _chosen(nodes: NodeRange) -> np.ndarray:
-    """Those nodes of a range that are meant."""
+    """The chosen nodes of a range."""
     n = np.arange(nodes.first, nodes.last)
     return n if nodes.where is None else n[nodes.where.array[n] & nodes.where.mask != 0]
 

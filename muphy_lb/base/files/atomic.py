@@ -18,7 +18,7 @@ DAMAGED = ".damaged"
 LINK_REMEDY = "put what it leads to in its place, or remove it (rm)"
 
 NO_FOLDER_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EACCES)
-"""What network and user-space file systems, or a folder without read permission, answer to an fsync of a folder."""
+"""Answers of network and user-space file systems, or of a folder without read permission, to an fsync of a folder."""
 
 
 @contextmanager

@@ -91,6 +91,6 @@ def write_attributes(group: h5py.Group, values: Mapping[str, object]) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """What the system said, if HDF5 quotes it; else all that HDF5 said."""
+    """The system's message, if HDF5 quotes it; else all that HDF5 said."""
     system = re.search("error message = '([^']*)'", str(error))
     return system[1] if system else str(error)

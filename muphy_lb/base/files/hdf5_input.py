@@ -1,7 +1,7 @@
 """HDF5 files that are inputs: nothing that they say is believed before it is checked.
 
-What HDF5 would follow or inflate is refused: links out of a group, virtual datasets, values stored in other files,
-compression, and datasets that declare more values than the file holds.
+Anything that HDF5 would follow or inflate is refused: links out of a group, virtual datasets, values stored in other
+files, compression, and datasets that declare more values than the file holds.
 """
 
 import math
@@ -18,7 +18,7 @@ import numpy as np
 from muphy_lb.base.files import PREPARED
 
 DAMAGE = (OSError, RuntimeError, LookupError, TypeError, ValueError, ArithmeticError, AttributeError, MemoryError)
-"""What h5py raises of a file whose structure is damaged."""
+"""Errors of h5py for a file whose structure is damaged."""
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 FIRST_CHECKSUMMED = 2
@@ -249,7 +249,7 @@ def elsewhere(dataset: h5py.Dataset) -> str | None:
 
 
 def _foreign(dataset: h5py.Dataset, dtype: np.dtype) -> str | None:
-    """What a dataset is in place of values of ``dtype`` in a row; None if it is that."""
+    """The actual content of a dataset in place of values of ``dtype`` in a row; None if it is that."""
     if dataset.shape is None or dataset.ndim != 1 or dataset.dtype != dtype:
         return f"has type {dataset.dtype} and shape {dataset.shape}; it must be one row of {dtype}"
     creation = dataset.id.get_create_plist()
@@ -258,7 +258,7 @@ def _foreign(dataset: h5py.Dataset, dtype: np.dtype) -> str | None:
 
 
 def oversized(dataset: h5py.Dataset, file_bytes: int) -> str | None:
-    """What a dataset or one of its chunks declares beyond what is stored; None if nothing."""
+    """The size that a dataset or one of its chunks declares beyond the stored bytes; None if there is none."""
     itemsize, stored = dataset.dtype.itemsize, min(dataset.id.get_storage_size(), file_bytes)
     declared = int(dataset.size) * itemsize
     if declared > stored:

@@ -1,4 +1,4 @@
-"""Whether a file or a folder can be believed: whoever may write it may let this program run whatever he likes."""
+"""Trust in a file or a folder: a user who may write it may let this program run any code."""
 
 import os
 import stat
@@ -23,7 +23,7 @@ def check_own_folder(path: str | os.PathLike) -> None:
 
 
 def read_own(path: str | os.PathLike) -> bytes:
-    """The content of a file that nobody but this user or root has written; it counts as used from now on.
+    """The content of a file that only this user or root may write; it counts as used from now on.
 
     Raises:
         ForeignError: another user has made it, or may write it, or it is something else than a regular file.

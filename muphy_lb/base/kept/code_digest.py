@@ -22,7 +22,7 @@ LIBRARIES = ("numba", "numpy", "llvmlite", *sys.stdlib_module_names)
 
 
 class NoDigestError(Exception):
-    """Something whose value a digest cannot tell; the message says what."""
+    """A value that no digest can cover; the message names it."""
 
 
 def digest(function) -> str:
@@ -39,7 +39,7 @@ def digest(function) -> str:
 
 
 def _pieces(value, seen: dict) -> Iterator[str | bytes]:
-    """What distinguishes a value, piece by piece; a value that was met before by its number."""
+    """The pieces by which values differ, one by one; a value that was met before by its number."""
     if isinstance(value, PLAIN):
         yield f"{type(value).__name__} {value!r}"
         return
@@ -121,7 +121,7 @@ def _of_data(value, seen) -> Iterator[str | bytes]:
 
 
 def _named(value) -> str:
-    """A value that its name alone tells: a part of a library, or a type."""
+    """A value that its name alone identifies: a part of a library, or a type."""
     if isinstance(value, ModuleType):
         return f"module {_of_library(value.__name__, value)}"
     if isinstance(value, np.dtype):
@@ -138,7 +138,7 @@ def _named(value) -> str:
 
 
 def type_text(kind: Any) -> str:
-    """A text that tells a type of Numba, with the names of its fields.
+    """A text that identifies a type of Numba, with the names of its fields.
 
     Raises:
         NoDigestError: no text tells it, such as that of a function, which holds an address.

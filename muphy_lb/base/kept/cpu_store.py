@@ -31,7 +31,7 @@ class CpuKernelStore(KernelStore):
     """See the base class; a compiled form is a result of the compiler."""
 
     def folder(self):
-        """That of these libraries and settings."""
+        """The folder of these libraries and settings."""
         return folder()
 
     def reduced(self, compiled):
@@ -53,8 +53,8 @@ def folder():
 
 
 def surroundings() -> str:
-    """What machine code depends on beside the function. Not the settings for CUDA, of which there are more once a
-    process has looked for GPUs: rank 0 does, the others do not."""
+    """The surroundings on which machine code depends beside the function. Not the settings for CUDA, of which there are
+    more once a process has looked for GPUs: rank 0 does, the others do not."""
     return numbas_surroundings(lambda setting: "CUDA" not in setting)
 
 

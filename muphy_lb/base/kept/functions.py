@@ -18,8 +18,8 @@ def stored(jit):
 
 
 def njit(cache: bool = False, **options):
-    """``numba.njit``. With ``cache``, compiled code is kept in the store of this program: Numba's own believes whatever
-    its files hold, whoever has written them.
+    """``numba.njit``. With ``cache``, compiled code is kept in the store of this program: Numba's own runs the content
+    of its files without asking for their owner.
 
     Args:
         cache: whether it is kept.

@@ -7,8 +7,8 @@ processor. So a kernel outlives all changes of this package but those that it fo
 at once, in any order; what cannot be read, was damaged, or cannot be written is as if it was not there. That also holds
 for what another process removes: beyond a size the kernels go that nobody has loaded for the longest time.
 
-What a file holds is executed. So files and folders are believed only if they belong to this user or to root, and nobody
-else may write them; others are passed over, which is said once.
+The content of a file is executed. So files and folders are believed only if they belong to this user or to root, and
+nobody else may write them; others are passed over, which is said once.
 """
 
 import hashlib
@@ -74,7 +74,7 @@ class KernelStore(_Cache):
 
     @abstractmethod
     def reduced(self, compiled) -> bytes | None:
-        """What to keep of a compiled form; None if it cannot be kept."""
+        """The part of a compiled form to keep; None if it cannot be kept."""
 
     @abstractmethod
     def rebuilt(self, content: bytes, target_context):
@@ -172,7 +172,8 @@ def folder_of(surroundings: str) -> Path:
 
 
 def numbas_surroundings(changes_code=lambda setting: True) -> str:
-    """What machine code depends on beside the function: versions, and settings of Numba wherever they come from.
+    """The surroundings on which machine code depends beside the function: versions, and settings of Numba wherever they
+    come from.
 
     Args:
         changes_code: whether a setting, by name, can change it.
@@ -228,7 +229,7 @@ def keep_recent(version: Path) -> None:
 
 
 def _status(entry: os.DirEntry) -> os.stat_result | None:
-    """What the file system knows of a file; None if it is gone."""
+    """The status of a file; None if it is gone."""
     with suppress(OSError):
         return entry.stat(follow_symlinks=False)
     return None

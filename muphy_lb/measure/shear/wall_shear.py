@@ -26,7 +26,7 @@ The stress is that of the populations that arrive in the step ahead: half a time
 ``output.wall_shear`` is set, since it is then their mean with those of the last step, else one time step. It is the
 same for every streaming, on any ranks, and after a restart.
 
-What follows from its course over a period: :mod:`muphy_lb.measure.shear.wall_shear`.
+Indices of its course over a period: :mod:`muphy_lb.measure.shear.wall_shear`.
 """
 
 from dataclasses import dataclass

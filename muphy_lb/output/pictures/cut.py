@@ -233,7 +233,7 @@ def _fullest_plane(coordinates: np.ndarray, axis: int) -> tuple[float, int, int]
 
 @dataclass(frozen=True, eq=False)
 class Sight:
-    """What pictures of a flow take into account.
+    """Orientation and centre of the pictures of a flow.
 
     Attributes:
         up: (3,) unit vector upwards.

@@ -414,7 +414,7 @@ def fill_curves(
 
 
 def _worded(names: Sequence[str]) -> tuple[str, list[str]]:
-    """What columns of one unit have in common, in words, and what tells them apart: ``inlet_flow_rate_m3_s`` and
+    """The common words of columns of one unit, and those by which they differ: ``inlet_flow_rate_m3_s`` and
     ``outlet_flow_rate_m3_s`` are flow rates of inlet and outlet."""
     words = [name_without_unit(name).split("_") for name in names]
     n_common = 0

@@ -306,7 +306,7 @@ def render_vessel(nodes: NodeList, speed_m_s: np.ndarray, colours, n_pixels: int
 
 @dataclass(frozen=True)
 class Window:
-    """What a camera sees of a volume.
+    """The window through which a camera sees a volume.
 
     Attributes:
         camera: (3, 3) unit vectors right, up, forward.

@@ -125,7 +125,7 @@ def _title(axes: Axes, text: str) -> None:
 
 
 def _meanings(cut: PlaneCut, rock: bool, mirrors: str) -> str:
-    """What else than the speed is to be seen on a cut."""
+    """Meanings of the colours on a cut, besides the speed."""
     if rock:
         return "\ngrey: grains" + "; dashed: mirror plane" * any(AXES.index(name) in cut.in_plane for name in mirrors)
     if cut.room is not None:
@@ -189,7 +189,7 @@ SHARES = (0.3, 99.7)
 
 @dataclass(frozen=True)
 class Shown:
-    """What a slice shows.
+    """The quantity that a slice shows.
 
     Attributes:
         name: of the quantity.

@@ -63,7 +63,7 @@ LARGER = 1.2
 
 @dataclass(frozen=True)
 class Marks:
-    """What is marked on the walls.
+    """The marks on the walls.
 
     Attributes:
         openings: those to be named.

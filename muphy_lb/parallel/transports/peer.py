@@ -107,5 +107,5 @@ class Peer:
 
 
 def _alternating(send, receive, unpack: list[Task]) -> ExchangeTasks:
-    """Nobody is told that a message was read."""
+    """No acknowledgement is sent when a message has been read."""
     return ExchangeTasks([Task("pack", ON_EDGE, send)], [Task("exchange", ON_EDGE, receive)], unpack)

@@ -1,4 +1,4 @@
-"""What the case file says of the age of the fluid: the section [age]."""
+"""The case file's section [age], of the age of the fluid."""
 
 from muphy_lb.case.section import Positive, Section
 from muphy_lb.case.usual import Usual, outside
@@ -19,7 +19,7 @@ class AgeSection(Section):
 
     @classmethod
     def rules(cls, given):
-        """One of both."""
+        """The keys schmidt and diffusivity_m2_s exclude each other."""
         if given.keys() >= {"schmidt", "diffusivity_m2_s"}:
             yield "has schmidt and diffusivity_m2_s; give one of both"
 

@@ -17,7 +17,7 @@ from muphy_lb.physics.package import Physics
 
 
 class Dissipation(Physics):
-    """What viscosity dissipates at every node, which the flow does not feel."""
+    """The power that viscosity dissipates at every node, which the flow does not feel."""
 
     name = "dissipation"
 

@@ -1,4 +1,4 @@
-"""What the case file says of viscous dissipation: the section [dissipation]."""
+"""The case file's section [dissipation], of viscous dissipation."""
 
 from muphy_lb.case.section import Section
 

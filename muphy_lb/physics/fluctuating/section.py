@@ -1,4 +1,4 @@
-"""What the case file says of thermal fluctuations: the section [fluctuating], and the fluid's temperature."""
+"""The case file's section [fluctuating], of thermal fluctuations, and the fluid's temperature."""
 
 from collections.abc import Iterator, Mapping
 from typing import Annotated

@@ -2,15 +2,15 @@
 
 The plane that stands for the surface in an interface cell: its normal, from the gradient of the filling, points to
 the gas; its distance from the centre cuts off the share that liquid fills (Scardovelli, Zaleski, J. Comput. Phys. 164,
-228 (2000); from memory).
+228 (2000)).
 
 Pressure of surface tension at interface cells: rho_A = rho_gas + 6 sigma kappa, kappa the mean curvature.
 
 The curvature is that of a paraboloid through points of the surface in the cell and around it, after Lehmann, Gekle,
 Computation 10, 21 (2022): in each interface cell a plane cuts off the share that liquid fills; its distance from the
-centre is found as in :mod:`plane`. Here all planes have the normal of the cell
+centre is found as above. Here all planes have the normal of the cell
 itself, first from the gradient of the filling, then from the first paraboloid, which lowers the mean error of the
-curvature of a sphere of radius 8 from 1.6 to 0.6 %. The citations are from memory.
+curvature of a sphere of radius 8 from 1.6 to 0.6 %.
 
 With z = A x^2 + B y^2 + C x y + H x + I y along the normal that points to the gas,
 

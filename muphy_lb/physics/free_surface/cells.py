@@ -1,6 +1,6 @@
 """Cells: the bits of the field ``cell``, their mass, and the gas beside them.
 
-What a cell is, and what becomes of it: the bits of the field ``cell``.
+The kind of a cell, and its next one: the bits of the field ``cell``.
 
 Between steps a cell is ``GAS``, ``INTERFACE`` or ``LIQUID``; a liquid cell never has a gas cell among its neighbours.
 Within a step further bits tell what a cell turns into; each is set in one stage, so that other cells may read the other
@@ -33,9 +33,9 @@ WETTED = 32
 BARED = 64
 """a liquid cell that becomes interface, since a neighbour becomes gas"""
 WALL = 128
-"""what is no node"""
+"""a solid voxel"""
 OPENING = WALL | NEEDED
-"""what is no node, but an opening"""
+"""a voxel of an opening"""
 
 FLUID = INTERFACE | LIQUID
 TURNING = FILLED | EMPTIED

@@ -157,7 +157,7 @@ class BubbleSeries(SeriesObserver):
         self._bubbles = bubbles
 
     def columns(self) -> list[str]:
-        """Those of a region."""
+        """Names of the columns of a region."""
         return list(COLUMNS)
 
     def rows(self) -> Iterable[Sequence[float]] | None:
@@ -318,7 +318,7 @@ class GaugeSeries(SeriesObserver):
 
 
 def placed_gauge(section: GaugeSection, nodes: NodeList, up: np.ndarray) -> Gauge:
-    """What a gauge reads; ``up`` is the unit vector against gravity, or 0.
+    """The reading of a gauge; ``up`` is the unit vector against gravity, or 0.
 
     Raises:
         InputError: it lies outside the fluid.

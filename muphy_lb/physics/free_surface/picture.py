@@ -58,7 +58,7 @@ MARGIN, ROOM_FOR_DIRECTIONS = 0.03, 0.1  # of the longer side
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """What is drawn.
+    """The liquid and the box that a picture shows.
 
     Attributes:
         nodes: the geometry.

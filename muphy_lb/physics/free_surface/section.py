@@ -1,4 +1,4 @@
-"""What the case file says of a free surface: the section [free_surface]."""
+"""The case file's section [free_surface]."""
 
 import math
 from collections.abc import Iterator, Mapping

@@ -38,11 +38,11 @@ class Region:
     velocity: np.ndarray
 
     def distance(self, place: np.ndarray) -> np.ndarray:
-        """(m,) distance of places (m, 3) from the surface, negative inside; at least in sign and up to a voxel."""
+        """(m,) distance of positions (m, 3) from the surface, negative inside; at least in sign and up to a voxel."""
         raise NotImplementedError
 
     def depth(self, place: np.ndarray, up: np.ndarray) -> np.ndarray:
-        """(m,) depth of places below the highest point of the region; 0 if it has no weight of its own."""
+        """(m,) depth of positions below the highest point of the region; 0 if it has no weight of its own."""
         raise NotImplementedError
 
     def holds(self, place: np.ndarray) -> np.ndarray:
@@ -50,7 +50,7 @@ class Region:
         return self.distance(place) < 1.0
 
     def curvature(self, place: np.ndarray, dimension: int) -> np.ndarray:
-        """(m,) mean curvature of its surface nearest to places (m, 3), where it is curved."""
+        """(m,) mean curvature of its surface nearest to positions (m, 3), where it is curved."""
         return np.zeros(len(place))
 
     def span(self, up: np.ndarray) -> tuple[float, float]:
@@ -96,7 +96,7 @@ class SpheresRegion(Region):
         return np.zeros(len(place))
 
     def curvature(self, place, dimension):
-        """That of the nearest sphere, or circle."""
+        """(m,) mean curvature of the nearest sphere, or circle."""
         return (dimension - 1) / 2.0 / self._nearest(place)[1]
 
     def span(self, up):
@@ -149,7 +149,7 @@ class ImageRegion(Region):
     shares: np.ndarray
 
     def distance(self, place):
-        """Not told by an image."""
+        """Unknown for an image."""
         return np.full(len(place), np.inf)
 
     def share(self, place: np.ndarray) -> np.ndarray:
@@ -317,7 +317,7 @@ class LiquidRegions:
         return self.gas() is None and any((region.distance(corners) <= 0.0).all() for region in convex)
 
     def gas(self) -> Region | None:
-        """What is gas in them."""
+        """The region of gas in the bubbles; None without any."""
         bubbles = self._case.free_surface.bubbles
         spheres = bubbles.spheres if bubbles else ()
         if not spheres:
@@ -347,7 +347,7 @@ class LiquidRegions:
         return np.full(3, -0.5), np.array(self._header.shape[::-1]) - 0.5
 
     def _box(self, velocity: np.ndarray, low: np.ndarray, high: np.ndarray) -> BoxRegion:
-        """What a box has in common with the geometry, which decides how deep it is; without that, the box."""
+        """The intersection of a box with the geometry, which decides how deep it is; without one, the box."""
         first, last = self._ends()
         if (low < last).all() and (high > first).all():
             low, high = np.maximum(low, first), np.minimum(high, last)

@@ -12,7 +12,7 @@ MOST = 2**31 - 1
 """Particles of a set, whose ids have 32 bits."""
 
 MOST_LISTED = 100_000
-"""Places or ids that a case lists itself; more belong into a file."""
+"""Positions or ids that a case lists itself; more belong into a file."""
 
 Count = Annotated[int, Field(gt=0, le=MOST)]
 KINDS = ("tracers", "beads")
@@ -52,15 +52,15 @@ class ParticlesSection(Section):
     kind: Annotated[str, AfterValidator(_known_kind)]
     """what they are"""
     file: str | None = None
-    """file of the places where they start (CSV, extended XYZ, LAMMPS), relative to the folder of the case file"""
+    """file of the positions where they start (CSV, extended XYZ, LAMMPS), relative to the folder of the case file"""
     length_unit_m: Positive | None = None
     """unit of length of the file [m], where the file does not state it"""
     frame: int = 0
     """number of the frame of an XYZ file, from 0 on; negative ones count from the end"""
     positions_m: Annotated[tuple[Vector, ...], Field(strict=False, min_length=1)] | None = None
-    """places (x, y, z) [m] where they start, one for each, instead of a file"""
+    """positions (x, y, z) [m] where they start, one for each, instead of a file"""
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 1
-    """number that chooses their places and their random motion; runs with different seeds are independent"""
+    """number that chooses their positions and their random motion; runs with different seeds are independent"""
     planes: Annotated[tuple[PlaneSection, ...], Field(strict=False)] = ()
     """planes through which they are counted, each in a table [[particles.planes]]"""
     snapshots_every_steps: NonNegativeInt = 0
@@ -74,7 +74,7 @@ class ParticlesSection(Section):
 
     @property
     def n_to_place(self) -> int:
-        """Number of particles whose places the program draws; 0 if they are listed."""
+        """Number of particles whose positions the program draws; 0 if they are listed."""
         return getattr(self, "count", None) or 0
 
     @classmethod

@@ -138,7 +138,7 @@ def inverse_hydrodynamic_radius(chain_m: np.ndarray) -> np.ndarray:
     111, 8225 (1999), after Kirkwood.
 
     Args:
-        chain_m: (n_chains, length, 3) positions of the beads, two or more; no two at the same place.
+        chain_m: (n_chains, length, 3) positions of the beads, two or more; no two at the same position.
     """
     length = chain_m.shape[1]
     total = np.zeros(len(chain_m))
@@ -268,7 +268,7 @@ ALONG_AN_AXIS = 1e-12
 """Sine of the largest angle between a normal and an axis that counts as none."""
 NO_DISTANCE = 1e-9
 """Distance in front of a plane [voxels] from which on a particle is beyond it: one that starts in the plane has not
-crossed it, however its place is rounded."""
+crossed it, however its position is rounded."""
 
 
 class PlaneCounts:
@@ -302,7 +302,7 @@ class PlaneCounts:
         return [f"{plane.name}_crossed" for plane in self._planes]
 
     def numbers(self, position_m: np.ndarray, travelled_m: np.ndarray) -> list[int]:
-        """A number for each plane, from places (n, 3) and displacements since the start (n, 3) [m]."""
+        """A number for each plane, from positions (n, 3) and displacements since the start (n, 3) [m]."""
         start_m, found = position_m - travelled_m, []
         for plane, normal, period_m in zip(self._planes, self._normal, self._period_m, strict=True):
             point_m = np.asarray(plane.point_m) - self._no_distance_m * normal

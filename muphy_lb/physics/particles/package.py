@@ -50,7 +50,7 @@ class Particles(Physics):
         return "particles: " + "; ".join(species.describe() for species in self.species)
 
     def warnings(self) -> tuple[str, ...]:
-        """What has no effect, or makes a result wrong, of each species."""
+        """Keys of each species that have no effect, or make a result wrong."""
         return tuple(f"particles.{each.name}: {text}" for each in self.species for text in each.warnings())
 
     def observers(self, view, folder, resume_step):

@@ -1,4 +1,4 @@
-"""What the case file says of particles: the list of tables [[particles]], each with its kind."""
+"""The case file's list of tables [[particles]], each with its kind."""
 
 from collections.abc import Mapping
 from typing import Annotated
@@ -33,7 +33,7 @@ def _of_its_kind(data, handler, info: ValidationInfo):
 
 
 class _SchemaOfKinds:
-    """What a table may hold, for readers of the schema: the keys of one of the kinds."""
+    """The schema of a table for its readers: the keys of one of the kinds."""
 
     @classmethod
     def __get_pydantic_json_schema__(cls, _schema, handler):

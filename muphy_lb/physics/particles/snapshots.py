@@ -1,4 +1,4 @@
-"""Places of a set of particles over time: for ParaView, and for programs of molecular dynamics."""
+"""Positions of a set of particles over time: for ParaView, and for programs of molecular dynamics."""
 
 from collections.abc import Mapping, Sequence
 from math import floor, log10
@@ -19,7 +19,7 @@ from muphy_lb.physics.particles.species import positions_m
 
 
 class ParticleSnapshots(Observer):
-    """Base class: writes places and velocities of all particles of a set to ``particles_NAME.vtkhdf`` and, if the table
+    """Base class: writes positions and velocities of a set of particles to ``particles_NAME.vtkhdf`` and, if the table
     asks for it, ``particles_NAME.xyz``.
 
     Args:

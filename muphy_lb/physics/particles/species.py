@@ -3,7 +3,7 @@
 Where particles are, and where they start: spread over the fluid, or over that in a box, or where they are told to.
 
 They are spread by stratified sampling: of n particles in order of places, one falls into each n-th part of the whole,
-so that the number in a voxel differs from its share by less than two, and only the place within a part is random.
+so that the number in a voxel differs from its share by less than two, and only the position within a part is random.
 
 Species: the particles of one table of [[particles]], whatever their kind.
 """
@@ -32,7 +32,7 @@ from muphy_lb.physics.particles.files.text import check_reach
 
 
 class FluidPlaces:
-    """Places evenly spread over the fluid, or over that in a box.
+    """Positions evenly spread over the fluid, or over that in a box.
 
     Args:
         nodes: the geometry.
@@ -58,14 +58,14 @@ class FluidPlaces:
         self._sample = StratifiedSample(volume)
 
     def draw(self, count: int, random) -> tuple[np.ndarray, np.ndarray]:
-        """Voxels (count, 3) and offsets (count, 3) of places."""
+        """Voxels (count, 3) and offsets (count, 3) of positions."""
         chosen = self._sample.draw(count, random)
         offset = self._low[chosen] + self._size[chosen] * random.random((count, 3))
         return self._centre[chosen], np.where(self._is_thick, offset, 0.0)
 
 
 def places_in_fluid(nodes: NodeList, position_m: np.ndarray, location) -> tuple[np.ndarray, np.ndarray]:
-    """Voxels and offsets of given places (n, 3) [m]; ``location(row)`` says where they are listed, for messages.
+    """Voxels and offsets of given positions (n, 3) [m]; ``location(row)`` says where they are listed, for messages.
 
     Raises:
         InputError: one is not in the fluid.
@@ -88,7 +88,7 @@ def places_in_fluid(nodes: NodeList, position_m: np.ndarray, location) -> tuple[
 
 
 def positions_m(header: GeometryHeader, columns: Mapping[str, np.ndarray]) -> np.ndarray:
-    """(n, 3) places [m] of particles with these columns."""
+    """(n, 3) positions [m] of particles with these columns."""
     voxel, offset = (np.stack([columns[name] for name in names], axis=1) for names in POSITION)
     return np.asarray(header.origin_m) + header.spacing_m * (voxel + offset)
 
@@ -163,7 +163,8 @@ class Species(ABC, Generic[OfTable]):
         """Number and properties in a few words."""
 
     def warnings(self) -> tuple[str, ...]:
-        """What in their table, or in its file, has no effect, or makes a result wrong; one sentence each."""
+        """Keys of their table, or entries of its file, that have no effect, or make a result wrong; one sentence
+        each."""
         return ()
 
     def listed(self, velocities: bool, time_unit_s: float | None = None) -> ParticleTable | None:
@@ -190,7 +191,7 @@ class Species(ABC, Generic[OfTable]):
             raise InputError(f"particles.{self.name}.file: {error}") from error
 
     def box_warnings(self, table: ParticleTable | None) -> Iterator[str]:
-        """That the box which a file states is not that of the geometry: only the latter counts."""
+        """A warning where the box that a file states is not the geometry's: only the latter counts."""
         if table is None or table.box_m is None:
             return
         own_m = self.header.spacing_m * np.array(self.header.shape[::-1])

@@ -114,7 +114,7 @@ def middle_plane(nodes: NodeList, fixed_k: dict[str, float]) -> MiddlePlane | No
 
 
 def _flat_sides(nodes: NodeList, names) -> dict[str, _Side]:
-    """Those of the named walls that all their links along the axes reach in one direction from one layer of nodes."""
+    """The named walls that all their links along the axes reach in one direction from one layer of nodes."""
     search, numbers = NeighbourSearch(nodes), {wall.name: k for k, wall in enumerate(nodes.walls)}
     found: dict[str, list[_Side]] = {name: [] for name in names}
     for direction, vector in enumerate(AXES):
@@ -129,7 +129,7 @@ def _flat_sides(nodes: NodeList, names) -> dict[str, _Side]:
 def _points(nodes: NodeList, axis: int, twice: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
     """``voxel``, ``centre``, ``ends`` and ``distance`` of the plane at ``twice`` / 2 on an axis.
 
-    What lies between the nodes of a layer and a solid lets no heat through: no advection and no conduction.
+    The gap between the nodes of a layer and a solid lets no heat through: no advection and no conduction.
     """
     stride = int(np.cumprod((1, *nodes.shape[:0:-1]))[axis])
     place = nodes.voxel // stride % nodes.shape[2 - axis]

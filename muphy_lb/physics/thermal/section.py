@@ -1,4 +1,4 @@
-"""What the case file says of a thermal flow: the section [thermal], and keys of walls and openings."""
+"""The case file's section [thermal], of a thermal flow, and keys of walls and openings."""
 
 from collections.abc import Iterator, Mapping
 from typing import Annotated

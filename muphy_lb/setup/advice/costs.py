@@ -81,7 +81,7 @@ def duration(case: Case, n_nodes: int, n_steps: int, n_ranks: int, bytes_per_upd
 
 
 def _heavy(case: Case) -> Iterator[str]:
-    """What of a flow keeps its steps from being as fast as the memory."""
+    """The parts of a flow that keep its steps from being as fast as the memory."""
     if case.fluid.power_law or case.fluid.carreau_yasuda or case.fluid.casson:
         yield "a law of viscosity"
     if case.lattice.collision not in SIMPLE:

@@ -21,7 +21,7 @@ odd moments with a rate s of their own change it besides by
 uniform streams: to a tenth as long as it is small; near 1 it falls behind. With Lambda = (1/s - 1/2) 3 nu it is 1/10 of
 the square of u / (nu n), n the wavelength in voxels, for the usual Lambda of 3/16.
 
-What the waveforms of a case will do, in words, and warnings where that or another value is hardly meant.
+The waveforms of a case in words, and warnings where that or another value is hardly meant.
 """
 
 import math

@@ -5,7 +5,8 @@ Reynolds number of a voxel, u dx / nu, is large. Shorter time steps do not help:
 to 1/2. Finer voxels do, and so does an eddy viscosity. Krueger et al., The Lattice Boltzmann Method (2017), sections
 4.4 and 7.2; Hou et al., Fields Inst. Commun. 6, 151 (1996).
 
-What keeps recursive-regularised on D3Q19 stable at interpolated walls where the relaxation time is close to 1/2.
+The remedy that keeps recursive-regularised on D3Q19 stable at interpolated walls where the relaxation time is close to
+1/2.
 
 In an oblique pipe, at a lattice velocity of 0.1, it diverges with these walls below a relaxation time of 0.507; where
 the Reynolds number of a voxel was below 50, no such pipe did. With the moments of
@@ -210,7 +211,7 @@ def share_of_rule(section: LatticeSection, relaxation_time: float, cell_reynolds
 
 
 def told(section: LatticeSection, relaxation_time: float, cell_reynolds: float | None) -> Iterator[str]:
-    """What is said in the log of a run where anything of this applies."""
+    """The lines in the log of a run where anything of this applies."""
     if not wants_other_moments(section, relaxation_time, cell_reynolds):
         return
     share, blend = share_of_rule(section, relaxation_time, cell_reynolds), ""

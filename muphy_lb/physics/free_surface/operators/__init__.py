@@ -1,1 +1,5 @@
-"""The equations of a free surface."""
+"""The equations of a free surface.
+
+``exchange`` moves mass and populations across the links of interface cells, ``conversion`` turns cells and hands their
+mass over.
+"""

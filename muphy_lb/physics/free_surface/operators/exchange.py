@@ -1,8 +1,8 @@
 """Exchange across the links of an interface cell: mass, and the populations that gas does not send.
 
-What surface tension, and a contact angle with it, change of the exchange of mass between cells.
+Changes of the exchange of mass between cells by surface tension, and a contact angle with it.
 
-What crosses the links of an interface cell: mass to and from its neighbours, and populations that gas does not send.
+Exchange across the links of an interface cell: mass to and from its neighbours, and populations that gas does not send.
 
 Koerner, Thies, Hofmann, Thuerey, Ruede, J. Stat. Phys. 121, 179 (2005); Schreiber, Neumann, Zimmer, Bungartz, Procedia
 Comput. Sci. 4, 984 (2011). With f~ the populations that a cell stored in the step before, the mass changes by
@@ -10,7 +10,7 @@ Comput. Sci. 4, 984 (2011). With f~ the populations that a cell stored in the st
     dm = sum_i A_i [f~_ibar(x + c_i) - f~_i(x)]
 
 with A = 1 beside liquid, the mean fill of both cells beside interface, and 0 beside gas and walls; the neighbour
-computes the same with the other sign. What would come from gas has the density rho_A of its pressure and the velocity
+computes the same with the other sign. A population from gas has the density rho_A of its pressure and the velocity
 of the cell itself:
 
     f_ibar(x, t + 1) = f^eq_ibar(rho_A, u) + f^eq_i(rho_A, u) - f~_i(x).
@@ -33,8 +33,8 @@ A cell without gas beside it that is not full holds a pocket of gas, which has t
 the liquid is higher, the density of the cell is lowered, so that its neighbours send more than they get until it is
 full.
 
-What crosses an opening is liquid by the cell's own filling. A cell beside an opening stays interface; gas stops it
-where others would become gas, so that it does not fall for ever.
+Fluid that crosses an opening is liquid by the cell's own filling. A cell beside an opening stays interface; gas stops
+it where others would become gas, so that it does not fall for ever.
 
 Only what comes from gas, and the population at rest, may be changed: all others are read by the neighbour that sent
 them as well.
@@ -95,7 +95,7 @@ line where surface and wall meet would never get beyond a full cell."""
 
 
 class Scheme(NamedTuple):
-    """What differs with and without surface tension.
+    """The parts of the exchange that differ with and without surface tension.
 
     Attributes:
         wet_share: the share of the face between two interface cells that is wet, of their fills.

@@ -1,8 +1,8 @@
 """Checks of beads at the start and under way, and their heating.
 
-What can be wrong with beads, at the start and under way: each ends the run with a message that names a bead.
+Faults of beads, at the start and under way: each ends the run with a message that names a bead.
 
-What a fluctuating fluid that does not notice its beads does to their temperature.
+The temperature of beads in a fluctuating fluid that does not notice them.
 
 A bead that follows v' = v - a (v - u), a = (Gamma / m) / (1 + Gamma / 2m), has the temperature T from its own noise
 already. The fluctuations of u come on top, since nothing is given back. With shear waves of wave vector k, whose
@@ -11,7 +11,7 @@ velocities have the variance kT (d - 1) / d per node and decay by z = exp(-nu k^
     T_bead / T - 1 = Gamma / 2 (d - 1) / d < |w(k)|^2 [1 + (1 - a) z] / [1 - (1 - a) z] >,
 
 the mean over all k of the lattice; |w(k)|^2 is the square of the Fourier transform of the kernel's weights, averaged
-over places of the bead. For small Gamma it is Gamma times the mobility that the fluid alone gives a bead; sound adds
+over positions of the bead. For small Gamma it is Gamma times the mobility that the fluid alone gives a bead; sound adds
 little.
 """
 
@@ -29,7 +29,7 @@ HALF = 0.5
 
 
 def bond_lengths(place: np.ndarray, bonds: np.ndarray, header: GeometryHeader) -> np.ndarray:
-    """(m,) lengths of bonds (m, 2) between places (n, 3), by the nearest image, voxels."""
+    """(m,) lengths of bonds (m, 2) between positions (n, 3), by the nearest image, voxels."""
     apart = place[bonds[:, 1]] - place[bonds[:, 0]]
     size = np.array(header.shape[::-1], float)
     return np.linalg.norm(apart - np.where(header.periodic, size * np.rint(apart / size), 0.0), axis=1)
@@ -69,7 +69,7 @@ class BeadChecks:
         self._ids = np.arange(beads.count) if ids is None else ids
 
     def at_start(self, voxel: np.ndarray, offset: np.ndarray) -> None:
-        """Refuse bonds that are longer than they can be, and beads at one place that repel each other.
+        """Refuse bonds that are longer than they can be, and beads at one position that repel each other.
 
         Raises:
             InputError: there are such.

@@ -110,7 +110,7 @@ def _take_node(lattice, precision, jit, at):
 
 
 TAKE = Operator("take", _take, _take_node, named("mass", *VELOCITY))
-"""What the friction does to a bead's velocity."""
+"""The effect of friction on a bead's velocity."""
 
 
 def _langevin(i, lattice, parameters):

@@ -10,9 +10,9 @@ Forces on beads from outside: of walls, and a pull.
 
 Walls repel from the nearest point of a solid voxel among the 26 around; a pull acts on some beads, inside a box.
 
-Each bead sums the forces on itself. That of a bond or of another bead is minus that on the other to the last bit, since
-it follows from the exact difference of two positions. Forces of other beads are summed as integers: the order in which
-a bead finds them means nothing. Walls repel from the nearest point of a solid voxel among the 26 around.
+Each bead sums the forces on itself. The force of a bond or of another bead is minus that on the other to the last bit,
+since it follows from the exact difference of two positions. Forces of other beads are summed as integers: the order in
+which a bead finds them means nothing. Walls repel from the nearest point of a solid voxel among the 26 around.
 """
 
 from collections.abc import Callable, Mapping

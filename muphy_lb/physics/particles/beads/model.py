@@ -164,8 +164,8 @@ def _stage(name: str, beads: Beads, operator: Operator, values, kernel=PARTICLES
 
 
 def _moving(beads: Beads, values, *ahead: Operator) -> Iterator[Stage]:
-    """What is done ahead, the substeps, and the migration behind them; what needs to know no other beads is done in one
-    pass, at most MOST_IN_A_PASS substeps at a time."""
+    """The stages ahead, the substeps, and the migration behind them; stages that need no other beads run in one pass,
+    at most MOST_IN_A_PASS substeps at a time."""
     kinds, operators = beads.interactions, list(ahead)
     for k in range(beads.substeps):
         operators.append(drift(kinds.needs_others))
@@ -205,8 +205,8 @@ def _coupled(flow: Flow, beads: Beads, values) -> Flow:
 
 
 def _shared_by_all(flow: Flow) -> Iterator[Stage]:
-    """What is done once for all kinds of beads: what the step before has left is forgotten, and the velocity of the
-    populations that have arrived is taken where beads of other ranks need it."""
+    """The stages that run once for all kinds of beads: values that the step before has left are cleared, and the
+    velocity of the populations that have arrived is taken where beads of other ranks need it."""
     yield Stage("clear", CLEAR, field=PUSH, writes=(WANTED,), where=PUSHABLE, kept=AT_BORDER)
     operators, reads, writes = (_moments(flow),), (WANTED,), (ARRIVING,)
     yield Stage("arriving", ARRIVING_KERNEL, operators, {}, ARRIVING, reads, writes, where=AT_OTHERS, for_others=True)

@@ -1,7 +1,7 @@
-"""Records of beads: temperature, displacement, size of chains over time, and their places for ParaView.
+"""Records of beads: temperature, displacement, size of chains over time, and their positions for ParaView.
 
 - What is recorded of beads: temperature, displacement, size of chains over time.
-- Places and bonds of beads over time for ParaView, ``particles_NAME.vtkhdf``.
+- Positions and bonds of beads over time for ParaView, ``particles_NAME.vtkhdf``.
 """
 
 from collections.abc import Mapping
@@ -77,7 +77,7 @@ class BeadSeries(SeriesObserver):
         """One number per column, on rank 0; collective.
 
         Raises:
-            DivergedError: a bead has no finite place or velocity, or a bond has broken.
+            DivergedError: a bead has no finite position or velocity, or a bond has broken.
         """
         particles, view = self._view.particles(), self._view
         if particles is None:

@@ -18,7 +18,7 @@ MOST_SUBSTEPS = 1000
 """Each is a few kernels of every time step, between which nothing else is done."""
 
 MOST_PER_CHAIN, MOST_IN_CHAINS = 10_000, 10_000_000
-"""Beads of a chain, whose places are drawn one after the other, and of all chains together."""
+"""Beads of a chain, whose positions are drawn one after the other, and of all chains together."""
 
 
 class BondsSection(Section):
@@ -93,7 +93,7 @@ class BeadsSection(ParticlesSection):
     start: Literal["walk", "line"] = "walk"
     """shape in which chains start: a random walk, or a line along x as far as there is fluid"""
     start_m: Vector | None = None
-    """place (x, y, z) [m] of the first bead of the only chain"""
+    """position (x, y, z) [m] of the first bead of the only chain"""
     bonds_file: str | None = None
     """CSV table of bonds between the beads of file or positions_m: columns id_1, id_2"""
     time_unit_s: Positive | None = None

@@ -275,7 +275,7 @@ class BeadSpecies(Species[BeadsSection]):
         return places_in_fluid(nodes, position_m, lambda row: f"particles.{self.name}, bead {row}")
 
     def _first_of_chain(self, nodes, random) -> Callable[[], np.ndarray]:
-        """What proposes where a chain begins, voxels."""
+        """A function that proposes where a chain begins, voxels."""
         section = self.section
         if section.start_m is not None:
             places_in_fluid(nodes, np.array([section.start_m]), lambda row: f"particles.{self.name}.start_m")
@@ -285,7 +285,7 @@ class BeadSpecies(Species[BeadsSection]):
         return lambda: np.add(*places.draw(1, random))[0]
 
     def _chain(self, first: Callable[[], np.ndarray], volume: AccessibleVolume, random) -> np.ndarray:
-        """(length, 3) places of one chain, voxels."""
+        """(length, 3) positions of one chain, voxels."""
         section, spacing_m = self.section, self.units.spacing_m
         bond = self._starting_bond(section.bonds) if section.bonds else 0.0
         apart = 0.9 * section.repulsion.diameter_m / spacing_m if section.repulsion else 0.0
@@ -342,7 +342,7 @@ class BeadSpecies(Species[BeadsSection]):
         ]
 
     def observers(self, view, folder, resume_step):
-        """Their time series, and their places if wanted."""
+        """Their time series, and their positions if wanted."""
         series = (BeadSeries(view, folder, resume_step, self),)
         if not self.section.snapshots_every_steps:
             return series

@@ -25,11 +25,11 @@ TRIALS, TRIALS_OF_LINE, TRIALS_OF_STEP = 2000, 20, 100
 """Chains on random walks and in lines that are tried before they are given up, and directions for the next bead of a
 chain before it starts anew."""
 TRIALS_OF_BEAD = 48
-"""Times that the place of a single bead in its voxel is drawn again before it starts in the middle."""
+"""Times that the position of a single bead in its voxel is drawn again before it starts in the middle."""
 
 
 class AccessibleVolume:
-    """The places where beads may start: in the fluid, and not nearer to a wall than ``CLEARANCE``.
+    """The positions where beads may start: in the fluid, and not nearer to a wall than ``CLEARANCE``.
 
     Args:
         nodes: the geometry.
@@ -52,7 +52,7 @@ class AccessibleVolume:
         return apart - np.where(self._periodic, self.size * np.rint(apart / self.size), 0.0)
 
     def contains(self, voxel, offset: np.ndarray) -> np.ndarray:
-        """(...) whether the places voxel + offset (..., 3) are in it."""
+        """(...) whether the positions voxel + offset (..., 3) are in it."""
         there = np.asarray(voxel)[..., None, :] + np.floor(offset[..., None, :] + self._around + 0.5).astype(int)
         there = np.where(self._periodic, there % self.size, there)
         inside = ((there >= 0) & (there < self.size)).all(axis=-1)
@@ -74,7 +74,7 @@ class ChainBuilder:
         self._volume, self._bond, self._apart, self._random = volume, bond, apart, random
 
     def walk(self, first: Callable[[], np.ndarray], length: int) -> np.ndarray:
-        """(length, 3) places [voxels] of a chain on a random walk; ``first`` proposes where it begins.
+        """(length, 3) positions [voxels] of a chain on a random walk; ``first`` proposes where it begins.
 
         Raises:
             InputError: there is not enough room for it.
@@ -94,7 +94,7 @@ class ChainBuilder:
         )
 
     def line(self, first: Callable[[], np.ndarray], length: int) -> np.ndarray:
-        """(length, 3) places of a chain along x, folded back where there is no fluid ahead; ``first`` proposes where it
+        """(length, 3) positions of a chain along x, folded back where no fluid is ahead; ``first`` proposes where it
         begins.
 
         Raises:
@@ -209,7 +209,7 @@ def angles_of(chains: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def unfolded(columns: Mapping[str, np.ndarray], chains: np.ndarray, header: GeometryHeader) -> np.ndarray:
-    """(k, length, 3) places of the beads of chains (k, length), voxels, each bead beside the one before it; ``columns``
+    """(k, length, 3) positions of the beads of chains (k, length), voxels, each beside the one before; ``columns``
     are those of all beads."""
     place = np.stack([columns[v] + columns[o] for v, o in zip(*POSITION, strict=True)], axis=1)
     place = chain_positions(place, columns["id"], chains)
@@ -285,7 +285,7 @@ def _of_file(section: BeadsSection, found: ParticleTable) -> Topology:
 
 
 def without_effect(section: BeadsSection, found: ParticleTable) -> Iterator[str]:
-    """What a file tells apart, and the table does not; one sentence each."""
+    """Distinctions of a file that the table does not keep; one sentence each."""
     kinds = {
         "beads": (found.kind, "mass, friction and forces"),
         "bonds": (found.bond_kind, "force"),

@@ -44,7 +44,7 @@ SECTION = re.compile(r"[A-Z][A-Za-z]*( [A-Z/a-z]+)*")
 
 @dataclass
 class _Parsed:
-    """What is found on the way through a file."""
+    """The entries found on the way through a file."""
 
     counts: dict[str, int] = field(default_factory=dict)
     bounds: dict[str, tuple[float, float]] = field(default_factory=dict)
@@ -126,7 +126,7 @@ def _read_header(path, number: int, text: str, parsed: _Parsed) -> None:
 
 def _style(path, parsed: _Parsed) -> str:
     """The style of the atoms, as the comment behind their heading names it, or, where it is none, as their columns
-    tell: those of different styles with as many have the positions in the same place."""
+    tell: those of different styles with as many have the positions in the same columns."""
     style, _, words = parsed.sections["Atoms"]
     if " " in style and not style.startswith(HYBRID) or not style:
         return _style_of_columns(path, words)

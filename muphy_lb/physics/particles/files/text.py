@@ -141,7 +141,7 @@ def _reads_as(word: str, dtype) -> bool:
 
 @dataclass(frozen=True)
 class FileUnits:
-    """What a number of a file means; None where nobody has said it.
+    """Units of the numbers of a file; None where they are not stated.
 
     Attributes:
         length_m: metres in a unit of length.
@@ -175,7 +175,7 @@ class FileUnits:
         return FileUnits(*(own if given is None else given for given, own in pairs.values()))
 
     def metres(self, path) -> float:
-        """Metres in a unit of length; InputError if nobody has said it."""
+        """Metres in a unit of length; InputError if it is not stated."""
         if self.length_m is None:
             raise InputError(
                 f"{path} does not state its unit of length; give length_unit_m, such as 1e-10 for angstroms, or 1.0 for"
@@ -184,7 +184,7 @@ class FileUnits:
         return self.length_m
 
     def metres_per_second(self, path) -> float:
-        """Metres a second in a unit of velocity; InputError if nobody has said it."""
+        """Metres a second in a unit of velocity; InputError if it is not stated."""
         if self.time_s is None:
             raise InputError(
                 f"{path} holds velocities and does not state their unit of time; give time_unit_s, such as 1e-15 for"

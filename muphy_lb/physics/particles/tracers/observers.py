@@ -1,9 +1,9 @@
-"""Records of tracers over time: how far they spread, how long they stay, and their places for ParaView.
+"""Records of tracers over time: how far they spread, how long they stay, and their positions for ParaView.
 
 - What tracers tell of a flow: how many have left and where, how long they stayed, how far apart they have come.
 - Tracers over time, in ``particles_NAME.csv``, and how long they stayed, in ``particles_NAME_residence.csv`` and the
   summary.
-- Places of tracers over time for ParaView, ``particles_NAME.vtkhdf``, and path lines of some of them.
+- Positions of tracers over time for ParaView, ``particles_NAME.vtkhdf``, and path lines of some of them.
 """
 
 from collections.abc import Mapping

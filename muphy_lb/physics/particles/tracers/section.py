@@ -33,7 +33,7 @@ class TracersSection(ParticlesSection):
 
     @classmethod
     def rules(cls, given):
-        """One place to start from."""
+        """One position to start from."""
         yield from super().rules(given)
         yield from exactly_one(given, "count", "file", "positions_m")
         places = [key for key in ("box_m", "opening", "positions_m", "file") if key in given]

@@ -53,7 +53,7 @@ PARTS = 8
 
 
 def spread_over_opening(view: FlowView, name: str, count: int, random) -> tuple[np.ndarray, np.ndarray]:
-    """Voxels and offsets of places at the faces of an opening's voxels, as many in each part as its profile lets enter;
+    """Voxels and offsets of positions at the faces of an opening's voxels, as many in each as its profile lets enter;
     for an opening of given pressure, whose profile follows from the flow, evenly.
 
     Raises:
@@ -192,7 +192,7 @@ class Tracers(Species[TracersSection]):
         return (*told, f"start_s is {start_s:g}, and the run ends at {end_s:.4g} s: none of these tracers starts")
 
     def observers(self, view, folder, resume_step):
-        """Their time series, and their places if wanted."""
+        """Their time series, and their positions if wanted."""
         series = (TracerSeries(view, folder, resume_step, self.section),)
         if not self.section.snapshots_every_steps:
             return series

@@ -145,7 +145,7 @@ STREAM = 0x74726163
 
 VOXEL, OFFSET = POSITION
 ORIGIN = ("origin_x", "origin_y", "origin_z")
-"""Where a tracer would have started, had it come to its place without crossing periodic edges."""
+"""Where a tracer would have started, had it come to its position without crossing periodic edges."""
 BEFORE = ("before_x", "before_y", "before_z")
 BORN, END, END_STEP = "born_step", "end", "end_step"
 INTEGERS, REALS, VALUES = (END,), (BORN, END_STEP, *ORIGIN), BEFORE
@@ -234,7 +234,7 @@ def _flow_node(jit, real, n_axes: int):
 
 
 def _move_node(jit, sticks: bool):
-    """Node function: a move along one axis from an offset -> offset and place behind it, and value of ``end``;
+    """Node function: a move along one axis from an offset -> offset and position behind it, and value of ``end``;
     ``carried`` is what of the move is with the flow."""
     hop_of, strides, nowhere, touching = crossed_node(jit), STRIDES, np.int32(0), TOUCHING
     opening, one, stuck, under_way = np.int32(OPENING), np.int32(1), np.int32(STUCK), np.int32(UNDER_WAY)
