@@ -11,9 +11,8 @@ is isotropic, sum_q w_q c_a c_b = cs2 delta_ab, the links that leave the fluid t
 
 n the normal where it meets the wall. The node whose point of the wall is nearest to there gets that area: the normal of
 the link's own node would be off by the curvature of the wall. Exact in the mean over a plane of any direction; of pipes
-of 5 to 17 voxels radius the areas add up to within 3 to 0.3 % of the surface. Along a line whose chord in a corner of
-the fluid is shorter than a link, there is a node with a probability of the chord over the link: such links count by the
-inverse.
+of 5 to 20 voxels radius the areas add up to within 1.2 to 0.1 % of the surface. In the tip of a corner no nodes are
+left: of an equilateral triangle 24 to 40 voxels wide, 3 to 1 % of the surface are missing, where the shear is least.
 
 The patches of the wall over which the stress is averaged: the points of a node and of its neighbours.
 
@@ -41,7 +40,6 @@ CHUNK = 1 << 20
 LEAST_SPREAD = 1e-3  # second largest variance of a patch [voxel^2] below which it is a line, not a plane
 MOST_DISTANCE = 1.5
 MOST_ARCH = 0.25
-LEAST_CHORD = 0.25
 LAYERS = 4
 """Nodes in a row along the way inwards, that beside the wall among them."""
 FACING = 0.5  # cosine between normals of one patch
@@ -235,6 +233,7 @@ def _unit(vectors: np.ndarray) -> np.ndarray:
 
 
 UNLABELLED = -1
+GRAZING = 0.2  # cosine between a link and the normal of the wall that it meets: beside a corner it meets the other one
 NEAREST = 4
 """Wall points among which that of a link is looked for: the nearest may lie on the other side of a thin wall."""
 
@@ -267,15 +266,13 @@ def wall_areas(nodes: NodeList, surface: WallSurface, lattice: Lattice) -> WallA
         into = np.flatnonzero(is_wall(code))
         label = np.where(code[into] == WALL_LINK, UNLABELLED, FIRST_WALL_LINK - code[into].astype(np.int64))
         np.add.at(n_links, (label + 1, into), 1.0)
-        stands_for = 2.0 * lattice.w[q] / float(lattice.cs2)
-        back = is_wall(search.table([-lattice.c[q]], node[into])[0])
-        area += stands_for * _crossed(nodes, surface, into, back, lattice.c[q])
+        area += 2.0 * lattice.w[q] / float(lattice.cs2) * _crossed(nodes, surface, into, lattice.c[q])
     return WallAreas(area, n_links.argmax(axis=0) - 1)
 
 
-def _crossed(nodes: NodeList, surface: WallSurface, into: np.ndarray, back: np.ndarray, vector) -> np.ndarray:
+def _crossed(nodes: NodeList, surface: WallSurface, into: np.ndarray, vector: np.ndarray) -> np.ndarray:
     """(m,) sum for each node of c . n over those wall links of nodes ``into`` along a vector that meet the wall nearest
-    to its own point of the wall; ``back``: mask of the nodes with a wall the other way, too."""
+    to its own point of the wall."""
     from scipy.spatial import cKDTree
 
     if not into.size:
@@ -287,13 +284,11 @@ def _crossed(nodes: NodeList, surface: WallSurface, into: np.ndarray, back: np.n
     _, found = cKDTree(of_nodes).query(meets, min(NEAREST, len(of_nodes)), workers=1)
     found = np.column_stack((np.reshape(found, (into.size, -1)), into))
     along = surface.normal[found] @ vector
-    faces = along > 0.0
+    faces = along > GRAZING * np.linalg.norm(vector)
     faces[:, -1] = True
     best = faces.argmax(axis=1)
     row = np.arange(into.size)
-    chord = np.where(back, distance + _distances(nodes, surface.voxel[into], -vector), 1.0)
-    crossed = np.maximum(along[row, best], 0.0) / np.clip(chord, LEAST_CHORD, 1.0)
-    return np.bincount(found[row, best], crossed, surface.voxel.size)
+    return np.bincount(found[row, best], np.maximum(along[row, best], 0.0), surface.voxel.size)
 
 
 @dataclass(frozen=True)
