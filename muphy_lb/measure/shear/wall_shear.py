@@ -38,6 +38,7 @@ from math import pi, sqrt
 
 import numpy as np
 
+from muphy_lb.boundaries.wall_motion import HALF_WAY, HALF_WAY_SHEAR
 from muphy_lb.geometry.nodes import NodeList, chosen_nodes, voxel_coordinates
 from muphy_lb.lattice import added
 from muphy_lb.measure.flow_view import FlowView, filled_shares, on_root, whole_nodes
@@ -143,6 +144,17 @@ class WallShear:
     @cached_property
     def _weights(self) -> np.ndarray:
         return to_the_wall(on_root(self._patches).surface, self._rows[1])
+
+    def warnings(self) -> list[str]:
+        """Doubts about the stress, on rank 0: half-way walls, nodes with no other one behind them."""
+        found = [HALF_WAY_SHEAR] if self._view.case.lattice.walls == HALF_WAY else []
+        n_alone, n_nodes = int((self.surface.inwards[:, 0] < 0).sum()), self.surface.voxel.size
+        if n_alone:
+            found.append(
+                f"the wall shear stress at {n_alone:,} of {n_nodes:,} wall nodes is that of the node itself, not of the"
+                " wall: no other one lies behind it; use a smaller voxel edge"
+            )
+        return found
 
     def traction_pa(self) -> np.ndarray | None:
         """(m, 3) wall shear stress (x, y, z) [Pa] of the nodes of ``surface``, on rank 0.
