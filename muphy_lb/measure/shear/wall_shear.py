@@ -18,12 +18,12 @@ stresses of a period are kept, as two components along the wall in single precis
 Wall shear stress at the nodes adjacent to walls, instantaneous and over a period.
 
 tau = -(sigma n - (n . sigma n) n), the force of the fluid on the wall per area along it, with n out of the fluid. The
-stress is known at nodes: it is carried on to the wall by the polynomial through those of up to four nodes in a row along
-the way inwards, of fewer where there are no more, and averaged over the patch of the wall around each node. A boundary
-layer of an oscillating flow, sqrt(2 nu / omega) = 3.6 voxels thick, so has the shear of its wall within 0.5 % and half a
-degree; a straight line through two nodes misses it by 2 % and 3 degrees, as such a layer is curved. With interpolated
-walls the first nodes know the stress to second order; with half-way walls on staircases they do not, and the mean over
-patches leaves a scatter of a tenth.
+stress is known at nodes: the polynomial through those of up to four nodes in a row along the way inwards, of fewer
+where there are no more, carries it on to the wall, and it is averaged over the patch of the wall around each node. The
+layer beside the wall of an oscillating flow, sqrt(2 nu / omega) = 3.6 voxels thick, so has the shear of its wall within
+0.5 % and half a degree; a straight line through two nodes misses it by 2 % and 3 degrees, as such a layer is curved.
+With interpolated walls the first nodes know the stress to second order; with half-way walls on staircases they do not,
+and the mean over patches leaves a scatter of a tenth.
 
 The stress is that of the populations that arrive in the step ahead: half a time step ahead of the velocity if
 ``output.wall_shear`` is set, since it is then their mean with those of the last step, else one time step. It is the
@@ -166,15 +166,17 @@ class WallShear:
         if stress is None:
             return None
         patches, (rows, there) = on_root(self._patches), self._rows
-        weights, is_told, shares = self._weights, np.ones(rows.shape[1]), 1.0
+        is_told: np.ndarray = np.ones(rows.shape[1])
+        share: np.ndarray = np.ones(patches.centre.size)
+        weights = self._weights
         if filled is not None:
             is_full = there & (filled[whole_nodes(view).numbers_of(on_root(self._wanted))] >= 1.0)[rows]
             weights = to_the_wall(patches.surface, is_full)
             is_told = weights.any(axis=0).astype(np.float64)
-            shares = np.maximum(patches.shares @ is_told, np.finfo(float).tiny)
+            share = np.maximum(np.asarray(patches.shares @ is_told), np.finfo(float).tiny)
         at_wall = added(stress[:, row] * weight for row, weight in zip(rows, weights, strict=True))
         traction = tangential(at_wall, patches.surface.normal.T)
-        mean = (patches.shares @ traction.T).T * (is_told[patches.centre] / shares)
+        mean = (patches.shares @ traction.T).T * (is_told[patches.centre] / share)
         normal = self.surface.normal.T
         along = mean - added(mean * normal) * normal
         return np.ascontiguousarray(view.units.force_to_si(along).T) / view.units.spacing_m**2
