@@ -172,7 +172,7 @@ class WallShear:
         if filled is not None:
             is_full = there & (filled[whole_nodes(view).numbers_of(on_root(self._wanted))] >= 1.0)[rows]
             weights = to_the_wall(patches.surface, is_full)
-            is_told = weights.any(axis=0).astype(np.float64)
+            is_told = np.asarray(weights.any(axis=0), dtype=np.float64)
             share = np.maximum(np.asarray(patches.shares @ is_told), np.finfo(float).tiny)
         at_wall = added(stress[:, row] * weight for row, weight in zip(rows, weights, strict=True))
         traction = tangential(at_wall, patches.surface.normal.T)
