@@ -15,8 +15,8 @@ from muphy_lb.operators import link_momentum, wall_coefficients
 
 HALF_WAY, HALF = "half-way", 0.5
 HALF_WAY_SHEAR = (
-    "walls are half-way: on staircases the wall shear stress at the first nodes scatters by a sixth of itself and does"
-    " not converge with the voxel edge; use lattice.walls = 'bouzidi' or 'central-linear'"
+    "walls are half-way: on staircases the wall shear stress of single nodes scatters by a tenth of itself, which does"
+    " not fall with the voxel edge; use lattice.walls = 'bouzidi' or 'central-linear'"
 )
 MAX_WALL_VELOCITY = 0.3
 STATIONARY = (0.0, 0.0, 0.0)

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from muphy_lb.measure.shear.wall_nodes import WallSurface
+from muphy_lb.measure.shear.wall_nodes import WallPatches
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,8 @@ class StressAtWalls(Protocol):
     """The viscous stress at the nodes that the wall shear stress follows from, as a run records it."""
 
     @property
-    def surface(self) -> WallSurface:
-        """All nodes adjacent to walls, on rank 0."""
+    def patches(self) -> WallPatches:
+        """Those of all nodes adjacent to walls, on rank 0."""
 
     def at(self, voxel: np.ndarray | None) -> np.ndarray | None:
         """(6, m) stress in the present state, lattice units, at those of the nodes with voxel ids (m,), on rank 0."""

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.boundaries.wall_motion import HALF_WAY, HALF_WAY_SHEAR
 from muphy_lb.case.case import Case
 from muphy_lb.geometry.nodes import on_box
 from muphy_lb.geometry.source import Geometry
@@ -263,7 +262,7 @@ class Results:
             "median_pa": of_wall["p50"],
             "p95_pa": of_wall["p95"],
             "max_pa": of_wall["max"],
-            "warnings": (HALF_WAY_SHEAR,) if core.case.lattice.walls == HALF_WAY else (),
+            "warnings": tuple(measure.warnings()),
         }
 
     @cached_property

@@ -10,7 +10,7 @@ import numpy as np
 from muphy_lb.geometry.nodes import voxel_coordinates
 from muphy_lb.measure.flow_view import whole_nodes
 from muphy_lb.measure.monitor import MonitoredFlow
-from muphy_lb.measure.shear.wall_nodes import WallSurface, wall_surface
+from muphy_lb.measure.shear.wall_nodes import WallPatches, wall_patches
 from muphy_lb.measure.shear.wall_shear import WallShear
 from muphy_lb.view.messages import Demand
 
@@ -29,7 +29,7 @@ class WallGathering:
         self._simulation, self._is_ready = simulation, False
         self._walls: Future | None = None
         if simulation.communicator.rank == 0:
-            self._walls = started(wall_surface, whole_nodes(simulation), simulation.lattice.c)
+            self._walls = started(wall_patches, whole_nodes(simulation), simulation.lattice)
         self._places: OrderedDict[tuple, tuple[WallShear, np.ndarray | None]] = OrderedDict()
 
     def values(self, demand: Demand, chosen: Callable) -> tuple[np.ndarray | None, np.ndarray]:
@@ -58,9 +58,9 @@ class WallGathering:
     def _place(self, demand: Demand, chosen: Callable) -> tuple[WallShear, np.ndarray | None]:
         if self._walls is None:
             return WallShear(self._simulation), None
-        surface: WallSurface = self._walls.result()
-        numbers, where = chosen(voxel_coordinates(surface.voxel, self._simulation.header.shape).T, demand)
-        return WallShear(self._simulation, surface.chosen(numbers)), where.astype(np.int32)
+        patches: WallPatches = self._walls.result()
+        numbers, where = chosen(voxel_coordinates(patches.surface.voxel, self._simulation.header.shape).T, demand)
+        return WallShear(self._simulation, patches.chosen(numbers)), where.astype(np.int32)
 
 
 def started(function: Callable, *arguments) -> Future:

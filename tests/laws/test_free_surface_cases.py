@@ -159,11 +159,11 @@ def test_walls_beside_gas_have_no_shear_and_those_beside_partly_filled_voxels_th
     simulation.step(100)
     shear, nodes, cell = WallShear(simulation), simulation.nodes, simulation.model_field(CELL)
     traction = np.linalg.norm(shear.traction_pa(), axis=1)
-    inner = np.maximum(shear.surface.inner, 0)
+    inner = np.maximum(shear.surface.inwards[:, 0], 0)
     is_full, is_inner_full = (
         cell[np.searchsorted(nodes.voxel, voxel)] == LIQUID for voxel in (shear.surface.voxel, inner)
     )
-    is_told = is_full | is_inner_full & (shear.surface.inner >= 0)
+    is_told = is_full | is_inner_full & (shear.surface.inwards[:, 0] >= 0)
     assert np.isfinite(traction).all() and not traction[~is_told].any() and (traction[is_told] > 0.0).mean() > 0.9
     assert 0 < is_full.sum() <= is_told.sum() < is_told.size
 

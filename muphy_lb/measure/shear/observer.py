@@ -15,7 +15,6 @@ import numpy as np
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.atomic import write_text
-from muphy_lb.boundaries.wall_motion import HALF_WAY, HALF_WAY_SHEAR
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.measure.flow_view import FlowView, PreparedView, whole_nodes
 from muphy_lb.measure.observer import Observer
@@ -248,7 +247,7 @@ class WallShearObserver(Observer):
         record: dict[str, Any] = {
             "n_nodes": len(traction),
             "n_counted": int(counted.sum()),
-            "warnings": self._warnings(),
+            "warnings": self._shear.warnings(),
         }
         if not record["n_counted"]:
             return record
@@ -259,9 +258,6 @@ class WallShearObserver(Observer):
         self._files.write(traction, found, counted, record.get("sampled_s", 0.0))
         self._files.write_table(parts)
         return record
-
-    def _warnings(self) -> list[str]:
-        return [HALF_WAY_SHEAR] if self._view.case.lattice.walls == HALF_WAY else []
 
     def _indices(self, record: dict) -> dict[Quantity, np.ndarray]:
         """The indices of the period, if there are samples of it, of which the record then tells."""

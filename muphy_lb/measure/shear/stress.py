@@ -16,7 +16,7 @@ from muphy_lb.domain import streaming_named
 from muphy_lb.lattice import Lattice, added, combined
 from muphy_lb.measure.flow_view import FlowView, on_root, whole_nodes
 from muphy_lb.measure.records import NodeState
-from muphy_lb.measure.shear.wall_nodes import WallSurface, wall_surface
+from muphy_lb.measure.shear.wall_nodes import WallPatches, WallSurface, wall_patches
 from muphy_lb.model.isothermal import Fluid
 from muphy_lb.operators import Equilibrium, Operator
 from muphy_lb.operators.forces import COMPONENTS, FIELD
@@ -107,19 +107,19 @@ class RecordedStress:
 
     def __init__(self, view: FlowView):
         self._view, wanted = view, None
-        self._surface: WallSurface | None = None
+        self._patches: WallPatches | None = None
         if view.communicator.rank == 0:
-            self._surface = wall_surface(whole_nodes(view), view.lattice.c)
-            wanted = nodes_of_stress(self._surface)
+            self._patches = wall_patches(whole_nodes(view), view.lattice)
+            wanted = nodes_of_stress(self._patches.surface)
         self._voxel = wanted
         self._probe, self._compute = view.node_probe(wanted), NodeStress(view.fluid, view.lattice)
         self._stress: np.ndarray | None = None
         self._step: int | None = None
 
     @property
-    def surface(self) -> WallSurface:
-        """All nodes adjacent to walls, on rank 0."""
-        return on_root(self._surface)
+    def patches(self) -> WallPatches:
+        """Those of all nodes adjacent to walls, on rank 0."""
+        return on_root(self._patches)
 
     def remember(self) -> None:
         """Keep what arrives in the step ahead, which is the last one before the stress is asked for."""
@@ -152,4 +152,4 @@ class RecordedStress:
 
 def nodes_of_stress(surface: WallSurface) -> np.ndarray:
     """Ascending voxel ids of the nodes of a surface and of the next ones inwards."""
-    return np.unique(np.concatenate((surface.voxel, surface.inner[surface.inner >= 0])))
+    return np.unique(np.concatenate((surface.voxel, surface.inwards[surface.inwards >= 0])))

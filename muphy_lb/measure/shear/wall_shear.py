@@ -18,9 +18,12 @@ stresses of a period are kept, as two components along the wall in single precis
 Wall shear stress at the nodes adjacent to walls, instantaneous and over a period.
 
 tau = -(sigma n - (n . sigma n) n), the force of the fluid on the wall per area along it, with n out of the fluid. The
-stress is known at nodes; it is extrapolated linearly to the wall from two nodes along the normal. With interpolated
-walls the first nodes know the stress to second order; with half-way walls on staircases they do not converge at all (16
-% rms at any resolution), whatever is done behind.
+stress is known at nodes: the polynomial through those of up to four nodes in a row along the way inwards, of fewer
+where there are no more, carries it on to the wall, and it is averaged over the patch of the wall around each node. The
+layer beside the wall of an oscillating flow, sqrt(2 nu / omega) = 3.6 voxels thick, so has the shear of its wall within
+0.5 % and half a degree; a straight line through two nodes misses it by 2 % and 3 degrees, as such a layer is curved.
+With interpolated walls the first nodes know the stress to second order; with half-way walls on staircases they do not,
+and the mean over patches leaves a scatter of a tenth.
 
 The stress is that of the populations that arrive in the step ahead: half a time step ahead of the velocity if
 ``output.wall_shear`` is set, since it is then their mean with those of the last step, else one time step. It is the
@@ -35,12 +38,13 @@ from math import pi, sqrt
 
 import numpy as np
 
+from muphy_lb.boundaries.wall_motion import HALF_WAY, HALF_WAY_SHEAR
 from muphy_lb.geometry.nodes import NodeList, chosen_nodes, voxel_coordinates
 from muphy_lb.lattice import added
 from muphy_lb.measure.flow_view import FlowView, filled_shares, on_root, whole_nodes
 from muphy_lb.measure.period import PeriodWindow
 from muphy_lb.measure.shear.stress import NodeStress, nodes_of_stress
-from muphy_lb.measure.shear.wall_nodes import WallAreas, WallSurface, wall_areas, wall_surface
+from muphy_lb.measure.shear.wall_nodes import LAYERS, WallAreas, WallPatches, WallSurface, wall_patches
 
 
 @dataclass(frozen=True)
@@ -102,38 +106,55 @@ class WallShear:
 
     Args:
         view: the flow.
-        surface: the nodes to measure at, on rank 0; all of those adjacent to walls if not given.
+        patches: of the nodes to measure at, on rank 0; of all of those adjacent to walls if not given.
     """
 
-    def __init__(self, view: FlowView, surface: WallSurface | None = None):
+    def __init__(self, view: FlowView, patches: WallPatches | None = None):
         self._view = view
-        self._surface: WallSurface | None = None
+        self._patches: WallPatches | None = None
         self._recorded = view.recorded_stress()
         self._wanted: np.ndarray | None = None
         if view.communicator.rank == 0:
-            surface = surface or (self._recorded.surface if self._recorded else None)
-            self._surface = surface = surface or wall_surface(whole_nodes(view), view.lattice.c)
-            self._wanted = wanted = nodes_of_stress(surface)
-            self._first = np.searchsorted(wanted, surface.voxel)
-            self._second = np.searchsorted(wanted, np.maximum(surface.inner, wanted[0] if wanted.size else 0))
-            self._share = np.where(surface.inner >= 0, surface.distance / surface.depth, 0.0)
+            patches = patches or (self._recorded.patches if self._recorded else None)
+            self._patches = patches = patches or wall_patches(whole_nodes(view), view.lattice)
+            self._wanted = nodes_of_stress(patches.surface)
         if self._recorded is None:
             self._probe, self._compute = view.node_probe(self._wanted), NodeStress(view.fluid, view.lattice)
 
-    @property
+    @cached_property
     def surface(self) -> WallSurface:
         """The nodes adjacent to walls, on rank 0."""
-        return on_root(self._surface)
-
-    @cached_property
-    def _in_list(self) -> np.ndarray:
-        """Numbers in the node list of the nodes at which the stress is measured, on rank 0."""
-        return whole_nodes(self._view).numbers_of(on_root(self._wanted))
+        patches = on_root(self._patches)
+        return patches.surface.chosen(patches.centre)
 
     @cached_property
     def areas(self) -> WallAreas:
         """Areas and labels of the nodes of ``surface``, on rank 0."""
-        return wall_areas(whole_nodes(self._view), self.surface, self._view.lattice)
+        patches = on_root(self._patches)
+        return WallAreas(patches.areas.area[patches.centre], patches.areas.label[patches.centre])
+
+    @cached_property
+    def _rows(self) -> tuple[np.ndarray, np.ndarray]:
+        """Of the nodes of all patches and the next ones inwards, (LAYERS, m): numbers in ``_wanted``, 0 where there is
+        none, and where there is one."""
+        surface, wanted = on_root(self._patches).surface, on_root(self._wanted)
+        voxel = np.vstack((surface.voxel, surface.inwards.T))
+        return np.where(voxel >= 0, np.searchsorted(wanted, voxel), 0), voxel >= 0
+
+    @cached_property
+    def _weights(self) -> np.ndarray:
+        return to_the_wall(on_root(self._patches).surface, self._rows[1])
+
+    def warnings(self) -> list[str]:
+        """Doubts about the stress, on rank 0: half-way walls, nodes with no other one behind them."""
+        found = [HALF_WAY_SHEAR] if self._view.case.lattice.walls == HALF_WAY else []
+        n_alone, n_nodes = int((self.surface.inwards[:, 0] < 0).sum()), self.surface.voxel.size
+        if n_alone:
+            found.append(
+                f"the wall shear stress at {n_alone:,} of {n_nodes:,} wall nodes is that of the node itself, not of the"
+                " wall: no other one lies behind it; use a smaller voxel edge"
+            )
+        return found
 
     def traction_pa(self) -> np.ndarray | None:
         """(m, 3) wall shear stress (x, y, z) [Pa] of the nodes of ``surface``, on rank 0.
@@ -144,15 +165,21 @@ class WallShear:
         view, stress, filled = self._view, self._stress(), filled_shares(self._view)
         if stress is None:
             return None
-        normal, share = self.surface.normal.T, self._share
-        first, second = (tangential(stress[:, node], normal) for node in (self._first, self._second))
+        patches, (rows, there) = on_root(self._patches), self._rows
+        is_told: np.ndarray = np.ones(rows.shape[1])
+        share: np.ndarray = np.ones(patches.centre.size)
+        weights = self._weights
         if filled is not None:
-            is_full = filled[self._in_list] >= 1.0
-            is_first, is_second = is_full[self._first], is_full[self._second] & (self.surface.inner >= 0)
-            first = np.where(is_first, first, np.where(is_second, second, 0.0))
-            share = np.where(is_first & is_second, share, 0.0)
-        at_wall = first + share * (first - second)
-        return np.ascontiguousarray(view.units.force_to_si(at_wall).T) / view.units.spacing_m**2
+            is_full = there & (filled[whole_nodes(view).numbers_of(on_root(self._wanted))] >= 1.0)[rows]
+            weights = to_the_wall(patches.surface, is_full)
+            is_told = np.asarray(weights.any(axis=0), dtype=np.float64)
+            share = np.maximum(np.asarray(patches.shares @ is_told), np.finfo(float).tiny)
+        at_wall = added(stress[:, row] * weight for row, weight in zip(rows, weights, strict=True))
+        traction = tangential(at_wall, patches.surface.normal.T)
+        mean = (patches.shares @ traction.T).T * (is_told[patches.centre] / share)
+        normal = self.surface.normal.T
+        along = mean - added(mean * normal) * normal
+        return np.ascontiguousarray(view.units.force_to_si(along).T) / view.units.spacing_m**2
 
     def _stress(self) -> np.ndarray | None:
         """(6, m) viscous stress of the nodes that it is measured at, on rank 0."""
@@ -178,6 +205,25 @@ class WallShear:
     def nodes(self) -> NodeList:
         """The nodes of ``surface`` as a geometry of their own, on rank 0, for files and pictures."""
         return chosen_nodes(whole_nodes(self._view), self.surface.voxel)
+
+
+def to_the_wall(surface: WallSurface, is_known: np.ndarray) -> np.ndarray:
+    """(LAYERS, m) weights that carry values at nodes in a row on to the wall, those of Lagrange's polynomial.
+
+    Args:
+        surface: the nodes beside the wall.
+        is_known: (LAYERS, m) mask of the nodes with a value: those up to the first one without are used; the second
+            one alone where the first has none; otherwise all weights are 0.
+    """
+    used = np.logical_and.accumulate(is_known, axis=0)
+    place = surface.distance + np.arange(LAYERS)[:, None] * surface.depth
+    weights = used.astype(np.float64)
+    for j in range(LAYERS):
+        for k in range(LAYERS):
+            if k != j:
+                weights[j] *= np.where(used[k], place[k] / (place[k] - place[j]), 1.0)
+    weights[1, is_known[1] & ~is_known[0]] = 1.0
+    return weights
 
 
 def tangential(stress: np.ndarray, normal: np.ndarray) -> np.ndarray:

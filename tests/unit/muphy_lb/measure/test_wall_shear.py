@@ -68,14 +68,14 @@ def test_shear_balances_the_force_whatever_sets_the_viscosity():
 
 
 @pytest.mark.parametrize("walls", ["bouzidi", "central-linear"])
-def test_mean_shear_in_a_pipe_of_ten_voxels_is_within_three_percent(walls):
+def test_mean_shear_in_a_pipe_of_ten_voxels_is_within_one_percent(walls):
     shear = pipe_shear(walls)
-    assert shear.mean() == pytest.approx(1.0, abs=0.03)
-    assert np.sqrt(np.mean((shear - 1.0) ** 2)) < 0.03
+    assert shear.mean() == pytest.approx(1.0, abs=0.01)
+    assert np.sqrt(np.mean((shear - 1.0) ** 2)) < 0.02
 
 
-def test_half_way_walls_scatter_at_the_first_nodes():
-    assert np.sqrt(np.mean((pipe_shear("half-way") - 1.0) ** 2)) > 0.1
+def test_half_way_walls_scatter_by_a_tenth():
+    assert 0.1 < np.sqrt(np.mean((pipe_shear("half-way") - 1.0) ** 2)) < 0.15
 
 
 def test_half_way_walls_are_warned_of(tmp_path):

@@ -1,0 +1,175 @@
+"""The wall shear stress is that at the wall, not that of the first node: to second order and more, in steady and
+oscillating flows, and its integral with the pressure's is the force on the wall."""
+
+from functools import partial
+from math import pi
+
+import numpy as np
+import pytest
+from scipy.special import ellipe
+
+from muphy_lb.geometry.implicit import ImplicitWall
+from muphy_lb.geometry.neighbours import cut_links
+from muphy_lb.geometry.nodes import build_nodes, voxel_coordinates
+from muphy_lb.geometry.shapes.shape_parts import flags_where, voxel_centres
+from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.lattice import lattice_named
+from muphy_lb.measure.shear import wall_shear
+from muphy_lb.measure.shear.wall_shear import WallShear
+from muphy_lb.run.solver import Solver
+from muphy_lb.validation.case import DEFAULT
+from muphy_lb.validation.flow.womersley import PipeWomersley
+from muphy_lb.validation.flows import creeping, from_axis, lattice_simulation, settled, start_along, viscous_flow
+
+NU, SLOW, PHASES = 1.0 / 6.0, 0.05, 24
+RADII, SPHERES = (6.3, 12.3), (20, 32)
+INTERPOLATED = ("bouzidi", "central-linear")
+ASPECT, TURN, OFFSET = 0.625, 0.3, 0.37
+
+
+def first_node(surface, is_known):
+    """Weights that let the stress of the first node stand for that of the wall."""
+    weights = np.zeros(is_known.shape)
+    weights[0] = 1.0
+    return weights
+
+
+def steady(simulation, length: float):
+    """(m, 3) shear of the flow that has settled, over the force per area on all of the wall, and the measure."""
+    settled(simulation, lambda: simulation.velocity_m_s()[:, 2], length, 1e-7)
+    measure = WallShear(simulation)
+    return measure.traction_pa(), measure
+
+
+def pipe(radius: float, rule: str) -> tuple[float, float]:
+    """Mean and scatter of the shear in a steady pipe over f R / 2."""
+    force = 4.0 * NU * 0.02 / radius**2
+    geometry = {"shape": "pipe", "options": {"length": 1, "radius": radius}}
+    traction, measure = steady(viscous_flow(geometry, NU, (0.0, 0.0, force), tables=creeping(rule)), radius)
+    shear = traction[:, 2] / (0.5 * force * radius)
+    mean = float(np.average(shear, weights=measure.areas.area))
+    return mean, float(np.sqrt(np.average((shear - mean) ** 2, weights=measure.areas.area)))
+
+
+def oscillating(radius: float, rule: str, number: float = 8.0) -> complex:
+    """Amplitude of the mean shear of an oscillating pipe over Womersley's, of so many radii in its wall's layer."""
+    frequency = number**2 * SLOW / radius**2
+    force, period = 0.01 * frequency, 2.0 * pi / frequency
+    flow = PipeWomersley(radius, SLOW, force, frequency)
+    drive = {"acceleration_m_s2": [0.0, 0.0, force], "waveform": {"period_s": period, "mean": 0.0, "cosine": [1.0]}}
+    geometry = {"shape": "pipe", "options": {"length": 1, "radius": radius}}
+    lattice = {"name": "D3Q19", "walls": rule, "equilibrium": "stokes"}
+    simulation = lattice_simulation(DEFAULT, geometry, SLOW, lattice=lattice, flow=drive)
+    start_along(simulation, 2, flow.velocity(np.minimum(from_axis(simulation.nodes), radius), 0.0))
+    measure, found = WallShear(simulation), 0.0
+    for k in range(PHASES):
+        simulation.step(round((1.0 + k / PHASES) * period) - simulation.step_number)
+        turn = np.exp(-1j * frequency * (simulation.step_number + 1))  # the stress is that of the step ahead
+        mean = np.average(measure.traction_pa()[:, 2], weights=measure.areas.area)
+        found += 2.0 / PHASES * turn * mean
+    return found / (flow.stress_factor() * force * radius / 2.0)
+
+
+def ellipse(width: float, rule: str) -> tuple[float, float]:
+    """Mean over the exact one, and rms error over the mean, of the shear in a duct of turned elliptic section."""
+    force, size = 4.0 * NU * 0.02 / width**2, int(width) + 4
+    half = np.array([0.5, 0.5 * ASPECT]) * width
+    axes = np.array([[np.cos(TURN), np.sin(TURN)], [-np.sin(TURN), np.cos(TURN)]])
+
+    def place(points):
+        return (points[:, :2] - (0.5 * size - OFFSET)) @ axes.T / half
+
+    wall = ImplicitWall(lambda points: 1.0 - (place(points) ** 2).sum(axis=1))
+    fluid = (wall.level(voxel_centres((1, size, size))) > 0.0).reshape(1, size, size)
+    nodes = build_nodes(Voxels(flags_where(fluid), 1.0, periodic=(False, False, True)))
+    nodes = cut_links(nodes, wall, lattice_named("D3Q19").c[1:])
+    make, lattice = partial(Solver, nodes=nodes), creeping(rule)["lattice"] | {"name": "D3Q19"}
+    drive = {"acceleration_m_s2": [0.0, 0.0, force]}
+    simulation = lattice_simulation(
+        DEFAULT, {"shape": "pipe"}, NU, make=lambda *given: make(*given), lattice=lattice, flow=drive
+    )
+    traction, measure = steady(simulation, half[0])
+    found = place(measure.wall_points_m())
+    on_wall = found / np.linalg.norm(found, axis=1, keepdims=True)
+    exact = force * half.prod() ** 2 / (half @ half) * np.linalg.norm(on_wall / half, axis=1)
+    mean = force * pi * half.prod() / (4.0 * half[0] * ellipe(1.0 - ASPECT**2))
+    area = measure.areas.area
+    error = np.sqrt(np.average((traction[:, 2] - exact) ** 2, weights=area))
+    return float(np.average(traction[:, 2], weights=area) / mean), float(error / mean)
+
+
+def sphere(size: int) -> float:
+    """Integral of shear and pressure over a sphere, the force that the fluid exerts by exchange of momentum being 1."""
+    geometry = {"shape": "sphere_array", "options": {"size": size, "solid_fraction": 0.1}}
+    simulation = viscous_flow(geometry, NU, (1e-6, 0.0, 0.0), tables=creeping("bouzidi"))
+    simulation.step(2 * size**2)
+    measure = WallShear(simulation)
+    surface, nodes, pressure_pa = measure.surface, simulation.nodes, simulation.pressure_pa()
+    voxel = np.vstack((surface.voxel, surface.inwards.T))
+    weights = wall_shear.to_the_wall(surface, voxel >= 0)
+    number = nodes.numbers_of(np.where(voxel >= 0, voxel, surface.voxel).ravel()).reshape(voxel.shape)
+    at_wall = (weights * pressure_pa[number]).sum(axis=0)
+    load = measure.traction_pa()[:, 0] + at_wall * surface.normal[:, 0]
+    return float(measure.areas.area @ load / simulation.wall_forces()["spheres"].force_n[0])
+
+
+@pytest.mark.parametrize("rule", INTERPOLATED)
+def test_the_mean_shear_of_a_pipe_is_exact_within_one_percent_and_converges(rule):
+    found = [pipe(radius, rule) for radius in RADII]
+    errors = [abs(mean - 1.0) for mean, _ in found]
+    assert errors[0] < 0.01 and errors[1] < 0.003
+    assert found[0][1] < 0.02 and found[1][1] < 0.01
+
+
+@pytest.mark.parametrize("rule", [*INTERPOLATED, "half-way"])
+def test_an_oscillating_pipe_has_amplitude_and_phase_of_womersley_at_its_wall(rule):
+    coarse, fine = (oscillating(radius, rule) for radius in (12.3, 20.3))
+    assert abs(abs(coarse) - 1.0) < 0.03 and abs(np.angle(coarse, deg=True)) < 2.0
+    assert abs(abs(fine) - 1.0) < 0.01 and abs(np.angle(fine, deg=True)) < 1.0
+    assert abs(fine - 1.0) < abs(coarse - 1.0) * (12.3 / 20.3) ** 2
+
+
+def test_the_shear_of_an_elliptic_duct_is_exact_at_every_node_within_two_percent():
+    (coarse_mean, coarse), (fine_mean, fine) = (ellipse(width, "bouzidi") for width in (24.0, 40.0))
+    assert abs(coarse_mean - 1.0) < 0.01 and abs(fine_mean - 1.0) < 0.002
+    assert coarse < 0.02 and fine < 0.01
+
+
+def test_shear_and_pressure_add_up_to_the_force_on_a_sphere():
+    errors = [abs(sphere(size) - 1.0) for size in SPHERES]
+    assert errors[0] < 0.04 and errors[1] < 0.012
+    assert errors[1] < errors[0] * (SPHERES[0] / SPHERES[1]) ** 2
+
+
+def test_the_stress_of_the_first_node_fails_all_of_these(monkeypatch):
+    monkeypatch.setattr(wall_shear, "to_the_wall", first_node)
+    assert abs(pipe(RADII[1], "bouzidi")[0] - 1.0) > 0.03
+    assert abs(np.angle(oscillating(20.3, "bouzidi"), deg=True)) > 5.0
+    assert abs(ellipse(40.0, "bouzidi")[0] - 1.0) > 0.03
+    assert abs(sphere(SPHERES[0]) - 1.0) > 0.08
+
+
+def test_a_straight_line_through_two_nodes_fails_the_oscillating_pipe(monkeypatch):
+    whole = wall_shear.to_the_wall
+    monkeypatch.setattr(
+        wall_shear, "to_the_wall", lambda surface, known: whole(surface, known & (np.arange(len(known)) < 2)[:, None])
+    )
+    assert abs(np.angle(oscillating(20.3, "bouzidi"), deg=True)) > 3.0
+
+
+def test_a_node_with_fewer_nodes_behind_it_takes_those_that_are_there():
+    simulation = viscous_flow(
+        {"shape": "channel", "options": {"length": 1, "height": 3}}, NU, (1e-5, 0.0, 0.0), lattice="D2Q9"
+    )
+    simulation.step(2000)
+    measure = WallShear(simulation)
+    assert (measure.surface.inwards[:, 1:].min(), len(measure.surface.voxel)) == (-1, 2)
+    y = voxel_coordinates(measure.surface.voxel, simulation.nodes.shape)[:, 1]
+    assert sorted(y) == [1, 3]
+    np.testing.assert_allclose(measure.traction_pa()[:, 0], 1.5e-5, rtol=1e-6)
+
+
+def test_nodes_with_none_behind_them_are_counted():
+    geometry = {"shape": "channel", "options": {"length": 1, "height": 1}}
+    narrow = WallShear(viscous_flow(geometry, NU, (1e-5, 0.0, 0.0), lattice="D2Q9", tables=creeping()))
+    assert any("1 of 1 wall nodes is that of the node itself" in text for text in narrow.warnings())
