@@ -56,7 +56,7 @@ def _case(table: Mapping, overrides: Sequence[str]) -> Case:
     problems = [problem for override in overrides if (problem := override_value(changed, override))]
     if problems:
         raise InputError("\n  ".join(["bench: --set cannot be applied:", *problems]))
-    return case_from_dict(table)
+    return case_from_dict(changed)
 
 
 def _job(case: Case, nodes: NodeList | None, communicator, published, copies) -> Job:

@@ -81,7 +81,7 @@ class StressAtWalls(Protocol):
 
     @property
     def patches(self) -> WallPatches:
-        """Those of all nodes adjacent to walls, on rank 0."""
+        """Patches of all nodes adjacent to walls, on rank 0."""
 
     def at(self, voxel: np.ndarray | None) -> np.ndarray | None:
         """(6, m) stress in the present state, lattice units, at those of the nodes with voxel ids (m,), on rank 0."""

@@ -118,7 +118,7 @@ class RecordedStress:
 
     @property
     def patches(self) -> WallPatches:
-        """Those of all nodes adjacent to walls, on rank 0."""
+        """Patches of all nodes adjacent to walls, on rank 0."""
         return on_root(self._patches)
 
     def remember(self) -> None:
