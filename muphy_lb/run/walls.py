@@ -7,10 +7,10 @@ import numpy as np
 
 from muphy_lb.engine.engine import kept_wall_exchange, wall_exchange
 from muphy_lb.engine.transfers import Remembered
-from muphy_lb.measure.boundaries import labelled_links, wall_forces
 from muphy_lb.measure.flow_view import EngineView
 from muphy_lb.measure.records import WallForce
 from muphy_lb.measure.shear.stress import RecordedStress
+from muphy_lb.measure.wall_forces import labelled_links, wall_forces
 
 
 class WallMeasures:

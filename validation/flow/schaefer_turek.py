@@ -43,7 +43,7 @@ from muphy_lb.validation.flows import on_box, settle
 from muphy_lb.validation.limits import HALF, in_half, left_out_rules, possible_rules
 from muphy_lb.validation.plot import Plot, Series
 
-DIAMETER_M, HEIGHT_M, LENGTH_2D_M, LENGTH_3D_M = 0.1, 0.41, 2.2, 2.5
+DIAMETER_M, HEIGHT_M = 0.1, 0.41
 CENTRE_2D_M, CENTRE_3D_M, VISCOSITY_M2_S, DENSITY_KG_M3 = (0.2, 0.2), (0.5, 0.2), 1e-3, 1.0
 MEAN_VELOCITY_M_S = MappingProxyType({"2D-1": 0.2, "2D-2": 1.0, "2D-3": 1.0, "3D-1Z": 0.2})
 
