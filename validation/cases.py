@@ -13,6 +13,7 @@ from muphy_lb.validation.flow.couette import free_slip, taylor_couette
 from muphy_lb.validation.flow.cylinders import cylinder_array, cylinder_cell
 from muphy_lb.validation.flow.data_files import data_files
 from muphy_lb.validation.flow.ketton import ketton
+from muphy_lb.validation.flow.openings import openings
 from muphy_lb.validation.flow.permeability import permeability, viscosity_independence
 from muphy_lb.validation.flow.permeability_error import permeability_error
 from muphy_lb.validation.flow.pipes import gmy_pipe, tilted_pipe, wall_indices_of_a_pipe, wall_shear
@@ -28,7 +29,7 @@ FLOW = (
     *(poiseuille_trt, cylinder_cell, cylinder_array, viscosity_independence, tilted_pipe, sphere_arrays, gmy_pipe),
     *(data_files, wall_shear, wall_indices_of_a_pipe, aorta, given_vessels, taylor_couette, cavity, schaefer_turek),
     *(cylinder_flows, taylor_green, taylor_green_3d, shear_layers, streaks, channel_turbulence, womersley),
-    *(pulsatile_tube, rheology, free_slip, smagorinsky),
+    *(pulsatile_tube, rheology, free_slip, smagorinsky, openings),
 )
 TABLES = tables("muphy_lb.validation")
 SHARED = frozenset(name for table in TABLES for name in getattr(table, "SHARED", ()))  # cases that ranks may share

@@ -76,6 +76,8 @@ class AddressTable:
         overrides: entries changed by the halo, by opening and wall links, and by specular reflection.
         exchanges: the halo exchange of each phase.
         links: addresses of the opening links before a step of each phase.
+        reflected: (L,) for each phase, address of the population that the plane of the opening reflects into each
+            opening link: the one that leaves through its mirror image, or through the link itself if it has none.
         linkwise: the same for the links into linkwise walls.
         in_table: the same for the links into other labelled walls; only read, to measure forces.
     """
@@ -87,6 +89,7 @@ class AddressTable:
     overrides: Overrides
     exchanges: tuple[Exchange, ...]
     links: tuple[LinkAddresses, ...]
+    reflected: tuple[np.ndarray, ...]
     linkwise: tuple[LinkAddresses, ...]
     in_table: LinkAddresses
 
@@ -176,14 +179,19 @@ def build_addresses(domain: LocalDomain, streaming: Streaming) -> AddressTable:
     entries += [(table_q, records.node, slot)]
     joined = [_joined_links(kind, records, slot, opposite, q_count) for kind in kinds]
     first, rest = slice(None, links.n_links), slice(links.n_links, None)
+    mirrors = domain.mirrors
+    leaving = [each.outgoing[first][mirrors.partner] for each in joined]
+    for each in leaving:
+        each[mirrors.remote] = halo_start + (mirrors.received if pattern.upstream else mirrors.sent)
     bare = AddressTable(
         domain=domain,
         patterns=kinds,
         n_slots=whole(link_start + records.n_links, WORDS),
         n_halo=n_halo,
         overrides=_sorted(entries),
-        exchanges=plan_exchanges(domain, kinds, halo_start),
+        exchanges=plan_exchanges(domain, kinds, halo_start, slot[mirrors.remote]),
         links=tuple(LinkAddresses(each.outgoing[first], each.incoming[first]) for each in joined),
+        reflected=tuple(leaving),
         linkwise=tuple(LinkAddresses(each.outgoing[rest], each.incoming[rest]) for each in joined),
         in_table=LinkAddresses(*np.empty((2, 0), dtype=np.int64)),
     )

@@ -56,7 +56,7 @@ def plan_halo(part: Part, lattice: Lattice, special, specular: SpecularLinks) ->
         lattice: the velocity set.
         special: (Q, n) ``table`` of positions in the part of the nodes at x + c_q, and ``through_solids``, the same
             through solids, which determines the neighbour ranks; nodes of the plan are columns of these.
-        specular: the links that slip walls reflect.
+        specular: the links that slip walls and the planes of openings reflect.
     """
     table, through_solids = special.table, special.through_solids
     owner, voxel, rank = part.owner, part.nodes.voxel, part.rank
@@ -144,33 +144,47 @@ def _messages(addresses, start, chosen, most: int | None = None) -> tuple[np.nda
     return np.concatenate([addresses[:0], *parts]), np.cumsum([0, *(part.size for part in parts)])
 
 
-def plan_exchanges(domain, patterns: tuple[Pattern, ...], halo_start: int) -> tuple[Exchange, ...]:
+def plan_exchanges(domain, patterns: tuple[Pattern, ...], halo_start: int, mirror_slot) -> tuple[Exchange, ...]:
     """The exchange of each phase.
 
     Pull gathers the leaving populations and receives directly into the halo slots; push sends directly from them. With
     in-place streaming a pair of directions does the former before the step that exchanges it with the neighbours, and
     the latter, with the slots that this step has filled, before the next one.
+
+    A population that the plane of an opening reflects to another rank always arrives in a halo slot, from which the
+    opening takes it; where the streaming scatters it leaves from the slot of its link.
+
+    Args:
+        domain: the local domain.
+        patterns: one per phase.
+        halo_start: first halo slot.
+        mirror_slot: (R,) slots of the opening links ``domain.mirrors.remote``.
     """
-    halo, pattern = domain.halo, patterns[0]
+    halo, pattern, mirrors = domain.halo, patterns[0], domain.mirrors
     slots = slice(halo_start, halo_start + (halo.n_receive if pattern.upstream else halo.n_send))
     if pattern.in_place:
-        return tuple(_in_place(domain, kind, halo_start) for kind in patterns)
+        return tuple(_in_place(domain, kind, halo_start, mirror_slot) for kind in patterns)
     if pattern.upstream:
         leaving = flat_address(halo.send_q, halo.send_node, domain.lattice.q)
         return (Exchange(leaving, halo.send_start, slots, halo.receive_start),)
     arriving = flat_address(halo.receive_q, halo.receive_node, domain.lattice.q)
-    return (Exchange(slots, halo.send_start, arriving, halo.receive_start),)
+    arriving[mirrors.received] = halo_start + mirrors.sent
+    scattered = halo_start + np.arange(halo.n_send)
+    scattered[mirrors.sent] = mirror_slot
+    return (Exchange(scattered if mirrors.remote.size else slots, halo.send_start, arriving, halo.receive_start),)
 
 
-def _in_place(domain, pattern: Pattern, halo_start: int) -> Exchange:
+def _in_place(domain, pattern: Pattern, halo_start: int, mirror_slot) -> Exchange:
     """In each message the directions of this phase come first, then those that return from the slots."""
-    halo, lattice = domain.halo, domain.lattice
+    halo, lattice, mirrors = domain.halo, domain.lattice, domain.mirrors
     crossing = flat_address(lattice.opposite[halo.send_q], halo.send_node, lattice.q)
     slots = halo_start + np.arange(halo.n_receive)
+    scattered, returned = slots.copy(), crossing.copy()
+    scattered[mirrors.received], returned[mirrors.sent] = mirror_slot, slots[mirrors.received]
     sends, receives = pattern.exchanges(halo.send_q), pattern.exchanges(halo.receive_q)
     out, back = _block(halo, halo.send_start), _block(halo, halo.receive_start)
-    pack = _merge(halo, (crossing[sends], out[sends]), (slots[~receives], back[~receives]))
-    unpack = _merge(halo, (slots[receives], back[receives]), (crossing[~sends], out[~sends]))
+    pack = _merge(halo, (crossing[sends], out[sends]), (scattered[~receives], back[~receives]))
+    unpack = _merge(halo, (slots[receives], back[receives]), (returned[~sends], out[~sends]))
     return Exchange(*pack, *unpack)
 
 

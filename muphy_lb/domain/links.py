@@ -12,6 +12,8 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.geometry.neighbours import FIRST_OPENING_LINK, FIRST_WALL_LINK, WALL_LINK
 from muphy_lb.lattice import Lattice
 
+# Largest component of an opening's normal across an axis along which it is taken to point.
+AXIS_TOLERANCE = 1e-6
 # Link codes of the local neighbour table continue those of the geometry, below those of openings and walls.
 REMOTE_LINK = -1000
 
@@ -136,15 +138,24 @@ class WallTreatment:
 
 @dataclass(frozen=True)
 class SpecularLinks:
-    """Links at which free slip reflects: what leaves ``node`` in direction ``q_out`` arrives at ``far`` in ``q_far``,
-    and what arrives at ``node`` in direction ``q_in`` left ``far`` in the direction opposite to ``q_far``. All (m,)
-    int64; ``far`` is a node-list number."""
+    """Links that a plane reflects: what leaves ``node`` in direction ``q_out`` arrives at ``far`` in ``q_far``, and
+    what arrives at ``node`` in direction ``q_in`` left ``far`` in the direction opposite to ``q_far``. All (m,) int64;
+    ``far`` is a node-list number."""
 
     node: np.ndarray
     q_out: np.ndarray
     far: np.ndarray
     q_far: np.ndarray
     q_in: np.ndarray
+
+    def select(self, chosen) -> "SpecularLinks":
+        """The links chosen by a mask or an index array."""
+        return SpecularLinks(*(column[chosen] for column in vars(self).values()))
+
+    def join(self, other: "SpecularLinks") -> "SpecularLinks":
+        """The links of both, these first."""
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        return SpecularLinks(*(np.concatenate(pair) for pair in pairs))
 
 
 def open_corners(table: np.ndarray, slip, lattice: Lattice) -> np.ndarray:
@@ -185,6 +196,52 @@ def specular_links(table: np.ndarray, treatment: WallTreatment, lattice: Lattice
     found = [_of_direction(q, table, codes, lattice) for q in range(1, lattice.q)] if slip else []
     empty = np.zeros((5, 0), dtype=np.int64)
     return SpecularLinks(*np.concatenate([empty, *found], axis=1))
+
+
+def mirrored_links(table: np.ndarray, openings, lattice: Lattice) -> SpecularLinks:
+    """Oblique links into openings whose plane is normal to an axis, each with the link of which it is the mirror image.
+
+    Both cross the plane of the opening at the same point: what leaves through one of them enters, reflected by the
+    plane, through the other. Where the rim of the opening lies between them a link has no mirror image.
+
+    Args:
+        table: (Q, n) node-list numbers and link codes.
+        openings: those of the geometry, with the unit vector ``normal`` of each.
+        lattice: the velocity set; one without the links along a plane has no mirror images.
+    """
+    number_of = {tuple(vector): k for k, vector in enumerate(lattice.c.tolist())}
+    rows = [np.zeros((5, 0), dtype=np.int64)]
+    for number, opening in enumerate(openings):
+        normal = np.rint(opening.normal).astype(np.int64)
+        code = FIRST_OPENING_LINK - number
+        for q, vector in enumerate(lattice.c if np.abs(opening.normal - normal).max() < AXIS_TOLERANCE else ()):
+            across = (vector @ normal) * normal
+            along = number_of.get(tuple(vector - across))
+            if not across.any() or not along:
+                continue
+            face, q_far = number_of[tuple(across)], number_of[tuple(vector - 2 * across)]
+            node = np.flatnonzero((table[q] == code) & (table[face] == code) & (table[along] >= 0))
+            constants = (np.full_like(node, each) for each in (q, q_far, lattice.opposite[q]))
+            q_out, q_far, q_in = constants
+            rows.append(np.array([node, q_out, table[along, node], q_far, q_in]))
+    return SpecularLinks(*np.concatenate(rows, axis=1))
+
+
+@dataclass(frozen=True)
+class Mirrors:
+    """The mirror images of the opening links of one rank (:func:`mirrored_links`).
+
+    Attributes:
+        partner: (L,) the opening link of which each is the mirror image; itself where it has none on this rank.
+        remote: (R,) opening links whose mirror image belongs to another rank.
+        sent, received: (R,) positions in the halo of the population that leaves through each of these, and of the one
+            that leaves through its mirror image.
+    """
+
+    partner: np.ndarray
+    remote: np.ndarray
+    sent: np.ndarray
+    received: np.ndarray
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,11 @@ from muphy_lb.domain.links import (
     LINKWISE,
     REMOTE_LINK,
     LinkRecords,
+    Mirrors,
     SpecularLinks,
     WallTreatment,
     code_records,
+    mirrored_links,
     open_corners,
     opening_records,
     specular_links,
@@ -83,6 +85,7 @@ class LocalDomain:
         halo: populations that cross to other ranks.
         ghost_layer: the adjacent nodes of other ranks.
         links: the links into openings.
+        mirrors: their mirror images.
         linkwise: the links into linkwise walls; the number of all unlabelled walls follows those of the labelled ones.
         in_table: the links into labelled walls that are treated in the address table.
         specular: the links that slip walls reflect to a node of this rank (``far`` is a local node).
@@ -103,6 +106,7 @@ class LocalDomain:
     halo: HaloPlan
     ghost_layer: GhostLayer
     links: LinkRecords
+    mirrors: Mirrors
     linkwise: LinkRecords
     in_table: LinkRecords
     specular: SpecularLinks
@@ -193,9 +197,12 @@ def domain_from_part(
     local_of = None if listed is None else _inverse(listed, nodes.n_nodes)
     local = special.listed if local_of is None else local_of[special.listed].astype(np.int64)
     specular = specular_links(special.table, walls, lattice)
-    halo = plan_halo(part, lattice, special, specular)
+    mirrored = mirrored_links(special.table, nodes.openings, lattice)
+    halo = plan_halo(part, lattice, special, specular.join(mirrored))
+    halo = replace(halo, send_node=local[halo.send_node], receive_node=local[halo.receive_node])
     near = part.owner[specular.far] == part.rank
     voxel = nodes.voxel[special.listed]
+    links = _at(opening_records(special.table, voxel), local)
     linkwise, in_table = _wall_links(special.table, voxel, walls)
     return LocalDomain(
         lattice=lattice,
@@ -204,9 +211,10 @@ def domain_from_part(
         n_edge=n_edge,
         pitch=whole(own.size, TILE),
         walls=walls,
-        halo=replace(halo, send_node=local[halo.send_node], receive_node=local[halo.receive_node]),
+        halo=halo,
         ghost_layer=plan_ghost_layer(part, special.through_solids, local, halo.neighbours),
-        links=_at(opening_records(special.table, voxel), local),
+        links=links,
+        mirrors=_mirrors(links, _localised(mirrored, slice(None), local, local_of), halo, lattice),
         linkwise=_at(linkwise, local),
         in_table=_at(in_table, local),
         specular=_localised(specular, near, local, local_of),
@@ -301,10 +309,32 @@ def _at(links: LinkRecords, local) -> LinkRecords:
 
 
 def _localised(specular: SpecularLinks, near, local, local_of) -> SpecularLinks:
-    """The specular links chosen by a mask, between local nodes."""
-    columns = {name: column[near] for name, column in vars(specular).items()}
-    far = columns["far"] if local_of is None else local_of[columns["far"]].astype(np.int64)
-    return SpecularLinks(**columns | {"node": local[columns["node"]], "far": far})
+    """The specular links chosen by a mask, between local nodes; ``far`` is ``REMOTE_LINK`` on other ranks."""
+    chosen = specular.select(near)
+    far = chosen.far if local_of is None else local_of[chosen.far].astype(np.int64)
+    return replace(chosen, node=local[chosen.node], far=far)
+
+
+def _mirrors(links: LinkRecords, mirrored: SpecularLinks, halo: HaloPlan, lattice: Lattice) -> Mirrors:
+    """The mirror images of opening links between local nodes."""
+    partner = np.arange(links.n_links)
+    is_near = mirrored.far >= 0
+    near, far = mirrored.select(is_near), mirrored.select(~is_near)
+    link = _position(links.node, links.q, near.node, near.q_out, lattice.q)
+    partner[link] = _position(links.node, links.q, near.far, lattice.opposite[near.q_far], lattice.q)
+    return Mirrors(
+        partner=partner,
+        remote=_position(links.node, links.q, far.node, far.q_out, lattice.q),
+        sent=_position(halo.send_node, halo.send_q, far.node, far.q_out, lattice.q),
+        received=_position(halo.receive_node, halo.receive_q, far.node, far.q_in, lattice.q),
+    )
+
+
+def _position(node, q, wanted_node, wanted_q, q_count: int) -> np.ndarray:
+    """Positions of wanted pairs of node and direction in a list of such pairs."""
+    key, wanted = node * q_count + q, wanted_node * q_count + wanted_q
+    order = np.argsort(key)
+    return order[np.searchsorted(key, wanted, sorter=order)]
 
 
 def check_dimension(nodes: NodeList | GeometryHeader, lattice: Lattice, force=(0.0, 0.0, 0.0)) -> None:

@@ -36,6 +36,7 @@ class Streaming:
         name: in case files and checkpoints.
         order: the parts of a step in their order: openings and walls fill in what enters through their links, ``SEND``
             packs and posts messages, ``RECEIVE`` awaits and unpacks them, interior and edge nodes stream and collide.
+        late_order: the same on a rank whose openings reflect populations of other ranks.
         stores_before_collision: whether the stored populations are those before collision; else those after it.
         half_force: share of the body force in the momentum of stored populations: 1/2 before, -1/2 after collision.
         in_place: whether a step writes to the buffer that it reads from.
@@ -50,15 +51,18 @@ class Streaming:
 
     name: str
     order: tuple[str, ...]
+    late_order: tuple[str, ...]
     stores_before_collision: bool = False
     in_place: bool = False
     fills_slots: bool = False
     openings_beside_messages: bool = False
     openings_before_interior: bool = False
 
-    @property
-    def order_with_pause(self) -> tuple[str, ...]:
+    def order_with_pause(self, has_late_openings: bool = False) -> tuple[str, ...]:
         """The parts of a step in which stages run after all populations have arrived, before any node collides.
+
+        Args:
+            has_late_openings: whether the openings wait for messages.
 
         Raises:
             InputError: the populations that are about to arrive are not known ahead of the collision.
@@ -68,7 +72,8 @@ class Streaming:
                 f"compute.streaming is {self.name!r}, with which nothing can act between streaming and collision; set"
                 " compute.streaming = 'pull'"
             )
-        return (*(part for part in self.order if part not in (INTERIOR, EDGE)), PAUSE, INTERIOR, EDGE)
+        order = self.late_order if has_late_openings else self.order
+        return (*(part for part in order if part not in (INTERIOR, EDGE)), PAUSE, INTERIOR, EDGE)
 
     @property
     def half_force(self) -> float:
@@ -102,13 +107,16 @@ class Streaming:
 PULL = Streaming(
     "pull",
     (OPENINGS, SEND, INTERIOR, RECEIVE, WALLS, EDGE),
+    (SEND, INTERIOR, RECEIVE, OPENINGS, WALLS, EDGE),
     fills_slots=True,
     openings_beside_messages=True,
 )
-PUSH = Streaming("push", (EDGE, SEND, INTERIOR, RECEIVE, OPENINGS, WALLS), stores_before_collision=True)
+_SCATTERED = (EDGE, SEND, INTERIOR, RECEIVE, OPENINGS, WALLS)
+PUSH = Streaming("push", _SCATTERED, _SCATTERED, stores_before_collision=True)
 AA = Streaming(
     "aa",
     (SEND, OPENINGS, INTERIOR, RECEIVE, WALLS, EDGE),
+    (SEND, RECEIVE, OPENINGS, INTERIOR, WALLS, EDGE),
     in_place=True,
     fills_slots=True,
     openings_before_interior=True,

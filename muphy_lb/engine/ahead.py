@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from muphy_lb.backends.interface import Launch
-from muphy_lb.domain.streaming import EDGE, INTERIOR, OPENINGS, SEND, WALLS
+from muphy_lb.domain.streaming import EDGE, INTERIOR
 from muphy_lb.engine.step import StepBinder
 from muphy_lb.model.model import CROSSING, FieldValue, Stage
 
@@ -25,7 +25,7 @@ def looking_ahead(engine, binder: StepBinder) -> Iterator[int]:
     _count(engine, 1)
     if streaming.stores_before_collision:
         _collide(engine, binder)
-    _fill_in(engine, (SEND, OPENINGS, WALLS) if streaming.stores_before_collision else (OPENINGS, SEND, WALLS))
+    _fill_in(engine)
     for stage in engine.model.between:
         if stage.kernel == CROSSING:
             changed += _complete(engine, binder, stage)
@@ -58,18 +58,18 @@ def _collide(engine, binder: StepBinder) -> None:
     put_back()
 
 
-def _fill_in(engine, order: Sequence[str]) -> None:
-    """Fill in what enters through links, and what other ranks send."""
-    parity, links = engine.parity, engine.boundary_links
+def _fill_in(engine) -> None:
+    """Fill in what other ranks send, and what enters through links."""
+    backend, parity, links = engine.backend, engine.parity, engine.boundary_links
     messages = engine.halo.exchanges[parity]
-    for part in order:
-        if part == OPENINGS and links.has_openings:
-            links.bind_openings(parity, is_behind=True)()
-            engine.backend.edge_waits_for_openings()
-        elif part == SEND and messages:
-            messages.run()
-        elif part == WALLS and links.has_linkwise_walls:
-            links.bind_walls(parity, is_behind=True)()
+    if messages:
+        messages.run()
+    if links.has_openings:
+        backend.openings_wait_for_edge()
+        links.bind_openings(parity, is_behind=True)()
+        backend.edge_waits_for_openings()
+    if links.has_linkwise_walls:
+        links.bind_walls(parity, is_behind=True)()
 
 
 def _complete(engine, binder: StepBinder, stage: Stage) -> list[Launch]:

@@ -21,6 +21,7 @@ from muphy_lb.engine.timed_values import TimedValues, timed_momenta
 from muphy_lb.engine.transfers import Probe
 from muphy_lb.lattice.layout import WARP, whole
 from muphy_lb.model.model import Model
+from muphy_lb.operators import PRESSURE
 from muphy_lb.parallel import Halo, HaloConnector
 from muphy_lb.parallel.task import ON_EDGE, Task
 
@@ -203,7 +204,10 @@ class BoundaryLinks:
         states = [self._state(phase, nodes) for phase in range(len(addresses.patterns))]
         self._timed = values.timed
         self._n_openings, self._n_values = conditions.kind.size, conditions.value.size
+        # nodes without fluid send nothing that could be reflected
+        self._reflects = not model.occupied and PRESSURE in conditions.kind
         self._links = self._link_arrays(conditions, nodes, states)
+        self._reflected = self._reflected_addresses(conditions)
         self._momentum = self._momenta(conditions)
         self._walls = WallLinks(backend, model, addresses, buffers, conditions.walls, conditions.balance)
         self._sum_launches: tuple | None = None
@@ -218,6 +222,11 @@ class BoundaryLinks:
         """Whether there are links into linkwise walls."""
         return self._addresses.domain.linkwise.n_links > 0
 
+    @property
+    def has_late_openings(self) -> bool:
+        """Whether opening links wait for populations of other ranks."""
+        return self._reflects and self._addresses.domain.mirrors.remote.size > 0
+
     def bind_openings(self, parity: int, is_behind: bool = False):
         """Launch that fills in what enters through the openings before, or after, a step from buffer ``parity``.
 
@@ -226,6 +235,7 @@ class BoundaryLinks:
             is_behind: with the values of the step before, to measure the state that it left.
         """
         buffer, links = self._completed(parity), self._links_with_values(parity, is_behind)
+        links = links._replace(outgoing=self._reflected[parity % len(self._reflected)])
         buffers = LinkBuffers(self._buffers[parity], buffer, buffer)
         moments = self._moment_values(parity, self._in_force(parity, is_behind))
         return self._backend.bind("links", self._operators, buffers, links, moments)
@@ -333,6 +343,17 @@ class BoundaryLinks:
             )
             for rows, at in zip(states, addresses.links, strict=True)
         )
+
+    def _reflected_addresses(self, conditions: LinkConditions) -> tuple:
+        """Addresses of the populations that the conditions of the links read, for even and odd steps: a pressure that
+        of the mirror image, a velocity that of the link itself."""
+        if not self._reflects:
+            return tuple(links.outgoing for links in self._links)
+        addresses, order = self._addresses, self._order
+        is_pressure = conditions.kind[addresses.domain.links.boundary] == PRESSURE
+        pairs = zip(addresses.reflected, addresses.links, strict=True)
+        found = (np.where(is_pressure, reflected, at.outgoing) for reflected, at in pairs)
+        return tuple(self._backend.array(each[order]) for each in found)
 
     def _momenta(self, conditions: LinkConditions) -> tuple:
         """The momentum of the links for either copy of the values: where profiles change their shape it follows from

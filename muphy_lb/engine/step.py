@@ -193,7 +193,7 @@ class StepOrder:
         yield from _numbered(1, self.before)
         number = 1 + _n_filled(self.before)
         present = {OPENINGS: has_openings, WALLS: has_walls, RECEIVE: False}
-        for phase in self._model.order:
+        for phase in self._model.order():
             if phase == PAUSE:
                 yield from _numbered(number, self.between)
                 number += _n_filled(self.between)
@@ -306,7 +306,7 @@ class StepBinder:
         """The flow's own step in the order of its streaming, and the stages beside it."""
         links, halo = self._engine.boundary_links, self._exchange(parity)
         yield from self._flow_in_bulk(parity)
-        for phase in self._model.order:
+        for phase in self._model.order(links.has_late_openings):
             if phase == OPENINGS and links.has_openings:
                 yield from self._openings(parity)
             elif phase == WALLS and links.has_linkwise_walls:

@@ -374,14 +374,18 @@ class Model:
         """All stages in order."""
         return (*self.before, *self.between, *self.after)
 
-    @property
-    def order(self) -> tuple[str, ...]:
+    def order(self, has_late_openings: bool = False) -> tuple[str, ...]:
         """The parts of a step in order.
+
+        Args:
+            has_late_openings: whether the openings wait for messages.
 
         Raises:
             InputError: stages between streaming and collision, with a streaming that leaves no room for them.
         """
-        return self.streaming.order_with_pause if self.between else self.streaming.order
+        if self.between:
+            return self.streaming.order_with_pause(has_late_openings)
+        return self.streaming.late_order if has_late_openings else self.streaming.order
 
     @property
     def has_scheduled_force(self) -> bool:

@@ -141,7 +141,7 @@ class Preparation:
         force, force_operator, driving = build_force(case, self.header, self.domain, self.units)
         self.fluid = build_fluid(case, self.lattice, self.units, *regime)
         self.model = self._model(force, force_operator)
-        _ = self.model.order  # which refuses a streaming that does not suit the stages
+        self.model.order()  # which refuses a streaming that does not suit the stages
         links = self.domain.links
         weights = link_weights(self.header, self.lattice, links, self.frames, self.conditions, self._carried)
         shapes = pulsatile_weights(self.header, self.lattice, links, (self.frames, self.conditions), weights)

@@ -129,13 +129,14 @@ def test_no_address_of_a_shared_domain_is_used_twice(lattice, streaming):
 @LATTICES
 @EVERY_STREAMING
 def test_every_halo_and_link_slot_is_used(lattice, streaming):
-    """In place each phase uses its own."""
+    """In place each phase uses its own; the openings read those of their mirror images at other ranks."""
     for domain in shared_domains(lattice):
         addresses = build_addresses(domain, streaming_named(streaming))
         n_slots = addresses.n_halo + domain.links.n_links
         slots = buffer_size(domain.pitch, lattice.q) + np.arange(n_slots)
         used = np.concatenate([addresses.plain(phase).ravel() for phase in phases(addresses)])
-        assert np.array_equal(np.sort(used[used >= slots[0]]), slots)
+        reflected = addresses.reflected[0][domain.mirrors.remote]
+        assert np.array_equal(np.sort(np.append(used[used >= slots[0]], reflected)), slots)
         assert 0 <= addresses.n_slots - (slots[-1] + 1) <= 1
 
 
