@@ -12,8 +12,8 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.geometry.neighbours import FIRST_OPENING_LINK, FIRST_WALL_LINK, WALL_LINK
 from muphy_lb.lattice import Lattice
 
-# Largest component of an opening's normal across an axis along which it is taken to point.
-AXIS_TOLERANCE = 1e-6
+# Largest difference from 1 of the component of an opening's normal along an axis to which its plane is normal.
+AXIS_TOLERANCE = 1e-9
 # Link codes of the local neighbour table continue those of the geometry, below those of openings and walls.
 REMOTE_LINK = -1000
 
@@ -211,11 +211,10 @@ def mirrored_links(table: np.ndarray, openings, lattice: Lattice) -> SpecularLin
     """
     number_of = {tuple(vector): k for k, vector in enumerate(lattice.c.tolist())}
     rows = [np.zeros((5, 0), dtype=np.int64)]
-    for number, opening in enumerate(openings):
-        normal = np.rint(opening.normal).astype(np.int64)
+    for number, axis in enumerate(plane_axes(openings)):
         code = FIRST_OPENING_LINK - number
-        for q, vector in enumerate(lattice.c if np.abs(opening.normal - normal).max() < AXIS_TOLERANCE else ()):
-            across = (vector @ normal) * normal
+        for q, vector in enumerate(lattice.c if axis >= 0 else ()):
+            across = np.where(np.arange(3) == axis, vector, 0)
             along = number_of.get(tuple(vector - across))
             if not across.any() or not along:
                 continue
@@ -225,6 +224,12 @@ def mirrored_links(table: np.ndarray, openings, lattice: Lattice) -> SpecularLin
             q_out, q_far, q_in = constants
             rows.append(np.array([node, q_out, table[along, node], q_far, q_in]))
     return SpecularLinks(*np.concatenate(rows, axis=1))
+
+
+def plane_axes(openings) -> np.ndarray:
+    """(n_openings,) axis, 0 to 2, to which the plane of each opening is normal; -1 if it is oblique."""
+    normal = np.abs([opening.normal for opening in openings]).reshape(-1, 3)
+    return np.where(normal.max(axis=1, initial=0.0) > 1.0 - AXIS_TOLERANCE, normal.argmax(axis=1), -1)
 
 
 @dataclass(frozen=True)

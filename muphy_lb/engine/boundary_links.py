@@ -17,11 +17,12 @@ from muphy_lb.boundaries.wall_balance import WallBalance
 from muphy_lb.domain import AddressTable, flat_address
 from muphy_lb.domain.addresses import LinkAddresses
 from muphy_lb.domain.halo import Exchange
+from muphy_lb.domain.links import plane_axes
 from muphy_lb.engine.timed_values import TimedValues, timed_momenta
 from muphy_lb.engine.transfers import Probe
 from muphy_lb.lattice.layout import WARP, whole
 from muphy_lb.model.model import Model
-from muphy_lb.operators import PRESSURE
+from muphy_lb.operators import PRESSURE, PRESSURE_ON_PLANE
 from muphy_lb.parallel import Halo, HaloConnector
 from muphy_lb.parallel.task import ON_EDGE, Task
 
@@ -204,10 +205,10 @@ class BoundaryLinks:
         states = [self._state(phase, nodes) for phase in range(len(addresses.patterns))]
         self._timed = values.timed
         self._n_openings, self._n_values = conditions.kind.size, conditions.value.size
-        # nodes without fluid send nothing that could be reflected
-        self._reflects = not model.occupied and PRESSURE in conditions.kind
+        self._kind = self._kinds(conditions)
+        self._reflects = bool((self._kind >= PRESSURE_ON_PLANE).any())
         self._links = self._link_arrays(conditions, nodes, states)
-        self._reflected = self._reflected_addresses(conditions)
+        self._reflected = self._reflected_addresses()
         self._momentum = self._momenta(conditions)
         self._walls = WallLinks(backend, model, addresses, buffers, conditions.walls, conditions.balance)
         self._sum_launches: tuple | None = None
@@ -334,7 +335,7 @@ class BoundaryLinks:
             incoming=None,
             opening=array(links.boundary[order]),
             momentum=array(conditions.momentum[order].astype(self._backend.precision.real)),
-            kind=array(conditions.kind.astype(np.int64)),
+            kind=array(self._kind),
             value=None,
         )
         return tuple(
@@ -344,13 +345,21 @@ class BoundaryLinks:
             for rows, at in zip(states, addresses.links, strict=True)
         )
 
-    def _reflected_addresses(self, conditions: LinkConditions) -> tuple:
+    def _kinds(self, conditions: LinkConditions) -> np.ndarray:
+        """(n_openings,) int64 kinds; planes normal to an axis reflect, unless nodes may be without fluid: these send
+        nothing that could be reflected."""
+        kind = conditions.kind.astype(np.int64)
+        axis = plane_axes(self._addresses.domain.part.nodes.openings)[: kind.size]
+        reflects = (kind == PRESSURE) & (axis >= 0) & (not self._model.occupied)
+        return np.where(reflects, PRESSURE_ON_PLANE + axis, kind)
+
+    def _reflected_addresses(self) -> tuple:
         """Addresses of the populations that the conditions of the links read, for even and odd steps: a pressure that
         of the mirror image, a velocity that of the link itself."""
         if not self._reflects:
             return tuple(links.outgoing for links in self._links)
         addresses, order = self._addresses, self._order
-        is_pressure = conditions.kind[addresses.domain.links.boundary] == PRESSURE
+        is_pressure = self._kind[addresses.domain.links.boundary] >= PRESSURE_ON_PLANE
         pairs = zip(addresses.reflected, addresses.links, strict=True)
         found = (np.where(is_pressure, reflected, at.outgoing) for reflected, at in pairs)
         return tuple(self._backend.array(each[order]) for each in found)
