@@ -93,6 +93,8 @@ class LinkArrays(NamedTuple):
         q: (L,) outgoing directions.
         outgoing, incoming: (L,) flat addresses of the population that leaves and of the one that enters.
         opening: (L,) opening number.
+        reflected: (3 L,) addresses of further populations that a condition reads beside the outgoing one.
+        shares: (4 n_openings,) of the outgoing and of these three in the population that the condition reflects.
         momentum: (L,) mass entering per unit velocity.
         kind, value: (n_openings or more,) condition kind and its value (velocity scale or rho_out - 1).
     """
@@ -105,6 +107,8 @@ class LinkArrays(NamedTuple):
     outgoing: Any
     incoming: Any
     opening: Any
+    reflected: Any
+    shares: Any
     momentum: Any
     kind: Any
     value: Any

@@ -76,8 +76,9 @@ class AddressTable:
         overrides: entries changed by the halo, by opening and wall links, and by specular reflection.
         exchanges: the halo exchange of each phase.
         links: addresses of the opening links before a step of each phase.
-        reflected: (L,) for each phase, address of the population that the plane of the opening reflects into each
-            opening link: the one that leaves through its mirror image, or through the link itself if it has none.
+        reflected: for each phase, (3, L) addresses of the populations that the plane of the opening may reflect into
+            each opening link q of node x, with its mirror image m of node y: those that leave x in direction m, y in
+            direction q, and y in direction m; all three the one that leaves through the link if it has no image.
         linkwise: the same for the links into linkwise walls.
         in_table: the same for the links into other labelled walls; only read, to measure forces.
     """
@@ -110,6 +111,16 @@ class AddressTable:
         """Table addresses of single entries: direction ``q`` of ``node``, in the phase that has one."""
         nodes, column = np.unique(node, return_inverse=True)
         return self.entries(nodes)[q - 1, column]
+
+    def leaving(self, phase: int, q: np.ndarray, node: np.ndarray) -> np.ndarray:
+        """Addresses of the populations that have left nodes in directions ``q``, before a step of a phase."""
+        pattern, back = self.patterns[phase], self.domain.lattice.opposite[q]
+        if not pattern.upstream:
+            return self.at(q, node)
+        if not pattern.in_place:
+            return flat_address(q, node, self.domain.lattice.q)
+        at_node = flat_address(back, node, self.domain.lattice.q)
+        return np.where(pattern.exchanges(q), at_node, self.at(back, node))
 
     def entries(self, nodes: np.ndarray) -> np.ndarray:
         """(Q - 1, m) table addresses of ascending local nodes, of every direction in the phase that has one."""
@@ -175,27 +186,47 @@ def build_addresses(domain: LocalDomain, streaming: Streaming) -> AddressTable:
     slot = link_start + _slot_order(records, links.n_links)
     table_q = opposite[records.q] if pattern.upstream else records.q
     crossing = (halo.receive_q, halo.receive_node) if pattern.upstream else (halo.send_q, halo.send_node)
-    entries = [_specular_entries(domain, pattern), (*crossing, halo_start + np.arange(n_halo))]
+    streams = np.ones(n_halo, dtype=bool)
+    streams[halo.received_images if pattern.upstream else halo.sent_images] = False
+    halo_entries = (*crossing, halo_start + np.arange(n_halo))
+    entries = [_specular_entries(domain, pattern), tuple(column[streams] for column in halo_entries)]
     entries += [(table_q, records.node, slot)]
     joined = [_joined_links(kind, records, slot, opposite, q_count) for kind in kinds]
     first, rest = slice(None, links.n_links), slice(links.n_links, None)
-    mirrors = domain.mirrors
-    leaving = [each.outgoing[first][mirrors.partner] for each in joined]
-    for each in leaving:
-        each[mirrors.remote] = halo_start + (mirrors.received if pattern.upstream else mirrors.sent)
     bare = AddressTable(
         domain=domain,
         patterns=kinds,
         n_slots=whole(link_start + records.n_links, WORDS),
         n_halo=n_halo,
         overrides=_sorted(entries),
-        exchanges=plan_exchanges(domain, kinds, halo_start, slot[mirrors.remote]),
+        exchanges=(),
         links=tuple(LinkAddresses(each.outgoing[first], each.incoming[first]) for each in joined),
-        reflected=tuple(leaving),
+        reflected=(),
         linkwise=tuple(LinkAddresses(each.outgoing[rest], each.incoming[rest]) for each in joined),
         in_table=LinkAddresses(*np.empty((2, 0), dtype=np.int64)),
     )
-    return bare if domain.in_table.n_links == 0 else _with_in_table(bare)
+    table = _with_images(bare, halo_start)
+    return table if domain.in_table.n_links == 0 else _with_in_table(table)
+
+
+def _with_images(table: AddressTable, halo_start: int) -> AddressTable:
+    """The table with the exchanges, and the addresses of the populations that planes of openings reflect."""
+    domain, phases, upstream = table.domain, range(len(table.patterns)), table.patterns[0].upstream
+    halo, links, mirrors = domain.halo, domain.links, domain.mirrors
+    near, far = mirrors.link[: mirrors.node.size], mirrors.link[mirrors.node.size :]
+    beside = [table.leaving(phase, mirrors.q, links.node[mirrors.link]) for phase in phases]
+    mailbox = halo_start + (halo.received_images if upstream else halo.sent_images).reshape(2, -1)
+    reflected, images = [], []
+    for phase, of_link in zip(phases, (at.outgoing for at in table.links), strict=True):
+        rows, q = np.tile(of_link, (3, 1)), mirrors.q[: near.size]
+        rows[0, mirrors.link] = beside[phase]
+        rows[1, near] = table.leaving(phase, links.q[near], mirrors.node)
+        rows[2, near] = table.leaving(phase, q, mirrors.node)
+        rows[1, far], rows[2, far] = mailbox[1], mailbox[0]
+        reflected.append(rows)
+        images.append(np.concatenate((of_link[far], beside[phase][near.size :])))
+    exchanges = plan_exchanges(domain, table.patterns, halo_start, images)
+    return replace(table, exchanges=exchanges, reflected=tuple(reflected))
 
 
 def _slot_order(records, n_openings: int) -> np.ndarray:

@@ -27,6 +27,8 @@ class HaloPlan:
         send_start: (len(neighbours) + 1,) message j is ``[send_start[j], send_start[j + 1])`` of the send list.
         send_node, send_q: local node and direction of each population that is sent.
         receive_start, receive_node, receive_q: the same for populations that are received; the node is the destination.
+        sent_images, received_images: (2 R,) positions of the populations that the planes of openings reflect; their
+            ``receive_q`` is the direction of the link that reads them.
     """
 
     neighbours: tuple[int, ...]
@@ -36,6 +38,8 @@ class HaloPlan:
     receive_start: np.ndarray
     receive_node: np.ndarray
     receive_q: np.ndarray
+    sent_images: np.ndarray
+    received_images: np.ndarray
 
     @property
     def n_send(self) -> int:
@@ -48,7 +52,7 @@ class HaloPlan:
         return int(self.receive_node.size)
 
 
-def plan_halo(part: Part, lattice: Lattice, special, specular: SpecularLinks) -> HaloPlan:
+def plan_halo(part: Part, lattice: Lattice, special, specular: SpecularLinks, mirrored: SpecularLinks) -> HaloPlan:
     """Plan the halo of one rank.
 
     Args:
@@ -56,7 +60,9 @@ def plan_halo(part: Part, lattice: Lattice, special, specular: SpecularLinks) ->
         lattice: the velocity set.
         special: (Q, n) ``table`` of positions in the part of the nodes at x + c_q, and ``through_solids``, the same
             through solids, which determines the neighbour ranks; nodes of the plan are columns of these.
-        specular: the links that slip walls and the planes of openings reflect.
+        specular: the links that slip walls reflect.
+        mirrored: the links that the planes of openings reflect. To the node of its mirror image each sends what leaves
+            through it, and what leaves in the direction of the image.
     """
     table, through_solids = special.table, special.through_solids
     owner, voxel, rank = part.owner, part.nodes.voxel, part.rank
@@ -70,13 +76,21 @@ def plan_halo(part: Part, lattice: Lattice, special, specular: SpecularLinks) ->
     crosses = owner[specular.far] != rank
     far, far_q = np.append(table[q, node], specular.far[crosses]), np.append(q, specular.q_far[crosses])
     node, q = np.append(node, specular.node[crosses]), np.append(q, specular.q_out[crosses])
-    far_rank = owner[far]
     # f_q leaves node for the far node; by symmetry a population of the far node arrives at node in the opposite
     # direction.
-    send = np.lexsort((far_q, voxel[far], far_rank))
     arriving_q = lattice.opposite[q]
+    far_key, own_key = far_q, arriving_q
+    images = mirrored.select(owner[mirrored.far] != rank)
+    image_q = lattice.opposite[images.q_far]
+    for k, leaving in enumerate((images.q_out, image_q), start=1):
+        node, q, far = np.append(node, images.node), np.append(q, leaving), np.append(far, images.far)
+        arriving_q = np.append(arriving_q, images.q_out)
+        far_key = np.append(far_key, k * lattice.q + image_q)
+        own_key = np.append(own_key, k * lattice.q + images.q_out)
+    far_rank = owner[far]
+    send = np.lexsort((far_key, voxel[far], far_rank))
     own = table[0, node]
-    receive = np.lexsort((arriving_q, voxel[own], far_rank))
+    receive = np.lexsort((own_key, voxel[own], far_rank))
     adjacent = np.unique(owner[through_solids[through_solids >= 0]])
     neighbours = np.union1d(far_rank, adjacent[adjacent != rank])
     start = np.append(np.searchsorted(far_rank[send], neighbours), far_rank.size)
@@ -88,7 +102,16 @@ def plan_halo(part: Part, lattice: Lattice, special, specular: SpecularLinks) ->
         receive_start=start,
         receive_node=node[receive],
         receive_q=arriving_q[receive],
+        sent_images=_inverse(send)[node.size - 2 * images.node.size :],
+        received_images=_inverse(receive)[node.size - 2 * images.node.size :],
     )
+
+
+def _inverse(order: np.ndarray) -> np.ndarray:
+    """Position of each element in an order."""
+    position = np.empty_like(order)
+    position[order] = np.arange(order.size)
+    return position
 
 
 @dataclass(frozen=True)
@@ -144,47 +167,49 @@ def _messages(addresses, start, chosen, most: int | None = None) -> tuple[np.nda
     return np.concatenate([addresses[:0], *parts]), np.cumsum([0, *(part.size for part in parts)])
 
 
-def plan_exchanges(domain, patterns: tuple[Pattern, ...], halo_start: int, mirror_slot) -> tuple[Exchange, ...]:
+def plan_exchanges(domain, patterns: tuple[Pattern, ...], halo_start: int, images) -> tuple[Exchange, ...]:
     """The exchange of each phase.
 
     Pull gathers the leaving populations and receives directly into the halo slots; push sends directly from them. With
     in-place streaming a pair of directions does the former before the step that exchanges it with the neighbours, and
     the latter, with the slots that this step has filled, before the next one.
 
-    A population that the plane of an opening reflects to another rank always arrives in a halo slot, from which the
-    opening takes it; where the streaming scatters it leaves from the slot of its link.
+    Populations that the planes of openings reflect always arrive in halo slots, from which the openings take them.
 
     Args:
         domain: the local domain.
         patterns: one per phase.
         halo_start: first halo slot.
-        mirror_slot: (R,) slots of the opening links ``domain.mirrors.remote``.
+        images: for each phase, (2 R,) addresses of the populations that are sent to mirror images.
     """
-    halo, pattern, mirrors = domain.halo, patterns[0], domain.mirrors
+    halo, pattern = domain.halo, patterns[0]
     slots = slice(halo_start, halo_start + (halo.n_receive if pattern.upstream else halo.n_send))
     if pattern.in_place:
-        return tuple(_in_place(domain, kind, halo_start, mirror_slot) for kind in patterns)
+        return tuple(_in_place(domain, *each, halo_start) for each in zip(patterns, images, strict=True))
     if pattern.upstream:
         leaving = flat_address(halo.send_q, halo.send_node, domain.lattice.q)
         return (Exchange(leaving, halo.send_start, slots, halo.receive_start),)
     arriving = flat_address(halo.receive_q, halo.receive_node, domain.lattice.q)
-    arriving[mirrors.received] = halo_start + mirrors.sent
-    scattered = halo_start + np.arange(halo.n_send)
-    scattered[mirrors.sent] = mirror_slot
-    return (Exchange(scattered if mirrors.remote.size else slots, halo.send_start, arriving, halo.receive_start),)
+    if not halo.sent_images.size:
+        return (Exchange(slots, halo.send_start, arriving, halo.receive_start),)
+    leaving = halo_start + np.arange(halo.n_send)
+    arriving[halo.received_images] = leaving[halo.sent_images]
+    leaving[halo.sent_images] = images[0]
+    return (Exchange(leaving, halo.send_start, arriving, halo.receive_start),)
 
 
-def _in_place(domain, pattern: Pattern, halo_start: int, mirror_slot) -> Exchange:
-    """In each message the directions of this phase come first, then those that return from the slots."""
-    halo, lattice, mirrors = domain.halo, domain.lattice, domain.mirrors
+def _in_place(domain, pattern: Pattern, images: np.ndarray, halo_start: int) -> Exchange:
+    """In each message the directions of this phase and reflected populations come first, then those that return from
+    the slots."""
+    halo, lattice = domain.halo, domain.lattice
     crossing = flat_address(lattice.opposite[halo.send_q], halo.send_node, lattice.q)
     slots = halo_start + np.arange(halo.n_receive)
-    scattered, returned = slots.copy(), crossing.copy()
-    scattered[mirrors.received], returned[mirrors.sent] = mirror_slot, slots[mirrors.received]
     sends, receives = pattern.exchanges(halo.send_q), pattern.exchanges(halo.receive_q)
+    sends[halo.sent_images] = receives[halo.received_images] = True
+    crossing[halo.sent_images] = images
     out, back = _block(halo, halo.send_start), _block(halo, halo.receive_start)
-    pack = _merge(halo, (crossing[sends], out[sends]), (scattered[~receives], back[~receives]))
-    unpack = _merge(halo, (slots[receives], back[receives]), (returned[~sends], out[~sends]))
+    pack = _merge(halo, (crossing[sends], out[sends]), (slots[~receives], back[~receives]))
+    unpack = _merge(halo, (slots[receives], back[receives]), (crossing[~sends], out[~sends]))
     return Exchange(*pack, *unpack)
 
 

@@ -234,19 +234,22 @@ def plane_axes(openings) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Mirrors:
-    """The mirror images of the opening links of one rank (:func:`mirrored_links`).
+    """The mirror images of the opening links of one rank (:func:`mirrored_links`), those on other ranks last.
 
     Attributes:
-        partner: (L,) the opening link of which each is the mirror image; itself where it has none on this rank.
-        remote: (R,) opening links whose mirror image belongs to another rank.
-        sent, received: (R,) positions in the halo of the population that leaves through each of these, and of the one
-            that leaves through its mirror image.
+        link: (M,) opening links with a mirror image.
+        q: (M,) direction of the image.
+        node: (M - R,) local node of each image on this rank.
     """
 
-    partner: np.ndarray
-    remote: np.ndarray
-    sent: np.ndarray
-    received: np.ndarray
+    link: np.ndarray
+    q: np.ndarray
+    node: np.ndarray
+
+    @property
+    def n_remote(self) -> int:
+        """R, the number of mirror images on other ranks."""
+        return self.link.size - self.node.size
 
 
 @dataclass(frozen=True)

@@ -198,7 +198,7 @@ def domain_from_part(
     local = special.listed if local_of is None else local_of[special.listed].astype(np.int64)
     specular = specular_links(special.table, walls, lattice)
     mirrored = mirrored_links(special.table, nodes.openings, lattice)
-    halo = plan_halo(part, lattice, special, specular.join(mirrored))
+    halo = plan_halo(part, lattice, special, specular, mirrored)
     halo = replace(halo, send_node=local[halo.send_node], receive_node=local[halo.receive_node])
     near = part.owner[specular.far] == part.rank
     voxel = nodes.voxel[special.listed]
@@ -214,7 +214,7 @@ def domain_from_part(
         halo=halo,
         ghost_layer=plan_ghost_layer(part, special.through_solids, local, halo.neighbours),
         links=links,
-        mirrors=_mirrors(links, _localised(mirrored, slice(None), local, local_of), halo, lattice),
+        mirrors=_mirrors(links, _localised(mirrored, slice(None), local, local_of), lattice),
         linkwise=_at(linkwise, local),
         in_table=_at(in_table, local),
         specular=_localised(specular, near, local, local_of),
@@ -315,26 +315,17 @@ def _localised(specular: SpecularLinks, near, local, local_of) -> SpecularLinks:
     return replace(chosen, node=local[chosen.node], far=far)
 
 
-def _mirrors(links: LinkRecords, mirrored: SpecularLinks, halo: HaloPlan, lattice: Lattice) -> Mirrors:
-    """The mirror images of opening links between local nodes."""
-    partner = np.arange(links.n_links)
-    is_near = mirrored.far >= 0
-    near, far = mirrored.select(is_near), mirrored.select(~is_near)
-    link = _position(links.node, links.q, near.node, near.q_out, lattice.q)
-    partner[link] = _position(links.node, links.q, near.far, lattice.opposite[near.q_far], lattice.q)
+def _mirrors(links: LinkRecords, mirrored: SpecularLinks, lattice: Lattice) -> Mirrors:
+    """The mirror images of opening links between local nodes; those on other ranks stay in their order."""
+    order = np.argsort(mirrored.far == REMOTE_LINK, kind="stable")
+    mirrored = mirrored.select(order)
+    key, wanted = (each.node * lattice.q + q for each, q in ((links, links.q), (mirrored, mirrored.q_out)))
+    ascending = np.argsort(key)
     return Mirrors(
-        partner=partner,
-        remote=_position(links.node, links.q, far.node, far.q_out, lattice.q),
-        sent=_position(halo.send_node, halo.send_q, far.node, far.q_out, lattice.q),
-        received=_position(halo.receive_node, halo.receive_q, far.node, far.q_in, lattice.q),
+        link=ascending[np.searchsorted(key, wanted, sorter=ascending)],
+        q=lattice.opposite[mirrored.q_far],
+        node=mirrored.far[mirrored.far >= 0],
     )
-
-
-def _position(node, q, wanted_node, wanted_q, q_count: int) -> np.ndarray:
-    """Positions of wanted pairs of node and direction in a list of such pairs."""
-    key, wanted = node * q_count + q, wanted_node * q_count + wanted_q
-    order = np.argsort(key)
-    return order[np.searchsorted(key, wanted, sorter=order)]
 
 
 def check_dimension(nodes: NodeList | GeometryHeader, lattice: Lattice, force=(0.0, 0.0, 0.0)) -> None:

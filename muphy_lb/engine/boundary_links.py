@@ -22,7 +22,8 @@ from muphy_lb.engine.timed_values import TimedValues, timed_momenta
 from muphy_lb.engine.transfers import Probe
 from muphy_lb.lattice.layout import WARP, whole
 from muphy_lb.model.model import Model
-from muphy_lb.operators import PRESSURE, PRESSURE_ON_PLANE
+from muphy_lb.operators import PRESSURE, reflected_shares
+from muphy_lb.operators.relaxation import OMEGA
 from muphy_lb.parallel import Halo, HaloConnector
 from muphy_lb.parallel.task import ON_EDGE, Task
 
@@ -205,10 +206,8 @@ class BoundaryLinks:
         states = [self._state(phase, nodes) for phase in range(len(addresses.patterns))]
         self._timed = values.timed
         self._n_openings, self._n_values = conditions.kind.size, conditions.value.size
-        self._kind = self._kinds(conditions)
-        self._reflects = bool((self._kind >= PRESSURE_ON_PLANE).any())
+        self._reflects = self._reflecting(conditions)
         self._links = self._link_arrays(conditions, nodes, states)
-        self._reflected = self._reflected_addresses()
         self._momentum = self._momenta(conditions)
         self._walls = WallLinks(backend, model, addresses, buffers, conditions.walls, conditions.balance)
         self._sum_launches: tuple | None = None
@@ -226,7 +225,7 @@ class BoundaryLinks:
     @property
     def has_late_openings(self) -> bool:
         """Whether opening links wait for populations of other ranks."""
-        return self._reflects and self._addresses.domain.mirrors.remote.size > 0
+        return bool(self._reflects.any()) and self._addresses.domain.mirrors.n_remote > 0
 
     def bind_openings(self, parity: int, is_behind: bool = False):
         """Launch that fills in what enters through the openings before, or after, a step from buffer ``parity``.
@@ -236,7 +235,6 @@ class BoundaryLinks:
             is_behind: with the values of the step before, to measure the state that it left.
         """
         buffer, links = self._completed(parity), self._links_with_values(parity, is_behind)
-        links = links._replace(outgoing=self._reflected[parity % len(self._reflected)])
         buffers = LinkBuffers(self._buffers[parity], buffer, buffer)
         moments = self._moment_values(parity, self._in_force(parity, is_behind))
         return self._backend.bind("links", self._operators, buffers, links, moments)
@@ -334,35 +332,34 @@ class BoundaryLinks:
             outgoing=None,
             incoming=None,
             opening=array(links.boundary[order]),
+            reflected=None,
+            shares=array(self._shares().reshape(-1)),
             momentum=array(conditions.momentum[order].astype(self._backend.precision.real)),
-            kind=array(self._kind),
+            kind=array(conditions.kind.astype(np.int64)),
             value=None,
         )
         return tuple(
             records._replace(
-                state=array(rows.reshape(-1)), outgoing=array(at.outgoing[order]), incoming=array(at.incoming[order])
+                state=array(rows.reshape(-1)),
+                outgoing=array(at.outgoing[order]),
+                incoming=array(at.incoming[order]),
+                reflected=array(reflected[:, order].reshape(-1)),
             )
-            for rows, at in zip(states, addresses.links, strict=True)
+            for rows, at, reflected in zip(states, addresses.links, addresses.reflected, strict=True)
         )
 
-    def _kinds(self, conditions: LinkConditions) -> np.ndarray:
-        """(n_openings,) int64 kinds; planes normal to an axis reflect, unless nodes may be without fluid: these send
-        nothing that could be reflected."""
-        kind = conditions.kind.astype(np.int64)
-        axis = plane_axes(self._addresses.domain.part.nodes.openings)[: kind.size]
-        reflects = (kind == PRESSURE) & (axis >= 0) & (not self._model.occupied)
-        return np.where(reflects, PRESSURE_ON_PLANE + axis, kind)
+    def _reflecting(self, conditions: LinkConditions) -> np.ndarray:
+        """(n_openings,) whether the plane of each opening reflects: with a pressure, normal to an axis, and unless
+        nodes may be without fluid, which send nothing that could be reflected."""
+        axis = plane_axes(self._addresses.domain.part.nodes.openings)[: conditions.kind.size]
+        return (conditions.kind == PRESSURE) & (axis >= 0) & (not self._model.occupied)
 
-    def _reflected_addresses(self) -> tuple:
-        """Addresses of the populations that the conditions of the links read, for even and odd steps: a pressure that
-        of the mirror image, a velocity that of the link itself."""
-        if not self._reflects:
-            return tuple(links.outgoing for links in self._links)
-        addresses, order = self._addresses, self._order
-        is_pressure = self._kind[addresses.domain.links.boundary] >= PRESSURE_ON_PLANE
-        pairs = zip(addresses.reflected, addresses.links, strict=True)
-        found = (np.where(is_pressure, reflected, at.outgoing) for reflected, at in pairs)
-        return tuple(self._backend.array(each[order]) for each in found)
+    def _shares(self) -> np.ndarray:
+        """(n_openings, 4) of :func:`muphy_lb.operators.openings.reflected_shares` where planes reflect; elsewhere the
+        condition reads the outgoing population alone."""
+        of_planes = reflected_shares(float(self._model.parameters[OMEGA]))
+        shares = np.where(self._reflects[:, None], of_planes, (1.0, 0.0, 0.0, 0.0))
+        return shares.astype(self._backend.precision.real)
 
     def _momenta(self, conditions: LinkConditions) -> tuple:
         """The momentum of the links for either copy of the values: where profiles change their shape it follows from

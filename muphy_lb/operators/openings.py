@@ -6,11 +6,16 @@ pressure (anti-bounce-back, Ginzburg, Verhaeghe, d'Humieres, Commun. Comput. Phy
 f_q' = -f~_q + 2 f_q^eq+(rho_out, u),  f^eq+ = part of the equilibrium even in c_q, u = velocity of the node.
 
 Anti-bounce-back sets the whole non-equilibrium part that is even in c_q to zero, so that the plane of the opening bears
-no shear stress, and a tube between two pressures seems shorter than it is. A plane normal to an axis can do better. The
-flow beyond it is taken for the mirror image of the flow before it, in which rho - rho_out and the velocity along the
-plane change their sign and the velocity across it, u_n n, does not; a developed flow is its own image. What enters is
-then the image of what leaves through the link m that crosses the plane at the same point, c_m = 2 (c_q.n) n - c_q:
-f_q' = -f~_m + 2 f_q^eq+(rho_out, u_n n).
+no shear stress, and a tube between two pressures seems shorter than it is. A plane normal to an axis n can do better:
+link m that crosses it at the same point, c_m = 2 (c_q.n) n - c_q, is the image of q in the plane, and starts from
+another node y. With d = tau - 1/2, and for d > 1/2 with b = 1 / (2 d) instead of 1 and d = 1/2,
+
+    f_q' = -(b - d) f~_q(x) + d f~_m(x) - d f~_q(y) - (1 - b + d) f~_m(y) + 2 f_q^eq+(rho_out, u)
+
+leaves a developed flow unchanged and takes from it the momentum of -f~_q(x) - f~_m(y) in each pair of links. With b = 0
+the flow beyond the plane would be the mirror image of that before it, without velocity along the plane; with b = 1 the
+latter has no gradient there, and vortices leave as they do by anti-bounce-back. (Own derivation; exact to rounding in
+tests/laws/test_pressure_planes.py; linearised steps of open channels have no growing mode for tau from 0.502 to 4.)
 """
 
 from functools import cache
@@ -22,8 +27,14 @@ from muphy_lb.operators.operator import Operator, constants
 
 VELOCITY = 0
 PRESSURE = 1
-PRESSURE_ON_PLANE = 2
-"""Kind of a pressure on a plane normal to x; 3 and 4 of those normal to y and z."""
+
+
+def reflected_shares(omega: float) -> np.ndarray:
+    """(4,) shares of f~_q(x), f~_m(x), f~_q(y) and f~_m(y) in the population that a plane with a pressure reflects."""
+    half_viscosity = 1.0 / omega - 0.5
+    along = min(1.0, 0.5 / half_viscosity)
+    shear = along * half_viscosity
+    return np.array([along - shear, -shear, shear, 1.0 - along + shear])
 
 
 def link_momentum(lattice, q: np.ndarray, direction: np.ndarray) -> np.ndarray:
@@ -40,7 +51,8 @@ def openings(equilibrium: Equilibrium) -> Operator:
     """The opening conditions; the pressure's bracket has the terms of second order that the equilibrium has.
 
     Reference: ``reference(outgoing, q, condition, momentum, velocity, lattice)``, vectorised over links; ``condition``
-    is (kind, value), the value a velocity scale or rho_out - 1; ``outgoing`` is f~_m on a plane normal to an axis; ``momentum`` comes from :func:`link_momentum`.
+    is (kind, value), the value a velocity scale or rho_out - 1; ``outgoing`` is f~_q, or the weighted sum
+    above; ``momentum`` comes from :func:`link_momentum`.
 
     The node function ``incoming(outgoing, q, kind, value, momentum, ux, uy, uz)`` takes and returns populations in
     stored units, and ``value`` times their unit; ``momentum`` is a pure number.
@@ -49,13 +61,11 @@ def openings(equilibrium: Equilibrium) -> Operator:
     def reference(outgoing, q, condition, momentum, velocity, lattice):
         kind, value = condition
         weight = lattice.w[q]
-        is_along = (kind >= PRESSURE_ON_PLANE) & (kind - PRESSURE_ON_PLANE != np.arange(3)[:, None])
-        velocity = np.where(is_along, 0.0, velocity)
         both_ways = [equilibrium.populations(1 + value, sign * velocity, lattice) for sign in (1, -1)]
         even = 0.5 * (both_ways[0] + both_ways[1])[q, np.arange(q.size)]
         by_pressure = -(outgoing + weight) + 2 * even
         by_velocity = outgoing + weight + momentum * value
-        return np.where(kind == VELOCITY, by_velocity, by_pressure) - weight
+        return np.where(kind == PRESSURE, by_pressure, by_velocity) - weight
 
     def node(lattice, precision, jit, at):
         w, cx, cy, cz = constants(lattice, precision)
@@ -68,10 +78,6 @@ def openings(equilibrium: Equilibrium) -> Operator:
         def incoming(outgoing, q, kind, value, momentum, ux, uy, uz):
             if kind == VELOCITY:
                 return outgoing + momentum * value
-            if kind >= PRESSURE_ON_PLANE:
-                ux = ux if kind == PRESSURE_ON_PLANE else zero
-                uy = uy if kind == PRESSURE_ON_PLANE + 1 else zero
-                uz = uz if kind == PRESSURE_ON_PLANE + 2 else zero
             r = inertia(value)
             xx, yy, zz, xy, yz, zx = second((value, ux, uy, uz, r * ux, r * uy, r * uz), no_force, one, zero)
             x, y, z = cx[q], cy[q], cz[q]

@@ -28,7 +28,7 @@ def links(openings_operator, macroscopic_operator, lattice, precision):
     @sweep_jit
     def skeleton(state, buffer, target, links, parameters):
         f = np.empty(q_count, real)
-        n_nodes = links.node.size
+        n_nodes, n_links = links.node.size, links.q.size
         for m in range(n_nodes):
             for q in range(q_count):
                 f[q] = state[links.state[q * n_nodes + m]]
@@ -36,7 +36,9 @@ def links(openings_operator, macroscopic_operator, lattice, precision):
             for link in range(links.start[m], links.start[m + 1]):
                 k = links.opening[link]
                 kind, value = links.kind[k], unit * links.value[k]
-                leaving, momentum = buffer[links.outgoing[link]], links.momentum[link]
+                leaving, momentum = links.shares[4 * k] * buffer[links.outgoing[link]], links.momentum[link]
+                for i in range(3):
+                    leaving += links.shares[4 * k + 1 + i] * buffer[links.reflected[i * n_links + link]]
                 target[links.incoming[link]] = condition(leaving, links.q[link], kind, value, momentum, ux, uy, uz)
 
     return skeleton

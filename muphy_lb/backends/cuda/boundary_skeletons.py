@@ -28,7 +28,7 @@ def links(openings_operator, macroscopic_operator, lattice, precision):
     @kernel_jit
     def kernel(state, buffer, target, links, parameters):
         velocity = cuda.shared.array((3, LINK_NODES), real)
-        thread, n_nodes = cuda.threadIdx.x, links.node.size
+        thread, n_nodes, n_links = cuda.threadIdx.x, links.node.size, links.q.size
         first = cuda.blockIdx.x * LINK_NODES
         m = first + thread
         if thread < LINK_NODES and m < n_nodes:
@@ -40,7 +40,9 @@ def links(openings_operator, macroscopic_operator, lattice, precision):
         for link in range(links.start[first] + thread, links.start[min(first + LINK_NODES, n_nodes)], cuda.blockDim.x):
             k, own = links.opening[link], links.owner[link] - first
             kind, value = links.kind[k], unit * links.value[k]
-            leaving, momentum = real(buffer[links.outgoing[link]]), links.momentum[link]
+            leaving, momentum = links.shares[4 * k] * real(buffer[links.outgoing[link]]), links.momentum[link]
+            for i in range(3):
+                leaving += links.shares[4 * k + 1 + i] * real(buffer[links.reflected[i * n_links + link]])
             ux, uy, uz = velocity[0, own], velocity[1, own], velocity[2, own]
             entering = condition(leaving, links.q[link], kind, value, momentum, ux, uy, uz)
             target[links.incoming[link]] = storage(entering)

@@ -1,6 +1,7 @@
 """The kernels of the specification; for their arguments see :meth:`muphy_lb.backends.interface.Backend.bind`."""
 
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 
 import numpy as np
@@ -306,8 +307,16 @@ def extrapolation(backend, field, target, stencils: ExtrapolationArrays, queue):
     return fill
 
 
-def _entering(backend, operators, buffers: LinkBuffers, links: LinkArrays, values):
-    """Function that computes the incoming population of every link in storage format."""
+def _leaving(backend, buffer, links: LinkArrays):
+    """The population that the condition of every link reflects."""
+    shares = links.shares.reshape(-1, 4)[links.opening].T
+    read = np.concatenate((links.outgoing[None], links.reflected.reshape(3, -1)))
+    terms = shares * backend.loaded(buffer[read])
+    return ((terms[0] + terms[1]) + terms[2]) + terms[3]
+
+
+def _entering(backend, operators, buffers: LinkBuffers, links: LinkArrays, values, leaving):
+    """Function that computes the incoming population of every link in storage format from what ``leaving()`` gives."""
     openings, macroscopic = operators
     of_link = np.repeat(np.arange(links.node.size), np.diff(links.start))
 
@@ -316,17 +325,17 @@ def _entering(backend, operators, buffers: LinkBuffers, links: LinkArrays, value
         named = backend.in_lattice_units(macroscopic, values)
         velocity = macroscopic.reference(f, links.node, backend.lattice, named)[1:, of_link]
         condition = links.kind[links.opening], links.value[links.opening]
-        leaving = backend.loaded(buffers.leaving[links.outgoing])
         return backend.stored(
-            openings.reference(leaving, links.q, condition, links.momentum, velocity, backend.lattice)
+            openings.reference(leaving(), links.q, condition, links.momentum, velocity, backend.lattice)
         )
 
     return entering
 
 
 def links(backend, operators, buffers: LinkBuffers, links: LinkArrays, values):
-    """target[incoming] = condition(buffer[outgoing])."""
-    entering = _entering(backend, operators, buffers, links, values)
+    """target[incoming] = condition(buffer[outgoing], ...)."""
+    leaving = partial(_leaving, backend, buffers.leaving, links)
+    entering = _entering(backend, operators, buffers, links, values, leaving)
 
     def fill():
         buffers.entering[links.incoming] = entering()
@@ -336,7 +345,9 @@ def links(backend, operators, buffers: LinkBuffers, links: LinkArrays, values):
 
 def link_fluxes(backend, operators, buffers: LinkBuffers, links: LinkArrays, fluxes, values):
     """Incoming minus outgoing population of every link, and the sum of its node's populations."""
-    computed = _entering(backend, operators, buffers, links, values)
+    computed = _entering(
+        backend, operators, buffers, links, values, lambda: backend.loaded(buffers.leaving[links.outgoing])
+    )
     of_link = np.repeat(np.arange(links.node.size), np.diff(links.start))
     flux, deviation = fluxes
     unit, storage = backend.precision.unit, backend.precision.storage

@@ -24,22 +24,23 @@ def shared(request):
 
 
 def remote_links(domain):
-    """(direction, node) of the links to other ranks, and of those into openings with a mirror image there."""
-    q, node = np.nonzero(domain.neighbours(domain.lattice.c, np.arange(domain.n_nodes)) == REMOTE_LINK)
-    remote = domain.mirrors.remote
-    return np.append(q, domain.links.q[remote]), np.append(node, domain.links.node[remote])
+    """(direction, node) of the links to other ranks."""
+    return np.nonzero(domain.neighbours(domain.lattice.c, np.arange(domain.n_nodes)) == REMOTE_LINK)
 
 
-def arrivals(domain, nodes):
+def remote_images(domain):
+    """Links into openings with a mirror image on another rank, and the directions of these."""
+    n_near = domain.mirrors.node.size
+    return domain.links.select(domain.mirrors.link[n_near:]), domain.mirrors.q[n_near:]
+
+
+def arrivals(domain):
     """(S, 3) displacement, and direction on arrival, of every population that is sent."""
-    lattice, mirrors = domain.lattice, domain.mirrors
-    vector, q = lattice.c[domain.halo.send_q], domain.halo.send_q.copy()
-    normals = np.array([opening.normal for opening in nodes.openings], dtype=int)
-    normal = normals[domain.links.boundary[mirrors.remote]]
-    across = (vector[mirrors.sent] * normal).sum(axis=1)[:, None] * normal
-    reflected = vector[mirrors.sent] - 2 * across
-    q[mirrors.sent] = [lattice.c.tolist().index(each) for each in reflected.tolist()]
-    vector[mirrors.sent] -= across
+    lattice, halo = domain.lattice, domain.halo
+    vector, q = lattice.c[halo.send_q], halo.send_q.copy()
+    links, image_q = remote_images(domain)
+    vector[halo.sent_images] = np.tile((lattice.c[links.q] - lattice.c[image_q]) // 2, (2, 1))
+    q[halo.sent_images] = np.tile(image_q, 2)
     return vector, q
 
 
@@ -57,28 +58,33 @@ def test_sender_and_receiver_list_the_same_links_in_the_same_order(shared):
         sends, receives = domains[a].halo, domains[b].halo
         out = message(sends.send_start, sends.neighbours, b)
         into = message(receives.receive_start, receives.neighbours, a)
-        vector, q = arrivals(domains[a], nodes)
+        vector, q = arrivals(domains[a])
         start = domains[a].voxel[sends.send_node[out]]
         target = shifted_voxels(start, vector[out], nodes.shape, nodes.periodic)
         assert np.array_equal(target, domains[b].voxel[receives.receive_node[into]])
         assert np.array_equal(q[out], receives.receive_q[into])
-        assert "D3Q15" == domains[a].lattice.name or any(domain.mirrors.remote.size for domain in domains)
+        assert "D3Q15" == domains[a].lattice.name or any(domain.mirrors.n_remote for domain in domains)
 
 
 def test_every_remote_link_is_sent_once(shared):
     _, domains = shared
     for domain in domains:
         q, node = remote_links(domain)
+        links, image_q = remote_images(domain)
+        expected = [*zip(q, node, strict=True)]
+        expected += [*zip(links.q, links.node, strict=True), *zip(image_q, links.node, strict=True)]
         sent = list(zip(domain.halo.send_q, domain.halo.send_node, strict=True))
-        assert sorted(sent) == sorted(zip(q, node, strict=True)) and sent
+        assert sorted(sent) == sorted(expected) and sent
 
 
 def test_every_remote_link_is_received_once_against_its_direction(shared):
     _, domains = shared
     for domain in domains:
         q, node = remote_links(domain)
+        links, _ = remote_images(domain)
+        images = 2 * [*zip(links.q, links.node, strict=True)]
         received = zip(domain.halo.receive_q, domain.halo.receive_node, strict=True)
-        assert sorted(received) == sorted(zip(domain.lattice.opposite[q], node, strict=True))
+        assert sorted(received) == sorted([*zip(domain.lattice.opposite[q], node, strict=True), *images])
 
 
 def test_messages_are_sorted_by_destination_voxel_and_direction(shared):
@@ -87,7 +93,8 @@ def test_messages_are_sorted_by_destination_voxel_and_direction(shared):
         halo = domain.halo
         for rank in halo.neighbours:
             part = message(halo.receive_start, halo.neighbours, rank)
-            keys = list(zip(domain.voxel[halo.receive_node[part]], halo.receive_q[part], strict=True))
+            streams = np.setdiff1d(np.arange(part.start, part.stop), halo.received_images)
+            keys = list(zip(domain.voxel[halo.receive_node[streams]], halo.receive_q[streams], strict=True))
             assert keys == sorted(set(keys)) and keys
 
 
