@@ -14,11 +14,8 @@ from numba import prange
 from muphy_lb.base.kept.functions import njit
 from muphy_lb.geometry.link_cuts import WallShape
 
-ROUNDING = 1e-9
-"""Links may overshoot a wall by this fraction; a voxel centre this close to a wall counts as solid."""
-
-SAMPLES = 8
-"""Intervals per link that are searched for the first change of sign of a level function."""
+ROUNDING = 1e-9  # links may overshoot a wall by this fraction; a voxel centre this close to a wall counts as solid
+SAMPLES = 8  # intervals per link that are searched for the first change of sign of a level function
 
 ROOT_TOLERANCE = 1e-12
 MAX_ITERATIONS = 100

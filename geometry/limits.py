@@ -16,11 +16,8 @@ from pathlib import Path
 from muphy_lb.geometry.errors import GeometryError
 
 GIB = 2**30
-SMALL = 2**20
-"""Requests up to this [bytes] are granted without a look at the machine."""
-
-BYTES_PER_NODE = 40
-"""Bytes of the list of nodes for each: its voxel, its connected part, its neighbours along the axes."""
+SMALL = 2**20  # requests up to this [bytes] are granted without a look at the machine
+BYTES_PER_NODE = 40  # bytes of the list of nodes for each: its voxel, its connected part, its neighbours along the axes
 
 COARSER = "take a coarser grid or a smaller part, or a machine with more memory"
 
@@ -35,8 +32,7 @@ LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 WEB_PAGES = (b"<!doctype html", b"<html")
 """How a page of the web begins, in lower case: often what was downloaded in place of a file."""
 
-MAX_SHOWN = 60
-"""Longest part of an input quoted in a message [characters]."""
+MAX_SHOWN = 60  # longest part of an input quoted in a message [characters]
 
 
 def ask_for(n_bytes: int, what: str, remedy: str = COARSER) -> None:

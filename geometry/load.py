@@ -36,11 +36,8 @@ from muphy_lb.geometry.tagged import read_tagged
 from muphy_lb.geometry.voxels import Voxels
 
 SHAPE_PREFIX = "shape:"
-TEXTS = ("array", "frame", "dtype")
-"""Options that are texts."""
-
-BARE_FORMATS = (".npy", ".npz", ".raw")
-"""Images that never state their voxel edge."""
+TEXTS = ("array", "frame", "dtype")  # options that are texts
+BARE_FORMATS = (".npy", ".npz", ".raw")  # images that never state their voxel edge
 
 FOLDER = "folder"
 
@@ -227,8 +224,7 @@ _load_text.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
 )
 
 
-DRAWN_PERIODIC = (sphere_list, _load_text)
-"""Loaders that draw bodies, each of them again where the box repeats."""
+DRAWN_PERIODIC = (sphere_list, _load_text)  # loaders that draw bodies, each of them again where the box repeats
 
 IMAGES: Mapping[Callable[..., Image], tuple[str, ...]] = {
     read_npy: (".npy",),

@@ -134,11 +134,8 @@ def neighbour_table(nodes: NodeList, vectors, subset: np.ndarray | slice | None 
     return NeighbourSearch(nodes).table(vectors, slice(None) if subset is None else subset)
 
 
-SHORTEST = 1e-3
-"""Lower bound of a cut distance: interpolation divides by it."""
-
-HALF_WAY = 0.5
-"""Distance of a link into solid that does not intersect the wall."""
+SHORTEST = 1e-3  # lower bound of a cut distance: interpolation divides by it
+HALF_WAY = 0.5  # distance of a link into solid that does not intersect the wall
 
 NODES_PER_CHUNK = 2**20
 

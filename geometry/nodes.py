@@ -19,8 +19,7 @@ from muphy_lb.geometry.slabs import slabs
 from muphy_lb.geometry.voxels import FIRST_OPENING, FLUID, MAX_OPENINGS, Opening, Voxels, wall_flag
 
 BYTES_PER_VALUE = 8
-LABELS_PER_CHUNK = 2**18
-"""Labelled voxels processed at a time."""
+LABELS_PER_CHUNK = 2**18  # labelled voxels processed at a time
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,7 @@ QUANTITY = rf"({NUMBER})\s*({UNIT})"
 
 MAX_TEXT = 60
 LARGEST = 1e30
-SHORTEST, LONGEST = 1e-15, 1e15
-"""Bounds of the length unit of a file [m]."""
+SHORTEST, LONGEST = 1e-15, 1e15  # bounds of the length unit of a file [m]
 
 DIGITS = 15  # of the SI value: "5 um" is then 5e-06, not 4.9999999999999996e-06
 

@@ -14,8 +14,7 @@ from muphy_lb.geometry.surfaces.surface_cuts import SurfaceWall
 from muphy_lb.geometry.voxels import FLUID, Voxels
 
 Axes = tuple[bool, bool, bool]
-ALONG = 0.99
-"""Cosine of the angle between an axis and the normal of an opening that lies across it."""
+ALONG = 0.99  # cosine of the angle between an axis and the normal of an opening that lies across it
 
 
 def split_periodic(options: Mapping[str, object]) -> tuple[Axes | None, dict[str, object]]:

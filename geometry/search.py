@@ -19,11 +19,8 @@ from muphy_lb.base.kept.functions import njit
 
 NOTHING = -1
 
-VOXELS_PER_TASK = 4096
-"""Voxels that one thread looks up at a time."""
-
-MAX_GAP = 32
-"""Largest step between successive ids of a run: expanding a shorter gap is cheaper than a new search."""
+VOXELS_PER_TASK = 4096  # voxels that one thread looks up at a time
+MAX_GAP = 32  # largest step between successive ids of a run: expanding a shorter gap is cheaper than a new search
 
 
 class NodeIndex(NamedTuple):
@@ -217,8 +214,7 @@ def _first_not_below(ids, target, hint):
 STENCIL_27 = np.array(list(product((-1, 0, 1), repeat=3)))
 """(27, 3) vectors from a voxel to itself and its 26 neighbours."""
 
-VOXELS_PER_CHUNK = 2**16
-"""Voxels processed at a time."""
+VOXELS_PER_CHUNK = 2**16  # voxels processed at a time
 
 
 class Vicinity:

@@ -16,11 +16,8 @@ import numpy as np
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.limits import ask_for
 
-SLAB_VOXELS = 2**23
-"""Voxels per slab: temporaries of 8 bytes per voxel take 64 MiB each."""
-
-IN_MEMORY_BYTES = 2**31
-"""Arrays larger than this are kept in a mapped file."""
+SLAB_VOXELS = 2**23  # voxels per slab: temporaries of 8 bytes per voxel take 64 MiB each
+IN_MEMORY_BYTES = 2**31  # arrays larger than this are kept in a mapped file
 
 
 def slabs(values) -> Iterator[tuple[slice, np.ndarray]]:

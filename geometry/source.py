@@ -34,11 +34,8 @@ from muphy_lb.geometry.voxels import FLUID, Voxels
 ARRAY_FILE, SURFACE_FILE = "geometry.npy", "geometry.ply"
 """Names of the files that an array and a surface in memory are written to."""
 
-FLUID_VALUE = 0
-"""Value of the fluid voxels of an array of integers."""
-
-THRESHOLDS = ("fluid_below", "fluid_above", "otsu")
-"""Options by which grey values say what is fluid."""
+FLUID_VALUE = 0  # value of the fluid voxels of an array of integers
+THRESHOLDS = ("fluid_below", "fluid_above", "otsu")  # options by which grey values say what is fluid
 
 USUAL: Mapping[str, Mapping[str, float]] = MappingProxyType({"inlet": {}, "outlet": {"pressure_pa": 0.0}})
 """Condition of an opening of each kind for which none is given."""

@@ -31,11 +31,8 @@ from muphy_lb.geometry.neighbours import SHORTEST
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.voxels import FIRST_WALL_NUMBER, MAX_OPENINGS, MAX_WALLS, Opening
 
-STRETCH = 1 << 20
-"""Values looked at together."""
-
-NO_LINK = N_DIRECTIONS // 2
-"""Code of the zero vector."""
+STRETCH = 1 << 20  # values looked at together
+NO_LINK = N_DIRECTIONS // 2  # code of the zero vector
 
 Refusal = Callable[..., Exception]
 
@@ -151,14 +148,9 @@ def _stretches(part: slice) -> Iterator[slice]:
 VERSION = 2
 ARRAYS = {"voxel": "int64", "group_start": "int64", "label_voxel": "int64", "label_number": "uint8"}
 CUT_ARRAYS = {"voxel": "int64", "direction": "uint8", "distance": "float64"}
-MAX_SIDE = 2**24
-"""Voxels along an axis that a box may have: more than any image, few enough for arrays over one axis."""
-
-MAX_VOXELS = 2**58
-"""Voxels that a box may have: the keys of its links are 64-bit integers."""
-
-SPACINGS_M = (1e-15, 1e15)
-"""Edge of a voxel, within which no area and no time step overflows."""
+MAX_SIDE = 2**24  # voxels along an axis that a box may have: more than any image, few enough for arrays over one axis
+MAX_VOXELS = 2**58  # voxels that a box may have: the keys of its links are 64-bit integers
+SPACINGS_M = (1e-15, 1e15)  # edge of a voxel, within which no area and no time step overflows
 
 
 def write_geometry(path, nodes: NodeList) -> None:

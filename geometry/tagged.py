@@ -43,8 +43,7 @@ from muphy_lb.geometry.voxels import (
 
 FIXED_TAGS = {"solid": SOLID, "fluid": FLUID, "wall": WALL}
 TAGS = (*FIXED_TAGS, *KINDS)
-MAX_VOXELS = 2**33
-"""Largest box [voxels = bytes] accepted; a larger one is taken for a mistake."""
+MAX_VOXELS = 2**33  # largest box [voxels = bytes] accepted; a larger one is taken for a mistake
 
 BOX_KEYS = ("spacing_m", "origin_m", "periodic")
 

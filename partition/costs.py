@@ -15,11 +15,8 @@ from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.halo import Exchange, PartLoads
 from muphy_lb.partition.voxels import VoxelGraph
 
-RESOLUTION = 100
-"""Integer weight of the cheapest group, before a common factor is removed."""
-
-LOAD_PER_NODE = 4
-"""Mean load of the nodes over what a node weighs for its memory."""
+RESOLUTION = 100  # integer weight of the cheapest group, before a common factor is removed
+LOAD_PER_NODE = 4  # mean load of the nodes over what a node weighs for its memory
 
 
 def weights_from_groups(group: np.ndarray, cost: Mapping[int, float] | Sequence[float]) -> np.ndarray:

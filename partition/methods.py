@@ -107,11 +107,8 @@ def metis_cut(graph: Graph, n_parts: int, shares=None) -> np.ndarray:
     return owner
 
 
-TILES_PER_PART = 200
-"""Smallest number of tiles per part: one tile is then half a per cent of a part."""
-
-TARGET_TILES = 500_000
-"""Total number of tiles aimed at: METIS partitions as many in one or two seconds."""
+TILES_PER_PART = 200  # smallest number of tiles per part: one tile is then half a per cent of a part
+TARGET_TILES = 500_000  # total number of tiles aimed at: METIS partitions as many in one or two seconds
 
 
 @dataclass(frozen=True)

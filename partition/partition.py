@@ -22,8 +22,7 @@ from muphy_lb.partition.quality import D3Q19_FP32, H200, Quality, qualities, qua
 from muphy_lb.partition.voxels import NODE_GRAPH_LIMIT, VoxelGraph, graph_from_voxels
 
 CANDIDATES = ("metis", "curve", *CARTESIAN)
-TOLERANCE = 0.01
-"""Predictions that differ by less, relatively, count as equal; the smaller halo then decides."""
+TOLERANCE = 0.01  # predictions that differ by less, relatively, count as equal; the smaller halo then decides
 
 
 @dataclass(frozen=True)

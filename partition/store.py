@@ -23,11 +23,8 @@ from muphy_lb.partition.halo import Exchange
 from muphy_lb.partition.voxels import VoxelGraph, graph_from_voxels
 
 VERSION = 1
-MAX_SIDE = 2**24
-"""Voxels along an axis that a box may have."""
-
-MAX_VOXELS = 2**58
-"""Voxels that a box may have: neighbours of their ids are 64-bit integers."""
+MAX_SIDE = 2**24  # voxels along an axis that a box may have
+MAX_VOXELS = 2**58  # voxels that a box may have: neighbours of their ids are 64-bit integers
 
 MAX_GROUPS = 256
 EQUAL_COSTS: Mapping[int, float] = {}

@@ -12,8 +12,7 @@ from muphy_lb.base.kept.functions import njit
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.graph import ABSENT, Graph, graph_from_neighbours, integer_weights
 
-NODES_PER_TASK = 4096
-"""Nodes that one thread looks up at a time."""
+NODES_PER_TASK = 4096  # nodes that one thread looks up at a time
 
 FACES = np.array([(-1, 0, 0), (1, 0, 0), (0, -1, 0), (0, 1, 0), (0, 0, -1), (0, 0, 1)])
 """(6, 3) vectors to the voxels that share a face."""
@@ -23,8 +22,7 @@ NODE_GRAPH_LIMIT = 100_000_000
 
 OUTSIDE = np.iinfo(np.int64).max
 CHUNK_NODES = 1 << 22
-MAX_RUNS = 256
-"""Largest number of ascending runs of voxel ids that are merged; beyond, the ids are sorted."""
+MAX_RUNS = 256  # largest number of ascending runs of voxel ids that are merged; beyond, the ids are sorted
 
 
 @dataclass(frozen=True)

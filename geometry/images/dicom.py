@@ -27,14 +27,12 @@ from muphy_lb.geometry.quantities import METRES_PER_UNIT
 
 MAGIC, MAGIC_OFFSET = b"DICM", 128
 KIND = "DICOM image"
-UNEVEN = 0.01
-"""Largest deviation of a slice from its position in an evenly spaced stack (rounding), in slice distances."""
+UNEVEN = 0.01  # largest deviation of a slice from its position in an evenly spaced stack (rounding), in slice distances
 
 HEADER_TOLERANCE = 1e-4
 """Largest deviation of directions, and relative deviation of lengths, among the slices of a stack (rounding)."""
 
-MAX_NAMED = 4
-"""Largest number of series listed in a message."""
+MAX_NAMED = 4  # largest number of series listed in a message
 
 
 @dataclass(frozen=True)

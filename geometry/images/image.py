@@ -19,8 +19,7 @@ from muphy_lb.geometry.slabs import copied
 
 AXES = "xyz"
 FRAMES = ("world", "image")
-ALIGNED = 1e-3
-"""Largest deviation of a direction cosine from 0 or 1 that still counts as aligned (rounded headers)."""
+ALIGNED = 1e-3  # largest deviation of a direction cosine from 0 or 1 that still counts as aligned (rounded headers)
 
 
 @dataclass(frozen=True)

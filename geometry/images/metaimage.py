@@ -42,11 +42,8 @@ TYPES = {
     "MET_DOUBLE": "f8",
 }
 
-MAX_NAME = 255
-"""Longest file name accepted [characters]."""
-
-MAX_FILES = 2**16
-"""Largest number of files of one image."""
+MAX_NAME = 255  # longest file name accepted [characters]
+MAX_FILES = 2**16  # largest number of files of one image
 
 PATTERN = r"([^%\s]*%0?[0-9]?d[^%\s]*) (-?[0-9]{1,9}) (-?[0-9]{1,9})(?: ([1-9][0-9]{0,8}))?"
 """File names by number: a pattern with one ``%d``, the first and the last number, the step (1)."""

@@ -25,8 +25,7 @@ UNITS = {0: "mm", 1: "m", 2: "mm", 3: "um"}
 GZIP_MAGIC = b"\x1f\x8b"
 
 
-HEADER_BYTES = (348, 540)
-"""Of NIfTI-1 and of NIfTI-2; the first number of a header is its own length."""
+HEADER_BYTES = (348, 540)  # of NIfTI-1 and of NIfTI-2; the first number of a header is its own length
 
 FIELDS = {
     "magic": (("4s", 344), ("4s", 4)),

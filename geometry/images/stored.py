@@ -15,26 +15,16 @@ from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.limits import ask_for, regular_file, shown
 from muphy_lb.geometry.slabs import empty_array
 
-LARGEST_RATIO = 1032
-"""Largest compression ratio of deflate. Source: the zlib technical details."""
-
-GZIP_OR_ZLIB = 47
-"""Window bits with which zlib detects which of the two headers a stream has."""
+LARGEST_RATIO = 1032  # Largest compression ratio of deflate. Source: the zlib technical details.
+GZIP_OR_ZLIB = 47  # window bits with which zlib detects which of the two headers a stream has
 
 MAX_COUNT = 2**40
 """Largest number of voxels along an axis: beyond it a header is wrong, and products are no numbers to print."""
 
-BYTES_OF_TEXT = 40
-"""Memory that the words of a text and their numbers take for each of its bytes, at most."""
-
-MAX_COUNTED = 2**16
-"""Bytes of a text in which numbers are counted that are too few anyway."""
-
-READ_BYTES = 2**22
-"""Bytes read and decompressed at a time."""
-
-MAX_HEADER = 2**20
-"""Largest text header of an image [bytes]."""
+BYTES_OF_TEXT = 40  # memory that the words of a text and their numbers take for each of its bytes, at most
+MAX_COUNTED = 2**16  # bytes of a text in which numbers are counted that are too few anyway
+READ_BYTES = 2**22  # bytes read and decompressed at a time
+MAX_HEADER = 2**20  # largest text header of an image [bytes]
 
 
 def read_bytes(path) -> bytes:

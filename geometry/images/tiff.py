@@ -55,12 +55,10 @@ TYPES = {"1": "?", "L": "u1", PALETTE: "u1", "I;16": "u2", "I;16L": "u2", "I;16B
 PHOTOMETRIC, WHITE_IS_ZERO = 262, 0
 """Tag by which Pillow inverts pages of 1 and 8 bits, and the value for which it does."""
 
-PLACES_OF_VALUES = {273, 324}
-"""Tags that say where strips or tiles of values are."""
+PLACES_OF_VALUES = {273, 324}  # tags that say where strips or tiles of values are
 
 X_RESOLUTION, Y_RESOLUTION, DESCRIPTION = 282, 283, 270
-LARGEST_RATIO = 4096
-"""Bound on the compression ratio of LZW and deflate pages."""
+LARGEST_RATIO = 4096  # bound on the compression ratio of LZW and deflate pages
 
 READ_ERRORS: tuple[type[Exception], ...]
 READ_ERRORS = (OSError, ValueError, SyntaxError, EOFError, TypeError, KeyError, IndexError, MemoryError, struct.error)

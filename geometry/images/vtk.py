@@ -40,14 +40,9 @@ COMPRESSORS = {"": False, "vtkZLibDataCompressor": True}
 APPENDED = re.compile(rb"<AppendedData[^>]*>\s*_", re.DOTALL)
 MAX_BLOCKS = 2**24
 
-CELLS = (11, 12)
-"""VTK cell types: voxel and hexahedron."""
-
-OFF_GRID = 0.05
-"""Largest deviation of a cell from its position in the grid, in cells."""
-
-MAX_BOX = 2**31
-"""Largest bounding box of the cells [voxels]; a larger one is taken for a mistake."""
+CELLS = (11, 12)  # VTK cell types: voxel and hexahedron
+OFF_GRID = 0.05  # largest deviation of a cell from its position in the grid, in cells
+MAX_BOX = 2**31  # largest bounding box of the cells [voxels]; a larger one is taken for a mistake
 
 
 @dataclass(frozen=True)

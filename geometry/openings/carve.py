@@ -59,26 +59,16 @@ def unit_hint(
     return ""
 
 
-LAYER = np.sqrt(3.0)
-"""Thickness of the layer of opening voxels, and of the solid layer behind it."""
-
-RIM = 1.5
-"""The cut extends beyond the radius by this, so that a disc as wide as the lumen cuts all of it."""
-
-SIDE = 2.0
-"""Depth on either side of the plane within which fluid determines the direction of the normal."""
-
-PAD = 4
-"""Layers of solid added where the opening voxels would leave the box: two LAYERs, rounded up."""
+LAYER = np.sqrt(3.0)  # thickness of the layer of opening voxels, and of the solid layer behind it
+RIM = 1.5  # the cut extends beyond the radius by this, so that a disc as wide as the lumen cuts all of it
+SIDE = 2.0  # depth on either side of the plane within which fluid determines the direction of the normal
+PAD = 4  # layers of solid added where the opening voxels would leave the box: two LAYERs, rounded up
 
 PLANE_DIGITS = 6
 """``s`` is rounded to this many digits, so that the voxel centres on a plane all lie on the same side of it."""
 
-NEARLY_ZERO = 10.0**-PLANE_DIGITS
-"""Components of a normal below this are rounding errors."""
-
-BYTES_NEAR = 32
-"""Bytes of each voxel near an opening while its distance from the plane is found."""
+NEARLY_ZERO = 10.0**-PLANE_DIGITS  # components of a normal below this are rounding errors
+BYTES_NEAR = 32  # bytes of each voxel near an opening while its distance from the plane is found
 
 CONDITION_KEYS = (
     "velocity_m_s",

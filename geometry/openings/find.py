@@ -30,11 +30,8 @@ from muphy_lb.geometry.voxels import FIRST_OPENING, FIRST_WALL, FLUID, MAX_OPENI
 SHARP = np.cos(np.deg2rad(30.0))
 """An edge is sharp if the cosine between the normals of its two triangles is below this."""
 
-FLATNESS = 0.99
-"""Smallest ratio of projected to true area of a flat region."""
-
-MIN_AREA_SHARE = 1e-5
-"""Flat regions below this fraction of the total area are ignored."""
+FLATNESS = 0.99  # smallest ratio of projected to true area of a flat region
+MIN_AREA_SHARE = 1e-5  # flat regions below this fraction of the total area are ignored
 
 SLENDER, SMALL = 0.3, 0.05
 """A region is a sliver, not a cap, or the hole of a missing triangle, not an open end, if its equivalent radius is
@@ -47,8 +44,7 @@ CONTACT_LAYERS, CONTACT_GROWTH, CONTACT_SHARE = 3, 2.0, 0.1
 """A section at a face of the box is a spurious contact if its area grows by at least CONTACT_GROWTH over
 CONTACT_LAYERS layers inwards and is less than CONTACT_SHARE of the largest section's area."""
 
-AREA_DIGITS = 4
-"""In sorting openings, areas that agree in this many significant digits count as equal."""
+AREA_DIGITS = 4  # in sorting openings, areas that agree in this many significant digits count as equal
 
 POSITION_DIGITS = 3
 """In sorting openings, coordinates in equivalent radii that agree in this many decimals count as equal."""
@@ -385,14 +381,12 @@ def _toml_table(item: FoundOpening) -> str:
     return "\n".join([*lines, CONDITIONS[opening.kind], ""])
 
 
-MOST_POINTS = 100_000
-"""Largest number of points on an end."""
+MOST_POINTS = 100_000  # largest number of points on an end
 
 INSIDE, AROUND = np.arange(0.5, 2.0, 0.5), np.arange(-1.0, 2.5, 0.5)
 """Distances [voxels] from an end, inwards, at which fluid and openings are looked for."""
 
-AT_BOX = "face of the box at "
-"""How the source of a section at a face of the box begins."""
+AT_BOX = "face of the box at "  # how the source of a section at a face of the box begins
 
 NOTICED, RIM_WIDTH = 0.05, 0.25
 """Walled shares of an end up to the first are not reported, nor is a rim of at most the second [voxels]."""

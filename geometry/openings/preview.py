@@ -20,11 +20,8 @@ from muphy_lb.geometry.openings.find import FoundOpening
 from muphy_lb.geometry.surfaces.surface import OddRows, Surface, triangles_of_planes
 from muphy_lb.geometry.voxels import FLUID, Voxels
 
-N_PIXELS = 700
-"""Pixels along the longest edge of the box."""
-
-VIEWS = ((0, 2, 1), (1, 2, 0), (0, 1, 2))
-"""(axis to the right, axis upwards, viewing axis) of each panel."""
+N_PIXELS = 700  # pixels along the longest edge of the box
+VIEWS = ((0, 2, 1), (1, 2, 0), (0, 1, 2))  # (axis to the right, axis upwards, viewing axis) of each panel
 
 FROM_LOW = (True, False, False)
 """Whether each view is from the lower end of the viewing axis; so chosen that no panel is a mirror image."""
@@ -36,20 +33,11 @@ DOUBTFUL_COLOUR = "#e000c0"
 INLET_COLOUR, OUTLET_COLOUR = "#c03020", "#1050b0"
 N_RIM = 60
 LARGEST_SIZE_IN, DPI = 6.0, 110
-BORDER = 0.22
-"""Margin for names around the box, as a fraction of its longest edge."""
-
-HALF_LABEL_IN = (0.5, 0.15)
-"""Half the width and height of a label [inches]."""
-
-ARROW = 0.4
-"""Length of an arrow, as a fraction of the margin."""
-
-HIDDEN = 0.015
-"""Depth, as a fraction of the picture, by which a wall must lie before a point to hide it."""
-
-FACING = 0.5
-"""An opening is seen from the front if the part of its normal across the line of sight is at most this."""
+BORDER = 0.22  # margin for names around the box, as a fraction of its longest edge
+HALF_LABEL_IN = (0.5, 0.15)  # half the width and height of a label [inches]
+ARROW = 0.4  # length of an arrow, as a fraction of the margin
+HIDDEN = 0.015  # depth, as a fraction of the picture, by which a wall must lie before a point to hide it
+FACING = 0.5  # an opening is seen from the front if the part of its normal across the line of sight is at most this
 
 MANY_NAMES = 40
 LENGTH_UNITS = (("m", 1.0), ("mm", 1e-3), ("µm", 1e-6))

@@ -29,18 +29,14 @@ from muphy_lb.geometry.voxels import Voxels
 LOWEST_POROSITY = 0.38
 """Lower limit of :func:`random_spheres`: towards random close packing (0.36) the relaxation converges ever slower."""
 
-OVERLAP = 1e-3
-"""Largest overlap of two spheres of a random packing, as a fraction of their diameter."""
-
-SKIN = 0.3
-"""Cut-off of the pair list beyond contact, as a fraction of a diameter, so that a list serves many sweeps."""
+OVERLAP = 1e-3  # largest overlap of two spheres of a random packing, as a fraction of their diameter
+SKIN = 0.3  # cut-off of the pair list beyond contact, as a fraction of a diameter, so that a list serves many sweeps
 
 MAX_SWEEPS = 20000
 MOST_SPHERES = 2 * 10**4
 """Of :func:`random_spheres`."""
 
-BAND = 2.0
-"""Distance from a sphere up to which levels are computed."""
+BAND = 2.0  # distance from a sphere up to which levels are computed
 
 
 def random_spheres(size=64, radius=8.0, porosity=0.45, seed=0, spacing_m=1.0) -> Voxels:
@@ -262,10 +258,8 @@ def _reached(centre, reach, n, periodic):
 MAX_COVER, MOST_DRAWN = 100, 10**9
 """Largest number of spheres of a list that a voxel lies in or near to, on average, where that is much work."""
 N_COLUMNS = (3, 4)
-MAX_VOXELS = 2**33
-"""Largest box accepted [voxels]; a larger one indicates a wrong length unit."""
-WHOLE = 1e-3
-"""Share of a voxel by which the edge of a periodic box may miss a whole number of them."""
+MAX_VOXELS = 2**33  # largest box accepted [voxels]; a larger one indicates a wrong length unit
+WHOLE = 1e-3  # share of a voxel by which the edge of a periodic box may miss a whole number of them
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ from muphy_lb.geometry.options import check_positive, is_whole
 from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Opening, Voxels
 
 ENDS = ("periodic", "open")
-BYTES_PER_CENTRE = 96
-"""Bytes of the coordinates of a voxel centre and its distance from a wall while a shape is made."""
+BYTES_PER_CENTRE = 96  # bytes of the coordinates of a voxel centre and its distance from a wall while a shape is made
 
 
 def check_porosity(porosity: float) -> None:

@@ -10,23 +10,12 @@ from muphy_lb.geometry.implicit import ImplicitWall
 from muphy_lb.geometry.shapes.shape_parts import check_box
 from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Voxels
 
-SEGMENTS = 24
-"""Straight segments per curved centreline."""
-
-TAPER = 0.92
-"""Radius at the end of a tube over that at its start."""
-
-BOW = 0.35
-"""Lateral deflection of a centreline's control points over its length: arteries are curved."""
-
-TRUNK = 1.4
-"""Length of the trunk over that of a branch of the same radius."""
-
-TWIST = np.radians(70.0)
-"""Angle between the planes of successive bifurcations [rad]."""
-
-MARGIN = 6
-"""Layers of solid voxels around the tree, for the opening voxels and for discs wider than the lumen."""
+SEGMENTS = 24  # straight segments per curved centreline
+TAPER = 0.92  # radius at the end of a tube over that at its start
+BOW = 0.35  # lateral deflection of a centreline's control points over its length: arteries are curved
+TRUNK = 1.4  # length of the trunk over that of a branch of the same radius
+TWIST = np.radians(70.0)  # angle between the planes of successive bifurcations [rad]
+MARGIN = 6  # layers of solid voxels around the tree, for the opening voxels and for discs wider than the lumen
 
 
 @dataclass(frozen=True)

@@ -132,8 +132,7 @@ def _sums(number: np.ndarray, values: np.ndarray, n: int) -> np.ndarray:
     return total
 
 
-SMALL_HOLE = 0.02
-"""Largest hole that is closed, as a fraction of the area of the surface."""
+SMALL_HOLE = 0.02  # largest hole that is closed, as a fraction of the area of the surface
 
 FLAT_HOLE = 0.1
 """Largest hole with a nearly flat rim, such as an orifice of the heart, that is closed and may be an opening: share."""
@@ -141,11 +140,8 @@ FLAT_HOLE = 0.1
 SCRAP = 1e-3
 """Largest open component that is taken for a scrap of a broken mesh, as a fraction of the area of the surface."""
 
-NO_VOLUME = 1e-6
-"""A component encloses no volume if its volume is below this times its area to the power 3/2."""
-
-MAX_LOOPS = 1000
-"""Largest number of holes; more indicate that vertices which should coincide do not."""
+NO_VOLUME = 1e-6  # A component encloses no volume if its volume is below this times its area to the power 3/2
+MAX_LOOPS = 1000  # largest number of holes; more indicate that vertices which should coincide do not
 
 
 @dataclass(frozen=True)

@@ -75,8 +75,7 @@ def triangle_positions(ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.repeat(ends - sizes, counts), np.arange(counts.sum()) - np.repeat(before, counts)
 
 
-OBJ_BYTES_OF_TEXT = 12
-"""Memory that the lines and numbers of a file take for each of its bytes, at most."""
+OBJ_BYTES_OF_TEXT = 12  # memory that the lines and numbers of a file take for each of its bytes, at most
 
 CONTINUED = re.compile(rb"\\[ \t]*(\r\n|\n|\r)")
 
@@ -135,14 +134,9 @@ TYPES = {
     **{"int32": "i4", "uint32": "u4", "int64": "i8", "uint64": "u8", "float32": "f4", "float64": "f8"},
 }
 ORDERS = {"binary_little_endian": "<", "binary_big_endian": ">"}
-CORNERS = ("vertex_indices", "vertex_index")
-"""Names of the list of the points of a polygon."""
-
-PLY_BYTES_OF_TEXT = 8
-"""Memory that the numbers of a text take for each of its bytes, at most."""
-
-EXACT = 2.0**53
-"""Above it not every whole number is a floating-point one."""
+CORNERS = ("vertex_indices", "vertex_index")  # names of the list of the points of a polygon
+PLY_BYTES_OF_TEXT = 8  # memory that the numbers of a text take for each of its bytes, at most
+EXACT = 2.0**53  # above it not every whole number is a floating-point one
 
 
 class Property(NamedTuple):
@@ -328,18 +322,12 @@ def _row(path, numbers: _Words | _Bytes, each: Property) -> np.ndarray:
     return numbers.take(each.type, int(length))
 
 
-HEADER, COUNT, FACET = 80, 4, 50
-"""Bytes of the header, of the number of triangles behind it, and of each triangle."""
+HEADER, COUNT, FACET = 80, 4, 50  # bytes of the header, of the number of triangles behind it, and of each triangle
 
 FACET_TYPE = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("colour", "<u2")])
-MARK = b"\xef\xbb\xbf"
-"""Bytes before a text in UTF-8 that some programs write."""
-
-BEGINNING = 1024
-"""Bytes in which text has no zero."""
-
-STL_BYTES_OF_TEXT = 8
-"""Memory that the words of a file take for each of its bytes, at most."""
+MARK = b"\xef\xbb\xbf"  # bytes before a text in UTF-8 that some programs write
+BEGINNING = 1024  # bytes in which text has no zero
+STL_BYTES_OF_TEXT = 8  # memory that the words of a file take for each of its bytes, at most
 
 NAMES = re.compile(rb"^[ \t]*(end[ \t]*)?solid\b.*$|^[ \t]*endsolid.*$", re.MULTILINE)
 ENDS = re.compile(rb"\bend\s+(loop|facet)\b")

@@ -37,11 +37,8 @@ from muphy_lb.geometry.voxels import FLAG_DTYPE, Voxels
 READERS = MappingProxyType({".stl": read_stl, ".obj": read_obj, ".ply": read_ply, ".vtp": read_vtp})
 FORMATS = tuple(READERS)
 MIN_MARGIN = 2
-MAX_VOXELS = 2**33
-"""Largest box [voxels = bytes] accepted; a larger one indicates a wrong length unit."""
-
-MAX_POSITIONS = 5
-"""Largest number of positions listed in a message."""
+MAX_VOXELS = 2**33  # largest box [voxels = bytes] accepted; a larger one indicates a wrong length unit
+MAX_POSITIONS = 5  # largest number of positions listed in a message
 
 
 @dataclass(frozen=True)
@@ -371,12 +368,10 @@ def _count_crossings(plane, triangle, z):
             plane[y, min(max(int(np.ceil(x)), 0), plane.shape[1] - 1)] += np.uint8(1 if leads_in else 255)
 
 
-MOST_DOUBTFUL = 0.2
-"""Largest share of the rows through the volume that may be doubtful."""
+MOST_DOUBTFUL = 0.2  # largest share of the rows through the volume that may be doubtful
 
 
-N_ROWS = 256
-"""Rows along the longest edge of a surface in a picture of the doubtful ones."""
+N_ROWS = 256  # rows along the longest edge of a surface in a picture of the doubtful ones
 
 
 @dataclass(frozen=True)

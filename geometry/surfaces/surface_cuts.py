@@ -16,8 +16,7 @@ from numba import prange
 from muphy_lb.base.kept.functions import njit
 from muphy_lb.geometry.limits import ask_for
 
-MIN_CELL = 3.0
-"""Edge length of a cell [voxels], unless the box is so large that it would hold more than MAX_CELLS."""
+MIN_CELL = 3.0  # edge length of a cell [voxels], unless the box is so large that it would hold more than MAX_CELLS
 
 MAX_CELLS = 2**22
 
@@ -25,8 +24,7 @@ CLEAR = 1e-4
 """An edge that meets a triangle within this fraction of its ends, or at an angle whose sine is below this, touches it
 but does not pass through it."""
 
-OVERSHOOT = 1e-6
-"""Fraction by which a link is extended at both ends: rounding in the voxelisation may differ there."""
+OVERSHOOT = 1e-6  # fraction by which a link is extended at both ends: rounding in the voxelisation may differ there
 
 
 class TriangleGrid(NamedTuple):

@@ -7,8 +7,7 @@ import numpy as np
 
 from muphy_lb.base.kept.functions import njit
 
-DEGENERATE = 1e-9
-"""Triangles whose height is below this fraction of their longest side are degenerate."""
+DEGENERATE = 1e-9  # triangles whose height is below this fraction of their longest side are degenerate
 
 
 class Edges(NamedTuple):

@@ -52,8 +52,7 @@ class Chosen(NamedTuple):
     among: Collected | None = None
 
 
-ANY_BIT = 0xFF
-"""Mask of the nodes at which an array of bytes is not 0."""
+ANY_BIT = 0xFF  # mask of the nodes at which an array of bytes is not 0
 
 
 @dataclass(frozen=True)

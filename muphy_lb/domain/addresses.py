@@ -254,10 +254,8 @@ def _fill(table, codes, nodes, rows, layout):
             table[k, n] = node // tile * (q_count * row_size) + row * row_size + node % tile
 
 
-WALLS = 2**31
-"""Base of the runs of walls, beyond all addresses."""
-WIDE = 2**40
-"""Size of a buffer to which any such base may belong."""
+WALLS = 2**31  # base of the runs of walls, beyond all addresses
+WIDE = 2**40  # size of a buffer to which any such base may belong
 
 
 @dataclass(frozen=True)

@@ -33,16 +33,12 @@ from muphy_lb.geometry.voxels import FIRST_WALL_NUMBER
 EDGE_BITS = 3
 EDGE = 1 << EDGE_BITS
 WIDTH = EDGE + 2
-STRIDES = 1, WIDTH, WIDTH**2
-"""Distances in ``VoxelLookup.entry`` between neighbours along x, y, z."""
+STRIDES = 1, WIDTH, WIDTH**2  # distances in ``VoxelLookup.entry`` between neighbours along x, y, z
 BLOCK = WIDTH**3
 BLOCKS_AT_ONCE = 4096
-LAYER = 9
-"""Position of the index of the first node of the corner layer in ``VoxelLookup.size``."""
-WALL, OPENING = -1, -2
-"""Entries of voxels that are no nodes: ``WALL``; ``OPENING - k`` at opening k."""
-HERE = 0
-"""Instead of the address of the node of a particle that is where it was: that of some node of this rank."""
+LAYER = 9  # position of the index of the first node of the corner layer in ``VoxelLookup.size``
+WALL, OPENING = -1, -2  # entries of voxels that are no nodes: ``WALL``; ``OPENING - k`` at opening k
+HERE = 0  # instead of the address of the node of a particle that is where it was: that of some node of this rank
 HALF = 0.5
 AROUND = tuple(vector for vector in product((-1, 0, 1), repeat=3) if any(vector))
 

@@ -28,8 +28,7 @@ from muphy_lb.parallel.exchange import HaloExchange, bind_exchanges
 from muphy_lb.parallel.task import ON_EDGE, ON_INTERIOR, Task
 from muphy_lb.parallel.transports import ExchangeTasks
 
-NODES_PER_ENTRY = 8
-"""A list has room for one node in so many; with more of them, all nodes are looked at."""
+NODES_PER_ENTRY = 8  # A list has room for one node in so many; with more of them, all nodes are looked at
 
 
 class CollectedNodes:

@@ -15,8 +15,7 @@ from muphy_lb.parallel import Halo, HaloConnector
 from muphy_lb.parallel.task import ON_INTERIOR, Task, ordering
 
 FULL, LOST, CROWDED = 1, 2, 3
-STEPS_BETWEEN_SORTS = 128
-"""Particles mix as they move, and then those beside each other in memory read far apart."""
+STEPS_BETWEEN_SORTS = 128  # particles mix as they move, and then those beside each other in memory read far apart
 
 
 class Particles:

@@ -136,8 +136,7 @@ class NodeValues:
         return self._engine.parameters.on_host({name: value}, parity)[name]
 
 
-SELECTED_CHUNK = 1 << 20
-"""Nodes whose moments are computed in one launch, for those that are selected among them."""
+SELECTED_CHUNK = 1 << 20  # nodes whose moments are computed in one launch, for those that are selected among them
 
 
 class NodeMoments:

@@ -4,8 +4,7 @@ from math import ceil, log2
 
 import numpy as np
 
-FIXED_POINT_BITS = 60
-"""Of sums over all nodes: leaves room for a mean speed of 4 in lattice units."""
+FIXED_POINT_BITS = 60  # of sums over all nodes: leaves room for a mean speed of 4 in lattice units
 
 
 def scale_of_sums(n_nodes: int) -> float:

@@ -33,8 +33,7 @@ FLUX_RATE = 1.9
 """Rate of k_abb + k_acc near walls. At tau = 0.502 in oblique pipes, 1.4 does not keep every flow finite, 1.8 to 1.98
 do."""
 
-FOURTH = 1 / 6
-"""The share of N_aa + N_bb, beyond 1/3, in the fourth moments near walls."""
+FOURTH = 1 / 6  # the share of N_aa + N_bb, beyond 1/3, in the fourth moments near walls
 
 
 def _reference(f, f_eq, source, omega, parameters, lattice):

@@ -12,10 +12,8 @@ from muphy_lb.operators.operator import named
 from muphy_lb.operators.relaxation import OMEGA, Relaxation
 from muphy_lb.operators.unroll import unroll
 
-MAGIC = "magic"
-"""Name of the parameter Lambda."""
-MAGIC_HALF_WAY = 3 / 16
-"""Magic parameter Lambda = 3/16, for which plane half-way walls are located exactly half-way."""
+MAGIC = "magic"  # name of the parameter Lambda
+MAGIC_HALF_WAY = 3 / 16  # magic parameter Lambda = 3/16, for which plane half-way walls are located exactly half-way
 MAGIC_KEY = Key(
     Positive,
     "Lambda of trt (3/16 if not given, which puts half-way walls half-way), and of the odd rates of mrt",

@@ -74,13 +74,10 @@ NOT_HALF = "half precision rounds a population by more than what this force adds
 PERTURBATION, N_WAVES, SHORTEST_WAVES, SEED = 1.5, 40, (1.0, 0.4), 1
 """Of the waves at the start: root mean square [u_tau], number, least lengths along x and z [delta], and their seed."""
 
-BUFFER = 10.0
-"""Mean velocities are compared from here on [wall units]."""
-HEALTHY = 0.3
-"""Share of the width of a box up to which the mean velocity is that of a wide one."""
+BUFFER = 10.0  # mean velocities are compared from here on [wall units]
+HEALTHY = 0.3  # share of the width of a box up to which the mean velocity is that of a wide one
 MEAN_TOLERANCE, BALANCE_TOLERANCE = 0.03, 0.03
-MIRROR = np.array([1.0, -1.0, 1.0])
-"""Signs of the components of a velocity in the mirror of the middle plane."""
+MIRROR = np.array([1.0, -1.0, 1.0])  # signs of the components of a velocity in the mirror of the middle plane
 STRESSES = {"u'u'": (0, 0), "v'v'": (1, 1), "w'w'": (2, 2), "u'v'": (0, 1)}
 
 
@@ -287,8 +284,7 @@ def _balance(name: str, found: Profiles) -> Row:
     return absolute(f"{name}: imbalance of momentum / u_tau^2", 0.0, np.abs(found.imbalance).max(), BALANCE_TOLERANCE)
 
 
-SIZES, QUICK_SIZES = (20, 40), (20,)
-"""Half the height of the channel [voxels]: 8.9 and 4.5 wall units a voxel."""
+SIZES, QUICK_SIZES = (20, 40), (20,)  # half the height of the channel [voxels]: 8.9 and 4.5 wall units a voxel
 WIDTH, PLACE, STRENGTH = 0.6, 15.0, 3.0
 """Length of the wave [half heights], where it is largest [wall units], and how large [u_tau]."""
 SPEED, TIME = 0.1, 0.05
@@ -300,8 +296,7 @@ COLLISIONS = (
     *(("mrt", "D3Q19"), ("regularised", "D3Q19"), ("recursive-regularised", "D3Q19"), ("mrt", "D3Q27")),
     ("cumulant", "D3Q27"),
 )
-SEES_AXES = ("mrt, D3Q19", "regularised, D3Q19")
-"""Schemes whose flow across is shown and not judged."""
+SEES_AXES = ("mrt, D3Q19", "regularised, D3Q19")  # schemes whose flow across is shown and not judged
 
 
 @case("streaks", "symmetry: velocities along x that depend on y and z alone leave v = w = 0")

@@ -177,12 +177,10 @@ once and dissipates too much there: 18 % low at Re 800 on 128 and at Re 1600 on 
 ALLOWED = {(32, 100): 0.06, (64, 100): 0.03, (128, 800): 0.12, (256, 1600): 0.05}
 """Of the peak of dissipation, relative, where the voxels resolve the flow; others are shown (cumulant at Re 1600 on 128
 voxels: 22 % low)."""
-COARSE = 800
-"""Reynolds number from which on only the collisions for peaks are judged by them."""
+COARSE = 800  # reynolds number from which on only the collisions for peaks are judged by them
 
 AROUND_PEAK, SAMPLES_PER_TIME = (0.6, 1.25), 4
-MIDDLE, SHORTEST = 0.6, 0.9
-"""Bounds of two bands of wave numbers, over the largest, N / 2."""
+MIDDLE, SHORTEST = 0.6, 0.9  # bounds of two bands of wave numbers, over the largest, N / 2
 
 
 class Peak(NamedTuple):
@@ -324,8 +322,7 @@ STEEPNESS, PERTURBATION, REYNOLDS, LAYERS_SPEED = 80.0, 0.05, 10_000.0, 0.04
 SIZE, FINE, QUICK_SIZE, QUICK_FINE = 128, 256, 64, 128
 LAYERS_COLLISIONS = ("bgk", "trt", "regularised", "recursive-regularised", "cumulant")
 JUDGED, ENERGY_TOLERANCE, ENSTROPHY_TOLERANCE = "recursive-regularised", 0.01, 0.15
-LAYERS_SHORTEST = 0.8
-"""Wave numbers above this share of the largest are the shortest waves."""
+LAYERS_SHORTEST = 0.8  # wave numbers above this share of the largest are the shortest waves
 
 
 class Layers(NamedTuple):

@@ -24,8 +24,7 @@ from muphy_lb.validation.plot import Plot, Series
 
 TOLERANCE = 0.02
 HEATING = 0.005  # of beads that happen to share nodes
-KINDS = tuple(product((0.05, 0.5, 2.0), (0.25, 1.0, 5.0)))
-"""Frictions and masses."""
+KINDS = tuple(product((0.05, 0.5, 2.0), (0.25, 1.0, 5.0)))  # frictions and masses
 QUICK_KINDS = ((0.2, 0.25), (2.0, 5.0))
 
 

@@ -42,8 +42,7 @@ RADIUS, QUICK_RADIUS, PIPE_LENGTH, QUICK_PIPE_LENGTH = 10.5, 4.5, 60, 14
 SPEED, VISCOSITY = 0.02, 0.05
 PIPE_DIFFUSIVITY = 0.05
 """The mean flow comes as far as diffusion in 5 voxels: what left by diffusion at the ends would be 4 % of V / Q."""
-OBSERVED = 4.0
-"""Time for which the pipe is observed, in volume over flow rate."""
+OBSERVED = 4.0  # time for which the pipe is observed, in volume over flow rate
 PACK_SIZE, QUICK_PACK_SIZE, PACK_RADIUS, QUICK_PACK_RADIUS = 64, 16, 10.0, 4.0
 POROSITY, PACK_FORCE, PACK_DIFFUSIVITY = 0.5, 1e-4, 2e-3
 PACK_SPIN_UP, PACK_STEPS, QUICK_PACK_STEPS = 2000, 30_000, 1000
@@ -120,8 +119,7 @@ FASTEST, MOST_DIFFUSIVE = 0.05, 0.05
 """Mean velocity of the flow and diffusivity, lattice units: at most so much of each."""
 VISCOUS_TIMES = 1.0
 """Time in which the flow becomes steady, in a^2 / nu; the slowest part decays as exp(-5.8 nu t / a^2)."""
-SETTLING, MEASURED = 0.5, 0.5
-"""Durations in a^2 / D; the slowest part of the density decays as exp(-14.7 D t / a^2)."""
+SETTLING, MEASURED = 0.5, 0.5  # durations in a^2 / D; the slowest part of the density decays as exp(-14.7 D t / a^2)
 
 
 @case(

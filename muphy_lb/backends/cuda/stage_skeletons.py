@@ -32,8 +32,7 @@ from muphy_lb.backends.cuda.vectors import load_words, store_four
 from muphy_lb.lattice.layout import RECORD, WARP
 
 LISTED_BLOCK, CHOOSING_BLOCK = 128, 256
-NODES_PER_THREAD = 16
-"""Nodes that a thread looks at to find the chosen ones, a byte each."""
+NODES_PER_THREAD = 16  # nodes that a thread looks at to find the chosen ones, a byte each
 NODES_PER_BLOCK = CHOOSING_BLOCK * NODES_PER_THREAD
 WARPS_PER_BLOCK, THREADS_PER_WARP = NODES_PER_BLOCK // WARP, WARP // NODES_PER_THREAD
 WORDS, NODES_PER_WORD, BITS_PER_NODE = 4, 4, 8

@@ -102,12 +102,10 @@ def _root(covariance: np.ndarray) -> np.ndarray:
 
 
 SEED, STEP, VOXEL = "noise_seed", "noise_step", "noise_voxel"
-STREAM = 0x666C7563
-"""Second word of the key: sets the noise of the fluid apart from that of others with the same seed."""
+STREAM = 0x666C7563  # second word of the key: sets the noise of the fluid apart from that of others with the same seed
 
 LEVELS = 1 << 16
-SCALE = sqrt(12.0 / (LEVELS**2 - 1))
-"""Makes the variance of LEVELS equally likely numbers, 1 apart, one."""
+SCALE = sqrt(12.0 / (LEVELS**2 - 1))  # makes the variance of LEVELS equally likely numbers, 1 apart, one
 
 NUMBERS_PER_BLOCK = 8
 Pattern = tuple[tuple[int, int], ...]

@@ -19,14 +19,12 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.physics.particles.base_section import ParticlesSection, PlaneSection
 
-BOLTZMANN_J_K = 1.380649e-23
-"""Boltzmann's constant [J/K], exact. Source: SI Brochure, 9th edition (2019)."""
+BOLTZMANN_J_K = 1.380649e-23  # Boltzmann's constant [J/K], exact. Source: SI Brochure, 9th edition (2019).
 
 COLUMNS_AT_A_TIME = 256
 """Velocity components whose correlations are computed together, which bounds the memory of the transforms."""
 
-LEAST_BLOCKS = 4
-"""Fewest blocks from which an error is estimated."""
+LEAST_BLOCKS = 4  # fewest blocks from which an error is estimated
 
 
 @dataclass(frozen=True)
@@ -264,8 +262,7 @@ def block_average(values: np.ndarray) -> BlockAverage:
     return BlockAverage(mean, float(error), bool(long_enough.size), block_length, errors)
 
 
-ALONG_AN_AXIS = 1e-12
-"""Sine of the largest angle between a normal and an axis that counts as none."""
+ALONG_AN_AXIS = 1e-12  # sine of the largest angle between a normal and an axis that counts as none
 NO_DISTANCE = 1e-9
 """Distance in front of a plane [voxels] from which on a particle is beyond it: one that starts in the plane has not
 crossed it, however its position is rounded."""

@@ -106,8 +106,7 @@ class StratifiedSample:
         return random.permutation(np.minimum(chosen, self._last))
 
 
-BYTES_TO_PLACE = 300
-"""Memory that a particle takes while it is placed, about."""
+BYTES_TO_PLACE = 300  # memory that a particle takes while it is placed, about
 
 OfTable = TypeVar("OfTable", bound=ParticlesSection)
 

@@ -144,8 +144,7 @@ class BeadChecks:
         return "-".join(str(self._ids[bead]) for bead in self._bonds[k])
 
 
-N_WAVES = 24
-"""Waves along each axis; twice as many change the result by a few thousandths of itself."""
+N_WAVES = 24  # waves along each axis; twice as many change the result by a few thousandths of itself
 
 
 def excess_temperature(friction: float, mass: float, viscosity: float, kernel: str, dimension: int) -> float:

@@ -21,8 +21,7 @@ from muphy_lb.operators.philox import random_numbers, random_numbers_node
 from muphy_lb.operators.unroll import unroll
 from muphy_lb.physics.particles.beads.motion import FORCE_UNIT, PUSH, VELOCITY, WANTED
 
-STREAM = 0x62656164
-"""Second word of the key of the beads' noise."""
+STREAM = 0x62656164  # second word of the key of the beads' noise
 
 KERNELS = ("linear", "point")
 """Whose velocity drags a bead: that of the corners of the cell around it, interpolated, or of the nearest node."""
@@ -109,8 +108,7 @@ def _take_node(lattice, precision, jit, at):
     return jit(unroll(take))
 
 
-TAKE = Operator("take", _take, _take_node, named("mass", *VELOCITY))
-"""The effect of friction on a bead's velocity."""
+TAKE = Operator("take", _take, _take_node, named("mass", *VELOCITY))  # the effect of friction on a bead's velocity
 
 
 def _langevin(i, lattice, parameters):

@@ -41,8 +41,7 @@ from muphy_lb.physics.particles.beads.motion import (
     cell_node,
 )
 
-WCA_RANGE = 2.0 ** (1.0 / 6.0)
-"""Distance, over sigma, at which the Lennard-Jones force changes sign."""
+WCA_RANGE = 2.0 ** (1.0 / 6.0)  # distance, over sigma, at which the Lennard-Jones force changes sign
 
 
 def lennard_jones(r2, epsilon, sigma):

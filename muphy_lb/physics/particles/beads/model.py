@@ -69,8 +69,7 @@ FLOW_FIELDS = (
 )
 COLUMNS = (*VOXEL, *OFFSET, *VELOCITY, *FORCE, *TRAVELLED)
 
-MOST_IN_A_PASS = 8
-"""Substeps that one kernel does: each is compiled into it."""
+MOST_IN_A_PASS = 8  # substeps that one kernel does: each is compiled into it
 
 
 @dataclass(frozen=True)

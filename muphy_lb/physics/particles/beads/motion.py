@@ -37,8 +37,7 @@ FORCE_UNIT = 2.0**-44
 """Unit of forces that are added up as integers, lattice units: exact in any order, and large enough for 2^19."""
 
 SHIFT = 40
-PLACE_UNIT = 2.0**-SHIFT
-"""Unit of positions known to every rank, in voxels."""
+PLACE_UNIT = 2.0**-SHIFT  # unit of positions known to every rank, in voxels
 
 
 def _forget(i, lattice, parameters):
@@ -60,8 +59,7 @@ def _forget_node(lattice, precision, jit, at):
     return jit(forget)
 
 
-FORGET = Operator("forget", _forget, _forget_node, named(*PLACE, HEAD))
-"""Empties the positions by id, and the cells."""
+FORGET = Operator("forget", _forget, _forget_node, named(*PLACE, HEAD))  # empties the positions by id, and the cells
 
 
 @cache

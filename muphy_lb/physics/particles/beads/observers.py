@@ -34,8 +34,7 @@ from muphy_lb.physics.particles.measures import (
 from muphy_lb.physics.particles.snapshots import ParticleSnapshots
 from muphy_lb.physics.particles.species import positions_m
 
-FEWEST_ROWS = 8
-"""Rows from which a mean and its error follow."""
+FEWEST_ROWS = 8  # rows from which a mean and its error follow
 
 
 class ObservedBeads(Protocol):

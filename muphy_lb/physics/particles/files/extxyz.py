@@ -21,21 +21,16 @@ from muphy_lb.physics.particles.files.table import ParticleTable, Snapshot
 from muphy_lb.physics.particles.files.text import MAX_LINE, FileUnits, Rows, check_width, numbered_lines
 
 PAIR = re.compile(r'([A-Za-z_][\w-]*)\s*=\s*(?:"([^"]*)"|(\S+))')
-PLAIN = "species:S:1:pos:R:3"
-"""Columns of a plain XYZ file."""
+PLAIN = "species:S:1:pos:R:3"  # columns of a plain XYZ file
 
 KIND, POSITION, VELOCITY, ID = ("species", "element", "type"), ("pos",), ("velo", "velocities", "vel"), ("id",)
 """Names of the columns that are read, as OVITO and ASE write them."""
 
-MAX_COMPONENTS = 1000
-"""Largest number of components of a column."""
-
-BYTES_PER_ROW = 1000
-"""Memory that the words of a row take, about."""
+MAX_COMPONENTS = 1000  # largest number of components of a column
+BYTES_PER_ROW = 1000  # memory that the words of a row take, about
 
 LOG = logging.getLogger(__name__)
-NO_KIND = "X"
-"""Species of particles without a kind, as in other programs."""
+NO_KIND = "X"  # species of particles without a kind, as in other programs
 
 
 def keys_and_values(comment: str) -> dict[str, str]:

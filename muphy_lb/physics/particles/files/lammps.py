@@ -25,8 +25,7 @@ STYLES = {
 """Columns of the section Atoms for each style; three whole numbers behind them count periodic images."""
 
 N_IMAGES = 3
-HYBRID = "hybrid"
-"""How the name of a style begins that is made of others."""
+HYBRID = "hybrid"  # how the name of a style begins that is made of others
 
 LINK_COLUMNS = {
     "Bonds": ("bond", "type", "atom 1", "atom 2"),

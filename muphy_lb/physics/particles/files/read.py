@@ -23,8 +23,7 @@ from muphy_lb.physics.particles.files.text import (
 )
 
 CSV, XYZ, LAMMPS = (".csv",), (".xyz", ".extxyz"), (".data", ".lmp")
-SUFFIXES = (*CSV, *XYZ, *LAMMPS)
-"""Endings of the files that are read."""
+SUFFIXES = (*CSV, *XYZ, *LAMMPS)  # endings of the files that are read
 
 POSITION = ("x_m", "y_m", "z_m")
 VELOCITY = ("vx_m_s", "vy_m_s", "vz_m_s")

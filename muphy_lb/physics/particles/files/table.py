@@ -9,8 +9,7 @@ import numpy as np
 from muphy_lb.base.errors import InputError
 from muphy_lb.geometry.limits import shown
 
-MAX_ID = 2**31 - 1
-"""Largest id: devices hold ids as integers of 32 bits."""
+MAX_ID = 2**31 - 1  # largest id: devices hold ids as integers of 32 bits
 
 KIND = re.compile(r"[^\s,\"]{1,100}")
 """Names of kinds: a word of the files that have one, without what separates words there."""

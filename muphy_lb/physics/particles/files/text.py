@@ -11,17 +11,10 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.geometry.limits import ask_for, cut, regular_file, shown
 from muphy_lb.geometry.options import LARGEST, SMALLEST
 
-MAX_LINE = 2**16
-"""Longest line [letters]."""
-
-MAX_WORD = 100
-"""Longest word of a column of names [characters]."""
-
-BYTES_OF_TEXT = 40
-"""Memory that the words of a text and their numbers take for each of its bytes, at most."""
-
-MAX_VOXELS = 2**31
-"""Largest distance of a particle from the origin [voxels]."""
+MAX_LINE = 2**16  # longest line [letters]
+MAX_WORD = 100  # longest word of a column of names [characters]
+BYTES_OF_TEXT = 40  # memory that the words of a text and their numbers take for each of its bytes, at most
+MAX_VOXELS = 2**31  # largest distance of a particle from the origin [voxels]
 
 
 def numbered_lines(path) -> Iterator[tuple[int, str]]:

@@ -27,8 +27,7 @@ from muphy_lb.physics.particles.species import positions_m
 from muphy_lb.physics.particles.tracers.section import TracersSection
 from muphy_lb.physics.particles.tracers.walk import BEFORE, BORN, END, END_STEP, STUCK, UNDER_WAY, WAITING, travelled
 
-HALF_A_STEP = 0.5
-"""A tracer leaves within a step: half of one before its end on average."""
+HALF_A_STEP = 0.5  # A tracer leaves within a step: half of one before its end on average
 
 
 @dataclass(frozen=True)

@@ -48,8 +48,7 @@ from muphy_lb.physics.particles.tracers.walk import (
     walk,
 )
 
-PARTS = 8
-"""Parts along each edge of a face of a voxel, in each of which tracers start evenly."""
+PARTS = 8  # parts along each edge of a face of a voxel, in each of which tracers start evenly
 
 
 def spread_over_opening(view: FlowView, name: str, count: int, random) -> tuple[np.ndarray, np.ndarray]:

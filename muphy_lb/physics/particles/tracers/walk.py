@@ -140,8 +140,7 @@ def velocity_node(jit, real, n_axes: int):
     return jit(interpolate)
 
 
-STREAM = 0x74726163
-"""Second word of the key: sets tracers apart from other noise with the same seed."""
+STREAM = 0x74726163  # second word of the key: sets tracers apart from other noise with the same seed
 
 VOXEL, OFFSET = POSITION
 ORIGIN = ("origin_x", "origin_y", "origin_z")
@@ -149,11 +148,8 @@ ORIGIN = ("origin_x", "origin_y", "origin_z")
 BEFORE = ("before_x", "before_y", "before_z")
 BORN, END, END_STEP = "born_step", "end", "end_step"
 INTEGERS, REALS, VALUES = (END,), (BORN, END_STEP, *ORIGIN), BEFORE
-UNDER_WAY, STUCK, WAITING = 0, -1, -2
-"""Values of the column ``end``; k + 1 of tracers that have left through opening k."""
-
-TOUCHING = 0.5 - 2.0**-30
-"""Largest offset of what is at a wall: a face itself belongs to the voxel beyond it."""
+UNDER_WAY, STUCK, WAITING = 0, -1, -2  # values of the column ``end``; k + 1 of tracers that have left through opening k
+TOUCHING = 0.5 - 2.0**-30  # largest offset of what is at a wall: a face itself belongs to the voxel beyond it
 
 COLUMNS = ("id", *VOXEL, *OFFSET, *INTEGERS, *REALS, *VALUES)
 PARAMETERS = named("lookup", "step", "seed", "amplitude", *COLUMNS, VELOCITY_VECTOR)
