@@ -37,8 +37,7 @@ def clean(nodes: NodeList, keep: str) -> tuple[NodeList, CleanReport]:
         nodes: the node list.
         keep: ``"openings"`` (components that touch an opening), ``"largest"`` or ``"all"``.
 
-    Raises:
-        GeometryError: unknown mode; ``"openings"`` without openings; an opening left without fluid.
+    Raises GeometryError: unknown mode; ``"openings"`` without openings; an opening left without fluid.
     """
     if keep not in MODES:
         raise GeometryError(f"keep is {keep!r}; allowed: {', '.join(MODES)}")

@@ -95,8 +95,7 @@ def read_gmy(path, spacing_m: float, origin_m=(0.0, 0.0, 0.0)) -> Voxels:
         spacing_m: edge length of a voxel [m]; version 4 of the format does not store it.
         origin_m: (x, y, z) of the first site [m].
 
-    Raises:
-        GeometryError: the file is missing, truncated, of another kind or version, or has no fluid.
+    Raises GeometryError: the file is missing, truncated, of another kind or version, or has no fluid.
     """
     check_positive(spacing_m=spacing_m)
     origin = vector("origin_m", origin_m, 3) - BORDER * spacing_m
@@ -109,10 +108,8 @@ def read_gmy(path, spacing_m: float, origin_m=(0.0, 0.0, 0.0)) -> Voxels:
 
 
 def read_sites(path) -> tuple[np.ndarray, Links]:
-    """(nz, ny, nx) bool mask of the fluid sites of a ``.gmy`` file, and the links that leave the fluid.
-
-    Raises GeometryError as :func:`read_gmy`.
-    """
+    """(nz, ny, nx) bool mask of the fluid sites of a ``.gmy`` file, and the links that leave the fluid. Raises
+    GeometryError as :func:`read_gmy`."""
     content = read_bytes(path)
     n_blocks, edge, table, position = _header(path, content)
     ask_for_voxels(n_blocks[::-1] * edge, BYTES_PER_SITE, f"the box of {path}")

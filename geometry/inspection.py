@@ -50,10 +50,8 @@ class Inspection:
 
 def inspect_input(path, **options) -> Inspection:
     """Inspect an input of :func:`muphy_lb.geometry.load.load_voxels`; a surface is not voxelised and needs only
-    ``unit``.
-
-    Raises GeometryError as the readers do, for a surface that cannot be repaired, and for too many openings.
-    """
+    ``unit``. Raises GeometryError as the readers do, for a surface that cannot be repaired, and for too many
+    openings."""
     ending = Path(path).suffix.lower()
     if ending not in FORMATS:
         loaded = load_with_notes(path, **options)

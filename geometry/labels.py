@@ -26,8 +26,7 @@ def label_box(voxels: Voxels, name: str, low_m, high_m) -> Voxels:
         name: name of a new or an existing wall.
         low_m, high_m: corners (x, y, z) of the box [m], both included.
 
-    Raises:
-        GeometryError: the box holds no solid voxel without a label.
+    Raises GeometryError: the box holds no solid voxel without a label.
     """
     low, high = ((np.asarray(corner) - voxels.origin_m) / voxels.spacing_m for corner in (low_m, high_m))
     size = np.array(voxels.shape[::-1])
@@ -56,8 +55,7 @@ def add_solids(nodes: NodeList, voxels: Voxels, names) -> NodeList:
         voxels: the image that they were built from.
         names: names of the walls that become nodes.
 
-    Raises:
-        GeometryError: the image has no such wall, or the wall has no voxel.
+    Raises GeometryError: the image has no such wall, or the wall has no voxel.
     """
     voxel = [nodes.label_voxel]
     number = [nodes.label_number]

@@ -43,8 +43,7 @@ def ask_for(n_bytes: int, what: str, remedy: str = COARSER) -> None:
         what: the thing that needs it, as the subject of the message.
         remedy: what the user can do if it is refused.
 
-    Raises:
-        GeometryError: more than is free.
+    Raises GeometryError: more than is free.
     """
     if n_bytes > SMALL and n_bytes > (free := free_bytes()):
         raise GeometryError(f"{what} needs {_gib(n_bytes)} of memory; {_gib(free)} are free: {remedy}")
@@ -64,12 +63,9 @@ def free_bytes() -> float:
 
 
 def regular_file(path) -> Path:
-    """The path of a regular file; a pipe or a device may wait or go on for ever.
-
-    Raises:
-        GeometryError: there is none, or it is something else, also what stands in a file's place: a pointer of Git LFS,
-            or a page of the web under another ending.
-    """
+    """The path of a regular file; a pipe or a device may wait or go on for ever. Raises GeometryError: there is none,
+    or it is something else, also what stands in a file's place: a pointer of Git LFS, or a page of the web under
+    another ending."""
     try:
         mode = os.stat(path).st_mode
     except (OSError, ValueError) as error:
@@ -106,11 +102,8 @@ def _refuse_stand_in(path: Path) -> None:
 
 
 def inflate(path, packed: bytes, n_bytes: int) -> bytes:
-    """The ``n_bytes`` that a zlib stream of a file holds; no more is ever inflated.
-
-    Raises:
-        GeometryError: the stream is broken, or holds another number.
-    """
+    """The ``n_bytes`` that a zlib stream of a file holds; no more is ever inflated. Raises GeometryError: the stream is
+    broken, or holds another number."""
     ask_for(n_bytes, f"a compressed block of {path}")
     try:
         plain = zlib.decompressobj().decompress(packed, n_bytes + 1)

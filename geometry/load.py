@@ -84,9 +84,7 @@ def load_with_notes(path, **options) -> Noted:
 
 def load_content(content: np.ndarray | Surface, **options) -> Noted:
     """As :func:`load_with_notes`, of an image (nz, ny, nx) or (ny, nx) or a surface in memory, which has its ``unit``.
-
-    Raises GeometryError as that does.
-    """
+    Raises GeometryError as that does."""
     preparation, options = split_preparation(options)
     periodic, options = split_periodic(options)
     is_surface = isinstance(content, Surface)

@@ -63,8 +63,7 @@ class NeighbourSearch:
             ``out``, or else (Q, n) int32 (int64 beyond 2^31 nodes): node numbers and link codes of
             :func:`neighbour_table`.
 
-        Raises:
-            GeometryError: ``out`` has another shape.
+        Raises GeometryError: ``out`` has another shape.
         """
         out = self.table_through_solids(vectors, subset, out)
         if self.solid is not None:

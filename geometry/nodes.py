@@ -107,11 +107,8 @@ def voxel_coordinates(voxel: np.ndarray, shape: tuple[int, int, int]) -> np.ndar
 
 
 def build_nodes(voxels: Voxels) -> NodeList:
-    """Number the fluid voxels of an image; every fluid voxel becomes a node.
-
-    Raises:
-        GeometryError: there is no fluid voxel, or a flag is unknown.
-    """
+    """Number the fluid voxels of an image; every fluid voxel becomes a node. Raises GeometryError: there is no fluid
+    voxel, or a flag is unknown."""
     flags = voxels.check_flags().flags
     fluid = _fluid_voxels(flags)
     if fluid.size == 0:
@@ -289,11 +286,7 @@ def labels_near(nodes: NodeList, vicinity: Vicinity) -> tuple[np.ndarray, np.nda
 
 def on_box(nodes: NodeList, values: np.ndarray) -> np.ndarray:
     """(nz, ny, nx, ...) values (n, ...) of nodes on their box, nan where there is no node; in the type of the values,
-    or float64 for whole numbers.
-
-    Raises:
-        GeometryError: too little memory.
-    """
+    or float64 for whole numbers. Raises GeometryError: too little memory."""
     ask_for_voxels(nodes.shape, BYTES_PER_VALUE * int(np.prod(values.shape[1:])), "a field on the whole box")
     dtype = values.dtype if values.dtype.kind == "f" else np.float64
     box = np.full((int(np.prod(nodes.shape)), *values.shape[1:]), np.nan, dtype)
@@ -310,11 +303,8 @@ def chosen_nodes(nodes: NodeList, voxel: np.ndarray) -> NodeList:
 
 
 def nodes_in_box(nodes: NodeList, corners_m) -> np.ndarray:
-    """Ascending numbers of the nodes in a box, given by its lowest and highest corner (x, y, z) [m].
-
-    Raises:
-        InputError: there is none.
-    """
+    """Ascending numbers of the nodes in a box, given by its lowest and highest corner (x, y, z) [m]. Raises InputError:
+    there is none."""
     low, high = (np.array(corner) for corner in corners_m)
     inside = np.ones(nodes.n_nodes, dtype=bool)
     for axis, place in enumerate(nodes.coordinates().T):

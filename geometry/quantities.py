@@ -42,8 +42,7 @@ def in_si(text: str, unit: str) -> float:
         text: such as ``"0.2 mm"``; powers as ``mm2``, ``mm^2`` or ``mm**2``.
         unit: the SI unit that is wanted, such as ``"m"`` or ``"Pa*s"``.
 
-    Raises:
-        ValueError: no such text, an unknown unit, a unit of another dimension, or a value beyond 1e30.
+    Raises ValueError: no such text, an unknown unit, a unit of another dimension, or a value beyond 1e30.
     """
     found = re.fullmatch(QUANTITY, text.strip()) if len(text) <= MAX_TEXT else None
     if found is None:
@@ -140,10 +139,8 @@ def _registry():
 
 
 def _with_powers(name: str) -> str:
-    """A unit in Pint's spelling: ``mm2`` is ``mm^2``, but cmH2O stays as it is.
-
-    Raises ValueError for powers of powers and of more than one digit, which Pint would compute.
-    """
+    """A unit in Pint's spelling: ``mm2`` is ``mm^2``, but cmH2O stays as it is. Raises ValueError for powers of powers
+    and of more than one digit, which Pint would compute."""
     if re.search(r"\d\s*(?:\^|\*\*|\d)", name):
         raise ValueError(f"{name!r} has a power of a power, or one of several digits")
     return re.sub(r"([A-Za-zµμ]+?)(-?\d)(?!\w)", r"\1^\2", name)

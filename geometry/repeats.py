@@ -19,9 +19,7 @@ ALONG = 0.99  # cosine of the angle between an axis and the normal of an opening
 
 def split_periodic(options: Mapping[str, object]) -> tuple[Axes | None, dict[str, object]]:
     """The axes (x, y, z) along which the box shall repeat, None where the options do not say, and the other options.
-
-    Raises GeometryError for what names no axes.
-    """
+    Raises GeometryError for what names no axes."""
     rest = {name: value for name, value in options.items() if name != PERIODIC}
     return periodic_axes(options[PERIODIC]) if PERIODIC in options else None, rest  # type: ignore[arg-type]
 
@@ -34,9 +32,8 @@ def prepared(loaded: Noted, preparation: Preparation, periodic: Axes | None) -> 
         preparation: the steps.
         periodic: (x, y, z) of the box that is left; None: what the input and the steps make of it.
 
-    Raises:
-        GeometryError: what is drawn cannot repeat: flow within a surface; spheres that a crop has cut; an opening that
-            lies there.
+    Raises GeometryError: what is drawn cannot repeat: flow within a surface; spheres that a crop has cut; an opening
+    that lies there.
     """
     if periodic is None:
         voxels, notes = prepare_image(loaded.voxels, preparation)

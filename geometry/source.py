@@ -96,18 +96,13 @@ class Geometry:
 
     @property
     def voxels(self) -> Voxels:
-        """The segmented image.
-
-        Raises GeometryError as the readers do.
-        """
+        """The segmented image. Raises GeometryError as the readers do."""
         return self._loaded.voxels
 
     @property
     def fluid(self) -> np.ndarray:
-        """(nz, ny, nx) truth values: where fluid is. Of an image it needs no voxel edge.
-
-        Raises GeometryError as the readers do.
-        """
+        """(nz, ny, nx) truth values: where fluid is. Of an image it needs no voxel edge. Raises GeometryError as the
+        readers do."""
         try:
             voxels = self.voxels
         except MissingOptionError:
@@ -147,9 +142,7 @@ class Geometry:
 
     def find_openings(self) -> Openings:
         """The flat caps and open ends of a surface, which needs no voxel edge; where fluid touches the box of an image.
-
-        Raises GeometryError for a surface that cannot be mended.
-        """
+        Raises GeometryError for a surface that cannot be mended."""
         if self._mended is not None:
             return Openings(openings_of_surface(self._mended))
         return Openings(openings_of_voxels(self.voxels))

@@ -166,12 +166,8 @@ def write_geometry(path, nodes: NodeList) -> None:
 
 
 def read_geometry(path) -> NodeList:
-    """Read the node list of a CASE.h5.
-
-    Raises:
-        GeometryError: the file is missing, holds no geometry, has another version, or anything in it is not as
-            :class:`muphy_lb.geometry.nodes.NodeList` has it.
-    """
+    """Read the node list of a CASE.h5. Raises GeometryError: the file is missing, holds no geometry, has another
+    version, or anything in it is not as :class:`muphy_lb.geometry.nodes.NodeList` has it."""
     with open_nodes(path) as nodes:
         return read_arrays(nodes)
 
@@ -198,8 +194,7 @@ def open_nodes(path, is_checked: bool = False) -> Iterator[NodeList]:
         path: the file.
         is_checked: the values of the arrays have been checked.
 
-    Raises:
-        GeometryError: as :func:`read_geometry`.
+    Raises GeometryError: as :func:`read_geometry`.
     """
     with input_file(path, GeometryError, f"muphy-lb geometry INPUT {Path(path).name}") as file:
         geometry = file.subgroup("geometry")

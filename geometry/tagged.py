@@ -110,10 +110,8 @@ class _Content:
 
 
 def read_tagged(path) -> Voxels:
-    """Voxels of a file of tagged nodes; the module's docstring defines the format.
-
-    Raises GeometryError with the line number for a line that violates the format, and for an opening without fluid.
-    """
+    """Voxels of a file of tagged nodes; the module's docstring defines the format. Raises GeometryError with the line
+    number for a line that violates the format, and for an opening without fluid."""
     content, line_numbers = _Content(), list[int]()
     ask_for(BYTES_OF_TEXT * file_size(path), f"the text of {path}")
     for number, line in enumerate(read_bytes(path).decode("utf-8", "replace").splitlines(), start=1):

@@ -32,8 +32,7 @@ def weights_from_groups(group: np.ndarray, cost: Mapping[int, float] | Sequence[
     Returns:
         (n,) unsigned integer weights of at least 1, of the smallest type that holds them.
 
-    Raises:
-        PartitionError: a cost that is not positive and finite, or a sequence that is too short.
+    Raises PartitionError: a cost that is not positive and finite, or a sequence that is too short.
     """
     present = np.unique(group)
     costs = np.array([_cost_of(int(g), cost) for g in present])
@@ -73,11 +72,8 @@ def _cost_of(group: int, cost) -> float:
 
 
 def part_shares(shares: Sequence[float] | None, n_parts: int) -> np.ndarray:
-    """(n_parts,) float64 fraction of the work of each part, in proportion to ``shares``; equal if None.
-
-    Raises:
-        PartitionError: not one positive finite number for each part.
-    """
+    """(n_parts,) float64 fraction of the work of each part, in proportion to ``shares``; equal if None. Raises
+    PartitionError: not one positive finite number for each part."""
     if shares is None:
         return np.full(n_parts, 1.0 / n_parts)
     given = np.asarray(shares, dtype=np.float64)
@@ -160,8 +156,7 @@ class StepCost:
         bytes_per_s: send bandwidth of a part; measured between two H200 with 0.13 to 4.5 MB.
         exchange_s: fixed overhead of an exchange [s]; measured between two H200.
 
-    Raises:
-        PartitionError: a negative or non-finite cost, or a time per node or bandwidth of zero.
+    Raises PartitionError: a negative or non-finite cost, or a time per node or bandwidth of zero.
     """
 
     node_s: float = 4.0e-11
@@ -220,11 +215,8 @@ def node_kinds(graph: VoxelGraph, group: np.ndarray, exchange: Exchange) -> np.n
 
 
 def weights_from_kinds(kind: np.ndarray, cost: NodeCost) -> np.ndarray:
-    """(n,) integer weights in proportion to the cost of each node's kind.
-
-    Raises:
-        PartitionError: a cost that is not positive and finite.
-    """
+    """(n,) integer weights in proportion to the cost of each node's kind. Raises PartitionError: a cost that is not
+    positive and finite."""
     return weights_from_groups(kind, (cost.bulk, cost.wall, cost.opening))
 
 

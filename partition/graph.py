@@ -22,8 +22,7 @@ class Graph:
         weights: (n,) int64 cost of each node, at least 1.
         link_weights: (m,) int64 cost of cutting each directed link, the same from both ends; None: all equal.
 
-    Raises:
-        PartitionError: inconsistent array lengths, or a weight below 1.
+    Raises PartitionError: inconsistent array lengths, or a weight below 1.
     """
 
     indptr: np.ndarray
@@ -62,8 +61,7 @@ def graph_from_neighbours(table: np.ndarray, coordinates: np.ndarray, weights: n
         coordinates: (n, 3) integer positions (x, y, z).
         weights: (n,) integer node weights; ones by default.
 
-    Raises:
-        PartitionError: a neighbour number out of range, a link without its opposite, or inconsistent array shapes.
+    Raises PartitionError: a neighbour number out of range, a link without its opposite, or inconsistent array shapes.
     """
     n = table.shape[1]
     if table.size and table.max() >= n:
@@ -79,11 +77,7 @@ def graph_from_neighbours(table: np.ndarray, coordinates: np.ndarray, weights: n
 
 
 def integer_weights(weights) -> np.ndarray:
-    """Node weights as an integer array.
-
-    Raises:
-        PartitionError: they are not integers.
-    """
+    """Node weights as an integer array. Raises PartitionError: they are not integers."""
     weights = np.asarray(weights)
     if not np.issubdtype(weights.dtype, np.integer):
         raise PartitionError(

@@ -22,8 +22,7 @@ class Exchange:
         vectors: (K, 3) integer link vectors, including the opposite of each; D3Q19 by default.
         bytes_per_population: size of a population in a message; 4 is single precision.
 
-    Raises:
-        PartitionError: a vector without its opposite.
+    Raises PartitionError: a vector without its opposite.
     """
 
     vectors: np.ndarray = field(default_factory=lambda: NEAREST)

@@ -159,8 +159,7 @@ def tile_graph(chunks: Iterable[tuple[np.ndarray, np.ndarray]], shape, periodic,
         periodic: three flags (x, y, z); periodic axes wrap.
         side: voxels along an edge of a tile.
 
-    Raises:
-        PartitionError: ids that do not ascend, such as one that appears twice.
+    Raises PartitionError: ids that do not ascend, such as one that appears twice.
     """
     size = np.array(shape[::-1], dtype=np.int64)
     n_tiles = -(-size // side)

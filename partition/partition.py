@@ -124,8 +124,7 @@ def partition(graph: VoxelGraph, n_parts: int, method: str = AUTO, shares=None) 
     Returns:
         (n,) int32 part of each node, 0 to n_parts - 1; no part is empty. Deterministic.
 
-    Raises:
-        PartitionError: unknown method, n_parts below 1 or above the number of nodes, invalid shares.
+    Raises PartitionError: unknown method, n_parts below 1 or above the number of nodes, invalid shares.
     """
     return partition_with_reason(graph, n_parts, method, shares=shares)[0]
 
@@ -144,8 +143,7 @@ def partition_with_reason(
         graph, n_parts, method, shares: as of :func:`partition`.
         exchange, cost: data exchanged between parts, and cost model of the machine, by which "auto" chooses.
 
-    Raises:
-        PartitionError: as :func:`partition`.
+    Raises PartitionError: as :func:`partition`.
     """
     check_parts(graph, n_parts, method)
     if method == AUTO:
@@ -154,11 +152,7 @@ def partition_with_reason(
 
 
 def check_parts(graph: VoxelGraph, n_parts: int, method: str) -> None:
-    """Check the method and the number of parts.
-
-    Raises:
-        PartitionError: as :func:`partition`.
-    """
+    """Check the method and the number of parts. Raises PartitionError: as :func:`partition`."""
     names = (AUTO, *METHODS)
     if method not in names:
         folded = {name.lower(): name for name in names}
@@ -203,8 +197,7 @@ def compare(graph: VoxelGraph, n_parts: int, exchange: Exchange, cost: StepCost,
         cost: cost model of the machine.
         shares: relative speeds of the ranks; equal by default.
 
-    Raises:
-        PartitionError: n_parts below 1 or above the number of nodes.
+    Raises PartitionError: n_parts below 1 or above the number of nodes.
     """
     is_large = graph.n_nodes > NODE_GRAPH_LIMIT
     methods = [method for method in METHODS if not (is_large and method == "metis")]
@@ -265,9 +258,8 @@ def share(
         precision: "fp64", "fp32" or "fp16": bytes of a population that crosses.
         backend: "cuda", "cpu" or "numpy": whose costs predict the time of a step.
 
-    Raises:
-        PartitionError: no image of truth values, no fluid, more ranks than fluid voxels, a speed that is not positive,
-            or an unknown name.
+    Raises PartitionError: no image of truth values, no fluid, more ranks than fluid voxels, a speed that is not
+    positive, or an unknown name.
     """
     fluid = np.asarray(fluid)
     if fluid.dtype != np.bool_ or fluid.ndim != 3:

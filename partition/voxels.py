@@ -60,11 +60,7 @@ class VoxelGraph:
 
     @cached_property
     def order(self) -> np.ndarray:
-        """(n,) node numbers by ascending voxel id.
-
-        Raises:
-            PartitionError: a voxel appears twice.
-        """
+        """(n,) node numbers by ascending voxel id. Raises PartitionError: a voxel appears twice."""
         order = np.argsort(self.voxel, kind="stable").astype(_number_type(self.n_nodes), copy=False)
         ordered = self.voxel[order]
         repeated = np.flatnonzero(ordered[1:] == ordered[:-1])
@@ -93,11 +89,7 @@ class VoxelGraph:
         return row
 
     def with_weights(self, weights: np.ndarray) -> "VoxelGraph":
-        """The same nodes with other weights.
-
-        Raises:
-            PartitionError: not one integer of at least 1 for each node.
-        """
+        """The same nodes with other weights. Raises PartitionError: not one integer of at least 1 for each node."""
         return replace(self, weights=_checked_weights(weights, self.n_nodes))
 
     def chunks(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -134,8 +126,7 @@ def graph_from_voxels(voxel: np.ndarray, shape, periodic, weights: np.ndarray | 
         periodic: three flags (x, y, z); periodic axes wrap.
         weights: (n,) integer node weights; ones by default.
 
-    Raises:
-        PartitionError: an id outside the box, a repeated id, or invalid weights.
+    Raises PartitionError: an id outside the box, a repeated id, or invalid weights.
     """
     voxel = np.asarray(voxel, dtype=np.int64)
     shape, periodic = tuple(int(size) for size in shape), tuple(bool(flag) for flag in periodic)

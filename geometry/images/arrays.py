@@ -23,11 +23,8 @@ READ_ERRORS += (OverflowError, tokenize.TokenError)
 
 
 def read_npy(path) -> Image:
-    """Image of a ``.npy`` file, memory-mapped.
-
-    Raises GeometryError for a missing, corrupt or truncated file, for one that goes on behind its array, and for arrays
-    of objects.
-    """
+    """Image of a ``.npy`` file, memory-mapped. Raises GeometryError for a missing, corrupt or truncated file, for one
+    that goes on behind its array, and for arrays of objects."""
     try:
         with open(regular_file(path), "rb") as file:
             shape, is_fortran, kind = _npy_header(file)
@@ -43,10 +40,8 @@ def read_npy(path) -> Image:
 
 
 def read_npz(path, array: str | None = None) -> Image:
-    """Image of the array named ``array`` of a ``.npz`` file; ``None``: of its only array.
-
-    Raises GeometryError for a missing, corrupt or truncated file, an unknown array, and an ambiguous choice.
-    """
+    """Image of the array named ``array`` of a ``.npz`` file; ``None``: of its only array. Raises GeometryError for a
+    missing, corrupt or truncated file, an unknown array, and an ambiguous choice."""
     try:
         with zipfile.ZipFile(regular_file(path)) as archive:
             info = archive.getinfo(_member(path, archive, array))

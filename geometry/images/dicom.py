@@ -65,10 +65,8 @@ class _Slice:
 
 
 def read_folder(path, frame: str = "world") -> Image:
-    """Image of a folder: of its TIFF files if there are any, otherwise of its DICOM series.
-
-    Raises GeometryError as :func:`muphy_lb.geometry.images.tiff.read_tiff` or :func:`read_dicom`.
-    """
+    """Image of a folder: of its TIFF files if there are any, otherwise of its DICOM series. Raises GeometryError as
+    :func:`muphy_lb.geometry.images.tiff.read_tiff` or :func:`read_dicom`."""
     try:
         files = list(Path(path).iterdir())
     except OSError as error:

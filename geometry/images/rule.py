@@ -91,12 +91,9 @@ class ImageRule:
         return self.segment(Image(values, (spacing_m,) * 3, tuple(origin_m))).voxels
 
     def segment(self, image: Image) -> Noted:
-        """Voxels of an image, with notes on what was done to it.
-
-        Raises GeometryError for a voxel edge that neither the file nor the rule states, for NaN, for float values
-        without a threshold, for contradictory rules, if no voxel would be fluid, and for an opening or a wall without
-        voxels.
-        """
+        """Voxels of an image, with notes on what was done to it. Raises GeometryError for a voxel edge that neither the
+        file nor the rule states, for NaN, for float values without a threshold, for contradictory rules, if no voxel
+        would be fluid, and for an opening or a wall without voxels."""
         self._check()
         if image.values.dtype.kind not in "iufb":
             raise GeometryError(

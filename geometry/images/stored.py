@@ -127,11 +127,8 @@ def by_other_type(types: Mapping[str, str], entry: str, shape: tuple[int, ...], 
 
 
 def mapped(path, layout: Layout, offset: int = 0, order: Literal["C", "F"] = "C", is_last: bool = True) -> np.ndarray:
-    """The uncompressed numbers of a file from byte ``offset``, memory-mapped read-only.
-
-    Raises GeometryError for a missing or truncated file, and for one that goes on behind them, unless they need not be
-    the last of the file.
-    """
+    """The uncompressed numbers of a file from byte ``offset``, memory-mapped read-only. Raises GeometryError for a
+    missing or truncated file, and for one that goes on behind them, unless they need not be the last of the file."""
     held = file_size(path) - offset
     layout.check(path, held if is_last else min(held, layout.n_bytes))
     try:
@@ -142,10 +139,8 @@ def mapped(path, layout: Layout, offset: int = 0, order: Literal["C", "F"] = "C"
 
 def inflated(path, layout: Layout, offset: int = 0, skip: int = 0) -> np.ndarray:
     """The zlib- or gzip-compressed numbers from byte ``offset`` on, C-ordered, after ``skip`` decompressed bytes.
-
     Raises GeometryError for a missing file, for corrupt or truncated data, for data that go on behind the numbers and,
-    before memory is allocated, if the file is too small to hold that much.
-    """
+    before memory is allocated, if the file is too small to hold that much."""
     skip = max(skip, 0)
     check_inflation(path, file_size(path) - offset, skip + layout.n_bytes)
     target = empty_array((skip + layout.n_bytes,), np.uint8)
@@ -189,10 +184,8 @@ def _inflate(path, file, target: np.ndarray, layout: Layout) -> None:
 
 
 def words(path, layout: Layout, offset: int = 0) -> np.ndarray:
-    """The numbers written as text in a file from byte ``offset`` on.
-
-    Raises GeometryError if it holds fewer or more, or a word that is not a number of this type.
-    """
+    """The numbers written as text in a file from byte ``offset`` on. Raises GeometryError if it holds fewer or more, or
+    a word that is not a number of this type."""
     needed = count(layout.shape)
     text = read_bytes(path)[offset:]
     found = split_words(path, text) if needed <= (len(text) + 1) // 2 else text[:MAX_COUNTED].split()
@@ -249,10 +242,7 @@ def numbers(path, key: str, text: str, n: int) -> list[float]:
 
 def voxel_counts(path, key: str, text: str) -> tuple[int, ...]:
     """(nz, ny, nx) or (ny, nx) of a header entry that lists x first; trailing axes of length 1 beyond three are
-    dropped.
-
-    Raises GeometryError unless these are two or three positive integers.
-    """
+    dropped. Raises GeometryError unless these are two or three positive integers."""
     try:
         shape = [int(word) for word in text.split()]
     except ValueError:

@@ -88,9 +88,8 @@ class _Axes:
             n_pages: that it holds.
             options: ``channel`` and ``time``, counted from 0; None for the only one.
 
-        Raises:
-            GeometryError: the description is of another number of pages; several channels or times of which none is
-                chosen; one that is not there.
+        Raises GeometryError: the description is of another number of pages; several channels or times of which none is
+        chosen; one that is not there.
         """
         if prod(self.counts.values()) != n_pages:
             said = " x ".join(f"{n} {NAMES.get(axis, 'layers')}" for axis, n in self.counts.items())

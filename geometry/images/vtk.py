@@ -79,10 +79,8 @@ def parse_file(path) -> VtkFile:
 
 
 def array_values(file: VtkFile, element: ElementTree.Element, shape: tuple[int, ...]) -> np.ndarray:
-    """The values of a ``DataArray`` element, reshaped to ``shape``.
-
-    Raises GeometryError for an unknown type or storage, and if there are fewer values or more.
-    """
+    """The values of a ``DataArray`` element, reshaped to ``shape``. Raises GeometryError for an unknown type or
+    storage, and if there are fewer values or more."""
     if (name := element.get("type")) not in TYPES:
         raise GeometryError(f"{file.path}: an array is of type {shown(name)}; allowed: {', '.join(TYPES)}")
     kind = np.dtype(file.order + TYPES[name])

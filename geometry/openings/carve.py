@@ -115,9 +115,8 @@ def carve(voxels: Voxels, openings: Sequence[Opening]) -> Voxels:
     Where the layers would leave the box, the box is padded by 4 layers of solid. New openings are flagged from
     ``FIRST_OPENING`` on, after existing ones; the result's ``openings`` hold the records with their final normals.
 
-    Raises:
-        GeometryError: too many openings, equal names, a disc that touches no fluid or does not span the lumen,
-            two discs that overlap, an opening at a face across a periodic axis.
+    Raises GeometryError: too many openings, equal names, a disc that touches no fluid or does not span the lumen, two
+    discs that overlap, an opening at a face across a periodic axis.
     """
     _check_records(voxels, openings)
     oriented = [_orient(voxels, opening) for opening in openings]

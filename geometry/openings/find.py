@@ -93,10 +93,8 @@ class FoundOpening:
 
 
 def openings_of_surface(mended: Mended) -> tuple[FoundOpening, ...]:
-    """The openings of a closed surface: ends that were open, and flat caps across a vessel.
-
-    Raises GeometryError for more openings than are supported.
-    """
+    """The openings of a closed surface: ends that were open, and flat caps across a vessel. Raises GeometryError for
+    more openings than are supported."""
     return _sorted_and_named(item for item, _ in ends_of_surface(mended))
 
 

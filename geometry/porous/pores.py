@@ -206,8 +206,7 @@ def pore_widths(nodes: NodeList) -> np.ndarray:
     Returns:
         (n,) float32 widths [voxels]; infinite where no chord ends at walls.
 
-    Raises:
-        GeometryError: too little memory for the box.
+    Raises GeometryError: too little memory for the box.
     """
     ask_for_voxels(nodes.shape, BYTES_PER_VOXEL, "the widths of the pores")
     voxel = np.asarray(nodes.voxel)

@@ -87,11 +87,8 @@ def split_preparation(options: Mapping[str, Any]) -> tuple[Preparation, dict[str
 
 
 def prepare_image(voxels: Voxels, preparation: Preparation) -> tuple[Voxels, tuple[str, ...]]:
-    """The image after all steps of a preparation, and one line of text per step.
-
-    Raises:
-        GeometryError: the image already has openings; a crop outside the image; no percolating pore.
-    """
+    """The image after all steps of a preparation, and one line of text per step. Raises GeometryError: the image
+    already has openings; a crop outside the image; no percolating pore."""
     lines = []
     for step in _steps(preparation):
         if voxels.openings:
@@ -112,9 +109,7 @@ def porosity(voxels: Voxels) -> float:
 
 def crop(voxels: Voxels, low, high) -> Voxels:
     """The voxels from ``low`` (x, y, z) up to, but excluding, ``high``; an axis that is shortened is not periodic.
-
-    Raises GeometryError for corners outside the image or in the wrong order.
-    """
+    Raises GeometryError for corners outside the image or in the wrong order."""
     low, high = _corner(low), _corner(high)
     size = np.array(voxels.shape[::-1])
     if np.any(low < 0) or np.any(high > size) or np.any(low >= high):
@@ -167,8 +162,7 @@ def drop_unconnected(voxels: Voxels, axes: str, connected_by: str = "edges") -> 
     Returns:
         (image, number of voxels dropped, number of pores dropped).
 
-    Raises:
-        GeometryError: no pore would be left.
+    Raises GeometryError: no pore would be left.
     """
     _axis_numbers(axes, "drop_unconnected")
     pores = find_pores(voxels, connected_by)

@@ -53,8 +53,7 @@ def random_spheres(size=64, radius=8.0, porosity=0.45, seed=0, spacing_m=1.0) ->
         seed: seed of the random initial positions.
         spacing_m: voxel edge [m].
 
-    Raises:
-        GeometryError: a value out of range; a sphere wider than half the cube; overlaps that cannot be removed.
+    Raises GeometryError: a value out of range; a sphere wider than half the cube; overlaps that cannot be removed.
     """
     check_positive(size=size, radius=radius, spacing_m=spacing_m)
     check_porosity(porosity)
@@ -281,9 +280,8 @@ class SphereList:
         periodic: axes along which the arrangement repeats with the box, such as ``"xy"``: spheres that reach over a
             face come in on the other side, and the box is periodic. It is then given by ``low`` and ``high``.
 
-    Raises:
-        GeometryError: the file cannot be read; no radius; a box that is empty, holds no fluid, or is periodic and no
-            whole number of voxels long.
+    Raises GeometryError: the file cannot be read; no radius; a box that is empty, holds no fluid, or is periodic and no
+    whole number of voxels long.
     """
 
     path: object

@@ -206,10 +206,8 @@ class _Bytes:
 
 
 def read_ply(path) -> StoredSurface:
-    """The triangles of a ``.ply`` file; polygons are cut into fans.
-
-    Raises GeometryError for a missing, corrupt or truncated file, and one without points or polygons.
-    """
+    """The triangles of a ``.ply`` file; polygons are cut into fans. Raises GeometryError for a missing, corrupt or
+    truncated file, and one without points or polygons."""
     content = read_bytes(path)
     form, elements, start = _header(path, content)
     body = content[start:]
@@ -337,11 +335,9 @@ FACET_WORDS = [b"facet", b"vertex", b"vertex", b"vertex", b"endfacet"]
 
 
 def read_stl(path) -> StoredSurface:
-    """The triangles of a ``.stl`` file; each has three points of its own.
-
-    Raises GeometryError for a missing or truncated file, a number of triangles that the file does not have, a facet
-    that is no triangle, and a coordinate that is no number.
-    """
+    """The triangles of a ``.stl`` file; each has three points of its own. Raises GeometryError for a missing or
+    truncated file, a number of triangles that the file does not have, a facet that is no triangle, and a coordinate
+    that is no number."""
     content = read_bytes(path)
     n_stated = int.from_bytes(content[HEADER : HEADER + COUNT], "little")
     is_text = content.removeprefix(MARK).lstrip()[:5].lower() == b"solid" and b"\0" not in content[:BEGINNING]

@@ -401,9 +401,7 @@ class OddRows:
 
 def odd_rows(surface: Surface, spacing_m: float | None = None) -> OddRows:
     """The rows of a surface that give no vote; without a voxel edge those of a grid that is fine enough for a picture.
-
-    Raises GeometryError as :func:`voxelise_by_votes`, whatever the number of the rows.
-    """
+    Raises GeometryError as :func:`voxelise_by_votes`, whatever the number of the rows."""
     spacing_m = spacing_m or float(np.ptp(surface.points_m, axis=0).max()) / N_ROWS
     shape, origin, corners = _grid(surface, spacing_m, MIN_MARGIN)
     return OddRows(spacing_m, np.asarray(origin), tuple(_rows_along(corners, shape, axis)[1] for axis in range(3)))
@@ -417,11 +415,9 @@ def _grid(surface: Surface, spacing_m: float, margin: int):
 
 
 def voxelise_by_votes(surface: Surface, spacing_m: float, margin: int = MIN_MARGIN) -> tuple[Voxels, str]:
-    """(voxels whose centre lies inside by the majority of three axes, note: text on what was doubtful).
-
-    Raises GeometryError as :func:`muphy_lb.geometry.surfaces.surface.voxelise`, but for surfaces that are not closed
-    only where more than MOST_DOUBTFUL of the rows are doubtful.
-    """
+    """(voxels whose centre lies inside by the majority of three axes, note: text on what was doubtful). Raises
+    GeometryError as :func:`muphy_lb.geometry.surfaces.surface.voxelise`, but for surfaces that are not closed only
+    where more than MOST_DOUBTFUL of the rows are doubtful."""
     shape, origin, corners = _grid(surface, spacing_m, margin)
     inside, voters = np.zeros(shape, dtype=np.uint8), np.zeros(shape, dtype=np.uint8)
     n_odd, n_rows = 0, 0

@@ -238,8 +238,7 @@ class Backend(Protocol):
         feedback(advance, arrays: FeedbackArrays, values)
             Advance the state of a condition with its opening's sums over all ranks, and set its value.
 
-        Raises:
-            BackendError: this backend has no such kernel.
+        Raises BackendError: this backend has no such kernel.
         """
 
     def copy(self, source, target) -> Launch:
@@ -274,11 +273,8 @@ class DeviceBackend(Backend, Protocol):
         """Launch that copies a page-locked array to the device, on the edge's queue."""
 
     def nccl(self):
-        """The NCCL interface of :mod:`muphy_lb.backends.cuda.nccl`.
-
-        Raises:
-            Exception: of any type, if NCCL is not available.
-        """
+        """The NCCL interface of :mod:`muphy_lb.backends.cuda.nccl`. Raises Exception: of any type, if NCCL is not
+        available."""
 
     def share(self, array, first: int) -> Any:
         """Handle by which another process of the machine can access the array from ``array[first]`` on; can be sent."""

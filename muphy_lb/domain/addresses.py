@@ -281,11 +281,7 @@ class NodeNeighbours:
         return np.concatenate([np.minimum(chunk, self.n_slots - 1) for chunk in self._chunks()], axis=1)
 
     def records(self) -> np.ndarray:
-        """(n_words,) uint32 table.
-
-        Raises:
-            InputError: more nodes or records than it can address.
-        """
+        """(n_words,) uint32 table. Raises InputError: more nodes or records than it can address."""
         known: dict[bytes, int] = {}
         n_quads = whole(self.domain.pitch // WARP, LINE_UNIT) // LINE_UNIT
         begin, records = np.zeros(n_quads * LINE_UNIT, dtype=np.uint32), []

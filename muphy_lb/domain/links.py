@@ -177,8 +177,7 @@ def specular_links(table: np.ndarray, treatment: WallTreatment, lattice: Lattice
     Args:
         table: (Q, n) node-list numbers and link codes.
 
-    Raises:
-        InputError: a slip wall on a lattice without the tangential links that it needs.
+    Raises InputError: a slip wall on a lattice without the tangential links that it needs.
     """
     slip = treatment.slip
     codes = FIRST_WALL_LINK - np.array(slip, dtype=np.int64)
@@ -200,10 +199,7 @@ class _Reflection:
 
 def _reflections(q: int, lattice: Lattice):
     """Reflections of direction q, one for each axis that may be normal to the wall; none for a link normal to it.
-
-    Raises:
-        InputError: the lattice lacks the tangential links that reflection needs.
-    """
+    Raises InputError: the lattice lacks the tangential links that reflection needs."""
     if lattice.name == "D3Q15":
         raise InputError("a wall slips, which D3Q15 cannot do: it has no face diagonals; use D3Q19 or D3Q27")
     number_of = {tuple(vector): k for k, vector in enumerate(lattice.c.tolist())}

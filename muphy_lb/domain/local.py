@@ -43,11 +43,7 @@ TILE_XYZ = (32, 8, 8)
 
 
 def order_keys(nodes: NodeList, number: np.ndarray, order: str):
-    """The index that sorts (n,) node-list numbers into an order.
-
-    Raises:
-        InputError: unknown order.
-    """
+    """The index that sorts (n,) node-list numbers into an order. Raises InputError: unknown order."""
     if order not in ORDERS:
         raise InputError(f"order is {order!r}; allowed: {', '.join(ORDERS)}")
     if order == LEXICOGRAPHIC or number.size == 0:
@@ -164,8 +160,7 @@ def build_local_domain(
         rank: whose domain to build.
         lattice, walls, order: as of :func:`domain_from_part`.
 
-    Raises:
-        InputError: the rank owns no node, or a two-dimensional lattice meets a three-dimensional box.
+    Raises InputError: the rank owns no node, or a two-dimensional lattice meets a three-dimensional box.
     """
     return domain_from_part(cut_part(nodes, owner, rank), lattice, walls, order)
 
@@ -181,8 +176,7 @@ def domain_from_part(
         walls: how walls are treated; by default all in the address table.
         order: of the nodes inside edge and interior, one of ``muphy_lb.domain.local.ORDERS``.
 
-    Raises:
-        InputError: a two-dimensional lattice meets a three-dimensional box.
+    Raises InputError: a two-dimensional lattice meets a three-dimensional box.
     """
     nodes = part.nodes
     check_dimension(nodes, lattice)
@@ -308,11 +302,8 @@ def _localised(specular: SpecularLinks, near, local, local_of) -> SpecularLinks:
 
 
 def check_dimension(nodes: NodeList | GeometryHeader, lattice: Lattice, force=(0.0, 0.0, 0.0)) -> None:
-    """Refuse a two-dimensional lattice in a box with more than one layer, or with a force along z.
-
-    Raises:
-        InputError: the lattice is two-dimensional, and the box or the force is not.
-    """
+    """Refuse a two-dimensional lattice in a box with more than one layer, or with a force along z. Raises InputError:
+    the lattice is two-dimensional, and the box or the force is not."""
     if lattice.dimension == 2 and nodes.shape[0] != 1:
         raise InputError(
             f"lattice {lattice.name} is two-dimensional but the geometry has {nodes.shape[0]} layers along z;"

@@ -53,8 +53,7 @@ def cut_part(nodes: NodeList, owner: Any, rank: int) -> Part:
         owner: (n,) rank of every node; may also be a dataset.
         rank: the rank.
 
-    Raises:
-        InputError: the rank owns no node.
+    Raises InputError: the rank owns no node.
     """
     own = _own_voxels(nodes, owner, rank)
     if own.size == 0:

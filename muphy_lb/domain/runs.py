@@ -53,8 +53,7 @@ def compress(chunks, n_directions: int, n_slots: int) -> RunTable:
         n_directions: K.
         n_slots: size of the buffer that the addresses belong to.
 
-    Raises:
-        InputError: more runs than a line can count.
+    Raises InputError: more runs than a line can count.
     """
     dtype = np.uint32 if n_slots <= 2**32 else np.uint64
     lines, bases, n_runs = [], [np.zeros(1, dtype=dtype)], 0

@@ -58,11 +58,8 @@ class Streaming:
 
     @property
     def order_with_pause(self) -> tuple[str, ...]:
-        """The parts of a step in which stages run after all populations have arrived, before any node collides.
-
-        Raises:
-            InputError: the populations that are about to arrive are not known ahead of the collision.
-        """
+        """The parts of a step in which stages run after all populations have arrived, before any node collides. Raises
+        InputError: the populations that are about to arrive are not known ahead of the collision."""
         if self.stores_before_collision:
             raise InputError(
                 f"compute.streaming is {self.name!r}, with which nothing can act between streaming and collision; set"
@@ -117,11 +114,7 @@ STREAMINGS: Mapping[str, Streaming] = MappingProxyType({kind.name: kind for kind
 
 
 def streaming_named(name: str) -> Streaming:
-    """Look up a streaming scheme by name.
-
-    Raises:
-        InputError: there is no scheme of that name.
-    """
+    """Look up a streaming scheme by name. Raises InputError: there is no scheme of that name."""
     if name not in STREAMINGS:
         raise InputError(f"streaming is {name!r}; allowed: {', '.join(STREAMINGS)}")
     return STREAMINGS[name]

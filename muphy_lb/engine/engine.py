@@ -85,11 +85,7 @@ class Engine:
 
     @property
     def particle_sets(self) -> Particles:
-        """The particles.
-
-        Raises:
-            ValueError: the model has none.
-        """
+        """The particles. Raises ValueError: the model has none."""
         if self.particles is None:
             raise ValueError(f"the model {self.model.name!r} has no particles")
         return self.particles

@@ -284,8 +284,7 @@ class Fields:
         sums: number of components, by name, of the accumulating fields that are part of the state: moments are taken
             with them as the last collision has read them.
 
-    Raises:
-        ValueError: a field of the corner layer, without particles.
+    Raises ValueError: a field of the corner layer, without particles.
     """
 
     def __init__(self, backend, domain: LocalDomain, model: Model, shares, corners: Corners | None = None):

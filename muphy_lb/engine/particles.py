@@ -29,8 +29,7 @@ class Particles:
         model: the physics.
         fields: its fields.
 
-    Raises:
-        ValueError: a set without a stage that lets its particles migrate.
+    Raises ValueError: a set without a stage that lets its particles migrate.
     """
 
     def __init__(
@@ -115,8 +114,7 @@ class Particles:
             name: of the set.
             columns: by name, all of them; those that the set has besides the position are zero if they are missing.
 
-        Raises:
-            BackendError: more particles than there is room for.
+        Raises BackendError: more particles than there is room for.
         """
         node = look_up(self._lookup, *(np.asarray(columns[axis], dtype=np.int64) for axis in POSITION[0]))
         own = np.flatnonzero((node >= 0) & (node < self._lookup.size[LAYER]))

@@ -84,8 +84,7 @@ def passes(stages: tuple[Stage, ...], written: set[str], fields: Mapping[str, Fi
         written: fields that this step has written so far and not exchanged; updated.
         fields: those that may be read at neighbours without a stage that advances them, by name.
 
-    Raises:
-        ValueError: a stage writes a field with one array that it reads at neighbours.
+    Raises ValueError: a stage writes a field with one array that it reads at neighbours.
     """
     found = [Pass()]
     read: set[str] = set()

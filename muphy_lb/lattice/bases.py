@@ -31,8 +31,7 @@ class MomentBasis:
         families: family of each row, one of FAMILIES.
         inner: Q integers p_q, the weights of the inner product.
 
-    Raises:
-        ValueError: the rows are not orthogonal, mix parities, or do not begin with density and momentum.
+    Raises ValueError: the rows are not orthogonal, mix parities, or do not begin with density and momentum.
     """
 
     name: str
@@ -79,11 +78,8 @@ class MomentBasis:
         return [k for k, family in enumerate(self.families) if family in families]
 
     def is_even(self, family: str) -> bool:
-        """Whether the rows of a family are even in the lattice vectors; else they are odd.
-
-        Raises:
-            ValueError: rows of the family are neither all even nor all odd.
-        """
+        """Whether the rows of a family are even in the lattice vectors; else they are odd. Raises ValueError: rows of
+        the family are neither all even nor all odd."""
         rows = self.matrix[self.rows_of(family)]
         reversed_rows = rows[:, self.lattice.opposite]
         if not (np.array_equal(reversed_rows, rows) or np.array_equal(reversed_rows, -rows)):

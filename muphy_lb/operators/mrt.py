@@ -98,8 +98,7 @@ def mrt_for(lattice: Lattice, rates: Mapping | None = None, magic: float | None 
         rates: ``{family: rate}`` that replace the defaults: a number in (0, 2], "viscosity" or "magic".
         magic: Lambda, 3/16 unless given.
 
-    Raises:
-        InputError: the lattice has no such family, or a rate or Lambda is outside its range.
+    Raises InputError: the lattice has no such family, or a rate or Lambda is outside its range.
     """
     rates, basis, magic = dict(rates or {}), BASES[lattice.name], MAGIC_HALF_WAY if magic is None else magic
     for family, rate in rates.items():

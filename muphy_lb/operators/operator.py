@@ -74,11 +74,8 @@ def positions(parameters: tuple[Parameter, ...]) -> dict[str, int]:
 
 
 def joined(*groups: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
-    """The parameters of composed operators, each name once, in order of first appearance.
-
-    Raises:
-        ValueError: two operators disagree on whether a parameter is in stored units.
-    """
+    """The parameters of composed operators, each name once, in order of first appearance. Raises ValueError: two
+    operators disagree on whether a parameter is in stored units."""
     found: dict[str, Parameter] = {}
     for parameter in (parameter for group in groups for parameter in group):
         if found.setdefault(parameter.name, parameter) != parameter:

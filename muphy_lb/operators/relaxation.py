@@ -51,10 +51,7 @@ class Relaxation:
 
     def valued(self, lattice: Lattice, given: Mapping[str, Any]) -> tuple["Relaxation", tuple[float, ...]]:
         """The relaxation on a lattice and the values of its parameters after omega, from the keys that a case gives.
-
-        Raises:
-            InputError: a parameter has no value.
-        """
+        Raises InputError: a parameter has no value."""
         if self.chosen:
             return self.chosen(lattice, given)
         names = [parameter.name for parameter in self.parameters[1:]]

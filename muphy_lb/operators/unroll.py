@@ -207,8 +207,7 @@ def with_product(function, product):
         function: a node function, unrolled or not; one that multiplies is no lambda, whose text cannot be found.
         product: what a compiler takes for a function of two numbers.
 
-    Raises:
-        ValueError: a lambda that multiplies.
+    Raises ValueError: a lambda that multiplies.
     """
     if not any(each.opname == "BINARY_OP" and each.argrepr in PRODUCTS for each in dis.get_instructions(function)):
         return function

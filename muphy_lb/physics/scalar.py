@@ -76,11 +76,8 @@ def scalar_boundary(
 
 
 def fixed_at(header: GeometryHeader, values: Mapping[str, float], key: str) -> dict[str, Condition]:
-    """Conditions of given values at walls and openings by name.
-
-    Raises:
-        InputError: a name of neither; ``key`` is the key of the case with the values.
-    """
+    """Conditions of given values at walls and openings by name. Raises InputError: a name of neither; ``key`` is the
+    key of the case with the values."""
     known = [*(opening.name for opening in header.openings), *(wall.name for wall in header.walls)]
     for name in values:
         if name not in known:
@@ -155,11 +152,7 @@ class CarriedScalar:
         return Stage(self.populations, SCALAR_STREAMING, (collision,), values, self.populations, reads, writes)
 
     def carried_by(self, flow: Flow) -> Flow:
-        """The flow with the scalar.
-
-        Raises:
-            InputError: nodes of the flow lie in solids.
-        """
+        """The flow with the scalar. Raises InputError: nodes of the flow lie in solids."""
         if flow.solid is not None:
             raise InputError(f"{self.name!r} is carried by fluid, and nodes of the case lie in walls; leave one out")
         loss = 0.5 * self.decay

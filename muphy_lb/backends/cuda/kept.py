@@ -50,11 +50,8 @@ def folder() -> Path:
 
 
 def surroundings() -> str:
-    """The surroundings on which machine code depends beside the function.
-
-    Raises:
-        NoDigestError: a library that compiles is not where it can be told from others.
-    """
+    """The surroundings on which machine code depends beside the function. Raises NoDigestError: a library that compiles
+    is not where it can be told from others."""
     return "\n".join((numbas_surroundings(), version("numba-cuda"), *map(_place_and_size, COMPILERS)))
 
 

@@ -72,10 +72,7 @@ def linear_collision(relaxation: Relaxation, rates: Mapping[str, float], lattice
 
 def noise_amplitudes(relaxation: Relaxation, rates: Mapping[str, float], lattice: Lattice) -> np.ndarray:
     """(m, m) lower triangular T: sum_l T_kl r_l with independent r_l of variance 1 is the noise of mode k for mu = 1.
-
-    Raises:
-        ValueError: the collision amplifies a combination of modes, so that no noise balances it.
-    """
+    Raises ValueError: the collision amplifies a combination of modes, so that no noise balances it."""
     modes, matrix = noise_modes(lattice), linear_collision(relaxation, rates, lattice)
     covariance = np.diag(lattice.w) - matrix @ (lattice.w[:, None] * matrix.T)
     dual = modes / lattice.w
@@ -83,11 +80,7 @@ def noise_amplitudes(relaxation: Relaxation, rates: Mapping[str, float], lattice
 
 
 def _root(covariance: np.ndarray) -> np.ndarray:
-    """Cholesky factor of a positive semidefinite matrix.
-
-    Raises:
-        ValueError: it is not.
-    """
+    """Cholesky factor of a positive semidefinite matrix. Raises ValueError: it is not."""
     n = len(covariance)
     root = np.zeros_like(covariance)
     for k in range(n):

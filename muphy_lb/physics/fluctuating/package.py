@@ -73,8 +73,7 @@ def fluctuating(flow: Flow, kt: float, seed: int) -> Flow:
         kt: kT in lattice units, density 1.
         seed: chooses the noise.
 
-    Raises:
-        InputError: the collision is not linear, or no noise balances it.
+    Raises InputError: the collision is not linear, or no noise balances it.
     """
     fluid, lattice = flow.fluid, flow.lattice
     if not fluid.relaxation.is_linear:

@@ -25,11 +25,7 @@ def thermal_mach(kt: float) -> float:
 
 
 def lattice_kt(temperature_k: float, units: Units) -> float:
-    """kT in lattice units.
-
-    Raises:
-        InputError: nodes fluctuate faster than the method allows.
-    """
+    """kT in lattice units. Raises InputError: nodes fluctuate faster than the method allows."""
     kt = BOLTZMANN_J_K * temperature_k / units.energy_j
     mach = thermal_mach(kt)
     if mach > LARGEST_MACH:

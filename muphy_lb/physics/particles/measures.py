@@ -59,8 +59,7 @@ def temperature(
         n_dimensions: d, the number of axes along which particles move.
         without_drift: take the velocity of the centre of mass off first; then f = d (N - 1).
 
-    Raises:
-        ValueError: no degrees of freedom: no particle, or a single one without its drift.
+    Raises ValueError: no degrees of freedom: no particle, or a single one without its drift.
     """
     velocity = np.asarray(velocity_m_s, dtype=np.float64)
     mass = np.broadcast_to(np.asarray(mass_kg, dtype=np.float64), len(velocity))
@@ -97,8 +96,7 @@ def chain_positions(position_m: np.ndarray, ids: np.ndarray, chains: np.ndarray)
         ids: (n,) ids of the particles in the same order, each once.
         chains: (n_chains, length) ids of the beads, in their order along each chain.
 
-    Raises:
-        ValueError: a bead is not among the particles.
+    Raises ValueError: a bead is not among the particles.
     """
     order = np.argsort(ids)
     ordered = np.asarray(ids)[order]
@@ -168,8 +166,7 @@ def crossings(
             all images count.
         radius_m: count only those who pass within this distance of ``point_m``, on a straight path.
 
-    Raises:
-        ValueError: both a period and a radius.
+    Raises ValueError: both a period and a radius.
     """
     if period_m is not None and radius_m is not None:
         raise ValueError("crossings within a radius are those of one plane; give no period_m")
@@ -242,8 +239,7 @@ def block_average(values: np.ndarray) -> BlockAverage:
     Args:
         values: (n,) samples, four or more. A remainder that does not fill a block is left out of that level.
 
-    Raises:
-        ValueError: fewer.
+    Raises ValueError: fewer.
     """
     blocks = np.asarray(values, dtype=np.float64)
     n, mean = len(blocks), float(np.mean(blocks)) if len(blocks) else np.nan
@@ -280,8 +276,7 @@ class PlaneCounts:
         header: of the geometry.
         dimension: number of axes along which particles move.
 
-    Raises:
-        InputError: nothing can cross a plane, or it is inclined to a periodic axis, so that its images are others.
+    Raises InputError: nothing can cross a plane, or it is inclined to a periodic axis, so that its images are others.
     """
 
     def __init__(self, section: ParticlesSection, header: GeometryHeader, dimension: int):

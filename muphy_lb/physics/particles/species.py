@@ -39,8 +39,7 @@ class FluidPlaces:
         box_m: lowest and highest corner of the box [m]; without it all of the fluid.
         name: of the set of particles, for messages.
 
-    Raises:
-        InputError: there is no fluid in the box.
+    Raises InputError: there is no fluid in the box.
     """
 
     def __init__(self, nodes: NodeList, box_m, name: str):
@@ -66,10 +65,7 @@ class FluidPlaces:
 
 def places_in_fluid(nodes: NodeList, position_m: np.ndarray, location) -> tuple[np.ndarray, np.ndarray]:
     """Voxels and offsets of given positions (n, 3) [m]; ``location(row)`` says where they are listed, for messages.
-
-    Raises:
-        InputError: one is not in the fluid.
-    """
+    Raises InputError: one is not in the fluid."""
     at = (position_m - nodes.origin_m) / nodes.spacing_m
     size = np.array(nodes.shape[::-1])
     voxel = np.floor(at + 0.5).astype(np.int64)
@@ -151,11 +147,8 @@ class Species(ABC, Generic[OfTable]):
 
     @abstractmethod
     def initial(self, view: FlowView) -> Mapping[str, np.ndarray]:
-        """Columns of all its particles at the start, by name, the same on every rank; collective.
-
-        Raises:
-            InputError: a particle would start where there is no fluid.
-        """
+        """Columns of all its particles at the start, by name, the same on every rank; collective. Raises InputError: a
+        particle would start where there is no fluid."""
 
     @abstractmethod
     def describe(self) -> str:
@@ -173,8 +166,7 @@ class Species(ABC, Generic[OfTable]):
             velocities: whether they are read.
             time_unit_s: their unit of time, where the file does not state it.
 
-        Raises:
-            InputError: it cannot be read, or is not sound.
+        Raises InputError: it cannot be read, or is not sound.
         """
         section = self.section
         if section.positions_m is not None:

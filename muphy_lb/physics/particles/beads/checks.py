@@ -36,11 +36,8 @@ def bond_lengths(place: np.ndarray, bonds: np.ndarray, header: GeometryHeader) -
 
 
 def check_reach(beads: Beads, header: GeometryHeader) -> None:
-    """Refuse forces that reach beyond half of a periodic box: a bead would feel another and its image.
-
-    Raises:
-        InputError: they do.
-    """
+    """Refuse forces that reach beyond half of a periodic box: a bead would feel another and its image. Raises
+    InputError: they do."""
     periodic = [n for n, wraps in zip(header.shape[::-1], header.periodic, strict=True) if wraps and n > 1]
     most = HALF * min(periodic, default=np.inf)
     reaches = {"repulsion": beads.range if beads.interactions.pairs else 0.0}
@@ -69,11 +66,8 @@ class BeadChecks:
         self._ids = np.arange(beads.count) if ids is None else ids
 
     def at_start(self, voxel: np.ndarray, offset: np.ndarray) -> None:
-        """Refuse bonds that are longer than they can be, and beads at one position that repel each other.
-
-        Raises:
-            InputError: there are such.
-        """
+        """Refuse bonds that are longer than they can be, and beads at one position that repel each other. Raises
+        InputError: there are such."""
         name, spacing_m = self._beads.name, self._header.spacing_m
         broken = self._broken(voxel + offset)
         if broken:
@@ -93,11 +87,7 @@ class BeadChecks:
             )
 
     def speed_at_start(self, speed: np.ndarray, units: Units) -> None:
-        """Refuse velocities (n, 3) [lattice units] of a voxel a time step or more.
-
-        Raises:
-            InputError: there is one.
-        """
+        """Refuse velocities (n, 3) [lattice units] of a voxel a time step or more. Raises InputError: there is one."""
         fastest = np.abs(speed).max(axis=1)
         k = int(fastest.argmax())
         if fastest[k] >= 1.0:
@@ -108,11 +98,7 @@ class BeadChecks:
             )
 
     def under_way(self, columns) -> None:
-        """Stop at values that are not finite, and at broken bonds.
-
-        Raises:
-            DivergedError: there are such.
-        """
+        """Stop at values that are not finite, and at broken bonds. Raises DivergedError: there are such."""
         name, remedy = self._beads.name, "take more substeps, a smaller time step, or weaker forces"
         numbers = np.stack([columns[column] for column in (*OFFSET, *VELOCITY)])
         bad = np.flatnonzero(~np.isfinite(numbers).all(axis=0))

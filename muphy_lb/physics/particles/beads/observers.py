@@ -73,11 +73,8 @@ class BeadSeries(SeriesObserver):
         return own + (["square_radius_of_gyration_m2", "square_end_to_end_m2"] if self._species.topology.chains else [])
 
     def numbers(self) -> list[float] | None:
-        """One number per column, on rank 0; collective.
-
-        Raises:
-            DivergedError: a bead has no finite position or velocity, or a bond has broken.
-        """
+        """One number per column, on rank 0; collective. Raises DivergedError: a bead has no finite position or
+        velocity, or a bond has broken."""
         particles, view = self._view.particles(), self._view
         if particles is None:
             return None

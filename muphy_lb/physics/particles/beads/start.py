@@ -74,11 +74,8 @@ class ChainBuilder:
         self._volume, self._bond, self._apart, self._random = volume, bond, apart, random
 
     def walk(self, first: Callable[[], np.ndarray], length: int) -> np.ndarray:
-        """(length, 3) positions [voxels] of a chain on a random walk; ``first`` proposes where it begins.
-
-        Raises:
-            InputError: there is not enough room for it.
-        """
+        """(length, 3) positions [voxels] of a chain on a random walk; ``first`` proposes where it begins. Raises
+        InputError: there is not enough room for it."""
         places = np.empty((length, 3))
         for _ in range(TRIALS):
             places[0], n = first(), 1
@@ -95,11 +92,7 @@ class ChainBuilder:
 
     def line(self, first: Callable[[], np.ndarray], length: int) -> np.ndarray:
         """(length, 3) positions of a chain along x, folded back where no fluid is ahead; ``first`` proposes where it
-        begins.
-
-        Raises:
-            InputError: there is not enough room for it.
-        """
+        begins. Raises InputError: there is not enough room for it."""
         for _ in range(TRIALS_OF_LINE):
             places = self._line_from(first(), length)
             if places is not None:
@@ -246,11 +239,8 @@ class Topology(NamedTuple):
 
 
 def topology_of(section: BeadsSection, found: ParticleTable | None) -> Topology:
-    """The beads of a table of the case, or of its file.
-
-    Raises:
-        InputError: the file has bonds, or angles, and the table does not say their force, or the other way round.
-    """
+    """The beads of a table of the case, or of its file. Raises InputError: the file has bonds, or angles, and the table
+    does not say their force, or the other way round."""
     if found is not None:
         return _of_file(section, found)
     if section.chains is None:

@@ -50,11 +50,8 @@ def stated_units(values: Mapping[str, str], location: str) -> FileUnits:
 
 
 def column_table(values: Mapping[str, str], location: str) -> tuple[dict[str, tuple[str, range]], int]:
-    """(kind of values and positions of each column by its name, number of words of a row).
-
-    Raises:
-        InputError: ``Properties`` is not a list of ``name:S|R|I|L:count``.
-    """
+    """(kind of values and positions of each column by its name, number of words of a row). Raises InputError:
+    ``Properties`` is not a list of ``name:S|R|I|L:count``."""
     text = values.get("Properties", PLAIN)
     parts = text.split(":")
     table, width = {}, 0
@@ -75,11 +72,8 @@ def column_table(values: Mapping[str, str], location: str) -> tuple[dict[str, tu
 def find_column(
     table: Mapping[str, tuple[str, range]], names: Sequence[str], kinds: str, count: int, location: str
 ) -> range | None:
-    """Positions of the first column of one of these names; None without one.
-
-    Raises:
-        InputError: it is of another kind, or has another number of components.
-    """
+    """Positions of the first column of one of these names; None without one. Raises InputError: it is of another kind,
+    or has another number of components."""
     name = next((name for name in names if name in table), None)
     if name is None:
         return None
@@ -215,8 +209,7 @@ class ExtxyzSeries:
         periodic: along which axes the box repeats.
         last_step: step of the last frame that was kept; None without one.
 
-    Raises:
-        OutputError: the file cannot be written; when resuming, it is in other units, or is not of this program.
+    Raises OutputError: the file cannot be written; when resuming, it is in other units, or is not of this program.
     """
 
     path: str | os.PathLike
@@ -241,11 +234,8 @@ class ExtxyzSeries:
             file.truncate(end)
 
     def append(self, snapshot: Snapshot) -> None:
-        """Write one frame; the system has it when this returns. Further scalars of a snapshot are left out.
-
-        Raises:
-            OutputError: the file is gone, or the disk refuses; the earlier frames are then still there.
-        """
+        """Write one frame; the system has it when this returns. Further scalars of a snapshot are left out. Raises
+        OutputError: the file is gone, or the disk refuses; the earlier frames are then still there."""
         text = f"{len(snapshot.id)}\n{self._comment(snapshot)}\n{self._rows(snapshot)}"
         left = memoryview(text.encode())
         with output_errors(self.path), open(self.path, "r+b", buffering=0, opener=no_link) as file:
@@ -326,11 +316,8 @@ class ExtxyzSeries:
 
 
 def _frames(file: BinaryIO) -> Iterator[tuple[int, str]]:
-    """(end [bytes], comment) of each whole frame; a last one that a crash cut short is left out.
-
-    Raises:
-        ValueError: what follows is no frame.
-    """
+    """(end [bytes], comment) of each whole frame; a last one that a crash cut short is left out. Raises ValueError:
+    what follows is no frame."""
     while head := file.readline(MAX_LINE):
         if not re.fullmatch(rb"\d{1,15}\n?", head):
             raise ValueError

@@ -55,8 +55,7 @@ def read_particles(
         frame: number of the frame of an XYZ file from 0 on; negative ones count from the end.
         velocities: whether velocities are read; those of a file of another program need a unit of time.
 
-    Raises:
-        InputError: the file cannot be read, is of another form, or its particles are not sound.
+    Raises InputError: the file cannot be read, is of another form, or its particles are not sound.
     """
     suffix = Path(path).suffix.lower()
     if suffix not in SUFFIXES:

@@ -60,10 +60,9 @@ class ParticleTable:
         source: where the particles come from, for messages.
         lines: (n,) numbers of their lines in a file, or None.
 
-    Raises:
-        InputError: no particles; an id that is there twice, or out of range; a position or velocity that is not finite;
-            a kind that is no plain word; a bond or an angle that names an unknown particle, or one of them twice, or
-            that is there twice.
+    Raises InputError: no particles; an id that is there twice, or out of range; a position or velocity that is not
+    finite; a kind that is no plain word; a bond or an angle that names an unknown particle, or one of them twice, or
+    that is there twice.
     """
 
     id: np.ndarray

@@ -51,12 +51,8 @@ class Rows:
     words: Sequence[Sequence[str]]
 
     def reals(self, columns: Sequence[int], what: str) -> np.ndarray:
-        """(n, len(columns)) float64; words that say NaN or infinity are numbers here.
-
-        Raises:
-            InputError: a word that is no number, or one beyond LARGEST; the message names the line and ``what`` it
-                should be.
-        """
+        """(n, len(columns)) float64; words that say NaN or infinity are numbers here. Raises InputError: a word that is
+        no number, or one beyond LARGEST; the message names the line and ``what`` it should be."""
         values = np.stack([self._column(column, float, what) for column in columns], axis=1)
         too_large = np.argwhere(np.isfinite(values) & (np.abs(values) > LARGEST))
         if too_large.size:
@@ -140,8 +136,7 @@ class FileUnits:
         length_m: metres in a unit of length.
         time_s: seconds in a unit of time; velocities are in units of length over those of time.
 
-    Raises:
-        InputError: a unit that is no number above zero.
+    Raises InputError: a unit that is no number above zero.
     """
 
     length_m: float | None = None
@@ -153,11 +148,8 @@ class FileUnits:
                 raise InputError(f"{name} is {value}; it must be a number above zero, from {SMALLEST:g} to {LARGEST:g}")
 
     def agreed(self, stated: "FileUnits", path) -> "FileUnits":
-        """These units, as the caller gives them, with what a file states of its own where the caller is silent.
-
-        Raises:
-            InputError: both speak and differ.
-        """
+        """These units, as the caller gives them, with what a file states of its own where the caller is silent. Raises
+        InputError: both speak and differ."""
         pairs = {
             "length_unit_m": (self.length_m, stated.length_m),
             "time_unit_s": (self.time_s, stated.time_s),

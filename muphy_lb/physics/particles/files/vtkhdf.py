@@ -47,8 +47,7 @@ class ParticleSeries:
         resume_step: None starts the file anew; a number keeps the snapshots of an existing file up to that step. A file
             that cannot be read is renamed ``NAME.damaged`` then.
 
-    Raises:
-        OutputError: the file cannot be written, or holds other particles when resuming.
+    Raises OutputError: the file cannot be written, or holds other particles when resuming.
     """
 
     path: str | os.PathLike
@@ -71,10 +70,7 @@ class ParticleSeries:
 
     def append(self, snapshot: Snapshot) -> None:
         """Add one snapshot. Every snapshot has the same fields; the number of particles and the bonds may change.
-
-        Raises:
-            OutputError: a field has another shape or was not in the first snapshot, or the disk refuses.
-        """
+        Raises OutputError: a field has another shape or was not in the first snapshot, or the disk refuses."""
         n, shape = len(snapshot.id), np.shape(snapshot.position_m)
         if shape != (n, 3):
             raise OutputError(f"{self.path}: 'positions' has shape {shape}; allowed are ({n}, 3) for {n} particles")
@@ -162,8 +158,7 @@ def write_path_lines(
             unwrapped or nothing is periodic.
         case_text: stored in ``/muphy_lb/case``.
 
-    Raises:
-        OutputError: the file cannot be written.
+    Raises OutputError: the file cannot be written.
     """
     n_times, n_paths = paths.position_m.shape[:2]
     position_m = paths.position_m.transpose(1, 0, 2)

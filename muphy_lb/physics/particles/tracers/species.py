@@ -53,11 +53,7 @@ PARTS = 8  # parts along each edge of a face of a voxel, in each of which tracer
 
 def spread_over_opening(view: FlowView, name: str, count: int, random) -> tuple[np.ndarray, np.ndarray]:
     """Voxels and offsets of positions at the faces of an opening's voxels, as many in each as its profile lets enter;
-    for an opening of given pressure, whose profile follows from the flow, evenly.
-
-    Raises:
-        InputError: nothing enters.
-    """
+    for an opening of given pressure, whose profile follows from the flow, evenly. Raises InputError: nothing enters."""
     nodes, lattice = whole_nodes(view), view.lattice
     number = [opening.name for opening in nodes.openings].index(name)
     frame, condition = view.frames[number], view.conditions[number]
