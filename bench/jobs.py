@@ -1,7 +1,5 @@
-"""Benchmark jobs: a case with its geometry, tiled on request.
-
-Tiling: periodic repetition of a geometry without openings along the axes, to fill a GPU with a small geometry.
-"""
+"""Benchmark jobs: a case with its geometry, tiled on request. Tiling: periodic repetition of a geometry without
+openings along the axes, to fill a GPU with a small geometry."""
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy

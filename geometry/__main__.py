@@ -1,7 +1,5 @@
-"""Command ``muphy-lb geometry INPUT OUT.h5``: convert an image, surface or shape to numbered fluid nodes.
-
-With ``--find-openings`` it first reports what the input is and where its openings are; OUT.h5 is then optional.
-"""
+"""Command ``muphy-lb geometry INPUT OUT.h5``: convert an image, surface or shape to numbered fluid nodes. With
+``--find-openings`` it first reports what the input is and where its openings are; OUT.h5 is then optional."""
 
 import argparse
 import logging

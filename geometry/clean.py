@@ -103,10 +103,8 @@ def _unite(parent, table):
 
 @njit(cache=True)
 def _renumber_roots(parent):
-    """Replace the root (smallest node) of each component by the number of the component, counted from 0.
-
-    In one ascending pass: a root precedes all other nodes of its component and already holds the number.
-    """
+    """Replace the root (smallest node) of each component by the number of the component, counted from 0. In one
+    ascending pass: a root precedes all other nodes of its component and already holds the number."""
     n_components = 0
     for n in range(parent.size):
         if parent[n] == n:

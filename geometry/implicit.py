@@ -1,7 +1,5 @@
-"""Analytic walls: spheres and cylinders, planes, level-set functions, and their unions.
-
-All lengths are in voxels and all points are voxel coordinates (x, y, z): voxel centres have integer coordinates.
-"""
+"""Analytic walls: spheres and cylinders, planes, level-set functions, and their unions. All lengths are in voxels and
+all points are voxel coordinates (x, y, z): voxel centres have integer coordinates."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -165,11 +163,8 @@ class MovedWall:
 
 
 def bin_centres(centres: np.ndarray, axis: np.ndarray, periods: np.ndarray, radius: float) -> CentreGrid:
-    """Bin centres (k, 3) into cells; see :class:`RoundWall`.
-
-    Along a coordinate axis along which the cylinders extend there is a single cell: a centre is only one point of its
-    axis.
-    """
+    """Bin centres (k, 3) into cells; see :class:`RoundWall`. Along a coordinate axis along which the cylinders extend
+    there is a single cell: a centre is only one point of its axis."""
     repeats = periods > 0.0
     low = np.where(repeats, 0.0, centres.min(axis=0) - 1.0)
     extent = np.where(repeats, periods, np.ptp(centres, axis=0) + 2.0)
@@ -195,11 +190,9 @@ def _on_link(t: np.ndarray) -> np.ndarray:
 
 
 def _roots(level, ends: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Roots in the brackets ``ends`` (2, n), by regula falsi with halved weights (Illinois), all at once.
-
-    ``level(t, k)`` gives the values of brackets ``k`` at ``t``; ``values`` (2, n) those at the ends, the first
-    positive, the second not.
-    """
+    """Roots in the brackets ``ends`` (2, n), by regula falsi with halved weights (Illinois), all at once. ``level(t,
+    k)`` gives the values of brackets ``k`` at ``t``; ``values`` (2, n) those at the ends, the first positive, the
+    second not."""
     (a, b), (fa, fb) = ends.copy(), values.copy()
     active = np.flatnonzero(fb < 0.0)
     for _ in range(MAX_ITERATIONS):
@@ -237,11 +230,8 @@ def _across(a, b, axis):
 
 @njit(cache=True)
 def _first_root(offset, vector, axis, radius):
-    """Smallest fraction at which a link intersects one round surface; infinite if it does not.
-
-    Solves ``a t^2 + 2 b t + c = 0`` in the form that avoids cancellation. ``offset``: start of the link relative to
-    the centre.
-    """
+    """Smallest fraction at which a link intersects one round surface; infinite if it does not. Solves ``a t^2 + 2 b t +
+    c = 0`` in the form that avoids cancellation. ``offset``: start of the link relative to the centre."""
     a, b = _across(vector, vector, axis), _across(vector, offset, axis)
     c = _across(offset, offset, axis) - radius * radius
     discriminant = b * b - a * c
@@ -277,9 +267,7 @@ def _cell(step, box, counts):
 @njit(cache=True)
 def _first_of_body(ends, vector, centre, axis, periods, radius, offset):
     """First intersection with one body; its periodic images nearest to both ends (2, 3) of the link are tested.
-
-    ``offset`` (3,) is scratch space.
-    """
+    ``offset`` (3,) is scratch space."""
     first = np.inf
     for end in range(2):
         _image(ends[end], centre, periods, offset)

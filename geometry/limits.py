@@ -1,8 +1,6 @@
-"""Limits: what an input may claim of the machine before it has shown that it is worth it.
-
-A header of thirty bytes may describe a box larger than any memory, a file of a few megabytes may inflate to gigabytes,
-and a name may lead to a device that never ends. Every reader and every shape asks here first.
-"""
+"""Limits: what an input may claim of the machine before it has shown that it is worth it. A header of thirty bytes may
+describe a box larger than any memory, a file of a few megabytes may inflate to gigabytes, and a name may lead to a
+device that never ends. Every reader and every shape asks here first."""
 
 import math
 import os

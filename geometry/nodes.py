@@ -1,7 +1,5 @@
-"""NodeList: the fluid nodes in lexicographic order, those that touch an opening in groups behind the others.
-
-Parts of a geometry as geometries of their own, for files and pictures.
-"""
+"""NodeList: the fluid nodes in lexicographic order, those that touch an opening in groups behind the others. Parts of a
+geometry as geometries of their own, for files and pictures."""
 
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
@@ -200,10 +198,8 @@ def _labelled_near_fluid(flags, periodic) -> np.ndarray:
 
 
 def regroup(frame: NodeList, fluid: np.ndarray) -> NodeList:
-    """The node list of the ascending voxel ids ``fluid``, with the box, openings and walls of ``frame``.
-
-    Labelled voxels that touch none of these nodes are omitted, as are the cuts of other nodes.
-    """
+    """The node list of the ascending voxel ids ``fluid``, with the box, openings and walls of ``frame``. Labelled
+    voxels that touch none of these nodes are omitted, as are the cuts of other nodes."""
     touches, near, group = _touching(frame, fluid)
     counts = np.bincount(group, minlength=1 + len(frame.openings))
     counts[0] = fluid.size - near.size

@@ -1,8 +1,6 @@
-"""Numbers with a unit, as text: ``"0.2 mm"``, ``"100 mmHg"``, ``"5 mL/min"``, to numbers in SI.
-
-The units are those of Pint (https://pint.readthedocs.io), which is imported when the first such text is met. ``mD`` is
-the millidarcy here, not the millidebye.
-"""
+"""Numbers with a unit, as text: ``"0.2 mm"``, ``"100 mmHg"``, ``"5 mL/min"``, to numbers in SI. The units are those of
+Pint (https://pint.readthedocs.io), which is imported when the first such text is met. ``mD`` is the millidarcy here,
+not the millidebye."""
 
 import math
 import re

@@ -102,10 +102,8 @@ def _fill(table, voxel, vectors, order, group_start, max_shift, index):
 
 @njit(cache=True)
 def _contiguous_runs(voxel, size):
-    """(k + 1, 4) first position and x, y, z of each run: ascending ids in one row of the box without large gaps.
-
-    The last row holds the end of the last run. Also returns the number of voxels that the longest run spans.
-    """
+    """(k + 1, 4) first position and x, y, z of each run: ascending ids in one row of the box without large gaps. The
+    last row holds the end of the last run. Also returns the number of voxels that the longest run spans."""
     runs = np.empty((voxel.size + 1, 4), dtype=np.int32)
     count, row_end, longest = 0, -1, 0
     start = voxel[0]

@@ -200,10 +200,8 @@ class Voxels:
 
 @njit(parallel=True, cache=True)
 def _count_by_layer(flags):
-    """(nz, 4, 256) number of voxels with each flag in every fourth column of each layer.
-
-    Increments of one counter by equal neighbouring flags would be serialised; so there are four of each.
-    """
+    """(nz, 4, 256) number of voxels with each flag in every fourth column of each layer. Increments of one counter by
+    equal neighbouring flags would be serialised; so there are four of each."""
     nz, ny, nx = flags.shape
     counts = np.zeros((nz, 4, 256), dtype=np.int64)
     for z in prange(nz):

@@ -43,10 +43,8 @@ AXES = "xyz"
 
 
 def cartesian_cut(graph: Graph | VoxelGraph, n_parts: int, shares=None, *, axes: str) -> np.ndarray:
-    """(n,) int32 owners by nested cuts along ``axes``, for example "xz".
-
-    Parts have equal weight, or weights in proportion to ``shares``; none is empty if n_parts <= n_nodes.
-    """
+    """(n,) int32 owners by nested cuts along ``axes``, for example "xz". Parts have equal weight, or weights in
+    proportion to ``shares``; none is empty if n_parts <= n_nodes."""
     low = graph.coordinates.min(axis=0)
     extents = graph.coordinates.max(axis=0) - low + 1
     narrow = np.min_scalar_type(int(extents.max()))  # NumPy sorts 16 bits in linear time
@@ -192,10 +190,8 @@ def _planes(chunks, plane: int) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
 
 
 def _layers(chunks, size, periodic, side) -> Iterator[tuple[np.ndarray, ...]]:
-    """Yield (tile numbers, weights, faces shared with the preceding tile along x, y, z), layer by layer of tiles.
-
-    If z is periodic, a final entry holds the faces between the last and the first plane, as tiles without weight.
-    """
+    """Yield (tile numbers, weights, faces shared with the preceding tile along x, y, z), layer by layer of tiles. If z
+    is periodic, a final entry holds the faces between the last and the first plane, as tiles without weight."""
     columns = -(-size[:2] // side)
     sums = np.zeros((4, columns[1] * columns[0]), dtype=np.int64)
     first, before, here = (np.zeros(size[0] * size[1], dtype=np.bool_) for _ in range(3))
@@ -253,10 +249,8 @@ def _symmetric_graph(coordinates, weights, links) -> Graph:
 
 @njit(cache=True)
 def _add_plane(sums, here, ids, weights, frame):
-    """Mark the nodes of a plane, and add their weights and their faces with the preceding tiles along x and y.
-
-    Ids ascend, so the preceding nodes are already marked, as are the first ones where an axis wraps.
-    """
+    """Mark the nodes of a plane, and add their weights and their faces with the preceding tiles along x and y. Ids
+    ascend, so the preceding nodes are already marked, as are the first ones where an axis wraps."""
     nx, ny, wraps_x, wraps_y, side = frame
     n_columns = (nx + side - 1) // side
     for j in range(ids.size):

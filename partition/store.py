@@ -1,8 +1,6 @@
-"""Partitionings stored in CASE.h5, next to the geometry whose nodes they distribute.
-
-Layout (version 1): one group ``/partition/NAME`` per partitioning with the dataset ``owner`` (n,) int32 in node order
-and the attributes ``n_parts``, ``method`` and ``version``.
-"""
+"""Partitionings stored in CASE.h5, next to the geometry whose nodes they distribute. Layout (version 1): one group
+``/partition/NAME`` per partitioning with the dataset ``owner`` (n,) int32 in node order and the attributes ``n_parts``,
+``method`` and ``version``."""
 
 import math
 import shutil

@@ -176,11 +176,8 @@ def _locate(voxel, size, coordinates):
 
 @njit(parallel=True, cache=True)
 def _fill_neighbours(row, order, ordered, coordinates, size, periodic, vector):
-    """Write the node number of the neighbour of each node along a vector.
-
-    Within a chunk the target ids ascend with the voxel ids, except where they wrap, so that a single forward scan of
-    the ascending ids finds them.
-    """
+    """Write the node number of the neighbour of each node along a vector. Within a chunk the target ids ascend with the
+    voxel ids, except where they wrap, so that a single forward scan of the ascending ids finds them."""
     shift = (vector[2] * size[1] + vector[1]) * size[0] + vector[0]
     for chunk in prange((ordered.size + NODES_PER_TASK - 1) // NODES_PER_TASK):
         first = chunk * NODES_PER_TASK

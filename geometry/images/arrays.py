@@ -1,7 +1,5 @@
-"""Readers of arrays without spatial metadata: ``.npy``, ``.npz`` and headerless ``.raw`` files; unit spacing.
-
-Arrays are (nz, ny, nx) or (ny, nx), x last; a Fortran-ordered ``.npy`` keeps its index order.
-"""
+"""Readers of arrays without spatial metadata: ``.npy``, ``.npz`` and headerless ``.raw`` files; unit spacing. Arrays
+are (nz, ny, nx) or (ny, nx), x last; a Fortran-ordered ``.npy`` keeps its index order."""
 
 import tokenize
 import zipfile

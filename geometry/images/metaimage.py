@@ -1,8 +1,6 @@
-"""Reader of MetaImage files (``.mha``; ``.mhd`` with its data file or files).
-
-The header consists of lines ``key = value``; voxels follow, x fastest. ``Offset`` is the centre of the first voxel, row
-f of ``TransformMatrix`` the direction of file axis f. Source: the MetaIO page of the ITK documentation.
-"""
+"""Reader of MetaImage files (``.mha``; ``.mhd`` with its data file or files). The header consists of lines ``key =
+value``; voxels follow, x fastest. ``Offset`` is the centre of the first voxel, row f of ``TransformMatrix`` the
+direction of file axis f. Source: the MetaIO page of the ITK documentation."""
 
 import re
 from dataclasses import replace

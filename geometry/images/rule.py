@@ -1,8 +1,6 @@
-"""ImageRule: the segmentation of an image: which values are fluid, opening or wall, and spacing and origin.
-
-Which value is fluid is never guessed. The image is processed slab by slab, so that it may be a memory-mapped file
-larger than memory.
-"""
+"""ImageRule: the segmentation of an image: which values are fluid, opening or wall, and spacing and origin. Which value
+is fluid is never guessed. The image is processed slab by slab, so that it may be a memory-mapped file larger than
+memory."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

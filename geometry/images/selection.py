@@ -1,8 +1,6 @@
 """Selections of the fluid (a set of labels, or an interval of grey values), statistics of image values, and resampling.
-
 An image is resampled to the grid of whole cubes that best fills its box, centred in it: to the nearest value for
-labels, linearly for grey values and level sets.
-"""
+labels, linearly for grey values and level sets."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -210,11 +208,8 @@ class _Nearest:
 
 class _Linear:
     """Linear interpolation at the points of a grid (z, y, x), in voxels of the source; constant beyond the outer
-    voxels.
-
-    With a single threshold, values are clamped to a range symmetric about it: a level set with huge values away from
-    its surface would otherwise shift the interpolated surface into the fluid.
-    """
+    voxels. With a single threshold, values are clamped to a range symmetric about it: a level set with huge values away
+    from its surface would otherwise shift the interpolated surface into the fluid."""
 
     def __init__(self, values, points, interval: Interval):
         self.shape = tuple(map(len, points))

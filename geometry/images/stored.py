@@ -215,9 +215,7 @@ def as_numbers(path, found: list[str] | list[bytes], dtype) -> np.ndarray:
 @contextmanager
 def reading(where, what: str, failures: type[Exception] | tuple = Exception) -> Iterator[None]:
     """Convert exceptions of a library that reads a file into a GeometryError naming ``where`` and ``what`` is expected.
-
-    Warnings are suppressed: libraries warn of many harmless deviations.
-    """
+    Warnings are suppressed: libraries warn of many harmless deviations."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -126,8 +126,7 @@ class _Axes:
 
 def _axes_of(path, description: str, pixels_per_unit: tuple[float, float] | None, n_pages: int) -> _Axes:
     """The axes that a description says; layers alone if it says nothing of them. ImageJ states the unit in which there
-    are ``pixels_per_unit`` along x and y. GeometryError for one that contradicts itself, or of several images.
-    """
+    are ``pixels_per_unit`` along x and y. GeometryError for one that contradicts itself, or of several images."""
     text = description.strip()
     if re.match(r"(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)?<(\w+:)?OME\b", text, re.DOTALL):
         return _ome(path, text, n_pages)
@@ -336,9 +335,7 @@ def _opened(path) -> TiffImagePlugin.TiffImageFile:
 
 def _walk_directories(path) -> None:
     """Follow the linked list of pages to its end; struct.error if it leads out of the file, which Pillow ignores.
-
-    Source: TIFF 6.0, section 2; BigTIFF (version 43) has 8-byte words.
-    """
+    Source: TIFF 6.0, section 2; BigTIFF (version 43) has 8-byte words."""
     with open(path, "rb") as file:
         head = file.read(16)
         order = ">" if head.startswith(b"MM") else "<"

@@ -128,10 +128,8 @@ def _counted(file: VtkFile, head: bytes, kind: np.dtype, shape: tuple[int, ...])
 
 
 def _decoded(file: VtkFile, text: bytes, kind: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
-    """The values of base64 text; the header of compressed data is encoded separately.
-
-    An array says itself how many bytes it has; text behind them is ignored, as VTK does: some programs encode more.
-    """
+    """The values of base64 text; the header of compressed data is encoded separately. An array says itself how many
+    bytes it has; text behind them is ignored, as VTK does: some programs encode more."""
     size = file.count_type.itemsize
     if not file.is_compressed:
         data = _base64(file, text, size + count(shape) * kind.itemsize)

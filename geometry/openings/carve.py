@@ -201,10 +201,8 @@ def opening_from_mapping(values: Mapping[str, Any], where: str) -> Opening:
 
 def read_openings(path) -> list[Opening]:
     """The openings of a TOML or JSON file: a list ``openings`` of tables with the names of an Opening's attributes.
-
-    Boundary conditions in the tables (CONDITION_KEYS), as in case files, are ignored.
-    Raises GeometryError for a file that cannot be read and for invalid tables.
-    """
+    Boundary conditions in the tables (CONDITION_KEYS), as in case files, are ignored. Raises GeometryError for a file
+    that cannot be read and for invalid tables."""
     parse = {".toml": tomllib.loads, ".json": json.loads}.get(Path(path).suffix.lower())
     if parse is None:
         raise GeometryError(f"openings file {path}: ending {shown(Path(path).suffix)}; allowed: .toml, .json")
@@ -299,12 +297,9 @@ def _sides_left(voxels: Voxels, opening: Opening) -> list[tuple[int, int]]:
 
 
 def _layer(voxels: Voxels, slab: _Slab) -> np.ndarray:
-    """(k, 3) indices of the voxels that become opening voxels.
-
-    These are the fluid voxels of the layer, the extruded cross-section, and the voxels that share a face with fluid in
-    front of the plane. With the latter an opening of area A is crossed by A |n_i| links along axis i, also where an
-    oblique rim forms a staircase.
-    """
+    """(k, 3) indices of the voxels that become opening voxels. These are the fluid voxels of the layer, the extruded
+    cross-section, and the voxels that share a face with fluid in front of the plane. With the latter an opening of area
+    A is crossed by A |n_i| links along axis i, also where an oblique rim forms a staircase."""
     in_layer = (slab.s > -LAYER) & (slab.s <= 0.0)
     zyx, s = slab.zyx[in_layer], slab.s[in_layer]
     step = (LAYER / 2 - s)[:, np.newaxis] * slab.opening.normal[::-1]

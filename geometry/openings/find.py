@@ -100,10 +100,8 @@ def openings_of_surface(mended: Mended) -> tuple[FoundOpening, ...]:
 
 def ends_of_surface(mended: Mended) -> list[tuple[FoundOpening, np.ndarray]]:
     """Each end of a closed surface that was open, and each flat cap across a vessel, with the numbers of its triangles.
-
     A cap is a flat region bounded by edges of more than 30 degrees; the adjacent wall runs along its normal, and there
-    is a free path along the normal of at least the cap's outer radius.
-    """
+    is a free path along the normal of at least the cap's outer radius."""
     surface = mended.surface
     number = np.full(len(surface.triangles), -1)
     for k, end in enumerate(mended.ends):
@@ -136,11 +134,9 @@ def openings_of_voxels(voxels: Voxels) -> tuple[FoundOpening, ...]:
 
 
 def spurious_contacts(voxels: Voxels) -> tuple[FoundOpening, ...]:
-    """Small sections where fluid touches a face of the box tangentially, so that they widen quickly inwards.
-
-    In a tight box every vessel touches most faces with its wall; where it is cut through, its section is the same
-    further inwards.
-    """
+    """Small sections where fluid touches a face of the box tangentially, so that they widen quickly inwards. In a tight
+    box every vessel touches most faces with its wall; where it is cut through, its section is the same further
+    inwards."""
     return () if voxels.openings else tuple(item for item, is_spurious in _on_faces(voxels) if is_spurious)
 
 
@@ -447,11 +443,8 @@ def describe_ends(states: Sequence[EndState]) -> str:
 
 
 def end_warnings(states: Sequence[EndState]) -> Iterator[str]:
-    """A text for every end of which a part is a wall: place, area, share and remedy.
-
-    Whole faces of an image, as those of a rock, are usually meant to be closed, and so are flat faces where no end at
-    all is open: they are left out.
-    """
+    """A text for every end of which a part is a wall: place, area, share and remedy. Whole faces of an image, as those
+    of a rock, are usually meant to be closed, and so are flat faces where no end at all is open: they are left out."""
     some_open = any(state.names for state in states)
     for state in states:
         end, share = state.end, state.walled

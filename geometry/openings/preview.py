@@ -1,8 +1,6 @@
-"""Preview: three orthographic views of a surface or of voxels, with the openings marked and named.
-
-Each view is a depth map: the distance of the first wall from the front of the box, infinite where there is none,
-shaded by its slope. Depths of triangles come from a depth buffer, depths of voxels from the first fluid voxel.
-"""
+"""Preview: three orthographic views of a surface or of voxels, with the openings marked and named. Each view is a depth
+map: the distance of the first wall from the front of the box, infinite where there is none, shaded by its slope. Depths
+of triangles come from a depth buffer, depths of voxels from the first fluid voxel."""
 
 import os
 from collections.abc import Sequence
@@ -264,10 +262,8 @@ def _draw_opening(panel, view: View, item: FoundOpening, length: float) -> None:
 
 
 def _write_names(panel, view: View, found: Sequence[FoundOpening], scale: tuple[float, float]) -> None:
-    """Write the name and radius of each opening beside it; labels that would overlap are shifted outwards.
-
-    ``scale``: length of an arrow [m], and of an inch of the picture [m].
-    """
+    """Write the name and radius of each opening beside it; labels that would overlap are shifted outwards. ``scale``:
+    length of an arrow [m], and of an inch of the picture [m]."""
     limits = np.array([panel.get_xlim(), panel.get_ylim()]).T
     half = scale[1] * np.array(HALF_LABEL_IN)
     taken: list[np.ndarray] = []

@@ -62,10 +62,8 @@ class Pores:
 
 
 def find_pores(voxels: Voxels, connected_by: str = "edges") -> Pores:
-    """The pores of an image: the connected components of its fluid voxels.
-
-    ``connected_by``: ``"edges"`` (voxels that share a face or an edge are connected) or ``"faces"`` (a face only).
-    """
+    """The pores of an image: the connected components of its fluid voxels. ``connected_by``: ``"edges"`` (voxels that
+    share a face or an edge are connected) or ``"faces"`` (a face only)."""
     check_connection(connected_by)
     nz, ny, nx = voxels.shape
     rows, spans = _runs(voxels.flags)

@@ -1,8 +1,6 @@
 """Preparation of porous images: cropping, inverting, filtering, mirroring, dropping dead pores, adding reservoirs.
-
-:func:`prepare_image` applies the steps of a :class:`Preparation` in a fixed order. Every step takes and returns
-Voxels; corners are voxel indices (x, y, z) counted from 0, axes are letters out of ``"xyz"``.
-"""
+:func:`prepare_image` applies the steps of a :class:`Preparation` in a fixed order. Every step takes and returns Voxels;
+corners are voxel indices (x, y, z) counted from 0, axes are letters out of ``"xyz"``."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
@@ -135,10 +133,8 @@ def invert(voxels: Voxels) -> Voxels:
 
 
 def median_filter(voxels: Voxels, passes: int = 1) -> Voxels:
-    """Every voxel takes the majority value, fluid or solid, of the 3 x 3 x 3 voxels around it.
-
-    Beyond faces that are not periodic the outermost layer is repeated. Voxels that stay solid keep their label.
-    """
+    """Every voxel takes the majority value, fluid or solid, of the 3 x 3 x 3 voxels around it. Beyond faces that are
+    not periodic the outermost layer is repeated. Voxels that stay solid keep their label."""
     flags = voxels.flags
     for _ in range(passes):
         modes = ["wrap" if wraps else "edge" for wraps in voxels.periodic[::-1]]
@@ -194,10 +190,8 @@ def divide(voxels: Voxels, parts: int) -> Voxels:
 
 
 def divide_closed_layers(voxels: Voxels, parts: int) -> Voxels:
-    """The image of :func:`divide` in which single layers between walls have been divided, too.
-
-    A layer that is not periodic lies between two walls in a flow in three dimensions, and their distance is to stay.
-    """
+    """The image of :func:`divide` in which single layers between walls have been divided, too. A layer that is not
+    periodic lies between two walls in a flow in three dimensions, and their distance is to stay."""
     closed = [n == 1 and not wraps for n, wraps in zip(voxels.shape, voxels.periodic[::-1], strict=True)]
     ask_for_voxels(
         [parts * n if is_closed else n for n, is_closed in zip(voxels.shape, closed, strict=True)],

@@ -1,8 +1,6 @@
-"""Analytic geometries of published test cases, with named walls and the true position of every wall.
-
-Lengths without a unit suffix are in voxels. *Face coordinates* count from the low corner of the box, so that voxel
-centres lie at i + 1/2; voxel coordinates are smaller by 1/2. Two-dimensional shapes have one layer, periodic along z.
-"""
+"""Analytic geometries of published test cases, with named walls and the true position of every wall. Lengths without a
+unit suffix are in voxels. *Face coordinates* count from the low corner of the box, so that voxel centres lie at i +
+1/2; voxel coordinates are smaller by 1/2. Two-dimensional shapes have one layer, periodic along z."""
 
 from itertools import product
 
@@ -118,11 +116,9 @@ def cavity(size=64, dimension=2, spacing_m=1.0) -> Voxels:
 
 
 def facing_walls(size=64, width=None, dimension=3, axis="x", sides="closed", spacing_m=1.0) -> Voxels:
-    """A box between two labelled walls ``size`` voxels apart, ``cold`` at low, ``hot`` at high coordinates.
-
-    The other axes are ``width`` voxels long (``size`` by default) and bounded by unlabelled walls (``sides`` =
-    "closed") or periodic ("periodic"). One layer, periodic along z, if dimension is 2.
-    """
+    """A box between two labelled walls ``size`` voxels apart, ``cold`` at low, ``hot`` at high coordinates. The other
+    axes are ``width`` voxels long (``size`` by default) and bounded by unlabelled walls (``sides`` = "closed") or
+    periodic ("periodic"). One layer, periodic along z, if dimension is 2."""
     width = size if width is None else width
     check_positive(size=size, width=width, spacing_m=spacing_m)
     check_dimension(dimension)
@@ -210,9 +206,7 @@ def tilted_pipe(radius=8.6, direction=(2, 1, 0), centre_offset=(0.0, 0.0, 0.0), 
 
 def annulus(inner=10.6, outer=25.2, centre_offset=(0.137, -0.211), spacing_m=1.0) -> Voxels:
     """The plane annulus between circles of radius ``inner`` and ``outer``, walls labelled ``inner`` and ``outer``.
-
-    Their common centre is that of a voxel, shifted by ``centre_offset`` (x, y): circular Couette flow.
-    """
+    Their common centre is that of a voxel, shifted by ``centre_offset`` (x, y): circular Couette flow."""
     check_positive(inner=inner, outer=outer, spacing_m=spacing_m)
     if inner >= outer:
         raise GeometryError(f"inner = {inner} and outer = {outer}; inner must be smaller")
@@ -286,10 +280,8 @@ def circle(size=64, spacing_m=1.0) -> Voxels:
 
 
 def random_porous(size=64, porosity=0.7, seed=0, spacing_m=1.0) -> Voxels:
-    """A plane channel of ``size`` x ``size`` voxels, periodic along x, each solid with probability 1 - porosity.
-
-    The random voxels are labelled ``grains``; the walls below and above are unlabelled. The voxel faces are the walls.
-    """
+    """A plane channel of ``size`` x ``size`` voxels, periodic along x, each solid with probability 1 - porosity. The
+    random voxels are labelled ``grains``; the walls below and above are unlabelled. The voxel faces are the walls."""
     check_porosity(porosity)
     fluid = random_numbers(seed).random((_checked_size(size),) * 2) < porosity
     flags = np.pad(flags_where(fluid, wall_flag(0)), ((1, 1), (0, 0)), constant_values=SOLID)[np.newaxis]

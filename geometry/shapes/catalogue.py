@@ -1,8 +1,6 @@
-"""Catalogue of analytic geometries by name.
-
-Lengths without a unit suffix are in voxels. ``ends = "periodic"`` makes the box periodic along the flow;
-``ends = "open"`` places an opening ``inlet`` at the low end and ``outlet`` at the high end.
-"""
+"""Catalogue of analytic geometries by name. Lengths without a unit suffix are in voxels. ``ends = "periodic"`` makes
+the box periodic along the flow; ``ends = "open"`` places an opening ``inlet`` at the low end and ``outlet`` at the high
+end."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -40,11 +38,9 @@ SMALLEST_RADIUS, MOST_SPHERES = 0.5, 10**7
 
 
 def channel(length=32, height=16, width=1, spacing_m=1.0, ends="periodic", wall_offset=0.5) -> Voxels:
-    """Two plates with ``height`` layers of fluid between them along y; flow along x; periodic along z.
-
-    The true walls lie ``wall_offset`` (0 to 1) beyond the outermost layers of fluid: the plates are
-    ``height - 1 + 2 * wall_offset`` voxels apart, which is ``height`` by default.
-    """
+    """Two plates with ``height`` layers of fluid between them along y; flow along x; periodic along z. The true walls
+    lie ``wall_offset`` (0 to 1) beyond the outermost layers of fluid: the plates are ``height - 1 + 2 * wall_offset``
+    voxels apart, which is ``height`` by default."""
     check_positive(length=length, height=height, width=width, wall_offset=wall_offset)
     if wall_offset > 1.0:
         raise GeometryError(f"wall_offset is {wall_offset}; it must lie between 0 and 1")

@@ -152,10 +152,8 @@ def _counts(shape_zyx) -> tuple[int, int, int]:
 
 
 def _remove_overlaps(centres: np.ndarray, size: float, diameter: float) -> float:
-    """Push spheres apart, in place, until none overlap; returns the largest remaining overlap, in diameters.
-
-    The pair list is rebuilt when a sphere may have approached another one beyond the cut-off.
-    """
+    """Push spheres apart, in place, until none overlap; returns the largest remaining overlap, in diameters. The pair
+    list is rebuilt when a sphere may have approached another one beyond the cut-off."""
     overlap, sweeps = np.inf, 0
     while overlap > OVERLAP and sweeps < MAX_SWEEPS:
         pairs = _near_pairs(centres, size, (1.0 + SKIN) * diameter)

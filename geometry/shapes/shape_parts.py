@@ -70,10 +70,8 @@ def with_ends(voxels: Voxels, axis: str, ends: str) -> Voxels:
 
 
 def end_openings(voxels: Voxels, axis: int, middle: np.ndarray) -> list[Opening]:
-    """An opening ``inlet`` on the low and ``outlet`` on the high face of the box across an axis (0, 1, 2).
-
-    ``middle``: (x, y, z) voxel coordinates of their centre; the component along the axis is ignored.
-    """
+    """An opening ``inlet`` on the low and ``outlet`` on the high face of the box across an axis (0, 1, 2). ``middle``:
+    (x, y, z) voxel coordinates of their centre; the component along the axis is ignored."""
     openings = []
     for name, end, sign in (("inlet", -0.5, 1.0), ("outlet", voxels.shape[2 - axis] - 0.5, -1.0)):
         centre, normal = np.array(middle, dtype=np.float64), np.zeros(3)

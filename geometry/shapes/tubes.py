@@ -88,9 +88,7 @@ def grow_tree(radius_m: float, generations: int, asymmetry: float, slenderness: 
 
 def murray_angles(asymmetry: float) -> tuple[float, float, float, float]:
     """(r1/r0, r2/r0, angle 1, angle 2) of a bifurcation with r2 = asymmetry * r1; angles [rad] to the parent vessel.
-
-    Source: Murray, J. Gen. Physiol. 9 (1926) 835: cos(angle 1) = (r0^4 + r1^4 - r2^4) / (2 r0^2 r1^2).
-    """
+    Source: Murray, J. Gen. Physiol. 9 (1926) 835: cos(angle 1) = (r0^4 + r1^4 - r2^4) / (2 r0^2 r1^2)."""
     r1 = (1.0 + asymmetry**3) ** (-1.0 / 3.0)
     r2 = asymmetry * r1
     angle_1 = np.arccos((1.0 + r1**4 - r2**4) / (2.0 * r1**2))
@@ -99,10 +97,8 @@ def murray_angles(asymmetry: float) -> tuple[float, float, float, float]:
 
 
 def tree_voxels(tubes: list[Tube], spacing_m: float, blend: float) -> Voxels:
-    """Voxels whose centre lies in the smooth union of the tubes are fluid.
-
-    ``blend``: width of the rounding between two tubes over the smallest radius in the tree.
-    """
+    """Voxels whose centre lies in the smooth union of the tubes are fluid. ``blend``: width of the rounding between two
+    tubes over the smallest radius in the tree."""
     width = blend * min(tube.radii.min() for tube in tubes)
     bounds = [_bounds(tube, width + MARGIN * spacing_m) for tube in tubes]
     first = np.floor(np.min([low for low, _ in bounds], axis=0) / spacing_m)

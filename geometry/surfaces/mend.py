@@ -205,11 +205,9 @@ def close_roughly(surface: Surface) -> Mended:
 
 
 def _drop_superfluous(surface: Surface) -> tuple[Surface, list[str]]:
-    """Drop duplicate and degenerate triangles as far as that opens no hole.
-
-    One of several copies, or a degenerate triangle, is kept where the surface needs it: where at least two of its edges
-    have an odd number of other triangles.
-    """
+    """Drop duplicate and degenerate triangles as far as that opens no hole. One of several copies, or a degenerate
+    triangle, is kept where the surface needs it: where at least two of its edges have an odd number of other
+    triangles."""
     notes = list(surface.notes)
     notes += [f"{surface.n_collapsed} triangles of equal vertices dropped"] if surface.n_collapsed else []
     triangles = surface.triangles
@@ -321,10 +319,8 @@ def _orient_outward(surface: Surface) -> Surface:
 
 
 def _cap(surface: Surface) -> tuple[Surface, np.ndarray]:
-    """(the surface with every boundary loop closed by a fan of triangles, (n,) cap of each triangle or -1).
-
-    By the even-odd rule a fan about the mean vertex closes a flat loop of any shape correctly.
-    """
+    """(the surface with every boundary loop closed by a fan of triangles, (n,) cap of each triangle or -1). By the
+    even-odd rule a fan about the mean vertex closes a flat loop of any shape correctly."""
     edges = find_edges(surface.triangles)
     rims = trace_loops(sides(surface.triangles)[edges.used[edges.of_side] == 1])
     if len(rims) > MAX_LOOPS:

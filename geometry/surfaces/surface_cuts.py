@@ -98,9 +98,7 @@ def bin_triangles(corners: np.ndarray) -> TriangleGrid:
 @njit(cache=True)
 def _visit_cells(corners, low, cell, counts, position, members):
     """For every triangle and cell that it may touch, store the triangle at ``position`` of the cell and advance it.
-
-    With empty ``members`` triangles are only counted.
-    """
+    With empty ``members`` triangles are only counted."""
     first, last = np.empty(3, np.int64), np.empty(3, np.int64)
     for n in range(len(corners)):
         for i in range(3):

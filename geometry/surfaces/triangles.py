@@ -105,9 +105,7 @@ def label_components(n: int, links: np.ndarray) -> np.ndarray:
 
 def orient_consistently(n: int, pairs: Pairs) -> tuple[np.ndarray, int]:
     """((n,) mask of triangles to reverse so that each component is oriented consistently, first contradictory pair).
-
-    The pair is -1 if there is no contradiction; otherwise the surface is not orientable.
-    """
+    The pair is -1 if there is no contradiction; otherwise the surface is not orientable."""
     parent, flipped = np.arange(n), np.zeros(n, dtype=bool)
     failed = _unite(parent, flipped, pairs.triangles, pairs.is_opposed)
     return flipped, failed
@@ -115,10 +113,8 @@ def orient_consistently(n: int, pairs: Pairs) -> tuple[np.ndarray, int]:
 
 @njit(cache=True)
 def _unite(parent, flipped, links, differ):
-    """Union-find with parity: ``flipped`` is the parity of ``differ`` along the path to the root.
-
-    Returns the first contradictory link or -1.
-    """
+    """Union-find with parity: ``flipped`` is the parity of ``differ`` along the path to the root. Returns the first
+    contradictory link or -1."""
     failed = -1
     for k in range(len(links)):
         a, flipped_a = _root(parent, flipped, links[k, 0])
@@ -151,9 +147,7 @@ def _root(parent, flipped, n):
 
 def trace_loops(directed: np.ndarray) -> list[np.ndarray]:
     """Closed loops of vertices, in order, of directed edges (m, 2); where loops touch, the inner loop comes first.
-
-    Edges that belong to no loop (of an inconsistently oriented mesh) are skipped.
-    """
+    Edges that belong to no loop (of an inconsistently oriented mesh) are skipped."""
     onward: dict[int, list[int]] = {}
     for a, b in directed.tolist():
         onward.setdefault(a, []).append(b)

@@ -1,7 +1,5 @@
-"""The device arrays that kernels are bound to, grouped by purpose.
-
-Records that compiled code takes as they are are named tuples.
-"""
+"""The device arrays that kernels are bound to, grouped by purpose. Records that compiled code takes as they are are
+named tuples."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple

@@ -24,11 +24,8 @@ from muphy_lb.operators import Operator
 
 
 class AllocatedBytes:
-    """Counts arrays for as long as they live.
-
-    It does not know the backend: what is to be called when an array is gone stays alive until then, and with it an
-    array that the backend keeps would keep the backend.
-    """
+    """Counts arrays for as long as they live. It does not know the backend: what is to be called when an array is gone
+    stays alive until then, and with it an array that the backend keeps would keep the backend."""
 
     def __init__(self):
         self.total = 0

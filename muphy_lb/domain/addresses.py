@@ -156,11 +156,8 @@ class AddressTable:
 
 
 def build_addresses(domain: LocalDomain, streaming: Streaming) -> AddressTable:
-    """Build the address table of a local domain for a streaming scheme.
-
-    Half-way bounce-back: the population that would come from a wall is the node's own, reversed
-    (Ladd, J. Fluid Mech. 271, 285 (1994)).
-    """
+    """Build the address table of a local domain for a streaming scheme. Half-way bounce-back: the population that would
+    come from a wall is the node's own, reversed (Ladd, J. Fluid Mech. 271, 285 (1994))."""
     kinds = streaming.patterns(domain.lattice)
     pattern = kinds[0]
     opposite, q_count = domain.lattice.opposite, domain.lattice.q

@@ -145,12 +145,9 @@ def _messages(addresses, start, chosen, most: int | None = None) -> tuple[np.nda
 
 
 def plan_exchanges(domain, patterns: tuple[Pattern, ...], halo_start: int) -> tuple[Exchange, ...]:
-    """The exchange of each phase.
-
-    Pull gathers the leaving populations and receives directly into the halo slots; push sends directly from them. With
-    in-place streaming a pair of directions does the former before the step that exchanges it with the neighbours, and
-    the latter, with the slots that this step has filled, before the next one.
-    """
+    """The exchange of each phase. Pull gathers the leaving populations and receives directly into the halo slots; push
+    sends directly from them. With in-place streaming a pair of directions does the former before the step that
+    exchanges it with the neighbours, and the latter, with the slots that this step has filled, before the next one."""
     halo, pattern = domain.halo, patterns[0]
     slots = slice(halo_start, halo_start + (halo.n_receive if pattern.upstream else halo.n_send))
     if pattern.in_place:

@@ -93,11 +93,9 @@ def places_of(lookup, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray
 
 
 class LookAround(NamedTuple):
-    """Node functions that look up what is around a node.
-
-    ``place(lookup, x, y, z)``: position of the entry of a voxel, which must be that of a node of this rank.
-    ``at(lookup, place, to_x, to_y, to_z)``: what is found so many voxels, -1, 0 or 1 along each axis, from there.
-    """
+    """Node functions that look up what is around a node. ``place(lookup, x, y, z)``: position of the entry of a voxel,
+    which must be that of a node of this rank. ``at(lookup, place, to_x, to_y, to_z)``: what is found so many voxels,
+    -1, 0 or 1 along each axis, from there."""
 
     place: Callable
     at: Callable
@@ -307,8 +305,7 @@ def nearest_node(lookup, voxel: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def corner_node(jit, dimension: int, nearest: bool):
     """Node function ``(lookup, voxel, offset, c)`` -> address and weight of one corner of the cell around a position,
     or, if it is the ``nearest`` node, of that. Weights of corners without a node are 0, and are still to be divided by
-    the sum of all.
-    """
+    the sum of all."""
     place, at = look_around_nodes(jit)
     zero, one, whole, nowhere, behind = np.float64(0.0), np.float64(1.0), np.int32, np.int32(0), np.int32(-1)
     has_z = dimension == 3

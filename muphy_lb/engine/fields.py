@@ -1,7 +1,5 @@
-"""Fields of a model on one rank's device: their memory, the stages that advance them, their halo exchange.
-
-Lists of nodes, and of warps with fluid, that ``COLLECT`` stages make on the device.
-"""
+"""Fields of a model on one rank's device: their memory, the stages that advance them, their halo exchange. Lists of
+nodes, and of warps with fluid, that ``COLLECT`` stages make on the device."""
 
 from collections.abc import Callable
 from typing import NamedTuple

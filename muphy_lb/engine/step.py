@@ -289,11 +289,8 @@ class StepBinder:
         return [Task("schedule", ON_INTERIOR, self._backend.bind("count_step", engine.parameters.step, ON_INTERIOR))]
 
     def _with_next_row(self, flow: list[Task], parity: int) -> list[Task]:
-        """The flow, and beside it, on the queue of the openings, the values of the step behind it.
-
-        They overwrite what the step before has read: its edge, its openings, and its interior if the force is
-        scheduled.
-        """
+        """The flow, and beside it, on the queue of the openings, the values of the step behind it. They overwrite what
+        the step before has read: its edge, its openings, and its interior if the force is scheduled."""
         backend, engine = self._backend, self._engine
         ahead = [self._wait] if self._model.has_scheduled_force else []
         if ahead or not engine.boundary_links.has_openings:

@@ -113,11 +113,9 @@ class NodeValues:
         return self._probes[name].read(parity)
 
     def force(self, parity: int) -> np.ndarray:
-        """(3, k) body force per volume, lattice units, in the collision of a step from buffer ``parity``.
-
-        A share from a field that accumulates is always that of the last collision: the step ahead adds up its own
-        between streaming and collision.
-        """
+        """(3, k) body force per volume, lattice units, in the collision of a step from buffer ``parity``. A share from
+        a field that accumulates is always that of the last collision: the step ahead adds up its own between streaming
+        and collision."""
         return np.ascontiguousarray(np.broadcast_to(self.force_numbers(parity), (3, self._nodes.size)))
 
     def force_numbers(self, parity: int) -> np.ndarray:
@@ -248,11 +246,8 @@ Measured = TypeVar("Measured")
 
 
 class Remembered(Generic[Measured]):
-    """Keeps one measurement of an engine for one step.
-
-    The lattice may oscillate with period two; the mean with the step before does not. With in-place streaming nothing
-    else is left of that step.
-    """
+    """Keeps one measurement of an engine for one step. The lattice may oscillate with period two; the mean with the
+    step before does not. With in-place streaming nothing else is left of that step."""
 
     def __init__(self) -> None:
         self._kept: Measured | None = None
@@ -352,10 +347,8 @@ class StateAccess:
         return result
 
     def write(self, state: State, chunk: Callable[[int, int], np.ndarray]) -> None:
-        """Overwrite the populations by ``chunk(first, last)`` -> (Q, m), or (Q, 1) if all nodes are equal.
-
-        Chunks are computed side by side, in threads: NumPy computes without Python's lock.
-        """
+        """Overwrite the populations by ``chunk(first, last)`` -> (Q, m), or (Q, 1) if all nodes are equal. Chunks are
+        computed side by side, in threads: NumPy computes without Python's lock."""
         q_count, storage = self._model.lattice.q, self._precision.storage
         uploaded = None
         for nodes, chunk_values in self._side_by_side(chunk):

@@ -146,10 +146,8 @@ def from_central_node(lattice: Lattice, precision, jit):
 
 def _lines(lattice: Lattice, precision) -> tuple[tuple, ...]:
     """Of 27 transforms of three numbers, along z, then y, then x: the places of the three, the component of the
-    velocity, and the sum of the three at rest; last, the number of the population at each place at the start.
-
-    The place of population (-1, 0, 1)[a, b, c] becomes that of the moment of order [a, b, c].
-    """
+    velocity, and the sum of the three at rest; last, the number of the population at each place at the start. The place
+    of population (-1, 0, 1)[a, b, c] becomes that of the moment of order [a, b, c]."""
     lines, places = [], ordered_exponents(lattice)
     for axis in reversed(range(lattice.dimension)):
         step = 3 ** (lattice.dimension - 1 - axis)

@@ -219,10 +219,8 @@ def _third_order_node(precision, jit):
 
 
 def _complete_node(precision, jit):
-    """Node function ``(k, second, third, force, inverse)``: all 27 moments less those at rest, after collision.
-
-    ``k`` holds those before it, ``second`` and ``third`` are what the two functions above return, ``inverse`` 1 / rho.
-    """
+    """Node function ``(k, second, third, force, inverse)``: all 27 moments less those at rest, after collision. ``k``
+    holds those before it, ``second`` and ``third`` are what the two functions above return, ``inverse`` 1 / rho."""
     first, normal, shear, third_b, third_c, xyz = FIRST, NORMAL, SHEAR, THIRD_B, THIRD_C, XYZ
     fourth, mixed, fifth, (after, last), three = FOURTH, MIXED, FIFTH, TURN, 3
     count, highest = len(POSITIONS), len(POSITIONS) - 1

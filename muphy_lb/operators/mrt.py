@@ -55,11 +55,9 @@ DEFAULT_RATES = {
 
 @cache
 def mrt(families: tuple[tuple[str, str], ...]) -> Relaxation:
-    """The relaxation "mrt" with the given (family, kind) pairs; kind is one of KINDS.
-
-    Families left out relax with omega where they are even in the lattice vectors, and with the odd rate of Lambda where
-    they are odd: with no pair at all, this is TRT on every lattice.
-    """
+    """The relaxation "mrt" with the given (family, kind) pairs; kind is one of KINDS. Families left out relax with
+    omega where they are even in the lattice vectors, and with the odd rate of Lambda where they are odd: with no pair
+    at all, this is TRT on every lattice."""
     kinds = dict(families)
     constants = named(*(f"rate_{family}" for family, kind in families if kind == "constant"))
 
@@ -135,10 +133,8 @@ def _slots(basis: MomentBasis, kinds: Mapping[str, str]) -> dict[str, int]:
 
 class _Parity(NamedTuple):
     """Relaxation of the moments of one parity: all with the rate at index ``base``, and some rows with a different one.
-
     Rows and columns have an entry for the rest population and one for each pair of opposites; columns are p_q M_kq, and
-    ``scale`` is 2 / N_k.
-    """
+    ``scale`` is 2 / N_k."""
 
     base: int
     slots: tuple

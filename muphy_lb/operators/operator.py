@@ -84,11 +84,8 @@ def joined(*groups: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
 
 
 def constants(lattice: Lattice, precision: Precision) -> tuple:
-    """Weights and vector components as tuples of typed scalars: (w, cx, cy, cz).
-
-    Integer literals times float32 would compile to double precision; typed constants keep the arithmetic in
-    ``precision.real``.
-    """
+    """Weights and vector components as tuples of typed scalars: (w, cx, cy, cz). Integer literals times float32 would
+    compile to double precision; typed constants keep the arithmetic in ``precision.real``."""
     real = precision.real
     weights = tuple(real(weight) for weight in lattice.w)
     components = tuple(tuple(real(x) for x in column) for column in lattice.c.T)

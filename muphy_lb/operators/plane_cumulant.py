@@ -47,10 +47,8 @@ X, Y, XX, YY, XY, XYY, XXY, XXYY = (
 
 
 def left_of_third(moment, rate, bound):
-    """Third central moment after collision: its rate goes to 1 where the moment is large, half-way at ``bound``.
-
-    Geier, Pasquali, Schoenherr, J. Comput. Phys. 348, 862 (2017), Eqs. (116)-(123).
-    """
+    """Third central moment after collision: its rate goes to 1 where the moment is large, half-way at ``bound``. Geier,
+    Pasquali, Schoenherr, J. Comput. Phys. 348, 862 (2017), Eqs. (116)-(123)."""
     limited = rate + (1 - rate) * np.abs(moment) / (bound + np.abs(moment))
     return (1 - limited) * moment
 

@@ -34,10 +34,8 @@ def odd_rate_node(precision, jit):
 
 def relax_parts_node(lattice, precision, jit):
     """Node function ``(f, even, odd, s_even, s_odd)``: f_q <- (1 - s+) f+ + even + (1 - s-) f- + odd, in place.
-
     ``even`` and ``odd`` are parts for pairs of opposites (:mod:`muphy_lb.operators.hermite`). The rest population is
-    set so that mass is conserved: weights in single precision do not add up to one, and mass would drift.
-    """
+    set so that mass is conserved: weights in single precision do not add up to one, and mass would drift."""
     pair_count, one, half = lattice.q // 2, precision.real(1), precision.real(0.5)
 
     def relax_parts(f, even, odd, s_even, s_odd):

@@ -59,10 +59,8 @@ def function_from(tree: ast.Module, function, what: str, names: dict):
 
 
 class _Unroller(ast.NodeTransformer):
-    """Rewrites statements.
-
-    ``scalars`` collects the tuple entries that it names, e.g. ``w_3``, and ``vectors`` the lengths of local vectors.
-    """
+    """Rewrites statements. ``scalars`` collects the tuple entries that it names, e.g. ``w_3``, and ``vectors`` the
+    lengths of local vectors."""
 
     def __init__(self, constants):
         self.constants = constants

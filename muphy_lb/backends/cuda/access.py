@@ -45,11 +45,9 @@ device_jit.read_vector, device_jit.write_vector = read_vector, write_vector
 
 
 def strict_jit(function):
-    """A device function each of whose products is rounded by itself.
-
-    A GPU can round a product and a sum together, and its compilers choose which by the code around them: by how
-    populations are loaded, say. Stages must find the same numbers whatever the streaming, and on all ranks.
-    """
+    """A device function each of whose products is rounded by itself. A GPU can round a product and a sum together, and
+    its compilers choose which by the code around them: by how populations are loaded, say. Stages must find the same
+    numbers whatever the streaming, and on all ranks."""
     return device_jit(with_product(function, rounded_product))
 
 
@@ -86,11 +84,9 @@ def populations_arriving(step: StreamArrays) -> Populations:
 
 
 class Access(NamedTuple):
-    """Device functions of one access pattern, and the size of the array of table addresses.
-
-    ``own(n)``: address of row 0 of a node. ``find(lines, bases, n, entries)``: its table addresses. ``load(buffer, own,
-    entries, f)`` and ``store(buffer, own, entries, f)``.
-    """
+    """Device functions of one access pattern, and the size of the array of table addresses. ``own(n)``: address of row
+    0 of a node. ``find(lines, bases, n, entries)``: its table addresses. ``load(buffer, own, entries, f)`` and
+    ``store(buffer, own, entries, f)``."""
 
     own: object
     find: object

@@ -331,11 +331,9 @@ def crossing(update_operator, populations: Populations, left: Populations, n_nei
 
 @cache
 def crossing_and_collision(operators, pattern, left: Populations, n_neighbours, lattice, precision):
-    """The same, and then the collision of these nodes, into another buffer; the operators are both.
-
-    Changed populations stay in registers, and compilers share sums between both: the collision is strict here as in
-    ``stream_collide_fluid``, so that the code around it changes no rounding.
-    """
+    """The same, and then the collision of these nodes, into another buffer; the operators are both. Changed populations
+    stay in registers, and compilers share sums between both: the collision is strict here as in
+    ``stream_collide_fluid``, so that the code around it changes no rounding."""
     update = operators[0].compile(lattice, precision, strict_jit)
     collide = operators[1].compile(lattice, precision, strict_jit)
     own, find, load, store, size = access(
@@ -384,11 +382,9 @@ def stored(update_operator, populations: Populations, n_neighbours, lattice, pre
 
 @cache
 def refill(operators, populations: Populations, n_neighbours, lattice, precision):
-    """Replace the populations of the chosen nodes by those that follow from the mean moments of their sources.
-
-    The threads of a block look at one candidate each. They are few who are chosen; each of these gets a warp, a thread
-    of it for every neighbour, so that populations of all neighbours are read at once.
-    """
+    """Replace the populations of the chosen nodes by those that follow from the mean moments of their sources. The
+    threads of a block look at one candidate each. They are few who are chosen; each of these gets a warp, a thread of
+    it for every neighbour, so that populations of all neighbours are read at once."""
     update = operators[0].compile(lattice, precision, strict_jit)
     q_count, real, near = lattice.q, precision.real, find_neighbour(n_neighbours)
     write_moments = _write_moments(operators[1], populations, lattice, precision)

@@ -40,11 +40,9 @@ NEGLIGIBLE = 1e-12
 
 @cache
 def noise_modes(lattice: Lattice) -> np.ndarray:
-    """(m, Q) orthonormal modes of the non-equilibrium, first those even in the lattice vectors, then the odd ones.
-
-    Row k holds w_q e_kq / sqrt(b_k), so that sum_q mode_k mode_l / w_q = delta_kl; the e_k are polynomials of the
-    lattice vectors by rising degree, orthogonal to mass and momentum.
-    """
+    """(m, Q) orthonormal modes of the non-equilibrium, first those even in the lattice vectors, then the odd ones. Row
+    k holds w_q e_kq / sqrt(b_k), so that sum_q mode_k mode_l / w_q = delta_kl; the e_k are polynomials of the lattice
+    vectors by rising degree, orthogonal to mass and momentum."""
     x, y, z = lattice.c.T.astype(float)
     powers = sorted(product(range(3), repeat=3), key=sum)
     found = [lattice.w.copy(), *(np.sqrt(3.0) * lattice.w * axis for axis in (x, y, z)[: lattice.dimension])]
@@ -116,10 +114,8 @@ def pattern_of(amplitudes: np.ndarray) -> Pattern:
 
 @cache
 def noise(lattice: Lattice, pattern: Pattern) -> Operator:
-    """The source of noise with the given non-zero amplitudes; cached: compiled code is cached by operator.
-
-    The factory reads the seed (int64), the number of the step, the voxel ids, and the amplitudes in stored units.
-    """
+    """The source of noise with the given non-zero amplitudes; cached: compiled code is cached by operator. The factory
+    reads the seed (int64), the number of the step, the voxel ids, and the amplitudes in stored units."""
     amplitudes = tuple(Parameter(amplitude_name(k, j), in_stored_units=True) for k, j in pattern)
 
     def reference(n, lattice, parameters):

@@ -120,10 +120,8 @@ def radius_of_gyration(chain_m: np.ndarray) -> np.ndarray:
 
 
 def end_to_end_vector(chain_m: np.ndarray) -> np.ndarray:
-    """(n_chains, 3) vectors from the first to the last bead [m]: R = r_N - r_1.
-
-    Source: Rubinstein and Colby, Polymer Physics (2003), Ch. 2.
-    """
+    """(n_chains, 3) vectors from the first to the last bead [m]: R = r_N - r_1. Source: Rubinstein and Colby, Polymer
+    Physics (2003), Ch. 2."""
     return chain_m[:, -1] - chain_m[:, 0]
 
 

@@ -48,11 +48,9 @@ class ObservedBeads(Protocol):
 
 
 def mean_velocity(columns: Mapping[str, np.ndarray], mass: float) -> np.ndarray:
-    """(3,) mean over beads of the velocity with which the last step has moved them to their places, lattice units.
-
-    The velocities of a state hold the whole kick of a step by forces on beads, and none of the friction that balances
-    it: friction acts at the start of the next step.
-    """
+    """(3,) mean over beads of the velocity with which the last step has moved them to their places, lattice units. The
+    velocities of a state hold the whole kick of a step by forces on beads, and none of the friction that balances it:
+    friction acts at the start of the next step."""
     velocity, force = (np.array([columns[name].mean() for name in names]) for names in (VELOCITY, FORCE))
     return velocity - 0.5 * force / mass
 

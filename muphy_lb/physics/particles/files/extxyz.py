@@ -1,7 +1,5 @@
-"""Extended XYZ files: a frame is read as particles; a run writes one frame per snapshot, which no crash loses.
-
-Sources: libAtoms/extxyz, specification of the format; OVITO user manual, "XYZ file reader".
-"""
+"""Extended XYZ files: a frame is read as particles; a run writes one frame per snapshot, which no crash loses. Sources:
+libAtoms/extxyz, specification of the format; OVITO user manual, "XYZ file reader"."""
 
 import logging
 import os

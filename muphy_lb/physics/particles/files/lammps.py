@@ -1,7 +1,5 @@
-"""Particles of LAMMPS data files: atoms with their velocities, bonds and angles.
-
-Source: LAMMPS documentation, ``read_data`` and ``atom_style``.
-"""
+"""Particles of LAMMPS data files: atoms with their velocities, bonds and angles. Source: LAMMPS documentation,
+``read_data`` and ``atom_style``."""
 
 import re
 from collections.abc import Mapping

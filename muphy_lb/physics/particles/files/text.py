@@ -97,9 +97,7 @@ def check_width(path, number: int, words: Sequence[str], allowed: Sequence[int],
 
 def check_reach(position_m: np.ndarray, spacing_m: float, source: str) -> None:
     """Raise InputError if a position is too far from the origin to be in any box: the unit of length is wrong.
-
-    Positions that are not finite are left to :class:`~muphy_lb.physics.particles.files.table.ParticleTable`.
-    """
+    Positions that are not finite are left to :class:`~muphy_lb.physics.particles.files.table.ParticleTable`."""
     farthest = np.max(np.abs(position_m), initial=0.0, where=np.isfinite(position_m))
     if farthest > min(LARGEST, MAX_VOXELS * spacing_m):
         raise InputError(

@@ -1,7 +1,5 @@
-"""Particles over time for ParaView: their snapshots, and path lines of chosen ones, which are read from these.
-
-Format: VTK file formats documentation, "VTKHDF File Format", version 2.0 (poly data). ParaView 5.12 or newer.
-"""
+"""Particles over time for ParaView: their snapshots, and path lines of chosen ones, which are read from these. Format:
+VTK file formats documentation, "VTKHDF File Format", version 2.0 (poly data). ParaView 5.12 or newer."""
 
 import os
 from collections.abc import Mapping, Sequence

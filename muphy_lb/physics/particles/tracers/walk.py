@@ -95,10 +95,7 @@ def _slope_node(jit, real):
 @cache
 def velocity_node(jit, real, n_axes: int):
     """Node function of :func:`velocity`: the field, seven addresses, three offsets, which are of the type ``real`` as
-    the field, -> three components.
-
-    It reads without a condition, so that GPUs wait for all neighbours at once.
-    """
+    the field, -> three components. It reads without a condition, so that GPUs wait for all neighbours at once."""
     wall, nothing, is_solid = np.int32(WALL), np.int32(0), n_axes == 3
     zero, one, half, third = real(0.0), real(1.0), real(1.0 / 2.0), real(1.0 / 3.0)
     read, slope = vector_reader(jit), _slope_node(jit, real)
@@ -258,10 +255,8 @@ def _move_node(jit, sticks: bool):
 
 def _moves_node(jit, sticks: bool):
     """Node function: moves along all axes in turn -> the three offsets, the node, and value of ``end``; ``carried`` is
-    what of the moves is with the flow.
-
-    Most meet nothing but nodes: these are looked up at once, so that GPUs wait once.
-    """
+    what of the moves is with the flow. Most meet nothing but nodes: these are looked up at once, so that GPUs wait
+    once."""
     move, hop_of, address, (_, to_y, to_z) = _move_node(jit, sticks), crossed_node(jit), np.uint64, STRIDES
     under_way, nowhere = np.int32(UNDER_WAY), np.int32(0)
 
