@@ -47,7 +47,13 @@ def clean(nodes: NodeList, keep: str) -> tuple[NodeList, CleanReport]:
     if keep != "all":
         wanted = _open_components(nodes, component) if keep == "openings" else [np.argmax(np.bincount(component))]
         kept = regroup(nodes, np.sort(nodes.voxel[np.isin(component, wanted)]))
-    _check_openings(kept)
+    present = np.unique(kept.label_number)
+    for number, opening in enumerate(kept.openings):
+        if number not in present:
+            raise GeometryError(
+                f"opening {opening.name!r} (centre {opening.centre_m} m) touches no fluid;"
+                " move its plane into the vessel or remove it"
+            )
     return kept, CleanReport(keep, kept.n_nodes, nodes.n_nodes - kept.n_nodes, n_components)
 
 
@@ -68,16 +74,6 @@ def _open_components(nodes: NodeList, component: np.ndarray) -> np.ndarray:
             " or keep = 'largest' or 'all'"
         )
     return wanted
-
-
-def _check_openings(nodes: NodeList) -> None:
-    present = np.unique(nodes.label_number)
-    for number, opening in enumerate(nodes.openings):
-        if number not in present:
-            raise GeometryError(
-                f"opening {opening.name!r} (centre {opening.centre_m} m) touches no fluid;"
-                " move its plane into the vessel or remove it"
-            )
 
 
 @njit(cache=True)

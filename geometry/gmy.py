@@ -103,7 +103,10 @@ def read_gmy(path, spacing_m: float, origin_m=(0.0, 0.0, 0.0)) -> Voxels:
     fluid = np.pad(fluid, BORDER)
     links = links._replace(site=links.site + BORDER)
     flags = np.where(fluid, FLUID, SOLID).astype(FLAG_DTYPE)
-    voxels = Voxels(flags, float(spacing_m), tuple(origin.tolist()), wall_shape=_tabulated_wall(links, flags.shape))
+    voxel, direction = _voxel_ids(links.site, flags.shape), direction_code(FILE_DIRECTIONS)[links.direction]
+    order = np.argsort(link_keys(voxel, direction))
+    cuts = Cuts(voxel[order], direction[order].astype(np.uint8), links.distance[order])
+    voxels = Voxels(flags, float(spacing_m), tuple(origin.tolist()), wall_shape=TabulatedWall(cuts, flags.shape))
     return _with_openings(path, voxels, links)
 
 
@@ -118,7 +121,11 @@ def read_sites(path) -> tuple[np.ndarray, Links]:
     for block, (n_fluid, n_packed, n_plain) in enumerate(table.tolist()):
         if not n_fluid:
             continue
-        words = _unpack(path, content[position : position + n_packed], n_plain, edge)
+        packed = content[position : position + n_packed]
+        if n_plain % 4 or not edge**3 <= n_plain // 4 <= edge**3 * MAX_WORDS_PER_SITE:
+            raise GeometryError(f"cannot read {path}: {n_plain} bytes of a block do not describe {edge}^3 sites")
+        check_inflation(path, len(packed), n_plain)
+        words = np.frombuffer(inflate(path, packed, n_plain), ">u4").astype(np.uint32)
         position += n_packed
         corner = np.array(np.unravel_index(block, n_blocks)) * edge
         inside, links = _read_block(path, words, edge)
@@ -149,14 +156,6 @@ def _header(path, content: bytes) -> tuple[np.ndarray, int, np.ndarray, int]:
             f" {MAX_EDGE}^3 sites a block and {MAX_VOXELS:.1e} in all are allowed"
         )
     return n_blocks, edge, table, 4 * end
-
-
-def _unpack(path, packed: bytes, n_plain: int, edge: int) -> np.ndarray:
-    """The words of one block, of which each site has at least one."""
-    if n_plain % 4 or not edge**3 <= n_plain // 4 <= edge**3 * MAX_WORDS_PER_SITE:
-        raise GeometryError(f"cannot read {path}: {n_plain} bytes of a block do not describe {edge}^3 sites")
-    check_inflation(path, len(packed), n_plain)
-    return np.frombuffer(inflate(path, packed, n_plain), ">u4").astype(np.uint32)
 
 
 def _read_block(path, words: np.ndarray, edge: int) -> tuple[np.ndarray, Links]:
@@ -204,12 +203,6 @@ def _scan(words, floats, inside, columns, distance):
 
 def _voxel_ids(xyz: np.ndarray, shape) -> np.ndarray:
     return (xyz[:, 2] * shape[1] + xyz[:, 1]) * shape[2] + xyz[:, 0]
-
-
-def _tabulated_wall(links: Links, shape) -> TabulatedWall:
-    voxel, direction = _voxel_ids(links.site, shape), direction_code(FILE_DIRECTIONS)[links.direction]
-    order = np.argsort(link_keys(voxel, direction))
-    return TabulatedWall(Cuts(voxel[order], direction[order].astype(np.uint8), links.distance[order]), shape)
 
 
 def _with_openings(path, voxels: Voxels, links: Links) -> Voxels:

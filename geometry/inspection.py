@@ -55,7 +55,11 @@ def inspect_input(path, **options) -> Inspection:
     ending = Path(path).suffix.lower()
     if ending not in FORMATS:
         loaded = load_with_notes(path, **options)
-        notes = (*loaded.notes, *_contact_notes(loaded.voxels))
+        contacts = spurious_contacts(loaded.voxels)
+        faces = ", ".join(
+            f"{item.source.removeprefix('face of the box ')} ({item.area_m2:.3g} m2)" for item in contacts
+        )
+        notes = (*loaded.notes, *((f"a wall touches the box {faces}: not taken as an opening",) if contacts else ()))
         return Inspection(loaded.voxels, notes, openings_of_voxels(loaded.voxels))
     check_names(options, option_names(LOADERS[ending]), f"option of a {ending} input")
     if "unit" not in options:
@@ -70,10 +74,3 @@ def inspect_input(path, **options) -> Inspection:
     if odd is not None:
         notes += (f"doubtful: {odd.count} rows of voxels of {odd.spacing_m:.3g} m give no vote",)
     return Inspection(mended.surface, notes, openings_of_surface(mended), odd)
-
-
-def _contact_notes(voxels: Voxels) -> tuple[str, ...]:
-    """A note on the spurious contacts of the fluid with faces of the box; empty if there are none."""
-    contacts = spurious_contacts(voxels)
-    faces = ", ".join(f"{item.source.removeprefix('face of the box ')} ({item.area_m2:.3g} m2)" for item in contacts)
-    return (f"a wall touches the box {faces}: not taken as an opening",) if contacts else ()

@@ -64,7 +64,9 @@ def add_solids(nodes: NodeList, voxels: Voxels, names) -> NodeList:
         if name not in voxels.walls:
             raise GeometryError(f"no wall is named {name!r}; the walls are {', '.join(voxels.walls) or 'none'}")
         k = voxels.walls.index(name)
-        own = _voxels_of(voxels.flags, wall_flag(k))
+        own = np.concatenate(
+            [layers.start * slab[0].size + np.flatnonzero(slab == wall_flag(k)) for layers, slab in slabs(voxels.flags)]
+        )
         if own.size == 0:
             raise GeometryError(f"wall {name!r} has no voxel that could conduct")
         solids.append(own)
@@ -74,8 +76,3 @@ def add_solids(nodes: NodeList, voxels: Voxels, names) -> NodeList:
     walls = tuple(replace(wall, is_solid=wall.is_solid or wall.name in names) for wall in nodes.walls)
     frame = replace(nodes, label_voxel=label_voxel, label_number=np.concatenate(number)[first], walls=walls)
     return regroup(frame, np.sort(np.concatenate((nodes.voxel, *solids))))
-
-
-def _voxels_of(flags, flag: int) -> np.ndarray:
-    """Ascending ids of the voxels with a flag."""
-    return np.concatenate([layers.start * slab[0].size + np.flatnonzero(slab == flag) for layers, slab in slabs(flags)])

@@ -200,22 +200,6 @@ def _labelled_near_fluid(flags, periodic) -> np.ndarray:
 def regroup(frame: NodeList, fluid: np.ndarray) -> NodeList:
     """The node list of the ascending voxel ids ``fluid``, with the box, openings and walls of ``frame``. Labelled
     voxels that touch none of these nodes are omitted, as are the cuts of other nodes."""
-    touches, near, group = _touching(frame, fluid)
-    counts = np.bincount(group, minlength=1 + len(frame.openings))
-    counts[0] = fluid.size - near.size
-    return replace(
-        frame,
-        voxel=_moved_to_end(fluid, near, np.argsort(group, kind="stable")) if near.size else fluid,
-        group_start=np.concatenate(([0], np.cumsum(counts))),
-        label_voxel=frame.label_voxel[touches],
-        label_number=frame.label_number[touches],
-        cuts=None if frame.cuts is None else frame.cuts.of_nodes(fluid),
-    )
-
-
-def _touching(frame: NodeList, fluid: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(mask of the labelled voxels that touch a node, ascending positions in ``fluid`` of the nodes that touch an
-    opening, groups of these nodes)."""
     index = index_nodes(frame.shape, frame.periodic, fluid)
     touches = np.zeros(frame.label_voxel.size, dtype=bool)
     found = [np.empty((2, 0), dtype=np.int64)]
@@ -231,7 +215,17 @@ def _touching(frame: NodeList, fluid: np.ndarray) -> tuple[np.ndarray, np.ndarra
     node, group = np.concatenate(found, axis=1)
     order = np.lexsort((group, node))
     near, lowest = np.unique(node[order], return_index=True)
-    return touches, near, group[order][lowest]
+    group = group[order][lowest]
+    counts = np.bincount(group, minlength=1 + len(frame.openings))
+    counts[0] = fluid.size - near.size
+    return replace(
+        frame,
+        voxel=_moved_to_end(fluid, near, np.argsort(group, kind="stable")) if near.size else fluid,
+        group_start=np.concatenate(([0], np.cumsum(counts))),
+        label_voxel=frame.label_voxel[touches],
+        label_number=frame.label_number[touches],
+        cuts=None if frame.cuts is None else frame.cuts.of_nodes(fluid),
+    )
 
 
 @njit(cache=True)

@@ -45,7 +45,12 @@ def prepared(loaded: Noted, preparation: Preparation, periodic: Axes | None) -> 
             " invert = true for flow around it"
         )
     cropped, notes = prepare_image(loaded.voxels, Preparation(crop=preparation.crop))
-    _refuse_cut(loaded.voxels, cropped, periodic)
+    for i, axis in enumerate(AXES):
+        if periodic[i] and loaded.voxels.periodic[i] and not cropped.periodic[i]:
+            raise GeometryError(
+                f"periodic has {axis}, along which what is drawn repeats with the whole box, and crop shortens the box"
+                f" along {axis}: bodies would be cut where it repeats; leave {axis} out of periodic, or crop other axes"
+            )
     voxels, more = prepare_image(replace(cropped, periodic=periodic), replace(preparation, crop=None))
     _refuse_openings(voxels, periodic)
     closed = triple(drawn and not asked for drawn, asked in zip(cropped.periodic, periodic, strict=True))
@@ -61,15 +66,6 @@ def without_effect(voxels: Voxels) -> Iterator[str]:
             yield (
                 f"the box repeats along {AXES[i]} (periodic), and the layer of voxels at its low or high end there is"
                 f" solid: nothing flows through; check the axis, or leave {AXES[i]} out"
-            )
-
-
-def _refuse_cut(drawn: Voxels, cropped: Voxels, periodic: Axes) -> None:
-    for i, axis in enumerate(AXES):
-        if periodic[i] and drawn.periodic[i] and not cropped.periodic[i]:
-            raise GeometryError(
-                f"periodic has {axis}, along which what is drawn repeats with the whole box, and crop shortens the box"
-                f" along {axis}: bodies would be cut where it repeats; leave {axis} out of periodic, or crop other axes"
             )
 
 

@@ -72,15 +72,10 @@ def look_up(voxel: np.ndarray, vectors: np.ndarray, index: NodeIndex, out: np.nd
             is none or if it is outside the box. Periodic axes wrap.
     """
     if out.size:
-        order, group_start = _group_by_row(vectors)
+        order = np.lexsort(vectors.T)
+        changes = np.any(np.diff(vectors[order, 1:], axis=0) != 0, axis=1)
+        group_start = np.concatenate(([0], 1 + np.flatnonzero(changes), [len(vectors)]))
         _fill(out, voxel, vectors, order, group_start, np.abs(vectors[:, 0]).max(), index)
-
-
-def _group_by_row(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(order of the vectors by z, y, x; (n_groups + 1,) start of each group of vectors with equal y and z in it)."""
-    order = np.lexsort(vectors.T)
-    changes = np.any(np.diff(vectors[order, 1:], axis=0) != 0, axis=1)
-    return order, np.concatenate(([0], 1 + np.flatnonzero(changes), [len(vectors)]))
 
 
 @njit(parallel=True, cache=True)

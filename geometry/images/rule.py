@@ -111,7 +111,13 @@ class ImageRule:
 
     def _check(self) -> None:
         """Raise GeometryError for contradictory or invalid options."""
-        self._check_types()
+        check_text(otsu=self.otsu)
+        check_labels(opening_values=self.opening_values, wall_values=self.wall_values)
+        values = self.fluid_value if isinstance(self.fluid_value, Sequence | np.ndarray) else [self.fluid_value]
+        if self.fluid_value is not None and not (len(values) and all(map(is_whole, values))):
+            raise GeometryError(f"fluid_value is {shown(self.fluid_value)}; give a whole number, or a list of them")
+        if self.resample_m is not None:
+            check_positive(resample_m=self.resample_m)
         bounds = [
             f"{name} = {getattr(self, name)}" for name in ("fluid_below", "fluid_above", "otsu") if self._has(name)
         ]
@@ -131,16 +137,6 @@ class ImageRule:
             check_name(tag.partition(":")[2] if ":" in tag else tag, f"the name of the opening {shown(tag)}")
         for name in self.wall_values:
             check_name(name, "the name of a wall")
-
-    def _check_types(self) -> None:
-        """Raise GeometryError for an option that is not what its kind can be."""
-        check_text(otsu=self.otsu)
-        check_labels(opening_values=self.opening_values, wall_values=self.wall_values)
-        values = self.fluid_value if isinstance(self.fluid_value, Sequence | np.ndarray) else [self.fluid_value]
-        if self.fluid_value is not None and not (len(values) and all(map(is_whole, values))):
-            raise GeometryError(f"fluid_value is {shown(self.fluid_value)}; give a whole number, or a list of them")
-        if self.resample_m is not None:
-            check_positive(resample_m=self.resample_m)
 
     def _has(self, name: str) -> bool:
         return getattr(self, name) is not None
@@ -190,7 +186,8 @@ class ImageRule:
         if selection is None:
             _check_flag_range(values)
         flags = empty_array(values.shape, FLAG_DTYPE)
-        labels = self._labels()
+        openings = {opening_flag(index): number for index, number in enumerate(self.opening_values.values())}
+        labels = openings | {wall_flag(index): number for index, number in enumerate(self.wall_values.values())}
         found = np.zeros(FIRST_OPENING + 256, dtype=np.int64)
         for layers, slab in slabs(values):
             slab_flags = slab.astype(FLAG_DTYPE) if selection is None else selection.fluid(slab).astype(FLAG_DTYPE)
@@ -203,11 +200,6 @@ class ImageRule:
             release(flags)
         self._check_found(values, selection, found)
         return flags
-
-    def _labels(self) -> dict[int, int]:
-        """Value of each opening and wall by its flag."""
-        openings = {opening_flag(k): value for k, value in enumerate(self.opening_values.values())}
-        return openings | {wall_flag(k): value for k, value in enumerate(self.wall_values.values())}
 
     def _check_found(self, values, selection: Selection | None, found: np.ndarray) -> None:
         """Raise GeometryError if the fluid or a labelled wall has no voxel."""

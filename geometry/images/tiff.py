@@ -250,7 +250,12 @@ def read_tiff(path, channel: int | None = None, time: int | None = None) -> Imag
     """
     path = Path(path)
     if path.is_dir():
-        files = _files(path)
+        files = [file for file in path.iterdir() if file.suffix.lower() in ENDINGS]
+        if not files:
+            raise GeometryError(
+                f"the folder {path} holds no file that ends with {' or '.join(ENDINGS)}, and no DICOM file"
+            )
+        files = sorted(files, key=lambda file: [int(w) if w.isdecimal() else w for w in re.split(r"(\d+)", file.name)])
         first = _first_page(files[0], 1)
         planes = Planes((len(files), *first.shape), first.dtype, partial(_page_of_files, files, first))
         return Image(planes, first.axes.spacing_m(len(files)), notes=(*_gap_notes(files), *first.notes))
@@ -302,16 +307,6 @@ def _page_of_files(files: list[Path], first: _First, k: int) -> np.ndarray:
         if n_pages > 1:
             raise GeometryError(f"{files[k]} holds {n_pages} pages; in a folder each file must hold one")
         return _checked(files[k], picture, values, first)
-
-
-def _files(folder: Path) -> list[Path]:
-    """The TIFF files of a folder in the order of the numbers in their names."""
-    files = [file for file in folder.iterdir() if file.suffix.lower() in ENDINGS]
-    if not files:
-        raise GeometryError(
-            f"the folder {folder} holds no file that ends with {' or '.join(ENDINGS)}, and no DICOM file"
-        )
-    return sorted(files, key=lambda file: [int(w) if w.isdecimal() else w for w in re.split(r"(\d+)", file.name)])
 
 
 def _gap_notes(files: list[Path]) -> tuple[str, ...]:

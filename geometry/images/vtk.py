@@ -87,19 +87,15 @@ def array_values(file: VtkFile, element: ElementTree.Element, shape: tuple[int, 
     # Newer versions of VTK insert child elements (value ranges) into the text.
     form, text = element.get("format"), "".join([element.text or "", *(child.tail or "" for child in element)]).strip()
     if form == "ascii":
-        return _text_values(file, text, kind, shape)
+        found = split_words(file.path, text)
+        if len(found) != count(shape):
+            raise GeometryError(f"{file.path} holds {len(found)} numbers; its extent needs {count(shape)}")
+        return as_numbers(file.path, found, kind).reshape(shape)
     if form == "appended" and file.root.find("AppendedData") is None and file.start >= 0:
         return _appended(file, element, kind, shape)
     if form == "binary":
         return _decoded(file, text.encode("ascii", "replace"), kind, shape)
     raise GeometryError(f"{file.path}: format is {shown(form)}; allowed: ascii, binary, appended with <AppendedData>")
-
-
-def _text_values(file: VtkFile, text: str, kind: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
-    found = split_words(file.path, text)
-    if len(found) != count(shape):
-        raise GeometryError(f"{file.path} holds {len(found)} numbers; its extent needs {count(shape)}")
-    return as_numbers(file.path, found, kind).reshape(shape)
 
 
 def _appended(file: VtkFile, element: ElementTree.Element, kind: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
@@ -238,7 +234,11 @@ def _grid(path, array: str | None, components, may_be_only: bool = False):
     extent = image.get("WholeExtent", "")
     if len(pieces) != 1 or pieces[0].get("Extent", "").split() != extent.split():
         raise GeometryError(f"{path}: it has {len(pieces)} pieces; allowed: one with the whole extent")
-    lowest, n_points = _extent(path, extent)
+    bounds = np.reshape(numbers(path, "WholeExtent", extent, 6), (3, 2))
+    n_points = bounds[:, 1] - bounds[:, 0] + 1
+    if np.any(n_points < 1) or np.any(np.abs(bounds) > 2**31):
+        raise GeometryError(f"{path}: WholeExtent is {shown(extent)}; each axis must have a point")
+    lowest, n_points = bounds[:, 0], n_points.astype(np.int64)
     element, is_cells, k = _array(path, pieces[0], array, components, may_be_only)
     counts = np.maximum(n_points - 1, 1) if is_cells else n_points
     values = array_values(file, element, (*(int(n) for n in counts[::-1]), *((k,) if k > 1 else ())))
@@ -248,15 +248,6 @@ def _grid(path, array: str | None, components, may_be_only: bool = False):
     steps = direction * np.where(counts == 1, np.where(spacing == 0.0, spacing.max(), spacing), spacing)
     first = origin + steps @ (lowest + 0.5 * (is_cells & (n_points > 1)))
     return values, steps, first, "Spacing" in image.keys()
-
-
-def _extent(path, text: str) -> tuple[np.ndarray, np.ndarray]:
-    """(lowest index, number of points) along x, y, z."""
-    bounds = np.reshape(numbers(path, "WholeExtent", text, 6), (3, 2))
-    n_points = bounds[:, 1] - bounds[:, 0] + 1
-    if np.any(n_points < 1) or np.any(np.abs(bounds) > 2**31):
-        raise GeometryError(f"{path}: WholeExtent is {shown(text)}; each axis must have a point")
-    return bounds[:, 0], n_points.astype(np.int64)
 
 
 def _array(

@@ -126,9 +126,18 @@ def carve(voxels: Voxels, openings: Sequence[Opening]) -> Voxels:
     records = (*voxels.openings, *oriented)
     for number, slab in enumerate(slabs, start=len(voxels.openings)):
         layer = _layer(voxels, slab)
-        _check_overlap(flags, layer, slab.opening, records)
+        taken = flags[tuple(layer.T)]
+        taken = taken[(taken >= FIRST_OPENING) & (taken < FIRST_WALL)]
+        if taken.size:
+            other = records[int(taken[0]) - FIRST_OPENING]
+            raise GeometryError(
+                f"openings {other.name!r} and {slab.opening.name!r} overlap in {taken.size} voxels; move them apart or"
+                " reduce radius_m"
+            )
         flags[tuple(layer.T)] = opening_flag(number)
-        _close(flags, slab.where(-2 * LAYER, -LAYER))
+        zyx = slab.where(-2 * LAYER, -LAYER)
+        index = tuple(zyx[flags[tuple(zyx.T)] == FLUID].T)
+        flags[index] = SOLID
     carved = replace(voxels, flags=flags, openings=records)
     for number, slab in enumerate(slabs, start=len(voxels.openings)):
         _check_contact(carved, slab, opening_flag(number))
@@ -310,23 +319,6 @@ def _layer(voxels: Voxels, slab: _Slab) -> np.ndarray:
     return zyx[taken]
 
 
-def _close(flags: np.ndarray, zyx: np.ndarray) -> None:
-    """Make the fluid among these voxels solid."""
-    index = tuple(zyx[flags[tuple(zyx.T)] == FLUID].T)
-    flags[index] = SOLID
-
-
-def _check_overlap(flags: np.ndarray, layer: np.ndarray, opening: Opening, records: Sequence[Opening]) -> None:
-    taken = flags[tuple(layer.T)]
-    taken = taken[(taken >= FIRST_OPENING) & (taken < FIRST_WALL)]
-    if taken.size:
-        other = records[int(taken[0]) - FIRST_OPENING]
-        raise GeometryError(
-            f"openings {other.name!r} and {opening.name!r} overlap in {taken.size} voxels; move them apart or"
-            " reduce radius_m"
-        )
-
-
 def _check_contact(voxels: Voxels, slab: _Slab, flag: int) -> None:
     """Raise GeometryError unless the opening voxels touch fluid in front of the plane, and only there."""
     zyx = slab.zyx[voxels.flags[tuple(slab.zyx.T)] == flag]
@@ -340,9 +332,11 @@ def _check_contact(voxels: Voxels, slab: _Slab, flag: int) -> None:
                 f"opening {opening.name!r} touches no fluid: the box of {box} voxels holds none, with a voxel edge of"
                 f" {voxels.spacing_m:.6g} m; give a finer one, or check its unit"
             )
+        positions = np.asarray(voxels.origin_m) + voxels.spacing_m * indices_of(voxels.flags, FLUID)[:, ::-1]
+        distances = np.linalg.norm(positions - opening.centre_m, axis=1)
         raise GeometryError(
             f"opening {opening.name!r} touches no fluid: centre {opening.centre_m} m, radius {opening.radius_m:.6g} m;"
-            f" the nearest fluid voxel is {_nearest_fluid(voxels, opening):.6g} m from its centre"
+            f" the nearest fluid voxel is {float(distances.min(initial=np.inf)):.6g} m from its centre"
             f"{unit_hint(opening.centre_m, voxels.origin_m, voxels.shape, voxels.spacing_m)};"
             " move the centre into the lumen, enlarge radius_m or refine the spacing"
         )
@@ -366,10 +360,3 @@ def _signed_distance(voxels: Voxels, opening: Opening, zyx: np.ndarray) -> np.nd
     """Signed distance ``s`` [voxels] of voxel indices (..., 3) from the plane of an opening."""
     centre = (np.array(opening.centre_m) - voxels.origin_m) / voxels.spacing_m
     return np.round((zyx[..., ::-1] - centre) @ np.array(opening.normal), PLANE_DIGITS)
-
-
-def _nearest_fluid(voxels: Voxels, opening: Opening) -> float:
-    """Distance [m] from the centre of an opening to the nearest fluid voxel centre; inf if there is none."""
-    positions = np.asarray(voxels.origin_m) + voxels.spacing_m * indices_of(voxels.flags, FLUID)[:, ::-1]
-    distances = np.linalg.norm(positions - opening.centre_m, axis=1)
-    return float(distances.min(initial=np.inf))

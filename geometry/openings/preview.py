@@ -268,9 +268,13 @@ def _write_names(panel, view: View, found: Sequence[FoundOpening], scale: tuple[
     half = scale[1] * np.array(HALF_LABEL_IN)
     taken: list[np.ndarray] = []
     for item in found:
-        centre = np.array(item.opening.centre_m)[list(view.axes[:2])]
-        away = _away(item, view, limits.mean(axis=0))
-        position = centre + away * (_space(item, view, scale[0]) + np.abs(away) @ half)
+        plane, normal = list(view.axes[:2]), np.array(item.opening.normal)
+        centre, outwards = np.array(item.opening.centre_m)[plane], -normal[plane]
+        if np.linalg.norm(outwards) <= FACING:
+            outwards = centre - limits.mean(axis=0)
+        away = outwards / np.linalg.norm(outwards) if np.any(outwards) else np.array((0.0, 1.0))
+        space = max(1.1 * scale[0], 1.1 * item.equivalent_radius_m * abs(normal[view.axes[2]]))  # beyond arrow and rim
+        position = centre + away * (space + np.abs(away) @ half)
         position = np.clip(position, limits[0] + half, limits[1] - half)
         shift = (0.0, 0.5 * half[1] * (1.0 if position[1] > limits[:, 1].mean() else -1.0))
         while any(np.all(np.abs(position - other) < 2.0 * half) for other in taken):
@@ -283,21 +287,6 @@ def _write_names(panel, view: View, found: Sequence[FoundOpening], scale: tuple[
         place = {"xytext": position, "ha": "center", "va": "center", "annotation_clip": False}
         label = panel.annotate(text, centre, color=colour, fontsize=6.5, bbox=box, arrowprops=line, **place)
         label.set_parse_math(False)
-
-
-def _away(item: FoundOpening, view: View, middle: np.ndarray) -> np.ndarray:
-    """(2,) unit vector out of an opening; of one seen from the front, away from the middle (2,) of the panel [m]."""
-    plane = list(view.axes[:2])
-    outwards = -np.array(item.opening.normal)[plane]
-    if np.linalg.norm(outwards) <= FACING:
-        outwards = np.array(item.opening.centre_m)[plane] - middle
-    return outwards / np.linalg.norm(outwards) if np.any(outwards) else np.array((0.0, 1.0))
-
-
-def _space(item: FoundOpening, view: View, arrow_m: float) -> float:
-    """Distance [m] of a label from the centre of an opening: beyond its arrow and its rim."""
-    normal = np.array(item.opening.normal)
-    return max(1.1 * arrow_m, 1.1 * item.equivalent_radius_m * abs(normal[view.axes[2]]))
 
 
 def _colour(item: FoundOpening) -> str:
