@@ -44,21 +44,13 @@ BORDER = 1  # layers of solid added around the sites, to accommodate the voxels 
 
 
 class Links(NamedTuple):
-    """Links from fluid sites that lead out of the fluid.
+    """Links from fluid sites that lead out of the fluid."""
 
-    Attributes:
-        site: (m, 3) site coordinates (x, y, z).
-        direction: (m,) row of FILE_DIRECTIONS.
-        kind: (m,) 1 wall, 2 inlet, 3 outlet.
-        number: (m,) of the inlet or outlet; 0 for a wall.
-        distance: (m,) fraction of the link at which the wall or the plane of the opening lies.
-    """
-
-    site: np.ndarray
-    direction: np.ndarray
-    kind: np.ndarray
-    number: np.ndarray
-    distance: np.ndarray
+    site: np.ndarray  #: (m, 3) site coordinates (x, y, z)
+    direction: np.ndarray  #: (m,) row of FILE_DIRECTIONS
+    kind: np.ndarray  #: (m,) 1 wall, 2 inlet, 3 outlet
+    number: np.ndarray  #: (m,) of the inlet or outlet; 0 for a wall
+    distance: np.ndarray  #: (m,) fraction of the link at which the wall or the plane of the opening lies
 
     @property
     def target(self) -> np.ndarray:

@@ -27,38 +27,24 @@ SEARCH_MARGIN = 1e-6
 
 
 class CentreGrid(NamedTuple):
-    """Centres by cell: those of cell c are ``members[start[c]:start[c + 1]]``.
+    """Centres by cell: those of cell c are ``members[start[c]:start[c + 1]]``."""
 
-    Attributes:
-        low: (3,) lowest corner of the grid.
-        edge: (3,) edge lengths of a cell.
-        counts: (3,) cells along x, y, z; x fastest.
-        start: (n_cells + 1,) first member of each cell.
-        members: numbers of the centres, cell by cell.
-    """
-
-    low: np.ndarray
-    edge: np.ndarray
-    counts: np.ndarray
-    start: np.ndarray
-    members: np.ndarray
+    low: np.ndarray  #: (3,) lowest corner of the grid
+    edge: np.ndarray  #: (3,) edge lengths of a cell
+    counts: np.ndarray  #: (3,) cells along x, y, z; x fastest
+    start: np.ndarray  #: (n_cells + 1,) first member of each cell
+    members: np.ndarray  #: numbers of the centres, cell by cell
 
 
 @dataclass(frozen=True)
 class RoundWall:
-    """The surfaces of spheres, or of parallel infinite cylinders; fluid may be on either side.
+    """The surfaces of spheres, or of parallel infinite cylinders; fluid may be on either side."""
 
-    Attributes:
-        centres: (k, 3) centre of each sphere, or a point on each cylinder's axis.
-        radius: common radius, or (k,) that of each.
-        axis: direction of the cylinders; zero for spheres.
-        periods: (x, y, z) periods of the arrangement; 0 along axes that are not periodic. A cylinder may be periodic
-            only along or across the coordinate axis it follows.
-    """
-
-    centres: np.ndarray
-    radius: float | np.ndarray
-    axis: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    centres: np.ndarray  #: (k, 3) centre of each sphere, or a point on each cylinder's axis
+    radius: float | np.ndarray  #: common radius, or (k,) that of each
+    axis: tuple[float, float, float] = (0.0, 0.0, 0.0)  #: direction of the cylinders; zero for spheres
+    #: (x, y, z) periods of the arrangement; 0 along axes that are not periodic. A cylinder may be periodic only along
+    #: or across the coordinate axis it follows.
     periods: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
     def distances(self, start: np.ndarray, vector: np.ndarray) -> np.ndarray:
@@ -111,12 +97,9 @@ class PlaneWall:
 
 @dataclass(frozen=True)
 class ImplicitWall:
-    """The zero surface of a level function.
+    """The zero surface of a level function."""
 
-    Attributes:
-        level: takes (n, 3) points, returns (n,) values, positive in the fluid, negative in solid.
-    """
-
+    #: takes (n, 3) points, returns (n,) values, positive in the fluid, negative in solid
     level: Callable[[np.ndarray], np.ndarray]
 
     def distances(self, start: np.ndarray, vector: np.ndarray) -> np.ndarray:

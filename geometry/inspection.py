@@ -21,19 +21,12 @@ from muphy_lb.geometry.voxels import Opening, Voxels
 
 @dataclass(frozen=True)
 class Inspection:
-    """The result of inspecting an input.
+    """The result of inspecting an input."""
 
-    Attributes:
-        content: the repaired surface, or the voxels.
-        health: lines of text: a description, the repairs made, and anything doubtful.
-        found: the openings.
-        odd_rows: rows of voxels that give no vote; None where none are taken.
-    """
-
-    content: Surface | Voxels
-    health: tuple[str, ...]
-    found: tuple[FoundOpening, ...]
-    odd_rows: OddRows | None = None
+    content: Surface | Voxels  #: the repaired surface, or the voxels
+    health: tuple[str, ...]  #: lines of text: a description, the repairs made, and anything doubtful
+    found: tuple[FoundOpening, ...]  #: the openings
+    odd_rows: OddRows | None = None  #: rows of voxels that give no vote; None where none are taken
 
     @property
     def new_openings(self) -> tuple[Opening, ...]:

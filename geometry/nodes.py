@@ -43,30 +43,21 @@ class NodeList:
     Nodes are numbered group by group: group 0 holds the nodes with no opening voxel among their 26
     neighbours, group ``1 + k`` those that touch opening ``k`` (the lowest such ``k``). Inside a group voxel ids ascend.
     Labelled walls do not change this order.
-
-    Attributes:
-        voxel: (n,) int64 voxel ids in node order.
-        group_start: (n_groups + 1,) int64; group g is the node range ``group_start[g]:group_start[g + 1]``.
-        shape: (nz, ny, nx) of the box.
-        spacing_m, origin_m, periodic: as in :class:`muphy_lb.geometry.voxels.Voxels`.
-        openings: one record per opening.
-        label_voxel: (m,) int64 ascending ids of the opening and labelled-wall voxels that touch a fluid node.
-        label_number: (m,) uint8 label of each of them: ``k`` for opening k, ``FIRST_WALL_NUMBER + k`` for wall k.
-        walls: one record per labelled wall.
-        cuts: cut distances of links, if computed (:func:`muphy_lb.geometry.neighbours.cut_links`).
     """
 
-    voxel: np.ndarray
-    group_start: np.ndarray
-    shape: tuple[int, int, int]
+    voxel: np.ndarray  #: (n,) int64 voxel ids in node order
+    group_start: np.ndarray  #: (n_groups + 1,) int64; group g is the node range ``group_start[g]:group_start[g + 1]``
+    shape: tuple[int, int, int]  #: (nz, ny, nx) of the box
+    #: spacing_m, origin_m, periodic: as in :class:`muphy_lb.geometry.voxels.Voxels`
     spacing_m: float
     origin_m: tuple[float, float, float]
     periodic: tuple[bool, bool, bool]
-    openings: tuple[Opening, ...]
-    label_voxel: np.ndarray
+    openings: tuple[Opening, ...]  #: one record per opening
+    label_voxel: np.ndarray  #: (m,) int64 ascending ids of the opening and labelled-wall voxels that touch a fluid node
+    #: (m,) uint8 label of each of them: ``k`` for opening k, ``FIRST_WALL_NUMBER + k`` for wall k
     label_number: np.ndarray
-    walls: tuple[Wall, ...] = ()
-    cuts: Cuts | None = None
+    walls: tuple[Wall, ...] = ()  #: one record per labelled wall
+    cuts: Cuts | None = None  #: cut distances of links, if computed (:func:`muphy_lb.geometry.neighbours.cut_links`)
 
     @property
     def n_nodes(self) -> int:

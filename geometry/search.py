@@ -24,20 +24,16 @@ MAX_GAP = 32  # largest step between successive ids of a run: expanding a shorte
 
 
 class NodeIndex(NamedTuple):
-    """Sorted voxel ids of the nodes and labelled voxels of a box; ids ascend in each array.
+    """Sorted voxel ids of the nodes and labelled voxels of a box; ids ascend in each array."""
 
-    Attributes:
-        size, periodic: (3,) size and periodicity of the box, along x, y, z.
-        plain: (n_plain,) voxels of nodes 0 ... n_plain - 1: the position is the node number.
-        grouped, grouped_node: voxels and node numbers of all other nodes.
-        labelled, label_code: voxels that are not nodes, and the code of each.
-    """
-
+    #: size, periodic: (3,) size and periodicity of the box, along x, y, z
     size: np.ndarray
     periodic: np.ndarray
-    plain: np.ndarray
+    plain: np.ndarray  #: (n_plain,) voxels of nodes 0 ... n_plain - 1: the position is the node number.
+    #: grouped, grouped_node: voxels and node numbers of all other nodes
     grouped: np.ndarray
     grouped_node: np.ndarray
+    #: labelled, label_code: voxels that are not nodes, and the code of each
     labelled: np.ndarray
     label_code: np.ndarray
 

@@ -67,15 +67,12 @@ class Openings(tuple[FoundOpening, ...]):
 
 @dataclass(frozen=True, eq=False)
 class Geometry:
-    """Where fluid is; read when something of it is first asked for.
+    """Where fluid is; read when something of it is first asked for."""
 
-    Attributes:
-        table: what the table ``geometry`` of a case says of it: ``file`` or ``shape``, ``spacing_m``, ``options``, ...
-        content: image (nz, ny, nx) or (ny, nx), or surface, in memory: what the file would hold. None where there is a
-            file or a shape.
-    """
-
+    #: what the table ``geometry`` of a case says of it: ``file`` or ``shape``, ``spacing_m``, ``options``, ..
     table: Mapping[str, Any]
+    #: image (nz, ny, nx) or (ny, nx), or surface, in memory: what the file would hold. None where there is a file or a
+    #: shape.
     content: np.ndarray | Surface | None = field(default=None, repr=False)
 
     @cached_property

@@ -113,17 +113,11 @@ def weight_bounds(weights: np.ndarray, shares: np.ndarray, least: int = 1) -> np
 
 @dataclass(frozen=True)
 class NodeCost:
-    """Cost of a node by kind, in arbitrary units.
+    """Cost of a node by kind, in arbitrary units."""
 
-    Attributes:
-        bulk: a node with fluid on all sides.
-        wall: a node with at least one link to solid.
-        opening: a node that touches an opening.
-    """
-
-    bulk: float = 1.0
-    wall: float = 1.0
-    opening: float = 3.0
+    bulk: float = 1.0  #: a node with fluid on all sides
+    wall: float = 1.0  #: a node with at least one link to solid
+    opening: float = 3.0  #: a node that touches an opening
 
 
 # Assumed, not measured: a half-way wall is an entry of the address table and costs nothing; an opening's links are
@@ -149,20 +143,15 @@ class StepCost:
 
     The defaults are those of an H200 in single precision.
 
-    Attributes:
-        node_s: seconds per node of the cheapest kind; measured: 25 000 million node updates per second.
-        latency_s: additional seconds per message; assumed for GPUs with peer access, where one kernel sends to all
-            neighbours at once.
-        bytes_per_s: send bandwidth of a part; measured between two H200 with 0.13 to 4.5 MB.
-        exchange_s: fixed overhead of an exchange [s]; measured between two H200.
-
     Raises PartitionError: a negative or non-finite cost, or a time per node or bandwidth of zero.
     """
 
-    node_s: float = 4.0e-11
+    node_s: float = 4.0e-11  #: seconds per node of the cheapest kind; measured: 25 000 million node updates per second
+    #: additional seconds per message; assumed for GPUs with peer access, where one kernel sends to all neighbours at
+    #: once
     latency_s: float = 1.0e-6
-    bytes_per_s: float = 2.8e11
-    exchange_s: float = 8.0e-6
+    bytes_per_s: float = 2.8e11  #: send bandwidth of a part; measured between two H200 with 0.13 to 4.5 MB
+    exchange_s: float = 8.0e-6  #: fixed overhead of an exchange [s]; measured between two H200
 
     def __post_init__(self):
         waits = min(self.latency_s, self.exchange_s), max(self.latency_s, self.exchange_s)

@@ -15,20 +15,14 @@ ABSENT = -1
 class Graph:
     """An undirected graph without self-loops; every link is stored from both of its ends.
 
-    Attributes:
-        indptr: (n + 1,) int64; the neighbours of node ``n`` are ``indices[indptr[n]:indptr[n + 1]]``.
-        indices: (m,) int64 neighbour node numbers, m directed links.
-        coordinates: (n, 3) integer positions (x, y, z) on a grid.
-        weights: (n,) int64 cost of each node, at least 1.
-        link_weights: (m,) int64 cost of cutting each directed link, the same from both ends; None: all equal.
-
     Raises PartitionError: inconsistent array lengths, or a weight below 1.
     """
 
-    indptr: np.ndarray
-    indices: np.ndarray
-    coordinates: np.ndarray
-    weights: np.ndarray
+    indptr: np.ndarray  #: (n + 1,) int64; the neighbours of node ``n`` are ``indices[indptr[n]:indptr[n + 1]]``
+    indices: np.ndarray  #: (m,) int64 neighbour node numbers, m directed links
+    coordinates: np.ndarray  #: (n, 3) integer positions (x, y, z) on a grid
+    weights: np.ndarray  #: (n,) int64 cost of each node, at least 1
+    #: (m,) int64 cost of cutting each directed link, the same from both ends; None: all equal
     link_weights: np.ndarray | None = None
 
     def __post_init__(self):

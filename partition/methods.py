@@ -111,19 +111,13 @@ TARGET_TILES = 500_000  # total number of tiles aimed at: METIS partitions as ma
 
 @dataclass(frozen=True)
 class TileGraph:
-    """The graph of the occupied tiles.
+    """The graph of the occupied tiles."""
 
-    Attributes:
-        graph: one node per tile: its weight is the sum over its nodes, a link weight the number of faces between nodes.
-        tile: (t,) int64 ascending row-major numbers of the tiles in the box of tiles.
-        side: voxels along an edge of a tile.
-        shape: (nz, ny, nx) of the box of voxels.
-    """
-
+    #: one node per tile: its weight is the sum over its nodes, a link weight the number of faces between nodes
     graph: Graph
-    tile: np.ndarray
-    side: int
-    shape: tuple[int, int, int]
+    tile: np.ndarray  #: (t,) int64 ascending row-major numbers of the tiles in the box of tiles
+    side: int  #: voxels along an edge of a tile
+    shape: tuple[int, int, int]  #: (nz, ny, nx) of the box of voxels
 
     def owner_of_voxels(self, tile_owner: np.ndarray, voxel: np.ndarray) -> np.ndarray:
         """(n,) int32 owner of each voxel: that of its tile."""

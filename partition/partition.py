@@ -27,18 +27,13 @@ TOLERANCE = 0.01  # predictions that differ by less, relatively, count as equal;
 
 @dataclass(frozen=True)
 class Choice:
-    """The chosen method, the candidates, and the reason.
+    """The chosen method, the candidates, and the reason."""
 
-    Attributes:
-        method: the name of the chosen method.
-        candidates: the quality of each method that was tried; empty if the size of the graph alone decided, or the
-            method was asked for.
-        reason: one sentence; empty if the method was asked for.
-    """
-
-    method: str
+    method: str  #: the name of the chosen method
+    #: the quality of each method that was tried; empty if the size of the graph alone decided, or the method was asked
+    #: for
     candidates: Mapping[str, Quality]
-    reason: str
+    reason: str  #: one sentence; empty if the method was asked for
 
     def __str__(self) -> str:
         """The table of candidates and the reason."""
@@ -169,17 +164,11 @@ def check_parts(graph: VoxelGraph, n_parts: int, method: str) -> None:
 
 @dataclass(frozen=True)
 class MethodComparison:
-    """All methods for one number of parts.
+    """All methods for one number of parts."""
 
-    Attributes:
-        qualities: the quality of each method.
-        chosen: the automatically chosen method.
-        reason: the reason for the choice, in one sentence.
-    """
-
-    qualities: dict[str, Quality]
-    chosen: str
-    reason: str
+    qualities: dict[str, Quality]  #: the quality of each method
+    chosen: str  #: the automatically chosen method
+    reason: str  #: the reason for the choice, in one sentence
 
     def as_dict(self) -> dict:
         """Plain values for a JSON file."""
@@ -221,19 +210,12 @@ BYTES_OF_POPULATION = {"fp64": 8, "fp32": 4, "fp16": 2}
 
 @dataclass(frozen=True, eq=False)
 class Sharing:
-    """The ranks that own the fluid of a box.
+    """The ranks that own the fluid of a box."""
 
-    Attributes:
-        owner: (nz, ny, nx) int32 rank of each voxel, ``NOBODY`` where there is no fluid.
-        method: the method, also where it was chosen automatically.
-        quality: load balance, halo, and predicted time of a step.
-        reason: of an automatic choice, with the table of what was tried; else empty.
-    """
-
-    owner: np.ndarray
-    method: str
-    quality: Quality
-    reason: str = ""
+    owner: np.ndarray  #: (nz, ny, nx) int32 rank of each voxel, ``NOBODY`` where there is no fluid
+    method: str  #: the method, also where it was chosen automatically
+    quality: Quality  #: load balance, halo, and predicted time of a step
+    reason: str = ""  #: of an automatic choice, with the table of what was tried; else empty
 
     def __repr__(self):
         return self.reason or quality_table([(self.method, self.quality, "")])

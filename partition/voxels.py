@@ -27,19 +27,13 @@ MAX_RUNS = 256  # largest number of ascending runs of voxel ids that are merged;
 
 @dataclass(frozen=True)
 class VoxelGraph:
-    """Nodes at voxels of a box, linked if they share a face.
+    """Nodes at voxels of a box, linked if they share a face."""
 
-    Attributes:
-        voxel: (n,) int64 voxel ids ``(z * ny + y) * nx + x``, each once, in any order; node numbers are positions here.
-        shape: (nz, ny, nx) of the box.
-        periodic: three flags (x, y, z); periodic axes wrap.
-        weights: (n,) integer cost of each node, at least 1.
-    """
-
+    #: (n,) int64 voxel ids ``(z * ny + y) * nx + x``, each once, in any order; node numbers are positions here
     voxel: np.ndarray
-    shape: tuple[int, int, int]
-    periodic: tuple[bool, bool, bool]
-    weights: np.ndarray
+    shape: tuple[int, int, int]  #: (nz, ny, nx) of the box
+    periodic: tuple[bool, bool, bool]  #: three flags (x, y, z); periodic axes wrap
+    weights: np.ndarray  #: (n,) integer cost of each node, at least 1
 
     @property
     def n_nodes(self) -> int:

@@ -50,38 +50,34 @@ class Noted(NamedTuple):
 
 @dataclass(frozen=True)
 class ImageRule:
-    """How the values of an image are segmented into voxels, and their spacing and origin.
+    """How the values of an image are segmented into voxels, and their spacing and origin."""
 
-    Attributes:
-        fluid_value: voxels of this integer value, or of one of these values, are fluid, all others solid; ``None``: the
-            values are ``muphy_lb.geometry.voxels`` already.
-        fluid_below: if given, voxels with a value below this threshold are fluid (grey images; level sets: 0).
-        fluid_above: if given, voxels with a value at or above this threshold are fluid; with ``fluid_below`` too, those
-            from ``fluid_above`` up to but without ``fluid_below``.
-        otsu: ``"below"`` or ``"above"``: the side of Otsu's threshold, which best separates two classes of grey
-            values, that is fluid. Source: N. Otsu, IEEE Trans. Syst. Man Cybern. 9 (1979) 62,
-            doi:10.1109/TSMC.1979.4310076.
-        opening_values: value of the voxels of each opening by its tag, such as ``{"inlet:left": 2, "outlet": 3}``; they
-            must lie just outside the fluid: the condition is imposed on the links into them.
-        wall_values: value of the voxels of each labelled wall by its name, such as ``{"stent": 4}``; they are solid.
-        spacing_m: edge length of a voxel, or its three lengths (x, y, z) [m], overriding those of the file; ``None``:
-            those of the file, which must state them.
-        resample_m: edge length [m] of the cubes that the image is resampled to; ``None``: cubic voxels are kept, others
-            are resampled to cubes of their smallest length. Labels take the nearest value; with a threshold, values
-            are interpolated linearly.
-        origin_m: (x, y, z) of the centre of the first voxel of the file [m]; ``None``: that of the file, or zero.
-        periodic: axis letters such as ``"xy"``, or (x, y, z) truth values.
-    """
-
+    #: voxels of this integer value, or of one of these values, are fluid, all others solid; ``None``: the values are
+    #: ``muphy_lb.geometry.voxels`` already
     fluid_value: int | Sequence[int] | None = 1
+    #: if given, voxels with a value below this threshold are fluid (grey images; level sets: 0)
     fluid_below: float | None = None
+    #: if given, voxels with a value at or above this threshold are fluid; with ``fluid_below`` too, those from
+    #: ``fluid_above`` up to but without ``fluid_below``
     fluid_above: float | None = None
+    #: ``"below"`` or ``"above"``: the side of Otsu's threshold, which best separates two classes of grey values, that
+    #: is fluid. Source: N. Otsu, IEEE Trans. Syst. Man Cybern. 9 (1979) 62, doi:10.1109/TSMC.1979.4310076.
     otsu: str | None = None
+    #: value of the voxels of each opening by its tag, such as ``{"inlet:left": 2, "outlet": 3}``; they must lie just
+    #: outside the fluid: the condition is imposed on the links into them
     opening_values: Mapping[str, int] = field(default_factory=dict)
+    #: value of the voxels of each labelled wall by its name, such as ``{"stent": 4}``; they are solid
     wall_values: Mapping[str, int] = field(default_factory=dict)
+    #: edge length of a voxel, or its three lengths (x, y, z) [m], overriding those of the file; ``None``: those of the
+    #: file, which must state them
     spacing_m: float | Sequence[float] | None = None
+    #: edge length [m] of the cubes that the image is resampled to; ``None``: cubic voxels are kept, others are
+    #: resampled to cubes of their smallest length. Labels take the nearest value; with a threshold, values are
+    #: interpolated linearly.
     resample_m: float | None = None
+    #: (x, y, z) of the centre of the first voxel of the file [m]; ``None``: that of the file, or zero
     origin_m: tuple[float, float, float] | None = None
+    #: axis letters such as ``"xy"``, or (x, y, z) truth values
     periodic: str | tuple[bool, bool, bool] = (False, False, False)
 
     def voxels(self, values: np.ndarray, spacing_m: float, origin_m=(0.0, 0.0, 0.0)) -> Voxels:

@@ -61,19 +61,13 @@ def _correct_header(held: int | None) -> str:
 
 @dataclass(frozen=True)
 class Layout:
-    """The numbers that a file holds, as its header says.
+    """The numbers that a file holds, as its header says."""
 
-    Attributes:
-        dtype: their type.
-        shape: their counts, the last axis fastest.
-        said: the words of the header that say so, for messages.
-        remedy: called with the bytes that the file holds in their place, None if these were not counted; returns how
-            to mend a header that says less.
-    """
-
-    dtype: np.dtype
-    shape: tuple[int, ...]
-    said: str = "its header"
+    dtype: np.dtype  #: their type
+    shape: tuple[int, ...]  #: their counts, the last axis fastest
+    said: str = "its header"  #: the words of the header that say so, for messages
+    #: called with the bytes that the file holds in their place, None if these were not counted; returns how to mend a
+    #: header that says less
     remedy: Callable[[int | None], str] = _correct_header
 
     @property

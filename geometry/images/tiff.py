@@ -68,16 +68,12 @@ READ_ERRORS += (OverflowError, ZeroDivisionError, AttributeError, RuntimeError, 
 
 @dataclass(frozen=True)
 class _Axes:
-    """The pages of a stack.
+    """The pages of a stack."""
 
-    Attributes:
-        counts: number of pages along each of the axes Z, C, T, the slowest first.
-        edges_m: (x, y, z) edge of a voxel [m], as far as it is stated.
-        page: number of the page at each place (order of ``counts``); None if they follow each other.
-    """
-
-    counts: Mapping[str, int]
+    counts: Mapping[str, int]  #: number of pages along each of the axes Z, C, T, the slowest first
+    #: (x, y, z) edge of a voxel [m], as far as it is stated
     edges_m: tuple[float | None, float | None, float | None] = (None, None, None)
+    #: number of the page at each place (order of ``counts``); None if they follow each other
     page: np.ndarray | None = None
 
     def chosen(self, path, n_pages: int, **options: int | None) -> list[int]:

@@ -62,20 +62,14 @@ CONDITIONS = {
 
 @dataclass(frozen=True)
 class FoundOpening:
-    """A detected opening.
+    """A detected opening."""
 
-    Attributes:
-        opening: name, guessed kind (the largest is the inlet), centre, normal into the fluid; its radius is that of the
-            circle about the centre that encloses the opening, or infinite for a whole face of the box.
-        area_m2: area [m2].
-        source: text: how it was found.
-        face: name that the input gives to it; empty if it has none.
-    """
-
+    #: name, guessed kind (the largest is the inlet), centre, normal into the fluid; its radius is that of the circle
+    #: about the centre that encloses the opening, or infinite for a whole face of the box
     opening: Opening
-    area_m2: float
-    source: str
-    face: str = ""
+    area_m2: float  #: area [m2]
+    source: str  #: text: how it was found
+    face: str = ""  #: name that the input gives to it; empty if it has none
 
     @property
     def equivalent_radius_m(self) -> float:
@@ -388,19 +382,12 @@ NOTICED, RIM_WIDTH = 0.05, 0.25
 
 @dataclass(frozen=True)
 class EndState:
-    """The effect of the openings of a case on an end.
-
-    Attributes:
-        end: the end.
-        walled: share of its area, of that with fluid before it, that is a wall; 0 if there is no fluid at all.
-        names: the openings that lie on it.
-        is_closed: whether more than its rim is a wall.
-    """
+    """The effect of the openings of a case on an end."""
 
     end: End
-    walled: float
-    names: tuple[str, ...]
-    is_closed: bool
+    walled: float  #: share of its area, of that with fluid before it, that is a wall; 0 if there is no fluid at all
+    names: tuple[str, ...]  #: the openings that lie on it
+    is_closed: bool  #: whether more than its rim is a wall
 
 
 def with_surface_ends(voxels: Voxels, mended: Mended) -> Voxels:

@@ -43,25 +43,16 @@ LENGTH_UNITS = (("m", 1.0), ("mm", 1e-3), ("µm", 1e-6))
 
 @dataclass(frozen=True)
 class View:
-    """The input seen along an axis.
+    """The input seen along an axis."""
 
-    Attributes:
-        axes: (axis to the right, axis upwards, viewing axis).
-        from_low: whether it is seen from the lower end of the viewing axis.
-        depth: (h, w) distance of the first wall from the front of the box [pixels], infinite where there is none.
-        size: length of the box along the viewing axis [pixels].
-        low_m: lowest corner (x, y, z) of the box [m].
-        pixel_m: edge of a pixel [m].
-        odd_rows: rows of voxels that give no vote, if voxels are found by votes.
-    """
-
-    axes: tuple[int, int, int]
-    from_low: bool
+    axes: tuple[int, int, int]  #: (axis to the right, axis upwards, viewing axis)
+    from_low: bool  #: whether it is seen from the lower end of the viewing axis
+    #: (h, w) distance of the first wall from the front of the box [pixels], infinite where there is none
     depth: np.ndarray
-    size: float
-    low_m: np.ndarray
-    pixel_m: float
-    odd_rows: OddRows | None = None
+    size: float  #: length of the box along the viewing axis [pixels]
+    low_m: np.ndarray  #: lowest corner (x, y, z) of the box [m]
+    pixel_m: float  #: edge of a pixel [m]
+    odd_rows: OddRows | None = None  #: rows of voxels that give no vote, if voxels are found by votes
 
     def are_visible(self, points_m: np.ndarray) -> np.ndarray:
         """(n,) bool: whether no wall lies before each of the points (n, 3), by more than HIDDEN of the picture."""

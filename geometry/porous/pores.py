@@ -35,21 +35,14 @@ step along x."""
 
 @dataclass(frozen=True)
 class Pores:
-    """The pores of an image.
+    """The pores of an image."""
 
-    Attributes:
-        rows: (n,) int64 number of the row ``z * ny + y`` of each run.
-        spans: (n, 2) int64 first x of each run and the first x beyond it.
-        label: (n,) int64 pore of each run, counted from 0.
-        n_voxels: (n_pores,) int64 size of each pore.
-        percolates: (n_pores, 3) bool: whether the pore percolates along x, y, z. Along a periodic axis: whether it is
-            connected to its own periodic image; otherwise: whether it touches both faces.
-    """
-
-    rows: np.ndarray
-    spans: np.ndarray
-    label: np.ndarray
-    n_voxels: np.ndarray
+    rows: np.ndarray  #: (n,) int64 number of the row ``z * ny + y`` of each run
+    spans: np.ndarray  #: (n, 2) int64 first x of each run and the first x beyond it
+    label: np.ndarray  #: (n,) int64 pore of each run, counted from 0
+    n_voxels: np.ndarray  #: (n_pores,) int64 size of each pore
+    #: (n_pores, 3) bool: whether the pore percolates along x, y, z. Along a periodic axis: whether it is connected to
+    #: its own periodic image; otherwise: whether it touches both faces.
     percolates: np.ndarray
 
     def along(self, axes: str) -> np.ndarray:

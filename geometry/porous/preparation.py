@@ -30,32 +30,22 @@ MAX_PASSES, MAX_PARTS, MAX_LAYERS = 1000, 64, 10**6
 
 @dataclass(frozen=True)
 class Preparation:
-    """The steps applied to an image before it is used, in the order of these attributes.
+    """The steps applied to an image before it is used, in the order of these attributes."""
 
-    Attributes:
-        crop: lowest voxel (x, y, z) of the region that is kept, and the first beyond it; ``None`` keeps all.
-        invert: swap fluid and solid.
-        median: passes of the 3 x 3 x 3 median filter.
-        mirror: axes along which the image is extended by its mirror image, which makes it periodic there.
-        drop_unconnected: pores that percolate along none of these axes become solid; empty keeps all.
-        connected_by: what voxels of a pore share: ``"edges"`` (faces too, as in a flow on D3Q19) or ``"faces"`` only.
-        divide: number of voxels into which each voxel is divided along each axis: the same image on a finer grid. A
-            single layer stays one, as that of a plane image.
-        reservoir_layers: layers of fluid added at both ends of ``reservoir_axis``.
-        reservoir_axis: ``"x"``, ``"y"`` or ``"z"``.
-        reservoir_ends: ``"open"`` (openings ``inlet`` and ``outlet``) or ``"periodic"``.
-    """
-
+    #: lowest voxel (x, y, z) of the region that is kept, and the first beyond it; ``None`` keeps all
     crop: tuple[tuple[int, int, int], tuple[int, int, int]] | None = None
-    invert: bool = False
-    median: int = 0
-    mirror: str = ""
-    drop_unconnected: str = ""
+    invert: bool = False  #: swap fluid and solid
+    median: int = 0  #: passes of the 3 x 3 x 3 median filter
+    mirror: str = ""  #: axes along which the image is extended by its mirror image, which makes it periodic there
+    drop_unconnected: str = ""  #: pores that percolate along none of these axes become solid; empty keeps all
+    #: what voxels of a pore share: ``"edges"`` (faces too, as in a flow on D3Q19) or ``"faces"`` only
     connected_by: str = "edges"
+    #: number of voxels into which each voxel is divided along each axis: the same image on a finer grid. A single layer
+    #: stays one, as that of a plane image.
     divide: int = 1
-    reservoir_layers: int = 0
-    reservoir_axis: str = "x"
-    reservoir_ends: str = "open"
+    reservoir_layers: int = 0  #: layers of fluid added at both ends of ``reservoir_axis``
+    reservoir_axis: str = "x"  #: ``"x"``, ``"y"`` or ``"z"``
+    reservoir_ends: str = "open"  #: ``"open"`` (openings ``inlet`` and ``outlet``) or ``"periodic"``
 
     def __post_init__(self):
         if self.crop is not None and (not isinstance(self.crop, list | tuple) or len(self.crop) != 2):

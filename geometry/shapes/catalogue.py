@@ -100,14 +100,10 @@ def stenosis(length=120, radius=10.0, severity=0.5, extent=40.0, spacing_m=1.0, 
 
 @dataclass(frozen=True)
 class StenosisLevel:
-    """The level function of :func:`stenosis`: distance from the wall across the pipe, positive in the fluid.
+    """The level function of :func:`stenosis`: distance from the wall across the pipe, positive in the fluid."""
 
-    Attributes:
-        middle: (3,) voxel coordinates (x, y, z) of the throat.
-        radius, severity, extent: arguments of the shape.
-    """
-
-    middle: np.ndarray
+    middle: np.ndarray  #: (3,) voxel coordinates (x, y, z) of the throat
+    #: radius, severity, extent: arguments of the shape
     radius: float
     severity: float
     extent: float

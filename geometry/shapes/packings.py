@@ -267,28 +267,20 @@ class SphereList:
     words; empty lines and comments after ``#`` are ignored, and commas are spaces. All lengths except the spacing are
     in ``unit``.
 
-    Attributes:
-        path: the file.
-        spacing_m: voxel edge [m].
-        unit: length unit of the file: m, cm, mm, um.
-        radius: radius of all spheres; required if the file has none.
-        low: lowest corner (x, y, z) of the box; by default that of the bounding box of the centres.
-        high: highest corner, likewise.
-        numbered: whether the first column numbers the spheres, as in Finney's packing (``n x y z``).
-        periodic: axes along which the arrangement repeats with the box, such as ``"xy"``: spheres that reach over a
-            face come in on the other side, and the box is periodic. It is then given by ``low`` and ``high``.
-
     Raises GeometryError: the file cannot be read; no radius; a box that is empty, holds no fluid, or is periodic and no
     whole number of voxels long.
     """
 
-    path: object
-    spacing_m: float
-    unit: str | float = "m"
-    radius: float | None = None
+    path: object  #: the file
+    spacing_m: float  #: voxel edge [m]
+    unit: str | float = "m"  #: length unit of the file: m, cm, mm, um
+    radius: float | None = None  #: radius of all spheres; required if the file has none
+    #: lowest corner (x, y, z) of the box; by default that of the bounding box of the centres
     low: tuple[float, float, float] | None = None
-    high: tuple[float, float, float] | None = None
-    numbered: bool | None = None
+    high: tuple[float, float, float] | None = None  #: highest corner, likewise
+    numbered: bool | None = None  #: whether the first column numbers the spheres, as in Finney's packing (``n x y z``)
+    #: axes along which the arrangement repeats with the box, such as ``"xy"``: spheres that reach over a face come in
+    #: on the other side, and the box is periodic. It is then given by ``low`` and ``high``.
     periodic: str | tuple[bool, bool, bool] = (False, False, False)
 
     def voxels(self) -> Voxels:

@@ -20,19 +20,12 @@ MARGIN = 6  # layers of solid voxels around the tree, for the opening voxels and
 
 @dataclass(frozen=True)
 class TreeLevel:
-    """The level function of :func:`tree_voxels`: distance [m] to the wall, positive in the fluid.
+    """The level function of :func:`tree_voxels`: distance [m] to the wall, positive in the fluid."""
 
-    Attributes:
-        tubes: the tree.
-        spacing_m: edge length of a voxel [m].
-        width_m: width of the rounding between two tubes [m].
-        first: (3,) int64 position (x, y, z) of voxel (0, 0, 0) relative to the origin [voxels].
-    """
-
-    tubes: tuple["Tube", ...]
-    spacing_m: float
-    width_m: float
-    first: np.ndarray
+    tubes: tuple["Tube", ...]  #: the tree
+    spacing_m: float  #: edge length of a voxel [m]
+    width_m: float  #: width of the rounding between two tubes [m]
+    first: np.ndarray  #: (3,) int64 position (x, y, z) of voxel (0, 0, 0) relative to the origin [voxels]
 
     def __call__(self, points: np.ndarray) -> np.ndarray:
         """(n,) levels of points (n, 3) in voxel coordinates."""
@@ -47,19 +40,14 @@ class TreeLevel:
 
 @dataclass(frozen=True)
 class Tube:
-    """A curved tube.
+    """A curved tube."""
 
-    Attributes:
-        points: (k, 3) centreline (x, y, z) [m].
-        radii: (k,) radius at each point [m].
-        start_direction, end_direction: unit vectors along the centreline, from start to end.
-        cut_start, cut_end: whether that end is cut perpendicular to the centreline; other ends are round.
-    """
-
-    points: np.ndarray
-    radii: np.ndarray
+    points: np.ndarray  #: (k, 3) centreline (x, y, z) [m]
+    radii: np.ndarray  #: (k,) radius at each point [m]
+    #: start_direction, end_direction: unit vectors along the centreline, from start to end
     start_direction: np.ndarray
     end_direction: np.ndarray
+    #: cut_start, cut_end: whether that end is cut perpendicular to the centreline; other ends are round
     cut_start: bool = False
     cut_end: bool = False
 

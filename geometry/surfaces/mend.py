@@ -29,18 +29,13 @@ from muphy_lb.geometry.surfaces.triangles import (
 
 @dataclass(frozen=True)
 class EndRule:
-    """Criteria for a region to be the end of a vessel.
+    """Criteria for a region to be the end of a vessel."""
 
-    Attributes:
-        slope: largest mean cosine, around the rim, between the normals of the end and of the adjacent wall (0: the wall
-            is perpendicular to the end; 1: it continues in the plane of the end).
-        depth: smallest free path along the normal, in outer radii of the end.
-        roughness: largest distance of its vertices from its plane, in outer radii.
-    """
-
+    #: largest mean cosine, around the rim, between the normals of the end and of the adjacent wall (0: the wall is
+    #: perpendicular to the end; 1: it continues in the plane of the end)
     slope: float
-    depth: float
-    roughness: float
+    depth: float  #: smallest free path along the normal, in outer radii of the end
+    roughness: float  #: largest distance of its vertices from its plane, in outer radii
 
 
 OPEN_END = EndRule(0.5, 0.5, 0.3)
@@ -52,25 +47,15 @@ CLOSED_END = EndRule(0.3, 1.0, 0.05)
 
 @dataclass(frozen=True)
 class Faces:
-    """Measures of regions of a closed surface, candidates for ends of a vessel; lengths in units of the file.
+    """Measures of regions of a closed surface, candidates for ends of a vessel; lengths in units of the file."""
 
-    Attributes:
-        centre: (k, 3) centroid.
-        normal: (k, 3) unit vectors into the vessel.
-        area: (k,) area projected along the normal.
-        radius: (k,) outer radius: largest distance of a vertex from the centre.
-        slope: (k,) mean cosine between the normals of region and surroundings around the rim.
-        depth: (k,) free path along the normal.
-        roughness: (k,) largest distance of a vertex from the plane.
-    """
-
-    centre: np.ndarray
-    normal: np.ndarray
-    area: np.ndarray
-    radius: np.ndarray
-    slope: np.ndarray
-    depth: np.ndarray
-    roughness: np.ndarray
+    centre: np.ndarray  #: (k, 3) centroid
+    normal: np.ndarray  #: (k, 3) unit vectors into the vessel
+    area: np.ndarray  #: (k,) area projected along the normal
+    radius: np.ndarray  #: (k,) outer radius: largest distance of a vertex from the centre
+    slope: np.ndarray  #: (k,) mean cosine between the normals of region and surroundings around the rim
+    depth: np.ndarray  #: (k,) free path along the normal
+    roughness: np.ndarray  #: (k,) largest distance of a vertex from the plane
 
     def are_ends(self, rule: EndRule) -> np.ndarray:
         """(k,) bool: whether each region meets the criteria."""
@@ -146,17 +131,11 @@ MAX_LOOPS = 1000  # largest number of holes; more indicate that vertices which s
 
 @dataclass(frozen=True)
 class Mended:
-    """A closed surface, all of whose components are oriented outward.
-
-    Attributes:
-        surface: the surface.
-        ends: for each end that was open, the numbers of the triangles that close it.
-        notes: text: repairs made, and doubtful features.
-    """
+    """A closed surface, all of whose components are oriented outward."""
 
     surface: Surface
-    ends: tuple[np.ndarray, ...]
-    notes: tuple[str, ...]
+    ends: tuple[np.ndarray, ...]  #: for each end that was open, the numbers of the triangles that close it
+    notes: tuple[str, ...]  #: text: repairs made, and doubtful features
 
 
 def mend(surface: Surface) -> Mended:

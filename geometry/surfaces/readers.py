@@ -41,19 +41,13 @@ from muphy_lb.geometry.limits import ask_for, shown
 
 
 class StoredSurface(NamedTuple):
-    """The triangles of a file.
+    """The triangles of a file."""
 
-    Attributes:
-        points: (m, 3) float64.
-        triangles: (n, 3) int64 vertex numbers.
-        faces: (n,) int64 number of the model's face that each triangle belongs to; None if the file does not say.
-        notes: text: oddities of the file that were passed over.
-    """
-
-    points: np.ndarray
-    triangles: np.ndarray
+    points: np.ndarray  #: (m, 3) float64
+    triangles: np.ndarray  #: (n, 3) int64 vertex numbers
+    #: (n,) int64 number of the model's face that each triangle belongs to; None if the file does not say
     faces: np.ndarray | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  #: text: oddities of the file that were passed over
 
 
 def fans(corners: np.ndarray, ends: np.ndarray) -> np.ndarray:

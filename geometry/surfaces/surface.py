@@ -43,25 +43,17 @@ MAX_POSITIONS = 5  # largest number of positions listed in a message
 
 @dataclass(frozen=True)
 class Surface:
-    """A triangulated surface.
+    """A triangulated surface."""
 
-    Attributes:
-        points: (m, 3) float64 vertices (x, y, z) in units of the file, without duplicates.
-        triangles: (n, 3) int64 vertex numbers.
-        metres_per_unit: length of one file unit [m].
-        n_collapsed: number of triangles of the file that were dropped because two of their vertices are equal.
-        faces: (n,) number of the model's face that each triangle belongs to, -1 for none; None if it is unknown.
-        notes: text: oddities of its file that were passed over.
-        united: (n,) for triangles of parts that overlap, wound outward, the number of their union, -1 for all others;
-            None if no parts do.
-    """
-
-    points: np.ndarray
-    triangles: np.ndarray
-    metres_per_unit: float
-    n_collapsed: int = 0
+    points: np.ndarray  #: (m, 3) float64 vertices (x, y, z) in units of the file, without duplicates
+    triangles: np.ndarray  #: (n, 3) int64 vertex numbers
+    metres_per_unit: float  #: length of one file unit [m]
+    n_collapsed: int = 0  #: number of triangles of the file that were dropped because two of their vertices are equal
+    #: (n,) number of the model's face that each triangle belongs to, -1 for none; None if it is unknown
     faces: np.ndarray | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  #: text: oddities of its file that were passed over
+    #: (n,) for triangles of parts that overlap, wound outward, the number of their union, -1 for all others; None if no
+    #: parts do
     united: np.ndarray | None = None
 
     def position_text(self, point: np.ndarray) -> str:
@@ -76,35 +68,20 @@ class Surface:
 
 @dataclass(frozen=True)
 class SurfaceReport:
-    """The diagnosis of a surface.
+    """The diagnosis of a surface."""
 
-    Attributes:
-        n_triangles: number of triangles.
-        n_boundary_edges: number of edges of only one triangle: rims of holes.
-        n_non_manifold_edges: number of edges of more than two triangles.
-        winding: ``"outward"``, ``"inward"`` or ``"mixed"``: the orientation of the triangles.
-        volume_m3: enclosed volume [m3], meaningful for a closed surface.
-        box_m: (2, 3) lowest and highest corner [m].
-        loop_centres: (k, 3) mean vertex of each boundary loop, in units of the file.
-        metres_per_unit: length of one file unit [m].
-        n_copies: number of triangles with the same three vertices as an earlier one.
-        n_without_area: number of degenerate triangles: vertices on a line, or two equal ones.
-        n_parts: number of connected components.
-        non_manifold_centres: (k, 3) mean vertex of each connected set of edges of more than two triangles,
-            in units of the file.
-    """
-
-    n_triangles: int
-    n_boundary_edges: int
-    n_non_manifold_edges: int
-    winding: str
-    volume_m3: float
-    box_m: np.ndarray
-    loop_centres: np.ndarray
-    metres_per_unit: float
-    n_copies: int
-    n_without_area: int
-    n_parts: int
+    n_triangles: int  #: number of triangles
+    n_boundary_edges: int  #: number of edges of only one triangle: rims of holes
+    n_non_manifold_edges: int  #: number of edges of more than two triangles
+    winding: str  #: ``"outward"``, ``"inward"`` or ``"mixed"``: the orientation of the triangles
+    volume_m3: float  #: enclosed volume [m3], meaningful for a closed surface
+    box_m: np.ndarray  #: (2, 3) lowest and highest corner [m]
+    loop_centres: np.ndarray  #: (k, 3) mean vertex of each boundary loop, in units of the file
+    metres_per_unit: float  #: length of one file unit [m]
+    n_copies: int  #: number of triangles with the same three vertices as an earlier one
+    n_without_area: int  #: number of degenerate triangles: vertices on a line, or two equal ones
+    n_parts: int  #: number of connected components
+    #: (k, 3) mean vertex of each connected set of edges of more than two triangles, in units of the file
     non_manifold_centres: np.ndarray
 
     @property
@@ -376,17 +353,11 @@ N_ROWS = 256  # rows along the longest edge of a surface in a picture of the dou
 
 @dataclass(frozen=True)
 class OddRows:
-    """The rows of voxels that cross a surface an odd number of times, and so give no vote.
+    """The rows of voxels that cross a surface an odd number of times, and so give no vote."""
 
-    Attributes:
-        spacing_m: voxel edge [m].
-        origin_m: (x, y, z) centre of the first voxel [m].
-        odd: for the rows along x, y and z: bool (nz, ny, nx) with length 1 along that axis.
-    """
-
-    spacing_m: float
-    origin_m: np.ndarray
-    odd: tuple[np.ndarray, ...]
+    spacing_m: float  #: voxel edge [m]
+    origin_m: np.ndarray  #: (x, y, z) centre of the first voxel [m]
+    odd: tuple[np.ndarray, ...]  #: for the rows along x, y and z: bool (nz, ny, nx) with length 1 along that axis
 
     @property
     def count(self) -> int:

@@ -28,38 +28,23 @@ OVERSHOOT = 1e-6  # fraction by which a link is extended at both ends: rounding 
 
 
 class TriangleGrid(NamedTuple):
-    """Triangles by cell: those of cell c are ``members[start[c]:start[c + 1]]``.
+    """Triangles by cell: those of cell c are ``members[start[c]:start[c + 1]]``."""
 
-    Attributes:
-        corners: (n, 3, 3) vertices (x, y, z) of the triangles in voxel coordinates.
-        low: (3,) lowest corner of the grid.
-        cell: edge length of a cell.
-        counts: (3,) cells along x, y, z; x fastest.
-        start: (n_cells + 1,) first member of each cell.
-        members: numbers of the triangles, cell by cell.
-    """
-
-    corners: np.ndarray
-    low: np.ndarray
-    cell: float
-    counts: np.ndarray
-    start: np.ndarray
-    members: np.ndarray
+    corners: np.ndarray  #: (n, 3, 3) vertices (x, y, z) of the triangles in voxel coordinates
+    low: np.ndarray  #: (3,) lowest corner of the grid
+    cell: float  #: edge length of a cell
+    counts: np.ndarray  #: (3,) cells along x, y, z; x fastest
+    start: np.ndarray  #: (n_cells + 1,) first member of each cell
+    members: np.ndarray  #: numbers of the triangles, cell by cell
 
 
 @dataclass(frozen=True)
 class SurfaceWall:
-    """The wall given by a triangulated surface; the cell grid is built on first use.
+    """The wall given by a triangulated surface; the cell grid is built on first use."""
 
-    Attributes:
-        corners_m: (n, 3, 3) vertices (x, y, z) of the triangles [m].
-        origin_m: (x, y, z) of the centre of voxel (0, 0, 0) [m].
-        spacing_m: edge length of a voxel [m].
-    """
-
-    corners_m: np.ndarray
-    origin_m: tuple[float, float, float]
-    spacing_m: float
+    corners_m: np.ndarray  #: (n, 3, 3) vertices (x, y, z) of the triangles [m]
+    origin_m: tuple[float, float, float]  #: (x, y, z) of the centre of voxel (0, 0, 0) [m]
+    spacing_m: float  #: edge length of a voxel [m]
 
     @cached_property
     def grid(self) -> TriangleGrid:

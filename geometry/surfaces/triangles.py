@@ -11,30 +11,19 @@ DEGENERATE = 1e-9  # triangles whose height is below this fraction of their long
 
 
 class Edges(NamedTuple):
-    """The edges of a mesh of n triangles; side j of triangle t is number ``j * n + t``.
+    """The edges of a mesh of n triangles; side j of triangle t is number ``j * n + t``."""
 
-    Attributes:
-        vertices: (m, 2) vertex numbers of each edge, the lower first.
-        of_side: (3 n,) edge of each side.
-        used: (m,) number of sides that lie on each edge.
-    """
-
-    vertices: np.ndarray
-    of_side: np.ndarray
-    used: np.ndarray
+    vertices: np.ndarray  #: (m, 2) vertex numbers of each edge, the lower first
+    of_side: np.ndarray  #: (3 n,) edge of each side
+    used: np.ndarray  #: (m,) number of sides that lie on each edge
 
 
 class Pairs(NamedTuple):
-    """Pairs of triangles that share an edge of exactly two triangles.
+    """Pairs of triangles that share an edge of exactly two triangles."""
 
-    Attributes:
-        triangles: (p, 2) triangle numbers.
-        edge: (p, 2) vertex numbers.
-        is_opposed: (p,) whether both traverse the edge in the same direction: their orientations are inconsistent.
-    """
-
-    triangles: np.ndarray
-    edge: np.ndarray
+    triangles: np.ndarray  #: (p, 2) triangle numbers
+    edge: np.ndarray  #: (p, 2) vertex numbers
+    #: (p,) whether both traverse the edge in the same direction: their orientations are inconsistent
     is_opposed: np.ndarray
 
 

@@ -52,15 +52,10 @@ class KernelUsage:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel supplied by a physics.
+    """A kernel supplied by a physics."""
 
-    Attributes:
-        name: for messages and traces.
-        makers: for each backend by name, ``make(backend, *arguments, **options) -> Launch``.
-    """
-
-    name: str
-    makers: Mapping[str, Callable]
+    name: str  #: for messages and traces
+    makers: Mapping[str, Callable]  #: for each backend by name, ``make(backend, *arguments, **options) -> Launch``
 
 
 class Backend(Protocol):

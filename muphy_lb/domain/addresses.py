@@ -44,15 +44,10 @@ WORDS = 2
 
 @dataclass(frozen=True)
 class LinkAddresses:
-    """Flat addresses (L,) of links that leave the fluid.
+    """Flat addresses (L,) of links that leave the fluid."""
 
-    Attributes:
-        outgoing: of the population that leaves through the link.
-        incoming: of the one that enters; where there is a slot, a kernel stores it there.
-    """
-
-    outgoing: np.ndarray
-    incoming: np.ndarray
+    outgoing: np.ndarray  #: of the population that leaves through the link
+    incoming: np.ndarray  #: of the one that enters; where there is a slot, a kernel stores it there
 
 
 @dataclass(frozen=True)
@@ -66,29 +61,17 @@ class Overrides:
 
 @dataclass(frozen=True)
 class AddressTable:
-    """The addresses from which each population is loaded and to which it is stored.
+    """The addresses from which each population is loaded and to which it is stored."""
 
-    Attributes:
-        domain: the local domain.
-        patterns: one per phase; consecutive steps cycle through the phases.
-        n_slots: size of one population buffer.
-        n_halo: number of halo slots, the first of which follows the tiles.
-        overrides: entries changed by the halo, by opening and wall links, and by specular reflection.
-        exchanges: the halo exchange of each phase.
-        links: addresses of the opening links before a step of each phase.
-        linkwise: the same for the links into linkwise walls.
-        in_table: the same for the links into other labelled walls; only read, to measure forces.
-    """
-
-    domain: LocalDomain
-    patterns: tuple[Pattern, ...]
-    n_slots: int
-    n_halo: int
-    overrides: Overrides
-    exchanges: tuple[Exchange, ...]
-    links: tuple[LinkAddresses, ...]
-    linkwise: tuple[LinkAddresses, ...]
-    in_table: LinkAddresses
+    domain: LocalDomain  #: the local domain
+    patterns: tuple[Pattern, ...]  #: one per phase; consecutive steps cycle through the phases
+    n_slots: int  #: size of one population buffer
+    n_halo: int  #: number of halo slots, the first of which follows the tiles
+    overrides: Overrides  #: entries changed by the halo, by opening and wall links, and by specular reflection
+    exchanges: tuple[Exchange, ...]  #: the halo exchange of each phase
+    links: tuple[LinkAddresses, ...]  #: addresses of the opening links before a step of each phase
+    linkwise: tuple[LinkAddresses, ...]  #: the same for the links into linkwise walls
+    in_table: LinkAddresses  #: the same for the links into other labelled walls; only read, to measure forces
 
     def plain(self, phase: int) -> np.ndarray:
         """(K, pitch) int64 table of a phase, uncompressed: the specification."""
@@ -257,21 +240,13 @@ WIDE = 2**40  # size of a buffer to which any such base may belong
 
 @dataclass(frozen=True)
 class NodeNeighbours:
-    """The neighbours of every node.
+    """The neighbours of every node."""
 
-    Attributes:
-        domain: the local domain.
-        vectors: (K, 3) to the neighbours.
-        n_slots: size of a field's array.
-        exchange: the exchange of values with other ranks.
-        first_outside: address of the first of the values for openings, behind the last of which is that for walls.
-    """
-
-    domain: LocalDomain
-    vectors: np.ndarray
-    n_slots: int
-    exchange: Exchange
-    first_outside: int
+    domain: LocalDomain  #: the local domain
+    vectors: np.ndarray  #: (K, 3) to the neighbours
+    n_slots: int  #: size of a field's array
+    exchange: Exchange  #: the exchange of values with other ranks
+    first_outside: int  #: address of the first of the values for openings, behind the last of which is that for walls
 
     def plain(self) -> np.ndarray:
         """(K, pitch) int64 addresses: the specification."""

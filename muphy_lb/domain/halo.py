@@ -21,18 +21,15 @@ class HaloPlan:
 
     Crossing links are sorted by neighbour rank, voxel id of the destination node, direction; sender and receiver
     derive the same list without communication.
-
-    Attributes:
-        neighbours: ranks, ascending.
-        send_start: (len(neighbours) + 1,) message j is ``[send_start[j], send_start[j + 1])`` of the send list.
-        send_node, send_q: local node and direction of each population that is sent.
-        receive_start, receive_node, receive_q: the same for populations that are received; the node is the destination.
     """
 
-    neighbours: tuple[int, ...]
+    neighbours: tuple[int, ...]  #: ranks, ascending
+    #: (len(neighbours) + 1,) message j is ``[send_start[j], send_start[j + 1])`` of the send list
     send_start: np.ndarray
+    #: send_node, send_q: local node and direction of each population that is sent
     send_node: np.ndarray
     send_q: np.ndarray
+    #: receive_start, receive_node, receive_q: the same for populations that are received; the node is the destination
     receive_start: np.ndarray
     receive_node: np.ndarray
     receive_q: np.ndarray
@@ -93,25 +90,20 @@ def plan_halo(part: Part, lattice: Lattice, special, specular: SpecularLinks) ->
 
 @dataclass(frozen=True)
 class Exchange:
-    """One exchange; message j is sent to and received from neighbour j.
+    """One exchange; message j is sent to and received from neighbour j."""
 
-    Attributes:
-        pack: (n,) flat addresses of the values that are sent, or a slice of the buffer.
-        pack_start: (neighbours + 1,) message j is ``[pack_start[j], pack_start[j + 1])`` of it.
-        unpack, unpack_start: the same for the values that are received.
-        accumulates: whether received values are added to those in the buffer, as integers, instead of replacing them.
-        acknowledged: whether messages are copied at once from where they arrive, so that who sent them may be told: the
-            exchange may follow itself, several times in a step or every so many. All ranks agree.
-        row: if not 0, messages are equally long, each a number n and rows of this length; no more than the first n
-            values of each row need to be sent. A part of the exchange does not know that.
-    """
-
-    pack: np.ndarray | slice
-    pack_start: np.ndarray
+    pack: np.ndarray | slice  #: (n,) flat addresses of the values that are sent, or a slice of the buffer
+    pack_start: np.ndarray  #: (neighbours + 1,) message j is ``[pack_start[j], pack_start[j + 1])`` of it
+    #: unpack, unpack_start: the same for the values that are received
     unpack: np.ndarray | slice
     unpack_start: np.ndarray
+    #: whether received values are added to those in the buffer, as integers, instead of replacing them
     accumulates: bool = False
+    #: whether messages are copied at once from where they arrive, so that who sent them may be told: the exchange may
+    #: follow itself, several times in a step or every so many. All ranks agree.
     acknowledged: bool = False
+    #: if not 0, messages are equally long, each a number n and rows of this length; no more than the first n values of
+    #: each row need to be sent. A part of the exchange does not know that.
     row: int = 0
 
     @property

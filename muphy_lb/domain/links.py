@@ -33,19 +33,12 @@ def is_wall(code: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class LinkRecords:
-    """One record per link, sorted by boundary, voxel id, direction.
+    """One record per link, sorted by boundary, voxel id, direction."""
 
-    Attributes:
-        node: (L,) int64 local node.
-        q: (L,) int64 outgoing direction, from the node into the boundary.
-        boundary: (L,) int64 number of the opening, or of the wall.
-        voxel: (L,) int64 voxel id of the node.
-    """
-
-    node: np.ndarray
-    q: np.ndarray
-    boundary: np.ndarray
-    voxel: np.ndarray
+    node: np.ndarray  #: (L,) int64 local node
+    q: np.ndarray  #: (L,) int64 outgoing direction, from the node into the boundary
+    boundary: np.ndarray  #: (L,) int64 number of the opening, or of the wall
+    voxel: np.ndarray  #: (L,) int64 voxel id of the node
 
     @property
     def n_links(self) -> int:
@@ -96,16 +89,12 @@ class WallTreatment:
     ``IN_TABLE``: half-way bounce-back at a stationary wall, at no cost. ``LINKWISE``: every link has a record and a
     slot; a kernel computes its incoming population (interpolated or moving walls). ``SPECULAR``: free slip, also at no
     cost.
-
-    Attributes:
-        labelled: treatment of each labelled wall of the geometry.
-        plain: treatment of all other walls, ``IN_TABLE`` or ``LINKWISE``.
-        reads_behind: whether linkwise walls read populations that, in place, the node on the side away from the wall
-            overwrites in the same step; it must wait for them.
     """
 
-    labelled: tuple[int, ...] = ()
-    plain: int = IN_TABLE
+    labelled: tuple[int, ...] = ()  #: treatment of each labelled wall of the geometry
+    plain: int = IN_TABLE  #: treatment of all other walls, ``IN_TABLE`` or ``LINKWISE``
+    #: whether linkwise walls read populations that, in place, the node on the side away from the wall overwrites in the
+    #: same step; it must wait for them
     reads_behind: bool = False
 
     @property

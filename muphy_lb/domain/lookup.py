@@ -45,25 +45,18 @@ AROUND = tuple(vector for vector in product((-1, 0, 1), repeat=3) if any(vector)
 
 @dataclass(frozen=True)
 class VoxelLookup:
-    """The node at each voxel of a rank's nodes and their surroundings.
+    """The node at each voxel of a rank's nodes and their surroundings."""
 
-    Attributes:
-        size: (10,) int64: voxels of the box along x, y, z, blocks along x, y, z, 1 for each axis that is periodic, and
-            the index of the first node of the corner layer.
-        block: (number of coarse cells,) int32 number of each block, x fastest, -1 where it has no entries.
-        entry: (n_blocks * 1000,) int32, of the voxels of a block and around it, x fastest: index of the node in fields
-            of the corner layer, ``WALL``, or ``OPENING - k`` for a voxel of opening k.
-        ranks: other ranks with nodes in the lookup, ascending.
-        layer: the corner layer, its messages in the order of ``ranks``.
-        owner: (layer,) position in ``ranks`` of the owner of each node of the layer.
-    """
-
+    #: (10,) int64: voxels of the box along x, y, z, blocks along x, y, z, 1 for each axis that is periodic, and the
+    #: index of the first node of the corner layer
     size: np.ndarray
-    block: np.ndarray
+    block: np.ndarray  #: (number of coarse cells,) int32 number of each block, x fastest, -1 where it has no entries
+    #: (n_blocks * 1000,) int32, of the voxels of a block and around it, x fastest: index of the node in fields of the
+    #: corner layer, ``WALL``, or ``OPENING - k`` for a voxel of opening k
     entry: np.ndarray
-    ranks: tuple[int, ...]
-    layer: GhostLayer
-    owner: np.ndarray
+    ranks: tuple[int, ...]  #: other ranks with nodes in the lookup, ascending
+    layer: GhostLayer  #: the corner layer, its messages in the order of ``ranks``
+    owner: np.ndarray  #: (layer,) position in ``ranks`` of the owner of each node of the layer
 
 
 def look_up(lookup, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:

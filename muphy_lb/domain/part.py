@@ -26,18 +26,12 @@ class Part:
 
     The surroundings of an own node are the same as in the whole list; those of a ghost node are incomplete, but for the
     cuts of its links.
-
-    Attributes:
-        rank: the rank.
-        nodes: own and ghost nodes, in node-list order, their cuts, and the labels around the own nodes.
-        number: (n,) int64 node-list number of each of them; None if this is the whole list.
-        owner: (n,) int32 rank of each of them.
     """
 
     rank: int
-    nodes: NodeList
-    number: np.ndarray | None
-    owner: np.ndarray
+    nodes: NodeList  #: own and ghost nodes, in node-list order, their cuts, and the labels around the own nodes
+    number: np.ndarray | None  #: (n,) int64 node-list number of each of them; None if this is the whole list
+    owner: np.ndarray  #: (n,) int32 rank of each of them
 
     @property
     def own(self) -> np.ndarray:
@@ -122,19 +116,14 @@ class GhostLayer:
     """The exchange of a field's values at neighbouring nodes: one value per node, one message each way per neighbour.
 
     Nodes are sorted by neighbour rank, then voxel id, on both sides, so the order need not be communicated.
-
-    Attributes:
-        send_start: (neighbours + 1,) message j is ``[send_start[j], send_start[j + 1])`` of the send list; the
-            neighbours are those of the :class:`~muphy_lb.domain.HaloPlan`.
-        send_node: local node of each value that is sent.
-        receive_start: the same for the values that are received.
-        position: position in the rank's part of each ghost node, in the order in which values are received.
     """
 
+    #: (neighbours + 1,) message j is ``[send_start[j], send_start[j + 1])`` of the send list; the neighbours are those
+    #: of the :class:`~muphy_lb.domain.HaloPlan`
     send_start: np.ndarray
-    send_node: np.ndarray
-    receive_start: np.ndarray
-    position: np.ndarray
+    send_node: np.ndarray  #: local node of each value that is sent
+    receive_start: np.ndarray  #: the same for the values that are received
+    position: np.ndarray  #: position in the rank's part of each ghost node, in the order in which values are received
 
 
 def plan_ghost_layer(part: Part, table: np.ndarray, local: np.ndarray, neighbours: tuple[int, ...]) -> GhostLayer:

@@ -56,19 +56,12 @@ MOST_TERMS = 4
 
 @dataclass(frozen=True)
 class ScalarBoundary:
-    """Boundary conditions of a scalar: labelled walls by number, all other solids, then openings by number.
+    """Boundary conditions of a scalar: labelled walls by number, all other solids, then openings by number."""
 
-    Attributes:
-        kind: (W + 1 + O,) ``FIXED``, ``FLUX`` or ``OUTFLOW``.
-        value: (W + 1 + O,) the prescribed value, or the step across one voxel.
-        n_walls: W.
-        factor: (W + 1 + O,) factor a of a flux condition; None: 1 everywhere.
-    """
-
-    kind: np.ndarray
-    value: np.ndarray
-    n_walls: int
-    factor: np.ndarray | None = None
+    kind: np.ndarray  #: (W + 1 + O,) ``FIXED``, ``FLUX`` or ``OUTFLOW``
+    value: np.ndarray  #: (W + 1 + O,) the prescribed value, or the step across one voxel
+    n_walls: int  #: W
+    factor: np.ndarray | None = None  #: (W + 1 + O,) factor a of a flux condition; None: 1 everywhere
 
     def numbers_of(self, code: np.ndarray) -> np.ndarray:
         """Numbers of the boundaries that links with these codes lead into."""
@@ -84,20 +77,14 @@ class ScalarBoundary:
 
 @dataclass(frozen=True)
 class Extrapolations:
-    """Extrapolated values as sums ``constant + sum weight * T[index]``, sorted by node.
+    """Extrapolated values as sums ``constant + sum weight * T[index]``, sorted by node."""
 
-    Attributes:
-        node, k: (S,) node whose stencil reads the value, and the number of its stencil entry.
-        index: (4, S) nodes that contribute.
-        weight: (4, S).
-        constant: (S,).
-    """
-
+    #: node, k: (S,) node whose stencil reads the value, and the number of its stencil entry
     node: np.ndarray
     k: np.ndarray
-    index: np.ndarray
-    weight: np.ndarray
-    constant: np.ndarray
+    index: np.ndarray  #: (4, S) nodes that contribute
+    weight: np.ndarray  #: (4, S)
+    constant: np.ndarray  #: (S,)
 
     @property
     def is_copy(self) -> np.ndarray:
@@ -208,24 +195,16 @@ def _add(index, weight, node, factor):
 
 @dataclass(frozen=True)
 class StencilTable:
-    """Neighbours of a stencil.
+    """Neighbours of a stencil."""
 
-    Attributes:
-        domain: the local domain.
-        vectors: (K, 3) to the neighbours.
-        n_slots: size of the field's array.
-        exchange: the exchange of values with other ranks.
-        extrapolated: the extrapolated values that are stored in the array, from ``first_extrapolated`` on.
-        copies: those that are simply the value of a node.
-    """
-
-    domain: LocalDomain
-    vectors: np.ndarray
-    n_slots: int
-    exchange: Exchange
+    domain: LocalDomain  #: the local domain
+    vectors: np.ndarray  #: (K, 3) to the neighbours
+    n_slots: int  #: size of the field's array
+    exchange: Exchange  #: the exchange of values with other ranks
     first_extrapolated: int
+    #: the extrapolated values that are stored in the array, from ``first_extrapolated`` on
     extrapolated: Extrapolations
-    copies: Extrapolations
+    copies: Extrapolations  #: those that are simply the value of a node
 
     @property
     def n_edge_extrapolated(self) -> int:
@@ -303,13 +282,9 @@ def chosen(values: Extrapolations, mask: np.ndarray) -> Extrapolations:
 
 @dataclass(frozen=True)
 class ScalarStreamingTable(StencilTable):
-    """Addresses of arriving populations; entry k of a node is for the one along vector k + 1 of the lattice.
+    """Addresses of arriving populations; entry k of a node is for the one along vector k + 1 of the lattice."""
 
-    Attributes:
-        slot: (R, K) addresses of the populations of each ghost node, -1 for those that are not received.
-    """
-
-    slot: np.ndarray
+    slot: np.ndarray  #: (R, K) addresses of the populations of each ghost node, -1 for those that are not received
 
     def neighbours(self, nodes: slice) -> np.ndarray:
         """(K, m) addresses; link codes where they come from a boundary."""

@@ -125,21 +125,14 @@ class Pattern:
     """Where a step of one phase loads and stores populations.
 
     A location is a number: ``r >= 0`` is row r of the node itself, ``-1 - k`` is entry k of the node's table.
-
-    Attributes:
-        in_place: whether the step writes to the buffer that it reads.
-        directions: direction of each table entry, ascending.
-        load: location from which population q of a node is loaded, for each q.
-        store: location to which it is stored.
-        upstream: whether the table leads to the node at ``x - c_q``; else ``x + c_q``.
-        far_row, wall_row: row of the entry of direction q at that node, and at the node itself where a wall is.
     """
 
-    in_place: bool
-    directions: tuple[int, ...]
-    load: tuple[int, ...]
-    store: tuple[int, ...]
-    upstream: bool
+    in_place: bool  #: whether the step writes to the buffer that it reads
+    directions: tuple[int, ...]  #: direction of each table entry, ascending
+    load: tuple[int, ...]  #: location from which population q of a node is loaded, for each q
+    store: tuple[int, ...]  #: location to which it is stored
+    upstream: bool  #: whether the table leads to the node at ``x - c_q``; else ``x + c_q``
+    #: far_row, wall_row: row of the entry of direction q at that node, and at the node itself where a wall is
     far_row: tuple[int, ...]
     wall_row: tuple[int, ...]
 

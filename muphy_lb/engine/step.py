@@ -44,17 +44,11 @@ from muphy_lb.parallel.transports import ExchangeTasks
 
 
 class StepKind(NamedTuple):
-    """The properties by which steps differ.
+    """The properties by which steps differ."""
 
-    Attributes:
-        parity: the buffer from which it goes.
-        has_schedule: whether values are taken from the schedule's next row first.
-        phase: number of the step in the period of the conditions with feedback.
-    """
-
-    parity: int
-    has_schedule: bool = False
-    phase: int = 0
+    parity: int  #: the buffer from which it goes
+    has_schedule: bool = False  #: whether values are taken from the schedule's next row first
+    phase: int = 0  #: number of the step in the period of the conditions with feedback
 
 
 class Pass:

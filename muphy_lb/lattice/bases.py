@@ -24,21 +24,14 @@ CONSERVED = FAMILIES[:2]
 class MomentBasis:
     """A basis of Q orthogonal moments.
 
-    Attributes:
-        name: name in messages.
-        lattice: the velocity set.
-        rows: Q rows M_k of Q integers.
-        families: family of each row, one of FAMILIES.
-        inner: Q integers p_q, the weights of the inner product.
-
     Raises ValueError: the rows are not orthogonal, mix parities, or do not begin with density and momentum.
     """
 
-    name: str
-    lattice: Lattice
-    rows: tuple[tuple[int, ...], ...]
-    families: tuple[str, ...]
-    inner: tuple[int, ...]
+    name: str  #: name in messages
+    lattice: Lattice  #: the velocity set
+    rows: tuple[tuple[int, ...], ...]  #: Q rows M_k of Q integers
+    families: tuple[str, ...]  #: family of each row, one of FAMILIES
+    inner: tuple[int, ...]  #: Q integers p_q, the weights of the inner product
 
     def __post_init__(self):
         if len(self.rows) != self.lattice.q or len(self.families) != self.lattice.q:

@@ -36,23 +36,17 @@ from muphy_lb.operators.operator import Parameter, named
 
 @dataclass(frozen=True)
 class Closure:
-    """A law for omega.
+    """A law for omega."""
 
-    Attributes:
-        name: in case files.
-        reference: ``reference(omega, stress, parameters)`` -> omega per node; ``omega`` the Newtonian rate, ``stress``
-            the (n,) values |Pi| / rho; parameters are read by name.
-        node: factory ``node(precision, jit, at)`` of ``rate(omega, stress, parameters)``; ``at`` as in
-            :class:`~muphy_lb.operators.operator.Operator`.
-        parameters: what it reads; none of these is in stored units.
-        needs_stress: whether it depends on the stress; false only for the constant closure.
-    """
-
-    name: str
+    name: str  #: in case files
+    #: ``reference(omega, stress, parameters)`` -> omega per node; ``omega`` the Newtonian rate, ``stress`` the (n,)
+    #: values |Pi| / rho; parameters are read by name
     reference: Callable
+    #: factory ``node(precision, jit, at)`` of ``rate(omega, stress, parameters)``; ``at`` as in
+    #: :class:`~muphy_lb.operators.operator.Operator`
     node: Callable
-    parameters: tuple[Parameter, ...] = ()
-    needs_stress: bool = True
+    parameters: tuple[Parameter, ...] = ()  #: what it reads; none of these is in stored units
+    needs_stress: bool = True  #: whether it depends on the stress; false only for the constant closure
 
 
 CONSTANT = Closure("constant", lambda omega, stress, parameters: omega, lambda *choices: None, needs_stress=False)

@@ -60,17 +60,11 @@ WARP_BITS, IN_WARP, ALL_LANES, ONE = np.uint32(5), np.uint32(31), np.uint32(0xFF
 
 
 class Populations(NamedTuple):
-    """Where the populations of a node are found.
+    """Where the populations of a node are found."""
 
-    Attributes:
-        locations: as in :class:`muphy_lb.domain.Pattern`.
-        n_entries: number of entries of the table that they refer to.
-        index_type: ``np.uint32`` or ``np.uint64``, as the bases of that table.
-    """
-
-    locations: tuple[int, ...]
-    n_entries: int
-    index_type: type
+    locations: tuple[int, ...]  #: as in :class:`muphy_lb.domain.Pattern`
+    n_entries: int  #: number of entries of the table that they refer to
+    index_type: type  #: ``np.uint32`` or ``np.uint64``, as the bases of that table
 
 
 def populations_of(state: State) -> Populations:

@@ -41,17 +41,13 @@ MOST_PORTIONS = 4
 
 
 class Candidates(NamedTuple):
-    """The nodes of a range, or of a list, of which an array of bytes and a mask choose some.
+    """The nodes of a range, or of a list, of which an array of bytes and a mask choose some."""
 
-    Attributes:
-        first, last: the range.
-        among: the list; if there are more nodes than it has room for, all of the range are looked at.
-        array, mask: nodes are chosen where the array has a bit of the mask.
-    """
-
+    #: first, last: the range
     first: np.uint32
     last: np.uint32
-    among: Collected
+    among: Collected  #: the list; if there are more nodes than it has room for, all of the range are looked at
+    #: array, mask: nodes are chosen where the array has a bit of the mask
     array: object
     mask: np.uint8
 

@@ -29,21 +29,13 @@ LEAST_BLOCKS = 4  # fewest blocks from which an error is estimated
 
 @dataclass(frozen=True)
 class BlockAverage:
-    """The mean of a series whose values are correlated, and its error.
+    """The mean of a series whose values are correlated, and its error."""
 
-    Attributes:
-        mean: of all values.
-        error: standard error of the mean, from blocks that are long enough; the largest estimate if none are.
-        has_converged: whether some blocks were long enough; if not, the error is a lower bound: sample for longer.
-        block_length: number of values in a block, of each level of blocking: 1, 2, 4, ...
-        errors: the standard error that follows from blocks of each length, as if they were independent.
-    """
-
-    mean: float
-    error: float
-    has_converged: bool
-    block_length: np.ndarray
-    errors: np.ndarray
+    mean: float  #: of all values
+    error: float  #: standard error of the mean, from blocks that are long enough; the largest estimate if none are
+    has_converged: bool  #: whether some blocks were long enough; if not, the error is a lower bound: sample for longer
+    block_length: np.ndarray  #: number of values in a block, of each level of blocking: 1, 2, 4, ..
+    errors: np.ndarray  #: the standard error that follows from blocks of each length, as if they were independent
 
 
 def temperature(

@@ -162,20 +162,13 @@ PULL = ("pulled", "pull", "pull_box")
 
 @dataclass(frozen=True)
 class Interactions:
-    """Which forces act on beads; their constants are parameters.
+    """Which forces act on beads; their constants are parameters."""
 
-    Attributes:
-        bonds: a name of ``BONDS``, or empty: constants a, b of all bonds, which a list by id names.
-        pairs: a name of ``PAIRS``, or empty.
-        bends: whether angles between bonds cost energy: a (1 - cos theta), theta 0 for a straight chain.
-        walls: whether walls repel.
-        pulls: whether some beads are pulled, everywhere or in a box: its lowest corner, then its highest, in voxels.
-    """
-
-    bonds: str = ""
-    pairs: str = ""
-    bends: bool = False
-    walls: bool = False
+    bonds: str = ""  #: a name of ``BONDS``, or empty: constants a, b of all bonds, which a list by id names
+    pairs: str = ""  #: a name of ``PAIRS``, or empty
+    bends: bool = False  #: whether angles between bonds cost energy: a (1 - cos theta), theta 0 for a straight chain
+    walls: bool = False  #: whether walls repel
+    #: whether some beads are pulled, everywhere or in a box: its lowest corner, then its highest, in voxels
     pulls: bool = False
 
     @property

@@ -217,25 +217,16 @@ NO_BONDS, NO_ANGLES = np.empty((0, 2), np.int64), np.empty((0, 3), np.int64)
 
 
 class Topology(NamedTuple):
-    """Beads by their own ids, from 0 on.
+    """Beads by their own ids, from 0 on."""
 
-    Attributes:
-        n_beads: their number.
-        bonds: (m, 2) ids.
-        angles: (k, 3) ids, of angles that resist bending.
-        chains: (k, length) ids of the chains of each length, in their order; none if there are branches or rings.
-        ids: (n,) ids of their file; None if these are the own ones.
-        kinds: names of the kinds that their file has; empty without any.
-        kind_of_bead: (n,) numbers of these; None without any.
-    """
-
-    n_beads: int
-    bonds: np.ndarray = NO_BONDS
-    angles: np.ndarray = NO_ANGLES
+    n_beads: int  #: their number
+    bonds: np.ndarray = NO_BONDS  #: (m, 2) ids
+    angles: np.ndarray = NO_ANGLES  #: (k, 3) ids, of angles that resist bending
+    #: (k, length) ids of the chains of each length, in their order; none if there are branches or rings
     chains: tuple[np.ndarray, ...] = ()
-    ids: np.ndarray | None = None
-    kinds: tuple[str, ...] = ()
-    kind_of_bead: np.ndarray | None = None
+    ids: np.ndarray | None = None  #: (n,) ids of their file; None if these are the own ones
+    kinds: tuple[str, ...] = ()  #: names of the kinds that their file has; empty without any
+    kind_of_bead: np.ndarray | None = None  #: (n,) numbers of these; None without any
 
 
 def topology_of(section: BeadsSection, found: ParticleTable | None) -> Topology:

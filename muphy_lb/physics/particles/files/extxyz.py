@@ -196,28 +196,21 @@ class ExtxyzSeries:
     Lengths are in units of ``length_unit_m``, times in units of ``time_unit_s``, velocities in the one over the other.
     Every frame states both units, so that the file can be read back (``read_particles``). Numbers are written in full.
 
-    Attributes:
-        path: the file.
-        kinds: name of each kind of particle, written as its species.
-        length_unit_m: metres in a unit of length of the file; programs of molecular dynamics show lengths near 1 best.
-        time_unit_s: seconds in a unit of time of the file.
-        resume_step: None starts the file anew; a number keeps the frames of an existing file up to that step. Where
-            what is cut away cannot be read, the file as it was found is kept beside it, as ``NAME.damaged``.
-        box_m: (2, 3) lowest and highest corner of the box [m], which other programs show as the cell; None for none.
-        periodic: along which axes the box repeats.
-        last_step: step of the last frame that was kept; None without one.
-
     Raises OutputError: the file cannot be written; when resuming, it is in other units, or is not of this program.
     """
 
-    path: str | os.PathLike
-    kinds: Sequence[str] = ()
+    path: str | os.PathLike  #: the file
+    kinds: Sequence[str] = ()  #: name of each kind of particle, written as its species
+    #: metres in a unit of length of the file; programs of molecular dynamics show lengths near 1 best
     length_unit_m: float = 1.0
-    time_unit_s: float = 1.0
+    time_unit_s: float = 1.0  #: seconds in a unit of time of the file
+    #: None starts the file anew; a number keeps the frames of an existing file up to that step. Where what is cut away
+    #: cannot be read, the file as it was found is kept beside it, as ``NAME.damaged``.
     resume_step: int | None = None
+    #: (2, 3) lowest and highest corner of the box [m], which other programs show as the cell; None for none
     box_m: np.ndarray | None = None
-    periodic: Sequence[bool] = (False, False, False)
-    last_step: int | None = field(default=None, init=False)
+    periodic: Sequence[bool] = (False, False, False)  #: along which axes the box repeats
+    last_step: int | None = field(default=None, init=False)  #: step of the last frame that was kept; None without one
 
     def __post_init__(self):
         if self.resume_step is None or not Path(self.path).exists():

@@ -38,17 +38,11 @@ def ask_for_text(path) -> None:
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of words of a file, all of the same number of words.
+    """Rows of words of a file, all of the same number of words."""
 
-    Attributes:
-        path: the file.
-        lines: number of the line of each row.
-        words: the words of each row.
-    """
-
-    path: str
-    lines: Sequence[int]
-    words: Sequence[Sequence[str]]
+    path: str  #: the file
+    lines: Sequence[int]  #: number of the line of each row
+    words: Sequence[Sequence[str]]  #: the words of each row
 
     def reals(self, columns: Sequence[int], what: str) -> np.ndarray:
         """(n, len(columns)) float64; words that say NaN or infinity are numbers here. Raises InputError: a word that is
@@ -130,15 +124,11 @@ def _reads_as(word: str, dtype) -> bool:
 class FileUnits:
     """Units of the numbers of a file; None where they are not stated.
 
-    Attributes:
-        length_m: metres in a unit of length.
-        time_s: seconds in a unit of time; velocities are in units of length over those of time.
-
     Raises InputError: a unit that is no number above zero.
     """
 
-    length_m: float | None = None
-    time_s: float | None = None
+    length_m: float | None = None  #: metres in a unit of length
+    time_s: float | None = None  #: seconds in a unit of time; velocities are in units of length over those of time
 
     def __post_init__(self):
         for name, value in (("length_unit_m", self.length_m), ("time_unit_s", self.time_s)):

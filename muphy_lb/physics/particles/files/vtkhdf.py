@@ -36,23 +36,17 @@ class ParticleSeries:
     Points carry id, velocity, the number of the kind, and the further scalars of the snapshots. Cells are written again
     only when the number of particles or the bonds change. The file comes into being with its first snapshot.
 
-    Attributes:
-        path: the file.
-        kinds: name of each kind, stored beside the numbers.
-        case_text: stored in ``/muphy_lb/case``.
-        units: unit of each further scalar by name, stored as attribute ``unit``.
-        compress: gzip the points, the cells and their fields.
-        resume_step: None starts the file anew; a number keeps the snapshots of an existing file up to that step. A file
-            that cannot be read is renamed ``NAME.damaged`` then.
-
     Raises OutputError: the file cannot be written, or holds other particles when resuming.
     """
 
-    path: str | os.PathLike
-    kinds: Sequence[str] = ()
-    case_text: str = ""
+    path: str | os.PathLike  #: the file
+    kinds: Sequence[str] = ()  #: name of each kind, stored beside the numbers
+    case_text: str = ""  #: stored in ``/muphy_lb/case``
+    #: unit of each further scalar by name, stored as attribute ``unit``
     units: Mapping[str, str] = field(default_factory=dict)
-    compress: bool = False
+    compress: bool = False  #: gzip the points, the cells and their fields
+    #: None starts the file anew; a number keeps the snapshots of an existing file up to that step. A file that cannot
+    #: be read is renamed ``NAME.damaged`` then.
     resume_step: int | None = None
     _series: PolyDataSeries = field(init=False)
 
@@ -103,17 +97,11 @@ def bond_rows(snapshot: Snapshot) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Paths:
-    """Where some particles were.
+    """Where some particles were."""
 
-    Attributes:
-        ids: (k,) int64.
-        time_s: (t,) times, ascending [s].
-        position_m: (t, k, 3) positions [m]; NaN where a particle was not there.
-    """
-
-    ids: np.ndarray
-    time_s: np.ndarray
-    position_m: np.ndarray
+    ids: np.ndarray  #: (k,) int64
+    time_s: np.ndarray  #: (t,) times, ascending [s]
+    position_m: np.ndarray  #: (t, k, 3) positions [m]; NaN where a particle was not there
 
 
 def read_paths(path: str | os.PathLike, ids: ArrayLike) -> Paths:

@@ -32,27 +32,16 @@ HALF_A_STEP = 0.5  # A tracer leaves within a step: half of one before its end o
 
 @dataclass(frozen=True)
 class TracerStatistics:
-    """State of all tracers of a set at one time.
+    """State of all tracers of a set at one time."""
 
-    Attributes:
-        waiting: how many have not started.
-        under_way: how many move.
-        stuck: how many stick to walls.
-        left: how many have left through each opening, by name.
-        mean_residence_s: how long those stayed on average [s]; NaN where none left.
-        displacement_m: (3,) mean displacement of those that move [m].
-        variance_m2: (3,) variance of their displacement along each axis [m^2].
-        mean_square_m2: mean of the square of their displacement [m^2].
-    """
-
-    waiting: int
-    under_way: int
-    stuck: int
-    left: dict[str, int]
-    mean_residence_s: dict[str, float]
-    displacement_m: np.ndarray
-    variance_m2: np.ndarray
-    mean_square_m2: float
+    waiting: int  #: how many have not started
+    under_way: int  #: how many move
+    stuck: int  #: how many stick to walls
+    left: dict[str, int]  #: how many have left through each opening, by name
+    mean_residence_s: dict[str, float]  #: how long those stayed on average [s]; NaN where none left
+    displacement_m: np.ndarray  #: (3,) mean displacement of those that move [m]
+    variance_m2: np.ndarray  #: (3,) variance of their displacement along each axis [m^2]
+    mean_square_m2: float  #: mean of the square of their displacement [m^2]
 
 
 def tracer_statistics(columns: Mapping[str, np.ndarray], openings, units: Units) -> TracerStatistics:
