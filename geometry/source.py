@@ -48,13 +48,9 @@ class Openings(tuple[FoundOpening, ...]):
     """Openings that were found, shown as a table."""
 
     def tables(self, **conditions: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """The openings as ``openings`` of a case, as in ``tables(inlet={"velocity_m_s": 0.1})``.
-
-        Args:
-            conditions: keys of the case by the name of an opening; without any, an outlet has the pressure zero.
-
-        Raises GeometryError for a name that no opening has.
-        """
+        """The openings as ``openings`` of a case, as in ``tables(inlet={"velocity_m_s": 0.1})``. ``conditions``: keys
+        of the case by the name of an opening; without any, an outlet has the pressure zero. Raises GeometryError for a
+        name that no opening has."""
         names = [item.opening.name for item in self]
         for name in conditions:
             if name not in names:

@@ -207,12 +207,8 @@ def read_vti(path, unit: str, array: str | None = None, frame: str = "world") ->
 
 def read_vti_points(path, array: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Values (nz, ny, nx, k) of a ``.vti`` file whose lengths are metres, spacings (3,) and first point (3,) [m].
-
-    Args:
-        array: name of the array; if there is none of that name, the only one in the file.
-
-    Raises GeometryError as :func:`read_vti`, and for axes that are not those of the box.
-    """
+    ``array``: name of the array; if there is none of that name, the only one in the file. Raises GeometryError as
+    :func:`read_vti`, and for axes that are not those of the box."""
     values, steps, origin, states_edge = _grid(path, array, (1, 3), may_be_only=True)
     if not states_edge:
         raise GeometryError(f'{path}: its ImageData has no Spacing; write it, such as Spacing="5e-6 5e-6 5e-6" [m]')

@@ -222,11 +222,7 @@ def _pass_rows(number: int, group: Pass, over: str = "") -> Iterator[OrderRow]:
 
 
 class StepBinder:
-    """Binds the tasks of a step.
-
-    Args:
-        engine: whose arrays to bind.
-    """
+    """Binds the tasks of a step. ``engine``: whose arrays to bind."""
 
     def __init__(self, engine):
         self._engine, self._model = engine, engine.model
