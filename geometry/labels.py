@@ -1,12 +1,6 @@
-"""Labelled solid voxels: a wall inside a box, and walls that conduct.
-
-Labelling of solid voxels inside a user-defined box.
-
-Solids that conduct: voxels of labelled walls that become nodes, for scalars that extend into the solid.
-
-The flow does not enter them: between fluid and a solid node, and between nodes of different solids, there is a wall for
-the flow (:class:`muphy_lb.geometry.neighbours.NeighbourSearch`).
-"""
+"""Labelled solid voxels: a wall inside a box, and walls that conduct, whose voxels become nodes for scalars. The flow
+does not enter them: between fluid and a solid node, and between nodes of different solids, there is a wall for the flow
+(:class:`muphy_lb.geometry.neighbours.NeighbourSearch`)."""
 
 from dataclasses import replace
 

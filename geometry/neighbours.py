@@ -1,8 +1,5 @@
-"""Neighbours of nodes, and where their links are cut by walls.
-
-- The neighbour table: for every node and lattice vector, the number of the neighbouring node or a link code.
-- Cut distances: the fraction of each fluid-solid link at which the true wall lies.
-"""
+"""Neighbours of nodes along lattice vectors, as node numbers or link codes, and where walls cut the links between
+them."""
 
 from dataclasses import replace
 from itertools import product

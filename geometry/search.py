@@ -1,12 +1,8 @@
-"""Voxels found in sorted voxel ids: neighbours of many, and the vicinity of a set of nodes.
-
-Neighbour look-up: the node or label one lattice vector away from many voxels, found in sorted voxel ids.
+"""Voxels found in sorted voxel ids: the nodes or labels one lattice vector away, and the vicinity of a set of nodes.
 
 Voxels are processed in runs: ascending ids within one row of the box (along x). For each run and each group of vectors
 with the same (y, z) components, the codes of the target row are expanded into a small window once; the vectors of the
 group then only differ in the offset at which they read the window.
-
-Vicinity: the voxels within one lattice vector of a set of nodes.
 """
 
 from itertools import product

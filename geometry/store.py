@@ -1,14 +1,11 @@
 """CASE.h5: the group ``/geometry``, written by the preprocessing, checked and read by the solver.
 
-Conditions on the arrays of a node list that was read from a file, before any kernel uses them as indices.
-
-CASE.h5: the group ``/geometry``, written by the preprocessing and read by the solver.
-
 Layout (version 2): attributes ``version``, ``shape`` (nz, ny, nx), ``spacing_m``, ``origin_m`` (x, y, z), ``periodic``
 (x, y, z); datasets ``voxel``, ``group_start``, ``label_voxel``, ``label_number`` as in
 :class:`muphy_lb.geometry.nodes.NodeList`; one group ``openings/K`` per opening and ``walls/K`` per labelled wall, with
 the fields of its record as attributes; optionally a group ``cuts`` with the datasets and ``n_missed`` of
-:class:`muphy_lb.geometry.link_cuts.Cuts`. Headers and datasets carry checksums. Other groups are not read.
+:class:`muphy_lb.geometry.link_cuts.Cuts`. Headers and datasets carry checksums. Other groups are not read. All arrays
+are checked before any kernel uses them as indices.
 """
 
 import math

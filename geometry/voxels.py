@@ -1,17 +1,12 @@
-"""Voxels: the kinds of voxels, and the segmented image that every reader produces.
-
-Voxel flags: the single definition of the kinds of voxels.
+"""Voxels: the segmented image that every reader produces, the kinds of its voxels, and the records of its openings.
 
 A voxel image holds one ``uint8`` flag per voxel. Values below ``FIRST_OPENING`` are the fixed kinds;
 ``FIRST_OPENING + k`` marks a voxel of opening ``k``. Opening voxels are not fluid: they lie just outside the
 flow, and the boundary condition of the opening is imposed at the midpoint of every lattice link from a fluid node
 into one of them. ``FIRST_WALL + k`` marks a solid voxel of labelled wall ``k``: a wall with a name, such as a
 moving lid or a body whose drag is computed. ``WALL`` is a solid voxel tagged as wall by the input (MUPHY's tag);
-the flow treats it as ``SOLID``.
-
-Openings and labelled walls share one numbering, ``flag - FIRST_OPENING``: walls start at ``FIRST_WALL_NUMBER``.
-
-Voxels: the segmented image that every reader produces, and the records of its openings.
+the flow treats it as ``SOLID``. Openings and labelled walls share one numbering, ``flag - FIRST_OPENING``: walls start
+at ``FIRST_WALL_NUMBER``.
 """
 
 from dataclasses import dataclass, field, replace

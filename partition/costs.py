@@ -1,9 +1,5 @@
-"""Costs of nodes and messages, and the weights of nodes that follow from them.
-
-- Node weights from costs, and cuts of an ordered sequence of nodes into segments of given weight.
-- Costs of nodes and messages: the parameters of node weights and predicted step times.
-- Kinds of nodes (bulk, wall, opening) and their weights.
-"""
+"""Costs of nodes by kind (bulk, wall, opening) and of messages, predicted step times, and weights that follow from
+costs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

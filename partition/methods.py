@@ -1,23 +1,15 @@
-"""The partitioning methods, and their names.
+"""The partitioning methods, by name.
 
-Cartesian partitionings: slabs, columns and blocks along the axes X, Y, Z, XY, XZ, YZ, XYZ.
-
-The nodes are cut at weight quantiles along the first axis, each slab at its own quantiles along the second, each
-column along the third. Nodes in one coordinate plane are ordered by the axes cut before and then by the others, so a
-cut may run through a plane: the interface then has one step, and the balance does not depend on the geometry.
-
-METIS k-way graph partitioning; the only module that imports pymetis.
-
-Source: G. Karypis and V. Kumar, "A fast and high quality multilevel scheme for partitioning irregular graphs",
-SIAM J. Sci. Comput. 20, 359 (1998).
-
-Partitioning of very large graphs: METIS on tiles, cubes of voxels weighted by their nodes.
-
-The links between tiles are counted in one pass over the nodes in ascending order, with three planes of the box in
-memory; the graph of the nodes is never built. Interfaces between parts follow tile faces, so they are slightly larger
-than those of METIS on the graph of nodes; the smaller the tiles, the less.
-
-The partitioning methods by name.
+- Cartesian, along the axes X, Y, Z, XY, XZ, YZ, XYZ: the nodes are cut at weight quantiles along the first axis, each
+  slab at its own quantiles along the second, each column along the third. Nodes in one coordinate plane are ordered by
+  the axes cut before and then by the others, so a cut may run through a plane: the interface then has one step, and the
+  balance does not depend on the geometry.
+- METIS k-way graph partitioning; pymetis is imported here alone. Source: G. Karypis and V. Kumar, "A fast and high
+  quality multilevel scheme for partitioning irregular graphs", SIAM J. Sci. Comput. 20, 359 (1998).
+- METIS on tiles, cubes of voxels weighted by their nodes, for very large graphs. The links between tiles are counted in
+  one pass over the nodes in ascending order, with three planes of the box in memory; the graph of the nodes is never
+  built. Interfaces between parts follow tile faces, so they are slightly larger than those of METIS on the graph of
+  nodes; the smaller the tiles, the less.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

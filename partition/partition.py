@@ -1,10 +1,5 @@
-"""The owner of each node: by one method, by the fastest, or by all of them side by side.
-
-- Automatic choice of the partitioning method by predicted step time.
-- Common interface of all methods: the owner of each node from a graph and a number of parts.
-- Comparison of all partitioning methods, for several numbers of parts.
-- Sharing the fluid of an image among ranks from Python.
-"""
+"""The owner of each node: by one method, by the fastest according to the predicted step time, or by all of them side by
+side, for several numbers of parts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """Carving of openings: vessels are cut by planes and the voxels just outside the flow are flagged.
 
-Lengths given in the wrong unit: a point that a factor of a unit brings into the box.
-
 Lengths inside this file are in voxels. ``s`` is the signed distance of a voxel centre from the plane of an
 opening, positive on the side of the fluid. The longest lattice link, along a space diagonal, is sqrt(3)
 voxels: a layer of that thickness behind the plane intercepts every link that crosses it.

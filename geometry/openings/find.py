@@ -1,8 +1,4 @@
-"""Openings found by themselves, and ends of an input that a case leaves closed.
-
-Automatic detection of openings: flat caps and open ends of a surface, and fluid at the faces of an image's box.
-
-The ends of an input, where fluid could enter or leave, and which of them the openings of a case leave closed.
+"""Openings found automatically, and ends of an input that the openings of a case leave closed.
 
 Ends are the open ends and flat caps of a surface, and the sections where the fluid of an image meets a face of its
 box. Each is represented by points on it. A point is open if an opening lies there, walled if there is fluid before it

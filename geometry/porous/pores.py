@@ -1,12 +1,8 @@
-"""Pores: where they lead, and how wide they are.
-
-Pores: the connected components of the fluid, and the axes along which each percolates.
+"""Pores: the connected components of the fluid, the axes along which each percolates, and their widths.
 
 A flow on D3Q19 passes through faces and edges of voxels, not through corners; published porosities often use face
 connectivity only. Components are labelled by *runs*, maximal intervals of fluid along x, which are about ten times
 fewer than the voxels.
-
-Widths of pores: how far apart the walls are around each fluid voxel.
 """
 
 from dataclasses import dataclass

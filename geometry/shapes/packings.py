@@ -1,12 +1,6 @@
-"""Spheres: packings with a prescribed porosity, porous noise, and lists in text files.
-
-Sphere packings and porous noise: analytic shapes with a prescribed porosity, exact to one voxel.
-
-Lengths without a unit suffix are in voxels. Voxels are ranked by a level, such as the distance from the nearest
-sphere; the highest ones become fluid, as many as the porosity requires.
-
-Spheres listed in a text file.
-"""
+"""Spheres and porous noise with a porosity that is exact to one voxel, and spheres listed in a text file. Lengths
+without a unit suffix are in voxels. Voxels are ranked by a level, such as the distance from the nearest sphere; the
+highest ones become fluid, as many as the porosity requires."""
 
 import inspect
 from dataclasses import dataclass

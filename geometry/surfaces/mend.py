@@ -1,8 +1,5 @@
-"""Ends of vessels, and safe repairs of surfaces.
-
-- Ends of vessels: measurement of regions of a closed surface, and criteria for the end of a vessel.
-- Safe repairs of surfaces: degenerate triangles, orientation, small holes, open ends of vessels.
-"""
+"""Ends of vessels, measured on closed surfaces, and safe repairs: degenerate triangles, orientation, holes, open
+ends."""
 
 from dataclasses import dataclass, replace
 

@@ -1,28 +1,15 @@
-"""Readers of triangulated surfaces, one for each format.
+"""Readers of triangulated surfaces: points, and polygons cut into triangles.
 
-Surfaces as files store them: points, and polygons cut into triangles.
-
-Reader of surfaces in Wavefront ``.obj`` files: points (``v``) and polygons (``f``); all else is passed over.
-
-Source: the object files (.obj) appendix of the Advanced Visualizer manual.
-
-Reader of surfaces in Stanford ``.ply`` files: the points and the polygons of text or binary files, whatever other
-properties they have.
-
-A header lists the elements of a file and their properties, numbers or lists of numbers, in the order in which they are
-stored. Source: G. Turk, The PLY polygon file format (1994).
-
-Reader of surfaces in ``.stl`` files, as text in any case and with any line ends, or binary.
-
-Text begins with ``solid``, and so do some binary files: a file is binary if its size is that of the number of triangles
-that its header states, or if there are zero bytes in its beginning.
-Source: the chapter on the StL format of M. Burns, Automated Fabrication (1993).
-
-Reader of surfaces in VTK polygonal data files (``.vtp``), the format of vmtk and SimVascular.
-
-Each piece has points and polygons: ``connectivity`` lists the vertices of one polygon after the other, ``offsets`` the
-end of each. Strips are stored likewise; vertices and lines do not belong to a surface and are skipped.
-Source: the VTK XML file formats page of docs.vtk.org.
+- Wavefront ``.obj``: points (``v``) and polygons (``f``); all else is passed over. Source: the object files (.obj)
+  appendix of the Advanced Visualizer manual.
+- Stanford ``.ply``, text or binary: the header lists elements and their properties, numbers or lists of numbers, in the
+  order in which they are stored. Source: G. Turk, The PLY polygon file format (1994).
+- ``.stl``, as text in any case and with any line ends, or binary. Text begins with ``solid``, and so do some binary
+  files: a file is binary if its size is that of the number of triangles that its header states, or if there are zero
+  bytes in its beginning. Source: the chapter on the StL format of M. Burns, Automated Fabrication (1993).
+- VTK ``.vtp``, the format of vmtk and SimVascular: ``connectivity`` lists the vertices of one polygon after the other,
+  ``offsets`` the end of each, strips likewise; vertices and lines belong to no surface and are skipped. Source: the VTK
+  XML file formats page of docs.vtk.org.
 """
 
 import re

@@ -1,12 +1,10 @@
 """Triangulated surfaces: reading, diagnosis of defects, and voxelisation of the enclosed volume.
 
-The volume inside a surface that cannot be mended: votes along the three axes.
-
-Every row of voxels along x, y or z crosses a closed surface an even number of times, and its voxels between an odd and
-the next crossing are inside. Where a surface has a hole or a triangle too many, some rows are wrong: a row with an odd
-number of crossings gives no vote, and of the rows of the three axes through a voxel the majority decides. A defect in
-one place does not reach far, because the rows of two other axes pass it by.
-Source of the idea: Nooruddin, Turk, IEEE Trans. Vis. Comput. Graph. 9 (2003) 191.
+A surface that cannot be mended is voxelised by votes. Every row of voxels along x, y or z crosses a closed surface an
+even number of times, and its voxels between an odd and the next crossing are inside. Where a surface has a hole or a
+triangle too many, some rows are wrong: a row with an odd number of crossings gives no vote, and of the rows of the
+three axes through a voxel the majority decides. A defect in one place does not reach far, because the rows of two other
+axes pass it by. Source of the idea: Nooruddin, Turk, IEEE Trans. Vis. Comput. Graph. 9 (2003) 191.
 """
 
 from dataclasses import dataclass

@@ -1,12 +1,8 @@
 """The interface of every backend: memory, and kernels bound to arrays.
 
-Bytes that the arrays of a backend hold.
-
 A skeleton contains the loop over nodes or links and calls the node functions that a model injects; compiled, it is a
 kernel. Binding a kernel returns a callable without arguments, so that a time step is a list of calls without further
 look-ups. Kernels are registered by name behind one ``bind``.
-
-KernelTable: how a backend finds its kernels, by name or as supplied by a physics.
 """
 
 import weakref

@@ -1,16 +1,13 @@
 """Addresses of the populations of a step, and of the values of neighbours.
 
-AddressTable: geometry, walls, periodicity, halo and openings folded into flat addresses.
-
 A population buffer is one flat array: tiles of nodes (``layout``), then the halo slots, then one slot per opening link
-and per link of a linkwise wall. The pattern (``streaming``) determines what a step loads and stores through the table;
-the address of each table entry is computed here. The bulk loop has no branch.
+and per link of a linkwise wall. The pattern (``streaming``) determines what a step loads and stores through the
+AddressTable, into which geometry, walls, periodicity, halo and openings are folded. The bulk loop has no branch.
 
 In place (A-A) the slot of a link and the row of its node swap roles in every step: one holds what leaves while the
 other is filled with what enters. So the latter can be filled again, and the former can be interpolated and measured.
 
-NodeNeighbours: the addresses of the neighbours of every node in arrays of fields, one record for all warps alike.
-
+NodeNeighbours holds the addresses of the neighbours of every node in arrays of fields, one record for all warps alike.
 A field is one flat array: one value per node, then one per node of the ghost layer, then ``WARP`` values for openings,
 one for each lane, and a last one for all walls. Addresses are kept relative to the node, so that in a box most warps of
 nodes have the same few records, where a run table (:mod:`muphy_lb.domain.runs`) has a line of its own for each. The

@@ -1,8 +1,5 @@
-"""The halo: which populations are sent to which rank, and their addresses.
-
-- HaloPlan: which populations are sent to which rank, in an order that both sides derive independently.
-- Exchange: the addresses that a rank packs for its neighbours, and those to which it unpacks their messages.
-"""
+"""The halo: populations that cross between ranks, in an order that both sides derive independently, and the addresses
+from which a rank packs them and to which it unpacks them."""
 
 from dataclasses import dataclass
 

@@ -1,8 +1,5 @@
-"""Links from fluid nodes into openings and walls.
-
-- LinkRecords: links from fluid nodes into openings or walls, as flat index records.
-- How links into each wall are treated: in the address table, link by link, or by specular reflection.
-"""
+"""Links from fluid nodes into openings and walls as flat index records, and how each wall is treated: in the address
+table, link by link, or by specular reflection."""
 
 from dataclasses import dataclass
 

@@ -1,10 +1,5 @@
-"""LocalDomain: the nodes of one rank in run order, with the links that leave it.
-
-Run orders of a rank's nodes.
-
-The run table is shortest where consecutive nodes are neighbours along x: lexicographic order. The other orders are for
-comparison.
-"""
+"""LocalDomain: the nodes of one rank in run order, with the links that leave it. The run table is shortest where
+consecutive nodes are neighbours along x: lexicographic order. The other orders are for comparison."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property

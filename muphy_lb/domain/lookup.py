@@ -1,10 +1,8 @@
 """From a voxel to its node, and to the nodes around a particle.
 
-VoxelLookup: from a voxel to its node, for particles that move through the box.
-
-Sparse blocks of 8^3 voxels: the box is covered by a coarse grid of block numbers, and only blocks with nodes have
-entries. A block has entries for the voxels around it too, across periodic edges as well, so that what is at the 26
-neighbours of a voxel is read from fixed distances around its own entry.
+A VoxelLookup has sparse blocks of 8^3 voxels: the box is covered by a coarse grid of block numbers, and only blocks
+with nodes have entries. A block has entries for the voxels around it too, across periodic edges as well, so that what
+is at the 26 neighbours of a voxel is read from fixed distances around its own entry.
 
 Of the nodes of other ranks it contains the 26 neighbours of own nodes, numbered: the *corner layer*, in which particles
 find fields at all corners of the cell of nodes around them. Fields of the corner layer have its values behind those of
@@ -12,9 +10,6 @@ the own nodes.
 
 :func:`look_up` specifies what is found at a voxel, :func:`look_up_node` makes it a node function;
 :func:`look_around_nodes` makes those for the voxels around a node.
-
-The nodes around a particle: the corners of the cell that it is in, their addresses in fields of the corner layer and
-their weights; or the node nearest to it.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,4 @@
-"""The nodes that one rank stores: its own, and those of other ranks beside them.
-
-- Part: the part of a geometry that one rank stores: its own nodes and the adjacent nodes of other ranks.
-- GhostLayer: the nodes of other ranks one lattice vector away, and the own nodes that are ghosts of other ranks.
-"""
+"""The nodes that one rank stores: its own, and the ghost layer of nodes of other ranks one lattice vector away."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

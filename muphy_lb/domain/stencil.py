@@ -1,10 +1,8 @@
 """Addresses that scalars read: of stencils and of populations, and values beyond the fluid.
 
-Extrapolation: the value of a scalar that a stencil reads where its neighbour is not fluid.
-
 A boundary half-way along a link prescribes the value T_w (Dirichlet), the step s of the value across one voxel (flux,
 Neumann; zero: adiabatic), or nothing (outflow, zero gradient). With T_1 the value at the node and T_2 that at the next
-node away from the wall, the extrapolated value g along an axis is
+node away from the wall, the value g that a stencil reads there along an axis is extrapolated:
 
     fixed:    g = 8/3 T_w - 2 T_1 + 1/3 T_2,   or 2 T_w - T_1 where the next node is not fluid
     flux:     g = a T_1 + s
@@ -17,24 +15,20 @@ a = (2 - b) / (2 + b), s = 2 b T_o / (2 + b).
 Values along diagonals are extrapolated axis by axis, x before y before z, as if layers of ghost nodes were filled one
 after the other (Obrecht, Kuznik, Tourancheau, Roux, Comput. Fluids 54, 118 (2012): "second-order extrapolation").
 
-StencilTable: the addresses of the neighbours' values that a stencil reads.
+A field is one flat array: one value per node, then one per node of the ghost layer, then one per extrapolated value
+beyond a wall. The StencilTable leads from a node to its neighbours in the order of the vectors; it is run-compressed
+like that of populations.
 
-A field is one flat array: one value per node, then one per node of the ghost layer, then one per
-extrapolated value beyond a wall. The table leads from a node to its neighbours in the order of the vectors; it is
-run-compressed like that of populations.
-
-ScalarStreamingTable: the addresses of the populations of a scalar that arrive at a node.
-
-They are rows of one flat array, direction after direction: ``q * pitch + n`` is the population that left node n along
-q. Behind the rows are those received from other ranks, then those returned by boundaries. With g~ the population that
-leaves towards a boundary half-way along its link, and w the weight of all moving populations (1/8):
+The ScalarStreamingTable holds the addresses of the populations of a scalar that arrive at a node. They are rows of one
+flat array, direction after direction: ``q * pitch + n`` is the population that left node n along q. Behind the rows are
+those received from other ranks, then those returned by boundaries. With g~ the population that leaves towards a
+boundary half-way along its link, and w the weight of all moving populations (1/8):
 
     fixed:    g = -g~ + 2 w T_w                                       (anti-bounce-back)
     flux:     g = [(1 + A) g~ + B] / (1 - A),  A = kappa (a - 1) / (w (1 + a)),  B = 2 kappa s / (1 + a)
     outflow:  g = the population that the node sent in the opposite direction
 
-A flux of 0 is bounce-back. The flux g - g~ is kappa times that of the extrapolated value
-(:mod:`muphy_lb.domain.stencil`).
+A flux of 0 is bounce-back. The flux g - g~ is kappa times that of the extrapolated value.
 Ginzburg, Adv. Water Resour. 28, 1171 (2005); Yoshida, Nagaoka, J. Comput. Phys. 229, 7774 (2010).
 """
 

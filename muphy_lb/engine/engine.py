@@ -1,8 +1,4 @@
-"""Engine: a model bound to one rank's domain and device; it steps and measures, in lattice units.
-
-- What a step costs at each node, where that changes while a flow goes on.
-- Sums over links, weighted by the share of a partly filled node that is fluid.
-"""
+"""Engine: a model bound to one rank's domain and device; it steps and measures, in lattice units."""
 
 import time
 from collections.abc import Callable

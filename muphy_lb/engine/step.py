@@ -1,4 +1,5 @@
-"""The tasks of a time step, derived from what the streaming orders and what the model's stages read and write.
+"""The tasks of a time step, derived from what the streaming orders and what the model's stages read and write, and
+their launches: one per task at first, as few as possible once they are recorded.
 
 Openings and packing write to edge nodes and slots only. Walls and edge behind the messages read what the interior wrote
 in the step before, and the edge overwrites what it read, so they wait for it; the interior waits likewise. Where
@@ -12,10 +13,6 @@ pass runs beside these messages.
 The bulk of the interior, if the model has one, collides on a queue of its own, from the start of the step on; the other
 nodes of the interior do with the stage between. The interior waits for the bulk at the first pass that is not beside
 it.
-
-- The launches of a time step by kind of step: one per task at first, as few as possible once they are recorded.
-- The collision of the step ahead, where the streaming stores populations before it: what leaves the nodes is then not
-  known otherwise. It goes to the other buffer, which the step ahead overwrites.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -1,12 +1,8 @@
-"""Values that change from step to step: those of openings and walls, profiles, and a uniform body force.
-
-Values that change from step to step: those of openings and walls, and a uniform body force.
+"""Values that change from step to step: those of openings and walls, their profiles, and a uniform body force.
 
 They lie on the device twice. A step from buffer 0 reads the first copy, a step from buffer 1 the second, and while
 either is read the other takes the next row of the schedule: so the schedule delays no step. Results of the values,
-which lie on the device twice as well, are computed behind each copy.
-
-Profiles that change their shape with time: the momentum of their links follows from the amplitudes in force.
+such as the momentum of links whose profile changes its shape, lie there twice as well, computed behind each copy.
 """
 
 from collections.abc import Sequence

@@ -1,19 +1,9 @@
 """Values of a rank's nodes, copied between its device and the host or summed on the device.
 
-- Probe: populations, or values of a field, at selected addresses, copied to the host.
-- NodeValues: fields and body force at selected nodes of a rank, copied to the host.
-- NodeMoments: density and velocity at selected nodes of a rank, copied to the host without those of the others.
-
-The populations that left through openings in the last step.
-
-Streaming that stores populations before their collision keeps them beside the state, in the slots of the opening links.
-Flow rates are measured from them, by outputs and by conditions that answer their flow, so checkpoints must hold them.
-With the other streaming patterns flow rates follow from the stored populations.
-
-- Remembered: a measurement in the state before the last step, for means over two steps.
-- Sums over the nodes of a rank.
-- StateAccess: transfer of populations and moments between device and host, in chunks through scratch memory.
-- NeighbourValues: values at the nodes of a rank and at those beside them, on the host, before a run starts.
+Streaming that stores populations before their collision keeps those that left through openings in the last step beside
+the state, in the slots of the opening links. Flow rates are measured from them, by outputs and by conditions that
+answer their flow, so checkpoints must hold them. With the other streaming patterns flow rates follow from the stored
+populations.
 """
 
 from collections.abc import Callable, Iterator, Mapping

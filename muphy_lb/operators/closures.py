@@ -1,27 +1,24 @@
 """Closures: laws for the relaxation rate omega, and so for the viscosity, at a node.
 
-The constant closure is a Newtonian fluid. The others depend on the stress at the node: |Pi| / rho with
+The constant closure is a Newtonian fluid. The others depend on the stress at the node: Q = |Pi| / rho with
 Pi_ab = sum_q c_a c_b (f_q - f_q^eq + S_q / 2) of populations before collision (S the source of the force, whose second
 moment is u_a F_b + F_a u_b, or zero where terms of second order are dropped), from which the rate of strain is
 S_ab = -(3 omega / 2) Pi_ab / rho (Krueger et al., The Lattice Boltzmann Method (2017), sect. 4.1).
 
-Smagorinsky's eddy viscosity nu_t = C^2 |S| (filter width 1), |S| = sqrt(2 S:S), from the stress of the node itself.
-
-|S| = 3 sqrt(2) Q / (2 tau_e) with Q = |Pi| / rho and tau_e = 3 (nu + nu_t) + 1/2, a quadratic equation for tau_e:
-tau_e = [tau + sqrt(tau^2 + 18 sqrt(2) C^2 Q)] / 2, tau = 1 / omega.
+Smagorinsky: nu_t = C^2 |S| (filter width 1), |S| = sqrt(2 S:S) = 3 sqrt(2) Q / (2 tau_e) with
+tau_e = 3 (nu + nu_t) + 1/2, a quadratic equation: tau_e = [tau + sqrt(tau^2 + 18 sqrt(2) C^2 Q)] / 2, tau = 1 / omega.
 Smagorinsky, Mon. Weather Rev. 91, 99 (1963); Hou, Sterling, Chen, Doolen, Fields Inst. Commun. 6, 151 (1996).
 
-Generalised Newtonian fluids: the viscosity at a node follows from its shear rate, which follows from its stress.
+Generalised Newtonian fluids, g the shear rate sqrt(2 S:S) per time step:
 
 power law       nu = k g^(n-1)
 Carreau-Yasuda  nu = nu_inf + (nu_0 - nu_inf) [1 + (lambda g)^a]^((n-1)/a)
 Casson          nu = (k_0 + k_1 sqrt(g))^2 / g
 
-All are KINEMATIC viscosities in lattice units, g the shear rate sqrt(2 S:S) per time step; every law is cut off at a
-smallest and a largest viscosity. With Q = |Pi| / rho (see :mod:`muphy_lb.operators.closures`) g = 3 Q / (sqrt(2) tau),
-so tau is the root of tau = 3 nu(g(tau)) + 1/2: one root, as long as nu g grows with g. No value of the last step is
-used. Bird, Armstrong, Hassager, Dynamics of Polymeric Liquids (1987); Casson, in Rheology of Disperse Systems (1959);
-in lattice Boltzmann: Boyd, Buick, Green, J. Phys. A 39, 14241 (2006).
+All are KINEMATIC viscosities in lattice units; every law is cut off at a smallest and a largest viscosity. With
+g = 3 Q / (sqrt(2) tau), tau is the root of tau = 3 nu(g(tau)) + 1/2: one root, as long as nu g grows with g. No value
+of the last step is used. Bird, Armstrong, Hassager, Dynamics of Polymeric Liquids (1987); Casson, in Rheology of
+Disperse Systems (1959); in lattice Boltzmann: Boyd, Buick, Green, J. Phys. A 39, 14241 (2006).
 """
 
 from collections.abc import Callable

@@ -1,12 +1,10 @@
-"""Unrolls the readable loops of a node function into straight-line code.
+"""Unrolls the readable loops of a node function into straight-line code, or gives it products of one's own.
 
 In a loop with a large body, compilers keep the populations and the lattice constants in memory; in straight-line code
 they stay in registers, and terms with a zero component disappear. For the same reason a local vector,
 ``moment = [zero] * n_rows``, becomes that many scalars ``moment_0``, ``moment_1``, ..., and the whole of it a tuple of
 them. The generated text is kept where tracebacks and debuggers find it (``linecache``), and as ``__generated_source__``
 of the function.
-
-Node functions whose products are computed by a function of one's own.
 """
 
 import ast

@@ -1,8 +1,4 @@
-"""Kernels for GPUs: compiled once, and found on disk by the next start.
-
-- Kernels for GPUs on disk.
-- How kernels for GPUs are compiled: those that another start has compiled are found on disk.
-"""
+"""Kernels for GPUs: compiled once, and found on disk by the next start."""
 
 import pickle
 from functools import cache

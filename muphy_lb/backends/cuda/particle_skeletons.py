@@ -1,8 +1,4 @@
-"""Kernels over particles: their update, their forces, and their moves between ranks and in memory.
-
-- Kernels that update particles, and exchange forces between them and the nodes around them.
-- Kernels that move particles: between ranks, and in memory, where they are sorted.
-"""
+"""Kernels over particles: their update, their forces, and their moves between ranks and in memory."""
 
 from functools import cache
 from typing import NamedTuple

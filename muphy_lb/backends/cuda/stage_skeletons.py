@@ -1,13 +1,5 @@
-"""Kernels of stages over nodes, and over chosen nodes with their populations.
-
-Kernels of stages over nodes.
-
-Threads share the nodes of a list, or of a range if there is no list; nodes that are not chosen are passed over.
-
-Kernels of stages over chosen nodes that read, change or replace populations.
-
-Threads share the nodes of a list, or of a range if there is no list.
-"""
+"""Kernels of stages over nodes, and over chosen nodes whose populations they read, change or replace. Threads share the
+nodes of a list, or of a range if there is no list; nodes that are not chosen are passed over."""
 
 from functools import cache
 from typing import NamedTuple

@@ -1,9 +1,5 @@
 """The equations of fluctuating flow: the covariance of the noise, and the noise itself.
 
-The equations of fluctuating flow.
-
-Fluctuation and dissipation: the covariance of the noise that a collision needs.
-
 At rest a collision is linear: deviations become L f. In thermal equilibrium deviations of different populations are
 independent, with variances mu w_q, mu = rho kT / c_s^2 (the lattice's own Poisson statistics). Streaming permutes
 populations, so equilibrium lasts if what the collision takes away comes back as noise of covariance
@@ -15,12 +11,9 @@ Duenweg, Schiller, Ladd, Phys. Rev. E 76, 036704 (2007), Eqs. (40)-(55); Adhikar
 Lett. 71, 473 (2005). The form by W and L needs no basis in which the collision is diagonal, and so serves every
 relaxation of the program, those with non-orthogonal moments too.
 
-Noise of a fluctuating fluid: added to the populations of a node after their collision.
-
 Every mode of the non-equilibrium gets a random number of its own, uniform with variance one: that the velocities are
 Gaussian nevertheless follows from the many numbers that add up to one of them (Ladd, J. Fluid Mech. 271, 285 (1994)).
 The numbers are 16 bits each of Philox words, keyed by seed, voxel and step (:mod:`muphy_lb.operators.philox`).
-Amplitudes: :mod:`muphy_lb.physics.fluctuating.operators`.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,5 @@
-"""The temperature of a fluctuating flow: from the case to lattice units, and measured.
-
-- From the temperature of a case to lattice units, and back from momenta to a measured temperature.
-- The temperature that a fluctuating flow has: ``fluctuations.csv``, and a line of the summary.
-"""
+"""The temperature of a fluctuating flow: from the case to lattice units, and measured, in ``fluctuations.csv`` and a
+line of the summary."""
 
 from collections.abc import Mapping
 from math import sqrt

@@ -1,12 +1,7 @@
 """Observables of particles, computed from arrays, and planes through which particles are counted.
 
-Observables of particles, computed from arrays: temperature, displacements, chains, crossings, correlations,
-averages with error bars.
-
 Positions are unwrapped: a particle that leaves a periodic box goes on beyond it. Quantities are in SI units; every
 formula holds in any other consistent set, but for :func:`temperature`, which contains Boltzmann's constant.
-
-Planes through which particles are counted.
 """
 
 from collections.abc import Sequence

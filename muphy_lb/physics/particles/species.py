@@ -1,11 +1,8 @@
 """Species: the particles of one table of [[particles]], whatever their kind, and where they start.
 
-Where particles are, and where they start: spread over the fluid, or over that in a box, or where they are told to.
-
-They are spread by stratified sampling: of n particles in order of places, one falls into each n-th part of the whole,
-so that the number in a voxel differs from its share by less than two, and only the position within a part is random.
-
-Species: the particles of one table of [[particles]], whatever their kind.
+They are spread over the fluid, or over that in a box, by stratified sampling: of n particles in order of places, one
+falls into each n-th part of the whole, so that the number in a voxel differs from its share by less than two, and only
+the position within a part is random.
 """
 
 from abc import ABC, abstractmethod

@@ -1,8 +1,5 @@
-"""Checks of beads at the start and under way, and their heating.
-
-Faults of beads, at the start and under way: each ends the run with a message that names a bead.
-
-The temperature of beads in a fluctuating fluid that does not notice them.
+"""Checks of beads at the start and under way, each of which names a bead, and their heating by a fluctuating fluid that
+does not notice them.
 
 A bead that follows v' = v - a (v - u), a = (Gamma / m) / (1 + Gamma / 2m), has the temperature T from its own noise
 already. The fluctuations of u come on top, since nothing is given back. With shear waves of wave vector k, whose

@@ -1,18 +1,13 @@
 """Forces on beads: of bonds, bending, other beads, walls, and a pull.
 
-Potentials of beads: radial forces divided by the distance, F(r) / r; positive ones push apart.
-
-Every function takes the squared distance and two constants, numbers or arrays. Only arithmetic and square roots are
-used, which round alike on every backend.
-Weeks, Chandler, Andersen, J. Chem. Phys. 54, 5237 (1971); Kremer, Grest, J. Chem. Phys. 92, 5057 (1990).
-
-Forces on beads from outside: of walls, and a pull.
-
-Walls repel from the nearest point of a solid voxel among the 26 around; a pull acts on some beads, inside a box.
+Potentials are radial forces divided by the distance, F(r) / r, functions of the squared distance and two constants,
+numbers or arrays; positive ones push apart. Only arithmetic and square roots are used, which round alike on every
+backend. Weeks, Chandler, Andersen, J. Chem. Phys. 54, 5237 (1971); Kremer, Grest, J. Chem. Phys. 92, 5057 (1990).
 
 Each bead sums the forces on itself. The force of a bond or of another bead is minus that on the other to the last bit,
 since it follows from the exact difference of two positions. Forces of other beads are summed as integers: the order in
-which a bead finds them means nothing. Walls repel from the nearest point of a solid voxel among the 26 around.
+which a bead finds them means nothing. Walls repel from the nearest point of a solid voxel among the 26 around; a pull
+acts on some beads, inside a box.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,8 +1,4 @@
-"""Names of the columns of beads, and how beads move: velocity Verlet.
-
-Names of the columns, fields and parameters of beads.
-
-How beads move: velocity Verlet, forces of bonds, bending, other beads and walls.
+"""How beads move: velocity Verlet with forces of bonds, bending, other beads and walls; and the names of their columns.
 
     v += f dt/2m,  x += v dt,  f = f(x),  v += f dt/2m,        n_sub times a step, dt = 1 / n_sub
 

@@ -1,8 +1,4 @@
-"""Records of beads: temperature, displacement, size of chains over time, and their positions for ParaView.
-
-- What is recorded of beads: temperature, displacement, size of chains over time.
-- Positions and bonds of beads over time for ParaView, ``particles_NAME.vtkhdf``.
-"""
+"""Records of beads: temperature, displacement and size of chains over time, and their positions for ParaView."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,9 +1,4 @@
-"""Where beads start, alone, in chains, or as a file says; and what is bonded to what.
-
-- Where beads start: alone, in chains, or as a file says.
-- Which beads are chains: bonded one after the other, without branches and rings.
-- Which beads there are, and what is bonded to what.
-"""
+"""Where beads start, alone, in chains, or as a file says; and what is bonded to what."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple

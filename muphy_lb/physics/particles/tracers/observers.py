@@ -1,10 +1,5 @@
-"""Records of tracers over time: how far they spread, how long they stay, and their positions for ParaView.
-
-- What tracers tell of a flow: how many have left and where, how long they stayed, how far apart they have come.
-- Tracers over time, in ``particles_NAME.csv``, and how long they stayed, in ``particles_NAME_residence.csv`` and the
-  summary.
-- Positions of tracers over time for ParaView, ``particles_NAME.vtkhdf``, and path lines of some of them.
-"""
+"""Records of tracers: how far they spread and how many have left where over time, in ``particles_NAME.csv``; how long
+they stayed, in ``particles_NAME_residence.csv`` and the summary; and their positions and path lines for ParaView."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,8 +1,4 @@
-"""Tracers as a species of particles, and where they start at an opening.
-
-- Where tracers start at an opening.
-- Tracers as a species of particles.
-"""
+"""Tracers as a species of particles, and where they start at an opening."""
 
 from math import sqrt
 

@@ -1,24 +1,20 @@
 """A step of a tracer: with the velocity between nodes, and at random.
 
-The velocity between nodes, as tracers are carried by it.
-
-It is linear in every voxel, and its mean over the voxel is the velocity of the node, so that its mean over the fluid is
-that of the flow, whatever the geometry. Slopes are central differences; beside a wall, which lies half-way, the
-component across it falls to zero there, and the others go on as between the nodes on the other side, but not beyond
-zero. (With half-way bounce-back the velocity of a node is exactly the mean of the flows through two opposite faces of
-its voxel: with a wall on one side the flow through the other is twice it.) Then the slopes along axes without walls are
-corrected so that the divergence is zero: the flow neither gathers nor thins tracers.
+The velocity between nodes is linear in every voxel, and its mean over the voxel is the velocity of the node, so that
+its mean over the fluid is that of the flow, whatever the geometry. Slopes are central differences; beside a wall, which
+lies half-way, the component across it falls to zero there, and the others go on as between the nodes on the other side,
+but not beyond zero. (With half-way bounce-back the velocity of a node is exactly the mean of the flows through two
+opposite faces of its voxel: with a wall on one side the flow through the other is twice it.) Then the slopes along axes
+without walls are corrected so that the divergence is zero: the flow neither gathers nor thins tracers.
 
 Both matter for residence times, which are volume over flow only if the flow keeps a uniform density of tracers uniform.
 Measured by the mean velocity of tracers that started uniformly, after two crossings of a periodic pack of spheres four
 voxels in radius (porosity 0.5), over that of the flow: 0.98; the same with linear interpolation between nodes, the
 component across a wall zero there, and weights shared among fluid nodes for the others: 0.95.
 
-A step of a tracer: with the flow, and at random.
-
-x += (3 u_n - u_(n-1)) / 2 + sqrt(2 D) xi: Adams-Bashforth in time, Euler in its first step; u interpolated
-(:mod:`muphy_lb.physics.particles.tracers.walk`) after the step of the flow, xi independent, uniform, with
-variance one along each axis, from Philox words keyed by seed, id and step (:mod:`muphy_lb.operators.philox`).
+x += (3 u_n - u_(n-1)) / 2 + sqrt(2 D) xi: Adams-Bashforth in time, Euler in its first step; u interpolated after the
+step of the flow, xi independent, uniform, with variance one along each axis, from Philox words keyed by seed, id and
+step (:mod:`muphy_lb.operators.philox`).
 
 The axes take turns, so that every move crosses at most one face of a voxel. At a face of a wall a tracer is reflected,
 which keeps a uniform density of random walkers uniform exactly, or it sticks. At a face of an opening the walk is
