@@ -31,14 +31,9 @@ class CleanReport:
 
 
 def clean(nodes: NodeList, keep: str) -> tuple[NodeList, CleanReport]:
-    """Keep the nodes of the wanted face-connected components.
-
-    Args:
-        nodes: the node list.
-        keep: ``"openings"`` (components that touch an opening), ``"largest"`` or ``"all"``.
-
-    Raises GeometryError: unknown mode; ``"openings"`` without openings; an opening left without fluid.
-    """
+    """Keep the nodes of the wanted face-connected components. ``keep``: ``"openings"`` (components that touch an
+    opening), ``"largest"`` or ``"all"``. Raises GeometryError: unknown mode; ``"openings"`` without openings; an
+    opening left without fluid."""
     if keep not in MODES:
         raise GeometryError(f"keep is {keep!r}; allowed: {', '.join(MODES)}")
     component = component_labels(nodes)

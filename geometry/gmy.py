@@ -83,7 +83,6 @@ def read_gmy(path, spacing_m: float, origin_m=(0.0, 0.0, 0.0)) -> Voxels:
     the distances in the file.
 
     Args:
-        path: the file.
         spacing_m: edge length of a voxel [m]; version 4 of the format does not store it.
         origin_m: (x, y, z) of the first site [m].
 

@@ -16,7 +16,6 @@ def label_box(voxels: Voxels, name: str, low_m, high_m) -> Voxels:
     """Label the solid voxels whose centres lie in a box as a wall; voxels that already have a label keep it.
 
     Args:
-        voxels: the image.
         name: name of a new or an existing wall.
         low_m, high_m: corners (x, y, z) of the box [m], both included.
 

@@ -117,7 +117,6 @@ def neighbour_table(nodes: NodeList, vectors, subset: np.ndarray | slice | None 
     """Neighbour node numbers along lattice vectors.
 
     Args:
-        nodes: the node list.
         vectors: (Q, 3) integer lattice vectors (x, y, z).
         subset: node numbers to tabulate, or a slice; all nodes by default.
 

@@ -29,7 +29,6 @@ def prepared(loaded: Noted, preparation: Preparation, periodic: Axes | None) -> 
 
     Args:
         loaded: voxels that are periodic where they were drawn so: a face of an image is what it is.
-        preparation: the steps.
         periodic: (x, y, z) of the box that is left; None: what the input and the steps make of it.
 
     Raises GeometryError: what is drawn cannot repeat: flow within a surface; spheres that a crop has cut; an opening

@@ -199,7 +199,6 @@ def voxelise(surface, spacing_m: float, unit: str | None = None, **options) -> G
     """The voxels inside a surface: a file, or a surface as of :func:`read`.
 
     Args:
-        surface: the surface.
         spacing_m: edge of a voxel [m].
         unit: unit of its coordinates; needed for files, metres for what is in memory.
         options: ``margin``, ``vote``, and steps of a preparation.

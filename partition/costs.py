@@ -188,7 +188,6 @@ def node_kinds(graph: VoxelGraph, group: np.ndarray, exchange: Exchange) -> np.n
     """(n,) uint8 kind of each node: ``OPENING`` if its group is not 0, else ``WALL`` if a link leads to no node.
 
     Args:
-        graph: the nodes.
         group: (n,) group numbers; 0 for nodes that touch no opening.
         exchange: defines the links of a node.
     """

@@ -13,10 +13,8 @@ ABSENT = -1
 
 @dataclass(frozen=True)
 class Graph:
-    """An undirected graph without self-loops; every link is stored from both of its ends.
-
-    Raises PartitionError: inconsistent array lengths, or a weight below 1.
-    """
+    """An undirected graph without self-loops; every link is stored from both of its ends. Raises PartitionError:
+    inconsistent array lengths, or a weight below 1."""
 
     indptr: np.ndarray  #: (n + 1,) int64; the neighbours of node ``n`` are ``indices[indptr[n]:indptr[n + 1]]``
     indices: np.ndarray  #: (m,) int64 neighbour node numbers, m directed links

@@ -16,10 +16,8 @@ NEAREST = np.array([v for v in product((-1, 0, 1), repeat=3) if 1 <= sum(abs(x) 
 
 @dataclass(frozen=True)
 class Exchange:
-    """The data exchanged between parts: one population per directed link.
-
-    Raises PartitionError: a vector without its opposite.
-    """
+    """The data exchanged between parts: one population per directed link. Raises PartitionError: a vector without its
+    opposite."""
 
     #: (K, 3) integer link vectors, including the opposite of each; D3Q19 by default
     vectors: np.ndarray = field(default_factory=lambda: NEAREST)
@@ -53,7 +51,6 @@ def count_loads(graph: VoxelGraph, owners: Sequence[np.ndarray], n_parts: int, e
     """Evaluate several partitionings of a graph at once: neighbours are looked up only once.
 
     Args:
-        graph: the nodes.
         owners: (n,) integer part of each node, for each partitioning.
         n_parts: number of parts of each; memory scales with its square.
         exchange: the links along which populations are exchanged.

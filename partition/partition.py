@@ -55,7 +55,6 @@ def choose(
     Beyond ``NODE_GRAPH_LIMIT`` nodes, only tiles are used.
 
     Args:
-        graph: the nodes.
         n_parts: number of parts (ranks), at most as many as nodes.
         exchange: the data exchanged between parts.
         cost: cost model of the machine.
@@ -105,7 +104,6 @@ def partition(graph: VoxelGraph, n_parts: int, method: str = AUTO, shares=None) 
     """Partition a graph into parts of nearly equal weight, or of weights in proportion to ``shares``.
 
     Args:
-        graph: the graph.
         n_parts: number of parts (ranks).
         method: one of ``METHODS``, or "auto": the one with the shortest predicted step on the default machine;
             :func:`partition_with_reason` accepts other machines and reports the reason.
@@ -175,8 +173,6 @@ def compare(graph: VoxelGraph, n_parts: int, exchange: Exchange, cost: StepCost,
     """Partition a graph by every method and evaluate all; beyond ``NODE_GRAPH_LIMIT`` nodes, all but METIS.
 
     Args:
-        graph: the nodes.
-        n_parts: number of parts.
         exchange: the data exchanged between parts.
         cost: cost model of the machine.
         shares: relative speeds of the ranks; equal by default.

@@ -89,7 +89,6 @@ def write_partition(path, name: str, owner: np.ndarray, method: str) -> None:
     A modified copy replaces the file atomically, so a failure leaves the file unchanged.
 
     Args:
-        path: the file.
         name: name of the partitioning, without "/".
         owner: (n,) integer part of each node, parts 0 to n_parts - 1, none of them empty.
         method: the method by which it was computed.

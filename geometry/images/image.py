@@ -24,10 +24,7 @@ ALIGNED = 1e-3  # largest deviation of a direction cosine from 0 or 1 that still
 
 @dataclass(frozen=True)
 class Image:
-    """Values on a regular grid.
-
-    Raises GeometryError for another number of axes, an empty array, or invalid lengths.
-    """
+    """Values on a regular grid. Raises GeometryError for another number of axes, an empty array, or invalid lengths."""
 
     values: Any  #: (nz, ny, nx) array, or an object with ``shape`` and ``dtype`` that can be sliced along z
     #: (x, y, z) distances of neighbouring voxels [m]; None where the file does not state them

@@ -79,7 +79,6 @@ class Layout:
         """Raise GeometryError unless a file holds what the header says: neither less nor more.
 
         Args:
-            path: the file.
             held: number of bytes, or of what else is counted.
             n_needed: the number that it should be; None for ``n_bytes``.
             what: is counted.

@@ -80,7 +80,6 @@ class _Axes:
         """Numbers of the pages of the layers, in their order.
 
         Args:
-            path: the file.
             n_pages: that it holds.
             options: ``channel`` and ``time``, counted from 0; None for the only one.
 

@@ -198,7 +198,6 @@ def add_reservoirs(voxels: Voxels, layers: int, axis: str, ends: str = "open") -
     """Add ``layers`` of fluid at the low and the high face across an axis.
 
     Args:
-        voxels: the image.
         layers: number of layers at each end.
         axis: "x", "y" or "z".
         ends: ``"open"``: the outer faces become openings ``inlet`` (low) and ``outlet``; ``"periodic"``: they are

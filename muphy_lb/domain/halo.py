@@ -14,11 +14,9 @@ from muphy_lb.lattice.layout import flat_address
 
 @dataclass(frozen=True)
 class HaloPlan:
-    """Populations sent to and received from each neighbour rank, one message each way per neighbour and step.
-
-    Crossing links are sorted by neighbour rank, voxel id of the destination node, direction; sender and receiver
-    derive the same list without communication.
-    """
+    """Populations sent to and received from each neighbour rank, one message each way per neighbour and step. Crossing
+    links are sorted by neighbour rank, voxel id of the destination node, direction; sender and receiver derive the same
+    list without communication."""
 
     neighbours: tuple[int, ...]  #: ranks, ascending
     #: (len(neighbours) + 1,) message j is ``[send_start[j], send_start[j + 1])`` of the send list
@@ -47,7 +45,6 @@ def plan_halo(part: Part, lattice: Lattice, special, specular: SpecularLinks) ->
 
     Args:
         part: its part of the geometry.
-        lattice: the velocity set.
         special: (Q, n) ``table`` of positions in the part of the nodes at x + c_q, and ``through_solids``, the same
             through solids, which determines the neighbour ranks; nodes of the plan are columns of these.
         specular: the links that slip walls reflect.

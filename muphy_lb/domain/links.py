@@ -81,12 +81,9 @@ IN_TABLE, LINKWISE, SPECULAR = 0, 1, 2
 
 @dataclass(frozen=True)
 class WallTreatment:
-    """How each wall is treated.
-
-    ``IN_TABLE``: half-way bounce-back at a stationary wall, at no cost. ``LINKWISE``: every link has a record and a
-    slot; a kernel computes its incoming population (interpolated or moving walls). ``SPECULAR``: free slip, also at no
-    cost.
-    """
+    """How each wall is treated. ``IN_TABLE``: half-way bounce-back at a stationary wall, at no cost. ``LINKWISE``:
+    every link has a record and a slot; a kernel computes its incoming population (interpolated or moving walls).
+    ``SPECULAR``: free slip, also at no cost."""
 
     labelled: tuple[int, ...] = ()  #: treatment of each labelled wall of the geometry
     plain: int = IN_TABLE  #: treatment of all other walls, ``IN_TABLE`` or ``LINKWISE``
@@ -142,7 +139,6 @@ def open_corners(table: np.ndarray, slip, lattice: Lattice) -> np.ndarray:
     Args:
         table: link codes as of ``muphy_lb.geometry.neighbours``; changed in place.
         slip: numbers of the labelled walls that slip.
-        lattice: the velocity set.
     """
     codes = FIRST_WALL_LINK - np.array(slip, dtype=np.int64)
     for q in range(1, lattice.q) if len(slip) else ():

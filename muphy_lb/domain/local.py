@@ -150,7 +150,6 @@ def domain_from_part(
 
     Args:
         part: its own nodes and ghost nodes.
-        lattice: the velocity set.
         walls: how walls are treated; by default all in the address table.
         order: of the nodes inside edge and interior, one of ``muphy_lb.domain.local.ORDERS``.
 

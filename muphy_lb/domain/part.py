@@ -18,11 +18,9 @@ CHUNK = 1 << 20
 
 @dataclass(frozen=True)
 class Part:
-    """The nodes of one rank and its ghost nodes: nodes of other ranks within one lattice vector of them.
-
-    The surroundings of an own node are the same as in the whole list; those of a ghost node are incomplete, but for the
-    cuts of its links.
-    """
+    """The nodes of one rank and its ghost nodes: nodes of other ranks within one lattice vector of them. The
+    surroundings of an own node are the same as in the whole list; those of a ghost node are incomplete, but for the
+    cuts of its links."""
 
     rank: int
     nodes: NodeList  #: own and ghost nodes, in node-list order, their cuts, and the labels around the own nodes
@@ -41,7 +39,6 @@ def cut_part(nodes: NodeList, owner: Any, rank: int) -> Part:
     Args:
         nodes: the whole list; its arrays may be datasets of a file, of which only slices are read.
         owner: (n,) rank of every node; may also be a dataset.
-        rank: the rank.
 
     Raises InputError: the rank owns no node.
     """
@@ -110,9 +107,7 @@ def _cuts_of(cuts: Cuts, near: np.ndarray) -> Cuts:
 @dataclass(frozen=True)
 class GhostLayer:
     """The exchange of a field's values at neighbouring nodes: one value per node, one message each way per neighbour.
-
-    Nodes are sorted by neighbour rank, then voxel id, on both sides, so the order need not be communicated.
-    """
+    Nodes are sorted by neighbour rank, then voxel id, on both sides, so the order need not be communicated."""
 
     #: (neighbours + 1,) message j is ``[send_start[j], send_start[j + 1])`` of the send list; the neighbours are those
     #: of the :class:`~muphy_lb.domain.HaloPlan`

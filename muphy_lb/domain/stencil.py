@@ -93,7 +93,6 @@ def extrapolate(codes: np.ndarray, nodes: np.ndarray, vectors: np.ndarray, bound
         codes: (1 + K, m) index of the node itself, then of its neighbour along each vector, or the code of a link.
         nodes: (m,) their local numbers.
         vectors: (K, 3) of at most two non-zero components each, including all that have one.
-        boundary: the boundary conditions.
     """
     there = np.full((3, 3, 3), -1, dtype=np.int64)
     there[1, 1, 1] = 0
@@ -237,7 +236,6 @@ def build_stencil(domain: LocalDomain, vectors: np.ndarray, boundary: ScalarBoun
     """Fold boundaries and ghost nodes into the table of a stencil.
 
     Args:
-        domain: the nodes of a rank.
         vectors: (K, 3), of at most two non-zero components each, including all that have one.
         boundary: the boundary conditions where the neighbour is not fluid.
     """
@@ -291,7 +289,6 @@ def build_scalar_streaming(
     """Fold boundaries and ghost nodes into the table of a scalar's populations.
 
     Args:
-        domain: the nodes of a rank.
         lattice: of the scalar; all its moving populations have the same weight.
         boundary: the boundary conditions where the neighbour is not fluid.
         diffusivity: in lattice units.

@@ -122,10 +122,8 @@ def streaming_named(name: str) -> Streaming:
 
 @dataclass(frozen=True)
 class Pattern:
-    """Where a step of one phase loads and stores populations.
-
-    A location is a number: ``r >= 0`` is row r of the node itself, ``-1 - k`` is entry k of the node's table.
-    """
+    """Where a step of one phase loads and stores populations. A location is a number: ``r >= 0`` is row r of the node
+    itself, ``-1 - k`` is entry k of the node's table."""
 
     in_place: bool  #: whether the step writes to the buffer that it reads
     directions: tuple[int, ...]  #: direction of each table entry, ascending

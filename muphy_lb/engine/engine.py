@@ -32,10 +32,6 @@ class Engine:
     """Buffers, bound stages and measurements of one rank.
 
     Args:
-        backend: the device.
-        connector: connects it to the other ranks.
-        domain: this rank's nodes.
-        model: the physics.
         conditions: what happens at the local links (:class:`muphy_lb.engine.boundary_links.LinkConditions`).
         speed_scale: scale of the exact integer sum of speeds.
 

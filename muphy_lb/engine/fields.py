@@ -31,12 +31,8 @@ NODES_PER_ENTRY = 8  # A list has room for one node in so many; with more of the
 
 class CollectedNodes:
     """The lists, by stage that makes them and range of nodes. Each has its counts and warps twice, for steps from each
-    buffer, so that one is written while the bulk, which collides beside other stages, reads the other.
-
-    Args:
-        backend: the device.
-        model: whose stages collect; on a device that makes no lists there are none.
-    """
+    buffer, so that one is written while the bulk, which collides beside other stages, reads the other. ``model``: whose
+    stages collect; on a device that makes no lists there are none."""
 
     def __init__(self, backend, model: Model):
         self._backend = backend
@@ -272,9 +268,6 @@ class Fields:
     """The fields of a model.
 
     Args:
-        backend: the device.
-        domain: this rank's nodes.
-        model: the physics.
         shares: the transports with their neighbours (:class:`muphy_lb.parallel.exchange.HaloExchange`).
         corners: for fields of the corner layer.
 

@@ -32,8 +32,6 @@ class Parameters:
     are in lattice units, and an operator that reads a field as one of these multiplies by itself.
 
     Args:
-        backend: the device.
-        domain: this rank's nodes.
         fields: the model's fields, bound.
         particles: the model's particles, bound, if it has any.
         timed: values in force, of which the last three are the body force.
@@ -48,13 +46,7 @@ class Parameters:
 
     def values(self, operator: Operator, given: Mapping[str, Value], parity: int, in_force=None) -> tuple:
         """Values in the order of an operator's parameters, for compiled code in a step from buffer ``parity``.
-
-        Args:
-            operator: whose parameters.
-            given: their values by name.
-            parity: the buffer.
-            in_force: device array of the values in force; those of the same step if not given.
-        """
+        ``in_force``: device array of the values in force; those of the same step if not given."""
         if in_force is None:
             in_force = self._timed.of_step(parity)
         return tuple(self._value(each, given[each.name], parity, in_force) for each in operator.parameters)

@@ -19,18 +19,8 @@ STEPS_BETWEEN_SORTS = 128  # particles mix as they move, and then those beside e
 
 
 class Particles:
-    """The particle sets of a model.
-
-    Args:
-        backend: the device.
-        connector: to the other ranks.
-        lookup: what is at each voxel of this rank's surroundings.
-        domain: this rank's nodes.
-        model: the physics.
-        fields: its fields.
-
-    Raises ValueError: a set without a stage that lets its particles migrate.
-    """
+    """The particle sets of a model. ``lookup``: what is at each voxel of this rank's surroundings. Raises ValueError: a
+    set without a stage that lets its particles migrate."""
 
     def __init__(
         self, backend, connector: HaloConnector, lookup: VoxelLookup, domain: LocalDomain, model: Model, fields

@@ -31,12 +31,8 @@ from muphy_lb.parallel.task import ON_INTERIOR, Task
 
 
 class StageBinder:
-    """Binds stages to launches.
-
-    Args:
-        engine: whose arrays to bind.
-        bulk_is_apart: whether the bulk of the interior collides by itself, and its other nodes behind the crossing.
-    """
+    """Binds stages to launches. ``bulk_is_apart``: whether the bulk of the interior collides by itself, and its other
+    nodes behind the crossing."""
 
     def __init__(self, engine, bulk_is_apart: bool):
         self._engine, self._backend, self._bulk_is_apart = engine, engine.backend, bulk_is_apart

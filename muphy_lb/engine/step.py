@@ -412,7 +412,6 @@ class StepLaunches:
 
     Args:
         binder: binds the tasks of a kind of step.
-        backend: the device.
 
     Attributes:
         is_recording: whether launches are recorded; every task must have run once before.

@@ -23,7 +23,6 @@ class TimedValues:
     """Values in force, and the schedule of the steps to come.
 
     Args:
-        backend: the device.
         values: (n,) values of the conditions at the start; three components of the force follow, which are 0.
         set_by_feedback: numbers of the values that conditions with feedback set.
 
@@ -122,7 +121,6 @@ def timed_momenta(backend, timed: TimedValues, profiles, momentum: np.ndarray, b
     :class:`~muphy_lb.engine.timed_values.TimedValues`, which from now on keeps it up to date.
 
     Args:
-        backend: the device.
         timed: values in force, whose last ones but the force are the amplitudes, opening after opening.
         profiles: (columns, links) weights by number of the opening, of its links in the order of the launch.
         momentum: (L,) of all links, of which those of other openings stay as they are.

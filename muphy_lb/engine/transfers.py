@@ -25,7 +25,6 @@ class Probe:
     """Copies numbers at fixed addresses out of either of two buffers.
 
     Args:
-        backend: the device.
         buffers: both population buffers, or both arrays of a field.
         addresses: (k,) flat addresses in each of them.
         of_field: whether the buffers hold a field instead of populations in stored units.
@@ -81,12 +80,7 @@ class Probe:
 
 
 class NodeValues:
-    """Reads values at selected nodes without copying whole fields to the host.
-
-    Args:
-        engine: engine of the rank.
-        nodes: (k,) local nodes.
-    """
+    """Reads values at selected nodes without copying whole fields to the host. ``nodes``: (k,) local nodes."""
 
     def __init__(self, engine, nodes: np.ndarray):
         self._engine, self._nodes = engine, nodes
@@ -128,12 +122,8 @@ SELECTED_CHUNK = 1 << 20  # nodes whose moments are computed in one launch, for 
 
 
 class NodeMoments:
-    """Reads the moments of selected nodes; only these are copied, which makes it quick.
-
-    Args:
-        engine: engine of the rank.
-        nodes: (k,) ascending local nodes.
-    """
+    """Reads the moments of selected nodes; only these are copied, which makes it quick. ``nodes``: (k,) ascending local
+    nodes."""
 
     def __init__(self, engine, nodes: np.ndarray):
         self._engine, self._nodes = engine, nodes
@@ -264,12 +254,8 @@ class Totals:
 
 
 class Reductions:
-    """The launches that sum over all nodes, from each buffer; they share their partial sums.
-
-    Args:
-        engine: whose nodes.
-        speed_scale: scale of the exact integer sums.
-    """
+    """The launches that sum over all nodes, from each buffer; they share their partial sums. ``speed_scale``: scale of
+    the exact integer sums."""
 
     def __init__(self, engine, speed_scale: float):
         backend, model = engine.backend, engine.model
@@ -303,13 +289,7 @@ CHUNK_NODES = 1 << 17
 
 
 class StateAccess:
-    """Reads and writes the state of a rank.
-
-    Args:
-        backend: the device.
-        model: the physics.
-        domain: this rank's nodes.
-    """
+    """Reads and writes the state of a rank."""
 
     def __init__(self, backend, model: Model, domain: LocalDomain):
         self._backend, self._model, self._n_nodes = backend, model, domain.n_nodes
@@ -371,12 +351,7 @@ class StateAccess:
 
 
 class NeighbourValues:
-    """Finds the values at neighbours of nodes, also of other ranks.
-
-    Args:
-        domain: the nodes of this rank.
-        communicator: the ranks.
-    """
+    """Finds the values at neighbours of nodes, also of other ranks."""
 
     def __init__(self, domain: LocalDomain, communicator):
         self._domain, self._communicator = domain, communicator

@@ -22,10 +22,8 @@ CONSERVED = FAMILIES[:2]
 
 @dataclass(frozen=True)
 class MomentBasis:
-    """A basis of Q orthogonal moments.
-
-    Raises ValueError: the rows are not orthogonal, mix parities, or do not begin with density and momentum.
-    """
+    """A basis of Q orthogonal moments. Raises ValueError: the rows are not orthogonal, mix parities, or do not begin
+    with density and momentum."""
 
     name: str  #: name in messages
     lattice: Lattice  #: the velocity set

@@ -24,7 +24,6 @@ def initial_populations(
 
     Args:
         equilibrium: of the collision.
-        lattice: velocity set.
         moments: density (n,) and velocity (3, n).
         force: (3, n) body force per volume.
         stress: (6, n) Pi: xx, yy, zz, xy + yx, yz + zy, zx + xz; none if not given.

@@ -25,7 +25,6 @@ def macroscopic(half_force: float, equilibrium: Equilibrium = COMPRESSIBLE, forc
     Args:
         half_force: ``BEFORE_COLLISION`` or ``AFTER_COLLISION``.
         equilibrium: defines density and velocity.
-        force: the body force.
     """
     return _macroscopic(half_force, equilibrium, force)
 

@@ -96,7 +96,6 @@ def access(load_locations, store_locations, n_entries: int, precision, index_typ
     Args:
         load_locations, store_locations: as in :class:`muphy_lb.domain.Pattern`.
         n_entries: number of entries of the table, 0 if no location is an entry.
-        precision: number formats.
         index_type: ``np.uint32`` or ``np.uint64``, as the bases of the table.
     """
     q_count = len(load_locations)

@@ -1,8 +1,6 @@
-"""Observables of particles, computed from arrays, and planes through which particles are counted.
-
-Positions are unwrapped: a particle that leaves a periodic box goes on beyond it. Quantities are in SI units; every
-formula holds in any other consistent set, but for :func:`temperature`, which contains Boltzmann's constant.
-"""
+"""Observables of particles, computed from arrays, and planes through which particles are counted. Positions are
+unwrapped: a particle that leaves a periodic box goes on beyond it. Quantities are in SI units; every formula holds in
+any other consistent set, but for :func:`temperature`, which contains Boltzmann's constant."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -258,7 +256,6 @@ class PlaneCounts:
 
     Args:
         section: table of the set in the case file.
-        header: of the geometry.
         dimension: number of axes along which particles move.
 
     Raises InputError: nothing can cross a plane, or it is inclined to a periodic axis, so that its images are others.

@@ -32,7 +32,6 @@ class FluidPlaces:
     """Positions evenly spread over the fluid, or over that in a box.
 
     Args:
-        nodes: the geometry.
         box_m: lowest and highest corner of the box [m]; without it all of the fluid.
         name: of the set of particles, for messages.
 
@@ -106,12 +105,6 @@ OfTable = TypeVar("OfTable", bound=ParticlesSection)
 
 class Species(ABC, Generic[OfTable]):
     """Particles of one kind; several may be in a flow.
-
-    Args:
-        section: their table of the case file.
-        case: the whole case.
-        header: the geometry without its node arrays.
-        units: SI sizes of the lattice units.
 
     Raises:
         InputError: the table refers to something that is not there, or asks for what cannot be computed.

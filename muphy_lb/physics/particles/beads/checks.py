@@ -55,7 +55,6 @@ class BeadChecks:
         beads: they, in lattice units.
         bonds: (m, 2) own ids.
         ids: (n,) ids for messages; None if these are the own ones.
-        header: of the geometry.
     """
 
     def __init__(self, beads: Beads, bonds: np.ndarray, ids: np.ndarray | None, header: GeometryHeader):

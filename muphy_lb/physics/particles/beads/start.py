@@ -27,7 +27,6 @@ class AccessibleVolume:
     """The positions where beads may start: in the fluid, and not nearer to a wall than ``CLEARANCE``.
 
     Args:
-        nodes: the geometry.
         dimension: of the lattice.
 
     Attributes:
@@ -62,7 +61,6 @@ class ChainBuilder:
         volume: where their beads may be.
         bond: length of the bonds, voxels.
         apart: smallest distance of beads that are not neighbours, voxels.
-        random: a generator.
     """
 
     def __init__(self, volume: AccessibleVolume, bond: float, apart: float, random: np.random.Generator):

@@ -91,7 +91,6 @@ def read_extxyz_particles(path, units: FileUnits, frame: int = 0, velocities: bo
     order of the frame.
 
     Args:
-        path: the file.
         units: what lengths and velocities of the file mean, as far as the caller knows.
         frame: its number from 0 on; negative ones count from the end.
         velocities: whether velocities are read.

@@ -56,7 +56,6 @@ def read_lammps_particles(path, units: FileUnits, velocities: bool = True) -> Pa
     lead across a periodic box.
 
     Args:
-        path: the file.
         units: what lengths and velocities of the file mean, as far as the caller knows.
         velocities: whether velocities are read.
 

@@ -47,7 +47,6 @@ def read_particles(
     file with atoms of style atomic, bond, molecular or full.
 
     Args:
-        path: the file.
         spacing_m: edge of a voxel, by which a wrong unit of length is noticed [m].
         length_unit_m: metres in a unit of length of the file, such as 1e-10 for angstroms. Needed unless the file
             states it, as CSV files do by their headings and extended XYZ files of this program do.

@@ -40,12 +40,9 @@ def no_interactions(n_particles: int) -> BondedInteractions:
 
 @dataclass(frozen=True, eq=False)
 class ParticleTable:
-    """Particles in SI units; bonds and angles name their particles by id.
-
-    Raises InputError: no particles; an id that is there twice, or out of range; a position or velocity that is not
-    finite; a kind that is no plain word; a bond or an angle that names an unknown particle, or one of them twice, or
-    that is there twice.
-    """
+    """Particles in SI units; bonds and angles name their particles by id. Raises InputError: no particles; an id that
+    is there twice, or out of range; a position or velocity that is not finite; a kind that is no plain word; a bond or
+    an angle that names an unknown particle, or one of them twice, or that is there twice."""
 
     id: np.ndarray  #: (n,) int64, each once, 0 or more
     position_m: np.ndarray  #: (n, 3) float64

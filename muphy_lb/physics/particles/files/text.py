@@ -122,10 +122,8 @@ def _reads_as(word: str, dtype) -> bool:
 
 @dataclass(frozen=True)
 class FileUnits:
-    """Units of the numbers of a file; None where they are not stated.
-
-    Raises InputError: a unit that is no number above zero.
-    """
+    """Units of the numbers of a file; None where they are not stated. Raises InputError: a unit that is no number above
+    zero."""
 
     length_m: float | None = None  #: metres in a unit of length
     time_s: float | None = None  #: seconds in a unit of time; velocities are in units of length over those of time

@@ -45,7 +45,6 @@ def tracer_statistics(columns: Mapping[str, np.ndarray], openings, units: Units)
     Args:
         columns: of all tracers, by name.
         openings: names of all openings, in order.
-        units: SI sizes of the lattice units.
     """
     end = columns[END]
     moves = end == UNDER_WAY
@@ -96,8 +95,6 @@ class TracerSeries(SeriesObserver):
     over the time in between; tracers that have left do not count, so it is meaningful while none leaves.
 
     Args:
-        view: the flow.
-        folder: output folder.
         resume_step: as of :class:`SeriesObserver`.
         section: table of the tracers in the case file.
     """

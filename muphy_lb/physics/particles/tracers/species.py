@@ -201,7 +201,6 @@ def with_tracers(flow: Flow, name: str, count: int, diffusivity: float, seed: in
     """The flow with tracers behind its collision.
 
     Args:
-        flow: the flow.
         name: of the set of particles.
         count: number of tracers.
         diffusivity: in lattice units.
