@@ -224,25 +224,6 @@ class NeighbourTable(NamedTuple):
     n_neighbours: int
 
 
-class CrossingArrays(NamedTuple):
-    """The populations that cross the links of a node: the arrays of the step that will load arriving ones; those that
-    the step before has stored; the table of neighbours."""
-
-    step: StreamArrays
-    stored: State
-    table: NeighbourTable
-
-
-class RefillArrays(NamedTuple):
-    """The arrays that a refill reads and overwrites."""
-
-    state: State  #: the populations
-    table: NeighbourTable  #: of the neighbours
-    sources: Chosen  #: the neighbours whose moments are averaged
-    others: Any  #: (4 n_ghosts,) moments of nodes of other ranks
-    first: int  #: address of the first of them in fields
-
-
 class FeedbackArrays(NamedTuple):
     """Device arrays of a condition with feedback."""
 

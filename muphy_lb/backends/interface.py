@@ -5,9 +5,11 @@ kernel. Binding a kernel returns a callable without arguments, so that a time st
 look-ups. Kernels are registered by name behind one ``bind``.
 """
 
+import inspect
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
@@ -161,15 +163,16 @@ class Backend(Protocol):
         neighbours(update, table: NeighbourTable, nodes, values)
             ``update(neighbours, n, values)``, ``neighbours`` the addresses of the node's neighbours in arrays of
             fields; it writes to fields among the values, at its own node.
-        crossing(update, arrays: CrossingArrays, nodes, values, collision=None)
-            ``update(arriving, leaving, neighbours, n, values)`` with the populations that a step will load, which it
-            may change, and those that the step before has stored. With ``collision``, an operator and its values, the
-            nodes collide then, into the other buffer; only of devices with a queue for the bulk.
+        crossing(update, step: StreamArrays, left: State, table: NeighbourTable, nodes, values, collision=None)
+            ``update(arriving, leaving, neighbours, n, values)`` with the populations that ``step`` will load, which it
+            may change, and those that the step before has stored, ``left``. With ``collision``, an operator and its
+            values, the nodes collide then, into the other buffer; only of devices with a queue for the bulk.
         stored(update, state: State, table: NeighbourTable, nodes, values)
             ``update(f, neighbours, n, values)`` with the stored populations.
-        refill(operators, arrays: RefillArrays, nodes, values)
-            ``update(f, moments, n, values)`` computes the populations of a node from the mean moments of its sources;
-            the operators are that and the one of moments, the values those of both.
+        refill(operators, state: State, table: NeighbourTable, sources: Chosen, others, nodes, values)
+            ``update(f, moments, n, values)`` computes the populations of a node from the mean moments of those of its
+            neighbours that are ``sources``; the operators are that and the one of moments, the values those of both.
+            ``others``: the address of the first node of another rank in fields, and (4 n_ghosts,) moments of these.
         extrapolation(field, target, stencils: ExtrapolationArrays, queue)
             target = constant + sum of weight * field[index].
         links(operators, buffers: LinkBuffers, links: LinkArrays, values)
@@ -302,6 +305,12 @@ class DeviceBackend(Backend, Protocol):
 
     def has_timed_out(self, signal) -> bool:
         """Whether a wait for its flags has been given up."""
+
+
+def kernels_of(module: Mapping[str, Any]) -> Mapping[str, Callable]:
+    """The kernels that the names of a module bind: its public functions whose first argument is ``backend``."""
+    functions = {name: each for name, each in module.items() if inspect.isfunction(each) and not name.startswith("_")}
+    return MappingProxyType({name: f for name, f in functions.items() if f.__code__.co_varnames[:1] == ("backend",)})
 
 
 class KernelTable:

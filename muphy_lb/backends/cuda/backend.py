@@ -223,7 +223,7 @@ class CudaBackend(KernelTable):
 
     def stream_collide_usage(self, collide, arrays: StreamArrays, shape=None):
         """Registers and local memory per thread of the compiled kernel."""
-        kernel = stream_kernel(self, collide, arrays, shape or self.launch_shapes(arrays.pattern)[0])
+        kernel = stream_kernel(collide, arrays, shape or self.launch_shapes(arrays.pattern)[0], self)
         if SIMULATOR or not kernel.overloads:
             return None
         registers, local = kernel.get_regs_per_thread(), kernel.get_local_mem_per_thread()
