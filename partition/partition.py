@@ -44,11 +44,7 @@ def mark(method: str, chosen: str) -> str:
 
 
 def choose(
-    graph: VoxelGraph,
-    n_parts: int,
-    exchange: Exchange = D3Q19_FP32,
-    cost: StepCost = H200,
-    shares=None,
+    graph: VoxelGraph, n_parts: int, exchange: Exchange = D3Q19_FP32, cost: StepCost = H200, shares=None
 ) -> tuple[np.ndarray, Choice]:
     """Partition a graph by every candidate method and choose the one with the shortest predicted step.
 

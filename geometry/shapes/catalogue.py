@@ -132,11 +132,7 @@ def branching_vessel(
         blend: width of the rounding at a bifurcation over the smallest radius.
     """
     check_positive(
-        spacing_m=spacing_m,
-        parent_radius_m=parent_radius_m,
-        asymmetry=asymmetry,
-        slenderness=slenderness,
-        blend=blend,
+        spacing_m=spacing_m, parent_radius_m=parent_radius_m, asymmetry=asymmetry, slenderness=slenderness, blend=blend
     )
     if slenderness > MOST_SLENDER or blend > WIDEST_BLEND:
         raise GeometryError(

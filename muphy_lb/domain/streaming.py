@@ -97,10 +97,7 @@ class Streaming:
 
 
 PULL = Streaming(
-    "pull",
-    (OPENINGS, SEND, INTERIOR, RECEIVE, WALLS, EDGE),
-    fills_slots=True,
-    openings_beside_messages=True,
+    "pull", (OPENINGS, SEND, INTERIOR, RECEIVE, WALLS, EDGE), fills_slots=True, openings_beside_messages=True
 )
 PUSH = Streaming("push", (EDGE, SEND, INTERIOR, RECEIVE, OPENINGS, WALLS), stores_before_collision=True)
 AA = Streaming(

@@ -8,18 +8,7 @@ from muphy_lb.domain import LocalDomain
 from muphy_lb.engine.fields import Fields
 from muphy_lb.engine.particles import Particles
 from muphy_lb.engine.timed_values import TimedValues
-from muphy_lb.model.model import (
-    BESIDE_WALL,
-    BORDER,
-    LOOKUP,
-    SCHEDULED,
-    STEP,
-    VOXEL,
-    FieldValue,
-    Provided,
-    Table,
-    Value,
-)
+from muphy_lb.model.model import BESIDE_WALL, BORDER, LOOKUP, SCHEDULED, STEP, VOXEL, FieldValue, Provided, Table, Value
 from muphy_lb.operators import Operator
 from muphy_lb.operators.forces import COMPONENTS
 from muphy_lb.operators.operator import Parameter

@@ -3,13 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from muphy_lb.backends.arrays import (
-    Chosen,
-    Coupling,
-    DragArrays,
-    NeighbourTable,
-    NodeRange,
-)
+from muphy_lb.backends.arrays import Chosen, Coupling, DragArrays, NeighbourTable, NodeRange
 from muphy_lb.model.model import (
     ARRIVING,
     CLEAR,

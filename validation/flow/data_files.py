@@ -38,17 +38,7 @@ from muphy_lb.geometry.voxels import FLUID
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.solver import Solver
 from muphy_lb.setup.geometry import load_nodes
-from muphy_lb.validation.case import (
-    Failure,
-    Row,
-    Settings,
-    Skipped,
-    absolute,
-    case,
-    data_folder,
-    relative,
-    shown,
-)
+from muphy_lb.validation.case import Failure, Row, Settings, Skipped, absolute, case, data_folder, relative, shown
 from muphy_lb.validation.flows import settle
 
 TRIANGLES, LOOPS, WINDING, PARTS = "triangles", "boundary loops", "winding, 1 outward, -1 inward", "connected parts"

@@ -103,10 +103,7 @@ STEPS, QUICK_STEPS, N_VIEWS, CONTROL_STEPS = 100_000, 1000, 10, 100
 FEWEST_CROSSINGS = 1
 
 
-@case(
-    "bead-momentum",
-    "conservation of momentum: exact, up to rounding",
-)
+@case("bead-momentum", "conservation of momentum: exact, up to rounding")
 def bead_momentum(settings: Settings) -> Iterator:
     """Change of the momentum of fluid and beads over a long thermal run."""
     beads_boxes.refuse(settings)

@@ -53,16 +53,7 @@ def neighbours(backend, update, table: records.NeighbourTable, nodes: NodeRange,
     return on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
 
 
-def crossing(
-    backend,
-    update,
-    step: records.StreamArrays,
-    left: State,
-    table,
-    nodes: NodeRange,
-    values,
-    collision=None,
-):
+def crossing(backend, update, step: records.StreamArrays, left: State, table, nodes: NodeRange, values, collision=None):
     """Parallel over nodes, which collide later."""
     locations = step.pattern.load, left.locations
     skeleton = stage_skeletons.crossing(update, locations, table.n_neighbours, backend.lattice, backend.precision)

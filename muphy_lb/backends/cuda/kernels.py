@@ -179,16 +179,7 @@ def neighbours(backend, update, table: records.NeighbourTable, nodes: NodeRange,
     return backend.launch(kernel, nodes.last - nodes.first, (near, *_bounds(nodes), values), queue=nodes.queue)
 
 
-def crossing(
-    backend,
-    update,
-    step: records.StreamArrays,
-    left: State,
-    table,
-    nodes: NodeRange,
-    values,
-    collision=None,
-):
+def crossing(backend, update, step: records.StreamArrays, left: State, table, nodes: NodeRange, values, collision=None):
     """Nodes of the list, or of the range, shared among threads."""
     how = populations_of(left), table.n_neighbours, backend.lattice, backend.precision
     tables = step.table.lines, step.table.bases, left.table.lines, left.table.bases, table.addresses

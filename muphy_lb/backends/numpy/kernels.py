@@ -122,16 +122,7 @@ def neighbours(backend, update, table: records.NeighbourTable, nodes: NodeRange,
     return advance
 
 
-def crossing(
-    backend,
-    update,
-    step: records.StreamArrays,
-    left: State,
-    table,
-    nodes: NodeRange,
-    values,
-    collision=None,
-):
+def crossing(backend, update, step: records.StreamArrays, left: State, table, nodes: NodeRange, values, collision=None):
     """Change what a step will load, and collide."""
     load = backend.addresses(State(step.old, (), step.table, nodes.last), step.pattern.load)
     stored = backend.addresses(left, left.locations)
