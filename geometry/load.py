@@ -197,14 +197,6 @@ def _voxels_of_surface(content: Surface, spacing_m, margin=surface.MIN_MARGIN, v
     return Noted(with_surface_ends(surface.voxelise(mended.surface, spacing_m, margin), mended), mended.notes)
 
 
-def _load_gmy(path, spacing_m, origin_m=(0.0, 0.0, 0.0)) -> Voxels:
-    return read_gmy(path, spacing_m, origin_m)
-
-
-def _load_tagged(path) -> Voxels:
-    return read_tagged(path)
-
-
 def _load_text(path, **options) -> Voxels:
     """A file of tagged nodes or, if a radius is given, of sphere centres."""
     if options.get("radius") is None and options.keys() - {PERIODIC}:
@@ -241,13 +233,13 @@ IMAGES: Mapping[Callable[..., Image], tuple[str, ...]] = {
 LOADERS: Mapping[str, Callable[..., Voxels | Noted]] = MappingProxyType(
     {ending: _with_segmentation(read) for read, endings in IMAGES.items() for ending in endings}
     | {
-        ".tags": _load_tagged,
+        ".tags": read_tagged,
         ".txt": _load_text,
         ".xyz": sphere_list,
         ".stl": _load_surface,
         ".obj": _load_surface,
         ".ply": _load_surface,
         ".vtp": _load_surface,
-        ".gmy": _load_gmy,
+        ".gmy": read_gmy,
     }
 )

@@ -157,7 +157,14 @@ def write_geometry(path, nodes: NodeList) -> None:
         GeometryError: a name or a length is such that the file would be refused when it is read.
         OutputError: the file cannot be written.
     """
-    _check_frame(nodes)
+    for name in (*(opening.name for opening in nodes.openings), *(wall.name for wall in nodes.walls)):
+        if not is_name(name):
+            raise GeometryError(f"the name {shown(ascii(name))} is not of 1 to {MAX_NAME} printable letters")
+    if not SPACINGS_M[0] <= nodes.spacing_m <= SPACINGS_M[1]:
+        raise GeometryError(f"voxel spacing is {nodes.spacing_m} m; allowed are {SPACINGS_M[0]} to {SPACINGS_M[1]}")
+    for name, point_m in (("origin", nodes.origin_m), *((f"centre of {o.name!r}", o.centre_m) for o in nodes.openings)):
+        if not np.all(np.isfinite(point_m)):
+            raise GeometryError(f"the {name} is {point_m} m; it must be finite")
     with atomic_write(path) as temporary, opened(temporary, "w", CHECKSUMMED) as file:
         _write_nodes(file.create_group("geometry"), nodes)
 
@@ -199,17 +206,6 @@ def open_nodes(path, is_checked: bool = False) -> Iterator[NodeList]:
         if not is_checked:
             check_arrays(nodes, geometry.refusal)
         yield nodes
-
-
-def _check_frame(nodes: NodeList) -> None:
-    for name in (*(opening.name for opening in nodes.openings), *(wall.name for wall in nodes.walls)):
-        if not is_name(name):
-            raise GeometryError(f"the name {shown(ascii(name))} is not of 1 to {MAX_NAME} printable letters")
-    if not SPACINGS_M[0] <= nodes.spacing_m <= SPACINGS_M[1]:
-        raise GeometryError(f"voxel spacing is {nodes.spacing_m} m; allowed are {SPACINGS_M[0]} to {SPACINGS_M[1]}")
-    for name, point_m in (("origin", nodes.origin_m), *((f"centre of {o.name!r}", o.centre_m) for o in nodes.openings)):
-        if not np.all(np.isfinite(point_m)):
-            raise GeometryError(f"the {name} is {point_m} m; it must be finite")
 
 
 def _write_nodes(group, nodes: NodeList) -> None:

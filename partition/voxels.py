@@ -59,7 +59,7 @@ class VoxelGraph:
         ordered = self.voxel[order]
         repeated = np.flatnonzero(ordered[1:] == ordered[:-1])
         if repeated.size:
-            raise _appears_twice(ordered[repeated[0]])
+            raise PartitionError(f"voxel id {ordered[repeated[0]]} appears twice; every node needs a voxel of its own")
         return order
 
     @cached_property
@@ -149,10 +149,6 @@ def _checked_weights(weights, n: int) -> np.ndarray:
             " scale them, for example with muphy_lb.partition.costs.weights_from_groups"
         )
     return weights
-
-
-def _appears_twice(voxel: int) -> PartitionError:
-    return PartitionError(f"voxel id {voxel} appears twice; every node needs a voxel of its own")
 
 
 def _number_type(n_nodes: int) -> type[Any]:

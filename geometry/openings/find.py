@@ -120,14 +120,14 @@ def openings_of_voxels(voxels: Voxels) -> tuple[FoundOpening, ...]:
     if voxels.openings:
         areas = [_link_area(voxels, number) for number in range(len(voxels.openings))]
         return tuple(FoundOpening(o, area, GIVEN) for o, area in zip(voxels.openings, areas, strict=True))
-    return _sorted_and_named(item for item, is_spurious in _on_faces(voxels) if not is_spurious)
+    return _sorted_and_named(section.opening for section in _sections(voxels) if not section.is_spurious)
 
 
 def spurious_contacts(voxels: Voxels) -> tuple[FoundOpening, ...]:
     """Small sections where fluid touches a face of the box tangentially, so that they widen quickly inwards. In a tight
     box every vessel touches most faces with its wall; where it is cut through, its section is the same further
     inwards."""
-    return () if voxels.openings else tuple(item for item, is_spurious in _on_faces(voxels) if is_spurious)
+    return () if voxels.openings else tuple(each.opening for each in _sections(voxels) if each.is_spurious)
 
 
 def openings_table(found: Sequence[FoundOpening]) -> str:
@@ -179,11 +179,6 @@ def _opening_of_face(surface: Surface, faces: Faces, k: int, source: str) -> Fou
         float(faces.area[k] * metres**2),
         source,
     )
-
-
-def _on_faces(voxels: Voxels) -> list[tuple[FoundOpening, bool]]:
-    """The sections at all faces of the box, and whether each is a spurious contact."""
-    return [(section.opening, section.is_spurious) for section in _sections(voxels)]
 
 
 def sections_at_faces(voxels: Voxels) -> list[tuple[FoundOpening, tuple[np.ndarray, np.ndarray]]]:

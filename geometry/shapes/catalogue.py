@@ -20,6 +20,7 @@ from muphy_lb.geometry.openings.carve import carve
 from muphy_lb.geometry.options import LARGEST, check_names, check_positive, is_number
 from muphy_lb.geometry.shapes import benchmark_shapes, packings
 from muphy_lb.geometry.shapes.shape_parts import (
+    box_counts,
     check_box,
     check_porosity,
     flags_where,
@@ -173,11 +174,8 @@ def sphere_pack(size=64, radius=8.0, porosity=0.4, seed=0, spacing_m=1.0) -> Vox
 def random_solid(shape_zyx=(32, 32, 32), porosity=0.5, seed=0, spacing_m=1.0) -> Voxels:
     """Every voxel of a periodic box is fluid with probability ``porosity``: the roughest possible wall."""
     check_porosity(porosity)
-    if len(shape_zyx) != 3:
-        raise GeometryError(f"shape_zyx is {shape_zyx}; give the three voxel counts nz, ny, nx")
-    check_positive(nz=shape_zyx[0], ny=shape_zyx[1], nx=shape_zyx[2])
-    check_box(shape_zyx)
-    fluid = random_numbers(seed).random(tuple(int(n) for n in shape_zyx)) < porosity
+    shape = box_counts(shape_zyx)
+    fluid = random_numbers(seed).random(shape) < porosity
     return Voxels(flags_where(fluid), spacing_m, periodic=(True, True, True))
 
 

@@ -17,7 +17,7 @@ from muphy_lb.geometry.implicit import FirstWall, RoundWall
 from muphy_lb.geometry.limits import BYTES_PER_NODE, ask_for, ask_for_voxels, shown
 from muphy_lb.geometry.options import LARGEST, check_flag, check_positive, vector
 from muphy_lb.geometry.quantities import metres_per_unit
-from muphy_lb.geometry.shapes.shape_parts import check_box, check_porosity, flags_where, random_numbers
+from muphy_lb.geometry.shapes.shape_parts import box_counts, check_box, check_porosity, flags_where, random_numbers
 from muphy_lb.geometry.voxels import Voxels
 
 LOWEST_POROSITY = 0.38
@@ -87,7 +87,7 @@ def blurred_noise(shape_zyx=(64, 64, 64), grain=4.0, porosity=0.4, seed=0, spaci
         seed: seed of the noise.
         spacing_m: voxel edge [m].
     """
-    shape = _counts(shape_zyx)
+    shape = box_counts(shape_zyx)
     check_positive(grain=grain, spacing_m=spacing_m)
     check_porosity(porosity)
     spectrum = np.fft.rfftn(random_numbers(seed).standard_normal(shape))
@@ -135,14 +135,6 @@ def _around_spheres(centres: np.ndarray, radius: float, size: int, porosity: flo
     fluid, level = highest(levels, porosity)
     wall = RoundWall(centres, radius + level, periods=(float(size),) * 3)
     return Voxels(flags_where(fluid), spacing_m, periodic=(True, True, True), wall_shape=wall)
-
-
-def _counts(shape_zyx) -> tuple[int, int, int]:
-    if len(shape_zyx) != 3:
-        raise GeometryError(f"shape_zyx is {shape_zyx}; give the three voxel counts nz, ny, nx")
-    check_positive(nz=shape_zyx[0], ny=shape_zyx[1], nx=shape_zyx[2])
-    check_box(shape_zyx)
-    return triple(int(n) for n in shape_zyx)
 
 
 def _remove_overlaps(centres: np.ndarray, size: float, diameter: float) -> float:
@@ -428,10 +420,5 @@ def _is_number(word: str) -> bool:
 def _sphere_walls(centres: np.ndarray, radii: np.ndarray, periods: np.ndarray) -> FirstWall:
     """The surfaces of spheres, those of like size together: the search for a link's end looks as far as the largest."""
     size = np.floor(np.log2(radii))
-    walls = [RoundWall(centres[size == one], radii[size == one], periods=_plain(periods)) for one in np.unique(size)]
-    return FirstWall(tuple(walls))
-
-
-def _plain(periods: np.ndarray) -> tuple[float, float, float]:
-    x, y, z = periods.astype(float).tolist()
-    return x, y, z
+    repeats = triple(periods.astype(float).tolist())
+    return FirstWall(tuple(RoundWall(centres[size == n], radii[size == n], periods=repeats) for n in np.unique(size)))

@@ -40,6 +40,15 @@ def check_box(shape) -> None:
     ask_for_voxels(shape, BYTES_PER_NODE, "the box of the shape")
 
 
+def box_counts(shape_zyx) -> tuple[int, int, int]:
+    """Voxel counts (nz, ny, nx); GeometryError unless they are three that make a box (:func:`check_box`)."""
+    if len(shape_zyx) != 3:
+        raise GeometryError(f"shape_zyx is {shape_zyx}; give the three voxel counts nz, ny, nx")
+    check_positive(nz=shape_zyx[0], ny=shape_zyx[1], nx=shape_zyx[2])
+    check_box(shape_zyx)
+    return triple(int(n) for n in shape_zyx)
+
+
 def random_numbers(seed: int) -> np.random.Generator:
     """The random numbers of a seed; GeometryError unless it is a whole number, 0 or more."""
     if not is_whole(seed) or seed < 0:
