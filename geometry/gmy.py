@@ -29,15 +29,13 @@ VERSION = 4
 PREAMBLE_WORDS = 8
 MAX_WORDS_PER_SITE = 1 + 26 * 3 + 4
 WALL_LINK_TYPE, INLET_LINK_TYPE, OUTLET_LINK_TYPE = 1, 2, 3
+#: (26, 3) vectors (x, y, z) in the order of the file: z fastest.
 FILE_DIRECTIONS = DIRECTIONS[np.lexsort(DIRECTIONS.T[::-1])]
-"""(26, 3) vectors (x, y, z) in the order of the file: z fastest."""
-
 MAX_VOXELS = 2**33  # largest box [sites = bytes] accepted; a larger one indicates a corrupt header
 SLACK = 1e-3  # fraction of a link by which a wall or an opening may lie beyond its end (rounding)
 
+#: Largest edge of a block [sites] accepted; a larger one indicates a corrupt header (HemeLB writes blocks of 8).
 MAX_EDGE = 64
-"""Largest edge of a block [sites] accepted; a larger one indicates a corrupt header (HemeLB writes blocks of 8)."""
-
 BYTES_PER_SITE = 6  # the mask of the fluid, its copies with another order and a border, and the flags
 COLLINEAR = 0.1  # points whose second singular value is below this [voxels] are collinear: they do not define a plane
 BORDER = 1  # layers of solid added around the sites, to accommodate the voxels of openings

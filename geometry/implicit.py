@@ -18,12 +18,11 @@ SAMPLES = 8  # intervals per link that are searched for the first change of sign
 ROOT_TOLERANCE = 1e-12
 MAX_ITERATIONS = 100
 
+#: A cell of a grid of centres is at least the radius and this wide [voxels]: a link then touches few cells.
 CELL_MARGIN = 2.0
-"""A cell of a grid of centres is at least the radius and this wide [voxels]: a link then touches few cells."""
-
 MAX_CELLS_ALONG = 128
+#: Centres this much further from a link than the radius [voxels] are still tested, against rounding.
 SEARCH_MARGIN = 1e-6
-"""Centres this much further from a link than the radius [voxels] are still tested, against rounding."""
 
 
 class CentreGrid(NamedTuple):

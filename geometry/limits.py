@@ -19,17 +19,14 @@ BYTES_PER_NODE = 40  # bytes of the list of nodes for each: its voxel, its conne
 
 COARSER = "take a coarser grid or a smaller part, or a machine with more memory"
 
+#: Names of openings, walls and probes: they stand in file names, in headings of tables and in messages.
 NAME = r"^[A-Za-z][A-Za-z0-9_-]{0,99}$"
-"""Names of openings, walls and probes: they stand in file names, in headings of tables and in messages."""
-
 NAME_WORDS = "letters, digits, _ and -, a letter first, at most 100"
 
+#: How a file begins that stands for another one, which Git LFS has not fetched.
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"
-"""How a file begins that stands for another one, which Git LFS has not fetched."""
-
+#: How a page of the web begins, in lower case: often what was downloaded in place of a file.
 WEB_PAGES = (b"<!doctype html", b"<html")
-"""How a page of the web begins, in lower case: often what was downloaded in place of a file."""
-
 MAX_SHOWN = 60  # longest part of an input quoted in a message [characters]
 
 

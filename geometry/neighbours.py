@@ -134,8 +134,8 @@ HALF_WAY = 0.5  # distance of a link into solid that does not intersect the wall
 
 NODES_PER_CHUNK = 2**20
 
+#: (26, 3) vectors (x, y, z) to the neighbours of a voxel, by :func:`muphy_lb.geometry.link_cuts.direction_code`.
 DIRECTIONS = np.array([vector[::-1] for vector in product((-1, 0, 1), repeat=3) if any(vector)])
-"""(26, 3) vectors (x, y, z) to the neighbours of a voxel, by :func:`muphy_lb.geometry.link_cuts.direction_code`."""
 
 
 def cut_links(nodes: NodeList, shape: WallShape, vectors=DIRECTIONS) -> NodeList:

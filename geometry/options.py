@@ -9,8 +9,8 @@ import numpy as np
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.limits import shown
 
+#: Bounds of every number of an option: beyond them it is a mistake, and products of a few no longer are numbers.
 SMALLEST, LARGEST = 1e-15, 1e15
-"""Bounds of every number of an option: beyond them it is a mistake, and products of a few no longer are numbers."""
 
 
 def check_names(given: Iterable[str], allowed: Iterable[str], what: str) -> None:

@@ -18,9 +18,8 @@ UNIT_WORDS = f"{', '.join(METRES_PER_UNIT)}, a length such as '0.2 mm', or a num
 
 NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 UNIT = r"[A-Za-zµμÅ°%1][\wµμÅ°%/*^.²³ -]*"
+#: A number and a unit. No sums, brackets or powers of numbers: Pint would evaluate them.
 QUANTITY = rf"({NUMBER})\s*({UNIT})"
-"""A number and a unit. No sums, brackets or powers of numbers: Pint would evaluate them."""
-
 MAX_TEXT = 60
 LARGEST = 1e30
 SHORTEST, LONGEST = 1e-15, 1e15  # bounds of the length unit of a file [m]

@@ -196,9 +196,8 @@ def _first_not_below(ids, target, hint):
     return low
 
 
+#: (27, 3) vectors from a voxel to itself and its 26 neighbours.
 STENCIL_27 = np.array(list(product((-1, 0, 1), repeat=3)))
-"""(27, 3) vectors from a voxel to itself and its 26 neighbours."""
-
 VOXELS_PER_CHUNK = 2**16  # voxels processed at a time
 
 

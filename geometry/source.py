@@ -31,17 +31,15 @@ from muphy_lb.geometry.surfaces.readers import StoredSurface
 from muphy_lb.geometry.surfaces.surface import FORMATS, Surface, merged_surface, read_surface
 from muphy_lb.geometry.voxels import FLUID, Voxels
 
+#: Names of the files that an array and a surface in memory are written to.
 ARRAY_FILE, SURFACE_FILE = "geometry.npy", "geometry.ply"
-"""Names of the files that an array and a surface in memory are written to."""
-
 FLUID_VALUE = 0  # value of the fluid voxels of an array of integers
 THRESHOLDS = ("fluid_below", "fluid_above", "otsu")  # options by which grey values say what is fluid
 
+#: Condition of an opening of each kind for which none is given.
 USUAL: Mapping[str, Mapping[str, float]] = MappingProxyType({"inlet": {}, "outlet": {"pressure_pa": 0.0}})
-"""Condition of an opening of each kind for which none is given."""
-
+#: Options that are keys of a case's table of the geometry; the others are its ``options``.
 GEOMETRY_KEYS = ("unit", "spacing_m", "periodic")
-"""Options that are keys of a case's table of the geometry; the others are its ``options``."""
 
 
 class Openings(tuple[FoundOpening, ...]):

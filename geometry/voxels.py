@@ -46,8 +46,8 @@ def wall_flag(number: int) -> int:
 
 KINDS = ("inlet", "outlet")
 
+#: A normal this close to unit length is not normalised again, so that a record read back equals the record written.
 UNIT_ROUND_OFF = 1e-14
-"""A normal this close to unit length is not normalised again, so that a record read back equals the record written."""
 
 
 def opening_title(kind: str, name: str) -> str:

@@ -10,8 +10,8 @@ from muphy_lb.base.kept.functions import njit
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.voxels import VoxelGraph
 
+#: (18, 3) vectors to the neighbours that share a face or an edge: the moving directions of D3Q19.
 NEAREST = np.array([v for v in product((-1, 0, 1), repeat=3) if 1 <= sum(abs(x) for x in v) <= 2])
-"""(18, 3) vectors to the neighbours that share a face or an edge: the moving directions of D3Q19."""
 
 
 @dataclass(frozen=True)

@@ -282,8 +282,8 @@ def _metis(graph: VoxelGraph, n_parts: int, shares=None) -> np.ndarray:
 
 
 CARTESIAN = ("X", "Y", "Z", "XY", "XZ", "YZ", "XYZ")
+#: Functions of (graph, number of parts, shares; None: equal) that return (n,) int32 owners with no part empty.
 METHODS: Mapping[str, Callable[..., np.ndarray]] = MappingProxyType(
     {"metis": _metis, "tiles": tile_cut, "curve": hilbert_cut}
     | {axes: partial(cartesian_cut, axes=axes.lower()) for axes in CARTESIAN}
 )
-"""Functions of (graph, number of parts, shares; None: equal) that return (n,) int32 owners with no part empty."""

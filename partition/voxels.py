@@ -14,12 +14,10 @@ from muphy_lb.partition.graph import ABSENT, Graph, graph_from_neighbours, integ
 
 NODES_PER_TASK = 4096  # nodes that one thread looks up at a time
 
+#: (6, 3) vectors to the voxels that share a face.
 FACES = np.array([(-1, 0, 0), (1, 0, 0), (0, -1, 0), (0, 1, 0), (0, 0, -1), (0, 0, 1)])
-"""(6, 3) vectors to the voxels that share a face."""
-
+#: Largest graph whose links are listed: METIS on the graph of nodes takes about 360 bytes per node (measured).
 NODE_GRAPH_LIMIT = 100_000_000
-"""Largest graph whose links are listed: METIS on the graph of nodes takes about 360 bytes per node (measured)."""
-
 OUTSIDE = np.iinfo(np.int64).max
 CHUNK_NODES = 1 << 22
 MAX_RUNS = 256  # largest number of ascending runs of voxel ids that are merged; beyond, the ids are sorted

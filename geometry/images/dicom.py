@@ -29,9 +29,8 @@ MAGIC, MAGIC_OFFSET = b"DICM", 128
 KIND = "DICOM image"
 UNEVEN = 0.01  # largest deviation of a slice from its position in an evenly spaced stack (rounding), in slice distances
 
+#: Largest deviation of directions, and relative deviation of lengths, among the slices of a stack (rounding).
 HEADER_TOLERANCE = 1e-4
-"""Largest deviation of directions, and relative deviation of lengths, among the slices of a stack (rounding)."""
-
 MAX_NAMED = 4  # largest number of series listed in a message
 
 

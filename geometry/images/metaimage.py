@@ -43,8 +43,8 @@ TYPES = {
 MAX_NAME = 255  # longest file name accepted [characters]
 MAX_FILES = 2**16  # largest number of files of one image
 
+#: File names by number: a pattern with one ``%d``, the first and the last number, the step (1).
 PATTERN = r"([^%\s]*%0?[0-9]?d[^%\s]*) (-?[0-9]{1,9}) (-?[0-9]{1,9})(?: ([1-9][0-9]{0,8}))?"
-"""File names by number: a pattern with one ``%d``, the first and the last number, the step (1)."""
 
 
 def read_metaimage(path, unit: str = "mm", frame: str = "world") -> Image:

@@ -27,6 +27,7 @@ GZIP_MAGIC = b"\x1f\x8b"
 
 HEADER_BYTES = (348, 540)  # of NIfTI-1 and of NIfTI-2; the first number of a header is its own length
 
+#: (form, byte) of the entries used, in either version.
 FIELDS = {
     "magic": (("4s", 344), ("4s", 4)),
     "datatype": (("h", 70), ("h", 12)),
@@ -39,7 +40,6 @@ FIELDS = {
     "rows": (("12f", 280), ("12d", 400)),
     "units": (("B", 123), ("i", 500)),
 }
-"""(form, byte) of the entries used, in either version."""
 
 
 def read_nifti(path, unit: str | None = None, frame: str = "world") -> Image:

@@ -17,15 +17,13 @@ LARGEST = float(np.finfo(np.float64).max)
 MAX_LISTED_VALUES = 6
 N_BINS = 2**16  # bins of the histogram of grey values: exact for 8- and 16-bit images
 
+#: Largest relative difference of the spacings of an image whose voxels still count as cubic (rounded headers).
 SPACING_TOLERANCE = 1e-4
-"""Largest relative difference of the spacings of an image whose voxels still count as cubic (rounded headers)."""
-
 MAX_GROWTH = 64  # largest number of cubes per voxel of the image: more indicates a wrong spacing
 
+#: A level set whose range is this many times larger on one side of the threshold than on the other has placeholder
+#: values there: many programs compute it only inside or near the vessel.
 FAR_FIELD_RATIO = 1e6
-"""A level set whose range is this many times larger on one side of the threshold than on the other has placeholder
-values there: many programs compute it only inside or near the vessel."""
-
 N_SAMPLED_LAYERS = 32  # layers sampled to estimate the typical gradient of such a level set
 
 

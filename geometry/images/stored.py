@@ -18,9 +18,8 @@ from muphy_lb.geometry.slabs import empty_array
 LARGEST_RATIO = 1032  # Largest compression ratio of deflate. Source: the zlib technical details.
 GZIP_OR_ZLIB = 47  # window bits with which zlib detects which of the two headers a stream has
 
+#: Largest number of voxels along an axis: beyond it a header is wrong, and products are no numbers to print.
 MAX_COUNT = 2**40
-"""Largest number of voxels along an axis: beyond it a header is wrong, and products are no numbers to print."""
-
 BYTES_OF_TEXT = 40  # memory that the words of a text and their numbers take for each of its bytes, at most
 MAX_COUNTED = 2**16  # bytes of a text in which numbers are counted that are too few anyway
 READ_BYTES = 2**22  # bytes read and decompressed at a time

@@ -38,23 +38,19 @@ METRES = METRES_PER_UNIT | {"nm": 1e-9, "Å": 1e-10, "pm": 1e-12}
 LAYERS, CHANNELS, TIMES = "ZCT"
 OPTIONS = {"channel": CHANNELS, "time": TIMES}
 NAMES = {CHANNELS: "channels", TIMES: "times"}
+#: Entries of ImageJ, the axis whose pages follow each other first.
 IMAGEJ = {"channels": CHANNELS, "slices": LAYERS, "frames": TIMES}
-"""Entries of ImageJ, the axis whose pages follow each other first."""
-
+#: Letters of tifffile for axes that are not named: pages of a sequence, samples.
 OTHER_AXES = {"Q": LAYERS, "I": LAYERS, "S": CHANNELS}
-"""Letters of tifffile for axes that are not named: pages of a sequence, samples."""
-
 OME = "{*}"
 
 KIND = "TIFF file of numbers of up to 32 bits"
 ENDINGS = (".tif", ".tiff")
 PALETTE = "P"
+#: Type of the values by Pillow's image mode; colour modes are not supported.
 TYPES = {"1": "?", "L": "u1", PALETTE: "u1", "I;16": "u2", "I;16L": "u2", "I;16B": "u2", "I": "i4", "F": "f4"}
-"""Type of the values by Pillow's image mode; colour modes are not supported."""
-
+#: Tag by which Pillow inverts pages of 1 and 8 bits, and the value for which it does.
 PHOTOMETRIC, WHITE_IS_ZERO = 262, 0
-"""Tag by which Pillow inverts pages of 1 and 8 bits, and the value for which it does."""
-
 PLACES_OF_VALUES = {273, 324}  # tags that say where strips or tiles of values are
 
 X_RESOLUTION, Y_RESOLUTION, DESCRIPTION = 282, 283, 270

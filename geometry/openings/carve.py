@@ -62,12 +62,12 @@ RIM = 1.5  # the cut extends beyond the radius by this, so that a disc as wide a
 SIDE = 2.0  # depth on either side of the plane within which fluid determines the direction of the normal
 PAD = 4  # layers of solid added where the opening voxels would leave the box: two LAYERs, rounded up
 
+#: ``s`` is rounded to this many digits, so that the voxel centres on a plane all lie on the same side of it.
 PLANE_DIGITS = 6
-"""``s`` is rounded to this many digits, so that the voxel centres on a plane all lie on the same side of it."""
-
 NEARLY_ZERO = 10.0**-PLANE_DIGITS  # components of a normal below this are rounding errors
 BYTES_NEAR = 32  # bytes of each voxel near an opening while its distance from the plane is found
 
+#: Keys of an opening in a case file that define its boundary condition, not its geometry.
 CONDITION_KEYS = (
     "velocity_m_s",
     "flow_rate_m3_s",
@@ -81,13 +81,10 @@ CONDITION_KEYS = (
     "flow_split",
     "non_reflecting",
 )
-"""Keys of an opening in a case file that define its boundary condition, not its geometry."""
-
+#: (26, 3) offsets (z, y, x) of the neighbours of a voxel.
 NEIGHBOURS = np.array([c for c in product((-1, 0, 1), repeat=3) if any(c)])
-"""(26, 3) offsets (z, y, x) of the neighbours of a voxel."""
-
+#: (6, 3) offsets of the neighbours that share a face with a voxel.
 FACES = NEIGHBOURS[np.abs(NEIGHBOURS).sum(axis=1) == 1]
-"""(6, 3) offsets of the neighbours that share a face with a voxel."""
 
 
 @dataclass(frozen=True)

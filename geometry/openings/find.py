@@ -23,31 +23,25 @@ from muphy_lb.geometry.surfaces.surface import Surface
 from muphy_lb.geometry.surfaces.triangles import area_vectors, find_edges, find_pairs, label_components, unit_vectors
 from muphy_lb.geometry.voxels import FIRST_OPENING, FIRST_WALL, FLUID, MAX_OPENINGS, End, Opening, Voxels, opening_flag
 
+#: An edge is sharp if the cosine between the normals of its two triangles is below this.
 SHARP = np.cos(np.deg2rad(30.0))
-"""An edge is sharp if the cosine between the normals of its two triangles is below this."""
-
 FLATNESS = 0.99  # smallest ratio of projected to true area of a flat region
 MIN_AREA_SHARE = 1e-5  # flat regions below this fraction of the total area are ignored
 
+#: A region is a sliver, not a cap, or the hole of a missing triangle, not an open end, if its equivalent radius is
+#: below SLENDER times its outer radius and its area below SMALL times the largest one.
 SLENDER, SMALL = 0.3, 0.05
-"""A region is a sliver, not a cap, or the hole of a missing triangle, not an open end, if its equivalent radius is
-below SLENDER times its outer radius and its area below SMALL times the largest one."""
-
+#: If fluid touches a face of the box in more separate sections than this, the whole face is one opening.
 MAX_SECTIONS = 8
-"""If fluid touches a face of the box in more separate sections than this, the whole face is one opening."""
-
+#: A section at a face of the box is a spurious contact if its area grows by at least CONTACT_GROWTH over CONTACT_LAYERS
+#: layers inwards and is less than CONTACT_SHARE of the largest section's area.
 CONTACT_LAYERS, CONTACT_GROWTH, CONTACT_SHARE = 3, 2.0, 0.1
-"""A section at a face of the box is a spurious contact if its area grows by at least CONTACT_GROWTH over
-CONTACT_LAYERS layers inwards and is less than CONTACT_SHARE of the largest section's area."""
-
 AREA_DIGITS = 4  # in sorting openings, areas that agree in this many significant digits count as equal
 
+#: In sorting openings, coordinates in equivalent radii that agree in this many decimals count as equal.
 POSITION_DIGITS = 3
-"""In sorting openings, coordinates in equivalent radii that agree in this many decimals count as equal."""
-
+#: How an opening was found; for a face of the box, the face is named instead.
 END, CAP, GIVEN = "open end", "flat cap", "input"
-"""How an opening was found; for a face of the box, the face is named instead."""
-
 COLUMNS = "{:<12} {:<7} {:>10} {:>10}  {:<40} {:<32} {}"
 
 CONDITIONS = {
@@ -362,13 +356,12 @@ def _toml_table(item: FoundOpening) -> str:
 
 MOST_POINTS = 100_000  # largest number of points on an end
 
+#: Distances [voxels] from an end, inwards, at which fluid and openings are looked for.
 INSIDE, AROUND = np.arange(0.5, 2.0, 0.5), np.arange(-1.0, 2.5, 0.5)
-"""Distances [voxels] from an end, inwards, at which fluid and openings are looked for."""
-
 AT_BOX = "face of the box at "  # how the source of a section at a face of the box begins
 
+#: Walled shares of an end up to the first are not reported, nor is a rim of at most the second [voxels].
 NOTICED, RIM_WIDTH = 0.05, 0.25
-"""Walled shares of an end up to the first are not reported, nor is a rim of at most the second [voxels]."""
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,8 @@ from muphy_lb.geometry.voxels import FLUID, Voxels
 N_PIXELS = 700  # pixels along the longest edge of the box
 VIEWS = ((0, 2, 1), (1, 2, 0), (0, 1, 2))  # (axis to the right, axis upwards, viewing axis) of each panel
 
+#: Whether each view is from the lower end of the viewing axis; so chosen that no panel is a mirror image.
 FROM_LOW = (True, False, False)
-"""Whether each view is from the lower end of the viewing axis; so chosen that no panel is a mirror image."""
-
 LIGHT = (-0.45, 0.55, 0.7)
 DARKEST, LIGHTEST = 0.25, 0.95
 WALL_COLOUR = (0.82, 0.85, 0.9)

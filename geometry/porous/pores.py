@@ -18,15 +18,15 @@ from muphy_lb.geometry.limits import ask_for_voxels, shown
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.voxels import FLUID, Voxels
 
+#: Connectivity -> (dz, dy, tolerance): offset to a row whose runs may touch those of a row (0, 0: periodic images), and
+#: 1 if runs are also connected that only adjoin along x, 0 if they must overlap. A link that steps along y and z has no
+#: step along x.
 ROWS_TO_JOIN = MappingProxyType(
     {
         "edges": ((0, 0, 1), (0, 1, 1), (1, 0, 1), (1, 1, 0), (1, -1, 0)),
         "faces": ((0, 0, 1), (0, 1, 0), (1, 0, 0)),
     }
 )
-"""Connectivity -> (dz, dy, tolerance): offset to a row whose runs may touch those of a row (0, 0: periodic images), and
-1 if runs are also connected that only adjoin along x, 0 if they must overlap. A link that steps along y and z has no
-step along x."""
 
 
 @dataclass(frozen=True)
@@ -176,11 +176,10 @@ def _root(parent, displacement, run):
     return run, total
 
 
+#: Axes and diagonals of faces (x, y, z), one direction of each pair.
 HALF_LINKS = np.array(
     [(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 0), (1, -1, 0), (1, 0, 1), (1, 0, -1), (0, 1, 1), (0, 1, -1)]
 )
-"""Axes and diagonals of faces (x, y, z), one direction of each pair."""
-
 BYTES_PER_VOXEL = 4
 
 

@@ -24,8 +24,8 @@ from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Voxels
 
 MAJORITY = 14  # more than half of the 27 voxels of a 3 x 3 x 3 cube
 
+#: Bounds of ``median``, ``divide`` and ``reservoir_layers``: beyond them there would be no end.
 MAX_PASSES, MAX_PARTS, MAX_LAYERS = 1000, 64, 10**6
-"""Bounds of ``median``, ``divide`` and ``reservoir_layers``: beyond them there would be no end."""
 
 
 @dataclass(frozen=True)

@@ -25,27 +25,24 @@ from muphy_lb.geometry.shapes.shape_parts import (
 from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Voxels, wall_flag
 
 CLOSEST_PACKING = {"simple": np.pi / 6, "body": np.sqrt(3) * np.pi / 8, "face": np.sqrt(2) * np.pi / 6}
+#: Sphere centres of the cubic lattices, in edge lengths of the cell.
 SITES: dict[str, list[tuple[float, float, float]]] = {
     "simple": [(0, 0, 0)],
     "body": [(0, 0, 0), (0.5, 0.5, 0.5)],
     "face": [(0, 0, 0), (0, 0.5, 0.5), (0.5, 0, 0.5), (0.5, 0.5, 0)],
 }
-"""Sphere centres of the cubic lattices, in edge lengths of the cell."""
-
+#: Tolerance by which a solid fraction may exceed that of touching bodies: published values are rounded.
 PACKING_SLACK = 1e-3
-"""Tolerance by which a solid fraction may exceed that of touching bodies: published values are rounded."""
-
 CHANNEL_HEIGHT_M = 0.41
 CYLINDER_DIAMETER_M = 0.1
 CYLINDER_Y_M = 0.2
 CYLINDER_X_M = {2: 0.2, 3: 0.5}
 CHANNEL_LENGTH_M = {2: 2.2, 3: 2.5}
 
+#: Largest component of the direction of :func:`tilted_pipe`.
 STEEPEST = 10**4
-"""Largest component of the direction of :func:`tilted_pipe`."""
-
+#: Channel width over disc diameter of :func:`circle`.
 CIRCLE_BLOCKAGE = 5
-"""Channel width over disc diameter of :func:`circle`."""
 
 
 TANKS = ("box", "wedge", "stairs")

@@ -31,11 +31,10 @@ from muphy_lb.geometry.shapes.shape_parts import (
 from muphy_lb.geometry.shapes.tubes import Tube, grow_tree, tree_voxels
 from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Opening, Voxels
 
+#: Of :func:`branching_vessel`: beyond them all vessels are near to all voxels, or it is one long thread.
 MOST_SLENDER, WIDEST_BLEND = 1000.0, 5.0
-"""Of :func:`branching_vessel`: beyond them all vessels are near to all voxels, or it is one long thread."""
-
+#: Of :func:`sphere_pack`: a smaller sphere may cover no voxel, so that no number of them is enough.
 SMALLEST_RADIUS, MOST_SPHERES = 0.5, 10**7
-"""Of :func:`sphere_pack`: a smaller sphere may cover no voxel, so that no number of them is enough."""
 
 
 def channel(length=32, height=16, width=1, spacing_m=1.0, ends="periodic", wall_offset=0.5) -> Voxels:

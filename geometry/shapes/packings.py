@@ -20,16 +20,14 @@ from muphy_lb.geometry.quantities import metres_per_unit
 from muphy_lb.geometry.shapes.shape_parts import box_counts, check_box, check_porosity, flags_where, random_numbers
 from muphy_lb.geometry.voxels import Voxels
 
+#: Lower limit of :func:`random_spheres`: towards random close packing (0.36) the relaxation converges ever slower.
 LOWEST_POROSITY = 0.38
-"""Lower limit of :func:`random_spheres`: towards random close packing (0.36) the relaxation converges ever slower."""
-
 OVERLAP = 1e-3  # largest overlap of two spheres of a random packing, as a fraction of their diameter
 SKIN = 0.3  # cut-off of the pair list beyond contact, as a fraction of a diameter, so that a list serves many sweeps
 
 MAX_SWEEPS = 20000
+#: Of :func:`random_spheres`.
 MOST_SPHERES = 2 * 10**4
-"""Of :func:`random_spheres`."""
-
 BAND = 2.0  # distance from a sphere up to which levels are computed
 
 
@@ -238,8 +236,8 @@ def _reached(centre, reach, n, periodic):
     return np.int64(low), np.int64(high)
 
 
+#: Largest number of spheres of a list that a voxel lies in or near to, on average, where that is much work.
 MAX_COVER, MOST_DRAWN = 100, 10**9
-"""Largest number of spheres of a list that a voxel lies in or near to, on average, where that is much work."""
 N_COLUMNS = (3, 4)
 MAX_VOXELS = 2**33  # largest box accepted [voxels]; a larger one indicates a wrong length unit
 WHOLE = 1e-3  # share of a voxel by which the edge of a periodic box may miss a whole number of them

@@ -35,11 +35,10 @@ class EndRule:
     roughness: float  #: largest distance of its vertices from its plane, in outer radii
 
 
+#: Criteria for the cap of an open loop: lenient, as an open loop is likely to be an end.
 OPEN_END = EndRule(0.5, 0.5, 0.3)
-"""Criteria for the cap of an open loop: lenient, as an open loop is likely to be an end."""
-
+#: Criteria for a flat region of a closed surface: strict, as it may just be a flat wall.
 CLOSED_END = EndRule(0.3, 1.0, 0.05)
-"""Criteria for a flat region of a closed surface: strict, as it may just be a flat wall."""
 
 
 @dataclass(frozen=True)
@@ -116,12 +115,10 @@ def _sums(number: np.ndarray, values: np.ndarray, n: int) -> np.ndarray:
 
 SMALL_HOLE = 0.02  # largest hole that is closed, as a fraction of the area of the surface
 
+#: Largest hole with a nearly flat rim, such as an orifice of the heart, that is closed and may be an opening: share.
 FLAT_HOLE = 0.1
-"""Largest hole with a nearly flat rim, such as an orifice of the heart, that is closed and may be an opening: share."""
-
+#: Largest open component that is taken for a scrap of a broken mesh, as a fraction of the area of the surface.
 SCRAP = 1e-3
-"""Largest open component that is taken for a scrap of a broken mesh, as a fraction of the area of the surface."""
-
 NO_VOLUME = 1e-6  # A component encloses no volume if its volume is below this times its area to the power 3/2
 MAX_LOOPS = 1000  # largest number of holes; more indicate that vertices which should coincide do not
 

@@ -371,8 +371,8 @@ def _text_corners(path, content: bytes) -> np.ndarray:
     return corners
 
 
+#: Names of cell data that number the faces of a model, walls and caps: those of SimVascular and vmtk first.
 FACE_IDS = ("ModelFaceID", "CellEntityIds", "BC_FaceID", "FaceID")
-"""Names of cell data that number the faces of a model, walls and caps: those of SimVascular and vmtk first."""
 
 
 def read_vtp(path) -> StoredSurface:

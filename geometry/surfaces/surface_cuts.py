@@ -20,10 +20,9 @@ MIN_CELL = 3.0  # edge length of a cell [voxels], unless the box is so large tha
 
 MAX_CELLS = 2**22
 
+#: An edge that meets a triangle within this fraction of its ends, or at an angle whose sine is below this, touches it
+#: but does not pass through it.
 CLEAR = 1e-4
-"""An edge that meets a triangle within this fraction of its ends, or at an angle whose sine is below this, touches it
-but does not pass through it."""
-
 OVERSHOOT = 1e-6  # fraction by which a link is extended at both ends: rounding in the voxelisation may differ there
 
 

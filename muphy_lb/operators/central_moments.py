@@ -18,15 +18,12 @@ import numpy as np
 from muphy_lb.lattice import Lattice, added, combined
 from muphy_lb.operators.unroll import unroll
 
+#: Rate of the trace of the stress: a bulk viscosity that does not vanish with the viscosity, which damps sound.
 BULK_RATE = 1.0
-"""Rate of the trace of the stress: a bulk viscosity that does not vanish with the viscosity, which damps sound."""
-
+#: Exponents (a, b, c) in the order in which node functions hold moments.
 POSITIONS = tuple((a, b, c) for a, b, c in product(range(3), repeat=3))
-"""Exponents (a, b, c) in the order in which node functions hold moments."""
-
+#: Of a fluid at rest, along one axis: the moments of order 0, 1, 2, and the populations of -1, 0, 1.
 _AT_REST, _WEIGHTS = (1.0, 0.0, 1 / 3), (1 / 6, 2 / 3, 1 / 6)
-"""Of a fluid at rest, along one axis: the moments of order 0, 1, 2, and the populations of -1, 0, 1."""
-
 Moments = Mapping[tuple[int, int, int], np.ndarray]
 
 

@@ -13,8 +13,8 @@ import numpy as np
 from muphy_lb.lattice import Lattice, combined
 from muphy_lb.operators.equilibrium import Equilibrium
 
+#: Axes of the six numbers of a symmetric tensor, as in :mod:`muphy_lb.operators.hermite`.
 AXES_OF_TENSOR = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))
-"""Axes of the six numbers of a symmetric tensor, as in :mod:`muphy_lb.operators.hermite`."""
 
 
 def initial_populations(

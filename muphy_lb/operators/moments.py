@@ -12,8 +12,8 @@ from muphy_lb.operators.forces import UNIFORM
 from muphy_lb.operators.operator import Operator, constants, joined, named, rest_populations
 from muphy_lb.operators.unroll import unroll
 
+#: Share of the body force in the momentum of populations before, and after, their collision.
 BEFORE_COLLISION, AFTER_COLLISION = 0.5, -0.5
-"""Share of the body force in the momentum of populations before, and after, their collision."""
 
 
 def macroscopic(half_force: float, equilibrium: Equilibrium = COMPRESSIBLE, force: Operator = UNIFORM) -> Operator:

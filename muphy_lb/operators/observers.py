@@ -72,6 +72,6 @@ def combined(first: Observer, second: Observer) -> Observer:
     return Observer(f"{first.name}, {second.name}", reference, node, parameters)
 
 
+#: Stores the velocity as a vector field, of which scattered reads are cheap.
 STORE_VECTOR = Observer("velocity vector", _store_vector, _store_vector_node, named(VELOCITY_VECTOR))
-"""Stores the velocity as a vector field, of which scattered reads are cheap."""
 STORE_VELOCITY = Observer("velocity", _store, _store_node, named(*VELOCITY_FIELDS))

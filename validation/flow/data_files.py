@@ -165,9 +165,9 @@ NU = 0.05  # so low because pressure spreads through a tight rock the slower, th
 PRESSURE = 1e-3  # rho c^2 in lattice units
 FORCE, DENSITY_KG_M3, VISCOSITY_M2_S = 1e-6, 1000.0, 1e-6
 STEADY, INTERVAL, MAX_STEPS = 1e-4, 500, 200_000
+#: A triangle belongs to a published cap if its vertices are so near to the plane, as a part of the radius, and its
+#: normal's cosine with the published one is at least so large: the published planes lie up to 2 % of a radius off.
 IN_PLANE, ALIGNED = 0.05, 0.99
-"""A triangle belongs to a published cap if its vertices are so near to the plane, as a part of the radius, and its
-normal's cosine with the published one is at least so large: the published planes lie up to 2 % of a radius off."""
 
 
 @dataclass(frozen=True)
@@ -408,6 +408,7 @@ def _share_of_surface(reading: Reading) -> float:
     return float(np.mean(flags_at(image, nearest[:, ::-1]) == FLUID))
 
 
+#: How what is published is measured.
 MEASURES: Mapping[str, Callable[[Reading], float]] = {
     TRIANGLES: lambda reading: reading.report.n_triangles,
     LOOPS: lambda reading: len(reading.report.loop_centres),
@@ -425,4 +426,3 @@ MEASURES: Mapping[str, Callable[[Reading], float]] = {
     END_SLICES: _share_of_end_slices,
     SURFACE_INSIDE: _share_of_surface,
 }
-"""How what is published is measured."""

@@ -154,8 +154,8 @@ def _courses(run: Chains, settings: Settings, keys) -> tuple[dict, dict, dict]:
 
 
 KIRKWOOD_FRICTION, DIAMETER, SUBSTEPS = 2.0, 1.2, 5
+#: Length of bonds at the start (about that at rest), and how far other beads are kept away.
 BOND, APART = 0.97 * DIAMETER, 1.05 * DIAMETER
-"""Length of bonds at the start (about that at rest), and how far other beads are kept away."""
 TOLERANCE, ZIMM, KIRKWOOD_EXPONENT_TOLERANCE = 0.05, -0.588, 0.05
 TRIALS = 20  # directions that are tried for the next bead of a chain at the start
 LONGEST_WAVES = 24  # largest number of waves along an axis of the box in the sum over them: shorter ones have died out

@@ -102,9 +102,8 @@ WALK_TOLERANCE = 0.03
 MEAN_INVERSE_G, G_TOLERANCE = 1 / 14.3, 0.02  # an independent program, mean of 48 random places, nu = 1/6
 
 WALK_FRICTION, WALK_MASS = 1.0, 10.0
+#: Gauss' points between a node and half way to the next, along every axis: exact for weights squared.
 PLACES = 0.25 + 0.25 / sqrt(3.0) * np.array([-1.0, 1.0])
-"""Gauss' points between a node and half way to the next, along every axis: exact for weights squared."""
-
 INTERVAL = 2  # steps between samples, a seventh of the time in which a bead forgets its velocity
 
 

@@ -60,8 +60,8 @@ def _place_and_size(library: str) -> str:
         raise NoDigestError(f"the library {library}: {error}") from error
 
 
+#: Version of numba-cuda up to which :mod:`muphy_lb.backends.cuda.kept` was tried.
 NEWEST_TRIED = (0, 30)
-"""Version of numba-cuda up to which :mod:`muphy_lb.backends.cuda.kept` was tried."""
 
 
 def kernel_jit(function):

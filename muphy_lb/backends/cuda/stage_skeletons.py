@@ -28,8 +28,8 @@ NODES_PER_THREAD = 16  # nodes that a thread looks at to find the chosen ones, a
 NODES_PER_BLOCK = CHOOSING_BLOCK * NODES_PER_THREAD
 WARPS_PER_BLOCK, THREADS_PER_WARP = NODES_PER_BLOCK // WARP, WARP // NODES_PER_THREAD
 WORDS, NODES_PER_WORD, BITS_PER_NODE = 4, 4, 8
+#: A block lists the chosen ones among up to so many portions of ``NODES_PER_BLOCK`` nodes, which it reads at once.
 MOST_PORTIONS = 4
-"""A block lists the chosen ones among up to so many portions of ``NODES_PER_BLOCK`` nodes, which it reads at once."""
 
 
 class Candidates(NamedTuple):

@@ -14,9 +14,8 @@ from muphy_lb.physics.particles.base_section import ParticlesSection, PlaneSecti
 
 BOLTZMANN_J_K = 1.380649e-23  # Boltzmann's constant [J/K], exact. Source: SI Brochure, 9th edition (2019).
 
+#: Velocity components whose correlations are computed together, which bounds the memory of the transforms.
 COLUMNS_AT_A_TIME = 256
-"""Velocity components whose correlations are computed together, which bounds the memory of the transforms."""
-
 LEAST_BLOCKS = 4  # fewest blocks from which an error is estimated
 
 
@@ -242,9 +241,9 @@ def block_average(values: np.ndarray) -> BlockAverage:
 
 
 ALONG_AN_AXIS = 1e-12  # sine of the largest angle between a normal and an axis that counts as none
+#: Distance in front of a plane [voxels] from which on a particle is beyond it: one that starts in the plane has not
+#: crossed it, however its position is rounded.
 NO_DISTANCE = 1e-9
-"""Distance in front of a plane [voxels] from which on a particle is beyond it: one that starts in the plane has not
-crossed it, however its position is rounded."""
 
 
 class PlaneCounts:

@@ -66,9 +66,9 @@ BONDS: Mapping[str, Callable] = MappingProxyType({"harmonic": harmonic, "fene": 
 PAIRS: Mapping[str, Callable] = MappingProxyType({"wca": lennard_jones, "lennard-jones": lennard_jones, "soft": soft})
 
 
+#: Distance to a wall, over sigma, below which its force grows no more: no step could follow it, and thermal beads, for
+#: which the wall is some hundred kT high there, do not come so near.
 NEAREST = 0.7
-"""Distance to a wall, over sigma, below which its force grows no more: no step could follow it, and thermal beads, for
-which the wall is some hundred kT high there, do not come so near."""
 
 
 def wall_forces(i, parameters) -> np.ndarray:

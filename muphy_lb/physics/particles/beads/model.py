@@ -58,9 +58,8 @@ from muphy_lb.physics.particles.beads.motion import (
 )
 
 BOTH, ONE_WAY, AT_REST = "both", "one-way", "at-rest"
+#: Bead and fluid drag each other along; the fluid does not notice; the fluid is taken to rest.
 COUPLINGS = (BOTH, ONE_WAY, AT_REST)
-"""Bead and fluid drag each other along; the fluid does not notice; the fluid is taken to rest."""
-
 PUSHABLE, AT_OTHERS, PUSHED_HERE = Where(WANTED, AT_BORDER | MARKED), Where(WANTED, AT_BORDER), Where(WANTED, MARKED)
 FLOW_FIELDS = (
     Field(WANTED, dtype=np.int8, initial=BORDER),
@@ -238,5 +237,5 @@ def _nothing_node(lattice, precision, jit, at):
     return jit(lambda n, parameters: (zero, zero, zero))
 
 
+#: Velocities of arriving populations are taken without the share of a body force.
 NO_FORCE = Operator("none", _nothing, _nothing_node)
-"""Velocities of arriving populations are taken without the share of a body force."""

@@ -26,12 +26,10 @@ HEAD, NEXT, CELL = "head", "next", "cell"
 
 WANTED, ARRIVING, PUSH = "bead_nodes", "bead_flow", "bead_push"
 
+#: Bits of ``WANTED``: nodes that beads of other ranks can push, and those that beads of this one push.
 AT_BORDER, MARKED = 1, 2
-"""Bits of ``WANTED``: nodes that beads of other ranks can push, and those that beads of this one push."""
-
+#: Unit of forces that are added up as integers, lattice units: exact in any order, and large enough for 2^19.
 FORCE_UNIT = 2.0**-44
-"""Unit of forces that are added up as integers, lattice units: exact in any order, and large enough for 2^19."""
-
 SHIFT = 40
 PLACE_UNIT = 2.0**-SHIFT  # unit of positions known to every rank, in voxels
 
@@ -138,5 +136,5 @@ def _insert_node(lattice, precision, jit, at):
     return jit(insert)
 
 
+#: Puts every bead into the list of its cell.
 INSERT = Operator("insert", _insert, _insert_node, named("lookup", CELL, HEAD, NEXT, *PLACE))
-"""Puts every bead into the list of its cell."""

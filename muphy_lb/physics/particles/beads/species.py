@@ -38,9 +38,8 @@ from muphy_lb.physics.particles.files.read import read_bonds
 from muphy_lb.physics.particles.files.table import ParticleTable
 from muphy_lb.physics.particles.species import FluidPlaces, Species, places_in_fluid
 
+#: Distance (voxels) and least energy (lattice units) of the repulsion of walls unless told.
 WALL_SIGMA, WALL_ENERGY = 0.5, 1e-5
-"""Distance (voxels) and least energy (lattice units) of the repulsion of walls unless told."""
-
 LARGEST_WALL_SIGMA = 1.0 / WCA_RANGE
 LARGEST_CUTOFF = 2.5
 STIFFEST = 0.5  # largest angular frequency of a bond times the substep: velocity Verlet is unstable from 2 on

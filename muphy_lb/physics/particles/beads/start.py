@@ -12,15 +12,14 @@ from muphy_lb.physics.particles.beads.section import BeadsSection
 from muphy_lb.physics.particles.files.table import ParticleTable
 from muphy_lb.physics.particles.measures import chain_positions
 
+#: Distance along every axis, in voxels, within which there must be fluid around a bead: nearer, walls push it away with
+#: a force that grows like the inverse of the distance to the 13th power.
 CLEARANCE = 0.45
-"""Distance along every axis, in voxels, within which there must be fluid around a bead: nearer, walls push it away with
-a force that grows like the inverse of the distance to the 13th power."""
-
+#: Chains on random walks and in lines that are tried before they are given up, and directions for the next bead of a
+#: chain before it starts anew.
 TRIALS, TRIALS_OF_LINE, TRIALS_OF_STEP = 2000, 20, 100
-"""Chains on random walks and in lines that are tried before they are given up, and directions for the next bead of a
-chain before it starts anew."""
+#: Times that the position of a single bead in its voxel is drawn again before it starts in the middle.
 TRIALS_OF_BEAD = 48
-"""Times that the position of a single bead in its voxel is drawn again before it starts in the middle."""
 
 
 class AccessibleVolume:

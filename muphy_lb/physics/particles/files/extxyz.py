@@ -21,9 +21,8 @@ from muphy_lb.physics.particles.files.text import MAX_LINE, FileUnits, Rows, che
 PAIR = re.compile(r'([A-Za-z_][\w-]*)\s*=\s*(?:"([^"]*)"|(\S+))')
 PLAIN = "species:S:1:pos:R:3"  # columns of a plain XYZ file
 
+#: Names of the columns that are read, as OVITO and ASE write them.
 KIND, POSITION, VELOCITY, ID = ("species", "element", "type"), ("pos",), ("velo", "velocities", "vel"), ("id",)
-"""Names of the columns that are read, as OVITO and ASE write them."""
-
 MAX_COMPONENTS = 1000  # largest number of components of a column
 BYTES_PER_ROW = 1000  # memory that the words of a row take, about
 

@@ -13,6 +13,7 @@ from muphy_lb.geometry.limits import shown
 from muphy_lb.physics.particles.files.table import BondedInteractions, ParticleTable, no_interactions
 from muphy_lb.physics.particles.files.text import FileUnits, Rows, ask_for_text, check_width, numbered_lines
 
+#: Columns of the section Atoms for each style; three whole numbers behind them count periodic images.
 STYLES = {
     "atomic": ("id", "type", "x", "y", "z"),
     **dict.fromkeys(("bond", "angle", "molecular"), ("id", "molecule", "type", "x", "y", "z")),
@@ -20,8 +21,6 @@ STYLES = {
     "full": ("id", "molecule", "type", "charge", "x", "y", "z"),
     "sphere": ("id", "type", "diameter", "density", "x", "y", "z"),
 }
-"""Columns of the section Atoms for each style; three whole numbers behind them count periodic images."""
-
 N_IMAGES = 3
 HYBRID = "hybrid"  # how the name of a style begins that is made of others
 
@@ -30,13 +29,12 @@ LINK_COLUMNS = {
     "Angles": ("angle", "type", "atom 1", "atom 2", "atom 3"),
 }
 VELOCITY_COLUMNS = ("id", "vx", "vy", "vz")
+#: The words of the header that say how many lines a section has.
 COUNTS = {"Atoms": "atoms", "Velocities": "atoms", "Bonds": "bonds", "Angles": "angles"}
-"""The words of the header that say how many lines a section has."""
-
 HEADER = re.compile(r"\s*(\d{1,15})\s+(atoms|bonds|angles)\s*")
 BOUNDS = re.compile(r"\s*(\S+)\s+(\S+)\s+([xyz])lo\s+([xyz])hi\s*")
+#: How the heading of a section looks: words, the first one with a capital.
 SECTION = re.compile(r"[A-Z][A-Za-z]*( [A-Z/a-z]+)*")
-"""How the heading of a section looks: words, the first one with a capital."""
 
 
 @dataclass

@@ -11,9 +11,8 @@ from muphy_lb.geometry.limits import shown
 
 MAX_ID = 2**31 - 1  # largest id: devices hold ids as integers of 32 bits
 
+#: Names of kinds: a word of the files that have one, without what separates words there.
 KIND = re.compile(r"[^\s,\"]{1,100}")
-"""Names of kinds: a word of the files that have one, without what separates words there."""
-
 KIND_WORDS = "a word of at most 100 characters, without spaces, commas and quotation marks"
 
 NO_BONDS = np.empty((0, 2), dtype=np.int64)

@@ -96,8 +96,8 @@ def _rows(values: np.ndarray) -> list[tuple]:
 
 
 FEWEST_LEAVING, SHARE_LEAVING = 1024, 8
+#: A node, by dimension: blocks of 10^3 entries, which have nodes in one layer of 8^2, or in half of 8^3 voxels.
 BYTES_OF_LOOKUP = {2: 63.0, 3: 16.0}
-"""A node, by dimension: blocks of 10^3 entries, which have nodes in one layer of 8^2, or in half of 8^3 voxels."""
 
 
 class Tracers(Species[TracersSection]):

@@ -136,8 +136,8 @@ def velocity_node(jit, real, n_axes: int):
 STREAM = 0x74726163  # second word of the key: sets tracers apart from other noise with the same seed
 
 VOXEL, OFFSET = POSITION
+#: Where a tracer would have started, had it come to its position without crossing periodic edges.
 ORIGIN = ("origin_x", "origin_y", "origin_z")
-"""Where a tracer would have started, had it come to its position without crossing periodic edges."""
 BEFORE = ("before_x", "before_y", "before_z")
 BORN, END, END_STEP = "born_step", "end", "end_step"
 INTEGERS, REALS, VALUES = (END,), (BORN, END_STEP, *ORIGIN), BEFORE
