@@ -82,7 +82,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _option(name: str, value: object) -> str:
-    """An option of this command with a value."""
     words = value if isinstance(value, list) else [value]
     return " ".join([f"--{name.replace('_', '-')}", *map(str, words)])
 

@@ -171,7 +171,6 @@ def _group_bytes() -> float:
 
 
 def _text(path) -> str:
-    """The text of a file of the kernel, or ""."""
     try:
         return Path(path).read_text(encoding="ascii")
     except (OSError, ValueError):

@@ -106,7 +106,6 @@ def load_content(content: np.ndarray | Surface, **options) -> Noted:
 
 
 def _segmented(content: np.ndarray, options: Mapping) -> Noted:
-    """The voxels of an array."""
     try:
         return ImageRule(**options).segment(Image(content))
     except MissingOptionError as error:

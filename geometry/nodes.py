@@ -123,7 +123,6 @@ def build_nodes(voxels: Voxels) -> NodeList:
 
 
 def _fluid_voxels(flags) -> np.ndarray:
-    """Ascending ids of the fluid voxels."""
     counts = [_fluid_by_layer(slab) for _, slab in slabs(flags)]
     end = np.concatenate((np.zeros(1, dtype=np.int64), *counts)).cumsum()
     ask_for(BYTES_PER_NODE * int(end[-1]), f"the list of {end[-1]} fluid nodes")

@@ -81,7 +81,6 @@ class Geometry:
 
     @property
     def _options(self) -> dict[str, Any]:
-        """Options of the reader."""
         given = {key: self.table[key] for key in GEOMETRY_KEYS if key in self.table}
         return {**self.table.get("options", {}), **given}
 
@@ -212,12 +211,10 @@ def voxelise(surface, spacing_m: float, unit: str | None = None, **options) -> G
 
 
 def _what(source) -> str:
-    """A source in a few words."""
     return f"an array of shape {source.shape}" if isinstance(source, np.ndarray) else shown(source)
 
 
 def _named(source) -> dict[str, str]:
-    """The table of a file or a shape."""
     text = str(source)
     if text in SHAPES:
         return {"shape": text}
@@ -230,7 +227,6 @@ def _named(source) -> dict[str, str]:
 
 
 def _has_threshold(options: Mapping) -> bool:
-    """Whether a threshold of grey values says what is fluid."""
     return any(options.get(name) is not None for name in THRESHOLDS)
 
 

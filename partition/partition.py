@@ -31,7 +31,6 @@ class Choice:
     reason: str  #: one sentence; empty if the method was asked for
 
     def __str__(self) -> str:
-        """The table of candidates and the reason."""
         if not self.candidates:
             return self.reason
         rows = [(name, found, mark(name, self.method)) for name, found in self.candidates.items()]

@@ -134,7 +134,6 @@ def _slices(folder: Path) -> list[_Slice]:
 
 
 def _library():
-    """The module pydicom."""
     try:
         import pydicom
     except ImportError as error:

@@ -110,7 +110,6 @@ def _values(path, header: dict[str, str], start: int):
 
 
 def _layout(path, header: dict[str, str], kind: np.dtype, shape: tuple[int, ...]) -> Layout:
-    """The layout of one file; ``shape``: of the image or of a layer."""
     counts = " ".join(map(str, shape[::-1]))
     said = f"DimSize = {counts} with ElementType = {header['ElementType']} in {Path(path).name}"
     skip = "HeaderSize = -1 above ElementDataFile"

@@ -106,7 +106,6 @@ class ImageRule:
         return Noted(with_tagged_openings(voxels, tags, "the image").check_flags(), (*cubes.notes, *notes))
 
     def _check(self) -> None:
-        """Raise GeometryError for contradictory or invalid options."""
         check_text(otsu=self.otsu)
         check_labels(opening_values=self.opening_values, wall_values=self.wall_values)
         values = self.fluid_value if isinstance(self.fluid_value, Sequence | np.ndarray) else [self.fluid_value]

@@ -152,7 +152,6 @@ def _count(path, entries: Mapping[str, str], key: str) -> int:
 
 
 def _length(text: str) -> float | None:
-    """A length above zero, or None."""
     try:
         value = abs(float(text))
     except ValueError:
@@ -337,7 +336,6 @@ def _walk_directories(path) -> None:
 
 
 def _first_page(path, n_pages: int) -> _First:
-    """The first page of a file of ``n_pages``."""
     with _opened(path) as picture, reading(path, KIND, READ_ERRORS):
         if picture.mode not in TYPES:
             raise GeometryError(

@@ -143,7 +143,6 @@ def _text_length(n_bytes: int) -> int:
 
 
 def _base64(file: VtkFile, text: bytes, n_bytes: int) -> bytes:
-    """The first ``n_bytes`` of base64 text."""
     if len(text) < _text_length(n_bytes):
         raise GeometryError(
             f"{file.path} holds {len(text)} characters of base64; {_text_length(n_bytes)} are needed: truncated"
@@ -337,7 +336,6 @@ def _cells(file: VtkFile, piece: ElementTree.Element, array: str | None) -> tupl
 
 
 def _element(file: VtkFile, piece: ElementTree.Element, group: str, name: str) -> ElementTree.Element:
-    """The ``DataArray`` of that name in a group."""
     found = {element.get("Name", ""): element for element in piece.iterfind(f"{group}/DataArray")}
     check_names([name], found, f"{file.path}: array of {group}")
     return found[name]

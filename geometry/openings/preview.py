@@ -193,7 +193,6 @@ def openings_figure(views: Sequence[View], found: Sequence[FoundOpening], title:
 
 
 def _write(path, figure) -> None:
-    """Write a figure, in the format of the file's ending."""
     with atomic_write(path) as temporary:
         try:
             figure.savefig(temporary, format=Path(path).suffix[1:] or "png", bbox_inches="tight", pad_inches=0.15)
@@ -284,7 +283,6 @@ def _colour(item: FoundOpening) -> str:
 
 
 def _length(metres: float) -> str:
-    """A length in a suitable unit."""
     unit, size = _unit(metres)
     return f"{metres / size:.3g} {unit}"
 

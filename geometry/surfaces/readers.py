@@ -328,7 +328,6 @@ def read_stl(path) -> StoredSurface:
 
 
 def _of_corners(corners: np.ndarray, notes: tuple[str, ...] = ()) -> StoredSurface:
-    """The surface of triangles (n, 3, 3)."""
     points = corners.reshape(-1, 3).astype(np.float64)
     return StoredSurface(points, np.arange(len(points)).reshape(-1, 3), None, notes)
 
@@ -350,7 +349,6 @@ def _binary(path, content: bytes, n_stated: int) -> StoredSurface:
 
 
 def _text_corners(path, content: bytes) -> np.ndarray:
-    """(n, 3, 3) corners of the facets of a text."""
     ask_for(STL_BYTES_OF_TEXT * len(content), f"the text of {path}")
     text = ENDS.sub(rb"end\1", NAMES.sub(b"", content.removeprefix(MARK).lower().replace(b"\r", b"\n")))
     words = KEYWORDS.findall(text)

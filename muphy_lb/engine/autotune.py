@@ -63,7 +63,6 @@ def _name(shape) -> str:
 
 
 def _rate(engine: Engine, shape) -> float:
-    """Million node updates per second of the interior."""
     launches = engine.interior_launches(shape)
     synchronise = engine.backend.synchronise
     seconds = []

@@ -251,7 +251,6 @@ class Engine:
         self._connector.communicator.barrier()
 
     def _begin_step(self) -> StepKind:
-        """Count a step; returns its kind."""
         kind = self._kind(self._step_number, self.parity)
         self._count_steps(1)
         self.parity ^= 1

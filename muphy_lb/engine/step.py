@@ -199,7 +199,6 @@ class StepOrder:
 
 
 def _n_filled(groups: list[Pass]) -> int:
-    """Number of passes with stages."""
     return sum(bool(group.stages) for group in groups)
 
 

@@ -119,7 +119,6 @@ def relaxation_time(nu):
 
 
 def _relaxation_time_node(precision, jit):
-    """:func:`relaxation_time` as a node function."""
     three, half = precision.real(3), precision.real(0.5)
 
     def tau_of(nu):
@@ -151,7 +150,6 @@ def _reference(law, names):
 
 
 def _tau_bounds_node(precision, jit, at):
-    """:func:`tau_bounds` as a node function."""
     tau_of = _relaxation_time_node(precision, jit)
     smallest, lowest, highest = precision.real(SMALLEST_TAU), at["nu_min"], at["nu_max"]
 

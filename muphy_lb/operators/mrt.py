@@ -110,7 +110,6 @@ def mrt_for(lattice: Lattice, rates: Mapping | None = None, magic: float | None 
 
 
 def _check(basis: MomentBasis, family: str, rate) -> None:
-    """Refuse an invalid rate of a family."""
     allowed = basis.adjustable
     if family not in allowed:
         raise InputError(f"rates name the family {family!r}; {basis.lattice.name} has: {', '.join(allowed)}")

@@ -141,7 +141,6 @@ def _y_in_sites(content: Mapping) -> tuple[np.ndarray, float]:
 
 
 def _data_file(record: Mapping) -> DataFile:
-    """A file from its record in ``data_files.toml``."""
     keys = dict(record)
     ends = keys.pop("ends", None)
     openings = globals()[keys.pop("openings")] if "openings" in keys else None

@@ -131,7 +131,6 @@ def record_graph(stream, work):
 
 
 def _captured(handle, work):
-    """The graph of what ``work()`` launches on a stream."""
     from cuda.bindings import driver
 
     mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL

@@ -107,7 +107,6 @@ def _columns(particles: records.ParticleArrays, capacity: int, first: int, last:
 
 
 def _chosen(nodes: NodeRange) -> np.ndarray:
-    """The chosen nodes of a range."""
     n = np.arange(nodes.first, nodes.last)
     return n if nodes.where is None else n[nodes.where.array[n] & nodes.where.mask != 0]
 

@@ -118,7 +118,6 @@ def with_beads(flow: Flow, beads: Beads) -> Flow:
 
 
 def _values(beads: Beads) -> dict[str, Value]:
-    """Values of all parameters by name."""
     names = ["id", *COLUMNS, *((*PLACE, HEAD, NEXT) if beads.interactions.needs_others else ())]
     columns = {name: FieldValue(f"{beads.name}.{name}") for name in names}
     exact = {"mass": beads.mass, "friction": beads.friction, "kt": beads.kt}

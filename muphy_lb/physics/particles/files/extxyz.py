@@ -176,7 +176,6 @@ def _skip(path, lines: Iterator[tuple[int, str]], count: int) -> None:
 
 
 def _rows(path, lines: Iterator[tuple[int, str]], count: int, width: int) -> Rows:
-    """The rows of a frame behind its comment."""
     numbers, words = [], []
     for number, text in islice(lines, count):
         numbers.append(number)
@@ -237,7 +236,6 @@ class ExtxyzSeries:
                 raise
 
     def _comment(self, snapshot: Snapshot) -> str:
-        """The second line of a frame."""
         velocity = "" if snapshot.velocity_m_s is None else "velo:R:3:"
         time = float(snapshot.time_s) / self.time_unit_s
         columns = f"Properties=species:S:1:pos:R:3:{velocity}id:I:1"
@@ -256,7 +254,6 @@ class ExtxyzSeries:
         return f"length_unit_m={float(self.length_unit_m)!r} time_unit_s={float(self.time_unit_s)!r}"
 
     def _rows(self, snapshot: Snapshot) -> str:
-        """One line for each particle."""
         reals = [np.asarray(snapshot.position_m, dtype=np.float64) / self.length_unit_m]
         if snapshot.velocity_m_s is not None:
             velocity_unit_m_s = self.length_unit_m / self.time_unit_s

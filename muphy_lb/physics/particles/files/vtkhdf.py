@@ -72,7 +72,6 @@ class ParticleSeries:
         self._series.append(data)
 
     def _fields(self, snapshot: Snapshot) -> dict[str, np.ndarray]:
-        """The fields of the points by name."""
         given = {"id": snapshot.id, "velocity": snapshot.velocity_m_s, "kind": snapshot.kind}
         fields = {name: np.asarray(values) for name, values in given.items() if values is not None}
         for name, values in snapshot.scalars.items():
