@@ -181,7 +181,10 @@ def read(source, **options) -> Geometry:
     keys = {key: options.pop(key) for key in GEOMETRY_KEYS if key in options}
     table = {**keys, **({"options": options} if options else {})}
     if isinstance(source, Geometry):
-        both = _together(source.table.get("options", {}), options)
+        earlier = source.table.get("options", {})
+        if _has_threshold(options):
+            earlier = {name: value for name, value in earlier.items() if name not in ("fluid_value", *THRESHOLDS)}
+        both = {**earlier, **options}
         return Geometry({**source.table, **table, **({"options": both} if both else {})}, source.content)
     if isinstance(source, np.ndarray):
         array = _checked(source, options)
@@ -228,13 +231,6 @@ def _named(source) -> dict[str, str]:
 
 def _has_threshold(options: Mapping) -> bool:
     return any(options.get(name) is not None for name in THRESHOLDS)
-
-
-def _together(earlier: Mapping, options: Mapping) -> dict[str, Any]:
-    """Options that were given earlier and those given now, of which the latter hold."""
-    if _has_threshold(options):
-        earlier = {name: value for name, value in earlier.items() if name not in ("fluid_value", *THRESHOLDS)}
-    return {**earlier, **options}
 
 
 def _with_fluid_value(array: np.ndarray, options: Mapping) -> dict[str, Any]:

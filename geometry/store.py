@@ -230,23 +230,19 @@ def _open(group: InputGroup) -> NodeList:
     if math.prod(shape) >= MAX_VOXELS:
         raise group.refusal("shape", f"is {shape}; a box of less than {MAX_VOXELS} voxels is allowed")
     arrays: dict[str, Any] = {name: group.array(name, dtype) for name, dtype in ARRAYS.items()}
+    spacing_m = group.reals("spacing_m")
+    if not SPACINGS_M[0] <= spacing_m <= SPACINGS_M[1]:
+        raise group.refusal("spacing_m", f"is {spacing_m}; allowed are {SPACINGS_M[0]} to {SPACINGS_M[1]}")
     return NodeList(
         **arrays | {"group_start": arrays["group_start"][...]},
         shape=shape,
-        spacing_m=_spacing(group),
+        spacing_m=spacing_m,
         origin_m=group.reals("origin_m", (3,)),
         periodic=group.flags("periodic", (3,)),
         openings=_unique(group, [_opening(record) for record in group.records("openings", MAX_OPENINGS)]),
         walls=_unique(group, [_wall(record) for record in group.records("walls", MAX_WALLS)]),
         cuts=_cuts(group.subgroup("cuts")) if "cuts" in group else None,
     )
-
-
-def _spacing(group: InputGroup) -> float:
-    spacing_m = group.reals("spacing_m")
-    if not SPACINGS_M[0] <= spacing_m <= SPACINGS_M[1]:
-        raise group.refusal("spacing_m", f"is {spacing_m}; allowed are {SPACINGS_M[0]} to {SPACINGS_M[1]}")
-    return spacing_m
 
 
 def _unique(group: InputGroup, records: list) -> tuple:

@@ -63,7 +63,14 @@ def graph_from_neighbours(table: np.ndarray, coordinates: np.ndarray, weights: n
     np.cumsum(indptr, out=indptr)
     indices = np.empty(indptr[-1], dtype=np.int64)
     _fill_links(table, indptr, indices)
-    _check_undirected(indptr, indices)
+    one_way = np.empty(indptr.size - 1, dtype=np.int64)
+    _find_one_way_links(indptr, indices, one_way)
+    nodes = np.flatnonzero(one_way != ABSENT)
+    if nodes.size:
+        raise PartitionError(
+            f"node {nodes[0]} has neighbour {one_way[nodes[0]]}, but not the other way round;"
+            " a neighbour table must hold the opposite of each of its directions"
+        )
     weights = np.ones(n, dtype=np.int64) if weights is None else integer_weights(weights).astype(np.int64, copy=False)
     return Graph(indptr, indices, np.asarray(coordinates), weights)
 
@@ -77,17 +84,6 @@ def integer_weights(weights) -> np.ndarray:
             " scale them, for example with muphy_lb.partition.costs.weights_from_groups"
         )
     return weights
-
-
-def _check_undirected(indptr: np.ndarray, indices: np.ndarray) -> None:
-    one_way = np.empty(indptr.size - 1, dtype=np.int64)
-    _find_one_way_links(indptr, indices, one_way)
-    nodes = np.flatnonzero(one_way != ABSENT)
-    if nodes.size:
-        raise PartitionError(
-            f"node {nodes[0]} has neighbour {one_way[nodes[0]]}, but not the other way round;"
-            " a neighbour table must hold the opposite of each of its directions"
-        )
 
 
 @njit(cache=True)

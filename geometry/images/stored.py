@@ -138,29 +138,32 @@ def inflated(path, layout: Layout, offset: int = 0, skip: int = 0) -> np.ndarray
     target = empty_array((skip + layout.n_bytes,), np.uint8)
     with open(path, "rb") as file:
         file.seek(offset)
-        inflater, found, rest = zlib.decompressobj(GZIP_OR_ZLIB), 0, b""
-        while chunk := rest or file.read(READ_BYTES):
-            if inflater.eof:
-                rest = chunk = chunk.lstrip(b"\0")
-                if not chunk:
-                    continue
-                inflater = zlib.decompressobj(GZIP_OR_ZLIB)
-            try:
-                inflated_bytes = inflater.decompress(chunk, max(1, min(READ_BYTES, target.size - found)))
-            except zlib.error as error:
-                raise GeometryError(
-                    f"cannot read {path}: its compressed data are broken or truncated ({error})"
-                ) from error
-            if inflated_bytes and found == target.size:
-                raise layout.too_long(path)
-            target[found : found + len(inflated_bytes)] = np.frombuffer(inflated_bytes, np.uint8)
-            found += len(inflated_bytes)
-            rest = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
-        if found < target.size or not inflater.eof:
-            raise GeometryError(
-                f"{path} inflates to {found} bytes of voxels; {layout.said} needs {target.size}: it is truncated"
-            )
+        _inflate(path, file, target, layout)
     return target[skip:].view(layout.dtype).reshape(layout.shape)
+
+
+def _inflate(path, file, target: np.ndarray, layout: Layout) -> None:
+    """Inflate a file, member after member, into ``target``, which it fills; zeros may follow (padding of archives)."""
+    inflater, found, rest = zlib.decompressobj(GZIP_OR_ZLIB), 0, b""
+    while chunk := rest or file.read(READ_BYTES):
+        if inflater.eof:
+            rest = chunk = chunk.lstrip(b"\0")
+            if not chunk:
+                continue
+            inflater = zlib.decompressobj(GZIP_OR_ZLIB)
+        try:
+            inflated_bytes = inflater.decompress(chunk, max(1, min(READ_BYTES, target.size - found)))
+        except zlib.error as error:
+            raise GeometryError(f"cannot read {path}: its compressed data are broken or truncated ({error})") from error
+        if inflated_bytes and found == target.size:
+            raise layout.too_long(path)
+        target[found : found + len(inflated_bytes)] = np.frombuffer(inflated_bytes, np.uint8)
+        found += len(inflated_bytes)
+        rest = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
+    if found < target.size or not inflater.eof:
+        raise GeometryError(
+            f"{path} inflates to {found} bytes of voxels; {layout.said} needs {target.size}: it is truncated"
+        )
 
 
 def check_inflation(path, held: int, needed: int) -> None:

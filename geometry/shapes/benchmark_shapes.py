@@ -229,7 +229,14 @@ def obstacle_channel(cells_per_diameter=20, dimension=2, spacing_m=None) -> Voxe
     Source: Schaefer, Turek, Benchmark computations of laminar flow around a cylinder (1996).
     """
     if spacing_m is not None:
-        cells_per_diameter = _cells(spacing_m)
+        check_positive(spacing_m=spacing_m)
+        cells = CYLINDER_DIAMETER_M / spacing_m
+        if abs(cells - round(cells)) > ROUNDING * cells:
+            raise GeometryError(
+                f"spacing_m = {spacing_m:g} does not divide the cylinder's diameter of {CYLINDER_DIAMETER_M} m; give"
+                f" {CYLINDER_DIAMETER_M / max(1, round(cells)):.6g}"
+            )
+        cells_per_diameter = round(cells)
     check_positive(cells_per_diameter=cells_per_diameter)
     check_dimension(dimension)
     if cells_per_diameter < 1:
@@ -250,17 +257,6 @@ def obstacle_channel(cells_per_diameter=20, dimension=2, spacing_m=None) -> Voxe
     voxels = Voxels(flags, spacing_m, origin_m, (False, False, dimension == 2), (), ("cylinder",), walls)
     middle = 0.5 * (high + 0.5)
     return carve(voxels, end_openings(voxels, 0, np.array([0.0, middle, middle if dimension == 3 else 0.0])))
-
-
-def _cells(spacing_m) -> int:
-    check_positive(spacing_m=spacing_m)
-    cells = CYLINDER_DIAMETER_M / spacing_m
-    if abs(cells - round(cells)) > ROUNDING * cells:
-        raise GeometryError(
-            f"spacing_m = {spacing_m:g} does not divide the cylinder's diameter of {CYLINDER_DIAMETER_M} m; give"
-            f" {CYLINDER_DIAMETER_M / max(1, round(cells)):.6g}"
-        )
-    return round(cells)
 
 
 def tunnel(size=64, spacing_m=1.0) -> Voxels:

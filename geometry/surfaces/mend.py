@@ -9,7 +9,6 @@ from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.surfaces.surface import MAX_POSITIONS, Surface, diagnose
 from muphy_lb.geometry.surfaces.surface_cuts import MIN_CELL, SurfaceWall, crossed_parts
 from muphy_lb.geometry.surfaces.triangles import (
-    Pairs,
     area_vectors,
     distinct_triangles,
     find_edges,
@@ -150,7 +149,14 @@ def mend(surface: Surface) -> Mended:
         raise GeometryError("the surface is flat: its triangles have no area or lie on each other; it encloses nothing")
     surface, cut_notes = _cut_out(surface)
     notes += cut_notes
-    oriented = _orient_consistently(surface, find_pairs(surface.triangles, find_edges(surface.triangles)))
+    pairs = find_pairs(surface.triangles, find_edges(surface.triangles))
+    flips, failed = orient_consistently(len(surface.triangles), pairs)
+    if failed >= 0:
+        raise GeometryError(
+            "the surface has only one side, like a Moebius strip: its triangles cannot be oriented consistently at"
+            f" {surface.position_text(surface.points[pairs.edge[failed]].mean(axis=0))}; repair it (MeshLab, Blender)"
+        )
+    oriented = _with_reversed(surface, flips)
     closed, number = _cap(oriented)
     outward = _orient_outward(closed)
     n_reversed = np.count_nonzero(np.any(outward.triangles[: len(surface.triangles)] != surface.triangles, axis=1))
@@ -261,16 +267,6 @@ def _scraps(points: np.ndarray, triangles: np.ndarray, area: np.ndarray) -> np.n
     is_flat = np.bincount(component, np.abs(height)) <= NO_VOLUME * total**1.5
     is_scrap = is_open & (total <= np.where(is_flat, SMALL_HOLE, SCRAP) * total.sum())
     return (is_scrap & (total[is_scrap].sum() <= SMALL_HOLE * total.sum()))[component]
-
-
-def _orient_consistently(surface: Surface, pairs: Pairs) -> Surface:
-    flips, failed = orient_consistently(len(surface.triangles), pairs)
-    if failed >= 0:
-        raise GeometryError(
-            "the surface has only one side, like a Moebius strip: its triangles cannot be oriented consistently at"
-            f" {surface.position_text(surface.points[pairs.edge[failed]].mean(axis=0))}; repair it (MeshLab, Blender)"
-        )
-    return _with_reversed(surface, flips)
 
 
 def _orient_outward(surface: Surface) -> Surface:

@@ -168,6 +168,8 @@ def domain_from_part(
     near = part.owner[specular.far] == part.rank
     voxel = nodes.voxel[special.listed]
     linkwise, in_table = _wall_links(special.table, voxel, walls)
+    columns = {name: column[near] for name, column in vars(specular).items()}
+    far = columns["far"] if local_of is None else local_of[columns["far"]].astype(np.int64)
     return LocalDomain(
         lattice=lattice,
         number=_chosen(np.arange(nodes.n_nodes) if part.number is None else part.number, listed),
@@ -180,7 +182,7 @@ def domain_from_part(
         links=_at(opening_records(special.table, voxel), local),
         linkwise=_at(linkwise, local),
         in_table=_at(in_table, local),
-        specular=_localised(specular, near, local, local_of),
+        specular=SpecularLinks(**columns | {"node": local[columns["node"]], "far": far}),
         n_specular=int(specular.node.size),
         search=search,
         part=part,
@@ -261,13 +263,6 @@ def _wall_links(table, voxel, walls: WallTreatment) -> tuple[LinkRecords, LinkRe
 def _at(links: LinkRecords, local) -> LinkRecords:
     """Records of columns as records of local nodes."""
     return replace(links, node=local[links.node])
-
-
-def _localised(specular: SpecularLinks, near, local, local_of) -> SpecularLinks:
-    """The specular links chosen by a mask, between local nodes."""
-    columns = {name: column[near] for name, column in vars(specular).items()}
-    far = columns["far"] if local_of is None else local_of[columns["far"]].astype(np.int64)
-    return SpecularLinks(**columns | {"node": local[columns["node"]], "far": far})
 
 
 def check_dimension(nodes: NodeList | GeometryHeader, lattice: Lattice, force=(0.0, 0.0, 0.0)) -> None:

@@ -240,7 +240,14 @@ def build_stencil(domain: LocalDomain, vectors: np.ndarray, boundary: ScalarBoun
         boundary: the boundary conditions where the neighbour is not fluid.
     """
     layer, pitch = domain.ghost_layer, domain.pitch
-    found = _extrapolate_all(domain, vectors, boundary)
+    pieces, whole = [], np.concatenate((np.zeros((1, 3), dtype=np.int64), vectors))
+    for first in range(0, domain.n_nodes, CHUNK_NODES):
+        last = min(first + CHUNK_NODES, domain.n_nodes)
+        codes = domain.neighbours_with_ghosts(whole, slice(first, last))
+        nodes = np.flatnonzero((codes < 0).any(axis=0))
+        pieces.append(extrapolate(np.ascontiguousarray(codes[:, nodes]), first + nodes, vectors, boundary))
+    columns = {name: [vars(piece)[name] for piece in pieces] for name in vars(pieces[0])}
+    found = Extrapolations(**{name: np.concatenate(parts, axis=-1) for name, parts in columns.items()})
     is_copy = found.is_copy
     extrapolated, copies = chosen(found, ~is_copy), chosen(found, is_copy)
     first_extrapolated = pitch + layer.position.size
@@ -254,17 +261,6 @@ def build_stencil(domain: LocalDomain, vectors: np.ndarray, boundary: ScalarBoun
         extrapolated=extrapolated,
         copies=copies,
     )
-
-
-def _extrapolate_all(domain: LocalDomain, vectors, boundary: ScalarBoundary) -> Extrapolations:
-    found, whole = [], np.concatenate((np.zeros((1, 3), dtype=np.int64), vectors))
-    for first in range(0, domain.n_nodes, CHUNK_NODES):
-        last = min(first + CHUNK_NODES, domain.n_nodes)
-        codes = domain.neighbours_with_ghosts(whole, slice(first, last))
-        nodes = np.flatnonzero((codes < 0).any(axis=0))
-        found.append(extrapolate(np.ascontiguousarray(codes[:, nodes]), first + nodes, vectors, boundary))
-    columns = {name: [vars(one)[name] for one in found] for name in vars(found[0])}
-    return Extrapolations(**{name: np.concatenate(parts, axis=-1) for name, parts in columns.items()})
 
 
 def chosen(values: Extrapolations, mask: np.ndarray) -> Extrapolations:

@@ -45,7 +45,10 @@ class Engine:
         self.precision, self.real = backend.precision, backend.precision.real
         self.timed = TimedValues(backend, conditions.at_start, list(conditions.feedback))
         self.addresses = build_addresses(domain, model.streaming)
-        self.buffers = self._make_buffers()
+        in_place = self.model.streaming.in_place
+        n_slots, storage = self.addresses.n_slots, self.precision.storage
+        buffers = [self.backend.zeros(n_slots, storage) for _ in range(1 if in_place else 2)]
+        self.buffers = buffers * 2 if in_place else buffers
         self._tables = [backend.stream_table(self.addresses, phase) for phase in range(len(self.addresses.patterns))]
         self.parity = self.steps_kept = self._step_number = 0
         self._access = StateAccess(backend, model, domain)
@@ -68,12 +71,6 @@ class Engine:
             return None
         size, given = conditions.kind.size, conditions.feedback
         return FeedbackConditions(self.backend, self._connector, self.boundary_links, given, size, self.timed)
-
-    def _make_buffers(self) -> list:
-        in_place = self.model.streaming.in_place
-        n_slots, storage = self.addresses.n_slots, self.precision.storage
-        buffers = [self.backend.zeros(n_slots, storage) for _ in range(1 if in_place else 2)]
-        return buffers * 2 if in_place else buffers
 
     @property
     def particle_sets(self) -> Particles:
@@ -180,7 +177,7 @@ class Engine:
     def set_populations(self, populations: np.ndarray) -> None:
         """Overwrite the stored (Q, n) or (Q, 1) populations (deviations from w_q): before collision for push, after it
         for the others."""
-        self._set(lambda first, last: _columns(populations, first, last))
+        self._set(lambda first, last: populations if populations.shape[1] == 1 else populations[:, first:last])
 
     def populations(self) -> np.ndarray:
         """(Q, n) stored populations; 0, those at rest, where there is no fluid."""
@@ -343,11 +340,6 @@ class Engine:
     def measuring(self, parity: int, operator: Operator | None = None) -> tuple:
         """Values for the moments of the state ``parity`` that a step has left."""
         return self._moment_values(parity, self.timed.behind(parity), operator)
-
-
-def _columns(values: np.ndarray, first: int, last: int) -> np.ndarray:
-    """Columns of (Q, n) values, or the one of (Q, 1)."""
-    return values if values.shape[1] == 1 else values[:, first:last]
 
 
 def has_load(engine: Engine) -> bool:

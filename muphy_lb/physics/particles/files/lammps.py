@@ -2,7 +2,6 @@
 ``read_data`` and ``atom_style``."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -78,7 +77,7 @@ def read_lammps_particles(path, units: FileUnits, velocities: bool = True) -> Pa
         kind=atoms.names(columns.index("type"), "the type"),
         bond_list=_links(path, parsed, "Bonds"),
         angle_list=_links(path, parsed, "Angles"),
-        box_m=_box(parsed.bounds, metres),
+        box_m=metres * np.array([parsed.bounds[axis] for axis in "xyz"]).T if len(parsed.bounds) == 3 else None,
         source=str(path),
         lines=atoms.lines,
     )
@@ -187,8 +186,3 @@ def _links(path, parsed: _Parsed, name: str) -> BondedInteractions:
     rows = _rows(path, parsed, name, columns)
     ids = rows.integers(range(2, 2 + n_ends), "the id of an atom")
     return BondedInteractions(ids, rows.names(1, "the type"), str(path), rows.lines)
-
-
-def _box(bounds: Mapping[str, tuple[float, float]], metres: float) -> np.ndarray | None:
-    """(2, 3) lowest and highest corner [m]; None unless the header bounds all three axes."""
-    return metres * np.array([bounds[axis] for axis in "xyz"]).T if len(bounds) == 3 else None

@@ -65,7 +65,13 @@ class ParticleTable:
         self._check_shapes(vectors)
         self._check_ids()
         for name, values in vectors.items():
-            self._check_finite(name, values)
+            wrong = np.flatnonzero(~np.isfinite(values).all(axis=1))
+            if wrong.size:
+                row = wrong[0]
+                raise InputError(
+                    f"{self.location(row)}: the {name} of particle {self.id[row]} is {values[row].tolist()}; it must be"
+                    " three finite numbers"
+                )
         check_kinds(self.kind, self.location)
         self._check_interactions("bond", self.bond_list)
         self._check_interactions("angle", self.angle_list)
@@ -126,15 +132,6 @@ class ParticleTable:
             raise InputError(
                 f"{self.location(second)}: the id {self.id[second]} is there already, at {self.location(first)}; each"
                 " particle must have an id of its own"
-            )
-
-    def _check_finite(self, what: str, values: np.ndarray) -> None:
-        wrong = np.flatnonzero(~np.isfinite(values).all(axis=1))
-        if wrong.size:
-            row = wrong[0]
-            raise InputError(
-                f"{self.location(row)}: the {what} of particle {self.id[row]} is {values[row].tolist()}; it must be"
-                " three finite numbers"
             )
 
     def _check_interactions(self, what: str, listed: BondedInteractions) -> None:
