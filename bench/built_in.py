@@ -91,6 +91,7 @@ def _cavity(title: str, collision: str, equilibrium: str) -> dict:
 _ARRAY, _MRTL = {"size": ARRAY_MESH, "cells": ARRAY_CELLS}, {"collision": "mrt", "equilibrium": "stokes"}
 # Toelke, Comput. Visual. Sci. 13, 29 (2010, online 2008): driven cavity 2048^2 (Table 2) as the share of the GPU's
 # memory bandwidth that he reached on an 8800 Ultra, and the flow through his 18 x 18 cylinders (Table 5) in MLUPS.
+#: The cases of a paper, each with its figure.
 PAPERS: Mapping[str, tuple[tuple[dict, str], ...]] = {
     "toelke": (
         (_cavity("LBGKL, cavity", "bgk", "stokes"), "59 % of the bandwidth"),
@@ -99,4 +100,3 @@ PAPERS: Mapping[str, tuple[tuple[dict, str], ...]] = {
         (_plane_case("MRTL, cylinders", "cylinder_array", _ARRAY, _MRTL, force=1e-7), "481 MLUPS"),
     )
 }
-"""The cases of a paper, each with its figure."""

@@ -96,7 +96,6 @@ def variants(options, compute):
 
 
 def _jobs(options, communicator):
-    """The benchmark jobs, one after the other."""
     from muphy_lb.bench.jobs import job_of_file, job_of_table
 
     overrides, copies = overrides_of(options), _copies(options.tile)
@@ -155,7 +154,6 @@ def _check(options) -> None:
 
 
 def _refuse_without_effect(options) -> None:
-    """Refuse options that would be silently ignored."""
     *others, last = sized = (TABLE_1, *OF_PHYSICS)
     has_size = options.paper in sized or options.geometry in BUILT_IN
     with_size = ", ".join(["a built-in --geometry", *(f"--paper {name}" for name in others)]) + f" or --paper {last}"

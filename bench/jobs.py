@@ -1,7 +1,5 @@
-"""Benchmark jobs: a case with its geometry, tiled on request.
-
-Tiling: periodic repetition of a geometry without openings along the axes, to fill a GPU with a small geometry.
-"""
+"""Benchmark jobs: a case with its geometry, tiled on request. Tiling: periodic repetition of a geometry without
+openings along the axes, to fill a GPU with a small geometry."""
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -74,16 +72,6 @@ def tile_nodes(nodes: NodeList, copies: tuple[int, int, int]) -> NodeList:
     """
     if copies == (1, 1, 1):
         return nodes
-    _check_tile(nodes, copies)
-    nz, ny, nx = nodes.shape
-    shape = (nz * copies[2], ny * copies[1], nx * copies[0])
-    row_start = np.searchsorted(nodes.voxel, nx * np.arange(nz * ny + 1))
-    voxel = np.empty(nodes.voxel.size * int(np.prod(copies)), dtype=np.int64)
-    _fill(voxel, nodes.voxel, row_start, nodes.shape, copies[::-1])
-    return replace(nodes, voxel=voxel, group_start=np.array([0, voxel.size]), shape=shape)
-
-
-def _check_tile(nodes: NodeList, copies) -> None:
     if min(copies) < 1:
         raise InputError(f"tile is {copies}; give the number of copies along x, y, z, each above zero")
     names = [*(opening.name for opening in nodes.openings), *(wall.name for wall in nodes.walls)]
@@ -96,6 +84,12 @@ def _check_tile(nodes: NodeList, copies) -> None:
         raise InputError(
             "the links of the geometry are cut at its true walls, which cannot be tiled; set lattice.walls = 'half-way'"
         )
+    nz, ny, nx = nodes.shape
+    shape = (nz * copies[2], ny * copies[1], nx * copies[0])
+    row_start = np.searchsorted(nodes.voxel, nx * np.arange(nz * ny + 1))
+    voxel = np.empty(nodes.voxel.size * int(np.prod(copies)), dtype=np.int64)
+    _fill(voxel, nodes.voxel, row_start, nodes.shape, copies[::-1])
+    return replace(nodes, voxel=voxel, group_start=np.array([0, voxel.size]), shape=shape)
 
 
 @njit(parallel=True, cache=True)

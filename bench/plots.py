@@ -210,7 +210,6 @@ def draw_forecasts(path: str | os.PathLike, forecasts: Sequence[Forecast], title
 
 
 def _pair(title: str) -> tuple[Figure, Axes, Axes]:
-    """A figure with two panels side by side."""
     figure = Figure(figsize=PAIR_SIZE_IN, dpi=DPI, layout="constrained")
     figure.suptitle(title, parse_math=False)
     return figure, *figure.subplots(1, 2)

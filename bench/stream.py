@@ -1,9 +1,5 @@
-"""Memory traffic of fields other than the populations in a time step, counted from the model.
-
-Speed of a complete time step relative to the copy bandwidth of the device, measured in the same run.
-
-Measurements as text and as records for JSON.
-"""
+"""Speed of a complete time step relative to the copy bandwidth of the device, measured in the same run, and the memory
+traffic of fields other than the populations, counted from the model."""
 
 import gc
 import statistics

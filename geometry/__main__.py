@@ -1,7 +1,5 @@
-"""Command ``muphy-lb geometry INPUT OUT.h5``: convert an image, surface or shape to numbered fluid nodes.
-
-With ``--find-openings`` it first reports what the input is and where its openings are; OUT.h5 is then optional.
-"""
+"""Command ``muphy-lb geometry INPUT OUT.h5``: convert an image, surface or shape to numbered fluid nodes. With
+``--find-openings`` it first reports what the input is and where its openings are; OUT.h5 is then optional."""
 
 import argparse
 import logging
@@ -84,7 +82,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _option(name: str, value: object) -> str:
-    """An option of this command with a value."""
     words = value if isinstance(value, list) else [value]
     return " ".join([f"--{name.replace('_', '-')}", *map(str, words)])
 
@@ -172,7 +169,10 @@ def _convert(arguments: argparse.Namespace, found: Sequence[Opening]) -> None:
         LOG.info("cutting the links at the wall")
         nodes = _cut(nodes, voxels, arguments.input)
     if arguments.solid:
-        nodes = _with_solids(nodes, voxels, arguments.solid)
+        from muphy_lb.geometry.labels import add_solids
+
+        n_fluid, nodes = nodes.n_nodes, add_solids(nodes, voxels, arguments.solid)
+        _tell(f"solids      {nodes.n_nodes - n_fluid} nodes: {', '.join(arguments.solid)}")
     write_geometry(arguments.output, nodes)
     _tell(f"written     {arguments.output}: {nodes.n_nodes} nodes in {time.perf_counter() - start:.2f} s")
 
@@ -190,15 +190,6 @@ def _cut(nodes: NodeList, voxels: Voxels, source: str) -> NodeList:
     cuts = known(nodes.cuts)
     _tell(f"cuts        {cuts.n_links} links cut, {cuts.n_missed} of them miss the wall (taken half-way)")
     return nodes
-
-
-def _with_solids(nodes: NodeList, voxels: Voxels, names: Sequence[str]) -> NodeList:
-    """The nodes including those of conducting solids; prints how many were added."""
-    from muphy_lb.geometry.labels import add_solids
-
-    extended = add_solids(nodes, voxels, names)
-    _tell(f"solids      {extended.n_nodes - nodes.n_nodes} nodes: {', '.join(names)}")
-    return extended
 
 
 def _describe(voxels: Voxels) -> str:

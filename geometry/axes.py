@@ -8,8 +8,7 @@ from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.limits import shown
 
 AXES = "xyz"
-PERIODIC = "periodic"
-"""The option of every input that names them."""
+PERIODIC = "periodic"  # the option of every input that names them
 
 
 def periodic_axes(value: str | Iterable[str] | Iterable[bool]) -> tuple[bool, bool, bool]:

@@ -31,15 +31,9 @@ class CleanReport:
 
 
 def clean(nodes: NodeList, keep: str) -> tuple[NodeList, CleanReport]:
-    """Keep the nodes of the wanted face-connected components.
-
-    Args:
-        nodes: the node list.
-        keep: ``"openings"`` (components that touch an opening), ``"largest"`` or ``"all"``.
-
-    Raises:
-        GeometryError: unknown mode; ``"openings"`` without openings; an opening left without fluid.
-    """
+    """Keep the nodes of the wanted face-connected components. ``keep``: ``"openings"`` (components that touch an
+    opening), ``"largest"`` or ``"all"``. Raises GeometryError: unknown mode; ``"openings"`` without openings; an
+    opening left without fluid."""
     if keep not in MODES:
         raise GeometryError(f"keep is {keep!r}; allowed: {', '.join(MODES)}")
     component = component_labels(nodes)
@@ -48,7 +42,13 @@ def clean(nodes: NodeList, keep: str) -> tuple[NodeList, CleanReport]:
     if keep != "all":
         wanted = _open_components(nodes, component) if keep == "openings" else [np.argmax(np.bincount(component))]
         kept = regroup(nodes, np.sort(nodes.voxel[np.isin(component, wanted)]))
-    _check_openings(kept)
+    present = np.unique(kept.label_number)
+    for number, opening in enumerate(kept.openings):
+        if number not in present:
+            raise GeometryError(
+                f"opening {opening.name!r} (centre {opening.centre_m} m) touches no fluid;"
+                " move its plane into the vessel or remove it"
+            )
     return kept, CleanReport(keep, kept.n_nodes, nodes.n_nodes - kept.n_nodes, n_components)
 
 
@@ -69,16 +69,6 @@ def _open_components(nodes: NodeList, component: np.ndarray) -> np.ndarray:
             " or keep = 'largest' or 'all'"
         )
     return wanted
-
-
-def _check_openings(nodes: NodeList) -> None:
-    present = np.unique(nodes.label_number)
-    for number, opening in enumerate(nodes.openings):
-        if number not in present:
-            raise GeometryError(
-                f"opening {opening.name!r} (centre {opening.centre_m} m) touches no fluid;"
-                " move its plane into the vessel or remove it"
-            )
 
 
 @njit(cache=True)
@@ -104,10 +94,8 @@ def _unite(parent, table):
 
 @njit(cache=True)
 def _renumber_roots(parent):
-    """Replace the root (smallest node) of each component by the number of the component, counted from 0.
-
-    In one ascending pass: a root precedes all other nodes of its component and already holds the number.
-    """
+    """Replace the root (smallest node) of each component by the number of the component, counted from 0. In one
+    ascending pass: a root precedes all other nodes of its component and already holds the number."""
     n_components = 0
     for n in range(parent.size):
         if parent[n] == n:

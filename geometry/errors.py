@@ -10,6 +10,7 @@ class GeometryError(InputError, ValueError):
     """Invalid geometric input: the message gives the quantity, its value, what is allowed and the remedy."""
 
 
+#: A value of each option that some input needs.
 EXAMPLES: Mapping[str, object] = MappingProxyType(
     {
         "spacing_m": 5e-6,
@@ -21,7 +22,6 @@ EXAMPLES: Mapping[str, object] = MappingProxyType(
         "time": 0,
     }
 )
-"""A value of each option that some input needs."""
 
 
 class MissingOptionError(GeometryError):

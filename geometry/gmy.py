@@ -29,44 +29,26 @@ VERSION = 4
 PREAMBLE_WORDS = 8
 MAX_WORDS_PER_SITE = 1 + 26 * 3 + 4
 WALL_LINK_TYPE, INLET_LINK_TYPE, OUTLET_LINK_TYPE = 1, 2, 3
+#: (26, 3) vectors (x, y, z) in the order of the file: z fastest.
 FILE_DIRECTIONS = DIRECTIONS[np.lexsort(DIRECTIONS.T[::-1])]
-"""(26, 3) vectors (x, y, z) in the order of the file: z fastest."""
+MAX_VOXELS = 2**33  # largest box [sites = bytes] accepted; a larger one indicates a corrupt header
+SLACK = 1e-3  # fraction of a link by which a wall or an opening may lie beyond its end (rounding)
 
-MAX_VOXELS = 2**33
-"""Largest box [sites = bytes] accepted; a larger one indicates a corrupt header."""
-
-SLACK = 1e-3
-"""Fraction of a link by which a wall or an opening may lie beyond its end (rounding)."""
-
+#: Largest edge of a block [sites] accepted; a larger one indicates a corrupt header (HemeLB writes blocks of 8).
 MAX_EDGE = 64
-"""Largest edge of a block [sites] accepted; a larger one indicates a corrupt header (HemeLB writes blocks of 8)."""
-
-BYTES_PER_SITE = 6
-"""The mask of the fluid, its copies with another order and a border, and the flags."""
-
-COLLINEAR = 0.1
-"""Points whose second singular value is below this [voxels] are collinear: they do not define a plane."""
-
-BORDER = 1
-"""Layers of solid added around the sites, to accommodate the voxels of openings."""
+BYTES_PER_SITE = 6  # the mask of the fluid, its copies with another order and a border, and the flags
+COLLINEAR = 0.1  # points whose second singular value is below this [voxels] are collinear: they do not define a plane
+BORDER = 1  # layers of solid added around the sites, to accommodate the voxels of openings
 
 
 class Links(NamedTuple):
-    """Links from fluid sites that lead out of the fluid.
+    """Links from fluid sites that lead out of the fluid."""
 
-    Attributes:
-        site: (m, 3) site coordinates (x, y, z).
-        direction: (m,) row of FILE_DIRECTIONS.
-        kind: (m,) 1 wall, 2 inlet, 3 outlet.
-        number: (m,) of the inlet or outlet; 0 for a wall.
-        distance: (m,) fraction of the link at which the wall or the plane of the opening lies.
-    """
-
-    site: np.ndarray
-    direction: np.ndarray
-    kind: np.ndarray
-    number: np.ndarray
-    distance: np.ndarray
+    site: np.ndarray  #: (m, 3) site coordinates (x, y, z)
+    direction: np.ndarray  #: (m,) row of FILE_DIRECTIONS
+    kind: np.ndarray  #: (m,) 1 wall, 2 inlet, 3 outlet
+    number: np.ndarray  #: (m,) of the inlet or outlet; 0 for a wall
+    distance: np.ndarray  #: (m,) fraction of the link at which the wall or the plane of the opening lies
 
     @property
     def target(self) -> np.ndarray:
@@ -99,12 +81,10 @@ def read_gmy(path, spacing_m: float, origin_m=(0.0, 0.0, 0.0)) -> Voxels:
     the distances in the file.
 
     Args:
-        path: the file.
         spacing_m: edge length of a voxel [m]; version 4 of the format does not store it.
         origin_m: (x, y, z) of the first site [m].
 
-    Raises:
-        GeometryError: the file is missing, truncated, of another kind or version, or has no fluid.
+    Raises GeometryError: the file is missing, truncated, of another kind or version, or has no fluid.
     """
     check_positive(spacing_m=spacing_m)
     origin = vector("origin_m", origin_m, 3) - BORDER * spacing_m
@@ -112,15 +92,16 @@ def read_gmy(path, spacing_m: float, origin_m=(0.0, 0.0, 0.0)) -> Voxels:
     fluid = np.pad(fluid, BORDER)
     links = links._replace(site=links.site + BORDER)
     flags = np.where(fluid, FLUID, SOLID).astype(FLAG_DTYPE)
-    voxels = Voxels(flags, float(spacing_m), tuple(origin.tolist()), wall_shape=_tabulated_wall(links, flags.shape))
+    voxel, direction = _voxel_ids(links.site, flags.shape), direction_code(FILE_DIRECTIONS)[links.direction]
+    order = np.argsort(link_keys(voxel, direction))
+    cuts = Cuts(voxel[order], direction[order].astype(np.uint8), links.distance[order])
+    voxels = Voxels(flags, float(spacing_m), tuple(origin.tolist()), wall_shape=TabulatedWall(cuts, flags.shape))
     return _with_openings(path, voxels, links)
 
 
 def read_sites(path) -> tuple[np.ndarray, Links]:
-    """(nz, ny, nx) bool mask of the fluid sites of a ``.gmy`` file, and the links that leave the fluid.
-
-    Raises GeometryError as :func:`read_gmy`.
-    """
+    """(nz, ny, nx) bool mask of the fluid sites of a ``.gmy`` file, and the links that leave the fluid. Raises
+    GeometryError as :func:`read_gmy`."""
     content = read_bytes(path)
     n_blocks, edge, table, position = _header(path, content)
     ask_for_voxels(n_blocks[::-1] * edge, BYTES_PER_SITE, f"the box of {path}")
@@ -129,7 +110,11 @@ def read_sites(path) -> tuple[np.ndarray, Links]:
     for block, (n_fluid, n_packed, n_plain) in enumerate(table.tolist()):
         if not n_fluid:
             continue
-        words = _unpack(path, content[position : position + n_packed], n_plain, edge)
+        packed = content[position : position + n_packed]
+        if n_plain % 4 or not edge**3 <= n_plain // 4 <= edge**3 * MAX_WORDS_PER_SITE:
+            raise GeometryError(f"cannot read {path}: {n_plain} bytes of a block do not describe {edge}^3 sites")
+        check_inflation(path, len(packed), n_plain)
+        words = np.frombuffer(inflate(path, packed, n_plain), ">u4").astype(np.uint32)
         position += n_packed
         corner = np.array(np.unravel_index(block, n_blocks)) * edge
         inside, links = _read_block(path, words, edge)
@@ -160,14 +145,6 @@ def _header(path, content: bytes) -> tuple[np.ndarray, int, np.ndarray, int]:
             f" {MAX_EDGE}^3 sites a block and {MAX_VOXELS:.1e} in all are allowed"
         )
     return n_blocks, edge, table, 4 * end
-
-
-def _unpack(path, packed: bytes, n_plain: int, edge: int) -> np.ndarray:
-    """The words of one block, of which each site has at least one."""
-    if n_plain % 4 or not edge**3 <= n_plain // 4 <= edge**3 * MAX_WORDS_PER_SITE:
-        raise GeometryError(f"cannot read {path}: {n_plain} bytes of a block do not describe {edge}^3 sites")
-    check_inflation(path, len(packed), n_plain)
-    return np.frombuffer(inflate(path, packed, n_plain), ">u4").astype(np.uint32)
 
 
 def _read_block(path, words: np.ndarray, edge: int) -> tuple[np.ndarray, Links]:
@@ -215,12 +192,6 @@ def _scan(words, floats, inside, columns, distance):
 
 def _voxel_ids(xyz: np.ndarray, shape) -> np.ndarray:
     return (xyz[:, 2] * shape[1] + xyz[:, 1]) * shape[2] + xyz[:, 0]
-
-
-def _tabulated_wall(links: Links, shape) -> TabulatedWall:
-    voxel, direction = _voxel_ids(links.site, shape), direction_code(FILE_DIRECTIONS)[links.direction]
-    order = np.argsort(link_keys(voxel, direction))
-    return TabulatedWall(Cuts(voxel[order], direction[order].astype(np.uint8), links.distance[order]), shape)
 
 
 def _with_openings(path, voxels: Voxels, links: Links) -> Voxels:

@@ -1,7 +1,5 @@
-"""Analytic walls: spheres and cylinders, planes, level-set functions, and their unions.
-
-All lengths are in voxels and all points are voxel coordinates (x, y, z): voxel centres have integer coordinates.
-"""
+"""Analytic walls: spheres and cylinders, planes, level-set functions, and their unions. All lengths are in voxels and
+all points are voxel coordinates (x, y, z): voxel centres have integer coordinates."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,56 +12,38 @@ from numba import prange
 from muphy_lb.base.kept.functions import njit
 from muphy_lb.geometry.link_cuts import WallShape
 
-ROUNDING = 1e-9
-"""Links may overshoot a wall by this fraction; a voxel centre this close to a wall counts as solid."""
-
-SAMPLES = 8
-"""Intervals per link that are searched for the first change of sign of a level function."""
+ROUNDING = 1e-9  # links may overshoot a wall by this fraction; a voxel centre this close to a wall counts as solid
+SAMPLES = 8  # intervals per link that are searched for the first change of sign of a level function
 
 ROOT_TOLERANCE = 1e-12
 MAX_ITERATIONS = 100
 
+#: A cell of a grid of centres is at least the radius and this wide [voxels]: a link then touches few cells.
 CELL_MARGIN = 2.0
-"""A cell of a grid of centres is at least the radius and this wide [voxels]: a link then touches few cells."""
-
 MAX_CELLS_ALONG = 128
+#: Centres this much further from a link than the radius [voxels] are still tested, against rounding.
 SEARCH_MARGIN = 1e-6
-"""Centres this much further from a link than the radius [voxels] are still tested, against rounding."""
 
 
 class CentreGrid(NamedTuple):
-    """Centres by cell: those of cell c are ``members[start[c]:start[c + 1]]``.
+    """Centres by cell: those of cell c are ``members[start[c]:start[c + 1]]``."""
 
-    Attributes:
-        low: (3,) lowest corner of the grid.
-        edge: (3,) edge lengths of a cell.
-        counts: (3,) cells along x, y, z; x fastest.
-        start: (n_cells + 1,) first member of each cell.
-        members: numbers of the centres, cell by cell.
-    """
-
-    low: np.ndarray
-    edge: np.ndarray
-    counts: np.ndarray
-    start: np.ndarray
-    members: np.ndarray
+    low: np.ndarray  #: (3,) lowest corner of the grid
+    edge: np.ndarray  #: (3,) edge lengths of a cell
+    counts: np.ndarray  #: (3,) cells along x, y, z; x fastest
+    start: np.ndarray  #: (n_cells + 1,) first member of each cell
+    members: np.ndarray  #: numbers of the centres, cell by cell
 
 
 @dataclass(frozen=True)
 class RoundWall:
-    """The surfaces of spheres, or of parallel infinite cylinders; fluid may be on either side.
+    """The surfaces of spheres, or of parallel infinite cylinders; fluid may be on either side."""
 
-    Attributes:
-        centres: (k, 3) centre of each sphere, or a point on each cylinder's axis.
-        radius: common radius, or (k,) that of each.
-        axis: direction of the cylinders; zero for spheres.
-        periods: (x, y, z) periods of the arrangement; 0 along axes that are not periodic. A cylinder may be periodic
-            only along or across the coordinate axis it follows.
-    """
-
-    centres: np.ndarray
-    radius: float | np.ndarray
-    axis: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    centres: np.ndarray  #: (k, 3) centre of each sphere, or a point on each cylinder's axis
+    radius: float | np.ndarray  #: common radius, or (k,) that of each
+    axis: tuple[float, float, float] = (0.0, 0.0, 0.0)  #: direction of the cylinders; zero for spheres
+    #: (x, y, z) periods of the arrangement; 0 along axes that are not periodic. A cylinder may be periodic only along
+    #: or across the coordinate axis it follows.
     periods: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
     def distances(self, start: np.ndarray, vector: np.ndarray) -> np.ndarray:
@@ -116,12 +96,9 @@ class PlaneWall:
 
 @dataclass(frozen=True)
 class ImplicitWall:
-    """The zero surface of a level function.
+    """The zero surface of a level function."""
 
-    Attributes:
-        level: takes (n, 3) points, returns (n,) values, positive in the fluid, negative in solid.
-    """
-
+    #: takes (n, 3) points, returns (n,) values, positive in the fluid, negative in solid
     level: Callable[[np.ndarray], np.ndarray]
 
     def distances(self, start: np.ndarray, vector: np.ndarray) -> np.ndarray:
@@ -168,11 +145,8 @@ class MovedWall:
 
 
 def bin_centres(centres: np.ndarray, axis: np.ndarray, periods: np.ndarray, radius: float) -> CentreGrid:
-    """Bin centres (k, 3) into cells; see :class:`RoundWall`.
-
-    Along a coordinate axis along which the cylinders extend there is a single cell: a centre is only one point of its
-    axis.
-    """
+    """Bin centres (k, 3) into cells; see :class:`RoundWall`. Along a coordinate axis along which the cylinders extend
+    there is a single cell: a centre is only one point of its axis."""
     repeats = periods > 0.0
     low = np.where(repeats, 0.0, centres.min(axis=0) - 1.0)
     extent = np.where(repeats, periods, np.ptp(centres, axis=0) + 2.0)
@@ -198,11 +172,9 @@ def _on_link(t: np.ndarray) -> np.ndarray:
 
 
 def _roots(level, ends: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Roots in the brackets ``ends`` (2, n), by regula falsi with halved weights (Illinois), all at once.
-
-    ``level(t, k)`` gives the values of brackets ``k`` at ``t``; ``values`` (2, n) those at the ends, the first
-    positive, the second not.
-    """
+    """Roots in the brackets ``ends`` (2, n), by regula falsi with halved weights (Illinois), all at once. ``level(t,
+    k)`` gives the values of brackets ``k`` at ``t``; ``values`` (2, n) those at the ends, the first positive, the
+    second not."""
     (a, b), (fa, fb) = ends.copy(), values.copy()
     active = np.flatnonzero(fb < 0.0)
     for _ in range(MAX_ITERATIONS):
@@ -240,11 +212,8 @@ def _across(a, b, axis):
 
 @njit(cache=True)
 def _first_root(offset, vector, axis, radius):
-    """Smallest fraction at which a link intersects one round surface; infinite if it does not.
-
-    Solves ``a t^2 + 2 b t + c = 0`` in the form that avoids cancellation. ``offset``: start of the link relative to
-    the centre.
-    """
+    """Smallest fraction at which a link intersects one round surface; infinite if it does not. Solves ``a t^2 + 2 b t +
+    c = 0`` in the form that avoids cancellation. ``offset``: start of the link relative to the centre."""
     a, b = _across(vector, vector, axis), _across(vector, offset, axis)
     c = _across(offset, offset, axis) - radius * radius
     discriminant = b * b - a * c
@@ -280,9 +249,7 @@ def _cell(step, box, counts):
 @njit(cache=True)
 def _first_of_body(ends, vector, centre, axis, periods, radius, offset):
     """First intersection with one body; its periodic images nearest to both ends (2, 3) of the link are tested.
-
-    ``offset`` (3,) is scratch space.
-    """
+    ``offset`` (3,) is scratch space."""
     first = np.inf
     for end in range(2):
         _image(ends[end], centre, periods, offset)

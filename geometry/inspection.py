@@ -21,19 +21,12 @@ from muphy_lb.geometry.voxels import Opening, Voxels
 
 @dataclass(frozen=True)
 class Inspection:
-    """The result of inspecting an input.
+    """The result of inspecting an input."""
 
-    Attributes:
-        content: the repaired surface, or the voxels.
-        health: lines of text: a description, the repairs made, and anything doubtful.
-        found: the openings.
-        odd_rows: rows of voxels that give no vote; None where none are taken.
-    """
-
-    content: Surface | Voxels
-    health: tuple[str, ...]
-    found: tuple[FoundOpening, ...]
-    odd_rows: OddRows | None = None
+    content: Surface | Voxels  #: the repaired surface, or the voxels
+    health: tuple[str, ...]  #: lines of text: a description, the repairs made, and anything doubtful
+    found: tuple[FoundOpening, ...]  #: the openings
+    odd_rows: OddRows | None = None  #: rows of voxels that give no vote; None where none are taken
 
     @property
     def new_openings(self) -> tuple[Opening, ...]:
@@ -50,14 +43,16 @@ class Inspection:
 
 def inspect_input(path, **options) -> Inspection:
     """Inspect an input of :func:`muphy_lb.geometry.load.load_voxels`; a surface is not voxelised and needs only
-    ``unit``.
-
-    Raises GeometryError as the readers do, for a surface that cannot be repaired, and for too many openings.
-    """
+    ``unit``. Raises GeometryError as the readers do, for a surface that cannot be repaired, and for too many
+    openings."""
     ending = Path(path).suffix.lower()
     if ending not in FORMATS:
         loaded = load_with_notes(path, **options)
-        notes = (*loaded.notes, *_contact_notes(loaded.voxels))
+        contacts = spurious_contacts(loaded.voxels)
+        faces = ", ".join(
+            f"{item.source.removeprefix('face of the box ')} ({item.area_m2:.3g} m2)" for item in contacts
+        )
+        notes = (*loaded.notes, *((f"a wall touches the box {faces}: not taken as an opening",) if contacts else ()))
         return Inspection(loaded.voxels, notes, openings_of_voxels(loaded.voxels))
     check_names(options, option_names(LOADERS[ending]), f"option of a {ending} input")
     if "unit" not in options:
@@ -72,10 +67,3 @@ def inspect_input(path, **options) -> Inspection:
     if odd is not None:
         notes += (f"doubtful: {odd.count} rows of voxels of {odd.spacing_m:.3g} m give no vote",)
     return Inspection(mended.surface, notes, openings_of_surface(mended), odd)
-
-
-def _contact_notes(voxels: Voxels) -> tuple[str, ...]:
-    """A note on the spurious contacts of the fluid with faces of the box; empty if there are none."""
-    contacts = spurious_contacts(voxels)
-    faces = ", ".join(f"{item.source.removeprefix('face of the box ')} ({item.area_m2:.3g} m2)" for item in contacts)
-    return (f"a wall touches the box {faces}: not taken as an opening",) if contacts else ()

@@ -1,12 +1,6 @@
-"""Labelled solid voxels: a wall inside a box, and walls that conduct.
-
-Labelling of solid voxels inside a user-defined box.
-
-Solids that conduct: voxels of labelled walls that become nodes, for scalars that extend into the solid.
-
-The flow does not enter them: between fluid and a solid node, and between nodes of different solids, there is a wall for
-the flow (:class:`muphy_lb.geometry.neighbours.NeighbourSearch`).
-"""
+"""Labelled solid voxels: a wall inside a box, and walls that conduct, whose voxels become nodes for scalars. The flow
+does not enter them: between fluid and a solid node, and between nodes of different solids, there is a wall for the flow
+(:class:`muphy_lb.geometry.neighbours.NeighbourSearch`)."""
 
 from dataclasses import replace
 
@@ -22,12 +16,10 @@ def label_box(voxels: Voxels, name: str, low_m, high_m) -> Voxels:
     """Label the solid voxels whose centres lie in a box as a wall; voxels that already have a label keep it.
 
     Args:
-        voxels: the image.
         name: name of a new or an existing wall.
         low_m, high_m: corners (x, y, z) of the box [m], both included.
 
-    Raises:
-        GeometryError: the box holds no solid voxel without a label.
+    Raises GeometryError: the box holds no solid voxel without a label.
     """
     low, high = ((np.asarray(corner) - voxels.origin_m) / voxels.spacing_m for corner in (low_m, high_m))
     size = np.array(voxels.shape[::-1])
@@ -56,8 +48,7 @@ def add_solids(nodes: NodeList, voxels: Voxels, names) -> NodeList:
         voxels: the image that they were built from.
         names: names of the walls that become nodes.
 
-    Raises:
-        GeometryError: the image has no such wall, or the wall has no voxel.
+    Raises GeometryError: the image has no such wall, or the wall has no voxel.
     """
     voxel = [nodes.label_voxel]
     number = [nodes.label_number]
@@ -66,7 +57,9 @@ def add_solids(nodes: NodeList, voxels: Voxels, names) -> NodeList:
         if name not in voxels.walls:
             raise GeometryError(f"no wall is named {name!r}; the walls are {', '.join(voxels.walls) or 'none'}")
         k = voxels.walls.index(name)
-        own = _voxels_of(voxels.flags, wall_flag(k))
+        own = np.concatenate(
+            [layers.start * slab[0].size + np.flatnonzero(slab == wall_flag(k)) for layers, slab in slabs(voxels.flags)]
+        )
         if own.size == 0:
             raise GeometryError(f"wall {name!r} has no voxel that could conduct")
         solids.append(own)
@@ -76,8 +69,3 @@ def add_solids(nodes: NodeList, voxels: Voxels, names) -> NodeList:
     walls = tuple(replace(wall, is_solid=wall.is_solid or wall.name in names) for wall in nodes.walls)
     frame = replace(nodes, label_voxel=label_voxel, label_number=np.concatenate(number)[first], walls=walls)
     return regroup(frame, np.sort(np.concatenate((nodes.voxel, *solids))))
-
-
-def _voxels_of(flags, flag: int) -> np.ndarray:
-    """Ascending ids of the voxels with a flag."""
-    return np.concatenate([layers.start * slab[0].size + np.flatnonzero(slab == flag) for layers, slab in slabs(flags)])

@@ -1,8 +1,6 @@
-"""Limits: what an input may claim of the machine before it has shown that it is worth it.
-
-A header of thirty bytes may describe a box larger than any memory, a file of a few megabytes may inflate to gigabytes,
-and a name may lead to a device that never ends. Every reader and every shape asks here first.
-"""
+"""Limits: what an input may claim of the machine before it has shown that it is worth it. A header of thirty bytes may
+describe a box larger than any memory, a file of a few megabytes may inflate to gigabytes, and a name may lead to a
+device that never ends. Every reader and every shape asks here first."""
 
 import math
 import os
@@ -16,27 +14,20 @@ from pathlib import Path
 from muphy_lb.geometry.errors import GeometryError
 
 GIB = 2**30
-SMALL = 2**20
-"""Requests up to this [bytes] are granted without a look at the machine."""
-
-BYTES_PER_NODE = 40
-"""Bytes of the list of nodes for each: its voxel, its connected part, its neighbours along the axes."""
+SMALL = 2**20  # requests up to this [bytes] are granted without a look at the machine
+BYTES_PER_NODE = 40  # bytes of the list of nodes for each: its voxel, its connected part, its neighbours along the axes
 
 COARSER = "take a coarser grid or a smaller part, or a machine with more memory"
 
+#: Names of openings, walls and probes: they stand in file names, in headings of tables and in messages.
 NAME = r"^[A-Za-z][A-Za-z0-9_-]{0,99}$"
-"""Names of openings, walls and probes: they stand in file names, in headings of tables and in messages."""
-
 NAME_WORDS = "letters, digits, _ and -, a letter first, at most 100"
 
+#: How a file begins that stands for another one, which Git LFS has not fetched.
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"
-"""How a file begins that stands for another one, which Git LFS has not fetched."""
-
+#: How a page of the web begins, in lower case: often what was downloaded in place of a file.
 WEB_PAGES = (b"<!doctype html", b"<html")
-"""How a page of the web begins, in lower case: often what was downloaded in place of a file."""
-
-MAX_SHOWN = 60
-"""Longest part of an input quoted in a message [characters]."""
+MAX_SHOWN = 60  # longest part of an input quoted in a message [characters]
 
 
 def ask_for(n_bytes: int, what: str, remedy: str = COARSER) -> None:
@@ -47,8 +38,7 @@ def ask_for(n_bytes: int, what: str, remedy: str = COARSER) -> None:
         what: the thing that needs it, as the subject of the message.
         remedy: what the user can do if it is refused.
 
-    Raises:
-        GeometryError: more than is free.
+    Raises GeometryError: more than is free.
     """
     if n_bytes > SMALL and n_bytes > (free := free_bytes()):
         raise GeometryError(f"{what} needs {_gib(n_bytes)} of memory; {_gib(free)} are free: {remedy}")
@@ -68,12 +58,9 @@ def free_bytes() -> float:
 
 
 def regular_file(path) -> Path:
-    """The path of a regular file; a pipe or a device may wait or go on for ever.
-
-    Raises:
-        GeometryError: there is none, or it is something else, also what stands in a file's place: a pointer of Git LFS,
-            or a page of the web under another ending.
-    """
+    """The path of a regular file; a pipe or a device may wait or go on for ever. Raises GeometryError: there is none,
+    or it is something else, also what stands in a file's place: a pointer of Git LFS, or a page of the web under
+    another ending."""
     try:
         mode = os.stat(path).st_mode
     except (OSError, ValueError) as error:
@@ -110,11 +97,8 @@ def _refuse_stand_in(path: Path) -> None:
 
 
 def inflate(path, packed: bytes, n_bytes: int) -> bytes:
-    """The ``n_bytes`` that a zlib stream of a file holds; no more is ever inflated.
-
-    Raises:
-        GeometryError: the stream is broken, or holds another number.
-    """
+    """The ``n_bytes`` that a zlib stream of a file holds; no more is ever inflated. Raises GeometryError: the stream is
+    broken, or holds another number."""
     ask_for(n_bytes, f"a compressed block of {path}")
     try:
         plain = zlib.decompressobj().decompress(packed, n_bytes + 1)
@@ -187,7 +171,6 @@ def _group_bytes() -> float:
 
 
 def _text(path) -> str:
-    """The text of a file of the kernel, or ""."""
     try:
         return Path(path).read_text(encoding="ascii")
     except (OSError, ValueError):

@@ -27,34 +27,22 @@ class WallShape(Protocol):
 
 @dataclass(frozen=True)
 class Wall:
-    """A labelled wall.
+    """A labelled wall."""
 
-    Attributes:
-        name: name of the wall in case files.
-        n_voxels: number of voxels with that label in the image (its volume).
-        is_solid: whether its voxels are nodes too, as those of a solid that conducts (:mod:`muphy_lb.geometry.labels`).
-    """
-
-    name: str
-    n_voxels: int
+    name: str  #: name of the wall in case files
+    n_voxels: int  #: number of voxels with that label in the image (its volume)
+    #: whether its voxels are nodes too, as those of a solid that conducts (:mod:`muphy_lb.geometry.labels`)
     is_solid: bool = False
 
 
 @dataclass(frozen=True)
 class Cuts:
-    """Positions at which the true wall cuts links, sorted by voxel and direction.
+    """Positions at which the true wall cuts links, sorted by voxel and direction."""
 
-    Attributes:
-        voxel: (m,) int64 voxel id of the fluid node that the link starts from.
-        direction: (m,) uint8 :func:`direction_code` of the link.
-        distance: (m,) float64 fraction in (0, 1] of the link at which the wall lies.
-        n_missed: number of links into solid that do not intersect the wall; their distance is 1/2.
-    """
-
-    voxel: np.ndarray
-    direction: np.ndarray
-    distance: np.ndarray
-    n_missed: int = 0
+    voxel: np.ndarray  #: (m,) int64 voxel id of the fluid node that the link starts from
+    direction: np.ndarray  #: (m,) uint8 :func:`direction_code` of the link
+    distance: np.ndarray  #: (m,) float64 fraction in (0, 1] of the link at which the wall lies
+    n_missed: int = 0  #: number of links into solid that do not intersect the wall; their distance is 1/2
 
     @property
     def n_links(self) -> int:

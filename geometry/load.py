@@ -36,11 +36,8 @@ from muphy_lb.geometry.tagged import read_tagged
 from muphy_lb.geometry.voxels import Voxels
 
 SHAPE_PREFIX = "shape:"
-TEXTS = ("array", "frame", "dtype")
-"""Options that are texts."""
-
-BARE_FORMATS = (".npy", ".npz", ".raw")
-"""Images that never state their voxel edge."""
+TEXTS = ("array", "frame", "dtype")  # options that are texts
+BARE_FORMATS = (".npy", ".npz", ".raw")  # images that never state their voxel edge
 
 FOLDER = "folder"
 
@@ -87,9 +84,7 @@ def load_with_notes(path, **options) -> Noted:
 
 def load_content(content: np.ndarray | Surface, **options) -> Noted:
     """As :func:`load_with_notes`, of an image (nz, ny, nx) or (ny, nx) or a surface in memory, which has its ``unit``.
-
-    Raises GeometryError as that does.
-    """
+    Raises GeometryError as that does."""
     preparation, options = split_preparation(options)
     periodic, options = split_periodic(options)
     is_surface = isinstance(content, Surface)
@@ -111,7 +106,6 @@ def load_content(content: np.ndarray | Surface, **options) -> Noted:
 
 
 def _segmented(content: np.ndarray, options: Mapping) -> Noted:
-    """The voxels of an array."""
     try:
         return ImageRule(**options).segment(Image(content))
     except MissingOptionError as error:
@@ -202,14 +196,6 @@ def _voxels_of_surface(content: Surface, spacing_m, margin=surface.MIN_MARGIN, v
     return Noted(with_surface_ends(surface.voxelise(mended.surface, spacing_m, margin), mended), mended.notes)
 
 
-def _load_gmy(path, spacing_m, origin_m=(0.0, 0.0, 0.0)) -> Voxels:
-    return read_gmy(path, spacing_m, origin_m)
-
-
-def _load_tagged(path) -> Voxels:
-    return read_tagged(path)
-
-
 def _load_text(path, **options) -> Voxels:
     """A file of tagged nodes or, if a radius is given, of sphere centres."""
     if options.get("radius") is None and options.keys() - {PERIODIC}:
@@ -227,8 +213,7 @@ _load_text.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
 )
 
 
-DRAWN_PERIODIC = (sphere_list, _load_text)
-"""Loaders that draw bodies, each of them again where the box repeats."""
+DRAWN_PERIODIC = (sphere_list, _load_text)  # loaders that draw bodies, each of them again where the box repeats
 
 IMAGES: Mapping[Callable[..., Image], tuple[str, ...]] = {
     read_npy: (".npy",),
@@ -247,13 +232,13 @@ IMAGES: Mapping[Callable[..., Image], tuple[str, ...]] = {
 LOADERS: Mapping[str, Callable[..., Voxels | Noted]] = MappingProxyType(
     {ending: _with_segmentation(read) for read, endings in IMAGES.items() for ending in endings}
     | {
-        ".tags": _load_tagged,
+        ".tags": read_tagged,
         ".txt": _load_text,
         ".xyz": sphere_list,
         ".stl": _load_surface,
         ".obj": _load_surface,
         ".ply": _load_surface,
         ".vtp": _load_surface,
-        ".gmy": _load_gmy,
+        ".gmy": read_gmy,
     }
 )

@@ -1,8 +1,5 @@
-"""Neighbours of nodes, and where their links are cut by walls.
-
-- The neighbour table: for every node and lattice vector, the number of the neighbouring node or a link code.
-- Cut distances: the fraction of each fluid-solid link at which the true wall lies.
-"""
+"""Neighbours of nodes along lattice vectors, as node numbers or link codes, and where walls cut the links between
+them."""
 
 from dataclasses import replace
 from itertools import product
@@ -63,8 +60,7 @@ class NeighbourSearch:
             ``out``, or else (Q, n) int32 (int64 beyond 2^31 nodes): node numbers and link codes of
             :func:`neighbour_table`.
 
-        Raises:
-            GeometryError: ``out`` has another shape.
+        Raises GeometryError: ``out`` has another shape.
         """
         out = self.table_through_solids(vectors, subset, out)
         if self.solid is not None:
@@ -121,7 +117,6 @@ def neighbour_table(nodes: NodeList, vectors, subset: np.ndarray | slice | None 
     """Neighbour node numbers along lattice vectors.
 
     Args:
-        nodes: the node list.
         vectors: (Q, 3) integer lattice vectors (x, y, z).
         subset: node numbers to tabulate, or a slice; all nodes by default.
 
@@ -134,16 +129,13 @@ def neighbour_table(nodes: NodeList, vectors, subset: np.ndarray | slice | None 
     return NeighbourSearch(nodes).table(vectors, slice(None) if subset is None else subset)
 
 
-SHORTEST = 1e-3
-"""Lower bound of a cut distance: interpolation divides by it."""
-
-HALF_WAY = 0.5
-"""Distance of a link into solid that does not intersect the wall."""
+SHORTEST = 1e-3  # lower bound of a cut distance: interpolation divides by it
+HALF_WAY = 0.5  # distance of a link into solid that does not intersect the wall
 
 NODES_PER_CHUNK = 2**20
 
+#: (26, 3) vectors (x, y, z) to the neighbours of a voxel, by :func:`muphy_lb.geometry.link_cuts.direction_code`.
 DIRECTIONS = np.array([vector[::-1] for vector in product((-1, 0, 1), repeat=3) if any(vector)])
-"""(26, 3) vectors (x, y, z) to the neighbours of a voxel, by :func:`muphy_lb.geometry.link_cuts.direction_code`."""
 
 
 def cut_links(nodes: NodeList, shape: WallShape, vectors=DIRECTIONS) -> NodeList:

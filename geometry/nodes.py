@@ -1,7 +1,5 @@
-"""NodeList: the fluid nodes in lexicographic order, those that touch an opening in groups behind the others.
-
-Parts of a geometry as geometries of their own, for files and pictures.
-"""
+"""NodeList: the fluid nodes in lexicographic order, those that touch an opening in groups behind the others. Parts of a
+geometry as geometries of their own, for files and pictures."""
 
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
@@ -19,8 +17,7 @@ from muphy_lb.geometry.slabs import slabs
 from muphy_lb.geometry.voxels import FIRST_OPENING, FLUID, MAX_OPENINGS, Opening, Voxels, wall_flag
 
 BYTES_PER_VALUE = 8
-LABELS_PER_CHUNK = 2**18
-"""Labelled voxels processed at a time."""
+LABELS_PER_CHUNK = 2**18  # labelled voxels processed at a time
 
 
 @dataclass(frozen=True)
@@ -46,30 +43,21 @@ class NodeList:
     Nodes are numbered group by group: group 0 holds the nodes with no opening voxel among their 26
     neighbours, group ``1 + k`` those that touch opening ``k`` (the lowest such ``k``). Inside a group voxel ids ascend.
     Labelled walls do not change this order.
-
-    Attributes:
-        voxel: (n,) int64 voxel ids in node order.
-        group_start: (n_groups + 1,) int64; group g is the node range ``group_start[g]:group_start[g + 1]``.
-        shape: (nz, ny, nx) of the box.
-        spacing_m, origin_m, periodic: as in :class:`muphy_lb.geometry.voxels.Voxels`.
-        openings: one record per opening.
-        label_voxel: (m,) int64 ascending ids of the opening and labelled-wall voxels that touch a fluid node.
-        label_number: (m,) uint8 label of each of them: ``k`` for opening k, ``FIRST_WALL_NUMBER + k`` for wall k.
-        walls: one record per labelled wall.
-        cuts: cut distances of links, if computed (:func:`muphy_lb.geometry.neighbours.cut_links`).
     """
 
-    voxel: np.ndarray
-    group_start: np.ndarray
-    shape: tuple[int, int, int]
+    voxel: np.ndarray  #: (n,) int64 voxel ids in node order
+    group_start: np.ndarray  #: (n_groups + 1,) int64; group g is the node range ``group_start[g]:group_start[g + 1]``
+    shape: tuple[int, int, int]  #: (nz, ny, nx) of the box
+    #: spacing_m, origin_m, periodic: as in :class:`muphy_lb.geometry.voxels.Voxels`
     spacing_m: float
     origin_m: tuple[float, float, float]
     periodic: tuple[bool, bool, bool]
-    openings: tuple[Opening, ...]
-    label_voxel: np.ndarray
+    openings: tuple[Opening, ...]  #: one record per opening
+    label_voxel: np.ndarray  #: (m,) int64 ascending ids of the opening and labelled-wall voxels that touch a fluid node
+    #: (m,) uint8 label of each of them: ``k`` for opening k, ``FIRST_WALL_NUMBER + k`` for wall k
     label_number: np.ndarray
-    walls: tuple[Wall, ...] = ()
-    cuts: Cuts | None = None
+    walls: tuple[Wall, ...] = ()  #: one record per labelled wall
+    cuts: Cuts | None = None  #: cut distances of links, if computed (:func:`muphy_lb.geometry.neighbours.cut_links`)
 
     @property
     def n_nodes(self) -> int:
@@ -108,11 +96,8 @@ def voxel_coordinates(voxel: np.ndarray, shape: tuple[int, int, int]) -> np.ndar
 
 
 def build_nodes(voxels: Voxels) -> NodeList:
-    """Number the fluid voxels of an image; every fluid voxel becomes a node.
-
-    Raises:
-        GeometryError: there is no fluid voxel, or a flag is unknown.
-    """
+    """Number the fluid voxels of an image; every fluid voxel becomes a node. Raises GeometryError: there is no fluid
+    voxel, or a flag is unknown."""
     flags = voxels.check_flags().flags
     fluid = _fluid_voxels(flags)
     if fluid.size == 0:
@@ -138,7 +123,6 @@ def build_nodes(voxels: Voxels) -> NodeList:
 
 
 def _fluid_voxels(flags) -> np.ndarray:
-    """Ascending ids of the fluid voxels."""
     counts = [_fluid_by_layer(slab) for _, slab in slabs(flags)]
     end = np.concatenate((np.zeros(1, dtype=np.int64), *counts)).cumsum()
     ask_for(BYTES_PER_NODE * int(end[-1]), f"the list of {end[-1]} fluid nodes")
@@ -204,26 +188,8 @@ def _labelled_near_fluid(flags, periodic) -> np.ndarray:
 
 
 def regroup(frame: NodeList, fluid: np.ndarray) -> NodeList:
-    """The node list of the ascending voxel ids ``fluid``, with the box, openings and walls of ``frame``.
-
-    Labelled voxels that touch none of these nodes are omitted, as are the cuts of other nodes.
-    """
-    touches, near, group = _touching(frame, fluid)
-    counts = np.bincount(group, minlength=1 + len(frame.openings))
-    counts[0] = fluid.size - near.size
-    return replace(
-        frame,
-        voxel=_moved_to_end(fluid, near, np.argsort(group, kind="stable")) if near.size else fluid,
-        group_start=np.concatenate(([0], np.cumsum(counts))),
-        label_voxel=frame.label_voxel[touches],
-        label_number=frame.label_number[touches],
-        cuts=None if frame.cuts is None else frame.cuts.of_nodes(fluid),
-    )
-
-
-def _touching(frame: NodeList, fluid: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(mask of the labelled voxels that touch a node, ascending positions in ``fluid`` of the nodes that touch an
-    opening, groups of these nodes)."""
+    """The node list of the ascending voxel ids ``fluid``, with the box, openings and walls of ``frame``. Labelled
+    voxels that touch none of these nodes are omitted, as are the cuts of other nodes."""
     index = index_nodes(frame.shape, frame.periodic, fluid)
     touches = np.zeros(frame.label_voxel.size, dtype=bool)
     found = [np.empty((2, 0), dtype=np.int64)]
@@ -239,7 +205,17 @@ def _touching(frame: NodeList, fluid: np.ndarray) -> tuple[np.ndarray, np.ndarra
     node, group = np.concatenate(found, axis=1)
     order = np.lexsort((group, node))
     near, lowest = np.unique(node[order], return_index=True)
-    return touches, near, group[order][lowest]
+    group = group[order][lowest]
+    counts = np.bincount(group, minlength=1 + len(frame.openings))
+    counts[0] = fluid.size - near.size
+    return replace(
+        frame,
+        voxel=_moved_to_end(fluid, near, np.argsort(group, kind="stable")) if near.size else fluid,
+        group_start=np.concatenate(([0], np.cumsum(counts))),
+        label_voxel=frame.label_voxel[touches],
+        label_number=frame.label_number[touches],
+        cuts=None if frame.cuts is None else frame.cuts.of_nodes(fluid),
+    )
 
 
 @njit(cache=True)
@@ -290,11 +266,7 @@ def labels_near(nodes: NodeList, vicinity: Vicinity) -> tuple[np.ndarray, np.nda
 
 def on_box(nodes: NodeList, values: np.ndarray) -> np.ndarray:
     """(nz, ny, nx, ...) values (n, ...) of nodes on their box, nan where there is no node; in the type of the values,
-    or float64 for whole numbers.
-
-    Raises:
-        GeometryError: too little memory.
-    """
+    or float64 for whole numbers. Raises GeometryError: too little memory."""
     ask_for_voxels(nodes.shape, BYTES_PER_VALUE * int(np.prod(values.shape[1:])), "a field on the whole box")
     dtype = values.dtype if values.dtype.kind == "f" else np.float64
     box = np.full((int(np.prod(nodes.shape)), *values.shape[1:]), np.nan, dtype)
@@ -311,11 +283,8 @@ def chosen_nodes(nodes: NodeList, voxel: np.ndarray) -> NodeList:
 
 
 def nodes_in_box(nodes: NodeList, corners_m) -> np.ndarray:
-    """Ascending numbers of the nodes in a box, given by its lowest and highest corner (x, y, z) [m].
-
-    Raises:
-        InputError: there is none.
-    """
+    """Ascending numbers of the nodes in a box, given by its lowest and highest corner (x, y, z) [m]. Raises InputError:
+    there is none."""
     low, high = (np.array(corner) for corner in corners_m)
     inside = np.ones(nodes.n_nodes, dtype=bool)
     for axis, place in enumerate(nodes.coordinates().T):

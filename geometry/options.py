@@ -1,7 +1,7 @@
 """Checks of option names and values from case files and command lines."""
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral, Real
 
 import numpy as np
@@ -9,8 +9,8 @@ import numpy as np
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.limits import shown
 
+#: Bounds of every number of an option: beyond them it is a mistake, and products of a few no longer are numbers.
 SMALLEST, LARGEST = 1e-15, 1e15
-"""Bounds of every number of an option: beyond them it is a mistake, and products of a few no longer are numbers."""
 
 
 def check_names(given: Iterable[str], allowed: Iterable[str], what: str) -> None:
@@ -41,39 +41,36 @@ def is_whole(value) -> bool:
 
 def check_positive(**values: float) -> None:
     """Raise GeometryError for the first keyword whose value is no number from SMALLEST to LARGEST."""
-    for name, value in values.items():
-        if not is_number(value) or not value >= SMALLEST:
-            raise GeometryError(
-                f"{name} is {shown(value)}; it must be a number above zero, from {SMALLEST:g} to {LARGEST:g}"
-            )
+    wanted = f"it must be a number above zero, from {SMALLEST:g} to {LARGEST:g}"
+    _refuse_others(values, lambda value: is_number(value) and value >= SMALLEST, wanted)
 
 
 def check_whole(least: int, most: int, **values: int) -> None:
     """Raise GeometryError for the first keyword whose value is no whole number from ``least`` to ``most``."""
-    for name, value in values.items():
-        if not is_whole(value) or not least <= value <= most:
-            raise GeometryError(f"{name} is {shown(value)}; give a whole number, {least} or more, at most {most}")
+    wanted = f"give a whole number, {least} or more, at most {most}"
+    _refuse_others(values, lambda value: is_whole(value) and least <= value <= most, wanted)
 
 
 def check_flag(**values: bool) -> None:
     """Raise GeometryError for the first keyword whose value is neither true nor false."""
-    for name, value in values.items():
-        if not isinstance(value, bool):
-            raise GeometryError(f"{name} is {shown(value)}; it must be true or false")
+    _refuse_others(values, lambda value: isinstance(value, bool), "it must be true or false")
 
 
 def check_text(**values: str | None) -> None:
     """Raise GeometryError for the first keyword whose value is given and no text."""
-    for name, value in values.items():
-        if value is not None and not isinstance(value, str):
-            raise GeometryError(f"{name} is {shown(value)}; it must be a text")
+    _refuse_others(values, lambda value: value is None or isinstance(value, str), "it must be a text")
 
 
 def check_labels(**values: Mapping[str, int]) -> None:
     """Raise GeometryError for the first keyword that is no table of whole numbers by name."""
-    for name, table in values.items():
-        if not isinstance(table, Mapping) or not all(map(is_whole, table.values())):
-            raise GeometryError(f"{name} is {shown(table)}; give a table of whole numbers by name, such as {{lid = 3}}")
+    wanted = "give a table of whole numbers by name, such as {lid = 3}"
+    _refuse_others(values, lambda table: isinstance(table, Mapping) and all(map(is_whole, table.values())), wanted)
+
+
+def _refuse_others(values: Mapping[str, object], is_right: Callable[..., bool], wanted: str) -> None:
+    for name, value in values.items():
+        if not is_right(value):
+            raise GeometryError(f"{name} is {shown(value)}; {wanted}")
 
 
 def vector(name: str, value, n: int) -> np.ndarray:

@@ -1,8 +1,6 @@
-"""Numbers with a unit, as text: ``"0.2 mm"``, ``"100 mmHg"``, ``"5 mL/min"``, to numbers in SI.
-
-The units are those of Pint (https://pint.readthedocs.io), which is imported when the first such text is met. ``mD`` is
-the millidarcy here, not the millidebye.
-"""
+"""Numbers with a unit, as text: ``"0.2 mm"``, ``"100 mmHg"``, ``"5 mL/min"``, to numbers in SI. The units are those of
+Pint (https://pint.readthedocs.io), which is imported when the first such text is met. ``mD`` is the millidarcy here,
+not the millidebye."""
 
 import math
 import re
@@ -20,13 +18,11 @@ UNIT_WORDS = f"{', '.join(METRES_PER_UNIT)}, a length such as '0.2 mm', or a num
 
 NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 UNIT = r"[A-Za-zµμÅ°%1][\wµμÅ°%/*^.²³ -]*"
+#: A number and a unit. No sums, brackets or powers of numbers: Pint would evaluate them.
 QUANTITY = rf"({NUMBER})\s*({UNIT})"
-"""A number and a unit. No sums, brackets or powers of numbers: Pint would evaluate them."""
-
 MAX_TEXT = 60
 LARGEST = 1e30
-SHORTEST, LONGEST = 1e-15, 1e15
-"""Bounds of the length unit of a file [m]."""
+SHORTEST, LONGEST = 1e-15, 1e15  # bounds of the length unit of a file [m]
 
 DIGITS = 15  # of the SI value: "5 um" is then 5e-06, not 4.9999999999999996e-06
 
@@ -43,8 +39,7 @@ def in_si(text: str, unit: str) -> float:
         text: such as ``"0.2 mm"``; powers as ``mm2``, ``mm^2`` or ``mm**2``.
         unit: the SI unit that is wanted, such as ``"m"`` or ``"Pa*s"``.
 
-    Raises:
-        ValueError: no such text, an unknown unit, a unit of another dimension, or a value beyond 1e30.
+    Raises ValueError: no such text, an unknown unit, a unit of another dimension, or a value beyond 1e30.
     """
     found = re.fullmatch(QUANTITY, text.strip()) if len(text) <= MAX_TEXT else None
     if found is None:
@@ -141,10 +136,8 @@ def _registry():
 
 
 def _with_powers(name: str) -> str:
-    """A unit in Pint's spelling: ``mm2`` is ``mm^2``, but cmH2O stays as it is.
-
-    Raises ValueError for powers of powers and of more than one digit, which Pint would compute.
-    """
+    """A unit in Pint's spelling: ``mm2`` is ``mm^2``, but cmH2O stays as it is. Raises ValueError for powers of powers
+    and of more than one digit, which Pint would compute."""
     if re.search(r"\d\s*(?:\^|\*\*|\d)", name):
         raise ValueError(f"{name!r} has a power of a power, or one of several digits")
     return re.sub(r"([A-Za-zµμ]+?)(-?\d)(?!\w)", r"\1^\2", name)

@@ -14,15 +14,12 @@ from muphy_lb.geometry.surfaces.surface_cuts import SurfaceWall
 from muphy_lb.geometry.voxels import FLUID, Voxels
 
 Axes = tuple[bool, bool, bool]
-ALONG = 0.99
-"""Cosine of the angle between an axis and the normal of an opening that lies across it."""
+ALONG = 0.99  # cosine of the angle between an axis and the normal of an opening that lies across it
 
 
 def split_periodic(options: Mapping[str, object]) -> tuple[Axes | None, dict[str, object]]:
     """The axes (x, y, z) along which the box shall repeat, None where the options do not say, and the other options.
-
-    Raises GeometryError for what names no axes.
-    """
+    Raises GeometryError for what names no axes."""
     rest = {name: value for name, value in options.items() if name != PERIODIC}
     return periodic_axes(options[PERIODIC]) if PERIODIC in options else None, rest  # type: ignore[arg-type]
 
@@ -32,12 +29,10 @@ def prepared(loaded: Noted, preparation: Preparation, periodic: Axes | None) -> 
 
     Args:
         loaded: voxels that are periodic where they were drawn so: a face of an image is what it is.
-        preparation: the steps.
         periodic: (x, y, z) of the box that is left; None: what the input and the steps make of it.
 
-    Raises:
-        GeometryError: what is drawn cannot repeat: flow within a surface; spheres that a crop has cut; an opening that
-            lies there.
+    Raises GeometryError: what is drawn cannot repeat: flow within a surface; spheres that a crop has cut; an opening
+    that lies there.
     """
     if periodic is None:
         voxels, notes = prepare_image(loaded.voxels, preparation)
@@ -49,7 +44,12 @@ def prepared(loaded: Noted, preparation: Preparation, periodic: Axes | None) -> 
             " invert = true for flow around it"
         )
     cropped, notes = prepare_image(loaded.voxels, Preparation(crop=preparation.crop))
-    _refuse_cut(loaded.voxels, cropped, periodic)
+    for i, axis in enumerate(AXES):
+        if periodic[i] and loaded.voxels.periodic[i] and not cropped.periodic[i]:
+            raise GeometryError(
+                f"periodic has {axis}, along which what is drawn repeats with the whole box, and crop shortens the box"
+                f" along {axis}: bodies would be cut where it repeats; leave {axis} out of periodic, or crop other axes"
+            )
     voxels, more = prepare_image(replace(cropped, periodic=periodic), replace(preparation, crop=None))
     _refuse_openings(voxels, periodic)
     closed = triple(drawn and not asked for drawn, asked in zip(cropped.periodic, periodic, strict=True))
@@ -65,15 +65,6 @@ def without_effect(voxels: Voxels) -> Iterator[str]:
             yield (
                 f"the box repeats along {AXES[i]} (periodic), and the layer of voxels at its low or high end there is"
                 f" solid: nothing flows through; check the axis, or leave {AXES[i]} out"
-            )
-
-
-def _refuse_cut(drawn: Voxels, cropped: Voxels, periodic: Axes) -> None:
-    for i, axis in enumerate(AXES):
-        if periodic[i] and drawn.periodic[i] and not cropped.periodic[i]:
-            raise GeometryError(
-                f"periodic has {axis}, along which what is drawn repeats with the whole box, and crop shortens the box"
-                f" along {axis}: bodies would be cut where it repeats; leave {axis} out of periodic, or crop other axes"
             )
 
 

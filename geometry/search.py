@@ -1,12 +1,8 @@
-"""Voxels found in sorted voxel ids: neighbours of many, and the vicinity of a set of nodes.
-
-Neighbour look-up: the node or label one lattice vector away from many voxels, found in sorted voxel ids.
+"""Voxels found in sorted voxel ids: the nodes or labels one lattice vector away, and the vicinity of a set of nodes.
 
 Voxels are processed in runs: ascending ids within one row of the box (along x). For each run and each group of vectors
 with the same (y, z) components, the codes of the target row are expanded into a small window once; the vectors of the
 group then only differ in the offset at which they read the window.
-
-Vicinity: the voxels within one lattice vector of a set of nodes.
 """
 
 from itertools import product
@@ -19,28 +15,21 @@ from muphy_lb.base.kept.functions import njit
 
 NOTHING = -1
 
-VOXELS_PER_TASK = 4096
-"""Voxels that one thread looks up at a time."""
-
-MAX_GAP = 32
-"""Largest step between successive ids of a run: expanding a shorter gap is cheaper than a new search."""
+VOXELS_PER_TASK = 4096  # voxels that one thread looks up at a time
+MAX_GAP = 32  # largest step between successive ids of a run: expanding a shorter gap is cheaper than a new search
 
 
 class NodeIndex(NamedTuple):
-    """Sorted voxel ids of the nodes and labelled voxels of a box; ids ascend in each array.
+    """Sorted voxel ids of the nodes and labelled voxels of a box; ids ascend in each array."""
 
-    Attributes:
-        size, periodic: (3,) size and periodicity of the box, along x, y, z.
-        plain: (n_plain,) voxels of nodes 0 ... n_plain - 1: the position is the node number.
-        grouped, grouped_node: voxels and node numbers of all other nodes.
-        labelled, label_code: voxels that are not nodes, and the code of each.
-    """
-
+    #: size, periodic: (3,) size and periodicity of the box, along x, y, z
     size: np.ndarray
     periodic: np.ndarray
-    plain: np.ndarray
+    plain: np.ndarray  #: (n_plain,) voxels of nodes 0 ... n_plain - 1: the position is the node number.
+    #: grouped, grouped_node: voxels and node numbers of all other nodes
     grouped: np.ndarray
     grouped_node: np.ndarray
+    #: labelled, label_code: voxels that are not nodes, and the code of each
     labelled: np.ndarray
     label_code: np.ndarray
 
@@ -75,15 +64,10 @@ def look_up(voxel: np.ndarray, vectors: np.ndarray, index: NodeIndex, out: np.nd
             is none or if it is outside the box. Periodic axes wrap.
     """
     if out.size:
-        order, group_start = _group_by_row(vectors)
+        order = np.lexsort(vectors.T)
+        changes = np.any(np.diff(vectors[order, 1:], axis=0) != 0, axis=1)
+        group_start = np.concatenate(([0], 1 + np.flatnonzero(changes), [len(vectors)]))
         _fill(out, voxel, vectors, order, group_start, np.abs(vectors[:, 0]).max(), index)
-
-
-def _group_by_row(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(order of the vectors by z, y, x; (n_groups + 1,) start of each group of vectors with equal y and z in it)."""
-    order = np.lexsort(vectors.T)
-    changes = np.any(np.diff(vectors[order, 1:], axis=0) != 0, axis=1)
-    return order, np.concatenate(([0], 1 + np.flatnonzero(changes), [len(vectors)]))
 
 
 @njit(parallel=True, cache=True)
@@ -105,10 +89,8 @@ def _fill(table, voxel, vectors, order, group_start, max_shift, index):
 
 @njit(cache=True)
 def _contiguous_runs(voxel, size):
-    """(k + 1, 4) first position and x, y, z of each run: ascending ids in one row of the box without large gaps.
-
-    The last row holds the end of the last run. Also returns the number of voxels that the longest run spans.
-    """
+    """(k + 1, 4) first position and x, y, z of each run: ascending ids in one row of the box without large gaps. The
+    last row holds the end of the last run. Also returns the number of voxels that the longest run spans."""
     runs = np.empty((voxel.size + 1, 4), dtype=np.int32)
     count, row_end, longest = 0, -1, 0
     start = voxel[0]
@@ -214,11 +196,9 @@ def _first_not_below(ids, target, hint):
     return low
 
 
+#: (27, 3) vectors from a voxel to itself and its 26 neighbours.
 STENCIL_27 = np.array(list(product((-1, 0, 1), repeat=3)))
-"""(27, 3) vectors from a voxel to itself and its 26 neighbours."""
-
-VOXELS_PER_CHUNK = 2**16
-"""Voxels processed at a time."""
+VOXELS_PER_CHUNK = 2**16  # voxels processed at a time
 
 
 class Vicinity:

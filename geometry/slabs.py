@@ -16,11 +16,8 @@ import numpy as np
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.limits import ask_for
 
-SLAB_VOXELS = 2**23
-"""Voxels per slab: temporaries of 8 bytes per voxel take 64 MiB each."""
-
-IN_MEMORY_BYTES = 2**31
-"""Arrays larger than this are kept in a mapped file."""
+SLAB_VOXELS = 2**23  # voxels per slab: temporaries of 8 bytes per voxel take 64 MiB each
+IN_MEMORY_BYTES = 2**31  # arrays larger than this are kept in a mapped file
 
 
 def slabs(values) -> Iterator[tuple[slice, np.ndarray]]:
@@ -34,10 +31,8 @@ def slabs(values) -> Iterator[tuple[slice, np.ndarray]]:
 
 
 def empty_array(shape: tuple[int, ...], dtype) -> np.ndarray:
-    """A C-ordered, uninitialised array (zero if large): in memory, or in a mapped temporary file if it is large.
-
-    Raises GeometryError if neither memory nor disk can hold it.
-    """
+    """A C-ordered, uninitialised array (zero if large): in memory, or in a mapped temporary file if it is large. Raises
+    GeometryError if neither memory nor disk can hold it."""
     kind, shape = np.dtype(dtype), tuple(int(n) for n in shape)
     n_bytes = kind.itemsize * math.prod(shape)
     what = f"an array of {' x '.join(f'{n:.12g}' for n in shape[::-1])} voxels of {kind.name}"

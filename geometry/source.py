@@ -31,33 +31,24 @@ from muphy_lb.geometry.surfaces.readers import StoredSurface
 from muphy_lb.geometry.surfaces.surface import FORMATS, Surface, merged_surface, read_surface
 from muphy_lb.geometry.voxels import FLUID, Voxels
 
+#: Names of the files that an array and a surface in memory are written to.
 ARRAY_FILE, SURFACE_FILE = "geometry.npy", "geometry.ply"
-"""Names of the files that an array and a surface in memory are written to."""
+FLUID_VALUE = 0  # value of the fluid voxels of an array of integers
+THRESHOLDS = ("fluid_below", "fluid_above", "otsu")  # options by which grey values say what is fluid
 
-FLUID_VALUE = 0
-"""Value of the fluid voxels of an array of integers."""
-
-THRESHOLDS = ("fluid_below", "fluid_above", "otsu")
-"""Options by which grey values say what is fluid."""
-
+#: Condition of an opening of each kind for which none is given.
 USUAL: Mapping[str, Mapping[str, float]] = MappingProxyType({"inlet": {}, "outlet": {"pressure_pa": 0.0}})
-"""Condition of an opening of each kind for which none is given."""
-
+#: Options that are keys of a case's table of the geometry; the others are its ``options``.
 GEOMETRY_KEYS = ("unit", "spacing_m", "periodic")
-"""Options that are keys of a case's table of the geometry; the others are its ``options``."""
 
 
 class Openings(tuple[FoundOpening, ...]):
     """Openings that were found, shown as a table."""
 
     def tables(self, **conditions: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """The openings as ``openings`` of a case, as in ``tables(inlet={"velocity_m_s": 0.1})``.
-
-        Args:
-            conditions: keys of the case by the name of an opening; without any, an outlet has the pressure zero.
-
-        Raises GeometryError for a name that no opening has.
-        """
+        """The openings as ``openings`` of a case, as in ``tables(inlet={"velocity_m_s": 0.1})``. ``conditions``: keys
+        of the case by the name of an opening; without any, an outlet has the pressure zero. Raises GeometryError for a
+        name that no opening has."""
         names = [item.opening.name for item in self]
         for name in conditions:
             if name not in names:
@@ -70,15 +61,12 @@ class Openings(tuple[FoundOpening, ...]):
 
 @dataclass(frozen=True, eq=False)
 class Geometry:
-    """Where fluid is; read when something of it is first asked for.
+    """Where fluid is; read when something of it is first asked for."""
 
-    Attributes:
-        table: what the table ``geometry`` of a case says of it: ``file`` or ``shape``, ``spacing_m``, ``options``, ...
-        content: image (nz, ny, nx) or (ny, nx), or surface, in memory: what the file would hold. None where there is a
-            file or a shape.
-    """
-
+    #: what the table ``geometry`` of a case says of it: ``file`` or ``shape``, ``spacing_m``, ``options``, ..
     table: Mapping[str, Any]
+    #: image (nz, ny, nx) or (ny, nx), or surface, in memory: what the file would hold. None where there is a file or a
+    #: shape.
     content: np.ndarray | Surface | None = field(default=None, repr=False)
 
     @cached_property
@@ -93,24 +81,18 @@ class Geometry:
 
     @property
     def _options(self) -> dict[str, Any]:
-        """Options of the reader."""
         given = {key: self.table[key] for key in GEOMETRY_KEYS if key in self.table}
         return {**self.table.get("options", {}), **given}
 
     @property
     def voxels(self) -> Voxels:
-        """The segmented image.
-
-        Raises GeometryError as the readers do.
-        """
+        """The segmented image. Raises GeometryError as the readers do."""
         return self._loaded.voxels
 
     @property
     def fluid(self) -> np.ndarray:
-        """(nz, ny, nx) truth values: where fluid is. Of an image it needs no voxel edge.
-
-        Raises GeometryError as the readers do.
-        """
+        """(nz, ny, nx) truth values: where fluid is. Of an image it needs no voxel edge. Raises GeometryError as the
+        readers do."""
         try:
             voxels = self.voxels
         except MissingOptionError:
@@ -150,9 +132,7 @@ class Geometry:
 
     def find_openings(self) -> Openings:
         """The flat caps and open ends of a surface, which needs no voxel edge; where fluid touches the box of an image.
-
-        Raises GeometryError for a surface that cannot be mended.
-        """
+        Raises GeometryError for a surface that cannot be mended."""
         if self._mended is not None:
             return Openings(openings_of_surface(self._mended))
         return Openings(openings_of_voxels(self.voxels))
@@ -201,7 +181,10 @@ def read(source, **options) -> Geometry:
     keys = {key: options.pop(key) for key in GEOMETRY_KEYS if key in options}
     table = {**keys, **({"options": options} if options else {})}
     if isinstance(source, Geometry):
-        both = _together(source.table.get("options", {}), options)
+        earlier = source.table.get("options", {})
+        if _has_threshold(options):
+            earlier = {name: value for name, value in earlier.items() if name not in ("fluid_value", *THRESHOLDS)}
+        both = {**earlier, **options}
         return Geometry({**source.table, **table, **({"options": both} if both else {})}, source.content)
     if isinstance(source, np.ndarray):
         array = _checked(source, options)
@@ -216,7 +199,6 @@ def voxelise(surface, spacing_m: float, unit: str | None = None, **options) -> G
     """The voxels inside a surface: a file, or a surface as of :func:`read`.
 
     Args:
-        surface: the surface.
         spacing_m: edge of a voxel [m].
         unit: unit of its coordinates; needed for files, metres for what is in memory.
         options: ``margin``, ``vote``, and steps of a preparation.
@@ -232,12 +214,10 @@ def voxelise(surface, spacing_m: float, unit: str | None = None, **options) -> G
 
 
 def _what(source) -> str:
-    """A source in a few words."""
     return f"an array of shape {source.shape}" if isinstance(source, np.ndarray) else shown(source)
 
 
 def _named(source) -> dict[str, str]:
-    """The table of a file or a shape."""
     text = str(source)
     if text in SHAPES:
         return {"shape": text}
@@ -250,15 +230,7 @@ def _named(source) -> dict[str, str]:
 
 
 def _has_threshold(options: Mapping) -> bool:
-    """Whether a threshold of grey values says what is fluid."""
     return any(options.get(name) is not None for name in THRESHOLDS)
-
-
-def _together(earlier: Mapping, options: Mapping) -> dict[str, Any]:
-    """Options that were given earlier and those given now, of which the latter hold."""
-    if _has_threshold(options):
-        earlier = {name: value for name, value in earlier.items() if name not in ("fluid_value", *THRESHOLDS)}
-    return {**earlier, **options}
 
 
 def _with_fluid_value(array: np.ndarray, options: Mapping) -> dict[str, Any]:

@@ -1,14 +1,11 @@
 """CASE.h5: the group ``/geometry``, written by the preprocessing, checked and read by the solver.
 
-Conditions on the arrays of a node list that was read from a file, before any kernel uses them as indices.
-
-CASE.h5: the group ``/geometry``, written by the preprocessing and read by the solver.
-
 Layout (version 2): attributes ``version``, ``shape`` (nz, ny, nx), ``spacing_m``, ``origin_m`` (x, y, z), ``periodic``
 (x, y, z); datasets ``voxel``, ``group_start``, ``label_voxel``, ``label_number`` as in
 :class:`muphy_lb.geometry.nodes.NodeList`; one group ``openings/K`` per opening and ``walls/K`` per labelled wall, with
 the fields of its record as attributes; optionally a group ``cuts`` with the datasets and ``n_missed`` of
-:class:`muphy_lb.geometry.link_cuts.Cuts`. Headers and datasets carry checksums. Other groups are not read.
+:class:`muphy_lb.geometry.link_cuts.Cuts`. Headers and datasets carry checksums. Other groups are not read. All arrays
+are checked before any kernel uses them as indices.
 """
 
 import math
@@ -31,11 +28,8 @@ from muphy_lb.geometry.neighbours import SHORTEST
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.voxels import FIRST_WALL_NUMBER, MAX_OPENINGS, MAX_WALLS, Opening
 
-STRETCH = 1 << 20
-"""Values looked at together."""
-
-NO_LINK = N_DIRECTIONS // 2
-"""Code of the zero vector."""
+STRETCH = 1 << 20  # values looked at together
+NO_LINK = N_DIRECTIONS // 2  # code of the zero vector
 
 Refusal = Callable[..., Exception]
 
@@ -151,14 +145,9 @@ def _stretches(part: slice) -> Iterator[slice]:
 VERSION = 2
 ARRAYS = {"voxel": "int64", "group_start": "int64", "label_voxel": "int64", "label_number": "uint8"}
 CUT_ARRAYS = {"voxel": "int64", "direction": "uint8", "distance": "float64"}
-MAX_SIDE = 2**24
-"""Voxels along an axis that a box may have: more than any image, few enough for arrays over one axis."""
-
-MAX_VOXELS = 2**58
-"""Voxels that a box may have: the keys of its links are 64-bit integers."""
-
-SPACINGS_M = (1e-15, 1e15)
-"""Edge of a voxel, within which no area and no time step overflows."""
+MAX_SIDE = 2**24  # voxels along an axis that a box may have: more than any image, few enough for arrays over one axis
+MAX_VOXELS = 2**58  # voxels that a box may have: the keys of its links are 64-bit integers
+SPACINGS_M = (1e-15, 1e15)  # edge of a voxel, within which no area and no time step overflows
 
 
 def write_geometry(path, nodes: NodeList) -> None:
@@ -168,18 +157,21 @@ def write_geometry(path, nodes: NodeList) -> None:
         GeometryError: a name or a length is such that the file would be refused when it is read.
         OutputError: the file cannot be written.
     """
-    _check_frame(nodes)
+    for name in (*(opening.name for opening in nodes.openings), *(wall.name for wall in nodes.walls)):
+        if not is_name(name):
+            raise GeometryError(f"the name {shown(ascii(name))} is not of 1 to {MAX_NAME} printable letters")
+    if not SPACINGS_M[0] <= nodes.spacing_m <= SPACINGS_M[1]:
+        raise GeometryError(f"voxel spacing is {nodes.spacing_m} m; allowed are {SPACINGS_M[0]} to {SPACINGS_M[1]}")
+    for name, point_m in (("origin", nodes.origin_m), *((f"centre of {o.name!r}", o.centre_m) for o in nodes.openings)):
+        if not np.all(np.isfinite(point_m)):
+            raise GeometryError(f"the {name} is {point_m} m; it must be finite")
     with atomic_write(path) as temporary, opened(temporary, "w", CHECKSUMMED) as file:
         _write_nodes(file.create_group("geometry"), nodes)
 
 
 def read_geometry(path) -> NodeList:
-    """Read the node list of a CASE.h5.
-
-    Raises:
-        GeometryError: the file is missing, holds no geometry, has another version, or anything in it is not as
-            :class:`muphy_lb.geometry.nodes.NodeList` has it.
-    """
+    """Read the node list of a CASE.h5. Raises GeometryError: the file is missing, holds no geometry, has another
+    version, or anything in it is not as :class:`muphy_lb.geometry.nodes.NodeList` has it."""
     with open_nodes(path) as nodes:
         return read_arrays(nodes)
 
@@ -206,8 +198,7 @@ def open_nodes(path, is_checked: bool = False) -> Iterator[NodeList]:
         path: the file.
         is_checked: the values of the arrays have been checked.
 
-    Raises:
-        GeometryError: as :func:`read_geometry`.
+    Raises GeometryError: as :func:`read_geometry`.
     """
     with input_file(path, GeometryError, f"muphy-lb geometry INPUT {Path(path).name}") as file:
         geometry = file.subgroup("geometry")
@@ -215,17 +206,6 @@ def open_nodes(path, is_checked: bool = False) -> Iterator[NodeList]:
         if not is_checked:
             check_arrays(nodes, geometry.refusal)
         yield nodes
-
-
-def _check_frame(nodes: NodeList) -> None:
-    for name in (*(opening.name for opening in nodes.openings), *(wall.name for wall in nodes.walls)):
-        if not is_name(name):
-            raise GeometryError(f"the name {shown(ascii(name))} is not of 1 to {MAX_NAME} printable letters")
-    if not SPACINGS_M[0] <= nodes.spacing_m <= SPACINGS_M[1]:
-        raise GeometryError(f"voxel spacing is {nodes.spacing_m} m; allowed are {SPACINGS_M[0]} to {SPACINGS_M[1]}")
-    for name, point_m in (("origin", nodes.origin_m), *((f"centre of {o.name!r}", o.centre_m) for o in nodes.openings)):
-        if not np.all(np.isfinite(point_m)):
-            raise GeometryError(f"the {name} is {point_m} m; it must be finite")
 
 
 def _write_nodes(group, nodes: NodeList) -> None:
@@ -250,23 +230,19 @@ def _open(group: InputGroup) -> NodeList:
     if math.prod(shape) >= MAX_VOXELS:
         raise group.refusal("shape", f"is {shape}; a box of less than {MAX_VOXELS} voxels is allowed")
     arrays: dict[str, Any] = {name: group.array(name, dtype) for name, dtype in ARRAYS.items()}
+    spacing_m = group.reals("spacing_m")
+    if not SPACINGS_M[0] <= spacing_m <= SPACINGS_M[1]:
+        raise group.refusal("spacing_m", f"is {spacing_m}; allowed are {SPACINGS_M[0]} to {SPACINGS_M[1]}")
     return NodeList(
         **arrays | {"group_start": arrays["group_start"][...]},
         shape=shape,
-        spacing_m=_spacing(group),
+        spacing_m=spacing_m,
         origin_m=group.reals("origin_m", (3,)),
         periodic=group.flags("periodic", (3,)),
         openings=_unique(group, [_opening(record) for record in group.records("openings", MAX_OPENINGS)]),
         walls=_unique(group, [_wall(record) for record in group.records("walls", MAX_WALLS)]),
         cuts=_cuts(group.subgroup("cuts")) if "cuts" in group else None,
     )
-
-
-def _spacing(group: InputGroup) -> float:
-    spacing_m = group.reals("spacing_m")
-    if not SPACINGS_M[0] <= spacing_m <= SPACINGS_M[1]:
-        raise group.refusal("spacing_m", f"is {spacing_m}; allowed are {SPACINGS_M[0]} to {SPACINGS_M[1]}")
-    return spacing_m
 
 
 def _unique(group: InputGroup, records: list) -> tuple:

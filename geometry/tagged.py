@@ -43,8 +43,7 @@ from muphy_lb.geometry.voxels import (
 
 FIXED_TAGS = {"solid": SOLID, "fluid": FLUID, "wall": WALL}
 TAGS = (*FIXED_TAGS, *KINDS)
-MAX_VOXELS = 2**33
-"""Largest box [voxels = bytes] accepted; a larger one is taken for a mistake."""
+MAX_VOXELS = 2**33  # largest box [voxels = bytes] accepted; a larger one is taken for a mistake
 
 BOX_KEYS = ("spacing_m", "origin_m", "periodic")
 
@@ -111,10 +110,8 @@ class _Content:
 
 
 def read_tagged(path) -> Voxels:
-    """Voxels of a file of tagged nodes; the module's docstring defines the format.
-
-    Raises GeometryError with the line number for a line that violates the format, and for an opening without fluid.
-    """
+    """Voxels of a file of tagged nodes; the module's docstring defines the format. Raises GeometryError with the line
+    number for a line that violates the format, and for an opening without fluid."""
     content, line_numbers = _Content(), list[int]()
     ask_for(BYTES_OF_TEXT * file_size(path), f"the text of {path}")
     for number, line in enumerate(read_bytes(path).decode("utf-8", "replace").splitlines(), start=1):

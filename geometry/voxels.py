@@ -1,17 +1,12 @@
-"""Voxels: the kinds of voxels, and the segmented image that every reader produces.
-
-Voxel flags: the single definition of the kinds of voxels.
+"""Voxels: the segmented image that every reader produces, the kinds of its voxels, and the records of its openings.
 
 A voxel image holds one ``uint8`` flag per voxel. Values below ``FIRST_OPENING`` are the fixed kinds;
 ``FIRST_OPENING + k`` marks a voxel of opening ``k``. Opening voxels are not fluid: they lie just outside the
 flow, and the boundary condition of the opening is imposed at the midpoint of every lattice link from a fluid node
 into one of them. ``FIRST_WALL + k`` marks a solid voxel of labelled wall ``k``: a wall with a name, such as a
 moving lid or a body whose drag is computed. ``WALL`` is a solid voxel tagged as wall by the input (MUPHY's tag);
-the flow treats it as ``SOLID``.
-
-Openings and labelled walls share one numbering, ``flag - FIRST_OPENING``: walls start at ``FIRST_WALL_NUMBER``.
-
-Voxels: the segmented image that every reader produces, and the records of its openings.
+the flow treats it as ``SOLID``. Openings and labelled walls share one numbering, ``flag - FIRST_OPENING``: walls start
+at ``FIRST_WALL_NUMBER``.
 """
 
 from dataclasses import dataclass, field, replace
@@ -51,8 +46,8 @@ def wall_flag(number: int) -> int:
 
 KINDS = ("inlet", "outlet")
 
+#: A normal this close to unit length is not normalised again, so that a record read back equals the record written.
 UNIT_ROUND_OFF = 1e-14
-"""A normal this close to unit length is not normalised again, so that a record read back equals the record written."""
 
 
 def opening_title(kind: str, name: str) -> str:
@@ -62,21 +57,13 @@ def opening_title(kind: str, name: str) -> str:
 
 @dataclass(frozen=True)
 class Opening:
-    """A plane region through which fluid enters or leaves.
+    """A plane region through which fluid enters or leaves."""
 
-    Attributes:
-        name: unique name, used in case files and in every output.
-        kind: ``"inlet"`` or ``"outlet"`` (a label for reports; the boundary condition is set in the case).
-        centre_m: point (x, y, z) of the opening plane [m].
-        normal: unit vector (x, y, z) pointing into the fluid.
-        radius_m: radius [m] of the disc that bounds the opening; ``inf`` for the whole plane.
-    """
-
-    name: str
-    kind: str
-    centre_m: tuple[float, float, float]
-    normal: tuple[float, float, float]
-    radius_m: float = float("inf")
+    name: str  #: unique name, used in case files and in every output
+    kind: str  #: ``"inlet"`` or ``"outlet"`` (a label for reports; the boundary condition is set in the case)
+    centre_m: tuple[float, float, float]  #: point (x, y, z) of the opening plane [m]
+    normal: tuple[float, float, float]  #: unit vector (x, y, z) pointing into the fluid
+    radius_m: float = float("inf")  #: radius [m] of the disc that bounds the opening; ``inf`` for the whole plane
 
     def __post_init__(self):
         if self.kind not in KINDS:
@@ -104,25 +91,15 @@ class Opening:
 
 @dataclass(frozen=True, eq=False)
 class End:
-    """An end of an input, where fluid could enter or leave.
+    """An end of an input, where fluid could enter or leave."""
 
-    Attributes:
-        source: text: what kind of end it is.
-        centre_m: its centre (x, y, z) [m].
-        normal: unit vector (x, y, z) into the fluid.
-        area_m2: its area [m2].
-        outer_radius_m: radius [m] about the centre that encloses it; ``inf`` for a whole face of the box.
-        points_m: (n, 3) points on it [m].
-        areas_m2: (n,) area that each of them stands for [m2].
-    """
-
-    source: str
-    centre_m: tuple[float, float, float]
-    normal: tuple[float, float, float]
-    area_m2: float
-    outer_radius_m: float
-    points_m: np.ndarray
-    areas_m2: np.ndarray
+    source: str  #: text: what kind of end it is
+    centre_m: tuple[float, float, float]  #: its centre (x, y, z) [m]
+    normal: tuple[float, float, float]  #: unit vector (x, y, z) into the fluid
+    area_m2: float  #: its area [m2]
+    outer_radius_m: float  #: radius [m] about the centre that encloses it; ``inf`` for a whole face of the box
+    points_m: np.ndarray  #: (n, 3) points on it [m]
+    areas_m2: np.ndarray  #: (n,) area that each of them stands for [m2]
 
     @property
     def radius_m(self) -> float:
@@ -132,26 +109,20 @@ class End:
 
 @dataclass(frozen=True)
 class Voxels:
-    """A segmented image: a box of flagged voxels.
+    """A segmented image: a box of flagged voxels."""
 
-    Attributes:
-        flags: (nz, ny, nx) uint8 array of ``muphy_lb.geometry.voxels`` values, x fastest. Two dimensions: nz = 1.
-        spacing_m: edge length of the cubic voxels [m].
-        origin_m: (x, y, z) of the *centre* of voxel (0, 0, 0) [m].
-        periodic: (x, y, z) whether the box is periodic along each axis.
-        openings: ``openings[k]`` describes the voxels flagged ``FIRST_OPENING + k``.
-        walls: ``walls[k]`` is the name of the solid voxels flagged ``FIRST_WALL + k``.
-        wall_shape: the true wall, in voxel coordinates of this box; ``None`` if only the voxels are known.
-        ends: where the input ends without being closed, as far as that is known.
-    """
-
+    #: (nz, ny, nx) uint8 array of ``muphy_lb.geometry.voxels`` values, x fastest. Two dimensions: nz = 1.
     flags: np.ndarray
-    spacing_m: float = 1.0
-    origin_m: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    periodic: tuple[bool, bool, bool] = (False, False, False)
+    spacing_m: float = 1.0  #: edge length of the cubic voxels [m]
+    origin_m: tuple[float, float, float] = (0.0, 0.0, 0.0)  #: (x, y, z) of the *centre* of voxel (0, 0, 0) [m]
+    periodic: tuple[bool, bool, bool] = (False, False, False)  #: (x, y, z) whether the box is periodic along each axis
+    #: ``openings[k]`` describes the voxels flagged ``FIRST_OPENING + k``
     openings: tuple[Opening, ...] = field(default=())
+    #: ``walls[k]`` is the name of the solid voxels flagged ``FIRST_WALL + k``
     walls: tuple[str, ...] = field(default=())
+    #: the true wall, in voxel coordinates of this box; ``None`` if only the voxels are known
     wall_shape: WallShape | None = field(default=None, compare=False)
+    #: where the input ends without being closed, as far as that is known
     ends: tuple[End, ...] = field(default=(), compare=False)
 
     def __post_init__(self):
@@ -200,10 +171,8 @@ class Voxels:
 
 @njit(parallel=True, cache=True)
 def _count_by_layer(flags):
-    """(nz, 4, 256) number of voxels with each flag in every fourth column of each layer.
-
-    Increments of one counter by equal neighbouring flags would be serialised; so there are four of each.
-    """
+    """(nz, 4, 256) number of voxels with each flag in every fourth column of each layer. Increments of one counter by
+    equal neighbouring flags would be serialised; so there are four of each."""
     nz, ny, nx = flags.shape
     counts = np.zeros((nz, 4, 256), dtype=np.int64)
     for z in prange(nz):

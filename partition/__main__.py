@@ -103,7 +103,6 @@ def _group_cost(text: str) -> tuple[int, float]:
 
 
 def _run(options) -> str:
-    """Do what the options request; returns the text to print."""
     if options.list:
         return _listing(options.case)
     if options.n_parts is None:

@@ -1,9 +1,5 @@
-"""Costs of nodes and messages, and the weights of nodes that follow from them.
-
-- Node weights from costs, and cuts of an ordered sequence of nodes into segments of given weight.
-- Costs of nodes and messages: the parameters of node weights and predicted step times.
-- Kinds of nodes (bulk, wall, opening) and their weights.
-"""
+"""Costs of nodes by kind (bulk, wall, opening) and of messages, predicted step times, and weights that follow from
+costs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,11 +11,8 @@ from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.halo import Exchange, PartLoads
 from muphy_lb.partition.voxels import VoxelGraph
 
-RESOLUTION = 100
-"""Integer weight of the cheapest group, before a common factor is removed."""
-
-LOAD_PER_NODE = 4
-"""Mean load of the nodes over what a node weighs for its memory."""
+RESOLUTION = 100  # integer weight of the cheapest group, before a common factor is removed
+LOAD_PER_NODE = 4  # mean load of the nodes over what a node weighs for its memory
 
 
 def weights_from_groups(group: np.ndarray, cost: Mapping[int, float] | Sequence[float]) -> np.ndarray:
@@ -35,8 +28,7 @@ def weights_from_groups(group: np.ndarray, cost: Mapping[int, float] | Sequence[
     Returns:
         (n,) unsigned integer weights of at least 1, of the smallest type that holds them.
 
-    Raises:
-        PartitionError: a cost that is not positive and finite, or a sequence that is too short.
+    Raises PartitionError: a cost that is not positive and finite, or a sequence that is too short.
     """
     present = np.unique(group)
     costs = np.array([_cost_of(int(g), cost) for g in present])
@@ -76,11 +68,8 @@ def _cost_of(group: int, cost) -> float:
 
 
 def part_shares(shares: Sequence[float] | None, n_parts: int) -> np.ndarray:
-    """(n_parts,) float64 fraction of the work of each part, in proportion to ``shares``; equal if None.
-
-    Raises:
-        PartitionError: not one positive finite number for each part.
-    """
+    """(n_parts,) float64 fraction of the work of each part, in proportion to ``shares``; equal if None. Raises
+    PartitionError: not one positive finite number for each part."""
     if shares is None:
         return np.full(n_parts, 1.0 / n_parts)
     given = np.asarray(shares, dtype=np.float64)
@@ -120,17 +109,11 @@ def weight_bounds(weights: np.ndarray, shares: np.ndarray, least: int = 1) -> np
 
 @dataclass(frozen=True)
 class NodeCost:
-    """Cost of a node by kind, in arbitrary units.
+    """Cost of a node by kind, in arbitrary units."""
 
-    Attributes:
-        bulk: a node with fluid on all sides.
-        wall: a node with at least one link to solid.
-        opening: a node that touches an opening.
-    """
-
-    bulk: float = 1.0
-    wall: float = 1.0
-    opening: float = 3.0
+    bulk: float = 1.0  #: a node with fluid on all sides
+    wall: float = 1.0  #: a node with at least one link to solid
+    opening: float = 3.0  #: a node that touches an opening
 
 
 # Assumed, not measured: a half-way wall is an entry of the address table and costs nothing; an opening's links are
@@ -156,21 +139,15 @@ class StepCost:
 
     The defaults are those of an H200 in single precision.
 
-    Attributes:
-        node_s: seconds per node of the cheapest kind; measured: 25 000 million node updates per second.
-        latency_s: additional seconds per message; assumed for GPUs with peer access, where one kernel sends to all
-            neighbours at once.
-        bytes_per_s: send bandwidth of a part; measured between two H200 with 0.13 to 4.5 MB.
-        exchange_s: fixed overhead of an exchange [s]; measured between two H200.
-
-    Raises:
-        PartitionError: a negative or non-finite cost, or a time per node or bandwidth of zero.
+    Raises PartitionError: a negative or non-finite cost, or a time per node or bandwidth of zero.
     """
 
-    node_s: float = 4.0e-11
+    node_s: float = 4.0e-11  #: seconds per node of the cheapest kind; measured: 25 000 million node updates per second
+    #: additional seconds per message; assumed for GPUs with peer access, where one kernel sends to all neighbours at
+    #: once
     latency_s: float = 1.0e-6
-    bytes_per_s: float = 2.8e11
-    exchange_s: float = 8.0e-6
+    bytes_per_s: float = 2.8e11  #: send bandwidth of a part; measured between two H200 with 0.13 to 4.5 MB
+    exchange_s: float = 8.0e-6  #: fixed overhead of an exchange [s]; measured between two H200
 
     def __post_init__(self):
         waits = min(self.latency_s, self.exchange_s), max(self.latency_s, self.exchange_s)
@@ -211,7 +188,6 @@ def node_kinds(graph: VoxelGraph, group: np.ndarray, exchange: Exchange) -> np.n
     """(n,) uint8 kind of each node: ``OPENING`` if its group is not 0, else ``WALL`` if a link leads to no node.
 
     Args:
-        graph: the nodes.
         group: (n,) group numbers; 0 for nodes that touch no opening.
         exchange: defines the links of a node.
     """
@@ -223,11 +199,8 @@ def node_kinds(graph: VoxelGraph, group: np.ndarray, exchange: Exchange) -> np.n
 
 
 def weights_from_kinds(kind: np.ndarray, cost: NodeCost) -> np.ndarray:
-    """(n,) integer weights in proportion to the cost of each node's kind.
-
-    Raises:
-        PartitionError: a cost that is not positive and finite.
-    """
+    """(n,) integer weights in proportion to the cost of each node's kind. Raises PartitionError: a cost that is not
+    positive and finite."""
     return weights_from_groups(kind, (cost.bulk, cost.wall, cost.opening))
 
 

@@ -1,7 +1,5 @@
-"""Partitioning by cutting the Hilbert space-filling curve into segments of equal weight.
-
-Source: J. Skilling, "Programming the Hilbert curve", AIP Conference Proceedings 707, 381 (2004).
-"""
+"""Partitioning by cutting the Hilbert space-filling curve into segments of equal weight. Source: J. Skilling,
+"Programming the Hilbert curve", AIP Conference Proceedings 707, 381 (2004)."""
 
 import numpy as np
 from numba import prange
@@ -15,10 +13,8 @@ INDEX_BITS = 63
 
 
 def hilbert_cut(graph: Graph | VoxelGraph, n_parts: int, shares=None) -> np.ndarray:
-    """(n,) int32 owners: segments of the curve of equal weight, or of weights in proportion to ``shares``.
-
-    No part is empty if n_parts <= n_nodes.
-    """
+    """(n,) int32 owners: segments of the curve of equal weight, or of weights in proportion to ``shares``. No part is
+    empty if n_parts <= n_nodes."""
     order = np.argsort(hilbert_index(graph.coordinates), kind="stable")
     bounds = weight_bounds(graph.weights[order], part_shares(shares, n_parts))
     owner = np.empty(graph.n_nodes, dtype=np.int32)

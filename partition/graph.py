@@ -13,23 +13,14 @@ ABSENT = -1
 
 @dataclass(frozen=True)
 class Graph:
-    """An undirected graph without self-loops; every link is stored from both of its ends.
+    """An undirected graph without self-loops; every link is stored from both of its ends. Raises PartitionError:
+    inconsistent array lengths, or a weight below 1."""
 
-    Attributes:
-        indptr: (n + 1,) int64; the neighbours of node ``n`` are ``indices[indptr[n]:indptr[n + 1]]``.
-        indices: (m,) int64 neighbour node numbers, m directed links.
-        coordinates: (n, 3) integer positions (x, y, z) on a grid.
-        weights: (n,) int64 cost of each node, at least 1.
-        link_weights: (m,) int64 cost of cutting each directed link, the same from both ends; None: all equal.
-
-    Raises:
-        PartitionError: inconsistent array lengths, or a weight below 1.
-    """
-
-    indptr: np.ndarray
-    indices: np.ndarray
-    coordinates: np.ndarray
-    weights: np.ndarray
+    indptr: np.ndarray  #: (n + 1,) int64; the neighbours of node ``n`` are ``indices[indptr[n]:indptr[n + 1]]``
+    indices: np.ndarray  #: (m,) int64 neighbour node numbers, m directed links
+    coordinates: np.ndarray  #: (n, 3) integer positions (x, y, z) on a grid
+    weights: np.ndarray  #: (n,) int64 cost of each node, at least 1
+    #: (m,) int64 cost of cutting each directed link, the same from both ends; None: all equal
     link_weights: np.ndarray | None = None
 
     def __post_init__(self):
@@ -62,8 +53,7 @@ def graph_from_neighbours(table: np.ndarray, coordinates: np.ndarray, weights: n
         coordinates: (n, 3) integer positions (x, y, z).
         weights: (n,) integer node weights; ones by default.
 
-    Raises:
-        PartitionError: a neighbour number out of range, a link without its opposite, or inconsistent array shapes.
+    Raises PartitionError: a neighbour number out of range, a link without its opposite, or inconsistent array shapes.
     """
     n = table.shape[1]
     if table.size and table.max() >= n:
@@ -73,27 +63,6 @@ def graph_from_neighbours(table: np.ndarray, coordinates: np.ndarray, weights: n
     np.cumsum(indptr, out=indptr)
     indices = np.empty(indptr[-1], dtype=np.int64)
     _fill_links(table, indptr, indices)
-    _check_undirected(indptr, indices)
-    weights = np.ones(n, dtype=np.int64) if weights is None else integer_weights(weights).astype(np.int64, copy=False)
-    return Graph(indptr, indices, np.asarray(coordinates), weights)
-
-
-def integer_weights(weights) -> np.ndarray:
-    """Node weights as an integer array.
-
-    Raises:
-        PartitionError: they are not integers.
-    """
-    weights = np.asarray(weights)
-    if not np.issubdtype(weights.dtype, np.integer):
-        raise PartitionError(
-            f"node weights have type {weights.dtype}; they are integers of at least 1:"
-            " scale them, for example with muphy_lb.partition.costs.weights_from_groups"
-        )
-    return weights
-
-
-def _check_undirected(indptr: np.ndarray, indices: np.ndarray) -> None:
     one_way = np.empty(indptr.size - 1, dtype=np.int64)
     _find_one_way_links(indptr, indices, one_way)
     nodes = np.flatnonzero(one_way != ABSENT)
@@ -102,6 +71,19 @@ def _check_undirected(indptr: np.ndarray, indices: np.ndarray) -> None:
             f"node {nodes[0]} has neighbour {one_way[nodes[0]]}, but not the other way round;"
             " a neighbour table must hold the opposite of each of its directions"
         )
+    weights = np.ones(n, dtype=np.int64) if weights is None else integer_weights(weights).astype(np.int64, copy=False)
+    return Graph(indptr, indices, np.asarray(coordinates), weights)
+
+
+def integer_weights(weights) -> np.ndarray:
+    """Node weights as an integer array. Raises PartitionError: they are not integers."""
+    weights = np.asarray(weights)
+    if not np.issubdtype(weights.dtype, np.integer):
+        raise PartitionError(
+            f"node weights have type {weights.dtype}; they are integers of at least 1:"
+            " scale them, for example with muphy_lb.partition.costs.weights_from_groups"
+        )
+    return weights
 
 
 @njit(cache=True)

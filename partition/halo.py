@@ -10,24 +10,18 @@ from muphy_lb.base.kept.functions import njit
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.voxels import VoxelGraph
 
+#: (18, 3) vectors to the neighbours that share a face or an edge: the moving directions of D3Q19.
 NEAREST = np.array([v for v in product((-1, 0, 1), repeat=3) if 1 <= sum(abs(x) for x in v) <= 2])
-"""(18, 3) vectors to the neighbours that share a face or an edge: the moving directions of D3Q19."""
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """The data exchanged between parts: one population per directed link.
+    """The data exchanged between parts: one population per directed link. Raises PartitionError: a vector without its
+    opposite."""
 
-    Attributes:
-        vectors: (K, 3) integer link vectors, including the opposite of each; D3Q19 by default.
-        bytes_per_population: size of a population in a message; 4 is single precision.
-
-    Raises:
-        PartitionError: a vector without its opposite.
-    """
-
+    #: (K, 3) integer link vectors, including the opposite of each; D3Q19 by default
     vectors: np.ndarray = field(default_factory=lambda: NEAREST)
-    bytes_per_population: int = 4
+    bytes_per_population: int = 4  #: size of a population in a message; 4 is single precision
 
     def __post_init__(self):
         present = set(map(tuple, np.asarray(self.vectors).tolist()))
@@ -43,30 +37,20 @@ class Exchange:
 
 @dataclass(frozen=True)
 class PartLoads:
-    """Work and communication of each of P parts in a step; work is counted in nodes of the cheapest kind.
+    """Work and communication of each of P parts in a step; work is counted in nodes of the cheapest kind."""
 
-    Attributes:
-        work: (P,) float64 total work of the nodes.
-        edge_work: (P,) float64 work of the nodes with a link to another part.
-        populations: (P,) int64 number of populations sent to other parts; as many are received.
-        neighbours: (P,) int64 number of parts with which messages are exchanged.
-        edge_nodes: number of nodes, of all parts, with a link to another part.
-        cut_faces: number of links of length one between different parts, each counted once.
-    """
-
-    work: np.ndarray
-    edge_work: np.ndarray
-    populations: np.ndarray
-    neighbours: np.ndarray
-    edge_nodes: int
-    cut_faces: int
+    work: np.ndarray  #: (P,) float64 total work of the nodes
+    edge_work: np.ndarray  #: (P,) float64 work of the nodes with a link to another part
+    populations: np.ndarray  #: (P,) int64 number of populations sent to other parts; as many are received
+    neighbours: np.ndarray  #: (P,) int64 number of parts with which messages are exchanged
+    edge_nodes: int  #: number of nodes, of all parts, with a link to another part
+    cut_faces: int  #: number of links of length one between different parts, each counted once
 
 
 def count_loads(graph: VoxelGraph, owners: Sequence[np.ndarray], n_parts: int, exchange: Exchange) -> list[PartLoads]:
     """Evaluate several partitionings of a graph at once: neighbours are looked up only once.
 
     Args:
-        graph: the nodes.
         owners: (n,) integer part of each node, for each partitioning.
         n_parts: number of parts of each; memory scales with its square.
         exchange: the links along which populations are exchanged.

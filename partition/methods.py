@@ -1,23 +1,15 @@
-"""The partitioning methods, and their names.
+"""The partitioning methods, by name.
 
-Cartesian partitionings: slabs, columns and blocks along the axes X, Y, Z, XY, XZ, YZ, XYZ.
-
-The nodes are cut at weight quantiles along the first axis, each slab at its own quantiles along the second, each
-column along the third. Nodes in one coordinate plane are ordered by the axes cut before and then by the others, so a
-cut may run through a plane: the interface then has one step, and the balance does not depend on the geometry.
-
-METIS k-way graph partitioning; the only module that imports pymetis.
-
-Source: G. Karypis and V. Kumar, "A fast and high quality multilevel scheme for partitioning irregular graphs",
-SIAM J. Sci. Comput. 20, 359 (1998).
-
-Partitioning of very large graphs: METIS on tiles, cubes of voxels weighted by their nodes.
-
-The links between tiles are counted in one pass over the nodes in ascending order, with three planes of the box in
-memory; the graph of the nodes is never built. Interfaces between parts follow tile faces, so they are slightly larger
-than those of METIS on the graph of nodes; the smaller the tiles, the less.
-
-The partitioning methods by name.
+- Cartesian, along the axes X, Y, Z, XY, XZ, YZ, XYZ: the nodes are cut at weight quantiles along the first axis, each
+  slab at its own quantiles along the second, each column along the third. Nodes in one coordinate plane are ordered by
+  the axes cut before and then by the others, so a cut may run through a plane: the interface then has one step, and the
+  balance does not depend on the geometry.
+- METIS k-way graph partitioning; pymetis is imported here alone. Source: G. Karypis and V. Kumar, "A fast and high
+  quality multilevel scheme for partitioning irregular graphs", SIAM J. Sci. Comput. 20, 359 (1998).
+- METIS on tiles, cubes of voxels weighted by their nodes, for very large graphs. The links between tiles are counted in
+  one pass over the nodes in ascending order, with three planes of the box in memory; the graph of the nodes is never
+  built. Interfaces between parts follow tile faces, so they are slightly larger than those of METIS on the graph of
+  nodes; the smaller the tiles, the less.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -43,10 +35,8 @@ AXES = "xyz"
 
 
 def cartesian_cut(graph: Graph | VoxelGraph, n_parts: int, shares=None, *, axes: str) -> np.ndarray:
-    """(n,) int32 owners by nested cuts along ``axes``, for example "xz".
-
-    Parts have equal weight, or weights in proportion to ``shares``; none is empty if n_parts <= n_nodes.
-    """
+    """(n,) int32 owners by nested cuts along ``axes``, for example "xz". Parts have equal weight, or weights in
+    proportion to ``shares``; none is empty if n_parts <= n_nodes."""
     low = graph.coordinates.min(axis=0)
     extents = graph.coordinates.max(axis=0) - low + 1
     narrow = np.min_scalar_type(int(extents.max()))  # NumPy sorts 16 bits in linear time
@@ -107,28 +97,19 @@ def metis_cut(graph: Graph, n_parts: int, shares=None) -> np.ndarray:
     return owner
 
 
-TILES_PER_PART = 200
-"""Smallest number of tiles per part: one tile is then half a per cent of a part."""
-
-TARGET_TILES = 500_000
-"""Total number of tiles aimed at: METIS partitions as many in one or two seconds."""
+TILES_PER_PART = 200  # smallest number of tiles per part: one tile is then half a per cent of a part
+TARGET_TILES = 500_000  # total number of tiles aimed at: METIS partitions as many in one or two seconds
 
 
 @dataclass(frozen=True)
 class TileGraph:
-    """The graph of the occupied tiles.
+    """The graph of the occupied tiles."""
 
-    Attributes:
-        graph: one node per tile: its weight is the sum over its nodes, a link weight the number of faces between nodes.
-        tile: (t,) int64 ascending row-major numbers of the tiles in the box of tiles.
-        side: voxels along an edge of a tile.
-        shape: (nz, ny, nx) of the box of voxels.
-    """
-
+    #: one node per tile: its weight is the sum over its nodes, a link weight the number of faces between nodes
     graph: Graph
-    tile: np.ndarray
-    side: int
-    shape: tuple[int, int, int]
+    tile: np.ndarray  #: (t,) int64 ascending row-major numbers of the tiles in the box of tiles
+    side: int  #: voxels along an edge of a tile
+    shape: tuple[int, int, int]  #: (nz, ny, nx) of the box of voxels
 
     def owner_of_voxels(self, tile_owner: np.ndarray, voxel: np.ndarray) -> np.ndarray:
         """(n,) int32 owner of each voxel: that of its tile."""
@@ -162,8 +143,7 @@ def tile_graph(chunks: Iterable[tuple[np.ndarray, np.ndarray]], shape, periodic,
         periodic: three flags (x, y, z); periodic axes wrap.
         side: voxels along an edge of a tile.
 
-    Raises:
-        PartitionError: ids that do not ascend, such as one that appears twice.
+    Raises PartitionError: ids that do not ascend, such as one that appears twice.
     """
     size = np.array(shape[::-1], dtype=np.int64)
     n_tiles = -(-size // side)
@@ -196,10 +176,8 @@ def _planes(chunks, plane: int) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
 
 
 def _layers(chunks, size, periodic, side) -> Iterator[tuple[np.ndarray, ...]]:
-    """Yield (tile numbers, weights, faces shared with the preceding tile along x, y, z), layer by layer of tiles.
-
-    If z is periodic, a final entry holds the faces between the last and the first plane, as tiles without weight.
-    """
+    """Yield (tile numbers, weights, faces shared with the preceding tile along x, y, z), layer by layer of tiles. If z
+    is periodic, a final entry holds the faces between the last and the first plane, as tiles without weight."""
     columns = -(-size[:2] // side)
     sums = np.zeros((4, columns[1] * columns[0]), dtype=np.int64)
     first, before, here = (np.zeros(size[0] * size[1], dtype=np.bool_) for _ in range(3))
@@ -257,10 +235,8 @@ def _symmetric_graph(coordinates, weights, links) -> Graph:
 
 @njit(cache=True)
 def _add_plane(sums, here, ids, weights, frame):
-    """Mark the nodes of a plane, and add their weights and their faces with the preceding tiles along x and y.
-
-    Ids ascend, so the preceding nodes are already marked, as are the first ones where an axis wraps.
-    """
+    """Mark the nodes of a plane, and add their weights and their faces with the preceding tiles along x and y. Ids
+    ascend, so the preceding nodes are already marked, as are the first ones where an axis wraps."""
     nx, ny, wraps_x, wraps_y, side = frame
     n_columns = (nx + side - 1) // side
     for j in range(ids.size):
@@ -306,8 +282,8 @@ def _metis(graph: VoxelGraph, n_parts: int, shares=None) -> np.ndarray:
 
 
 CARTESIAN = ("X", "Y", "Z", "XY", "XZ", "YZ", "XYZ")
+#: Functions of (graph, number of parts, shares; None: equal) that return (n,) int32 owners with no part empty.
 METHODS: Mapping[str, Callable[..., np.ndarray]] = MappingProxyType(
     {"metis": _metis, "tiles": tile_cut, "curve": hilbert_cut}
     | {axes: partial(cartesian_cut, axes=axes.lower()) for axes in CARTESIAN}
 )
-"""Functions of (graph, number of parts, shares; None: equal) that return (n,) int32 owners with no part empty."""

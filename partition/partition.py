@@ -1,10 +1,5 @@
-"""The owner of each node: by one method, by the fastest, or by all of them side by side.
-
-- Automatic choice of the partitioning method by predicted step time.
-- Common interface of all methods: the owner of each node from a graph and a number of parts.
-- Comparison of all partitioning methods, for several numbers of parts.
-- Sharing the fluid of an image among ranks from Python.
-"""
+"""The owner of each node: by one method, by the fastest according to the predicted step time, or by all of them side by
+side, for several numbers of parts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -22,27 +17,20 @@ from muphy_lb.partition.quality import D3Q19_FP32, H200, Quality, qualities, qua
 from muphy_lb.partition.voxels import NODE_GRAPH_LIMIT, VoxelGraph, graph_from_voxels
 
 CANDIDATES = ("metis", "curve", *CARTESIAN)
-TOLERANCE = 0.01
-"""Predictions that differ by less, relatively, count as equal; the smaller halo then decides."""
+TOLERANCE = 0.01  # predictions that differ by less, relatively, count as equal; the smaller halo then decides
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The chosen method, the candidates, and the reason.
+    """The chosen method, the candidates, and the reason."""
 
-    Attributes:
-        method: the name of the chosen method.
-        candidates: the quality of each method that was tried; empty if the size of the graph alone decided, or the
-            method was asked for.
-        reason: one sentence; empty if the method was asked for.
-    """
-
-    method: str
+    method: str  #: the name of the chosen method
+    #: the quality of each method that was tried; empty if the size of the graph alone decided, or the method was asked
+    #: for
     candidates: Mapping[str, Quality]
-    reason: str
+    reason: str  #: one sentence; empty if the method was asked for
 
     def __str__(self) -> str:
-        """The table of candidates and the reason."""
         if not self.candidates:
             return self.reason
         rows = [(name, found, mark(name, self.method)) for name, found in self.candidates.items()]
@@ -55,18 +43,13 @@ def mark(method: str, chosen: str) -> str:
 
 
 def choose(
-    graph: VoxelGraph,
-    n_parts: int,
-    exchange: Exchange = D3Q19_FP32,
-    cost: StepCost = H200,
-    shares=None,
+    graph: VoxelGraph, n_parts: int, exchange: Exchange = D3Q19_FP32, cost: StepCost = H200, shares=None
 ) -> tuple[np.ndarray, Choice]:
     """Partition a graph by every candidate method and choose the one with the shortest predicted step.
 
     Beyond ``NODE_GRAPH_LIMIT`` nodes, only tiles are used.
 
     Args:
-        graph: the nodes.
         n_parts: number of parts (ranks), at most as many as nodes.
         exchange: the data exchanged between parts.
         cost: cost model of the machine.
@@ -116,7 +99,6 @@ def partition(graph: VoxelGraph, n_parts: int, method: str = AUTO, shares=None) 
     """Partition a graph into parts of nearly equal weight, or of weights in proportion to ``shares``.
 
     Args:
-        graph: the graph.
         n_parts: number of parts (ranks).
         method: one of ``METHODS``, or "auto": the one with the shortest predicted step on the default machine;
             :func:`partition_with_reason` accepts other machines and reports the reason.
@@ -125,8 +107,7 @@ def partition(graph: VoxelGraph, n_parts: int, method: str = AUTO, shares=None) 
     Returns:
         (n,) int32 part of each node, 0 to n_parts - 1; no part is empty. Deterministic.
 
-    Raises:
-        PartitionError: unknown method, n_parts below 1 or above the number of nodes, invalid shares.
+    Raises PartitionError: unknown method, n_parts below 1 or above the number of nodes, invalid shares.
     """
     return partition_with_reason(graph, n_parts, method, shares=shares)[0]
 
@@ -145,8 +126,7 @@ def partition_with_reason(
         graph, n_parts, method, shares: as of :func:`partition`.
         exchange, cost: data exchanged between parts, and cost model of the machine, by which "auto" chooses.
 
-    Raises:
-        PartitionError: as :func:`partition`.
+    Raises PartitionError: as :func:`partition`.
     """
     check_parts(graph, n_parts, method)
     if method == AUTO:
@@ -155,11 +135,7 @@ def partition_with_reason(
 
 
 def check_parts(graph: VoxelGraph, n_parts: int, method: str) -> None:
-    """Check the method and the number of parts.
-
-    Raises:
-        PartitionError: as :func:`partition`.
-    """
+    """Check the method and the number of parts. Raises PartitionError: as :func:`partition`."""
     names = (AUTO, *METHODS)
     if method not in names:
         folded = {name.lower(): name for name in names}
@@ -176,17 +152,11 @@ def check_parts(graph: VoxelGraph, n_parts: int, method: str) -> None:
 
 @dataclass(frozen=True)
 class MethodComparison:
-    """All methods for one number of parts.
+    """All methods for one number of parts."""
 
-    Attributes:
-        qualities: the quality of each method.
-        chosen: the automatically chosen method.
-        reason: the reason for the choice, in one sentence.
-    """
-
-    qualities: dict[str, Quality]
-    chosen: str
-    reason: str
+    qualities: dict[str, Quality]  #: the quality of each method
+    chosen: str  #: the automatically chosen method
+    reason: str  #: the reason for the choice, in one sentence
 
     def as_dict(self) -> dict:
         """Plain values for a JSON file."""
@@ -198,14 +168,11 @@ def compare(graph: VoxelGraph, n_parts: int, exchange: Exchange, cost: StepCost,
     """Partition a graph by every method and evaluate all; beyond ``NODE_GRAPH_LIMIT`` nodes, all but METIS.
 
     Args:
-        graph: the nodes.
-        n_parts: number of parts.
         exchange: the data exchanged between parts.
         cost: cost model of the machine.
         shares: relative speeds of the ranks; equal by default.
 
-    Raises:
-        PartitionError: n_parts below 1 or above the number of nodes.
+    Raises PartitionError: n_parts below 1 or above the number of nodes.
     """
     is_large = graph.n_nodes > NODE_GRAPH_LIMIT
     methods = [method for method in METHODS if not (is_large and method == "metis")]
@@ -229,19 +196,12 @@ BYTES_OF_POPULATION = {"fp64": 8, "fp32": 4, "fp16": 2}
 
 @dataclass(frozen=True, eq=False)
 class Sharing:
-    """The ranks that own the fluid of a box.
+    """The ranks that own the fluid of a box."""
 
-    Attributes:
-        owner: (nz, ny, nx) int32 rank of each voxel, ``NOBODY`` where there is no fluid.
-        method: the method, also where it was chosen automatically.
-        quality: load balance, halo, and predicted time of a step.
-        reason: of an automatic choice, with the table of what was tried; else empty.
-    """
-
-    owner: np.ndarray
-    method: str
-    quality: Quality
-    reason: str = ""
+    owner: np.ndarray  #: (nz, ny, nx) int32 rank of each voxel, ``NOBODY`` where there is no fluid
+    method: str  #: the method, also where it was chosen automatically
+    quality: Quality  #: load balance, halo, and predicted time of a step
+    reason: str = ""  #: of an automatic choice, with the table of what was tried; else empty
 
     def __repr__(self):
         return self.reason or quality_table([(self.method, self.quality, "")])
@@ -266,9 +226,8 @@ def share(
         precision: "fp64", "fp32" or "fp16": bytes of a population that crosses.
         backend: "cuda", "cpu" or "numpy": whose costs predict the time of a step.
 
-    Raises:
-        PartitionError: no image of truth values, no fluid, more ranks than fluid voxels, a speed that is not positive,
-            or an unknown name.
+    Raises PartitionError: no image of truth values, no fluid, more ranks than fluid voxels, a speed that is not
+    positive, or an unknown name.
     """
     fluid = np.asarray(fluid)
     if fluid.dtype != np.bool_ or fluid.ndim != 3:

@@ -26,28 +26,18 @@ H200 = StepCost()
 
 @dataclass(frozen=True)
 class Quality:
-    """Quality measures of one partitioning.
+    """Quality measures of one partitioning."""
 
-    Attributes:
-        n_parts: number of parts.
-        imbalance: weight of the heaviest part divided by its share; 1 is perfect.
-        edge_cut: number of faces (each counted once) between different parts.
-        mean_neighbours, max_neighbours: number of parts with which a part exchanges messages.
-        halo_bytes: bytes sent by all ranks in a step: one population per directed link between parts.
-        max_halo_bytes: bytes sent by the rank that sends most.
-        boundary_nodes: number of nodes with a link to another part.
-        step_us: predicted time of a step [us], by :class:`muphy_lb.partition.costs.StepCost`.
-    """
-
-    n_parts: int
-    imbalance: float
-    edge_cut: int
+    n_parts: int  #: number of parts
+    imbalance: float  #: weight of the heaviest part divided by its share; 1 is perfect
+    edge_cut: int  #: number of faces (each counted once) between different parts
+    #: mean_neighbours, max_neighbours: number of parts with which a part exchanges messages
     mean_neighbours: float
     max_neighbours: int
-    halo_bytes: int
-    max_halo_bytes: int
-    boundary_nodes: int
-    step_us: float
+    halo_bytes: int  #: bytes sent by all ranks in a step: one population per directed link between parts
+    max_halo_bytes: int  #: bytes sent by the rank that sends most
+    boundary_nodes: int  #: number of nodes with a link to another part
+    step_us: float  #: predicted time of a step [us], by :class:`muphy_lb.partition.costs.StepCost`
 
     def row(self) -> tuple[str, ...]:
         """The measures as text, one for each of ``COLUMNS``."""

@@ -1,8 +1,6 @@
-"""Partitionings stored in CASE.h5, next to the geometry whose nodes they distribute.
-
-Layout (version 1): one group ``/partition/NAME`` per partitioning with the dataset ``owner`` (n,) int32 in node order
-and the attributes ``n_parts``, ``method`` and ``version``.
-"""
+"""Partitionings stored in CASE.h5, next to the geometry whose nodes they distribute. Layout (version 1): one group
+``/partition/NAME`` per partitioning with the dataset ``owner`` (n,) int32 in node order and the attributes ``n_parts``,
+``method`` and ``version``."""
 
 import math
 import shutil
@@ -23,11 +21,8 @@ from muphy_lb.partition.halo import Exchange
 from muphy_lb.partition.voxels import VoxelGraph, graph_from_voxels
 
 VERSION = 1
-MAX_SIDE = 2**24
-"""Voxels along an axis that a box may have."""
-
-MAX_VOXELS = 2**58
-"""Voxels that a box may have: neighbours of their ids are 64-bit integers."""
+MAX_SIDE = 2**24  # voxels along an axis that a box may have
+MAX_VOXELS = 2**58  # voxels that a box may have: neighbours of their ids are 64-bit integers
 
 MAX_GROUPS = 256
 EQUAL_COSTS: Mapping[int, float] = {}
@@ -48,11 +43,8 @@ def partition_name(method: str, n_parts: int) -> str:
 
 
 def read_graph(path, cost: Mapping[int, float] = EQUAL_COSTS) -> VoxelGraph:
-    """The graph of face neighbours of the nodes in a CASE.h5, weighted by the cost of their groups.
-
-    Raises:
-        PartitionError: the file is missing, corrupt or without geometry, or ``cost`` contains an unknown group.
-    """
+    """The graph of face neighbours of the nodes in a CASE.h5, weighted by the cost of their groups. Raises
+    PartitionError: the file is missing, corrupt or without geometry, or ``cost`` contains an unknown group."""
     graph, group = _read_nodes(path)
     unknown = sorted(set(cost) - set(range(int(group.max()) + 1)))
     if unknown:
@@ -61,11 +53,8 @@ def read_graph(path, cost: Mapping[int, float] = EQUAL_COSTS) -> VoxelGraph:
 
 
 def read_weighted_graph(path, cost: NodeCost, exchange: Exchange) -> VoxelGraph:
-    """The graph of face neighbours of the nodes in a CASE.h5, weighted by their kinds.
-
-    Raises:
-        PartitionError: the file is missing, corrupt or without geometry.
-    """
+    """The graph of face neighbours of the nodes in a CASE.h5, weighted by their kinds. Raises PartitionError: the file
+    is missing, corrupt or without geometry."""
     graph, group = _read_nodes(path)
     return weighted_by_kind(graph, group, cost, exchange)
 
@@ -100,7 +89,6 @@ def write_partition(path, name: str, owner: np.ndarray, method: str) -> None:
     A modified copy replaces the file atomically, so a failure leaves the file unchanged.
 
     Args:
-        path: the file.
         name: name of the partitioning, without "/".
         owner: (n,) integer part of each node, parts 0 to n_parts - 1, none of them empty.
         method: the method by which it was computed.
@@ -125,12 +113,8 @@ def write_partition(path, name: str, owner: np.ndarray, method: str) -> None:
 
 
 def read_partition(path, name: str) -> np.ndarray:
-    """(n,) int32 owners of the named partitioning of a CASE.h5.
-
-    Raises:
-        PartitionError: no such file, no partitioning of this name (the message lists the existing ones), another
-            version.
-    """
+    """(n,) int32 owners of the named partitioning of a CASE.h5. Raises PartitionError: no such file, no partitioning of
+    this name (the message lists the existing ones), another version."""
     with _open_case(path) as file:
         owner = _open_owner(file, name)[...]
         _check_owner(owner, owner.size, path)
@@ -147,19 +131,15 @@ def open_partition(path, name: str) -> Iterator[InputArray]:
     The owners themselves are not checked: every rank takes the nodes that are its own, and the ranks together find
     whether these are all nodes (:meth:`muphy_lb.setup.distribute.DistributedGeometry.part`).
 
-    Raises:
-        PartitionError: as :func:`read_partition`, except for the values of owners.
+    Raises PartitionError: as :func:`read_partition`, except for the values of owners.
     """
     with _open_case(path) as file:
         yield _open_owner(file, name)
 
 
 def list_partitions(path) -> tuple[StoredPartition, ...]:
-    """The partitionings of a CASE.h5, by name.
-
-    Raises:
-        PartitionError: the file is missing, corrupt or without geometry, or a partitioning is incomplete.
-    """
+    """The partitionings of a CASE.h5, by name. Raises PartitionError: the file is missing, corrupt or without geometry,
+    or a partitioning is incomplete."""
     with _open_case(path) as file:
         n_nodes = _n_nodes(file)
         stored = file.subgroup("partition") if "partition" in file else None

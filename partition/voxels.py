@@ -12,36 +12,26 @@ from muphy_lb.base.kept.functions import njit
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.graph import ABSENT, Graph, graph_from_neighbours, integer_weights
 
-NODES_PER_TASK = 4096
-"""Nodes that one thread looks up at a time."""
+NODES_PER_TASK = 4096  # nodes that one thread looks up at a time
 
+#: (6, 3) vectors to the voxels that share a face.
 FACES = np.array([(-1, 0, 0), (1, 0, 0), (0, -1, 0), (0, 1, 0), (0, 0, -1), (0, 0, 1)])
-"""(6, 3) vectors to the voxels that share a face."""
-
+#: Largest graph whose links are listed: METIS on the graph of nodes takes about 360 bytes per node (measured).
 NODE_GRAPH_LIMIT = 100_000_000
-"""Largest graph whose links are listed: METIS on the graph of nodes takes about 360 bytes per node (measured)."""
-
 OUTSIDE = np.iinfo(np.int64).max
 CHUNK_NODES = 1 << 22
-MAX_RUNS = 256
-"""Largest number of ascending runs of voxel ids that are merged; beyond, the ids are sorted."""
+MAX_RUNS = 256  # largest number of ascending runs of voxel ids that are merged; beyond, the ids are sorted
 
 
 @dataclass(frozen=True)
 class VoxelGraph:
-    """Nodes at voxels of a box, linked if they share a face.
+    """Nodes at voxels of a box, linked if they share a face."""
 
-    Attributes:
-        voxel: (n,) int64 voxel ids ``(z * ny + y) * nx + x``, each once, in any order; node numbers are positions here.
-        shape: (nz, ny, nx) of the box.
-        periodic: three flags (x, y, z); periodic axes wrap.
-        weights: (n,) integer cost of each node, at least 1.
-    """
-
+    #: (n,) int64 voxel ids ``(z * ny + y) * nx + x``, each once, in any order; node numbers are positions here
     voxel: np.ndarray
-    shape: tuple[int, int, int]
-    periodic: tuple[bool, bool, bool]
-    weights: np.ndarray
+    shape: tuple[int, int, int]  #: (nz, ny, nx) of the box
+    periodic: tuple[bool, bool, bool]  #: three flags (x, y, z); periodic axes wrap
+    weights: np.ndarray  #: (n,) integer cost of each node, at least 1
 
     @property
     def n_nodes(self) -> int:
@@ -62,16 +52,12 @@ class VoxelGraph:
 
     @cached_property
     def order(self) -> np.ndarray:
-        """(n,) node numbers by ascending voxel id.
-
-        Raises:
-            PartitionError: a voxel appears twice.
-        """
+        """(n,) node numbers by ascending voxel id. Raises PartitionError: a voxel appears twice."""
         order = np.argsort(self.voxel, kind="stable").astype(_number_type(self.n_nodes), copy=False)
         ordered = self.voxel[order]
         repeated = np.flatnonzero(ordered[1:] == ordered[:-1])
         if repeated.size:
-            raise _appears_twice(ordered[repeated[0]])
+            raise PartitionError(f"voxel id {ordered[repeated[0]]} appears twice; every node needs a voxel of its own")
         return order
 
     @cached_property
@@ -95,11 +81,7 @@ class VoxelGraph:
         return row
 
     def with_weights(self, weights: np.ndarray) -> "VoxelGraph":
-        """The same nodes with other weights.
-
-        Raises:
-            PartitionError: not one integer of at least 1 for each node.
-        """
+        """The same nodes with other weights. Raises PartitionError: not one integer of at least 1 for each node."""
         return replace(self, weights=_checked_weights(weights, self.n_nodes))
 
     def chunks(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -136,8 +118,7 @@ def graph_from_voxels(voxel: np.ndarray, shape, periodic, weights: np.ndarray | 
         periodic: three flags (x, y, z); periodic axes wrap.
         weights: (n,) integer node weights; ones by default.
 
-    Raises:
-        PartitionError: an id outside the box, a repeated id, or invalid weights.
+    Raises PartitionError: an id outside the box, a repeated id, or invalid weights.
     """
     voxel = np.asarray(voxel, dtype=np.int64)
     shape, periodic = tuple(int(size) for size in shape), tuple(bool(flag) for flag in periodic)
@@ -168,10 +149,6 @@ def _checked_weights(weights, n: int) -> np.ndarray:
     return weights
 
 
-def _appears_twice(voxel: int) -> PartitionError:
-    return PartitionError(f"voxel id {voxel} appears twice; every node needs a voxel of its own")
-
-
 def _number_type(n_nodes: int) -> type[Any]:
     return np.int32 if n_nodes < 2**31 else np.int64
 
@@ -187,11 +164,8 @@ def _locate(voxel, size, coordinates):
 
 @njit(parallel=True, cache=True)
 def _fill_neighbours(row, order, ordered, coordinates, size, periodic, vector):
-    """Write the node number of the neighbour of each node along a vector.
-
-    Within a chunk the target ids ascend with the voxel ids, except where they wrap, so that a single forward scan of
-    the ascending ids finds them.
-    """
+    """Write the node number of the neighbour of each node along a vector. Within a chunk the target ids ascend with the
+    voxel ids, except where they wrap, so that a single forward scan of the ascending ids finds them."""
     shift = (vector[2] * size[1] + vector[1]) * size[0] + vector[0]
     for chunk in prange((ordered.size + NODES_PER_TASK - 1) // NODES_PER_TASK):
         first = chunk * NODES_PER_TASK

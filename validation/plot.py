@@ -96,7 +96,6 @@ def contours(title: str, values) -> Picture:
 
 
 def _canvas():
-    """A canvas with the axes of its figure."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

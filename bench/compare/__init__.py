@@ -1,4 +1,2 @@
-"""compare: one flow in several sizes on several backends, timed side by side.
-
-``command`` is ``muphy-lb compare``, ``study`` the measurement and the agreement of backends.
-"""
+"""compare: one flow in several sizes on several backends, timed side by side. ``command`` is ``muphy-lb compare``,
+``study`` the measurement and the agreement of backends."""

@@ -1,9 +1,5 @@
-"""One flow in several sizes on several backends: their speed, and whether they compute the same flow.
-
-The idea of the study is that of Bang and Salomonsen: the same small flows as interpreted array code and on a GPU.
-
-A comparison as text and as records for JSON.
-"""
+"""One flow in several sizes on several backends: their speed, and whether they compute the same flow. The idea of the
+study is that of Bang and Salomonsen: the same small flows as interpreted array code and on a GPU."""
 
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence

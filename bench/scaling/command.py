@@ -168,7 +168,6 @@ def _plan(options, ranks, compute):
 
 
 def _plans(options):
-    """The machine to predict."""
     from dataclasses import replace
 
     from muphy_lb.bench.scaling.model import Link
@@ -200,7 +199,6 @@ def _ranks(options, n_started: int) -> tuple[int, ...]:
 
 
 def _words(options) -> list[str]:
-    """The options as command-line words."""
     words = [options.case] if options.case else []
     for name in (*WORDS, *PREDICTED):
         value = getattr(options, name)
@@ -227,7 +225,6 @@ def _check(options) -> None:
 
 
 def _refuse_without_effect(options) -> None:
-    """Refuse options that would be silently ignored."""
     ignored = [("size", "a built-in --geometry or --paper")] if options.size and options.case else []
     if options.paper and options.mode not in (None, STRONG):
         ignored.append((f"mode {options.mode}", "a case or --geometry"))

@@ -147,7 +147,6 @@ def _forecast_text(forecast: Forecast, plans: TargetMachine) -> str:
 
 
 def _assumptions(forecast: Forecast, plans: TargetMachine) -> list[str]:
-    """The assumptions as text."""
     link, surface, cuts, lines = plans.link, forecast.surface, forecast.cuts, ["assumed:"]
     if surface:
         parts = ", ".join(str(cut.n_parts) for cut in cuts)

@@ -1,7 +1,5 @@
-"""The kinds of scaling.
-
-The problem on a number of ranks: the same flow (strong scaling), or one that grows with the ranks (weak scaling).
-"""
+"""The kinds of scaling. The problem on a number of ranks: the same flow (strong scaling), or one that grows with the
+ranks (weak scaling)."""
 
 from collections.abc import Mapping
 from dataclasses import replace

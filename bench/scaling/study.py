@@ -1,9 +1,5 @@
-"""A scaling study: one case on more and more ranks, timed, with what its messages weigh and where the time goes.
-
-Idle waiting: ranks that do not take part in a measurement sleep until it ends.
-
-A scaling study as text.
-"""
+"""A scaling study: one case on more and more ranks, timed, with what its messages weigh and where the time goes. Ranks
+that do not take part in a measurement sleep until it ends."""
 
 import gc
 import json

@@ -1,7 +1,5 @@
-"""Readers of arrays without spatial metadata: ``.npy``, ``.npz`` and headerless ``.raw`` files; unit spacing.
-
-Arrays are (nz, ny, nx) or (ny, nx), x last; a Fortran-ordered ``.npy`` keeps its index order.
-"""
+"""Readers of arrays without spatial metadata: ``.npy``, ``.npz`` and headerless ``.raw`` files; unit spacing. Arrays
+are (nz, ny, nx) or (ny, nx), x last; a Fortran-ordered ``.npy`` keeps its index order."""
 
 import tokenize
 import zipfile
@@ -23,11 +21,8 @@ READ_ERRORS += (OverflowError, tokenize.TokenError)
 
 
 def read_npy(path) -> Image:
-    """Image of a ``.npy`` file, memory-mapped.
-
-    Raises GeometryError for a missing, corrupt or truncated file, for one that goes on behind its array, and for arrays
-    of objects.
-    """
+    """Image of a ``.npy`` file, memory-mapped. Raises GeometryError for a missing, corrupt or truncated file, for one
+    that goes on behind its array, and for arrays of objects."""
     try:
         with open(regular_file(path), "rb") as file:
             shape, is_fortran, kind = _npy_header(file)
@@ -43,13 +38,16 @@ def read_npy(path) -> Image:
 
 
 def read_npz(path, array: str | None = None) -> Image:
-    """Image of the array named ``array`` of a ``.npz`` file; ``None``: of its only array.
-
-    Raises GeometryError for a missing, corrupt or truncated file, an unknown array, and an ambiguous choice.
-    """
+    """Image of the array named ``array`` of a ``.npz`` file; ``None``: of its only array. Raises GeometryError for a
+    missing, corrupt or truncated file, an unknown array, and an ambiguous choice."""
     try:
         with zipfile.ZipFile(regular_file(path)) as archive:
-            info = archive.getinfo(_member(path, archive, array))
+            names = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
+            if array is not None:
+                check_names([array], names, f"{path}: array")
+            elif len(names) != 1:
+                raise GeometryError(f"{path} holds {len(names)} arrays; give array, one of: {', '.join(names)}")
+            info = archive.getinfo(f"{array or names[0]}.npy")
             check_inflation(path, min(info.compress_size, file_size(path)), info.file_size)
             with archive.open(info) as file:
                 return Image(_npz_values(path, file, info))
@@ -71,7 +69,21 @@ def read_raw(path, shape_zyx, dtype: str, header_bytes: int = 0) -> Image:
 
     Raises GeometryError if the file is missing or its size does not match header and voxels.
     """
-    shape, kind = _raw_layout(shape_zyx, dtype, header_bytes)
+    try:
+        kind = np.dtype(dtype)
+    except (TypeError, ValueError, SyntaxError, KeyError) as error:
+        raise GeometryError(f"dtype is {shown(dtype)}; give a numpy type name such as 'uint8' or '>u2'") from error
+    if kind.kind not in "iufb":
+        raise GeometryError(f"dtype is {shown(dtype)}; allowed: integers, floats, booleans, such as 'uint8' or '>u2'")
+    try:
+        shape = tuple(int(n) for n in shape_zyx)
+    except (TypeError, ValueError, OverflowError):
+        shape = ()
+    if len(shape) not in (2, 3) or min(shape) < 1:
+        raise GeometryError(f"shape_zyx is {shown(shape_zyx)}; give the voxel counts nz ny nx, each above zero")
+    if not isinstance(header_bytes, int) or header_bytes < 0:
+        raise GeometryError(f"header_bytes is {shown(header_bytes)}; it must be a whole number, 0 or more")
+
     held, expected = file_size(path), header_bytes + count(shape) * kind.itemsize
     if held != expected:
         raise GeometryError(
@@ -113,15 +125,6 @@ def _npz_values(path, file, info: zipfile.ZipInfo) -> np.ndarray:
     return content.view(kind).reshape(shape, order="F" if is_fortran else "C")
 
 
-def _member(path, archive: zipfile.ZipFile, array: str | None) -> str:
-    names = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
-    if array is not None:
-        check_names([array], names, f"{path}: array")
-    elif len(names) != 1:
-        raise GeometryError(f"{path} holds {len(names)} arrays; give array, one of: {', '.join(names)}")
-    return f"{array or names[0]}.npy"
-
-
 def _check_kind(path, kind: np.dtype) -> None:
     if kind.hasobject or kind.kind not in "iufb":
         raise GeometryError(f"cannot read {path}: it holds values of type {kind}; allowed: integers, floats, booleans")
@@ -129,21 +132,3 @@ def _check_kind(path, kind: np.dtype) -> None:
 
 def _one_line(error: Exception) -> str:
     return getattr(error, "strerror", None) or " ".join(str(error).split()) or type(error).__name__
-
-
-def _raw_layout(shape_zyx, dtype: str, header_bytes: int) -> tuple[tuple[int, ...], np.dtype]:
-    try:
-        kind = np.dtype(dtype)
-    except (TypeError, ValueError, SyntaxError, KeyError) as error:
-        raise GeometryError(f"dtype is {shown(dtype)}; give a numpy type name such as 'uint8' or '>u2'") from error
-    if kind.kind not in "iufb":
-        raise GeometryError(f"dtype is {shown(dtype)}; allowed: integers, floats, booleans, such as 'uint8' or '>u2'")
-    try:
-        shape = tuple(int(n) for n in shape_zyx)
-    except (TypeError, ValueError, OverflowError):
-        shape = ()
-    if len(shape) not in (2, 3) or min(shape) < 1:
-        raise GeometryError(f"shape_zyx is {shown(shape_zyx)}; give the voxel counts nz ny nx, each above zero")
-    if not isinstance(header_bytes, int) or header_bytes < 0:
-        raise GeometryError(f"header_bytes is {shown(header_bytes)}; it must be a whole number, 0 or more")
-    return shape, kind

@@ -27,14 +27,11 @@ from muphy_lb.geometry.quantities import METRES_PER_UNIT
 
 MAGIC, MAGIC_OFFSET = b"DICM", 128
 KIND = "DICOM image"
-UNEVEN = 0.01
-"""Largest deviation of a slice from its position in an evenly spaced stack (rounding), in slice distances."""
+UNEVEN = 0.01  # largest deviation of a slice from its position in an evenly spaced stack (rounding), in slice distances
 
+#: Largest deviation of directions, and relative deviation of lengths, among the slices of a stack (rounding).
 HEADER_TOLERANCE = 1e-4
-"""Largest deviation of directions, and relative deviation of lengths, among the slices of a stack (rounding)."""
-
-MAX_NAMED = 4
-"""Largest number of series listed in a message."""
+MAX_NAMED = 4  # largest number of series listed in a message
 
 
 @dataclass(frozen=True)
@@ -67,10 +64,8 @@ class _Slice:
 
 
 def read_folder(path, frame: str = "world") -> Image:
-    """Image of a folder: of its TIFF files if there are any, otherwise of its DICOM series.
-
-    Raises GeometryError as :func:`muphy_lb.geometry.images.tiff.read_tiff` or :func:`read_dicom`.
-    """
+    """Image of a folder: of its TIFF files if there are any, otherwise of its DICOM series. Raises GeometryError as
+    :func:`muphy_lb.geometry.images.tiff.read_tiff` or :func:`read_dicom`."""
     try:
         files = list(Path(path).iterdir())
     except OSError as error:
@@ -139,7 +134,6 @@ def _slices(folder: Path) -> list[_Slice]:
 
 
 def _library():
-    """The module pydicom."""
     try:
         import pydicom
     except ImportError as error:

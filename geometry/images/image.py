@@ -19,27 +19,18 @@ from muphy_lb.geometry.slabs import copied
 
 AXES = "xyz"
 FRAMES = ("world", "image")
-ALIGNED = 1e-3
-"""Largest deviation of a direction cosine from 0 or 1 that still counts as aligned (rounded headers)."""
+ALIGNED = 1e-3  # largest deviation of a direction cosine from 0 or 1 that still counts as aligned (rounded headers)
 
 
 @dataclass(frozen=True)
 class Image:
-    """Values on a regular grid.
+    """Values on a regular grid. Raises GeometryError for another number of axes, an empty array, or invalid lengths."""
 
-    Attributes:
-        values: (nz, ny, nx) array, or an object with ``shape`` and ``dtype`` that can be sliced along z.
-        spacing_m: (x, y, z) distances of neighbouring voxels [m]; None where the file does not state them.
-        origin_m: (x, y, z) of the centre of the first voxel [m].
-        notes: sentences that report to the user what the reader changed.
-
-    Raises GeometryError for another number of axes, an empty array, or invalid lengths.
-    """
-
-    values: Any
+    values: Any  #: (nz, ny, nx) array, or an object with ``shape`` and ``dtype`` that can be sliced along z
+    #: (x, y, z) distances of neighbouring voxels [m]; None where the file does not state them
     spacing_m: tuple[float, float, float] | None = None
-    origin_m: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    notes: tuple[str, ...] = ()
+    origin_m: tuple[float, float, float] = (0.0, 0.0, 0.0)  #: (x, y, z) of the centre of the first voxel [m]
+    notes: tuple[str, ...] = ()  #: sentences that report to the user what the reader changed
 
     def __post_init__(self):
         shape = tuple(self.values.shape)

@@ -1,8 +1,6 @@
-"""Reader of MetaImage files (``.mha``; ``.mhd`` with its data file or files).
-
-The header consists of lines ``key = value``; voxels follow, x fastest. ``Offset`` is the centre of the first voxel, row
-f of ``TransformMatrix`` the direction of file axis f. Source: the MetaIO page of the ITK documentation.
-"""
+"""Reader of MetaImage files (``.mha``; ``.mhd`` with its data file or files). The header consists of lines ``key =
+value``; voxels follow, x fastest. ``Offset`` is the centre of the first voxel, row f of ``TransformMatrix`` the
+direction of file axis f. Source: the MetaIO page of the ITK documentation."""
 
 import re
 from dataclasses import replace
@@ -42,14 +40,11 @@ TYPES = {
     "MET_DOUBLE": "f8",
 }
 
-MAX_NAME = 255
-"""Longest file name accepted [characters]."""
+MAX_NAME = 255  # longest file name accepted [characters]
+MAX_FILES = 2**16  # largest number of files of one image
 
-MAX_FILES = 2**16
-"""Largest number of files of one image."""
-
+#: File names by number: a pattern with one ``%d``, the first and the last number, the step (1).
 PATTERN = r"([^%\s]*%0?[0-9]?d[^%\s]*) (-?[0-9]{1,9}) (-?[0-9]{1,9})(?: ([1-9][0-9]{0,8}))?"
-"""File names by number: a pattern with one ``%d``, the first and the last number, the step (1)."""
 
 
 def read_metaimage(path, unit: str = "mm", frame: str = "world") -> Image:
@@ -115,7 +110,6 @@ def _values(path, header: dict[str, str], start: int):
 
 
 def _layout(path, header: dict[str, str], kind: np.dtype, shape: tuple[int, ...]) -> Layout:
-    """The layout of one file; ``shape``: of the image or of a layer."""
     counts = " ".join(map(str, shape[::-1]))
     said = f"DimSize = {counts} with ElementType = {header['ElementType']} in {Path(path).name}"
     skip = "HeaderSize = -1 above ElementDataFile"

@@ -25,9 +25,9 @@ UNITS = {0: "mm", 1: "m", 2: "mm", 3: "um"}
 GZIP_MAGIC = b"\x1f\x8b"
 
 
-HEADER_BYTES = (348, 540)
-"""Of NIfTI-1 and of NIfTI-2; the first number of a header is its own length."""
+HEADER_BYTES = (348, 540)  # of NIfTI-1 and of NIfTI-2; the first number of a header is its own length
 
+#: (form, byte) of the entries used, in either version.
 FIELDS = {
     "magic": (("4s", 344), ("4s", 4)),
     "datatype": (("h", 70), ("h", 12)),
@@ -40,7 +40,6 @@ FIELDS = {
     "rows": (("12f", 280), ("12d", 400)),
     "units": (("B", 123), ("i", 500)),
 }
-"""(form, byte) of the entries used, in either version."""
 
 
 def read_nifti(path, unit: str | None = None, frame: str = "world") -> Image:
@@ -53,7 +52,15 @@ def read_nifti(path, unit: str | None = None, frame: str = "world") -> Image:
     Raises GeometryError for a missing or truncated file, an unsupported type, and more than one volume.
     """
     header = _header(path)
-    shape = _shape(path, header)
+    if not header.magic.startswith((b"n+", b"ni")):
+        raise GeometryError(f"{path}: its magic is {header.magic!r}; allowed: n+1, ni1, n+2, ni2 (NIfTI, not Analyze)")
+    n_axes, *counts = header.dim
+    if not 1 <= n_axes <= 7 or min(counts[:n_axes]) < 1 or header.offset < 0:
+        raise GeometryError(f"{path}: dim is {header.dim}, vox_offset {header.offset}; allowed: counts above zero")
+    counts = [*counts[:n_axes], 1, 1]
+    if n_axes > 3 and max(counts[3:n_axes]) > 1:
+        raise GeometryError(f"{path} holds several volumes (dim is {header.dim}); store one volume of three axes")
+    shape = tuple(reversed(counts[:3]))
     if header.datatype not in TYPES:
         raise GeometryError(f"{path}: datatype is {header.datatype}; allowed: {', '.join(map(str, TYPES))}")
     kind = np.dtype(header.order + TYPES[header.datatype])
@@ -92,19 +99,6 @@ def _header(path) -> SimpleNamespace:
             offset = entries["vox_offset"]
             return SimpleNamespace(order=order, offset=int(offset) if np.isfinite(offset) else -1, **entries)
     raise GeometryError(f"cannot read {path}: it has no NIfTI header (of 348 or 540 bytes); is it a NIfTI file?")
-
-
-def _shape(path, header: SimpleNamespace) -> tuple[int, int, int]:
-    """(nz, ny, nx) of a single volume of up to three axes; GeometryError otherwise."""
-    if not header.magic.startswith((b"n+", b"ni")):
-        raise GeometryError(f"{path}: its magic is {header.magic!r}; allowed: n+1, ni1, n+2, ni2 (NIfTI, not Analyze)")
-    n_axes, *counts = header.dim
-    if not 1 <= n_axes <= 7 or min(counts[:n_axes]) < 1 or header.offset < 0:
-        raise GeometryError(f"{path}: dim is {header.dim}, vox_offset {header.offset}; allowed: counts above zero")
-    counts = [*counts[:n_axes], 1, 1]
-    if n_axes > 3 and max(counts[3:n_axes]) > 1:
-        raise GeometryError(f"{path} holds several volumes (dim is {header.dim}); store one volume of three axes")
-    return tuple(reversed(counts[:3]))
 
 
 def _image_file(path) -> Path:

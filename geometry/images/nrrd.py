@@ -42,15 +42,13 @@ TYPES = {
     "f8": ("double",),
 }
 DTYPE_BY_NAME = {name: kind for kind, names in TYPES.items() for name in names}
+#: Type by the name that messages give it.
 NAMES = {names[-2] if len(names) > 1 else names[0]: kind for kind, names in TYPES.items()}
-"""Type by the name that messages give it."""
-
+#: Signs of x, y, z that turn a space into left-posterior-superior.
 SIGNS = {
     ("right-anterior-superior", "ras"): (-1.0, -1.0, 1.0),
     ("left-anterior-superior", "las"): (1.0, -1.0, 1.0),
 }
-"""Signs of x, y, z that turn a space into left-posterior-superior."""
-
 LEFT_HANDED = ("3d-left-handed", "3dlh")
 ENCODINGS = {"raw": "raw", "gzip": "gzip", "gz": "gzip", "text": "text", "txt": "text", "ascii": "text"}
 UNITS = {"µm": "um", "micron": "um", "microns": "um", "micrometer": "um", "millimeter": "mm", "meter": "m"}

@@ -1,8 +1,6 @@
-"""ImageRule: the segmentation of an image: which values are fluid, opening or wall, and spacing and origin.
-
-Which value is fluid is never guessed. The image is processed slab by slab, so that it may be a memory-mapped file
-larger than memory.
-"""
+"""ImageRule: the segmentation of an image: which values are fluid, opening or wall, and spacing and origin. Which value
+is fluid is never guessed. The image is processed slab by slab, so that it may be a memory-mapped file larger than
+memory."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -52,38 +50,34 @@ class Noted(NamedTuple):
 
 @dataclass(frozen=True)
 class ImageRule:
-    """How the values of an image are segmented into voxels, and their spacing and origin.
+    """How the values of an image are segmented into voxels, and their spacing and origin."""
 
-    Attributes:
-        fluid_value: voxels of this integer value, or of one of these values, are fluid, all others solid; ``None``: the
-            values are ``muphy_lb.geometry.voxels`` already.
-        fluid_below: if given, voxels with a value below this threshold are fluid (grey images; level sets: 0).
-        fluid_above: if given, voxels with a value at or above this threshold are fluid; with ``fluid_below`` too, those
-            from ``fluid_above`` up to but without ``fluid_below``.
-        otsu: ``"below"`` or ``"above"``: the side of Otsu's threshold, which best separates two classes of grey
-            values, that is fluid. Source: N. Otsu, IEEE Trans. Syst. Man Cybern. 9 (1979) 62,
-            doi:10.1109/TSMC.1979.4310076.
-        opening_values: value of the voxels of each opening by its tag, such as ``{"inlet:left": 2, "outlet": 3}``; they
-            must lie just outside the fluid: the condition is imposed on the links into them.
-        wall_values: value of the voxels of each labelled wall by its name, such as ``{"stent": 4}``; they are solid.
-        spacing_m: edge length of a voxel, or its three lengths (x, y, z) [m], overriding those of the file; ``None``:
-            those of the file, which must state them.
-        resample_m: edge length [m] of the cubes that the image is resampled to; ``None``: cubic voxels are kept, others
-            are resampled to cubes of their smallest length. Labels take the nearest value; with a threshold, values
-            are interpolated linearly.
-        origin_m: (x, y, z) of the centre of the first voxel of the file [m]; ``None``: that of the file, or zero.
-        periodic: axis letters such as ``"xy"``, or (x, y, z) truth values.
-    """
-
+    #: voxels of this integer value, or of one of these values, are fluid, all others solid; ``None``: the values are
+    #: ``muphy_lb.geometry.voxels`` already
     fluid_value: int | Sequence[int] | None = 1
+    #: if given, voxels with a value below this threshold are fluid (grey images; level sets: 0)
     fluid_below: float | None = None
+    #: if given, voxels with a value at or above this threshold are fluid; with ``fluid_below`` too, those from
+    #: ``fluid_above`` up to but without ``fluid_below``
     fluid_above: float | None = None
+    #: ``"below"`` or ``"above"``: the side of Otsu's threshold, which best separates two classes of grey values, that
+    #: is fluid. Source: N. Otsu, IEEE Trans. Syst. Man Cybern. 9 (1979) 62, doi:10.1109/TSMC.1979.4310076.
     otsu: str | None = None
+    #: value of the voxels of each opening by its tag, such as ``{"inlet:left": 2, "outlet": 3}``; they must lie just
+    #: outside the fluid: the condition is imposed on the links into them
     opening_values: Mapping[str, int] = field(default_factory=dict)
+    #: value of the voxels of each labelled wall by its name, such as ``{"stent": 4}``; they are solid
     wall_values: Mapping[str, int] = field(default_factory=dict)
+    #: edge length of a voxel, or its three lengths (x, y, z) [m], overriding those of the file; ``None``: those of the
+    #: file, which must state them
     spacing_m: float | Sequence[float] | None = None
+    #: edge length [m] of the cubes that the image is resampled to; ``None``: cubic voxels are kept, others are
+    #: resampled to cubes of their smallest length. Labels take the nearest value; with a threshold, values are
+    #: interpolated linearly.
     resample_m: float | None = None
+    #: (x, y, z) of the centre of the first voxel of the file [m]; ``None``: that of the file, or zero
     origin_m: tuple[float, float, float] | None = None
+    #: axis letters such as ``"xy"``, or (x, y, z) truth values
     periodic: str | tuple[bool, bool, bool] = (False, False, False)
 
     def voxels(self, values: np.ndarray, spacing_m: float, origin_m=(0.0, 0.0, 0.0)) -> Voxels:
@@ -91,12 +85,9 @@ class ImageRule:
         return self.segment(Image(values, (spacing_m,) * 3, tuple(origin_m))).voxels
 
     def segment(self, image: Image) -> Noted:
-        """Voxels of an image, with notes on what was done to it.
-
-        Raises GeometryError for a voxel edge that neither the file nor the rule states, for NaN, for float values
-        without a threshold, for contradictory rules, if no voxel would be fluid, and for an opening or a wall without
-        voxels.
-        """
+        """Voxels of an image, with notes on what was done to it. Raises GeometryError for a voxel edge that neither the
+        file nor the rule states, for NaN, for float values without a threshold, for contradictory rules, if no voxel
+        would be fluid, and for an opening or a wall without voxels."""
         self._check()
         if image.values.dtype.kind not in "iufb":
             raise GeometryError(
@@ -115,8 +106,13 @@ class ImageRule:
         return Noted(with_tagged_openings(voxels, tags, "the image").check_flags(), (*cubes.notes, *notes))
 
     def _check(self) -> None:
-        """Raise GeometryError for contradictory or invalid options."""
-        self._check_types()
+        check_text(otsu=self.otsu)
+        check_labels(opening_values=self.opening_values, wall_values=self.wall_values)
+        values = self.fluid_value if isinstance(self.fluid_value, Sequence | np.ndarray) else [self.fluid_value]
+        if self.fluid_value is not None and not (len(values) and all(map(is_whole, values))):
+            raise GeometryError(f"fluid_value is {shown(self.fluid_value)}; give a whole number, or a list of them")
+        if self.resample_m is not None:
+            check_positive(resample_m=self.resample_m)
         bounds = [
             f"{name} = {getattr(self, name)}" for name in ("fluid_below", "fluid_above", "otsu") if self._has(name)
         ]
@@ -136,16 +132,6 @@ class ImageRule:
             check_name(tag.partition(":")[2] if ":" in tag else tag, f"the name of the opening {shown(tag)}")
         for name in self.wall_values:
             check_name(name, "the name of a wall")
-
-    def _check_types(self) -> None:
-        """Raise GeometryError for an option that is not what its kind can be."""
-        check_text(otsu=self.otsu)
-        check_labels(opening_values=self.opening_values, wall_values=self.wall_values)
-        values = self.fluid_value if isinstance(self.fluid_value, Sequence | np.ndarray) else [self.fluid_value]
-        if self.fluid_value is not None and not (len(values) and all(map(is_whole, values))):
-            raise GeometryError(f"fluid_value is {shown(self.fluid_value)}; give a whole number, or a list of them")
-        if self.resample_m is not None:
-            check_positive(resample_m=self.resample_m)
 
     def _has(self, name: str) -> bool:
         return getattr(self, name) is not None
@@ -195,7 +181,8 @@ class ImageRule:
         if selection is None:
             _check_flag_range(values)
         flags = empty_array(values.shape, FLAG_DTYPE)
-        labels = self._labels()
+        openings = {opening_flag(index): number for index, number in enumerate(self.opening_values.values())}
+        labels = openings | {wall_flag(index): number for index, number in enumerate(self.wall_values.values())}
         found = np.zeros(FIRST_OPENING + 256, dtype=np.int64)
         for layers, slab in slabs(values):
             slab_flags = slab.astype(FLAG_DTYPE) if selection is None else selection.fluid(slab).astype(FLAG_DTYPE)
@@ -208,11 +195,6 @@ class ImageRule:
             release(flags)
         self._check_found(values, selection, found)
         return flags
-
-    def _labels(self) -> dict[int, int]:
-        """Value of each opening and wall by its flag."""
-        openings = {opening_flag(k): value for k, value in enumerate(self.opening_values.values())}
-        return openings | {wall_flag(k): value for k, value in enumerate(self.wall_values.values())}
 
     def _check_found(self, values, selection: Selection | None, found: np.ndarray) -> None:
         """Raise GeometryError if the fluid or a labelled wall has no voxel."""

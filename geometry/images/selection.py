@@ -1,8 +1,6 @@
 """Selections of the fluid (a set of labels, or an interval of grey values), statistics of image values, and resampling.
-
 An image is resampled to the grid of whole cubes that best fills its box, centred in it: to the nearest value for
-labels, linearly for grey values and level sets.
-"""
+labels, linearly for grey values and level sets."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,21 +15,16 @@ from muphy_lb.geometry.slabs import slabs
 
 LARGEST = float(np.finfo(np.float64).max)
 MAX_LISTED_VALUES = 6
-N_BINS = 2**16
-"""Bins of the histogram of grey values: exact for 8- and 16-bit images."""
+N_BINS = 2**16  # bins of the histogram of grey values: exact for 8- and 16-bit images
 
+#: Largest relative difference of the spacings of an image whose voxels still count as cubic (rounded headers).
 SPACING_TOLERANCE = 1e-4
-"""Largest relative difference of the spacings of an image whose voxels still count as cubic (rounded headers)."""
+MAX_GROWTH = 64  # largest number of cubes per voxel of the image: more indicates a wrong spacing
 
-MAX_GROWTH = 64
-"""Largest number of cubes per voxel of the image: more indicates a wrong spacing."""
-
+#: A level set whose range is this many times larger on one side of the threshold than on the other has placeholder
+#: values there: many programs compute it only inside or near the vessel.
 FAR_FIELD_RATIO = 1e6
-"""A level set whose range is this many times larger on one side of the threshold than on the other has placeholder
-values there: many programs compute it only inside or near the vessel."""
-
-N_SAMPLED_LAYERS = 32
-"""Layers sampled to estimate the typical gradient of such a level set."""
+N_SAMPLED_LAYERS = 32  # layers sampled to estimate the typical gradient of such a level set
 
 
 @dataclass(frozen=True)
@@ -213,11 +206,8 @@ class _Nearest:
 
 class _Linear:
     """Linear interpolation at the points of a grid (z, y, x), in voxels of the source; constant beyond the outer
-    voxels.
-
-    With a single threshold, values are clamped to a range symmetric about it: a level set with huge values away from
-    its surface would otherwise shift the interpolated surface into the fluid.
-    """
+    voxels. With a single threshold, values are clamped to a range symmetric about it: a level set with huge values away
+    from its surface would otherwise shift the interpolated surface into the fluid."""
 
     def __init__(self, values, points, interval: Interval):
         self.shape = tuple(map(len, points))

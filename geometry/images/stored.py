@@ -15,26 +15,15 @@ from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.limits import ask_for, regular_file, shown
 from muphy_lb.geometry.slabs import empty_array
 
-LARGEST_RATIO = 1032
-"""Largest compression ratio of deflate. Source: the zlib technical details."""
+LARGEST_RATIO = 1032  # Largest compression ratio of deflate. Source: the zlib technical details.
+GZIP_OR_ZLIB = 47  # window bits with which zlib detects which of the two headers a stream has
 
-GZIP_OR_ZLIB = 47
-"""Window bits with which zlib detects which of the two headers a stream has."""
-
+#: Largest number of voxels along an axis: beyond it a header is wrong, and products are no numbers to print.
 MAX_COUNT = 2**40
-"""Largest number of voxels along an axis: beyond it a header is wrong, and products are no numbers to print."""
-
-BYTES_OF_TEXT = 40
-"""Memory that the words of a text and their numbers take for each of its bytes, at most."""
-
-MAX_COUNTED = 2**16
-"""Bytes of a text in which numbers are counted that are too few anyway."""
-
-READ_BYTES = 2**22
-"""Bytes read and decompressed at a time."""
-
-MAX_HEADER = 2**20
-"""Largest text header of an image [bytes]."""
+BYTES_OF_TEXT = 40  # memory that the words of a text and their numbers take for each of its bytes, at most
+MAX_COUNTED = 2**16  # bytes of a text in which numbers are counted that are too few anyway
+READ_BYTES = 2**22  # bytes read and decompressed at a time
+MAX_HEADER = 2**20  # largest text header of an image [bytes]
 
 
 def read_bytes(path) -> bytes:
@@ -71,19 +60,13 @@ def _correct_header(held: int | None) -> str:
 
 @dataclass(frozen=True)
 class Layout:
-    """The numbers that a file holds, as its header says.
+    """The numbers that a file holds, as its header says."""
 
-    Attributes:
-        dtype: their type.
-        shape: their counts, the last axis fastest.
-        said: the words of the header that say so, for messages.
-        remedy: called with the bytes that the file holds in their place, None if these were not counted; returns how
-            to mend a header that says less.
-    """
-
-    dtype: np.dtype
-    shape: tuple[int, ...]
-    said: str = "its header"
+    dtype: np.dtype  #: their type
+    shape: tuple[int, ...]  #: their counts, the last axis fastest
+    said: str = "its header"  #: the words of the header that say so, for messages
+    #: called with the bytes that the file holds in their place, None if these were not counted; returns how to mend a
+    #: header that says less
     remedy: Callable[[int | None], str] = _correct_header
 
     @property
@@ -95,7 +78,6 @@ class Layout:
         """Raise GeometryError unless a file holds what the header says: neither less nor more.
 
         Args:
-            path: the file.
             held: number of bytes, or of what else is counted.
             n_needed: the number that it should be; None for ``n_bytes``.
             what: is counted.
@@ -137,11 +119,8 @@ def by_other_type(types: Mapping[str, str], entry: str, shape: tuple[int, ...], 
 
 
 def mapped(path, layout: Layout, offset: int = 0, order: Literal["C", "F"] = "C", is_last: bool = True) -> np.ndarray:
-    """The uncompressed numbers of a file from byte ``offset``, memory-mapped read-only.
-
-    Raises GeometryError for a missing or truncated file, and for one that goes on behind them, unless they need not be
-    the last of the file.
-    """
+    """The uncompressed numbers of a file from byte ``offset``, memory-mapped read-only. Raises GeometryError for a
+    missing or truncated file, and for one that goes on behind them, unless they need not be the last of the file."""
     held = file_size(path) - offset
     layout.check(path, held if is_last else min(held, layout.n_bytes))
     try:
@@ -152,10 +131,8 @@ def mapped(path, layout: Layout, offset: int = 0, order: Literal["C", "F"] = "C"
 
 def inflated(path, layout: Layout, offset: int = 0, skip: int = 0) -> np.ndarray:
     """The zlib- or gzip-compressed numbers from byte ``offset`` on, C-ordered, after ``skip`` decompressed bytes.
-
     Raises GeometryError for a missing file, for corrupt or truncated data, for data that go on behind the numbers and,
-    before memory is allocated, if the file is too small to hold that much.
-    """
+    before memory is allocated, if the file is too small to hold that much."""
     skip = max(skip, 0)
     check_inflation(path, file_size(path) - offset, skip + layout.n_bytes)
     target = empty_array((skip + layout.n_bytes,), np.uint8)
@@ -163,15 +140,6 @@ def inflated(path, layout: Layout, offset: int = 0, skip: int = 0) -> np.ndarray
         file.seek(offset)
         _inflate(path, file, target, layout)
     return target[skip:].view(layout.dtype).reshape(layout.shape)
-
-
-def check_inflation(path, held: int, needed: int) -> None:
-    """Raise GeometryError if ``held`` compressed bytes cannot inflate to ``needed`` bytes."""
-    if max(held, 0) * LARGEST_RATIO < needed:
-        raise GeometryError(
-            f"{path} holds {max(held, 0)} compressed bytes; its header needs {needed}, more than they can inflate to:"
-            " it is truncated or its header is wrong"
-        )
 
 
 def _inflate(path, file, target: np.ndarray, layout: Layout) -> None:
@@ -198,11 +166,18 @@ def _inflate(path, file, target: np.ndarray, layout: Layout) -> None:
         )
 
 
-def words(path, layout: Layout, offset: int = 0) -> np.ndarray:
-    """The numbers written as text in a file from byte ``offset`` on.
+def check_inflation(path, held: int, needed: int) -> None:
+    """Raise GeometryError if ``held`` compressed bytes cannot inflate to ``needed`` bytes."""
+    if max(held, 0) * LARGEST_RATIO < needed:
+        raise GeometryError(
+            f"{path} holds {max(held, 0)} compressed bytes; its header needs {needed}, more than they can inflate to:"
+            " it is truncated or its header is wrong"
+        )
 
-    Raises GeometryError if it holds fewer or more, or a word that is not a number of this type.
-    """
+
+def words(path, layout: Layout, offset: int = 0) -> np.ndarray:
+    """The numbers written as text in a file from byte ``offset`` on. Raises GeometryError if it holds fewer or more, or
+    a word that is not a number of this type."""
     needed = count(layout.shape)
     text = read_bytes(path)[offset:]
     found = split_words(path, text) if needed <= (len(text) + 1) // 2 else text[:MAX_COUNTED].split()
@@ -232,9 +207,7 @@ def as_numbers(path, found: list[str] | list[bytes], dtype) -> np.ndarray:
 @contextmanager
 def reading(where, what: str, failures: type[Exception] | tuple = Exception) -> Iterator[None]:
     """Convert exceptions of a library that reads a file into a GeometryError naming ``where`` and ``what`` is expected.
-
-    Warnings are suppressed: libraries warn of many harmless deviations.
-    """
+    Warnings are suppressed: libraries warn of many harmless deviations."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -259,10 +232,7 @@ def numbers(path, key: str, text: str, n: int) -> list[float]:
 
 def voxel_counts(path, key: str, text: str) -> tuple[int, ...]:
     """(nz, ny, nx) or (ny, nx) of a header entry that lists x first; trailing axes of length 1 beyond three are
-    dropped.
-
-    Raises GeometryError unless these are two or three positive integers.
-    """
+    dropped. Raises GeometryError unless these are two or three positive integers."""
     try:
         shape = [int(word) for word in text.split()]
     except ValueError:

@@ -38,29 +38,23 @@ METRES = METRES_PER_UNIT | {"nm": 1e-9, "Å": 1e-10, "pm": 1e-12}
 LAYERS, CHANNELS, TIMES = "ZCT"
 OPTIONS = {"channel": CHANNELS, "time": TIMES}
 NAMES = {CHANNELS: "channels", TIMES: "times"}
+#: Entries of ImageJ, the axis whose pages follow each other first.
 IMAGEJ = {"channels": CHANNELS, "slices": LAYERS, "frames": TIMES}
-"""Entries of ImageJ, the axis whose pages follow each other first."""
-
+#: Letters of tifffile for axes that are not named: pages of a sequence, samples.
 OTHER_AXES = {"Q": LAYERS, "I": LAYERS, "S": CHANNELS}
-"""Letters of tifffile for axes that are not named: pages of a sequence, samples."""
-
 OME = "{*}"
 
 KIND = "TIFF file of numbers of up to 32 bits"
 ENDINGS = (".tif", ".tiff")
 PALETTE = "P"
+#: Type of the values by Pillow's image mode; colour modes are not supported.
 TYPES = {"1": "?", "L": "u1", PALETTE: "u1", "I;16": "u2", "I;16L": "u2", "I;16B": "u2", "I": "i4", "F": "f4"}
-"""Type of the values by Pillow's image mode; colour modes are not supported."""
-
+#: Tag by which Pillow inverts pages of 1 and 8 bits, and the value for which it does.
 PHOTOMETRIC, WHITE_IS_ZERO = 262, 0
-"""Tag by which Pillow inverts pages of 1 and 8 bits, and the value for which it does."""
-
-PLACES_OF_VALUES = {273, 324}
-"""Tags that say where strips or tiles of values are."""
+PLACES_OF_VALUES = {273, 324}  # tags that say where strips or tiles of values are
 
 X_RESOLUTION, Y_RESOLUTION, DESCRIPTION = 282, 283, 270
-LARGEST_RATIO = 4096
-"""Bound on the compression ratio of LZW and deflate pages."""
+LARGEST_RATIO = 4096  # bound on the compression ratio of LZW and deflate pages
 
 READ_ERRORS: tuple[type[Exception], ...]
 READ_ERRORS = (OSError, ValueError, SyntaxError, EOFError, TypeError, KeyError, IndexError, MemoryError, struct.error)
@@ -70,29 +64,23 @@ READ_ERRORS += (OverflowError, ZeroDivisionError, AttributeError, RuntimeError, 
 
 @dataclass(frozen=True)
 class _Axes:
-    """The pages of a stack.
+    """The pages of a stack."""
 
-    Attributes:
-        counts: number of pages along each of the axes Z, C, T, the slowest first.
-        edges_m: (x, y, z) edge of a voxel [m], as far as it is stated.
-        page: number of the page at each place (order of ``counts``); None if they follow each other.
-    """
-
-    counts: Mapping[str, int]
+    counts: Mapping[str, int]  #: number of pages along each of the axes Z, C, T, the slowest first
+    #: (x, y, z) edge of a voxel [m], as far as it is stated
     edges_m: tuple[float | None, float | None, float | None] = (None, None, None)
+    #: number of the page at each place (order of ``counts``); None if they follow each other
     page: np.ndarray | None = None
 
     def chosen(self, path, n_pages: int, **options: int | None) -> list[int]:
         """Numbers of the pages of the layers, in their order.
 
         Args:
-            path: the file.
             n_pages: that it holds.
             options: ``channel`` and ``time``, counted from 0; None for the only one.
 
-        Raises:
-            GeometryError: the description is of another number of pages; several channels or times of which none is
-                chosen; one that is not there.
+        Raises GeometryError: the description is of another number of pages; several channels or times of which none is
+        chosen; one that is not there.
         """
         if prod(self.counts.values()) != n_pages:
             said = " x ".join(f"{n} {NAMES.get(axis, 'layers')}" for axis, n in self.counts.items())
@@ -129,8 +117,7 @@ class _Axes:
 
 def _axes_of(path, description: str, pixels_per_unit: tuple[float, float] | None, n_pages: int) -> _Axes:
     """The axes that a description says; layers alone if it says nothing of them. ImageJ states the unit in which there
-    are ``pixels_per_unit`` along x and y. GeometryError for one that contradicts itself, or of several images.
-    """
+    are ``pixels_per_unit`` along x and y. GeometryError for one that contradicts itself, or of several images."""
     text = description.strip()
     if re.match(r"(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)?<(\w+:)?OME\b", text, re.DOTALL):
         return _ome(path, text, n_pages)
@@ -165,7 +152,6 @@ def _count(path, entries: Mapping[str, str], key: str) -> int:
 
 
 def _length(text: str) -> float | None:
-    """A length above zero, or None."""
     try:
         value = abs(float(text))
     except ValueError:
@@ -254,7 +240,12 @@ def read_tiff(path, channel: int | None = None, time: int | None = None) -> Imag
     """
     path = Path(path)
     if path.is_dir():
-        files = _files(path)
+        files = [file for file in path.iterdir() if file.suffix.lower() in ENDINGS]
+        if not files:
+            raise GeometryError(
+                f"the folder {path} holds no file that ends with {' or '.join(ENDINGS)}, and no DICOM file"
+            )
+        files = sorted(files, key=lambda file: [int(w) if w.isdecimal() else w for w in re.split(r"(\d+)", file.name)])
         first = _first_page(files[0], 1)
         planes = Planes((len(files), *first.shape), first.dtype, partial(_page_of_files, files, first))
         return Image(planes, first.axes.spacing_m(len(files)), notes=(*_gap_notes(files), *first.notes))
@@ -308,16 +299,6 @@ def _page_of_files(files: list[Path], first: _First, k: int) -> np.ndarray:
         return _checked(files[k], picture, values, first)
 
 
-def _files(folder: Path) -> list[Path]:
-    """The TIFF files of a folder in the order of the numbers in their names."""
-    files = [file for file in folder.iterdir() if file.suffix.lower() in ENDINGS]
-    if not files:
-        raise GeometryError(
-            f"the folder {folder} holds no file that ends with {' or '.join(ENDINGS)}, and no DICOM file"
-        )
-    return sorted(files, key=lambda file: [int(w) if w.isdecimal() else w for w in re.split(r"(\d+)", file.name)])
-
-
 def _gap_notes(files: list[Path]) -> tuple[str, ...]:
     """A note if the numbers in the file names do not increase evenly."""
     found = [re.findall(r"\d+", file.stem) for file in files]
@@ -339,9 +320,7 @@ def _opened(path) -> TiffImagePlugin.TiffImageFile:
 
 def _walk_directories(path) -> None:
     """Follow the linked list of pages to its end; struct.error if it leads out of the file, which Pillow ignores.
-
-    Source: TIFF 6.0, section 2; BigTIFF (version 43) has 8-byte words.
-    """
+    Source: TIFF 6.0, section 2; BigTIFF (version 43) has 8-byte words."""
     with open(path, "rb") as file:
         head = file.read(16)
         order = ">" if head.startswith(b"MM") else "<"
@@ -357,7 +336,6 @@ def _walk_directories(path) -> None:
 
 
 def _first_page(path, n_pages: int) -> _First:
-    """The first page of a file of ``n_pages``."""
     with _opened(path) as picture, reading(path, KIND, READ_ERRORS):
         if picture.mode not in TYPES:
             raise GeometryError(

@@ -40,14 +40,9 @@ COMPRESSORS = {"": False, "vtkZLibDataCompressor": True}
 APPENDED = re.compile(rb"<AppendedData[^>]*>\s*_", re.DOTALL)
 MAX_BLOCKS = 2**24
 
-CELLS = (11, 12)
-"""VTK cell types: voxel and hexahedron."""
-
-OFF_GRID = 0.05
-"""Largest deviation of a cell from its position in the grid, in cells."""
-
-MAX_BOX = 2**31
-"""Largest bounding box of the cells [voxels]; a larger one is taken for a mistake."""
+CELLS = (11, 12)  # VTK cell types: voxel and hexahedron
+OFF_GRID = 0.05  # largest deviation of a cell from its position in the grid, in cells
+MAX_BOX = 2**31  # largest bounding box of the cells [voxels]; a larger one is taken for a mistake
 
 
 @dataclass(frozen=True)
@@ -84,29 +79,23 @@ def parse_file(path) -> VtkFile:
 
 
 def array_values(file: VtkFile, element: ElementTree.Element, shape: tuple[int, ...]) -> np.ndarray:
-    """The values of a ``DataArray`` element, reshaped to ``shape``.
-
-    Raises GeometryError for an unknown type or storage, and if there are fewer values or more.
-    """
+    """The values of a ``DataArray`` element, reshaped to ``shape``. Raises GeometryError for an unknown type or
+    storage, and if there are fewer values or more."""
     if (name := element.get("type")) not in TYPES:
         raise GeometryError(f"{file.path}: an array is of type {shown(name)}; allowed: {', '.join(TYPES)}")
     kind = np.dtype(file.order + TYPES[name])
     # Newer versions of VTK insert child elements (value ranges) into the text.
     form, text = element.get("format"), "".join([element.text or "", *(child.tail or "" for child in element)]).strip()
     if form == "ascii":
-        return _text_values(file, text, kind, shape)
+        found = split_words(file.path, text)
+        if len(found) != count(shape):
+            raise GeometryError(f"{file.path} holds {len(found)} numbers; its extent needs {count(shape)}")
+        return as_numbers(file.path, found, kind).reshape(shape)
     if form == "appended" and file.root.find("AppendedData") is None and file.start >= 0:
         return _appended(file, element, kind, shape)
     if form == "binary":
         return _decoded(file, text.encode("ascii", "replace"), kind, shape)
     raise GeometryError(f"{file.path}: format is {shown(form)}; allowed: ascii, binary, appended with <AppendedData>")
-
-
-def _text_values(file: VtkFile, text: str, kind: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
-    found = split_words(file.path, text)
-    if len(found) != count(shape):
-        raise GeometryError(f"{file.path} holds {len(found)} numbers; its extent needs {count(shape)}")
-    return as_numbers(file.path, found, kind).reshape(shape)
 
 
 def _appended(file: VtkFile, element: ElementTree.Element, kind: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
@@ -135,10 +124,8 @@ def _counted(file: VtkFile, head: bytes, kind: np.dtype, shape: tuple[int, ...])
 
 
 def _decoded(file: VtkFile, text: bytes, kind: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
-    """The values of base64 text; the header of compressed data is encoded separately.
-
-    An array says itself how many bytes it has; text behind them is ignored, as VTK does: some programs encode more.
-    """
+    """The values of base64 text; the header of compressed data is encoded separately. An array says itself how many
+    bytes it has; text behind them is ignored, as VTK does: some programs encode more."""
     size = file.count_type.itemsize
     if not file.is_compressed:
         data = _base64(file, text, size + count(shape) * kind.itemsize)
@@ -156,7 +143,6 @@ def _text_length(n_bytes: int) -> int:
 
 
 def _base64(file: VtkFile, text: bytes, n_bytes: int) -> bytes:
-    """The first ``n_bytes`` of base64 text."""
     if len(text) < _text_length(n_bytes):
         raise GeometryError(
             f"{file.path} holds {len(text)} characters of base64; {_text_length(n_bytes)} are needed: truncated"
@@ -220,12 +206,8 @@ def read_vti(path, unit: str, array: str | None = None, frame: str = "world") ->
 
 def read_vti_points(path, array: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Values (nz, ny, nx, k) of a ``.vti`` file whose lengths are metres, spacings (3,) and first point (3,) [m].
-
-    Args:
-        array: name of the array; if there is none of that name, the only one in the file.
-
-    Raises GeometryError as :func:`read_vti`, and for axes that are not those of the box.
-    """
+    ``array``: name of the array; if there is none of that name, the only one in the file. Raises GeometryError as
+    :func:`read_vti`, and for axes that are not those of the box."""
     values, steps, origin, states_edge = _grid(path, array, (1, 3), may_be_only=True)
     if not states_edge:
         raise GeometryError(f'{path}: its ImageData has no Spacing; write it, such as Spacing="5e-6 5e-6 5e-6" [m]')
@@ -247,7 +229,11 @@ def _grid(path, array: str | None, components, may_be_only: bool = False):
     extent = image.get("WholeExtent", "")
     if len(pieces) != 1 or pieces[0].get("Extent", "").split() != extent.split():
         raise GeometryError(f"{path}: it has {len(pieces)} pieces; allowed: one with the whole extent")
-    lowest, n_points = _extent(path, extent)
+    bounds = np.reshape(numbers(path, "WholeExtent", extent, 6), (3, 2))
+    n_points = bounds[:, 1] - bounds[:, 0] + 1
+    if np.any(n_points < 1) or np.any(np.abs(bounds) > 2**31):
+        raise GeometryError(f"{path}: WholeExtent is {shown(extent)}; each axis must have a point")
+    lowest, n_points = bounds[:, 0], n_points.astype(np.int64)
     element, is_cells, k = _array(path, pieces[0], array, components, may_be_only)
     counts = np.maximum(n_points - 1, 1) if is_cells else n_points
     values = array_values(file, element, (*(int(n) for n in counts[::-1]), *((k,) if k > 1 else ())))
@@ -257,15 +243,6 @@ def _grid(path, array: str | None, components, may_be_only: bool = False):
     steps = direction * np.where(counts == 1, np.where(spacing == 0.0, spacing.max(), spacing), spacing)
     first = origin + steps @ (lowest + 0.5 * (is_cells & (n_points > 1)))
     return values, steps, first, "Spacing" in image.keys()
-
-
-def _extent(path, text: str) -> tuple[np.ndarray, np.ndarray]:
-    """(lowest index, number of points) along x, y, z."""
-    bounds = np.reshape(numbers(path, "WholeExtent", text, 6), (3, 2))
-    n_points = bounds[:, 1] - bounds[:, 0] + 1
-    if np.any(n_points < 1) or np.any(np.abs(bounds) > 2**31):
-        raise GeometryError(f"{path}: WholeExtent is {shown(text)}; each axis must have a point")
-    return bounds[:, 0], n_points.astype(np.int64)
 
 
 def _array(
@@ -359,7 +336,6 @@ def _cells(file: VtkFile, piece: ElementTree.Element, array: str | None) -> tupl
 
 
 def _element(file: VtkFile, piece: ElementTree.Element, group: str, name: str) -> ElementTree.Element:
-    """The ``DataArray`` of that name in a group."""
     found = {element.get("Name", ""): element for element in piece.iterfind(f"{group}/DataArray")}
     check_names([name], found, f"{file.path}: array of {group}")
     return found[name]

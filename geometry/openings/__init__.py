@@ -1,4 +1,2 @@
-"""Openings of vessels: carved by planes, detected automatically, drawn for inspection.
-
-``carve`` cuts vessels and flags voxels, ``find`` detects ends and openings, ``preview`` draws them.
-"""
+"""Openings of vessels: carved by planes, detected automatically, drawn for inspection. ``carve`` cuts vessels and flags
+voxels, ``find`` detects ends and openings, ``preview`` draws them."""

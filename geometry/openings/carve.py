@@ -1,7 +1,5 @@
 """Carving of openings: vessels are cut by planes and the voxels just outside the flow are flagged.
 
-Lengths given in the wrong unit: a point that a factor of a unit brings into the box.
-
 Lengths inside this file are in voxels. ``s`` is the signed distance of a voxel centre from the plane of an
 opening, positive on the side of the fluid. The longest lattice link, along a space diagonal, is sqrt(3)
 voxels: a layer of that thickness behind the plane intercepts every link that crosses it.
@@ -59,27 +57,17 @@ def unit_hint(
     return ""
 
 
-LAYER = np.sqrt(3.0)
-"""Thickness of the layer of opening voxels, and of the solid layer behind it."""
+LAYER = np.sqrt(3.0)  # thickness of the layer of opening voxels, and of the solid layer behind it
+RIM = 1.5  # the cut extends beyond the radius by this, so that a disc as wide as the lumen cuts all of it
+SIDE = 2.0  # depth on either side of the plane within which fluid determines the direction of the normal
+PAD = 4  # layers of solid added where the opening voxels would leave the box: two LAYERs, rounded up
 
-RIM = 1.5
-"""The cut extends beyond the radius by this, so that a disc as wide as the lumen cuts all of it."""
-
-SIDE = 2.0
-"""Depth on either side of the plane within which fluid determines the direction of the normal."""
-
-PAD = 4
-"""Layers of solid added where the opening voxels would leave the box: two LAYERs, rounded up."""
-
+#: ``s`` is rounded to this many digits, so that the voxel centres on a plane all lie on the same side of it.
 PLANE_DIGITS = 6
-"""``s`` is rounded to this many digits, so that the voxel centres on a plane all lie on the same side of it."""
+NEARLY_ZERO = 10.0**-PLANE_DIGITS  # components of a normal below this are rounding errors
+BYTES_NEAR = 32  # bytes of each voxel near an opening while its distance from the plane is found
 
-NEARLY_ZERO = 10.0**-PLANE_DIGITS
-"""Components of a normal below this are rounding errors."""
-
-BYTES_NEAR = 32
-"""Bytes of each voxel near an opening while its distance from the plane is found."""
-
+#: Keys of an opening in a case file that define its boundary condition, not its geometry.
 CONDITION_KEYS = (
     "velocity_m_s",
     "flow_rate_m3_s",
@@ -93,13 +81,10 @@ CONDITION_KEYS = (
     "flow_split",
     "non_reflecting",
 )
-"""Keys of an opening in a case file that define its boundary condition, not its geometry."""
-
+#: (26, 3) offsets (z, y, x) of the neighbours of a voxel.
 NEIGHBOURS = np.array([c for c in product((-1, 0, 1), repeat=3) if any(c)])
-"""(26, 3) offsets (z, y, x) of the neighbours of a voxel."""
-
+#: (6, 3) offsets of the neighbours that share a face with a voxel.
 FACES = NEIGHBOURS[np.abs(NEIGHBOURS).sum(axis=1) == 1]
-"""(6, 3) offsets of the neighbours that share a face with a voxel."""
 
 
 @dataclass(frozen=True)
@@ -125,9 +110,8 @@ def carve(voxels: Voxels, openings: Sequence[Opening]) -> Voxels:
     Where the layers would leave the box, the box is padded by 4 layers of solid. New openings are flagged from
     ``FIRST_OPENING`` on, after existing ones; the result's ``openings`` hold the records with their final normals.
 
-    Raises:
-        GeometryError: too many openings, equal names, a disc that touches no fluid or does not span the lumen,
-            two discs that overlap, an opening at a face across a periodic axis.
+    Raises GeometryError: too many openings, equal names, a disc that touches no fluid or does not span the lumen, two
+    discs that overlap, an opening at a face across a periodic axis.
     """
     _check_records(voxels, openings)
     oriented = [_orient(voxels, opening) for opening in openings]
@@ -137,9 +121,18 @@ def carve(voxels: Voxels, openings: Sequence[Opening]) -> Voxels:
     records = (*voxels.openings, *oriented)
     for number, slab in enumerate(slabs, start=len(voxels.openings)):
         layer = _layer(voxels, slab)
-        _check_overlap(flags, layer, slab.opening, records)
+        taken = flags[tuple(layer.T)]
+        taken = taken[(taken >= FIRST_OPENING) & (taken < FIRST_WALL)]
+        if taken.size:
+            other = records[int(taken[0]) - FIRST_OPENING]
+            raise GeometryError(
+                f"openings {other.name!r} and {slab.opening.name!r} overlap in {taken.size} voxels; move them apart or"
+                " reduce radius_m"
+            )
         flags[tuple(layer.T)] = opening_flag(number)
-        _close(flags, slab.where(-2 * LAYER, -LAYER))
+        zyx = slab.where(-2 * LAYER, -LAYER)
+        index = tuple(zyx[flags[tuple(zyx.T)] == FLUID].T)
+        flags[index] = SOLID
     carved = replace(voxels, flags=flags, openings=records)
     for number, slab in enumerate(slabs, start=len(voxels.openings)):
         _check_contact(carved, slab, opening_flag(number))
@@ -212,10 +205,8 @@ def opening_from_mapping(values: Mapping[str, Any], where: str) -> Opening:
 
 def read_openings(path) -> list[Opening]:
     """The openings of a TOML or JSON file: a list ``openings`` of tables with the names of an Opening's attributes.
-
-    Boundary conditions in the tables (CONDITION_KEYS), as in case files, are ignored.
-    Raises GeometryError for a file that cannot be read and for invalid tables.
-    """
+    Boundary conditions in the tables (CONDITION_KEYS), as in case files, are ignored. Raises GeometryError for a file
+    that cannot be read and for invalid tables."""
     parse = {".toml": tomllib.loads, ".json": json.loads}.get(Path(path).suffix.lower())
     if parse is None:
         raise GeometryError(f"openings file {path}: ending {shown(Path(path).suffix)}; allowed: .toml, .json")
@@ -310,12 +301,9 @@ def _sides_left(voxels: Voxels, opening: Opening) -> list[tuple[int, int]]:
 
 
 def _layer(voxels: Voxels, slab: _Slab) -> np.ndarray:
-    """(k, 3) indices of the voxels that become opening voxels.
-
-    These are the fluid voxels of the layer, the extruded cross-section, and the voxels that share a face with fluid in
-    front of the plane. With the latter an opening of area A is crossed by A |n_i| links along axis i, also where an
-    oblique rim forms a staircase.
-    """
+    """(k, 3) indices of the voxels that become opening voxels. These are the fluid voxels of the layer, the extruded
+    cross-section, and the voxels that share a face with fluid in front of the plane. With the latter an opening of area
+    A is crossed by A |n_i| links along axis i, also where an oblique rim forms a staircase."""
     in_layer = (slab.s > -LAYER) & (slab.s <= 0.0)
     zyx, s = slab.zyx[in_layer], slab.s[in_layer]
     step = (LAYER / 2 - s)[:, np.newaxis] * slab.opening.normal[::-1]
@@ -324,23 +312,6 @@ def _layer(voxels: Voxels, slab: _Slab) -> np.ndarray:
     facing = (flags_at(voxels, faces) == FLUID) & (_signed_distance(voxels, slab.opening, faces) > 0.0)
     taken = (flags_at(voxels, in_front) == FLUID) | (voxels.flags[tuple(zyx.T)] == FLUID) | facing.any(axis=1)
     return zyx[taken]
-
-
-def _close(flags: np.ndarray, zyx: np.ndarray) -> None:
-    """Make the fluid among these voxels solid."""
-    index = tuple(zyx[flags[tuple(zyx.T)] == FLUID].T)
-    flags[index] = SOLID
-
-
-def _check_overlap(flags: np.ndarray, layer: np.ndarray, opening: Opening, records: Sequence[Opening]) -> None:
-    taken = flags[tuple(layer.T)]
-    taken = taken[(taken >= FIRST_OPENING) & (taken < FIRST_WALL)]
-    if taken.size:
-        other = records[int(taken[0]) - FIRST_OPENING]
-        raise GeometryError(
-            f"openings {other.name!r} and {opening.name!r} overlap in {taken.size} voxels; move them apart or"
-            " reduce radius_m"
-        )
 
 
 def _check_contact(voxels: Voxels, slab: _Slab, flag: int) -> None:
@@ -356,9 +327,11 @@ def _check_contact(voxels: Voxels, slab: _Slab, flag: int) -> None:
                 f"opening {opening.name!r} touches no fluid: the box of {box} voxels holds none, with a voxel edge of"
                 f" {voxels.spacing_m:.6g} m; give a finer one, or check its unit"
             )
+        positions = np.asarray(voxels.origin_m) + voxels.spacing_m * indices_of(voxels.flags, FLUID)[:, ::-1]
+        distances = np.linalg.norm(positions - opening.centre_m, axis=1)
         raise GeometryError(
             f"opening {opening.name!r} touches no fluid: centre {opening.centre_m} m, radius {opening.radius_m:.6g} m;"
-            f" the nearest fluid voxel is {_nearest_fluid(voxels, opening):.6g} m from its centre"
+            f" the nearest fluid voxel is {float(distances.min(initial=np.inf)):.6g} m from its centre"
             f"{unit_hint(opening.centre_m, voxels.origin_m, voxels.shape, voxels.spacing_m)};"
             " move the centre into the lumen, enlarge radius_m or refine the spacing"
         )
@@ -382,10 +355,3 @@ def _signed_distance(voxels: Voxels, opening: Opening, zyx: np.ndarray) -> np.nd
     """Signed distance ``s`` [voxels] of voxel indices (..., 3) from the plane of an opening."""
     centre = (np.array(opening.centre_m) - voxels.origin_m) / voxels.spacing_m
     return np.round((zyx[..., ::-1] - centre) @ np.array(opening.normal), PLANE_DIGITS)
-
-
-def _nearest_fluid(voxels: Voxels, opening: Opening) -> float:
-    """Distance [m] from the centre of an opening to the nearest fluid voxel centre; inf if there is none."""
-    positions = np.asarray(voxels.origin_m) + voxels.spacing_m * indices_of(voxels.flags, FLUID)[:, ::-1]
-    distances = np.linalg.norm(positions - opening.centre_m, axis=1)
-    return float(distances.min(initial=np.inf))

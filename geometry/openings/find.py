@@ -1,8 +1,4 @@
-"""Openings found by themselves, and ends of an input that a case leaves closed.
-
-Automatic detection of openings: flat caps and open ends of a surface, and fluid at the faces of an image's box.
-
-The ends of an input, where fluid could enter or leave, and which of them the openings of a case leave closed.
+"""Openings found automatically, and ends of an input that the openings of a case leave closed.
 
 Ends are the open ends and flat caps of a surface, and the sections where the fluid of an image meets a face of its
 box. Each is represented by points on it. A point is open if an opening lies there, walled if there is fluid before it
@@ -27,35 +23,25 @@ from muphy_lb.geometry.surfaces.surface import Surface
 from muphy_lb.geometry.surfaces.triangles import area_vectors, find_edges, find_pairs, label_components, unit_vectors
 from muphy_lb.geometry.voxels import FIRST_OPENING, FIRST_WALL, FLUID, MAX_OPENINGS, End, Opening, Voxels, opening_flag
 
+#: An edge is sharp if the cosine between the normals of its two triangles is below this.
 SHARP = np.cos(np.deg2rad(30.0))
-"""An edge is sharp if the cosine between the normals of its two triangles is below this."""
+FLATNESS = 0.99  # smallest ratio of projected to true area of a flat region
+MIN_AREA_SHARE = 1e-5  # flat regions below this fraction of the total area are ignored
 
-FLATNESS = 0.99
-"""Smallest ratio of projected to true area of a flat region."""
-
-MIN_AREA_SHARE = 1e-5
-"""Flat regions below this fraction of the total area are ignored."""
-
+#: A region is a sliver, not a cap, or the hole of a missing triangle, not an open end, if its equivalent radius is
+#: below SLENDER times its outer radius and its area below SMALL times the largest one.
 SLENDER, SMALL = 0.3, 0.05
-"""A region is a sliver, not a cap, or the hole of a missing triangle, not an open end, if its equivalent radius is
-below SLENDER times its outer radius and its area below SMALL times the largest one."""
-
+#: If fluid touches a face of the box in more separate sections than this, the whole face is one opening.
 MAX_SECTIONS = 8
-"""If fluid touches a face of the box in more separate sections than this, the whole face is one opening."""
-
+#: A section at a face of the box is a spurious contact if its area grows by at least CONTACT_GROWTH over CONTACT_LAYERS
+#: layers inwards and is less than CONTACT_SHARE of the largest section's area.
 CONTACT_LAYERS, CONTACT_GROWTH, CONTACT_SHARE = 3, 2.0, 0.1
-"""A section at a face of the box is a spurious contact if its area grows by at least CONTACT_GROWTH over
-CONTACT_LAYERS layers inwards and is less than CONTACT_SHARE of the largest section's area."""
+AREA_DIGITS = 4  # in sorting openings, areas that agree in this many significant digits count as equal
 
-AREA_DIGITS = 4
-"""In sorting openings, areas that agree in this many significant digits count as equal."""
-
+#: In sorting openings, coordinates in equivalent radii that agree in this many decimals count as equal.
 POSITION_DIGITS = 3
-"""In sorting openings, coordinates in equivalent radii that agree in this many decimals count as equal."""
-
+#: How an opening was found; for a face of the box, the face is named instead.
 END, CAP, GIVEN = "open end", "flat cap", "input"
-"""How an opening was found; for a face of the box, the face is named instead."""
-
 COLUMNS = "{:<12} {:<7} {:>10} {:>10}  {:<40} {:<32} {}"
 
 CONDITIONS = {
@@ -66,20 +52,14 @@ CONDITIONS = {
 
 @dataclass(frozen=True)
 class FoundOpening:
-    """A detected opening.
+    """A detected opening."""
 
-    Attributes:
-        opening: name, guessed kind (the largest is the inlet), centre, normal into the fluid; its radius is that of the
-            circle about the centre that encloses the opening, or infinite for a whole face of the box.
-        area_m2: area [m2].
-        source: text: how it was found.
-        face: name that the input gives to it; empty if it has none.
-    """
-
+    #: name, guessed kind (the largest is the inlet), centre, normal into the fluid; its radius is that of the circle
+    #: about the centre that encloses the opening, or infinite for a whole face of the box
     opening: Opening
-    area_m2: float
-    source: str
-    face: str = ""
+    area_m2: float  #: area [m2]
+    source: str  #: text: how it was found
+    face: str = ""  #: name that the input gives to it; empty if it has none
 
     @property
     def equivalent_radius_m(self) -> float:
@@ -97,19 +77,15 @@ class FoundOpening:
 
 
 def openings_of_surface(mended: Mended) -> tuple[FoundOpening, ...]:
-    """The openings of a closed surface: ends that were open, and flat caps across a vessel.
-
-    Raises GeometryError for more openings than are supported.
-    """
+    """The openings of a closed surface: ends that were open, and flat caps across a vessel. Raises GeometryError for
+    more openings than are supported."""
     return _sorted_and_named(item for item, _ in ends_of_surface(mended))
 
 
 def ends_of_surface(mended: Mended) -> list[tuple[FoundOpening, np.ndarray]]:
     """Each end of a closed surface that was open, and each flat cap across a vessel, with the numbers of its triangles.
-
     A cap is a flat region bounded by edges of more than 30 degrees; the adjacent wall runs along its normal, and there
-    is a free path along the normal of at least the cap's outer radius.
-    """
+    is a free path along the normal of at least the cap's outer radius."""
     surface = mended.surface
     number = np.full(len(surface.triangles), -1)
     for k, end in enumerate(mended.ends):
@@ -138,16 +114,14 @@ def openings_of_voxels(voxels: Voxels) -> tuple[FoundOpening, ...]:
     if voxels.openings:
         areas = [_link_area(voxels, number) for number in range(len(voxels.openings))]
         return tuple(FoundOpening(o, area, GIVEN) for o, area in zip(voxels.openings, areas, strict=True))
-    return _sorted_and_named(item for item, is_spurious in _on_faces(voxels) if not is_spurious)
+    return _sorted_and_named(section.opening for section in _sections(voxels) if not section.is_spurious)
 
 
 def spurious_contacts(voxels: Voxels) -> tuple[FoundOpening, ...]:
-    """Small sections where fluid touches a face of the box tangentially, so that they widen quickly inwards.
-
-    In a tight box every vessel touches most faces with its wall; where it is cut through, its section is the same
-    further inwards.
-    """
-    return () if voxels.openings else tuple(item for item, is_spurious in _on_faces(voxels) if is_spurious)
+    """Small sections where fluid touches a face of the box tangentially, so that they widen quickly inwards. In a tight
+    box every vessel touches most faces with its wall; where it is cut through, its section is the same further
+    inwards."""
+    return () if voxels.openings else tuple(each.opening for each in _sections(voxels) if each.is_spurious)
 
 
 def openings_table(found: Sequence[FoundOpening]) -> str:
@@ -199,11 +173,6 @@ def _opening_of_face(surface: Surface, faces: Faces, k: int, source: str) -> Fou
         float(faces.area[k] * metres**2),
         source,
     )
-
-
-def _on_faces(voxels: Voxels) -> list[tuple[FoundOpening, bool]]:
-    """The sections at all faces of the box, and whether each is a spurious contact."""
-    return [(section.opening, section.is_spurious) for section in _sections(voxels)]
 
 
 def sections_at_faces(voxels: Voxels) -> list[tuple[FoundOpening, tuple[np.ndarray, np.ndarray]]]:
@@ -385,34 +354,24 @@ def _toml_table(item: FoundOpening) -> str:
     return "\n".join([*lines, CONDITIONS[opening.kind], ""])
 
 
-MOST_POINTS = 100_000
-"""Largest number of points on an end."""
+MOST_POINTS = 100_000  # largest number of points on an end
 
+#: Distances [voxels] from an end, inwards, at which fluid and openings are looked for.
 INSIDE, AROUND = np.arange(0.5, 2.0, 0.5), np.arange(-1.0, 2.5, 0.5)
-"""Distances [voxels] from an end, inwards, at which fluid and openings are looked for."""
+AT_BOX = "face of the box at "  # how the source of a section at a face of the box begins
 
-AT_BOX = "face of the box at "
-"""How the source of a section at a face of the box begins."""
-
+#: Walled shares of an end up to the first are not reported, nor is a rim of at most the second [voxels].
 NOTICED, RIM_WIDTH = 0.05, 0.25
-"""Walled shares of an end up to the first are not reported, nor is a rim of at most the second [voxels]."""
 
 
 @dataclass(frozen=True)
 class EndState:
-    """The effect of the openings of a case on an end.
-
-    Attributes:
-        end: the end.
-        walled: share of its area, of that with fluid before it, that is a wall; 0 if there is no fluid at all.
-        names: the openings that lie on it.
-        is_closed: whether more than its rim is a wall.
-    """
+    """The effect of the openings of a case on an end."""
 
     end: End
-    walled: float
-    names: tuple[str, ...]
-    is_closed: bool
+    walled: float  #: share of its area, of that with fluid before it, that is a wall; 0 if there is no fluid at all
+    names: tuple[str, ...]  #: the openings that lie on it
+    is_closed: bool  #: whether more than its rim is a wall
 
 
 def with_surface_ends(voxels: Voxels, mended: Mended) -> Voxels:
@@ -455,11 +414,8 @@ def describe_ends(states: Sequence[EndState]) -> str:
 
 
 def end_warnings(states: Sequence[EndState]) -> Iterator[str]:
-    """A text for every end of which a part is a wall: place, area, share and remedy.
-
-    Whole faces of an image, as those of a rock, are usually meant to be closed, and so are flat faces where no end at
-    all is open: they are left out.
-    """
+    """A text for every end of which a part is a wall: place, area, share and remedy. Whole faces of an image, as those
+    of a rock, are usually meant to be closed, and so are flat faces where no end at all is open: they are left out."""
     some_open = any(state.names for state in states)
     for state in states:
         end, share = state.end, state.walled

@@ -1,8 +1,6 @@
-"""Preview: three orthographic views of a surface or of voxels, with the openings marked and named.
-
-Each view is a depth map: the distance of the first wall from the front of the box, infinite where there is none,
-shaded by its slope. Depths of triangles come from a depth buffer, depths of voxels from the first fluid voxel.
-"""
+"""Preview: three orthographic views of a surface or of voxels, with the openings marked and named. Each view is a depth
+map: the distance of the first wall from the front of the box, infinite where there is none, shaded by its slope. Depths
+of triangles come from a depth buffer, depths of voxels from the first fluid voxel."""
 
 import os
 from collections.abc import Sequence
@@ -20,15 +18,11 @@ from muphy_lb.geometry.openings.find import FoundOpening
 from muphy_lb.geometry.surfaces.surface import OddRows, Surface, triangles_of_planes
 from muphy_lb.geometry.voxels import FLUID, Voxels
 
-N_PIXELS = 700
-"""Pixels along the longest edge of the box."""
+N_PIXELS = 700  # pixels along the longest edge of the box
+VIEWS = ((0, 2, 1), (1, 2, 0), (0, 1, 2))  # (axis to the right, axis upwards, viewing axis) of each panel
 
-VIEWS = ((0, 2, 1), (1, 2, 0), (0, 1, 2))
-"""(axis to the right, axis upwards, viewing axis) of each panel."""
-
+#: Whether each view is from the lower end of the viewing axis; so chosen that no panel is a mirror image.
 FROM_LOW = (True, False, False)
-"""Whether each view is from the lower end of the viewing axis; so chosen that no panel is a mirror image."""
-
 LIGHT = (-0.45, 0.55, 0.7)
 DARKEST, LIGHTEST = 0.25, 0.95
 WALL_COLOUR = (0.82, 0.85, 0.9)
@@ -36,20 +30,11 @@ DOUBTFUL_COLOUR = "#e000c0"
 INLET_COLOUR, OUTLET_COLOUR = "#c03020", "#1050b0"
 N_RIM = 60
 LARGEST_SIZE_IN, DPI = 6.0, 110
-BORDER = 0.22
-"""Margin for names around the box, as a fraction of its longest edge."""
-
-HALF_LABEL_IN = (0.5, 0.15)
-"""Half the width and height of a label [inches]."""
-
-ARROW = 0.4
-"""Length of an arrow, as a fraction of the margin."""
-
-HIDDEN = 0.015
-"""Depth, as a fraction of the picture, by which a wall must lie before a point to hide it."""
-
-FACING = 0.5
-"""An opening is seen from the front if the part of its normal across the line of sight is at most this."""
+BORDER = 0.22  # margin for names around the box, as a fraction of its longest edge
+HALF_LABEL_IN = (0.5, 0.15)  # half the width and height of a label [inches]
+ARROW = 0.4  # length of an arrow, as a fraction of the margin
+HIDDEN = 0.015  # depth, as a fraction of the picture, by which a wall must lie before a point to hide it
+FACING = 0.5  # an opening is seen from the front if the part of its normal across the line of sight is at most this
 
 MANY_NAMES = 40
 LENGTH_UNITS = (("m", 1.0), ("mm", 1e-3), ("µm", 1e-6))
@@ -57,25 +42,16 @@ LENGTH_UNITS = (("m", 1.0), ("mm", 1e-3), ("µm", 1e-6))
 
 @dataclass(frozen=True)
 class View:
-    """The input seen along an axis.
+    """The input seen along an axis."""
 
-    Attributes:
-        axes: (axis to the right, axis upwards, viewing axis).
-        from_low: whether it is seen from the lower end of the viewing axis.
-        depth: (h, w) distance of the first wall from the front of the box [pixels], infinite where there is none.
-        size: length of the box along the viewing axis [pixels].
-        low_m: lowest corner (x, y, z) of the box [m].
-        pixel_m: edge of a pixel [m].
-        odd_rows: rows of voxels that give no vote, if voxels are found by votes.
-    """
-
-    axes: tuple[int, int, int]
-    from_low: bool
+    axes: tuple[int, int, int]  #: (axis to the right, axis upwards, viewing axis)
+    from_low: bool  #: whether it is seen from the lower end of the viewing axis
+    #: (h, w) distance of the first wall from the front of the box [pixels], infinite where there is none
     depth: np.ndarray
-    size: float
-    low_m: np.ndarray
-    pixel_m: float
-    odd_rows: OddRows | None = None
+    size: float  #: length of the box along the viewing axis [pixels]
+    low_m: np.ndarray  #: lowest corner (x, y, z) of the box [m]
+    pixel_m: float  #: edge of a pixel [m]
+    odd_rows: OddRows | None = None  #: rows of voxels that give no vote, if voxels are found by votes
 
     def are_visible(self, points_m: np.ndarray) -> np.ndarray:
         """(n,) bool: whether no wall lies before each of the points (n, 3), by more than HIDDEN of the picture."""
@@ -217,7 +193,6 @@ def openings_figure(views: Sequence[View], found: Sequence[FoundOpening], title:
 
 
 def _write(path, figure) -> None:
-    """Write a figure, in the format of the file's ending."""
     with atomic_write(path) as temporary:
         try:
             figure.savefig(temporary, format=Path(path).suffix[1:] or "png", bbox_inches="tight", pad_inches=0.15)
@@ -276,17 +251,19 @@ def _draw_opening(panel, view: View, item: FoundOpening, length: float) -> None:
 
 
 def _write_names(panel, view: View, found: Sequence[FoundOpening], scale: tuple[float, float]) -> None:
-    """Write the name and radius of each opening beside it; labels that would overlap are shifted outwards.
-
-    ``scale``: length of an arrow [m], and of an inch of the picture [m].
-    """
+    """Write the name and radius of each opening beside it; labels that would overlap are shifted outwards. ``scale``:
+    length of an arrow [m], and of an inch of the picture [m]."""
     limits = np.array([panel.get_xlim(), panel.get_ylim()]).T
     half = scale[1] * np.array(HALF_LABEL_IN)
     taken: list[np.ndarray] = []
     for item in found:
-        centre = np.array(item.opening.centre_m)[list(view.axes[:2])]
-        away = _away(item, view, limits.mean(axis=0))
-        position = centre + away * (_space(item, view, scale[0]) + np.abs(away) @ half)
+        plane, normal = list(view.axes[:2]), np.array(item.opening.normal)
+        centre, outwards = np.array(item.opening.centre_m)[plane], -normal[plane]
+        if np.linalg.norm(outwards) <= FACING:
+            outwards = centre - limits.mean(axis=0)
+        away = outwards / np.linalg.norm(outwards) if np.any(outwards) else np.array((0.0, 1.0))
+        space = max(1.1 * scale[0], 1.1 * item.equivalent_radius_m * abs(normal[view.axes[2]]))  # beyond arrow and rim
+        position = centre + away * (space + np.abs(away) @ half)
         position = np.clip(position, limits[0] + half, limits[1] - half)
         shift = (0.0, 0.5 * half[1] * (1.0 if position[1] > limits[:, 1].mean() else -1.0))
         while any(np.all(np.abs(position - other) < 2.0 * half) for other in taken):
@@ -301,27 +278,11 @@ def _write_names(panel, view: View, found: Sequence[FoundOpening], scale: tuple[
         label.set_parse_math(False)
 
 
-def _away(item: FoundOpening, view: View, middle: np.ndarray) -> np.ndarray:
-    """(2,) unit vector out of an opening; of one seen from the front, away from the middle (2,) of the panel [m]."""
-    plane = list(view.axes[:2])
-    outwards = -np.array(item.opening.normal)[plane]
-    if np.linalg.norm(outwards) <= FACING:
-        outwards = np.array(item.opening.centre_m)[plane] - middle
-    return outwards / np.linalg.norm(outwards) if np.any(outwards) else np.array((0.0, 1.0))
-
-
-def _space(item: FoundOpening, view: View, arrow_m: float) -> float:
-    """Distance [m] of a label from the centre of an opening: beyond its arrow and its rim."""
-    normal = np.array(item.opening.normal)
-    return max(1.1 * arrow_m, 1.1 * item.equivalent_radius_m * abs(normal[view.axes[2]]))
-
-
 def _colour(item: FoundOpening) -> str:
     return INLET_COLOUR if item.opening.kind == "inlet" else OUTLET_COLOUR
 
 
 def _length(metres: float) -> str:
-    """A length in a suitable unit."""
     unit, size = _unit(metres)
     return f"{metres / size:.3g} {unit}"
 

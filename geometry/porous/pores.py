@@ -1,12 +1,8 @@
-"""Pores: where they lead, and how wide they are.
-
-Pores: the connected components of the fluid, and the axes along which each percolates.
+"""Pores: the connected components of the fluid, the axes along which each percolates, and their widths.
 
 A flow on D3Q19 passes through faces and edges of voxels, not through corners; published porosities often use face
 connectivity only. Components are labelled by *runs*, maximal intervals of fluid along x, which are about ten times
 fewer than the voxels.
-
-Widths of pores: how far apart the walls are around each fluid voxel.
 """
 
 from dataclasses import dataclass
@@ -22,34 +18,27 @@ from muphy_lb.geometry.limits import ask_for_voxels, shown
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.voxels import FLUID, Voxels
 
+#: Connectivity -> (dz, dy, tolerance): offset to a row whose runs may touch those of a row (0, 0: periodic images), and
+#: 1 if runs are also connected that only adjoin along x, 0 if they must overlap. A link that steps along y and z has no
+#: step along x.
 ROWS_TO_JOIN = MappingProxyType(
     {
         "edges": ((0, 0, 1), (0, 1, 1), (1, 0, 1), (1, 1, 0), (1, -1, 0)),
         "faces": ((0, 0, 1), (0, 1, 0), (1, 0, 0)),
     }
 )
-"""Connectivity -> (dz, dy, tolerance): offset to a row whose runs may touch those of a row (0, 0: periodic images), and
-1 if runs are also connected that only adjoin along x, 0 if they must overlap. A link that steps along y and z has no
-step along x."""
 
 
 @dataclass(frozen=True)
 class Pores:
-    """The pores of an image.
+    """The pores of an image."""
 
-    Attributes:
-        rows: (n,) int64 number of the row ``z * ny + y`` of each run.
-        spans: (n, 2) int64 first x of each run and the first x beyond it.
-        label: (n,) int64 pore of each run, counted from 0.
-        n_voxels: (n_pores,) int64 size of each pore.
-        percolates: (n_pores, 3) bool: whether the pore percolates along x, y, z. Along a periodic axis: whether it is
-            connected to its own periodic image; otherwise: whether it touches both faces.
-    """
-
-    rows: np.ndarray
-    spans: np.ndarray
-    label: np.ndarray
-    n_voxels: np.ndarray
+    rows: np.ndarray  #: (n,) int64 number of the row ``z * ny + y`` of each run
+    spans: np.ndarray  #: (n, 2) int64 first x of each run and the first x beyond it
+    label: np.ndarray  #: (n,) int64 pore of each run, counted from 0
+    n_voxels: np.ndarray  #: (n_pores,) int64 size of each pore
+    #: (n_pores, 3) bool: whether the pore percolates along x, y, z. Along a periodic axis: whether it is connected to
+    #: its own periodic image; otherwise: whether it touches both faces.
     percolates: np.ndarray
 
     def along(self, axes: str) -> np.ndarray:
@@ -62,10 +51,8 @@ class Pores:
 
 
 def find_pores(voxels: Voxels, connected_by: str = "edges") -> Pores:
-    """The pores of an image: the connected components of its fluid voxels.
-
-    ``connected_by``: ``"edges"`` (voxels that share a face or an edge are connected) or ``"faces"`` (a face only).
-    """
+    """The pores of an image: the connected components of its fluid voxels. ``connected_by``: ``"edges"`` (voxels that
+    share a face or an edge are connected) or ``"faces"`` (a face only)."""
     check_connection(connected_by)
     nz, ny, nx = voxels.shape
     rows, spans = _runs(voxels.flags)
@@ -189,11 +176,10 @@ def _root(parent, displacement, run):
     return run, total
 
 
+#: Axes and diagonals of faces (x, y, z), one direction of each pair.
 HALF_LINKS = np.array(
     [(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 0), (1, -1, 0), (1, 0, 1), (1, 0, -1), (0, 1, 1), (0, 1, -1)]
 )
-"""Axes and diagonals of faces (x, y, z), one direction of each pair."""
-
 BYTES_PER_VOXEL = 4
 
 
@@ -206,8 +192,7 @@ def pore_widths(nodes: NodeList) -> np.ndarray:
     Returns:
         (n,) float32 widths [voxels]; infinite where no chord ends at walls.
 
-    Raises:
-        GeometryError: too little memory for the box.
+    Raises GeometryError: too little memory for the box.
     """
     ask_for_voxels(nodes.shape, BYTES_PER_VOXEL, "the widths of the pores")
     voxel = np.asarray(nodes.voxel)

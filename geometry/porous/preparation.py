@@ -1,8 +1,6 @@
 """Preparation of porous images: cropping, inverting, filtering, mirroring, dropping dead pores, adding reservoirs.
-
-:func:`prepare_image` applies the steps of a :class:`Preparation` in a fixed order. Every step takes and returns
-Voxels; corners are voxel indices (x, y, z) counted from 0, axes are letters out of ``"xyz"``.
-"""
+:func:`prepare_image` applies the steps of a :class:`Preparation` in a fixed order. Every step takes and returns Voxels;
+corners are voxel indices (x, y, z) counted from 0, axes are letters out of ``"xyz"``."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
@@ -24,41 +22,30 @@ from muphy_lb.geometry.slabs import copied, padded
 from muphy_lb.geometry.surfaces.surface_cuts import SurfaceWall
 from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Voxels
 
-MAJORITY = 14
-"""More than half of the 27 voxels of a 3 x 3 x 3 cube."""
+MAJORITY = 14  # more than half of the 27 voxels of a 3 x 3 x 3 cube
 
+#: Bounds of ``median``, ``divide`` and ``reservoir_layers``: beyond them there would be no end.
 MAX_PASSES, MAX_PARTS, MAX_LAYERS = 1000, 64, 10**6
-"""Bounds of ``median``, ``divide`` and ``reservoir_layers``: beyond them there would be no end."""
 
 
 @dataclass(frozen=True)
 class Preparation:
-    """The steps applied to an image before it is used, in the order of these attributes.
+    """The steps applied to an image before it is used, in the order of these attributes."""
 
-    Attributes:
-        crop: lowest voxel (x, y, z) of the region that is kept, and the first beyond it; ``None`` keeps all.
-        invert: swap fluid and solid.
-        median: passes of the 3 x 3 x 3 median filter.
-        mirror: axes along which the image is extended by its mirror image, which makes it periodic there.
-        drop_unconnected: pores that percolate along none of these axes become solid; empty keeps all.
-        connected_by: what voxels of a pore share: ``"edges"`` (faces too, as in a flow on D3Q19) or ``"faces"`` only.
-        divide: number of voxels into which each voxel is divided along each axis: the same image on a finer grid. A
-            single layer stays one, as that of a plane image.
-        reservoir_layers: layers of fluid added at both ends of ``reservoir_axis``.
-        reservoir_axis: ``"x"``, ``"y"`` or ``"z"``.
-        reservoir_ends: ``"open"`` (openings ``inlet`` and ``outlet``) or ``"periodic"``.
-    """
-
+    #: lowest voxel (x, y, z) of the region that is kept, and the first beyond it; ``None`` keeps all
     crop: tuple[tuple[int, int, int], tuple[int, int, int]] | None = None
-    invert: bool = False
-    median: int = 0
-    mirror: str = ""
-    drop_unconnected: str = ""
+    invert: bool = False  #: swap fluid and solid
+    median: int = 0  #: passes of the 3 x 3 x 3 median filter
+    mirror: str = ""  #: axes along which the image is extended by its mirror image, which makes it periodic there
+    drop_unconnected: str = ""  #: pores that percolate along none of these axes become solid; empty keeps all
+    #: what voxels of a pore share: ``"edges"`` (faces too, as in a flow on D3Q19) or ``"faces"`` only
     connected_by: str = "edges"
+    #: number of voxels into which each voxel is divided along each axis: the same image on a finer grid. A single layer
+    #: stays one, as that of a plane image.
     divide: int = 1
-    reservoir_layers: int = 0
-    reservoir_axis: str = "x"
-    reservoir_ends: str = "open"
+    reservoir_layers: int = 0  #: layers of fluid added at both ends of ``reservoir_axis``
+    reservoir_axis: str = "x"  #: ``"x"``, ``"y"`` or ``"z"``
+    reservoir_ends: str = "open"  #: ``"open"`` (openings ``inlet`` and ``outlet``) or ``"periodic"``
 
     def __post_init__(self):
         if self.crop is not None and (not isinstance(self.crop, list | tuple) or len(self.crop) != 2):
@@ -88,11 +75,8 @@ def split_preparation(options: Mapping[str, Any]) -> tuple[Preparation, dict[str
 
 
 def prepare_image(voxels: Voxels, preparation: Preparation) -> tuple[Voxels, tuple[str, ...]]:
-    """The image after all steps of a preparation, and one line of text per step.
-
-    Raises:
-        GeometryError: the image already has openings; a crop outside the image; no percolating pore.
-    """
+    """The image after all steps of a preparation, and one line of text per step. Raises GeometryError: the image
+    already has openings; a crop outside the image; no percolating pore."""
     lines = []
     for step in _steps(preparation):
         if voxels.openings:
@@ -113,9 +97,7 @@ def porosity(voxels: Voxels) -> float:
 
 def crop(voxels: Voxels, low, high) -> Voxels:
     """The voxels from ``low`` (x, y, z) up to, but excluding, ``high``; an axis that is shortened is not periodic.
-
-    Raises GeometryError for corners outside the image or in the wrong order.
-    """
+    Raises GeometryError for corners outside the image or in the wrong order."""
     low, high = _corner(low), _corner(high)
     size = np.array(voxels.shape[::-1])
     if np.any(low < 0) or np.any(high > size) or np.any(low >= high):
@@ -141,10 +123,8 @@ def invert(voxels: Voxels) -> Voxels:
 
 
 def median_filter(voxels: Voxels, passes: int = 1) -> Voxels:
-    """Every voxel takes the majority value, fluid or solid, of the 3 x 3 x 3 voxels around it.
-
-    Beyond faces that are not periodic the outermost layer is repeated. Voxels that stay solid keep their label.
-    """
+    """Every voxel takes the majority value, fluid or solid, of the 3 x 3 x 3 voxels around it. Beyond faces that are
+    not periodic the outermost layer is repeated. Voxels that stay solid keep their label."""
     flags = voxels.flags
     for _ in range(passes):
         modes = ["wrap" if wraps else "edge" for wraps in voxels.periodic[::-1]]
@@ -168,8 +148,7 @@ def drop_unconnected(voxels: Voxels, axes: str, connected_by: str = "edges") -> 
     Returns:
         (image, number of voxels dropped, number of pores dropped).
 
-    Raises:
-        GeometryError: no pore would be left.
+    Raises GeometryError: no pore would be left.
     """
     _axis_numbers(axes, "drop_unconnected")
     pores = find_pores(voxels, connected_by)
@@ -201,10 +180,8 @@ def divide(voxels: Voxels, parts: int) -> Voxels:
 
 
 def divide_closed_layers(voxels: Voxels, parts: int) -> Voxels:
-    """The image of :func:`divide` in which single layers between walls have been divided, too.
-
-    A layer that is not periodic lies between two walls in a flow in three dimensions, and their distance is to stay.
-    """
+    """The image of :func:`divide` in which single layers between walls have been divided, too. A layer that is not
+    periodic lies between two walls in a flow in three dimensions, and their distance is to stay."""
     closed = [n == 1 and not wraps for n, wraps in zip(voxels.shape, voxels.periodic[::-1], strict=True)]
     ask_for_voxels(
         [parts * n if is_closed else n for n, is_closed in zip(voxels.shape, closed, strict=True)],
@@ -221,7 +198,6 @@ def add_reservoirs(voxels: Voxels, layers: int, axis: str, ends: str = "open") -
     """Add ``layers`` of fluid at the low and the high face across an axis.
 
     Args:
-        voxels: the image.
         layers: number of layers at each end.
         axis: "x", "y" or "z".
         ends: ``"open"``: the outer faces become openings ``inlet`` (low) and ``outlet``; ``"periodic"``: they are

@@ -1,8 +1,6 @@
-"""Analytic geometries of published test cases, with named walls and the true position of every wall.
-
-Lengths without a unit suffix are in voxels. *Face coordinates* count from the low corner of the box, so that voxel
-centres lie at i + 1/2; voxel coordinates are smaller by 1/2. Two-dimensional shapes have one layer, periodic along z.
-"""
+"""Analytic geometries of published test cases, with named walls and the true position of every wall. Lengths without a
+unit suffix are in voxels. *Face coordinates* count from the low corner of the box, so that voxel centres lie at i +
+1/2; voxel coordinates are smaller by 1/2. Two-dimensional shapes have one layer, periodic along z."""
 
 from itertools import product
 
@@ -27,27 +25,24 @@ from muphy_lb.geometry.shapes.shape_parts import (
 from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Voxels, wall_flag
 
 CLOSEST_PACKING = {"simple": np.pi / 6, "body": np.sqrt(3) * np.pi / 8, "face": np.sqrt(2) * np.pi / 6}
+#: Sphere centres of the cubic lattices, in edge lengths of the cell.
 SITES: dict[str, list[tuple[float, float, float]]] = {
     "simple": [(0, 0, 0)],
     "body": [(0, 0, 0), (0.5, 0.5, 0.5)],
     "face": [(0, 0, 0), (0, 0.5, 0.5), (0.5, 0, 0.5), (0.5, 0.5, 0)],
 }
-"""Sphere centres of the cubic lattices, in edge lengths of the cell."""
-
+#: Tolerance by which a solid fraction may exceed that of touching bodies: published values are rounded.
 PACKING_SLACK = 1e-3
-"""Tolerance by which a solid fraction may exceed that of touching bodies: published values are rounded."""
-
 CHANNEL_HEIGHT_M = 0.41
 CYLINDER_DIAMETER_M = 0.1
 CYLINDER_Y_M = 0.2
 CYLINDER_X_M = {2: 0.2, 3: 0.5}
 CHANNEL_LENGTH_M = {2: 2.2, 3: 2.5}
 
+#: Largest component of the direction of :func:`tilted_pipe`.
 STEEPEST = 10**4
-"""Largest component of the direction of :func:`tilted_pipe`."""
-
+#: Channel width over disc diameter of :func:`circle`.
 CIRCLE_BLOCKAGE = 5
-"""Channel width over disc diameter of :func:`circle`."""
 
 
 TANKS = ("box", "wedge", "stairs")
@@ -118,11 +113,9 @@ def cavity(size=64, dimension=2, spacing_m=1.0) -> Voxels:
 
 
 def facing_walls(size=64, width=None, dimension=3, axis="x", sides="closed", spacing_m=1.0) -> Voxels:
-    """A box between two labelled walls ``size`` voxels apart, ``cold`` at low, ``hot`` at high coordinates.
-
-    The other axes are ``width`` voxels long (``size`` by default) and bounded by unlabelled walls (``sides`` =
-    "closed") or periodic ("periodic"). One layer, periodic along z, if dimension is 2.
-    """
+    """A box between two labelled walls ``size`` voxels apart, ``cold`` at low, ``hot`` at high coordinates. The other
+    axes are ``width`` voxels long (``size`` by default) and bounded by unlabelled walls (``sides`` = "closed") or
+    periodic ("periodic"). One layer, periodic along z, if dimension is 2."""
     width = size if width is None else width
     check_positive(size=size, width=width, spacing_m=spacing_m)
     check_dimension(dimension)
@@ -210,9 +203,7 @@ def tilted_pipe(radius=8.6, direction=(2, 1, 0), centre_offset=(0.0, 0.0, 0.0), 
 
 def annulus(inner=10.6, outer=25.2, centre_offset=(0.137, -0.211), spacing_m=1.0) -> Voxels:
     """The plane annulus between circles of radius ``inner`` and ``outer``, walls labelled ``inner`` and ``outer``.
-
-    Their common centre is that of a voxel, shifted by ``centre_offset`` (x, y): circular Couette flow.
-    """
+    Their common centre is that of a voxel, shifted by ``centre_offset`` (x, y): circular Couette flow."""
     check_positive(inner=inner, outer=outer, spacing_m=spacing_m)
     if inner >= outer:
         raise GeometryError(f"inner = {inner} and outer = {outer}; inner must be smaller")
@@ -238,7 +229,14 @@ def obstacle_channel(cells_per_diameter=20, dimension=2, spacing_m=None) -> Voxe
     Source: Schaefer, Turek, Benchmark computations of laminar flow around a cylinder (1996).
     """
     if spacing_m is not None:
-        cells_per_diameter = _cells(spacing_m)
+        check_positive(spacing_m=spacing_m)
+        cells = CYLINDER_DIAMETER_M / spacing_m
+        if abs(cells - round(cells)) > ROUNDING * cells:
+            raise GeometryError(
+                f"spacing_m = {spacing_m:g} does not divide the cylinder's diameter of {CYLINDER_DIAMETER_M} m; give"
+                f" {CYLINDER_DIAMETER_M / max(1, round(cells)):.6g}"
+            )
+        cells_per_diameter = round(cells)
     check_positive(cells_per_diameter=cells_per_diameter)
     check_dimension(dimension)
     if cells_per_diameter < 1:
@@ -261,17 +259,6 @@ def obstacle_channel(cells_per_diameter=20, dimension=2, spacing_m=None) -> Voxe
     return carve(voxels, end_openings(voxels, 0, np.array([0.0, middle, middle if dimension == 3 else 0.0])))
 
 
-def _cells(spacing_m) -> int:
-    check_positive(spacing_m=spacing_m)
-    cells = CYLINDER_DIAMETER_M / spacing_m
-    if abs(cells - round(cells)) > ROUNDING * cells:
-        raise GeometryError(
-            f"spacing_m = {spacing_m:g} does not divide the cylinder's diameter of {CYLINDER_DIAMETER_M} m; give"
-            f" {CYLINDER_DIAMETER_M / max(1, round(cells)):.6g}"
-        )
-    return round(cells)
-
-
 def tunnel(size=64, spacing_m=1.0) -> Voxels:
     """An empty plane channel of ``size`` x ``size`` voxels, inlet at low x, outlet at high x, half-way walls."""
     return _plane_channel(np.ones((_checked_size(size),) * 2, dtype=bool), spacing_m)
@@ -286,10 +273,8 @@ def circle(size=64, spacing_m=1.0) -> Voxels:
 
 
 def random_porous(size=64, porosity=0.7, seed=0, spacing_m=1.0) -> Voxels:
-    """A plane channel of ``size`` x ``size`` voxels, periodic along x, each solid with probability 1 - porosity.
-
-    The random voxels are labelled ``grains``; the walls below and above are unlabelled. The voxel faces are the walls.
-    """
+    """A plane channel of ``size`` x ``size`` voxels, periodic along x, each solid with probability 1 - porosity. The
+    random voxels are labelled ``grains``; the walls below and above are unlabelled. The voxel faces are the walls."""
     check_porosity(porosity)
     fluid = random_numbers(seed).random((_checked_size(size),) * 2) < porosity
     flags = np.pad(flags_where(fluid, wall_flag(0)), ((1, 1), (0, 0)), constant_values=SOLID)[np.newaxis]

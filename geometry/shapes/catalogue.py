@@ -1,8 +1,6 @@
-"""Catalogue of analytic geometries by name.
-
-Lengths without a unit suffix are in voxels. ``ends = "periodic"`` makes the box periodic along the flow;
-``ends = "open"`` places an opening ``inlet`` at the low end and ``outlet`` at the high end.
-"""
+"""Catalogue of analytic geometries by name. Lengths without a unit suffix are in voxels. ``ends = "periodic"`` makes
+the box periodic along the flow; ``ends = "open"`` places an opening ``inlet`` at the low end and ``outlet`` at the high
+end."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -22,6 +20,7 @@ from muphy_lb.geometry.openings.carve import carve
 from muphy_lb.geometry.options import LARGEST, check_names, check_positive, is_number
 from muphy_lb.geometry.shapes import benchmark_shapes, packings
 from muphy_lb.geometry.shapes.shape_parts import (
+    box_counts,
     check_box,
     check_porosity,
     flags_where,
@@ -32,19 +31,16 @@ from muphy_lb.geometry.shapes.shape_parts import (
 from muphy_lb.geometry.shapes.tubes import Tube, grow_tree, tree_voxels
 from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Opening, Voxels
 
+#: Of :func:`branching_vessel`: beyond them all vessels are near to all voxels, or it is one long thread.
 MOST_SLENDER, WIDEST_BLEND = 1000.0, 5.0
-"""Of :func:`branching_vessel`: beyond them all vessels are near to all voxels, or it is one long thread."""
-
+#: Of :func:`sphere_pack`: a smaller sphere may cover no voxel, so that no number of them is enough.
 SMALLEST_RADIUS, MOST_SPHERES = 0.5, 10**7
-"""Of :func:`sphere_pack`: a smaller sphere may cover no voxel, so that no number of them is enough."""
 
 
 def channel(length=32, height=16, width=1, spacing_m=1.0, ends="periodic", wall_offset=0.5) -> Voxels:
-    """Two plates with ``height`` layers of fluid between them along y; flow along x; periodic along z.
-
-    The true walls lie ``wall_offset`` (0 to 1) beyond the outermost layers of fluid: the plates are
-    ``height - 1 + 2 * wall_offset`` voxels apart, which is ``height`` by default.
-    """
+    """Two plates with ``height`` layers of fluid between them along y; flow along x; periodic along z. The true walls
+    lie ``wall_offset`` (0 to 1) beyond the outermost layers of fluid: the plates are ``height - 1 + 2 * wall_offset``
+    voxels apart, which is ``height`` by default."""
     check_positive(length=length, height=height, width=width, wall_offset=wall_offset)
     if wall_offset > 1.0:
         raise GeometryError(f"wall_offset is {wall_offset}; it must lie between 0 and 1")
@@ -104,14 +100,10 @@ def stenosis(length=120, radius=10.0, severity=0.5, extent=40.0, spacing_m=1.0, 
 
 @dataclass(frozen=True)
 class StenosisLevel:
-    """The level function of :func:`stenosis`: distance from the wall across the pipe, positive in the fluid.
+    """The level function of :func:`stenosis`: distance from the wall across the pipe, positive in the fluid."""
 
-    Attributes:
-        middle: (3,) voxel coordinates (x, y, z) of the throat.
-        radius, severity, extent: arguments of the shape.
-    """
-
-    middle: np.ndarray
+    middle: np.ndarray  #: (3,) voxel coordinates (x, y, z) of the throat
+    #: radius, severity, extent: arguments of the shape
     radius: float
     severity: float
     extent: float
@@ -140,11 +132,7 @@ def branching_vessel(
         blend: width of the rounding at a bifurcation over the smallest radius.
     """
     check_positive(
-        spacing_m=spacing_m,
-        parent_radius_m=parent_radius_m,
-        asymmetry=asymmetry,
-        slenderness=slenderness,
-        blend=blend,
+        spacing_m=spacing_m, parent_radius_m=parent_radius_m, asymmetry=asymmetry, slenderness=slenderness, blend=blend
     )
     if slenderness > MOST_SLENDER or blend > WIDEST_BLEND:
         raise GeometryError(
@@ -185,11 +173,8 @@ def sphere_pack(size=64, radius=8.0, porosity=0.4, seed=0, spacing_m=1.0) -> Vox
 def random_solid(shape_zyx=(32, 32, 32), porosity=0.5, seed=0, spacing_m=1.0) -> Voxels:
     """Every voxel of a periodic box is fluid with probability ``porosity``: the roughest possible wall."""
     check_porosity(porosity)
-    if len(shape_zyx) != 3:
-        raise GeometryError(f"shape_zyx is {shape_zyx}; give the three voxel counts nz, ny, nx")
-    check_positive(nz=shape_zyx[0], ny=shape_zyx[1], nx=shape_zyx[2])
-    check_box(shape_zyx)
-    fluid = random_numbers(seed).random(tuple(int(n) for n in shape_zyx)) < porosity
+    shape = box_counts(shape_zyx)
+    fluid = random_numbers(seed).random(shape) < porosity
     return Voxels(flags_where(fluid), spacing_m, periodic=(True, True, True))
 
 

@@ -1,12 +1,6 @@
-"""Spheres: packings with a prescribed porosity, porous noise, and lists in text files.
-
-Sphere packings and porous noise: analytic shapes with a prescribed porosity, exact to one voxel.
-
-Lengths without a unit suffix are in voxels. Voxels are ranked by a level, such as the distance from the nearest
-sphere; the highest ones become fluid, as many as the porosity requires.
-
-Spheres listed in a text file.
-"""
+"""Spheres and porous noise with a porosity that is exact to one voxel, and spheres listed in a text file. Lengths
+without a unit suffix are in voxels. Voxels are ranked by a level, such as the distance from the nearest sphere; the
+highest ones become fluid, as many as the porosity requires."""
 
 import inspect
 from dataclasses import dataclass
@@ -23,24 +17,18 @@ from muphy_lb.geometry.implicit import FirstWall, RoundWall
 from muphy_lb.geometry.limits import BYTES_PER_NODE, ask_for, ask_for_voxels, shown
 from muphy_lb.geometry.options import LARGEST, check_flag, check_positive, vector
 from muphy_lb.geometry.quantities import metres_per_unit
-from muphy_lb.geometry.shapes.shape_parts import check_box, check_porosity, flags_where, random_numbers
+from muphy_lb.geometry.shapes.shape_parts import box_counts, check_box, check_porosity, flags_where, random_numbers
 from muphy_lb.geometry.voxels import Voxels
 
+#: Lower limit of :func:`random_spheres`: towards random close packing (0.36) the relaxation converges ever slower.
 LOWEST_POROSITY = 0.38
-"""Lower limit of :func:`random_spheres`: towards random close packing (0.36) the relaxation converges ever slower."""
-
-OVERLAP = 1e-3
-"""Largest overlap of two spheres of a random packing, as a fraction of their diameter."""
-
-SKIN = 0.3
-"""Cut-off of the pair list beyond contact, as a fraction of a diameter, so that a list serves many sweeps."""
+OVERLAP = 1e-3  # largest overlap of two spheres of a random packing, as a fraction of their diameter
+SKIN = 0.3  # cut-off of the pair list beyond contact, as a fraction of a diameter, so that a list serves many sweeps
 
 MAX_SWEEPS = 20000
+#: Of :func:`random_spheres`.
 MOST_SPHERES = 2 * 10**4
-"""Of :func:`random_spheres`."""
-
-BAND = 2.0
-"""Distance from a sphere up to which levels are computed."""
+BAND = 2.0  # distance from a sphere up to which levels are computed
 
 
 def random_spheres(size=64, radius=8.0, porosity=0.45, seed=0, spacing_m=1.0) -> Voxels:
@@ -57,8 +45,7 @@ def random_spheres(size=64, radius=8.0, porosity=0.45, seed=0, spacing_m=1.0) ->
         seed: seed of the random initial positions.
         spacing_m: voxel edge [m].
 
-    Raises:
-        GeometryError: a value out of range; a sphere wider than half the cube; overlaps that cannot be removed.
+    Raises GeometryError: a value out of range; a sphere wider than half the cube; overlaps that cannot be removed.
     """
     check_positive(size=size, radius=radius, spacing_m=spacing_m)
     check_porosity(porosity)
@@ -98,7 +85,7 @@ def blurred_noise(shape_zyx=(64, 64, 64), grain=4.0, porosity=0.4, seed=0, spaci
         seed: seed of the noise.
         spacing_m: voxel edge [m].
     """
-    shape = _counts(shape_zyx)
+    shape = box_counts(shape_zyx)
     check_positive(grain=grain, spacing_m=spacing_m)
     check_porosity(porosity)
     spectrum = np.fft.rfftn(random_numbers(seed).standard_normal(shape))
@@ -148,19 +135,9 @@ def _around_spheres(centres: np.ndarray, radius: float, size: int, porosity: flo
     return Voxels(flags_where(fluid), spacing_m, periodic=(True, True, True), wall_shape=wall)
 
 
-def _counts(shape_zyx) -> tuple[int, int, int]:
-    if len(shape_zyx) != 3:
-        raise GeometryError(f"shape_zyx is {shape_zyx}; give the three voxel counts nz, ny, nx")
-    check_positive(nz=shape_zyx[0], ny=shape_zyx[1], nx=shape_zyx[2])
-    check_box(shape_zyx)
-    return triple(int(n) for n in shape_zyx)
-
-
 def _remove_overlaps(centres: np.ndarray, size: float, diameter: float) -> float:
-    """Push spheres apart, in place, until none overlap; returns the largest remaining overlap, in diameters.
-
-    The pair list is rebuilt when a sphere may have approached another one beyond the cut-off.
-    """
+    """Push spheres apart, in place, until none overlap; returns the largest remaining overlap, in diameters. The pair
+    list is rebuilt when a sphere may have approached another one beyond the cut-off."""
     overlap, sweeps = np.inf, 0
     while overlap > OVERLAP and sweeps < MAX_SWEEPS:
         pairs = _near_pairs(centres, size, (1.0 + SKIN) * diameter)
@@ -259,13 +236,11 @@ def _reached(centre, reach, n, periodic):
     return np.int64(low), np.int64(high)
 
 
+#: Largest number of spheres of a list that a voxel lies in or near to, on average, where that is much work.
 MAX_COVER, MOST_DRAWN = 100, 10**9
-"""Largest number of spheres of a list that a voxel lies in or near to, on average, where that is much work."""
 N_COLUMNS = (3, 4)
-MAX_VOXELS = 2**33
-"""Largest box accepted [voxels]; a larger one indicates a wrong length unit."""
-WHOLE = 1e-3
-"""Share of a voxel by which the edge of a periodic box may miss a whole number of them."""
+MAX_VOXELS = 2**33  # largest box accepted [voxels]; a larger one indicates a wrong length unit
+WHOLE = 1e-3  # share of a voxel by which the edge of a periodic box may miss a whole number of them
 
 
 @dataclass(frozen=True)
@@ -276,29 +251,20 @@ class SphereList:
     words; empty lines and comments after ``#`` are ignored, and commas are spaces. All lengths except the spacing are
     in ``unit``.
 
-    Attributes:
-        path: the file.
-        spacing_m: voxel edge [m].
-        unit: length unit of the file: m, cm, mm, um.
-        radius: radius of all spheres; required if the file has none.
-        low: lowest corner (x, y, z) of the box; by default that of the bounding box of the centres.
-        high: highest corner, likewise.
-        numbered: whether the first column numbers the spheres, as in Finney's packing (``n x y z``).
-        periodic: axes along which the arrangement repeats with the box, such as ``"xy"``: spheres that reach over a
-            face come in on the other side, and the box is periodic. It is then given by ``low`` and ``high``.
-
-    Raises:
-        GeometryError: the file cannot be read; no radius; a box that is empty, holds no fluid, or is periodic and no
-            whole number of voxels long.
+    Raises GeometryError: the file cannot be read; no radius; a box that is empty, holds no fluid, or is periodic and no
+    whole number of voxels long.
     """
 
-    path: object
-    spacing_m: float
-    unit: str | float = "m"
-    radius: float | None = None
+    path: object  #: the file
+    spacing_m: float  #: voxel edge [m]
+    unit: str | float = "m"  #: length unit of the file: m, cm, mm, um
+    radius: float | None = None  #: radius of all spheres; required if the file has none
+    #: lowest corner (x, y, z) of the box; by default that of the bounding box of the centres
     low: tuple[float, float, float] | None = None
-    high: tuple[float, float, float] | None = None
-    numbered: bool | None = None
+    high: tuple[float, float, float] | None = None  #: highest corner, likewise
+    numbered: bool | None = None  #: whether the first column numbers the spheres, as in Finney's packing (``n x y z``)
+    #: axes along which the arrangement repeats with the box, such as ``"xy"``: spheres that reach over a face come in
+    #: on the other side, and the box is periodic. It is then given by ``low`` and ``high``.
     periodic: str | tuple[bool, bool, bool] = (False, False, False)
 
     def voxels(self) -> Voxels:
@@ -452,10 +418,5 @@ def _is_number(word: str) -> bool:
 def _sphere_walls(centres: np.ndarray, radii: np.ndarray, periods: np.ndarray) -> FirstWall:
     """The surfaces of spheres, those of like size together: the search for a link's end looks as far as the largest."""
     size = np.floor(np.log2(radii))
-    walls = [RoundWall(centres[size == one], radii[size == one], periods=_plain(periods)) for one in np.unique(size)]
-    return FirstWall(tuple(walls))
-
-
-def _plain(periods: np.ndarray) -> tuple[float, float, float]:
-    x, y, z = periods.astype(float).tolist()
-    return x, y, z
+    repeats = triple(periods.astype(float).tolist())
+    return FirstWall(tuple(RoundWall(centres[size == n], radii[size == n], periods=repeats) for n in np.unique(size)))

@@ -13,8 +13,7 @@ from muphy_lb.geometry.options import check_positive, is_whole
 from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Opening, Voxels
 
 ENDS = ("periodic", "open")
-BYTES_PER_CENTRE = 96
-"""Bytes of the coordinates of a voxel centre and its distance from a wall while a shape is made."""
+BYTES_PER_CENTRE = 96  # bytes of the coordinates of a voxel centre and its distance from a wall while a shape is made
 
 
 def check_porosity(porosity: float) -> None:
@@ -39,6 +38,15 @@ def check_box(shape) -> None:
             " each axis"
         )
     ask_for_voxels(shape, BYTES_PER_NODE, "the box of the shape")
+
+
+def box_counts(shape_zyx) -> tuple[int, int, int]:
+    """Voxel counts (nz, ny, nx); GeometryError unless they are three that make a box (:func:`check_box`)."""
+    if len(shape_zyx) != 3:
+        raise GeometryError(f"shape_zyx is {shape_zyx}; give the three voxel counts nz, ny, nx")
+    check_positive(nz=shape_zyx[0], ny=shape_zyx[1], nx=shape_zyx[2])
+    check_box(shape_zyx)
+    return triple(int(n) for n in shape_zyx)
 
 
 def random_numbers(seed: int) -> np.random.Generator:
@@ -71,10 +79,8 @@ def with_ends(voxels: Voxels, axis: str, ends: str) -> Voxels:
 
 
 def end_openings(voxels: Voxels, axis: int, middle: np.ndarray) -> list[Opening]:
-    """An opening ``inlet`` on the low and ``outlet`` on the high face of the box across an axis (0, 1, 2).
-
-    ``middle``: (x, y, z) voxel coordinates of their centre; the component along the axis is ignored.
-    """
+    """An opening ``inlet`` on the low and ``outlet`` on the high face of the box across an axis (0, 1, 2). ``middle``:
+    (x, y, z) voxel coordinates of their centre; the component along the axis is ignored."""
     openings = []
     for name, end, sign in (("inlet", -0.5, 1.0), ("outlet", voxels.shape[2 - axis] - 0.5, -1.0)):
         centre, normal = np.array(middle, dtype=np.float64), np.zeros(3)

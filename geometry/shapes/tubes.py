@@ -10,40 +10,22 @@ from muphy_lb.geometry.implicit import ImplicitWall
 from muphy_lb.geometry.shapes.shape_parts import check_box
 from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Voxels
 
-SEGMENTS = 24
-"""Straight segments per curved centreline."""
-
-TAPER = 0.92
-"""Radius at the end of a tube over that at its start."""
-
-BOW = 0.35
-"""Lateral deflection of a centreline's control points over its length: arteries are curved."""
-
-TRUNK = 1.4
-"""Length of the trunk over that of a branch of the same radius."""
-
-TWIST = np.radians(70.0)
-"""Angle between the planes of successive bifurcations [rad]."""
-
-MARGIN = 6
-"""Layers of solid voxels around the tree, for the opening voxels and for discs wider than the lumen."""
+SEGMENTS = 24  # straight segments per curved centreline
+TAPER = 0.92  # radius at the end of a tube over that at its start
+BOW = 0.35  # lateral deflection of a centreline's control points over its length: arteries are curved
+TRUNK = 1.4  # length of the trunk over that of a branch of the same radius
+TWIST = np.radians(70.0)  # angle between the planes of successive bifurcations [rad]
+MARGIN = 6  # layers of solid voxels around the tree, for the opening voxels and for discs wider than the lumen
 
 
 @dataclass(frozen=True)
 class TreeLevel:
-    """The level function of :func:`tree_voxels`: distance [m] to the wall, positive in the fluid.
+    """The level function of :func:`tree_voxels`: distance [m] to the wall, positive in the fluid."""
 
-    Attributes:
-        tubes: the tree.
-        spacing_m: edge length of a voxel [m].
-        width_m: width of the rounding between two tubes [m].
-        first: (3,) int64 position (x, y, z) of voxel (0, 0, 0) relative to the origin [voxels].
-    """
-
-    tubes: tuple["Tube", ...]
-    spacing_m: float
-    width_m: float
-    first: np.ndarray
+    tubes: tuple["Tube", ...]  #: the tree
+    spacing_m: float  #: edge length of a voxel [m]
+    width_m: float  #: width of the rounding between two tubes [m]
+    first: np.ndarray  #: (3,) int64 position (x, y, z) of voxel (0, 0, 0) relative to the origin [voxels]
 
     def __call__(self, points: np.ndarray) -> np.ndarray:
         """(n,) levels of points (n, 3) in voxel coordinates."""
@@ -58,19 +40,14 @@ class TreeLevel:
 
 @dataclass(frozen=True)
 class Tube:
-    """A curved tube.
+    """A curved tube."""
 
-    Attributes:
-        points: (k, 3) centreline (x, y, z) [m].
-        radii: (k,) radius at each point [m].
-        start_direction, end_direction: unit vectors along the centreline, from start to end.
-        cut_start, cut_end: whether that end is cut perpendicular to the centreline; other ends are round.
-    """
-
-    points: np.ndarray
-    radii: np.ndarray
+    points: np.ndarray  #: (k, 3) centreline (x, y, z) [m]
+    radii: np.ndarray  #: (k,) radius at each point [m]
+    #: start_direction, end_direction: unit vectors along the centreline, from start to end
     start_direction: np.ndarray
     end_direction: np.ndarray
+    #: cut_start, cut_end: whether that end is cut perpendicular to the centreline; other ends are round
     cut_start: bool = False
     cut_end: bool = False
 
@@ -99,9 +76,7 @@ def grow_tree(radius_m: float, generations: int, asymmetry: float, slenderness: 
 
 def murray_angles(asymmetry: float) -> tuple[float, float, float, float]:
     """(r1/r0, r2/r0, angle 1, angle 2) of a bifurcation with r2 = asymmetry * r1; angles [rad] to the parent vessel.
-
-    Source: Murray, J. Gen. Physiol. 9 (1926) 835: cos(angle 1) = (r0^4 + r1^4 - r2^4) / (2 r0^2 r1^2).
-    """
+    Source: Murray, J. Gen. Physiol. 9 (1926) 835: cos(angle 1) = (r0^4 + r1^4 - r2^4) / (2 r0^2 r1^2)."""
     r1 = (1.0 + asymmetry**3) ** (-1.0 / 3.0)
     r2 = asymmetry * r1
     angle_1 = np.arccos((1.0 + r1**4 - r2**4) / (2.0 * r1**2))
@@ -110,10 +85,8 @@ def murray_angles(asymmetry: float) -> tuple[float, float, float, float]:
 
 
 def tree_voxels(tubes: list[Tube], spacing_m: float, blend: float) -> Voxels:
-    """Voxels whose centre lies in the smooth union of the tubes are fluid.
-
-    ``blend``: width of the rounding between two tubes over the smallest radius in the tree.
-    """
+    """Voxels whose centre lies in the smooth union of the tubes are fluid. ``blend``: width of the rounding between two
+    tubes over the smallest radius in the tree."""
     width = blend * min(tube.radii.min() for tube in tubes)
     bounds = [_bounds(tube, width + MARGIN * spacing_m) for tube in tubes]
     first = np.floor(np.min([low for low, _ in bounds], axis=0) / spacing_m)

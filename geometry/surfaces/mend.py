@@ -1,8 +1,5 @@
-"""Ends of vessels, and safe repairs of surfaces.
-
-- Ends of vessels: measurement of regions of a closed surface, and criteria for the end of a vessel.
-- Safe repairs of surfaces: degenerate triangles, orientation, small holes, open ends of vessels.
-"""
+"""Ends of vessels, measured on closed surfaces, and safe repairs: degenerate triangles, orientation, holes, open
+ends."""
 
 from dataclasses import dataclass, replace
 
@@ -12,7 +9,6 @@ from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.surfaces.surface import MAX_POSITIONS, Surface, diagnose
 from muphy_lb.geometry.surfaces.surface_cuts import MIN_CELL, SurfaceWall, crossed_parts
 from muphy_lb.geometry.surfaces.triangles import (
-    Pairs,
     area_vectors,
     distinct_triangles,
     find_edges,
@@ -29,48 +25,32 @@ from muphy_lb.geometry.surfaces.triangles import (
 
 @dataclass(frozen=True)
 class EndRule:
-    """Criteria for a region to be the end of a vessel.
+    """Criteria for a region to be the end of a vessel."""
 
-    Attributes:
-        slope: largest mean cosine, around the rim, between the normals of the end and of the adjacent wall (0: the wall
-            is perpendicular to the end; 1: it continues in the plane of the end).
-        depth: smallest free path along the normal, in outer radii of the end.
-        roughness: largest distance of its vertices from its plane, in outer radii.
-    """
-
+    #: largest mean cosine, around the rim, between the normals of the end and of the adjacent wall (0: the wall is
+    #: perpendicular to the end; 1: it continues in the plane of the end)
     slope: float
-    depth: float
-    roughness: float
+    depth: float  #: smallest free path along the normal, in outer radii of the end
+    roughness: float  #: largest distance of its vertices from its plane, in outer radii
 
 
+#: Criteria for the cap of an open loop: lenient, as an open loop is likely to be an end.
 OPEN_END = EndRule(0.5, 0.5, 0.3)
-"""Criteria for the cap of an open loop: lenient, as an open loop is likely to be an end."""
-
+#: Criteria for a flat region of a closed surface: strict, as it may just be a flat wall.
 CLOSED_END = EndRule(0.3, 1.0, 0.05)
-"""Criteria for a flat region of a closed surface: strict, as it may just be a flat wall."""
 
 
 @dataclass(frozen=True)
 class Faces:
-    """Measures of regions of a closed surface, candidates for ends of a vessel; lengths in units of the file.
+    """Measures of regions of a closed surface, candidates for ends of a vessel; lengths in units of the file."""
 
-    Attributes:
-        centre: (k, 3) centroid.
-        normal: (k, 3) unit vectors into the vessel.
-        area: (k,) area projected along the normal.
-        radius: (k,) outer radius: largest distance of a vertex from the centre.
-        slope: (k,) mean cosine between the normals of region and surroundings around the rim.
-        depth: (k,) free path along the normal.
-        roughness: (k,) largest distance of a vertex from the plane.
-    """
-
-    centre: np.ndarray
-    normal: np.ndarray
-    area: np.ndarray
-    radius: np.ndarray
-    slope: np.ndarray
-    depth: np.ndarray
-    roughness: np.ndarray
+    centre: np.ndarray  #: (k, 3) centroid
+    normal: np.ndarray  #: (k, 3) unit vectors into the vessel
+    area: np.ndarray  #: (k,) area projected along the normal
+    radius: np.ndarray  #: (k,) outer radius: largest distance of a vertex from the centre
+    slope: np.ndarray  #: (k,) mean cosine between the normals of region and surroundings around the rim
+    depth: np.ndarray  #: (k,) free path along the normal
+    roughness: np.ndarray  #: (k,) largest distance of a vertex from the plane
 
     def are_ends(self, rule: EndRule) -> np.ndarray:
         """(k,) bool: whether each region meets the criteria."""
@@ -132,35 +112,23 @@ def _sums(number: np.ndarray, values: np.ndarray, n: int) -> np.ndarray:
     return total
 
 
-SMALL_HOLE = 0.02
-"""Largest hole that is closed, as a fraction of the area of the surface."""
+SMALL_HOLE = 0.02  # largest hole that is closed, as a fraction of the area of the surface
 
+#: Largest hole with a nearly flat rim, such as an orifice of the heart, that is closed and may be an opening: share.
 FLAT_HOLE = 0.1
-"""Largest hole with a nearly flat rim, such as an orifice of the heart, that is closed and may be an opening: share."""
-
+#: Largest open component that is taken for a scrap of a broken mesh, as a fraction of the area of the surface.
 SCRAP = 1e-3
-"""Largest open component that is taken for a scrap of a broken mesh, as a fraction of the area of the surface."""
-
-NO_VOLUME = 1e-6
-"""A component encloses no volume if its volume is below this times its area to the power 3/2."""
-
-MAX_LOOPS = 1000
-"""Largest number of holes; more indicate that vertices which should coincide do not."""
+NO_VOLUME = 1e-6  # A component encloses no volume if its volume is below this times its area to the power 3/2
+MAX_LOOPS = 1000  # largest number of holes; more indicate that vertices which should coincide do not
 
 
 @dataclass(frozen=True)
 class Mended:
-    """A closed surface, all of whose components are oriented outward.
-
-    Attributes:
-        surface: the surface.
-        ends: for each end that was open, the numbers of the triangles that close it.
-        notes: text: repairs made, and doubtful features.
-    """
+    """A closed surface, all of whose components are oriented outward."""
 
     surface: Surface
-    ends: tuple[np.ndarray, ...]
-    notes: tuple[str, ...]
+    ends: tuple[np.ndarray, ...]  #: for each end that was open, the numbers of the triangles that close it
+    notes: tuple[str, ...]  #: text: repairs made, and doubtful features
 
 
 def mend(surface: Surface) -> Mended:
@@ -181,7 +149,14 @@ def mend(surface: Surface) -> Mended:
         raise GeometryError("the surface is flat: its triangles have no area or lie on each other; it encloses nothing")
     surface, cut_notes = _cut_out(surface)
     notes += cut_notes
-    oriented = _orient_consistently(surface, find_pairs(surface.triangles, find_edges(surface.triangles)))
+    pairs = find_pairs(surface.triangles, find_edges(surface.triangles))
+    flips, failed = orient_consistently(len(surface.triangles), pairs)
+    if failed >= 0:
+        raise GeometryError(
+            "the surface has only one side, like a Moebius strip: its triangles cannot be oriented consistently at"
+            f" {surface.position_text(surface.points[pairs.edge[failed]].mean(axis=0))}; repair it (MeshLab, Blender)"
+        )
+    oriented = _with_reversed(surface, flips)
     closed, number = _cap(oriented)
     outward = _orient_outward(closed)
     n_reversed = np.count_nonzero(np.any(outward.triangles[: len(surface.triangles)] != surface.triangles, axis=1))
@@ -209,11 +184,9 @@ def close_roughly(surface: Surface) -> Mended:
 
 
 def _drop_superfluous(surface: Surface) -> tuple[Surface, list[str]]:
-    """Drop duplicate and degenerate triangles as far as that opens no hole.
-
-    One of several copies, or a degenerate triangle, is kept where the surface needs it: where at least two of its edges
-    have an odd number of other triangles.
-    """
+    """Drop duplicate and degenerate triangles as far as that opens no hole. One of several copies, or a degenerate
+    triangle, is kept where the surface needs it: where at least two of its edges have an odd number of other
+    triangles."""
     notes = list(surface.notes)
     notes += [f"{surface.n_collapsed} triangles of equal vertices dropped"] if surface.n_collapsed else []
     triangles = surface.triangles
@@ -296,16 +269,6 @@ def _scraps(points: np.ndarray, triangles: np.ndarray, area: np.ndarray) -> np.n
     return (is_scrap & (total[is_scrap].sum() <= SMALL_HOLE * total.sum()))[component]
 
 
-def _orient_consistently(surface: Surface, pairs: Pairs) -> Surface:
-    flips, failed = orient_consistently(len(surface.triangles), pairs)
-    if failed >= 0:
-        raise GeometryError(
-            "the surface has only one side, like a Moebius strip: its triangles cannot be oriented consistently at"
-            f" {surface.position_text(surface.points[pairs.edge[failed]].mean(axis=0))}; repair it (MeshLab, Blender)"
-        )
-    return _with_reversed(surface, flips)
-
-
 def _orient_outward(surface: Surface) -> Surface:
     """Orient every component of a closed surface outward; GeometryError for components without volume."""
     component = label_components(
@@ -325,10 +288,8 @@ def _orient_outward(surface: Surface) -> Surface:
 
 
 def _cap(surface: Surface) -> tuple[Surface, np.ndarray]:
-    """(the surface with every boundary loop closed by a fan of triangles, (n,) cap of each triangle or -1).
-
-    By the even-odd rule a fan about the mean vertex closes a flat loop of any shape correctly.
-    """
+    """(the surface with every boundary loop closed by a fan of triangles, (n,) cap of each triangle or -1). By the
+    even-odd rule a fan about the mean vertex closes a flat loop of any shape correctly."""
     edges = find_edges(surface.triangles)
     rims = trace_loops(sides(surface.triangles)[edges.used[edges.of_side] == 1])
     if len(rims) > MAX_LOOPS:

@@ -1,28 +1,15 @@
-"""Readers of triangulated surfaces, one for each format.
+"""Readers of triangulated surfaces: points, and polygons cut into triangles.
 
-Surfaces as files store them: points, and polygons cut into triangles.
-
-Reader of surfaces in Wavefront ``.obj`` files: points (``v``) and polygons (``f``); all else is passed over.
-
-Source: the object files (.obj) appendix of the Advanced Visualizer manual.
-
-Reader of surfaces in Stanford ``.ply`` files: the points and the polygons of text or binary files, whatever other
-properties they have.
-
-A header lists the elements of a file and their properties, numbers or lists of numbers, in the order in which they are
-stored. Source: G. Turk, The PLY polygon file format (1994).
-
-Reader of surfaces in ``.stl`` files, as text in any case and with any line ends, or binary.
-
-Text begins with ``solid``, and so do some binary files: a file is binary if its size is that of the number of triangles
-that its header states, or if there are zero bytes in its beginning.
-Source: the chapter on the StL format of M. Burns, Automated Fabrication (1993).
-
-Reader of surfaces in VTK polygonal data files (``.vtp``), the format of vmtk and SimVascular.
-
-Each piece has points and polygons: ``connectivity`` lists the vertices of one polygon after the other, ``offsets`` the
-end of each. Strips are stored likewise; vertices and lines do not belong to a surface and are skipped.
-Source: the VTK XML file formats page of docs.vtk.org.
+- Wavefront ``.obj``: points (``v``) and polygons (``f``); all else is passed over. Source: the object files (.obj)
+  appendix of the Advanced Visualizer manual.
+- Stanford ``.ply``, text or binary: the header lists elements and their properties, numbers or lists of numbers, in the
+  order in which they are stored. Source: G. Turk, The PLY polygon file format (1994).
+- ``.stl``, as text in any case and with any line ends, or binary. Text begins with ``solid``, and so do some binary
+  files: a file is binary if its size is that of the number of triangles that its header states, or if there are zero
+  bytes in its beginning. Source: the chapter on the StL format of M. Burns, Automated Fabrication (1993).
+- VTK ``.vtp``, the format of vmtk and SimVascular: ``connectivity`` lists the vertices of one polygon after the other,
+  ``offsets`` the end of each, strips likewise; vertices and lines belong to no surface and are skipped. Source: the VTK
+  XML file formats page of docs.vtk.org.
 """
 
 import re
@@ -41,19 +28,13 @@ from muphy_lb.geometry.limits import ask_for, shown
 
 
 class StoredSurface(NamedTuple):
-    """The triangles of a file.
+    """The triangles of a file."""
 
-    Attributes:
-        points: (m, 3) float64.
-        triangles: (n, 3) int64 vertex numbers.
-        faces: (n,) int64 number of the model's face that each triangle belongs to; None if the file does not say.
-        notes: text: oddities of the file that were passed over.
-    """
-
-    points: np.ndarray
-    triangles: np.ndarray
+    points: np.ndarray  #: (m, 3) float64
+    triangles: np.ndarray  #: (n, 3) int64 vertex numbers
+    #: (n,) int64 number of the model's face that each triangle belongs to; None if the file does not say
     faces: np.ndarray | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  #: text: oddities of the file that were passed over
 
 
 def fans(corners: np.ndarray, ends: np.ndarray) -> np.ndarray:
@@ -75,8 +56,7 @@ def triangle_positions(ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.repeat(ends - sizes, counts), np.arange(counts.sum()) - np.repeat(before, counts)
 
 
-OBJ_BYTES_OF_TEXT = 12
-"""Memory that the lines and numbers of a file take for each of its bytes, at most."""
+OBJ_BYTES_OF_TEXT = 12  # memory that the lines and numbers of a file take for each of its bytes, at most
 
 CONTINUED = re.compile(rb"\\[ \t]*(\r\n|\n|\r)")
 
@@ -135,14 +115,9 @@ TYPES = {
     **{"int32": "i4", "uint32": "u4", "int64": "i8", "uint64": "u8", "float32": "f4", "float64": "f8"},
 }
 ORDERS = {"binary_little_endian": "<", "binary_big_endian": ">"}
-CORNERS = ("vertex_indices", "vertex_index")
-"""Names of the list of the points of a polygon."""
-
-PLY_BYTES_OF_TEXT = 8
-"""Memory that the numbers of a text take for each of its bytes, at most."""
-
-EXACT = 2.0**53
-"""Above it not every whole number is a floating-point one."""
+CORNERS = ("vertex_indices", "vertex_index")  # names of the list of the points of a polygon
+PLY_BYTES_OF_TEXT = 8  # memory that the numbers of a text take for each of its bytes, at most
+EXACT = 2.0**53  # above it not every whole number is a floating-point one
 
 
 class Property(NamedTuple):
@@ -212,10 +187,8 @@ class _Bytes:
 
 
 def read_ply(path) -> StoredSurface:
-    """The triangles of a ``.ply`` file; polygons are cut into fans.
-
-    Raises GeometryError for a missing, corrupt or truncated file, and one without points or polygons.
-    """
+    """The triangles of a ``.ply`` file; polygons are cut into fans. Raises GeometryError for a missing, corrupt or
+    truncated file, and one without points or polygons."""
     content = read_bytes(path)
     form, elements, start = _header(path, content)
     body = content[start:]
@@ -328,18 +301,12 @@ def _row(path, numbers: _Words | _Bytes, each: Property) -> np.ndarray:
     return numbers.take(each.type, int(length))
 
 
-HEADER, COUNT, FACET = 80, 4, 50
-"""Bytes of the header, of the number of triangles behind it, and of each triangle."""
+HEADER, COUNT, FACET = 80, 4, 50  # bytes of the header, of the number of triangles behind it, and of each triangle
 
 FACET_TYPE = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("colour", "<u2")])
-MARK = b"\xef\xbb\xbf"
-"""Bytes before a text in UTF-8 that some programs write."""
-
-BEGINNING = 1024
-"""Bytes in which text has no zero."""
-
-STL_BYTES_OF_TEXT = 8
-"""Memory that the words of a file take for each of its bytes, at most."""
+MARK = b"\xef\xbb\xbf"  # bytes before a text in UTF-8 that some programs write
+BEGINNING = 1024  # bytes in which text has no zero
+STL_BYTES_OF_TEXT = 8  # memory that the words of a file take for each of its bytes, at most
 
 NAMES = re.compile(rb"^[ \t]*(end[ \t]*)?solid\b.*$|^[ \t]*endsolid.*$", re.MULTILINE)
 ENDS = re.compile(rb"\bend\s+(loop|facet)\b")
@@ -349,11 +316,9 @@ FACET_WORDS = [b"facet", b"vertex", b"vertex", b"vertex", b"endfacet"]
 
 
 def read_stl(path) -> StoredSurface:
-    """The triangles of a ``.stl`` file; each has three points of its own.
-
-    Raises GeometryError for a missing or truncated file, a number of triangles that the file does not have, a facet
-    that is no triangle, and a coordinate that is no number.
-    """
+    """The triangles of a ``.stl`` file; each has three points of its own. Raises GeometryError for a missing or
+    truncated file, a number of triangles that the file does not have, a facet that is no triangle, and a coordinate
+    that is no number."""
     content = read_bytes(path)
     n_stated = int.from_bytes(content[HEADER : HEADER + COUNT], "little")
     is_text = content.removeprefix(MARK).lstrip()[:5].lower() == b"solid" and b"\0" not in content[:BEGINNING]
@@ -363,7 +328,6 @@ def read_stl(path) -> StoredSurface:
 
 
 def _of_corners(corners: np.ndarray, notes: tuple[str, ...] = ()) -> StoredSurface:
-    """The surface of triangles (n, 3, 3)."""
     points = corners.reshape(-1, 3).astype(np.float64)
     return StoredSurface(points, np.arange(len(points)).reshape(-1, 3), None, notes)
 
@@ -385,7 +349,6 @@ def _binary(path, content: bytes, n_stated: int) -> StoredSurface:
 
 
 def _text_corners(path, content: bytes) -> np.ndarray:
-    """(n, 3, 3) corners of the facets of a text."""
     ask_for(STL_BYTES_OF_TEXT * len(content), f"the text of {path}")
     text = ENDS.sub(rb"end\1", NAMES.sub(b"", content.removeprefix(MARK).lower().replace(b"\r", b"\n")))
     words = KEYWORDS.findall(text)
@@ -406,8 +369,8 @@ def _text_corners(path, content: bytes) -> np.ndarray:
     return corners
 
 
+#: Names of cell data that number the faces of a model, walls and caps: those of SimVascular and vmtk first.
 FACE_IDS = ("ModelFaceID", "CellEntityIds", "BC_FaceID", "FaceID")
-"""Names of cell data that number the faces of a model, walls and caps: those of SimVascular and vmtk first."""
 
 
 def read_vtp(path) -> StoredSurface:

@@ -1,12 +1,10 @@
 """Triangulated surfaces: reading, diagnosis of defects, and voxelisation of the enclosed volume.
 
-The volume inside a surface that cannot be mended: votes along the three axes.
-
-Every row of voxels along x, y or z crosses a closed surface an even number of times, and its voxels between an odd and
-the next crossing are inside. Where a surface has a hole or a triangle too many, some rows are wrong: a row with an odd
-number of crossings gives no vote, and of the rows of the three axes through a voxel the majority decides. A defect in
-one place does not reach far, because the rows of two other axes pass it by.
-Source of the idea: Nooruddin, Turk, IEEE Trans. Vis. Comput. Graph. 9 (2003) 191.
+A surface that cannot be mended is voxelised by votes. Every row of voxels along x, y or z crosses a closed surface an
+even number of times, and its voxels between an odd and the next crossing are inside. Where a surface has a hole or a
+triangle too many, some rows are wrong: a row with an odd number of crossings gives no vote, and of the rows of the
+three axes through a voxel the majority decides. A defect in one place does not reach far, because the rows of two other
+axes pass it by. Source of the idea: Nooruddin, Turk, IEEE Trans. Vis. Comput. Graph. 9 (2003) 191.
 """
 
 from dataclasses import dataclass
@@ -37,34 +35,23 @@ from muphy_lb.geometry.voxels import FLAG_DTYPE, Voxels
 READERS = MappingProxyType({".stl": read_stl, ".obj": read_obj, ".ply": read_ply, ".vtp": read_vtp})
 FORMATS = tuple(READERS)
 MIN_MARGIN = 2
-MAX_VOXELS = 2**33
-"""Largest box [voxels = bytes] accepted; a larger one indicates a wrong length unit."""
-
-MAX_POSITIONS = 5
-"""Largest number of positions listed in a message."""
+MAX_VOXELS = 2**33  # largest box [voxels = bytes] accepted; a larger one indicates a wrong length unit
+MAX_POSITIONS = 5  # largest number of positions listed in a message
 
 
 @dataclass(frozen=True)
 class Surface:
-    """A triangulated surface.
+    """A triangulated surface."""
 
-    Attributes:
-        points: (m, 3) float64 vertices (x, y, z) in units of the file, without duplicates.
-        triangles: (n, 3) int64 vertex numbers.
-        metres_per_unit: length of one file unit [m].
-        n_collapsed: number of triangles of the file that were dropped because two of their vertices are equal.
-        faces: (n,) number of the model's face that each triangle belongs to, -1 for none; None if it is unknown.
-        notes: text: oddities of its file that were passed over.
-        united: (n,) for triangles of parts that overlap, wound outward, the number of their union, -1 for all others;
-            None if no parts do.
-    """
-
-    points: np.ndarray
-    triangles: np.ndarray
-    metres_per_unit: float
-    n_collapsed: int = 0
+    points: np.ndarray  #: (m, 3) float64 vertices (x, y, z) in units of the file, without duplicates
+    triangles: np.ndarray  #: (n, 3) int64 vertex numbers
+    metres_per_unit: float  #: length of one file unit [m]
+    n_collapsed: int = 0  #: number of triangles of the file that were dropped because two of their vertices are equal
+    #: (n,) number of the model's face that each triangle belongs to, -1 for none; None if it is unknown
     faces: np.ndarray | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  #: text: oddities of its file that were passed over
+    #: (n,) for triangles of parts that overlap, wound outward, the number of their union, -1 for all others; None if no
+    #: parts do
     united: np.ndarray | None = None
 
     def position_text(self, point: np.ndarray) -> str:
@@ -79,35 +66,20 @@ class Surface:
 
 @dataclass(frozen=True)
 class SurfaceReport:
-    """The diagnosis of a surface.
+    """The diagnosis of a surface."""
 
-    Attributes:
-        n_triangles: number of triangles.
-        n_boundary_edges: number of edges of only one triangle: rims of holes.
-        n_non_manifold_edges: number of edges of more than two triangles.
-        winding: ``"outward"``, ``"inward"`` or ``"mixed"``: the orientation of the triangles.
-        volume_m3: enclosed volume [m3], meaningful for a closed surface.
-        box_m: (2, 3) lowest and highest corner [m].
-        loop_centres: (k, 3) mean vertex of each boundary loop, in units of the file.
-        metres_per_unit: length of one file unit [m].
-        n_copies: number of triangles with the same three vertices as an earlier one.
-        n_without_area: number of degenerate triangles: vertices on a line, or two equal ones.
-        n_parts: number of connected components.
-        non_manifold_centres: (k, 3) mean vertex of each connected set of edges of more than two triangles,
-            in units of the file.
-    """
-
-    n_triangles: int
-    n_boundary_edges: int
-    n_non_manifold_edges: int
-    winding: str
-    volume_m3: float
-    box_m: np.ndarray
-    loop_centres: np.ndarray
-    metres_per_unit: float
-    n_copies: int
-    n_without_area: int
-    n_parts: int
+    n_triangles: int  #: number of triangles
+    n_boundary_edges: int  #: number of edges of only one triangle: rims of holes
+    n_non_manifold_edges: int  #: number of edges of more than two triangles
+    winding: str  #: ``"outward"``, ``"inward"`` or ``"mixed"``: the orientation of the triangles
+    volume_m3: float  #: enclosed volume [m3], meaningful for a closed surface
+    box_m: np.ndarray  #: (2, 3) lowest and highest corner [m]
+    loop_centres: np.ndarray  #: (k, 3) mean vertex of each boundary loop, in units of the file
+    metres_per_unit: float  #: length of one file unit [m]
+    n_copies: int  #: number of triangles with the same three vertices as an earlier one
+    n_without_area: int  #: number of degenerate triangles: vertices on a line, or two equal ones
+    n_parts: int  #: number of connected components
+    #: (k, 3) mean vertex of each connected set of edges of more than two triangles, in units of the file
     non_manifold_centres: np.ndarray
 
     @property
@@ -371,27 +343,19 @@ def _count_crossings(plane, triangle, z):
             plane[y, min(max(int(np.ceil(x)), 0), plane.shape[1] - 1)] += np.uint8(1 if leads_in else 255)
 
 
-MOST_DOUBTFUL = 0.2
-"""Largest share of the rows through the volume that may be doubtful."""
+MOST_DOUBTFUL = 0.2  # largest share of the rows through the volume that may be doubtful
 
 
-N_ROWS = 256
-"""Rows along the longest edge of a surface in a picture of the doubtful ones."""
+N_ROWS = 256  # rows along the longest edge of a surface in a picture of the doubtful ones
 
 
 @dataclass(frozen=True)
 class OddRows:
-    """The rows of voxels that cross a surface an odd number of times, and so give no vote.
+    """The rows of voxels that cross a surface an odd number of times, and so give no vote."""
 
-    Attributes:
-        spacing_m: voxel edge [m].
-        origin_m: (x, y, z) centre of the first voxel [m].
-        odd: for the rows along x, y and z: bool (nz, ny, nx) with length 1 along that axis.
-    """
-
-    spacing_m: float
-    origin_m: np.ndarray
-    odd: tuple[np.ndarray, ...]
+    spacing_m: float  #: voxel edge [m]
+    origin_m: np.ndarray  #: (x, y, z) centre of the first voxel [m]
+    odd: tuple[np.ndarray, ...]  #: for the rows along x, y and z: bool (nz, ny, nx) with length 1 along that axis
 
     @property
     def count(self) -> int:
@@ -406,9 +370,7 @@ class OddRows:
 
 def odd_rows(surface: Surface, spacing_m: float | None = None) -> OddRows:
     """The rows of a surface that give no vote; without a voxel edge those of a grid that is fine enough for a picture.
-
-    Raises GeometryError as :func:`voxelise_by_votes`, whatever the number of the rows.
-    """
+    Raises GeometryError as :func:`voxelise_by_votes`, whatever the number of the rows."""
     spacing_m = spacing_m or float(np.ptp(surface.points_m, axis=0).max()) / N_ROWS
     shape, origin, corners = _grid(surface, spacing_m, MIN_MARGIN)
     return OddRows(spacing_m, np.asarray(origin), tuple(_rows_along(corners, shape, axis)[1] for axis in range(3)))
@@ -422,11 +384,9 @@ def _grid(surface: Surface, spacing_m: float, margin: int):
 
 
 def voxelise_by_votes(surface: Surface, spacing_m: float, margin: int = MIN_MARGIN) -> tuple[Voxels, str]:
-    """(voxels whose centre lies inside by the majority of three axes, note: text on what was doubtful).
-
-    Raises GeometryError as :func:`muphy_lb.geometry.surfaces.surface.voxelise`, but for surfaces that are not closed
-    only where more than MOST_DOUBTFUL of the rows are doubtful.
-    """
+    """(voxels whose centre lies inside by the majority of three axes, note: text on what was doubtful). Raises
+    GeometryError as :func:`muphy_lb.geometry.surfaces.surface.voxelise`, but for surfaces that are not closed only
+    where more than MOST_DOUBTFUL of the rows are doubtful."""
     shape, origin, corners = _grid(surface, spacing_m, margin)
     inside, voters = np.zeros(shape, dtype=np.uint8), np.zeros(shape, dtype=np.uint8)
     n_odd, n_rows = 0, 0

@@ -16,52 +16,34 @@ from numba import prange
 from muphy_lb.base.kept.functions import njit
 from muphy_lb.geometry.limits import ask_for
 
-MIN_CELL = 3.0
-"""Edge length of a cell [voxels], unless the box is so large that it would hold more than MAX_CELLS."""
+MIN_CELL = 3.0  # edge length of a cell [voxels], unless the box is so large that it would hold more than MAX_CELLS
 
 MAX_CELLS = 2**22
 
+#: An edge that meets a triangle within this fraction of its ends, or at an angle whose sine is below this, touches it
+#: but does not pass through it.
 CLEAR = 1e-4
-"""An edge that meets a triangle within this fraction of its ends, or at an angle whose sine is below this, touches it
-but does not pass through it."""
-
-OVERSHOOT = 1e-6
-"""Fraction by which a link is extended at both ends: rounding in the voxelisation may differ there."""
+OVERSHOOT = 1e-6  # fraction by which a link is extended at both ends: rounding in the voxelisation may differ there
 
 
 class TriangleGrid(NamedTuple):
-    """Triangles by cell: those of cell c are ``members[start[c]:start[c + 1]]``.
+    """Triangles by cell: those of cell c are ``members[start[c]:start[c + 1]]``."""
 
-    Attributes:
-        corners: (n, 3, 3) vertices (x, y, z) of the triangles in voxel coordinates.
-        low: (3,) lowest corner of the grid.
-        cell: edge length of a cell.
-        counts: (3,) cells along x, y, z; x fastest.
-        start: (n_cells + 1,) first member of each cell.
-        members: numbers of the triangles, cell by cell.
-    """
-
-    corners: np.ndarray
-    low: np.ndarray
-    cell: float
-    counts: np.ndarray
-    start: np.ndarray
-    members: np.ndarray
+    corners: np.ndarray  #: (n, 3, 3) vertices (x, y, z) of the triangles in voxel coordinates
+    low: np.ndarray  #: (3,) lowest corner of the grid
+    cell: float  #: edge length of a cell
+    counts: np.ndarray  #: (3,) cells along x, y, z; x fastest
+    start: np.ndarray  #: (n_cells + 1,) first member of each cell
+    members: np.ndarray  #: numbers of the triangles, cell by cell
 
 
 @dataclass(frozen=True)
 class SurfaceWall:
-    """The wall given by a triangulated surface; the cell grid is built on first use.
+    """The wall given by a triangulated surface; the cell grid is built on first use."""
 
-    Attributes:
-        corners_m: (n, 3, 3) vertices (x, y, z) of the triangles [m].
-        origin_m: (x, y, z) of the centre of voxel (0, 0, 0) [m].
-        spacing_m: edge length of a voxel [m].
-    """
-
-    corners_m: np.ndarray
-    origin_m: tuple[float, float, float]
-    spacing_m: float
+    corners_m: np.ndarray  #: (n, 3, 3) vertices (x, y, z) of the triangles [m]
+    origin_m: tuple[float, float, float]  #: (x, y, z) of the centre of voxel (0, 0, 0) [m]
+    spacing_m: float  #: edge length of a voxel [m]
 
     @cached_property
     def grid(self) -> TriangleGrid:
@@ -100,9 +82,7 @@ def bin_triangles(corners: np.ndarray) -> TriangleGrid:
 @njit(cache=True)
 def _visit_cells(corners, low, cell, counts, position, members):
     """For every triangle and cell that it may touch, store the triangle at ``position`` of the cell and advance it.
-
-    With empty ``members`` triangles are only counted.
-    """
+    With empty ``members`` triangles are only counted."""
     first, last = np.empty(3, np.int64), np.empty(3, np.int64)
     for n in range(len(corners)):
         for i in range(3):

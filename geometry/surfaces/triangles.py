@@ -7,35 +7,23 @@ import numpy as np
 
 from muphy_lb.base.kept.functions import njit
 
-DEGENERATE = 1e-9
-"""Triangles whose height is below this fraction of their longest side are degenerate."""
+DEGENERATE = 1e-9  # triangles whose height is below this fraction of their longest side are degenerate
 
 
 class Edges(NamedTuple):
-    """The edges of a mesh of n triangles; side j of triangle t is number ``j * n + t``.
+    """The edges of a mesh of n triangles; side j of triangle t is number ``j * n + t``."""
 
-    Attributes:
-        vertices: (m, 2) vertex numbers of each edge, the lower first.
-        of_side: (3 n,) edge of each side.
-        used: (m,) number of sides that lie on each edge.
-    """
-
-    vertices: np.ndarray
-    of_side: np.ndarray
-    used: np.ndarray
+    vertices: np.ndarray  #: (m, 2) vertex numbers of each edge, the lower first
+    of_side: np.ndarray  #: (3 n,) edge of each side
+    used: np.ndarray  #: (m,) number of sides that lie on each edge
 
 
 class Pairs(NamedTuple):
-    """Pairs of triangles that share an edge of exactly two triangles.
+    """Pairs of triangles that share an edge of exactly two triangles."""
 
-    Attributes:
-        triangles: (p, 2) triangle numbers.
-        edge: (p, 2) vertex numbers.
-        is_opposed: (p,) whether both traverse the edge in the same direction: their orientations are inconsistent.
-    """
-
-    triangles: np.ndarray
-    edge: np.ndarray
+    triangles: np.ndarray  #: (p, 2) triangle numbers
+    edge: np.ndarray  #: (p, 2) vertex numbers
+    #: (p,) whether both traverse the edge in the same direction: their orientations are inconsistent
     is_opposed: np.ndarray
 
 
@@ -106,9 +94,7 @@ def label_components(n: int, links: np.ndarray) -> np.ndarray:
 
 def orient_consistently(n: int, pairs: Pairs) -> tuple[np.ndarray, int]:
     """((n,) mask of triangles to reverse so that each component is oriented consistently, first contradictory pair).
-
-    The pair is -1 if there is no contradiction; otherwise the surface is not orientable.
-    """
+    The pair is -1 if there is no contradiction; otherwise the surface is not orientable."""
     parent, flipped = np.arange(n), np.zeros(n, dtype=bool)
     failed = _unite(parent, flipped, pairs.triangles, pairs.is_opposed)
     return flipped, failed
@@ -116,10 +102,8 @@ def orient_consistently(n: int, pairs: Pairs) -> tuple[np.ndarray, int]:
 
 @njit(cache=True)
 def _unite(parent, flipped, links, differ):
-    """Union-find with parity: ``flipped`` is the parity of ``differ`` along the path to the root.
-
-    Returns the first contradictory link or -1.
-    """
+    """Union-find with parity: ``flipped`` is the parity of ``differ`` along the path to the root. Returns the first
+    contradictory link or -1."""
     failed = -1
     for k in range(len(links)):
         a, flipped_a = _root(parent, flipped, links[k, 0])
@@ -152,9 +136,7 @@ def _root(parent, flipped, n):
 
 def trace_loops(directed: np.ndarray) -> list[np.ndarray]:
     """Closed loops of vertices, in order, of directed edges (m, 2); where loops touch, the inner loop comes first.
-
-    Edges that belong to no loop (of an inconsistently oriented mesh) are skipped.
-    """
+    Edges that belong to no loop (of an inconsistently oriented mesh) are skipped."""
     onward: dict[int, list[int]] = {}
     for a, b in directed.tolist():
         onward.setdefault(a, []).append(b)

@@ -40,11 +40,8 @@ def resolve_backend(name: str) -> str:
 
 
 def make_backend(name: str, lattice, precision, local_rank: int = 0):
-    """Build the named backend; rank ``local_rank`` of a machine takes GPU ``local_rank`` modulo their number.
-
-    Raises:
-        BackendError: the device cannot be used, or not with this precision.
-    """
+    """Build the named backend; rank ``local_rank`` of a machine takes GPU ``local_rank`` modulo their number. Raises
+    BackendError: the device cannot be used, or not with this precision."""
     module, cls = _CLASSES[name]
     LOG.info("preparing the kernels (%s)", name)
     backend = getattr(importlib.import_module(module), cls)

@@ -1,7 +1,5 @@
-"""The device arrays that kernels are bound to, grouped by purpose.
-
-Records that compiled code takes as they are are named tuples.
-"""
+"""The device arrays that kernels are bound to, grouped by purpose. Records that compiled code takes as they are are
+named tuples."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -12,34 +10,24 @@ from muphy_lb.parallel.task import ON_INTERIOR
 
 @dataclass(frozen=True)
 class State:
-    """Populations of all local nodes.
+    """Populations of all local nodes."""
 
-    Attributes:
-        buffer: flat device array in storage format.
-        locations: where population q of a node is stored, for each q: as in :class:`muphy_lb.domain.Pattern`.
-        table: device form of the table that these locations refer to; see :meth:`Backend.stream_table`.
-        n_nodes: number of nodes.
-    """
-
-    buffer: Any
+    buffer: Any  #: flat device array in storage format
+    #: where population q of a node is stored, for each q: as in :class:`muphy_lb.domain.Pattern`
     locations: tuple[int, ...]
-    table: Any
-    n_nodes: int
+    table: Any  #: device form of the table that these locations refer to; see :meth:`Backend.stream_table`
+    n_nodes: int  #: number of nodes
 
 
 class Collected(NamedTuple):
-    """The nodes of a range that a ``COLLECT`` stage lists, in any order.
+    """The nodes of a range that a ``COLLECT`` stage lists, in any order."""
 
-    Attributes:
-        count: (2,) int32, numbers of listed nodes and of listed warps, both complete; if it is more than there is room
-            for, nothing is known.
-        nodes: (capacity,) uint32, the chosen nodes.
-        warps: (capacity,) uint32, numbers of the warps (:mod:`muphy_lb.lattice.layout`) with nodes at which the field
-            by which nodes are chosen is not 0.
-    """
-
+    #: (2,) int32, numbers of listed nodes and of listed warps, both complete; if it is more than there is room for,
+    #: nothing is known
     count: Any
-    nodes: Any
+    nodes: Any  #: (capacity,) uint32, the chosen nodes
+    #: (capacity,) uint32, numbers of the warps (:mod:`muphy_lb.lattice.layout`) with nodes at which the field by which
+    #: nodes are chosen is not 0
     warps: Any
 
 
@@ -52,8 +40,7 @@ class Chosen(NamedTuple):
     among: Collected | None = None
 
 
-ANY_BIT = 0xFF
-"""Mask of the nodes at which an array of bytes is not 0."""
+ANY_BIT = 0xFF  # mask of the nodes at which an array of bytes is not 0
 
 
 @dataclass(frozen=True)
@@ -83,82 +70,52 @@ class NodeRange:
 
 
 class LinkArrays(NamedTuple):
-    """Device arrays of the opening links: M nodes with openings, and their L links, node after node.
+    """Device arrays of the opening links: M nodes with openings, and their L links, node after node."""
 
-    Attributes:
-        node: (M,) local nodes.
-        start: (M + 1,) links of node m are ``[start[m], start[m + 1])``.
-        owner: (L,) index m of the node of each link.
-        state: (Q M,) flat addresses of the populations of these nodes in one phase.
-        q: (L,) outgoing directions.
-        outgoing, incoming: (L,) flat addresses of the population that leaves and of the one that enters.
-        opening: (L,) opening number.
-        reflected: (3 L,) addresses of further populations that a condition reads beside the outgoing one.
-        shares: (4 n_openings,) of the outgoing and of these three in the population that the condition reflects.
-        momentum: (L,) mass entering per unit velocity.
-        kind, value: (n_openings or more,) condition kind and its value (velocity scale or rho_out - 1).
-    """
-
-    node: Any
-    start: Any
-    owner: Any
-    state: Any
-    q: Any
+    node: Any  #: (M,) local nodes
+    start: Any  #: (M + 1,) links of node m are ``[start[m], start[m + 1])``
+    owner: Any  #: (L,) index m of the node of each link
+    state: Any  #: (Q M,) flat addresses of the populations of these nodes in one phase
+    q: Any  #: (L,) outgoing directions
+    #: outgoing, incoming: (L,) flat addresses of the population that leaves and of the one that enters
     outgoing: Any
     incoming: Any
-    opening: Any
-    reflected: Any
-    shares: Any
-    momentum: Any
+    opening: Any  #: (L,) opening number
+    reflected: Any  #: (3 L,) addresses of further populations that a condition reads beside the outgoing one
+    shares: Any  #: (4 n_openings,) of the outgoing and of these in the population that the condition reflects
+    momentum: Any  #: (L,) mass entering per unit velocity
+    #: kind, value: (n_openings or more,) condition kind and its value (velocity scale or rho_out - 1)
     kind: Any
     value: Any
 
 
 class LinkBuffers(NamedTuple):
-    """The buffers that opening links read and write.
+    """The buffers that opening links read and write."""
 
-    Attributes:
-        state: buffer of the populations of their nodes.
-        leaving: buffer of the populations that leave through them.
-        entering: buffer of those that enter; None if they are computed but not stored.
-    """
-
-    state: Any
-    leaving: Any
-    entering: Any
+    state: Any  #: buffer of the populations of their nodes
+    leaving: Any  #: buffer of the populations that leave through them
+    entering: Any  #: buffer of those that enter; None if they are computed but not stored
 
 
 class WallArrays(NamedTuple):
     """Device arrays of M nodes with links into linkwise walls, padded to whole warps. There is a number of a link for
-    every direction q = 1 ... Q - 1 of every node, in the order of :meth:`Backend.array_of_rows`.
+    every direction q = 1 ... Q - 1 of every node, in the order of :meth:`Backend.array_of_rows`."""
 
-    Attributes:
-        rest: (M,) flat addresses of row 0 of the nodes.
-        entry: ((Q - 1) M,) flat addresses that the table of the step holds for the nodes.
-        into_walls: (M,) bit q is set where direction q leads into a linkwise wall.
-        along_walls: (M,) bit q is set where direction q leads to a node with which mass is exchanged; of size 0 where
-            walls need not keep the mass.
-        needed: (M,) bit q is set where the population that arrives in direction q is read; others count as 0.
-        b: of links into walls the coefficient b of :mod:`muphy_lb.operators.wall_rules`, which weights what arrives
-            from behind; of exchanges the share of what crosses their link.
-        c: of links into walls the coefficient c, which weights what the node has sent the other way; else 0.
-        d: of links into walls the coefficient d per unit of the wall's value; empty if no wall moves.
-        inflow: mass that the population at rest gains besides, per unit of the wall's value; empty if no wall moves.
-        wall: number of the wall; empty if no wall moves.
-        value: (n_walls,) velocity scale of each wall.
-    """
-
-    rest: Any
-    entry: Any
-    into_walls: Any
+    rest: Any  #: (M,) flat addresses of row 0 of the nodes
+    entry: Any  #: ((Q - 1) M,) flat addresses that the table of the step holds for the nodes
+    into_walls: Any  #: (M,) bit q is set where direction q leads into a linkwise wall
+    #: (M,) bit q is set where direction q leads to a node with which mass is exchanged; of size 0 where walls need not
+    #: keep the mass
     along_walls: Any
-    needed: Any
+    needed: Any  #: (M,) bit q is set where the population that arrives in direction q is read; others count as 0
+    #: of links into walls the coefficient b of :mod:`muphy_lb.operators.wall_rules`, which weights what arrives from
+    #: behind; of exchanges the share of what crosses their link
     b: Any
-    c: Any
-    d: Any
-    inflow: Any
-    wall: Any
-    value: Any
+    c: Any  #: of links into walls the coefficient c, which weights what the node has sent the other way; else 0
+    d: Any  #: of links into walls the coefficient d per unit of the wall's value; empty if no wall moves
+    inflow: Any  #: mass that the population at rest gains besides, per unit of the wall's value; empty if no wall moves
+    wall: Any  #: number of the wall; empty if no wall moves
+    value: Any  #: (n_walls,) velocity scale of each wall
 
 
 @dataclass(frozen=True)
@@ -183,19 +140,12 @@ class ExtrapolationArrays(NamedTuple):
 
 
 class ScheduleArrays(NamedTuple):
-    """Rows of values on the device, one per step.
+    """Rows of values on the device, one per step."""
 
-    Attributes:
-        rows: (n_rows * width,) row after row.
-        is_scheduled: (width,) uint8, 0 for values that conditions with feedback set.
-        next: (1,) int64 number of the row of the next step.
-        n_rows: (1,) int64 number of rows.
-    """
-
-    rows: Any
-    is_scheduled: Any
-    next: Any
-    n_rows: Any
+    rows: Any  #: (n_rows * width,) row after row
+    is_scheduled: Any  #: (width,) uint8, 0 for values that conditions with feedback set
+    next: Any  #: (1,) int64 number of the row of the next step
+    n_rows: Any  #: (1,) int64 number of rows
 
 
 class LookupArrays(NamedTuple):
@@ -208,99 +158,65 @@ class LookupArrays(NamedTuple):
 
 
 class ParticleArrays(NamedTuple):
-    """Device arrays of a set of particles on one rank.
+    """Device arrays of a set of particles on one rank."""
 
-    Attributes:
-        integers: (n_integers * capacity,) int32, column after column.
-        reals: (n_reals * capacity,) float64.
-        values: (n_values * capacity,) in the precision of the flow.
-        count: (1,) int64 number of particles.
-    """
-
-    integers: Any
-    reals: Any
-    values: Any
-    count: Any
+    integers: Any  #: (n_integers * capacity,) int32, column after column
+    reals: Any  #: (n_reals * capacity,) float64
+    values: Any  #: (n_values * capacity,) in the precision of the flow
+    count: Any  #: (1,) int64 number of particles
 
 
 class MigrationArrays(NamedTuple):
-    """Messages that transfer particles.
+    """Messages that transfer particles."""
 
-    Attributes:
-        outgoing, incoming: (n_neighbours * (1 + n_columns * most),) float64: for each neighbour their
-            number, then column after column: integers, reals, values.
-        neighbour: (layer,) int32 position among the neighbours of the owner of each node of the corner layer.
-        status: (1,) int64: 0, or 1 if the capacity was exceeded, 2 + 4 id if a particle left the known nodes, 3 if more
-            than ``most`` particles left for one neighbour.
-        holes, gaps, movers: (n_neighbours * most,) int64 positions of particles that leave, of those among them that
-            others fill, and of these others.
-        left: (capacity,) int8, 1 at positions of particles that leave.
-        n_moved: (3,) int64 number of holes, gaps and movers.
-        most: number of particles that a message has room for.
-    """
-
+    #: outgoing, incoming: (n_neighbours * (1 + n_columns * most),) float64: for each neighbour their number, then
+    #: column after column: integers, reals, values
     outgoing: Any
     incoming: Any
-    neighbour: Any
+    neighbour: Any  #: (layer,) int32 position among the neighbours of the owner of each node of the corner layer
+    #: (1,) int64: 0, or 1 if the capacity was exceeded, 2 + 4 id if a particle left the known nodes, 3 if more than
+    #: ``most`` particles left for one neighbour
     status: Any
+    #: holes, gaps, movers: (n_neighbours * most,) int64 positions of particles that leave, of those among them that
+    #: others fill, and of these others
     holes: Any
     gaps: Any
     movers: Any
-    left: Any
-    n_moved: Any
-    most: int
+    left: Any  #: (capacity,) int8, 1 at positions of particles that leave
+    n_moved: Any  #: (3,) int64 number of holes, gaps and movers
+    most: int  #: number of particles that a message has room for
 
 
 class SortingArrays(NamedTuple):
-    """The arrays by which particles are sorted by the entries of their voxels in the lookup.
+    """The arrays by which particles are sorted by the entries of their voxels in the lookup."""
 
-    Attributes:
-        counts: (n_entries + 1,) int32 number of particles at each entry, then the place of the first of them in memory;
-            behind them the number of particles that have a place.
-        number: (capacity,) int32 number of each particle among those at its entry.
-        source: (capacity,) int32 which particle comes to a place.
-        column: (capacity,) float64 column on its way.
-    """
-
+    #: (n_entries + 1,) int32 number of particles at each entry, then the place of the first of them in memory; behind
+    #: them the number of particles that have a place
     counts: Any
-    number: Any
-    source: Any
-    column: Any
+    number: Any  #: (capacity,) int32 number of each particle among those at its entry
+    source: Any  #: (capacity,) int32 which particle comes to a place
+    column: Any  #: (capacity,) float64 column on its way
 
 
 class Coupling(NamedTuple):
-    """How particles are coupled to nodes.
+    """How particles are coupled to nodes."""
 
-    Attributes:
-        nearest: whether to the nearest node alone.
-        takes_field: whether the velocity of own nodes is in a field, or is that of their populations.
-        pushes: whether the nodes notice.
-    """
-
-    nearest: bool
-    takes_field: bool
-    pushes: bool
+    nearest: bool  #: whether to the nearest node alone
+    takes_field: bool  #: whether the velocity of own nodes is in a field, or is that of their populations
+    pushes: bool  #: whether the nodes notice
 
 
 class DragArrays(NamedTuple):
-    """The arrays through which particles and the nodes around them exchange forces.
+    """The arrays through which particles and the nodes around them exchange forces."""
 
-    Attributes:
-        step: arrays of the step that will load what has arrived.
-        lookup: the node at each voxel.
-        flow: velocity at nodes of other ranks, or of all, a vector field.
-        pushed: int64 forces on nodes, another; any integers if the nodes do not notice.
-        marks, mask: array of bytes at nodes in which the bits of the mask are set where a node is pushed.
-        coupling: in which way.
-    """
-
-    step: StreamArrays
-    lookup: LookupArrays
-    flow: Any
-    pushed: Any
+    step: StreamArrays  #: arrays of the step that will load what has arrived
+    lookup: LookupArrays  #: the node at each voxel
+    flow: Any  #: velocity at nodes of other ranks, or of all, a vector field
+    pushed: Any  #: int64 forces on nodes, another; any integers if the nodes do not notice
+    #: marks, mask: array of bytes at nodes in which the bits of the mask are set where a node is pushed
     marks: Any
     mask: int
-    coupling: Coupling
+    coupling: Coupling  #: in which way
 
 
 class NeighbourTable(NamedTuple):
@@ -310,55 +226,20 @@ class NeighbourTable(NamedTuple):
     n_neighbours: int
 
 
-class CrossingArrays(NamedTuple):
-    """The populations that cross the links of a node: the arrays of the step that will load arriving ones; those that
-    the step before has stored; the table of neighbours."""
-
-    step: StreamArrays
-    stored: State
-    table: NeighbourTable
-
-
-class RefillArrays(NamedTuple):
-    """The arrays that a refill reads and overwrites.
-
-    Attributes:
-        state: the populations.
-        table: of the neighbours.
-        sources: the neighbours whose moments are averaged.
-        others: (4 n_ghosts,) moments of nodes of other ranks.
-        first: address of the first of them in fields.
-    """
-
-    state: State
-    table: NeighbourTable
-    sources: Chosen
-    others: Any
-    first: int
-
-
 class FeedbackArrays(NamedTuple):
-    """Device arrays of a condition with feedback.
+    """Device arrays of a condition with feedback."""
 
-    Attributes:
-        sums: (n_ranks * n_openings * 3,) int64: for each rank and opening the mass that entered and the density
-            deviations of its links, in fixed point, and the number of these links.
-        weights: (n_openings,) float64: share of what leaves through each opening in the outflow that is answered.
-        state: (n_state,) float64.
-        value, other_value: (1,) the opening's value in both copies of the values in force.
-        opening: its number.
-        n_openings: number of openings.
-        scale: of the fixed-point sums.
-    """
-
+    #: (n_ranks * n_openings * 3,) int64: for each rank and opening the mass that entered and the density deviations of
+    #: its links, in fixed point, and the number of these links
     sums: Any
-    weights: Any
-    state: Any
+    weights: Any  #: (n_openings,) float64: share of what leaves through each opening in the outflow that is answered
+    state: Any  #: (n_state,) float64
+    #: value, other_value: (1,) the opening's value in both copies of the values in force
     value: Any
     other_value: Any
-    opening: int
-    n_openings: int
-    scale: float
+    opening: int  #: its number
+    n_openings: int  #: number of openings
+    scale: float  #: of the fixed-point sums
 
 
 class ReductionArrays(NamedTuple):

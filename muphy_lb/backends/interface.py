@@ -1,17 +1,15 @@
 """The interface of every backend: memory, and kernels bound to arrays.
 
-Bytes that the arrays of a backend hold.
-
 A skeleton contains the loop over nodes or links and calls the node functions that a model injects; compiled, it is a
 kernel. Binding a kernel returns a callable without arguments, so that a time step is a list of calls without further
 look-ups. Kernels are registered by name behind one ``bind``.
-
-KernelTable: how a backend finds its kernels, by name or as supplied by a physics.
 """
 
+import inspect
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,11 +22,8 @@ from muphy_lb.operators import Operator
 
 
 class AllocatedBytes:
-    """Counts arrays for as long as they live.
-
-    It does not know the backend: what is to be called when an array is gone stays alive until then, and with it an
-    array that the backend keeps would keep the backend.
-    """
+    """Counts arrays for as long as they live. It does not know the backend: what is to be called when an array is gone
+    stays alive until then, and with it an array that the backend keeps would keep the backend."""
 
     def __init__(self):
         self.total = 0
@@ -55,15 +50,10 @@ class KernelUsage:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel supplied by a physics.
+    """A kernel supplied by a physics."""
 
-    Attributes:
-        name: for messages and traces.
-        makers: for each backend by name, ``make(backend, *arguments, **options) -> Launch``.
-    """
-
-    name: str
-    makers: Mapping[str, Callable]
+    name: str  #: for messages and traces
+    makers: Mapping[str, Callable]  #: for each backend by name, ``make(backend, *arguments, **options) -> Launch``
 
 
 class Backend(Protocol):
@@ -173,15 +163,16 @@ class Backend(Protocol):
         neighbours(update, table: NeighbourTable, nodes, values)
             ``update(neighbours, n, values)``, ``neighbours`` the addresses of the node's neighbours in arrays of
             fields; it writes to fields among the values, at its own node.
-        crossing(update, arrays: CrossingArrays, nodes, values, collision=None)
-            ``update(arriving, leaving, neighbours, n, values)`` with the populations that a step will load, which it
-            may change, and those that the step before has stored. With ``collision``, an operator and its values, the
-            nodes collide then, into the other buffer; only of devices with a queue for the bulk.
+        crossing(update, step: StreamArrays, left: State, table: NeighbourTable, nodes, values, collision=None)
+            ``update(arriving, leaving, neighbours, n, values)`` with the populations that ``step`` will load, which it
+            may change, and those that the step before has stored, ``left``. With ``collision``, an operator and its
+            values, the nodes collide then, into the other buffer; only of devices with a queue for the bulk.
         stored(update, state: State, table: NeighbourTable, nodes, values)
             ``update(f, neighbours, n, values)`` with the stored populations.
-        refill(operators, arrays: RefillArrays, nodes, values)
-            ``update(f, moments, n, values)`` computes the populations of a node from the mean moments of its sources;
-            the operators are that and the one of moments, the values those of both.
+        refill(operators, state: State, table: NeighbourTable, sources: Chosen, others, nodes, values)
+            ``update(f, moments, n, values)`` computes the populations of a node from the mean moments of those of its
+            neighbours that are ``sources``; the operators are that and the one of moments, the values those of both.
+            ``others``: the address of the first node of another rank in fields, and (4 n_ghosts,) moments of these.
         extrapolation(field, target, stencils: ExtrapolationArrays, queue)
             target = constant + sum of weight * field[index].
         links(operators, buffers: LinkBuffers, links: LinkArrays, values)
@@ -238,8 +229,7 @@ class Backend(Protocol):
         feedback(advance, arrays: FeedbackArrays, values)
             Advance the state of a condition with its opening's sums over all ranks, and set its value.
 
-        Raises:
-            BackendError: this backend has no such kernel.
+        Raises BackendError: this backend has no such kernel.
         """
 
     def copy(self, source, target) -> Launch:
@@ -274,11 +264,8 @@ class DeviceBackend(Backend, Protocol):
         """Launch that copies a page-locked array to the device, on the edge's queue."""
 
     def nccl(self):
-        """The NCCL interface of :mod:`muphy_lb.backends.cuda.nccl`.
-
-        Raises:
-            Exception: of any type, if NCCL is not available.
-        """
+        """The NCCL interface of :mod:`muphy_lb.backends.cuda.nccl`. Raises Exception: of any type, if NCCL is not
+        available."""
 
     def share(self, array, first: int) -> Any:
         """Handle by which another process of the machine can access the array from ``array[first]`` on; can be sent."""
@@ -318,6 +305,12 @@ class DeviceBackend(Backend, Protocol):
 
     def has_timed_out(self, signal) -> bool:
         """Whether a wait for its flags has been given up."""
+
+
+def kernels_of(module: Mapping[str, Any]) -> Mapping[str, Callable]:
+    """The kernels that the names of a module bind: its public functions whose first argument is ``backend``."""
+    functions = {name: each for name, each in module.items() if inspect.isfunction(each) and not name.startswith("_")}
+    return MappingProxyType({name: f for name, f in functions.items() if f.__code__.co_varnames[:1] == ("backend",)})
 
 
 class KernelTable:

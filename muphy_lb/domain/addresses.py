@@ -1,16 +1,13 @@
 """Addresses of the populations of a step, and of the values of neighbours.
 
-AddressTable: geometry, walls, periodicity, halo and openings folded into flat addresses.
-
 A population buffer is one flat array: tiles of nodes (``layout``), then the halo slots, then one slot per opening link
-and per link of a linkwise wall. The pattern (``streaming``) determines what a step loads and stores through the table;
-the address of each table entry is computed here. The bulk loop has no branch.
+and per link of a linkwise wall. The pattern (``streaming``) determines what a step loads and stores through the
+AddressTable, into which geometry, walls, periodicity, halo and openings are folded. The bulk loop has no branch.
 
 In place (A-A) the slot of a link and the row of its node swap roles in every step: one holds what leaves while the
 other is filled with what enters. So the latter can be filled again, and the former can be interpolated and measured.
 
-NodeNeighbours: the addresses of the neighbours of every node in arrays of fields, one record for all warps alike.
-
+NodeNeighbours holds the addresses of the neighbours of every node in arrays of fields, one record for all warps alike.
 A field is one flat array: one value per node, then one per node of the ghost layer, then ``WARP`` values for openings,
 one for each lane, and a last one for all walls. Addresses are kept relative to the node, so that in a box most warps of
 nodes have the same few records, where a run table (:mod:`muphy_lb.domain.runs`) has a line of its own for each. The
@@ -44,15 +41,10 @@ WORDS = 2
 
 @dataclass(frozen=True)
 class LinkAddresses:
-    """Flat addresses (L,) of links that leave the fluid.
+    """Flat addresses (L,) of links that leave the fluid."""
 
-    Attributes:
-        outgoing: of the population that leaves through the link.
-        incoming: of the one that enters; where there is a slot, a kernel stores it there.
-    """
-
-    outgoing: np.ndarray
-    incoming: np.ndarray
+    outgoing: np.ndarray  #: of the population that leaves through the link
+    incoming: np.ndarray  #: of the one that enters; where there is a slot, a kernel stores it there
 
 
 @dataclass(frozen=True)
@@ -66,33 +58,21 @@ class Overrides:
 
 @dataclass(frozen=True)
 class AddressTable:
-    """The addresses from which each population is loaded and to which it is stored.
+    """The addresses from which each population is loaded and to which it is stored."""
 
-    Attributes:
-        domain: the local domain.
-        patterns: one per phase; consecutive steps cycle through the phases.
-        n_slots: size of one population buffer.
-        n_halo: number of halo slots, the first of which follows the tiles.
-        overrides: entries changed by the halo, by opening and wall links, and by specular reflection.
-        exchanges: the halo exchange of each phase.
-        links: addresses of the opening links before a step of each phase.
-        reflected: for each phase, (3, L) addresses of the populations that the plane of the opening may reflect into
-            each opening link q of node x, with its mirror image m of node y: those that leave x in direction m, y in
-            direction q, and y in direction m; all three the one that leaves through the link if it has no image.
-        linkwise: the same for the links into linkwise walls.
-        in_table: the same for the links into other labelled walls; only read, to measure forces.
-    """
-
-    domain: LocalDomain
-    patterns: tuple[Pattern, ...]
-    n_slots: int
-    n_halo: int
-    overrides: Overrides
-    exchanges: tuple[Exchange, ...]
-    links: tuple[LinkAddresses, ...]
+    domain: LocalDomain  #: the local domain
+    patterns: tuple[Pattern, ...]  #: one per phase; consecutive steps cycle through the phases
+    n_slots: int  #: size of one population buffer
+    n_halo: int  #: number of halo slots, the first of which follows the tiles
+    overrides: Overrides  #: entries changed by the halo, by opening and wall links, and by specular reflection
+    exchanges: tuple[Exchange, ...]  #: the halo exchange of each phase
+    links: tuple[LinkAddresses, ...]  #: addresses of the opening links before a step of each phase
+    #: for each phase, (3, L) addresses of the populations that the plane of the opening may reflect into each link q of
+    #: node x, with its mirror image m of node y: those that leave x in direction m, y in direction q, and y in direction
+    #: m; all three the one that leaves through the link if it has no image
     reflected: tuple[np.ndarray, ...]
-    linkwise: tuple[LinkAddresses, ...]
-    in_table: LinkAddresses
+    linkwise: tuple[LinkAddresses, ...]  #: the same for the links into linkwise walls
+    in_table: LinkAddresses  #: the same for the links into other labelled walls; only read, to measure forces
 
     def plain(self, phase: int) -> np.ndarray:
         """(K, pitch) int64 table of a phase, uncompressed: the specification."""
@@ -170,11 +150,8 @@ class AddressTable:
 
 
 def build_addresses(domain: LocalDomain, streaming: Streaming) -> AddressTable:
-    """Build the address table of a local domain for a streaming scheme.
-
-    Half-way bounce-back: the population that would come from a wall is the node's own, reversed
-    (Ladd, J. Fluid Mech. 271, 285 (1994)).
-    """
+    """Build the address table of a local domain for a streaming scheme. Half-way bounce-back: the population that would
+    come from a wall is the node's own, reversed (Ladd, J. Fluid Mech. 271, 285 (1994))."""
     kinds = streaming.patterns(domain.lattice)
     pattern = kinds[0]
     opposite, q_count = domain.lattice.opposite, domain.lattice.q
@@ -293,40 +270,26 @@ def _fill(table, codes, nodes, rows, layout):
             table[k, n] = node // tile * (q_count * row_size) + row * row_size + node % tile
 
 
-WALLS = 2**31
-"""Base of the runs of walls, beyond all addresses."""
-WIDE = 2**40
-"""Size of a buffer to which any such base may belong."""
+WALLS = 2**31  # base of the runs of walls, beyond all addresses
+WIDE = 2**40  # size of a buffer to which any such base may belong
 
 
 @dataclass(frozen=True)
 class NodeNeighbours:
-    """The neighbours of every node.
+    """The neighbours of every node."""
 
-    Attributes:
-        domain: the local domain.
-        vectors: (K, 3) to the neighbours.
-        n_slots: size of a field's array.
-        exchange: the exchange of values with other ranks.
-        first_outside: address of the first of the values for openings, behind the last of which is that for walls.
-    """
-
-    domain: LocalDomain
-    vectors: np.ndarray
-    n_slots: int
-    exchange: Exchange
-    first_outside: int
+    domain: LocalDomain  #: the local domain
+    vectors: np.ndarray  #: (K, 3) to the neighbours
+    n_slots: int  #: size of a field's array
+    exchange: Exchange  #: the exchange of values with other ranks
+    first_outside: int  #: address of the first of the values for openings, behind the last of which is that for walls
 
     def plain(self) -> np.ndarray:
         """(K, pitch) int64 addresses: the specification."""
         return np.concatenate([np.minimum(chunk, self.n_slots - 1) for chunk in self._chunks()], axis=1)
 
     def records(self) -> np.ndarray:
-        """(n_words,) uint32 table.
-
-        Raises:
-            InputError: more nodes or records than it can address.
-        """
+        """(n_words,) uint32 table. Raises InputError: more nodes or records than it can address."""
         known: dict[bytes, int] = {}
         n_quads = whole(self.domain.pitch // WARP, LINE_UNIT) // LINE_UNIT
         begin, records = np.zeros(n_quads * LINE_UNIT, dtype=np.uint32), []

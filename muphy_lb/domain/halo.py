@@ -1,8 +1,5 @@
-"""The halo: which populations are sent to which rank, and their addresses.
-
-- HaloPlan: which populations are sent to which rank, in an order that both sides derive independently.
-- Exchange: the addresses that a rank packs for its neighbours, and those to which it unpacks their messages.
-"""
+"""The halo: populations that cross between ranks, in an order that both sides derive independently, and the addresses
+from which a rank packs them and to which it unpacks them."""
 
 from dataclasses import dataclass
 
@@ -17,27 +14,22 @@ from muphy_lb.lattice.layout import flat_address
 
 @dataclass(frozen=True)
 class HaloPlan:
-    """Populations sent to and received from each neighbour rank, one message each way per neighbour and step.
+    """Populations sent to and received from each neighbour rank, one message each way per neighbour and step. Crossing
+    links are sorted by neighbour rank, voxel id of the destination node, direction; sender and receiver derive the same
+    list without communication."""
 
-    Crossing links are sorted by neighbour rank, voxel id of the destination node, direction; sender and receiver
-    derive the same list without communication.
-
-    Attributes:
-        neighbours: ranks, ascending.
-        send_start: (len(neighbours) + 1,) message j is ``[send_start[j], send_start[j + 1])`` of the send list.
-        send_node, send_q: local node and direction of each population that is sent.
-        receive_start, receive_node, receive_q: the same for populations that are received; the node is the destination.
-        sent_images, received_images: (2 R,) positions of the populations that the planes of openings reflect; their
-            ``receive_q`` is the direction of the link that reads them.
-    """
-
-    neighbours: tuple[int, ...]
+    neighbours: tuple[int, ...]  #: ranks, ascending
+    #: (len(neighbours) + 1,) message j is ``[send_start[j], send_start[j + 1])`` of the send list
     send_start: np.ndarray
+    #: send_node, send_q: local node and direction of each population that is sent
     send_node: np.ndarray
     send_q: np.ndarray
+    #: receive_start, receive_node, receive_q: the same for populations that are received; the node is the destination
     receive_start: np.ndarray
     receive_node: np.ndarray
     receive_q: np.ndarray
+    #: sent_images, received_images: (2 R,) positions of the populations that the planes of openings reflect; their
+    #: ``receive_q`` is the direction of the link that reads them
     sent_images: np.ndarray
     received_images: np.ndarray
 
@@ -57,7 +49,6 @@ def plan_halo(part: Part, lattice: Lattice, special, specular: SpecularLinks, mi
 
     Args:
         part: its part of the geometry.
-        lattice: the velocity set.
         special: (Q, n) ``table`` of positions in the part of the nodes at x + c_q, and ``through_solids``, the same
             through solids, which determines the neighbour ranks; nodes of the plan are columns of these.
         specular: the links that slip walls reflect.
@@ -116,25 +107,20 @@ def _inverse(order: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Exchange:
-    """One exchange; message j is sent to and received from neighbour j.
+    """One exchange; message j is sent to and received from neighbour j."""
 
-    Attributes:
-        pack: (n,) flat addresses of the values that are sent, or a slice of the buffer.
-        pack_start: (neighbours + 1,) message j is ``[pack_start[j], pack_start[j + 1])`` of it.
-        unpack, unpack_start: the same for the values that are received.
-        accumulates: whether received values are added to those in the buffer, as integers, instead of replacing them.
-        acknowledged: whether messages are copied at once from where they arrive, so that who sent them may be told: the
-            exchange may follow itself, several times in a step or every so many. All ranks agree.
-        row: if not 0, messages are equally long, each a number n and rows of this length; no more than the first n
-            values of each row need to be sent. A part of the exchange does not know that.
-    """
-
-    pack: np.ndarray | slice
-    pack_start: np.ndarray
+    pack: np.ndarray | slice  #: (n,) flat addresses of the values that are sent, or a slice of the buffer
+    pack_start: np.ndarray  #: (neighbours + 1,) message j is ``[pack_start[j], pack_start[j + 1])`` of it
+    #: unpack, unpack_start: the same for the values that are received
     unpack: np.ndarray | slice
     unpack_start: np.ndarray
+    #: whether received values are added to those in the buffer, as integers, instead of replacing them
     accumulates: bool = False
+    #: whether messages are copied at once from where they arrive, so that who sent them may be told: the exchange may
+    #: follow itself, several times in a step or every so many. All ranks agree.
     acknowledged: bool = False
+    #: if not 0, messages are equally long, each a number n and rows of this length; no more than the first n values of
+    #: each row need to be sent. A part of the exchange does not know that.
     row: int = 0
 
     @property
@@ -168,20 +154,11 @@ def _messages(addresses, start, chosen, most: int | None = None) -> tuple[np.nda
 
 
 def plan_exchanges(domain, patterns: tuple[Pattern, ...], halo_start: int, images) -> tuple[Exchange, ...]:
-    """The exchange of each phase.
-
-    Pull gathers the leaving populations and receives directly into the halo slots; push sends directly from them. With
-    in-place streaming a pair of directions does the former before the step that exchanges it with the neighbours, and
-    the latter, with the slots that this step has filled, before the next one.
-
-    Populations that the planes of openings reflect always arrive in halo slots, from which the openings take them.
-
-    Args:
-        domain: the local domain.
-        patterns: one per phase.
-        halo_start: first halo slot.
-        images: for each phase, (2 R,) addresses of the populations that are sent to mirror images.
-    """
+    """The exchange of each phase. Pull gathers the leaving populations and receives directly into the halo slots; push
+    sends directly from them. With in-place streaming a pair of directions does the former before the step that
+    exchanges it with the neighbours, and the latter, with the slots that this step has filled, before the next one.
+    Populations that the planes of openings reflect always arrive in halo slots, from which the openings take them;
+    ``images`` are, for each phase, (2 R,) addresses of those that are sent."""
     halo, pattern = domain.halo, patterns[0]
     slots = slice(halo_start, halo_start + (halo.n_receive if pattern.upstream else halo.n_send))
     if pattern.in_place:

@@ -1,8 +1,5 @@
-"""Links from fluid nodes into openings and walls.
-
-- LinkRecords: links from fluid nodes into openings or walls, as flat index records.
-- How links into each wall are treated: in the address table, link by link, or by specular reflection.
-"""
+"""Links from fluid nodes into openings and walls as flat index records, and how each wall is treated: in the address
+table, link by link, or by specular reflection."""
 
 from dataclasses import dataclass
 
@@ -35,19 +32,12 @@ def is_wall(code: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class LinkRecords:
-    """One record per link, sorted by boundary, voxel id, direction.
+    """One record per link, sorted by boundary, voxel id, direction."""
 
-    Attributes:
-        node: (L,) int64 local node.
-        q: (L,) int64 outgoing direction, from the node into the boundary.
-        boundary: (L,) int64 number of the opening, or of the wall.
-        voxel: (L,) int64 voxel id of the node.
-    """
-
-    node: np.ndarray
-    q: np.ndarray
-    boundary: np.ndarray
-    voxel: np.ndarray
+    node: np.ndarray  #: (L,) int64 local node
+    q: np.ndarray  #: (L,) int64 outgoing direction, from the node into the boundary
+    boundary: np.ndarray  #: (L,) int64 number of the opening, or of the wall
+    voxel: np.ndarray  #: (L,) int64 voxel id of the node
 
     @property
     def n_links(self) -> int:
@@ -93,21 +83,14 @@ IN_TABLE, LINKWISE, SPECULAR = 0, 1, 2
 
 @dataclass(frozen=True)
 class WallTreatment:
-    """How each wall is treated.
+    """How each wall is treated. ``IN_TABLE``: half-way bounce-back at a stationary wall, at no cost. ``LINKWISE``:
+    every link has a record and a slot; a kernel computes its incoming population (interpolated or moving walls).
+    ``SPECULAR``: free slip, also at no cost."""
 
-    ``IN_TABLE``: half-way bounce-back at a stationary wall, at no cost. ``LINKWISE``: every link has a record and a
-    slot; a kernel computes its incoming population (interpolated or moving walls). ``SPECULAR``: free slip, also at no
-    cost.
-
-    Attributes:
-        labelled: treatment of each labelled wall of the geometry.
-        plain: treatment of all other walls, ``IN_TABLE`` or ``LINKWISE``.
-        reads_behind: whether linkwise walls read populations that, in place, the node on the side away from the wall
-            overwrites in the same step; it must wait for them.
-    """
-
-    labelled: tuple[int, ...] = ()
-    plain: int = IN_TABLE
+    labelled: tuple[int, ...] = ()  #: treatment of each labelled wall of the geometry
+    plain: int = IN_TABLE  #: treatment of all other walls, ``IN_TABLE`` or ``LINKWISE``
+    #: whether linkwise walls read populations that, in place, the node on the side away from the wall overwrites in the
+    #: same step; it must wait for them
     reads_behind: bool = False
 
     @property
@@ -167,7 +150,6 @@ def open_corners(table: np.ndarray, slip, lattice: Lattice) -> np.ndarray:
     Args:
         table: link codes as of ``muphy_lb.geometry.neighbours``; changed in place.
         slip: numbers of the labelled walls that slip.
-        lattice: the velocity set.
     """
     codes = FIRST_WALL_LINK - np.array(slip, dtype=np.int64)
     for q in range(1, lattice.q) if len(slip) else ():
@@ -188,8 +170,7 @@ def specular_links(table: np.ndarray, treatment: WallTreatment, lattice: Lattice
     Args:
         table: (Q, n) node-list numbers and link codes.
 
-    Raises:
-        InputError: a slip wall on a lattice without the tangential links that it needs.
+    Raises InputError: a slip wall on a lattice without the tangential links that it needs.
     """
     slip = treatment.slip
     codes = FIRST_WALL_LINK - np.array(slip, dtype=np.int64)
@@ -218,9 +199,9 @@ def mirrored_links(table: np.ndarray, openings, lattice: Lattice) -> SpecularLin
             along = number_of.get(tuple(vector - across))
             if not across.any() or not along:
                 continue
-            face, q_far = number_of[tuple(across)], number_of[tuple(vector - 2 * across)]
+            face, image = number_of[tuple(across)], number_of[tuple(vector - 2 * across)]
             node = np.flatnonzero((table[q] == code) & (table[face] == code) & (table[along] >= 0))
-            constants = (np.full_like(node, each) for each in (q, q_far, lattice.opposite[q]))
+            constants = (np.full_like(node, each) for each in (q, image, lattice.opposite[q]))
             q_out, q_far, q_in = constants
             rows.append(np.array([node, q_out, table[along, node], q_far, q_in]))
     return SpecularLinks(*np.concatenate(rows, axis=1))
@@ -265,10 +246,7 @@ class _Reflection:
 
 def _reflections(q: int, lattice: Lattice):
     """Reflections of direction q, one for each axis that may be normal to the wall; none for a link normal to it.
-
-    Raises:
-        InputError: the lattice lacks the tangential links that reflection needs.
-    """
+    Raises InputError: the lattice lacks the tangential links that reflection needs."""
     if lattice.name == "D3Q15":
         raise InputError("a wall slips, which D3Q15 cannot do: it has no face diagonals; use D3Q19 or D3Q27")
     number_of = {tuple(vector): k for k, vector in enumerate(lattice.c.tolist())}

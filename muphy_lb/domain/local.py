@@ -1,10 +1,5 @@
-"""LocalDomain: the nodes of one rank in run order, with the links that leave it.
-
-Run orders of a rank's nodes.
-
-The run table is shortest where consecutive nodes are neighbours along x: lexicographic order. The other orders are for
-comparison.
-"""
+"""LocalDomain: the nodes of one rank in run order, with the links that leave it. The run table is shortest where
+consecutive nodes are neighbours along x: lexicographic order. The other orders are for comparison."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -45,11 +40,7 @@ TILE_XYZ = (32, 8, 8)
 
 
 def order_keys(nodes: NodeList, number: np.ndarray, order: str):
-    """The index that sorts (n,) node-list numbers into an order.
-
-    Raises:
-        InputError: unknown order.
-    """
+    """The index that sorts (n,) node-list numbers into an order. Raises InputError: unknown order."""
     if order not in ORDERS:
         raise InputError(f"order is {order!r}; allowed: {', '.join(ORDERS)}")
     if order == LEXICOGRAPHIC or number.size == 0:
@@ -74,46 +65,28 @@ class LocalDomain:
     within each in node-list order by default. The interior needs nothing but the state before the step, so it runs
     while openings, walls and halo are prepared for the edge. The table of all neighbours is never stored as a whole; it
     is computed chunk by chunk where it is needed.
-
-    Attributes:
-        lattice: the velocity set.
-        number: (n,) int64 node-list number of each local node: its rank-independent name.
-        voxel: (n,) int64 voxel ids.
-        n_edge: the edge is local nodes ``[0, n_edge)``, the interior ``[n_edge, n)``.
-        pitch: number of nodes that a population buffer is allocated for, a multiple of ``TILE``.
-        walls: how walls are treated.
-        halo: populations that cross to other ranks.
-        ghost_layer: the adjacent nodes of other ranks.
-        links: the links into openings.
-        mirrors: their mirror images.
-        linkwise: the links into linkwise walls; the number of all unlabelled walls follows those of the labelled ones.
-        in_table: the links into labelled walls that are treated in the address table.
-        specular: the links that slip walls reflect to a node of this rank (``far`` is a local node).
-        n_specular: number of links that slip walls reflect to a node of any rank.
-        search: neighbour search in the rank's part of the node list.
-        part: the rank's part of the geometry.
-        listed: (n,) int64 position of each local node in that part.
-        local_of: local number of each node of that part, ``REMOTE_LINK`` for those of other ranks. Both are None where
-            local numbers and positions are the same.
     """
 
-    lattice: Lattice
-    number: np.ndarray
-    voxel: np.ndarray
-    n_edge: int
-    pitch: int
-    walls: WallTreatment
-    halo: HaloPlan
-    ghost_layer: GhostLayer
-    links: LinkRecords
-    mirrors: Mirrors
+    lattice: Lattice  #: the velocity set
+    number: np.ndarray  #: (n,) int64 node-list number of each local node: its rank-independent name
+    voxel: np.ndarray  #: (n,) int64 voxel ids
+    n_edge: int  #: the edge is local nodes ``[0, n_edge)``, the interior ``[n_edge, n)``
+    pitch: int  #: number of nodes that a population buffer is allocated for, a multiple of ``TILE``
+    walls: WallTreatment  #: how walls are treated
+    halo: HaloPlan  #: populations that cross to other ranks
+    ghost_layer: GhostLayer  #: the adjacent nodes of other ranks
+    links: LinkRecords  #: the links into openings
+    mirrors: Mirrors  #: their mirror images
+    #: the links into linkwise walls; the number of all unlabelled walls follows those of the labelled ones
     linkwise: LinkRecords
-    in_table: LinkRecords
-    specular: SpecularLinks
-    n_specular: int
-    search: NeighbourSearch
-    part: Part
-    listed: np.ndarray | None
+    in_table: LinkRecords  #: the links into labelled walls that are treated in the address table
+    specular: SpecularLinks  #: the links that slip walls reflect to a node of this rank (``far`` is a local node)
+    n_specular: int  #: number of links that slip walls reflect to a node of any rank
+    search: NeighbourSearch  #: neighbour search in the rank's part of the node list
+    part: Part  #: the rank's part of the geometry
+    listed: np.ndarray | None  #: (n,) int64 position of each local node in that part
+    #: local number of each node of that part, ``REMOTE_LINK`` for those of other ranks. Both are None where local
+    #: numbers and positions are the same.
     local_of: np.ndarray | None
 
     @property
@@ -168,8 +141,7 @@ def build_local_domain(
         rank: whose domain to build.
         lattice, walls, order: as of :func:`domain_from_part`.
 
-    Raises:
-        InputError: the rank owns no node, or a two-dimensional lattice meets a three-dimensional box.
+    Raises InputError: the rank owns no node, or a two-dimensional lattice meets a three-dimensional box.
     """
     return domain_from_part(cut_part(nodes, owner, rank), lattice, walls, order)
 
@@ -181,12 +153,10 @@ def domain_from_part(
 
     Args:
         part: its own nodes and ghost nodes.
-        lattice: the velocity set.
         walls: how walls are treated; by default all in the address table.
         order: of the nodes inside edge and interior, one of ``muphy_lb.domain.local.ORDERS``.
 
-    Raises:
-        InputError: a two-dimensional lattice meets a three-dimensional box.
+    Raises InputError: a two-dimensional lattice meets a three-dimensional box.
     """
     nodes = part.nodes
     check_dimension(nodes, lattice)
@@ -233,21 +203,13 @@ def _chosen(values: np.ndarray, positions: np.ndarray | None) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Special:
-    """Nodes with a link to another rank, into an opening, or into a wall that is labelled or has slots.
+    """Nodes with a link to another rank, into an opening, or into a wall that is labelled or has slots."""
 
-    Attributes:
-        listed: (k,) their positions in the part.
-        table: (Q, k) positions in the part of their neighbours, or link codes.
-        through_solids: the same without the walls of solids.
-        is_edge: (k,) whether each belongs to the edge.
-        behind: positions of further nodes of the edge, which wait for what linkwise walls read.
-    """
-
-    listed: np.ndarray
-    table: np.ndarray
-    through_solids: np.ndarray
-    is_edge: np.ndarray
-    behind: np.ndarray
+    listed: np.ndarray  #: (k,) their positions in the part
+    table: np.ndarray  #: (Q, k) positions in the part of their neighbours, or link codes
+    through_solids: np.ndarray  #: the same without the walls of solids
+    is_edge: np.ndarray  #: (k,) whether each belongs to the edge
+    behind: np.ndarray  #: positions of further nodes of the edge, which wait for what linkwise walls read
 
 
 def _special_nodes(search, own, part: Part, lattice, walls) -> _Special:
@@ -329,11 +291,8 @@ def _mirrors(links: LinkRecords, mirrored: SpecularLinks, lattice: Lattice) -> M
 
 
 def check_dimension(nodes: NodeList | GeometryHeader, lattice: Lattice, force=(0.0, 0.0, 0.0)) -> None:
-    """Refuse a two-dimensional lattice in a box with more than one layer, or with a force along z.
-
-    Raises:
-        InputError: the lattice is two-dimensional, and the box or the force is not.
-    """
+    """Refuse a two-dimensional lattice in a box with more than one layer, or with a force along z. Raises InputError:
+    the lattice is two-dimensional, and the box or the force is not."""
     if lattice.dimension == 2 and nodes.shape[0] != 1:
         raise InputError(
             f"lattice {lattice.name} is two-dimensional but the geometry has {nodes.shape[0]} layers along z;"

@@ -1,10 +1,8 @@
 """From a voxel to its node, and to the nodes around a particle.
 
-VoxelLookup: from a voxel to its node, for particles that move through the box.
-
-Sparse blocks of 8^3 voxels: the box is covered by a coarse grid of block numbers, and only blocks with nodes have
-entries. A block has entries for the voxels around it too, across periodic edges as well, so that what is at the 26
-neighbours of a voxel is read from fixed distances around its own entry.
+A VoxelLookup has sparse blocks of 8^3 voxels: the box is covered by a coarse grid of block numbers, and only blocks
+with nodes have entries. A block has entries for the voxels around it too, across periodic edges as well, so that what
+is at the 26 neighbours of a voxel is read from fixed distances around its own entry.
 
 Of the nodes of other ranks it contains the 26 neighbours of own nodes, numbered: the *corner layer*, in which particles
 find fields at all corners of the cell of nodes around them. Fields of the corner layer have its values behind those of
@@ -12,9 +10,6 @@ the own nodes.
 
 :func:`look_up` specifies what is found at a voxel, :func:`look_up_node` makes it a node function;
 :func:`look_around_nodes` makes those for the voxels around a node.
-
-The nodes around a particle: the corners of the cell that it is in, their addresses in fields of the corner layer and
-their weights; or the node nearest to it.
 """
 
 from collections.abc import Callable
@@ -33,41 +28,30 @@ from muphy_lb.geometry.voxels import FIRST_WALL_NUMBER
 EDGE_BITS = 3
 EDGE = 1 << EDGE_BITS
 WIDTH = EDGE + 2
-STRIDES = 1, WIDTH, WIDTH**2
-"""Distances in ``VoxelLookup.entry`` between neighbours along x, y, z."""
+STRIDES = 1, WIDTH, WIDTH**2  # distances in ``VoxelLookup.entry`` between neighbours along x, y, z
 BLOCK = WIDTH**3
 BLOCKS_AT_ONCE = 4096
-LAYER = 9
-"""Position of the index of the first node of the corner layer in ``VoxelLookup.size``."""
-WALL, OPENING = -1, -2
-"""Entries of voxels that are no nodes: ``WALL``; ``OPENING - k`` at opening k."""
-HERE = 0
-"""Instead of the address of the node of a particle that is where it was: that of some node of this rank."""
+LAYER = 9  # position of the index of the first node of the corner layer in ``VoxelLookup.size``
+WALL, OPENING = -1, -2  # entries of voxels that are no nodes: ``WALL``; ``OPENING - k`` at opening k
+HERE = 0  # instead of the address of the node of a particle that is where it was: that of some node of this rank
 HALF = 0.5
 AROUND = tuple(vector for vector in product((-1, 0, 1), repeat=3) if any(vector))
 
 
 @dataclass(frozen=True)
 class VoxelLookup:
-    """The node at each voxel of a rank's nodes and their surroundings.
+    """The node at each voxel of a rank's nodes and their surroundings."""
 
-    Attributes:
-        size: (10,) int64: voxels of the box along x, y, z, blocks along x, y, z, 1 for each axis that is periodic, and
-            the index of the first node of the corner layer.
-        block: (number of coarse cells,) int32 number of each block, x fastest, -1 where it has no entries.
-        entry: (n_blocks * 1000,) int32, of the voxels of a block and around it, x fastest: index of the node in fields
-            of the corner layer, ``WALL``, or ``OPENING - k`` for a voxel of opening k.
-        ranks: other ranks with nodes in the lookup, ascending.
-        layer: the corner layer, its messages in the order of ``ranks``.
-        owner: (layer,) position in ``ranks`` of the owner of each node of the layer.
-    """
-
+    #: (10,) int64: voxels of the box along x, y, z, blocks along x, y, z, 1 for each axis that is periodic, and the
+    #: index of the first node of the corner layer
     size: np.ndarray
-    block: np.ndarray
+    block: np.ndarray  #: (number of coarse cells,) int32 number of each block, x fastest, -1 where it has no entries
+    #: (n_blocks * 1000,) int32, of the voxels of a block and around it, x fastest: index of the node in fields of the
+    #: corner layer, ``WALL``, or ``OPENING - k`` for a voxel of opening k
     entry: np.ndarray
-    ranks: tuple[int, ...]
-    layer: GhostLayer
-    owner: np.ndarray
+    ranks: tuple[int, ...]  #: other ranks with nodes in the lookup, ascending
+    layer: GhostLayer  #: the corner layer, its messages in the order of ``ranks``
+    owner: np.ndarray  #: (layer,) position in ``ranks`` of the owner of each node of the layer
 
 
 def look_up(lookup, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
@@ -97,11 +81,9 @@ def places_of(lookup, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray
 
 
 class LookAround(NamedTuple):
-    """Node functions that look up what is around a node.
-
-    ``place(lookup, x, y, z)``: position of the entry of a voxel, which must be that of a node of this rank.
-    ``at(lookup, place, to_x, to_y, to_z)``: what is found so many voxels, -1, 0 or 1 along each axis, from there.
-    """
+    """Node functions that look up what is around a node. ``place(lookup, x, y, z)``: position of the entry of a voxel,
+    which must be that of a node of this rank. ``at(lookup, place, to_x, to_y, to_z)``: what is found so many voxels,
+    -1, 0 or 1 along each axis, from there."""
 
     place: Callable
     at: Callable
@@ -311,8 +293,7 @@ def nearest_node(lookup, voxel: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def corner_node(jit, dimension: int, nearest: bool):
     """Node function ``(lookup, voxel, offset, c)`` -> address and weight of one corner of the cell around a position,
     or, if it is the ``nearest`` node, of that. Weights of corners without a node are 0, and are still to be divided by
-    the sum of all.
-    """
+    the sum of all."""
     place, at = look_around_nodes(jit)
     zero, one, whole, nowhere, behind = np.float64(0.0), np.float64(1.0), np.int32, np.int32(0), np.int32(-1)
     has_z = dimension == 3

@@ -1,8 +1,4 @@
-"""The nodes that one rank stores: its own, and those of other ranks beside them.
-
-- Part: the part of a geometry that one rank stores: its own nodes and the adjacent nodes of other ranks.
-- GhostLayer: the nodes of other ranks one lattice vector away, and the own nodes that are ghosts of other ranks.
-"""
+"""The nodes that one rank stores: its own, and the ghost layer of nodes of other ranks one lattice vector away."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -22,22 +18,14 @@ CHUNK = 1 << 20
 
 @dataclass(frozen=True)
 class Part:
-    """The nodes of one rank and its ghost nodes: nodes of other ranks within one lattice vector of them.
-
-    The surroundings of an own node are the same as in the whole list; those of a ghost node are incomplete, but for the
-    cuts of its links.
-
-    Attributes:
-        rank: the rank.
-        nodes: own and ghost nodes, in node-list order, their cuts, and the labels around the own nodes.
-        number: (n,) int64 node-list number of each of them; None if this is the whole list.
-        owner: (n,) int32 rank of each of them.
-    """
+    """The nodes of one rank and its ghost nodes: nodes of other ranks within one lattice vector of them. The
+    surroundings of an own node are the same as in the whole list; those of a ghost node are incomplete, but for the
+    cuts of its links."""
 
     rank: int
-    nodes: NodeList
-    number: np.ndarray | None
-    owner: np.ndarray
+    nodes: NodeList  #: own and ghost nodes, in node-list order, their cuts, and the labels around the own nodes
+    number: np.ndarray | None  #: (n,) int64 node-list number of each of them; None if this is the whole list
+    owner: np.ndarray  #: (n,) int32 rank of each of them
 
     @property
     def own(self) -> np.ndarray:
@@ -51,10 +39,8 @@ def cut_part(nodes: NodeList, owner: Any, rank: int) -> Part:
     Args:
         nodes: the whole list; its arrays may be datasets of a file, of which only slices are read.
         owner: (n,) rank of every node; may also be a dataset.
-        rank: the rank.
 
-    Raises:
-        InputError: the rank owns no node.
+    Raises InputError: the rank owns no node.
     """
     own = _own_voxels(nodes, owner, rank)
     if own.size == 0:
@@ -121,21 +107,14 @@ def _cuts_of(cuts: Cuts, near: np.ndarray) -> Cuts:
 @dataclass(frozen=True)
 class GhostLayer:
     """The exchange of a field's values at neighbouring nodes: one value per node, one message each way per neighbour.
+    Nodes are sorted by neighbour rank, then voxel id, on both sides, so the order need not be communicated."""
 
-    Nodes are sorted by neighbour rank, then voxel id, on both sides, so the order need not be communicated.
-
-    Attributes:
-        send_start: (neighbours + 1,) message j is ``[send_start[j], send_start[j + 1])`` of the send list; the
-            neighbours are those of the :class:`~muphy_lb.domain.HaloPlan`.
-        send_node: local node of each value that is sent.
-        receive_start: the same for the values that are received.
-        position: position in the rank's part of each ghost node, in the order in which values are received.
-    """
-
+    #: (neighbours + 1,) message j is ``[send_start[j], send_start[j + 1])`` of the send list; the neighbours are those
+    #: of the :class:`~muphy_lb.domain.HaloPlan`
     send_start: np.ndarray
-    send_node: np.ndarray
-    receive_start: np.ndarray
-    position: np.ndarray
+    send_node: np.ndarray  #: local node of each value that is sent
+    receive_start: np.ndarray  #: the same for the values that are received
+    position: np.ndarray  #: position in the rank's part of each ghost node, in the order in which values are received
 
 
 def plan_ghost_layer(part: Part, table: np.ndarray, local: np.ndarray, neighbours: tuple[int, ...]) -> GhostLayer:

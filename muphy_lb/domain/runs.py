@@ -26,18 +26,13 @@ MAX_RUNS = 2**32 - 1
 
 @dataclass(frozen=True)
 class RunTable:
-    """A compressed (K, n) table of addresses; K directions, n nodes in whole warps.
+    """A compressed (K, n) table of addresses; K directions, n nodes in whole warps."""
 
-    Attributes:
-        lines: (n_warps, words) uint32: number of runs of all warps before, mask of each direction, zeros.
-        bases: (1 + n_runs,) address of each run's lane 0, in the order of warps, directions, lanes; uint32, or uint64
-            where the buffer is larger. A base may lie before the buffer; it then wraps around.
-        n_directions: K.
-    """
-
-    lines: np.ndarray
+    lines: np.ndarray  #: (n_warps, words) uint32: number of runs of all warps before, mask of each direction, zeros
+    #: (1 + n_runs,) address of each run's lane 0, in the order of warps, directions, lanes; uint32, or uint64 where the
+    #: buffer is larger. A base may lie before the buffer; it then wraps around.
     bases: np.ndarray
-    n_directions: int
+    n_directions: int  #: K
 
     @property
     def runs_per_warp(self) -> float:
@@ -53,8 +48,7 @@ def compress(chunks, n_directions: int, n_slots: int) -> RunTable:
         n_directions: K.
         n_slots: size of the buffer that the addresses belong to.
 
-    Raises:
-        InputError: more runs than a line can count.
+    Raises InputError: more runs than a line can count.
     """
     dtype = np.uint32 if n_slots <= 2**32 else np.uint64
     lines, bases, n_runs = [], [np.zeros(1, dtype=dtype)], 0

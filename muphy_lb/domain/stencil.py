@@ -1,10 +1,8 @@
 """Addresses that scalars read: of stencils and of populations, and values beyond the fluid.
 
-Extrapolation: the value of a scalar that a stencil reads where its neighbour is not fluid.
-
 A boundary half-way along a link prescribes the value T_w (Dirichlet), the step s of the value across one voxel (flux,
 Neumann; zero: adiabatic), or nothing (outflow, zero gradient). With T_1 the value at the node and T_2 that at the next
-node away from the wall, the extrapolated value g along an axis is
+node away from the wall, the value g that a stencil reads there along an axis is extrapolated:
 
     fixed:    g = 8/3 T_w - 2 T_1 + 1/3 T_2,   or 2 T_w - T_1 where the next node is not fluid
     flux:     g = a T_1 + s
@@ -17,24 +15,20 @@ a = (2 - b) / (2 + b), s = 2 b T_o / (2 + b).
 Values along diagonals are extrapolated axis by axis, x before y before z, as if layers of ghost nodes were filled one
 after the other (Obrecht, Kuznik, Tourancheau, Roux, Comput. Fluids 54, 118 (2012): "second-order extrapolation").
 
-StencilTable: the addresses of the neighbours' values that a stencil reads.
+A field is one flat array: one value per node, then one per node of the ghost layer, then one per extrapolated value
+beyond a wall. The StencilTable leads from a node to its neighbours in the order of the vectors; it is run-compressed
+like that of populations.
 
-A field is one flat array: one value per node, then one per node of the ghost layer, then one per
-extrapolated value beyond a wall. The table leads from a node to its neighbours in the order of the vectors; it is
-run-compressed like that of populations.
-
-ScalarStreamingTable: the addresses of the populations of a scalar that arrive at a node.
-
-They are rows of one flat array, direction after direction: ``q * pitch + n`` is the population that left node n along
-q. Behind the rows are those received from other ranks, then those returned by boundaries. With g~ the population that
-leaves towards a boundary half-way along its link, and w the weight of all moving populations (1/8):
+The ScalarStreamingTable holds the addresses of the populations of a scalar that arrive at a node. They are rows of one
+flat array, direction after direction: ``q * pitch + n`` is the population that left node n along q. Behind the rows are
+those received from other ranks, then those returned by boundaries. With g~ the population that leaves towards a
+boundary half-way along its link, and w the weight of all moving populations (1/8):
 
     fixed:    g = -g~ + 2 w T_w                                       (anti-bounce-back)
     flux:     g = [(1 + A) g~ + B] / (1 - A),  A = kappa (a - 1) / (w (1 + a)),  B = 2 kappa s / (1 + a)
     outflow:  g = the population that the node sent in the opposite direction
 
-A flux of 0 is bounce-back. The flux g - g~ is kappa times that of the extrapolated value
-(:mod:`muphy_lb.domain.stencil`).
+A flux of 0 is bounce-back. The flux g - g~ is kappa times that of the extrapolated value.
 Ginzburg, Adv. Water Resour. 28, 1171 (2005); Yoshida, Nagaoka, J. Comput. Phys. 229, 7774 (2010).
 """
 
@@ -56,19 +50,12 @@ MOST_TERMS = 4
 
 @dataclass(frozen=True)
 class ScalarBoundary:
-    """Boundary conditions of a scalar: labelled walls by number, all other solids, then openings by number.
+    """Boundary conditions of a scalar: labelled walls by number, all other solids, then openings by number."""
 
-    Attributes:
-        kind: (W + 1 + O,) ``FIXED``, ``FLUX`` or ``OUTFLOW``.
-        value: (W + 1 + O,) the prescribed value, or the step across one voxel.
-        n_walls: W.
-        factor: (W + 1 + O,) factor a of a flux condition; None: 1 everywhere.
-    """
-
-    kind: np.ndarray
-    value: np.ndarray
-    n_walls: int
-    factor: np.ndarray | None = None
+    kind: np.ndarray  #: (W + 1 + O,) ``FIXED``, ``FLUX`` or ``OUTFLOW``
+    value: np.ndarray  #: (W + 1 + O,) the prescribed value, or the step across one voxel
+    n_walls: int  #: W
+    factor: np.ndarray | None = None  #: (W + 1 + O,) factor a of a flux condition; None: 1 everywhere
 
     def numbers_of(self, code: np.ndarray) -> np.ndarray:
         """Numbers of the boundaries that links with these codes lead into."""
@@ -84,20 +71,14 @@ class ScalarBoundary:
 
 @dataclass(frozen=True)
 class Extrapolations:
-    """Extrapolated values as sums ``constant + sum weight * T[index]``, sorted by node.
+    """Extrapolated values as sums ``constant + sum weight * T[index]``, sorted by node."""
 
-    Attributes:
-        node, k: (S,) node whose stencil reads the value, and the number of its stencil entry.
-        index: (4, S) nodes that contribute.
-        weight: (4, S).
-        constant: (S,).
-    """
-
+    #: node, k: (S,) node whose stencil reads the value, and the number of its stencil entry
     node: np.ndarray
     k: np.ndarray
-    index: np.ndarray
-    weight: np.ndarray
-    constant: np.ndarray
+    index: np.ndarray  #: (4, S) nodes that contribute
+    weight: np.ndarray  #: (4, S)
+    constant: np.ndarray  #: (S,)
 
     @property
     def is_copy(self) -> np.ndarray:
@@ -112,7 +93,6 @@ def extrapolate(codes: np.ndarray, nodes: np.ndarray, vectors: np.ndarray, bound
         codes: (1 + K, m) index of the node itself, then of its neighbour along each vector, or the code of a link.
         nodes: (m,) their local numbers.
         vectors: (K, 3) of at most two non-zero components each, including all that have one.
-        boundary: the boundary conditions.
     """
     there = np.full((3, 3, 3), -1, dtype=np.int64)
     there[1, 1, 1] = 0
@@ -208,24 +188,16 @@ def _add(index, weight, node, factor):
 
 @dataclass(frozen=True)
 class StencilTable:
-    """Neighbours of a stencil.
+    """Neighbours of a stencil."""
 
-    Attributes:
-        domain: the local domain.
-        vectors: (K, 3) to the neighbours.
-        n_slots: size of the field's array.
-        exchange: the exchange of values with other ranks.
-        extrapolated: the extrapolated values that are stored in the array, from ``first_extrapolated`` on.
-        copies: those that are simply the value of a node.
-    """
-
-    domain: LocalDomain
-    vectors: np.ndarray
-    n_slots: int
-    exchange: Exchange
+    domain: LocalDomain  #: the local domain
+    vectors: np.ndarray  #: (K, 3) to the neighbours
+    n_slots: int  #: size of the field's array
+    exchange: Exchange  #: the exchange of values with other ranks
     first_extrapolated: int
+    #: the extrapolated values that are stored in the array, from ``first_extrapolated`` on
     extrapolated: Extrapolations
-    copies: Extrapolations
+    copies: Extrapolations  #: those that are simply the value of a node
 
     @property
     def n_edge_extrapolated(self) -> int:
@@ -264,12 +236,18 @@ def build_stencil(domain: LocalDomain, vectors: np.ndarray, boundary: ScalarBoun
     """Fold boundaries and ghost nodes into the table of a stencil.
 
     Args:
-        domain: the nodes of a rank.
         vectors: (K, 3), of at most two non-zero components each, including all that have one.
         boundary: the boundary conditions where the neighbour is not fluid.
     """
     layer, pitch = domain.ghost_layer, domain.pitch
-    found = _extrapolate_all(domain, vectors, boundary)
+    pieces, whole = [], np.concatenate((np.zeros((1, 3), dtype=np.int64), vectors))
+    for first in range(0, domain.n_nodes, CHUNK_NODES):
+        last = min(first + CHUNK_NODES, domain.n_nodes)
+        codes = domain.neighbours_with_ghosts(whole, slice(first, last))
+        nodes = np.flatnonzero((codes < 0).any(axis=0))
+        pieces.append(extrapolate(np.ascontiguousarray(codes[:, nodes]), first + nodes, vectors, boundary))
+    columns = {name: [vars(piece)[name] for piece in pieces] for name in vars(pieces[0])}
+    found = Extrapolations(**{name: np.concatenate(parts, axis=-1) for name, parts in columns.items()})
     is_copy = found.is_copy
     extrapolated, copies = chosen(found, ~is_copy), chosen(found, is_copy)
     first_extrapolated = pitch + layer.position.size
@@ -285,17 +263,6 @@ def build_stencil(domain: LocalDomain, vectors: np.ndarray, boundary: ScalarBoun
     )
 
 
-def _extrapolate_all(domain: LocalDomain, vectors, boundary: ScalarBoundary) -> Extrapolations:
-    found, whole = [], np.concatenate((np.zeros((1, 3), dtype=np.int64), vectors))
-    for first in range(0, domain.n_nodes, CHUNK_NODES):
-        last = min(first + CHUNK_NODES, domain.n_nodes)
-        codes = domain.neighbours_with_ghosts(whole, slice(first, last))
-        nodes = np.flatnonzero((codes < 0).any(axis=0))
-        found.append(extrapolate(np.ascontiguousarray(codes[:, nodes]), first + nodes, vectors, boundary))
-    columns = {name: [vars(one)[name] for one in found] for name in vars(found[0])}
-    return Extrapolations(**{name: np.concatenate(parts, axis=-1) for name, parts in columns.items()})
-
-
 def chosen(values: Extrapolations, mask: np.ndarray) -> Extrapolations:
     """The extrapolated values chosen by a mask."""
     return replace(values, **{name: column[..., mask] for name, column in vars(values).items()})
@@ -303,13 +270,9 @@ def chosen(values: Extrapolations, mask: np.ndarray) -> Extrapolations:
 
 @dataclass(frozen=True)
 class ScalarStreamingTable(StencilTable):
-    """Addresses of arriving populations; entry k of a node is for the one along vector k + 1 of the lattice.
+    """Addresses of arriving populations; entry k of a node is for the one along vector k + 1 of the lattice."""
 
-    Attributes:
-        slot: (R, K) addresses of the populations of each ghost node, -1 for those that are not received.
-    """
-
-    slot: np.ndarray
+    slot: np.ndarray  #: (R, K) addresses of the populations of each ghost node, -1 for those that are not received
 
     def neighbours(self, nodes: slice) -> np.ndarray:
         """(K, m) addresses; link codes where they come from a boundary."""
@@ -322,7 +285,6 @@ def build_scalar_streaming(
     """Fold boundaries and ghost nodes into the table of a scalar's populations.
 
     Args:
-        domain: the nodes of a rank.
         lattice: of the scalar; all its moving populations have the same weight.
         boundary: the boundary conditions where the neighbour is not fluid.
         diffusivity: in lattice units.

@@ -59,14 +59,9 @@ class Streaming:
     openings_before_interior: bool = False
 
     def order_with_pause(self, has_late_openings: bool = False) -> tuple[str, ...]:
-        """The parts of a step in which stages run after all populations have arrived, before any node collides.
-
-        Args:
-            has_late_openings: whether the openings wait for messages.
-
-        Raises:
-            InputError: the populations that are about to arrive are not known ahead of the collision.
-        """
+        """The parts of a step in which stages run after all populations have arrived, before any node collides; with
+        ``has_late_openings`` the openings wait for messages. Raises InputError: the populations that are about to
+        arrive are not known ahead of the collision."""
         if self.stores_before_collision:
             raise InputError(
                 f"compute.streaming is {self.name!r}, with which nothing can act between streaming and collision; set"
@@ -125,11 +120,7 @@ STREAMINGS: Mapping[str, Streaming] = MappingProxyType({kind.name: kind for kind
 
 
 def streaming_named(name: str) -> Streaming:
-    """Look up a streaming scheme by name.
-
-    Raises:
-        InputError: there is no scheme of that name.
-    """
+    """Look up a streaming scheme by name. Raises InputError: there is no scheme of that name."""
     if name not in STREAMINGS:
         raise InputError(f"streaming is {name!r}; allowed: {', '.join(STREAMINGS)}")
     return STREAMINGS[name]
@@ -137,24 +128,15 @@ def streaming_named(name: str) -> Streaming:
 
 @dataclass(frozen=True)
 class Pattern:
-    """Where a step of one phase loads and stores populations.
+    """Where a step of one phase loads and stores populations. A location is a number: ``r >= 0`` is row r of the node
+    itself, ``-1 - k`` is entry k of the node's table."""
 
-    A location is a number: ``r >= 0`` is row r of the node itself, ``-1 - k`` is entry k of the node's table.
-
-    Attributes:
-        in_place: whether the step writes to the buffer that it reads.
-        directions: direction of each table entry, ascending.
-        load: location from which population q of a node is loaded, for each q.
-        store: location to which it is stored.
-        upstream: whether the table leads to the node at ``x - c_q``; else ``x + c_q``.
-        far_row, wall_row: row of the entry of direction q at that node, and at the node itself where a wall is.
-    """
-
-    in_place: bool
-    directions: tuple[int, ...]
-    load: tuple[int, ...]
-    store: tuple[int, ...]
-    upstream: bool
+    in_place: bool  #: whether the step writes to the buffer that it reads
+    directions: tuple[int, ...]  #: direction of each table entry, ascending
+    load: tuple[int, ...]  #: location from which population q of a node is loaded, for each q
+    store: tuple[int, ...]  #: location to which it is stored
+    upstream: bool  #: whether the table leads to the node at ``x - c_q``; else ``x + c_q``
+    #: far_row, wall_row: row of the entry of direction q at that node, and at the node itself where a wall is
     far_row: tuple[int, ...]
     wall_row: tuple[int, ...]
 

@@ -10,12 +10,7 @@ from muphy_lb.model.model import Table
 
 
 class HostArrays:
-    """A rank's arrays for actions (:class:`muphy_lb.model.action.RankArrays`).
-
-    Args:
-        engine: whose arrays.
-        communicator: all ranks.
-    """
+    """A rank's arrays for actions (:class:`muphy_lb.model.action.RankArrays`)."""
 
     def __init__(self, engine, communicator):
         self._engine, self.domain, self.communicator = engine, engine.domain, communicator
@@ -47,10 +42,6 @@ class HostArrays:
 
 class Actions:
     """The actions of a rank's model.
-
-    Args:
-        engine: whose arrays they change.
-        communicator: all ranks.
 
     Attributes:
         arrays: what they see.

@@ -31,9 +31,11 @@ def tune(engine: Engine) -> None:
     is_small = engine.domain.n_nodes - engine.domain.n_edge < FEWEST_NODES
     if len(shapes) < 2 or is_small or engine.model.occupied:
         return
-    path, key = cache_folder() / "tuning.json", _key(engine)
+    model = engine.model
+    what = (model.lattice.name, model.collision.name, model.streaming.name, engine.precision.name)
+    path, key = cache_folder() / "tuning.json", " | ".join((__version__, engine.backend.device, *what))
     known = _read(path)
-    by_name = {_name(shape): shape for shape in shapes}
+    by_name = {f"{shape.threads} {shape.block}": shape for shape in shapes}
     if known.get(key) not in by_name:
         with phase("timing the kernels on this GPU (once)"):
             rates = {name: _rate(engine, shape) for name, shape in by_name.items()}
@@ -52,18 +54,7 @@ def cache_folder() -> Path:
     return Path(users if os.path.isabs(users) else os.devnull, "muphy_lb")  # without a home nothing is kept
 
 
-def _key(engine: Engine) -> str:
-    model = engine.model
-    what = (model.lattice.name, model.collision.name, model.streaming.name, engine.precision.name)
-    return " | ".join((__version__, engine.backend.device, *what))
-
-
-def _name(shape) -> str:
-    return f"{shape.threads} {shape.block}"
-
-
 def _rate(engine: Engine, shape) -> float:
-    """Million node updates per second of the interior."""
     launches = engine.interior_launches(shape)
     synchronise = engine.backend.synchronise
     seconds = []

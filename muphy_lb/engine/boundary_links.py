@@ -357,7 +357,7 @@ class BoundaryLinks:
     def _shares(self) -> np.ndarray:
         """(n_openings, 4) of :func:`muphy_lb.operators.openings.reflected_shares` where planes reflect; elsewhere the
         condition reads the outgoing population alone."""
-        of_planes = reflected_shares(float(self._model.parameters[OMEGA]))
+        of_planes = reflected_shares(float(np.asarray(self._model.parameters[OMEGA])))
         shares = np.where(self._reflects[:, None], of_planes, (1.0, 0.0, 0.0, 0.0))
         return shares.astype(self._backend.precision.real)
 

@@ -1,8 +1,4 @@
-"""Engine: a model bound to one rank's domain and device; it steps and measures, in lattice units.
-
-- What a step costs at each node, where that changes while a flow goes on.
-- Sums over links, weighted by the share of a partly filled node that is fluid.
-"""
+"""Engine: a model bound to one rank's domain and device; it steps and measures, in lattice units."""
 
 import time
 from collections.abc import Callable
@@ -36,10 +32,6 @@ class Engine:
     """Buffers, bound stages and measurements of one rank.
 
     Args:
-        backend: the device.
-        connector: connects it to the other ranks.
-        domain: this rank's nodes.
-        model: the physics.
         conditions: what happens at the local links (:class:`muphy_lb.engine.boundary_links.LinkConditions`).
         speed_scale: scale of the exact integer sum of speeds.
 
@@ -53,7 +45,10 @@ class Engine:
         self.precision, self.real = backend.precision, backend.precision.real
         self.timed = TimedValues(backend, conditions.at_start, list(conditions.feedback))
         self.addresses = build_addresses(domain, model.streaming)
-        self.buffers = self._make_buffers()
+        in_place = self.model.streaming.in_place
+        n_slots, storage = self.addresses.n_slots, self.precision.storage
+        buffers = [self.backend.zeros(n_slots, storage) for _ in range(1 if in_place else 2)]
+        self.buffers = buffers * 2 if in_place else buffers
         self._tables = [backend.stream_table(self.addresses, phase) for phase in range(len(self.addresses.patterns))]
         self.parity = self.steps_kept = self._step_number = 0
         self._access = StateAccess(backend, model, domain)
@@ -77,19 +72,9 @@ class Engine:
         size, given = conditions.kind.size, conditions.feedback
         return FeedbackConditions(self.backend, self._connector, self.boundary_links, given, size, self.timed)
 
-    def _make_buffers(self) -> list:
-        in_place = self.model.streaming.in_place
-        n_slots, storage = self.addresses.n_slots, self.precision.storage
-        buffers = [self.backend.zeros(n_slots, storage) for _ in range(1 if in_place else 2)]
-        return buffers * 2 if in_place else buffers
-
     @property
     def particle_sets(self) -> Particles:
-        """The particles.
-
-        Raises:
-            ValueError: the model has none.
-        """
+        """The particles. Raises ValueError: the model has none."""
         if self.particles is None:
             raise ValueError(f"the model {self.model.name!r} has no particles")
         return self.particles
@@ -192,7 +177,7 @@ class Engine:
     def set_populations(self, populations: np.ndarray) -> None:
         """Overwrite the stored (Q, n) or (Q, 1) populations (deviations from w_q): before collision for push, after it
         for the others."""
-        self._set(lambda first, last: _columns(populations, first, last))
+        self._set(lambda first, last: populations if populations.shape[1] == 1 else populations[:, first:last])
 
     def populations(self) -> np.ndarray:
         """(Q, n) stored populations; 0, those at rest, where there is no fluid."""
@@ -263,7 +248,6 @@ class Engine:
         self._connector.communicator.barrier()
 
     def _begin_step(self) -> StepKind:
-        """Count a step; returns its kind."""
         kind = self._kind(self._step_number, self.parity)
         self._count_steps(1)
         self.parity ^= 1
@@ -356,11 +340,6 @@ class Engine:
     def measuring(self, parity: int, operator: Operator | None = None) -> tuple:
         """Values for the moments of the state ``parity`` that a step has left."""
         return self._moment_values(parity, self.timed.behind(parity), operator)
-
-
-def _columns(values: np.ndarray, first: int, last: int) -> np.ndarray:
-    """Columns of (Q, n) values, or the one of (Q, 1)."""
-    return values if values.shape[1] == 1 else values[:, first:last]
 
 
 def has_load(engine: Engine) -> bool:

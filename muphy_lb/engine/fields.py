@@ -1,7 +1,5 @@
-"""Fields of a model on one rank's device: their memory, the stages that advance them, their halo exchange.
-
-Lists of nodes, and of warps with fluid, that ``COLLECT`` stages make on the device.
-"""
+"""Fields of a model on one rank's device: their memory, the stages that advance them, their halo exchange. Lists of
+nodes, and of warps with fluid, that ``COLLECT`` stages make on the device."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -28,18 +26,13 @@ from muphy_lb.parallel.exchange import HaloExchange, bind_exchanges
 from muphy_lb.parallel.task import ON_EDGE, ON_INTERIOR, Task
 from muphy_lb.parallel.transports import ExchangeTasks
 
-NODES_PER_ENTRY = 8
-"""A list has room for one node in so many; with more of them, all nodes are looked at."""
+NODES_PER_ENTRY = 8  # A list has room for one node in so many; with more of them, all nodes are looked at
 
 
 class CollectedNodes:
     """The lists, by stage that makes them and range of nodes. Each has its counts and warps twice, for steps from each
-    buffer, so that one is written while the bulk, which collides beside other stages, reads the other.
-
-    Args:
-        backend: the device.
-        model: whose stages collect; on a device that makes no lists there are none.
-    """
+    buffer, so that one is written while the bulk, which collides beside other stages, reads the other. ``model``: whose
+    stages collect; on a device that makes no lists there are none."""
 
     def __init__(self, backend, model: Model):
         self._backend = backend
@@ -275,9 +268,6 @@ class Fields:
     """The fields of a model.
 
     Args:
-        backend: the device.
-        domain: this rank's nodes.
-        model: the physics.
         shares: the transports with their neighbours (:class:`muphy_lb.parallel.exchange.HaloExchange`).
         corners: for fields of the corner layer.
 
@@ -285,8 +275,7 @@ class Fields:
         sums: number of components, by name, of the accumulating fields that are part of the state: moments are taken
             with them as the last collision has read them.
 
-    Raises:
-        ValueError: a field of the corner layer, without particles.
+    Raises ValueError: a field of the corner layer, without particles.
     """
 
     def __init__(self, backend, domain: LocalDomain, model: Model, shares, corners: Corners | None = None):

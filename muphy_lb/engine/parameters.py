@@ -8,18 +8,7 @@ from muphy_lb.domain import LocalDomain
 from muphy_lb.engine.fields import Fields
 from muphy_lb.engine.particles import Particles
 from muphy_lb.engine.timed_values import TimedValues
-from muphy_lb.model.model import (
-    BESIDE_WALL,
-    BORDER,
-    LOOKUP,
-    SCHEDULED,
-    STEP,
-    VOXEL,
-    FieldValue,
-    Provided,
-    Table,
-    Value,
-)
+from muphy_lb.model.model import BESIDE_WALL, BORDER, LOOKUP, SCHEDULED, STEP, VOXEL, FieldValue, Provided, Table, Value
 from muphy_lb.operators import Operator
 from muphy_lb.operators.forces import COMPONENTS
 from muphy_lb.operators.operator import Parameter
@@ -32,8 +21,6 @@ class Parameters:
     are in lattice units, and an operator that reads a field as one of these multiplies by itself.
 
     Args:
-        backend: the device.
-        domain: this rank's nodes.
         fields: the model's fields, bound.
         particles: the model's particles, bound, if it has any.
         timed: values in force, of which the last three are the body force.
@@ -48,13 +35,7 @@ class Parameters:
 
     def values(self, operator: Operator, given: Mapping[str, Value], parity: int, in_force=None) -> tuple:
         """Values in the order of an operator's parameters, for compiled code in a step from buffer ``parity``.
-
-        Args:
-            operator: whose parameters.
-            given: their values by name.
-            parity: the buffer.
-            in_force: device array of the values in force; those of the same step if not given.
-        """
+        ``in_force``: device array of the values in force; those of the same step if not given."""
         if in_force is None:
             in_force = self._timed.of_step(parity)
         return tuple(self._value(each, given[each.name], parity, in_force) for each in operator.parameters)

@@ -15,24 +15,12 @@ from muphy_lb.parallel import Halo, HaloConnector
 from muphy_lb.parallel.task import ON_INTERIOR, Task, ordering
 
 FULL, LOST, CROWDED = 1, 2, 3
-STEPS_BETWEEN_SORTS = 128
-"""Particles mix as they move, and then those beside each other in memory read far apart."""
+STEPS_BETWEEN_SORTS = 128  # particles mix as they move, and then those beside each other in memory read far apart
 
 
 class Particles:
-    """The particle sets of a model.
-
-    Args:
-        backend: the device.
-        connector: to the other ranks.
-        lookup: what is at each voxel of this rank's surroundings.
-        domain: this rank's nodes.
-        model: the physics.
-        fields: its fields.
-
-    Raises:
-        ValueError: a set without a stage that lets its particles migrate.
-    """
+    """The particle sets of a model. ``lookup``: what is at each voxel of this rank's surroundings. Raises ValueError: a
+    set without a stage that lets its particles migrate."""
 
     def __init__(
         self, backend, connector: HaloConnector, lookup: VoxelLookup, domain: LocalDomain, model: Model, fields
@@ -116,8 +104,7 @@ class Particles:
             name: of the set.
             columns: by name, all of them; those that the set has besides the position are zero if they are missing.
 
-        Raises:
-            BackendError: more particles than there is room for.
+        Raises BackendError: more particles than there is room for.
         """
         node = look_up(self._lookup, *(np.asarray(columns[axis], dtype=np.int64) for axis in POSITION[0]))
         own = np.flatnonzero((node >= 0) & (node < self._lookup.size[LAYER]))

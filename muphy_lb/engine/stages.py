@@ -3,15 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from muphy_lb.backends.arrays import (
-    Chosen,
-    Coupling,
-    CrossingArrays,
-    DragArrays,
-    NeighbourTable,
-    NodeRange,
-    RefillArrays,
-)
+from muphy_lb.backends.arrays import Chosen, Coupling, DragArrays, NeighbourTable, NodeRange
 from muphy_lb.model.model import (
     ARRIVING,
     CLEAR,
@@ -31,12 +23,8 @@ from muphy_lb.parallel.task import ON_INTERIOR, Task
 
 
 class StageBinder:
-    """Binds stages to launches.
-
-    Args:
-        engine: whose arrays to bind.
-        bulk_is_apart: whether the bulk of the interior collides by itself, and its other nodes behind the crossing.
-    """
+    """Binds stages to launches. ``bulk_is_apart``: whether the bulk of the interior collides by itself, and its other
+    nodes behind the crossing."""
 
     def __init__(self, engine, bulk_is_apart: bool):
         self._engine, self._backend, self._bulk_is_apart = engine, engine.backend, bulk_is_apart
@@ -161,8 +149,8 @@ class StageBinder:
     def bind_crossing(self, stage: Stage, parity: int, nodes: NodeRange, collision: tuple | None = None):
         """Launch of a ``CROSSING`` stage over some nodes, which then collide, given an operator and its values."""
         engine, chosen = self._engine, self._chosen(nodes, stage, parity)
-        arrays = CrossingArrays(engine.stream_arrays(parity), engine.state(parity), self._table())
-        return self._backend.bind(CROSSING, stage.operators[0], arrays, chosen, self._values(stage, parity), collision)
+        arrays = engine.stream_arrays(parity), engine.state(parity), self._table()
+        return self._backend.bind(CROSSING, stage.operators[0], *arrays, chosen, self._values(stage, parity), collision)
 
     def _stored(self, stage: Stage, parity: int, nodes: NodeRange):
         state, values = self._engine.state(1 - parity), self._values(stage, parity)
@@ -180,5 +168,5 @@ class StageBinder:
         _, others, first = self._engine.fields.moments(stage.field)
         values = tuple(self._values(stage, parity, k) for k in range(2))
         sources = self._where(stage.sources, parity)
-        arrays = RefillArrays(self._engine.state(1 - parity), self._table(), sources, others, first)
-        yield self._backend.bind(REFILL, stage.operators, arrays, self._chosen(nodes, stage, parity), values)
+        arrays = self._engine.state(1 - parity), self._table(), sources, (first, others)
+        yield self._backend.bind(REFILL, stage.operators, *arrays, self._chosen(nodes, stage, parity), values)

@@ -1,4 +1,5 @@
-"""The tasks of a time step, derived from what the streaming orders and what the model's stages read and write.
+"""The tasks of a time step, derived from what the streaming orders and what the model's stages read and write, and
+their launches: one per task at first, as few as possible once they are recorded.
 
 Openings and packing write to edge nodes and slots only. Walls and edge behind the messages read what the interior wrote
 in the step before, and the edge overwrites what it read, so they wait for it; the interior waits likewise. Where
@@ -12,10 +13,6 @@ pass runs beside these messages.
 The bulk of the interior, if the model has one, collides on a queue of its own, from the start of the step on; the other
 nodes of the interior do with the stage between. The interior waits for the bulk at the first pass that is not beside
 it.
-
-- The launches of a time step by kind of step: one per task at first, as few as possible once they are recorded.
-- The collision of the step ahead, where the streaming stores populations before it: what leaves the nodes is then not
-  known otherwise. It goes to the other buffer, which the step ahead overwrites.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -44,17 +41,11 @@ from muphy_lb.parallel.transports import ExchangeTasks
 
 
 class StepKind(NamedTuple):
-    """The properties by which steps differ.
+    """The properties by which steps differ."""
 
-    Attributes:
-        parity: the buffer from which it goes.
-        has_schedule: whether values are taken from the schedule's next row first.
-        phase: number of the step in the period of the conditions with feedback.
-    """
-
-    parity: int
-    has_schedule: bool = False
-    phase: int = 0
+    parity: int  #: the buffer from which it goes
+    has_schedule: bool = False  #: whether values are taken from the schedule's next row first
+    phase: int = 0  #: number of the step in the period of the conditions with feedback
 
 
 class Pass:
@@ -84,8 +75,7 @@ def passes(stages: tuple[Stage, ...], written: set[str], fields: Mapping[str, Fi
         written: fields that this step has written so far and not exchanged; updated.
         fields: those that may be read at neighbours without a stage that advances them, by name.
 
-    Raises:
-        ValueError: a stage writes a field with one array that it reads at neighbours.
+    Raises ValueError: a stage writes a field with one array that it reads at neighbours.
     """
     found = [Pass()]
     read: set[str] = set()
@@ -209,7 +199,6 @@ class StepOrder:
 
 
 def _n_filled(groups: list[Pass]) -> int:
-    """Number of passes with stages."""
     return sum(bool(group.stages) for group in groups)
 
 
@@ -229,11 +218,7 @@ def _pass_rows(number: int, group: Pass, over: str = "") -> Iterator[OrderRow]:
 
 
 class StepBinder:
-    """Binds the tasks of a step.
-
-    Args:
-        engine: whose arrays to bind.
-    """
+    """Binds the tasks of a step. ``engine``: whose arrays to bind."""
 
     def __init__(self, engine):
         self._engine, self._model = engine, engine.model
@@ -290,11 +275,8 @@ class StepBinder:
         return [Task("schedule", ON_INTERIOR, self._backend.bind("count_step", engine.parameters.step, ON_INTERIOR))]
 
     def _with_next_row(self, flow: list[Task], parity: int) -> list[Task]:
-        """The flow, and beside it, on the queue of the openings, the values of the step behind it.
-
-        They overwrite what the step before has read: its edge, its openings, and its interior if the force is
-        scheduled.
-        """
+        """The flow, and beside it, on the queue of the openings, the values of the step behind it. They overwrite what
+        the step before has read: its edge, its openings, and its interior if the force is scheduled."""
         backend, engine = self._backend, self._engine
         ahead = [self._wait] if self._model.has_scheduled_force else []
         if ahead or not engine.boundary_links.has_openings:
@@ -429,7 +411,6 @@ class StepLaunches:
 
     Args:
         binder: binds the tasks of a kind of step.
-        backend: the device.
 
     Attributes:
         is_recording: whether launches are recorded; every task must have run once before.

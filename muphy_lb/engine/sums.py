@@ -1,8 +1,6 @@
-"""Sums at nodes that the last collision has read, such as those of forces from particles.
-
-The momentum of the stored populations holds a share of them, so moments of the present state need them: those that are
-written, and those of nodes beside openings. Few nodes have any; records hold these alone.
-"""
+"""Sums at nodes that the last collision has read, such as those of forces from particles. The momentum of the stored
+populations holds a share of them, so moments of the present state need them: those that are written, and those of nodes
+beside openings. Few nodes have any; records hold these alone."""
 
 from collections.abc import Mapping
 

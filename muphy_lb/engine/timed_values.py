@@ -1,12 +1,8 @@
-"""Values that change from step to step: those of openings and walls, profiles, and a uniform body force.
-
-Values that change from step to step: those of openings and walls, and a uniform body force.
+"""Values that change from step to step: those of openings and walls, their profiles, and a uniform body force.
 
 They lie on the device twice. A step from buffer 0 reads the first copy, a step from buffer 1 the second, and while
 either is read the other takes the next row of the schedule: so the schedule delays no step. Results of the values,
-which lie on the device twice as well, are computed behind each copy.
-
-Profiles that change their shape with time: the momentum of their links follows from the amplitudes in force.
+such as the momentum of links whose profile changes its shape, lie there twice as well, computed behind each copy.
 """
 
 from collections.abc import Sequence
@@ -27,7 +23,6 @@ class TimedValues:
     """Values in force, and the schedule of the steps to come.
 
     Args:
-        backend: the device.
         values: (n,) values of the conditions at the start; three components of the force follow, which are 0.
         set_by_feedback: numbers of the values that conditions with feedback set.
 
@@ -126,7 +121,6 @@ def timed_momenta(backend, timed: TimedValues, profiles, momentum: np.ndarray, b
     :class:`~muphy_lb.engine.timed_values.TimedValues`, which from now on keeps it up to date.
 
     Args:
-        backend: the device.
         timed: values in force, whose last ones but the force are the amplitudes, opening after opening.
         profiles: (columns, links) weights by number of the opening, of its links in the order of the launch.
         momentum: (L,) of all links, of which those of other openings stay as they are.

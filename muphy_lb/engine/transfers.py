@@ -1,19 +1,9 @@
 """Values of a rank's nodes, copied between its device and the host or summed on the device.
 
-- Probe: populations, or values of a field, at selected addresses, copied to the host.
-- NodeValues: fields and body force at selected nodes of a rank, copied to the host.
-- NodeMoments: density and velocity at selected nodes of a rank, copied to the host without those of the others.
-
-The populations that left through openings in the last step.
-
-Streaming that stores populations before their collision keeps them beside the state, in the slots of the opening links.
-Flow rates are measured from them, by outputs and by conditions that answer their flow, so checkpoints must hold them.
-With the other streaming patterns flow rates follow from the stored populations.
-
-- Remembered: a measurement in the state before the last step, for means over two steps.
-- Sums over the nodes of a rank.
-- StateAccess: transfer of populations and moments between device and host, in chunks through scratch memory.
-- NeighbourValues: values at the nodes of a rank and at those beside them, on the host, before a run starts.
+Streaming that stores populations before their collision keeps those that left through openings in the last step beside
+the state, in the slots of the opening links. Flow rates are measured from them, by outputs and by conditions that
+answer their flow, so checkpoints must hold them. With the other streaming patterns flow rates follow from the stored
+populations.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -35,7 +25,6 @@ class Probe:
     """Copies numbers at fixed addresses out of either of two buffers.
 
     Args:
-        backend: the device.
         buffers: both population buffers, or both arrays of a field.
         addresses: (k,) flat addresses in each of them.
         of_field: whether the buffers hold a field instead of populations in stored units.
@@ -91,12 +80,7 @@ class Probe:
 
 
 class NodeValues:
-    """Reads values at selected nodes without copying whole fields to the host.
-
-    Args:
-        engine: engine of the rank.
-        nodes: (k,) local nodes.
-    """
+    """Reads values at selected nodes without copying whole fields to the host. ``nodes``: (k,) local nodes."""
 
     def __init__(self, engine, nodes: np.ndarray):
         self._engine, self._nodes = engine, nodes
@@ -113,11 +97,9 @@ class NodeValues:
         return self._probes[name].read(parity)
 
     def force(self, parity: int) -> np.ndarray:
-        """(3, k) body force per volume, lattice units, in the collision of a step from buffer ``parity``.
-
-        A share from a field that accumulates is always that of the last collision: the step ahead adds up its own
-        between streaming and collision.
-        """
+        """(3, k) body force per volume, lattice units, in the collision of a step from buffer ``parity``. A share from
+        a field that accumulates is always that of the last collision: the step ahead adds up its own between streaming
+        and collision."""
         return np.ascontiguousarray(np.broadcast_to(self.force_numbers(parity), (3, self._nodes.size)))
 
     def force_numbers(self, parity: int) -> np.ndarray:
@@ -136,17 +118,12 @@ class NodeValues:
         return self._engine.parameters.on_host({name: value}, parity)[name]
 
 
-SELECTED_CHUNK = 1 << 20
-"""Nodes whose moments are computed in one launch, for those that are selected among them."""
+SELECTED_CHUNK = 1 << 20  # nodes whose moments are computed in one launch, for those that are selected among them
 
 
 class NodeMoments:
-    """Reads the moments of selected nodes; only these are copied, which makes it quick.
-
-    Args:
-        engine: engine of the rank.
-        nodes: (k,) ascending local nodes.
-    """
+    """Reads the moments of selected nodes; only these are copied, which makes it quick. ``nodes``: (k,) ascending local
+    nodes."""
 
     def __init__(self, engine, nodes: np.ndarray):
         self._engine, self._nodes = engine, nodes
@@ -249,11 +226,8 @@ Measured = TypeVar("Measured")
 
 
 class Remembered(Generic[Measured]):
-    """Keeps one measurement of an engine for one step.
-
-    The lattice may oscillate with period two; the mean with the step before does not. With in-place streaming nothing
-    else is left of that step.
-    """
+    """Keeps one measurement of an engine for one step. The lattice may oscillate with period two; the mean with the
+    step before does not. With in-place streaming nothing else is left of that step."""
 
     def __init__(self) -> None:
         self._kept: Measured | None = None
@@ -280,12 +254,8 @@ class Totals:
 
 
 class Reductions:
-    """The launches that sum over all nodes, from each buffer; they share their partial sums.
-
-    Args:
-        engine: whose nodes.
-        speed_scale: scale of the exact integer sums.
-    """
+    """The launches that sum over all nodes, from each buffer; they share their partial sums. ``speed_scale``: scale of
+    the exact integer sums."""
 
     def __init__(self, engine, speed_scale: float):
         backend, model = engine.backend, engine.model
@@ -319,13 +289,7 @@ CHUNK_NODES = 1 << 17
 
 
 class StateAccess:
-    """Reads and writes the state of a rank.
-
-    Args:
-        backend: the device.
-        model: the physics.
-        domain: this rank's nodes.
-    """
+    """Reads and writes the state of a rank."""
 
     def __init__(self, backend, model: Model, domain: LocalDomain):
         self._backend, self._model, self._n_nodes = backend, model, domain.n_nodes
@@ -353,10 +317,8 @@ class StateAccess:
         return result
 
     def write(self, state: State, chunk: Callable[[int, int], np.ndarray]) -> None:
-        """Overwrite the populations by ``chunk(first, last)`` -> (Q, m), or (Q, 1) if all nodes are equal.
-
-        Chunks are computed side by side, in threads: NumPy computes without Python's lock.
-        """
+        """Overwrite the populations by ``chunk(first, last)`` -> (Q, m), or (Q, 1) if all nodes are equal. Chunks are
+        computed side by side, in threads: NumPy computes without Python's lock."""
         q_count, storage = self._model.lattice.q, self._precision.storage
         uploaded = None
         for nodes, chunk_values in self._side_by_side(chunk):
@@ -389,12 +351,7 @@ class StateAccess:
 
 
 class NeighbourValues:
-    """Finds the values at neighbours of nodes, also of other ranks.
-
-    Args:
-        domain: the nodes of this rank.
-        communicator: the ranks.
-    """
+    """Finds the values at neighbours of nodes, also of other ranks."""
 
     def __init__(self, domain: LocalDomain, communicator):
         self._domain, self._communicator = domain, communicator

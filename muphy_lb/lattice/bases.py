@@ -22,24 +22,14 @@ CONSERVED = FAMILIES[:2]
 
 @dataclass(frozen=True)
 class MomentBasis:
-    """A basis of Q orthogonal moments.
+    """A basis of Q orthogonal moments. Raises ValueError: the rows are not orthogonal, mix parities, or do not begin
+    with density and momentum."""
 
-    Attributes:
-        name: name in messages.
-        lattice: the velocity set.
-        rows: Q rows M_k of Q integers.
-        families: family of each row, one of FAMILIES.
-        inner: Q integers p_q, the weights of the inner product.
-
-    Raises:
-        ValueError: the rows are not orthogonal, mix parities, or do not begin with density and momentum.
-    """
-
-    name: str
-    lattice: Lattice
-    rows: tuple[tuple[int, ...], ...]
-    families: tuple[str, ...]
-    inner: tuple[int, ...]
+    name: str  #: name in messages
+    lattice: Lattice  #: the velocity set
+    rows: tuple[tuple[int, ...], ...]  #: Q rows M_k of Q integers
+    families: tuple[str, ...]  #: family of each row, one of FAMILIES
+    inner: tuple[int, ...]  #: Q integers p_q, the weights of the inner product
 
     def __post_init__(self):
         if len(self.rows) != self.lattice.q or len(self.families) != self.lattice.q:
@@ -79,11 +69,8 @@ class MomentBasis:
         return [k for k, family in enumerate(self.families) if family in families]
 
     def is_even(self, family: str) -> bool:
-        """Whether the rows of a family are even in the lattice vectors; else they are odd.
-
-        Raises:
-            ValueError: rows of the family are neither all even nor all odd.
-        """
+        """Whether the rows of a family are even in the lattice vectors; else they are odd. Raises ValueError: rows of
+        the family are neither all even nor all odd."""
         rows = self.matrix[self.rows_of(family)]
         reversed_rows = rows[:, self.lattice.opposite]
         if not (np.array_equal(reversed_rows, rows) or np.array_equal(reversed_rows, -rows)):

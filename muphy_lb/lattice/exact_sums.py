@@ -4,8 +4,7 @@ from math import ceil, log2
 
 import numpy as np
 
-FIXED_POINT_BITS = 60
-"""Of sums over all nodes: leaves room for a mean speed of 4 in lattice units."""
+FIXED_POINT_BITS = 60  # of sums over all nodes: leaves room for a mean speed of 4 in lattice units
 
 
 def scale_of_sums(n_nodes: int) -> float:
@@ -14,11 +13,9 @@ def scale_of_sums(n_nodes: int) -> float:
 
 
 def in_two_parts(value, scale):
-    """(whole, rest) int64: value * scale, truncated, and what that left of it, times scale again and truncated.
-
-    ``(sum of whole + sum of rest / scale) / scale`` is the sum of the values up to 1 / scale^2 each; scale is a power
-    of two.
-    """
+    """(whole, rest) int64: value * scale, truncated, and what that left of it, times scale again and truncated. ``(sum
+    of whole + sum of rest / scale) / scale`` is the sum of the values up to 1 / scale^2 each; scale is a power of
+    two."""
     scaled = np.float64(value) * scale
     whole = np.int64(scaled)
     return whole, np.int64((scaled - np.float64(whole)) * scale)

@@ -11,23 +11,15 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Lattice:
-    """A discrete velocity set.
+    """A discrete velocity set."""
 
-    Attributes:
-        name: DdQq name.
-        dimension: number of space dimensions.
-        vectors: Q lattice vectors (x, y, z), the rest vector first; z = 0 in two dimensions.
-        weights: Q exact weights.
-        cs2: squared speed of sound in lattice units.
-        isotropy: highest order of the weight moments that must be isotropic.
-    """
-
-    name: str
-    dimension: int
+    name: str  #: DdQq name
+    dimension: int  #: number of space dimensions
+    #: Q lattice vectors (x, y, z), the rest vector first; z = 0 in two dimensions
     vectors: tuple[tuple[int, int, int], ...]
-    weights: tuple[Fraction, ...]
-    cs2: Fraction = Fraction(1, 3)
-    isotropy: int = 4
+    weights: tuple[Fraction, ...]  #: Q exact weights
+    cs2: Fraction = Fraction(1, 3)  #: squared speed of sound in lattice units
+    isotropy: int = 4  #: highest order of the weight moments that must be isotropic
 
     def __post_init__(self):
         for order in range(self.isotropy + 2):

@@ -12,9 +12,9 @@ GROUP = 2 * WARP
 TILE = 4096
 # Distance of the rows of a tile: a power of two would map all rows to the same sets of a CPU cache.
 ROW = TILE + WARP
+#: Numbers that a vector at a node takes up: its components lie beside each other, in aligned pieces of memory, which
+#: GPUs read and write at once.
 RECORD = 4
-"""Numbers that a vector at a node takes up: its components lie beside each other, in aligned pieces of memory, which
-GPUs read and write at once."""
 
 
 def whole(n: int, unit: int) -> int:

@@ -80,11 +80,7 @@ def scalar_lattice(dimension: int) -> Lattice:
 
 
 def lattice_named(name: str) -> Lattice:
-    """Look a lattice up by name.
-
-    Raises:
-        InputError: there is no such lattice.
-    """
+    """Look a lattice up by name. Raises InputError: there is no such lattice."""
     if name not in LATTICES:
         raise InputError(f"lattice is {name!r}; allowed: {', '.join(LATTICES)}")
     return LATTICES[name]

@@ -1,8 +1,6 @@
-"""Sums over populations, or other rows, always in their order.
-
-A product of matrices, ``einsum``, or ``sum`` adds in an order that depends on the number of columns and on where they
-lie in memory: a node's last digits would depend on the rank that it is on.
-"""
+"""Sums over populations, or other rows, always in their order. A product of matrices, ``einsum``, or ``sum`` adds in an
+order that depends on the number of columns and on where they lie in memory: a node's last digits would depend on the
+rank that it is on."""
 
 from collections.abc import Iterable
 from functools import reduce

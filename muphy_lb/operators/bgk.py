@@ -1,8 +1,5 @@
-"""Single relaxation time: f~_q = f_q - omega (f_q - f_q^eq) + (1 - omega/2) S_q.
-
-Bhatnagar, Gross, Krook (1954); Qian, d'Humieres, Lallemand (1992); force: Guo, Zheng, Shi, Phys. Rev. E 65, 046308
-(2002).
-"""
+"""Single relaxation time: f~_q = f_q - omega (f_q - f_q^eq) + (1 - omega/2) S_q. Bhatnagar, Gross, Krook (1954); Qian,
+d'Humieres, Lallemand (1992); force: Guo, Zheng, Shi, Phys. Rev. E 65, 046308 (2002)."""
 
 from muphy_lb.operators.operator import named
 from muphy_lb.operators.relaxation import OMEGA, Relaxation

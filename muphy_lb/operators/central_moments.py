@@ -18,15 +18,12 @@ import numpy as np
 from muphy_lb.lattice import Lattice, added, combined
 from muphy_lb.operators.unroll import unroll
 
+#: Rate of the trace of the stress: a bulk viscosity that does not vanish with the viscosity, which damps sound.
 BULK_RATE = 1.0
-"""Rate of the trace of the stress: a bulk viscosity that does not vanish with the viscosity, which damps sound."""
-
+#: Exponents (a, b, c) in the order in which node functions hold moments.
 POSITIONS = tuple((a, b, c) for a, b, c in product(range(3), repeat=3))
-"""Exponents (a, b, c) in the order in which node functions hold moments."""
-
+#: Of a fluid at rest, along one axis: the moments of order 0, 1, 2, and the populations of -1, 0, 1.
 _AT_REST, _WEIGHTS = (1.0, 0.0, 1 / 3), (1 / 6, 2 / 3, 1 / 6)
-"""Of a fluid at rest, along one axis: the moments of order 0, 1, 2, and the populations of -1, 0, 1."""
-
 Moments = Mapping[tuple[int, int, int], np.ndarray]
 
 
@@ -146,10 +143,8 @@ def from_central_node(lattice: Lattice, precision, jit):
 
 def _lines(lattice: Lattice, precision) -> tuple[tuple, ...]:
     """Of 27 transforms of three numbers, along z, then y, then x: the places of the three, the component of the
-    velocity, and the sum of the three at rest; last, the number of the population at each place at the start.
-
-    The place of population (-1, 0, 1)[a, b, c] becomes that of the moment of order [a, b, c].
-    """
+    velocity, and the sum of the three at rest; last, the number of the population at each place at the start. The place
+    of population (-1, 0, 1)[a, b, c] becomes that of the moment of order [a, b, c]."""
     lines, places = [], ordered_exponents(lattice)
     for axis in reversed(range(lattice.dimension)):
         step = 3 ** (lattice.dimension - 1 - axis)

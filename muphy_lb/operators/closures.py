@@ -1,27 +1,24 @@
 """Closures: laws for the relaxation rate omega, and so for the viscosity, at a node.
 
-The constant closure is a Newtonian fluid. The others depend on the stress at the node: |Pi| / rho with
+The constant closure is a Newtonian fluid. The others depend on the stress at the node: Q = |Pi| / rho with
 Pi_ab = sum_q c_a c_b (f_q - f_q^eq + S_q / 2) of populations before collision (S the source of the force, whose second
 moment is u_a F_b + F_a u_b, or zero where terms of second order are dropped), from which the rate of strain is
 S_ab = -(3 omega / 2) Pi_ab / rho (Krueger et al., The Lattice Boltzmann Method (2017), sect. 4.1).
 
-Smagorinsky's eddy viscosity nu_t = C^2 |S| (filter width 1), |S| = sqrt(2 S:S), from the stress of the node itself.
-
-|S| = 3 sqrt(2) Q / (2 tau_e) with Q = |Pi| / rho and tau_e = 3 (nu + nu_t) + 1/2, a quadratic equation for tau_e:
-tau_e = [tau + sqrt(tau^2 + 18 sqrt(2) C^2 Q)] / 2, tau = 1 / omega.
+Smagorinsky: nu_t = C^2 |S| (filter width 1), |S| = sqrt(2 S:S) = 3 sqrt(2) Q / (2 tau_e) with
+tau_e = 3 (nu + nu_t) + 1/2, a quadratic equation: tau_e = [tau + sqrt(tau^2 + 18 sqrt(2) C^2 Q)] / 2, tau = 1 / omega.
 Smagorinsky, Mon. Weather Rev. 91, 99 (1963); Hou, Sterling, Chen, Doolen, Fields Inst. Commun. 6, 151 (1996).
 
-Generalised Newtonian fluids: the viscosity at a node follows from its shear rate, which follows from its stress.
+Generalised Newtonian fluids, g the shear rate sqrt(2 S:S) per time step:
 
 power law       nu = k g^(n-1)
 Carreau-Yasuda  nu = nu_inf + (nu_0 - nu_inf) [1 + (lambda g)^a]^((n-1)/a)
 Casson          nu = (k_0 + k_1 sqrt(g))^2 / g
 
-All are KINEMATIC viscosities in lattice units, g the shear rate sqrt(2 S:S) per time step; every law is cut off at a
-smallest and a largest viscosity. With Q = |Pi| / rho (see :mod:`muphy_lb.operators.closures`) g = 3 Q / (sqrt(2) tau),
-so tau is the root of tau = 3 nu(g(tau)) + 1/2: one root, as long as nu g grows with g. No value of the last step is
-used. Bird, Armstrong, Hassager, Dynamics of Polymeric Liquids (1987); Casson, in Rheology of Disperse Systems (1959);
-in lattice Boltzmann: Boyd, Buick, Green, J. Phys. A 39, 14241 (2006).
+All are KINEMATIC viscosities in lattice units; every law is cut off at a smallest and a largest viscosity. With
+g = 3 Q / (sqrt(2) tau), tau is the root of tau = 3 nu(g(tau)) + 1/2: one root, as long as nu g grows with g. No value
+of the last step is used. Bird, Armstrong, Hassager, Dynamics of Polymeric Liquids (1987); Casson, in Rheology of
+Disperse Systems (1959); in lattice Boltzmann: Boyd, Buick, Green, J. Phys. A 39, 14241 (2006).
 """
 
 from collections.abc import Callable
@@ -36,23 +33,17 @@ from muphy_lb.operators.operator import Parameter, named
 
 @dataclass(frozen=True)
 class Closure:
-    """A law for omega.
+    """A law for omega."""
 
-    Attributes:
-        name: in case files.
-        reference: ``reference(omega, stress, parameters)`` -> omega per node; ``omega`` the Newtonian rate, ``stress``
-            the (n,) values |Pi| / rho; parameters are read by name.
-        node: factory ``node(precision, jit, at)`` of ``rate(omega, stress, parameters)``; ``at`` as in
-            :class:`~muphy_lb.operators.operator.Operator`.
-        parameters: what it reads; none of these is in stored units.
-        needs_stress: whether it depends on the stress; false only for the constant closure.
-    """
-
-    name: str
+    name: str  #: in case files
+    #: ``reference(omega, stress, parameters)`` -> omega per node; ``omega`` the Newtonian rate, ``stress`` the (n,)
+    #: values |Pi| / rho; parameters are read by name
     reference: Callable
+    #: factory ``node(precision, jit, at)`` of ``rate(omega, stress, parameters)``; ``at`` as in
+    #: :class:`~muphy_lb.operators.operator.Operator`
     node: Callable
-    parameters: tuple[Parameter, ...] = ()
-    needs_stress: bool = True
+    parameters: tuple[Parameter, ...] = ()  #: what it reads; none of these is in stored units
+    needs_stress: bool = True  #: whether it depends on the stress; false only for the constant closure
 
 
 CONSTANT = Closure("constant", lambda omega, stress, parameters: omega, lambda *choices: None, needs_stress=False)
@@ -128,7 +119,6 @@ def relaxation_time(nu):
 
 
 def _relaxation_time_node(precision, jit):
-    """:func:`relaxation_time` as a node function."""
     three, half = precision.real(3), precision.real(0.5)
 
     def tau_of(nu):
@@ -160,7 +150,6 @@ def _reference(law, names):
 
 
 def _tau_bounds_node(precision, jit, at):
-    """:func:`tau_bounds` as a node function."""
     tau_of = _relaxation_time_node(precision, jit)
     smallest, lowest, highest = precision.real(SMALLEST_TAU), at["nu_min"], at["nu_max"]
 

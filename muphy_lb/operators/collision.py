@@ -37,10 +37,8 @@ def collision(
 
 @cache
 def followed_by(collide: Operator, source: Operator) -> Operator:
-    """The collision, then ``source(f, n, parameters)``, which adds to the collided populations in place.
-
-    Its specification ``reference(n, lattice, parameters)`` returns what is added, (Q, n).
-    """
+    """The collision, then ``source(f, n, parameters)``, which adds to the collided populations in place. Its
+    specification ``reference(n, lattice, parameters)`` returns what is added, (Q, n)."""
 
     def reference(stored, n, lattice, parameters):
         return collide.reference(stored, n, lattice, parameters) + source.reference(n, lattice, parameters)

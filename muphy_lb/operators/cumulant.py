@@ -41,8 +41,7 @@ from muphy_lb.operators.unroll import unroll
 
 LEAST_OMEGA = 1.25
 LIMIT = 0.01
-AXES = ((0, 1, 2), (1, 2, 0), (2, 0, 1))
-"""Every axis with the two others, in turn."""
+AXES = ((0, 1, 2), (1, 2, 0), (2, 0, 1))  # every axis with the two others, in turn
 
 
 def fourth_order_rates(omega):
@@ -166,8 +165,7 @@ def _places(*family) -> tuple[int, ...]:
 FIRST, NORMAL, SHEAR = _places(0), _places(0, 0), _places(1, 2)
 THIRD_B, THIRD_C, XYZ = _places(0, 1, 1), _places(0, 2, 2), POSITIONS.index((1, 1, 1))
 FOURTH, MIXED, FIFTH = _places(1, 1, 2, 2), _places(0, 0, 1, 2), _places(0, 1, 1, 2, 2)
-TURN = (1, 2, 0), (2, 0, 1)
-"""Of every axis a, the next one b, and the one c after that."""
+TURN = (1, 2, 0), (2, 0, 1)  # of every axis a, the next one b, and the one c after that
 
 
 def _second_order_node(lattice, precision, jit):
@@ -221,10 +219,8 @@ def _third_order_node(precision, jit):
 
 
 def _complete_node(precision, jit):
-    """Node function ``(k, second, third, force, inverse)``: all 27 moments less those at rest, after collision.
-
-    ``k`` holds those before it, ``second`` and ``third`` are what the two functions above return, ``inverse`` 1 / rho.
-    """
+    """Node function ``(k, second, third, force, inverse)``: all 27 moments less those at rest, after collision. ``k``
+    holds those before it, ``second`` and ``third`` are what the two functions above return, ``inverse`` 1 / rho."""
     first, normal, shear, third_b, third_c, xyz = FIRST, NORMAL, SHEAR, THIRD_B, THIRD_C, XYZ
     fourth, mixed, fifth, (after, last), three = FOURTH, MIXED, FIFTH, TURN, 3
     count, highest = len(POSITIONS), len(POSITIONS) - 1

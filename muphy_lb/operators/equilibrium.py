@@ -42,17 +42,11 @@ class Moments(NamedTuple):
 
 @dataclass(frozen=True)
 class Equilibrium:
-    """An equilibrium distribution.
+    """An equilibrium distribution."""
 
-    Attributes:
-        name: in case files.
-        is_compressible: u = j / rho and all terms scale with rho; else u = j / rho_0.
-        is_linear: the terms of second order in u are dropped.
-    """
-
-    name: str
-    is_compressible: bool
-    is_linear: bool
+    name: str  #: in case files
+    is_compressible: bool  #: u = j / rho and all terms scale with rho; else u = j / rho_0
+    is_linear: bool  #: the terms of second order in u are dropped
 
     def populations(self, rho: np.ndarray, u: np.ndarray, lattice) -> np.ndarray:
         """(Q, n) full populations of (n,) density and (3, n) velocity."""

@@ -1,8 +1,6 @@
-"""Body force at a node: uniform, a field, or varying in time; and sums of forces.
-
-The three components are parameters in stored units: three numbers; three arrays with one value per local node; or three
-arrays of length one that the schedule overwrites.
-"""
+"""Body force at a node: uniform, a field, or varying in time; and sums of forces. The three components are parameters
+in stored units: three numbers; three arrays with one value per local node; or three arrays of length one that the
+schedule overwrites."""
 
 from functools import cache
 

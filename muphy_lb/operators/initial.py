@@ -13,8 +13,8 @@ import numpy as np
 from muphy_lb.lattice import Lattice, combined
 from muphy_lb.operators.equilibrium import Equilibrium
 
+#: Axes of the six numbers of a symmetric tensor, as in :mod:`muphy_lb.operators.hermite`.
 AXES_OF_TENSOR = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))
-"""Axes of the six numbers of a symmetric tensor, as in :mod:`muphy_lb.operators.hermite`."""
 
 
 def initial_populations(
@@ -24,7 +24,6 @@ def initial_populations(
 
     Args:
         equilibrium: of the collision.
-        lattice: velocity set.
         moments: density (n,) and velocity (3, n).
         force: (3, n) body force per volume.
         stress: (6, n) Pi: xx, yy, zz, xy + yx, yz + zy, zx + xz; none if not given.

@@ -28,10 +28,9 @@ import numpy as np
 from muphy_lb.operators.operator import Operator, named
 from muphy_lb.operators.unroll import unroll
 
-COSINE, SINE = "turn_cosine", "turn_sine"
-"""Parameters: cosine and sine of the phase of one update."""
+COSINE, SINE = "turn_cosine", "turn_sine"  # parameters: cosine and sine of the phase of one update
+#: Parameters: a_0, R_0, 1 / Z_w, b, the SI value of a unit of outflow, rho - 1 per Pa, the pressure of rho = 1.
 NUMBERS = ("mean", "resistance", "admittance", "bend", "flow_unit", "density_per_pa", "reference")
-"""Parameters: a_0, R_0, 1 / Z_w, b, the SI value of a unit of outflow, rho - 1 per Pa, the pressure of rho = 1."""
 
 
 @cache

@@ -1,9 +1,6 @@
-"""Density, velocity and stress from stored populations.
-
-Storage holds h_q = f_q - w_q, so sum h_q is the density deviation rho - 1. With a body force F (Guo, Zheng, Shi,
-Phys. Rev. E 65, 046308 (2002)) the momentum is sum c_q f_q + F/2 from populations before collision and
-sum c_q f_q - F/2 from populations after it.
-"""
+"""Density, velocity and stress from stored populations. Storage holds h_q = f_q - w_q, so sum h_q is the density
+deviation rho - 1. With a body force F (Guo, Zheng, Shi, Phys. Rev. E 65, 046308 (2002)) the momentum is sum c_q f_q +
+F/2 from populations before collision and sum c_q f_q - F/2 from populations after it."""
 
 from functools import cache
 
@@ -15,8 +12,8 @@ from muphy_lb.operators.forces import UNIFORM
 from muphy_lb.operators.operator import Operator, constants, joined, named, rest_populations
 from muphy_lb.operators.unroll import unroll
 
+#: Share of the body force in the momentum of populations before, and after, their collision.
 BEFORE_COLLISION, AFTER_COLLISION = 0.5, -0.5
-"""Share of the body force in the momentum of populations before, and after, their collision."""
 
 
 def macroscopic(half_force: float, equilibrium: Equilibrium = COMPRESSIBLE, force: Operator = UNIFORM) -> Operator:
@@ -28,7 +25,6 @@ def macroscopic(half_force: float, equilibrium: Equilibrium = COMPRESSIBLE, forc
     Args:
         half_force: ``BEFORE_COLLISION`` or ``AFTER_COLLISION``.
         equilibrium: defines density and velocity.
-        force: the body force.
     """
     return _macroscopic(half_force, equilibrium, force)
 
@@ -60,10 +56,8 @@ def _macroscopic(half_force: float, equilibrium: Equilibrium, force: Operator) -
 
 @cache
 def where_fluid(moments: Operator, occupied: str) -> Operator:
-    """The operator of moments with all of them 0 at nodes where the integer field ``occupied`` is 0.
-
-    Cached: one object for equal arguments, since compiled code is cached by operator.
-    """
+    """The operator of moments with all of them 0 at nodes where the integer field ``occupied`` is 0. Cached: one object
+    for equal arguments, since compiled code is cached by operator."""
 
     def reference(stored, n, lattice, parameters):
         found = moments.reference(stored, n, lattice, parameters)
@@ -83,11 +77,9 @@ def where_fluid(moments: Operator, occupied: str) -> Operator:
 
 
 def state_node(lattice, precision, jit, equilibrium: Equilibrium, half_force: float = BEFORE_COLLISION):
-    """Node function ``(f, force)`` -> (deviation, ux, uy, uz, jx, jy, jz): density, velocity, momentum.
-
-    The momentum is returned as summed: density times velocity differs from it by a rounding error that is the same in
-    every step of a steady flow, and accumulates.
-    """
+    """Node function ``(f, force)`` -> (deviation, ux, uy, uz, jx, jy, jz): density, velocity, momentum. The momentum is
+    returned as summed: density times velocity differs from it by a rounding error that is the same in every step of a
+    steady flow, and accumulates."""
     _, cx, cy, cz = constants(lattice, precision)
     inverse_inertia = equilibrium.moments(precision, jit).inverse_inertia
     pair_count, half = lattice.q // 2, precision.real(half_force)
@@ -107,11 +99,9 @@ def state_node(lattice, precision, jit, equilibrium: Equilibrium, half_force: fl
 
 
 def stress_node(lattice, precision, jit, equilibrium: Equilibrium):
-    """Node function ``(f, state, force)`` -> Pi = sum c c (f - f^eq + S/2) of populations before collision.
-
-    It is sum c c f minus (rho - rho_0) / 3 along the axes of the lattice minus the second moment of f^eq - S/2. A
-    symmetric tensor as in :mod:`muphy_lb.operators.hermite`, in stored units.
-    """
+    """Node function ``(f, state, force)`` -> Pi = sum c c (f - f^eq + S/2) of populations before collision. It is sum c
+    c f minus (rho - rho_0) / 3 along the axes of the lattice minus the second moment of f^eq - S/2. A symmetric tensor
+    as in :mod:`muphy_lb.operators.hermite`, in stored units."""
     second, real = equilibrium.moments(precision, jit).second, precision.real
     axes = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))
     products = np.array([lattice.c[:, a] * lattice.c[:, b] * (1 + (a != b)) for a, b in axes])

@@ -55,11 +55,9 @@ DEFAULT_RATES = {
 
 @cache
 def mrt(families: tuple[tuple[str, str], ...]) -> Relaxation:
-    """The relaxation "mrt" with the given (family, kind) pairs; kind is one of KINDS.
-
-    Families left out relax with omega where they are even in the lattice vectors, and with the odd rate of Lambda where
-    they are odd: with no pair at all, this is TRT on every lattice.
-    """
+    """The relaxation "mrt" with the given (family, kind) pairs; kind is one of KINDS. Families left out relax with
+    omega where they are even in the lattice vectors, and with the odd rate of Lambda where they are odd: with no pair
+    at all, this is TRT on every lattice."""
     kinds = dict(families)
     constants = named(*(f"rate_{family}" for family, kind in families if kind == "constant"))
 
@@ -98,8 +96,7 @@ def mrt_for(lattice: Lattice, rates: Mapping | None = None, magic: float | None 
         rates: ``{family: rate}`` that replace the defaults: a number in (0, 2], "viscosity" or "magic".
         magic: Lambda, 3/16 unless given.
 
-    Raises:
-        InputError: the lattice has no such family, or a rate or Lambda is outside its range.
+    Raises InputError: the lattice has no such family, or a rate or Lambda is outside its range.
     """
     rates, basis, magic = dict(rates or {}), BASES[lattice.name], MAGIC_HALF_WAY if magic is None else magic
     for family, rate in rates.items():
@@ -113,7 +110,6 @@ def mrt_for(lattice: Lattice, rates: Mapping | None = None, magic: float | None 
 
 
 def _check(basis: MomentBasis, family: str, rate) -> None:
-    """Refuse an invalid rate of a family."""
     allowed = basis.adjustable
     if family not in allowed:
         raise InputError(f"rates name the family {family!r}; {basis.lattice.name} has: {', '.join(allowed)}")
@@ -136,10 +132,8 @@ def _slots(basis: MomentBasis, kinds: Mapping[str, str]) -> dict[str, int]:
 
 class _Parity(NamedTuple):
     """Relaxation of the moments of one parity: all with the rate at index ``base``, and some rows with a different one.
-
     Rows and columns have an entry for the rest population and one for each pair of opposites; columns are p_q M_kq, and
-    ``scale`` is 2 / N_k.
-    """
+    ``scale`` is 2 / N_k."""
 
     base: int
     slots: tuple

@@ -15,20 +15,15 @@ VELOCITY_VECTOR = "velocity_vector"
 
 @dataclass(frozen=True)
 class Observer:
-    """Reads the state of a node before its collision and stores values in fields.
+    """Reads the state of a node before its collision and stores values in fields."""
 
-    Attributes:
-        name: in the name of the collision.
-        reference: ``reference(n, u, parameters)`` with (3, n) velocities; writes to fields among the parameters.
-        node: factory ``node(jit, at)`` of ``observe(n, state, parameters)``; ``state`` as
-            returned by :func:`~muphy_lb.operators.moments.state_node`.
-        parameters: the fields that it writes, and other values that it reads.
-    """
-
-    name: str
+    name: str  #: in the name of the collision
+    #: ``reference(n, u, parameters)`` with (3, n) velocities; writes to fields among the parameters
     reference: Callable
+    #: factory ``node(jit, at)`` of ``observe(n, state, parameters)``; ``state`` as returned by
+    #: :func:`~muphy_lb.operators.moments.state_node`
     node: Callable
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[Parameter, ...]  #: the fields that it writes, and other values that it reads
 
 
 def _store(n, u, parameters):
@@ -77,6 +72,6 @@ def combined(first: Observer, second: Observer) -> Observer:
     return Observer(f"{first.name}, {second.name}", reference, node, parameters)
 
 
+#: Stores the velocity as a vector field, of which scattered reads are cheap.
 STORE_VECTOR = Observer("velocity vector", _store_vector, _store_vector_node, named(VELOCITY_VECTOR))
-"""Stores the velocity as a vector field, of which scattered reads are cheap."""
 STORE_VELOCITY = Observer("velocity", _store, _store_node, named(*VELOCITY_FIELDS))

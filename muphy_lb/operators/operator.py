@@ -13,40 +13,31 @@ from muphy_lb.lattice.layout import RECORD
 
 
 class Parameter(NamedTuple):
-    """A value that an operator reads by name: a number, an array of nodes, or a field.
+    """A value that an operator reads by name: a number, an array of nodes, or a field."""
 
-    Attributes:
-        name: unique within an operator; composed operators share the parameters of equal name.
-        in_stored_units: whether node functions get it times ``precision.unit`` (what is linear in the populations,
-            such as a body force); the specification gets it in lattice units.
-    """
-
-    name: str
+    name: str  #: unique within an operator; composed operators share the parameters of equal name
+    #: whether node functions get it times ``precision.unit`` (what is linear in the populations, such as a body force);
+    #: the specification gets it in lattice units
     in_stored_units: bool = False
 
 
 @dataclass(frozen=True)
 class Operator:
-    """An equation that a kernel evaluates for every node or link.
+    """An equation that a kernel evaluates for every node or link."""
 
-    Attributes:
-        name: for messages and tables.
-        reference: the specification: vectorised NumPy over (Q, n) arrays, obvious and independent. It reads its
-            parameters from a mapping by name.
-        node: factory ``node(lattice, precision, jit, at)`` of the node function; ``jit`` is the identity, Numba's njit
-            or a CUDA device-function decorator, ``precision`` a :class:`~muphy_lb.base.precision.Precision`: the node
-            function computes with scalars of its ``real``. ``at`` maps the name of a parameter to its position in the
-            flat tuple that compiled code is given; it is read when the function is made, so names cost nothing at run
-            time. Populations and all that is linear in them (density deviation, body force, momentum that enters
-            through a link) go in and out in stored units, times ``precision.unit``; velocities, rates, and stress over
-            density do not. The specification knows rho_0 = 1 only.
-        parameters: what it reads, in the order of the flat tuple.
-    """
-
-    name: str
+    name: str  #: for messages and tables
+    #: the specification: vectorised NumPy over (Q, n) arrays, obvious and independent. It reads its parameters from a
+    #: mapping by name.
     reference: Callable
+    #: factory ``node(lattice, precision, jit, at)`` of the node function; ``jit`` is the identity, Numba's njit or a
+    #: CUDA device-function decorator, ``precision`` a :class:`~muphy_lb.base.precision.Precision`: the node function
+    #: computes with scalars of its ``real``. ``at`` maps the name of a parameter to its position in the flat tuple that
+    #: compiled code is given; it is read when the function is made, so names cost nothing at run time. Populations and
+    #: all that is linear in them (density deviation, body force, momentum that enters through a link) go in and out in
+    #: stored units, times ``precision.unit``; velocities, rates, and stress over density do not. The specification
+    #: knows rho_0 = 1 only.
     node: Callable
-    parameters: tuple[Parameter, ...] = ()
+    parameters: tuple[Parameter, ...] = ()  #: what it reads, in the order of the flat tuple
 
     def compile(self, lattice: Lattice, precision: Precision, jit) -> Callable:
         """The node function of an operator that a kernel calls directly; cached: kernels share its compiled code."""
@@ -74,11 +65,8 @@ def positions(parameters: tuple[Parameter, ...]) -> dict[str, int]:
 
 
 def joined(*groups: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
-    """The parameters of composed operators, each name once, in order of first appearance.
-
-    Raises:
-        ValueError: two operators disagree on whether a parameter is in stored units.
-    """
+    """The parameters of composed operators, each name once, in order of first appearance. Raises ValueError: two
+    operators disagree on whether a parameter is in stored units."""
     found: dict[str, Parameter] = {}
     for parameter in (parameter for group in groups for parameter in group):
         if found.setdefault(parameter.name, parameter) != parameter:
@@ -87,11 +75,8 @@ def joined(*groups: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
 
 
 def constants(lattice: Lattice, precision: Precision) -> tuple:
-    """Weights and vector components as tuples of typed scalars: (w, cx, cy, cz).
-
-    Integer literals times float32 would compile to double precision; typed constants keep the arithmetic in
-    ``precision.real``.
-    """
+    """Weights and vector components as tuples of typed scalars: (w, cx, cy, cz). Integer literals times float32 would
+    compile to double precision; typed constants keep the arithmetic in ``precision.real``."""
     real = precision.real
     weights = tuple(real(weight) for weight in lattice.w)
     components = tuple(tuple(real(x) for x in column) for column in lattice.c.T)

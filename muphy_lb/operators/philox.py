@@ -17,10 +17,9 @@ WEYL = 0x9E3779B9, 0xBB67AE85
 ROUNDS = 10
 WORD = 0xFFFFFFFF
 
+#: Mean of 2^32 equally likely numbers, 1 apart, and the inverse of their standard deviation.
 MIDDLE, SCALE = 2.0**31 - 0.5, sqrt(12.0) * 2.0**-32
-"""Mean of 2^32 equally likely numbers, 1 apart, and the inverse of their standard deviation."""
-LARGEST_NUMBER = sqrt(3.0)
-"""Bound of a random number and of its negative."""
+LARGEST_NUMBER = sqrt(3.0)  # bound of a random number and of its negative
 
 
 def philox(counter, key) -> np.ndarray:

@@ -30,10 +30,9 @@ Rate = float | np.ndarray
 
 PRODUCT = 0.25
 RATES = ("rate_even", "rate_odd")
+#: Names of the parameters production/2, decay/2 and 1 / (1 + decay/2).
 GAIN, LOSS, SHARE = "half_production", "half_decay", "share_kept"
-"""Names of the parameters production/2, decay/2 and 1 / (1 + decay/2)."""
-SCALAR = "scalar_of_node"
-"""Name of the parameter that is the field."""
+SCALAR = "scalar_of_node"  # name of the parameter that is the field
 
 
 def scalar_rates(lattice: Lattice, diffusivity: Rate) -> tuple[Rate, Rate]:

@@ -12,10 +12,8 @@ from muphy_lb.operators.operator import named
 from muphy_lb.operators.relaxation import OMEGA, Relaxation
 from muphy_lb.operators.unroll import unroll
 
-MAGIC = "magic"
-"""Name of the parameter Lambda."""
-MAGIC_HALF_WAY = 3 / 16
-"""Magic parameter Lambda = 3/16, for which plane half-way walls are located exactly half-way."""
+MAGIC = "magic"  # name of the parameter Lambda
+MAGIC_HALF_WAY = 3 / 16  # magic parameter Lambda = 3/16, for which plane half-way walls are located exactly half-way
 MAGIC_KEY = Key(
     Positive,
     "Lambda of trt (3/16 if not given, which puts half-way walls half-way), and of the odd rates of mrt",
@@ -36,10 +34,8 @@ def odd_rate_node(precision, jit):
 
 def relax_parts_node(lattice, precision, jit):
     """Node function ``(f, even, odd, s_even, s_odd)``: f_q <- (1 - s+) f+ + even + (1 - s-) f- + odd, in place.
-
     ``even`` and ``odd`` are parts for pairs of opposites (:mod:`muphy_lb.operators.hermite`). The rest population is
-    set so that mass is conserved: weights in single precision do not add up to one, and mass would drift.
-    """
+    set so that mass is conserved: weights in single precision do not add up to one, and mass would drift."""
     pair_count, one, half = lattice.q // 2, precision.real(1), precision.real(0.5)
 
     def relax_parts(f, even, odd, s_even, s_odd):

@@ -1,12 +1,10 @@
-"""Unrolls the readable loops of a node function into straight-line code.
+"""Unrolls the readable loops of a node function into straight-line code, or gives it products of one's own.
 
 In a loop with a large body, compilers keep the populations and the lattice constants in memory; in straight-line code
 they stay in registers, and terms with a zero component disappear. For the same reason a local vector,
 ``moment = [zero] * n_rows``, becomes that many scalars ``moment_0``, ``moment_1``, ..., and the whole of it a tuple of
 them. The generated text is kept where tracebacks and debuggers find it (``linecache``), and as ``__generated_source__``
 of the function.
-
-Node functions whose products are computed by a function of one's own.
 """
 
 import ast
@@ -59,10 +57,8 @@ def function_from(tree: ast.Module, function, what: str, names: dict):
 
 
 class _Unroller(ast.NodeTransformer):
-    """Rewrites statements.
-
-    ``scalars`` collects the tuple entries that it names, e.g. ``w_3``, and ``vectors`` the lengths of local vectors.
-    """
+    """Rewrites statements. ``scalars`` collects the tuple entries that it names, e.g. ``w_3``, and ``vectors`` the
+    lengths of local vectors."""
 
     def __init__(self, constants):
         self.constants = constants
@@ -207,8 +203,7 @@ def with_product(function, product):
         function: a node function, unrolled or not; one that multiplies is no lambda, whose text cannot be found.
         product: what a compiler takes for a function of two numbers.
 
-    Raises:
-        ValueError: a lambda that multiplies.
+    Raises ValueError: a lambda that multiplies.
     """
     if not any(each.opname == "BINARY_OP" and each.argrepr in PRODUCTS for each in dis.get_instructions(function)):
         return function

@@ -17,8 +17,8 @@ from muphy_lb.operators.moments import BEFORE_COLLISION, macroscopic, state_node
 from muphy_lb.operators.operator import Operator, joined, named, rest_populations
 from muphy_lb.operators.relaxation import OMEGA
 
+#: Rows and columns of the six numbers that a symmetric tensor is given by.
 COMPONENTS = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))
-"""Rows and columns of the six numbers that a symmetric tensor is given by."""
 
 
 @cache

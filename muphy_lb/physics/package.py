@@ -88,11 +88,8 @@ class Physics:
         return ()
 
     def check(self, view: PreparedView) -> None:
-        """Refuse outputs that the geometry does not allow, before anything is computed; on every rank.
-
-        Raises:
-            InputError: the case asks for such an output.
-        """
+        """Refuse outputs that the geometry does not allow, before anything is computed; on every rank. Raises
+        InputError: the case asks for such an output."""
 
     def extend(self, flow: Flow) -> Flow:
         """The flow of a rank, with this physics in it."""

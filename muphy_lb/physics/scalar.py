@@ -76,11 +76,8 @@ def scalar_boundary(
 
 
 def fixed_at(header: GeometryHeader, values: Mapping[str, float], key: str) -> dict[str, Condition]:
-    """Conditions of given values at walls and openings by name.
-
-    Raises:
-        InputError: a name of neither; ``key`` is the key of the case with the values.
-    """
+    """Conditions of given values at walls and openings by name. Raises InputError: a name of neither; ``key`` is the
+    key of the case with the values."""
     known = [*(opening.name for opening in header.openings), *(wall.name for wall in header.walls)]
     for name in values:
         if name not in known:
@@ -90,30 +87,19 @@ def fixed_at(header: GeometryHeader, values: Mapping[str, float], key: str) -> d
 
 @dataclass(frozen=True)
 class CarriedScalar:
-    """A scalar in lattice units.
+    """A scalar in lattice units."""
 
-    Attributes:
-        name: of its field.
-        dimension: of the flow's lattice.
-        diffusivity: [voxels^2 a step].
-        boundary: its conditions at walls and openings.
-        production: what it gains at every node in a step.
-        decay: share that it loses in a step.
-        initial: its value at the start.
-        unit, in_si: its SI unit, and its value of 1 in it.
-        stored: name of the field of its populations, if not ``NAME_populations``.
-    """
-
-    name: str
-    dimension: int
-    diffusivity: float
-    boundary: ScalarBoundary
-    production: float = 0.0
-    decay: float = 0.0
-    initial: float = 0.0
+    name: str  #: of its field
+    dimension: int  #: of the flow's lattice
+    diffusivity: float  #: [voxels^2 a step]
+    boundary: ScalarBoundary  #: its conditions at walls and openings
+    production: float = 0.0  #: what it gains at every node in a step
+    decay: float = 0.0  #: share that it loses in a step
+    initial: float = 0.0  #: its value at the start
+    #: unit, in_si: its SI unit, and its value of 1 in it
     unit: str = ""
     in_si: float = 1.0
-    stored: str = ""
+    stored: str = ""  #: name of the field of its populations, if not ``NAME_populations``
 
     @property
     def lattice(self) -> Lattice:
@@ -155,11 +141,7 @@ class CarriedScalar:
         return Stage(self.populations, SCALAR_STREAMING, (collision,), values, self.populations, reads, writes)
 
     def carried_by(self, flow: Flow) -> Flow:
-        """The flow with the scalar.
-
-        Raises:
-            InputError: nodes of the flow lie in solids.
-        """
+        """The flow with the scalar. Raises InputError: nodes of the flow lie in solids."""
         if flow.solid is not None:
             raise InputError(f"{self.name!r} is carried by fluid, and nodes of the case lie in walls; leave one out")
         loss = 0.5 * self.decay

@@ -39,10 +39,6 @@ class Measured(Protocol):
 class OutletFluxes:
     """Measures how much of a scalar leaves through each outlet, and how much there is; every call is collective.
 
-    Args:
-        view: the flow.
-        scalar: the scalar.
-
     Attributes:
         scalar: as given.
         names: names of the outlets.

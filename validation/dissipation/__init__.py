@@ -1,4 +1,1 @@
-"""Validation of the viscous dissipation.
-
-``table`` holds the power balance of flows through pipes.
-"""
+"""Validation of the viscous dissipation. ``table`` holds the power balance of flows through pipes."""

@@ -145,7 +145,6 @@ def _count(outflow, deviation, state, parameters):
 
 
 def _count_node(lattice, precision, jit, at):
-    """The same, compiled."""
     value = at["value"]
 
     def advance(outflow, deviation, state, parameters):

@@ -48,9 +48,8 @@ from muphy_lb.validation.limits import HALF
 from muphy_lb.validation.plot import Plot, Series
 
 RE_TAU = 178.12
+#: y, U, u'u', v'v', w'w', u'v' in wall units, from the wall to the centre line.
 _TABLE = np.loadtxt(Path(__file__).with_suffix(".csv"), delimiter=",", unpack=True)
-"""y, U, u'u', v'v', w'w', u'v' in wall units, from the wall to the centre line."""
-
 CENTRE_VELOCITY = float(_TABLE[1, -1])
 
 
@@ -71,16 +70,12 @@ def reynolds_stress(y) -> np.ndarray:
 
 
 NOT_HALF = "half precision rounds a population by more than what this force adds to it in a step"
+#: Of the waves at the start: root mean square [u_tau], number, least lengths along x and z [delta], and their seed.
 PERTURBATION, N_WAVES, SHORTEST_WAVES, SEED = 1.5, 40, (1.0, 0.4), 1
-"""Of the waves at the start: root mean square [u_tau], number, least lengths along x and z [delta], and their seed."""
-
-BUFFER = 10.0
-"""Mean velocities are compared from here on [wall units]."""
-HEALTHY = 0.3
-"""Share of the width of a box up to which the mean velocity is that of a wide one."""
+BUFFER = 10.0  # mean velocities are compared from here on [wall units]
+HEALTHY = 0.3  # share of the width of a box up to which the mean velocity is that of a wide one
 MEAN_TOLERANCE, BALANCE_TOLERANCE = 0.03, 0.03
-MIRROR = np.array([1.0, -1.0, 1.0])
-"""Signs of the components of a velocity in the mirror of the middle plane."""
+MIRROR = np.array([1.0, -1.0, 1.0])  # signs of the components of a velocity in the mirror of the middle plane
 STRESSES = {"u'u'": (0, 0), "v'v'": (1, 1), "w'w'": (2, 2), "u'v'": (0, 1)}
 
 
@@ -153,20 +148,18 @@ class Profiles:
 
 QUICK = Channel(16, 40, 20, 0.1, 0.25, 0.75)
 SMALL = Channel(40, 128, 64, 0.1, 5.0, 15.0)
+#: 4 pi x 2 x 4/3 pi delta: 6.8 million nodes for 220,000 steps, and as many seconds for samples as for steps.
 FULL = Channel(40, 504, 168, 0.1, 10.0, 20.0, samples=8)
-"""4 pi x 2 x 4/3 pi delta: 6.8 million nodes for 220,000 steps, and as many seconds for samples as for steps."""
-
 SCHEMES: Mapping[str, Mapping] = {
     "mrt": {"name": "D3Q19", "collision": "mrt"},
     "recursive-regularised": {"name": "D3Q19", "collision": "recursive-regularised"},
     "cumulant": {"name": "D3Q27", "collision": "cumulant"},
 }
+#: What came closest to a grid twice as fine (of cumulants, fp32) that started from the same turbulent velocity, 0.2
+#: delta / u_tau later: -u'v' below 60 wall units was the same within 0.1 %. With mrt on D3Q19 it was 14 % too small,
+#: for 19 vectors make vortices of streaks (see the case), and less stress needs a larger mean velocity; on the finer
+#: grid it was within 1 % of cumulants after half that time. Recursive-regularised: 2 % too small; BGK on D3Q27: 0.8 %.
 JUDGED = ("cumulant",)
-"""What came closest to a grid twice as fine (of cumulants, fp32) that started from the same turbulent velocity, 0.2
-delta / u_tau later: -u'v' below 60 wall units was the same within 0.1 %. With mrt on D3Q19 it was 14 % too small, for
-19 vectors make vortices of streaks (see the case), and less stress needs a larger mean velocity; on the finer grid it
-was within 1 % of cumulants after half that time. Recursive-regularised: 2 % too small; BGK on D3Q27: 0.8 %."""
-
 TAKES_LONG = "mean velocity and Reynolds stress: averages take hours on a CPU, and minutes on a GPU"
 
 
@@ -287,21 +280,18 @@ def _balance(name: str, found: Profiles) -> Row:
     return absolute(f"{name}: imbalance of momentum / u_tau^2", 0.0, np.abs(found.imbalance).max(), BALANCE_TOLERANCE)
 
 
-SIZES, QUICK_SIZES = (20, 40), (20,)
-"""Half the height of the channel [voxels]: 8.9 and 4.5 wall units a voxel."""
+SIZES, QUICK_SIZES = (20, 40), (20,)  # half the height of the channel [voxels]: 8.9 and 4.5 wall units a voxel
+#: Length of the wave [half heights], where it is largest [wall units], and how large [u_tau].
 WIDTH, PLACE, STRENGTH = 0.6, 15.0, 3.0
-"""Length of the wave [half heights], where it is largest [wall units], and how large [u_tau]."""
+#: On the centre line [lattice units], and when the flow across is measured [half heights / u_tau].
 SPEED, TIME = 0.1, 0.05
-"""On the centre line [lattice units], and when the flow across is measured [half heights / u_tau]."""
+#: By half height: what moments of higher order than the stress leave, of fourth order.
 TOLERANCES = {20: 0.02, 40: 0.002}
-"""By half height: what moments of higher order than the stress leave, of fourth order."""
-
 COLLISIONS = (
     *(("mrt", "D3Q19"), ("regularised", "D3Q19"), ("recursive-regularised", "D3Q19"), ("mrt", "D3Q27")),
     ("cumulant", "D3Q27"),
 )
-SEES_AXES = ("mrt, D3Q19", "regularised, D3Q19")
-"""Schemes whose flow across is shown and not judged."""
+SEES_AXES = ("mrt, D3Q19", "regularised, D3Q19")  # schemes whose flow across is shown and not judged
 
 
 @case("streaks", "symmetry: velocities along x that depend on y and z alone leave v = w = 0")

@@ -38,17 +38,7 @@ from muphy_lb.geometry.voxels import FLUID
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.solver import Solver
 from muphy_lb.setup.geometry import load_nodes
-from muphy_lb.validation.case import (
-    Failure,
-    Row,
-    Settings,
-    Skipped,
-    absolute,
-    case,
-    data_folder,
-    relative,
-    shown,
-)
+from muphy_lb.validation.case import Failure, Row, Settings, Skipped, absolute, case, data_folder, relative, shown
 from muphy_lb.validation.flows import settle
 
 TRIANGLES, LOOPS, WINDING, PARTS = "triangles", "boundary loops", "winding, 1 outward, -1 inward", "connected parts"
@@ -151,7 +141,6 @@ def _y_in_sites(content: Mapping) -> tuple[np.ndarray, float]:
 
 
 def _data_file(record: Mapping) -> DataFile:
-    """A file from its record in ``data_files.toml``."""
     keys = dict(record)
     ends = keys.pop("ends", None)
     openings = globals()[keys.pop("openings")] if "openings" in keys else None
@@ -175,9 +164,9 @@ NU = 0.05  # so low because pressure spreads through a tight rock the slower, th
 PRESSURE = 1e-3  # rho c^2 in lattice units
 FORCE, DENSITY_KG_M3, VISCOSITY_M2_S = 1e-6, 1000.0, 1e-6
 STEADY, INTERVAL, MAX_STEPS = 1e-4, 500, 200_000
+#: A triangle belongs to a published cap if its vertices are so near to the plane, as a part of the radius, and its
+#: normal's cosine with the published one is at least so large: the published planes lie up to 2 % of a radius off.
 IN_PLANE, ALIGNED = 0.05, 0.99
-"""A triangle belongs to a published cap if its vertices are so near to the plane, as a part of the radius, and its
-normal's cosine with the published one is at least so large: the published planes lie up to 2 % of a radius off."""
 
 
 @dataclass(frozen=True)
@@ -418,6 +407,7 @@ def _share_of_surface(reading: Reading) -> float:
     return float(np.mean(flags_at(image, nearest[:, ::-1]) == FLUID))
 
 
+#: How what is published is measured.
 MEASURES: Mapping[str, Callable[[Reading], float]] = {
     TRIANGLES: lambda reading: reading.report.n_triangles,
     LOOPS: lambda reading: len(reading.report.loop_centres),
@@ -435,4 +425,3 @@ MEASURES: Mapping[str, Callable[[Reading], float]] = {
     END_SLICES: _share_of_end_slices,
     SURFACE_INSIDE: _share_of_surface,
 }
-"""How what is published is measured."""

@@ -117,7 +117,6 @@ def permeability_error(settings: Settings) -> Iterator:
 
 
 def _shapes(settings: Settings) -> Iterator[Sample]:
-    """Ducts and spheres."""
     for width, height in DUCTS[:1] if settings.quick else DUCTS:
         exact = duct_flow_rate(width, height) / ((width + 2) * (height + 2))
         yield Sample(f"duct {width} x {height}", _duct(width, height), "z", (1, 2, 3), exact)

@@ -39,7 +39,6 @@ class CarreauYasuda:
     n: float
 
     def __call__(self, rate):
-        """Viscosity at the shear rates."""
         bracket = 1.0 + (self.time * np.asarray(rate)) ** self.a
         return self.at_infinity + (self.at_rest - self.at_infinity) * bracket ** ((self.n - 1.0) / self.a)
 
@@ -56,7 +55,6 @@ class Casson:
     largest: float = np.inf
 
     def __call__(self, rate):
-        """Viscosity at the shear rates; ``largest`` at rest."""
         rate = np.asarray(rate, dtype=np.float64)
         moving = np.maximum(rate, np.finfo(np.float64).tiny)
         return np.minimum((self.k0 + self.k1 * np.sqrt(moving)) ** 2 / moving, self.largest)
@@ -72,7 +70,6 @@ class PowerLaw:
     largest: float = np.inf
 
     def __call__(self, rate):
-        """Viscosity at the shear rates."""
         moving = np.maximum(np.asarray(rate, dtype=np.float64), np.finfo(np.float64).tiny)
         return np.clip(self.consistency * moving ** (self.n - 1.0), self.smallest, self.largest)
 

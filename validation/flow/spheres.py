@@ -6,8 +6,6 @@ solid fraction. The permeability is 2 a^2 / (9 c K).
 Sources: table 2 of Zick and Homsy, J. Fluid Mech. 115, 13 (1982), simple cubic, from a public transcription; series of
 Sangani and Acrivos, Int. J. Multiphase Flow 8, 343 (1982): simple cubic from a public transcription, body-centred from
 memory, but its first six terms follow from Hasimoto, J. Fluid Mech. 5, 317 (1959), as the tests show.
-
-sphere.
 """
 
 from collections.abc import Iterator

@@ -168,21 +168,18 @@ SCHEMES = (
     *(("trt", "D3Q19"), ("mrt", "D3Q19"), ("regularised", "D3Q19"), ("recursive-regularised", "D3Q19")),
     ("cumulant", "D3Q27"),
 )
+#: Collisions whose shortest waves are judged; those of the others are shown beside them.
 FOR_SMALL_VISCOSITY = ("recursive-regularised", "cumulant")
-"""Collisions whose shortest waves are judged; those of the others are shown beside them."""
+#: Collisions whose peak is judged where the voxels are coarse. The recursive-regularised one relaxes all ghost modes at
+#: once and dissipates too much there: 18 % low at Re 800 on 128 and at Re 1600 on 256 voxels.
 FOR_PEAKS = ("mrt", "cumulant")
-"""Collisions whose peak is judged where the voxels are coarse. The recursive-regularised one relaxes all ghost modes at
-once and dissipates too much there: 18 % low at Re 800 on 128 and at Re 1600 on 256 voxels."""
-
+#: Of the peak of dissipation, relative, where the voxels resolve the flow; others are shown (cumulant at Re 1600 on 128
+#: voxels: 22 % low).
 ALLOWED = {(32, 100): 0.06, (64, 100): 0.03, (128, 800): 0.12, (256, 1600): 0.05}
-"""Of the peak of dissipation, relative, where the voxels resolve the flow; others are shown (cumulant at Re 1600 on 128
-voxels: 22 % low)."""
-COARSE = 800
-"""Reynolds number from which on only the collisions for peaks are judged by them."""
+COARSE = 800  # reynolds number from which on only the collisions for peaks are judged by them
 
 AROUND_PEAK, SAMPLES_PER_TIME = (0.6, 1.25), 4
-MIDDLE, SHORTEST = 0.6, 0.9
-"""Bounds of two bands of wave numbers, over the largest, N / 2."""
+MIDDLE, SHORTEST = 0.6, 0.9  # bounds of two bands of wave numbers, over the largest, N / 2
 
 
 class Peak(NamedTuple):
@@ -192,17 +189,17 @@ class Peak(NamedTuple):
     time: float
 
 
+#: By Reynolds number. 1600: pseudo-spectral with 512^3 modes, van Rees, Leonard, Pullin, Koumoutsakos, J. Comput. Phys.
+#: 230, 2794 (2011), as tabulated for case C3.5 of the International Workshops on High-Order CFD Methods and quoted by
+#: others; not read in the paper itself. The others: an independent pseudo-spectral computation (rotational form, 2/3
+#: rule, fourth-order Runge-Kutta) with 48^3 and 96^3 modes, of which 32^3 and 64^3 gave 0.2 % less and 0.6 % more, and
+#: at 800 another of the same kind with 256^3. At 400 the dissipation is flat from 6.9 to 8.7.
 PEAKS: Mapping[float, Peak] = {
     100: Peak(0.012975, 4.89),
     400: Peak(0.01102, 8.7),
     800: Peak(0.011726, 9.0),
     1600: Peak(0.0128575, 8.97),
 }
-"""By Reynolds number. 1600: pseudo-spectral with 512^3 modes, van Rees, Leonard, Pullin, Koumoutsakos, J. Comput. Phys.
-230, 2794 (2011), as tabulated for case C3.5 of the International Workshops on High-Order CFD Methods and quoted by
-others; not read in the paper itself. The others: an independent pseudo-spectral computation (rotational form, 2/3 rule,
-fourth-order Runge-Kutta) with 48^3 and 96^3 modes, of which 32^3 and 64^3 gave 0.2 % less and 0.6 % more, and at 800
-another of the same kind with 256^3. At 400 the dissipation is flat from 6.9 to 8.7."""
 
 
 class TaylorGreen3D(NamedTuple):
@@ -324,8 +321,7 @@ STEEPNESS, PERTURBATION, REYNOLDS, LAYERS_SPEED = 80.0, 0.05, 10_000.0, 0.04
 SIZE, FINE, QUICK_SIZE, QUICK_FINE = 128, 256, 64, 128
 LAYERS_COLLISIONS = ("bgk", "trt", "regularised", "recursive-regularised", "cumulant")
 JUDGED, ENERGY_TOLERANCE, ENSTROPHY_TOLERANCE = "recursive-regularised", 0.01, 0.15
-LAYERS_SHORTEST = 0.8
-"""Wave numbers above this share of the largest are the shortest waves."""
+LAYERS_SHORTEST = 0.8  # wave numbers above this share of the largest are the shortest waves
 
 
 class Layers(NamedTuple):

@@ -289,8 +289,8 @@ def _l2_error(simulation: Solver, axis: int, exact: Callable, period: float, kic
 NUMBERS, QUICK_NUMBERS = (4.0, 8.0, 12.0), (4.0,)
 RADIUS, QUICK_RADIUS, VISCOSITY, TUBE_VELOCITY = 14.0, 6.0, 0.005, 0.01
 RULE, TUBE_PERIODS, TUBE_N_PHASES = "central-linear", 2, 24
+#: Of the Windkessel: resistances over the impedance of a sound wave, time constant over the period.
 FRONT, RESISTANCE, TAU = 0.1, 1.0, 0.3
-"""Of the Windkessel: resistances over the impedance of a sound wave, time constant over the period."""
 TOLERANCE, PHASE, OUTLET_TOLERANCE, OUTLET_PHASE = 0.03, 2.0, 0.01, 1.0
 NOT_HALF = "fp16: amplitudes of a pressure of some 1e-3 are rounded by more than what is allowed; not computed"
 

@@ -17,8 +17,7 @@ from muphy_lb.validation.case import Settings, Skipped
 from muphy_lb.validation.flows import lattice_simulation, memory
 from muphy_lb.validation.limits import HALF
 
-KT = 1e-6
-"""kT of most cases: so small that terms of second order in the velocity change no variance visibly."""
+KT = 1e-6  # kT of most cases: so small that terms of second order in the velocity change no variance visibly
 
 VISCOSITY, N_SIGMA, LATTICE_D3Q19, BGK = 1 / 6, 5.0, "D3Q19", "bgk"
 

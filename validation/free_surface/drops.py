@@ -117,10 +117,8 @@ RADIUS, QUICK_RADIUS = 20.0, 6.0
 DROPS, QUICK_DROPS = ((45.0, 90.0), (90.0, 60.0), (135.0, 90.0), (135.0, 160.0)), ((75.0, 90.0),)
 """Contact angle, and angle at which the drop starts [degrees]."""
 PARTS, QUICK_PARTS = 6, 2
-STEPS, QUICK_STEPS = 4000, 200
-"""Parts of the run after each of which the angle is measured, and steps of each."""
-BESIDE_WALL = 2
-"""Layers of voxels at the wall that the circle is not fitted to."""
+STEPS, QUICK_STEPS = 4000, 200  # parts of the run after each of which the angle is measured, and steps of each
+BESIDE_WALL = 2  # layers of voxels at the wall that the circle is not fitted to
 TOLERANCE, CONTACT_SPURIOUS, MASS = 4.0, 1e-2, 1e-6
 
 

@@ -178,8 +178,7 @@ def _measured(wave: Wave, settings: Settings) -> tuple[float, float, tuple[float
 
 
 TANK_VISCOSITY, ANGLE_RAD, TANK_TOLERANCE, TOLERANCE_OF_LEVEL = 0.005, 0.1, 0.03, 0.02
-COARSE = 0.1, 0.05
-"""The same of a tank of 24 voxels."""
+COARSE = 0.1, 0.05  # the same of a tank of 24 voxels
 MASS = {"fp64": 1e-12, "fp32": 1e-6}
 TANK_PERIODS, QUICK_TANK_PERIODS, TANK_SAMPLES = 3.0, 1.5, 40
 

@@ -51,8 +51,7 @@ from muphy_lb.validation.plot import Plot, Series
 
 KT, STIFFNESS, MASS, FRICTION = 1e-3, 3e-3, 1.0, 0.25
 ROUSE, EXPONENT_TOLERANCE = -1.0, 0.05
-HEATING = 0.05
-"""Of beads that share nodes: what the size in the fluid may be too large by."""
+HEATING = 0.05  # of beads that share nodes: what the size in the fluid may be too large by
 LEAST_DIFFERENCE = 0.15
 
 
@@ -155,13 +154,11 @@ def _courses(run: Chains, settings: Settings, keys) -> tuple[dict, dict, dict]:
 
 
 KIRKWOOD_FRICTION, DIAMETER, SUBSTEPS = 2.0, 1.2, 5
+#: Length of bonds at the start (about that at rest), and how far other beads are kept away.
 BOND, APART = 0.97 * DIAMETER, 1.05 * DIAMETER
-"""Length of bonds at the start (about that at rest), and how far other beads are kept away."""
 TOLERANCE, ZIMM, KIRKWOOD_EXPONENT_TOLERANCE = 0.05, -0.588, 0.05
-TRIALS = 20
-"""Directions that are tried for the next bead of a chain at the start."""
-LONGEST_WAVES = 24
-"""Largest number of waves along an axis of the box in the sum over them: shorter ones have died out."""
+TRIALS = 20  # directions that are tried for the next bead of a chain at the start
+LONGEST_WAVES = 24  # largest number of waves along an axis of the box in the sum over them: shorter ones have died out
 
 
 class KirkwoodChains(NamedTuple):
@@ -289,8 +286,7 @@ def _still_to_come(edge: int, time: float) -> float:
 
 
 WITH_FLUID, WITHOUT, PORE_N_SIGMA = 1.28, 1.37, 2.0
-MOST_LOST = 0.1
-"""Chains that may slip back out of the pore; they do not count."""
+MOST_LOST = 0.1  # chains that may slip back out of the pore; they do not count
 
 SIGMA, PORE_BOND = 1.2, 1.16  # diameter of a bead, and length of bonds at the start
 BEAD = {
@@ -338,8 +334,7 @@ class Plan(NamedTuple):
 
 PORE_QUICK = Plan((4, 5), 2, 8, 6, most_steps=2000)
 PLAN = Plan((20, 50, 100), 6)
-GPU_PLAN = Plan((20, 50, 100, 200, 300), 10)
-"""A hundred chains of each length; up to some 20 million nodes."""
+GPU_PLAN = Plan((20, 50, 100, 200, 300), 10)  # A hundred chains of each length; up to some 20 million nodes
 
 
 @case(

@@ -24,8 +24,7 @@ from muphy_lb.validation.plot import Plot, Series
 
 TOLERANCE = 0.02
 HEATING = 0.005  # of beads that happen to share nodes
-KINDS = tuple(product((0.05, 0.5, 2.0), (0.25, 1.0, 5.0)))
-"""Frictions and masses."""
+KINDS = tuple(product((0.05, 0.5, 2.0), (0.25, 1.0, 5.0)))  # frictions and masses
 QUICK_KINDS = ((0.2, 0.25), (2.0, 5.0))
 
 
@@ -104,10 +103,7 @@ STEPS, QUICK_STEPS, N_VIEWS, CONTROL_STEPS = 100_000, 1000, 10, 100
 FEWEST_CROSSINGS = 1
 
 
-@case(
-    "bead-momentum",
-    "conservation of momentum: exact, up to rounding",
-)
+@case("bead-momentum", "conservation of momentum: exact, up to rounding")
 def bead_momentum(settings: Settings) -> Iterator:
     """Change of the momentum of fluid and beads over a long thermal run."""
     beads_boxes.refuse(settings)

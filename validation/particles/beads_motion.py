@@ -33,8 +33,7 @@ from muphy_lb.validation.particles import beads_boxes
 from muphy_lb.validation.plot import Plot, Series
 
 HASIMOTO = 2.837297
-ON_NODE = 0.1422
-"""1/g of a bead on a node, nu = 1/6, BGK."""
+ON_NODE = 0.1422  # 1/g of a bead on a node, nu = 1/6, BGK
 
 TOLERANCE, EDGES, QUICK_EDGES = 2e-3, (8, 16, 32, 64), (8, 12)
 FRICTION, HIGH_FRICTION, MASS, FORCE = 0.1, 1.0, 1.0, 1e-8
@@ -100,13 +99,11 @@ class PulledBead:
 
 
 WALK_TOLERANCE = 0.03
-MEAN_INVERSE_G, G_TOLERANCE = 1 / 14.3, 0.02
-"""An independent program, mean of 48 random places, nu = 1/6."""
+MEAN_INVERSE_G, G_TOLERANCE = 1 / 14.3, 0.02  # an independent program, mean of 48 random places, nu = 1/6
 
 WALK_FRICTION, WALK_MASS = 1.0, 10.0
+#: Gauss' points between a node and half way to the next, along every axis: exact for weights squared.
 PLACES = 0.25 + 0.25 / sqrt(3.0) * np.array([-1.0, 1.0])
-"""Gauss' points between a node and half way to the next, along every axis: exact for weights squared."""
-
 INTERVAL = 2  # steps between samples, a seventh of the time in which a bead forgets its velocity
 
 
@@ -186,8 +183,7 @@ def _mean_square(place: np.ndarray, lag: int) -> float:
 
 
 TAIL_MASS, TAIL_FRICTION, SPEED, TAIL_TOLERANCE = 1.0, 2.0, 1e-6, 0.1
-HEAT = 0.02
-"""What kT of beads may be off by."""
+HEAT = 0.02  # what kT of beads may be off by
 
 
 class Decay(NamedTuple):

@@ -40,10 +40,9 @@ def growth_rates(simulation: Solver, n_steps: int) -> tuple[np.ndarray, np.ndarr
 
 RADIUS, QUICK_RADIUS, PIPE_LENGTH, QUICK_PIPE_LENGTH = 10.5, 4.5, 60, 14
 SPEED, VISCOSITY = 0.02, 0.05
+#: The mean flow comes as far as diffusion in 5 voxels: what left by diffusion at the ends would be 4 % of V / Q.
 PIPE_DIFFUSIVITY = 0.05
-"""The mean flow comes as far as diffusion in 5 voxels: what left by diffusion at the ends would be 4 % of V / Q."""
-OBSERVED = 4.0
-"""Time for which the pipe is observed, in volume over flow rate."""
+OBSERVED = 4.0  # time for which the pipe is observed, in volume over flow rate
 PACK_SIZE, QUICK_PACK_SIZE, PACK_RADIUS, QUICK_PACK_RADIUS = 64, 16, 10.0, 4.0
 POROSITY, PACK_FORCE, PACK_DIFFUSIVITY = 0.5, 1e-4, 2e-3
 PACK_SPIN_UP, PACK_STEPS, QUICK_PACK_STEPS = 2000, 30_000, 1000
@@ -116,12 +115,11 @@ def _rock(settings: Settings) -> Row:
 PECLET, QUICK_PECLET = (1.0, 10.0, 100.0), (10.0,)
 TUBE_RADIUS, TUBE_QUICK_RADIUS, TUBE_COUNT, TUBE_QUICK_COUNT = 20.5, 5.5, 1_000_000, 8000
 TUBE_TOLERANCE, TUBE_QUICK_TOLERANCE, LENGTH, TUBE_VISCOSITY = 0.02, 0.12, 2, 1.0 / 6.0
+#: Mean velocity of the flow and diffusivity, lattice units: at most so much of each.
 FASTEST, MOST_DIFFUSIVE = 0.05, 0.05
-"""Mean velocity of the flow and diffusivity, lattice units: at most so much of each."""
+#: Time in which the flow becomes steady, in a^2 / nu; the slowest part decays as exp(-5.8 nu t / a^2).
 VISCOUS_TIMES = 1.0
-"""Time in which the flow becomes steady, in a^2 / nu; the slowest part decays as exp(-5.8 nu t / a^2)."""
-SETTLING, MEASURED = 0.5, 0.5
-"""Durations in a^2 / D; the slowest part of the density decays as exp(-14.7 D t / a^2)."""
+SETTLING, MEASURED = 0.5, 0.5  # durations in a^2 / D; the slowest part of the density decays as exp(-14.7 D t / a^2)
 
 
 @case(
@@ -160,8 +158,8 @@ FRACTIONS, QUICK_FRACTIONS = (0.05, 0.1, 0.2), (0.2,)
 SIZE, QUICK_SIZE, SPHERES_COUNT, SPHERES_QUICK_COUNT = 48, 12, 1_000_000, 4000
 SPHERES_TOLERANCE, SPHERES_QUICK_TOLERANCE = 0.01, 0.06
 DIFFUSIVITY, SPHERES_VISCOSITY = 0.08, 1.0 / 6.0
+#: Durations in size^2 / D; the slowest part decays as exp(-4 pi^2 D t / size^2).
 SPHERES_SETTLING, SPHERES_MEASURED = 0.25, 0.5
-"""Durations in size^2 / D; the slowest part decays as exp(-4 pi^2 D t / size^2)."""
 
 
 @case(

@@ -23,11 +23,8 @@ class HostTable(NamedTuple):
 
 
 class CpuBackend(NumpyBackend):
-    """See :class:`muphy_lb.backends.interface.Backend`; memory management and packing are those of NumPy.
-
-    Raises:
-        BackendError: half precision, for which CPUs have no arithmetic.
-    """
+    """See :class:`muphy_lb.backends.interface.Backend`; memory management and packing are those of NumPy. Raises
+    BackendError: half precision, for which CPUs have no arithmetic."""
 
     name = "cpu"
     kernels = KERNELS

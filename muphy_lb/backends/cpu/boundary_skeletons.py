@@ -1,9 +1,6 @@
-"""Loops of the CPU over openings, walls and particles.
-
-- Loops over opening and wall links and over particles, and the kernels of schedules and feedback.
-- The pass over nodes at walls in Numba, vectorised over the nodes of a warp as in
-  :mod:`muphy_lb.backends.cpu.skeletons`, and parallel over chunks of warps.
-"""
+"""Loops of the CPU over opening and wall links and over particles, and the kernels of schedules and feedback. The pass
+over nodes at walls is vectorised over the nodes of a warp as in :mod:`muphy_lb.backends.cpu.skeletons`, and parallel
+over chunks of warps."""
 
 from functools import cache
 

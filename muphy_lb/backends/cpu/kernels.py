@@ -1,32 +1,12 @@
 """Binding of the CPU kernels; for their arguments see :meth:`muphy_lb.backends.interface.Backend.bind`."""
 
-from types import MappingProxyType
-
 import numpy as np
 
-from muphy_lb.backends.arrays import (
-    Chosen,
-    CrossingArrays,
-    DragArrays,
-    ExtrapolationArrays,
-    FeedbackArrays,
-    LinkArrays,
-    LinkBuffers,
-    LookupArrays,
-    MigrationArrays,
-    NeighbourTable,
-    NodeRange,
-    ParticleArrays,
-    ReductionArrays,
-    RefillArrays,
-    ScheduleArrays,
-    State,
-    StencilArrays,
-    StreamArrays,
-    WallArrays,
-)
+from muphy_lb.backends import arrays as records
+from muphy_lb.backends.arrays import NodeRange, State
 from muphy_lb.backends.cpu import boundary_skeletons, skeletons, stage_skeletons
 from muphy_lb.backends.cpu.skeletons import on_threads
+from muphy_lb.backends.interface import kernels_of
 from muphy_lb.backends.numpy.kernels import KERNELS as NUMPY_KERNELS
 from muphy_lb.backends.numpy.kernels import sending
 from muphy_lb.domain import WARP, Crossing
@@ -34,12 +14,12 @@ from muphy_lb.domain import WARP, Crossing
 # Larger buffers do not fit into the caches and are written with non-temporal stores.
 CACHED_BYTES = 1 << 24
 # In the place of a choice of nodes where there is none.
-EVERYWHERE = Chosen(np.zeros(0, np.uint8), 0)
+EVERYWHERE = records.Chosen(np.zeros(0, np.uint8), 0)
 # Masks of the populations of a node.
 ALL_POPULATIONS, ALL_BUT_REST = np.uint32(0xFFFFFFFF), np.uint32(0xFFFFFFFE)
 
 
-def stream_collide(backend, collide, arrays: StreamArrays, nodes: NodeRange, values, shape=None):
+def stream_collide(backend, collide, arrays: records.StreamArrays, nodes: NodeRange, values, shape=None):
     """Vectorised over warps of nodes; a warp without fluid is left out."""
     streams = arrays.pattern.stores_locally and arrays.new.nbytes > CACHED_BYTES
     options = backend.lattice, backend.precision, streams, arrays.occupied is not None
@@ -50,21 +30,21 @@ def stream_collide(backend, collide, arrays: StreamArrays, nodes: NodeRange, val
     return on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
 
 
-def stencil(backend, update, arrays: StencilArrays, nodes: NodeRange, values):
+def stencil(backend, update, arrays: records.StencilArrays, nodes: NodeRange, values):
     """Vectorised over warps of nodes."""
     skeleton = skeletons.stencil(update, arrays.n_neighbours, backend.lattice, backend.precision)
     arguments = (arrays.old, arrays.new, *arrays.table, nodes.first, nodes.last, values)
     return on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
 
 
-def scalar_streaming(backend, update, arrays: StencilArrays, nodes: NodeRange, values):
+def scalar_streaming(backend, update, arrays: records.StencilArrays, nodes: NodeRange, values):
     """Vectorised over warps of nodes."""
     skeleton = skeletons.scalar_streaming(update, arrays.n_neighbours, backend.lattice, backend.precision)
     arguments = (arrays.old, arrays.new, *arrays.table, nodes.first, nodes.last, arrays.row, values)
     return on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
 
 
-def neighbours(backend, update, table: NeighbourTable, nodes: NodeRange, values):
+def neighbours(backend, update, table: records.NeighbourTable, nodes: NodeRange, values):
     """Parallel over nodes."""
     skeleton = stage_skeletons.neighbours(
         update, table.n_neighbours, backend.lattice, backend.precision, nodes.where is not None
@@ -73,30 +53,27 @@ def neighbours(backend, update, table: NeighbourTable, nodes: NodeRange, values)
     return on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
 
 
-def crossing(backend, update, arrays: CrossingArrays, nodes: NodeRange, values, collision=None):
+def crossing(backend, update, step: records.StreamArrays, left: State, table, nodes: NodeRange, values, collision=None):
     """Parallel over nodes, which collide later."""
-    step, stored, table = arrays
-    locations = step.pattern.load, stored.locations
+    locations = step.pattern.load, left.locations
     skeleton = stage_skeletons.crossing(update, locations, table.n_neighbours, backend.lattice, backend.precision)
-    arguments = (step.old, (*step.table, *stored.table, table.addresses), *_chosen(nodes), values)
+    arguments = (step.old, (*step.table, *left.table, table.addresses), *_chosen(nodes), values)
     return on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
 
 
-def stored(backend, update, state: State, table: NeighbourTable, nodes: NodeRange, values):
+def stored(backend, update, state: State, table: records.NeighbourTable, nodes: NodeRange, values):
     """Parallel over nodes."""
     skeleton = stage_skeletons.stored(update, state.locations, table.n_neighbours, backend.lattice, backend.precision)
     arguments = (state.buffer, *state.table, table.addresses, *_chosen(nodes), values)
     return on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
 
 
-def refill(backend, operators, arrays: RefillArrays, nodes: NodeRange, values):
+def refill(backend, operators, state: State, table, sources: records.Chosen, others, nodes: NodeRange, values):
     """Parallel over nodes."""
-    state, table = arrays.state, arrays.table
-    skeleton = stage_skeletons.refill(
-        operators, state.locations, table.n_neighbours, backend.lattice, backend.precision
-    )
-    sources = arrays.sources.array, arrays.sources.mask, arrays.first
-    arguments = (state.buffer, *state.table, table.addresses, *_chosen(nodes), sources, arrays.others, values)
+    (first, moments), where = others, (state.locations, table.n_neighbours)
+    skeleton = stage_skeletons.refill(operators, *where, backend.lattice, backend.precision)
+    known = sources.array, sources.mask, first
+    arguments = (state.buffer, *state.table, table.addresses, *_chosen(nodes), known, moments, values)
     return on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
 
 
@@ -106,25 +83,25 @@ def _chosen(nodes: NodeRange) -> tuple:
     return nodes.first, nodes.last, array, mask
 
 
-def extrapolation(backend, field, target, stencils: ExtrapolationArrays, queue):
+def extrapolation(backend, field, target, stencils: records.ExtrapolationArrays, queue):
     """Parallel over values."""
     return on_threads(target.size, lambda: skeletons.extrapolation(field, target, stencils))
 
 
-def links(backend, operators, buffers: LinkBuffers, links: LinkArrays, values):
+def links(backend, operators, buffers: records.LinkBuffers, links: records.LinkArrays, values):
     """Serial over links."""
     skeleton = boundary_skeletons.links(*operators, backend.lattice, backend.precision)
     return lambda: skeleton(*buffers, links, values)
 
 
-def link_fluxes(backend, operators, buffers: LinkBuffers, links: LinkArrays, fluxes, values):
+def link_fluxes(backend, operators, buffers: records.LinkBuffers, links: records.LinkArrays, fluxes, values):
     """Serial over links."""
     skeleton = boundary_skeletons.link_fluxes(*operators, backend.lattice, backend.precision, buffers.entering is None)
     entering = buffers.leaving if buffers.entering is None else buffers.entering
     return lambda: skeleton(buffers.state, buffers.leaving, entering, links, *fluxes, values)
 
 
-def walls(backend, rule, buffer, walls: WallArrays, crossing: Crossing):
+def walls(backend, rule, buffer, walls: records.WallArrays, crossing: Crossing):
     """Vectorised over warps of nodes at walls. Where the walls need not keep the mass, populations at rest are computed
     all the same, but not stored: a further kernel without them would have to be compiled, too."""
     skeleton = boundary_skeletons.walls(rule, backend.lattice, backend.precision, walls.d.size > 0)
@@ -142,7 +119,7 @@ def moments(backend, macroscopic, state: State, nodes: NodeRange, out, values):
     return lambda: skeleton(*arguments)
 
 
-def reduction(backend, macroscopic, state: State, occupied, result: ReductionArrays, values):
+def reduction(backend, macroscopic, state: State, occupied, result: records.ReductionArrays, values):
     """One partial result per chunk of nodes."""
     skeleton = skeletons.reduction(macroscopic, state.locations, backend.lattice, backend.precision)
     arguments = (state.buffer, *state.table, state.n_nodes, result, values)
@@ -163,7 +140,7 @@ def write(backend, state: State, nodes: NodeRange, rows):
     return lambda: skeleton(*arguments)
 
 
-def next_row(backend, schedule: ScheduleArrays, now, queue):
+def next_row(backend, schedule: records.ScheduleArrays, now, queue):
     """Copy of one row of the schedule."""
     return lambda: boundary_skeletons.next_row(*schedule, now)
 
@@ -178,19 +155,21 @@ def sum_openings(backend, fluxes, opening, sums, scale: float):
     return lambda: boundary_skeletons.sum_openings(fluxes, opening, sums, scale)
 
 
-def feedback(backend, advance, arrays: FeedbackArrays, values):
+def feedback(backend, advance, arrays: records.FeedbackArrays, values):
     """Serial; one opening."""
     skeleton = boundary_skeletons.feedback(advance, backend.lattice)
     return lambda: skeleton(*arrays, values)
 
 
-def particles(backend, update, particles: ParticleArrays, capacity: int, values):
+def particles(backend, update, particles: records.ParticleArrays, capacity: int, values):
     """Serial over particles."""
     skeleton = boundary_skeletons.particles(update, backend.lattice, backend.precision)
     return lambda: skeleton(particles.count, values)
 
 
-def send_particles(backend, update, particles, migration: MigrationArrays, lookup: LookupArrays, values):
+def send_particles(
+    backend, update, particles, migration: records.MigrationArrays, lookup: records.LookupArrays, values
+):
     """Update all, serially; then as NumPy does."""
     skeleton = boundary_skeletons.settling(update, backend.lattice, backend.precision)
 
@@ -223,7 +202,7 @@ def by_id(backend, update, count: int, values):
     return lambda: skeleton(0, count, values)
 
 
-def arriving(backend, macroscopic, arrays: StreamArrays, nodes: NodeRange, out, values):
+def arriving(backend, macroscopic, arrays: records.StreamArrays, nodes: NodeRange, out, values):
     """Parallel over nodes."""
     is_chosen = nodes.where is not None
     skeleton = skeletons.arriving(macroscopic, arrays.pattern.load, backend.lattice, backend.precision, is_chosen)
@@ -231,14 +210,14 @@ def arriving(backend, macroscopic, arrays: StreamArrays, nodes: NodeRange, out, 
     return on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
 
 
-def drag(backend, operators, particles: ParticleArrays, capacity: int, arrays: DragArrays, values):
+def drag(backend, operators, particles: records.ParticleArrays, capacity: int, arrays: records.DragArrays, values):
     """Serial over particles. Velocities that are not known are first taken of whole warps with marked nodes, in vectors
     and on all threads."""
     (macroscopic, *others), coupling, lattice = operators, arrays.coupling, backend.lattice
     ahead, marks, mask = (particles, capacity, arrays.lookup), arrays.marks, arrays.mask
     mark = stage_skeletons.mark(lattice.dimension, coupling.nearest)
     skeleton = stage_skeletons.drag(*others, coupling, lattice, backend.precision)
-    marked = NodeRange(0, marks.size, where=Chosen(marks, mask))
+    marked = NodeRange(0, marks.size, where=records.Chosen(marks, mask))
     take_velocities = arriving(backend, macroscopic, arrays.step, marked, arrays.flow, values[0])
 
     def exchange():
@@ -250,39 +229,4 @@ def drag(backend, operators, particles: ParticleArrays, capacity: int, arrays: D
     return exchange
 
 
-KERNELS = MappingProxyType(
-    {
-        **NUMPY_KERNELS,
-        **{
-            kernel.__name__: kernel
-            for kernel in (
-                stream_collide,
-                stencil,
-                scalar_streaming,
-                neighbours,
-                extrapolation,
-                links,
-                link_fluxes,
-                walls,
-                moments,
-                reduction,
-                read,
-                write,
-                next_row,
-                profile,
-                sum_openings,
-                feedback,
-                particles,
-                send_particles,
-                each,
-                clear,
-                by_id,
-                arriving,
-                drag,
-                crossing,
-                stored,
-                refill,
-            )
-        },
-    }
-)
+KERNELS = kernels_of({**NUMPY_KERNELS, **vars()})

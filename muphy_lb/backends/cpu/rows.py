@@ -1,7 +1,5 @@
 """Rows of WARP consecutive elements as single LLVM vectors, which become as many vector registers as the CPU needs.
-
-Loops with fixed trip counts would be unrolled into scalar moves before LLVM vectorises.
-"""
+Loops with fixed trip counts would be unrolled into scalar moves before LLVM vectorises."""
 
 from llvmlite import ir
 from numba import types

@@ -165,11 +165,9 @@ def scatter(target: BlockRows, q_count: int, streams: bool):
 
 @cache
 def stream_collide(collide_operator, pattern, lattice, precision, streams, has_occupancy=False):
-    """Load the populations of a node, collide, store them.
-
-    The skeleton processes whole warps; the nodes of the last one exist as padding, also in arrays among the parameters.
-    ``has_occupancy``: a further array, by node, is 0 where there is no fluid, and warps without fluid are left out.
-    """
+    """Load the populations of a node, collide, store them. The skeleton processes whole warps; the nodes of the last
+    one exist as padding, also in arrays among the parameters. ``has_occupancy``: a further array, by node, is 0 where
+    there is no fluid, and warps without fluid are left out."""
     collide = collide_operator.compile(lattice, precision, node_jit)
     q_count, real = lattice.q, precision.real
     load, store = gather(split(pattern.load), q_count), scatter(split(pattern.store), q_count, streams)

@@ -45,11 +45,9 @@ device_jit.read_vector, device_jit.write_vector = read_vector, write_vector
 
 
 def strict_jit(function):
-    """A device function each of whose products is rounded by itself.
-
-    A GPU can round a product and a sum together, and its compilers choose which by the code around them: by how
-    populations are loaded, say. Stages must find the same numbers whatever the streaming, and on all ranks.
-    """
+    """A device function each of whose products is rounded by itself. A GPU can round a product and a sum together, and
+    its compilers choose which by the code around them: by how populations are loaded, say. Stages must find the same
+    numbers whatever the streaming, and on all ranks."""
     return device_jit(with_product(function, rounded_product))
 
 
@@ -62,17 +60,11 @@ WARP_BITS, IN_WARP, ALL_LANES, ONE = np.uint32(5), np.uint32(31), np.uint32(0xFF
 
 
 class Populations(NamedTuple):
-    """Where the populations of a node are found.
+    """Where the populations of a node are found."""
 
-    Attributes:
-        locations: as in :class:`muphy_lb.domain.Pattern`.
-        n_entries: number of entries of the table that they refer to.
-        index_type: ``np.uint32`` or ``np.uint64``, as the bases of that table.
-    """
-
-    locations: tuple[int, ...]
-    n_entries: int
-    index_type: type
+    locations: tuple[int, ...]  #: as in :class:`muphy_lb.domain.Pattern`
+    n_entries: int  #: number of entries of the table that they refer to
+    index_type: type  #: ``np.uint32`` or ``np.uint64``, as the bases of that table
 
 
 def populations_of(state: State) -> Populations:
@@ -86,11 +78,9 @@ def populations_arriving(step: StreamArrays) -> Populations:
 
 
 class Access(NamedTuple):
-    """Device functions of one access pattern, and the size of the array of table addresses.
-
-    ``own(n)``: address of row 0 of a node. ``find(lines, bases, n, entries)``: its table addresses. ``load(buffer, own,
-    entries, f)`` and ``store(buffer, own, entries, f)``.
-    """
+    """Device functions of one access pattern, and the size of the array of table addresses. ``own(n)``: address of row
+    0 of a node. ``find(lines, bases, n, entries)``: its table addresses. ``load(buffer, own, entries, f)`` and
+    ``store(buffer, own, entries, f)``."""
 
     own: object
     find: object
@@ -106,7 +96,6 @@ def access(load_locations, store_locations, n_entries: int, precision, index_typ
     Args:
         load_locations, store_locations: as in :class:`muphy_lb.domain.Pattern`.
         n_entries: number of entries of the table, 0 if no location is an entry.
-        precision: number formats.
         index_type: ``np.uint32`` or ``np.uint64``, as the bases of the table.
     """
     q_count = len(load_locations)

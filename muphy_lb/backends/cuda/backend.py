@@ -53,11 +53,8 @@ class DeviceTable(NamedTuple):
 
 
 class CudaBackend(KernelTable):
-    """See :class:`muphy_lb.backends.interface.Backend`.
-
-    Raises:
-        BackendError: no usable GPU, or not enough device memory.
-    """
+    """See :class:`muphy_lb.backends.interface.Backend`. Raises BackendError: no usable GPU, or not enough device
+    memory."""
 
     name = "cuda"
     kernels = KERNELS
@@ -131,11 +128,7 @@ class CudaBackend(KernelTable):
         cuda.synchronize()  # a copy from pageable memory may return early, and the edge stream does not wait for it
 
     def synchronise(self):
-        """Wait for all streams.
-
-        Raises:
-            BackendError: a neighbour's halo has not come in time.
-        """
+        """Wait for all streams. Raises BackendError: a neighbour's halo has not come in time."""
         for stream in self._streams.values():
             stream.synchronize()
         for awaited in self._awaited:
@@ -230,7 +223,7 @@ class CudaBackend(KernelTable):
 
     def stream_collide_usage(self, collide, arrays: StreamArrays, shape=None):
         """Registers and local memory per thread of the compiled kernel."""
-        kernel = stream_kernel(self, collide, arrays, shape or self.launch_shapes(arrays.pattern)[0])
+        kernel = stream_kernel(collide, arrays, shape or self.launch_shapes(arrays.pattern)[0], self)
         if SIMULATOR or not kernel.overloads:
             return None
         registers, local = kernel.get_regs_per_thread(), kernel.get_local_mem_per_thread()

@@ -18,9 +18,8 @@ SUM_BLOCKS, SUM_THREADS, FEEDBACK_THREADS = 16, 128, 32
 
 @cache
 def links(openings_operator, macroscopic_operator, lattice, precision):
-    """Compute the incoming population of every opening link. A block first computes the velocities of
-    ``LINK_NODES`` nodes and then one link per thread: a thread that looped over all links of a node would wait for
-    memory at each."""
+    """Compute the incoming population of every opening link. A block first computes the velocities of ``LINK_NODES``
+    nodes and then one link per thread: a thread that looped over all links of a node would wait for memory at each."""
     condition = openings_operator.compile(lattice, precision, device_jit)
     macroscopic = macroscopic_operator.compile(lattice, precision, device_jit)
     q_count, real, storage, unit = lattice.q, precision.real, precision.storage, precision.real(precision.unit)

@@ -44,11 +44,8 @@ def n_devices() -> int:
 
 
 def select_device(index: int) -> str:
-    """Make device ``index`` this process's device and return its name.
-
-    Raises:
-        BackendError: Numba's built-in (unmaintained) CUDA target instead of numba-cuda.
-    """
+    """Make device ``index`` this process's device and return its name. Raises BackendError: Numba's built-in
+    (unmaintained) CUDA target instead of numba-cuda."""
     if SIMULATOR:
         return "CUDA simulator"
     if getattr(cuda, "implementation", "") != "NVIDIA":
@@ -87,8 +84,7 @@ def make_stream(owner, urgency: float):
         owner: what uses it.
         urgency: from ``ORDINARY`` to ``MOST``.
 
-    Raises:
-        BackendError: the driver refuses.
+    Raises BackendError: the driver refuses.
     """
     if SIMULATOR:
         return cuda.stream()
@@ -114,8 +110,7 @@ def record_graph(stream, work):
     Returns:
         A function that launches the recorded work on ``stream``; the executable graph is destroyed with it.
 
-    Raises:
-        BackendError: the driver refuses.
+    Raises BackendError: the driver refuses.
     """
     from cuda.bindings import driver
 
@@ -136,7 +131,6 @@ def record_graph(stream, work):
 
 
 def _captured(handle, work):
-    """The graph of what ``work()`` launches on a stream."""
     from cuda.bindings import driver
 
     mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
@@ -164,10 +158,7 @@ def _without_collector() -> Iterator[None]:
 
 def share_memory(address: int) -> tuple[bytes, int]:
     """A handle by which another process reaches an address of this one: of its allocation, and how far it lies inside.
-
-    Raises:
-        BackendError: the driver refuses.
-    """
+    Raises BackendError: the driver refuses."""
     from cuda.bindings import driver
 
     base, _ = _checked(*driver.cuMemGetAddressRange(driver.CUdeviceptr(address)))
@@ -176,11 +167,8 @@ def share_memory(address: int) -> tuple[bytes, int]:
 
 
 def open_memory(handle: bytes) -> int:
-    """Address here of an allocation of another process, which may be opened several times.
-
-    Raises:
-        BackendError: the driver refuses.
-    """
+    """Address here of an allocation of another process, which may be opened several times. Raises BackendError: the
+    driver refuses."""
     from cuda.bindings import driver
 
     if handle not in _opened:

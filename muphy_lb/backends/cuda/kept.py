@@ -1,8 +1,4 @@
-"""Kernels for GPUs: compiled once, and found on disk by the next start.
-
-- Kernels for GPUs on disk.
-- How kernels for GPUs are compiled: those that another start has compiled are found on disk.
-"""
+"""Kernels for GPUs: compiled once, and found on disk by the next start."""
 
 import pickle
 from functools import cache
@@ -50,11 +46,8 @@ def folder() -> Path:
 
 
 def surroundings() -> str:
-    """The surroundings on which machine code depends beside the function.
-
-    Raises:
-        NoDigestError: a library that compiles is not where it can be told from others.
-    """
+    """The surroundings on which machine code depends beside the function. Raises NoDigestError: a library that compiles
+    is not where it can be told from others."""
     return "\n".join((numbas_surroundings(), version("numba-cuda"), *map(_place_and_size, COMPILERS)))
 
 
@@ -67,8 +60,8 @@ def _place_and_size(library: str) -> str:
         raise NoDigestError(f"the library {library}: {error}") from error
 
 
+#: Version of numba-cuda up to which :mod:`muphy_lb.backends.cuda.kept` was tried.
 NEWEST_TRIED = (0, 30)
-"""Version of numba-cuda up to which :mod:`muphy_lb.backends.cuda.kept` was tried."""
 
 
 def kernel_jit(function):

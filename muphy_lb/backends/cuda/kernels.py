@@ -1,36 +1,14 @@
 """Binding of the GPU kernels; for their arguments see :meth:`muphy_lb.backends.interface.Backend.bind`."""
 
-from types import MappingProxyType
-
 import numpy as np
 
-from muphy_lb.backends.arrays import (
-    Chosen,
-    Collected,
-    CrossingArrays,
-    DragArrays,
-    ExtrapolationArrays,
-    FeedbackArrays,
-    LinkArrays,
-    LinkBuffers,
-    LookupArrays,
-    MigrationArrays,
-    NeighbourTable,
-    NodeRange,
-    ParticleArrays,
-    ReductionArrays,
-    RefillArrays,
-    ScheduleArrays,
-    SortingArrays,
-    State,
-    StencilArrays,
-    StreamArrays,
-    WallArrays,
-)
+from muphy_lb.backends import arrays as records
+from muphy_lb.backends.arrays import NodeRange, State
 from muphy_lb.backends.cuda import boundary_skeletons, particle_skeletons, skeletons, stage_skeletons
 from muphy_lb.backends.cuda.access import populations_arriving, populations_of
 from muphy_lb.backends.cuda.skeletons import NODES_PER_THREAD, PAIRED, SINGLE, Shape
 from muphy_lb.backends.cuda.stage_skeletons import LISTED_BLOCK, Candidates, Flags
+from muphy_lb.backends.interface import kernels_of
 from muphy_lb.domain import Crossing
 from muphy_lb.domain.lookup import LAYER, n_corners
 from muphy_lb.lattice.layout import WARP, whole
@@ -40,7 +18,7 @@ PARTICLE_BLOCK = 128  # their operators need many registers, of which smaller bl
 DRAG_THREADS = 1 << 23  # for a million particles; a rank may have room for many more than it has
 
 
-def particles(backend, update, particles: ParticleArrays, capacity: int, values):
+def particles(backend, update, particles: records.ParticleArrays, capacity: int, values):
     """One thread per particle of the capacity."""
     kernel = particle_skeletons.particles(update, backend.lattice, backend.precision)
     return backend.launch(kernel, capacity, (particles.count, values), block=PARTICLE_BLOCK)
@@ -52,7 +30,7 @@ def by_id(backend, update, count: int, values):
     return backend.launch(kernel, count, (0, count, values))
 
 
-def drag(backend, operators, particles: ParticleArrays, capacity: int, arrays: DragArrays, values):
+def drag(backend, operators, particles: records.ParticleArrays, capacity: int, arrays: records.DragArrays, values):
     """Blocks of as many particles as they have threads for the nodes of each."""
     table, coupling, block = arrays.step.table, arrays.coupling, particle_skeletons.DRAG_BLOCK
     how = coupling, backend.lattice, backend.precision
@@ -64,7 +42,9 @@ def drag(backend, operators, particles: ParticleArrays, capacity: int, arrays: D
     return backend.launch(kernel, n_threads, arguments, block=block)
 
 
-def send_particles(backend, update, particles, migration: MigrationArrays, lookup: LookupArrays, values):
+def send_particles(
+    backend, update, particles, migration: records.MigrationArrays, lookup: records.LookupArrays, values
+):
     """One thread per particle of the capacity; without neighbours nothing is left to fill."""
     capacity = migration.left.size
     kernel = particle_skeletons.update_and_send(update, backend.lattice, backend.precision)
@@ -91,14 +71,20 @@ def send_particles(backend, update, particles, migration: MigrationArrays, looku
     return launch
 
 
-def receive_particles(backend, particles, migration: MigrationArrays, capacity: int):
+def receive_particles(backend, particles, migration: records.MigrationArrays, capacity: int):
     """One thread per particle of the messages' capacity."""
     n_messages = migration.incoming.size // _message_length(particles, migration, capacity)
     arguments = (particles, migration, capacity)
     return backend.launch(particle_skeletons.receive_particles, n_messages * migration.most, arguments)
 
 
-def sort_particles(backend, particles: ParticleArrays, lookup: LookupArrays, capacity: int, arrays: SortingArrays):
+def sort_particles(
+    backend,
+    particles: records.ParticleArrays,
+    lookup: records.LookupArrays,
+    capacity: int,
+    arrays: records.SortingArrays,
+):
     """Sort particles by the entries of their voxels in the lookup: count those at each, choose places, move one column
     after the other there."""
     names, count, n_places = particle_skeletons, particles.count, arrays.counts.size
@@ -122,13 +108,8 @@ def sort_particles(backend, particles: ParticleArrays, lookup: LookupArrays, cap
     return launch
 
 
-def _message_length(particles, migration: MigrationArrays, capacity: int) -> int:
+def _message_length(particles, migration: records.MigrationArrays, capacity: int) -> int:
     return 1 + sum(block.size // capacity for block in particles[:3]) * migration.most
-
-
-PARTICLE_KERNELS = MappingProxyType(
-    {kernel.__name__: kernel for kernel in (particles, by_id, drag, send_particles, receive_particles, sort_particles)}
-)
 
 
 LINK_BLOCK = WALL_BLOCK = FLUID_BLOCK = 128
@@ -137,7 +118,7 @@ FLUID_THREADS = 1 << 21  # share the warps with fluid; more than run at a time, 
 FILLING_BLOCKS = 1024  # of those that list nodes, as many as run at a time on a large GPU
 
 
-def stream_kernel(backend, collide, arrays: StreamArrays, shape: Shape):
+def stream_kernel(collide, arrays: records.StreamArrays, shape: Shape, backend):
     """The compiled stream-and-collide kernel of a launch shape."""
     index_type = arrays.table.index_type
     if arrays.occupied is not None:
@@ -147,12 +128,12 @@ def stream_kernel(backend, collide, arrays: StreamArrays, shape: Shape):
     )
 
 
-def stream_collide(backend, collide, arrays: StreamArrays, nodes: NodeRange, values, shape=None):
+def stream_collide(backend, collide, arrays: records.StreamArrays, nodes: NodeRange, values, shape=None):
     """One thread per one or two nodes, or warps of nodes with fluid shared among those of threads."""
     shape = shape or backend.launch_shapes(arrays.pattern)[0]
     if arrays.occupied is not None:
         return _stream_collide_fluid(backend, collide, arrays, nodes, values)
-    kernel = stream_kernel(backend, collide, arrays, shape)
+    kernel = stream_kernel(collide, arrays, shape, backend)
     n_threads = -(-(nodes.last - nodes.first) // NODES_PER_THREAD[shape.threads])
     new = arrays.new.view(np.uint32) if shape.threads == PAIRED else arrays.new
     sweep = (-(-n_threads // shape.block) - 1, -1) if nodes.is_reversed else (0, 1)
@@ -160,8 +141,8 @@ def stream_collide(backend, collide, arrays: StreamArrays, nodes: NodeRange, val
     return backend.launch(kernel, n_threads, arguments, queue=nodes.queue, block=shape.block)
 
 
-def _stream_collide_fluid(backend, collide, arrays: StreamArrays, nodes: NodeRange, values):
-    kernel = stream_kernel(backend, collide, arrays, Shape(SINGLE, FLUID_BLOCK))
+def _stream_collide_fluid(backend, collide, arrays: records.StreamArrays, nodes: NodeRange, values):
+    kernel = stream_kernel(collide, arrays, Shape(SINGLE, FLUID_BLOCK), backend)
     n_threads = min(whole(nodes.last - nodes.first, WARP), FLUID_THREADS)
     buffers, table, occupied = (arrays.old, arrays.new), arrays.table, arrays.occupied
     bounds, fluid = (nodes.is_reversed, *_bounds(nodes)), (occupied.array, np.uint8(occupied.mask))
@@ -170,7 +151,7 @@ def _stream_collide_fluid(backend, collide, arrays: StreamArrays, nodes: NodeRan
     return backend.launch(kernel, n_threads, arguments, queue=nodes.queue, block=FLUID_BLOCK)
 
 
-def stencil(backend, update, arrays: StencilArrays, nodes: NodeRange, values):
+def stencil(backend, update, arrays: records.StencilArrays, nodes: NodeRange, values):
     """One thread per node."""
     table = arrays.table
     kernel = skeletons.stencil(update, arrays.n_neighbours, backend.lattice, backend.precision, table.index_type)
@@ -178,7 +159,7 @@ def stencil(backend, update, arrays: StencilArrays, nodes: NodeRange, values):
     return backend.launch(kernel, nodes.last - nodes.first, arguments, queue=nodes.queue)
 
 
-def scalar_streaming(backend, update, arrays: StencilArrays, nodes: NodeRange, values):
+def scalar_streaming(backend, update, arrays: records.StencilArrays, nodes: NodeRange, values):
     """One thread per node."""
     table = arrays.table
     kernel = skeletons.scalar_streaming(
@@ -189,7 +170,7 @@ def scalar_streaming(backend, update, arrays: StencilArrays, nodes: NodeRange, v
     return backend.launch(kernel, nodes.last - nodes.first, arguments, queue=nodes.queue)
 
 
-def neighbours(backend, update, table: NeighbourTable, nodes: NodeRange, values):
+def neighbours(backend, update, table: records.NeighbourTable, nodes: NodeRange, values):
     """One thread per node."""
     how = backend.lattice, backend.precision, nodes.where is not None
     kernel, near = stage_skeletons.neighbours(update, table.n_neighbours, *how), table.addresses
@@ -198,12 +179,10 @@ def neighbours(backend, update, table: NeighbourTable, nodes: NodeRange, values)
     return backend.launch(kernel, nodes.last - nodes.first, (near, *_bounds(nodes), values), queue=nodes.queue)
 
 
-def crossing(backend, update, arrays: CrossingArrays, nodes: NodeRange, values, collision=None):
+def crossing(backend, update, step: records.StreamArrays, left: State, table, nodes: NodeRange, values, collision=None):
     """Nodes of the list, or of the range, shared among threads."""
-    step, stored, table = arrays
-    far, left = step.table, stored.table
-    how = populations_of(stored), table.n_neighbours, backend.lattice, backend.precision
-    tables = far.lines, far.bases, left.lines, left.bases, table.addresses
+    how = populations_of(left), table.n_neighbours, backend.lattice, backend.precision
+    tables = step.table.lines, step.table.bases, left.table.lines, left.table.bases, table.addresses
     if collision is None:
         kernel = stage_skeletons.crossing(update, populations_arriving(step), *how)
         return _over_chosen(backend, kernel, (step.old, *tables), nodes, (values,))
@@ -212,22 +191,22 @@ def crossing(backend, update, arrays: CrossingArrays, nodes: NodeRange, values, 
     return _over_chosen(backend, kernel, (step.old, step.new, *tables), nodes, (values, of_collision))
 
 
-def stored(backend, update, state: State, table: NeighbourTable, nodes: NodeRange, values):
+def stored(backend, update, state: State, table: records.NeighbourTable, nodes: NodeRange, values):
     """Nodes of the list, or of the range, shared among threads."""
     where = populations_of(state), table.n_neighbours
     kernel = stage_skeletons.stored(update, *where, backend.lattice, backend.precision)
     return _over_chosen(backend, kernel, _tables(state, table), nodes, (values,))
 
 
-def refill(backend, operators, arrays: RefillArrays, nodes: NodeRange, values):
+def refill(backend, operators, state: State, table, sources: records.Chosen, others, nodes: NodeRange, values):
     """Nodes of the list, or of the range, shared among threads."""
-    where = populations_of(arrays.state), arrays.table.n_neighbours
+    (first, moments), where = others, (populations_of(state), table.n_neighbours)
     kernel = stage_skeletons.refill(operators, *where, backend.lattice, backend.precision)
-    sources = arrays.sources.array, np.uint8(arrays.sources.mask), arrays.first
-    return _over_chosen(backend, kernel, _tables(arrays.state, arrays.table), nodes, (sources, arrays.others, values))
+    known = sources.array, np.uint8(sources.mask), first
+    return _over_chosen(backend, kernel, _tables(state, table), nodes, (known, moments, values))
 
 
-def collect(backend, nodes: NodeRange, target: Collected, counters):
+def collect(backend, nodes: NodeRange, target: records.Collected, counters):
     """One thread per 16 nodes of each of the portions that blocks look at; no more of these than fill the device."""
     size, most = stage_skeletons.NODES_PER_BLOCK, stage_skeletons.MOST_PORTIONS
     n_portions = min(most, -(-(nodes.last - nodes.first) // (size * FILLING_BLOCKS)))
@@ -250,7 +229,7 @@ def _over_words(backend, kernel, nodes: NodeRange, arguments: tuple, portions: i
     return backend.launch(kernel, n_threads, arguments, queue=nodes.queue, block=block)
 
 
-def _tables(state: State, table: NeighbourTable) -> tuple:
+def _tables(state: State, table: records.NeighbourTable) -> tuple:
     """The leading arguments of kernels that load populations and find neighbours."""
     return state.buffer, state.table.lines, state.table.bases, table.addresses
 
@@ -266,12 +245,12 @@ def _over_chosen(backend, kernel, ahead: tuple, nodes: NodeRange, behind: tuple)
     return backend.launch(kernel, n_threads, arguments, queue=nodes.queue, block=LISTED_BLOCK)
 
 
-def extrapolation(backend, field, target, stencils: ExtrapolationArrays, queue):
+def extrapolation(backend, field, target, stencils: records.ExtrapolationArrays, queue):
     """One thread per value."""
     return backend.launch(skeletons.extrapolation, target.size, (field, target, *stencils), queue=queue)
 
 
-def links(backend, operators, buffers: LinkBuffers, links: LinkArrays, values):
+def links(backend, operators, buffers: records.LinkBuffers, links: records.LinkArrays, values):
     """One block per ``LINK_NODES`` nodes with openings."""
     kernel = boundary_skeletons.links(*operators, backend.lattice, backend.precision)
     n_threads = -(-links.node.size // boundary_skeletons.LINK_NODES) * LINK_BLOCK
@@ -279,7 +258,7 @@ def links(backend, operators, buffers: LinkBuffers, links: LinkArrays, values):
     return backend.launch(kernel, n_threads, arguments, queue=ON_OPENINGS, block=LINK_BLOCK)
 
 
-def link_fluxes(backend, operators, buffers: LinkBuffers, links: LinkArrays, fluxes, values):
+def link_fluxes(backend, operators, buffers: records.LinkBuffers, links: records.LinkArrays, fluxes, values):
     """One thread per node with openings."""
     kernel = boundary_skeletons.link_fluxes(*operators, backend.lattice, backend.precision, buffers.entering is None)
     entering = buffers.leaving if buffers.entering is None else buffers.entering
@@ -287,7 +266,7 @@ def link_fluxes(backend, operators, buffers: LinkBuffers, links: LinkArrays, flu
     return backend.launch(kernel, links.node.size, arguments, queue=ON_EDGE)
 
 
-def walls(backend, rule, buffer, walls: WallArrays, crossing: Crossing):
+def walls(backend, rule, buffer, walls: records.WallArrays, crossing: Crossing):
     """One thread per node at walls."""
     index_type = np.uint32 if walls.entry.dtype == np.uint32 else np.uint64
     kernel = boundary_skeletons.walls(rule, crossing, backend.lattice, backend.precision, index_type)
@@ -300,7 +279,9 @@ def moments(backend, macroscopic, state: State, nodes: NodeRange, out, values):
     return backend.launch(kernel, nodes.last - nodes.first, (*_bounded(state, nodes), out, values), queue=nodes.queue)
 
 
-def reduction(backend, macroscopic, state: State, occupied: Chosen | None, result: ReductionArrays, values):
+def reduction(
+    backend, macroscopic, state: State, occupied: records.Chosen | None, result: records.ReductionArrays, values
+):
     """A fixed number of blocks."""
     how = occupied is not None, backend.lattice, backend.precision
     kernel, block = skeletons.reduction(macroscopic, populations_of(state), *how), skeletons.REDUCING_BLOCK
@@ -321,7 +302,7 @@ def write(backend, state: State, nodes: NodeRange, rows):
     return backend.launch(kernel, nodes.last - nodes.first, (*_bounded(state, nodes), rows))
 
 
-def next_row(backend, schedule: ScheduleArrays, now, queue):
+def next_row(backend, schedule: records.ScheduleArrays, now, queue):
     """A single block."""
     return backend.launch(boundary_skeletons.next_row, 1, (*schedule, now), queue=queue, block=32)
 
@@ -345,7 +326,7 @@ def sum_openings(backend, fluxes, opening, sums, scale: float):
     return launch
 
 
-def feedback(backend, advance, arrays: FeedbackArrays, values):
+def feedback(backend, advance, arrays: records.FeedbackArrays, values):
     """A single warp."""
     kernel, threads = boundary_skeletons.feedback(advance, backend.lattice), boundary_skeletons.FEEDBACK_THREADS
     return backend.launch(kernel, threads, (*arrays, values), queue=ON_EDGE, block=threads)
@@ -367,7 +348,7 @@ def clear(backend, nodes: NodeRange, kept: int, field):
     return _over_words(backend, stage_skeletons.clear, nodes, arguments)
 
 
-def arriving(backend, macroscopic, arrays: StreamArrays, nodes: NodeRange, out, values):
+def arriving(backend, macroscopic, arrays: records.StreamArrays, nodes: NodeRange, out, values):
     """One thread per node; or per 16 nodes, and the threads of a block share the chosen ones among theirs."""
     table, is_chosen = arrays.table, nodes.where is not None
     how = is_chosen, backend.lattice, backend.precision
@@ -409,38 +390,4 @@ def _bounded(state: State, nodes: NodeRange) -> tuple:
     return state.buffer, state.table.lines, state.table.bases, *_bounds(nodes)
 
 
-KERNELS = MappingProxyType(
-    {
-        kernel.__name__: kernel
-        for kernel in (
-            stream_collide,
-            stencil,
-            scalar_streaming,
-            neighbours,
-            extrapolation,
-            links,
-            link_fluxes,
-            walls,
-            moments,
-            reduction,
-            read,
-            write,
-            next_row,
-            profile,
-            count_step,
-            sum_openings,
-            feedback,
-            each,
-            clear,
-            collect,
-            arriving,
-            crossing,
-            stored,
-            refill,
-            gather,
-            scatter,
-            scatter_add,
-        )
-    }
-    | PARTICLE_KERNELS
-)
+KERNELS = kernels_of(vars())

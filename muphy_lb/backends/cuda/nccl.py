@@ -28,11 +28,8 @@ class NcclRanks:
         weakref.finalize(self, _abandoned.append, communicator).atexit = False  # type: ignore[misc]  # a slot in the stubs
 
     def bind_exchange(self, neighbours, outgoing, incoming):
-        """Launch that sends one message (device array) to, and receives one from, each neighbour, in one group.
-
-        Raises:
-            RuntimeError: the messages are not in the memory of the GPU that NCCL uses.
-        """
+        """Launch that sends one message (device array) to, and receives one from, each neighbour, in one group. Raises
+        RuntimeError: the messages are not in the memory of the GPU that NCCL uses."""
         communicator, stream = self._communicator, int(self._stream)
         sends, receives = ([*zip(map(_bytes, each), neighbours, strict=True)] for each in (outgoing, incoming))
         for message, _ in sends + receives:

@@ -1,8 +1,4 @@
-"""Kernels over particles: their update, their forces, and their moves between ranks and in memory.
-
-- Kernels that update particles, and exchange forces between them and the nodes around them.
-- Kernels that move particles: between ranks, and in memory, where they are sorted.
-"""
+"""Kernels over particles: their update, their forces, and their moves between ranks and in memory."""
 
 from functools import cache
 from typing import NamedTuple
@@ -62,11 +58,9 @@ class Shared(NamedTuple):
 
 @cache
 def drag(operators, populations: Populations, coupling: Coupling, lattice, precision):
-    """Exchange forces between particles and the nodes around them: moments, force and take are the operators.
-
-    A block has some particles, or one such group after the other. Its threads share first their nodes, then their axes,
-    then the axes of their nodes, so that neighbours add to neighbours in memory, and at last their axes again.
-    """
+    """Exchange forces between particles and the nodes around them: moments, force and take are the operators. A block
+    has some particles, or one such group after the other. Its threads share first their nodes, then their axes, then
+    the axes of their nodes, so that neighbours add to neighbours in memory, and at last their axes again."""
     count, dimension = n_corners(lattice.dimension, coupling.nearest), lattice.dimension
     n_particles, pushes, real = DRAG_BLOCK // count, coupling.pushes, precision.real
     meet = _meet(operators[0], populations, coupling, lattice, precision)
@@ -114,11 +108,9 @@ def drag(operators, populations: Populations, coupling: Coupling, lattice, preci
 
 
 def _meet(macroscopic_operator, populations: Populations, coupling: Coupling, lattice, precision):
-    """Device function: address, weight and velocity of one of the nodes of a particle; marks those that are pushed.
-
-    Its arguments: what threads share, and the place there; particles, their capacity, and the one at hand; populations,
-    lookup and fields; values of moments.
-    """
+    """Device function: address, weight and velocity of one of the nodes of a particle; marks those that are pushed. Its
+    arguments: what threads share, and the place there; particles, their capacity, and the one at hand; populations,
+    lookup and fields; values of moments."""
     velocity_of = velocity(macroscopic_operator, populations, lattice, precision)
     corner = corner_node(device_jit, lattice.dimension, coupling.nearest)
     takes_field, pushes, nothing = coupling.takes_field, coupling.pushes, np.int64(0)

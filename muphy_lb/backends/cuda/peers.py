@@ -21,47 +21,28 @@ STORED_AS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
 class Signal(NamedTuple):
-    """Flags between a rank and its neighbours, on the device.
+    """Flags between a rank and its neighbours, on the device."""
 
-    Attributes:
-        flags: (k,) uint32, raised by the neighbours.
-        there: (k,) uint64 addresses of the flags that this rank raises.
-        sent, awaited: (1,) uint32 how often each has happened.
-        blocks: (1,) uint32 blocks of the present launch that have done their share.
-        limit: (1,) uint64 polls after which waiting is given up.
-        failed: (1,) uint32 1 once it was.
-        late: (k,) uint64 addresses of uint32 on the host, set to 1 for each neighbour whose flag did not come.
-    """
-
-    flags: object
-    there: object
+    flags: object  #: (k,) uint32, raised by the neighbours
+    there: object  #: (k,) uint64 addresses of the flags that this rank raises
+    #: sent, awaited: (1,) uint32 how often each has happened
     sent: object
     awaited: object
-    blocks: object
-    limit: object
-    failed: object
-    late: object
+    blocks: object  #: (1,) uint32 blocks of the present launch that have done their share
+    limit: object  #: (1,) uint64 polls after which waiting is given up
+    failed: object  #: (1,) uint32 1 once it was
+    late: object  #: (k,) uint64 addresses of uint32 on the host, set to 1 for each neighbour whose flag did not come
 
 
 class Awaited(NamedTuple):
-    """The waiting for some neighbours, as the host sees it.
+    """The waiting for some neighbours, as the host sees it."""
 
-    Attributes:
-        neighbours: their ranks.
-        late: (k,) uint32 page-locked, 1 for each whose flag did not come in time.
-        is_confirmed: whether all flags must come.
-    """
-
-    neighbours: tuple[int, ...]
-    late: np.ndarray
-    is_confirmed: bool
+    neighbours: tuple[int, ...]  #: their ranks
+    late: np.ndarray  #: (k,) uint32 page-locked, 1 for each whose flag did not come in time
+    is_confirmed: bool  #: whether all flags must come
 
     def check(self) -> None:
-        """Refuse to go on without a halo.
-
-        Raises:
-            BackendError: one that must come did not.
-        """
+        """Refuse to go on without a halo. Raises BackendError: one that must come did not."""
         if self.is_confirmed and self.late.any():
             ranks = ", ".join(str(rank) for rank, is_late in zip(self.neighbours, self.late, strict=True) if is_late)
             raise BackendError(

@@ -61,10 +61,8 @@ def _update(collide_operator, pattern, lattice, precision, index_type, jit=devic
 
 @cache
 def stream_collide(collide_operator, pattern, lattice, precision, index_type, threads=SINGLE):
-    """Load the populations of a node, collide, store them.
-
-    Blocks run through the nodes from ``start`` on in steps of one block, ``step`` being 1 or -1.
-    """
+    """Load the populations of a node, collide, store them. Blocks run through the nodes from ``start`` on in steps of
+    one block, ``step`` being 1 or -1."""
     collide = collide_operator.compile(lattice, precision, device_jit)
     functions = access(pattern.load, pattern.store, len(pattern.directions), precision, index_type)
     own, find, load, store, n_entries = functions

@@ -1,13 +1,5 @@
-"""Kernels of stages over nodes, and over chosen nodes with their populations.
-
-Kernels of stages over nodes.
-
-Threads share the nodes of a list, or of a range if there is no list; nodes that are not chosen are passed over.
-
-Kernels of stages over chosen nodes that read, change or replace populations.
-
-Threads share the nodes of a list, or of a range if there is no list.
-"""
+"""Kernels of stages over nodes, and over chosen nodes whose populations they read, change or replace. Threads share the
+nodes of a list, or of a range if there is no list; nodes that are not chosen are passed over."""
 
 from functools import cache
 from typing import NamedTuple
@@ -32,27 +24,22 @@ from muphy_lb.backends.cuda.vectors import load_words, store_four
 from muphy_lb.lattice.layout import RECORD, WARP
 
 LISTED_BLOCK, CHOOSING_BLOCK = 128, 256
-NODES_PER_THREAD = 16
-"""Nodes that a thread looks at to find the chosen ones, a byte each."""
+NODES_PER_THREAD = 16  # nodes that a thread looks at to find the chosen ones, a byte each
 NODES_PER_BLOCK = CHOOSING_BLOCK * NODES_PER_THREAD
 WARPS_PER_BLOCK, THREADS_PER_WARP = NODES_PER_BLOCK // WARP, WARP // NODES_PER_THREAD
 WORDS, NODES_PER_WORD, BITS_PER_NODE = 4, 4, 8
+#: A block lists the chosen ones among up to so many portions of ``NODES_PER_BLOCK`` nodes, which it reads at once.
 MOST_PORTIONS = 4
-"""A block lists the chosen ones among up to so many portions of ``NODES_PER_BLOCK`` nodes, which it reads at once."""
 
 
 class Candidates(NamedTuple):
-    """The nodes of a range, or of a list, of which an array of bytes and a mask choose some.
+    """The nodes of a range, or of a list, of which an array of bytes and a mask choose some."""
 
-    Attributes:
-        first, last: the range.
-        among: the list; if there are more nodes than it has room for, all of the range are looked at.
-        array, mask: nodes are chosen where the array has a bit of the mask.
-    """
-
+    #: first, last: the range
     first: np.uint32
     last: np.uint32
-    among: Collected
+    among: Collected  #: the list; if there are more nodes than it has room for, all of the range are looked at
+    #: array, mask: nodes are chosen where the array has a bit of the mask
     array: object
     mask: np.uint8
 
@@ -332,11 +319,9 @@ def crossing(update_operator, populations: Populations, left: Populations, n_nei
 
 @cache
 def crossing_and_collision(operators, pattern, left: Populations, n_neighbours, lattice, precision):
-    """The same, and then the collision of these nodes, into another buffer; the operators are both.
-
-    Changed populations stay in registers, and compilers share sums between both: the collision is strict here as in
-    ``stream_collide_fluid``, so that the code around it changes no rounding.
-    """
+    """The same, and then the collision of these nodes, into another buffer; the operators are both. Changed populations
+    stay in registers, and compilers share sums between both: the collision is strict here as in
+    ``stream_collide_fluid``, so that the code around it changes no rounding."""
     update = operators[0].compile(lattice, precision, strict_jit)
     collide = operators[1].compile(lattice, precision, strict_jit)
     own, find, load, store, size = access(
@@ -385,11 +370,9 @@ def stored(update_operator, populations: Populations, n_neighbours, lattice, pre
 
 @cache
 def refill(operators, populations: Populations, n_neighbours, lattice, precision):
-    """Replace the populations of the chosen nodes by those that follow from the mean moments of their sources.
-
-    The threads of a block look at one candidate each. They are few who are chosen; each of these gets a warp, a thread
-    of it for every neighbour, so that populations of all neighbours are read at once.
-    """
+    """Replace the populations of the chosen nodes by those that follow from the mean moments of their sources. The
+    threads of a block look at one candidate each. They are few who are chosen; each of these gets a warp, a thread of
+    it for every neighbour, so that populations of all neighbours are read at once."""
     update = operators[0].compile(lattice, precision, strict_jit)
     q_count, real, near = lattice.q, precision.real, find_neighbour(n_neighbours)
     write_moments = _write_moments(operators[1], populations, lattice, precision)

@@ -1,9 +1,6 @@
 """Instructions that Numba does not provide: loads and stores of four numbers at once, a conversion of two numbers to
 halves in one word, a product that is rounded by itself, a number of unknown origin, and access to the memory of other
-GPUs.
-
-In the CUDA simulator the last of these do not exist; the others are plain Python.
-"""
+GPUs. In the CUDA simulator the last of these do not exist; the others are plain Python."""
 
 import operator
 
@@ -66,11 +63,9 @@ def _store_four(typing_context, array, index, numbers):
 
 
 def _opaque(typing_context, number):
-    """The number, of which compilers know no longer how it came about.
-
-    Where it depends on a condition, they may compute what follows from it in either branch, and then cannot round a
-    product in there together with a sum behind it, as they do in another kernel.
-    """
+    """The number, of which compilers know no longer how it came about. Where it depends on a condition, they may
+    compute what follows from it in either branch, and then cannot round a product in there together with a sum behind
+    it, as they do in another kernel."""
     suffix, letter = {32: ("f32", "f"), 64: ("f64", "d")}[number.bitwidth]
 
     def generate(context, builder, signature, arguments):

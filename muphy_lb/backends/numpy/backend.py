@@ -1,7 +1,5 @@
-"""The specification: every kernel in a line or two of NumPy, calling the operators' vectorised references.
-
-It reads the uncompressed table, and computes in double precision and lattice units whatever the storage format.
-"""
+"""The specification: every kernel in a line or two of NumPy, calling the operators' vectorised references. It reads the
+uncompressed table, and computes in double precision and lattice units whatever the storage format."""
 
 import time
 

@@ -2,32 +2,12 @@
 
 from dataclasses import replace
 from functools import partial
-from types import MappingProxyType
 
 import numpy as np
 
-from muphy_lb.backends.arrays import (
-    ANY_BIT,
-    CrossingArrays,
-    DragArrays,
-    ExtrapolationArrays,
-    FeedbackArrays,
-    LinkArrays,
-    LinkBuffers,
-    LookupArrays,
-    MigrationArrays,
-    NeighbourTable,
-    NodeRange,
-    ParticleArrays,
-    ReductionArrays,
-    RefillArrays,
-    ScheduleArrays,
-    SortingArrays,
-    State,
-    StencilArrays,
-    StreamArrays,
-    WallArrays,
-)
+from muphy_lb.backends import arrays as records
+from muphy_lb.backends.arrays import NodeRange, State
+from muphy_lb.backends.interface import kernels_of
 from muphy_lb.domain import ROW, Crossing, entry, is_entry
 from muphy_lb.domain.lookup import LAYER, corners, nearest_node, places_of
 from muphy_lb.lattice import added
@@ -35,7 +15,7 @@ from muphy_lb.lattice.exact_sums import in_two_parts
 from muphy_lb.lattice.layout import RECORD
 
 
-def particles(backend, update, particles: ParticleArrays, capacity: int, values):
+def particles(backend, update, particles: records.ParticleArrays, capacity: int, values):
     """update(i) for all particles at once."""
     return lambda: update.reference(np.arange(particles.count[0]), backend.lattice, update.by_name(values))
 
@@ -45,7 +25,9 @@ def by_id(backend, update, count: int, values):
     return lambda: update.reference(np.arange(count), backend.lattice, update.by_name(values))
 
 
-def send_particles(backend, update, particles, migration: MigrationArrays, lookup: LookupArrays, values):
+def send_particles(
+    backend, update, particles, migration: records.MigrationArrays, lookup: records.LookupArrays, values
+):
     """Update all, write those at nodes of other ranks to the messages for them, and close the gaps."""
     named = update.by_name(values)
 
@@ -55,7 +37,9 @@ def send_particles(backend, update, particles, migration: MigrationArrays, looku
     return sending(move_all, particles, migration, lookup)
 
 
-def sending(move_all, particles: ParticleArrays, migration: MigrationArrays, lookup: LookupArrays):
+def sending(
+    move_all, particles: records.ParticleArrays, migration: records.MigrationArrays, lookup: records.LookupArrays
+):
     """Launch of sending particles: ``move_all()`` returns the nodes (n,) at which they are then."""
     capacity, first_remote = migration.left.size, lookup.size[LAYER]
 
@@ -81,7 +65,7 @@ def sending(move_all, particles: ParticleArrays, migration: MigrationArrays, loo
     return send
 
 
-def receive_particles(backend, particles, migration: MigrationArrays, capacity: int):
+def receive_particles(backend, particles, migration: records.MigrationArrays, capacity: int):
     """Append the particles of one message after the other."""
     ends = np.cumsum([len(block) for block in _columns(particles, capacity, 0, capacity)])
 
@@ -99,7 +83,13 @@ def receive_particles(backend, particles, migration: MigrationArrays, capacity: 
     return receive
 
 
-def sort_particles(backend, particles: ParticleArrays, lookup: LookupArrays, capacity: int, arrays: SortingArrays):
+def sort_particles(
+    backend,
+    particles: records.ParticleArrays,
+    lookup: records.LookupArrays,
+    capacity: int,
+    arrays: records.SortingArrays,
+):
     """Sort particles by the places of their voxels in the lookup."""
 
     def sort():
@@ -111,24 +101,18 @@ def sort_particles(backend, particles: ParticleArrays, lookup: LookupArrays, cap
     return sort
 
 
-def _columns(particles: ParticleArrays, capacity: int, first: int, last: int) -> tuple:
+def _columns(particles: records.ParticleArrays, capacity: int, first: int, last: int) -> tuple:
     """Integers, reals and values (n_columns, last - first) of some particles."""
     blocks = particles.integers, particles.reals, particles.values
     return tuple(block.reshape(-1, capacity)[:, first:last] for block in blocks)
 
 
-PARTICLE_KERNELS = MappingProxyType(
-    {kernel.__name__: kernel for kernel in (particles, by_id, send_particles, receive_particles, sort_particles)}
-)
-
-
 def _chosen(nodes: NodeRange) -> np.ndarray:
-    """The chosen nodes of a range."""
     n = np.arange(nodes.first, nodes.last)
     return n if nodes.where is None else n[nodes.where.array[n] & nodes.where.mask != 0]
 
 
-def neighbours(backend, update, table: NeighbourTable, nodes: NodeRange, values):
+def neighbours(backend, update, table: records.NeighbourTable, nodes: NodeRange, values):
     """update(addresses of the neighbours), for all nodes at once."""
 
     def advance():
@@ -138,15 +122,14 @@ def neighbours(backend, update, table: NeighbourTable, nodes: NodeRange, values)
     return advance
 
 
-def crossing(backend, update, arrays: CrossingArrays, nodes: NodeRange, values, collision=None):
+def crossing(backend, update, step: records.StreamArrays, left: State, table, nodes: NodeRange, values, collision=None):
     """Change what a step will load, and collide."""
-    step, stored, table = arrays
     load = backend.addresses(State(step.old, (), step.table, nodes.last), step.pattern.load)
-    left = backend.addresses(stored, stored.locations)
+    stored = backend.addresses(left, left.locations)
 
     def advance():
         n = _chosen(nodes)
-        arriving, leaving = step.old[load[:, n]], stored.buffer[left[:, n]]
+        arriving, leaving = step.old[load[:, n]], left.buffer[stored[:, n]]
         update.reference(arriving, leaving, table.addresses[:, n], n, backend.lattice, update.by_name(values))
         step.old[load[:, n]] = arriving
 
@@ -163,7 +146,7 @@ def crossing(backend, update, arrays: CrossingArrays, nodes: NodeRange, values, 
     return advance_and_collide
 
 
-def stored(backend, update, state: State, table: NeighbourTable, nodes: NodeRange, values):
+def stored(backend, update, state: State, table: records.NeighbourTable, nodes: NodeRange, values):
     """update(stored populations), for all nodes at once."""
     addresses = backend.addresses(state, state.locations)
 
@@ -175,20 +158,20 @@ def stored(backend, update, state: State, table: NeighbourTable, nodes: NodeRang
     return advance
 
 
-def refill(backend, operators, arrays: RefillArrays, nodes: NodeRange, values):
+def refill(backend, operators, state: State, table, sources: records.Chosen, others, nodes: NodeRange, values):
     """Populations from the mean of the moments of the neighbours that are sources."""
-    (update, macroscopic), (own, of_moments), state = operators, values, arrays.state
+    (update, macroscopic), (own, of_moments), (first, moments) = operators, values, others
     addresses = backend.addresses(state, state.locations)
 
     def replace():
         n = _chosen(nodes)
-        whole, others = NodeRange(0, state.n_nodes), arrays.others.reshape(4, -1)
-        known = np.zeros((4, arrays.sources.array.size), others.dtype)  # own moments are rounded as those that travel
+        whole, received = NodeRange(0, state.n_nodes), moments.reshape(4, -1)
+        known = np.zeros((4, sources.array.size), received.dtype)  # own moments are rounded as those that travel
         known[:, : state.n_nodes] = backend.macroscopic(macroscopic, state, whole, of_moments)
-        known[:, arrays.first : arrays.first + others.shape[1]] = others
+        known[:, first : first + received.shape[1]] = received
         total, count = np.zeros((4, n.size)), np.zeros(n.size)
-        for neighbour in arrays.table.addresses[:, n]:
-            is_source = arrays.sources.array[neighbour] & arrays.sources.mask != 0
+        for neighbour in table.addresses[:, n]:
+            is_source = sources.array[neighbour] & sources.mask != 0
             total += np.where(is_source, known[:, neighbour], 0.0)
             count += is_source
         f = np.zeros((backend.lattice.q, n.size))
@@ -215,7 +198,7 @@ def clear(backend, nodes: NodeRange, kept: int, field):
     return forget
 
 
-def arriving(backend, macroscopic, arrays: StreamArrays, nodes: NodeRange, out, values):
+def arriving(backend, macroscopic, arrays: records.StreamArrays, nodes: NodeRange, out, values):
     """Velocity of the populations that a step will load, at the chosen nodes."""
     whole = State(arrays.old, (), arrays.table, nodes.last)
     load = backend.addresses(whole, arrays.pattern.load)
@@ -229,7 +212,7 @@ def arriving(backend, macroscopic, arrays: StreamArrays, nodes: NodeRange, out, 
     return measure
 
 
-def drag(backend, operators, particles: ParticleArrays, capacity: int, arrays: DragArrays, values):
+def drag(backend, operators, particles: records.ParticleArrays, capacity: int, arrays: records.DragArrays, values):
     """Forces between particles and the nodes around them, for all particles at once."""
     (macroscopic, force, take), lattice = operators, backend.lattice
     of_moments, of_force, of_taking = (each.by_name(some) for each, some in zip(operators, values, strict=True))
@@ -263,18 +246,13 @@ def drag(backend, operators, particles: ParticleArrays, capacity: int, arrays: D
     return exchange
 
 
-STAGE_KERNELS = MappingProxyType(
-    {kernel.__name__: kernel for kernel in (neighbours, crossing, stored, refill, each, clear, arriving, drag)}
-)
-
-
-def stream_collide(backend, collide, arrays: StreamArrays, nodes: NodeRange, values, shape=None):
+def stream_collide(backend, collide, arrays: records.StreamArrays, nodes: NodeRange, values, shape=None):
     """new[store] = collide(old[load]), also where there is no fluid."""
     n = np.arange(nodes.first, nodes.last)
     pattern, whole = arrays.pattern, State(arrays.old, (), arrays.table, nodes.last)
     load, store = (backend.addresses(whole, locations)[:, n] for locations in (pattern.load, pattern.store))
     where = arrays.occupied
-    everywhere = where is None or where.mask == ANY_BIT
+    everywhere = where is None or where.mask == records.ANY_BIT
 
     def step():
         here = slice(None) if everywhere else where.array[n] & where.mask != 0
@@ -285,7 +263,7 @@ def stream_collide(backend, collide, arrays: StreamArrays, nodes: NodeRange, val
     return step
 
 
-def stencil(backend, update, arrays: StencilArrays, nodes: NodeRange, values):
+def stencil(backend, update, arrays: records.StencilArrays, nodes: NodeRange, values):
     """new[n] = update(old[n], old[neighbours])."""
     n = np.arange(nodes.first, nodes.last)
     sources = np.concatenate((n[None], arrays.table[:, n]))
@@ -297,7 +275,7 @@ def stencil(backend, update, arrays: StencilArrays, nodes: NodeRange, values):
     return step
 
 
-def extrapolation(backend, field, target, stencils: ExtrapolationArrays, queue):
+def extrapolation(backend, field, target, stencils: records.ExtrapolationArrays, queue):
     """target = constant + sum of weight * field[index]."""
     index, weight = (rows.reshape(-1, stencils.constant.size) for rows in (stencils.index, stencils.weight))
 
@@ -307,7 +285,7 @@ def extrapolation(backend, field, target, stencils: ExtrapolationArrays, queue):
     return fill
 
 
-def _leaving(backend, buffer, links: LinkArrays):
+def _leaving(backend, buffer, links: records.LinkArrays):
     """The population that the condition of every link reflects."""
     shares = links.shares.reshape(-1, 4)[links.opening].T
     read = np.concatenate((links.outgoing[None], links.reflected.reshape(3, -1)))
@@ -315,7 +293,7 @@ def _leaving(backend, buffer, links: LinkArrays):
     return ((terms[0] + terms[1]) + terms[2]) + terms[3]
 
 
-def _entering(backend, operators, buffers: LinkBuffers, links: LinkArrays, values, leaving):
+def _entering(backend, operators, buffers: records.LinkBuffers, links: records.LinkArrays, values, leaving):
     """Function that computes the incoming population of every link in storage format from what ``leaving()`` gives."""
     openings, macroscopic = operators
     of_link = np.repeat(np.arange(links.node.size), np.diff(links.start))
@@ -332,7 +310,7 @@ def _entering(backend, operators, buffers: LinkBuffers, links: LinkArrays, value
     return entering
 
 
-def links(backend, operators, buffers: LinkBuffers, links: LinkArrays, values):
+def links(backend, operators, buffers: records.LinkBuffers, links: records.LinkArrays, values):
     """target[incoming] = condition(buffer[outgoing], ...)."""
     leaving = partial(_leaving, backend, buffers.leaving, links)
     entering = _entering(backend, operators, buffers, links, values, leaving)
@@ -343,7 +321,7 @@ def links(backend, operators, buffers: LinkBuffers, links: LinkArrays, values):
     return fill
 
 
-def link_fluxes(backend, operators, buffers: LinkBuffers, links: LinkArrays, fluxes, values):
+def link_fluxes(backend, operators, buffers: records.LinkBuffers, links: records.LinkArrays, fluxes, values):
     """Incoming minus outgoing population of every link, and the sum of its node's populations."""
     computed = _entering(
         backend, operators, buffers, links, values, lambda: backend.loaded(buffers.leaving[links.outgoing])
@@ -362,7 +340,7 @@ def link_fluxes(backend, operators, buffers: LinkBuffers, links: LinkArrays, flu
     return measure
 
 
-def walls(backend, rule, buffer, walls: WallArrays, crossing: Crossing):
+def walls(backend, rule, buffer, walls: records.WallArrays, crossing: Crossing):
     """Overwrite what arrives through links into walls, and at rest."""
     q_count, own = backend.lattice.q, walls.rest.astype(np.int64)
     entries = walls.entry.reshape(-1, own.size)
@@ -392,7 +370,7 @@ def moments(backend, macroscopic, state: State, nodes: NodeRange, out, values):
     return measure
 
 
-def reduction(backend, macroscopic, state: State, occupied, result: ReductionArrays, values):
+def reduction(backend, macroscopic, state: State, occupied, result: records.ReductionArrays, values):
     """The sums of all nodes as a single partial result."""
 
     def reduce():
@@ -429,7 +407,7 @@ def write(backend, state: State, nodes: NodeRange, rows):
     return copy
 
 
-def next_row(backend, schedule: ScheduleArrays, now, queue):
+def next_row(backend, schedule: records.ScheduleArrays, now, queue):
     """now = rows[next], next += 1."""
     width = now.size
 
@@ -473,7 +451,7 @@ def sum_openings(backend, fluxes, opening, sums, scale: float):
     return add
 
 
-def feedback(backend, advance, arrays: FeedbackArrays, values):
+def feedback(backend, advance, arrays: records.FeedbackArrays, values):
     """value, state = advance(outflow, deviation, state)."""
     named = advance.by_name(values)
 
@@ -511,31 +489,4 @@ def scatter_add(backend, packed, buffer, addresses):
     return lambda: np.add.at(buffer, addresses, packed)
 
 
-KERNELS = MappingProxyType(
-    {
-        kernel.__name__: kernel
-        for kernel in (
-            stream_collide,
-            stencil,
-            extrapolation,
-            links,
-            link_fluxes,
-            walls,
-            moments,
-            reduction,
-            read,
-            write,
-            next_row,
-            profile,
-            count_step,
-            sum_openings,
-            feedback,
-            gather,
-            scatter,
-            scatter_add,
-        )
-    }
-    | {"scalar_streaming": stencil}
-    | PARTICLE_KERNELS
-    | STAGE_KERNELS
-)
+KERNELS = kernels_of({**vars(), "scalar_streaming": stencil})

@@ -1,4 +1,2 @@
-"""The age of the fluid: how long ago it entered, as a physics package.
-
-``section`` holds its keys, ``package`` its scalar, ``observers`` the mean age at the end of a run.
-"""
+"""The age of the fluid: how long ago it entered, as a physics package. ``section`` holds its keys, ``package`` its
+scalar, ``observers`` the mean age at the end of a run."""

@@ -17,10 +17,8 @@ OUTLET_AGE, VOLUME_AGE = "mean_age_s", "volume_mean_age_s"
 NOTHING = "(nothing leaves)"
 QUANTITIES = {OUTLET_AGE: "mean age of what leaves [s]"}
 
-BELOW_ZERO = 0.1
-"""Ages below 0, over the mean age, beyond which an age is no age: ripples of sharp fronts stay below."""
-GOOD_PECLET = 10.0
-"""Peclet number of a voxel with which ripples are small."""
+BELOW_ZERO = 0.1  # ages below 0, over the mean age, beyond which an age is no age: ripples of sharp fronts stay below
+GOOD_PECLET = 10.0  # Peclet number of a voxel with which ripples are small
 
 
 class AgeMean(PeriodMeans):

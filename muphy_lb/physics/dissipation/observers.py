@@ -24,13 +24,8 @@ QUANTITIES = {
 
 
 class FlowPower:
-    """Measures the power that a flow dissipates, and those that drive it; every call is collective.
-
-    A node beside a wall stands for the fluid up to the wall, whose distance interpolated walls know.
-
-    Args:
-        view: the flow.
-    """
+    """Measures the power that a flow dissipates, and those that drive it; every call is collective. A node beside a
+    wall stands for the fluid up to the wall, whose distance interpolated walls know."""
 
     def __init__(self, view: FlowView):
         self._view, volumes = view, None

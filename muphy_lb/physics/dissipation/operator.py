@@ -18,8 +18,7 @@ from muphy_lb.operators.moments import BEFORE_COLLISION, macroscopic, state_node
 from muphy_lb.operators.operator import joined, named, rest_populations
 from muphy_lb.operators.relaxation import OMEGA
 
-POWER = "dissipation"
-"""Name of the parameter that is the field."""
+POWER = "dissipation"  # name of the parameter that is the field
 
 
 @cache

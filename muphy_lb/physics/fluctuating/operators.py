@@ -1,9 +1,5 @@
 """The equations of fluctuating flow: the covariance of the noise, and the noise itself.
 
-The equations of fluctuating flow.
-
-Fluctuation and dissipation: the covariance of the noise that a collision needs.
-
 At rest a collision is linear: deviations become L f. In thermal equilibrium deviations of different populations are
 independent, with variances mu w_q, mu = rho kT / c_s^2 (the lattice's own Poisson statistics). Streaming permutes
 populations, so equilibrium lasts if what the collision takes away comes back as noise of covariance
@@ -15,12 +11,9 @@ Duenweg, Schiller, Ladd, Phys. Rev. E 76, 036704 (2007), Eqs. (40)-(55); Adhikar
 Lett. 71, 473 (2005). The form by W and L needs no basis in which the collision is diagonal, and so serves every
 relaxation of the program, those with non-orthogonal moments too.
 
-Noise of a fluctuating fluid: added to the populations of a node after their collision.
-
 Every mode of the non-equilibrium gets a random number of its own, uniform with variance one: that the velocities are
 Gaussian nevertheless follows from the many numbers that add up to one of them (Ladd, J. Fluid Mech. 271, 285 (1994)).
 The numbers are 16 bits each of Philox words, keyed by seed, voxel and step (:mod:`muphy_lb.operators.philox`).
-Amplitudes: :mod:`muphy_lb.physics.fluctuating.operators`.
 """
 
 from collections.abc import Mapping
@@ -40,11 +33,9 @@ NEGLIGIBLE = 1e-12
 
 @cache
 def noise_modes(lattice: Lattice) -> np.ndarray:
-    """(m, Q) orthonormal modes of the non-equilibrium, first those even in the lattice vectors, then the odd ones.
-
-    Row k holds w_q e_kq / sqrt(b_k), so that sum_q mode_k mode_l / w_q = delta_kl; the e_k are polynomials of the
-    lattice vectors by rising degree, orthogonal to mass and momentum.
-    """
+    """(m, Q) orthonormal modes of the non-equilibrium, first those even in the lattice vectors, then the odd ones. Row
+    k holds w_q e_kq / sqrt(b_k), so that sum_q mode_k mode_l / w_q = delta_kl; the e_k are polynomials of the lattice
+    vectors by rising degree, orthogonal to mass and momentum."""
     x, y, z = lattice.c.T.astype(float)
     powers = sorted(product(range(3), repeat=3), key=sum)
     found = [lattice.w.copy(), *(np.sqrt(3.0) * lattice.w * axis for axis in (x, y, z)[: lattice.dimension])]
@@ -72,10 +63,7 @@ def linear_collision(relaxation: Relaxation, rates: Mapping[str, float], lattice
 
 def noise_amplitudes(relaxation: Relaxation, rates: Mapping[str, float], lattice: Lattice) -> np.ndarray:
     """(m, m) lower triangular T: sum_l T_kl r_l with independent r_l of variance 1 is the noise of mode k for mu = 1.
-
-    Raises:
-        ValueError: the collision amplifies a combination of modes, so that no noise balances it.
-    """
+    Raises ValueError: the collision amplifies a combination of modes, so that no noise balances it."""
     modes, matrix = noise_modes(lattice), linear_collision(relaxation, rates, lattice)
     covariance = np.diag(lattice.w) - matrix @ (lattice.w[:, None] * matrix.T)
     dual = modes / lattice.w
@@ -83,11 +71,7 @@ def noise_amplitudes(relaxation: Relaxation, rates: Mapping[str, float], lattice
 
 
 def _root(covariance: np.ndarray) -> np.ndarray:
-    """Cholesky factor of a positive semidefinite matrix.
-
-    Raises:
-        ValueError: it is not.
-    """
+    """Cholesky factor of a positive semidefinite matrix. Raises ValueError: it is not."""
     n = len(covariance)
     root = np.zeros_like(covariance)
     for k in range(n):
@@ -102,12 +86,10 @@ def _root(covariance: np.ndarray) -> np.ndarray:
 
 
 SEED, STEP, VOXEL = "noise_seed", "noise_step", "noise_voxel"
-STREAM = 0x666C7563
-"""Second word of the key: sets the noise of the fluid apart from that of others with the same seed."""
+STREAM = 0x666C7563  # second word of the key: sets the noise of the fluid apart from that of others with the same seed
 
 LEVELS = 1 << 16
-SCALE = sqrt(12.0 / (LEVELS**2 - 1))
-"""Makes the variance of LEVELS equally likely numbers, 1 apart, one."""
+SCALE = sqrt(12.0 / (LEVELS**2 - 1))  # makes the variance of LEVELS equally likely numbers, 1 apart, one
 
 NUMBERS_PER_BLOCK = 8
 Pattern = tuple[tuple[int, int], ...]
@@ -125,10 +107,8 @@ def pattern_of(amplitudes: np.ndarray) -> Pattern:
 
 @cache
 def noise(lattice: Lattice, pattern: Pattern) -> Operator:
-    """The source of noise with the given non-zero amplitudes; cached: compiled code is cached by operator.
-
-    The factory reads the seed (int64), the number of the step, the voxel ids, and the amplitudes in stored units.
-    """
+    """The source of noise with the given non-zero amplitudes; cached: compiled code is cached by operator. The factory
+    reads the seed (int64), the number of the step, the voxel ids, and the amplitudes in stored units."""
     amplitudes = tuple(Parameter(amplitude_name(k, j), in_stored_units=True) for k, j in pattern)
 
     def reference(n, lattice, parameters):

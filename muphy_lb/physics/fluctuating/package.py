@@ -73,14 +73,14 @@ def fluctuating(flow: Flow, kt: float, seed: int) -> Flow:
         kt: kT in lattice units, density 1.
         seed: chooses the noise.
 
-    Raises:
-        InputError: the collision is not linear, or no noise balances it.
+    Raises InputError: the collision is not linear, or no noise balances it.
     """
     fluid, lattice = flow.fluid, flow.lattice
     if not fluid.relaxation.is_linear:
+        allowed = ", ".join(repr(name) for name, relaxation in RELAXATIONS.items() if relaxation.is_linear)
         raise InputError(
             f"lattice.collision is {fluid.relaxation.name!r} with [fluctuating]: noise balances a collision that is"
-            f" linear in the populations, and this one is not; allowed: {', '.join(map(repr, _linear_collisions()))}"
+            f" linear in the populations, and this one is not; allowed: {allowed}"
         )
     try:
         amplitudes = noise_amplitudes(fluid.relaxation, fluid.parameters, lattice)
@@ -95,10 +95,6 @@ def fluctuating(flow: Flow, kt: float, seed: int) -> Flow:
     values = {amplitude_name(k, j): float(np.sqrt(mu) * amplitudes[k, j]) for k, j in pattern}
     given: dict[str, Value] = {SEED: np.int64(seed), STEP: STEP_NUMBER, VOXEL: VOXEL_ID, **values}
     return flow.with_collision(partial(followed_by, source=noise(lattice, pattern)), given)
-
-
-def _linear_collisions() -> list[str]:
-    return [name for name, relaxation in RELAXATIONS.items() if relaxation.is_linear]
 
 
 def _refuse_what_breaks_balance(case) -> None:

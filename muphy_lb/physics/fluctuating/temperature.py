@@ -1,8 +1,5 @@
-"""The temperature of a fluctuating flow: from the case to lattice units, and measured.
-
-- From the temperature of a case to lattice units, and back from momenta to a measured temperature.
-- The temperature that a fluctuating flow has: ``fluctuations.csv``, and a line of the summary.
-"""
+"""The temperature of a fluctuating flow: from the case to lattice units, and measured, in ``fluctuations.csv`` and a
+line of the summary."""
 
 from collections.abc import Mapping
 from math import sqrt
@@ -25,11 +22,7 @@ def thermal_mach(kt: float) -> float:
 
 
 def lattice_kt(temperature_k: float, units: Units) -> float:
-    """kT in lattice units.
-
-    Raises:
-        InputError: nodes fluctuate faster than the method allows.
-    """
+    """kT in lattice units. Raises InputError: nodes fluctuate faster than the method allows."""
     kt = BOLTZMANN_J_K * temperature_k / units.energy_j
     mach = thermal_mach(kt)
     if mach > LARGEST_MACH:

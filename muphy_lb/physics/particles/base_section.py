@@ -8,11 +8,8 @@ from pydantic import AfterValidator, Field, NonNegativeInt
 from muphy_lb.case.section import Name, Positive, Section, Vector, names_given_twice
 
 LARGEST_SEED = 2**63 - 1
-MOST = 2**31 - 1
-"""Particles of a set, whose ids have 32 bits."""
-
-MOST_LISTED = 100_000
-"""Positions or ids that a case lists itself; more belong into a file."""
+MOST = 2**31 - 1  # particles of a set, whose ids have 32 bits
+MOST_LISTED = 100_000  # positions or ids that a case lists itself; more belong into a file
 
 Count = Annotated[int, Field(gt=0, le=MOST)]
 KINDS = ("tracers", "beads")

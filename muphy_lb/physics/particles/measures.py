@@ -1,13 +1,6 @@
-"""Observables of particles, computed from arrays, and planes through which particles are counted.
-
-Observables of particles, computed from arrays: temperature, displacements, chains, crossings, correlations,
-averages with error bars.
-
-Positions are unwrapped: a particle that leaves a periodic box goes on beyond it. Quantities are in SI units; every
-formula holds in any other consistent set, but for :func:`temperature`, which contains Boltzmann's constant.
-
-Planes through which particles are counted.
-"""
+"""Observables of particles, computed from arrays, and planes through which particles are counted. Positions are
+unwrapped: a particle that leaves a periodic box goes on beyond it. Quantities are in SI units; every formula holds in
+any other consistent set, but for :func:`temperature`, which contains Boltzmann's constant."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,33 +12,22 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.physics.particles.base_section import ParticlesSection, PlaneSection
 
-BOLTZMANN_J_K = 1.380649e-23
-"""Boltzmann's constant [J/K], exact. Source: SI Brochure, 9th edition (2019)."""
+BOLTZMANN_J_K = 1.380649e-23  # Boltzmann's constant [J/K], exact. Source: SI Brochure, 9th edition (2019).
 
+#: Velocity components whose correlations are computed together, which bounds the memory of the transforms.
 COLUMNS_AT_A_TIME = 256
-"""Velocity components whose correlations are computed together, which bounds the memory of the transforms."""
-
-LEAST_BLOCKS = 4
-"""Fewest blocks from which an error is estimated."""
+LEAST_BLOCKS = 4  # fewest blocks from which an error is estimated
 
 
 @dataclass(frozen=True)
 class BlockAverage:
-    """The mean of a series whose values are correlated, and its error.
+    """The mean of a series whose values are correlated, and its error."""
 
-    Attributes:
-        mean: of all values.
-        error: standard error of the mean, from blocks that are long enough; the largest estimate if none are.
-        has_converged: whether some blocks were long enough; if not, the error is a lower bound: sample for longer.
-        block_length: number of values in a block, of each level of blocking: 1, 2, 4, ...
-        errors: the standard error that follows from blocks of each length, as if they were independent.
-    """
-
-    mean: float
-    error: float
-    has_converged: bool
-    block_length: np.ndarray
-    errors: np.ndarray
+    mean: float  #: of all values
+    error: float  #: standard error of the mean, from blocks that are long enough; the largest estimate if none are
+    has_converged: bool  #: whether some blocks were long enough; if not, the error is a lower bound: sample for longer
+    block_length: np.ndarray  #: number of values in a block, of each level of blocking: 1, 2, 4, ..
+    errors: np.ndarray  #: the standard error that follows from blocks of each length, as if they were independent
 
 
 def temperature(
@@ -61,8 +43,7 @@ def temperature(
         n_dimensions: d, the number of axes along which particles move.
         without_drift: take the velocity of the centre of mass off first; then f = d (N - 1).
 
-    Raises:
-        ValueError: no degrees of freedom: no particle, or a single one without its drift.
+    Raises ValueError: no degrees of freedom: no particle, or a single one without its drift.
     """
     velocity = np.asarray(velocity_m_s, dtype=np.float64)
     mass = np.broadcast_to(np.asarray(mass_kg, dtype=np.float64), len(velocity))
@@ -99,8 +80,7 @@ def chain_positions(position_m: np.ndarray, ids: np.ndarray, chains: np.ndarray)
         ids: (n,) ids of the particles in the same order, each once.
         chains: (n_chains, length) ids of the beads, in their order along each chain.
 
-    Raises:
-        ValueError: a bead is not among the particles.
+    Raises ValueError: a bead is not among the particles.
     """
     order = np.argsort(ids)
     ordered = np.asarray(ids)[order]
@@ -124,10 +104,8 @@ def radius_of_gyration(chain_m: np.ndarray) -> np.ndarray:
 
 
 def end_to_end_vector(chain_m: np.ndarray) -> np.ndarray:
-    """(n_chains, 3) vectors from the first to the last bead [m]: R = r_N - r_1.
-
-    Source: Rubinstein and Colby, Polymer Physics (2003), Ch. 2.
-    """
+    """(n_chains, 3) vectors from the first to the last bead [m]: R = r_N - r_1. Source: Rubinstein and Colby, Polymer
+    Physics (2003), Ch. 2."""
     return chain_m[:, -1] - chain_m[:, 0]
 
 
@@ -170,8 +148,7 @@ def crossings(
             all images count.
         radius_m: count only those who pass within this distance of ``point_m``, on a straight path.
 
-    Raises:
-        ValueError: both a period and a radius.
+    Raises ValueError: both a period and a radius.
     """
     if period_m is not None and radius_m is not None:
         raise ValueError("crossings within a radius are those of one plane; give no period_m")
@@ -244,8 +221,7 @@ def block_average(values: np.ndarray) -> BlockAverage:
     Args:
         values: (n,) samples, four or more. A remainder that does not fill a block is left out of that level.
 
-    Raises:
-        ValueError: fewer.
+    Raises ValueError: fewer.
     """
     blocks = np.asarray(values, dtype=np.float64)
     n, mean = len(blocks), float(np.mean(blocks)) if len(blocks) else np.nan
@@ -264,11 +240,10 @@ def block_average(values: np.ndarray) -> BlockAverage:
     return BlockAverage(mean, float(error), bool(long_enough.size), block_length, errors)
 
 
-ALONG_AN_AXIS = 1e-12
-"""Sine of the largest angle between a normal and an axis that counts as none."""
+ALONG_AN_AXIS = 1e-12  # sine of the largest angle between a normal and an axis that counts as none
+#: Distance in front of a plane [voxels] from which on a particle is beyond it: one that starts in the plane has not
+#: crossed it, however its position is rounded.
 NO_DISTANCE = 1e-9
-"""Distance in front of a plane [voxels] from which on a particle is beyond it: one that starts in the plane has not
-crossed it, however its position is rounded."""
 
 
 class PlaneCounts:
@@ -280,11 +255,9 @@ class PlaneCounts:
 
     Args:
         section: table of the set in the case file.
-        header: of the geometry.
         dimension: number of axes along which particles move.
 
-    Raises:
-        InputError: nothing can cross a plane, or it is inclined to a periodic axis, so that its images are others.
+    Raises InputError: nothing can cross a plane, or it is inclined to a periodic axis, so that its images are others.
     """
 
     def __init__(self, section: ParticlesSection, header: GeometryHeader, dimension: int):

@@ -23,8 +23,6 @@ class ParticleSnapshots(Observer):
     asks for it, ``particles_NAME.xyz``.
 
     Args:
-        view: the flow.
-        folder: output folder.
         resume_step: snapshots up to that step are kept; None for a new file.
         section: table of the particles in the case file.
         kinds: names of the kinds of particles.

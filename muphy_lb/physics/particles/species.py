@@ -1,11 +1,8 @@
 """Species: the particles of one table of [[particles]], whatever their kind, and where they start.
 
-Where particles are, and where they start: spread over the fluid, or over that in a box, or where they are told to.
-
-They are spread by stratified sampling: of n particles in order of places, one falls into each n-th part of the whole,
-so that the number in a voxel differs from its share by less than two, and only the position within a part is random.
-
-Species: the particles of one table of [[particles]], whatever their kind.
+They are spread over the fluid, or over that in a box, by stratified sampling: of n particles in order of places, one
+falls into each n-th part of the whole, so that the number in a voxel differs from its share by less than two, and only
+the position within a part is random.
 """
 
 from abc import ABC, abstractmethod
@@ -35,12 +32,10 @@ class FluidPlaces:
     """Positions evenly spread over the fluid, or over that in a box.
 
     Args:
-        nodes: the geometry.
         box_m: lowest and highest corner of the box [m]; without it all of the fluid.
         name: of the set of particles, for messages.
 
-    Raises:
-        InputError: there is no fluid in the box.
+    Raises InputError: there is no fluid in the box.
     """
 
     def __init__(self, nodes: NodeList, box_m, name: str):
@@ -66,10 +61,7 @@ class FluidPlaces:
 
 def places_in_fluid(nodes: NodeList, position_m: np.ndarray, location) -> tuple[np.ndarray, np.ndarray]:
     """Voxels and offsets of given positions (n, 3) [m]; ``location(row)`` says where they are listed, for messages.
-
-    Raises:
-        InputError: one is not in the fluid.
-    """
+    Raises InputError: one is not in the fluid."""
     at = (position_m - nodes.origin_m) / nodes.spacing_m
     size = np.array(nodes.shape[::-1])
     voxel = np.floor(at + 0.5).astype(np.int64)
@@ -106,20 +98,13 @@ class StratifiedSample:
         return random.permutation(np.minimum(chosen, self._last))
 
 
-BYTES_TO_PLACE = 300
-"""Memory that a particle takes while it is placed, about."""
+BYTES_TO_PLACE = 300  # memory that a particle takes while it is placed, about
 
 OfTable = TypeVar("OfTable", bound=ParticlesSection)
 
 
 class Species(ABC, Generic[OfTable]):
     """Particles of one kind; several may be in a flow.
-
-    Args:
-        section: their table of the case file.
-        case: the whole case.
-        header: the geometry without its node arrays.
-        units: SI sizes of the lattice units.
 
     Raises:
         InputError: the table refers to something that is not there, or asks for what cannot be computed.
@@ -152,11 +137,8 @@ class Species(ABC, Generic[OfTable]):
 
     @abstractmethod
     def initial(self, view: FlowView) -> Mapping[str, np.ndarray]:
-        """Columns of all its particles at the start, by name, the same on every rank; collective.
-
-        Raises:
-            InputError: a particle would start where there is no fluid.
-        """
+        """Columns of all its particles at the start, by name, the same on every rank; collective. Raises InputError: a
+        particle would start where there is no fluid."""
 
     @abstractmethod
     def describe(self) -> str:
@@ -174,8 +156,7 @@ class Species(ABC, Generic[OfTable]):
             velocities: whether they are read.
             time_unit_s: their unit of time, where the file does not state it.
 
-        Raises:
-            InputError: it cannot be read, or is not sound.
+        Raises InputError: it cannot be read, or is not sound.
         """
         section = self.section
         if section.positions_m is not None:

@@ -1,8 +1,5 @@
-"""Checks of beads at the start and under way, and their heating.
-
-Faults of beads, at the start and under way: each ends the run with a message that names a bead.
-
-The temperature of beads in a fluctuating fluid that does not notice them.
+"""Checks of beads at the start and under way, each of which names a bead, and their heating by a fluctuating fluid that
+does not notice them.
 
 A bead that follows v' = v - a (v - u), a = (Gamma / m) / (1 + Gamma / 2m), has the temperature T from its own noise
 already. The fluctuations of u come on top, since nothing is given back. With shear waves of wave vector k, whose
@@ -36,11 +33,8 @@ def bond_lengths(place: np.ndarray, bonds: np.ndarray, header: GeometryHeader) -
 
 
 def check_reach(beads: Beads, header: GeometryHeader) -> None:
-    """Refuse forces that reach beyond half of a periodic box: a bead would feel another and its image.
-
-    Raises:
-        InputError: they do.
-    """
+    """Refuse forces that reach beyond half of a periodic box: a bead would feel another and its image. Raises
+    InputError: they do."""
     periodic = [n for n, wraps in zip(header.shape[::-1], header.periodic, strict=True) if wraps and n > 1]
     most = HALF * min(periodic, default=np.inf)
     reaches = {"repulsion": beads.range if beads.interactions.pairs else 0.0}
@@ -61,7 +55,6 @@ class BeadChecks:
         beads: they, in lattice units.
         bonds: (m, 2) own ids.
         ids: (n,) ids for messages; None if these are the own ones.
-        header: of the geometry.
     """
 
     def __init__(self, beads: Beads, bonds: np.ndarray, ids: np.ndarray | None, header: GeometryHeader):
@@ -69,11 +62,8 @@ class BeadChecks:
         self._ids = np.arange(beads.count) if ids is None else ids
 
     def at_start(self, voxel: np.ndarray, offset: np.ndarray) -> None:
-        """Refuse bonds that are longer than they can be, and beads at one position that repel each other.
-
-        Raises:
-            InputError: there are such.
-        """
+        """Refuse bonds that are longer than they can be, and beads at one position that repel each other. Raises
+        InputError: there are such."""
         name, spacing_m = self._beads.name, self._header.spacing_m
         broken = self._broken(voxel + offset)
         if broken:
@@ -93,11 +83,7 @@ class BeadChecks:
             )
 
     def speed_at_start(self, speed: np.ndarray, units: Units) -> None:
-        """Refuse velocities (n, 3) [lattice units] of a voxel a time step or more.
-
-        Raises:
-            InputError: there is one.
-        """
+        """Refuse velocities (n, 3) [lattice units] of a voxel a time step or more. Raises InputError: there is one."""
         fastest = np.abs(speed).max(axis=1)
         k = int(fastest.argmax())
         if fastest[k] >= 1.0:
@@ -108,11 +94,7 @@ class BeadChecks:
             )
 
     def under_way(self, columns) -> None:
-        """Stop at values that are not finite, and at broken bonds.
-
-        Raises:
-            DivergedError: there are such.
-        """
+        """Stop at values that are not finite, and at broken bonds. Raises DivergedError: there are such."""
         name, remedy = self._beads.name, "take more substeps, a smaller time step, or weaker forces"
         numbers = np.stack([columns[column] for column in (*OFFSET, *VELOCITY)])
         bad = np.flatnonzero(~np.isfinite(numbers).all(axis=0))
@@ -144,8 +126,7 @@ class BeadChecks:
         return "-".join(str(self._ids[bead]) for bead in self._bonds[k])
 
 
-N_WAVES = 24
-"""Waves along each axis; twice as many change the result by a few thousandths of itself."""
+N_WAVES = 24  # waves along each axis; twice as many change the result by a few thousandths of itself
 
 
 def excess_temperature(friction: float, mass: float, viscosity: float, kernel: str, dimension: int) -> float:

@@ -21,12 +21,10 @@ from muphy_lb.operators.philox import random_numbers, random_numbers_node
 from muphy_lb.operators.unroll import unroll
 from muphy_lb.physics.particles.beads.motion import FORCE_UNIT, PUSH, VELOCITY, WANTED
 
-STREAM = 0x62656164
-"""Second word of the key of the beads' noise."""
+STREAM = 0x62656164  # second word of the key of the beads' noise
 
+#: Whose velocity drags a bead: that of the corners of the cell around it, interpolated, or of the nearest node.
 KERNELS = ("linear", "point")
-"""Whose velocity drags a bead: that of the corners of the cell around it, interpolated, or of the nearest node."""
-
 COUPLING = ("friction", "mass", "kt", "seed", "step")
 
 
@@ -57,8 +55,8 @@ def _pushed_node(lattice, precision, jit, at):
     return jit(pushed)
 
 
+#: The force of beads on the fluid, as a body force.
 PUSHED = Operator("beads", _pushed, _pushed_node, named(WANTED, PUSH))
-"""The force of beads on the fluid, as a body force."""
 
 
 def _friction(i, k, flow, share, lattice, parameters):
@@ -88,8 +86,8 @@ def _friction_node(lattice, precision, jit, at):
     return jit(unroll(friction))
 
 
+#: The friction of one step along an axis, in ``FORCE_UNIT``; ``reaction``: 1 where the fluid notices, else 0.
 FRICTION = Operator("friction", _friction, _friction_node, named("id", *VELOCITY, *COUPLING, "reaction"))
-"""The friction of one step along an axis, in ``FORCE_UNIT``; ``reaction``: 1 where the fluid notices, else 0."""
 
 
 def _take(i, k, force, lattice, parameters):
@@ -109,8 +107,7 @@ def _take_node(lattice, precision, jit, at):
     return jit(unroll(take))
 
 
-TAKE = Operator("take", _take, _take_node, named("mass", *VELOCITY))
-"""The effect of friction on a bead's velocity."""
+TAKE = Operator("take", _take, _take_node, named("mass", *VELOCITY))  # the effect of friction on a bead's velocity
 
 
 def _langevin(i, lattice, parameters):
@@ -139,5 +136,5 @@ def _langevin_node(lattice, precision, jit, at):
     return jit(unroll(friction))
 
 
+#: The friction with a fluid at rest that does not notice.
 LANGEVIN = Operator("langevin", _langevin, _langevin_node, named("id", *VELOCITY, *COUPLING))
-"""The friction with a fluid at rest that does not notice."""

@@ -1,18 +1,13 @@
 """Forces on beads: of bonds, bending, other beads, walls, and a pull.
 
-Potentials of beads: radial forces divided by the distance, F(r) / r; positive ones push apart.
-
-Every function takes the squared distance and two constants, numbers or arrays. Only arithmetic and square roots are
-used, which round alike on every backend.
-Weeks, Chandler, Andersen, J. Chem. Phys. 54, 5237 (1971); Kremer, Grest, J. Chem. Phys. 92, 5057 (1990).
-
-Forces on beads from outside: of walls, and a pull.
-
-Walls repel from the nearest point of a solid voxel among the 26 around; a pull acts on some beads, inside a box.
+Potentials are radial forces divided by the distance, F(r) / r, functions of the squared distance and two constants,
+numbers or arrays; positive ones push apart. Only arithmetic and square roots are used, which round alike on every
+backend. Weeks, Chandler, Andersen, J. Chem. Phys. 54, 5237 (1971); Kremer, Grest, J. Chem. Phys. 92, 5057 (1990).
 
 Each bead sums the forces on itself. The force of a bond or of another bead is minus that on the other to the last bit,
 since it follows from the exact difference of two positions. Forces of other beads are summed as integers: the order in
-which a bead finds them means nothing. Walls repel from the nearest point of a solid voxel among the 26 around.
+which a bead finds them means nothing. Walls repel from the nearest point of a solid voxel among the 26 around; a pull
+acts on some beads, inside a box.
 """
 
 from collections.abc import Callable, Mapping
@@ -41,8 +36,7 @@ from muphy_lb.physics.particles.beads.motion import (
     cell_node,
 )
 
-WCA_RANGE = 2.0 ** (1.0 / 6.0)
-"""Distance, over sigma, at which the Lennard-Jones force changes sign."""
+WCA_RANGE = 2.0 ** (1.0 / 6.0)  # distance, over sigma, at which the Lennard-Jones force changes sign
 
 
 def lennard_jones(r2, epsilon, sigma):
@@ -72,9 +66,9 @@ BONDS: Mapping[str, Callable] = MappingProxyType({"harmonic": harmonic, "fene": 
 PAIRS: Mapping[str, Callable] = MappingProxyType({"wca": lennard_jones, "lennard-jones": lennard_jones, "soft": soft})
 
 
+#: Distance to a wall, over sigma, below which its force grows no more: no step could follow it, and thermal beads, for
+#: which the wall is some hundred kT high there, do not come so near.
 NEAREST = 0.7
-"""Distance to a wall, over sigma, below which its force grows no more: no step could follow it, and thermal beads, for
-which the wall is some hundred kT high there, do not come so near."""
 
 
 def wall_forces(i, parameters) -> np.ndarray:
@@ -163,20 +157,13 @@ PULL = ("pulled", "pull", "pull_box")
 
 @dataclass(frozen=True)
 class Interactions:
-    """Which forces act on beads; their constants are parameters.
+    """Which forces act on beads; their constants are parameters."""
 
-    Attributes:
-        bonds: a name of ``BONDS``, or empty: constants a, b of all bonds, which a list by id names.
-        pairs: a name of ``PAIRS``, or empty.
-        bends: whether angles between bonds cost energy: a (1 - cos theta), theta 0 for a straight chain.
-        walls: whether walls repel.
-        pulls: whether some beads are pulled, everywhere or in a box: its lowest corner, then its highest, in voxels.
-    """
-
-    bonds: str = ""
-    pairs: str = ""
-    bends: bool = False
-    walls: bool = False
+    bonds: str = ""  #: a name of ``BONDS``, or empty: constants a, b of all bonds, which a list by id names
+    pairs: str = ""  #: a name of ``PAIRS``, or empty
+    bends: bool = False  #: whether angles between bonds cost energy: a (1 - cos theta), theta 0 for a straight chain
+    walls: bool = False  #: whether walls repel
+    #: whether some beads are pulled, everywhere or in a box: its lowest corner, then its highest, in voxels
     pulls: bool = False
 
     @property

@@ -58,9 +58,8 @@ from muphy_lb.physics.particles.beads.motion import (
 )
 
 BOTH, ONE_WAY, AT_REST = "both", "one-way", "at-rest"
+#: Bead and fluid drag each other along; the fluid does not notice; the fluid is taken to rest.
 COUPLINGS = (BOTH, ONE_WAY, AT_REST)
-"""Bead and fluid drag each other along; the fluid does not notice; the fluid is taken to rest."""
-
 PUSHABLE, AT_OTHERS, PUSHED_HERE = Where(WANTED, AT_BORDER | MARKED), Where(WANTED, AT_BORDER), Where(WANTED, MARKED)
 FLOW_FIELDS = (
     Field(WANTED, dtype=np.int8, initial=BORDER),
@@ -69,44 +68,30 @@ FLOW_FIELDS = (
 )
 COLUMNS = (*VOXEL, *OFFSET, *VELOCITY, *FORCE, *TRAVELLED)
 
-MOST_IN_A_PASS = 8
-"""Substeps that one kernel does: each is compiled into it."""
+MOST_IN_A_PASS = 8  # substeps that one kernel does: each is compiled into it
 
 
 @dataclass(frozen=True)
 class Beads:
-    """Beads of one kind, in lattice units.
+    """Beads of one kind, in lattice units."""
 
-    Attributes:
-        name: of the set.
-        count: their number; ids are 0 ... count - 1.
-        mass, friction, kt: of each bead, and kT of the noise.
-        seed: chooses the noise.
-        kernel: ``"linear"`` (the corners of the cell around) or ``"point"`` (the nearest node).
-        coupling: one of ``COUPLINGS``.
-        substeps: of a time step, in which conservative forces act.
-        interactions: which of them there are.
-        constants: values of their parameters, but those of cells and columns.
-        range: distance up to which beads repel each other, voxels.
-        capacity: beads that a rank has room for; 0 for all of them.
-        leaving: beads that may leave a rank for another in a step; 0 for all.
-        many: whether there are so many that to take the velocity of all nodes costs less than of those around each.
-    """
-
-    name: str
-    count: int
+    name: str  #: of the set
+    count: int  #: their number; ids are 0 ... count - 1.
+    #: mass, friction, kt: of each bead, and kT of the noise
     mass: float
     friction: float
     kt: float = 0.0
-    seed: int = 1
-    kernel: str = "linear"
-    coupling: str = BOTH
-    substeps: int = 1
-    interactions: Interactions = Interactions()
+    seed: int = 1  #: chooses the noise
+    kernel: str = "linear"  #: ``"linear"`` (the corners of the cell around) or ``"point"`` (the nearest node)
+    coupling: str = BOTH  #: one of ``COUPLINGS``
+    substeps: int = 1  #: of a time step, in which conservative forces act
+    interactions: Interactions = Interactions()  #: which of them there are
+    #: values of their parameters, but those of cells and columns
     constants: Mapping[str, Value] = field(default_factory=dict)
-    range: float = 1.0
-    capacity: int = 0
-    leaving: int = 0
+    range: float = 1.0  #: distance up to which beads repel each other, voxels
+    capacity: int = 0  #: beads that a rank has room for; 0 for all of them
+    leaving: int = 0  #: beads that may leave a rank for another in a step; 0 for all
+    #: whether there are so many that to take the velocity of all nodes costs less than of those around each
     many: bool = False
 
     @property
@@ -133,7 +118,6 @@ def with_beads(flow: Flow, beads: Beads) -> Flow:
 
 
 def _values(beads: Beads) -> dict[str, Value]:
-    """Values of all parameters by name."""
     names = ["id", *COLUMNS, *((*PLACE, HEAD, NEXT) if beads.interactions.needs_others else ())]
     columns = {name: FieldValue(f"{beads.name}.{name}") for name in names}
     exact = {"mass": beads.mass, "friction": beads.friction, "kt": beads.kt}
@@ -252,5 +236,5 @@ def _nothing_node(lattice, precision, jit, at):
     return jit(lambda n, parameters: (zero, zero, zero))
 
 
+#: Velocities of arriving populations are taken without the share of a body force.
 NO_FORCE = Operator("none", _nothing, _nothing_node)
-"""Velocities of arriving populations are taken without the share of a body force."""

@@ -1,8 +1,4 @@
-"""Names of the columns of beads, and how beads move: velocity Verlet.
-
-Names of the columns, fields and parameters of beads.
-
-How beads move: velocity Verlet, forces of bonds, bending, other beads and walls.
+"""How beads move: velocity Verlet with forces of bonds, bending, other beads and walls; and the names of their columns.
 
     v += f dt/2m,  x += v dt,  f = f(x),  v += f dt/2m,        n_sub times a step, dt = 1 / n_sub
 
@@ -30,15 +26,12 @@ HEAD, NEXT, CELL = "head", "next", "cell"
 
 WANTED, ARRIVING, PUSH = "bead_nodes", "bead_flow", "bead_push"
 
+#: Bits of ``WANTED``: nodes that beads of other ranks can push, and those that beads of this one push.
 AT_BORDER, MARKED = 1, 2
-"""Bits of ``WANTED``: nodes that beads of other ranks can push, and those that beads of this one push."""
-
+#: Unit of forces that are added up as integers, lattice units: exact in any order, and large enough for 2^19.
 FORCE_UNIT = 2.0**-44
-"""Unit of forces that are added up as integers, lattice units: exact in any order, and large enough for 2^19."""
-
 SHIFT = 40
-PLACE_UNIT = 2.0**-SHIFT
-"""Unit of positions known to every rank, in voxels."""
+PLACE_UNIT = 2.0**-SHIFT  # unit of positions known to every rank, in voxels
 
 
 def _forget(i, lattice, parameters):
@@ -60,8 +53,7 @@ def _forget_node(lattice, precision, jit, at):
     return jit(forget)
 
 
-FORGET = Operator("forget", _forget, _forget_node, named(*PLACE, HEAD))
-"""Empties the positions by id, and the cells."""
+FORGET = Operator("forget", _forget, _forget_node, named(*PLACE, HEAD))  # empties the positions by id, and the cells
 
 
 @cache
@@ -144,5 +136,5 @@ def _insert_node(lattice, precision, jit, at):
     return jit(insert)
 
 
+#: Puts every bead into the list of its cell.
 INSERT = Operator("insert", _insert, _insert_node, named("lookup", CELL, HEAD, NEXT, *PLACE))
-"""Puts every bead into the list of its cell."""

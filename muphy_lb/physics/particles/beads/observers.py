@@ -1,8 +1,4 @@
-"""Records of beads: temperature, displacement, size of chains over time, and their positions for ParaView.
-
-- What is recorded of beads: temperature, displacement, size of chains over time.
-- Positions and bonds of beads over time for ParaView, ``particles_NAME.vtkhdf``.
-"""
+"""Records of beads: temperature, displacement and size of chains over time, and their positions for ParaView."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -34,8 +30,7 @@ from muphy_lb.physics.particles.measures import (
 from muphy_lb.physics.particles.snapshots import ParticleSnapshots
 from muphy_lb.physics.particles.species import positions_m
 
-FEWEST_ROWS = 8
-"""Rows from which a mean and its error follow."""
+FEWEST_ROWS = 8  # rows from which a mean and its error follow
 
 
 class ObservedBeads(Protocol):
@@ -49,11 +44,9 @@ class ObservedBeads(Protocol):
 
 
 def mean_velocity(columns: Mapping[str, np.ndarray], mass: float) -> np.ndarray:
-    """(3,) mean over beads of the velocity with which the last step has moved them to their places, lattice units.
-
-    The velocities of a state hold the whole kick of a step by forces on beads, and none of the friction that balances
-    it: friction acts at the start of the next step.
-    """
+    """(3,) mean over beads of the velocity with which the last step has moved them to their places, lattice units. The
+    velocities of a state hold the whole kick of a step by forces on beads, and none of the friction that balances it:
+    friction acts at the start of the next step."""
     velocity, force = (np.array([columns[name].mean() for name in names]) for names in (VELOCITY, FORCE))
     return velocity - 0.5 * force / mass
 
@@ -74,11 +67,8 @@ class BeadSeries(SeriesObserver):
         return own + (["square_radius_of_gyration_m2", "square_end_to_end_m2"] if self._species.topology.chains else [])
 
     def numbers(self) -> list[float] | None:
-        """One number per column, on rank 0; collective.
-
-        Raises:
-            DivergedError: a bead has no finite position or velocity, or a bond has broken.
-        """
+        """One number per column, on rank 0; collective. Raises DivergedError: a bead has no finite position or
+        velocity, or a bond has broken."""
         particles, view = self._view.particles(), self._view
         if particles is None:
             return None

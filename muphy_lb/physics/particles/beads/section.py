@@ -14,11 +14,10 @@ from muphy_lb.physics.particles.base_section import MOST_LISTED, Count, Particle
 
 FORCES, MODEL, COUPLING = (f"muphy_lb.physics.particles.beads.{name}" for name in ("forces", "model", "coupling"))
 
-MOST_SUBSTEPS = 1000
-"""Each is a few kernels of every time step, between which nothing else is done."""
+MOST_SUBSTEPS = 1000  # each is a few kernels of every time step, between which nothing else is done
 
+#: Beads of a chain, whose positions are drawn one after the other, and of all chains together.
 MOST_PER_CHAIN, MOST_IN_CHAINS = 10_000, 10_000_000
-"""Beads of a chain, whose positions are drawn one after the other, and of all chains together."""
 
 
 class BondsSection(Section):

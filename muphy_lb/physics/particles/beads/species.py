@@ -38,21 +38,16 @@ from muphy_lb.physics.particles.files.read import read_bonds
 from muphy_lb.physics.particles.files.table import ParticleTable
 from muphy_lb.physics.particles.species import FluidPlaces, Species, places_in_fluid
 
+#: Distance (voxels) and least energy (lattice units) of the repulsion of walls unless told.
 WALL_SIGMA, WALL_ENERGY = 0.5, 1e-5
-"""Distance (voxels) and least energy (lattice units) of the repulsion of walls unless told."""
-
 LARGEST_WALL_SIGMA = 1.0 / WCA_RANGE
 LARGEST_CUTOFF = 2.5
-STIFFEST = 0.5
-"""Largest angular frequency of a bond times the substep: velocity Verlet is unstable from 2 on."""
-
-FASTEST = 0.2
-"""Largest thermal speed along an axis, voxels a time step: five times as much would pass a voxel."""
+STIFFEST = 0.5  # largest angular frequency of a bond times the substep: velocity Verlet is unstable from 2 on
+FASTEST = 0.2  # largest thermal speed along an axis, voxels a time step: five times as much would pass a voxel
 
 FEWEST_LEAVING, SHARE_LEAVING = 1024, 16
 HALF_A_VOXEL = 0.5
-NODES_PER_BEAD = 12
-"""If a bead has fewer, to take the velocity of all nodes costs less (measured on one H200)."""
+NODES_PER_BEAD = 12  # if a bead has fewer, to take the velocity of all nodes costs less (measured on one H200)
 
 
 def _reach_over_sigma(given: RepulsionSection) -> float:

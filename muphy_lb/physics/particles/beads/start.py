@@ -1,9 +1,4 @@
-"""Where beads start, alone, in chains, or as a file says; and what is bonded to what.
-
-- Where beads start: alone, in chains, or as a file says.
-- Which beads are chains: bonded one after the other, without branches and rings.
-- Which beads there are, and what is bonded to what.
-"""
+"""Where beads start, alone, in chains, or as a file says; and what is bonded to what."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -17,22 +12,20 @@ from muphy_lb.physics.particles.beads.section import BeadsSection
 from muphy_lb.physics.particles.files.table import ParticleTable
 from muphy_lb.physics.particles.measures import chain_positions
 
+#: Distance along every axis, in voxels, within which there must be fluid around a bead: nearer, walls push it away with
+#: a force that grows like the inverse of the distance to the 13th power.
 CLEARANCE = 0.45
-"""Distance along every axis, in voxels, within which there must be fluid around a bead: nearer, walls push it away with
-a force that grows like the inverse of the distance to the 13th power."""
-
+#: Chains on random walks and in lines that are tried before they are given up, and directions for the next bead of a
+#: chain before it starts anew.
 TRIALS, TRIALS_OF_LINE, TRIALS_OF_STEP = 2000, 20, 100
-"""Chains on random walks and in lines that are tried before they are given up, and directions for the next bead of a
-chain before it starts anew."""
+#: Times that the position of a single bead in its voxel is drawn again before it starts in the middle.
 TRIALS_OF_BEAD = 48
-"""Times that the position of a single bead in its voxel is drawn again before it starts in the middle."""
 
 
 class AccessibleVolume:
     """The positions where beads may start: in the fluid, and not nearer to a wall than ``CLEARANCE``.
 
     Args:
-        nodes: the geometry.
         dimension: of the lattice.
 
     Attributes:
@@ -67,18 +60,14 @@ class ChainBuilder:
         volume: where their beads may be.
         bond: length of the bonds, voxels.
         apart: smallest distance of beads that are not neighbours, voxels.
-        random: a generator.
     """
 
     def __init__(self, volume: AccessibleVolume, bond: float, apart: float, random: np.random.Generator):
         self._volume, self._bond, self._apart, self._random = volume, bond, apart, random
 
     def walk(self, first: Callable[[], np.ndarray], length: int) -> np.ndarray:
-        """(length, 3) positions [voxels] of a chain on a random walk; ``first`` proposes where it begins.
-
-        Raises:
-            InputError: there is not enough room for it.
-        """
+        """(length, 3) positions [voxels] of a chain on a random walk; ``first`` proposes where it begins. Raises
+        InputError: there is not enough room for it."""
         places = np.empty((length, 3))
         for _ in range(TRIALS):
             places[0], n = first(), 1
@@ -95,11 +84,7 @@ class ChainBuilder:
 
     def line(self, first: Callable[[], np.ndarray], length: int) -> np.ndarray:
         """(length, 3) positions of a chain along x, folded back where no fluid is ahead; ``first`` proposes where it
-        begins.
-
-        Raises:
-            InputError: there is not enough room for it.
-        """
+        begins. Raises InputError: there is not enough room for it."""
         for _ in range(TRIALS_OF_LINE):
             places = self._line_from(first(), length)
             if places is not None:
@@ -224,33 +209,21 @@ NO_BONDS, NO_ANGLES = np.empty((0, 2), np.int64), np.empty((0, 3), np.int64)
 
 
 class Topology(NamedTuple):
-    """Beads by their own ids, from 0 on.
+    """Beads by their own ids, from 0 on."""
 
-    Attributes:
-        n_beads: their number.
-        bonds: (m, 2) ids.
-        angles: (k, 3) ids, of angles that resist bending.
-        chains: (k, length) ids of the chains of each length, in their order; none if there are branches or rings.
-        ids: (n,) ids of their file; None if these are the own ones.
-        kinds: names of the kinds that their file has; empty without any.
-        kind_of_bead: (n,) numbers of these; None without any.
-    """
-
-    n_beads: int
-    bonds: np.ndarray = NO_BONDS
-    angles: np.ndarray = NO_ANGLES
+    n_beads: int  #: their number
+    bonds: np.ndarray = NO_BONDS  #: (m, 2) ids
+    angles: np.ndarray = NO_ANGLES  #: (k, 3) ids, of angles that resist bending
+    #: (k, length) ids of the chains of each length, in their order; none if there are branches or rings
     chains: tuple[np.ndarray, ...] = ()
-    ids: np.ndarray | None = None
-    kinds: tuple[str, ...] = ()
-    kind_of_bead: np.ndarray | None = None
+    ids: np.ndarray | None = None  #: (n,) ids of their file; None if these are the own ones
+    kinds: tuple[str, ...] = ()  #: names of the kinds that their file has; empty without any
+    kind_of_bead: np.ndarray | None = None  #: (n,) numbers of these; None without any
 
 
 def topology_of(section: BeadsSection, found: ParticleTable | None) -> Topology:
-    """The beads of a table of the case, or of its file.
-
-    Raises:
-        InputError: the file has bonds, or angles, and the table does not say their force, or the other way round.
-    """
+    """The beads of a table of the case, or of its file. Raises InputError: the file has bonds, or angles, and the table
+    does not say their force, or the other way round."""
     if found is not None:
         return _of_file(section, found)
     if section.chains is None:

@@ -1,7 +1,5 @@
-"""Extended XYZ files: a frame is read as particles; a run writes one frame per snapshot, which no crash loses.
-
-Sources: libAtoms/extxyz, specification of the format; OVITO user manual, "XYZ file reader".
-"""
+"""Extended XYZ files: a frame is read as particles; a run writes one frame per snapshot, which no crash loses. Sources:
+libAtoms/extxyz, specification of the format; OVITO user manual, "XYZ file reader"."""
 
 import logging
 import os
@@ -21,21 +19,15 @@ from muphy_lb.physics.particles.files.table import ParticleTable, Snapshot
 from muphy_lb.physics.particles.files.text import MAX_LINE, FileUnits, Rows, check_width, numbered_lines
 
 PAIR = re.compile(r'([A-Za-z_][\w-]*)\s*=\s*(?:"([^"]*)"|(\S+))')
-PLAIN = "species:S:1:pos:R:3"
-"""Columns of a plain XYZ file."""
+PLAIN = "species:S:1:pos:R:3"  # columns of a plain XYZ file
 
+#: Names of the columns that are read, as OVITO and ASE write them.
 KIND, POSITION, VELOCITY, ID = ("species", "element", "type"), ("pos",), ("velo", "velocities", "vel"), ("id",)
-"""Names of the columns that are read, as OVITO and ASE write them."""
-
-MAX_COMPONENTS = 1000
-"""Largest number of components of a column."""
-
-BYTES_PER_ROW = 1000
-"""Memory that the words of a row take, about."""
+MAX_COMPONENTS = 1000  # largest number of components of a column
+BYTES_PER_ROW = 1000  # memory that the words of a row take, about
 
 LOG = logging.getLogger(__name__)
-NO_KIND = "X"
-"""Species of particles without a kind, as in other programs."""
+NO_KIND = "X"  # species of particles without a kind, as in other programs
 
 
 def keys_and_values(comment: str) -> dict[str, str]:
@@ -55,11 +47,8 @@ def stated_units(values: Mapping[str, str], location: str) -> FileUnits:
 
 
 def column_table(values: Mapping[str, str], location: str) -> tuple[dict[str, tuple[str, range]], int]:
-    """(kind of values and positions of each column by its name, number of words of a row).
-
-    Raises:
-        InputError: ``Properties`` is not a list of ``name:S|R|I|L:count``.
-    """
+    """(kind of values and positions of each column by its name, number of words of a row). Raises InputError:
+    ``Properties`` is not a list of ``name:S|R|I|L:count``."""
     text = values.get("Properties", PLAIN)
     parts = text.split(":")
     table, width = {}, 0
@@ -80,11 +69,8 @@ def column_table(values: Mapping[str, str], location: str) -> tuple[dict[str, tu
 def find_column(
     table: Mapping[str, tuple[str, range]], names: Sequence[str], kinds: str, count: int, location: str
 ) -> range | None:
-    """Positions of the first column of one of these names; None without one.
-
-    Raises:
-        InputError: it is of another kind, or has another number of components.
-    """
+    """Positions of the first column of one of these names; None without one. Raises InputError: it is of another kind,
+    or has another number of components."""
     name = next((name for name in names if name in table), None)
     if name is None:
         return None
@@ -104,7 +90,6 @@ def read_extxyz_particles(path, units: FileUnits, frame: int = 0, velocities: bo
     order of the frame.
 
     Args:
-        path: the file.
         units: what lengths and velocities of the file mean, as far as the caller knows.
         frame: its number from 0 on; negative ones count from the end.
         velocities: whether velocities are read.
@@ -191,7 +176,6 @@ def _skip(path, lines: Iterator[tuple[int, str]], count: int) -> None:
 
 
 def _rows(path, lines: Iterator[tuple[int, str]], count: int, width: int) -> Rows:
-    """The rows of a frame behind its comment."""
     numbers, words = [], []
     for number, text in islice(lines, count):
         numbers.append(number)
@@ -209,29 +193,21 @@ class ExtxyzSeries:
     Lengths are in units of ``length_unit_m``, times in units of ``time_unit_s``, velocities in the one over the other.
     Every frame states both units, so that the file can be read back (``read_particles``). Numbers are written in full.
 
-    Attributes:
-        path: the file.
-        kinds: name of each kind of particle, written as its species.
-        length_unit_m: metres in a unit of length of the file; programs of molecular dynamics show lengths near 1 best.
-        time_unit_s: seconds in a unit of time of the file.
-        resume_step: None starts the file anew; a number keeps the frames of an existing file up to that step. Where
-            what is cut away cannot be read, the file as it was found is kept beside it, as ``NAME.damaged``.
-        box_m: (2, 3) lowest and highest corner of the box [m], which other programs show as the cell; None for none.
-        periodic: along which axes the box repeats.
-        last_step: step of the last frame that was kept; None without one.
-
-    Raises:
-        OutputError: the file cannot be written; when resuming, it is in other units, or is not of this program.
+    Raises OutputError: the file cannot be written; when resuming, it is in other units, or is not of this program.
     """
 
-    path: str | os.PathLike
-    kinds: Sequence[str] = ()
+    path: str | os.PathLike  #: the file
+    kinds: Sequence[str] = ()  #: name of each kind of particle, written as its species
+    #: metres in a unit of length of the file; programs of molecular dynamics show lengths near 1 best
     length_unit_m: float = 1.0
-    time_unit_s: float = 1.0
+    time_unit_s: float = 1.0  #: seconds in a unit of time of the file
+    #: None starts the file anew; a number keeps the frames of an existing file up to that step. Where what is cut away
+    #: cannot be read, the file as it was found is kept beside it, as ``NAME.damaged``.
     resume_step: int | None = None
+    #: (2, 3) lowest and highest corner of the box [m], which other programs show as the cell; None for none
     box_m: np.ndarray | None = None
-    periodic: Sequence[bool] = (False, False, False)
-    last_step: int | None = field(default=None, init=False)
+    periodic: Sequence[bool] = (False, False, False)  #: along which axes the box repeats
+    last_step: int | None = field(default=None, init=False)  #: step of the last frame that was kept; None without one
 
     def __post_init__(self):
         if self.resume_step is None or not Path(self.path).exists():
@@ -246,11 +222,8 @@ class ExtxyzSeries:
             file.truncate(end)
 
     def append(self, snapshot: Snapshot) -> None:
-        """Write one frame; the system has it when this returns. Further scalars of a snapshot are left out.
-
-        Raises:
-            OutputError: the file is gone, or the disk refuses; the earlier frames are then still there.
-        """
+        """Write one frame; the system has it when this returns. Further scalars of a snapshot are left out. Raises
+        OutputError: the file is gone, or the disk refuses; the earlier frames are then still there."""
         text = f"{len(snapshot.id)}\n{self._comment(snapshot)}\n{self._rows(snapshot)}"
         left = memoryview(text.encode())
         with output_errors(self.path), open(self.path, "r+b", buffering=0, opener=no_link) as file:
@@ -263,7 +236,6 @@ class ExtxyzSeries:
                 raise
 
     def _comment(self, snapshot: Snapshot) -> str:
-        """The second line of a frame."""
         velocity = "" if snapshot.velocity_m_s is None else "velo:R:3:"
         time = float(snapshot.time_s) / self.time_unit_s
         columns = f"Properties=species:S:1:pos:R:3:{velocity}id:I:1"
@@ -282,7 +254,6 @@ class ExtxyzSeries:
         return f"length_unit_m={float(self.length_unit_m)!r} time_unit_s={float(self.time_unit_s)!r}"
 
     def _rows(self, snapshot: Snapshot) -> str:
-        """One line for each particle."""
         reals = [np.asarray(snapshot.position_m, dtype=np.float64) / self.length_unit_m]
         if snapshot.velocity_m_s is not None:
             velocity_unit_m_s = self.length_unit_m / self.time_unit_s
@@ -331,11 +302,8 @@ class ExtxyzSeries:
 
 
 def _frames(file: BinaryIO) -> Iterator[tuple[int, str]]:
-    """(end [bytes], comment) of each whole frame; a last one that a crash cut short is left out.
-
-    Raises:
-        ValueError: what follows is no frame.
-    """
+    """(end [bytes], comment) of each whole frame; a last one that a crash cut short is left out. Raises ValueError:
+    what follows is no frame."""
     while head := file.readline(MAX_LINE):
         if not re.fullmatch(rb"\d{1,15}\n?", head):
             raise ValueError

@@ -1,10 +1,7 @@
-"""Particles of LAMMPS data files: atoms with their velocities, bonds and angles.
-
-Source: LAMMPS documentation, ``read_data`` and ``atom_style``.
-"""
+"""Particles of LAMMPS data files: atoms with their velocities, bonds and angles. Source: LAMMPS documentation,
+``read_data`` and ``atom_style``."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,6 +12,7 @@ from muphy_lb.geometry.limits import shown
 from muphy_lb.physics.particles.files.table import BondedInteractions, ParticleTable, no_interactions
 from muphy_lb.physics.particles.files.text import FileUnits, Rows, ask_for_text, check_width, numbered_lines
 
+#: Columns of the section Atoms for each style; three whole numbers behind them count periodic images.
 STYLES = {
     "atomic": ("id", "type", "x", "y", "z"),
     **dict.fromkeys(("bond", "angle", "molecular"), ("id", "molecule", "type", "x", "y", "z")),
@@ -22,24 +20,20 @@ STYLES = {
     "full": ("id", "molecule", "type", "charge", "x", "y", "z"),
     "sphere": ("id", "type", "diameter", "density", "x", "y", "z"),
 }
-"""Columns of the section Atoms for each style; three whole numbers behind them count periodic images."""
-
 N_IMAGES = 3
-HYBRID = "hybrid"
-"""How the name of a style begins that is made of others."""
+HYBRID = "hybrid"  # how the name of a style begins that is made of others
 
 LINK_COLUMNS = {
     "Bonds": ("bond", "type", "atom 1", "atom 2"),
     "Angles": ("angle", "type", "atom 1", "atom 2", "atom 3"),
 }
 VELOCITY_COLUMNS = ("id", "vx", "vy", "vz")
+#: The words of the header that say how many lines a section has.
 COUNTS = {"Atoms": "atoms", "Velocities": "atoms", "Bonds": "bonds", "Angles": "angles"}
-"""The words of the header that say how many lines a section has."""
-
 HEADER = re.compile(r"\s*(\d{1,15})\s+(atoms|bonds|angles)\s*")
 BOUNDS = re.compile(r"\s*(\S+)\s+(\S+)\s+([xyz])lo\s+([xyz])hi\s*")
+#: How the heading of a section looks: words, the first one with a capital.
 SECTION = re.compile(r"[A-Z][A-Za-z]*( [A-Z/a-z]+)*")
-"""How the heading of a section looks: words, the first one with a capital."""
 
 
 @dataclass
@@ -59,7 +53,6 @@ def read_lammps_particles(path, units: FileUnits, velocities: bool = True) -> Pa
     lead across a periodic box.
 
     Args:
-        path: the file.
         units: what lengths and velocities of the file mean, as far as the caller knows.
         velocities: whether velocities are read.
 
@@ -84,7 +77,7 @@ def read_lammps_particles(path, units: FileUnits, velocities: bool = True) -> Pa
         kind=atoms.names(columns.index("type"), "the type"),
         bond_list=_links(path, parsed, "Bonds"),
         angle_list=_links(path, parsed, "Angles"),
-        box_m=_box(parsed.bounds, metres),
+        box_m=metres * np.array([parsed.bounds[axis] for axis in "xyz"]).T if len(parsed.bounds) == 3 else None,
         source=str(path),
         lines=atoms.lines,
     )
@@ -193,8 +186,3 @@ def _links(path, parsed: _Parsed, name: str) -> BondedInteractions:
     rows = _rows(path, parsed, name, columns)
     ids = rows.integers(range(2, 2 + n_ends), "the id of an atom")
     return BondedInteractions(ids, rows.names(1, "the type"), str(path), rows.lines)
-
-
-def _box(bounds: Mapping[str, tuple[float, float]], metres: float) -> np.ndarray | None:
-    """(2, 3) lowest and highest corner [m]; None unless the header bounds all three axes."""
-    return metres * np.array([bounds[axis] for axis in "xyz"]).T if len(bounds) == 3 else None

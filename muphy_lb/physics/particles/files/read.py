@@ -23,8 +23,7 @@ from muphy_lb.physics.particles.files.text import (
 )
 
 CSV, XYZ, LAMMPS = (".csv",), (".xyz", ".extxyz"), (".data", ".lmp")
-SUFFIXES = (*CSV, *XYZ, *LAMMPS)
-"""Endings of the files that are read."""
+SUFFIXES = (*CSV, *XYZ, *LAMMPS)  # endings of the files that are read
 
 POSITION = ("x_m", "y_m", "z_m")
 VELOCITY = ("vx_m_s", "vy_m_s", "vz_m_s")
@@ -48,7 +47,6 @@ def read_particles(
     file with atoms of style atomic, bond, molecular or full.
 
     Args:
-        path: the file.
         spacing_m: edge of a voxel, by which a wrong unit of length is noticed [m].
         length_unit_m: metres in a unit of length of the file, such as 1e-10 for angstroms. Needed unless the file
             states it, as CSV files do by their headings and extended XYZ files of this program do.
@@ -56,8 +54,7 @@ def read_particles(
         frame: number of the frame of an XYZ file from 0 on; negative ones count from the end.
         velocities: whether velocities are read; those of a file of another program need a unit of time.
 
-    Raises:
-        InputError: the file cannot be read, is of another form, or its particles are not sound.
+    Raises InputError: the file cannot be read, is of another form, or its particles are not sound.
     """
     suffix = Path(path).suffix.lower()
     if suffix not in SUFFIXES:

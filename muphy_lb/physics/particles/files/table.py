@@ -9,12 +9,10 @@ import numpy as np
 from muphy_lb.base.errors import InputError
 from muphy_lb.geometry.limits import shown
 
-MAX_ID = 2**31 - 1
-"""Largest id: devices hold ids as integers of 32 bits."""
+MAX_ID = 2**31 - 1  # largest id: devices hold ids as integers of 32 bits
 
+#: Names of kinds: a word of the files that have one, without what separates words there.
 KIND = re.compile(r"[^\s,\"]{1,100}")
-"""Names of kinds: a word of the files that have one, without what separates words there."""
-
 KIND_WORDS = "a word of at most 100 characters, without spaces, commas and quotation marks"
 
 NO_BONDS = np.empty((0, 2), dtype=np.int64)
@@ -22,19 +20,12 @@ NO_BONDS = np.empty((0, 2), dtype=np.int64)
 
 @dataclass(frozen=True, eq=False)
 class BondedInteractions:
-    """Bonds (k = 2) or angles (k = 3) between particles, as they are listed somewhere.
+    """Bonds (k = 2) or angles (k = 3) between particles, as they are listed somewhere."""
 
-    Attributes:
-        ids: (m, k) int64 ids of the particles.
-        kind: (m,) names, or None where the list has none.
-        source: where they come from, for messages.
-        lines: (m,) numbers of their lines in a file, or None.
-    """
-
-    ids: np.ndarray
-    kind: np.ndarray | None = None
-    source: str = "the particles"
-    lines: Sequence[int] | None = None
+    ids: np.ndarray  #: (m, k) int64 ids of the particles
+    kind: np.ndarray | None = None  #: (m,) names, or None where the list has none
+    source: str = "the particles"  #: where they come from, for messages
+    lines: Sequence[int] | None = None  #: (m,) numbers of their lines in a file, or None
 
     def location(self, row: int) -> str:
         """Where an entry stands, for messages."""
@@ -48,34 +39,20 @@ def no_interactions(n_particles: int) -> BondedInteractions:
 
 @dataclass(frozen=True, eq=False)
 class ParticleTable:
-    """Particles in SI units; bonds and angles name their particles by id.
+    """Particles in SI units; bonds and angles name their particles by id. Raises InputError: no particles; an id that
+    is there twice, or out of range; a position or velocity that is not finite; a kind that is no plain word; a bond or
+    an angle that names an unknown particle, or one of them twice, or that is there twice."""
 
-    Attributes:
-        id: (n,) int64, each once, 0 or more.
-        position_m: (n, 3) float64.
-        velocity_m_s: (n, 3) float64, or None where the source has none.
-        kind: (n,) names, or None where the source has none.
-        bond_list: the bonds.
-        angle_list: the angles, the middle particle second.
-        box_m: (2, 3) lowest and highest corner of the box that the source states, or None.
-        source: where the particles come from, for messages.
-        lines: (n,) numbers of their lines in a file, or None.
-
-    Raises:
-        InputError: no particles; an id that is there twice, or out of range; a position or velocity that is not finite;
-            a kind that is no plain word; a bond or an angle that names an unknown particle, or one of them twice, or
-            that is there twice.
-    """
-
-    id: np.ndarray
-    position_m: np.ndarray
-    velocity_m_s: np.ndarray | None = None
-    kind: np.ndarray | None = None
-    bond_list: BondedInteractions = field(default_factory=lambda: no_interactions(2))
+    id: np.ndarray  #: (n,) int64, each once, 0 or more
+    position_m: np.ndarray  #: (n, 3) float64
+    velocity_m_s: np.ndarray | None = None  #: (n, 3) float64, or None where the source has none
+    kind: np.ndarray | None = None  #: (n,) names, or None where the source has none
+    bond_list: BondedInteractions = field(default_factory=lambda: no_interactions(2))  #: the bonds
+    #: the angles, the middle particle second
     angle_list: BondedInteractions = field(default_factory=lambda: no_interactions(3))
-    box_m: np.ndarray | None = None
-    source: str = "the particles"
-    lines: Sequence[int] | None = None
+    box_m: np.ndarray | None = None  #: (2, 3) lowest and highest corner of the box that the source states, or None
+    source: str = "the particles"  #: where the particles come from, for messages
+    lines: Sequence[int] | None = None  #: (n,) numbers of their lines in a file, or None
 
     def __post_init__(self):
         put = object.__setattr__
@@ -88,7 +65,13 @@ class ParticleTable:
         self._check_shapes(vectors)
         self._check_ids()
         for name, values in vectors.items():
-            self._check_finite(name, values)
+            wrong = np.flatnonzero(~np.isfinite(values).all(axis=1))
+            if wrong.size:
+                row = wrong[0]
+                raise InputError(
+                    f"{self.location(row)}: the {name} of particle {self.id[row]} is {values[row].tolist()}; it must be"
+                    " three finite numbers"
+                )
         check_kinds(self.kind, self.location)
         self._check_interactions("bond", self.bond_list)
         self._check_interactions("angle", self.angle_list)
@@ -151,15 +134,6 @@ class ParticleTable:
                 " particle must have an id of its own"
             )
 
-    def _check_finite(self, what: str, values: np.ndarray) -> None:
-        wrong = np.flatnonzero(~np.isfinite(values).all(axis=1))
-        if wrong.size:
-            row = wrong[0]
-            raise InputError(
-                f"{self.location(row)}: the {what} of particle {self.id[row]} is {values[row].tolist()}; it must be"
-                " three finite numbers"
-            )
-
     def _check_interactions(self, what: str, listed: BondedInteractions) -> None:
         """Raise InputError for the first entry that names an unknown particle or one particle twice, or that is there
         already, from either end."""
@@ -208,24 +182,14 @@ def _joined(ids: np.ndarray) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """Particles of one time step, in any order.
+    """Particles of one time step, in any order."""
 
-    Attributes:
-        step: time step.
-        time_s: physical time [s].
-        id: (n,) integers, each once.
-        position_m: (n, 3) positions [m]; wrapped into a periodic box or not, as the caller likes.
-        velocity_m_s: (n, 3) velocities [m/s], or None.
-        kind: (n,) numbers of the kinds, or None.
-        bonds: (m, 2) ids; a bond of a particle that is not here is not written.
-        scalars: further (n,) or (n, 3) values by name.
-    """
-
-    step: int
-    time_s: float
-    id: np.ndarray
-    position_m: np.ndarray
-    velocity_m_s: np.ndarray | None = None
-    kind: np.ndarray | None = None
+    step: int  #: time step
+    time_s: float  #: physical time [s]
+    id: np.ndarray  #: (n,) integers, each once
+    position_m: np.ndarray  #: (n, 3) positions [m]; wrapped into a periodic box or not, as the caller likes
+    velocity_m_s: np.ndarray | None = None  #: (n, 3) velocities [m/s], or None
+    kind: np.ndarray | None = None  #: (n,) numbers of the kinds, or None
+    #: (m, 2) ids; a bond of a particle that is not here is not written
     bonds: np.ndarray = field(default_factory=lambda: NO_BONDS)
-    scalars: Mapping[str, np.ndarray] = field(default_factory=dict)
+    scalars: Mapping[str, np.ndarray] = field(default_factory=dict)  #: further (n,) or (n, 3) values by name

@@ -11,17 +11,10 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.geometry.limits import ask_for, cut, regular_file, shown
 from muphy_lb.geometry.options import LARGEST, SMALLEST
 
-MAX_LINE = 2**16
-"""Longest line [letters]."""
-
-MAX_WORD = 100
-"""Longest word of a column of names [characters]."""
-
-BYTES_OF_TEXT = 40
-"""Memory that the words of a text and their numbers take for each of its bytes, at most."""
-
-MAX_VOXELS = 2**31
-"""Largest distance of a particle from the origin [voxels]."""
+MAX_LINE = 2**16  # longest line [letters]
+MAX_WORD = 100  # longest word of a column of names [characters]
+BYTES_OF_TEXT = 40  # memory that the words of a text and their numbers take for each of its bytes, at most
+MAX_VOXELS = 2**31  # largest distance of a particle from the origin [voxels]
 
 
 def numbered_lines(path) -> Iterator[tuple[int, str]]:
@@ -45,25 +38,15 @@ def ask_for_text(path) -> None:
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of words of a file, all of the same number of words.
+    """Rows of words of a file, all of the same number of words."""
 
-    Attributes:
-        path: the file.
-        lines: number of the line of each row.
-        words: the words of each row.
-    """
-
-    path: str
-    lines: Sequence[int]
-    words: Sequence[Sequence[str]]
+    path: str  #: the file
+    lines: Sequence[int]  #: number of the line of each row
+    words: Sequence[Sequence[str]]  #: the words of each row
 
     def reals(self, columns: Sequence[int], what: str) -> np.ndarray:
-        """(n, len(columns)) float64; words that say NaN or infinity are numbers here.
-
-        Raises:
-            InputError: a word that is no number, or one beyond LARGEST; the message names the line and ``what`` it
-                should be.
-        """
+        """(n, len(columns)) float64; words that say NaN or infinity are numbers here. Raises InputError: a word that is
+        no number, or one beyond LARGEST; the message names the line and ``what`` it should be."""
         values = np.stack([self._column(column, float, what) for column in columns], axis=1)
         too_large = np.argwhere(np.isfinite(values) & (np.abs(values) > LARGEST))
         if too_large.size:
@@ -108,9 +91,7 @@ def check_width(path, number: int, words: Sequence[str], allowed: Sequence[int],
 
 def check_reach(position_m: np.ndarray, spacing_m: float, source: str) -> None:
     """Raise InputError if a position is too far from the origin to be in any box: the unit of length is wrong.
-
-    Positions that are not finite are left to :class:`~muphy_lb.physics.particles.files.table.ParticleTable`.
-    """
+    Positions that are not finite are left to :class:`~muphy_lb.physics.particles.files.table.ParticleTable`."""
     farthest = np.max(np.abs(position_m), initial=0.0, where=np.isfinite(position_m))
     if farthest > min(LARGEST, MAX_VOXELS * spacing_m):
         raise InputError(
@@ -141,18 +122,11 @@ def _reads_as(word: str, dtype) -> bool:
 
 @dataclass(frozen=True)
 class FileUnits:
-    """Units of the numbers of a file; None where they are not stated.
+    """Units of the numbers of a file; None where they are not stated. Raises InputError: a unit that is no number above
+    zero."""
 
-    Attributes:
-        length_m: metres in a unit of length.
-        time_s: seconds in a unit of time; velocities are in units of length over those of time.
-
-    Raises:
-        InputError: a unit that is no number above zero.
-    """
-
-    length_m: float | None = None
-    time_s: float | None = None
+    length_m: float | None = None  #: metres in a unit of length
+    time_s: float | None = None  #: seconds in a unit of time; velocities are in units of length over those of time
 
     def __post_init__(self):
         for name, value in (("length_unit_m", self.length_m), ("time_unit_s", self.time_s)):
@@ -160,15 +134,9 @@ class FileUnits:
                 raise InputError(f"{name} is {value}; it must be a number above zero, from {SMALLEST:g} to {LARGEST:g}")
 
     def agreed(self, stated: "FileUnits", path) -> "FileUnits":
-        """These units, as the caller gives them, with what a file states of its own where the caller is silent.
-
-        Raises:
-            InputError: both speak and differ.
-        """
-        pairs = {
-            "length_unit_m": (self.length_m, stated.length_m),
-            "time_unit_s": (self.time_s, stated.time_s),
-        }
+        """These units, as the caller gives them, with what a file states of its own where the caller is silent. Raises
+        InputError: both speak and differ."""
+        pairs = {"length_unit_m": (self.length_m, stated.length_m), "time_unit_s": (self.time_s, stated.time_s)}
         for name, (given, own) in pairs.items():
             if given is not None and own is not None and not np.isclose(given, own, rtol=1e-9, atol=0.0):
                 raise InputError(f"{path} states {name} = {own:g}, and {name} = {given:g} is given; leave it out")

@@ -1,7 +1,5 @@
-"""Particles over time for ParaView: their snapshots, and path lines of chosen ones, which are read from these.
-
-Format: VTK file formats documentation, "VTKHDF File Format", version 2.0 (poly data). ParaView 5.12 or newer.
-"""
+"""Particles over time for ParaView: their snapshots, and path lines of chosen ones, which are read from these. Format:
+VTK file formats documentation, "VTKHDF File Format", version 2.0 (poly data). ParaView 5.12 or newer."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -38,24 +36,17 @@ class ParticleSeries:
     Points carry id, velocity, the number of the kind, and the further scalars of the snapshots. Cells are written again
     only when the number of particles or the bonds change. The file comes into being with its first snapshot.
 
-    Attributes:
-        path: the file.
-        kinds: name of each kind, stored beside the numbers.
-        case_text: stored in ``/muphy_lb/case``.
-        units: unit of each further scalar by name, stored as attribute ``unit``.
-        compress: gzip the points, the cells and their fields.
-        resume_step: None starts the file anew; a number keeps the snapshots of an existing file up to that step. A file
-            that cannot be read is renamed ``NAME.damaged`` then.
-
-    Raises:
-        OutputError: the file cannot be written, or holds other particles when resuming.
+    Raises OutputError: the file cannot be written, or holds other particles when resuming.
     """
 
-    path: str | os.PathLike
-    kinds: Sequence[str] = ()
-    case_text: str = ""
+    path: str | os.PathLike  #: the file
+    kinds: Sequence[str] = ()  #: name of each kind, stored beside the numbers
+    case_text: str = ""  #: stored in ``/muphy_lb/case``
+    #: unit of each further scalar by name, stored as attribute ``unit``
     units: Mapping[str, str] = field(default_factory=dict)
-    compress: bool = False
+    compress: bool = False  #: gzip the points, the cells and their fields
+    #: None starts the file anew; a number keeps the snapshots of an existing file up to that step. A file that cannot
+    #: be read is renamed ``NAME.damaged`` then.
     resume_step: int | None = None
     _series: PolyDataSeries = field(init=False)
 
@@ -71,10 +62,7 @@ class ParticleSeries:
 
     def append(self, snapshot: Snapshot) -> None:
         """Add one snapshot. Every snapshot has the same fields; the number of particles and the bonds may change.
-
-        Raises:
-            OutputError: a field has another shape or was not in the first snapshot, or the disk refuses.
-        """
+        Raises OutputError: a field has another shape or was not in the first snapshot, or the disk refuses."""
         n, shape = len(snapshot.id), np.shape(snapshot.position_m)
         if shape != (n, 3):
             raise OutputError(f"{self.path}: 'positions' has shape {shape}; allowed are ({n}, 3) for {n} particles")
@@ -84,7 +72,6 @@ class ParticleSeries:
         self._series.append(data)
 
     def _fields(self, snapshot: Snapshot) -> dict[str, np.ndarray]:
-        """The fields of the points by name."""
         given = {"id": snapshot.id, "velocity": snapshot.velocity_m_s, "kind": snapshot.kind}
         fields = {name: np.asarray(values) for name, values in given.items() if values is not None}
         for name, values in snapshot.scalars.items():
@@ -109,17 +96,11 @@ def bond_rows(snapshot: Snapshot) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Paths:
-    """Where some particles were.
+    """Where some particles were."""
 
-    Attributes:
-        ids: (k,) int64.
-        time_s: (t,) times, ascending [s].
-        position_m: (t, k, 3) positions [m]; NaN where a particle was not there.
-    """
-
-    ids: np.ndarray
-    time_s: np.ndarray
-    position_m: np.ndarray
+    ids: np.ndarray  #: (k,) int64
+    time_s: np.ndarray  #: (t,) times, ascending [s]
+    position_m: np.ndarray  #: (t, k, 3) positions [m]; NaN where a particle was not there
 
 
 def read_paths(path: str | os.PathLike, ids: ArrayLike) -> Paths:
@@ -162,8 +143,7 @@ def write_path_lines(
             unwrapped or nothing is periodic.
         case_text: stored in ``/muphy_lb/case``.
 
-    Raises:
-        OutputError: the file cannot be written.
+    Raises OutputError: the file cannot be written.
     """
     n_times, n_paths = paths.position_m.shape[:2]
     position_m = paths.position_m.transpose(1, 0, 2)

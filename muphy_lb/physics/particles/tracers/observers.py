@@ -1,10 +1,5 @@
-"""Records of tracers over time: how far they spread, how long they stay, and their positions for ParaView.
-
-- What tracers tell of a flow: how many have left and where, how long they stayed, how far apart they have come.
-- Tracers over time, in ``particles_NAME.csv``, and how long they stayed, in ``particles_NAME_residence.csv`` and the
-  summary.
-- Positions of tracers over time for ParaView, ``particles_NAME.vtkhdf``, and path lines of some of them.
-"""
+"""Records of tracers: how far they spread and how many have left where over time, in ``particles_NAME.csv``; how long
+they stayed, in ``particles_NAME_residence.csv`` and the summary; and their positions and path lines for ParaView."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -27,33 +22,21 @@ from muphy_lb.physics.particles.species import positions_m
 from muphy_lb.physics.particles.tracers.section import TracersSection
 from muphy_lb.physics.particles.tracers.walk import BEFORE, BORN, END, END_STEP, STUCK, UNDER_WAY, WAITING, travelled
 
-HALF_A_STEP = 0.5
-"""A tracer leaves within a step: half of one before its end on average."""
+HALF_A_STEP = 0.5  # A tracer leaves within a step: half of one before its end on average
 
 
 @dataclass(frozen=True)
 class TracerStatistics:
-    """State of all tracers of a set at one time.
+    """State of all tracers of a set at one time."""
 
-    Attributes:
-        waiting: how many have not started.
-        under_way: how many move.
-        stuck: how many stick to walls.
-        left: how many have left through each opening, by name.
-        mean_residence_s: how long those stayed on average [s]; NaN where none left.
-        displacement_m: (3,) mean displacement of those that move [m].
-        variance_m2: (3,) variance of their displacement along each axis [m^2].
-        mean_square_m2: mean of the square of their displacement [m^2].
-    """
-
-    waiting: int
-    under_way: int
-    stuck: int
-    left: dict[str, int]
-    mean_residence_s: dict[str, float]
-    displacement_m: np.ndarray
-    variance_m2: np.ndarray
-    mean_square_m2: float
+    waiting: int  #: how many have not started
+    under_way: int  #: how many move
+    stuck: int  #: how many stick to walls
+    left: dict[str, int]  #: how many have left through each opening, by name
+    mean_residence_s: dict[str, float]  #: how long those stayed on average [s]; NaN where none left
+    displacement_m: np.ndarray  #: (3,) mean displacement of those that move [m]
+    variance_m2: np.ndarray  #: (3,) variance of their displacement along each axis [m^2]
+    mean_square_m2: float  #: mean of the square of their displacement [m^2]
 
 
 def tracer_statistics(columns: Mapping[str, np.ndarray], openings, units: Units) -> TracerStatistics:
@@ -62,7 +45,6 @@ def tracer_statistics(columns: Mapping[str, np.ndarray], openings, units: Units)
     Args:
         columns: of all tracers, by name.
         openings: names of all openings, in order.
-        units: SI sizes of the lattice units.
     """
     end = columns[END]
     moves = end == UNDER_WAY
@@ -113,8 +95,6 @@ class TracerSeries(SeriesObserver):
     over the time in between; tracers that have left do not count, so it is meaningful while none leaves.
 
     Args:
-        view: the flow.
-        folder: output folder.
         resume_step: as of :class:`SeriesObserver`.
         section: table of the tracers in the case file.
     """

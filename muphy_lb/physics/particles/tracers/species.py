@@ -1,8 +1,4 @@
-"""Tracers as a species of particles, and where they start at an opening.
-
-- Where tracers start at an opening.
-- Tracers as a species of particles.
-"""
+"""Tracers as a species of particles, and where they start at an opening."""
 
 from math import sqrt
 
@@ -48,17 +44,12 @@ from muphy_lb.physics.particles.tracers.walk import (
     walk,
 )
 
-PARTS = 8
-"""Parts along each edge of a face of a voxel, in each of which tracers start evenly."""
+PARTS = 8  # parts along each edge of a face of a voxel, in each of which tracers start evenly
 
 
 def spread_over_opening(view: FlowView, name: str, count: int, random) -> tuple[np.ndarray, np.ndarray]:
     """Voxels and offsets of positions at the faces of an opening's voxels, as many in each as its profile lets enter;
-    for an opening of given pressure, whose profile follows from the flow, evenly.
-
-    Raises:
-        InputError: nothing enters.
-    """
+    for an opening of given pressure, whose profile follows from the flow, evenly. Raises InputError: nothing enters."""
     nodes, lattice = whole_nodes(view), view.lattice
     number = [opening.name for opening in nodes.openings].index(name)
     frame, condition = view.frames[number], view.conditions[number]
@@ -105,8 +96,8 @@ def _rows(values: np.ndarray) -> list[tuple]:
 
 
 FEWEST_LEAVING, SHARE_LEAVING = 1024, 8
+#: A node, by dimension: blocks of 10^3 entries, which have nodes in one layer of 8^2, or in half of 8^3 voxels.
 BYTES_OF_LOOKUP = {2: 63.0, 3: 16.0}
-"""A node, by dimension: blocks of 10^3 entries, which have nodes in one layer of 8^2, or in half of 8^3 voxels."""
 
 
 class Tracers(Species[TracersSection]):
@@ -210,7 +201,6 @@ def with_tracers(flow: Flow, name: str, count: int, diffusivity: float, seed: in
     """The flow with tracers behind its collision.
 
     Args:
-        flow: the flow.
         name: of the set of particles.
         count: number of tracers.
         diffusivity: in lattice units.

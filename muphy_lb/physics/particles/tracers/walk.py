@@ -1,24 +1,20 @@
 """A step of a tracer: with the velocity between nodes, and at random.
 
-The velocity between nodes, as tracers are carried by it.
-
-It is linear in every voxel, and its mean over the voxel is the velocity of the node, so that its mean over the fluid is
-that of the flow, whatever the geometry. Slopes are central differences; beside a wall, which lies half-way, the
-component across it falls to zero there, and the others go on as between the nodes on the other side, but not beyond
-zero. (With half-way bounce-back the velocity of a node is exactly the mean of the flows through two opposite faces of
-its voxel: with a wall on one side the flow through the other is twice it.) Then the slopes along axes without walls are
-corrected so that the divergence is zero: the flow neither gathers nor thins tracers.
+The velocity between nodes is linear in every voxel, and its mean over the voxel is the velocity of the node, so that
+its mean over the fluid is that of the flow, whatever the geometry. Slopes are central differences; beside a wall, which
+lies half-way, the component across it falls to zero there, and the others go on as between the nodes on the other side,
+but not beyond zero. (With half-way bounce-back the velocity of a node is exactly the mean of the flows through two
+opposite faces of its voxel: with a wall on one side the flow through the other is twice it.) Then the slopes along axes
+without walls are corrected so that the divergence is zero: the flow neither gathers nor thins tracers.
 
 Both matter for residence times, which are volume over flow only if the flow keeps a uniform density of tracers uniform.
 Measured by the mean velocity of tracers that started uniformly, after two crossings of a periodic pack of spheres four
 voxels in radius (porosity 0.5), over that of the flow: 0.98; the same with linear interpolation between nodes, the
 component across a wall zero there, and weights shared among fluid nodes for the others: 0.95.
 
-A step of a tracer: with the flow, and at random.
-
-x += (3 u_n - u_(n-1)) / 2 + sqrt(2 D) xi: Adams-Bashforth in time, Euler in its first step; u interpolated
-(:mod:`muphy_lb.physics.particles.tracers.walk`) after the step of the flow, xi independent, uniform, with
-variance one along each axis, from Philox words keyed by seed, id and step (:mod:`muphy_lb.operators.philox`).
+x += (3 u_n - u_(n-1)) / 2 + sqrt(2 D) xi: Adams-Bashforth in time, Euler in its first step; u interpolated after the
+step of the flow, xi independent, uniform, with variance one along each axis, from Philox words keyed by seed, id and
+step (:mod:`muphy_lb.operators.philox`).
 
 The axes take turns, so that every move crosses at most one face of a voxel. At a face of a wall a tracer is reflected,
 which keeps a uniform density of random walkers uniform exactly, or it sticks. At a face of an opening the walk is
@@ -95,10 +91,7 @@ def _slope_node(jit, real):
 @cache
 def velocity_node(jit, real, n_axes: int):
     """Node function of :func:`velocity`: the field, seven addresses, three offsets, which are of the type ``real`` as
-    the field, -> three components.
-
-    It reads without a condition, so that GPUs wait for all neighbours at once.
-    """
+    the field, -> three components. It reads without a condition, so that GPUs wait for all neighbours at once."""
     wall, nothing, is_solid = np.int32(WALL), np.int32(0), n_axes == 3
     zero, one, half, third = real(0.0), real(1.0), real(1.0 / 2.0), real(1.0 / 3.0)
     read, slope = vector_reader(jit), _slope_node(jit, real)
@@ -140,20 +133,16 @@ def velocity_node(jit, real, n_axes: int):
     return jit(interpolate)
 
 
-STREAM = 0x74726163
-"""Second word of the key: sets tracers apart from other noise with the same seed."""
+STREAM = 0x74726163  # second word of the key: sets tracers apart from other noise with the same seed
 
 VOXEL, OFFSET = POSITION
+#: Where a tracer would have started, had it come to its position without crossing periodic edges.
 ORIGIN = ("origin_x", "origin_y", "origin_z")
-"""Where a tracer would have started, had it come to its position without crossing periodic edges."""
 BEFORE = ("before_x", "before_y", "before_z")
 BORN, END, END_STEP = "born_step", "end", "end_step"
 INTEGERS, REALS, VALUES = (END,), (BORN, END_STEP, *ORIGIN), BEFORE
-UNDER_WAY, STUCK, WAITING = 0, -1, -2
-"""Values of the column ``end``; k + 1 of tracers that have left through opening k."""
-
-TOUCHING = 0.5 - 2.0**-30
-"""Largest offset of what is at a wall: a face itself belongs to the voxel beyond it."""
+UNDER_WAY, STUCK, WAITING = 0, -1, -2  # values of the column ``end``; k + 1 of tracers that have left through opening k
+TOUCHING = 0.5 - 2.0**-30  # largest offset of what is at a wall: a face itself belongs to the voxel beyond it
 
 COLUMNS = ("id", *VOXEL, *OFFSET, *INTEGERS, *REALS, *VALUES)
 PARAMETERS = named("lookup", "step", "seed", "amplitude", *COLUMNS, VELOCITY_VECTOR)
@@ -262,10 +251,8 @@ def _move_node(jit, sticks: bool):
 
 def _moves_node(jit, sticks: bool):
     """Node function: moves along all axes in turn -> the three offsets, the node, and value of ``end``; ``carried`` is
-    what of the moves is with the flow.
-
-    Most meet nothing but nodes: these are looked up at once, so that GPUs wait once.
-    """
+    what of the moves is with the flow. Most meet nothing but nodes: these are looked up at once, so that GPUs wait
+    once."""
     move, hop_of, address, (_, to_y, to_z) = _move_node(jit, sticks), crossed_node(jit), np.uint64, STRIDES
     under_way, nowhere = np.int32(UNDER_WAY), np.int32(0)
 
