@@ -231,7 +231,6 @@ def load_case(path, overrides: Sequence[str] = ()) -> Case:
     """Read a case file.
 
     Args:
-        path: the TOML file.
         overrides: ``"section.key=value"`` each, the value in TOML; a single word needs no quotes, and no
             value removes the key.
 

@@ -108,7 +108,6 @@ def override_value(table: dict, override: str) -> str | None:
     """Set one value of the raw tables in place.
 
     Args:
-        table: the raw tables.
         override: ``"section.key=value"``; an empty value removes the key; the entry of a list of tables goes by
             its name.
 

@@ -32,12 +32,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def doctor(words: Sequence[str], say: Callable[[str], None]) -> int:
-    """Examine this machine and print the findings; returns the exit code: 1 if the solver cannot run here.
-
-    Args:
-        words: the options, see :func:`parser`.
-        say: called with text.
-    """
+    """Examine this machine and print the findings; returns the exit code: 1 if the solver cannot run here."""
     options = parser().parse_args(words)
     rank, answer = _ask_all_ranks()
     if rank > 0:

@@ -18,8 +18,6 @@ class FieldSnapshots(Observer):
     """Appends snapshots of the fields that the case names, and of those of its physics, to ``fields.vtkhdf``.
 
     Args:
-        view: the flow.
-        folder: output folder.
         resume_step: snapshots up to that step are kept; None for a new file.
     """
 

@@ -27,8 +27,6 @@ class SeriesObserver(Observer):
     subclasses define ``numbers`` for one row, or ``rows`` for any number of them.
 
     Args:
-        view: the flow.
-        folder: output folder.
         resume_step: rows up to that step are kept; None for a new file.
     """
 

@@ -317,7 +317,6 @@ def nodes_with_fluid(view: FlowView, *values: np.ndarray | None) -> tuple[NodeLi
     where none has any. Collective.
 
     Args:
-        view: the flow.
         values: on rank 0, (n,) in node-list order, or None for nothing.
     """
     fraction = filled_shares(view)

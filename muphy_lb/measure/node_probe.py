@@ -17,7 +17,6 @@ class NodeProbe:
 
     Args:
         engine: the flow on this rank, as it is now; asked for from the first reading on.
-        communicator: the ranks.
         voxel: (m,) ascending voxel ids of fluid nodes, on rank 0.
         fields: names of the model's fields to read, too.
     """

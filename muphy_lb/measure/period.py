@@ -103,13 +103,7 @@ class Measured(Protocol):
 
 
 class PeriodMeans(Observer):
-    """Numbers at the end of a run, of a periodic flow their means over its last period; subclasses report them.
-
-    Args:
-        measured: measures them.
-        view: the flow.
-        folder: output folder.
-    """
+    """Numbers at the end of a run, of a periodic flow their means over its last period; subclasses report them."""
 
     def __init__(self, measured: Measured, view: FlowView, folder: Path):
         self._measured, self._view, self._folder = measured, view, folder
@@ -152,9 +146,7 @@ class PeriodFlowRates(Observer):
     period to ``last_period.csv``.
 
     Args:
-        view: the flow.
         period_s: the longest period of what drives it [s].
-        folder: output folder.
     """
 
     name = "period_flow_rates"

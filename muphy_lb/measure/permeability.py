@@ -332,7 +332,6 @@ def refuse_other_drives(case: Case, openings) -> None:
     """Refuse what drives or changes the flow beside a force; what the case has of it is known without a geometry.
 
     Args:
-        case: the case.
         openings: those of the case, or of its geometry.
 
     Raises:

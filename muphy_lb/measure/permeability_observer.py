@@ -87,11 +87,7 @@ class Settling:
 
 
 class PermeabilityObserver(Observer):
-    """Measures the permeability of the last step, and follows it until then.
-
-    Args:
-        view: the flow.
-    """
+    """Measures the permeability of the last step, and follows it until then."""
 
     name = "permeability"
 

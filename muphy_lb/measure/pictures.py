@@ -34,9 +34,6 @@ class Frames:
     """The frames of a run, on rank 0: files alone know of them, so a resumed run goes on with its film.
 
     Args:
-        view: the flow.
-        folder: output folder.
-        name: of the frames.
         resume_step: frames up to that step are kept; None for a new run.
 
     Raises:
@@ -73,12 +70,7 @@ class Frames:
 
 
 class FlowPicture(Observer):
-    """Draws the speed on the vessel and on a cut.
-
-    Args:
-        view: the flow.
-        folder: output folder.
-    """
+    """Draws the speed on the vessel and on a cut."""
 
     file = "picture.png"
     files = picture_files(file)
@@ -144,8 +136,6 @@ class SliceFrames(Observer):
     nothing of them stays in memory.
 
     Args:
-        view: the flow.
-        folder: output folder.
         resume_step: frames up to that step are kept; None for a new run.
     """
 

@@ -41,9 +41,6 @@ class ProbeSeries(SeriesObserver):
     """Appends the values of a probe to ``probe_NAME.csv``; subclasses select the nodes and reduce their values.
 
     Args:
-        section: the probe.
-        view: the flow.
-        folder: output folder.
         resume_step: as for all series.
 
     Raises:
@@ -183,7 +180,6 @@ class PlaneValues:
 
     Args:
         section: a probe with ``plane_m``.
-        view: the flow.
         nodes: its geometry, on rank 0.
 
     Raises:
@@ -292,9 +288,6 @@ NO_REFERENCE = (
 
 class SegmentValues:
     """Pressures at both ends of every segment of a case, and the flow; every call is collective.
-
-    Args:
-        view: the flow.
 
     Raises:
         InputError: a plane lies outside the fluid.

@@ -229,7 +229,6 @@ def beating(
     """Inlets with the waveform, outlets with the networks that belong to it.
 
     Args:
-        circulation: what is known of it.
         ends: inlets and outlets (:class:`~muphy_lb.geometry.openings.find.FoundOpening`).
         velocity_m_s: mean velocity at the inlets.
         peak: largest velocity anywhere over the mean one at the inlets at the same time.

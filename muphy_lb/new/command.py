@@ -98,9 +98,6 @@ def new(options, say: Callable[[str], None], communicator, ask: Callable[[str], 
     """Write the case file defined by the options and by the answers to prompts; returns the exit code 0.
 
     Args:
-        options: parsed options, see :func:`add_options`.
-        say: called with text that reports what was found and written.
-        communicator: the ranks; only the first one works.
         ask: takes a question and returns the answer; by default ``input``, if there is a terminal.
 
     Raises:

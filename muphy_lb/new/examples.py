@@ -20,11 +20,6 @@ def add_options(parser) -> None:
 def examples(options, say: Callable[[str], None], communicator) -> int:
     """List the examples, or copy one with its comments; returns the exit code 0.
 
-    Args:
-        options: parsed options, see :func:`add_options`.
-        say: called with text.
-        communicator: the ranks; only the first one works.
-
     Raises:
         InputError: no example of that name, or the file exists.
         OutputError: the file cannot be written.

@@ -353,7 +353,6 @@ def vessel_doubts(requested: CaseOptions, openings: Sequence[FoundOpening], velo
     """Warnings about a vessel.
 
     Args:
-        requested: the options.
         openings: the openings found, the inlet first.
         velocity_m_s: mean velocity at the inlet [m/s].
     """

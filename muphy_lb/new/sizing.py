@@ -146,7 +146,6 @@ def velocity_for(reynolds: float, diameter_m: float, across: float, viscosity_m2
         reynolds: Reynolds number of mean velocity and diameter.
         diameter_m: diameter of the inlet [m].
         across: voxels per diameter.
-        viscosity_m2_s: kinematic viscosity [m2/s].
         peak: maximum velocity in the flow over the mean velocity at the inlet.
     """
     return rounded(min(reynolds, _highest_reynolds(across, peak)) * viscosity_m2_s / diameter_m, 2)
@@ -172,11 +171,9 @@ def resolution(
 
     Args:
         diameter_m: diameter of the inlet, or height of the channel [m].
-        spacing_m: voxel edge [m].
         nodes: fluid nodes, about.
         reynolds: Reynolds number of mean velocity and diameter.
         peak: maximum velocity in the flow over the mean velocity at the inlet.
-        dimensions: of the flow.
     """
     across, needed = diameter_m / spacing_m, across_for(1, reynolds, peak)
     return Resolution(across, nodes, needed, nodes * (needed / across) ** dimensions, reynolds * peak / across)

@@ -20,7 +20,6 @@ def write_film(path: str | os.PathLike, pictures: Sequence[Path]) -> None:
     """Write pictures of one size as an animated GIF that repeats for ever.
 
     Args:
-        path: the GIF.
         pictures: image files in order, at least one.
 
     Raises:

@@ -61,9 +61,6 @@ def write_report(folder: Path, summary: Mapping, parts: Sequence[ReportPart], wi
     """Write the page of a run.
 
     Args:
-        folder: where the run has written its files.
-        summary: what ``summary.json`` holds.
-        parts: what the observers of the run add.
         with_plots: draw the series and embed the pictures.
 
     Raises:

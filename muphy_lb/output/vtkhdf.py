@@ -285,8 +285,6 @@ class VtkHdfSeries:
         """Add one snapshot.
 
         Args:
-            time_s: physical time [s].
-            step: time step.
             fields: (n,) or (n, 3) arrays by name, in the order of the nodes; stored as float32. Every snapshot
                 has the same fields.
 

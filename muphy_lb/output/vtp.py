@@ -102,7 +102,6 @@ def on_surface(surface: Surface, wall_m: np.ndarray, normal: np.ndarray, spacing
         surface: triangles, oriented outwards.
         wall_m: (m, 3) points of the wall [m].
         normal: (m, 3) unit vectors out of the fluid there.
-        spacing_m: edge of a voxel [m].
     """
     from scipy.spatial import cKDTree
 

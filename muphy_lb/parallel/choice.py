@@ -32,7 +32,6 @@ class HaloConnector:
     """Chooses and binds the transports by which a rank exchanges halos.
 
     Args:
-        communicator: the ranks.
         wanted: one of ``TRANSPORTS``; ``"peer"`` is for neighbours on the same machine; others get the fastest.
     """
 

@@ -363,7 +363,6 @@ class NodeGather:
     """Collects per-node values into rank-independent order, and hands them out again, one component at a time.
 
     Args:
-        communicator: the ranks.
         number: (n_local,) node-list number of the local nodes, in run order.
         n_global: number of nodes of the whole geometry.
     """

@@ -182,9 +182,6 @@ class Rebalancing:
     The flow does not depend on it by a bit. Between two moves the fullest rank must have cost the others as much time
     as the move before took, so that moves take at most as long as what they are to save.
 
-    Args:
-        simulation: what runs.
-
     Attributes:
         every: number of steps between two looks; 0 where loads do not change, or there is one rank.
         imbalance: load of the fullest rank over its share, when last looked at; None before.

@@ -233,7 +233,6 @@ class Criterion(Observer):
     """Base of the criteria for the end of a run; the course of the changes goes to a CSV file and to the report.
 
     Args:
-        view: the flow.
         folder: output folder; None: no file.
         resume_step: rows up to that step are kept; None for a new file.
     """

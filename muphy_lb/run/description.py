@@ -108,8 +108,6 @@ def info(options, say, communicator) -> int:
     """The command ``muphy-lb info``; collective. Returns the exit code 0.
 
     Args:
-        options: parsed options: ``file``, ``set`` and ``step``.
-        say: told the description.
         communicator: the ranks that the run would have.
 
     Raises:
@@ -143,7 +141,6 @@ def describe_case(case: Case, communicator=None) -> str:
     and compiles kernels; collective.
 
     Args:
-        case: the case.
         communicator: the ranks that the run would have; None: one.
 
     Raises:
@@ -159,7 +156,6 @@ def describe_step(case: Case, communicator=None) -> str:
     The order is that of the backends ``numpy`` and ``cpu``; on GPUs tasks of one pass overlap.
 
     Args:
-        case: the case.
         communicator: the ranks that the run would have; None: one.
 
     Raises:

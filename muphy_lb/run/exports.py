@@ -80,9 +80,7 @@ def dataset(
     """An xarray Dataset with dimensions z, y, x (y, x in two dimensions), and ``component`` for vectors.
 
     Args:
-        nodes: the geometry.
         values: (n, ...) values of the nodes by name.
-        units: unit of each.
         said: attributes of the whole.
 
     Raises:

@@ -82,7 +82,6 @@ def newest(
     """The newest checkpoint of a folder that is as it was written; any other file is named and passed over.
 
     Args:
-        folder: of the checkpoints.
         check: looks at each candidate, and raises an exception for one that is to be passed over, or an InputError.
         tell: a function of a logger, for what is passed over.
 
@@ -275,7 +274,6 @@ def refuse_missing_files(case: Case, remedy: Callable[[Sequence[str]], str]) -> 
     """Refuse to go on with a case that names files which are not there, as after a move of its folder.
 
     Args:
-        case: the case.
         remedy: the command or call that takes changes of keys.
 
     Raises:
@@ -339,9 +337,6 @@ OWN_FOLDERS = (CHECKPOINTS, FRAMES_FOLDER)
 
 class FolderLock:
     """Held on a folder from the making of the object until :meth:`release`, or until the process ends in any way.
-
-    Args:
-        folder: an output folder, which exists.
 
     Raises:
         OutputError: another process holds the lock, the folder cannot be written, or the lock or a folder that a run

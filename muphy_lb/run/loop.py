@@ -44,8 +44,6 @@ class CheckpointWriter:
     """Writes checkpoints; the last ``N_CHECKPOINTS`` are kept.
 
     Args:
-        simulation: whose state to write.
-        folder: folder of the checkpoints.
         observers: whose memory is part of the state.
         written: checkpoints that this run has written before it was resumed.
     """
@@ -77,8 +75,6 @@ class Loop:
     """The steps of a simulation between the events that its observers and its monitor wait for.
 
     Args:
-        simulation: what steps.
-        clock: counts steps and their time.
         observers: of the run; those that come later are asked as well.
     """
 
@@ -123,8 +119,6 @@ class Run(Loop):
     """One run of a simulation into an output folder.
 
     Args:
-        simulation: what to run.
-        folder: output folder; made if missing.
         resume: continue from the newest checkpoint in the folder.
         clock: counts the wall time; made here if not given.
         shows_progress: whether there is a bar in place of lines; None: where somebody sees it.

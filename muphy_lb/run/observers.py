@@ -31,8 +31,6 @@ def summarise(view: FlowView, folder: Path, speed: dict, outcome: dict) -> dict 
     """Write ``summary.json`` and return its record on rank 0; collective.
 
     Args:
-        view: the flow.
-        folder: output folder.
         speed: what the run took, by name.
         outcome: how it ended, and the records of observers, by name.
     """

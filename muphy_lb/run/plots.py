@@ -60,11 +60,7 @@ class FlowFigure(ThemedFigure):
 
 
 class Plots:
-    """Figures of a simulation, ``sim.plot()`` and ``sim.plot.slice(...)``; collective, on rank 0 (None elsewhere).
-
-    Args:
-        flow: gives the present flow.
-    """
+    """Figures of a simulation, ``sim.plot()`` and ``sim.plot.slice(...)``; collective, on rank 0 (None elsewhere)."""
 
     def __init__(self, flow: Callable[[], FlowView]):
         self._flow = flow
@@ -225,11 +221,6 @@ def redraw(folder: Path, path: Path, choices: Choices) -> None:
 
 def plot(options, say: Callable[[str], None], communicator) -> int:
     """Draw one picture; returns the exit code 0.
-
-    Args:
-        options: parsed options, see :func:`muphy_lb.run.options.add_plot_options`.
-        say: called with text.
-        communicator: the ranks, of which the first draws.
 
     Raises:
         InputError: no run, file or field is there, or options do not go together.

@@ -52,7 +52,6 @@ class Preparation:
     populations.
 
     Args:
-        case: the case.
         communicator: the ranks; construction is collective.
         nodes: the geometry, distributed or on rank 0, if it is already there; else the case's geometry is read.
 

@@ -96,10 +96,7 @@ class Progress:
     """Tells how far a run is, how fast, and what its observers have to say of the flow.
 
     Args:
-        simulation: what runs.
         observers: of the run; those that come later are asked as well.
-        rebalancing: of the run.
-        clock: of the run.
         is_shown: whether there is a bar on rank 0; None: where somebody sees it.
     """
 

@@ -153,11 +153,6 @@ def write_trace(path, spans_of_ranks: list[list[Span]]) -> None:
 def trace(options, say: Callable[[str], None], communicator) -> int:
     """Record some steps, print the table and write the time line; returns the exit code 0.
 
-    Args:
-        options: parsed options, see :func:`muphy_lb.run.options.add_trace_options`.
-        say: called with text.
-        communicator: the ranks.
-
     Raises:
         InputError: no step to record, or no valid case.
         OutputError: the file cannot be written.

@@ -30,7 +30,6 @@ def divergence_message(view: FlowView, velocity: np.ndarray) -> str:
     """The message of a divergence and its position: collective, the same text on every rank.
 
     Args:
-        view: the flow.
         velocity: (3, n) of the local nodes, lattice units.
     """
     velocity = velocity.astype(np.float64)
@@ -167,7 +166,6 @@ def judge(view: FlowView, observers: Sequence[Observer], go_on: str, stopped_by:
     """The verdict on the flow as it is, on every rank; collective.
 
     Args:
-        view: the flow.
         observers: of the run; one of them may have a criterion of steadiness.
         go_on: command with which a run that is not steady is continued.
         stopped_by: what has ended the run before its end, if anything has.

@@ -191,10 +191,6 @@ def pulsatile_profiles(
     The viscosity is that of the case's fluid, also with a viscosity law.
 
     Args:
-        case: the case.
-        nodes: the whole geometry.
-        lattice: the velocity set.
-        frames: measures of the openings.
         slip: numbers of the labelled walls that slip.
 
     Raises:
@@ -226,11 +222,6 @@ def pulsatile_profiles(
 def describe_profiles(case: Case, nodes: GeometryHeader, frames) -> Iterator[str]:
     """Lines on the openings whose flow rate pulsates: the Womersley number R sqrt(omega / nu), and the harmonics of the
     profile.
-
-    Args:
-        case: the case.
-        nodes: the geometry.
-        frames: measures of its openings.
 
     Raises:
         InputError: a waveform cannot be read.
@@ -286,7 +277,6 @@ class BoundarySchedule:
             shape, ``(times_s) -> (K, columns)`` amplitudes, which the ramp leaves alone.
         force: body force, evaluated at the time after the step.
         ramp_steps: steps over which the values rise from rest as (1 - cos) / 2.
-        time_step_s: [s].
         at_rest: (n,) what has been subtracted from each value, and what a waveform multiplies as well: the reference
             pressure of openings with a pressure. Zero if not given.
     """
@@ -369,9 +359,7 @@ def wall_motions(case: Case, nodes: NodeList, units: Units) -> tuple[WallMotion,
     """The motion of each labelled wall, in the geometry's order.
 
     Args:
-        case: the case.
         nodes: the whole geometry, or its datasets in a file.
-        units: sizes of the lattice units.
 
     Raises:
         InputError: the case names a wall that the geometry does not have, or that no fluid touches, or that would move
@@ -453,7 +441,6 @@ def link_conditions(
         walls: section of the case with the rule of the walls, the relaxation time [time steps], and the Reynolds
             number of a voxel, if known.
         motions: motions of all labelled walls.
-        communicator: the ranks.
     """
     lattice, share = walls[0], share_of_rule(*walls)
     coefficients, n_fallback = linkwise_coefficients(domain.part.nodes, domain, lattice.walls, motions, share)

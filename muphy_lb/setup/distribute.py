@@ -37,7 +37,6 @@ class DistributedGeometry:
         report: one line on its source and on what cleaning kept.
 
     Args:
-        case: the case.
         communicator: the ranks; construction is collective.
         nodes: the node list, on rank 0, if it is already available.
 
@@ -141,8 +140,6 @@ def distributed(case: Case, communicator, given: NodeList | DistributedGeometry 
     """The geometry of a case, distributed among the ranks; collective unless it is so already.
 
     Args:
-        case: the case.
-        communicator: the ranks.
         given: the geometry, or on rank 0 its node list, if it is already there.
     """
     return given if isinstance(given, DistributedGeometry) else DistributedGeometry(case, communicator, given)

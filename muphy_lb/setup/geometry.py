@@ -60,7 +60,6 @@ def load_nodes(case: Case, content: np.ndarray | Surface | None = None) -> tuple
     """The geometry of a case as a node list, and one line on its cleaning.
 
     Args:
-        case: the case.
         content: what the file of the case holds, if that is in memory (:class:`muphy_lb.geometry.source.Geometry`).
 
     Raises:
@@ -97,7 +96,6 @@ def open_case_nodes(case: Case, is_checked: bool = False) -> Iterator[NodeList]:
     """The node list of a case on a prepared geometry, its arrays still datasets of the open file.
 
     Args:
-        case: the case.
         is_checked: the values of the arrays have been checked (:func:`muphy_lb.geometry.store.open_nodes`).
 
     Raises:

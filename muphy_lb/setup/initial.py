@@ -51,10 +51,8 @@ def initial_values(case: Case, name: str, unit: str, header: GeometryHeader, dom
     """(n, k) or (1, k) values [SI] of a field of the section [initial] at the local nodes; None if it gives none.
 
     Args:
-        case: the case.
         name: of the field, as in field files: its keys are ``NAME_UNIT`` and ``NAME_file``.
         unit: end of the name of the first key.
-        header, domain: the nodes.
 
     Raises:
         InputError: a file cannot be read, or does not fit.
@@ -177,10 +175,7 @@ class PressureEquation:
     """The Poisson equation of the pressure on the nodes of a rank.
 
     Args:
-        lattice: velocity set.
         neighbours: values of nodes beside those of this rank.
-        communicator: the ranks.
-        n_nodes: number of nodes of all ranks.
     """
 
     def __init__(self, lattice: Lattice, neighbours: NeighbourValues, communicator, n_nodes: int):
@@ -257,7 +252,6 @@ class VelocityGradient:
     axis, of first order beside openings.
 
     Args:
-        domain: the nodes.
         neighbours: the values beside them.
         nodes: the rank's part of the node list, with the distances to walls if they are known.
         motions: what each labelled wall does.

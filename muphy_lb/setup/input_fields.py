@@ -189,9 +189,7 @@ def read_snapshot(path: Path, key: str, name: str) -> OtherGrid:
     """One field of the last snapshot of a file.
 
     Args:
-        path: the file.
         key: of the case, for messages.
-        name: of the field.
 
     Raises:
         InputError: this program did not write the file, it is damaged, or holds no such field.
@@ -294,7 +292,6 @@ def read_box_array(key: str, path: Path, shape: tuple[int, ...], axes: str) -> n
 
     Args:
         key: of the case, for messages.
-        path: the file.
         shape: that it must have.
         axes: what its axes are, for messages.
 

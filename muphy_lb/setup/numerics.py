@@ -127,7 +127,6 @@ def resolve(
     """The numerical parameters of a case.
 
     Args:
-        case: the case.
         spacing_m: voxel edge of the built geometry [m]; default: the case's.
         opening_areas_m2: area of each opening [m2] by name; default: from the case's radius.
         cs2: squared speed of sound of the lattice.
@@ -362,14 +361,7 @@ def _good_key(plan: _Plan) -> str:
 
 
 def describe(numerics: Numerics, n_nodes: int, n_ranks: int, bytes_per_node: float) -> str:
-    """A table as text: numerical parameters and size.
-
-    Args:
-        numerics: from :func:`resolve`.
-        n_nodes: fluid nodes of all ranks.
-        n_ranks: number of ranks.
-        bytes_per_node: memory of one node.
-    """
+    """A table as text: numerical parameters and size."""
     units = numerics.units
     memory_mib = math.ceil(n_nodes / n_ranks) * bytes_per_node / 2**20
     rows = {

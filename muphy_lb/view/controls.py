@@ -19,12 +19,7 @@ HELP = "Drag to turn, Shift and drag to move, the wheel to zoom, a double click 
 
 
 class Controls:
-    """The left side of a page.
-
-    Args:
-        document: the page's document.
-        description: what is watched.
-    """
+    """The left side of a page."""
 
     def __init__(self, document, description: Description):
         self._document, self._description, self._is_changing, self._text = document, description, False, ""

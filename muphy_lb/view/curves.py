@@ -23,9 +23,6 @@ MOST_CURVES = 12
 class History:
     """Flow rates, pressures and relative changes over time.
 
-    Args:
-        names: of all openings.
-
     Attributes:
         openings: names of those with curves.
         n_points: number of points that have come so far.
@@ -67,12 +64,7 @@ def _append(rows: list, row: tuple) -> bool:
 
 
 class Curves:
-    """The right side of a page; curves appear when there is something to be seen.
-
-    Args:
-        names: of the openings with curves.
-        theme: colours of the page.
-    """
+    """The right side of a page; curves appear when there is something to be seen."""
 
     def __init__(self, names: Sequence[str], theme: Theme):
         self._n_openings = len(names)

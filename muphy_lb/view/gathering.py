@@ -26,9 +26,6 @@ CHUNK = 1 << 20
 class Gathering:
     """Collects on rank 0 what pictures show; collective.
 
-    Args:
-        simulation: what is shown.
-
     Attributes:
         fields: the scalars at nodes that can be shown, by name.
         units: unit of everything that can be shown, by name.

@@ -39,11 +39,6 @@ def plain_page(document, text: str, is_loaded_again: bool = False) -> None:
 class Layout:
     """The elements of one page.
 
-    Args:
-        document: of the page.
-        description: what is watched.
-        curves: names of the openings with curves.
-
     Attributes:
         controls, curves: what is beside the picture.
     """

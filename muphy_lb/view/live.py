@@ -37,7 +37,6 @@ class Coordinator:
     """Hears the viewers on rank 0, and decides for all ranks.
 
     Args:
-        page: the page.
         step: steps made so far.
 
     Attributes:
@@ -251,10 +250,7 @@ def shown(
     folder, for as long as the run goes on.
 
     Args:
-        simulation: what is run.
         server: where the page is, on rank 0; None elsewhere.
-        say: prints on rank 0.
-        folder: output folder of the run.
     """
     live, address = LiveView(simulation, server, keeps_checkpoints=True), folder / ADDRESS_FILE
     if server and not is_seen():

@@ -18,9 +18,6 @@ TICK_S = 0.02
 class Renderer:
     """The state that all viewers share.
 
-    Args:
-        line: to the run.
-
     Attributes:
         description: what is watched; None until the run has told.
         scene: the body of the fluid; None until it is needed, and for flat geometries.

@@ -146,9 +146,6 @@ def surface_lines(picture: Picture, stride: int = 1) -> tuple[np.ndarray, ...]:
 class BodyScene:
     """The body of the fluid in three dimensions, coloured by values.
 
-    Args:
-        description: of what is watched.
-
     Attributes:
         start: from where it is seen at first.
         seconds: how long an image with one ray a pixel took.
@@ -183,7 +180,6 @@ class BodyScene:
         Args:
             picture: of the place ``BODY``.
             angle: from where.
-            scale: colours.
             size: columns and rows.
             rays: along the edge of a pixel.
         """

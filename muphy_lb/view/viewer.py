@@ -25,10 +25,6 @@ STILL_S = 0.25
 class Viewer:
     """One browser.
 
-    Args:
-        document: its document.
-        renderer: what all viewers share.
-
     Attributes:
         demand: what it looks at.
     """

@@ -31,11 +31,6 @@ def permeability(options, say: Callable[[str], None], communicator) -> int:
     The tolerance is ``run.steady_tolerance``, 1e-4 without it, per ``run.steady_time_s``, without it d^2 / nu with the
     mean pore size d; ``run.steps`` is the most. Files are written after every flow.
 
-    Args:
-        options: parsed options, see :func:`muphy_lb.apps.rock.command.add_options`.
-        say: told each outcome as it comes, as text.
-        communicator: the ranks.
-
     Raises:
         InputError: no flow of which this can be told.
         DivergedError: a flow became unstable.

@@ -45,9 +45,7 @@ def voxelisation_errors(
     taken from Kozeny and Carman, k ~ e^3 / (1 - e)^2, which is twice as steep as single spheres far apart.
 
     Args:
-        values: on ever finer grids.
         widths: mean widths of the throats [voxels].
-        porosities: of the grids.
     """
     found, finest = [], porosities[-1]
     for value, width, porosity in zip(values, widths, porosities, strict=True):

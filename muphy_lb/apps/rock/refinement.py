@@ -133,9 +133,6 @@ def largest_share(case: Case, n_nodes: int, n_voxels: int, communicator, memory_
     """Share of a flow's nodes that fits into memory; 1 or more if all do; collective.
 
     Args:
-        case: the flow.
-        n_nodes, n_voxels: its nodes, and the voxels of its box.
-        communicator: the ranks.
         memory_bytes: see :class:`Refinement`.
     """
     gc.collect()  # the flow before this one is over

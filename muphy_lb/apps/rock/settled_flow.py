@@ -164,8 +164,6 @@ def settled_flow(
     """The flow of a case once k has settled or the flow was stopped, on rank 0; collective.
 
     Args:
-        case: what to run.
-        communicator: the ranks.
         nodes: the geometry, on rank 0, if it is already there.
         folder: output folder; what it holds of the same flow is gone on with. Without one, nothing is kept.
         desk: what it shares with other flows; without one it is silent.

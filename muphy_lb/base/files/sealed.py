@@ -23,7 +23,6 @@ def seal(path: str | os.PathLike, kind: str, version: int) -> None:
     """Write the header of an HDF5 file that was made with a user block of ``HEADER_BYTES`` and is closed.
 
     Args:
-        path: the file.
         kind: what sort of file it is.
         version: of its format.
     """

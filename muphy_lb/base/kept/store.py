@@ -55,11 +55,7 @@ UNRELATED = ("CACHE_DIR", "NUMBA_NUM_THREADS", "NUMBA_DEFAULT_NUM_THREADS")
 
 
 class KernelStore(_Cache):
-    """The compiled forms of one kernel; takes the place of Numba's own store.
-
-    Args:
-        kernel: the dispatcher.
-    """
+    """The compiled forms of one kernel; takes the place of Numba's own store."""
 
     def __init__(self, kernel):
         self._kernel = kernel

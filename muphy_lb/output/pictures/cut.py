@@ -107,7 +107,6 @@ def best_raster(nodes: NodeList, telling: np.ndarray | None = None) -> Raster:
     along the axis with the largest projected area.
 
     Args:
-        nodes: the geometry.
         telling: (n,) values whose variance decides between planes with nearly as much fluid.
     """
     coordinates = nodes.coordinates()
@@ -123,7 +122,6 @@ def cut_at(nodes: NodeList, values: np.ndarray, axis: int, position_m: float | N
     """The plane of nodes across an axis that is nearest to a position [m]; without one the fullest across that axis.
 
     Args:
-        nodes, values: as of :func:`best_cut`.
         axis: 0, 1, 2 for x, y, z.
         position_m: position on that axis [m].
 

@@ -82,7 +82,6 @@ def frame(axes: Axes, extent: np.ndarray, openings: list[tuple[np.ndarray, np.nd
     """Set the limits of a panel so that its content and the marks of its openings fit.
 
     Args:
-        axes: the panel.
         extent: left, right, bottom, top of the content, in units of the axes.
         openings: (centre, normal) of each opening as in :func:`draw_opening`.
         texts: the label of each.
@@ -331,8 +330,6 @@ def draw_scale_in_unit(
 
     Args:
         figure: see :func:`draw_scale`, as ``colours`` and ``extend``.
-        quantity: name for the label.
-        unit: its SI unit.
         remark: end of the label.
     """
     norm: Any = colours.norm
@@ -383,7 +380,6 @@ def fill_curves(
     """Draw the columns of a series over one of them on an empty figure.
 
     Args:
-        figure: empty.
         series: columns by name, which ends in the unit; ``step`` and those without a finite value are left out.
         title, facts: heading, and the line below it.
         over: the column, a time in seconds, over which the others are drawn.

@@ -138,7 +138,6 @@ def trace(volume, camera, corner, pixel, limits, discs, deepest=np.inf):
         volume: (6, nz, ny, nx) channels.
         camera: (3, 3) unit vectors right, up, forward.
         corner: (3,) point of the image plane at image position (0, 0).
-        pixel: edge of a pixel.
         limits: (2, n_v, n_u) nearest and farthest depth of the body, from :func:`depth_limits`.
         discs: (k, 7) centre, unit normal and radius of each opening, whose cap shows the flow through it.
         deepest: how far below the surface values are looked for.
@@ -293,7 +292,6 @@ def render_vessel(nodes: NodeList, speed_m_s: np.ndarray, colours, n_pixels: int
     """Render the whole vessel.
 
     Args:
-        nodes: the geometry, three-dimensional.
         speed_m_s: (n,) speed [m/s].
         colours: function from (...,) speeds to (..., 4) RGBA, for instance a matplotlib ``ScalarMappable.to_rgba``.
         n_pixels: length of the longer side of the image.
@@ -332,7 +330,6 @@ def render(
     """Render what is seen in a window.
 
     Args:
-        volume: the body and the values in it.
         window: which part of it, from where.
         colours: function from (...,) values to (..., 4) RGBA.
         n_pixels: length of the longer side of the image.
@@ -402,7 +399,6 @@ def volume_on(
     """The body of a geometry, without values.
 
     Args:
-        grid: its cells.
         header: where its voxels and openings are.
         count: (nz, ny, nx) number of fluid voxels of every cell.
         rock: whether it is the block around the fluid.
@@ -440,7 +436,6 @@ def is_cut_through(counts: Sequence[np.ndarray], openings: Sequence[Opening]) ->
 
     Args:
         counts: number of fluid voxels in every layer of the box, along x, y and z.
-        openings: its openings.
     """
     n_nodes, size = counts[0].sum(), np.array([layers.size for layers in counts])
     ends = any(np.isfinite(opening.radius_m) for opening in openings)

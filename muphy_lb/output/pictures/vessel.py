@@ -84,11 +84,8 @@ def draw_vessel(
     Two dimensions (nz = 1): the speed alone.
 
     Args:
-        path: the PNG file.
         nodes: the geometry; its openings are marked with arrows and labels.
         speed_m_s: (n,) speed [m/s] in the order of the nodes; non-finite values are replaced by 0.
-        title: heading.
-        how: how it is shown.
 
     Raises:
         OutputError: the file cannot be written.
@@ -257,7 +254,6 @@ def slice_colours(
     """The colours of a slice: up to the top speed of all nodes, or what the values of its own plane reach from and to.
 
     Args:
-        name: of the quantity.
         values: (n,) values of all nodes.
         cut: those that are drawn.
         limits: lowest and highest value of the colours; None: robust against single nodes.

@@ -90,10 +90,8 @@ def draw_walls(
 
     Args:
         path: the file, a PNG unless it ends in another format.
-        nodes: the wall-adjacent nodes.
         values: (n,) non-negative quantity; those that are not counted may be nan.
         what: name and unit of the quantity.
-        marks: what is marked.
 
     Raises:
         OutputError: the file cannot be written.
@@ -252,7 +250,6 @@ def draw_shaded_walls(
         nodes: the geometry, a vessel in three dimensions.
         wall: (m,) numbers of the nodes beside walls.
         values: (m,) values there, nan where there is none.
-        how: how it is shown.
 
     Raises:
         OutputError: the file cannot be written.

@@ -8,12 +8,7 @@ from muphy_lb.parallel.transports.transport import ExchangeTasks, Packing, messa
 
 
 class HostStaged:
-    """See :class:`muphy_lb.parallel.transports.transport.Transport`.
-
-    Args:
-        communicator: the ranks.
-        backend: the device.
-    """
+    """See :class:`muphy_lb.parallel.transports.transport.Transport`."""
 
     name = "host"
 

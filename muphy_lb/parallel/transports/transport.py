@@ -22,7 +22,6 @@ class MessageBuffers:
     """Device buffers for the messages of exchanges that happen one after the other.
 
     Args:
-        backend: the device.
         plans: all exchanges that use them.
         storage: number format of a population.
     """
@@ -53,7 +52,6 @@ class Packing:
     """The messages of one exchange of one buffer.
 
     Args:
-        backend: the device.
         plan: what is sent and received.
         buffer: the population buffer.
         shared: buffers for messages that are not contiguous in the population buffer.
@@ -163,8 +161,6 @@ def collectively(communicator, work, failures=TransportFailure):
     """Return ``work()``; if it fails on any rank, raise on all: a rank that went on alone would wait for ever.
 
     Args:
-        communicator: the ranks.
-        work: called on every rank.
         failures: type of the exceptions that are failures.
 
     Raises:

@@ -57,8 +57,6 @@ def duration(case: Case, n_nodes: int, n_steps: int, n_ranks: int, bytes_per_upd
     """How long the steps of a run take, in one sentence; measures the bandwidth of this machine, in less than a second.
 
     Args:
-        case: the case.
-        n_nodes: fluid nodes of all ranks.
         n_steps: at most.
         n_ranks: number of ranks, all of them on this machine.
         bytes_per_update: what a node's update moves.

@@ -58,13 +58,7 @@ SMALLER = 0.85
 
 
 def resolution_warnings(openings: Sequence[Opening], frames: Sequence[OpeningFrame], spacing_m: float) -> Iterator[str]:
-    """Warnings of openings with few voxels across them, and of those that are larger than their discs.
-
-    Args:
-        openings: those of a geometry.
-        frames: their measures.
-        spacing_m: voxel edge [m].
-    """
+    """Warnings of openings with few voxels across them, and of those that are larger than their discs."""
     across = {opening.name: 2.0 * frame.radius for opening, frame in zip(openings, frames, strict=True)}
     few = {name: n for name, n in across.items() if n < FEW_ACROSS}
     if few:
@@ -192,8 +186,6 @@ def unusual_values(case: Case, header: GeometryHeader, duration_s: float) -> Ite
     """A sentence on every value of a case that is hardly meant.
 
     Args:
-        case: the case.
-        header: its geometry.
         duration_s: length of the run [s].
     """
     setting = _setting(case, header, duration_s)
@@ -236,10 +228,8 @@ def sound_warnings(case: Case, header: GeometryHeader, waves: Mapping, numerics:
     """A warning of each waveform of an opening of which sound takes a noticeable share, with a time step that helps.
 
     Args:
-        case: the case.
         header: its geometry; sound goes at least from opening to opening, and through a bent vessel further.
         waves: the factors of the openings by their keys, with ``period_s``.
-        numerics: the time step and the number of steps.
     """
     n_voxels, units = _way(header), numerics.units
     sound_s = n_voxels / math.sqrt(CS2) * units.time_step_s
@@ -303,10 +293,7 @@ def viscosity_error(rate: float, viscosity: float, speed: float, wavelength: flo
     """Relative change of the viscosity of a shear wave by the rate of the odd moments; lattice units.
 
     Args:
-        rate: of the odd moments.
-        viscosity: of the fluid.
         speed: of the stream [voxels a step].
-        wavelength: of the wave [voxels].
     """
     wave_number = 2.0 * math.pi / wavelength
     return (speed * wave_number) ** 2 * (1.0 / rate - 0.5) / (24.0 * viscosity)
@@ -360,12 +347,6 @@ USUAL_FACTORS = (0.1, 10.0)
 
 def plausibility(case: Case, header: GeometryHeader, frames, numerics: Numerics) -> list[str]:
     """Lines on the waveforms of a case, and warnings of values, openings and waveforms that are hardly meant.
-
-    Args:
-        case: the case.
-        header: its geometry.
-        frames: measures of the openings.
-        numerics: the time step and the number of steps.
 
     Raises:
         InputError: the table of a waveform cannot be read.

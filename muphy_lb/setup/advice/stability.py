@@ -142,8 +142,6 @@ def cause_and_remedy(case: Case, units: Units, fastest: float | None, reference_
     """Text: the most likely cause of a divergence, and settings that avoid it.
 
     Args:
-        case: the case.
-        units: those of the run.
         fastest: largest velocity that the case imposes [voxels per time step]; None if it imposes none.
         reference_m_s: velocity to which lattice.lattice_velocity refers [m/s].
         cs2: squared speed of sound of the lattice.
