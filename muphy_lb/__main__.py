@@ -121,7 +121,6 @@ def _parse(words) -> argparse.Namespace:
 
 
 def _execute(options, communicator) -> int:
-    """Execute the parsed command."""
     command, say = COMMANDS[options.command], partial(_say, communicator)
     if command.is_long:
         _say_what_begins(options.command, say, communicator)

@@ -42,8 +42,6 @@ LISTS = ("openings", "walls", "probes", "segments", "wall_regions")
 
 
 class _Flow(Section):
-    """The sections that come before those of the physics packages."""
-
     title: str = ""
     """free text"""
     geometry: GeometrySection
@@ -305,7 +303,6 @@ def _build(table: Mapping, folder: Path, source: str, problems: list[str]) -> Ca
 
 
 def _problems(error: ValidationError, table) -> list[str]:
-    """The problems of the tables of a case, each with its path."""
     return [f"{_dotted(e['loc'], table)} {e['msg']}" for e in error.errors(include_url=False)]
 
 

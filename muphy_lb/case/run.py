@@ -21,8 +21,6 @@ ALTERNATIVES = (
 
 
 class _Start(Section):
-    """The keys that every flow has."""
-
     velocity_m_s: Vector | None = None
     """velocity (x, y, z) [m/s] everywhere"""
     velocity_file: str | None = None

@@ -232,7 +232,6 @@ class Section(BaseModel):
 
     @classmethod
     def _lists_too_long(cls, data) -> list:
-        """The problems of lists with too many entries: these are not looked at."""
         return [
             _problem((key,), f"holds {len(value)} entries; at most {most} are allowed", None)
             for key, value in (data.items() if isinstance(data, Mapping) else ())

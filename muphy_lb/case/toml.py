@@ -52,7 +52,6 @@ def read_toml(path: Path) -> dict:
 
 
 def _refuse_geometry(path: Path) -> None:
-    """Refuse an image or a surface, of which a case can be made."""
     from muphy_lb.geometry.load import LOADERS, file_ending
 
     ending = file_ending(path)

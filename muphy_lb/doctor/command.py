@@ -52,7 +52,6 @@ def doctor(words: Sequence[str], say: Callable[[str], None]) -> int:
 
 
 def _coloured(finding: Finding) -> str:
-    """A finding as one line, whose first word has a colour on terminals."""
     line = printable(finding.line(TOPIC_WIDTH))
     colour = COLOURS.get(finding.state) if is_redrawn() else None
     return line.replace(finding.state, f"{colour}{finding.state}{AS_BEFORE}", 1) if colour else line

@@ -169,7 +169,6 @@ def _absent() -> Iterator[Finding]:
 
 
 def _judged(requirement) -> Finding:
-    """The finding of a package that is always needed."""
     name, there = requirement.name, _version(requirement.name)
     command = f'pip install "{name}{requirement.specifier}"'
     if there is None:
@@ -181,7 +180,6 @@ def _judged(requirement) -> Finding:
 
 
 def _extra(extra: str, purpose: str, requirements: list) -> Finding:
-    """The finding of an extra."""
     there = {requirement.name: _version(requirement.name) for requirement in requirements}
     missing = [name for name, found in there.items() if found is None]
     topic, command = f"extra {extra}", f'pip install "{PACKAGE}[{extra}]"'
@@ -270,7 +268,6 @@ def gpus() -> Iterator[Finding]:
 
 
 def _cuda(found: list[Gpu]) -> Iterator[Finding]:
-    """Whether the solver can use the GPUs."""
     remedy = REMEDY.format("cuda12" if any(gpu.extra == "cuda12" for gpu in found) else "gpu")
     try:
         there = f"numba-cuda {version('numba-cuda')}, cuda-bindings {version('cuda-bindings')}"
@@ -362,7 +359,6 @@ def _cleared() -> tuple[str, ...]:
 
 
 def _settings(launcher: str) -> dict[str, str]:
-    """Environment variables that ranks started by a launcher need."""
     try:
         text = subprocess.run([launcher, "--version"], capture_output=True, text=True, timeout=LIMIT_S).stdout
     except (OSError, subprocess.TimeoutExpired):

@@ -43,7 +43,6 @@ class FieldSnapshots(Observer):
         return (cls(view, folder, resume_step),) if view.case.output.vtk else ()
 
     def _nodes(self) -> NodeList:
-        """The nodes to write; ``_kept`` says where they are in the node list."""
         nodes, region_m = whole_nodes(self._view), self._view.case.output.region_m
         self._kept: slice | np.ndarray = slice(None)
         if region_m is None:

@@ -203,7 +203,6 @@ class PeriodFlowRates(Observer):
         return [step for step, _ in inside], [rates for _, rates in inside]
 
     def _course(self) -> str:
-        """The flow rates over the last period as CSV."""
         names = ["step", "time_s", *(f"{opening.name}_flow_rate_m3_s" for opening in self._view.header.openings)]
         steps, rates = self._of_the_period()
         rows = [

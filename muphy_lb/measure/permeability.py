@@ -267,7 +267,6 @@ def measured_permeability(view: FlowView) -> Permeability | None:
 
 
 def _throats(view: FlowView, rock: Rock, velocity: np.ndarray) -> dict | None:
-    """The record of the throats, on rank 0."""
     nodes = whole_nodes(view)
     try:
         width = pore_widths(nodes)

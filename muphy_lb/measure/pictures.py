@@ -208,7 +208,6 @@ class SliceFrames(Observer):
                 self._widen(self._read(step)[1])
 
     def _kept(self, step: int) -> Path:
-        """The file of what a frame shows."""
         return (self._folder / self._frames.file(step)).with_suffix(".npz")
 
     def _keep(self, step: int, time_s: float, shown: np.ndarray) -> None:
@@ -260,7 +259,6 @@ class SliceFrames(Observer):
         self._drawn_with[step] = limits
 
     def _time_stamp(self, time_s: float) -> str:
-        """The time in the unit that suits the whole run."""
         from muphy_lb.output.drawing import suitable_unit
 
         end_s = self._view.numerics.steps * self._view.units.time_step_s

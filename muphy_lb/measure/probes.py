@@ -99,8 +99,6 @@ class ProbeSeries(SeriesObserver):
 
 
 class _PointSeries(ProbeSeries):
-    """Velocity, pressure and scalars at a point, or at the points of a line."""
-
     @staticmethod
     def weights(section, nodes) -> tuple[np.ndarray, np.ndarray]:
         """(k, 8) nodes around each point and their trilinear weights."""
@@ -110,7 +108,6 @@ class _PointSeries(ProbeSeries):
         return voxel, weight
 
     def choose(self, nodes: NodeList) -> np.ndarray:
-        """The nodes around the points."""
         voxel, weight = self.weights(self._section, nodes)
         total = weight.sum(axis=1, keepdims=True)
         wanted = np.unique(voxel[weight > 0.0])
@@ -120,7 +117,6 @@ class _PointSeries(ProbeSeries):
         return wanted
 
     def columns(self) -> list[str]:
-        """Velocity and scalars, for a line at each distance from its start."""
         points_m = _points_m(self._section)
         names = (*AT_POINTS, *(scalar.column for scalar in self._scalars))
         if len(points_m) == 1:
@@ -129,14 +125,11 @@ class _PointSeries(ProbeSeries):
         return [f"{name}_at_{distance_m:.6g}_m" for distance_m in from_start_m for name in names]
 
     def reduce(self, velocity_m_s, scalars) -> np.ndarray:
-        """Values interpolated at the points."""
         values = np.vstack((velocity_m_s, scalars)).T[self._position]
         return (self._weight[:, :, None] * values).sum(axis=1)
 
 
 class _PlaneSeries(ProbeSeries):
-    """Flow rate, pressure and speeds on a plane."""
-
     @staticmethod
     def weights(section, nodes) -> tuple[np.ndarray, np.ndarray]:
         """(m,) nodes within a voxel of the plane, ascending, and their weights."""
@@ -156,17 +149,14 @@ class _PlaneSeries(ProbeSeries):
         return voxel[near], weight[near]
 
     def choose(self, nodes: NodeList) -> np.ndarray:
-        """The nodes within a voxel of the plane."""
         voxel, weight = self.weights(self._section, nodes)
         self._normal, self._area_m2 = _unit_normal(self._section), weight * nodes.spacing_m**2
         return voxel
 
     def columns(self) -> list[str]:
-        """Flow rate, pressure, speeds, means of scalars."""
         return [*ACROSS_PLANES, *(f"mean_{scalar.column}" for scalar in self._scalars)]
 
     def reduce(self, velocity_m_s, scalars) -> np.ndarray:
-        """Sums and means weighted by area."""
         speed_m_s, area_m2 = np.linalg.norm(velocity_m_s, axis=0), self._area_m2
         flow_rate_m3_s = float((self._normal @ velocity_m_s * area_m2).sum())
         pressure_pa, mean_speed_m_s, *means = (
@@ -237,7 +227,6 @@ def _kind(section: ProbeSection) -> type[ProbeSeries]:
 
 
 def _points_m(section: ProbeSection) -> np.ndarray:
-    """(k, 3) the point, or the points of the line."""
     if section.line_m is None:
         return np.array([section.point_m])
     first, last = map(np.array, section.line_m)
@@ -250,7 +239,6 @@ def _unit_normal(section: ProbeSection) -> np.ndarray:
 
 
 def _refuse(section: ProbeSection, nodes: NodeList, what: str):
-    """Raise an InputError: the probe lies outside the fluid."""
     low, high = np.array(nodes.origin_m), np.array(nodes.origin_m) + nodes.spacing_m * np.array(nodes.shape[::-1])
     box = " to ".join("(" + ", ".join(f"{x:.4g}" for x in corner) + ")" for corner in (low, high))
     point_m = section.plane_m if section.plane_m is not None else _points_m(section)[0]

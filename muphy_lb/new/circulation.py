@@ -271,7 +271,6 @@ def _time_step_s(bed: Bed, fastest_m_s: float, lengths_m: tuple, fluid: Substanc
 
 
 def _sections(bed: Bed, drive: sizing.Drive, time_step_s: float) -> dict:
-    """The sections [flow], [lattice], [run] and [output]."""
     beats = min(MOST_BEATS, 3 + ceil(SETTLED * bed.tau_s / bed.beat_s))
     return {
         "flow": {"reference_pressure_pa": sizing.rounded(bed.flow_rate_m3_s * bed.resistance, 5)},

@@ -38,7 +38,6 @@ def add_options(parser) -> None:
 
 
 def _add_circulation(parser) -> None:
-    """The options of a vessel through which a heart beats."""
     group = parser.add_argument_group("a beating heart", "outlets with resistance and compliance, a pulsating inlet")
     pressure = "pressure at the outlets [Pa], or as '93 mmHg'"
     group.add_argument("--mean-pressure", type=quantity_option("Pa"), metavar="PA", help=f"mean {pressure}")
@@ -54,7 +53,6 @@ def _add_circulation(parser) -> None:
 
 
 def _circulation(options):
-    """The circulation of the options; None without any."""
     from muphy_lb.new.circulation import BEAT_S, Circulation
 
     given = {
@@ -135,7 +133,6 @@ def new(options, say: Callable[[str], None], communicator, ask: Callable[[str], 
 
 
 def _as_option(name: str, value: object) -> str:
-    """An option of a reader with a value, as this command has it."""
     own = {"spacing_m": "--spacing", "unit": "--unit"}
     return f"{own[name]} {value}" if name in own else f"--option {shlex.quote(f'{name}={json.dumps(value)}')}"
 
@@ -148,7 +145,6 @@ def _ask_terminal(question: str) -> str:
 
 
 def _options_by_name(options) -> dict:
-    """The command-line options under the names of the attributes of CaseOptions."""
     from muphy_lb.new.options import SURFACES, in_metres
 
     file = Path(options.file) if options.file else None
@@ -185,7 +181,6 @@ def _reader_options(options) -> Mapping[str, object]:
 
 
 def _proposals(fluid: str, table: Mapping):
-    """Tables that the new case does not have and its fluid could."""
     from muphy_lb.new.text import Proposal
 
     if fluid != BLOOD:

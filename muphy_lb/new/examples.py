@@ -53,6 +53,5 @@ def _copy(source: Path, target: Path, say: Callable[[str], None]) -> None:
 
 
 def _subject(path: Path) -> str:
-    """The subject of an example: the first sentence of its first line."""
     with path.open(encoding="utf-8") as file:
         return file.readline().removeprefix("#").partition(" Run:")[0].strip()

@@ -281,7 +281,6 @@ def _smallest_m(volume_m3: float) -> float:
 
 
 def _spacing_across(requested: CaseOptions, diameter_m: float, peak: float, smallest_m: float) -> float:
-    """The requested voxel edge, or one that resolves the flow as far as the budget of nodes allows."""
     if requested.spacing_m is not None:
         return requested.spacing_m
     across = needed = requested.n_across
@@ -292,7 +291,6 @@ def _spacing_across(requested: CaseOptions, diameter_m: float, peak: float, smal
 
 
 def _file_section(requested: CaseOptions, folder: Path) -> dict:
-    """The section [geometry] of a file, its path relative to the folder of the case."""
     section = {"file": Path(os.path.relpath(known(requested.file), folder)).as_posix(), **_spacing(requested)}
     return section | ({"options": dict(requested.reader)} if requested.reader else {})
 
@@ -313,7 +311,6 @@ def _flowing(requested: CaseOptions, ends: tuple, velocity_m_s: float, peak: flo
 
 
 def _opening(found: FoundOpening, conditions: Mapping[str, Mapping]) -> dict:
-    """One entry of [[openings]] with its condition; with position and normal if the case must define them."""
     return {key: _shortened(value) for key, value in found.table().items()} | dict(conditions[found.opening.name])
 
 
@@ -325,7 +322,6 @@ def _shortened(value):
 
 
 def _collision_notes(resolution: sizing.Resolution, drive: sizing.Drive) -> tuple[str, ...]:
-    """Why this collision, unless the voxels' resolution tells."""
     return () if resolution.model else (str(drive),)
 
 
@@ -336,7 +332,6 @@ def _note(found: FoundOpening, vessel_geometry: VesselGeometry) -> str:
 
 
 def _common(requested: CaseOptions, drive: sizing.Drive, model: Mapping, lattice: str = "D3Q19") -> dict:
-    """The sections common to vessels and channels; ``model``: keys of [lattice] of a model of turbulence."""
     return {
         "fluid": requested.substance._asdict(),
         "lattice": {"name": lattice, "collision": drive.collision, "lattice_velocity": drive.lattice_velocity, **model},

@@ -169,7 +169,6 @@ def _velocity_m_s(text: str) -> float:
 
 
 def _answer(ask: Ask, question: str, choice: tuple, parse: Callable[[str], object]):
-    """The answer to a question, with up to three attempts; an empty answer selects the default."""
     default, allowed = choice
     words = f" ({', '.join(allowed)})" if allowed else ""
     usual = f" [{default}]" if default is not None else ""

@@ -45,14 +45,12 @@ def _append(file, image: Image.Image, corner: tuple[int, int], pictures: Sequenc
 
 
 def _picture(path: Path, size: tuple[int, int] | None = None) -> Image.Image:
-    """A picture in RGB, as wide as the film."""
     with Image.open(path) as image:
         wanted = size or (WIDTH, max(round(image.height * WIDTH / image.width), 1))
         return image.convert("RGB").resize(wanted, Image.Resampling.LANCZOS)
 
 
 def _palette(pictures: Sequence[Path], size: tuple[int, int]) -> Image.Image:
-    """An image that holds the colours of some pictures."""
     together = Image.new("RGB", (size[0], size[1] * len(pictures)))
     for number, path in enumerate(pictures):
         together.paste(_picture(path, size), (0, number * size[1]))

@@ -139,7 +139,6 @@ def last_part_is(root: h5py.Group, extent: WrittenExtent, n_points: int, cells: 
 
 
 def _last_cells_are(group: h5py.Group, extent: WrittenExtent, column: int, cells: Cells) -> bool:
-    """Whether the last part has these cells of one kind."""
     n_connected = len(cells.connectivity)
     if group["NumberOfCells"][extent.n_parts - 1] != cells.n_cells:
         return False
@@ -249,7 +248,6 @@ class PolyDataSeries:
             self._append(file, data, fields)
 
     def _create(self, data: PolyData, fields: Mapping[str, np.ndarray]) -> None:
-        """Write empty tables and the first time step, whole or not at all."""
         with atomic_write(self.path) as temporary, opened(temporary, "w") as file:
             own = create_provenance(file, self.case_text)
             for name, texts in self.labels.items():
@@ -265,7 +263,6 @@ class PolyDataSeries:
             self._append(file, data, fields)
 
     def _create_field(self, root: h5py.Group, name: str, values: np.ndarray) -> None:
-        """Create an empty growing field of points and its table of offsets."""
         options = {"rows": max(LEAST_CHUNK_ROWS, chunk_rows(len(values))), "compression": self._compression}
         dataset = create_growing(root["PointData"], name, values.shape[1:], values.dtype, **options)
         dataset.attrs["unit"] = self.units.get(name, "")
@@ -296,7 +293,6 @@ class PolyDataSeries:
         root["Steps"].attrs["NSteps"] = np.int64(extent.n_steps + 1)
 
     def _check(self, data: PolyData) -> None:
-        """Raise OutputError unless there is one row per point."""
         n, n_coordinates = np.shape(data.points_m)
         if n_coordinates != 3:
             raise OutputError(f"{self.path}: points have {n_coordinates} coordinates; give x, y and z")
@@ -308,7 +304,6 @@ class PolyDataSeries:
                 )
 
     def _kept(self, file: h5py.File) -> Kept:
-        """The part of an existing file that is kept: the snapshots up to a step."""
         if "muphy_lb" not in file or file["VTKHDF"].attrs["Type"] != b"PolyData":
             raise OutputError(f"cannot continue {self.path}: this solver did not write it; move the file away")
         own, root = file["muphy_lb"], file["VTKHDF"]
@@ -332,5 +327,4 @@ class PolyDataSeries:
 
 
 def _stored(values: np.ndarray) -> np.ndarray:
-    """Values in the number format of the file."""
     return values.astype(np.int64 if values.dtype.kind in "iub" else np.float32)

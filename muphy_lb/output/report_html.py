@@ -96,7 +96,6 @@ def _ending(summary: Mapping) -> str:
 
 
 def _verdict_lines(summary: Mapping) -> Iterator[str]:
-    """The verdict, objections to the result, checks that were not made, and findings."""
     yield f"<p><strong>Verdict: {escape(summary['verdict'])}</strong></p>"
     for text in summary["objections"] or summary["not_judged"]:
         yield f'<p class="warning">{escape(text)}</p>'
@@ -147,7 +146,6 @@ def _computation(summary: Mapping) -> Iterator[tuple]:
 
 
 def _pictures(folder: Path, parts: Sequence[ReportPart]) -> list[str]:
-    """The pictures that are there, in the order of their names."""
     texts = {name: text for part in parts for name, text in part.pictures.items()}
     there = [name for name in sorted(texts) if (folder / name).exists()]
     return [_image((folder / name).read_bytes(), texts[name]) for name in there]

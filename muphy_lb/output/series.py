@@ -69,13 +69,11 @@ class CsvSeries:
 
     @property
     def _header(self) -> str:
-        """First line; names that hold a comma are quoted."""
         line = io.StringIO()
         csv.writer(line, lineterminator="").writerow(self.columns)
         return line.getvalue()
 
     def _kept_lines(self) -> list[str]:
-        """Complete rows of the existing file whose step is not later than the resume step."""
         if self.resume_step is None or not Path(self.path).exists():
             return []
         if Path(self.path).is_dir():
@@ -121,7 +119,6 @@ def read_series(path: str | os.PathLike) -> dict[str, np.ndarray]:
 
 
 def _is_row(line: str, n_columns: int) -> bool:
-    """Whether a line holds a step and a number for every other column."""
     step, *values = line.split(",")
     try:
         [float(value) for value in values]
@@ -176,7 +173,6 @@ def pressure_drops_pa(openings: Mapping[str, Mapping]) -> dict[str, float]:
 
 
 def _plain(value):
-    """``value`` in the types of JSON."""
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, np.ndarray | np.generic):

@@ -309,7 +309,6 @@ class VtkHdfSeries:
         _append_step(file, time_s, step, arrays)
 
     def _create(self, time_s: float, step: int, arrays: Mapping[str, np.ndarray]) -> None:
-        """Write the mesh, the step table and the first snapshot."""
         mesh = voxel_mesh(self.nodes)
         with atomic_write(self.path) as temporary, opened(temporary, "w") as file:
             self._write_provenance(file)
@@ -328,7 +327,6 @@ class VtkHdfSeries:
         own.attrs["shape_zyx"] = self.nodes.shape
 
     def _write_mesh(self, grid: h5py.Group, mesh) -> None:
-        """Write points and cells, one part."""
         n_nodes, n_points = self.nodes.n_nodes, len(mesh.points_m)
         index_dtype = mesh.connectivity.dtype
         arrays = {
@@ -345,7 +343,6 @@ class VtkHdfSeries:
         grid["Points"].attrs["unit"] = "m"
 
     def _append_field(self, grid: h5py.Group, name: str, values: np.ndarray) -> None:
-        """Add the values of one field behind those of the completed snapshots."""
         start = int(grid["Steps"].attrs["NSteps"]) * self.nodes.n_nodes
         dataset = grid["CellData"].get(name)
         if dataset is None:
@@ -354,7 +351,6 @@ class VtkHdfSeries:
         dataset[start:] = values
 
     def _create_field(self, grid: h5py.Group, name: str, values: np.ndarray) -> h5py.Dataset:
-        """Create an empty growing field and its table of offsets."""
         options = {"rows": chunk_rows(len(values)), "compression": self._compression}
         dataset = create_growing(grid["CellData"], name, values.shape[1:], np.float32, **options)
         dataset.attrs["unit"] = self.units.get(name, "")
@@ -362,7 +358,6 @@ class VtkHdfSeries:
         return dataset
 
     def _kept(self, file: h5py.File) -> Kept:
-        """The part of an existing file that is kept."""
         if "muphy_lb" not in file:
             raise OutputError(f"cannot continue {self.path}: this solver did not write it; move the file away")
         own, grid = file["muphy_lb"], file["VTKHDF"]
@@ -377,7 +372,6 @@ class VtkHdfSeries:
         return Kept(n_steps, last_step, [*tables, *columns])
 
     def _checked(self, name: str, values: np.ndarray) -> np.ndarray:
-        """``values`` as float32; raise OutputError unless there is one row per node."""
         values = np.asarray(values, dtype=np.float32)
         n_nodes = self.nodes.n_nodes
         if values.shape not in ((n_nodes,), (n_nodes, 3)):
@@ -392,14 +386,12 @@ class VtkHdfSeries:
 
 
 def _create_offsets(steps: h5py.Group) -> None:
-    """Create the empty tables of where a step begins."""
     for name, width in STATIC_OFFSETS.items():
         create_growing(steps, name, width, np.int64)
     steps.create_group("CellDataOffsets")
 
 
 def _append_step(file: h5py.File, time_s: float, step: int, names) -> None:
-    """Name the snapshot just written in the step table; the count comes last."""
     grid = file["VTKHDF"]
     steps = grid["Steps"]
     number = int(steps.attrs["NSteps"])
@@ -413,7 +405,6 @@ def _append_step(file: h5py.File, time_s: float, step: int, names) -> None:
 
 
 def _step_tables(grid: h5py.Group) -> list[h5py.Dataset]:
-    """All datasets with one row per time step."""
     steps = grid["Steps"]
     return [steps[name] for name in ("Values", "NumberOfParts", *STATIC_OFFSETS)] + list(
         steps["CellDataOffsets"].values()
@@ -421,7 +412,6 @@ def _step_tables(grid: h5py.Group) -> list[h5py.Dataset]:
 
 
 def _digest(nodes: NodeList) -> str:
-    """Hexadecimal digest of the nodes and the box, the name of the geometry."""
     digest = hashlib.sha256(repr((nodes.shape, nodes.spacing_m)).encode())
     digest.update(np.ascontiguousarray(nodes.voxel).data)
     return digest.hexdigest()

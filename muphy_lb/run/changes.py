@@ -221,7 +221,6 @@ class Rebalancing:
         return f" | imbalance {self.imbalance:.2f}" if self.imbalance else ""
 
     def _is_due(self, loads, stepping_s: float) -> bool:
-        """Take note of the loads, on rank 0; whether the nodes are to be shared anew."""
         self.imbalance = self._imbalance_of(loads)
         self._lost_s += (stepping_s - self._stepping_s) * (1.0 - 1.0 / self.imbalance)
         self._stepping_s = stepping_s

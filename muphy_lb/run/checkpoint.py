@@ -160,7 +160,6 @@ def _write_state(file: h5py.File, simulation: Solver, state: Iterator[Any]) -> N
 
 
 def _write_groups(file: h5py.File, kind: str, found: Mapping[str, Mapping[str, np.ndarray]]) -> None:
-    """Arrays by name, of each group of a kind."""
     for name, arrays in found.items():
         group = file.create_group(f"{kind}/{name}")
         for key, values in arrays.items():
@@ -264,7 +263,6 @@ def restore_memory(checkpoint: Checkpoint, name: str, take: Callable[[dict], Non
 
 
 def _expected(simulation: Solver) -> Expected:
-    """Shape and type of the datasets that a simulation goes on from; collective."""
     engine, n = simulation.engine, simulation.header.n_nodes
     n_links = simulation.communicator.total(int(engine.domain.links.node.size))
     found: dict[str, tuple[tuple[int | None, ...], np.dtype]] = {
@@ -315,7 +313,6 @@ def _columns(dataset, number: np.ndarray) -> np.ndarray:
 
 
 def _identity(simulation: Solver) -> dict:
-    """The identity of the flow that a state belongs to; on rank 0, which alone knows the geometry."""
     engine, units = simulation.engine, simulation.units
     return {
         "lattice": simulation.lattice.name,
@@ -331,7 +328,6 @@ def _identity(simulation: Solver) -> dict:
 
 
 def _refuse_another(checkpoint: Checkpoint, simulation: Solver) -> None:
-    """Refuse a checkpoint that cannot be continued."""
     for name, expected in _identity(simulation).items():
         found: Any = checkpoint.identity[name]
         is_same = isclose(found, expected, rel_tol=SAME) if name in UNITS else found == expected
@@ -355,7 +351,6 @@ def _another(name: str, found, expected, checkpoint: Checkpoint, case: Case) -> 
 
 
 def _time_step_kept(time_step_s: float, case: Case) -> str:
-    """The changes of a case with which its time step is a given one."""
     others = [key for key in TIME_STEP if key != "time_step_s" and getattr(case.lattice, key) is not None]
     changes = [*(as_override(f"lattice.{key}", None) for key in others), f"lattice.time_step_s={time_step_s!r}"]
     return " ".join(f"--set {change}" for change in changes)
@@ -366,7 +361,6 @@ def _shown(value) -> str:
 
 
 def _tell_changes(checkpoint: Checkpoint, case: Case) -> None:
-    """Name the keys of the case that the checkpoint was written with other values of."""
     changes = changed_keys(checkpoint.case, _case_text(checkpoint, case))
     if changes:
         LOG.info("changed since the checkpoint: %s", listed(changes))
@@ -394,7 +388,6 @@ def saved(core: Solver, geometry: Geometry | None, folder: str | PathLike, may_r
 
 
 def _prepared(folder: Path, may_replace: bool) -> FolderLock:
-    """The lock of a folder that may be written to."""
     check_writable(folder)
     if (folder / CASE_FILE).exists() and not may_replace:
         raise InputError(
@@ -451,11 +444,6 @@ def _what_to_load(folder: Path, overrides: Sequence[str]) -> tuple[Case, Checkpo
 
 
 def _last_step(path: Path) -> int:
-    """The step of the last snapshot of a field file.
-
-    Raises:
-        InputError: it cannot be read.
-    """
     try:
         with h5py.File(path, "r") as file:
             return int(file["muphy_lb/step"][int(file["VTKHDF/Steps"].attrs["NSteps"]) - 1])

@@ -249,7 +249,6 @@ class Criterion(Observer):
         self._view = view
 
     def _append(self, **values: float) -> None:
-        """One row of the file, behind step and time; on rank 0."""
         if self._path is None:
             return
         row = {"step": self._view.step_number, "time_s": self._view.time_s} | values
@@ -371,7 +370,6 @@ class SteadyState(Criterion):
 
 
 def _known_to(group: str, values: Mapping[str, float]) -> str:
-    """The quantity of a group that has most to come."""
     name, rest = max(values.items(), key=lambda item: item[1])
     which = f"{group} ({name})" if len(values) > 1 else group
     return f"{which} +-{100.0 * rest:.2g} %"

@@ -54,7 +54,6 @@ def _advice(prepared: Preparation) -> Iterator[str]:
 
 
 def _start(case) -> list[str]:
-    """The state from which the flow starts, if not from rest."""
     given = case.initial.model_dump(exclude_none=True) if case.initial is not None else {}
     return [f"start: {', '.join(toml_lines(given))}"] if given else []
 

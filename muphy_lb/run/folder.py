@@ -185,7 +185,6 @@ def _described(path: Path, file: h5py.File) -> Checkpoint:
 
 
 def _table(name: str, text: str) -> dict:
-    """An attribute of JSON that is a table."""
     table = json.loads(text)
     if not isinstance(table, dict):
         raise ValueError(f"its attribute {name!r} is no table")

@@ -152,7 +152,6 @@ class Run(Loop):
             raise
 
     def _locked(self) -> FolderLock:
-        """The lock of the folder."""
         check_writable(self.folder)
         lock = FolderLock(self.folder)
         self._forget_stale_stop()
@@ -177,7 +176,6 @@ class Run(Loop):
         self.checkpoints = CheckpointWriter(simulation, self.folder / CHECKPOINTS, self.observers, written)
 
     def _begin_folder(self) -> None:
-        """Remove what an earlier run has left, and write the case."""
         self._forget_earlier_run()
         self._write_case()
 
@@ -377,7 +375,6 @@ class Run(Loop):
         return summary
 
     def _report(self, summary: dict) -> None:
-        """Write report.html, unless the case disables it."""
         output = self.simulation.case.output
         if output.report:
             parts = [observer.section(summary) for observer in self.observers]

@@ -239,7 +239,6 @@ def plot(options, say: Callable[[str], None], communicator) -> int:
 
 
 def _path(options) -> Path:
-    """Where the picture goes, with the ending of its format."""
     if options.output is None:
         return Path(options.folder) / f"plot_{Path(options.field).stem}.{options.format or 'png'}"
     path = Path(options.output)
@@ -253,7 +252,6 @@ def _path(options) -> Path:
 
 
 def _limits(text: str) -> tuple[float, float]:
-    """The two numbers of a scale."""
     try:
         low, high = map(float, text.split(","))
     except ValueError:
@@ -265,15 +263,12 @@ def _limits(text: str) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class _Picture:
-    """One picture of a folder."""
-
     folder: Path
     path: Path
     choices: Choices
     case: Case
 
     def draw(self) -> None:
-        """Draw it from the file that holds it."""
         if self.choices.field.endswith(".csv"):
             self._draw_series()
             return
@@ -303,7 +298,6 @@ class _Picture:
         return {name: column for name, column in over.items() if column}
 
     def _missing(self, there: list[str]) -> str:
-        """The message where the folder does not hold the files of a figure."""
         field = self.choices.field
         known = [*there, *(name for name, of_walls in SHORT.items() if of_walls in there), *self._series()]
         lacking = [file for file in (FieldSnapshots.file, SHEAR_FILE) if not (self.folder / file).is_file()]
@@ -330,7 +324,6 @@ class _Picture:
             _fill(figure, nodes, cut, _Slice(shown, unit, values, step, time_s, choices.limits), self.case)
 
     def _draw_walls(self, name: str) -> None:
-        """A field on the walls."""
         choices = self.choices
         if choices.at_m is not None:
             raise InputError(f"plot: --at does not go with {choices.field}, which lies on walls; leave it out")
@@ -344,7 +337,6 @@ class _Picture:
         draw_walls(self.path, snapshot.nodes(), values, what, marks)
 
     def _draw_series(self) -> None:
-        """The columns of a CSV file over time."""
         choices, over_of = self.choices, self._series()
         if choices.field not in over_of:
             raise InputError(self._missing([]))

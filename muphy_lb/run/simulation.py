@@ -335,7 +335,6 @@ class Simulation(Results):
             self._drive(last, None, Clock(), ProgressBar(0, 0, False))
 
     def _steadiness_asked_for(self, tolerance: float | None, steps: float | None) -> tuple[float, int]:
-        """The tolerance, and the most steps."""
         if tolerance is None:
             tolerance = self.case.run.steady_tolerance or TOLERANCE
         asked = as_case(self.case, [as_override("run.steady_tolerance", tolerance)])
@@ -379,7 +378,6 @@ class Simulation(Results):
         return run
 
     def _outcome(self, ended: str, found: Mapping) -> Outcome:
-        """The outcome of a run, of its verdict and speed."""
         return Outcome(
             ended=ended,
             is_steady=bool(found["steadiness"]["is_reached"]) if found["steadiness"] else None,

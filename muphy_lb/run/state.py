@@ -269,7 +269,6 @@ class State:
         self.openings.forget()
 
     def _overwrite(self, density, velocity, stress: bool, consistent_pressure: bool) -> None:
-        """Overwrite the flow in the middle of a run, or at its start."""
         for each in self._flow.physics:
             if each.sets_flow:
                 raise InputError(f"[{each.name}] says itself where there is fluid and how it flows; it is not set here")
@@ -333,7 +332,6 @@ def _left(states: Mapping[str, list[float]], own: Mapping[str, list[float]]) -> 
 
 
 def _as_rows(values, n_components: int) -> np.ndarray:
-    """Values of all nodes as (n, k) or (1, k)."""
     array = np.asarray(values, dtype=np.float64)
     return array[:, None] if n_components == 1 and array.ndim == 1 else np.atleast_2d(array)
 

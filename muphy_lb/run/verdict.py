@@ -62,7 +62,6 @@ def _describe(view: FlowView, speed: float, _number: int, voxel: int, rank: int)
 
 
 def _cause(view: FlowView) -> str:
-    """The cause of the instability, and the remedy; first a warning of a physics, if there was one."""
     numerics, cs2 = view.numerics, float(view.lattice.cs2)
     fastest = numerics.mach * sqrt(cs2) if numerics.mach else None
     warned = [text for physics in view.physics for text in physics.warnings()]
@@ -247,7 +246,6 @@ def _not_judged(findings: Findings) -> Iterator[str]:
 
 
 def _objections(findings: Findings, go_on: str) -> Iterator[str]:
-    """The objections to a result, with a remedy."""
     asked, balance = findings.asked, findings.balance
     if findings.stopped_by:
         yield f"the run was stopped by {findings.stopped_by} before its end; go on with: {go_on}"
@@ -282,7 +280,6 @@ def _objections(findings: Findings, go_on: str) -> Iterator[str]:
 
 
 def _objections_of_the_period(findings: Findings, go_on: str) -> Iterator[str]:
-    """The objections to the last period of a flow that a waveform drives."""
     period, balance = findings.period, findings.balance
     if period is None:
         return

@@ -121,11 +121,9 @@ class DistributedGeometry:
         return digest.hexdigest()
 
     def _opened(self):
-        """Context of the whole list on rank 0, in memory or in its file."""
         return open_case_nodes(self._case, is_checked=True) if self._nodes is None else nullcontext(self._nodes)
 
     def _shared(self) -> np.ndarray:
-        """The owner of each node."""
         return share_nodes(self._nodes, self._case, self._communicator.size) if self._owner is None else self._owner
 
     def _scatter(self, owner: np.ndarray) -> Part:
@@ -156,7 +154,6 @@ def _send(communicator, part: Part, rank: int) -> None:
 
 
 def _receive(communicator, header: GeometryHeader) -> Part:
-    """Receive the part that rank 0 sends."""
     n_arrays = len(PART_TYPES) + len(NODE_TYPES) + len(CUT_TYPES)
     *sizes, n_missed = _received(communicator, n_arrays + 1, np.int64).tolist()
     sizes = iter(sizes)

@@ -151,7 +151,6 @@ def _owners(nodes: NodeList, case: Case, method: str, n_ranks: int, load: np.nda
 
 
 def _rank_speeds(case: Case, n_ranks: int) -> tuple[float, ...] | None:
-    """Relative speeds of the ranks, None if they are equal."""
     speeds = case.compute.rank_speeds
     if speeds and len(speeds) != n_ranks:
         raise InputError(
@@ -165,7 +164,6 @@ def _bytes_per_population(case: Case) -> int:
 
 
 def _stored_partition(case: Case, n_ranks: int) -> np.ndarray | None:
-    """Owners from the prepared geometry, if it has a partitioning of the asked name or method."""
     name = stored_name(case, n_ranks)
     return None if name is None else read_partition(case.folder / case.geometry.file, name)
 
@@ -251,7 +249,6 @@ def _load(case: Case, content: np.ndarray | Surface | None) -> Voxels:
 
 
 def _as_key(name: str, value: object) -> str:
-    """An option of a reader with a value, as a case has it."""
     return f"{name} = {json.dumps(value)} in [geometry{'' if name in LENGTHS else '.options'}]"
 
 

@@ -302,7 +302,6 @@ class VelocityGradient:
         return found, distance
 
     def _distance(self, voxel: np.ndarray, vector: np.ndarray) -> np.ndarray:
-        """(w,) distance of walls from nodes."""
         if self._cuts is None:
             return np.full(voxel.size, HALF)
         found = self._cuts.of(voxel, vector)

@@ -280,7 +280,6 @@ def read_field(path: Path, wanted: Wanted, header: GeometryHeader, domain: Local
 
 
 def _check_components(path: Path, wanted: Wanted, n_found: int) -> None:
-    """Raise InputError where a file has another number of components."""
     if n_found != wanted.n_components:
         raise InputError(
             f"{wanted.key}: {path} has {n_found} components at each point; {wanted.name} has {wanted.n_components}"
@@ -321,7 +320,6 @@ def _numbers(key: str, path: Path, shapes, wanted: str) -> np.ndarray:
 
 
 def _local(path: Path, wanted: Wanted, header: GeometryHeader, domain: LocalDomain) -> np.ndarray:
-    """Values at the local nodes of an array over the box or the node list."""
     k = wanted.n_components
     tail = () if k == 1 else (k,)
     of_box, of_list = (*header.shape, *tail), (header.n_nodes, *tail)

@@ -87,11 +87,9 @@ class _Plan:
 
     @property
     def viscosity_m2_s(self) -> float:
-        """Kinematic viscosity of the fluid [m2/s]."""
         return self.case.fluid.viscosity_m2_s
 
     def time_step_s(self) -> float:
-        """Time step [s] from that one of the three keys of [lattice] that is given."""
         lattice = self.case.lattice
         if lattice.time_step_s is not None:
             return lattice.time_step_s
@@ -105,7 +103,6 @@ class _Plan:
 
     @property
     def max_lattice_velocity(self) -> float:
-        """Largest velocity in lattice units that is accepted."""
         return min(MAX_LATTICE_VELOCITY, self.case.run.max_mach * math.sqrt(self.cs2))
 
     def key_for(self, time_step_s: float) -> str:
@@ -114,7 +111,6 @@ class _Plan:
         return time_step_key(self.case, units, self.reference_m_s, self.cs2)
 
     def relaxation_time(self, time_step_s: float) -> float:
-        """Relaxation time [time steps] of the fluid with this time step [s]."""
         return relaxation_time(self.viscosity_m2_s * time_step_s / self.spacing_m**2, self.cs2)
 
 
@@ -218,7 +214,6 @@ def _numerics(plan: _Plan, diameter_m: float | None) -> Numerics:
 
 
 def _refuse_unstable(plan: _Plan) -> None:
-    """Raise InputError for a relaxation time or a velocity out of bounds."""
     lattice = plan.case.lattice
     time_step_s = plan.time_step_s()
     tau = lattice.relaxation_time or plan.relaxation_time(time_step_s)
@@ -236,7 +231,6 @@ def _refuse_unstable(plan: _Plan) -> None:
 
 
 def _too_long(tau: float, plan: _Plan) -> str:
-    """The problem of a relaxation time that no flow can have, and its usual cause."""
     fluid, cause = (
         plan.case.fluid,
         f"check fluid.dynamic_viscosity_pa_s = {plan.case.fluid.dynamic_viscosity_pa_s} Pa s",

@@ -124,7 +124,6 @@ class Controls:
 
 
 def _places(description: Description) -> list[tuple[str, dict]]:
-    """Label and attributes of a demand of every place."""
     if description.is_flat:
         return [("plane", {"place": CUT, "axis": 2})]
     cuts = [(f"cut {name}", {"place": CUT, "axis": axis}) for axis, name in enumerate(AXES)]

@@ -94,7 +94,6 @@ class Curves:
 
 
 def _legend(names: Sequence[str], theme: Theme) -> Div:
-    """The openings in the colours of their curves."""
     said = (f"<span style='color:{_colour(k)}'>&#9632;</span> {escape(name)}" for k, name in enumerate(names))
     return Div(text="&ensp;".join(said), width=CURVES[0], stylesheets=[sheet(theme)])
 
@@ -111,7 +110,6 @@ def _plot(label: str, theme: Theme, **options):
 
 
 def _fill(plot, source: ColumnDataSource, x: np.ndarray, rows: np.ndarray, name: str, unit: str) -> None:
-    """Set the curves of a plot, in a unit that suits them."""
     shown, size = shown_unit(unit, float(np.abs(rows).max(initial=0.0)))
     plot.title.text, plot.visible = f"{name} [{shown}]", x.size > 1
     source.data = {"x": x, **{f"y{k}": row / size for k, row in enumerate(rows)}}

@@ -153,7 +153,6 @@ class Gathering:
         return self._wall.values(demand, self._cut_of if demand.place == CUT else self._samples_of)
 
     def _cut(self, demand: Demand) -> tuple[np.ndarray, np.ndarray]:
-        """Nodes of a layer, and their flat positions in the image."""
         return self._cut_of(self._xyz, demand)
 
     def _cut_of(self, xyz: np.ndarray, demand: Demand) -> tuple[np.ndarray, np.ndarray]:

@@ -162,7 +162,6 @@ class Layout:
         return plot
 
     def _place_of(self, demand: Demand) -> str:
-        """Where a cut is."""
         header, (unit, unit_m) = self._description.header, self._length
         position = (header.origin_m[demand.axis] + demand.index * header.spacing_m) / unit_m
         return "" if self._description.is_flat else f"{AXES[demand.axis]} = {position:.4g} {unit}"

@@ -97,7 +97,6 @@ class Coordinator:
         return demands
 
     def _hear(self, wait_s: float) -> list[str]:
-        """The commands since the last look."""
         commands = []
         for answer in self._page.answers(wait_s):
             self.viewers, self._demands, self._watched = answer.viewers, answer.demands, answer.watched
@@ -136,7 +135,6 @@ class LiveView(Monitor):
         return self._directions
 
     def _repr_html_(self) -> str:
-        """The page in a notebook."""
         return f'<iframe src="{self.url}" width="100%" height="820" style="border:0"></iframe>'
 
     def look(self, status: RunStatus) -> Request:

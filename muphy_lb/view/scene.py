@@ -241,7 +241,6 @@ class BodyScene:
 
 
 def _packed(image: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-    """RGBA in 0..1 as (rows, columns) uint32 of exactly the size."""
     whole = np.zeros((size[1], size[0], 4), dtype=np.uint8)
     rows, columns = (min(n, m) for n, m in zip(image.shape[:2], whole.shape[:2], strict=True))
     whole[:rows, :columns] = np.round(255.0 * image[:rows, :columns])

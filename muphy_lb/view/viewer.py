@@ -120,7 +120,6 @@ class Viewer:
             asyncio.get_running_loop().call_later(seconds, self._later, self._tell)
 
     def _choose(self, changes: dict) -> None:
-        """Look at something else."""
         asked = replace(self.demand, **changes)
         if "axis" in changes or "place" in changes:
             asked = self._another_place(asked)
@@ -133,7 +132,6 @@ class Viewer:
         self._renderer.tell()
 
     def _another_place(self, asked: Demand) -> Demand:
-        """The body, or the middle layer along an axis."""
         if asked.place == BODY:
             return replace(asked, axis=0, index=0)
         low, high = (corner[asked.axis] for corner in (self._renderer.description.low, self._renderer.description.high))
@@ -145,7 +143,6 @@ class Viewer:
             self._renderer.command(word)
 
     def _acknowledge(self, number: int) -> None:
-        """The browser has drawn a picture."""
         self._drawn = max(self._drawn, min(number, self._sent))
         if self._is_stale:
             self._draw()
@@ -181,7 +178,6 @@ class Viewer:
             self._draw()
 
     def _draw(self) -> None:
-        """Draw the present picture, after the one that is being drawn."""
         self._is_stale = True
         if not self._is_drawing and self._drawn >= self._sent and self._picture is not None:
             self._is_drawing, self._is_stale = True, False
@@ -211,7 +207,6 @@ class Viewer:
         return FINE_RAYS if not self._is_turning and (is_fast or self._renderer.update.state != RUNNING) else 1
 
     def _scale_for(self, picture: Picture) -> Scale:
-        """The scale of colours; one that is held stays."""
         if self._scale is not None and self._layout.controls.holds_scale:
             return self._scale
         unit = self._renderer.description.units[picture.demand.field]

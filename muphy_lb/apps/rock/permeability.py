@@ -94,7 +94,6 @@ def _prepare(folder: Path, cases, options) -> None:
 
 
 def _cases(case: Case, options):
-    """Name and case of each flow."""
     if not (options.tensor or options.axis):
         yield "flow", case
         return
@@ -162,7 +161,6 @@ def _described(flow: Flow) -> str:
 
 
 def _refinement(options) -> Refinement | None:
-    """The grids that are asked for."""
     if options.refine is None:
         if options.memory is not None:
             raise InputError("permeability: --memory bounds the flows of --refine; give --refine 1,2 with it")

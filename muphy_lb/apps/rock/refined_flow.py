@@ -313,7 +313,6 @@ class RefinedFlow:
         return self.communicator.broadcast(flow is not None and flow.is_stopped)
 
     def _header(self) -> GeometryHeader:
-        """The geometry of undivided voxels, on every rank."""
         is_root = self.communicator.rank == 0
         return self.communicator.broadcast(load_nodes(self.case)[0].header if is_root else None)
 

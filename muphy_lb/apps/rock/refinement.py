@@ -120,7 +120,6 @@ def is_voxelised_anew(case: Case) -> bool:
 
 
 def _in_time(case: Case, parts: int) -> dict:
-    """The sections that count in time steps, which are ``parts``^2 times as short."""
     lattice, run = case.lattice, case.run
     tolerance = run.steady_tolerance or FINER_TOLERANCE
     scaled = {"time_step_s": parts**2, "lattice_velocity": parts}

@@ -67,7 +67,6 @@ class Relay:
         self._fields = [pressure, *velocity.T]
 
     def _on(self, simulation: Solver) -> list[np.ndarray]:
-        """The fields at the nodes of a simulation, on rank 0."""
         shape, voxel = simulation.header.shape, np.asarray(whole_nodes(simulation).voxel)
         return [self._remapped(field, shape)[voxel] for field in self._fields]
 
@@ -247,7 +246,6 @@ def _identity(table: Mapping) -> dict:
 
 
 def _case_in(folder: Path) -> dict:
-    """The raw case in a folder; empty without one."""
     try:
         return tomllib.loads((folder / CASE_FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -255,7 +253,6 @@ def _case_in(folder: Path) -> dict:
 
 
 def _summary(folder: Path) -> dict:
-    """The summary in a folder; empty without one."""
     try:
         return json.loads((folder / SUMMARY_FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):

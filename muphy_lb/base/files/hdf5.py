@@ -65,7 +65,6 @@ class _RecordingFile(io.FileIO):
         return len(buffer) - len(left)
 
     def truncate(self, size=None) -> int:
-        """Set the size of the file."""
         try:
             return super().truncate(size) if self.failure is None else size
         except OSError as error:

@@ -139,7 +139,6 @@ class KernelStore(_Cache):
 
 
 def _warn(folder: Path, problem: ForeignError) -> None:
-    """Say it once of each folder."""
     if folder not in FOREIGN:
         FOREIGN.add(folder)
         LOG.warning(
@@ -225,7 +224,6 @@ def keep_recent(version: Path) -> None:
 
 
 def _status(entry: os.DirEntry) -> os.stat_result | None:
-    """The status of a file; None if it is gone."""
     with suppress(OSError):
         return entry.stat(follow_symlinks=False)
     return None

@@ -182,12 +182,10 @@ def _in_plane(axis: int, vertical: int | None) -> tuple[int, int]:
 
 
 def _stride(low: np.ndarray, high: np.ndarray) -> int:
-    """Voxels along the edge of a pixel."""
     return -(-int((high - low).max() + 1) // MAX_PIXELS)
 
 
 def _raster(nodes: NodeList, axis: int, chosen: np.ndarray, vertical: int | None = None) -> Raster:
-    """The pixels of the ``chosen`` nodes, seen along an axis."""
     coordinates = nodes.coordinates()
     in_plane = list(_in_plane(axis, vertical))
     low, high = coordinates.min(axis=0)[in_plane], coordinates.max(axis=0)[in_plane]
@@ -203,7 +201,6 @@ def _raster(nodes: NodeList, axis: int, chosen: np.ndarray, vertical: int | None
 
 
 def _widest_axis(coordinates: np.ndarray) -> int:
-    """Axis along which the projected area of the geometry is largest."""
     size = coordinates.max(axis=0) + 1
     areas = [np.unique(coordinates[:, i] * size[j] + coordinates[:, j]).size for i, j in map(_others, range(3))]
     return int(np.argmax(areas))

@@ -159,7 +159,6 @@ def style_axes(axes: Axes, names: list[str]) -> None:
 
 
 def _draw_label(axes: Axes, text: str, position: np.ndarray, outwards: np.ndarray, colour: str) -> None:
-    """Write text that starts at ``position`` and extends away from the vessel."""
     sideways = _is_sideways(outwards)
     horizontal = ("left" if outwards[0] > 0 else "right") if sideways else "center"
     vertical = "center" if sideways else ("bottom" if outwards[1] > 0 else "top")
@@ -178,7 +177,6 @@ def _is_sideways(outwards: np.ndarray) -> bool:
 
 
 def _longer_side(axes: Axes) -> float:
-    """Length of the longer side of a panel in units of its axes."""
     return float(max(np.ptp(axes.get_xlim()), np.ptp(axes.get_ylim())))
 
 

@@ -485,7 +485,6 @@ def oblique_camera(azimuth_deg: float, elevation_deg: float) -> np.ndarray:
 
 
 def _covered_area(voxels: np.ndarray, camera: np.ndarray) -> int:
-    """Number of image cells that the voxels cover."""
     u, v = np.floor(voxels @ camera[:2].T / 2).astype(np.int64).T
     return np.unique(u * (2 * np.ptp(v) + 1) + v).size
 
@@ -556,7 +555,6 @@ def _outline(depth: np.ndarray) -> np.ndarray:
 
 
 def _downsample(image: np.ndarray, s: int) -> np.ndarray:
-    """Mean over squares of ``s`` pixels, colours weighted by opacity."""
     if s == 1:
         return image
     n_rows, n_columns = image.shape[0] // s, image.shape[1] // s
@@ -567,5 +565,4 @@ def _downsample(image: np.ndarray, s: int) -> np.ndarray:
 
 
 def _unit(vector) -> np.ndarray:
-    """The normalised vector."""
     return np.asarray(vector) / np.linalg.norm(vector)

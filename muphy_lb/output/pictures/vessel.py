@@ -122,7 +122,6 @@ def _title(axes: Axes, text: str) -> None:
 
 
 def _meanings(cut: PlaneCut, rock: bool, mirrors: str) -> str:
-    """Meanings of the colours on a cut, besides the speed."""
     if rock:
         return "\ngrey: grains" + "; dashed: mirror plane" * any(AXES.index(name) in cut.in_plane for name in mirrors)
     if cut.room is not None:

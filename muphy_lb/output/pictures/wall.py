@@ -144,7 +144,6 @@ def _inches(sizes: np.ndarray, columns: list[list[int]]) -> float:
 
 
 def _turned(view):
-    """A view with its axes exchanged, which is seen from the other side."""
     right, upwards, sight, side = view
     return upwards, right, sight, -side
 
@@ -299,6 +298,5 @@ def behind(camera: np.ndarray) -> np.ndarray:
 
 
 def _smoothed_where(field: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """A field averaged over neighbours that have a value."""
     weight = smoothed(mask.astype(np.float32))
     return smoothed(np.where(mask, field, 0.0).astype(np.float32)) / np.maximum(weight, np.float32(1e-6))

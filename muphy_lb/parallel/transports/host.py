@@ -38,7 +38,6 @@ class HostStaged:
         return ExchangeTasks([*packing.pack, down], [packed, post, complete], [up, *packing.unpack])
 
     def _messages(self, neighbours, plan, send, receive) -> tuple[Task, Task]:
-        """Tasks that post the messages, and wait for them."""
         communicator = self._communicator
         requests: list = []
         incoming = list(zip(messages(receive, plan.unpack_start, self._backend), neighbours, strict=True))

@@ -14,7 +14,6 @@ from muphy_lb.parallel.task import ON_EDGE, Task
 
 
 def _unpacking(plan: Exchange) -> str:
-    """Name of the kernel that unpacks received messages."""
     return "scatter_add" if plan.accumulates else "scatter"
 
 

@@ -259,7 +259,6 @@ def _way(header: GeometryHeader) -> int:
 
 
 def _harmonics(factor) -> np.ndarray:
-    """Amplitudes of the harmonics 1, 2, ... of a factor."""
     values = factor(np.arange(N_SAMPLES) * (factor.period_s / N_SAMPLES))
     return np.abs(np.fft.rfft(values))[1 : N_SAMPLES // 4] * (2.0 / N_SAMPLES)
 
@@ -381,7 +380,6 @@ def plausibility(case: Case, header: GeometryHeader, frames, numerics: Numerics)
 
 
 def _waveforms(case: Case) -> Mapping:
-    """The factor of every waveform, by its key in the case."""
     return {key: waveform_factor(case, section) for key, section in case.waveforms.items()}
 
 
@@ -425,5 +423,4 @@ def _against_their_kind(case: Case, openings: Iterable[Opening], means: Mapping[
 
 
 def _flow_key(section: OpeningSection) -> str | None:
-    """The key of the velocity or flow rate of an opening; None for a pressure."""
     return next((key for key in FLOW_KEYS if getattr(section, key) is not None), None)

@@ -110,7 +110,6 @@ def _better(section) -> str:
 
 
 def _solid_set(collision: str) -> str:
-    """The first velocity set in three dimensions that a collision is for."""
     return next(name for name in RELAXATIONS[collision].lattices if name.startswith("D3"))
 
 
