@@ -1,9 +1,4 @@
-"""Sections of the case file about boundaries: openings, their networks, labelled walls and parts of walls.
-
-- Sections of outlets that answer their flow.
-- Sections of the case file about boundaries: openings and labelled walls.
-- Sections of the case file about the wall shear stress: parts of the wall, and thresholds of its indices.
-"""
+"""Sections of the case file about boundaries: openings, their networks, labelled walls, parts of walls, thresholds."""
 
 from types import MappingProxyType
 from typing import Annotated, Literal

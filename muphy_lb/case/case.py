@@ -3,8 +3,6 @@
 A case is a TOML file in SI units (the unit is the suffix of a key). It is checked as a whole: one
 :class:`~muphy_lb.base.errors.InputError` lists everything that is wrong, each with its path. ``Case.to_toml`` writes it
 back with all defaults filled in, so that every output can carry the case that made it.
-
-The differences between two cases, in the words of their files.
 """
 
 import os

@@ -3,8 +3,6 @@
 A section reports everything that is wrong with it at once, in words for the user: pydantic checks each value, the
 section's own ``rules`` what must hold between keys. The name of a key ends in its SI unit; a string with another unit
 of the same dimension (``radius_m = "0.2 mm"``) is converted.
-
-Types of values of a case file whose wrong forms are common: names, clock times, whole numbers.
 """
 
 import json

@@ -1,8 +1,4 @@
-"""FlowView: the read-only interface of a flow for outputs, measurements and observers.
-
-- Quantities of a physics that measurements read: fields, scalars at probes, particles.
-- The nodes that have fluid at present: all of them, unless a physics leaves some without.
-"""
+"""FlowView: the read-only interface of a flow for outputs, measurements and observers; a physics as these see it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar

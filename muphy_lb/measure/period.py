@@ -1,9 +1,4 @@
-"""Means over the last period of a flow that something drives periodically.
-
-- Samples of the last period of a flow that something drives periodically, and their weights in averages.
-- Means of numbers over the last period of a flow that something drives periodically.
-- Flow rates of the openings over the last whole period of a flow that a waveform drives: means, split, and course.
-"""
+"""Means over the last period of a flow that something drives periodically: samples, numbers, flow rates."""
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence

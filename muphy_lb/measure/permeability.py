@@ -1,9 +1,5 @@
 """Permeability of a flow that a uniform body force drives, and indicators of its reliability.
 
-The rock in a box: what is left of it without the layers of fluid that a case adds at both ends.
-
-How well a grid resolves the throats of a rock, and what that leaves of the error of its permeability.
-
 A flow loses its pressure in the throats. The width w of a pore at a node is the shortest chord through it
 (:mod:`muphy_lb.geometry.porous.pores`), and what the flow dissipates there goes as u^2 / w^2: with these weights the
 distribution of w is that of the throats, and m = <1 / w> one over their mean width.

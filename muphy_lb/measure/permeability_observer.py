@@ -1,8 +1,4 @@
-"""The permeability of a rock during a run: whether it has settled, and its outcome.
-
-- Whether the permeability of a flow has settled, from the mean velocities of the last looks at it.
-- The permeability of a rock, measured at the end of a run.
-"""
+"""The permeability of a rock during a run: whether it has settled, and its outcome."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import inf, isfinite

@@ -1,9 +1,4 @@
-"""Pictures of a flow: one at its end, frames and a film on its way.
-
-- Pictures that a run draws on its way, ``frames/NAME_STEP.png``, and the film of them, ``film.gif``.
-- The picture of a flow at its end, ``picture.png``.
-- Frames of a flow: a field on a plane, all with one scale of colours.
-"""
+"""Pictures of a flow: one at its end; ``frames/NAME_STEP.png`` and their film on its way, with one scale of colours."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property

@@ -1,17 +1,13 @@
 """Probes: the flow at points, along lines and through planes, and between two planes.
 
-Probes: the flow at points, along lines and through planes, as time series.
-
 A point takes the velocity, the pressure and the scalars of other physics from the (at most eight) fluid nodes around
 it, trilinearly; the weight of solid ones goes to the others. A plane takes the nodes within a voxel of it with the
 weight 1 - |d|, d their distance in voxels, which for a plane along the axes is the interpolation between two layers.
 
-Segments: pressure drop, ratio of pressures and flow between two planes through a vessel.
-
-The fractional flow reserve (FFR) is the mean pressure behind a stenosis over that before it, both over whole beats and
-above the venous pressure, at the largest flow that the bed behind takes (Pijls, van Son, Kirkeeide, De Bruyne, Gould,
-Circulation 87, 1354 (1993)). Pressures contain ``flow.reference_pressure_pa``; that the flow is the largest one is up
-to the case.
+Segments are between two planes through a vessel. The fractional flow reserve (FFR) is the mean pressure behind a
+stenosis over that before it, both over whole beats and above the venous pressure, at the largest flow that the bed
+behind takes (Pijls, van Son, Kirkeeide, De Bruyne, Gould, Circulation 87, 1354 (1993)). Pressures contain
+``flow.reference_pressure_pa``; that the flow is the largest one is up to the case.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,8 +1,4 @@
-"""Numbers of a run: time series as CSV, and its summary as JSON.
-
-- Time series as CSV: one row per observation, which a crash of the program does not lose.
-- The summary of a run: one JSON file, and what follows from the flow rates and pressures in it.
-"""
+"""Numbers of a run: time series as CSV, which a crash of the program does not lose, and its summary as JSON."""
 
 import csv
 import io

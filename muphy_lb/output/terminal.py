@@ -1,9 +1,4 @@
-"""Printing: on rank 0, without control characters, and for as long as it is read.
-
-- What is printed: on rank 0, without control characters, and for as long as somebody reads it; in colours on a
-  terminal. And Ctrl-C.
-- A bar that shows how far a run is, on terminals and in notebooks; nothing where nobody would see it move.
-"""
+"""Printing: on rank 0, without control characters, as long as it is read, in colours on a terminal; Ctrl-C; a bar."""
 
 import errno
 import logging

@@ -1,7 +1,4 @@
-"""Time line of a step: when each task runs on each rank, as a table and as a trace that Perfetto shows.
-
-The command ``muphy-lb trace`` times every stage of some steps on every rank.
-"""
+"""Time line of a step: when each task runs on each rank, as a table and as a trace that Perfetto shows."""
 
 import json
 import time

@@ -1,8 +1,4 @@
-"""From the case's openings, walls and forces to lattice conditions, and their schedule in time.
-
-- From the outlets of a case that answer their flow to conditions with feedback, and what is to be expected of them.
-- Profiles of the openings that ask for those of a straight vessel of their section, and what is known of them.
-"""
+"""From a case's openings, walls and forces to lattice conditions, and their schedule in time."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence

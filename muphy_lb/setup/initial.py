@@ -1,7 +1,5 @@
 """The state that a flow starts from: its fields, and pressure and stress that belong to a velocity.
 
-The fields that a case starts from: density and velocity in lattice units, and those of other physics in SI units.
-
 The pressure that belongs to a velocity field: that with which a flow that starts with it makes no sound.
 
 Mei, Luo, Lallemand, d'Humieres, Comput. Fluids 35, 855 (2006), hold the velocity and let the density of the populations
@@ -13,8 +11,6 @@ sum_q f_q(x - c_q) = sum_q f_q(x),   f_q = w_q [rho + 9/2 (c_q c_q - 1/3) : (u u
 where walls return what leaves towards them: no momentum flux crosses them. Terms odd in the velocity are left out: the
 differences of a field that is free of divergence have a divergence of second order, which would act as a source. The
 method is conjugate gradients; its scalar products are sums of integers, so the pressure is the same on any ranks.
-
-The viscous stress that belongs to a velocity field, from differences over the neighbours of a node.
 """
 
 from collections.abc import Sequence

@@ -1,9 +1,5 @@
-"""Fields at the nodes from files that a case names.
-
-- Samples: values at points of a regular grid, some of which may be missing, interpolated at other points.
-- Fields of another grid at the nodes of this one.
-- The last snapshot of the field file of an earlier run (:mod:`muphy_lb.output.vtkhdf`).
-- Fields at the nodes from files that a case names: arrays over the box or over the nodes, and those of other grids.
+"""Fields at the nodes from files that a case names: arrays over the box or the nodes, samples on another grid, and the
+last snapshot of an earlier run (:mod:`muphy_lb.output.vtkhdf`).
 """
 
 from dataclasses import dataclass

@@ -1,13 +1,10 @@
-"""The permeability of one flow on infinitely fine voxels: flows on several grids, and the limit that they leave.
-
-The error of a permeability by its grid: its limit on infinitely fine grids, with an error bar.
+"""The permeability of one flow on infinitely fine voxels: flows on several grids, each started from the one
+before, and their limit with an error bar.
 
 The values k_r on voxels divided into r parts go to their limit as k_r = k + A r^-p (Richardson). Edges of voxels that
 jut out into the flow make p about 1.1 (the velocity near an edge of 270 degrees grows as the distance to the power
 0.54, Moffatt, J. Fluid Mech. 18, 1 (1964), and k errs by twice that power), straight walls 2. Rocks and sphere packs
 showed 0.9 to 1.5 (``muphy-lb validate permeability-error``).
-
-The permeability of one flow on infinitely fine voxels: a flow on each grid, each started from the one before.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,4 @@
-"""One flow through a rock, run until its permeability settles, and handed on to a finer grid.
-
-- A settled flow handed on to a finer grid of the same box, which then has little left to settle.
-- One flow through a rock, run until its permeability settles: a run like any other, in a folder of its own.
-"""
+"""One flow through a rock: a run in a folder of its own until its permeability settles, handed on to a finer grid."""
 
 import json
 import tempfile

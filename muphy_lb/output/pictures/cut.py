@@ -1,8 +1,4 @@
-"""The flat image that shows most of the flow, and the vertical of a flow that knows one.
-
-- The flat image that shows most of the flow: a plane cut, or a maximum-intensity projection along an axis.
-- How a flow that knows what is up is looked at: upright, on a plane along the vertical.
-"""
+"""The flat image that shows most: a plane, or the maximum along an axis; upright, where a flow has a vertical."""
 
 from dataclasses import dataclass, replace
 from typing import Any

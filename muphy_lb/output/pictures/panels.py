@@ -1,9 +1,4 @@
-"""Common parts of the images of a run: layout and heading, panels with a cut, their marks, and curves.
-
-- Annotations of a panel: arrows and labels of openings, scale bar, axis directions, limits.
-- Common parts of the images of a run: layout and heading, panels with a cut, and suitable units.
-- A series as a figure: a panel for each unit, a line for each column.
-"""
+"""Common parts of pictures: layout, heading, panels with a cut, marks of openings, scales, curves of a series."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence

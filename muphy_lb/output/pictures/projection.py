@@ -1,7 +1,5 @@
 """A shaded three-dimensional image of the vessel by ray casting, without a graphics library.
 
-Ray casting of a voxel volume: intersection with the body, surface normal, ambient occlusion, and peak speed below.
-
 A volume is a (6, nz, ny, nx) float32 array whose channels are numbered below; its outermost voxels are empty.
 Positions and lengths are in voxels, columns (x, y, z).
 

@@ -1,8 +1,4 @@
-"""The image of a run: the vessel in three dimensions and the speed on a plane, or one field on a plane.
-
-- The image of a run: the vessel in three dimensions and the speed on a plane.
-- A field on a plane, as a figure: what scripts, the command ``plot`` and films draw.
-"""
+"""The picture of a run, the vessel in three dimensions and the speed on a plane; and one field on a plane."""
 
 import os
 from dataclasses import dataclass

@@ -1,8 +1,4 @@
-"""Images of a quantity on walls: of the nodes along each axis, and shaded in three dimensions.
-
-- An image of a quantity on walls: the wall-adjacent nodes viewed along each axis, the nearest in front.
-- A quantity on the walls of a vessel in three dimensions: shaded, seen from the front and from behind.
-"""
+"""Pictures of a quantity on walls: of the nodes along each axis, and shaded from the front and from behind."""
 
 import os
 from collections.abc import Sequence

@@ -1,8 +1,4 @@
-"""Memory and time that a case needs, before anything of it is computed.
-
-- How much memory a case needs at every node, before anything of it is allocated.
-- How long a run will take on this machine, before anything of it is computed.
-"""
+"""Memory and time that a case needs, before anything of it is computed."""
 
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
-"""Flow rates and pressures to be expected at the openings.
-
-- Flows that all openings of a case impose: what enters must leave, since no pressure makes up for a difference.
-- What is to be expected of outlets with networks behind them: impedances, pressures, the time until they repeat.
+"""Flow rates and pressures to be expected: imposed flows, of which as much must leave as enters, since no pressure
+makes up for a difference; impedances and pressures of outlets with networks, and the time until they repeat.
 """
 
 import math

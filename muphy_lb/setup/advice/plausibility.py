@@ -1,8 +1,5 @@
 """Warnings where a value of a case, or the flow that follows from it, is hardly meant.
 
-- Whether the voxels resolve the openings.
-- Values of a case that are hardly meant: what their sizes, or how they fit each other, give away about their units.
-
 Pulsating flow beside the sound in it: a lattice fluid is compressible, and a wave needs its time through a vessel.
 
 Between an inlet of given flow and an outlet of given pressure, L apart, a wave of angular frequency w stands as
@@ -20,8 +17,6 @@ odd moments with a rate s of their own change it besides by
 (lattice units), up for shear along the stream, down for shear across it. It was measured with decaying shear waves in
 uniform streams: to a tenth as long as it is small; near 1 it falls behind. With Lambda = (1/s - 1/2) 3 nu it is 1/10 of
 the square of u / (nu n), n the wavelength in voxels, for the usual Lambda of 3/16.
-
-The waveforms of a case in words, and warnings where that or another value is hardly meant.
 """
 
 import math
