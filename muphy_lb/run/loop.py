@@ -236,7 +236,7 @@ class Run(Loop):
         return f"{resume} --set {longer}"
 
     def _begin_folder(self) -> None:
-        """Remove what an earlier run has left, which a failure must not leave in the place of new results; write the case."""
+        """Remove what an earlier run has left, since a failure must not leave its results, and write the case."""
         with output_errors(self.folder):
             for name in (SUMMARY_FILE, REPORT_FILE):
                 (self.folder / name).unlink(missing_ok=True)

@@ -84,7 +84,11 @@ class DistributedGeometry:
         communicator = self._communicator
         if self._partition is None:
             owner = agreed_on_root(communicator, self._shared)
-            return self._scatter(owner) if communicator.rank == 0 else _receive(communicator, self.header)
+            if communicator.rank:
+                return _receive(communicator, self.header)
+            for rank in range(1, communicator.size):
+                _send(communicator, cut_part(self._nodes, owner, rank), rank)
+            return cut_part(self._nodes, owner, 0)
         path = self._case.folder / self._case.geometry.file
         with open_case_nodes(self._case, is_checked=True) as nodes, open_partition(path, self._partition) as owner:
             part = cut_part(nodes, owner, communicator.rank)
@@ -125,13 +129,6 @@ class DistributedGeometry:
 
     def _shared(self) -> np.ndarray:
         return share_nodes(self._nodes, self._case, self._communicator.size) if self._owner is None else self._owner
-
-    def _scatter(self, owner: np.ndarray) -> Part:
-        """Cut the parts of all ranks, send those of the others, and return the own one."""
-        communicator = self._communicator
-        for rank in range(1, communicator.size):
-            _send(communicator, cut_part(self._nodes, owner, rank), rank)
-        return cut_part(self._nodes, owner, 0)
 
 
 def distributed(case: Case, communicator, given: NodeList | DistributedGeometry | None = None) -> DistributedGeometry:

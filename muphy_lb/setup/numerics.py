@@ -227,23 +227,17 @@ def _refuse_unstable(plan: _Plan) -> None:
             f" (run.max_mach = {plan.case.run.max_mach:g}): {_remedy(plan)}"
         )
     if tau > MAX_RELAXATION_TIME:
-        raise InputError(_too_long(tau, plan))
-
-
-def _too_long(tau: float, plan: _Plan) -> str:
-    fluid, cause = (
-        plan.case.fluid,
-        f"check fluid.dynamic_viscosity_pa_s = {plan.case.fluid.dynamic_viscosity_pa_s} Pa s",
-    )
-    if fluid.kinematic_viscosity_m2_s is not None:
-        cause = (
-            f"check fluid.kinematic_viscosity_m2_s = {fluid.kinematic_viscosity_m2_s:g} m2/s (a dynamic viscosity"
-            " [Pa s] belongs into fluid.dynamic_viscosity_pa_s)"
+        fluid = plan.case.fluid
+        cause = f"check fluid.dynamic_viscosity_pa_s = {fluid.dynamic_viscosity_pa_s} Pa s"
+        if fluid.kinematic_viscosity_m2_s is not None:
+            cause = (
+                f"check fluid.kinematic_viscosity_m2_s = {fluid.kinematic_viscosity_m2_s:g} m2/s (a dynamic viscosity"
+                " [Pa s] belongs into fluid.dynamic_viscosity_pa_s)"
+            )
+        raise InputError(
+            f"the relaxation time is {tau:.4g}; at most {MAX_RELAXATION_TIME:g} is allowed, as walls become inaccurate:"
+            f" {cause}; if it is right, with the voxel edge of {plan.spacing_m:.4g} m: set {_good_key(plan)}"
         )
-    return (
-        f"the relaxation time is {tau:.4g}; at most {MAX_RELAXATION_TIME:g} is allowed, as walls become inaccurate:"
-        f" {cause}; if it is right, with the voxel edge of {plan.spacing_m:.4g} m: set {_good_key(plan)}"
-    )
 
 
 def _refuse_aliased(plan: _Plan) -> None:

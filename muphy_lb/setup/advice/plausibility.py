@@ -30,7 +30,6 @@ from muphy_lb.base.narrow import triple
 from muphy_lb.base.registry import offered
 from muphy_lb.base.units import CS2
 from muphy_lb.boundaries.opening_geometry import OpeningFrame
-from muphy_lb.case.boundaries import OpeningSection
 from muphy_lb.case.case import Case
 from muphy_lb.case.usual import Setting, Usual, about, encloses_all, is_far, lengths, outside, values_at
 from muphy_lb.geometry.limits import shown
@@ -183,7 +182,9 @@ def unusual_values(case: Case, header: GeometryHeader, duration_s: float) -> Ite
     Args:
         duration_s: length of the run [s].
     """
-    setting = _setting(case, header, duration_s)
+    low = [middle - 0.5 * header.spacing_m for middle in header.origin_m]
+    high = [end + n * header.spacing_m for end, n in zip(low, header.shape[::-1], strict=True)]
+    setting = Setting(case, triple(low), triple(high), duration_s)
     for row in dict.fromkeys((*USUAL, *offered("USUAL"))):
         for key, value in values_at(case, row.key):
             if row.is_unusual(value, setting):
@@ -194,12 +195,6 @@ def unusual_values(case: Case, header: GeometryHeader, duration_s: float) -> Ite
                 f"{key} = {_worded(value)}: the geometry is {setting.size_m:.3g} m large, and this is far beyond it:"
                 " check that it is in metres"
             )
-
-
-def _setting(case: Case, header: GeometryHeader, duration_s: float) -> Setting:
-    low = [middle - 0.5 * header.spacing_m for middle in header.origin_m]
-    high = [end + n * header.spacing_m for end, n in zip(low, header.shape[::-1], strict=True)]
-    return Setting(case, triple(low), triple(high), duration_s)
 
 
 def _worded(value) -> str:
@@ -226,7 +221,9 @@ def sound_warnings(case: Case, header: GeometryHeader, waves: Mapping, numerics:
         header: its geometry; sound goes at least from opening to opening, and through a bent vessel further.
         waves: the factors of the openings by their keys, with ``period_s``.
     """
-    n_voxels, units = _way(header), numerics.units
+    centres = [opening.centre_m for opening in header.openings]
+    ways = [math.dist(a, b) / header.spacing_m for a, b in combinations(centres, 2)]
+    n_voxels, units = round(max(ways, default=max(header.shape))), numerics.units
     sound_s = n_voxels / math.sqrt(CS2) * units.time_step_s
     for name, factor in waves.items():
         size = _harmonics(factor)
@@ -244,13 +241,6 @@ def sound_warnings(case: Case, header: GeometryHeader, waves: Mapping, numerics:
             f" {_remedy(case, numerics, MARGIN * slower)}, or cut the geometry to"
             f" {max(1, int(MARGIN * slower * n_voxels))} voxels"
         )
-
-
-def _way(header: GeometryHeader) -> int:
-    """Longest distance of two openings [voxels]; of one from the other end of the box."""
-    centres = [opening.centre_m for opening in header.openings]
-    ways = [math.dist(a, b) / header.spacing_m for a, b in combinations(centres, 2)]
-    return round(max(ways, default=max(header.shape)))
 
 
 def _harmonics(factor) -> np.ndarray:
@@ -324,8 +314,6 @@ def stream_warnings(case: Case, numerics: Numerics) -> Iterator[str]:
         )
 
 
-"""Times in a period at which a waveform is looked at."""
-
 WHOLE = 0.99
 """Share of a period that counts as all of it: a run has a whole number of steps."""
 
@@ -347,7 +335,7 @@ def plausibility(case: Case, header: GeometryHeader, frames, numerics: Numerics)
     """
     lines, means = [], {}
     duration_s = numerics.steps * numerics.units.time_step_s
-    waves = _waveforms(case)
+    waves = {key: waveform_factor(case, section) for key, section in case.waveforms.items()}
     for name, factor in waves.items():
         times_s = np.arange(N_SAMPLES) * (factor.period_s / N_SAMPLES)
         values = factor(times_s)
@@ -374,10 +362,6 @@ def plausibility(case: Case, header: GeometryHeader, frames, numerics: Numerics)
     return lines + [f"warning: {text}" for text in doubts]
 
 
-def _waveforms(case: Case) -> Mapping:
-    return {key: waveform_factor(case, section) for key, section in case.waveforms.items()}
-
-
 def _doubts(name: str, period_s: float, largest: float, duration_s: float, time_step_s: float) -> Iterator[str]:
     if duration_s < WHOLE * period_s:
         yield (
@@ -402,7 +386,7 @@ def _against_their_kind(case: Case, openings: Iterable[Opening], means: Mapping[
     sections = {section.name: section for section in case.openings}
     for opening in openings:
         section = sections[opening.name]
-        key = _flow_key(section)
+        key = next((key for key in FLOW_KEYS if getattr(section, key) is not None), None)
         mean = means.get(f"openings.{opening.name}.waveform", 1.0)
         net = 0.0 if key is None else getattr(section, key) * mean
         if key is None or net == 0.0 or (opening.kind == "inlet") == (net > 0.0):
@@ -415,7 +399,3 @@ def _against_their_kind(case: Case, openings: Iterable[Opening], means: Mapping[
             f"openings.{opening.name}: fluid {way} by this {opening.kind}, as {key} = {getattr(section, key):g}{times}"
             f" counts along the normal, which points into the fluid; make it {sign}{meant}"
         )
-
-
-def _flow_key(section: OpeningSection) -> str | None:
-    return next((key for key in FLOW_KEYS if getattr(section, key) is not None), None)

@@ -105,12 +105,9 @@ def _better(section) -> str:
     text = f"lattice.collision = {fitting!r}"
     if fitting == best or (section.name == "D2Q9" and not RELAXATIONS[best].is_for(section.name, section.equilibrium)):
         return text
-    other_set = "" if section.name == "D2Q9" else f"lattice.name = {_solid_set(best)!r} and "
+    solid_set = next(name for name in RELAXATIONS[best].lattices if name.startswith("D3"))
+    other_set = "" if section.name == "D2Q9" else f"lattice.name = {solid_set!r} and "
     return text + f", or, for vortices that voxels just resolve, {other_set}lattice.collision = {best!r}"
-
-
-def _solid_set(collision: str) -> str:
-    return next(name for name in RELAXATIONS[collision].lattices if name.startswith("D3"))
 
 
 def resolving(case: Case, units: Units, cell_reynolds: float) -> str:
