@@ -12,6 +12,8 @@ pressure, which takes all of a stroke to be stored.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil, isfinite, pi, sqrt
+from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
@@ -111,14 +113,8 @@ class Circulation:
 
 @dataclass(frozen=True)
 class Bed:
-    """All outlets together, fed by the waveform.
-
-    Attributes:
-        flow_rate_m3_s: mean flow rate [m3/s].
-        resistance: of all outlets together [Pa s/m3].
-        beat_s: duration of a beat [s].
-        compliance: of all outlets together [m3/Pa].
-    """
+    """All outlets together, fed by the waveform: mean flow rate, resistance [Pa s/m3], duration of a beat, compliance
+    [m3/Pa]."""
 
     flow_rate_m3_s: float
     resistance: float
@@ -206,19 +202,12 @@ PEAK_OF_A_BEAT = 2.25 / 2.0 * peak_inflow()
 """Largest velocity that a case with the waveform is checked for, over that of the mean flow's paraboloid."""
 
 
-@dataclass(frozen=True)
-class Flowing:
-    """How a vessel is driven.
-
-    Attributes:
-        conditions: the keys of every opening that belong to the flow, by its name.
-        sections: sections of the case that follow, besides the usual ones.
-        drive: numerical parameters, if not the usual ones.
-        notes: lines of text for the user.
-    """
+class Flowing(NamedTuple):
+    """How a vessel is driven: the keys of every opening that belong to the flow, by its name; further sections of the
+    case; numerical parameters, if not the usual ones; lines of text for the user."""
 
     conditions: Mapping[str, Mapping]
-    sections: Mapping[str, Mapping] = field(default_factory=dict)
+    sections: Mapping[str, Mapping] = MappingProxyType({})
     drive: sizing.Drive | None = None
     notes: tuple[str, ...] = ()
 

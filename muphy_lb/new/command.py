@@ -55,12 +55,8 @@ def _add_circulation(parser) -> None:
 def _circulation(options):
     from muphy_lb.new.circulation import BEAT_S, Circulation
 
-    given = {
-        name: getattr(options, name) for name in ("mean_pressure", "pulse_pressure", "flow_rate", "beat", "murray")
-    }
-    given = {name: value for name, value in given.items() if value is not None} | (
-        {"split": options.split} if options.split else {}
-    )
+    names = ("mean_pressure", "pulse_pressure", "flow_rate", "beat", "murray", "split")
+    given = [name for name in names if getattr(options, name) not in (None, [])]
     if not given:
         return None
     needed = [name for name in ("mean_pressure", "pulse_pressure") if name not in given]
@@ -78,18 +74,16 @@ def _circulation(options):
 
 
 def _shares(texts: list[str]) -> dict[str, float]:
-    shares = dict(map(_share, texts))
+    shares: dict[str, float] = {}
+    for text in texts:
+        name, _, share = text.partition("=")
+        try:
+            shares[name.strip()] = float(share)
+        except ValueError as error:
+            raise InputError(f"new: --split {shown(text)} is not OUTLET=SHARE, such as outlet_1=0.4") from error
     if len(shares) < len(texts):
         raise InputError(f"new: --split names an outlet twice: {', '.join(texts)}; give each outlet one share")
     return shares
-
-
-def _share(text: str) -> tuple[str, float]:
-    name, _, share = text.partition("=")
-    try:
-        return name.strip(), float(share)
-    except ValueError as error:
-        raise InputError(f"new: --split {shown(text)} is not OUTLET=SHARE, such as outlet_1=0.4") from error
 
 
 def new(options, say: Callable[[str], None], communicator, ask: Callable[[str], str] | None = None) -> int:
@@ -121,14 +115,16 @@ def new(options, say: Callable[[str], None], communicator, ask: Callable[[str], 
     check_voxel_edge(requested, options.unit)
     say(f"a {requested.kind}: {requested.file or 'a built-in example'}")
     try:
-        draft = DRAFTS[requested.kind](requested, path.parent)
+        table, notes = DRAFTS[requested.kind](requested, path.parent)
     except MissingOptionError as error:
         raise InputError(f"new: {error.spelled(_as_option)}") from error
-    text = case_text(draft.table, _head(requested, path), _proposals(requested.fluid, draft.table))
+    source = requested.file.name if requested.file else "a built-in example"
+    head = f"A {requested.kind} ({source}), {requested.fluid}; written by muphy-lb new.\nRun: muphy-lb run {path.name}"
+    text = case_text(table, head, _proposals(requested.fluid, table))
     summary = describe_case(case_from_dict(tomllib.loads(text), path.parent))
     write_text(path, text)
     command = "permeability" if requested.kind == "rock" else "run"
-    say("\n".join([*draft.notes, summary, f"written to {path}; run it with: muphy-lb {command} {path}"]))
+    say("\n".join([*notes, summary, f"written to {path}; run it with: muphy-lb {command} {path}"]))
     return 0
 
 
@@ -189,8 +185,3 @@ def _proposals(fluid: str, table: Mapping):
     if "smagorinsky" in table["lattice"]:
         remark += "; in place of lattice.smagorinsky, which sets the viscosity as well: leave that out"
     return {"fluid.carreau_yasuda": Proposal(THINNING_BLOOD, remark)}
-
-
-def _head(requested, path: Path) -> str:
-    source = requested.file.name if requested.file else "a built-in example"
-    return f"A {requested.kind} ({source}), {requested.fluid}; written by muphy-lb new.\nRun: muphy-lb run {path.name}"

@@ -5,6 +5,7 @@ The bounds are those of :mod:`muphy_lb.setup.numerics`. Lengths with the suffix 
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -124,15 +125,9 @@ class Resolution:
         )
 
 
-@dataclass(frozen=True)
-class Creep:
-    """Driving of a creeping flow through a rock.
-
-    Attributes:
-        velocity_m_s: expected mean velocity in the pores [m/s].
-        acceleration_m_s2: driving body force per mass [m/s2].
-        permeability: expected permeability [voxels squared].
-    """
+class Creep(NamedTuple):
+    """Driving of a creeping flow through a rock: expected mean velocity in the pores, body force per mass, and expected
+    permeability [voxels squared]."""
 
     velocity_m_s: float
     acceleration_m_s2: float

@@ -90,7 +90,10 @@ def on_grid(case: Case, parts: int) -> Case:
     update: dict[str, object] = {}
     if is_voxelised_anew(case):
         holder = options if "spacing_m" in options else update
-        holder["spacing_m"] = _spacing_m(case) / parts
+        spacing_m = options.get("spacing_m", geometry.spacing_m)
+        if spacing_m is None:
+            raise InputError("permeability: --refine needs geometry.spacing_m, the voxel edge [m]; give it")
+        holder["spacing_m"] = float(spacing_m) / parts
         if "crop" in options:
             options["crop"] = (parts * np.array(options["crop"])).tolist()
     else:
@@ -99,18 +102,6 @@ def on_grid(case: Case, parts: int) -> Case:
         options["reservoir_layers"] = parts * options["reservoir_layers"]
     finer = geometry.model_copy(update={**update, "options": options})
     return case.model_copy(update={"geometry": finer, **_in_time(case, parts)})
-
-
-def _spacing_m(case: Case) -> float:
-    """The voxel edge of spheres or of a surface.
-
-    Raises:
-        InputError: the case does not give it.
-    """
-    spacing_m = case.geometry.options.get("spacing_m", case.geometry.spacing_m)
-    if spacing_m is None:
-        raise InputError("permeability: --refine needs geometry.spacing_m, the voxel edge [m]; give it")
-    return float(spacing_m)
 
 
 def is_voxelised_anew(case: Case) -> bool:
