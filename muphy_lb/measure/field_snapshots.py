@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from muphy_lb.case.output import SPEED
 from muphy_lb.geometry.nodes import NodeList, chosen_nodes, nodes_in_box
 from muphy_lb.measure.flow_view import FlowView, on_root, whole_nodes
 from muphy_lb.measure.observer import Observer
@@ -12,6 +13,12 @@ from muphy_lb.output.vtkhdf import VtkHdfSeries
 from muphy_lb.parallel import agreed_on_root
 
 UNITS = {"density": "kg/m3", "velocity": "m/s", "pressure": "Pa"}
+
+
+def known_fields(view: FlowView) -> dict[str, str]:
+    """The unit of every field that the flow and its physics have, by name."""
+    own = {name: field.unit for physics in view.physics for name, field in physics.output_fields.items()}
+    return UNITS | {SPEED: "m/s"} | own
 
 
 class FieldSnapshots(Observer):

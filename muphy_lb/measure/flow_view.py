@@ -20,8 +20,6 @@ from muphy_lb.setup.numerics import Numerics
 
 if TYPE_CHECKING:
     from muphy_lb.engine.engine import Engine
-    from muphy_lb.measure.node_probe import NodeProbe
-    from muphy_lb.measure.records import WallForce
     from muphy_lb.output.pictures.cut import Sight
 
 Value = TypeVar("Value")

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.case.output import ProbeSection, SegmentSection
+from muphy_lb.case.output import ProbeSection
 from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
 from muphy_lb.geometry.openings.carve import unit_hint
 from muphy_lb.measure.flow_series import SeriesObserver
@@ -290,12 +290,8 @@ class SegmentValues:
         found = {name: values for name, values in measured.items() if values is not None}
         if len(found) < len(measured):
             return None
-        return np.array([_of_segment(segment, found) for segment in self._segments])
-
-
-def _of_segment(segment: SegmentSection, found: Mapping[str, tuple[float, float]]) -> tuple[float, float, float]:
-    (proximal_flow, proximal_pa), (distal_flow, distal_pa) = found[segment.proximal], found[segment.distal]
-    return proximal_pa, distal_pa, 0.5 * (proximal_flow + distal_flow)
+        ends = [(found[segment.proximal], found[segment.distal]) for segment in self._segments]
+        return np.array([(first[1], last[1], 0.5 * (first[0] + last[0])) for first, last in ends])
 
 
 def segment_record(proximal_pa: float, distal_pa: float, flow_rate_m3_s: float) -> dict[str, float]:
@@ -341,12 +337,9 @@ class SegmentMeans(PeriodMeans):
         """The record of each segment by name."""
         names = (section.name for section in self._view.case.segments)
         records = {name: segment_record(*row.tolist()) for name, row in zip(names, means, strict=True)}
-        return {"warnings": self._warnings(), "of": records}
-
-    def _warnings(self) -> list[str]:
         case = self._view.case
         is_absolute = case.flow.reference_pressure_pa or any(o.windkessel or o.coronary for o in case.openings)
-        return [] if is_absolute else [NO_REFERENCE]
+        return {"warnings": [] if is_absolute else [NO_REFERENCE], "of": records}
 
     def lines(self, summary: Mapping) -> list[str]:
         """A line for each segment."""

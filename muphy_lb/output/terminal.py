@@ -51,12 +51,11 @@ def width() -> int | None:
 
 def coloured(text: str, stream: TextIO | None = None) -> str:
     """A text for people, whose lines have their colours where the stream (default: the output) goes to a terminal."""
-    return "\n".join(map(_coloured_line, text.split("\n"))) if is_redrawn(stream) else text
-
-
-def _coloured_line(line: str) -> str:
-    colour = next((colour for start, colour in COLOURS.items() if line.startswith(start)), None)
-    return f"{colour}{line}{AS_BEFORE}" if colour else line
+    if not is_redrawn(stream):
+        return text
+    lines = text.split("\n")
+    colours = [next((colour for start, colour in COLOURS.items() if line.startswith(start)), "") for line in lines]
+    return "\n".join(f"{c}{line}{AS_BEFORE}" if c else line for c, line in zip(colours, lines, strict=True))
 
 
 def silence() -> None:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.case.output import FLOW_FIELDS, SPEED
+from muphy_lb.case.output import SPEED
 from muphy_lb.case.section import did_you_mean
 from muphy_lb.geometry.nodes import NodeList, on_box
 from muphy_lb.geometry.surfaces.surface import Surface
-from muphy_lb.measure.field_snapshots import UNITS
+from muphy_lb.measure.field_snapshots import known_fields
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.output.vtkhdf import N_CORNERS, voxel_mesh
 from muphy_lb.output.vtp import on_surface
@@ -45,12 +45,6 @@ def optional(name: str, what: str) -> ModuleType:
             f'{what} needs the package {name}, which is not installed: pip install "muphy_lb[{EXTRA}]", or pip install'
             f" {name}"
         ) from error
-
-
-def known_fields(view: FlowView) -> dict[str, str]:
-    """The unit of every field that the flow and its physics have, by name."""
-    own = {name: field.unit for physics in view.physics for name, field in physics.output_fields.items()}
-    return {name: UNITS[name] for name in FLOW_FIELDS} | {SPEED: "m/s"} | own
 
 
 def chosen_fields(view: FlowView, names: tuple[str, ...]) -> tuple[str, ...]:

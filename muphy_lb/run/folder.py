@@ -112,7 +112,8 @@ def check_datasets(file: h5py.File, expected: Expected) -> None:
     lengths = defaultdict(set)
     for place, (shape, dtype) in expected.items():
         found = _dataset(file, place)
-        if found.dtype != dtype or not _fits(found.shape, shape):
+        fits = len(found.shape) == len(shape) and all(n in (m, None) for m, n in zip(found.shape, shape, strict=True))
+        if found.dtype != dtype or not fits:
             asked = f"({', '.join('any' if n is None else str(n) for n in shape)})"
             raise ValueError(
                 f"its dataset {place!r} has shape {found.shape} and type {found.dtype}, this run needs {asked} and"
@@ -204,10 +205,6 @@ def _dataset(file: h5py.File, place: str) -> h5py.Dataset:
     return values
 
 
-def _fits(found: tuple[int, ...], asked: tuple[int | None, ...]) -> bool:
-    return len(found) == len(asked) and all(b in (a, None) for a, b in zip(found, asked, strict=True))
-
-
 def _is_earlier(path: Path) -> bool:
     """Whether a file without a header begins as HDF5 files do: those of earlier releases did."""
     if not path.is_file():
@@ -283,18 +280,18 @@ def refuse_missing_files(case: Case, remedy: Callable[[Sequence[str]], str]) -> 
         return
     there = ", ".join(f"{key} = {shown(str(path))}" for key, path in missing.items())
     unnamed = [key for key in missing if "[" in key]
-    changes = [_found_again(key, path) for key, path in missing.items() if key not in unnamed]
+    # What the flow started from is needed no more.
+    changes = [
+        "initial=" if key.startswith("initial.") else f"{key}=/path/to/{path.name}"
+        for key, path in missing.items()
+        if key not in unnamed
+    ]
     remedies = [remedy(list(dict.fromkeys(changes)))] if changes else []
     remedies += [f"change {key} in {case.folder / CASE_FILE}" for key in unnamed]
     raise InputError(
         f"files of the case are not there: {there}; if the folder or the files were moved, say where they are:"
         f" {', and '.join(remedies)}"
     )
-
-
-def _found_again(key: str, path: Path) -> str:
-    """The change of a key by which a file is found; what the flow started from is needed no more."""
-    return "initial=" if key.startswith("initial.") else f"{key}=/path/to/{path.name}"
 
 
 def refuse_to_resume_other(folder: Path, case: Case) -> Checkpoint:

@@ -15,7 +15,7 @@ from muphy_lb.case.case import Case, load_case
 from muphy_lb.case.output import SPEED
 from muphy_lb.case.section import did_you_mean
 from muphy_lb.geometry.nodes import NodeList
-from muphy_lb.measure.field_snapshots import FieldSnapshots
+from muphy_lb.measure.field_snapshots import FieldSnapshots, known_fields
 from muphy_lb.measure.flow_view import FlowView, on_root, whole_nodes
 from muphy_lb.measure.pictures import shown_flow, sight_of
 from muphy_lb.measure.shear.observer import AREA, SHEAR_FILE
@@ -29,7 +29,7 @@ from muphy_lb.output.pictures.wall import Marks, draw_walls
 from muphy_lb.output.series import read_series
 from muphy_lb.output.vtkhdf import find_snapshot
 from muphy_lb.parallel import agreed_on_root, from_root
-from muphy_lb.run.exports import chosen_fields, known_fields, node_values
+from muphy_lb.run.exports import chosen_fields, node_values
 from muphy_lb.run.folder import CASE_FILE
 
 DPI = 110

@@ -14,6 +14,7 @@ from muphy_lb.case.case import Case
 from muphy_lb.geometry.nodes import on_box
 from muphy_lb.geometry.source import Geometry
 from muphy_lb.geometry.surfaces.surface import Surface
+from muphy_lb.measure.field_snapshots import known_fields
 from muphy_lb.measure.flow_view import whole_nodes
 from muphy_lb.measure.observer import Observer
 from muphy_lb.measure.permeability import has_permeability, measured_permeability
@@ -22,7 +23,7 @@ from muphy_lb.measure.shear.wall_nodes import STRESS, part_record
 from muphy_lb.measure.shear.wall_shear import WallShear as ShearMeasure
 from muphy_lb.parallel import agreed_on_root, from_root
 from muphy_lb.run.criteria import monitored
-from muphy_lb.run.exports import chosen_fields, dataset, known_fields, node_values, voxel_grid, wall_data
+from muphy_lb.run.exports import chosen_fields, dataset, node_values, voxel_grid, wall_data
 from muphy_lb.run.records import Force, Health, Opening, Permeability, Records, Row, WallShear
 from muphy_lb.run.solver import Solver
 from muphy_lb.setup.geometry import input_surface

@@ -70,7 +70,7 @@ class Controls:
                 command("stop")
             else:
                 self._stop.label = REALLY_STOP
-                self._document.add_timeout_callback(self._disarm, ARMED_MS)
+                self._document.add_timeout_callback(lambda: self._stop.update(label=STOP), ARMED_MS)
 
         self._pause.on_click(lambda: command("pause" if self._pause.label == "Pause" else "go on"))
         self._step.on_click(lambda: command("step"))
@@ -108,9 +108,6 @@ class Controls:
     def say(self, state: str) -> None:
         """Say what has become of the run."""
         self._status.text = f"<p><b>{escape(state)}</b></p>{self._text}"
-
-    def _disarm(self) -> None:
-        self._stop.label = STOP
 
     def _status_text(self, update: Update) -> str:
         last, rate = update.status.last_step, update.steps_per_s

@@ -80,7 +80,9 @@ class Curves:
         self._changes = ColumnDataSource({"x": [], "change": [], "tolerance": []})
         self._change.line("x", "change", source=self._changes, color=Category10_10[0], line_width=2)
         self._change.line("x", "tolerance", source=self._changes, color=theme.faint, line_dash="dashed")
-        self.column = column(_legend(names, theme), self._flow, self._pressure, self._change)
+        said = (f"<span style='color:{_colour(k)}'>&#9632;</span> {escape(name)}" for k, name in enumerate(names))
+        legend = Div(text="&ensp;".join(said), width=CURVES[0], stylesheets=[sheet(theme)])
+        self.column = column(legend, self._flow, self._pressure, self._change)
 
     def draw(self, history: History) -> None:
         """Draw all of them anew."""
@@ -91,11 +93,6 @@ class Curves:
         steps, changes, tolerances = history.of_changes()
         self._change.visible = steps.size > 1
         self._changes.data = {"x": steps, "change": changes, "tolerance": tolerances}
-
-
-def _legend(names: Sequence[str], theme: Theme) -> Div:
-    said = (f"<span style='color:{_colour(k)}'>&#9632;</span> {escape(name)}" for k, name in enumerate(names))
-    return Div(text="&ensp;".join(said), width=CURVES[0], stylesheets=[sheet(theme)])
 
 
 def _colour(k: int) -> str:

@@ -132,27 +132,29 @@ class Layout:
         return source
 
     def _cut_figure(self):
-        plot = figure(frame_width=FRAME[0], frame_height=FRAME[1], tools="pan,wheel_zoom,box_zoom,reset,save,hover")
-        plot.title.text = NO_PICTURE
-        plot.x_range, plot.y_range = Range1d(0, 1), Range1d(0, 1)
+        plot = self._figure("pan,wheel_zoom,box_zoom,reset,save,hover")
         plot.hover.tooltips = [("", "@image{0.0000}")]
         image = plot.image(source=self._cut_source, x="x", y="y", dw="dw", dh="dh", color_mapper=self._colours)
         plot.hover.renderers = [image]
         plot.multi_line("xs", "ys", source=self._surface, color=self._theme.foreground, line_width=1.5)
-        plot.scatter("x", "y", source=self._points, size=POINT_SIZE, color=self._theme.foreground, line_color=None)
         plot.toolbar.logo, plot.toolbar_location = None, "above"
-        return self._with_bar(plot)
+        return self._completed(plot)
 
     def _body_figure(self):
-        plot = figure(frame_width=FRAME[0], frame_height=FRAME[1], tools="", x_range=(0, 1), y_range=(0, 1))
-        plot.title.text = NO_PICTURE
+        plot = self._figure("")
         plot.image_rgba(source=self._body_source, x=0, y=0, dw=1, dh=1)
-        plot.scatter("x", "y", source=self._points, size=POINT_SIZE, color=self._theme.foreground, line_color=None)
         plot.axis.visible = plot.grid.visible = False
         plot.toolbar_location = None
-        return self._with_bar(plot)
+        return self._completed(plot)
 
-    def _with_bar(self, plot):
+    @staticmethod
+    def _figure(tools: str):
+        ranges = {"x_range": Range1d(0, 1), "y_range": Range1d(0, 1)}
+        return figure(frame_width=FRAME[0], frame_height=FRAME[1], tools=tools, title=NO_PICTURE, **ranges)
+
+    def _completed(self, plot):
+        """A plot with the particles and the bar of colours."""
+        plot.scatter("x", "y", source=self._points, size=POINT_SIZE, color=self._theme.foreground, line_color=None)
         bar = ColorBar(color_mapper=self._colours, background_fill_color=self._theme.background, title=" ")
         bar.title_text_color = bar.major_label_text_color = self._theme.foreground
         bar.title_text_font_style, bar.major_tick_line_color = "normal", self._theme.faint

@@ -252,7 +252,9 @@ def shown(
     """
     live, address = LiveView(simulation, server, keeps_checkpoints=True), folder / ADDRESS_FILE
     if server and not is_seen():
-        _write_for_owner(address, f"{live}\n")
+        with atomic_write(address) as temporary:
+            temporary.chmod(stat.S_IRUSR | stat.S_IWUSR)
+            temporary.write_text(f"{live}\n", encoding="utf-8")
         say(f"live view: its address is in {address}, which nobody else can read")
     else:
         say(str(live))
@@ -263,14 +265,3 @@ def shown(
         if server:
             with suppress(OSError):
                 address.unlink()
-
-
-def _write_for_owner(path: Path, text: str) -> None:
-    """Write a text file that other users cannot read.
-
-    Raises:
-        OutputError: the file cannot be written.
-    """
-    with atomic_write(path) as temporary:
-        temporary.chmod(stat.S_IRUSR | stat.S_IWUSR)
-        temporary.write_text(text, encoding="utf-8")

@@ -104,17 +104,13 @@ def add_footer(axes: Axes) -> None:
 
 
 def draw_length_bar(axes: Axes, unit: str) -> None:
-    """Draw a scale bar of a round length in the lower right corner."""
-    length = _round_below(BAR_LENGTH * _longer_side(axes))
+    """Draw a scale bar in the lower right corner, 1, 2 or 5 times a power of ten long."""
+    most = BAR_LENGTH * _longer_side(axes)
+    power = 10.0 ** np.floor(np.log10(most))
+    length = float(ROUND_NUMBERS[ROUND_NUMBERS <= most / power].max() * power)
     right, bottom = axes.get_xlim()[1], axes.get_ylim()[0]
-    axes.plot(
-        [right - length, right],
-        [bottom, bottom],
-        color=theme_of(axes).faint,
-        lw=3,
-        solid_capstyle="butt",
-        clip_on=False,
-    )
+    line: dict[str, Any] = {"color": theme_of(axes).faint, "lw": 3, "solid_capstyle": "butt", "clip_on": False}
+    axes.plot([right - length, right], [bottom, bottom], **line)
     place: dict[str, Any] = {"xytext": (0, 5), "textcoords": "offset points", "ha": "center", "annotation_clip": False}
     axes.annotate(f"{length:g} {unit}", (right - length / 2, bottom), color=theme_of(axes).faint, **place)
 
@@ -173,12 +169,6 @@ def _is_sideways(outwards: np.ndarray) -> bool:
 
 def _longer_side(axes: Axes) -> float:
     return float(max(np.ptp(axes.get_xlim()), np.ptp(axes.get_ylim())))
-
-
-def _round_below(length: float) -> float:
-    """The largest 1, 2 or 5 times a power of ten that does not exceed ``length``."""
-    power = 10.0 ** np.floor(np.log10(length))
-    return float(ROUND_NUMBERS[ROUND_NUMBERS <= length / power].max() * power)
 
 
 WIDTH_IN, HEADER_IN, FOOTER_IN = 13.0, 1.25, 0.65
@@ -279,6 +269,11 @@ def draw_cut(axes: Axes, nodes: NodeList, cut: PlaneCut, style: Style, grains: b
     style_axes(axes, [f"{AXES[i]} [{style.unit}]" for i in in_plane])
     if cut.is_downwards:
         axes.invert_yaxis()
+
+
+def draw_title(axes: Axes, text: str) -> None:
+    """Write a line above a panel."""
+    axes.set_title(text, color=theme_of(axes).faint, fontsize=10, loc="left")
 
 
 def cut_title(cut: PlaneCut, style: Style) -> str:

@@ -335,7 +335,8 @@ def plausibility(case: Case, header: GeometryHeader, frames, numerics: Numerics)
     """
     lines, means = [], {}
     duration_s = numerics.steps * numerics.units.time_step_s
-    waves = {key: waveform_factor(case, section) for key, section in case.waveforms.items()}
+    factors = {key: waveform_factor(case, section) for key, section in case.waveforms.items()}
+    waves = {key: factor for key, factor in factors.items() if factor}
     for name, factor in waves.items():
         times_s = np.arange(N_SAMPLES) * (factor.period_s / N_SAMPLES)
         values = factor(times_s)
