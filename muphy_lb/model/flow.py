@@ -143,12 +143,13 @@ class Flow:
         collision = model.collision
         for extension in self.extensions:
             collision = extension(collision)
+        given = (self.parameters[each.name] for observing in self.observers for each in observing.parameters)
         model = replace(
             model,
             name=self.name,
             collision=collision,
             fields=self.fields,
-            stored=self._stored(),
+            stored=(*(value.field for value in given if isinstance(value, FieldValue)), *self.written),
             before=self.before,
             between=self.between,
             after=self.after,
@@ -171,10 +172,6 @@ class Flow:
             filled=self.filled,
             parameters={**model.parameters, **own},
         )
-
-    def _stored(self) -> tuple[str, ...]:
-        given = (self.parameters[each.name] for observer in self.observers for each in observer.parameters)
-        return (*(value.field for value in given if isinstance(value, FieldValue)), *self.written)
 
 
 def _written(stages: Iterable[Stage], by_collision: tuple[str, ...]) -> set[str]:

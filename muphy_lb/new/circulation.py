@@ -89,9 +89,10 @@ class Circulation:
         if self.exponent is not None and not low <= self.exponent <= high:
             raise InputError(f"new: --murray is {self.exponent:g}; it must be {low:g} to {high:g}, usually 3")
         if self.shares and (min(self.shares.values()) <= 0.0 or abs(sum(self.shares.values()) - 1.0) > SUM_ERROR):
+            listed = ", ".join(f"{name} {share:g}" for name, share in self.shares.items())
             raise InputError(
-                f"new: the shares of --split ({_listed(self.shares)}) must be above zero and add up to 1; they add up"
-                f" to {sum(self.shares.values()):g}"
+                f"new: the shares of --split ({listed}) must be above zero and add up to 1; they add up to"
+                f" {sum(self.shares.values()):g}"
             )
 
     def shares_of(self, radii_m: Mapping[str, float]) -> dict[str, float]:
@@ -192,10 +193,6 @@ def bed_of(circulation: Circulation, flow_rate_m3_s: float) -> Bed:
         )
     factor = brentq(lambda exponent: pulse_pa(10.0**exponent) - circulation.pulse_pressure_pa, -6.0, 4.0)
     return replace(bed, compliance=10.0**factor * stroke_m3 / circulation.pulse_pressure_pa)
-
-
-def _listed(shares: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} {share:g}" for name, share in shares.items())
 
 
 PEAK_OF_A_BEAT = 2.25 / 2.0 * peak_inflow()

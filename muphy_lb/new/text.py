@@ -90,7 +90,7 @@ def _further_lines(path: str, section: type[Section], table: Mapping, proposals:
                 yield from (f"# {line}" for line in toml_lines(proposal.values))
         else:
             default = field.get_default(call_default_factory=True)
-            text = f"# {name}" if default is None else f"# {name} = {_value(default)}"
+            text = f"# {name}" if default is None else f"# {name} = {json.dumps(default)}"
             yield _commented(text, _meaning(field))
 
 
@@ -130,7 +130,3 @@ def _is_nested(value) -> bool:
 
 def _commented(text: str, comment: str | None) -> str:
     return f"{text:<{COMMENT_COLUMN}} # {' '.join(comment.split())}" if comment else text
-
-
-def _value(value) -> str:
-    return json.dumps(value)

@@ -39,7 +39,9 @@ def described(prepared: Preparation, engine: Engine) -> str:
     how = f"{backend.name} on {backend.device}, {case.compute.precision}, {case.compute.streaming}"
     method = [f"{prepared.lattice.name}, {engine.model.collision.name}", f"walls: {_walls(prepared)}"]
     method += [text for physics in prepared.physics if (text := physics.describe())]
-    head = [case.title, prepared.geometry.report, f"backend: {how}", f"method: {'; '.join(method)}", *_start(case)]
+    head = [case.title, prepared.geometry.report, f"backend: {how}", f"method: {'; '.join(method)}"]
+    given = case.initial.model_dump(exclude_none=True) if case.initial is not None else {}
+    head += [f"start: {', '.join(toml_lines(given))}"] if given else []
     crowded = more_ranks_than_cores(communicator, backend.name)
     return "\n".join((*head, table, *_advice(prepared), *crowded)).lstrip()
 
@@ -51,11 +53,6 @@ def _advice(prepared: Preparation) -> Iterator[str]:
     coarse = resolution_warnings(header.openings, frames, header.spacing_m)
     expected = [text for physics in prepared.physics for text in physics.warnings()]
     yield from (f"warning: {text}" for text in (*coarse, *expected))
-
-
-def _start(case) -> list[str]:
-    given = case.initial.model_dump(exclude_none=True) if case.initial is not None else {}
-    return [f"start: {', '.join(toml_lines(given))}"] if given else []
 
 
 def cores_here() -> int:

@@ -139,6 +139,7 @@ class Simulation(Results):
         for name in (*self._methods, "_shear"):
             self.__dict__.pop(name, None)
         self._core, self.callbacks, self._geometry = None, [], None
+        del self.settling
         gc.collect()  # engine, launches and recorded steps hold themselves in cycles
         backend.release()
 
@@ -270,7 +271,7 @@ class Simulation(Results):
         core = changed(self.core, changes)
         if core is not self._core:
             self._take(core)
-        self.settling.begin_anew()
+        self.settling.begin_anew(core)
 
     def view(self, port: int = 0) -> "LiveView":
         """Show the flow on a page in a browser while it steps (:mod:`muphy_lb.view`); print it for the address. As the

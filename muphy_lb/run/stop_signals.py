@@ -7,10 +7,11 @@ import threading
 import time
 from typing import Any
 
+from muphy_lb.parallel.watchdog import STOP_SIGNALS
+
 LOG = logging.getLogger(__name__)
 SAME_PRESS_S = 0.5  # a launcher may pass on a Ctrl-C that the terminal has sent to its children as well
 INTERRUPTED = "interrupted"
-STOP_SIGNALS = (signal.SIGUSR1, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class StopSignals:

@@ -234,8 +234,9 @@ def _grid(file: h5py.File, path: Path, name: str) -> OtherGrid:
 
 
 MAX_QUOTED = 200
-CANNOT_READ: tuple[type[Exception], ...] = (*READ_ERRORS, GeometryError)
 """Longest part of an error of NumPy that a message repeats [characters]."""
+
+CANNOT_READ: tuple[type[Exception], ...] = (*READ_ERRORS, GeometryError)
 
 
 class Wanted(NamedTuple):

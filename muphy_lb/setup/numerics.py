@@ -141,7 +141,11 @@ def resolve(
     _refuse_unstable(plan)
     _refuse_aliased(plan)
     refuse_other_periods(case)
-    numerics = _numerics(plan, _largest_diameter_m(areas_m2, case, spacing_m))
+    area_m2, diameter_m = max((area for area in areas_m2.values() if area is not None), default=None), None
+    if area_m2 is not None:
+        is_plane = case.lattice.name.startswith("D2")
+        diameter_m = area_m2 / spacing_m if is_plane else 2.0 * math.sqrt(area_m2 / math.pi)
+    numerics = _numerics(plan, diameter_m)
     _refuse_compressible(numerics, plan)
     return replace(numerics, warnings=tuple(_warnings(numerics, plan)))
 
@@ -153,13 +157,6 @@ def _area_m2(opening: OpeningSection, case: Case, spacing_m: float) -> float | N
     if case.lattice.name.startswith("D2"):
         return 2.0 * opening.radius_m * spacing_m
     return math.pi * opening.radius_m**2
-
-
-def _largest_diameter_m(areas_m2: Mapping, case: Case, spacing_m: float) -> float | None:
-    area_m2 = max((area for area in areas_m2.values() if area is not None), default=None)
-    if area_m2 is None:
-        return None
-    return area_m2 / spacing_m if case.lattice.name.startswith("D2") else 2.0 * math.sqrt(area_m2 / math.pi)
 
 
 def _plan(case: Case, spacing_m: float, cs2: float, areas_m2: Mapping) -> _Plan:

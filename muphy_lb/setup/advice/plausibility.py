@@ -226,7 +226,8 @@ def sound_warnings(case: Case, header: GeometryHeader, waves: Mapping, numerics:
     n_voxels, units = round(max(ways, default=max(header.shape))), numerics.units
     sound_s = n_voxels / math.sqrt(CS2) * units.time_step_s
     for name, factor in waves.items():
-        size = _harmonics(factor)
+        values = factor(np.arange(N_SAMPLES) * (factor.period_s / N_SAMPLES))
+        size = np.abs(np.fft.rfft(values))[1 : N_SAMPLES // 4] * (2.0 / N_SAMPLES)
         share = np.arange(1, size.size + 1) * sound_s / factor.period_s
         allowed = np.sqrt(2.0 * LARGEST_SWELL * size.max() / np.maximum(size, 1e-30)) / (2.0 * math.pi)
         late = np.flatnonzero((share > allowed) & (size > LARGEST_SWELL * size.max()))
@@ -241,11 +242,6 @@ def sound_warnings(case: Case, header: GeometryHeader, waves: Mapping, numerics:
             f" {_remedy(case, numerics, MARGIN * slower)}, or cut the geometry to"
             f" {max(1, int(MARGIN * slower * n_voxels))} voxels"
         )
-
-
-def _harmonics(factor) -> np.ndarray:
-    values = factor(np.arange(N_SAMPLES) * (factor.period_s / N_SAMPLES))
-    return np.abs(np.fft.rfft(values))[1 : N_SAMPLES // 4] * (2.0 / N_SAMPLES)
 
 
 def _effect(share: np.ndarray) -> str:
