@@ -106,11 +106,7 @@ def _begin(words):
 
 
 def _parse(words) -> argparse.Namespace:
-    """The options of a command.
-
-    Raises:
-        InputError: the command has no such option; the message lists those that it has.
-    """
+    """The options of a command; InputError if it has no such option, with a list of its own."""
     options, unknown = _parser(words).parse_known_args(words)
     if not unknown:
         return options

@@ -125,10 +125,7 @@ def packages() -> Iterator[Finding]:
 
 def _requirements() -> dict[str, list]:
     """The requirements of this package on this Python, by extra; those that are always needed under ``""``.
-
-    Raises:
-        ModuleNotFoundError: the package that reads requirements is missing.
-    """
+    ModuleNotFoundError without the package that reads requirements."""
     from packaging.requirements import Requirement
 
     found: dict[str, list] = {}

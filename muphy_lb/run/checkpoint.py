@@ -283,11 +283,8 @@ def _expected(simulation: Solver) -> Expected:
 
 
 def _arrays(path: Path, simulation: Solver) -> tuple:
-    """Populations and fields of the own nodes, and by name the arrays of particles, sums, actions and links.
-
-    Raises:
-        InputError: this rank cannot read the file.
-    """
+    """Populations and fields of the own nodes, and by name the arrays of particles, sums, actions and links; InputError
+    if this rank cannot read the file."""
     try:
         with h5py.File(path, "r") as file:
             rows = [_columns(file[name], simulation.domain.number) for name in SETS]

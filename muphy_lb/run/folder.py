@@ -161,11 +161,7 @@ def _read(path: Path, check: Callable[[Checkpoint, h5py.File], None]) -> Checkpo
 
 
 def _described(path: Path, file: h5py.File) -> Checkpoint:
-    """The header of a sealed file.
-
-    Raises:
-        ValueError, LookupError, TypeError: it does not say that.
-    """
+    """The header of a sealed file; ValueError, LookupError or TypeError if it has none."""
     for name in SETS:
         rows = _dataset(file, name)
         if rows.ndim != 2 or rows.dtype.kind != "f":

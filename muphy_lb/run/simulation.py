@@ -394,11 +394,7 @@ class Simulation(Results):
 
     @contextmanager
     def _advancing(self, call: str) -> Iterator[None]:
-        """Context in which the simulation is advanced, by one call at a time.
-
-        Raises:
-            InputError: it is advanced already: a callback, or another thread, calls.
-        """
+        """Context in which the simulation is advanced; InputError if it is already: by a callback or another thread."""
         if self._is_advancing:
             raise InputError(
                 f"{call}: this simulation is being advanced; a function of every() cannot advance it further, and is"
@@ -555,11 +551,7 @@ def nodes_of(case: Case, geometry: Geometry | None) -> NodeList | None:
 
 
 def _named_folder(folder: str | PathLike) -> Path:
-    """The folder that a user names.
-
-    Raises:
-        InputError: it is no path.
-    """
+    """The folder that a user names; InputError if it is no path."""
     if not isinstance(folder, str | PathLike):
         raise InputError(f"a folder is {shown(folder)}, of type {type(folder).__name__}; give its path")
     return Path(folder)

@@ -117,8 +117,11 @@ class Layout:
             self._body_source.data = {"image": [drawn.image], "number": [number]}
             return
         left, right, bottom, top = self._look_along(demand)
-        self._cut.title.text = self._place_of(demand) if drawn.has_values else NO_VALUES
-        size, low = self._description.header.spacing_m / self._length[1], np.array([left, bottom])[:, None]
+        header, (length, length_m) = self._description.header, self._length
+        position = (header.origin_m[demand.axis] + demand.index * header.spacing_m) / length_m
+        place = "" if self._description.is_flat else f"{AXES[demand.axis]} = {position:.4g} {length}"
+        self._cut.title.text = place if drawn.has_values else NO_VALUES
+        size, low = header.spacing_m / length_m, np.array([left, bottom])[:, None]
         self._points.data = dict(zip("xy", low + size * (drawn.points + 0.5), strict=True))
         lines = [low + size * (line + 0.5) for line in drawn.lines]
         self._surface.data = {"xs": [line[0] for line in lines], "ys": [line[1] for line in lines]}
@@ -162,11 +165,6 @@ class Layout:
         self._bars.append(bar)
         paint(plot, self._theme)
         return plot
-
-    def _place_of(self, demand: Demand) -> str:
-        header, (unit, unit_m) = self._description.header, self._length
-        position = (header.origin_m[demand.axis] + demand.index * header.spacing_m) / unit_m
-        return "" if self._description.is_flat else f"{AXES[demand.axis]} = {position:.4g} {unit}"
 
     def _look_along(self, demand: Demand) -> tuple[float, float, float, float]:
         """Edges of the image of a cut, in the unit of the axes; the plot shows all of it when the axis is another."""

@@ -201,16 +201,12 @@ class LiveView(Monitor):
             kinds = {(demand.field, demand.place) for demand in order.demands}
             coordinator.pace.picture_taken(began_s, coordinator.pause.is_on, kinds)
         if self._page.is_idle or pictures or state.startswith(ENDED):
-            self._page.send(self._update(status, state, openings), *pictures)
+            step, time_s, rate = self._simulation.step_number, self._simulation.time_s, coordinator.pace.steps_per_s
+            self._page.send(Update(step, time_s, status, rate, state, openings, self.keeps_checkpoints), *pictures)
 
     def _openings(self) -> dict[str, tuple[float, float]]:
         found = self._simulation.openings() or {}
         return {name: (state.flow_rate_m3_s, state.mean_pressure_pa) for name, state in found.items()}
-
-    def _update(self, status: RunStatus, state: str, openings) -> Update:
-        simulation, rate = self._simulation, self._coordinator.pace.steps_per_s if self._coordinator else 0.0
-        step, time_s = simulation.step_number, simulation.time_s
-        return Update(step, time_s, status, rate, state, openings, self.keeps_checkpoints)
 
 
 def view(simulation: MonitoredFlow, port: int = 0) -> LiveView:

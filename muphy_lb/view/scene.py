@@ -159,14 +159,12 @@ class BodyScene:
         self._full = self._volume(count)
         self._present = self._full
         self._picture: Picture | None = None
-        render(
-            self._full, Window.around(self._full, np.eye(3)), lambda values: np.zeros((*values.shape, 4)), 1
-        )  # compiles
+        # Compile the ray caster.
+        render(self._full, Window.around(self._full, np.eye(3)), lambda values: np.zeros((*values.shape, 4)), 1)
         self._turned = UPRIGHT if description.sight is None else description.sight.turned()
         forward = self._turned @ best_camera(self._full.voxels, self._turned)[2]
-        self.start = Angle(
-            float(np.rad2deg(np.arctan2(-forward[1], -forward[0]))), float(np.rad2deg(-np.arcsin(forward[2])))
-        )
+        azimuth, elevation = np.arctan2(-forward[1], -forward[0]), -np.arcsin(forward[2])
+        self.start = Angle(float(np.rad2deg(azimuth)), float(np.rad2deg(elevation)))
 
     def drawn(self, picture: Picture, angle: Angle, scale: Scale, size: tuple[int, int], rays: int = 1) -> Drawn:
         """The body as it is drawn; arguments as of :meth:`image`."""

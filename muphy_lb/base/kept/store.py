@@ -180,11 +180,8 @@ def numbas_surroundings(changes_code=lambda setting: True) -> str:
 
 
 def _make(version: Path) -> None:
-    """Make the folder of a version, and remove those that were made long before it.
-
-    Raises:
-        ForeignError: it is there, and not to be believed.
-    """
+    """Make the folder of a version, and remove those that were made long before it; ForeignError if one is there that
+    is not to be believed."""
     is_new = not version.is_dir()
     for folder in (version.parent, version):
         folder.mkdir(OWN_FOLDER, parents=True, exist_ok=True)
@@ -198,11 +195,7 @@ def _make(version: Path) -> None:
 
 
 def _read(path: Path) -> bytes:
-    """The content of a file, which counts as used from now on.
-
-    Raises:
-        ForeignError: it is not to be believed.
-    """
+    """The content of a file, which counts as used from now on; ForeignError if it is not to be believed."""
     for folder in (path.parents[1], path.parent):
         check_own_folder(folder)
     return read_own(path)
