@@ -90,7 +90,7 @@ def main(arguments=None) -> int:
 def _begin(words):
     """The ranks, the options (None for a command that has its own), and what is wrong with them, if anything."""
     usage_error = options = None
-    if not _prepares(words):
+    if not words or words[0] not in PREPARING:
         try:
             options = _parse(words)
         except InputError as error:
@@ -106,11 +106,7 @@ def _begin(words):
 
 
 def _parse(words) -> argparse.Namespace:
-    """The options of a command.
-
-    Raises:
-        InputError: the command has no such option; the message lists those that it has.
-    """
+    """The options of a command; InputError if it has no such option, with a list of its own."""
     options, unknown = _parser(words).parse_known_args(words)
     if not unknown:
         return options
@@ -121,15 +117,10 @@ def _parse(words) -> argparse.Namespace:
 
 
 def _execute(options, communicator) -> int:
-    """Execute the parsed command."""
     command, say = COMMANDS[options.command], partial(_say, communicator)
     if command.is_long:
         _say_what_begins(options.command, say, communicator)
     return command.execute(options, say, communicator)
-
-
-def _prepares(words) -> bool:
-    return bool(words) and words[0] in PREPARING
 
 
 def _end_all(communicator, message: str, exit_code: int):
@@ -141,7 +132,8 @@ def _end_all(communicator, message: str, exit_code: int):
     communicator.abort(exit_code)
 
 
-def _run(options, say, communicator) -> int:
+def run(options, say, communicator) -> int:
+    """Run a case; returns the exit code."""
     _say_what_begins(options.case, say, communicator)
     case = _load_case(options.case, options, communicator)
     folder = options.output or Path(DEFAULT_OUTPUT) / Path(options.case).stem
@@ -150,26 +142,26 @@ def _run(options, say, communicator) -> int:
     return _run_case(case, folder, say, communicator, view=options.view)
 
 
-def _resume(options, say, communicator) -> int:
+def resume(options, say, communicator) -> int:
+    """Continue a run; returns the exit code."""
     from muphy_lb.run.checkpoint import geometry_of
     from muphy_lb.run.folder import CASE_FILE, refuse_missing_files, refuse_to_resume_nothing, refuse_to_resume_other
 
     _say_what_begins(options.folder, say, communicator)
     folder, found = Path(options.folder), None
+
+    def remedy(changes) -> str:
+        texts = (f"--set {shlex.quote(text)}" for text in changes)
+        return " ".join([f"muphy-lb resume {shlex.quote(str(folder))}", *texts])
+
     if communicator.rank == 0:
         refuse_to_resume_nothing(folder)
     case = _load_case(folder / CASE_FILE, options, communicator)
     if communicator.rank == 0:
-        refuse_missing_files(case, lambda changes: _resume_with(folder, changes))
+        refuse_missing_files(case, remedy)
         found = refuse_to_resume_other(folder, case)
     geometry = geometry_of(found, case, communicator)
     return _run_case(case, options.folder, say, communicator, geometry, view=options.view)
-
-
-def _resume_with(folder, changes) -> str:
-    return " ".join(
-        [f"muphy-lb resume {shlex.quote(str(folder))}", *(f"--set {shlex.quote(text)}" for text in changes)]
-    )
 
 
 def _say_what_begins(what, say, communicator) -> None:
@@ -211,33 +203,21 @@ def _run_case(case, folder, say, communicator, geometry=None, view: int | None =
 
     if communicator.rank == 0:
         check_writable(folder)
-    clock, server = Clock(), _socket(view, communicator)
+    clock, live = Clock(), None if view is None else import_module("muphy_lb.view.live")
+    server = live.open_socket(view) if live and communicator.rank == 0 else None
     with StopSignals() as signals, Sentry(communicator, folder):
         simulation = Solver(case, communicator, geometry)
         say(simulation.describe())
-        run = Run(simulation, folder, geometry is not None, clock)
+        this = Run(simulation, folder, geometry is not None, clock)
         signals.set_up()
-        with nullcontext() if view is None else _shown(simulation, server, say, folder):
-            reason, summary = run.execute(signals)
+        with live.shown(simulation, server, say, Path(folder)) if live else nullcontext():
+            reason, summary = this.execute(signals)
     if summary:
-        say(_closing_text(summary, run.closing_lines(summary), folder))
+        say(_closing_text(summary, this.closing_lines(summary), folder))
     if reason in ENDS:
-        return DOUBTFUL_EXIT_CODE if run.verdict == DOUBTFUL else 0
+        return DOUBTFUL_EXIT_CODE if this.verdict == DOUBTFUL else 0
     say(f"stopped by {reason}; continue with: muphy-lb resume {shlex.quote(str(folder))}")
     return STOPPED_EXIT_CODE
-
-
-def _socket(view: int | None, communicator):
-    """Where the page of a live view will be, on rank 0, if there shall be one."""
-    if view is None or communicator.rank:
-        return None
-    return import_module("muphy_lb.view.page").open_socket(view)
-
-
-def _shown(simulation, server, say, folder):
-    from muphy_lb.view.live import shown
-
-    return shown(simulation, server, say, Path(folder))
 
 
 def _prepare(words, communicator) -> int:
@@ -296,7 +276,7 @@ def _add_resume_options(parser) -> None:
 
 
 def _command_of(
-    module: str, name: str, text: str, is_long: bool = False, add_options: Callable | None = None
+    name: str, module: str, text: str, is_long: bool = True, add_options: Callable | None = None
 ) -> Command:
     """The command ``name`` of a module, which is imported on first use; without ``add_options`` it has its own."""
 
@@ -309,67 +289,32 @@ def _command_of(
     return Command(text, add_options or own_options, execute, is_long)
 
 
-COMMANDS: Mapping[str, Command] = MappingProxyType(
-    {
-        "new": _command_of(
-            "muphy_lb.new.command",
-            "new",
-            "write a commented case file for a vessel, a rock or a channel",
-            is_long=True,
-        ),
-        "examples": _command_of("muphy_lb.new.examples", "examples", "list the example cases, or copy one"),
-        "run": Command("run a case", _add_run_options, _run),
-        "resume": Command("continue a run from its newest checkpoint", _add_resume_options, _resume),
-        "permeability": _command_of(
-            "muphy_lb.apps.rock.command", "permeability", "compute the permeability of a rock", is_long=True
-        ),
-        "bench": _command_of(
-            "muphy_lb.bench.command",
-            "bench",
-            "time the steps of a case relative to the copy bandwidth of the device",
-            is_long=True,
-        ),
-        "compare": _command_of(
-            "muphy_lb.bench.compare.command",
-            "compare",
-            "time one flow in several sizes on several backends",
-            is_long=True,
-        ),
-        "scaling": _command_of(
-            "muphy_lb.bench.scaling.command",
-            "scaling",
-            "time a case on increasing numbers of ranks, and predict larger ones",
-            is_long=True,
-        ),
-        "validate": _command_of(
-            "muphy_lb.validation.command",
-            "validate",
-            "compare the solver with analytic and published numbers",
-            is_long=True,
-        ),
-        "trace": _command_of(
-            "muphy_lb.run.trace",
-            "trace",
-            "time every stage of some steps on every rank, and write a time line",
-            is_long=True,
-            add_options=add_trace_options,
-        ),
-        "plot": _command_of(
-            "muphy_lb.run.plots",
-            "plot",
-            "draw the files of a finished run with other choices",
-            is_long=True,
-            add_options=add_plot_options,
-        ),
-        "slurm": _command_of("muphy_lb.new.slurm", "slurm", "write a batch script that runs a case under SLURM"),
-        "info": _command_of(
-            "muphy_lb.run.description",
-            "info",
-            "describe a case or a prepared geometry without running it",
-            is_long=True,
-        ),
-    }
-)
+_ROWS: dict[str, tuple] = {
+    "new": ("muphy_lb.new.command", "write a commented case file for a vessel, a rock or a channel"),
+    "examples": ("muphy_lb.new.examples", "list the example cases, or copy one", False),
+    "run": (__name__, "run a case", False, _add_run_options),
+    "resume": (__name__, "continue a run from its newest checkpoint", False, _add_resume_options),
+    "permeability": ("muphy_lb.apps.rock.command", "compute the permeability of a rock"),
+    "bench": ("muphy_lb.bench.command", "time the steps of a case relative to the copy bandwidth of the device"),
+    "compare": ("muphy_lb.bench.compare.command", "time one flow in several sizes on several backends"),
+    "scaling": (
+        "muphy_lb.bench.scaling.command",
+        "time a case on increasing numbers of ranks, and predict larger ones",
+    ),
+    "validate": ("muphy_lb.validation.command", "compare the solver with analytic and published numbers"),
+    "trace": (
+        "muphy_lb.run.trace",
+        "time every stage of some steps on every rank, and write a time line",
+        True,
+        add_trace_options,
+    ),
+    "plot": ("muphy_lb.run.plots", "draw the files of a finished run with other choices", True, add_plot_options),
+    "slurm": ("muphy_lb.new.slurm", "write a batch script that runs a case under SLURM", False),
+    "info": ("muphy_lb.run.description", "describe a case or a prepared geometry without running it"),
+}
+"""Of each command what :func:`_command_of` takes; :func:`run` and :func:`resume` are here."""
+
+COMMANDS: Mapping[str, Command] = MappingProxyType({name: _command_of(name, *row) for name, row in _ROWS.items()})
 
 
 def _parser(words) -> argparse.ArgumentParser:

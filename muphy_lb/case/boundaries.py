@@ -1,9 +1,4 @@
-"""Sections of the case file about boundaries: openings, their networks, labelled walls and parts of walls.
-
-- Sections of outlets that answer their flow.
-- Sections of the case file about boundaries: openings and labelled walls.
-- Sections of the case file about the wall shear stress: parts of the wall, and thresholds of its indices.
-"""
+"""Sections of the case file about boundaries: openings, their networks, labelled walls, parts of walls, thresholds."""
 
 from types import MappingProxyType
 from typing import Annotated, Literal
@@ -26,8 +21,6 @@ EverySteps = Annotated[Literal[1, 2, 4, 8, 16], BeforeValidator(whole)]
 
 
 class _Answering(Section):
-    """The keys of every outlet with a network behind it."""
-
     initial_pressure_pa: float | None = None
     """pressure at the start [Pa]; without it flow.reference_pressure_pa"""
     every_steps: EverySteps = 16
@@ -151,8 +144,6 @@ CONDITIONS = ("velocity_m_s", "flow_rate_m3_s", "mass_flow_kg_s", "pressure_pa",
 
 
 class _Opening(Section):
-    """The keys of an opening that belong to the flow."""
-
     name: Name
     """letters, digits, _ and -, a letter first; the name in every output"""
     kind: Literal["inlet", "outlet"] | None = None
@@ -200,7 +191,6 @@ class _Opening(Section):
 
     @classmethod
     def rules(cls, given):
-        """One condition; the geometric part whole or absent; a profile only for a velocity."""
         yield from exactly_one(given, *CONDITIONS)
         answering = [key for key in (*ANSWERING, "non_reflecting") if given.get(key)]
         if "waveform" in given and answering:

@@ -3,8 +3,6 @@
 A case is a TOML file in SI units (the unit is the suffix of a key). It is checked as a whole: one
 :class:`~muphy_lb.base.errors.InputError` lists everything that is wrong, each with its path. ``Case.to_toml`` writes it
 back with all defaults filled in, so that every output can carry the case that made it.
-
-The differences between two cases, in the words of their files.
 """
 
 import os
@@ -42,8 +40,6 @@ LISTS = ("openings", "walls", "probes", "segments", "wall_regions")
 
 
 class _Flow(Section):
-    """The sections that come before those of the physics packages."""
-
     title: str = ""
     """free text"""
     geometry: GeometrySection
@@ -100,7 +96,8 @@ class Case(_FlowAndPhysics):  # type: ignore[valid-type, misc]  # mypy cannot kn
     def rules(cls, given):
         """Names in a list of tables are unique; a lattice velocity has a velocity to refer to."""
         openings, walls = (given_tables(given.get(key)) for key in ("openings", "walls"))
-        lists = {name: given_tables(given.get(name)) for name in (*LISTS, *_lists_of_physics())}
+        of_physics = (name for name, module in sections().items() if hasattr(module, "SECTIONS"))
+        lists = {name: given_tables(given.get(name)) for name in (*LISTS, *of_physics)}
         for what, tables in lists.items():
             names = Counter(table["name"] for table in tables if isinstance(table.get("name"), str))
             for name, count in names.items():
@@ -110,7 +107,8 @@ class Case(_FlowAndPhysics):  # type: ignore[valid-type, misc]  # mypy cannot kn
         if lists["wall_regions"] and not given_values(given.get("output")).get("wall_shear"):
             yield "has wall_regions but no output.wall_shear = true, which they divide; give it, or leave them out"
         for name, module in sections().items():
-            yield from getattr(module, "rules", _no_rules)(given)
+            if hasattr(module, "rules"):
+                yield from module.rules(given)
             output = given_values(given.get("output"))
             wanted = {"fields": output.get("fields", ()), "frames_field": (output.get("frames_field"),)}
             for field in getattr(module, "OUTPUT_FIELDS", ()):
@@ -210,28 +208,15 @@ def _move_files(table: dict, old: Path, new: Path) -> None:
 
 def _places(key) -> list[str]:
     """Dotted keys of sections that end in a key."""
-    sections = {name: field.annotation for name, field in Case.model_fields.items()}
-    return [f"{name}.{key}" for name, kind in sections.items() if _is_section(kind) and key in kind.all_fields()]
-
-
-def _is_section(kind) -> bool:
-    return isinstance(kind, type) and issubclass(kind, Section)
-
-
-def _lists_of_physics() -> Iterator[str]:
-    """Names of the lists of tables of the physics packages."""
-    return (name for name, module in sections().items() if hasattr(module, "SECTIONS"))
-
-
-def _no_rules(_given) -> tuple:
-    return ()
+    kinds = {name: field.annotation for name, field in Case.model_fields.items()}
+    tables = {name: kind for name, kind in kinds.items() if isinstance(kind, type) and issubclass(kind, Section)}
+    return [f"{name}.{key}" for name, table in tables.items() if key in table.all_fields()]
 
 
 def load_case(path, overrides: Sequence[str] = ()) -> Case:
     """Read a case file.
 
     Args:
-        path: the TOML file.
         overrides: ``"section.key=value"`` each, the value in TOML; a single word needs no quotes, and no
             value removes the key.
 
@@ -239,21 +224,20 @@ def load_case(path, overrides: Sequence[str] = ()) -> Case:
         InputError: the file cannot be read, or what it says, overrides included, is not a valid case.
     """
     path = Path(path)
-    table = read_toml(path)
-    problems = [problem for override in _listed(overrides) if (problem := override_value(table, override))]
-    return _build(table, path.parent, f"case file {path}", problems)
+    return _build(read_toml(path), path.parent, f"case file {path}", overrides)
 
 
-def _listed(overrides) -> Sequence[str]:
-    """The overrides as texts, also those of a dictionary; one text would be taken letter by letter."""
+def _overridden(table: dict, overrides) -> list[str]:
+    """Apply the overrides, given as texts or as a dictionary, to a table; what is wrong with them."""
     if isinstance(overrides, Mapping):
-        return [as_override(str(key), value) for key, value in overrides.items()]
+        overrides = [as_override(str(key), value) for key, value in overrides.items()]
+    # One text would be taken letter by letter.
     if isinstance(overrides, str) or not all(isinstance(override, str) for override in overrides):
         raise InputError(
             f"changes of a case are {shown(overrides)}, of type {type(overrides).__name__}; give values by dotted key,"
             " such as {'run.steps': 1000}, or a list of texts, such as ['run.steps=1000']"
         )
-    return overrides
+    return [problem for override in overrides if (problem := override_value(table, override))]
 
 
 def as_case(given, overrides: Sequence[str] = ()) -> Case:
@@ -276,9 +260,7 @@ def as_case(given, overrides: Sequence[str] = ()) -> Case:
             " as a dictionary, or a Case"
         )
     table = given.model_dump(exclude_none=True) if isinstance(given, Case) else deepcopy(dict(given))
-    folder = given.folder if isinstance(given, Case) else Path()
-    problems = [problem for override in _listed(overrides) if (problem := override_value(table, override))]
-    return _build(table, folder, "case", problems)
+    return _build(table, given.folder if isinstance(given, Case) else Path(), "case", overrides)
 
 
 def case_from_dict(table: Mapping, folder=".") -> Case:
@@ -287,13 +269,14 @@ def case_from_dict(table: Mapping, folder=".") -> Case:
     Raises:
         InputError: the tables are not a valid case; all problems are listed.
     """
-    return _build(table, Path(folder), "case", [])
+    return _build(table, Path(folder), "case")
 
 
-def _build(table: Mapping, folder: Path, source: str, problems: list[str]) -> Case:
+def _build(table, folder: Path, source: str, overrides: Sequence[str] = ()) -> Case:
     case: Case | None = None
+    problems = _overridden(table, overrides)[:MOST_PROBLEMS]
     beyond = list(islice(numbers_beyond(table), MOST_PROBLEMS))
-    problems = [*problems[:MOST_PROBLEMS], *beyond]
+    problems += beyond
     try:
         case = None if beyond else Case.model_validate(table, context={"folder": folder})
     except ValidationError as error:
@@ -306,7 +289,6 @@ def _build(table: Mapping, folder: Path, source: str, problems: list[str]) -> Ca
 
 
 def _problems(error: ValidationError, table) -> list[str]:
-    """The problems of the tables of a case, each with its path."""
     return [f"{_dotted(e['loc'], table)} {e['msg']}" for e in error.errors(include_url=False)]
 
 

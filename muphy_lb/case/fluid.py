@@ -72,8 +72,6 @@ class CassonSection(Section):
 
 
 class _Newtonian(Section):
-    """The keys that every fluid has."""
-
     density_kg_m3: Positive
     """density [kg/m3]"""
     kinematic_viscosity_m2_s: Positive | None = None
@@ -83,7 +81,6 @@ class _Newtonian(Section):
 
     @classmethod
     def rules(cls, given):
-        """One viscosity."""
         yield from exactly_one(given, "kinematic_viscosity_m2_s", "dynamic_viscosity_pa_s")
 
     @property

@@ -1,9 +1,4 @@
-"""Sections of the case file about a run: its start, its length, and how it is computed.
-
-- The section of the case file about the state that a flow starts from.
-- The section of the case file about the length of a run.
-- The section of the case file about how a flow is computed.
-"""
+"""Sections of the case file about a run: its start, its length, and how it is computed."""
 
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -21,8 +16,6 @@ ALTERNATIVES = (
 
 
 class _Start(Section):
-    """The keys that every flow has."""
-
     velocity_m_s: Vector | None = None
     """velocity (x, y, z) [m/s] everywhere"""
     velocity_file: str | None = None

@@ -3,8 +3,6 @@
 A section reports everything that is wrong with it at once, in words for the user: pydantic checks each value, the
 section's own ``rules`` what must hold between keys. The name of a key ends in its SI unit; a string with another unit
 of the same dimension (``radius_m = "0.2 mm"``) is converted.
-
-Types of values of a case file whose wrong forms are common: names, clock times, whole numbers.
 """
 
 import json
@@ -232,7 +230,6 @@ class Section(BaseModel):
 
     @classmethod
     def _lists_too_long(cls, data) -> list:
-        """The problems of lists with too many entries: these are not looked at."""
         return [
             _problem((key,), f"holds {len(value)} entries; at most {most} are allowed", None)
             for key, value in (data.items() if isinstance(data, Mapping) else ())

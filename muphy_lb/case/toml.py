@@ -52,7 +52,6 @@ def read_toml(path: Path) -> dict:
 
 
 def _refuse_geometry(path: Path) -> None:
-    """Refuse an image or a surface, of which a case can be made."""
     from muphy_lb.geometry.load import LOADERS, file_ending
 
     ending = file_ending(path)
@@ -108,7 +107,6 @@ def override_value(table: dict, override: str) -> str | None:
     """Set one value of the raw tables in place.
 
     Args:
-        table: the raw tables.
         override: ``"section.key=value"``; an empty value removes the key; the entry of a list of tables goes by
             its name.
 

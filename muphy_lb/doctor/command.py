@@ -8,7 +8,7 @@ import argparse
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
+from dataclasses import asdict
 
 from muphy_lb.base.errors import printable
 from muphy_lb.base.version import __version__
@@ -32,61 +32,36 @@ def parser() -> argparse.ArgumentParser:
 
 
 def doctor(words: Sequence[str], say: Callable[[str], None]) -> int:
-    """Examine this machine and print the findings; returns the exit code: 1 if the solver cannot run here.
-
-    Args:
-        words: the options, see :func:`parser`.
-        say: called with text.
-    """
+    """Examine this machine and print the findings; returns the exit code: 1 if the solver cannot run here."""
     options = parser().parse_args(words)
     rank, answer = _ask_all_ranks()
     if rank > 0:
         return 0
-    tell = _say_nothing if options.json else say
+    tell = (lambda _text: None) if options.json else say
     tell(f"muphy-lb {__version__}: what this machine offers")
     found = []
     for finding in _examined(answer):
         found.append(finding)
-        tell(_coloured(finding))
+        line = printable(finding.line(TOPIC_WIDTH))
+        colour = COLOURS.get(finding.state) if is_redrawn() else None
+        tell(line.replace(finding.state, f"{colour}{finding.state}{AS_BEFORE}", 1) if colour else line)
     can_run = not any(finding.is_fatal for finding in found)
     if options.json:
-        tables = [finding.as_table() for finding in found]
+        tables = [asdict(finding) for finding in found]
         say(json.dumps({"version": __version__, "can_run": can_run, "findings": tables}, indent=2))
     tell("the solver can run here" if can_run else "the solver CANNOT run here: see what is needed above")
     return 0 if can_run else CANNOT_RUN_EXIT_CODE
 
 
-def _coloured(finding: Finding) -> str:
-    """A finding as one line, whose first word has a colour on terminals."""
-    line = printable(finding.line(TOPIC_WIDTH))
-    colour = COLOURS.get(finding.state) if is_redrawn() else None
-    return line.replace(finding.state, f"{colour}{finding.state}{AS_BEFORE}", 1) if colour else line
-
-
-def _say_nothing(_text: str) -> None:
-    pass
-
-
 def _examined(answer: dict | None) -> Iterator[Finding]:
     """All findings, one after the other; ``answer`` is that of the ranks, where a launcher has started several."""
     among = findings.ranks if answer is None else lambda: findings.among(answer)
-    looks: tuple[Callable[[], Iterator[Finding]], ...] = (
-        findings.python,
-        findings.packages,
-        findings.processors,
-        findings.gpus,
-        among,
-        findings.caches,
-    )
-    yield from chain.from_iterable(map(_guarded, looks))
-
-
-def _guarded(look: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
-    """The findings of one look; a failure is a finding, too, so that the other looks follow."""
-    try:
-        yield from look()
-    except Exception as error:
-        yield Finding(look.__name__, BROKEN, f"cannot be examined: {type(error).__name__}: {error}")
+    f = findings
+    for look in (f.python, f.packages, f.processors, f.gpus, among, f.caches):
+        try:
+            yield from look()
+        except Exception as error:  # a failure is a finding, too, so that the other looks follow
+            yield Finding(look.__name__, BROKEN, f"cannot be examined: {type(error).__name__}: {error}")
 
 
 def _ask_all_ranks() -> tuple[int, dict | None]:

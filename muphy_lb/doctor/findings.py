@@ -12,7 +12,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from configparser import RawConfigParser
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import NamedTuple
@@ -86,10 +87,6 @@ class Finding:
         remedy = f" -> {self.remedy}" if self.remedy else ""
         return f"{self.state:<8}{self.topic:<{width}}  {self.text}{remedy}"
 
-    def as_table(self) -> dict:
-        """The attributes by name, for JSON."""
-        return asdict(self)
-
 
 def python() -> Iterator[Finding]:
     """The interpreter, and the installation of this package."""
@@ -114,8 +111,10 @@ def packages() -> Iterator[Finding]:
     """Every package that the solver needs, and for each extra those that it brings."""
     try:
         needs = _requirements()
-    except ModuleNotFoundError:  # where not even what reads requirements is installed
-        yield from _absent()
+    except ModuleNotFoundError:  # what reads requirements is not installed: versions are not looked at
+        names = dict.fromkeys(re.split(r"[^\w-]", line)[0] for line in _lines() if "extra ==" not in line)
+        for name in (name for name in names if _version(name) is None):
+            yield Finding(name, MISSING, "not installed", f'pip install "{name}"', is_needed=True)
         return
     for requirement in needs.get("", ()):
         yield _judged(requirement)
@@ -126,10 +125,7 @@ def packages() -> Iterator[Finding]:
 
 def _requirements() -> dict[str, list]:
     """The requirements of this package on this Python, by extra; those that are always needed under ``""``.
-
-    Raises:
-        ModuleNotFoundError: the package that reads requirements is missing.
-    """
+    ModuleNotFoundError without the package that reads requirements."""
     from packaging.requirements import Requirement
 
     found: dict[str, list] = {}
@@ -143,15 +139,10 @@ def _requirements() -> dict[str, list]:
 
 
 def _lines() -> list[str]:
-    """The requirements as text, each with the extra that it belongs to."""
-    try:
+    """The requirements as text, each with the extra that it belongs to; of a folder that is used without an
+    installation those of its ``setup.cfg``, if it has one."""
+    with suppress(PackageNotFoundError):
         return requires(PACKAGE) or []
-    except PackageNotFoundError:
-        return _lines_of_source()
-
-
-def _lines_of_source() -> list[str]:
-    """The same of a folder that is used without an installation; none where that has no ``setup.cfg``."""
     source = RawConfigParser()
     source.read(Path(__file__).parents[2] / "setup.cfg", encoding="utf-8")
     lines = source.get("options", "install_requires", fallback="").splitlines()
@@ -160,16 +151,7 @@ def _lines_of_source() -> list[str]:
     return [line for line in lines if line]
 
 
-def _absent() -> Iterator[Finding]:
-    """The packages that are always needed and not there, whatever their versions."""
-    names = dict.fromkeys(re.split(r"[^\w-]", line)[0] for line in _lines() if "extra ==" not in line)
-    for name in names:
-        if _version(name) is None:
-            yield Finding(name, MISSING, "not installed", f'pip install "{name}"', is_needed=True)
-
-
 def _judged(requirement) -> Finding:
-    """The finding of a package that is always needed."""
     name, there = requirement.name, _version(requirement.name)
     command = f'pip install "{name}{requirement.specifier}"'
     if there is None:
@@ -181,7 +163,6 @@ def _judged(requirement) -> Finding:
 
 
 def _extra(extra: str, purpose: str, requirements: list) -> Finding:
-    """The finding of an extra."""
     there = {requirement.name: _version(requirement.name) for requirement in requirements}
     missing = [name for name, found in there.items() if found is None]
     topic, command = f"extra {extra}", f'pip install "{PACKAGE}[{extra}]"'
@@ -270,7 +251,6 @@ def gpus() -> Iterator[Finding]:
 
 
 def _cuda(found: list[Gpu]) -> Iterator[Finding]:
-    """Whether the solver can use the GPUs."""
     remedy = REMEDY.format("cuda12" if any(gpu.extra == "cuda12" for gpu in found) else "gpu")
     try:
         there = f"numba-cuda {version('numba-cuda')}, cuda-bindings {version('cuda-bindings')}"
@@ -321,7 +301,9 @@ def ranks() -> Iterator[Finding]:
         yield Finding("mpirun", MISSING, f"neither beside {sys.executable} nor on PATH", remedy)
         return
     yield Finding("mpirun", OK, launcher)
-    yield from among(answer_of("ranks", LIMIT_S, (*_cleared(), launcher, "-n", "2"), _settings(launcher)))
+    names = sorted(name for name in os.environ if name.startswith(LAUNCHER_PREFIXES))  # another launcher's
+    cleared = ("env", *(word for name in names for word in ("-u", name))) if names else ()
+    yield from among(answer_of("ranks", LIMIT_S, (*cleared, launcher, "-n", "2"), _settings(launcher)))
 
 
 def among(answer: dict) -> Iterator[Finding]:
@@ -355,14 +337,7 @@ def find_launcher() -> str | None:
     return os.environ.get("MUPHY_MPIRUN") or (str(beside) if beside.exists() else shutil.which("mpirun"))
 
 
-def _cleared() -> tuple[str, ...]:
-    """Words that free a command from the variables of the launcher that started this process, if one did."""
-    names = sorted(name for name in os.environ if name.startswith(LAUNCHER_PREFIXES))
-    return ("env", *(word for name in names for word in ("-u", name))) if names else ()
-
-
 def _settings(launcher: str) -> dict[str, str]:
-    """Environment variables that ranks started by a launcher need."""
     try:
         text = subprocess.run([launcher, "--version"], capture_output=True, text=True, timeout=LIMIT_S).stdout
     except (OSError, subprocess.TimeoutExpired):

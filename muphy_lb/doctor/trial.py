@@ -41,12 +41,10 @@ def answer_of(name: str, limit_s: float, launcher=(), environment=None) -> dict:
             if process.returncode is None:  # also after Ctrl-C, which does not reach a session of its own
                 os.killpg(process.pid, signal.SIGKILL)
     found = [line.partition(MARK)[2] for line in out.splitlines() if MARK in line]
-    return json.loads(found[-1]) if found else {"failure": _last_words(err or out, process.returncode)}
-
-
-def _last_words(text: str, code: int) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1][:LAST_WORDS] if lines else f"it ended with code {code}"
+    if found:
+        return json.loads(found[-1])
+    lines = [line.strip() for line in (err or out).splitlines() if line.strip()]
+    return {"failure": lines[-1][:LAST_WORDS] if lines else f"it ended with code {process.returncode}"}
 
 
 def tried(name: str) -> dict | None:

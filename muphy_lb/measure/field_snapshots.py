@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from muphy_lb.case.output import SPEED
 from muphy_lb.geometry.nodes import NodeList, chosen_nodes, nodes_in_box
 from muphy_lb.measure.flow_view import FlowView, on_root, whole_nodes
 from muphy_lb.measure.observer import Observer
@@ -14,12 +15,16 @@ from muphy_lb.parallel import agreed_on_root
 UNITS = {"density": "kg/m3", "velocity": "m/s", "pressure": "Pa"}
 
 
+def known_fields(view: FlowView) -> dict[str, str]:
+    """The unit of every field that the flow and its physics have, by name."""
+    own = {name: field.unit for physics in view.physics for name, field in physics.output_fields.items()}
+    return UNITS | {SPEED: "m/s"} | own
+
+
 class FieldSnapshots(Observer):
     """Appends snapshots of the fields that the case names, and of those of its physics, to ``fields.vtkhdf``.
 
     Args:
-        view: the flow.
-        folder: output folder.
         resume_step: snapshots up to that step are kept; None for a new file.
     """
 
@@ -45,7 +50,6 @@ class FieldSnapshots(Observer):
         return (cls(view, folder, resume_step),) if view.case.output.vtk else ()
 
     def _nodes(self) -> NodeList:
-        """The nodes to write; ``_kept`` says where they are in the node list."""
         nodes, region_m = whole_nodes(self._view), self._view.case.output.region_m
         self._kept: slice | np.ndarray = slice(None)
         if region_m is None:

@@ -8,7 +8,6 @@ from pathlib import Path
 from muphy_lb.geometry.voxels import opening_title
 from muphy_lb.measure.flow_view import FlowView, on_root
 from muphy_lb.measure.observer import Observer
-from muphy_lb.measure.records import WallForce
 from muphy_lb.output.report_html import ReportPart, ReportTable, series_charts
 from muphy_lb.output.series import CsvSeries
 from muphy_lb.parallel import agreed_on_root
@@ -27,8 +26,6 @@ class SeriesObserver(Observer):
     subclasses define ``numbers`` for one row, or ``rows`` for any number of them.
 
     Args:
-        view: the flow.
-        folder: output folder.
         resume_step: rows up to that step are kept; None for a new file.
     """
 
@@ -37,11 +34,11 @@ class SeriesObserver(Observer):
     def __init__(self, view: FlowView, folder: Path, resume_step: int | None):
         self.every = view.case.output.series_every_steps
         self._view, self._folder = view, folder
-        self._series = agreed_on_root(view.communicator, lambda: self._continued(resume_step))
+        self._series = agreed_on_root(
+            view.communicator,
+            lambda: CsvSeries(folder / self.file, ("step", "time_s", *self.columns()), resume_step),
+        )
         self._written_step = view.communicator.broadcast(self._series.last_step if self._series else None)
-
-    def _continued(self, resume_step: int | None) -> CsvSeries:
-        return CsvSeries(self._folder / self.file, ("step", "time_s", *self.columns()), resume_step)
 
     def columns(self) -> list[str]:
         """Names of the columns after step and time, on rank 0."""
@@ -148,12 +145,10 @@ class WallSeries(SeriesObserver):
     def numbers(self) -> list[float] | None:
         """Force, torque and coefficients of each wall; NaN for a coefficient without reference values."""
         walls = self._view.wall_forces()
-        return None if walls is None else [x for wall in walls.values() for x in self._of(wall)]
-
-    @staticmethod
-    def _of(wall: WallForce) -> tuple[float, ...]:
-        coefficients = (nan if c is None else c for c in (wall.drag_coefficient, wall.lift_coefficient))
-        return (*wall.force_n, *wall.torque_n_m, *coefficients)
+        if walls is None:
+            return None
+        rows = [(*w.force_n, *w.torque_n_m, w.drag_coefficient, w.lift_coefficient) for w in walls.values()]
+        return [nan if x is None else x for row in rows for x in row]
 
     def lines(self, summary: Mapping) -> list[str]:
         """Force, torque and coefficients of each wall."""

@@ -1,8 +1,4 @@
-"""FlowView: the read-only interface of a flow for outputs, measurements and observers.
-
-- Quantities of a physics that measurements read: fields, scalars at probes, particles.
-- The nodes that have fluid at present: all of them, unless a physics leaves some without.
-"""
+"""FlowView: the read-only interface of a flow for outputs, measurements and observers; a physics as these see it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
@@ -24,8 +20,6 @@ from muphy_lb.setup.numerics import Numerics
 
 if TYPE_CHECKING:
     from muphy_lb.engine.engine import Engine
-    from muphy_lb.measure.node_probe import NodeProbe
-    from muphy_lb.measure.records import WallForce
     from muphy_lb.output.pictures.cut import Sight
 
 Value = TypeVar("Value")
@@ -317,7 +311,6 @@ def nodes_with_fluid(view: FlowView, *values: np.ndarray | None) -> tuple[NodeLi
     where none has any. Collective.
 
     Args:
-        view: the flow.
         values: on rank 0, (n,) in node-list order, or None for nothing.
     """
     fraction = filled_shares(view)

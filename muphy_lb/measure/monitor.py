@@ -76,9 +76,6 @@ def poll(
     """Let a monitor see the present step, for as long as it requests a pause; collective.
 
     Args:
-        monitor: the monitor.
-        status: gives the status of the run.
-        write_checkpoint: writes a checkpoint.
         asked_to_stop: gives another reason to end the run, the same on every rank, which also ends a pause.
 
     Returns:

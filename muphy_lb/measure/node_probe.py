@@ -17,7 +17,6 @@ class NodeProbe:
 
     Args:
         engine: the flow on this rank, as it is now; asked for from the first reading on.
-        communicator: the ranks.
         voxel: (m,) ascending voxel ids of fluid nodes, on rank 0.
         fields: names of the model's fields to read, too.
     """
@@ -67,11 +66,14 @@ class _BoundProbe:
         self._engine, self._communicator = engine, communicator
         domain, addresses = engine.domain, engine.addresses
         self._nodes = np.flatnonzero(np.isin(domain.voxel, voxel))
-        self._order = self._voxel_order()
+        gathered = communicator.gather(domain.voxel[self._nodes])
+        self._order = None if gathered is None else np.argsort(np.concatenate(gathered))
         phases = [parity % len(addresses.patterns) for parity in (0, 1)]
         before = [addresses.resolve(phase, addresses.patterns[phase].load, self._nodes) for phase in phases]
         stored = [addresses.resolve(phase - 1, addresses.locations_after(phase - 1), self._nodes) for phase in phases]
-        self._before, self._stored = (self._probe(addresses) for addresses in (before, stored))
+        self._before, self._stored = (
+            Probe(engine.backend, engine.buffers, (even.ravel(), odd.ravel())) for even, odd in (before, stored)
+        )
         self._values = NodeValues(engine, self._nodes)
         self._remembered = Remembered[tuple[Callable[[], np.ndarray], np.ndarray]]()
         self._fields = tuple(fields)
@@ -80,7 +82,15 @@ class _BoundProbe:
         engine = self._engine
         engine.backend.synchronise()
         collided_from = engine.model.streaming.parity_of_collision(engine.parity)
-        return self._collect(self._read(self._stored, engine.parity), self._values.force(collided_from))
+        q_count = engine.model.lattice.q
+        populations = np.zeros((q_count, 0))
+        if self._nodes.size:
+            populations = self._stored.read(engine.parity).reshape(q_count, -1)
+        fields = [self._values.field(name, engine.parity) for name in self._fields]
+        found = self._in_voxel_order(populations, self._values.force(collided_from), *fields)
+        if found is None:
+            return None
+        return NodeState(found[0], found[1], dict(zip(self._fields, found[2:], strict=True)))
 
     def remember(self) -> None:
         with self._engine.looking_ahead() as buffer:
@@ -94,28 +104,6 @@ class _BoundProbe:
         forces = [*(np.broadcast_to(force, shape) for _, force in behind), self._values.force(self._engine.parity)]
         found = self._in_voxel_order(compute(populations, self._before.unit, np.mean(forces, axis=0)))
         return None if found is None else found[0]
-
-    def _voxel_order(self) -> np.ndarray | None:
-        """On rank 0, the order that sorts the gathered nodes by voxel id."""
-        gathered = self._communicator.gather(self._engine.domain.voxel[self._nodes])
-        return None if gathered is None else np.argsort(np.concatenate(gathered))
-
-    def _probe(self, addresses) -> Probe:
-        flat = tuple(each.ravel() for each in addresses)
-        return Probe(self._engine.backend, self._engine.buffers, flat)
-
-    def _read(self, probe: Probe, parity: int) -> np.ndarray:
-        """(Q, k) populations of this rank's nodes."""
-        q_count = self._engine.model.lattice.q
-        return probe.read(parity).reshape(q_count, -1) if self._nodes.size else np.zeros((q_count, 0))
-
-    def _collect(self, populations: np.ndarray, force: np.ndarray) -> NodeState | None:
-        fields = [self._values.field(name, self._engine.parity) for name in self._fields]
-        found = self._in_voxel_order(populations, force, *fields)
-        if found is None:
-            return None
-        all_populations, all_forces, *of_fields = found
-        return NodeState(all_populations, all_forces, dict(zip(self._fields, of_fields, strict=True)))
 
     def _in_voxel_order(self, *columns: np.ndarray) -> list[np.ndarray] | None:
         """On rank 0, (..., k) values at the nodes of each rank as (..., m) values of all of them."""

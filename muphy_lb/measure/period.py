@@ -1,9 +1,4 @@
-"""Means over the last period of a flow that something drives periodically.
-
-- Samples of the last period of a flow that something drives periodically, and their weights in averages.
-- Means of numbers over the last period of a flow that something drives periodically.
-- Flow rates of the openings over the last whole period of a flow that a waveform drives: means, split, and course.
-"""
+"""Means over the last period of a flow that something drives periodically: samples, numbers, flow rates."""
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -103,13 +98,7 @@ class Measured(Protocol):
 
 
 class PeriodMeans(Observer):
-    """Numbers at the end of a run, of a periodic flow their means over its last period; subclasses report them.
-
-    Args:
-        measured: measures them.
-        view: the flow.
-        folder: output folder.
-    """
+    """Numbers at the end of a run, of a periodic flow their means over its last period; subclasses report them."""
 
     def __init__(self, measured: Measured, view: FlowView, folder: Path):
         self._measured, self._view, self._folder = measured, view, folder
@@ -152,9 +141,7 @@ class PeriodFlowRates(Observer):
     period to ``last_period.csv``.
 
     Args:
-        view: the flow.
         period_s: the longest period of what drives it [s].
-        folder: output folder.
     """
 
     name = "period_flow_rates"
@@ -211,7 +198,6 @@ class PeriodFlowRates(Observer):
         return [step for step, _ in inside], [rates for _, rates in inside]
 
     def _course(self) -> str:
-        """The flow rates over the last period as CSV."""
         names = ["step", "time_s", *(f"{opening.name}_flow_rate_m3_s" for opening in self._view.header.openings)]
         steps, rates = self._of_the_period()
         rows = [

@@ -1,9 +1,5 @@
 """Permeability of a flow that a uniform body force drives, and indicators of its reliability.
 
-The rock in a box: what is left of it without the layers of fluid that a case adds at both ends.
-
-How well a grid resolves the throats of a rock, and what that leaves of the error of its permeability.
-
 A flow loses its pressure in the throats. The width w of a pore at a node is the shortest chord through it
 (:mod:`muphy_lb.geometry.porous.pores`), and what the flow dissipates there goes as u^2 / w^2: with these weights the
 distribution of w is that of the throats, and m = <1 / w> one over their mean width.
@@ -267,7 +263,6 @@ def measured_permeability(view: FlowView) -> Permeability | None:
 
 
 def _throats(view: FlowView, rock: Rock, velocity: np.ndarray) -> dict | None:
-    """The record of the throats, on rank 0."""
     nodes = whole_nodes(view)
     try:
         width = pore_widths(nodes)
@@ -332,7 +327,6 @@ def refuse_other_drives(case: Case, openings) -> None:
     """Refuse what drives or changes the flow beside a force; what the case has of it is known without a geometry.
 
     Args:
-        case: the case.
         openings: those of the case, or of its geometry.
 
     Raises:

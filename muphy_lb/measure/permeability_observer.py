@@ -1,8 +1,4 @@
-"""The permeability of a rock during a run: whether it has settled, and its outcome.
-
-- Whether the permeability of a flow has settled, from the mean velocities of the last looks at it.
-- The permeability of a rock, measured at the end of a run.
-"""
+"""The permeability of a rock during a run: whether it has settled, and its outcome."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import inf, isfinite
@@ -11,7 +7,12 @@ import numpy as np
 
 from muphy_lb.measure.flow_view import FlowView, PreparedView
 from muphy_lb.measure.observer import Observer
-from muphy_lb.measure.permeability import driving_acceleration, measured_permeability, throat_lines
+from muphy_lb.measure.permeability import (
+    driving_acceleration,
+    has_permeability,
+    measured_permeability,
+    throat_lines,
+)
 from muphy_lb.output.charts import line_chart
 from muphy_lb.output.report_html import ReportPart
 
@@ -33,37 +34,41 @@ def rest_of_change(before: float, change: float) -> float:
     return abs(change) * min(abs(rest), MOST_LOOKS)
 
 
-class Settling:
-    """Remembers the mean velocity of the last looks at a flow, which k is proportional to.
+class Settling(Observer):
+    """Remembers the mean velocity of the last looks at a flow of which a permeability may be asked; k is proportional
+    to it."""
 
-    Args:
-        every: steps between two looks.
-    """
+    def __init__(self, view: FlowView):
+        self.begin_anew(view)
 
-    def __init__(self, every: int):
-        self.every = every
+    def begin_anew(self, view: FlowView) -> None:
+        """Forget the flow, which has changed."""
+        self._view = view
+        self.every = view.case.run.check_interval_steps if has_permeability(view.case, view.header) else 0
         self._steps: list[int] = []
         self._velocities: list[list[float]] = []
 
-    def look(self, view: FlowView) -> None:
-        """Take note of the present flow; looks that do not follow each other are forgotten. Collective."""
+    def act(self) -> None:
+        """Take note of the present flow; looks that do not follow each other are forgotten."""
+        view = self._view
         if self._steps and view.step_number != self._steps[-1] + self.every:
             self._steps, self._velocities = [], []
         self._steps = [*self._steps, view.step_number][-N_LOOKS:]
         self._velocities = [*self._velocities, view.mean_velocity_m_s().tolist()][-N_LOOKS:]
 
-    def to_come(self, view: FlowView) -> float:
+    def to_come(self) -> float:
         """Share of k along the force by which it may still change, if changes go on shrinking as the last two did;
         infinite where that is not known."""
+        view = self._view
         is_recent = self._steps and view.step_number - self._steps[-1] < self.every
         if not is_recent or len(self._steps) < N_LOOKS:
             return inf
         first, second, third = np.array(self._velocities) @ driving_acceleration(view.case, view.header)
         return rest_of_change(second - first, third - second) / third if third > 0.0 else inf
 
-    def warnings(self, view: FlowView) -> tuple[str, ...]:
+    def warnings(self) -> tuple[str, ...]:
         """Doubts about k, or that nothing is known of it."""
-        to_come = self.to_come(view)
+        to_come = self.to_come()
         if to_come <= UNSETTLED:
             return ()
         if to_come == inf:
@@ -76,28 +81,11 @@ class Settling:
             f" {100.0 * to_come:.2g} %; {REMEDY}",
         )
 
-    def record(self) -> dict:
-        """The values that a checkpoint must keep."""
-        return {"every": self.every, "steps": self._steps, "velocities_m_s": self._velocities}
 
-    def restore(self, record: dict) -> None:
-        """Go on from a record; with other steps between looks it says nothing."""
-        if record.get("every") == self.every:
-            self._steps, self._velocities = list(record["steps"]), [list(row) for row in record["velocities_m_s"]]
-
-
-class PermeabilityObserver(Observer):
-    """Measures the permeability of the last step, and follows it until then.
-
-    Args:
-        view: the flow.
-    """
+class PermeabilityObserver(Settling):
+    """Measures the permeability of the last step, and follows it until then."""
 
     name = "permeability"
-
-    def __init__(self, view: FlowView):
-        self._view, self.every = view, view.case.run.check_interval_steps
-        self._settling = Settling(self.every)
 
     @classmethod
     def create(cls, view, folder, resume_step) -> Sequence[Observer]:
@@ -110,25 +98,21 @@ class PermeabilityObserver(Observer):
         if view.case.output.permeability:
             driving_acceleration(view.case, view.header)
 
-    def act(self) -> None:
-        """Look at the mean velocity."""
-        self._settling.look(self._view)
-
     def state(self) -> dict | None:
         """The last looks."""
-        return self._settling.record()
+        return {"every": self.every, "steps": self._steps, "velocities_m_s": self._velocities}
 
     def restore(self, state: dict) -> None:
-        """Go on from them."""
-        self._settling.restore(state)
+        """Go on from them; with other steps between looks they say nothing."""
+        if state.get("every") == self.every:
+            self._steps, self._velocities = list(state["steps"]), [list(row) for row in state["velocities_m_s"]]
 
     def finish(self) -> dict | None:
         """The permeability with indicators of its reliability."""
         found = measured_permeability(self._view)
         if found is None:
             return None
-        unsettled = self._settling.warnings(self._view)
-        return found.record() | {"warnings": (*found.warnings, *unsettled)}
+        return found.record() | {"warnings": (*found.warnings, *self.warnings())}
 
     def lines(self, summary: Mapping) -> list[str]:
         """Permeability, porosity, tortuosity, Reynolds number."""

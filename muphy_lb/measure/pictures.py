@@ -1,9 +1,4 @@
-"""Pictures of a flow: one at its end, frames and a film on its way.
-
-- Pictures that a run draws on its way, ``frames/NAME_STEP.png``, and the film of them, ``film.gif``.
-- The picture of a flow at its end, ``picture.png``.
-- Frames of a flow: a field on a plane, all with one scale of colours.
-"""
+"""Pictures of a flow: one at its end; ``frames/NAME_STEP.png`` and their film on its way, with one scale of colours."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -15,7 +10,7 @@ import numpy as np
 from muphy_lb.base.files.atomic import atomic_write, check_writable, is_own_file, no_link, output_errors
 from muphy_lb.case.output import FIELDS, SPEED
 from muphy_lb.geometry.nodes import NodeList
-from muphy_lb.measure.field_snapshots import UNITS
+from muphy_lb.measure.field_snapshots import known_fields
 from muphy_lb.measure.flow_view import FlowView, nodes_with_fluid, whole_nodes
 from muphy_lb.measure.observer import Observer
 from muphy_lb.output.drawing import FRAMES_FOLDER, drawing, frame_files, picture_files
@@ -34,9 +29,6 @@ class Frames:
     """The frames of a run, on rank 0: files alone know of them, so a resumed run goes on with its film.
 
     Args:
-        view: the flow.
-        folder: output folder.
-        name: of the frames.
         resume_step: frames up to that step are kept; None for a new run.
 
     Raises:
@@ -73,12 +65,7 @@ class Frames:
 
 
 class FlowPicture(Observer):
-    """Draws the speed on the vessel and on a cut.
-
-    Args:
-        view: the flow.
-        folder: output folder.
-    """
+    """Draws the speed on the vessel and on a cut."""
 
     file = "picture.png"
     files = picture_files(file)
@@ -144,8 +131,6 @@ class SliceFrames(Observer):
     nothing of them stays in memory.
 
     Args:
-        view: the flow.
-        folder: output folder.
         resume_step: frames up to that step are kept; None for a new run.
     """
 
@@ -165,9 +150,8 @@ class SliceFrames(Observer):
     def create(cls, view, folder, resume_step) -> Sequence[Observer]:
         """A single observer, if the case asks for frames and no physics draws them in its own way."""
         output = view.case.output
-        if not output.frames_every_steps or (output.frames_field is None and _physics_draws(view)):
-            return ()
-        return (cls(view, folder, resume_step),)
+        is_left = output.frames_field is None and any(physics.draws_frames for physics in view.physics)
+        return (cls(view, folder, resume_step),) if output.frames_every_steps and not is_left else ()
 
     def act(self) -> None:
         """Draw a frame."""
@@ -179,7 +163,9 @@ class SliceFrames(Observer):
             from muphy_lb.output.pictures.vessel import as_scalar
 
             shown = self._raster.image(as_scalar(self._source, values)[1]).values
-            self._keep(view.step_number, view.time_s, shown)
+            self._widen(shown)
+            with atomic_write(self._kept(view.step_number)) as temporary, open(temporary, "wb") as file:
+                np.savez_compressed(file, time_s=view.time_s, values=shown.astype(np.float32))
             self._draw(view.step_number)
 
     def close(self) -> None:
@@ -218,13 +204,7 @@ class SliceFrames(Observer):
                 self._widen(self._read(step)[1])
 
     def _kept(self, step: int) -> Path:
-        """The file of what a frame shows."""
         return (self._folder / self._frames.file(step)).with_suffix(".npz")
-
-    def _keep(self, step: int, time_s: float, shown: np.ndarray) -> None:
-        self._widen(shown)
-        with atomic_write(self._kept(step)) as temporary, open(temporary, "wb") as file:
-            np.savez_compressed(file, time_s=time_s, values=shown.astype(np.float32))
 
     def _read(self, step: int) -> tuple[float, np.ndarray]:
         """(time [s], values on the plane) of a frame."""
@@ -249,38 +229,28 @@ class SliceFrames(Observer):
         return float(ticks[0]), float(ticks[-1])
 
     def _draw(self, step: int) -> None:
+        from muphy_lb.output.pictures.panels import figure_at
         from muphy_lb.output.pictures.theme import THEMES
-        from muphy_lb.output.pictures.vessel import Shown, draw_slice, one_scale
+        from muphy_lb.output.pictures.vessel import Shown, fill_slice, one_scale
 
         case, limits = self._view.case, self._limits()
         time_s, values = self._read(step)
-        unit = (UNITS | {SPEED: UNITS["velocity"]} | _units_of_physics(self._view))[self._field]
         shown = Shown(
             self._field,
-            unit,
+            known_fields(self._view)[self._field],
             one_scale(self._field, limits),
             case.title,
             (self._time_stamp(time_s),),
             str(case.geometry.options.get("mirror", "")),
             self._grains,
         )
-        cut = self._raster.of_pixels(values)
-        theme = THEMES[case.output.picture_style]
-        draw_slice(self._folder / self._frames.file(step), whole_nodes(self._view), cut, shown, theme)
+        with figure_at(self._folder / self._frames.file(step), THEMES[case.output.picture_style]) as figure:
+            fill_slice(figure, whole_nodes(self._view), self._raster.of_pixels(values), shown)
         self._drawn_with[step] = limits
 
     def _time_stamp(self, time_s: float) -> str:
-        """The time in the unit that suits the whole run."""
         from muphy_lb.output.drawing import suitable_unit
 
         end_s = self._view.numerics.steps * self._view.units.time_step_s
         unit, unit_s = suitable_unit(TIME_UNITS, end_s, 1.0)
         return f"t = {time_s / unit_s:.4g} {unit}"
-
-
-def _physics_draws(view: FlowView) -> bool:
-    return any(physics.draws_frames for physics in view.physics)
-
-
-def _units_of_physics(view: FlowView) -> dict[str, str]:
-    return {name: field.unit for physics in view.physics for name, field in physics.output_fields.items()}

@@ -1,17 +1,13 @@
 """Probes: the flow at points, along lines and through planes, and between two planes.
 
-Probes: the flow at points, along lines and through planes, as time series.
-
 A point takes the velocity, the pressure and the scalars of other physics from the (at most eight) fluid nodes around
 it, trilinearly; the weight of solid ones goes to the others. A plane takes the nodes within a voxel of it with the
 weight 1 - |d|, d their distance in voxels, which for a plane along the axes is the interpolation between two layers.
 
-Segments: pressure drop, ratio of pressures and flow between two planes through a vessel.
-
-The fractional flow reserve (FFR) is the mean pressure behind a stenosis over that before it, both over whole beats and
-above the venous pressure, at the largest flow that the bed behind takes (Pijls, van Son, Kirkeeide, De Bruyne, Gould,
-Circulation 87, 1354 (1993)). Pressures contain ``flow.reference_pressure_pa``; that the flow is the largest one is up
-to the case.
+Segments are between two planes through a vessel. The fractional flow reserve (FFR) is the mean pressure behind a
+stenosis over that before it, both over whole beats and above the venous pressure, at the largest flow that the bed
+behind takes (Pijls, van Son, Kirkeeide, De Bruyne, Gould, Circulation 87, 1354 (1993)). Pressures contain
+``flow.reference_pressure_pa``; that the flow is the largest one is up to the case.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.case.output import ProbeSection, SegmentSection
+from muphy_lb.case.output import ProbeSection
 from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
 from muphy_lb.geometry.openings.carve import unit_hint
 from muphy_lb.measure.flow_series import SeriesObserver
@@ -41,9 +37,6 @@ class ProbeSeries(SeriesObserver):
     """Appends the values of a probe to ``probe_NAME.csv``; subclasses select the nodes and reduce their values.
 
     Args:
-        section: the probe.
-        view: the flow.
-        folder: output folder.
         resume_step: as for all series.
 
     Raises:
@@ -102,8 +95,6 @@ class ProbeSeries(SeriesObserver):
 
 
 class _PointSeries(ProbeSeries):
-    """Velocity, pressure and scalars at a point, or at the points of a line."""
-
     @staticmethod
     def weights(section, nodes) -> tuple[np.ndarray, np.ndarray]:
         """(k, 8) nodes around each point and their trilinear weights."""
@@ -113,7 +104,6 @@ class _PointSeries(ProbeSeries):
         return voxel, weight
 
     def choose(self, nodes: NodeList) -> np.ndarray:
-        """The nodes around the points."""
         voxel, weight = self.weights(self._section, nodes)
         total = weight.sum(axis=1, keepdims=True)
         wanted = np.unique(voxel[weight > 0.0])
@@ -123,7 +113,6 @@ class _PointSeries(ProbeSeries):
         return wanted
 
     def columns(self) -> list[str]:
-        """Velocity and scalars, for a line at each distance from its start."""
         points_m = _points_m(self._section)
         names = (*AT_POINTS, *(scalar.column for scalar in self._scalars))
         if len(points_m) == 1:
@@ -132,14 +121,11 @@ class _PointSeries(ProbeSeries):
         return [f"{name}_at_{distance_m:.6g}_m" for distance_m in from_start_m for name in names]
 
     def reduce(self, velocity_m_s, scalars) -> np.ndarray:
-        """Values interpolated at the points."""
         values = np.vstack((velocity_m_s, scalars)).T[self._position]
         return (self._weight[:, :, None] * values).sum(axis=1)
 
 
 class _PlaneSeries(ProbeSeries):
-    """Flow rate, pressure and speeds on a plane."""
-
     @staticmethod
     def weights(section, nodes) -> tuple[np.ndarray, np.ndarray]:
         """(m,) nodes within a voxel of the plane, ascending, and their weights."""
@@ -159,17 +145,14 @@ class _PlaneSeries(ProbeSeries):
         return voxel[near], weight[near]
 
     def choose(self, nodes: NodeList) -> np.ndarray:
-        """The nodes within a voxel of the plane."""
         voxel, weight = self.weights(self._section, nodes)
         self._normal, self._area_m2 = _unit_normal(self._section), weight * nodes.spacing_m**2
         return voxel
 
     def columns(self) -> list[str]:
-        """Flow rate, pressure, speeds, means of scalars."""
         return [*ACROSS_PLANES, *(f"mean_{scalar.column}" for scalar in self._scalars)]
 
     def reduce(self, velocity_m_s, scalars) -> np.ndarray:
-        """Sums and means weighted by area."""
         speed_m_s, area_m2 = np.linalg.norm(velocity_m_s, axis=0), self._area_m2
         flow_rate_m3_s = float((self._normal @ velocity_m_s * area_m2).sum())
         pressure_pa, mean_speed_m_s, *means = (
@@ -183,7 +166,6 @@ class PlaneValues:
 
     Args:
         section: a probe with ``plane_m``.
-        view: the flow.
         nodes: its geometry, on rank 0.
 
     Raises:
@@ -241,7 +223,6 @@ def _kind(section: ProbeSection) -> type[ProbeSeries]:
 
 
 def _points_m(section: ProbeSection) -> np.ndarray:
-    """(k, 3) the point, or the points of the line."""
     if section.line_m is None:
         return np.array([section.point_m])
     first, last = map(np.array, section.line_m)
@@ -254,7 +235,6 @@ def _unit_normal(section: ProbeSection) -> np.ndarray:
 
 
 def _refuse(section: ProbeSection, nodes: NodeList, what: str):
-    """Raise an InputError: the probe lies outside the fluid."""
     low, high = np.array(nodes.origin_m), np.array(nodes.origin_m) + nodes.spacing_m * np.array(nodes.shape[::-1])
     box = " to ".join("(" + ", ".join(f"{x:.4g}" for x in corner) + ")" for corner in (low, high))
     point_m = section.plane_m if section.plane_m is not None else _points_m(section)[0]
@@ -293,9 +273,6 @@ NO_REFERENCE = (
 class SegmentValues:
     """Pressures at both ends of every segment of a case, and the flow; every call is collective.
 
-    Args:
-        view: the flow.
-
     Raises:
         InputError: a plane lies outside the fluid.
     """
@@ -313,12 +290,8 @@ class SegmentValues:
         found = {name: values for name, values in measured.items() if values is not None}
         if len(found) < len(measured):
             return None
-        return np.array([_of_segment(segment, found) for segment in self._segments])
-
-
-def _of_segment(segment: SegmentSection, found: Mapping[str, tuple[float, float]]) -> tuple[float, float, float]:
-    (proximal_flow, proximal_pa), (distal_flow, distal_pa) = found[segment.proximal], found[segment.distal]
-    return proximal_pa, distal_pa, 0.5 * (proximal_flow + distal_flow)
+        ends = [(found[segment.proximal], found[segment.distal]) for segment in self._segments]
+        return np.array([(first[1], last[1], 0.5 * (first[0] + last[0])) for first, last in ends])
 
 
 def segment_record(proximal_pa: float, distal_pa: float, flow_rate_m3_s: float) -> dict[str, float]:
@@ -364,12 +337,9 @@ class SegmentMeans(PeriodMeans):
         """The record of each segment by name."""
         names = (section.name for section in self._view.case.segments)
         records = {name: segment_record(*row.tolist()) for name, row in zip(names, means, strict=True)}
-        return {"warnings": self._warnings(), "of": records}
-
-    def _warnings(self) -> list[str]:
         case = self._view.case
         is_absolute = case.flow.reference_pressure_pa or any(o.windkessel or o.coronary for o in case.openings)
-        return [] if is_absolute else [NO_REFERENCE]
+        return {"warnings": [] if is_absolute else [NO_REFERENCE], "of": records}
 
     def lines(self, summary: Mapping) -> list[str]:
         """A line for each segment."""

@@ -24,7 +24,6 @@ def wall_forces(view: FlowView, links: LinkRecords, distance, exchange) -> dict[
     Sums run in an order that does not depend on the ranks.
 
     Args:
-        view: the flow.
         links: the local links into labelled walls.
         distance: (m,) fraction of each at which it meets the wall.
         exchange: (m,) population that leaves plus the one that enters of each.

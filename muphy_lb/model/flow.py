@@ -143,12 +143,13 @@ class Flow:
         collision = model.collision
         for extension in self.extensions:
             collision = extension(collision)
+        given = (self.parameters[each.name] for observing in self.observers for each in observing.parameters)
         model = replace(
             model,
             name=self.name,
             collision=collision,
             fields=self.fields,
-            stored=self._stored(),
+            stored=(*(value.field for value in given if isinstance(value, FieldValue)), *self.written),
             before=self.before,
             between=self.between,
             after=self.after,
@@ -158,7 +159,6 @@ class Flow:
         return self._partly_filled(model) if self.occupied else model
 
     def _partly_filled(self, model: Model) -> Model:
-        """The model, where there is not fluid in all nodes."""
         moments = where_fluid(model.macroscopic, self.occupied)
         counted = self.counted(moments) if self.counted else moments
         own = {each.name: FieldValue(each.name) for each in counted.parameters if each.name not in model.parameters}
@@ -173,12 +173,6 @@ class Flow:
             parameters={**model.parameters, **own},
         )
 
-    def _stored(self) -> tuple[str, ...]:
-        """Names of the fields among the parameters of the observers, and of those that extensions write."""
-        given = (self.parameters[each.name] for observer in self.observers for each in observer.parameters)
-        return (*(value.field for value in given if isinstance(value, FieldValue)), *self.written)
-
 
 def _written(stages: Iterable[Stage], by_collision: tuple[str, ...]) -> set[str]:
-    """Names of the fields that stages, and extensions of the collision, write."""
     return {name for stage in stages for name in stage.writes} | set(by_collision)

@@ -12,6 +12,8 @@ pressure, which takes all of a stroke to be stored.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil, isfinite, pi, sqrt
+from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
@@ -87,9 +89,10 @@ class Circulation:
         if self.exponent is not None and not low <= self.exponent <= high:
             raise InputError(f"new: --murray is {self.exponent:g}; it must be {low:g} to {high:g}, usually 3")
         if self.shares and (min(self.shares.values()) <= 0.0 or abs(sum(self.shares.values()) - 1.0) > SUM_ERROR):
+            listed = ", ".join(f"{name} {share:g}" for name, share in self.shares.items())
             raise InputError(
-                f"new: the shares of --split ({_listed(self.shares)}) must be above zero and add up to 1; they add up"
-                f" to {sum(self.shares.values()):g}"
+                f"new: the shares of --split ({listed}) must be above zero and add up to 1; they add up to"
+                f" {sum(self.shares.values()):g}"
             )
 
     def shares_of(self, radii_m: Mapping[str, float]) -> dict[str, float]:
@@ -111,14 +114,8 @@ class Circulation:
 
 @dataclass(frozen=True)
 class Bed:
-    """All outlets together, fed by the waveform.
-
-    Attributes:
-        flow_rate_m3_s: mean flow rate [m3/s].
-        resistance: of all outlets together [Pa s/m3].
-        beat_s: duration of a beat [s].
-        compliance: of all outlets together [m3/Pa].
-    """
+    """All outlets together, fed by the waveform: mean flow rate, resistance [Pa s/m3], duration of a beat, compliance
+    [m3/Pa]."""
 
     flow_rate_m3_s: float
     resistance: float
@@ -198,27 +195,16 @@ def bed_of(circulation: Circulation, flow_rate_m3_s: float) -> Bed:
     return replace(bed, compliance=10.0**factor * stroke_m3 / circulation.pulse_pressure_pa)
 
 
-def _listed(shares: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} {share:g}" for name, share in shares.items())
-
-
 PEAK_OF_A_BEAT = 2.25 / 2.0 * peak_inflow()
 """Largest velocity that a case with the waveform is checked for, over that of the mean flow's paraboloid."""
 
 
-@dataclass(frozen=True)
-class Flowing:
-    """How a vessel is driven.
-
-    Attributes:
-        conditions: the keys of every opening that belong to the flow, by its name.
-        sections: sections of the case that follow, besides the usual ones.
-        drive: numerical parameters, if not the usual ones.
-        notes: lines of text for the user.
-    """
+class Flowing(NamedTuple):
+    """How a vessel is driven: the keys of every opening that belong to the flow, by its name; further sections of the
+    case; numerical parameters, if not the usual ones; lines of text for the user."""
 
     conditions: Mapping[str, Mapping]
-    sections: Mapping[str, Mapping] = field(default_factory=dict)
+    sections: Mapping[str, Mapping] = MappingProxyType({})
     drive: sizing.Drive | None = None
     notes: tuple[str, ...] = ()
 
@@ -229,7 +215,6 @@ def beating(
     """Inlets with the waveform, outlets with the networks that belong to it.
 
     Args:
-        circulation: what is known of it.
         ends: inlets and outlets (:class:`~muphy_lb.geometry.openings.find.FoundOpening`).
         velocity_m_s: mean velocity at the inlets.
         peak: largest velocity anywhere over the mean one at the inlets at the same time.
@@ -272,7 +257,6 @@ def _time_step_s(bed: Bed, fastest_m_s: float, lengths_m: tuple, fluid: Substanc
 
 
 def _sections(bed: Bed, drive: sizing.Drive, time_step_s: float) -> dict:
-    """The sections [flow], [lattice], [run] and [output]."""
     beats = min(MOST_BEATS, 3 + ceil(SETTLED * bed.tau_s / bed.beat_s))
     return {
         "flow": {"reference_pressure_pa": sizing.rounded(bed.flow_rate_m3_s * bed.resistance, 5)},

@@ -38,7 +38,6 @@ def add_options(parser) -> None:
 
 
 def _add_circulation(parser) -> None:
-    """The options of a vessel through which a heart beats."""
     group = parser.add_argument_group("a beating heart", "outlets with resistance and compliance, a pulsating inlet")
     pressure = "pressure at the outlets [Pa], or as '93 mmHg'"
     group.add_argument("--mean-pressure", type=quantity_option("Pa"), metavar="PA", help=f"mean {pressure}")
@@ -54,15 +53,10 @@ def _add_circulation(parser) -> None:
 
 
 def _circulation(options):
-    """The circulation of the options; None without any."""
     from muphy_lb.new.circulation import BEAT_S, Circulation
 
-    given = {
-        name: getattr(options, name) for name in ("mean_pressure", "pulse_pressure", "flow_rate", "beat", "murray")
-    }
-    given = {name: value for name, value in given.items() if value is not None} | (
-        {"split": options.split} if options.split else {}
-    )
+    names = ("mean_pressure", "pulse_pressure", "flow_rate", "beat", "murray", "split")
+    given = [name for name in names if getattr(options, name) not in (None, [])]
     if not given:
         return None
     needed = [name for name in ("mean_pressure", "pulse_pressure") if name not in given]
@@ -80,27 +74,22 @@ def _circulation(options):
 
 
 def _shares(texts: list[str]) -> dict[str, float]:
-    shares = dict(map(_share, texts))
+    shares: dict[str, float] = {}
+    for text in texts:
+        name, _, share = text.partition("=")
+        try:
+            shares[name.strip()] = float(share)
+        except ValueError as error:
+            raise InputError(f"new: --split {shown(text)} is not OUTLET=SHARE, such as outlet_1=0.4") from error
     if len(shares) < len(texts):
         raise InputError(f"new: --split names an outlet twice: {', '.join(texts)}; give each outlet one share")
     return shares
-
-
-def _share(text: str) -> tuple[str, float]:
-    name, _, share = text.partition("=")
-    try:
-        return name.strip(), float(share)
-    except ValueError as error:
-        raise InputError(f"new: --split {shown(text)} is not OUTLET=SHARE, such as outlet_1=0.4") from error
 
 
 def new(options, say: Callable[[str], None], communicator, ask: Callable[[str], str] | None = None) -> int:
     """Write the case file defined by the options and by the answers to prompts; returns the exit code 0.
 
     Args:
-        options: parsed options, see :func:`add_options`.
-        say: called with text that reports what was found and written.
-        communicator: the ranks; only the first one works.
         ask: takes a question and returns the answer; by default ``input``, if there is a terminal.
 
     Raises:
@@ -126,19 +115,20 @@ def new(options, say: Callable[[str], None], communicator, ask: Callable[[str], 
     check_voxel_edge(requested, options.unit)
     say(f"a {requested.kind}: {requested.file or 'a built-in example'}")
     try:
-        draft = DRAFTS[requested.kind](requested, path.parent)
+        table, notes = DRAFTS[requested.kind](requested, path.parent)
     except MissingOptionError as error:
         raise InputError(f"new: {error.spelled(_as_option)}") from error
-    text = case_text(draft.table, _head(requested, path), _proposals(requested.fluid, draft.table))
+    source = requested.file.name if requested.file else "a built-in example"
+    head = f"A {requested.kind} ({source}), {requested.fluid}; written by muphy-lb new.\nRun: muphy-lb run {path.name}"
+    text = case_text(table, head, _proposals(requested.fluid, table))
     summary = describe_case(case_from_dict(tomllib.loads(text), path.parent))
     write_text(path, text)
     command = "permeability" if requested.kind == "rock" else "run"
-    say("\n".join([*draft.notes, summary, f"written to {path}; run it with: muphy-lb {command} {path}"]))
+    say("\n".join([*notes, summary, f"written to {path}; run it with: muphy-lb {command} {path}"]))
     return 0
 
 
 def _as_option(name: str, value: object) -> str:
-    """An option of a reader with a value, as this command has it."""
     own = {"spacing_m": "--spacing", "unit": "--unit"}
     return f"{own[name]} {value}" if name in own else f"--option {shlex.quote(f'{name}={json.dumps(value)}')}"
 
@@ -151,7 +141,6 @@ def _ask_terminal(question: str) -> str:
 
 
 def _options_by_name(options) -> dict:
-    """The command-line options under the names of the attributes of CaseOptions."""
     from muphy_lb.new.options import SURFACES, in_metres
 
     file = Path(options.file) if options.file else None
@@ -188,7 +177,6 @@ def _reader_options(options) -> Mapping[str, object]:
 
 
 def _proposals(fluid: str, table: Mapping):
-    """Tables that the new case does not have and its fluid could."""
     from muphy_lb.new.text import Proposal
 
     if fluid != BLOOD:
@@ -197,8 +185,3 @@ def _proposals(fluid: str, table: Mapping):
     if "smagorinsky" in table["lattice"]:
         remark += "; in place of lattice.smagorinsky, which sets the viscosity as well: leave that out"
     return {"fluid.carreau_yasuda": Proposal(THINNING_BLOOD, remark)}
-
-
-def _head(requested, path: Path) -> str:
-    source = requested.file.name if requested.file else "a built-in example"
-    return f"A {requested.kind} ({source}), {requested.fluid}; written by muphy-lb new.\nRun: muphy-lb run {path.name}"

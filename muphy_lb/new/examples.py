@@ -20,11 +20,6 @@ def add_options(parser) -> None:
 def examples(options, say: Callable[[str], None], communicator) -> int:
     """List the examples, or copy one with its comments; returns the exit code 0.
 
-    Args:
-        options: parsed options, see :func:`add_options`.
-        say: called with text.
-        communicator: the ranks; only the first one works.
-
     Raises:
         InputError: no example of that name, or the file exists.
         OutputError: the file cannot be written.
@@ -42,22 +37,18 @@ def examples(options, say: Callable[[str], None], communicator) -> int:
     name = options.name.removesuffix(ENDING)
     if name not in found:
         raise InputError(f"examples: there is no example {name!r}; {did_you_mean(name, list(found))}")
-    _copy(found[name], Path(options.output or Path(name).name + ENDING), say)
-    return 0
-
-
-def _copy(source: Path, target: Path, say: Callable[[str], None]) -> None:
-    from muphy_lb.base.files.atomic import write_text
-
+    source, target = found[name], Path(options.output or Path(name).name + ENDING)
     if target.exists():
         raise InputError(f"examples: {target} exists; give another name with -o")
+    from muphy_lb.base.files.atomic import write_text
+
     command = "compare" if source.parent != FOLDER else "run"
     text = re.sub(r"examples/[\w/]+\.toml", str(target).replace("\\", r"\\"), source.read_text(encoding="utf-8"))
     write_text(target, text)
     say(f"written to {target}; run it with: muphy-lb {command} {target}")
+    return 0
 
 
 def _subject(path: Path) -> str:
-    """The subject of an example: the first sentence of its first line."""
     with path.open(encoding="utf-8") as file:
         return file.readline().removeprefix("#").partition(" Run:")[0].strip()

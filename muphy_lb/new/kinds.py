@@ -3,11 +3,10 @@
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from muphy_lb.base.narrow import known
 from muphy_lb.geometry.errors import GeometryError
@@ -55,30 +54,13 @@ FACES_OF_A_ROCK = 4
 """A vessel rarely leaves an image through more faces of its box than these."""
 
 
-@dataclass(frozen=True)
-class Draft:
-    """A new case.
-
-    Attributes:
-        table: nested tables, as ``tomllib`` returns them.
-        notes: lines of text for the user.
-    """
-
-    table: Mapping
-    notes: tuple[str, ...]
+Draft = tuple[Mapping, tuple[str, ...]]
+"""A new case: nested tables, as ``tomllib`` returns them, and lines of text for the user."""
 
 
-@dataclass(frozen=True)
-class VesselGeometry:
-    """The geometry of a vessel: the section [geometry], its openings and its size.
-
-    Attributes:
-        geometry: the table of the section.
-        openings: the openings found.
-        spacing_m: voxel edge [m].
-        length_m: longest edge of its box [m].
-        volume_m3: its volume [m3].
-    """
+class VesselGeometry(NamedTuple):
+    """The geometry of a vessel: the section [geometry], its openings, and its size (``length_m``: longest edge of its
+    box)."""
 
     geometry: Mapping
     openings: tuple[FoundOpening, ...]
@@ -115,14 +97,19 @@ def vessel(requested: CaseOptions, folder: Path) -> Draft:
     table = {
         "title": "Flow through a vessel" if requested.file else "Flow through a branching vessel",
         "geometry": vessel_geometry.geometry,
-        "openings": [_opening(found, flowing.conditions) for found in chain(inlets, outlets)],
+        "openings": [
+            {key: _shortened(value) for key, value in found.table().items()}
+            | dict(flowing.conditions[found.opening.name])
+            for found in chain(inlets, outlets)
+        ],
         **sections,
     }
     notes = [_note(found, vessel_geometry) for found in chain(inlets, outlets)]
     flow = f"velocity {velocity:.4g} m/s at the inlet, {why}; Reynolds number {reynolds:.4g} at the inlet"
     doubts = [f"warning: {text}" for text in vessel_doubts(requested, (*inlets, *outlets), velocity)]
     edge = f"voxel edge {vessel_geometry.spacing_m:.4g} m: {resolution}"
-    return Draft(table, (*notes, flow, *flowing.notes, edge, *_collision_notes(resolution, drive), *doubts))
+    why_collision = () if resolution.model else (str(drive),)
+    return table, (*notes, flow, *flowing.notes, edge, *why_collision, *doubts)
 
 
 def rock(requested: CaseOptions, folder: Path) -> Draft:
@@ -168,7 +155,7 @@ def rock(requested: CaseOptions, folder: Path) -> Draft:
     if _fluid_value(requested):
         notes.append(f"pores are the voxels of value {FLUID_VALUE}; of another: --option fluid_value=NUMBER")
     notes += [f"warning: {text}" for text in rock_doubts(share)]
-    return Draft(table, tuple(notes))
+    return table, tuple(notes)
 
 
 def _fluid_value(requested: CaseOptions) -> dict[str, int]:
@@ -198,7 +185,7 @@ def channel(requested: CaseOptions, folder: Path) -> Draft:
         **_common(requested, drive, resolution.model, "D2Q9"),
     }
     notes = f"height {height_m:.4g} m, Reynolds number {reynolds:.4g}", f"voxel edge {spacing_m:.4g} m: {resolution}"
-    return Draft(table, (*notes, *_collision_notes(resolution, drive)))
+    return table, (*notes, *(() if resolution.model else (str(drive),)))
 
 
 DRAFTS: Mapping[str, Callable[[CaseOptions, Path], Draft]] = MappingProxyType(
@@ -281,7 +268,6 @@ def _smallest_m(volume_m3: float) -> float:
 
 
 def _spacing_across(requested: CaseOptions, diameter_m: float, peak: float, smallest_m: float) -> float:
-    """The requested voxel edge, or one that resolves the flow as far as the budget of nodes allows."""
     if requested.spacing_m is not None:
         return requested.spacing_m
     across = needed = requested.n_across
@@ -292,7 +278,6 @@ def _spacing_across(requested: CaseOptions, diameter_m: float, peak: float, smal
 
 
 def _file_section(requested: CaseOptions, folder: Path) -> dict:
-    """The section [geometry] of a file, its path relative to the folder of the case."""
     section = {"file": Path(os.path.relpath(known(requested.file), folder)).as_posix(), **_spacing(requested)}
     return section | ({"options": dict(requested.reader)} if requested.reader else {})
 
@@ -312,21 +297,11 @@ def _flowing(requested: CaseOptions, ends: tuple, velocity_m_s: float, peak: flo
     return Flowing(conditions)
 
 
-def _opening(found: FoundOpening, conditions: Mapping[str, Mapping]) -> dict:
-    """One entry of [[openings]] with its condition; with position and normal if the case must define them."""
-    return {key: _shortened(value) for key, value in found.table().items()} | dict(conditions[found.opening.name])
-
-
 def _shortened(value):
     """Numbers, also those of a list, with as many digits as a case needs; a text as it is."""
     if isinstance(value, list):
         return [_shortened(each) for each in value]
     return value if isinstance(value, str) else sizing.rounded(value, 7) + 0.0  # no -0.0
-
-
-def _collision_notes(resolution: sizing.Resolution, drive: sizing.Drive) -> tuple[str, ...]:
-    """Why this collision, unless the voxels' resolution tells."""
-    return () if resolution.model else (str(drive),)
 
 
 def _note(found: FoundOpening, vessel_geometry: VesselGeometry) -> str:
@@ -336,7 +311,6 @@ def _note(found: FoundOpening, vessel_geometry: VesselGeometry) -> str:
 
 
 def _common(requested: CaseOptions, drive: sizing.Drive, model: Mapping, lattice: str = "D3Q19") -> dict:
-    """The sections common to vessels and channels; ``model``: keys of [lattice] of a model of turbulence."""
     return {
         "fluid": requested.substance._asdict(),
         "lattice": {"name": lattice, "collision": drive.collision, "lattice_velocity": drive.lattice_velocity, **model},
@@ -353,7 +327,6 @@ def vessel_doubts(requested: CaseOptions, openings: Sequence[FoundOpening], velo
     """Warnings about a vessel.
 
     Args:
-        requested: the options.
         openings: the openings found, the inlet first.
         velocity_m_s: mean velocity at the inlet [m/s].
     """

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -148,28 +149,19 @@ def prompt_options(given: Mapping[str, object], ask: Ask | None) -> CaseOptions:
     if draft.is_surface:
         option("unit", f"length unit of the surface: {UNIT_WORDS}", "mm")
     if draft.file is not None and not draft.is_surface:
-        option("spacing_m", "voxel edge [m]; none if the file states it", None, _length_m)
+        in_m = partial(number_in_si, unit="m")
+        option("spacing_m", "voxel edge [m]; none if the file states it", None, in_m)
     elif draft.spacing_m is None:
         usual = f"none for {DEFAULT_ACROSS[kind]}, or what the velocity needs"
         option("across", f"voxels across {ACROSS_WHAT[kind]}; {usual}", None, int)
     option("fluid", "fluid", DEFAULT_FLUID[kind], allowed=tuple(FLUIDS))
     if kind != "rock" and not (draft.circulation and draft.circulation.flow_rate_m3_s):
-        option(
-            "velocity_m_s", "mean velocity at the inlet [m/s]; none for a moderate Reynolds number", None, _velocity_m_s
-        )
+        question = "mean velocity at the inlet [m/s]; none for a moderate Reynolds number"
+        option("velocity_m_s", question, None, partial(number_in_si, unit="m/s"))
     return CaseOptions(**known)
 
 
-def _length_m(text: str) -> float:
-    return number_in_si(text, "m")
-
-
-def _velocity_m_s(text: str) -> float:
-    return number_in_si(text, "m/s")
-
-
 def _answer(ask: Ask, question: str, choice: tuple, parse: Callable[[str], object]):
-    """The answer to a question, with up to three attempts; an empty answer selects the default."""
     default, allowed = choice
     words = f" ({', '.join(allowed)})" if allowed else ""
     usual = f" [{default}]" if default is not None else ""

@@ -5,6 +5,7 @@ The bounds are those of :mod:`muphy_lb.setup.numerics`. Lengths with the suffix 
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -124,15 +125,9 @@ class Resolution:
         )
 
 
-@dataclass(frozen=True)
-class Creep:
-    """Driving of a creeping flow through a rock.
-
-    Attributes:
-        velocity_m_s: expected mean velocity in the pores [m/s].
-        acceleration_m_s2: driving body force per mass [m/s2].
-        permeability: expected permeability [voxels squared].
-    """
+class Creep(NamedTuple):
+    """Driving of a creeping flow through a rock: expected mean velocity in the pores, body force per mass, and expected
+    permeability [voxels squared]."""
 
     velocity_m_s: float
     acceleration_m_s2: float
@@ -146,7 +141,6 @@ def velocity_for(reynolds: float, diameter_m: float, across: float, viscosity_m2
         reynolds: Reynolds number of mean velocity and diameter.
         diameter_m: diameter of the inlet [m].
         across: voxels per diameter.
-        viscosity_m2_s: kinematic viscosity [m2/s].
         peak: maximum velocity in the flow over the mean velocity at the inlet.
     """
     return rounded(min(reynolds, _highest_reynolds(across, peak)) * viscosity_m2_s / diameter_m, 2)
@@ -172,11 +166,9 @@ def resolution(
 
     Args:
         diameter_m: diameter of the inlet, or height of the channel [m].
-        spacing_m: voxel edge [m].
         nodes: fluid nodes, about.
         reynolds: Reynolds number of mean velocity and diameter.
         peak: maximum velocity in the flow over the mean velocity at the inlet.
-        dimensions: of the flow.
     """
     across, needed = diameter_m / spacing_m, across_for(1, reynolds, peak)
     return Resolution(across, nodes, needed, nodes * (needed / across) ** dimensions, reynolds * peak / across)

@@ -35,11 +35,6 @@ def add_options(parser) -> None:
 def slurm(options, say: Callable[[str], None], communicator) -> int:
     """Write or print the script; returns the exit code 0.
 
-    Args:
-        options: parsed options, see :func:`add_options`.
-        say: called with text.
-        communicator: the ranks; only the first one works.
-
     Raises:
         InputError: an option out of bounds, a case that cannot be read, or the file exists.
         OutputError: the file cannot be written.

@@ -48,7 +48,6 @@ def case_text(table: Mapping, head: str, proposals: Proposals = NONE) -> str:
 
 
 def _section_lines(named: tuple[str, FieldInfo], section: type[Section], value, proposals: Proposals) -> Iterator[str]:
-    """One section: a table, a list of tables (keys are described once), or a comment if it is not set."""
     name, field = named
     is_list = get_origin(field.annotation) is tuple
     header = f"[[{name}]]" if is_list else f"[{name}]"
@@ -67,7 +66,6 @@ def _section_lines(named: tuple[str, FieldInfo], section: type[Section], value, 
 def _table_lines(
     path: str, section: type[Section], table: Mapping, explained: Set[str], proposals: Proposals
 ) -> Iterator[str]:
-    """One table; keys already described in an earlier table of its list have no comment."""
     plain = {key: value for key, value in table.items() if not _is_nested(value)}
     for key, value in plain.items():
         yield _assignment(key, value, None if key in explained else section.all_fields()[key])
@@ -81,7 +79,6 @@ def _table_lines(
 
 
 def _further_lines(path: str, section: type[Section], table: Mapping, proposals: Proposals) -> Iterator[str]:
-    """The keys that a table does not set, as comments."""
     unset = {name: field for name, field in section.all_fields().items() if name not in table}
     if unset:
         yield FURTHER
@@ -93,7 +90,7 @@ def _further_lines(path: str, section: type[Section], table: Mapping, proposals:
                 yield from (f"# {line}" for line in toml_lines(proposal.values))
         else:
             default = field.get_default(call_default_factory=True)
-            text = f"# {name}" if default is None else f"# {name} = {_value(default)}"
+            text = f"# {name}" if default is None else f"# {name} = {json.dumps(default)}"
             yield _commented(text, _meaning(field))
 
 
@@ -102,7 +99,6 @@ def _assignment(key: str, value, field: FieldInfo | None) -> str:
 
 
 def _meaning(field: FieldInfo) -> str:
-    """The description of a key, with its allowed values if it is an enumeration."""
     allowed = [
         *_words(field.annotation),
         *(name for one in field.metadata if isinstance(one, OneOf) for name in one.names),
@@ -121,7 +117,6 @@ def _words(annotation) -> Iterator[str]:
 
 
 def _section_type(annotation: Any) -> type[Section] | None:
-    """The type of section that a key holds, or holds a list of; None for plain values."""
     if isinstance(annotation, type) and issubclass(annotation, Section):
         return annotation
     found = (_section_type(argument) for argument in get_args(annotation))
@@ -135,7 +130,3 @@ def _is_nested(value) -> bool:
 
 def _commented(text: str, comment: str | None) -> str:
     return f"{text:<{COMMENT_COLUMN}} # {' '.join(comment.split())}" if comment else text
-
-
-def _value(value) -> str:
-    return json.dumps(value)

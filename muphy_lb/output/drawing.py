@@ -24,9 +24,6 @@ LOG = logging.getLogger(__name__)
 def drawing(what: str) -> Iterator[None]:
     """Context in which a picture is drawn; an error there is a warning, and the run goes on.
 
-    Args:
-        what: the picture, for the warning.
-
     Raises:
         OutputError: as the block raises it, such as where the disk is full.
     """

@@ -20,14 +20,17 @@ def write_film(path: str | os.PathLike, pictures: Sequence[Path]) -> None:
     """Write pictures of one size as an animated GIF that repeats for ever.
 
     Args:
-        path: the GIF.
         pictures: image files in order, at least one.
 
     Raises:
         OutputError: the file cannot be written.
     """
     first = _picture(pictures[0])
-    palette = _palette([pictures[i * (len(pictures) - 1) // (SAMPLES - 1)] for i in range(SAMPLES)], first.size)
+    together = Image.new("RGB", (first.width, first.height * SAMPLES))
+    for i in range(SAMPLES):
+        sample = _picture(pictures[i * (len(pictures) - 1) // (SAMPLES - 1)], first.size)
+        together.paste(sample, (0, i * first.height))
+    palette = together.quantize(N_COLOURS, Image.Quantize.FASTOCTREE)
     shown = _in_colours(first, palette)
     with atomic_write(path) as temporary, open(temporary, "wb") as file:
         file.writelines(GifImagePlugin.getheader(shown.copy(), info={"loop": 0, "optimize": False})[0])
@@ -46,18 +49,9 @@ def _append(file, image: Image.Image, corner: tuple[int, int], pictures: Sequenc
 
 
 def _picture(path: Path, size: tuple[int, int] | None = None) -> Image.Image:
-    """A picture in RGB, as wide as the film."""
     with Image.open(path) as image:
         wanted = size or (WIDTH, max(round(image.height * WIDTH / image.width), 1))
         return image.convert("RGB").resize(wanted, Image.Resampling.LANCZOS)
-
-
-def _palette(pictures: Sequence[Path], size: tuple[int, int]) -> Image.Image:
-    """An image that holds the colours of some pictures."""
-    together = Image.new("RGB", (size[0], size[1] * len(pictures)))
-    for number, path in enumerate(pictures):
-        together.paste(_picture(path, size), (0, number * size[1]))
-    return together.quantize(N_COLOURS, Image.Quantize.FASTOCTREE)
 
 
 def _in_colours(image: Image.Image, palette: Image.Image) -> Image.Image:

@@ -61,24 +61,28 @@ def write_report(folder: Path, summary: Mapping, parts: Sequence[ReportPart], wi
     """Write the page of a run.
 
     Args:
-        folder: where the run has written its files.
-        summary: what ``summary.json`` holds.
-        parts: what the observers of the run add.
         with_plots: draw the series and embed the pictures.
 
     Raises:
         OutputError: the file cannot be written.
     """
     title = summary["title"] or "muphy_lb run"
+    reached = f"; the flow is {(summary.get('steadiness') or {}).get('word', 'steady')}" if summary["converged"] else ""
+    ending = f"Ended: {summary['ended']} at step {summary['steps']:,}, t = {summary['time_s']:.5g} s{reached}."
+    origin = f"muphy_lb {summary['version']}, {summary['date']}, on {', '.join(summary['hosts'])}"
     results = [row for part in parts for row in part.results]
+    texts = {name: text for part in parts for name, text in part.pictures.items()}
+    pictures = [name for name in sorted(texts) if with_plots and (folder / name).exists()]
     page = [
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>',
         f"<style>{STYLE}</style></head><body>",
         f"<h1>{escape(title)}</h1>",
-        f"<p>{escape(_ending(summary))}</p>",
-        *_verdict_lines(summary),
-        f'<p class="note">{escape(_origin(summary))}</p>',
-        *(_pictures(folder, parts) if with_plots else ()),
+        f"<p>{escape(ending)}</p>",
+        f"<p><strong>Verdict: {escape(summary['verdict'])}</strong></p>",
+        *(f'<p class="warning">{escape(text)}</p>' for text in summary["objections"] or summary["not_judged"]),
+        f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in summary['statements'])}</ul>",
+        f'<p class="note">{escape(origin)}</p>',
+        *(_image((folder / name).read_bytes(), texts[name]) for name in pictures),
         "<h2>Results</h2>",
         _table(("quantity", "value", "unit"), [*_results(summary), *results]),
         *(line for part in parts for table in part.tables for line in _table_lines(table)),
@@ -90,24 +94,6 @@ def write_report(folder: Path, summary: Mapping, parts: Sequence[ReportPart], wi
         "</body></html>\n",
     ]
     write_text(folder / REPORT_FILE, "\n".join(page))
-
-
-def _ending(summary: Mapping) -> str:
-    word = (summary.get("steadiness") or {}).get("word", "steady")
-    reached = f"; the flow is {word}" if summary["converged"] else ""
-    return f"Ended: {summary['ended']} at step {summary['steps']:,}, t = {summary['time_s']:.5g} s{reached}."
-
-
-def _verdict_lines(summary: Mapping) -> Iterator[str]:
-    """The verdict, objections to the result, checks that were not made, and findings."""
-    yield f"<p><strong>Verdict: {escape(summary['verdict'])}</strong></p>"
-    for text in summary["objections"] or summary["not_judged"]:
-        yield f'<p class="warning">{escape(text)}</p>'
-    yield f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in summary['statements'])}</ul>"
-
-
-def _origin(summary: Mapping) -> str:
-    return f"muphy_lb {summary['version']}, {summary['date']}, on {', '.join(summary['hosts'])}"
 
 
 def _results(summary: Mapping) -> Iterator[tuple]:
@@ -149,13 +135,6 @@ def _computation(summary: Mapping) -> Iterator[tuple]:
     yield "memory of the largest rank", max(summary["peak_memory_mib"]), "MiB"
 
 
-def _pictures(folder: Path, parts: Sequence[ReportPart]) -> list[str]:
-    """The pictures that are there, in the order of their names."""
-    texts = {name: text for part in parts for name, text in part.pictures.items()}
-    there = [name for name in sorted(texts) if (folder / name).exists()]
-    return [_image((folder / name).read_bytes(), texts[name]) for name in there]
-
-
 def _charts(parts: Sequence[ReportPart]) -> list[str]:
     images = []
     for part in parts:
@@ -184,16 +163,12 @@ def series_charts(path: Path, heading: str, quantities: Mapping[str, str]) -> It
     for quantity, lines in grouped.items():
         told = {name: line for name, line in lines.items() if line[1].size and (line[1] == line[1]).any()}
         if any(line[1].any() for line in told.values()):  # of a plane flow some components are nothing
-            label, lines = _in_shown_unit(quantities[quantity], told)
-            yield f"{heading}: {label}", line_chart(f"{heading}: {label}", "time [s]", label, lines)
-
-
-def _in_shown_unit(label: str, lines: Mapping[str, tuple]) -> tuple[str, dict[str, tuple]]:
-    """The name of an axis, such as ``"pressure [Pa]"``, and its lines in the unit that suits them."""
-    unit = label.removesuffix("]").partition(" [")[2]
-    top = max(float(np.nanmax(np.abs(y), initial=0.0)) for _, y in lines.values())
-    shown, size = shown_unit(unit, top)
-    return label.replace(f"[{unit}]", f"[{shown}]"), {key: (x, y / size) for key, (x, y) in lines.items()}
+            unit = quantities[quantity].removesuffix("]").partition(" [")[2]
+            top = max(float(np.nanmax(np.abs(y), initial=0.0)) for _, y in told.values())
+            shown, size = shown_unit(unit, top)
+            title = f"{heading}: {(label := quantities[quantity].replace(f'[{unit}]', f'[{shown}]'))}"
+            in_unit = {name: (x, y / size) for name, (x, y) in told.items()}
+            yield title, line_chart(title, "time [s]", label, in_unit)
 
 
 def _image(png: bytes, text: str) -> str:

@@ -1,8 +1,4 @@
-"""Numbers of a run: time series as CSV, and its summary as JSON.
-
-- Time series as CSV: one row per observation, which a crash of the program does not lose.
-- The summary of a run: one JSON file, and what follows from the flow rates and pressures in it.
-"""
+"""Numbers of a run: time series as CSV, which a crash of the program does not lose, and its summary as JSON."""
 
 import csv
 import io
@@ -69,13 +65,11 @@ class CsvSeries:
 
     @property
     def _header(self) -> str:
-        """First line; names that hold a comma are quoted."""
         line = io.StringIO()
         csv.writer(line, lineterminator="").writerow(self.columns)
         return line.getvalue()
 
     def _kept_lines(self) -> list[str]:
-        """Complete rows of the existing file whose step is not later than the resume step."""
         if self.resume_step is None or not Path(self.path).exists():
             return []
         if Path(self.path).is_dir():
@@ -121,7 +115,6 @@ def read_series(path: str | os.PathLike) -> dict[str, np.ndarray]:
 
 
 def _is_row(line: str, n_columns: int) -> bool:
-    """Whether a line holds a step and a number for every other column."""
     step, *values = line.split(",")
     try:
         [float(value) for value in values]
@@ -176,7 +169,6 @@ def pressure_drops_pa(openings: Mapping[str, Mapping]) -> dict[str, float]:
 
 
 def _plain(value):
-    """``value`` in the types of JSON."""
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, np.ndarray | np.generic):

@@ -1,9 +1,4 @@
-"""Printing: on rank 0, without control characters, and for as long as it is read.
-
-- What is printed: on rank 0, without control characters, and for as long as somebody reads it; in colours on a
-  terminal. And Ctrl-C.
-- A bar that shows how far a run is, on terminals and in notebooks; nothing where nobody would see it move.
-"""
+"""Printing: on rank 0, without control characters, as long as it is read, in colours on a terminal; Ctrl-C; a bar."""
 
 import errno
 import logging
@@ -56,12 +51,11 @@ def width() -> int | None:
 
 def coloured(text: str, stream: TextIO | None = None) -> str:
     """A text for people, whose lines have their colours where the stream (default: the output) goes to a terminal."""
-    return "\n".join(map(_coloured_line, text.split("\n"))) if is_redrawn(stream) else text
-
-
-def _coloured_line(line: str) -> str:
-    colour = next((colour for start, colour in COLOURS.items() if line.startswith(start)), None)
-    return f"{colour}{line}{AS_BEFORE}" if colour else line
+    if not is_redrawn(stream):
+        return text
+    lines = text.split("\n")
+    colours = [next((colour for start, colour in COLOURS.items() if line.startswith(start)), "") for line in lines]
+    return "\n".join(f"{c}{line}{AS_BEFORE}" if c else line for c, line in zip(colours, lines, strict=True))
 
 
 def silence() -> None:

@@ -1,22 +1,18 @@
-"""Fields over time for ParaView: VTKHDF 2.0, an unstructured grid of voxels, the mesh written once.
+"""Fields over time for ParaView: an unstructured grid of voxels, one cube per node, whose mesh is written once.
 
-Common parts of all VTKHDF files that grow with a run: their head, tables of time steps, and how they are continued.
-
-Format: VTK file formats documentation, "VTKHDF File Format", version 2.0.
-
-Unstructured mesh of the fluid voxels: one cube per node, corners shared.
+:class:`GrowingFile` is common to all files that grow with a run; :class:`Snapshot` is read back from such a file.
 
 Format: VTK file formats documentation, "VTKHDF File Format", version 2.0 (temporal unstructured grid).
-
-Snapshots read back from the ``.vtkhdf`` files of a run: where its voxels are, and the values of its fields.
 """
 
 import hashlib
 import logging
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
 
 import h5py
 import numpy as np
@@ -33,6 +29,7 @@ FORMAT_VERSION = (2, 0)
 MAX_CHUNK_ROWS = 2**26  # a chunk of HDF5 must stay below 4 GiB
 ROWS_PER_STEP_CHUNK = 256
 TABLE_BYTES = 2**20  # more than the step tables and the indices of HDF5 grow by in one snapshot
+NO_UNITS: Mapping[str, str] = MappingProxyType({})
 
 
 def create_root(file: h5py.File, vtk_type: str) -> h5py.Group:
@@ -51,15 +48,6 @@ def create_provenance(file: h5py.File, case_text: str) -> h5py.Group:
     return own
 
 
-def create_steps(root: h5py.Group) -> h5py.Group:
-    """An empty table of time steps: times and numbers of parts."""
-    steps = root.create_group("Steps")
-    steps.attrs["NSteps"] = np.int64(0)
-    create_growing(steps, "Values", (), np.float64).attrs["unit"] = "s"
-    create_growing(steps, "NumberOfParts", (), np.int64)
-    return steps
-
-
 def create_growing(group: h5py.Group, name: str, width: tuple[int, ...], dtype, **options) -> h5py.Dataset:
     """An empty dataset of rows of shape ``width`` that can grow; ``rows`` is the length of its chunks."""
     rows = options.pop("rows", ROWS_PER_STEP_CHUNK)
@@ -73,97 +61,185 @@ def chunk_rows(n_rows: int) -> int:
     return max(1, -(-n_rows // max(1, -(-n_rows // MAX_CHUNK_ROWS))))
 
 
-def set_row(table: h5py.Dataset, number: int, value) -> None:
-    """Set row ``number``, which becomes the last one."""
-    table.resize(number + 1, axis=0)
-    table[number] = value
+def write_rows(dataset: h5py.Dataset, start: int, values) -> None:
+    """Let the dataset end with these values from row ``start`` on."""
+    dataset.resize(start + len(values), axis=0)
+    dataset[start:] = values
 
 
-def check_same_fields(path, known: Iterable[str], given: Iterable[str]) -> None:
-    """Raise OutputError unless the fields of a snapshot are those of the earlier ones."""
-    if set(known) != set(given):
-        raise OutputError(
-            f"{path}: the snapshot has the fields {sorted(given)}, the earlier ones have {sorted(known)};"
-            " write the same fields, or start a new file"
-        )
-
-
-def steps_until(file: h5py.File, resume_step: int) -> tuple[int, int | None]:
-    """(number of the snapshots up to a step, the step of the last of them or None)."""
-    done = file["muphy_lb/step"][: file["VTKHDF/Steps"].attrs["NSteps"]]
-    n_steps = int(np.count_nonzero(done <= resume_step))
-    return n_steps, int(done[n_steps - 1]) if n_steps else None
-
-
-@dataclass(frozen=True)
-class Kept:
-    """The part of a file that is kept.
-
-    Attributes:
-        n_steps: number of snapshots.
-        last_step: step of the last of them; None without one.
-        lengths: all datasets that grow, and how many rows of each are kept.
-    """
+class Kept(NamedTuple):
+    """The part of a file that is kept: number of snapshots, step of the last of them (None without one), and the
+    datasets that grow with the number of rows that each keeps."""
 
     n_steps: int
     last_step: int | None
-    lengths: Sequence[tuple[h5py.Dataset, int]]
+    lengths: list[tuple[h5py.Dataset, int]]
 
 
-def continued_or_anew(path: Path, resume_step: int | None, kept: Callable[[h5py.File], Kept]) -> int | None:
-    """Get a file ready for more snapshots: an existing one is continued behind those that are ``kept``, unless there is
-    no ``resume_step`` or nothing to continue; then it is removed. The step of the last snapshot kept; None without one.
+class GrowingFile:
+    """Base of a ``.vtkhdf`` file with all snapshots of a run; closed, hence readable, between two appends.
 
-    Raises:
-        OutputError: as of :func:`continued`; a new file cannot be written.
-    """
-    last_step = continued(path, kept) if resume_step is not None and path.exists() else None
-    if last_step is None:
-        with output_errors(path):
-            path.unlink(missing_ok=True)
-            check_writable(path.parent)
-    return last_step
+    The file comes into being with its first snapshot, whole or not at all: making its datasets changes HDF5's own
+    records in many places, and a crash in between would leave a file that nobody can open. Later snapshots only let it
+    grow.
 
+    Args:
+        case_text: stored in ``/muphy_lb/case``.
+        units: unit of each field by name, stored as attribute ``unit``.
+        compress: gzip the mesh and the fields.
+        resume_step: None starts the file anew; a number keeps the snapshots of an existing file up to that step. A file
+            that cannot be read is renamed ``NAME.damaged`` then.
 
-def continued(path: Path, kept: Callable[[h5py.File], Kept]) -> int | None:
-    """Forget what lies behind the snapshots of an existing file that are ``kept``; the step of the last of them.
-
-    A file that has no more is not written, for which a disk might be too full; neither is one of which nothing is kept.
-    A file that cannot be read is renamed ``NAME.damaged``; the result is then None.
+    Attributes:
+        last_step: step of the last snapshot that was kept; None without one.
 
     Raises:
-        OutputError: the file may not be written, or ``kept`` refuses it, or the disk is full; the file is unchanged.
+        OutputError: the file cannot be written, or holds something else when resuming.
     """
-    if os.path.islink(path):
-        raise OutputError(f"cannot continue {path}: it is a symbolic link, and none is followed; {LINK_REMEDY}")
-    if not os.access(path, os.R_OK | os.W_OK):
-        raise OutputError(f"cannot continue {path}: it may not be written; change its permissions or move it away")
-    try:
-        with h5py.File(path, "r") as file:
-            found = kept(file)
-            goes_on = found.last_step is not None
-            has_more = any(len(dataset) != rows for dataset, rows in found.lengths)
-            has_more = has_more or file["VTKHDF/Steps"].attrs["NSteps"] != found.n_steps
-        if goes_on and has_more:
-            reserve_space(path, TABLE_BYTES)
-            _shorten(path, kept)
-        return found.last_step
-    except OutputError:
-        raise
-    except Exception as error:  # HDF5 and h5py have many ways of saying that a file is not whole
-        aside = path.with_name(path.name + DAMAGED)
-        LOG.warning("%s is damaged (%s); it is kept as %s, and a new one begun", path, error, aside.name)
-        with output_errors(path):
-            path.replace(aside)
-        return None
 
+    vtk_type: str
+    data: str
+    """name of the group of the fields"""
+    offsets: Mapping[str, tuple[int, ...]]
+    """tables that say where a time step begins, with the shape of a row"""
 
-def _shorten(path: Path, kept: Callable[[h5py.File], Kept]) -> None:
-    with opened(path) as file:
-        found = kept(file)
-        file["VTKHDF/Steps"].attrs["NSteps"] = found.n_steps
-        for dataset, rows in found.lengths:
-            dataset.resize(rows, axis=0)
+    def __init__(
+        self,
+        path: str | os.PathLike,
+        case_text: str = "",
+        units: Mapping[str, str] = NO_UNITS,
+        compress: bool = False,
+        resume_step: int | None = None,
+    ):
+        self.path, self._case_text, self._units, self._resume_step = Path(path), case_text, units, resume_step
+        self._compression = "gzip" if compress else None
+        self.last_step = self._continued() if resume_step is not None and self.path.exists() else None
+        if self.last_step is None:
+            with output_errors(path):
+                self.path.unlink(missing_ok=True)
+                check_writable(self.path.parent)
+
+    def _add(
+        self, fields: Mapping[str, np.ndarray], n_bytes: int, create: Callable[[h5py.Group], None], write: Callable
+    ) -> None:
+        """Add a snapshot of so many bytes by ``write(file)``, to a new file after ``create(root)``."""
+        if not self.path.exists():
+            with atomic_write(self.path) as temporary, opened(temporary, "w") as file:
+                self._describe(create_provenance(file, self._case_text))
+                create(create_root(file, self.vtk_type))
+                self._create_steps(file["VTKHDF"], fields)
+                write(file)
+            return
+        reserve_space(self.path, TABLE_BYTES + n_bytes)
+        with output_errors(self.path), opened(self.path) as file:
+            self._check_same_fields(file["VTKHDF"][self.data], fields)
+            write(file)
+
+    def _describe(self, own: h5py.Group) -> None:
+        """Store further attributes, which VTK ignores."""
+        raise NotImplementedError
+
+    def _create_steps(self, root: h5py.Group, fields: Mapping[str, np.ndarray]) -> None:
+        """Create the empty fields and the empty table of time steps."""
+        steps = root.create_group("Steps")
+        steps.attrs["NSteps"] = np.int64(0)
+        create_growing(steps, "Values", (), np.float64).attrs["unit"] = "s"
+        for name, width in ({"NumberOfParts": ()} | dict(self.offsets)).items():
+            create_growing(steps, name, width, np.int64)
+        group, starts = root.require_group(self.data), steps.create_group(f"{self.data}Offsets")
+        for name, values in fields.items():
+            options = {"rows": self._chunk_rows(len(values)), "compression": self._compression}
+            dataset = create_growing(group, name, values.shape[1:], values.dtype, **options)
+            dataset.attrs["unit"] = self._units.get(name, "")
+            create_growing(starts, name, (), np.int64)
+
+    def _chunk_rows(self, n_rows: int) -> int:
+        return chunk_rows(n_rows)
+
+    def _write_fields(self, root: h5py.Group, start: int, fields: Mapping[str, np.ndarray]) -> dict[str, int]:
+        """Write fields from a row on, which is returned as the entries of the table of time steps."""
+        for name, values in fields.items():
+            write_rows(root[self.data][name], start, values)
+        return {f"{self.data}Offsets/{name}": start for name in fields}
+
+    def _end_step(self, file: h5py.File, time_s: float, step: int, row: Mapping) -> None:
+        """Name a snapshot in the table of time steps, once its raw values are on the disk: a crash in between costs
+        this snapshot only."""
+        file.flush()
+        steps = file["VTKHDF/Steps"]
+        number = int(steps.attrs["NSteps"])
+        for name, value in {"Values": time_s, "NumberOfParts": 1, **row}.items():
+            write_rows(steps[name], number, [value])
+        write_rows(file["muphy_lb/step"], number, [step])
+        steps.attrs["NSteps"] = np.int64(number + 1)
+
+    def _check_same_fields(self, known: Iterable[str], given: Iterable[str]) -> None:
+        if set(known) != set(given):
+            raise OutputError(
+                f"{self.path}: the snapshot has the fields {sorted(given)}, the earlier ones have {sorted(known)};"
+                " write the same fields, or start a new file"
+            )
+
+    def _continued(self) -> int | None:
+        """Forget the snapshots of an existing file that are not kept; the step of the last of the others.
+
+        A file that has no more is not written, for which a disk might be too full; neither is one of which nothing is
+        kept. A file that cannot be read is renamed ``NAME.damaged``; the result is then None.
+
+        Raises:
+            OutputError: the file may not be written, or is another one, or the disk is full; the file is unchanged.
+        """
+        path = self.path
+        if os.path.islink(path):
+            raise OutputError(f"cannot continue {path}: it is a symbolic link, and none is followed; {LINK_REMEDY}")
+        if not os.access(path, os.R_OK | os.W_OK):
+            raise OutputError(f"cannot continue {path}: it may not be written; change its permissions or move it away")
+        try:
+            with h5py.File(path, "r") as file:
+                found = self._kept(file)
+                has_more = any(len(dataset) != rows for dataset, rows in found.lengths)
+                has_more = has_more or file["VTKHDF/Steps"].attrs["NSteps"] != found.n_steps
+            if found.last_step is not None and has_more:
+                reserve_space(path, TABLE_BYTES)
+                self._shorten()
+            return found.last_step
+        except OutputError:
+            raise
+        except Exception as error:  # HDF5 and h5py have many ways of saying that a file is not whole
+            aside = path.with_name(path.name + DAMAGED)
+            LOG.warning("%s is damaged (%s); it is kept as %s, and a new one begun", path, error, aside.name)
+            with output_errors(path):
+                path.replace(aside)
+            return None
+
+    def _shorten(self) -> None:
+        with opened(self.path) as file:
+            found = self._kept(file)
+            file["VTKHDF/Steps"].attrs["NSteps"] = found.n_steps
+            for dataset, rows in found.lengths:
+                dataset.resize(rows, axis=0)
+
+    def _kept(self, file: h5py.File) -> Kept:
+        """The part that is kept: the snapshots up to a step."""
+        if "muphy_lb" not in file or file["VTKHDF"].attrs["Type"] != self.vtk_type.encode():
+            raise OutputError(f"cannot continue {self.path}: this solver did not write it; move the file away")
+        own, root = file["muphy_lb"], file["VTKHDF"]
+        self._refuse_another(own, root)
+        steps = root["Steps"]
+        done = own["step"][: steps.attrs["NSteps"]]
+        n_steps = int(np.count_nonzero(done <= int(self._resume_step or 0)))
+        tables = [own["step"], *(steps[name] for name in ("Values", "NumberOfParts", *self.offsets))]
+        tables += steps[f"{self.data}Offsets"].values()
+        last_step = int(done[n_steps - 1]) if n_steps else None
+        return Kept(n_steps, last_step, [*((table, n_steps) for table in tables), *self._lengths(root, n_steps)])
+
+    def _refuse_another(self, own: h5py.Group, root: h5py.Group) -> None:
+        """Raise an OutputError if the file is of another flow."""
+        raise NotImplementedError
+
+    def _lengths(self, root: h5py.Group, n_steps: int) -> list[tuple[h5py.Dataset, int]]:
+        """Points, cells and fields, and the rows of each in the first ``n_steps`` snapshots."""
+        raise NotImplementedError
 
 
 N_CORNERS = 8
@@ -239,54 +315,39 @@ def _corner_positions(nodes: NodeList, coordinates: np.ndarray) -> np.ndarray:
 
 
 VTK_VOXEL = 11
-STATIC_OFFSETS = {  # first entry of the mesh used by a step, always 0: the mesh never changes
-    "PartOffsets": (),
-    "PointOffsets": (),
-    "CellOffsets": (1,),
-    "ConnectivityIdOffsets": (1,),
-}
 
 
-@dataclass(frozen=True)
-class VtkHdfSeries:
-    """One ``.vtkhdf`` file with all snapshots of a run; closed, hence readable, between two appends.
+class VtkHdfSeries(GrowingFile):
+    """The fields of a run, one cubic cell per node, in the order of the nodes.
 
-    The file comes into being with its first snapshot, whole or not at all: making its datasets changes HDF5's own
-    records in many places, and a crash in between would leave a file that nobody can open. Later snapshots only let it
-    grow.
-
-    Attributes:
-        path: the file.
-        nodes: one cubic cell is written per node, in this order.
-        case_text: stored beside the grid, in ``/muphy_lb/case``.
-        units: unit of each field by name, stored as attribute ``unit``.
-        compress: gzip the mesh and the fields.
-        resume_step: None starts the file anew; a number keeps the snapshots of an existing file up to that step. A file
-            that cannot be read is renamed ``NAME.damaged`` then.
-        last_step: step of the last snapshot that was kept; None without one.
+    Args:
+        path, case_text, units, compress, resume_step: as of :class:`GrowingFile`.
 
     Raises:
         OutputError: the file cannot be written, or holds another geometry when resuming.
     """
 
-    path: str | os.PathLike
-    nodes: NodeList
-    case_text: str = ""
-    units: Mapping[str, str] = field(default_factory=dict)
-    compress: bool = False
-    resume_step: int | None = None
-    last_step: int | None = field(default=None, init=False)
+    vtk_type, data = "UnstructuredGrid", "CellData"
+    offsets = MappingProxyType(  # always 0: the mesh never changes
+        {"PartOffsets": (), "PointOffsets": (), "CellOffsets": (1,), "ConnectivityIdOffsets": (1,)}
+    )
 
-    def __post_init__(self):
-        last_step = continued_or_anew(Path(self.path), self.resume_step, self._kept)
-        object.__setattr__(self, "last_step", last_step)
+    def __init__(
+        self,
+        path: str | os.PathLike,
+        nodes: NodeList,
+        case_text: str = "",
+        units: Mapping[str, str] = NO_UNITS,
+        compress: bool = False,
+        resume_step: int | None = None,
+    ):
+        self.nodes = nodes
+        super().__init__(path, case_text, units, compress, resume_step)
 
     def append(self, time_s: float, step: int, fields: Mapping[str, np.ndarray]) -> None:
         """Add one snapshot.
 
         Args:
-            time_s: physical time [s].
-            step: time step.
             fields: (n,) or (n, 3) arrays by name, in the order of the nodes; stored as float32. Every snapshot
                 has the same fields.
 
@@ -294,92 +355,46 @@ class VtkHdfSeries:
             OutputError: a field has another shape or was not in the first snapshot, or the disk refuses.
         """
         arrays = {name: self._checked(name, values) for name, values in fields.items()}
-        if not Path(self.path).exists():
-            self._create(time_s, step, arrays)
-            return
-        reserve_space(self.path, TABLE_BYTES + sum(values.nbytes for values in arrays.values()))
-        with output_errors(self.path), opened(self.path) as file:
-            if file["VTKHDF/Steps"].attrs["NSteps"] > 0:
-                check_same_fields(self.path, file["VTKHDF/CellData"], arrays)
-            self._append(file, time_s, step, arrays)
 
-    def _append(self, file: h5py.File, time_s: float, step: int, arrays: Mapping[str, np.ndarray]) -> None:
-        for name, values in arrays.items():
-            self._append_field(file["VTKHDF"], name, values)
-        # raw values reach the disk before the step table names them: a crash in between costs this snapshot only
-        file.flush()
-        _append_step(file, time_s, step, arrays)
+        def write(file: h5py.File) -> None:
+            root = file["VTKHDF"]
+            starts = self._write_fields(root, int(root["Steps"].attrs["NSteps"]) * self.nodes.n_nodes, arrays)
+            self._end_step(file, time_s, step, dict.fromkeys(self.offsets, 0) | starts)
 
-    def _create(self, time_s: float, step: int, arrays: Mapping[str, np.ndarray]) -> None:
-        """Write the mesh, the step table and the first snapshot."""
-        mesh = voxel_mesh(self.nodes)
-        with atomic_write(self.path) as temporary, opened(temporary, "w") as file:
-            self._write_provenance(file)
-            grid = create_root(file, "UnstructuredGrid")
-            self._write_mesh(grid, mesh)
-            grid.create_group("CellData")
-            _create_offsets(create_steps(grid))
-            self._append(file, time_s, step, arrays)
+        self._add(arrays, sum(values.nbytes for values in arrays.values()), self._write_mesh, write)
 
-    def _write_provenance(self, file: h5py.File) -> None:
-        """Write what VTK ignores: the case, the step numbers and what identifies the geometry."""
-        own = create_provenance(file, self.case_text)
+    def _describe(self, own: h5py.Group) -> None:
         own.attrs["geometry_digest"] = _digest(self.nodes)
         own.attrs["spacing_m"] = self.nodes.spacing_m
         own.attrs["origin_m"] = self.nodes.origin_m
         own.attrs["shape_zyx"] = self.nodes.shape
 
-    def _write_mesh(self, grid: h5py.Group, mesh) -> None:
-        """Write points and cells, one part."""
-        n_nodes, n_points = self.nodes.n_nodes, len(mesh.points_m)
-        index_dtype = mesh.connectivity.dtype
+    def _write_mesh(self, root: h5py.Group) -> None:
+        mesh, n_nodes = voxel_mesh(self.nodes), self.nodes.n_nodes
         arrays = {
-            "NumberOfPoints": np.array([n_points], dtype=np.int64),
+            "NumberOfPoints": np.array([len(mesh.points_m)], dtype=np.int64),
             "NumberOfCells": np.array([n_nodes], dtype=np.int64),
             "NumberOfConnectivityIds": np.array([N_CORNERS * n_nodes], dtype=np.int64),
             "Points": mesh.points_m,
             "Connectivity": mesh.connectivity.ravel(),
-            "Offsets": N_CORNERS * np.arange(n_nodes + 1, dtype=index_dtype),
+            "Offsets": N_CORNERS * np.arange(n_nodes + 1, dtype=mesh.connectivity.dtype),
             "Types": np.full(n_nodes, VTK_VOXEL, dtype=np.uint8),
         }
         for name, values in arrays.items():
-            grid.create_dataset(name, data=values, compression=self._compression if values.size > 1 else None)
-        grid["Points"].attrs["unit"] = "m"
+            root.create_dataset(name, data=values, compression=self._compression if values.size > 1 else None)
+        root["Points"].attrs["unit"] = "m"
 
-    def _append_field(self, grid: h5py.Group, name: str, values: np.ndarray) -> None:
-        """Add the values of one field behind those of the completed snapshots."""
-        start = int(grid["Steps"].attrs["NSteps"]) * self.nodes.n_nodes
-        dataset = grid["CellData"].get(name)
-        if dataset is None:
-            dataset = self._create_field(grid, name, values)
-        dataset.resize(start + len(values), axis=0)
-        dataset[start:] = values
-
-    def _create_field(self, grid: h5py.Group, name: str, values: np.ndarray) -> h5py.Dataset:
-        """Create an empty growing field and its table of offsets."""
-        options = {"rows": chunk_rows(len(values)), "compression": self._compression}
-        dataset = create_growing(grid["CellData"], name, values.shape[1:], np.float32, **options)
-        dataset.attrs["unit"] = self.units.get(name, "")
-        create_growing(grid["Steps/CellDataOffsets"], name, (), np.int64)
-        return dataset
-
-    def _kept(self, file: h5py.File) -> Kept:
-        """The part of an existing file that is kept."""
-        if "muphy_lb" not in file:
-            raise OutputError(f"cannot continue {self.path}: this solver did not write it; move the file away")
-        own, grid = file["muphy_lb"], file["VTKHDF"]
+    def _refuse_another(self, own: h5py.Group, root: h5py.Group) -> None:
         if own.attrs["geometry_digest"] != _digest(self.nodes):
             raise OutputError(
-                f"cannot continue {self.path}: it holds {grid['NumberOfCells'][0]} cells of another geometry,"
+                f"cannot continue {self.path}: it holds {root['NumberOfCells'][0]} cells of another geometry,"
                 f" this run has {self.nodes.n_nodes}; move the file away"
             )
-        n_steps, last_step = steps_until(file, int(self.resume_step or 0))
-        tables = [(table, n_steps) for table in (own["step"], *_step_tables(grid))]
-        columns = [(column, n_steps * self.nodes.n_nodes) for column in grid["CellData"].values()]
-        return Kept(n_steps, last_step, [*tables, *columns])
+
+    def _lengths(self, root: h5py.Group, n_steps: int) -> list[tuple[h5py.Dataset, int]]:
+        return [(column, n_steps * self.nodes.n_nodes) for column in root[self.data].values()]
 
     def _checked(self, name: str, values: np.ndarray) -> np.ndarray:
-        """``values`` as float32; raise OutputError unless there is one row per node."""
         values = np.asarray(values, dtype=np.float32)
         n_nodes = self.nodes.n_nodes
         if values.shape not in ((n_nodes,), (n_nodes, 3)):
@@ -388,42 +403,8 @@ class VtkHdfSeries:
             )
         return values
 
-    @property
-    def _compression(self) -> str | None:
-        return "gzip" if self.compress else None
-
-
-def _create_offsets(steps: h5py.Group) -> None:
-    """Create the empty tables of where a step begins."""
-    for name, width in STATIC_OFFSETS.items():
-        create_growing(steps, name, width, np.int64)
-    steps.create_group("CellDataOffsets")
-
-
-def _append_step(file: h5py.File, time_s: float, step: int, names) -> None:
-    """Name the snapshot just written in the step table; the count comes last."""
-    grid = file["VTKHDF"]
-    steps = grid["Steps"]
-    number = int(steps.attrs["NSteps"])
-    first_row = number * int(grid["NumberOfCells"][0])
-    row = {name: 0 for name in STATIC_OFFSETS} | {"Values": time_s, "NumberOfParts": 1}
-    row |= {f"CellDataOffsets/{name}": first_row for name in names}
-    for name, value in row.items():
-        set_row(steps[name], number, value)
-    set_row(file["muphy_lb/step"], number, step)
-    steps.attrs["NSteps"] = np.int64(number + 1)
-
-
-def _step_tables(grid: h5py.Group) -> list[h5py.Dataset]:
-    """All datasets with one row per time step."""
-    steps = grid["Steps"]
-    return [steps[name] for name in ("Values", "NumberOfParts", *STATIC_OFFSETS)] + list(
-        steps["CellDataOffsets"].values()
-    )
-
 
 def _digest(nodes: NodeList) -> str:
-    """Hexadecimal digest of the nodes and the box, the name of the geometry."""
     digest = hashlib.sha256(repr((nodes.shape, nodes.spacing_m)).encode())
     digest.update(np.ascontiguousarray(nodes.voxel).data)
     return digest.hexdigest()

@@ -1,11 +1,7 @@
-"""Triangles with values at their corners, and values of wall nodes at the corners of a surface.
-
-Triangles with values at their corners for ParaView, PyVista and vmtk: XML PolyData, a ``.vtp`` file.
+"""Triangles with values at their corners for ParaView, PyVista and vmtk (``.vtp``), also with those of wall nodes.
 
 Format: VTK file formats documentation, "PolyData", numbers as raw appended data. Units are stored where VTK looks for
 them, under the key UNITS_LABEL of each array.
-
-Values of wall nodes at the vertices of a surface.
 """
 
 import os
@@ -102,7 +98,6 @@ def on_surface(surface: Surface, wall_m: np.ndarray, normal: np.ndarray, spacing
         surface: triangles, oriented outwards.
         wall_m: (m, 3) points of the wall [m].
         normal: (m, 3) unit vectors out of the fluid there.
-        spacing_m: edge of a voxel [m].
     """
     from scipy.spatial import cKDTree
 

@@ -32,7 +32,6 @@ class HaloConnector:
     """Chooses and binds the transports by which a rank exchanges halos.
 
     Args:
-        communicator: the ranks.
         wanted: one of ``TRANSPORTS``; ``"peer"`` is for neighbours on the same machine; others get the fastest.
     """
 
@@ -79,7 +78,6 @@ class _Search:
         self._reasons: dict[str, str] = {}
 
     def asked_for(self, name: str) -> tuple[HaloExchange, str]:
-        """The exchanges bound with the transport of this name, and a text for the log."""
         far = self._first_working(FAR) if name == PEER and self._has_far else name
         chosen = self._near if name == PEER else self._near + self._far
         try:
@@ -93,7 +91,6 @@ class _Search:
         )
 
     def fastest(self) -> tuple[HaloExchange, str]:
-        """The exchanges bound with the fastest transport that works, and a text for the log."""
         far = self._first_working(FAR) if self._has_far else HOST
         near = next((name for name in (PEER, *FAR[:-1]) if self._works(name, self._near)), HOST)
         self._works(HOST, self._near)
@@ -116,7 +113,6 @@ class _Search:
         return bound[best], f"{text}; {refused}" if refused else text
 
     def reasons(self) -> dict[str, str]:
-        """Why each transport does not work here; empty where it does."""
         for name in MAKERS:
             self._works(name, self._near if name == PEER else self._near + self._far)
         return {name: self._reasons.get(name, "") for name in MAKERS}

@@ -107,16 +107,12 @@ class MpiCommunicator:
     @cached_property
     def is_cuda_aware(self) -> bool:
         """Whether the MPI library declares that it takes device memory."""
-        return "cuda" in self._memory_kinds() or _query_cuda_support()
+        kinds = self._world.Get_info().get("mpi_memory_alloc_kinds")  # of MPI 4.1
+        return "cuda" in (kinds or "") or _query_cuda_support()
 
     @cached_property
     def _machine(self):
         return self._world.Split_type(self._mpi.COMM_TYPE_SHARED)
-
-    def _memory_kinds(self) -> str:
-        """The kinds of memory that MPI 4.1 takes; empty before that."""
-        info = self._world.Get_info()
-        return info.get("mpi_memory_alloc_kinds") or ""
 
     def broadcast(self, value):
         """The value of rank 0."""
@@ -237,7 +233,9 @@ def connect():
     _check_launcher(communicator.size)
     if communicator.size > 1:
         sys.excepthook = partial(_end_all_ranks, communicator)
-        _watch_the_exit(communicator)
+        given = _exit_code()
+        atexit.unregister(_leave)
+        atexit.register(_leave, communicator, given, os.getpid())
     return communicator
 
 
@@ -254,15 +252,8 @@ def _exit_code() -> list:
     return given
 
 
-def _watch_the_exit(communicator) -> None:
-    """End the ranks that would wait for this one, should its interpreter exit before theirs."""
-    given, process = _exit_code(), os.getpid()
-    atexit.unregister(_leave)
-    atexit.register(_leave, communicator, given, process)
-
-
 def _leave(communicator, given: list, process: int) -> None:
-    """The end of the script on this rank, of whatever process that it has forked nothing."""
+    """The end of the script on this rank, which ends the ranks that would wait for it; of a forked process nothing."""
     if os.getpid() != process or not communicator.leave():
         return
     code = given[0] if isinstance(given[0], int) and given[0] else 1
@@ -363,7 +354,6 @@ class NodeGather:
     """Collects per-node values into rank-independent order, and hands them out again, one component at a time.
 
     Args:
-        communicator: the ranks.
         number: (n_local,) node-list number of the local nodes, in run order.
         n_global: number of nodes of the whole geometry.
     """
@@ -376,10 +366,8 @@ class NodeGather:
         if communicator.rank:
             communicator.send(np.ascontiguousarray(number), 0)
         else:
-            self._numbers = [
-                number,
-                *(self._received(rank, sizes[rank], number.dtype) for rank in range(1, len(sizes))),
-            ]
+            others = (self._received(rank, sizes[rank], number.dtype) for rank in range(1, len(sizes)))
+            self._numbers = [number, *others]
 
     def collect(self, values: np.ndarray) -> np.ndarray | None:
         """(n_global,) values in node-list order on rank 0, None elsewhere; ``values`` is (n_local,)."""

@@ -1,8 +1,4 @@
-"""Tasks of a time step, and how they are launched.
-
-- Task: one launch of a time step, with its name and the queue that it belongs to.
-- Launching the tasks of a time step: one by one, or recorded as few launches.
-"""
+"""Task: one launch of a time step, with its name and queue; tasks are launched one by one, or as recorded graphs."""
 
 from collections.abc import Callable, Iterable
 from itertools import groupby

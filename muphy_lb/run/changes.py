@@ -8,7 +8,6 @@ watched, told, and balanced again.
 import logging
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,9 +25,6 @@ from muphy_lb.run.solver import Solver
 from muphy_lb.setup.boundaries import WOMERSLEY
 from muphy_lb.setup.geometry import share_nodes
 from muphy_lb.setup.waveforms import longest_period_s
-
-if TYPE_CHECKING:
-    from muphy_lb.run.solver import Solver
 
 EXAMPLE = '{"openings.inlet.velocity_m_s": 0.2}'
 
@@ -148,19 +144,14 @@ def _imposes_alone(old: Case, new: Case) -> bool:
     names = [name for name in type(old).model_fields if name not in (*APART, "openings")]
     if any(getattr(old, name) != getattr(new, name) for name in names if name != "lattice"):
         return False
-    if not _same_lattice(old, new) or len(old.openings) != len(new.openings):
+    ours, theirs = (case.lattice.model_dump(exclude=set(TIME_STEP)) for case in (old, new))
+    if ours != theirs or len(old.openings) != len(new.openings):
         return False
     if any(section.profile == WOMERSLEY for section in new.openings):  # its shapes lie on the device
         return False
     if longest_period_s(old) != longest_period_s(new):  # what averages over a period, or waits for it, begins anew
         return False
     return all(_same_but_imposed(*pair) for pair in zip(old.openings, new.openings, strict=True))
-
-
-def _same_lattice(old: Case, new: Case) -> bool:
-    """Whether two sections are the same but for the key that sets the time step."""
-    ours, theirs = (case.lattice.model_dump(exclude=set(TIME_STEP)) for case in (old, new))
-    return ours == theirs
 
 
 def _same_but_imposed(old, new) -> bool:
@@ -182,9 +173,6 @@ class Rebalancing:
     The flow does not depend on it by a bit. Between two moves the fullest rank must have cost the others as much time
     as the move before took, so that moves take at most as long as what they are to save.
 
-    Args:
-        simulation: what runs.
-
     Attributes:
         every: number of steps between two looks; 0 where loads do not change, or there is one rank.
         imbalance: load of the fullest rank over its share, when last looked at; None before.
@@ -192,7 +180,7 @@ class Rebalancing:
 
     tells_walls = False
 
-    def __init__(self, simulation: "Solver"):
+    def __init__(self, simulation: Solver):
         compute, size = simulation.case.compute, simulation.communicator.size
         self._simulation, self._limit = simulation, compute.rebalance
         self.every = compute.rebalance_every_steps if size > 1 and has_load(simulation.engine) else 0
@@ -224,7 +212,6 @@ class Rebalancing:
         return f" | imbalance {self.imbalance:.2f}" if self.imbalance else ""
 
     def _is_due(self, loads, stepping_s: float) -> bool:
-        """Take note of the loads, on rank 0; whether the nodes are to be shared anew."""
         self.imbalance = self._imbalance_of(loads)
         self._lost_s += (stepping_s - self._stepping_s) * (1.0 - 1.0 / self.imbalance)
         self._stepping_s = stepping_s
@@ -265,7 +252,7 @@ class Rebalancing:
             )
 
 
-def repartition(simulation: "Solver", owner: np.ndarray | None) -> None:
+def repartition(simulation: Solver, owner: np.ndarray | None) -> None:
     """Give the nodes other owners, (n,) on rank 0, and continue; collective.
 
     No later step, and no output of one, differs by a bit.

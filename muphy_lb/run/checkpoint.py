@@ -113,7 +113,9 @@ def write_checkpoint(path: Path, simulation: Solver, states: Mapping[str, dict])
             with opened(temporary, "w", userblock_size=HEADER_BYTES) as file:
                 _write_state(file, simulation, state)
                 for name, record in states.items():
-                    _write_memory(file, name, record)
+                    arrays = {key: value for key, value in record.items() if isinstance(value, np.ndarray)}
+                    _write_groups(file, OBSERVERS, {name: arrays} if arrays else {})
+                    file.attrs[name] = json.dumps({key: value for key, value in record.items() if key not in arrays})
                 file.attrs["wall_forces"] = json.dumps(forces)
                 file.attrs.update(_identity(simulation))
                 file.create_dataset("case", data=simulation.case.to_toml(path.parent), dtype=h5py.string_dtype())
@@ -160,19 +162,10 @@ def _write_state(file: h5py.File, simulation: Solver, state: Iterator[Any]) -> N
 
 
 def _write_groups(file: h5py.File, kind: str, found: Mapping[str, Mapping[str, np.ndarray]]) -> None:
-    """Arrays by name, of each group of a kind."""
     for name, arrays in found.items():
         group = file.create_group(f"{kind}/{name}")
         for key, values in arrays.items():
             group.create_dataset(key, data=values)
-
-
-def _write_memory(file: h5py.File, name: str, record: Mapping) -> None:
-    """Write the memory of an observer: arrays as datasets, the rest as JSON."""
-    arrays = {key: value for key, value in record.items() if isinstance(value, np.ndarray)}
-    for key, values in arrays.items():
-        file.create_dataset(f"{OBSERVERS}/{name}/{key}", data=values)
-    file.attrs[name] = json.dumps({key: value for key, value in record.items() if key not in arrays})
 
 
 def keep_only(paths: Sequence[Path], folder: Path) -> None:
@@ -224,7 +217,8 @@ def restore(folder: Path, simulation: Solver) -> Checkpoint:
             check_numbers(file, f"{SUMS}/{name}/{NODE}", simulation.header.n_nodes)
         for record in checkpoint.wall_forces.values():
             WallForce.from_record(record)
-        _tell_changes(checkpoint, simulation.case)
+        if changes := changed_keys(checkpoint.case, simulation.case.to_toml(checkpoint.path.parent)):
+            LOG.info("changed since the checkpoint: %s", listed(changes))
 
     checkpoint = from_root(communicator, lambda: newest(folder, check))
     populations, rows, sets, sums, actions, links = agreed(communicator, partial(_arrays, checkpoint.path, simulation))
@@ -264,7 +258,6 @@ def restore_memory(checkpoint: Checkpoint, name: str, take: Callable[[dict], Non
 
 
 def _expected(simulation: Solver) -> Expected:
-    """Shape and type of the datasets that a simulation goes on from; collective."""
     engine, n = simulation.engine, simulation.header.n_nodes
     n_links = simulation.communicator.total(int(engine.domain.links.node.size))
     found: dict[str, tuple[tuple[int | None, ...], np.dtype]] = {
@@ -290,11 +283,8 @@ def _expected(simulation: Solver) -> Expected:
 
 
 def _arrays(path: Path, simulation: Solver) -> tuple:
-    """Populations and fields of the own nodes, and by name the arrays of particles, sums, actions and links.
-
-    Raises:
-        InputError: this rank cannot read the file.
-    """
+    """Populations and fields of the own nodes, and by name the arrays of particles, sums, actions and links; InputError
+    if this rank cannot read the file."""
     try:
         with h5py.File(path, "r") as file:
             rows = [_columns(file[name], simulation.domain.number) for name in SETS]
@@ -315,7 +305,6 @@ def _columns(dataset, number: np.ndarray) -> np.ndarray:
 
 
 def _identity(simulation: Solver) -> dict:
-    """The identity of the flow that a state belongs to; on rank 0, which alone knows the geometry."""
     engine, units = simulation.engine, simulation.units
     return {
         "lattice": simulation.lattice.name,
@@ -331,7 +320,6 @@ def _identity(simulation: Solver) -> dict:
 
 
 def _refuse_another(checkpoint: Checkpoint, simulation: Solver) -> None:
-    """Refuse a checkpoint that cannot be continued."""
     for name, expected in _identity(simulation).items():
         found: Any = checkpoint.identity[name]
         is_same = isclose(found, expected, rel_tol=SAME) if name in UNITS else found == expected
@@ -343,37 +331,20 @@ def _another(name: str, found, expected, checkpoint: Checkpoint, case: Case) -> 
     """The refusal of a state that belongs to something else, the keys of the case that make the difference, and what
     helps."""
     what, sections = BELONGS_TO[name]
-    values = "" if name == GEOMETRY else f" ({_shown(found)}; this run: {_shown(expected)})"
+    was, now = (f"{each:.6g}" if isinstance(each, float) else repr(each) for each in (found, expected))
+    values = "" if name == GEOMETRY else f" ({was}; this run: {now})"
     why = ", with which its numbers would mean other velocities and pressures" if name in UNITS else ""
-    changes = listed(changed_keys(checkpoint.case, _case_text(checkpoint, case), sections))
+    changes = listed(changed_keys(checkpoint.case, case.to_toml(checkpoint.path.parent), sections))
     cause = changes or f"no key of {' or '.join(sections)} has changed, but perhaps a file that the case names"
-    kept = f", or keep the time step: {_time_step_kept(found, case)}" if name == "time_step_s" else ""
+    kept = ""
+    if name == "time_step_s":
+        others = [key for key in TIME_STEP if key != name and getattr(case.lattice, key) is not None]
+        sets = [*(as_override(f"lattice.{key}", None) for key in others), f"lattice.time_step_s={found!r}"]
+        kept = f", or keep the time step: {' '.join(f'--set {change}' for change in sets)}"
     return (
         f"checkpoint {checkpoint.path} belongs to another {what}{values}{why}: {cause}; resume without that change"
         f"{kept}, or start anew with muphy-lb run"
     )
-
-
-def _time_step_kept(time_step_s: float, case: Case) -> str:
-    """The changes of a case with which its time step is a given one."""
-    others = [key for key in TIME_STEP if key != "time_step_s" and getattr(case.lattice, key) is not None]
-    changes = [*(as_override(f"lattice.{key}", None) for key in others), f"lattice.time_step_s={time_step_s!r}"]
-    return " ".join(f"--set {change}" for change in changes)
-
-
-def _shown(value) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else repr(value)
-
-
-def _tell_changes(checkpoint: Checkpoint, case: Case) -> None:
-    """Name the keys of the case that the checkpoint was written with other values of."""
-    changes = changed_keys(checkpoint.case, _case_text(checkpoint, case))
-    if changes:
-        LOG.info("changed since the checkpoint: %s", listed(changes))
-
-
-def _case_text(checkpoint: Checkpoint, case: Case) -> str:
-    return case.to_toml(checkpoint.path.parent)
 
 
 def saved(core: Solver, geometry: Geometry | None, folder: str | PathLike, may_replace: bool) -> None:
@@ -381,42 +352,39 @@ def saved(core: Solver, geometry: Geometry | None, folder: str | PathLike, may_r
     core.health()
     path = Path(folder)
     case = moved_into(path, core.case, geometry)
-    lock = agreed_on_root(core.communicator, lambda: _prepared(path, may_replace))
+    written = checkpoint_path(path / CHECKPOINTS, core.step_number)
+
+    def prepared() -> FolderLock:
+        check_writable(path)
+        if (path / CASE_FILE).exists() and not may_replace:
+            raise InputError(
+                f"save: {path} is the folder of another run, which has a {CASE_FILE}; give another folder, or"
+                " overwrite=True to replace that and its checkpoints"
+            )
+        return FolderLock(path)
+
+    def write_case() -> None:
+        with output_errors(path):
+            if geometry is not None:
+                geometry.write(path)
+        write_text(path / CASE_FILE, case.to_toml(path))
+
+    def remove_others() -> None:
+        """Checkpoints of earlier saves and of another run, which a load could take for the newest."""
+        with output_errors(written.parent):
+            for other in written.parent.glob(PATTERN):
+                if other != written:
+                    other.unlink()
+
+    lock = agreed_on_root(core.communicator, prepared)
     core.case = case
     try:
-        agreed_on_root(core.communicator, lambda: _write_case(path, case, geometry))
-        written = checkpoint_path(path / CHECKPOINTS, core.step_number)
+        agreed_on_root(core.communicator, write_case)
         write_checkpoint(written, core, {})
-        agreed_on_root(core.communicator, lambda: _remove_others(written))
+        agreed_on_root(core.communicator, remove_others)
     finally:
         if lock:
             lock.release()
-
-
-def _prepared(folder: Path, may_replace: bool) -> FolderLock:
-    """The lock of a folder that may be written to."""
-    check_writable(folder)
-    if (folder / CASE_FILE).exists() and not may_replace:
-        raise InputError(
-            f"save: {folder} is the folder of another run, which has a {CASE_FILE}; give another folder, or"
-            " overwrite=True to replace that and its checkpoints"
-        )
-    return FolderLock(folder)
-
-
-def _remove_others(written: Path) -> None:
-    """Remove checkpoints of earlier saves and of another run, which a load could take for the newest."""
-    with output_errors(written.parent):
-        for other in written.parent.glob(PATTERN):
-            if other != written:
-                other.unlink()
-
-
-def _write_case(folder: Path, case: Case, geometry: Geometry | None) -> None:
-    with output_errors(folder):
-        if geometry is not None:
-            geometry.write(folder)
-    write_text(folder / CASE_FILE, case.to_toml(folder))
 
 
 def loaded(folder: str | PathLike, overrides: Sequence[str], communicator) -> Solver:
@@ -451,11 +419,6 @@ def _what_to_load(folder: Path, overrides: Sequence[str]) -> tuple[Case, Checkpo
 
 
 def _last_step(path: Path) -> int:
-    """The step of the last snapshot of a field file.
-
-    Raises:
-        InputError: it cannot be read.
-    """
     try:
         with h5py.File(path, "r") as file:
             return int(file["muphy_lb/step"][int(file["VTKHDF/Steps"].attrs["NSteps"]) - 1])

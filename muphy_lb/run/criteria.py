@@ -77,24 +77,13 @@ def refuse_to_watch_nothing(case: Case, header: GeometryHeader) -> None:
     kinds: tuple[type[Physics], ...] = packages(case)
     there |= {name for physics in kinds for name in physics.monitored_in(case)}
     if case.run.steady_tolerance is not None and there.isdisjoint(case.run.steady_watch):
-        *others, last = ("opening", "labelled wall", *_needed_by_physics())
+        of_physics = [getattr(module, "MONITORED", {}) for module in sections().values()]
+        needed = [what for quantities in of_physics for what in quantities.values()]
+        *others, last = ("opening", "labelled wall", *needed)
         raise InputError(
             f"run.steady_watch is {', '.join(case.run.steady_watch)}, but the geometry has"
             f" {', '.join(f'no {what}' for what in others)} and no {last} for it; watch mean_speed or permeability"
         )
-
-
-def _needed_by_physics() -> list[str]:
-    monitored = [getattr(module, "MONITORED", {}) for module in sections().values()]
-    return [what for quantities in monitored for what in quantities.values()]
-
-
-def _mean_speed(view: FlowView) -> dict[str, float]:
-    return {"mean_speed": view.health().mean_speed}
-
-
-def _flow_rates(view: FlowView) -> dict[str, float]:
-    return {name: state.flow_rate_m3_s for name, state in (view.openings() or {}).items()}
 
 
 def _forces(view: FlowView) -> dict[str, float]:
@@ -105,13 +94,13 @@ def _forces(view: FlowView) -> dict[str, float]:
     }
 
 
-def _mean_velocity(view: FlowView) -> dict[str, float]:
-    """Mean velocity [m/s] along each axis, what permeability is proportional to; the same for any number of ranks."""
-    return dict(zip("xyz", view.mean_velocity_m_s().tolist(), strict=True))
-
-
 FLOW_QUANTITIES: Mapping[str, Callable[[FlowView], dict[str, float]]] = MappingProxyType(
-    {"mean_speed": _mean_speed, "flow_rates": _flow_rates, "forces": _forces, "permeability": _mean_velocity}
+    {
+        "mean_speed": lambda view: {"mean_speed": view.health().mean_speed},
+        "flow_rates": lambda view: {name: each.flow_rate_m3_s for name, each in (view.openings() or {}).items()},
+        "forces": _forces,
+        "permeability": lambda view: dict(zip("xyz", view.mean_velocity_m_s().tolist(), strict=True)),
+    }
 )
 
 
@@ -233,7 +222,6 @@ class Criterion(Observer):
     """Base of the criteria for the end of a run; the course of the changes goes to a CSV file and to the report.
 
     Args:
-        view: the flow.
         folder: output folder; None: no file.
         resume_step: rows up to that step are kept; None for a new file.
     """
@@ -250,7 +238,6 @@ class Criterion(Observer):
         self._view = view
 
     def _append(self, **values: float) -> None:
-        """One row of the file, behind step and time; on rank 0."""
         if self._path is None:
             return
         row = {"step": self._view.step_number, "time_s": self._view.time_s} | values
@@ -345,7 +332,11 @@ class SteadyState(Criterion):
     def lines(self, summary: Mapping) -> list[str]:
         """How far each kind of quantity is known, as far as steadiness goes."""
         to_come = summary.get(self.name, {}).get("to_come", {})
-        found = [_known_to(group, values) for group, values in to_come.items() if None not in values.values()]
+        found = []
+        for group, values in to_come.items():
+            if None not in values.values():
+                name, rest = max(values.items(), key=lambda item: item[1])
+                found.append(f"{f'{group} ({name})' if len(values) > 1 else group} +-{100.0 * rest:.2g} %")
         return [f"still to come, if the changes keep shrinking as they did: {'; '.join(found)}"] if found else []
 
     def state(self) -> dict:
@@ -369,13 +360,6 @@ class SteadyState(Criterion):
             if mean:
                 charts.append(("mean velocity", line_chart("Mean velocity", "step", unit, mean)))
         return charts
-
-
-def _known_to(group: str, values: Mapping[str, float]) -> str:
-    """The quantity of a group that has most to come."""
-    name, rest = max(values.items(), key=lambda item: item[1])
-    which = f"{group} ({name})" if len(values) > 1 else group
-    return f"{which} +-{100.0 * rest:.2g} %"
 
 
 PERIODIC = "periodic"
@@ -466,10 +450,10 @@ class Periodicity(Criterion):
 
     def __init__(self, view: FlowView, folder: Path | None = None, resume_step: int | None = None):
         super().__init__(view, folder, resume_step)
-        self._tolerance = view.case.run.periodic_tolerance or 0.0
         self._begin()
 
     def _begin(self) -> None:
+        self._tolerance = self._view.case.run.periodic_tolerance or 0.0
         self._period_s = longest_period_s(self._view.case)
         period = self._period_s / self._view.units.time_step_s
         self.every = max(1, round(period / SAMPLES))
@@ -480,7 +464,6 @@ class Periodicity(Criterion):
         if view is not self._view:
             state = self.state()
             super().follow(view)
-            self._tolerance = view.case.run.periodic_tolerance or 0.0
             self._begin()
             self.restore(state)
 
@@ -525,16 +508,15 @@ class Periodicity(Criterion):
 
     def _means(self) -> dict[str, dict[str, float]]:
         """Of every opening by name, over the last beat: its mean flow rate, its mean, lowest and highest pressure."""
-        names = [opening.name for opening in self._view.header.openings]
-        flow, pressure = self.beats.waves(0)
+        waves = zip(self._view.header.openings, *self.beats.waves(0), strict=True)
         return {
-            name: {
-                "flow_rate_m3_s": float(flow[k].mean()),
-                "pressure_pa": float(pressure[k].mean()),
-                "lowest_pressure_pa": float(pressure[k].min()),
-                "highest_pressure_pa": float(pressure[k].max()),
+            opening.name: {
+                "flow_rate_m3_s": float(flow.mean()),
+                "pressure_pa": float(pressure.mean()),
+                "lowest_pressure_pa": float(pressure.min()),
+                "highest_pressure_pa": float(pressure.max()),
             }
-            for k, name in enumerate(names)
+            for opening, flow, pressure in waves
         }
 
     @property
@@ -570,9 +552,8 @@ class Periodicity(Criterion):
         found = summary.get(self.name)
         if not found:
             return []
-        still = (
-            "" if found["to_come"] is None else f" (if changes keep shrinking so, {found['to_come']:.2g} is to come)"
-        )
+        rest = found["to_come"]
+        still = "" if rest is None else f" (if changes keep shrinking so, {rest:.2g} is to come)"
         head = f"over beat {found['beats']}, which differs from the one before by {found['change']:.2e}{still}:"
         return [head] + [
             f"  {name}: mean flow rate {mean['flow_rate_m3_s']:.5g} m3/s, pressure {mean['lowest_pressure_pa']:.5g} to"

@@ -39,7 +39,9 @@ def described(prepared: Preparation, engine: Engine) -> str:
     how = f"{backend.name} on {backend.device}, {case.compute.precision}, {case.compute.streaming}"
     method = [f"{prepared.lattice.name}, {engine.model.collision.name}", f"walls: {_walls(prepared)}"]
     method += [text for physics in prepared.physics if (text := physics.describe())]
-    head = [case.title, prepared.geometry.report, f"backend: {how}", f"method: {'; '.join(method)}", *_start(case)]
+    head = [case.title, prepared.geometry.report, f"backend: {how}", f"method: {'; '.join(method)}"]
+    given = case.initial.model_dump(exclude_none=True) if case.initial is not None else {}
+    head += [f"start: {', '.join(toml_lines(given))}"] if given else []
     crowded = more_ranks_than_cores(communicator, backend.name)
     return "\n".join((*head, table, *_advice(prepared), *crowded)).lstrip()
 
@@ -51,12 +53,6 @@ def _advice(prepared: Preparation) -> Iterator[str]:
     coarse = resolution_warnings(header.openings, frames, header.spacing_m)
     expected = [text for physics in prepared.physics for text in physics.warnings()]
     yield from (f"warning: {text}" for text in (*coarse, *expected))
-
-
-def _start(case) -> list[str]:
-    """The state from which the flow starts, if not from rest."""
-    given = case.initial.model_dump(exclude_none=True) if case.initial is not None else {}
-    return [f"start: {', '.join(toml_lines(given))}"] if given else []
 
 
 def cores_here() -> int:
@@ -108,8 +104,6 @@ def info(options, say, communicator) -> int:
     """The command ``muphy-lb info``; collective. Returns the exit code 0.
 
     Args:
-        options: parsed options: ``file``, ``set`` and ``step``.
-        say: told the description.
         communicator: the ranks that the run would have.
 
     Raises:
@@ -143,7 +137,6 @@ def describe_case(case: Case, communicator=None) -> str:
     and compiles kernels; collective.
 
     Args:
-        case: the case.
         communicator: the ranks that the run would have; None: one.
 
     Raises:
@@ -159,7 +152,6 @@ def describe_step(case: Case, communicator=None) -> str:
     The order is that of the backends ``numpy`` and ``cpu``; on GPUs tasks of one pass overlap.
 
     Args:
-        case: the case.
         communicator: the ranks that the run would have; None: one.
 
     Raises:

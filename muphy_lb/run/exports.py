@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.case.output import FLOW_FIELDS, SPEED
+from muphy_lb.case.output import SPEED
 from muphy_lb.case.section import did_you_mean
 from muphy_lb.geometry.nodes import NodeList, on_box
 from muphy_lb.geometry.surfaces.surface import Surface
-from muphy_lb.measure.field_snapshots import UNITS
+from muphy_lb.measure.field_snapshots import known_fields
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.output.vtkhdf import N_CORNERS, voxel_mesh
 from muphy_lb.output.vtp import on_surface
@@ -47,12 +47,6 @@ def optional(name: str, what: str) -> ModuleType:
         ) from error
 
 
-def known_fields(view: FlowView) -> dict[str, str]:
-    """The unit of every field that the flow and its physics have, by name."""
-    own = {name: field.unit for physics in view.physics for name, field in physics.output_fields.items()}
-    return {name: UNITS[name] for name in FLOW_FIELDS} | {SPEED: "m/s"} | own
-
-
 def chosen_fields(view: FlowView, names: tuple[str, ...]) -> tuple[str, ...]:
     """The names, or without any those that the case writes and those of its physics.
 
@@ -80,9 +74,7 @@ def dataset(
     """An xarray Dataset with dimensions z, y, x (y, x in two dimensions), and ``component`` for vectors.
 
     Args:
-        nodes: the geometry.
         values: (n, ...) values of the nodes by name.
-        units: unit of each.
         said: attributes of the whole.
 
     Raises:

@@ -82,7 +82,6 @@ def newest(
     """The newest checkpoint of a folder that is as it was written; any other file is named and passed over.
 
     Args:
-        folder: of the checkpoints.
         check: looks at each candidate, and raises an exception for one that is to be passed over, or an InputError.
         tell: a function of a logger, for what is passed over.
 
@@ -113,7 +112,8 @@ def check_datasets(file: h5py.File, expected: Expected) -> None:
     lengths = defaultdict(set)
     for place, (shape, dtype) in expected.items():
         found = _dataset(file, place)
-        if found.dtype != dtype or not _fits(found.shape, shape):
+        fits = len(found.shape) == len(shape) and all(n in (m, None) for m, n in zip(found.shape, shape, strict=True))
+        if found.dtype != dtype or not fits:
             asked = f"({', '.join('any' if n is None else str(n) for n in shape)})"
             raise ValueError(
                 f"its dataset {place!r} has shape {found.shape} and type {found.dtype}, this run needs {asked} and"
@@ -161,11 +161,7 @@ def _read(path: Path, check: Callable[[Checkpoint, h5py.File], None]) -> Checkpo
 
 
 def _described(path: Path, file: h5py.File) -> Checkpoint:
-    """The header of a sealed file.
-
-    Raises:
-        ValueError, LookupError, TypeError: it does not say that.
-    """
+    """The header of a sealed file; ValueError, LookupError or TypeError if it has none."""
     for name in SETS:
         rows = _dataset(file, name)
         if rows.ndim != 2 or rows.dtype.kind != "f":
@@ -186,7 +182,6 @@ def _described(path: Path, file: h5py.File) -> Checkpoint:
 
 
 def _table(name: str, text: str) -> dict:
-    """An attribute of JSON that is a table."""
     table = json.loads(text)
     if not isinstance(table, dict):
         raise ValueError(f"its attribute {name!r} is no table")
@@ -204,10 +199,6 @@ def _dataset(file: h5py.File, place: str) -> h5py.Dataset:
     if problem := elsewhere(values) or oversized(values, os.path.getsize(file.filename)):
         raise ValueError(f"its dataset {place!r} {problem}")
     return values
-
-
-def _fits(found: tuple[int, ...], asked: tuple[int | None, ...]) -> bool:
-    return len(found) == len(asked) and all(b in (a, None) for a, b in zip(found, asked, strict=True))
 
 
 def _is_earlier(path: Path) -> bool:
@@ -275,7 +266,6 @@ def refuse_missing_files(case: Case, remedy: Callable[[Sequence[str]], str]) -> 
     """Refuse to go on with a case that names files which are not there, as after a move of its folder.
 
     Args:
-        case: the case.
         remedy: the command or call that takes changes of keys.
 
     Raises:
@@ -286,18 +276,18 @@ def refuse_missing_files(case: Case, remedy: Callable[[Sequence[str]], str]) -> 
         return
     there = ", ".join(f"{key} = {shown(str(path))}" for key, path in missing.items())
     unnamed = [key for key in missing if "[" in key]
-    changes = [_found_again(key, path) for key, path in missing.items() if key not in unnamed]
+    # What the flow started from is needed no more.
+    changes = [
+        "initial=" if key.startswith("initial.") else f"{key}=/path/to/{path.name}"
+        for key, path in missing.items()
+        if key not in unnamed
+    ]
     remedies = [remedy(list(dict.fromkeys(changes)))] if changes else []
     remedies += [f"change {key} in {case.folder / CASE_FILE}" for key in unnamed]
     raise InputError(
         f"files of the case are not there: {there}; if the folder or the files were moved, say where they are:"
         f" {', and '.join(remedies)}"
     )
-
-
-def _found_again(key: str, path: Path) -> str:
-    """The change of a key by which a file is found; what the flow started from is needed no more."""
-    return "initial=" if key.startswith("initial.") else f"{key}=/path/to/{path.name}"
 
 
 def refuse_to_resume_other(folder: Path, case: Case) -> Checkpoint:
@@ -339,9 +329,6 @@ OWN_FOLDERS = (CHECKPOINTS, FRAMES_FOLDER)
 
 class FolderLock:
     """Held on a folder from the making of the object until :meth:`release`, or until the process ends in any way.
-
-    Args:
-        folder: an output folder, which exists.
 
     Raises:
         OutputError: another process holds the lock, the folder cannot be written, or the lock or a folder that a run

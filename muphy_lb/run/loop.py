@@ -23,7 +23,7 @@ from muphy_lb.run.folder import CASE_FILE, CHECKPOINTS, SUMMARY_FILE, FolderLock
 from muphy_lb.run.observers import check_observers, create_observers, remove_files, summarise
 from muphy_lb.run.progress import Clock, Progress, occupied
 from muphy_lb.run.solver import Solver
-from muphy_lb.run.stop_signals import Received, StopSignals
+from muphy_lb.run.stop_signals import Interruption, StopSignals
 from muphy_lb.run.verdict import DOUBTFUL, NOT_JUDGED, judge
 from muphy_lb.setup.waveforms import longest_period_s
 
@@ -44,8 +44,6 @@ class CheckpointWriter:
     """Writes checkpoints; the last ``N_CHECKPOINTS`` are kept.
 
     Args:
-        simulation: whose state to write.
-        folder: folder of the checkpoints.
         observers: whose memory is part of the state.
         written: checkpoints that this run has written before it was resumed.
     """
@@ -77,8 +75,6 @@ class Loop:
     """The steps of a simulation between the events that its observers and its monitor wait for.
 
     Args:
-        simulation: what steps.
-        clock: counts steps and their time.
         observers: of the run; those that come later are asked as well.
     """
 
@@ -123,8 +119,6 @@ class Run(Loop):
     """One run of a simulation into an output folder.
 
     Args:
-        simulation: what to run.
-        folder: output folder; made if missing.
         resume: continue from the newest checkpoint in the folder.
         clock: counts the wall time; made here if not given.
         shows_progress: whether there is a bar in place of lines; None: where somebody sees it.
@@ -158,10 +152,10 @@ class Run(Loop):
             raise
 
     def _locked(self) -> FolderLock:
-        """The lock of the folder."""
         check_writable(self.folder)
         lock = FolderLock(self.folder)
-        self._forget_stale_stop()
+        if _removed(self.folder / STOP_FILE):  # it was meant for an earlier run
+            LOG.warning("removed %s, which was there before this run", self.folder / STOP_FILE)
         return lock
 
     def _release(self) -> None:
@@ -182,28 +176,25 @@ class Run(Loop):
         written = (checkpoint.path,) if checkpoint else ()
         self.checkpoints = CheckpointWriter(simulation, self.folder / CHECKPOINTS, self.observers, written)
 
-    def _begin_folder(self) -> None:
-        """Remove what an earlier run has left, and write the case."""
-        self._forget_earlier_run()
-        self._write_case()
-
     def _write_case(self) -> None:
         write_text(self.folder / CASE_FILE, self.simulation.case.to_toml(self.folder))
 
-    def execute(self, signals: Received | None = None) -> tuple[str, dict | None]:
+    def execute(self, signals: StopSignals | Interruption | None = None) -> tuple[str, dict | None]:
         """Run to the end; returns why it ended and, on rank 0 and if there was anything to do, the summary.
 
         Args:
-            signals: a surrounding context that takes signals, such as :class:`StopSignals`; without one they keep their
-                usual effect.
+            signals: a surrounding context that takes signals; without one they keep their usual effect.
 
         Raises:
             DivergedError: the flow became unstable.
         """
         try:
             reason = self._reason_to_finish()
-            if reason is None and self.simulation.step_number >= self.simulation.numerics.steps:
-                self._say_that_nothing_is_left()
+            made, asked = self.simulation.step_number, self.simulation.numerics.steps
+            if reason is None and made >= asked:
+                how_many = f"all its {asked} steps" if made == asked else f"{made} steps, more than its {asked}"
+                if self._root:
+                    LOG.info("the run in %s has made %s; to go on: %s", self.folder, how_many, self._longer())
                 self.verdict = self.simulation.communicator.broadcast(self._summary().get("verdict", NOT_JUDGED))
                 return COMPLETED, None
             if self._is_resumed:
@@ -232,12 +223,6 @@ class Run(Loop):
             return {}
         return summary if isinstance(summary, dict) else {}
 
-    def _say_that_nothing_is_left(self) -> None:
-        if self._root:
-            made, asked = self.simulation.step_number, self.simulation.numerics.steps
-            how_many = f"all its {asked} steps" if made == asked else f"{made} steps, more than its {asked}"
-            LOG.info("the run in %s has made %s; to go on: %s", self.folder, how_many, self._longer())
-
     def _longer(self) -> str:
         """The command that gives the run, or what is left of it, as much again."""
         run, last = self.simulation.case.run, self.simulation.numerics.steps
@@ -250,18 +235,14 @@ class Run(Loop):
         longer = f"run.time_s={time_s:.6g}" if run.time_s else f"run.steps={n_steps}"
         return f"{resume} --set {longer}"
 
-    def _forget_earlier_run(self) -> None:
-        """Remove results and checkpoints: a failure must not leave those of an earlier run in their place."""
+    def _begin_folder(self) -> None:
+        """Remove what an earlier run has left, since a failure must not leave its results, and write the case."""
         with output_errors(self.folder):
             for name in (SUMMARY_FILE, REPORT_FILE):
                 (self.folder / name).unlink(missing_ok=True)
             remove_files(self.folder)
         keep_only((), self.folder / CHECKPOINTS)
-
-    def _forget_stale_stop(self) -> None:
-        """A STOP file that was there before the run was meant for an earlier one."""
-        if _removed(self.folder / STOP_FILE):
-            LOG.warning("removed %s, which was there before this run", self.folder / STOP_FILE)
+        self._write_case()
 
     def _advance(self, signals) -> str:
         simulation, last = self.simulation, self.simulation.numerics.steps
@@ -269,7 +250,9 @@ class Run(Loop):
         simulation.state.walls.remember()  # set up once, ahead of the steps that are timed
         with self.progress:
             while simulation.step_number < last:
-                self._rebalance()
+                every = self.rebalancing.every  # before the steps that follow: this one has been observed already
+                if every and (self.clock.steps == 0 or simulation.step_number % every == 0):
+                    self.rebalancing.act(self.clock.stepping_s)
                 target = self.next_event(last)
                 is_told = target == last or self.tells_walls(target)
                 self._step_to(target, is_told)
@@ -296,12 +279,13 @@ class Run(Loop):
     def _act(self, acting: Sequence[Observer | CheckpointWriter]) -> None:
         """Let those act that are due; an observer that one of them adds waits for the next step."""
         step = self.simulation.step_number
-        if due := [partial(self._act_timed, each) for each in acting if each.every and step % each.every == 0]:
-            all_agreed(self.simulation.communicator, due)
 
-    def _act_timed(self, each: Observer | CheckpointWriter) -> None:
-        with self.clock.look(each, each.every):
-            each.act()
+        def act(each: Observer | CheckpointWriter) -> None:
+            with self.clock.look(each, each.every):
+                each.act()
+
+        if due := [partial(act, each) for each in acting if each.every and step % each.every == 0]:
+            all_agreed(self.simulation.communicator, due)
 
     def _verdict(self, observer: Observer) -> str | None:
         """Its reason to end the run; where it is due, it looks at the flow for that."""
@@ -309,12 +293,6 @@ class Run(Loop):
             return observer.verdict()
         with self.clock.look((observer, "verdict"), observer.every):
             return observer.verdict()
-
-    def _rebalance(self) -> None:
-        """Before the steps that follow, so that what this step leaves has been observed already."""
-        every = self.rebalancing.every
-        if every and (self.clock.steps == 0 or self.simulation.step_number % every == 0):
-            self.rebalancing.act(self.clock.stepping_s)
 
     def _reason_to_stop(self, signals) -> str | None:
         every = self.simulation.case.run.check_interval_steps
@@ -379,15 +357,14 @@ class Run(Loop):
         communicator, folder = simulation.communicator, self.folder
         summary = agreed(communicator, lambda: summarise(simulation, folder, speed, outcome))
         self._of_observers(lambda observer: observer.close())
-        agreed_on_root(communicator, lambda: self._report(summary))
-        return summary
 
-    def _report(self, summary: dict) -> None:
-        """Write report.html, unless the case disables it."""
-        output = self.simulation.case.output
-        if output.report:
+        def report() -> None:
             parts = [observer.section(summary) for observer in self.observers]
-            write_report(self.folder, summary, parts, with_plots=output.picture)
+            write_report(folder, summary, parts, with_plots=simulation.case.output.picture)
+
+        if simulation.case.output.report:
+            agreed_on_root(communicator, report)
+        return summary
 
     def _of_observers(self, ask: Callable) -> list:
         """The answer of each observer; all are asked, even if one fails."""

@@ -31,8 +31,6 @@ def summarise(view: FlowView, folder: Path, speed: dict, outcome: dict) -> dict 
     """Write ``summary.json`` and return its record on rank 0; collective.
 
     Args:
-        view: the flow.
-        folder: output folder.
         speed: what the run took, by name.
         outcome: how it ended, and the records of observers, by name.
     """
@@ -43,6 +41,10 @@ def summarise(view: FlowView, folder: Path, speed: dict, outcome: dict) -> dict 
     if view.communicator.rank:
         return None
     compute, numerics = view.case.compute, view.numerics
+    records = {name: asdict(replace(each, feedback=dict(each.feedback))) for name, each in on_root(openings).items()}
+    for of_opening in records.values():
+        if not of_opening["feedback"]:
+            del of_opening["feedback"]
     record = {
         "title": view.case.title,
         "date": datetime.now().astimezone().isoformat(timespec="seconds"),
@@ -70,7 +72,9 @@ def summarise(view: FlowView, folder: Path, speed: dict, outcome: dict) -> dict 
         **_of_scale(view, on_root(openings)),
         **outcome,
         "case_toml": view.case.to_toml(folder),
-        **_of_openings({name: _opening_record(state) for name, state in on_root(openings).items()}),
+        "openings": records,
+        "flow_split": flow_split(records),
+        "pressure_drops_pa": pressure_drops_pa(records),
         "walls": {name: asdict(force) for name, force in (walls or {}).items()},
     }
     write_summary(folder / SUMMARY_FILE, record)
@@ -85,17 +89,6 @@ def _of_scale(view: FlowView, openings: Mapping[str, OpeningState]) -> dict:
     scale = view.header.spacing_m / view.case.fluid.viscosity_m2_s
     numbers = [speed_m_s * width * scale for speed_m_s, width in zip(speeds_m_s, across, strict=True)]
     return {"reynolds": max(numbers, default=None), "voxels_across": min(across, default=None)}
-
-
-def _opening_record(state: OpeningState) -> dict:
-    record = asdict(replace(state, feedback=dict(state.feedback)))
-    if not record["feedback"]:
-        del record["feedback"]
-    return record
-
-
-def _of_openings(states: dict) -> dict:
-    return {"openings": states, "flow_split": flow_split(states), "pressure_drops_pa": pressure_drops_pa(states)}
 
 
 def process_peak_mib() -> float:

@@ -1,7 +1,6 @@
 """Figures in the style of the pictures of a run: of a flow in memory, and of the files of a finished run."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from io import BytesIO
 from math import isfinite
 from numbers import Real
@@ -16,7 +15,7 @@ from muphy_lb.case.case import Case, load_case
 from muphy_lb.case.output import SPEED
 from muphy_lb.case.section import did_you_mean
 from muphy_lb.geometry.nodes import NodeList
-from muphy_lb.measure.field_snapshots import FieldSnapshots
+from muphy_lb.measure.field_snapshots import FieldSnapshots, known_fields
 from muphy_lb.measure.flow_view import FlowView, on_root, whole_nodes
 from muphy_lb.measure.pictures import shown_flow, sight_of
 from muphy_lb.measure.shear.observer import AREA, SHEAR_FILE
@@ -30,7 +29,7 @@ from muphy_lb.output.pictures.wall import Marks, draw_walls
 from muphy_lb.output.series import read_series
 from muphy_lb.output.vtkhdf import find_snapshot
 from muphy_lb.parallel import agreed_on_root, from_root
-from muphy_lb.run.exports import chosen_fields, known_fields, node_values
+from muphy_lb.run.exports import chosen_fields, node_values
 from muphy_lb.run.folder import CASE_FILE
 
 DPI = 110
@@ -60,11 +59,7 @@ class FlowFigure(ThemedFigure):
 
 
 class Plots:
-    """Figures of a simulation, ``sim.plot()`` and ``sim.plot.slice(...)``; collective, on rank 0 (None elsewhere).
-
-    Args:
-        flow: gives the present flow.
-    """
+    """Figures of a simulation, ``sim.plot()`` and ``sim.plot.slice(...)``; collective, on rank 0 (None elsewhere)."""
 
     def __init__(self, flow: Callable[[], FlowView]):
         self._flow = flow
@@ -132,8 +127,9 @@ class Plots:
                 cut = cut_at(nodes, values, AXES.index(axis), position_m)
             else:
                 cut = best_cut(nodes, values) if sight is None else upright_raster(nodes, nodes, sight).image(values)
-            figure, unit = FlowFigure(self._theme(style)), known_fields(flow)[chosen]
-            _fill(figure, nodes, cut, _Slice(name, unit, values, flow.step_number, flow.time_s, limits), flow.case)
+            figure, field = FlowFigure(self._theme(style)), (name, known_fields(flow)[chosen])
+            colours, when = slice_colours(name, values, cut, limits), (flow.step_number, flow.time_s)
+            _fill(figure, nodes, cut, field, colours, when, flow.case)
             return figure
 
         return agreed_on_root(flow.communicator, drawn)
@@ -166,89 +162,32 @@ def _are_finite(*numbers) -> bool:
     return all(isinstance(number, Real) and isfinite(number) for number in numbers)
 
 
-@dataclass(frozen=True, eq=False)
-class _Slice:
-    """A field on a plane: its name, unit and values, when, and the limits of its colours (None: its own)."""
-
-    name: str
-    unit: str
-    values: np.ndarray
-    step: int
-    time_s: float
-    limits: tuple[float, float] | None
-
-
-def _fill(figure, nodes: NodeList, cut: PlaneCut, field: _Slice, case: Case) -> None:
-    facts = (f"{field.name} after {field.step:,} steps, {field.time_s:.4g} s",)
-    colours = slice_colours(field.name, field.values, cut, field.limits)
-    fill_slice(figure, nodes, cut, Shown(field.name, field.unit, colours, case.title, facts, _mirrors(case)))
+def _fill(figure, nodes: NodeList, cut: PlaneCut, field: tuple[str, str], colours, when: tuple, case: Case) -> None:
+    """Draw a plane of a field (name, unit) of a snapshot (step, time [s]) on an empty figure."""
+    (name, unit), (step, time_s) = field, when
+    facts = (f"{name} after {step:,} steps, {time_s:.4g} s",)
+    fill_slice(figure, nodes, cut, Shown(name, unit, colours, case.title, facts, _mirrors(case)))
 
 
 def _mirrors(case: Case) -> str:
     return str(case.geometry.options.get("mirror", ""))
 
 
-@dataclass(frozen=True)
-class Choices:
-    """The figures to draw, and their style.
-
-    Attributes:
-        field: name of a field, or of a CSV file of the folder.
-        axis: ``"x"``, ``"y"``, ``"z"`` across which a plane lies, or along which walls are seen; None: what shows most.
-        at_m: position of the plane on that axis [m]; None: the fullest.
-        time_s: the nearest snapshot is drawn; None: the last.
-        limits: lowest and highest value of the colours; None: those of the picture itself.
-        style: ``"dark"`` or ``"light"``; None: that of the case.
-    """
-
-    field: str = SPEED
-    axis: str | None = None
-    at_m: float | None = None
-    time_s: float | None = None
-    limits: tuple[float, float] | None = None
-    style: str | None = None
-
-
-def redraw(folder: Path, path: Path, choices: Choices) -> None:
-    """Draw from the files of a run; the ending of ``path`` says in which format.
-
-    Raises:
-        InputError: the folder is none of a run, has no such file or field, or what is chosen does not go with it.
-        OutputError: the picture cannot be written.
-    """
-    if not (folder / CASE_FILE).is_file():
-        raise InputError(f"plot: {folder} has no {CASE_FILE}; give the output folder of a run")
-    if choices.at_m is not None and choices.axis is None:
-        raise InputError(f"plot: --at is {choices.at_m:g}; give the axis that it lies on, as in --axis x")
-    _Picture(folder, path, choices, load_case(folder / CASE_FILE)).draw()
-
-
 def plot(options, say: Callable[[str], None], communicator) -> int:
-    """Draw one picture; returns the exit code 0.
-
-    Args:
-        options: parsed options, see :func:`muphy_lb.run.options.add_plot_options`.
-        say: called with text.
-        communicator: the ranks, of which the first draws.
+    """Draw one picture from the files of a run; returns the exit code 0.
 
     Raises:
         InputError: no run, file or field is there, or options do not go together.
         OutputError: the picture cannot be written.
     """
     if communicator.rank == 0:
-        path = _path(options)
-        limits = None if options.scale is None else _limits(options.scale)
-        redraw(
-            Path(options.folder),
-            path,
-            Choices(options.field, options.axis, options.at, options.time, limits, options.style),
-        )
-        say(f"written to {path}")
+        picture = _Picture(options)
+        picture.draw()
+        say(f"written to {picture.path}")
     return 0
 
 
 def _path(options) -> Path:
-    """Where the picture goes, with the ending of its format."""
     if options.output is None:
         return Path(options.folder) / f"plot_{Path(options.field).stem}.{options.format or 'png'}"
     path = Path(options.output)
@@ -262,7 +201,6 @@ def _path(options) -> Path:
 
 
 def _limits(text: str) -> tuple[float, float]:
-    """The two numbers of a scale."""
     try:
         low, high = map(float, text.split(","))
     except ValueError:
@@ -272,21 +210,23 @@ def _limits(text: str) -> tuple[float, float]:
     return low, high
 
 
-@dataclass(frozen=True)
 class _Picture:
-    """One picture of a folder."""
-
-    folder: Path
-    path: Path
-    choices: Choices
-    case: Case
+    def __init__(self, options):
+        self.folder, self.path = Path(options.folder), _path(options)
+        self.limits = None if options.scale is None else _limits(options.scale)
+        self.field, self.axis, self.at_m, self.time_s = options.field, options.axis, options.at, options.time
+        if not (self.folder / CASE_FILE).is_file():
+            raise InputError(f"plot: {self.folder} has no {CASE_FILE}; give the output folder of a run")
+        if self.at_m is not None and self.axis is None:
+            raise InputError(f"plot: --at is {self.at_m:g}; give the axis that it lies on, as in --axis x")
+        self.case = load_case(self.folder / CASE_FILE)
+        self.theme = THEMES[options.style or self.case.output.picture_style]
 
     def draw(self) -> None:
-        """Draw it from the file that holds it."""
-        if self.choices.field.endswith(".csv"):
+        if self.field.endswith(".csv"):
             self._draw_series()
             return
-        name = SHORT.get(self.choices.field, self.choices.field)
+        name = SHORT.get(self.field, self.field)
         flow, walls = self._fields_of(FieldSnapshots.file), self._fields_of(SHEAR_FILE)
         if name in flow:
             self._draw_flow(name)
@@ -296,8 +236,8 @@ class _Picture:
             raise InputError(self._missing([*flow, *walls]))
 
     @property
-    def _theme(self) -> Theme:
-        return THEMES[self.choices.style or self.case.output.picture_style]
+    def _number_of_axis(self) -> int | None:
+        return None if self.axis is None else AXES.index(self.axis)
 
     def _fields_of(self, file: str) -> list[str]:
         """Names of what can be drawn of a file; none if it is not there."""
@@ -312,8 +252,7 @@ class _Picture:
         return {name: column for name, column in over.items() if column}
 
     def _missing(self, there: list[str]) -> str:
-        """The message where the folder does not hold the files of a figure."""
-        field = self.choices.field
+        field = self.field
         known = [*there, *(name for name, of_walls in SHORT.items() if of_walls in there), *self._series()]
         lacking = [file for file in (FieldSnapshots.file, SHEAR_FILE) if not (self.folder / file).is_file()]
         wanted = SHEAR_FILE if field in SHORT or field in SHORT.values() else FieldSnapshots.file
@@ -325,52 +264,47 @@ class _Picture:
 
     def _draw_flow(self, name: str) -> None:
         """A field on a plane; the speed without an axis as in the picture of a run, on the vessel and on a plane."""
-        choices, snapshot = self.choices, find_snapshot(self.folder / FieldSnapshots.file, self.choices.time_s)
+        snapshot, axis = find_snapshot(self.folder / FieldSnapshots.file, self.time_s), self._number_of_axis
         field = "velocity" if name == SPEED else name
         nodes, (shown, values) = snapshot.nodes(), as_scalar(field, snapshot.values(field))
-        with figure_at(self.path, self._theme) as figure:
-            if shown == SPEED and choices.axis is None:
-                how = Presentation(_mirrors(self.case), theme=self._theme, limits=choices.limits)
+        with figure_at(self.path, self.theme) as figure:
+            if shown == SPEED and axis is None:
+                how = Presentation(_mirrors(self.case), theme=self.theme, limits=self.limits)
                 fill_figure(figure, nodes, values, self.case.title, how)
                 return
-            axis = None if choices.axis is None else AXES.index(choices.axis)
-            cut = best_cut(nodes, values) if axis is None else cut_at(nodes, values, axis, choices.at_m)
-            unit, step, time_s = snapshot.units[field], snapshot.step, snapshot.time_s
-            _fill(figure, nodes, cut, _Slice(shown, unit, values, step, time_s, choices.limits), self.case)
+            cut = best_cut(nodes, values) if axis is None else cut_at(nodes, values, axis, self.at_m)
+            colours, when = slice_colours(shown, values, cut, self.limits), (snapshot.step, snapshot.time_s)
+            _fill(figure, nodes, cut, (shown, snapshot.units[field]), colours, when, self.case)
 
     def _draw_walls(self, name: str) -> None:
-        """A field on the walls."""
-        choices = self.choices
-        if choices.at_m is not None:
-            raise InputError(f"plot: --at does not go with {choices.field}, which lies on walls; leave it out")
-        snapshot = find_snapshot(self.folder / SHEAR_FILE, choices.time_s)
+        if self.at_m is not None:
+            raise InputError(f"plot: --at does not go with {self.field}, which lies on walls; leave it out")
+        snapshot = find_snapshot(self.folder / SHEAR_FILE, self.time_s)
         values = snapshot.values(name)
         values = np.linalg.norm(values, axis=1) if values.ndim == 2 else values
         what = f"{name.replace('_', ' ')} [{snapshot.units[name]}]"
         counted = (snapshot.values("counted") > 0.0) & np.isfinite(values)
-        sight = None if choices.axis is None else AXES.index(choices.axis)
-        marks = Marks(counted=counted, theme=self._theme, limits=choices.limits, sight=sight)
+        marks = Marks(counted=counted, theme=self.theme, limits=self.limits, sight=self._number_of_axis)
         draw_walls(self.path, snapshot.nodes(), values, what, marks)
 
     def _draw_series(self) -> None:
-        """The columns of a CSV file over time."""
-        choices, over_of = self.choices, self._series()
-        if choices.field not in over_of:
+        path, over_of = self.folder / self.field, self._series()
+        if self.field not in over_of:
             raise InputError(self._missing([]))
-        options = {"--axis": choices.axis, "--at": choices.at_m, "--scale": choices.limits, "--time": choices.time_s}
+        options = {"--axis": self.axis, "--at": self.at_m, "--scale": self.limits, "--time": self.time_s}
         for option in (option for option, value in options.items() if value is not None):
-            raise InputError(f"plot: {option} does not go with {choices.field}, a series over time; leave it out")
-        series, over = read_series(self.folder / choices.field), over_of[choices.field]
+            raise InputError(f"plot: {option} does not go with {self.field}, a series over time; leave it out")
+        series, over = read_series(path), over_of[self.field]
         told = [name for name in series.keys() - {*COLUMNS, over} if np.isfinite(series[name]).any()]
         if not told or not series[over].any():
-            raise InputError(f"plot: {self.folder / choices.field} has no numbers to draw; run for longer")
+            raise InputError(f"plot: {path} has no numbers to draw; run for longer")
         if not (np.diff(series[over]) > 0.0).all():
             raise InputError(
-                f"plot: {self.folder / choices.field} has several rows at one time; choose a series with one row at a"
-                f" time: {', '.join(over_of)}"
+                f"plot: {path} has several rows at one time; choose a series with one row at a time:"
+                f" {', '.join(over_of)}"
             )
-        with figure_at(self.path, self._theme) as figure:
-            fill_curves(figure, series, self.case.title, (choices.field,), over)
+        with figure_at(self.path, self.theme) as figure:
+            fill_curves(figure, series, self.case.title, (self.field,), over)
 
 
 def _column_of_time(path: Path) -> str | None:

@@ -96,10 +96,7 @@ class Progress:
     """Tells how far a run is, how fast, and what its observers have to say of the flow.
 
     Args:
-        simulation: what runs.
         observers: of the run; those that come later are asked as well.
-        rebalancing: of the run.
-        clock: of the run.
         is_shown: whether there is a bar on rank 0; None: where somebody sees it.
     """
 
@@ -161,17 +158,23 @@ class Progress:
 
     def tell(self, health: Health) -> None:
         """Tell of the present step; collective."""
-        self._last_told = time.perf_counter()
+        self._last_told, simulation, clock = time.perf_counter(), self._simulation, self._clock
         balance = self._balance(health)
-        self._clock.count(occupied(self._simulation))
+        clock.count(occupied(simulation))
         if not self._root:
             return
-        velocity_m_s = self._simulation.units.velocity_to_si(health.max_speed)
-        flow = f"max velocity {velocity_m_s:.4g} m/s | {balance}{self._status()}"
+        velocity_m_s = simulation.units.velocity_to_si(health.max_speed)
+        told = "".join(f" | {text}" for observer in self._observers if (text := observer.status()))
+        flow = f"max velocity {velocity_m_s:.4g} m/s | {balance}{told}{self._rebalancing.status()}"
+        fluid = clock.occupied_mflups
+        of_fluid = "" if fluid is None else f" ({fluid:.1f} of nodes with fluid)"
+        speed = f"{clock.mflups(simulation.header.n_nodes):.1f} MFLUPS{of_fluid}"
         if self._bar.is_drawn:
-            self._bar.tell(self._speed(), flow)
-        else:
-            LOG.info("%s | %s | %s | %s", self._position(), self._speed(), self._eta(), flow)
+            self._bar.tell(speed, flow)
+            return
+        step, last = simulation.step_number, simulation.numerics.steps
+        eta = f"ETA {self._at_most}{time_in_words(self._remaining_s)}"
+        LOG.info("step %d/%d (%.1f %%) | %s | %s | %s", step, last, 100 * step / last, speed, eta, flow)
 
     def _balance(self, health: Health) -> str:
         """The balance by which the flow is judged: inflow less outflow, where a waveform drives it both, since their
@@ -182,22 +185,6 @@ class Progress:
         if self._is_driven:
             return str(balance)
         return f"inflow - outflow {100.0 * balance.imbalance:+.3g} %"
-
-    def _status(self) -> str:
-        told = "".join(f" | {text}" for observer in self._observers if (text := observer.status()))
-        return told + self._rebalancing.status()
-
-    def _position(self) -> str:
-        step, last = self._simulation.step_number, self._simulation.numerics.steps
-        return f"step {step}/{last} ({100 * step / last:.1f} %)"
-
-    def _speed(self) -> str:
-        fluid = self._clock.occupied_mflups
-        of_fluid = "" if fluid is None else f" ({fluid:.1f} of nodes with fluid)"
-        return f"{self._clock.mflups(self._simulation.header.n_nodes):.1f} MFLUPS{of_fluid}"
-
-    def _eta(self) -> str:
-        return f"ETA {self._at_most}{time_in_words(self._remaining_s)}"
 
     @property
     def _at_most(self) -> str:

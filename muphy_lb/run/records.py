@@ -203,7 +203,6 @@ class Outcome(Record):
 
 
 def _split(name: str) -> tuple[str, str]:
-    """An attribute's name in words, and the unit that it ends in."""
     if name in WHOLE:
         return WHOLE[name]
     for end, unit in OTHER_UNITS.items():

@@ -14,15 +14,15 @@ from muphy_lb.case.case import Case
 from muphy_lb.geometry.nodes import on_box
 from muphy_lb.geometry.source import Geometry
 from muphy_lb.geometry.surfaces.surface import Surface
+from muphy_lb.measure.field_snapshots import known_fields
 from muphy_lb.measure.flow_view import whole_nodes
-from muphy_lb.measure.observer import Observer
-from muphy_lb.measure.permeability import has_permeability, measured_permeability
+from muphy_lb.measure.permeability import measured_permeability
 from muphy_lb.measure.permeability_observer import Settling
 from muphy_lb.measure.shear.wall_nodes import STRESS, part_record
 from muphy_lb.measure.shear.wall_shear import WallShear as ShearMeasure
 from muphy_lb.parallel import agreed_on_root, from_root
 from muphy_lb.run.criteria import monitored
-from muphy_lb.run.exports import chosen_fields, dataset, known_fields, node_values, voxel_grid, wall_data
+from muphy_lb.run.exports import chosen_fields, dataset, node_values, voxel_grid, wall_data
 from muphy_lb.run.records import Force, Health, Opening, Permeability, Records, Row, WallShear
 from muphy_lb.run.solver import Solver
 from muphy_lb.setup.geometry import input_surface
@@ -44,13 +44,13 @@ class Results:
         geometry: the geometry that was handed over beside the case, if one was.
 
     Attributes:
-        settling: whether a permeability of the flow has settled.
+        settling: whether a permeability of the flow has settled; followed between runs as well.
     """
 
     def __init__(self, core: Solver, geometry: Geometry | None = None):
         self._core: Solver | None = core
         self._geometry = geometry
-        self.settling = SettlingWatch(self)
+        self.settling = Settling(core)
 
     @property
     def core(self) -> Solver:
@@ -231,7 +231,7 @@ class Results:
         """
         found = measured_permeability(self.core)
         if found is not None:
-            found = replace(found, warnings=(*found.warnings, *self.settling.settling.warnings(self.core)))
+            found = replace(found, warnings=(*found.warnings, *self.settling.warnings()))
         return self.core.communicator.broadcast(Permeability(**vars(found)) if found else None)
 
     def wall_shear(self) -> WallShear:
@@ -284,25 +284,3 @@ class Results:
         chosen = self._from_root(lambda: chosen_fields(self.core, names))
         found = {name: node_values(self.core, name) for name in chosen}
         return {name: values for name, values in found.items() if values is not None}
-
-
-class SettlingWatch(Observer):
-    """Follows the flow that a permeability may be asked of, between runs as well.
-
-    Args:
-        results: the answers of the flow.
-    """
-
-    def __init__(self, results: Results):
-        self._results = results
-        self.begin_anew()
-
-    def begin_anew(self) -> None:
-        """Forget the flow, which has changed."""
-        core = self._results.core
-        every = core.case.run.check_interval_steps
-        self.settling, self.every = Settling(every), every if has_permeability(core.case, core.header) else 0
-
-    def act(self) -> None:
-        """Look at the flow."""
-        self.settling.look(self._results.core)

@@ -139,6 +139,7 @@ class Simulation(Results):
         for name in (*self._methods, "_shear"):
             self.__dict__.pop(name, None)
         self._core, self.callbacks, self._geometry = None, [], None
+        del self.settling
         gc.collect()  # engine, launches and recorded steps hold themselves in cycles
         backend.release()
 
@@ -270,7 +271,7 @@ class Simulation(Results):
         core = changed(self.core, changes)
         if core is not self._core:
             self._take(core)
-        self.settling.begin_anew()
+        self.settling.begin_anew(core)
 
     def view(self, port: int = 0) -> "LiveView":
         """Show the flow on a page in a browser while it steps (:mod:`muphy_lb.view`); print it for the address. As the
@@ -335,7 +336,6 @@ class Simulation(Results):
             self._drive(last, None, Clock(), ProgressBar(0, 0, False))
 
     def _steadiness_asked_for(self, tolerance: float | None, steps: float | None) -> tuple[float, int]:
-        """The tolerance, and the most steps."""
         if tolerance is None:
             tolerance = self.case.run.steady_tolerance or TOLERANCE
         asked = as_case(self.case, [as_override("run.steady_tolerance", tolerance)])
@@ -379,7 +379,6 @@ class Simulation(Results):
         return run
 
     def _outcome(self, ended: str, found: Mapping) -> Outcome:
-        """The outcome of a run, of its verdict and speed."""
         return Outcome(
             ended=ended,
             is_steady=bool(found["steadiness"]["is_reached"]) if found["steadiness"] else None,
@@ -395,11 +394,7 @@ class Simulation(Results):
 
     @contextmanager
     def _advancing(self, call: str) -> Iterator[None]:
-        """Context in which the simulation is advanced, by one call at a time.
-
-        Raises:
-            InputError: it is advanced already: a callback, or another thread, calls.
-        """
+        """Context in which the simulation is advanced; InputError if it is already: by a callback or another thread."""
         if self._is_advancing:
             raise InputError(
                 f"{call}: this simulation is being advanced; a function of every() cannot advance it further, and is"
@@ -556,11 +551,7 @@ def nodes_of(case: Case, geometry: Geometry | None) -> NodeList | None:
 
 
 def _named_folder(folder: str | PathLike) -> Path:
-    """The folder that a user names.
-
-    Raises:
-        InputError: it is no path.
-    """
+    """The folder that a user names; InputError if it is no path."""
     if not isinstance(folder, str | PathLike):
         raise InputError(f"a folder is {shown(folder)}, of type {type(folder).__name__}; give its path")
     return Path(folder)

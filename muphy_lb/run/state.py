@@ -1,9 +1,9 @@
 """State: the populations, fields and particles of a flow, and all else that its next step follows from."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,9 +12,8 @@ from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.engine.engine import Engine
 from muphy_lb.engine.sums import last_sums, restore_sums
 from muphy_lb.engine.transfers import NeighbourValues, leaving_populations, restore_leaving
-from muphy_lb.measure.flow_view import EngineView, OpeningState
+from muphy_lb.measure.records import OpeningState
 from muphy_lb.parallel import NodeGather, agreed_on_root
-from muphy_lb.physics.package import Physics
 from muphy_lb.run.openings import KeptOpenings
 from muphy_lb.run.walls import WallMeasures
 from muphy_lb.setup.initial import (
@@ -28,22 +27,8 @@ from muphy_lb.setup.initial import (
     viscosity_of,
 )
 
-
-class SteppedFlow(EngineView, Protocol):
-    """The interface of a flow for its state; :class:`muphy_lb.run.solver.Solver` is one."""
-
-    @property
-    def physics(self) -> Sequence[Physics]:
-        """All that is computed beside the flow."""
-
-    def starting_flow(self, put_fields: Callable, put_particles: Callable) -> tuple[np.ndarray, np.ndarray]:
-        """Density and velocity with which the case starts."""
-
-    def set_present(self, step_number: int) -> None:
-        """Hand the engine the number of the present step, and its boundary values and force."""
-
-    def upload_schedule(self) -> None:
-        """Hand the engine boundary values and force of the steps to come."""
+if TYPE_CHECKING:
+    from muphy_lb.run.solver import Solver
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,13 +79,13 @@ class State:
         openings, walls: measures of the present step that need the step before.
     """
 
-    def __init__(self, flow: SteppedFlow):
+    def __init__(self, flow: "Solver"):
         self._flow, self.step_number, self.initial_mass = flow, 0, 0.0
         self.openings, self.walls = KeptOpenings(), WallMeasures(flow)
 
     @property
     def _engine(self) -> Engine:
-        return self._flow.engine
+        return self._flow.engine  # another one after a move of nodes
 
     def release(self) -> None:
         """Let go of the engine and of the nodes of this rank, which are to be others."""
@@ -162,7 +147,9 @@ class State:
             raise InputError(problem)
         whole: list | np.ndarray = [None] * n_components
         if communicator.rank == 0:
-            whole = np.broadcast_to(_as_rows(values, n_components), (n_nodes, n_components)).T
+            array = np.asarray(values, dtype=np.float64)
+            rows = array[:, None] if n_components == 1 and array.ndim == 1 else np.atleast_2d(array)
+            whole = np.broadcast_to(rows, (n_nodes, n_components)).T
         return np.stack([self.gather.scatter(row) for row in whole])
 
     def set_fields(self, fields: Mapping[str, np.ndarray]) -> None:
@@ -269,7 +256,6 @@ class State:
         self.openings.forget()
 
     def _overwrite(self, density, velocity, stress: bool, consistent_pressure: bool) -> None:
-        """Overwrite the flow in the middle of a run, or at its start."""
         for each in self._flow.physics:
             if each.sets_flow:
                 raise InputError(f"[{each.name}] says itself where there is fluid and how it flows; it is not set here")
@@ -330,12 +316,6 @@ def _left(states: Mapping[str, list[float]], own: Mapping[str, list[float]]) -> 
     """Of the states of openings that answered their flow, those that still have a condition which does, with as many
     numbers; the others begin anew."""
     return {number: record for number, record in states.items() if len(own.get(number, ())) == len(record)}
-
-
-def _as_rows(values, n_components: int) -> np.ndarray:
-    """Values of all nodes as (n, k) or (1, k)."""
-    array = np.asarray(values, dtype=np.float64)
-    return array[:, None] if n_components == 1 and array.ndim == 1 else np.atleast_2d(array)
 
 
 def _problem(what: str, values, n_nodes: int, n_components: int) -> str | None:

@@ -5,26 +5,20 @@ import os
 import signal
 import threading
 import time
-from typing import Any, Protocol
+from typing import Any
+
+from muphy_lb.parallel.watchdog import STOP_SIGNALS
 
 LOG = logging.getLogger(__name__)
 SAME_PRESS_S = 0.5  # a launcher may pass on a Ctrl-C that the terminal has sent to its children as well
 INTERRUPTED = "interrupted"
-STOP_SIGNALS = (signal.SIGUSR1, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-
-
-class Received(Protocol):
-    """Whether a signal asks for the end of a run."""
-
-    received: int
-    """number of the signal, 0 for none"""
 
 
 class StopSignals:
-    """Context in which stop signals raise a flag instead of ending the process; ``nohup`` keeps SIGHUP ignored.
+    """Context in which stop signals set ``received`` instead of ending the process; ``nohup`` keeps SIGHUP ignored.
 
-    A flag raised during set-up is obeyed only when the flow has begun, and the user is told so; a second Ctrl-C does
-    not wait.
+    A signal during set-up is obeyed only when the flow has begun, and the user is told so; a second Ctrl-C does not
+    wait.
     """
 
     received = 0

@@ -1,7 +1,4 @@
-"""Time line of a step: when each task runs on each rank, as a table and as a trace that Perfetto shows.
-
-The command ``muphy-lb trace`` times every stage of some steps on every rank.
-"""
+"""Time line of a step: when each task runs on each rank, as a table and as a trace that Perfetto shows."""
 
 import json
 import time
@@ -152,11 +149,6 @@ def write_trace(path, spans_of_ranks: list[list[Span]]) -> None:
 
 def trace(options, say: Callable[[str], None], communicator) -> int:
     """Record some steps, print the table and write the time line; returns the exit code 0.
-
-    Args:
-        options: parsed options, see :func:`muphy_lb.run.options.add_trace_options`.
-        say: called with text.
-        communicator: the ranks.
 
     Raises:
         InputError: no step to record, or no valid case.

@@ -30,7 +30,6 @@ def divergence_message(view: FlowView, velocity: np.ndarray) -> str:
     """The message of a divergence and its position: collective, the same text on every rank.
 
     Args:
-        view: the flow.
         velocity: (3, n) of the local nodes, lattice units.
     """
     velocity = velocity.astype(np.float64)
@@ -48,27 +47,19 @@ def _describe(view: FlowView, speed: float, _number: int, voxel: int, rank: int)
     xyz = voxel_coordinates(np.array([voxel]), header.shape)[0]
     x, y, z = xyz
     place = ", ".join(f"{value:.4g}" for value in header.origin_m + header.spacing_m * xyz)
-    mach = speed / sqrt(float(view.lattice.cs2))
-    what = (
-        f"the Mach number is {mach:.2g} (allowed: {case.run.max_mach:g})"
-        if np.isfinite(speed)
-        else "a population is not finite"
-    )
+    numerics, cs2 = view.numerics, float(view.lattice.cs2)
+    what = "a population is not finite"
+    if np.isfinite(speed):
+        what = f"the Mach number is {speed / sqrt(cs2):.2g} (allowed: {case.run.max_mach:g})"
     whose = f", on rank {rank}" if view.communicator.size > 1 else ""
+    fastest = numerics.mach * sqrt(cs2) if numerics.mach else None
+    causes = [text for physics in view.physics for text in physics.warnings()]
+    causes.append(cause_and_remedy(case, numerics.units, fastest, numerics.reference_velocity_m_s, cs2))
     return (
         f"the run diverged at step {view.step_number}: {what} at voxel ({x}, {y}, {z}), x = ({place}) m{whose};"
-        f" relaxation time {view.numerics.relaxation_time:.5g}{_beside_opening(view, xyz)}. The likely cause:"
-        f" {_cause(view)}"
+        f" relaxation time {numerics.relaxation_time:.5g}{_beside_opening(view, xyz)}. The likely cause:"
+        f" {'; or '.join(causes)}"
     )
-
-
-def _cause(view: FlowView) -> str:
-    """The cause of the instability, and the remedy; first a warning of a physics, if there was one."""
-    numerics, cs2 = view.numerics, float(view.lattice.cs2)
-    fastest = numerics.mach * sqrt(cs2) if numerics.mach else None
-    warned = [text for physics in view.physics for text in physics.warnings()]
-    general = cause_and_remedy(view.case, numerics.units, fastest, numerics.reference_velocity_m_s, cs2)
-    return "; or ".join((*warned, general))
 
 
 def _beside_opening(view: FlowView, xyz: np.ndarray) -> str:
@@ -167,7 +158,6 @@ def judge(view: FlowView, observers: Sequence[Observer], go_on: str, stopped_by:
     """The verdict on the flow as it is, on every rank; collective.
 
     Args:
-        view: the flow.
         observers: of the run; one of them may have a criterion of steadiness.
         go_on: command with which a run that is not steady is continued.
         stopped_by: what has ended the run before its end, if anything has.
@@ -180,29 +170,20 @@ def judge(view: FlowView, observers: Sequence[Observer], go_on: str, stopped_by:
 
 def statements(findings: Findings) -> Iterator[str]:
     """The findings on balance, steadiness and density, one sentence each without a full stop."""
-    if findings.balance is None:
+    balance, found = findings.balance, findings.steadiness
+    if balance is None:
         yield f"balance: closed, relative change of mass {findings.mass_drift:+.2e}"
     else:
-        yield f"balance: {findings.balance}, imbalance {_percent(abs(findings.balance.imbalance))}{_when(findings)}"
-    yield f"steadiness: {_steadiness_text(findings)}"
+        when = " at this moment of the waveform" if findings.is_driven else ""
+        if findings.is_driven and balance.period_s:
+            when = f" over the last period of {balance.period_s:.4g} s"
+        yield f"balance: {balance}, imbalance {_percent(abs(balance.imbalance))}{when}"
+    if found is None:
+        yield "steadiness: not asked for (run.steady_tolerance)"
+    else:
+        driven = "; a waveform drives the flow" if findings.is_driven and found.word == STEADY else ""
+        yield f"steadiness: {'' if found.is_reached else 'NOT '}{found.word}, {found}{driven}"
     yield f"density: largest relative change {findings.density_change:.2g}"
-
-
-def _when(findings: Findings) -> str:
-    """Which time the balance is that of."""
-    if not findings.is_driven:
-        return ""
-    if findings.balance and findings.balance.period_s:
-        return f" over the last period of {findings.balance.period_s:.4g} s"
-    return " at this moment of the waveform"
-
-
-def _steadiness_text(findings: Findings) -> str:
-    if findings.steadiness is None:
-        return "not asked for (run.steady_tolerance)"
-    found = findings.steadiness
-    driven = "; a waveform drives the flow" if findings.is_driven and found.word == STEADY else ""
-    return f"{'' if found.is_reached else 'NOT '}{found.word}, {found}{driven}"
 
 
 def _found(view: FlowView, observers: Sequence[Observer], stopped_by: str) -> Findings:
@@ -249,21 +230,23 @@ def _not_judged(findings: Findings) -> Iterator[str]:
 
 
 def _objections(findings: Findings, go_on: str) -> Iterator[str]:
-    """The objections to a result, with a remedy."""
     asked, balance = findings.asked, findings.balance
     if findings.stopped_by:
         yield f"the run was stopped by {findings.stopped_by} before its end; go on with: {go_on}"
     if asked and not asked.is_reached:
         yield f"the flow is NOT {asked.word}: {asked}; go on with: {go_on}"
-    if (
-        asked
-        and asked.word == STEADY
-        and balance
-        and findings.keeps_balance
-        and abs(balance.imbalance) > LARGEST_IMBALANCE
-    ):
-        yield _missing_flow(balance, asked, findings.walls_rule)
-    if balance and _is_starting(findings):
+    is_kept = findings.keeps_balance and balance is not None
+    if balance and is_kept and asked and asked.word == STEADY and abs(balance.imbalance) > LARGEST_IMBALANCE:
+        text = _missing(balance)
+        if asked.is_reached:
+            remedy = f"go on with run.steady_tolerance = {asked.tolerance / 10.0:.1g} to see whether it stays"
+            if findings.walls_rule != HALF_WAY:
+                remedy += "; finer voxels, bgk or mrt, or half-way walls lose less"
+            text = f"the flow is called steady, but {text}: {remedy}"
+        yield text
+    # A flow that may become steady, which the case does not check, misses more than walls lose.
+    is_unwatched = findings.becomes_steady and not asked and not findings.is_driven
+    if balance and is_kept and is_unwatched and not abs(balance.imbalance) <= LARGEST_UNWATCHED_IMBALANCE:
         yield (
             f"{_missing(balance)}: the flow is still starting, or loses fluid at its walls; go on with: {go_on}; with"
             " run.steady_tolerance = 1e-4 a run ends when the flow is steady"
@@ -284,7 +267,6 @@ def _objections(findings: Findings, go_on: str) -> Iterator[str]:
 
 
 def _objections_of_the_period(findings: Findings, go_on: str) -> Iterator[str]:
-    """The objections to the last period of a flow that a waveform drives."""
     period, balance = findings.period, findings.balance
     if period is None:
         return
@@ -302,27 +284,9 @@ def _objections_of_the_period(findings: Findings, go_on: str) -> Iterator[str]:
         )
 
 
-def _is_starting(findings: Findings) -> bool:
-    """Whether a flow that may become steady, which the case does not check, misses more than walls lose."""
-    is_unwatched = findings.becomes_steady and not findings.asked and not findings.is_driven
-    if findings.balance is None or not (is_unwatched and findings.keeps_balance):
-        return False
-    return not abs(findings.balance.imbalance) <= LARGEST_UNWATCHED_IMBALANCE
-
-
 def _missing(balance: Balance) -> str:
     word = "less" if balance.imbalance > 0.0 else "more"
     return f"{_percent(abs(balance.imbalance))} {word} leaves than enters ({balance})"
-
-
-def _missing_flow(balance: Balance, asked: Steadiness, walls_rule: str) -> str:
-    text = _missing(balance)
-    if not asked.is_reached:
-        return text
-    remedy = f"go on with run.steady_tolerance = {asked.tolerance / 10.0:.1g} to see whether it stays"
-    if walls_rule != HALF_WAY:
-        remedy += "; finer voxels, bgk or mrt, or half-way walls lose less"
-    return f"the flow is called steady, but {text}: {remedy}"
 
 
 def _percent(share: float) -> str:

@@ -19,9 +19,6 @@ class WallMeasures:
     Both belong to the instant of the velocity: they are means of the step that has led here, measured ahead of it by
     :meth:`remember`, and of the step ahead. Moving walls may leave an oscillation of period two, which the mean lacks.
     Every method is collective.
-
-    Args:
-        flow: the flow.
     """
 
     def __init__(self, flow: EngineView):

@@ -1,12 +1,8 @@
-"""From the case's openings, walls and forces to lattice conditions, and their schedule in time.
-
-- From the outlets of a case that answer their flow to conditions with feedback, and what is to be expected of them.
-- Profiles of the openings that ask for those of a straight vessel of their section, and what is known of them.
-"""
+"""From a case's openings, walls and forces to lattice conditions, and their schedule in time."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from math import pi, sqrt
 from types import MappingProxyType
 
@@ -44,7 +40,7 @@ from muphy_lb.boundaries.wall_motion import (
     wall_extent,
 )
 from muphy_lb.boundaries.waveform import DrivingForce, read_table
-from muphy_lb.case.boundaries import CoronarySection, OpeningSection, WallSection, WindkesselSection
+from muphy_lb.case.boundaries import CoronarySection, OpeningSection, WallSection
 from muphy_lb.case.case import Case
 from muphy_lb.case.lattice import LatticeSection
 from muphy_lb.domain import WallTreatment, streaming_named
@@ -70,28 +66,10 @@ SUM_ERROR = 1e-6
 """Largest difference of the shares of a flow from 1."""
 
 
-@dataclass(frozen=True)
-class Place:
-    """The opening that an outlet belongs to.
-
-    Attributes:
-        area_m2: its area [m2].
-        extent_m: longest edge of the box of voxels [m].
-        splitting: numbers of all openings with a share of the flow.
-    """
-
-    area_m2: float
-    extent_m: float
-    splitting: tuple[int, ...]
-
-
-def lumped_outlet(section: OpeningSection, place: Place, units: Units, cs2: float) -> LumpedOutlet | None:
-    """The network behind an opening; None where its pressure or velocity is given.
-
-    Raises:
-        InputError: a time constant is too short, or the pressure too far from the reference pressure.
-    """
-    impedance, imposed, answering = _network(section, place, units, cs2)
+def _lumped_outlet(section: OpeningSection, area_m2: float, extent_m: float, units: Units, cs2: float):
+    """The network behind an opening of a box of voxels with that longest edge; None where its pressure or velocity is
+    given. InputError: a time constant is too short, or the pressure too far from the reference pressure."""
+    impedance, imposed, answering = _network(section, area_m2, extent_m, units, cs2)
     if impedance is None:
         return None
     key = f"openings.{section.name}"
@@ -105,8 +83,7 @@ def lumped_outlet(section: OpeningSection, place: Place, units: Units, cs2: floa
     given = answering.initial_pressure_pa if answering is not None else imposed.mean_pa
     start_pa = units.reference_pressure_pa if given is None else given
     _check_start(f"{key}: the pressure at the start", start_pa, units, cs2)
-    every = answering.every_steps if answering is not None else 1
-    return LumpedOutlet(impedance, imposed, start_pa, every, _beside(section, place))
+    return LumpedOutlet(impedance, imposed, start_pa, answering.every_steps if answering is not None else 1)
 
 
 def _check_start(what: str, pressure_pa: float, units: Units, cs2: float) -> None:
@@ -122,15 +99,17 @@ def _check_start(what: str, pressure_pa: float, units: Units, cs2: float) -> Non
         )
 
 
-def _network(section: OpeningSection, place: Place, units: Units, cs2: float):
+def _network(section: OpeningSection, area_m2: float, extent_m: float, units: Units, cs2: float):
     """(impedance, imposed pressure, its section) of an opening; nothing of one without a network."""
-    waves = wave_impedance(place.area_m2, units, cs2)
+    waves = wave_impedance(area_m2, units, cs2)
     if (given := section.windkessel) is not None:
-        return *_windkessel(given), given
+        characteristic = given.characteristic_resistance_pa_s_m3 or 0.0
+        impedance = windkessel(given.resistance_pa_s_m3, given.compliance_m3_pa, characteristic)
+        return impedance, ImposedPressure(given.distal_pressure_pa), given
     if (bed := section.coronary) is not None:
         return *_coronary(bed), bed
     if (split := section.flow_split) is not None:
-        transit_s = place.extent_m / (math.sqrt(cs2) * units.speed_m_s)
+        transit_s = extent_m / (math.sqrt(cs2) * units.speed_m_s)
         mode = (TRANSITS * transit_s / waves, math.inf)
         start_pa = split.initial_pressure_pa
         level = units.reference_pressure_pa if start_pa is None else start_pa
@@ -138,12 +117,6 @@ def _network(section: OpeningSection, place: Place, units: Units, cs2: float):
     if section.non_reflecting:
         return Impedance(waves), ImposedPressure(known(section.pressure_pa)), None
     return None, None, None
-
-
-def _windkessel(given: WindkesselSection) -> tuple[Impedance, ImposedPressure]:
-    characteristic = given.characteristic_resistance_pa_s_m3 or 0.0
-    impedance = windkessel(given.resistance_pa_s_m3, given.compliance_m3_pa, characteristic)
-    return impedance, ImposedPressure(given.distal_pressure_pa)
 
 
 def _coronary(given: CoronarySection) -> tuple[Impedance, ImposedPressure]:
@@ -162,22 +135,6 @@ def _coronary(given: CoronarySection) -> tuple[Impedance, ImposedPressure]:
     return bed.impedance(), bed.behind(given.venous_pressure_pa, ImposedPressure(0.0, muscle.period_s, *series))
 
 
-def _beside(section: OpeningSection, place: Place) -> Mapping[int, float]:
-    split = section.flow_split
-    return {} if split is None else dict.fromkeys(place.splitting, -split.fraction)
-
-
-def check_splits(sections: Sequence[OpeningSection]) -> None:
-    """Raise InputError unless the shares of the flow add up to 1."""
-    shares = {section.name: section.flow_split.fraction for section in sections if section.flow_split is not None}
-    if shares and abs(sum(shares.values()) - 1.0) > SUM_ERROR:
-        listed = ", ".join(f"{name} {share:g}" for name, share in shares.items())
-        raise InputError(
-            f"openings.flow_split: the fractions ({listed}) add up to {sum(shares.values()):g}; they must add up to 1:"
-            " give every outlet its share, and no other outlet a pressure"
-        )
-
-
 WOMERSLEY = "womersley"
 NEGLIGIBLE = 1e-6
 """Share of a waveform's range that its harmonics may leave without its being told: a series leaves rounding."""
@@ -191,16 +148,12 @@ def pulsatile_profiles(
     The viscosity is that of the case's fluid, also with a viscosity law.
 
     Args:
-        case: the case.
-        nodes: the whole geometry.
-        lattice: the velocity set.
-        frames: measures of the openings.
         slip: numbers of the labelled walls that slip.
 
     Raises:
         InputError: an opening without a cross-section, or walls that slip, which the profile does not know.
     """
-    asking = _asking(case, nodes)
+    asking = {k: each for k, each in enumerate(opening_sections(nodes, case)) if each.profile == WOMERSLEY}
     if not asking:
         return {}
     if slip:
@@ -226,11 +179,6 @@ def pulsatile_profiles(
 def describe_profiles(case: Case, nodes: GeometryHeader, frames) -> Iterator[str]:
     """Lines on the openings whose flow rate pulsates: the Womersley number R sqrt(omega / nu), and the harmonics of the
     profile.
-
-    Args:
-        case: the case.
-        nodes: the geometry.
-        frames: measures of its openings.
 
     Raises:
         InputError: a waveform cannot be read.
@@ -258,11 +206,6 @@ def _lines(case: Case, section: OpeningSection, radius_m: float, found: Harmonic
         )
 
 
-def _asking(case: Case, nodes: NodeList | GeometryHeader) -> dict[int, OpeningSection]:
-    sections = opening_sections(nodes, case)
-    return {number: section for number, section in enumerate(sections) if section.profile == WOMERSLEY}
-
-
 def _harmonics(case: Case, section: OpeningSection) -> Harmonics | None:
     factor = waveform_factor(case, section.waveform)
     return None if factor is None else harmonics(factor)
@@ -286,7 +229,6 @@ class BoundarySchedule:
             shape, ``(times_s) -> (K, columns)`` amplitudes, which the ramp leaves alone.
         force: body force, evaluated at the time after the step.
         ramp_steps: steps over which the values rise from rest as (1 - cos) / 2.
-        time_step_s: [s].
         at_rest: (n,) what has been subtracted from each value, and what a waveform multiplies as well: the reference
             pressure of openings with a pressure. Zero if not given.
     """
@@ -338,16 +280,16 @@ def opening_conditions(
     :func:`muphy_lb.setup.boundaries.pulsatile_profiles`, for those that ask for one."""
     sections = opening_sections(nodes, case)
     outlets = lumped_outlets(nodes, sections, frames, units, cs2)
-    found = tuple(
-        _condition(case, section, frame, units, cs2) if outlet is None else _answering(outlet, frame, units, cs2)
-        for section, frame, outlet in zip(sections, frames, outlets, strict=True)
-    )
-    return tuple(
-        replace(condition, profile=profiles[k].steady, pulsatile=profiles[k] if profiles[k].n_columns else None)
-        if k in profiles
-        else condition
-        for k, condition in enumerate(found)
-    )
+    found = []
+    for section, frame, outlet in zip(sections, frames, outlets, strict=True):
+        if outlet is None:
+            found.append(_condition(case, section, frame, units, cs2))
+        else:
+            feedback = outlet.feedback(frame.area * units.spacing_m**2, units, cs2)
+            found.append(Condition(PRESSURE, feedback.value, feedback=feedback))
+    for k, profile in profiles.items():
+        found[k] = replace(found[k], profile=profile.steady, pulsatile=profile if profile.n_columns else None)
+    return tuple(found)
 
 
 def lumped_outlets(nodes: GeometryHeader, sections, frames, units: Units, cs2: float) -> list[LumpedOutlet | None]:
@@ -356,22 +298,29 @@ def lumped_outlets(nodes: GeometryHeader, sections, frames, units: Units, cs2: f
     Raises:
         InputError: a network that cannot be, or shares of the flow that do not add up to 1.
     """
-    check_splits(sections)
-    splitting = tuple(number for number, section in enumerate(sections) if section.flow_split is not None)
+    splits = {number: section.flow_split for number, section in enumerate(sections) if section.flow_split is not None}
+    total = sum(split.fraction for split in splits.values())
+    if splits and abs(total - 1.0) > SUM_ERROR:
+        listed = ", ".join(f"{sections[number].name} {split.fraction:g}" for number, split in splits.items())
+        raise InputError(
+            f"openings.flow_split: the fractions ({listed}) add up to {total:g}; they must add up to 1:"
+            " give every outlet its share, and no other outlet a pressure"
+        )
     extent_m = max(nodes.shape) * units.spacing_m
-    return [
-        lumped_outlet(section, Place(frame.area * units.spacing_m**2, extent_m, splitting), units, cs2)
+    outlets = [
+        _lumped_outlet(section, frame.area * units.spacing_m**2, extent_m, units, cs2)
         for section, frame in zip(sections, frames, strict=True)
     ]
+    for number, split in splits.items():
+        outlets[number] = replace(outlets[number], beside=dict.fromkeys(splits, -split.fraction))
+    return outlets
 
 
 def wall_motions(case: Case, nodes: NodeList, units: Units) -> tuple[WallMotion, ...]:
     """The motion of each labelled wall, in the geometry's order.
 
     Args:
-        case: the case.
         nodes: the whole geometry, or its datasets in a file.
-        units: sizes of the lattice units.
 
     Raises:
         InputError: the case names a wall that the geometry does not have, or that no fluid touches, or that would move
@@ -386,17 +335,13 @@ def wall_motions(case: Case, nodes: NodeList, units: Units) -> tuple[WallMotion,
         if not (nodes.label_number[...] == FIRST_WALL_NUMBER + names.index(name)).any():
             raise InputError(f"walls.{name}: no fluid touches this wall; check its box_m or the label in the image")
     for section in case.walls:
-        _refuse_motion_out_of_plane(section, case.lattice.name)
+        (*_, w), (p, q, _) = section.velocity_m_s or STATIONARY, section.rotation_rad_s or STATIONARY
+        if case.lattice.name.startswith("D2") and (w or p or q):
+            raise InputError(
+                f"walls.{section.name}: it moves along z or turns about x or y, but lattice {case.lattice.name} is"
+                " two-dimensional; set these components to 0"
+            )
     return tuple(_motion(sections.get(name), k, nodes, units) for k, name in enumerate(names))
-
-
-def _refuse_motion_out_of_plane(section: WallSection, lattice: str) -> None:
-    (*_, w), (p, q, _) = section.velocity_m_s or STATIONARY, section.rotation_rad_s or STATIONARY
-    if lattice.startswith("D2") and (w or p or q):
-        raise InputError(
-            f"walls.{section.name}: it moves along z or turns about x or y, but lattice {lattice} is two-dimensional;"
-            " set these components to 0"
-        )
 
 
 def build_schedule(
@@ -453,7 +398,6 @@ def link_conditions(
         walls: section of the case with the rule of the walls, the relaxation time [time steps], and the Reynolds
             number of a voxel, if known.
         motions: motions of all labelled walls.
-        communicator: the ranks.
     """
     lattice, share = walls[0], share_of_rule(*walls)
     coefficients, n_fallback = linkwise_coefficients(domain.part.nodes, domain, lattice.walls, motions, share)
@@ -465,15 +409,13 @@ def link_conditions(
     return LinkConditions(momentum, kind, coefficients, value, feedback, balance, profiles), n_fallback
 
 
-def _answering(outlet: LumpedOutlet, frame, units: Units, cs2: float) -> Condition:
-    feedback = outlet.feedback(frame.area * units.spacing_m**2, units, cs2)
-    return Condition(PRESSURE, feedback.value, feedback=feedback)
-
-
 def _condition(case: Case, section: OpeningSection, frame, units: Units, cs2: float) -> Condition:
     if section.pressure_pa is not None:
         return Condition(PRESSURE, units.pressure_to_density(section.pressure_pa, cs2) - 1.0)
-    profile = _measured(case, section, units) if section.profile_file else PROFILES.get(section.profile, plug)
+    profile = PROFILES.get(section.profile, plug)
+    if section.profile_file:
+        radius_m, velocity = read_table(case.folder / section.profile_file, f"openings.{section.name}.profile_file")
+        profile = measured(radius_m / units.spacing_m, velocity)
     if section.velocity_m_s is not None:
         return Condition(VELOCITY, units.velocity_to_lattice(section.velocity_m_s), profile)
     flow_m3_s = section.given_flow_m3_s(units.density_kg_m3)
@@ -491,8 +433,3 @@ def _motion(section: WallSection | None, number: int, nodes: NodeList, units: Un
         centre = (np.array(section.centre_m) - nodes.origin_m) / nodes.spacing_m
     vectors = (units.velocity_to_lattice(velocity), rotation * units.time_step_s, centre)
     return WallMotion(*triple(triple(vector.tolist()) for vector in vectors), section.slip, extent)
-
-
-def _measured(case: Case, section: OpeningSection, units: Units):
-    radius_m, velocity = read_table(case.folder / known(section.profile_file), f"openings.{section.name}.profile_file")
-    return measured(radius_m / units.spacing_m, velocity)

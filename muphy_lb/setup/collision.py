@@ -56,7 +56,6 @@ def refuse_unsuitable(section) -> None:
 def _relaxation(
     section, lattice: Lattice, relaxation_time: float, cell_reynolds: float | None
 ) -> tuple[Relaxation, tuple[float, ...]]:
-    """The relaxation and its parameters after omega."""
     if wants_other_moments(section, relaxation_time, cell_reynolds):
         return RECURSIVE_REGULARISED_NEAR_WALLS, ()
     return RELAXATIONS[section.collision].valued(lattice, section.model_extra)
@@ -79,7 +78,6 @@ def refuse_two_closures(case: Case) -> None:
 
 
 def _closure(case: Case, units: Units) -> tuple[Closure, tuple[float, ...]]:
-    """The closure that sets the viscosity, and its parameters in lattice units."""
     fluid, smagorinsky = case.fluid, case.lattice.smagorinsky
     given = [(law, section) for name, law in _IN_LATTICE_UNITS.items() if (section := getattr(fluid, name)) is not None]
     refuse_two_closures(case)

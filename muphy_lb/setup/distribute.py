@@ -37,7 +37,6 @@ class DistributedGeometry:
         report: one line on its source and on what cleaning kept.
 
     Args:
-        case: the case.
         communicator: the ranks; construction is collective.
         nodes: the node list, on rank 0, if it is already available.
 
@@ -85,7 +84,11 @@ class DistributedGeometry:
         communicator = self._communicator
         if self._partition is None:
             owner = agreed_on_root(communicator, self._shared)
-            return self._scatter(owner) if communicator.rank == 0 else _receive(communicator, self.header)
+            if communicator.rank:
+                return _receive(communicator, self.header)
+            for rank in range(1, communicator.size):
+                _send(communicator, cut_part(self._nodes, owner, rank), rank)
+            return cut_part(self._nodes, owner, 0)
         path = self._case.folder / self._case.geometry.file
         with open_case_nodes(self._case, is_checked=True) as nodes, open_partition(path, self._partition) as owner:
             part = cut_part(nodes, owner, communicator.rank)
@@ -122,27 +125,16 @@ class DistributedGeometry:
         return digest.hexdigest()
 
     def _opened(self):
-        """Context of the whole list on rank 0, in memory or in its file."""
         return open_case_nodes(self._case, is_checked=True) if self._nodes is None else nullcontext(self._nodes)
 
     def _shared(self) -> np.ndarray:
-        """The owner of each node."""
         return share_nodes(self._nodes, self._case, self._communicator.size) if self._owner is None else self._owner
-
-    def _scatter(self, owner: np.ndarray) -> Part:
-        """Cut the parts of all ranks, send those of the others, and return the own one."""
-        communicator = self._communicator
-        for rank in range(1, communicator.size):
-            _send(communicator, cut_part(self._nodes, owner, rank), rank)
-        return cut_part(self._nodes, owner, 0)
 
 
 def distributed(case: Case, communicator, given: NodeList | DistributedGeometry | None = None) -> DistributedGeometry:
     """The geometry of a case, distributed among the ranks; collective unless it is so already.
 
     Args:
-        case: the case.
-        communicator: the ranks.
         given: the geometry, or on rank 0 its node list, if it is already there.
     """
     return given if isinstance(given, DistributedGeometry) else DistributedGeometry(case, communicator, given)
@@ -159,7 +151,6 @@ def _send(communicator, part: Part, rank: int) -> None:
 
 
 def _receive(communicator, header: GeometryHeader) -> Part:
-    """Receive the part that rank 0 sends."""
     n_arrays = len(PART_TYPES) + len(NODE_TYPES) + len(CUT_TYPES)
     *sizes, n_missed = _received(communicator, n_arrays + 1, np.int64).tolist()
     sizes = iter(sizes)

@@ -52,7 +52,6 @@ def build_force(
 
 
 def _driving_force(case: Case, nodes: GeometryHeader, units: Units) -> DrivingForce:
-    """The uniform force over time."""
     force = units.acceleration_to_lattice(uniform_acceleration_m_s2(case, nodes))
     factor, section = waveform_factor(case, case.flow.waveform), case.flow.turn
     if section is None:
@@ -68,7 +67,6 @@ def _driving_force(case: Case, nodes: GeometryHeader, units: Units) -> DrivingFo
 
 
 def _field_m_s2(case: Case, nodes: GeometryHeader, domain: LocalDomain) -> np.ndarray:
-    """(n, 3) accelerations of the local nodes from the case's file."""
     path = case.folder / case.flow.acceleration_file
     local = read_field(path, Wanted("flow.acceleration_file", "acceleration", 3), nodes, domain)
     strongest = np.abs(local[:, 2]).argmax()

@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +28,6 @@ from muphy_lb.geometry.neighbours import cut_links
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList, build_nodes
 from muphy_lb.geometry.openings.carve import carve
 from muphy_lb.geometry.openings.find import (
-    EndState,
     describe_ends,
     end_states,
     end_warnings,
@@ -60,7 +59,6 @@ def load_nodes(case: Case, content: np.ndarray | Surface | None = None) -> tuple
     """The geometry of a case as a node list, and one line on its cleaning.
 
     Args:
-        case: the case.
         content: what the file of the case holds, if that is in memory (:class:`muphy_lb.geometry.source.Geometry`).
 
     Raises:
@@ -72,18 +70,27 @@ def load_nodes(case: Case, content: np.ndarray | Surface | None = None) -> tuple
         with reading, open_case_nodes(case) as nodes:
             return read_arrays(nodes), f"read {case.geometry.file}"
     with reading:
-        loaded = _labelled(_load(case, content), case)
-        voxels = _cut(loaded if case.geometry.shape else with_image_ends(loaded), case)
+        voxels = _load(case, content)
+        for section in case.walls:
+            if section.box_m is not None:
+                voxels = label_box(voxels, section.name, *section.box_m)
+        voxels = voxels if case.geometry.shape else with_image_ends(voxels)
+        cuts = [_opening(section) for section in case.openings if section.centre_m is not None]
+        voxels = carve(voxels, cuts) if cuts else voxels
     keep = case.geometry.keep or ("openings" if voxels.openings else "all")
     with phase("numbering the fluid nodes"):
         nodes, cleaned = clean(build_nodes(voxels), keep)
     report = str(cleaned)
-    _log_ends(end_states(voxels, nodes))
+    states = end_states(voxels, nodes)
+    if states:
+        LOG.info("geometry: %s", describe_ends(states))
+    for text in end_warnings(states):
+        LOG.warning("warning: %s", text)
     if case.lattice.walls != HALF_WAY and voxels.wall_shape is not None:
         with phase("cutting the links at the wall"):
             nodes = cut_links(nodes, voxels.wall_shape, lattice_named(case.lattice.name).c[1:])
-        cuts = known(nodes.cuts)
-        report += f"; {cuts.n_links:,} links cut, {cuts.n_missed:,} without a hit (taken half-way)"
+        of_links = known(nodes.cuts)
+        report += f"; {of_links.n_links:,} links cut, {of_links.n_missed:,} without a hit (taken half-way)"
     solids = solid_walls(case)
     if solids:
         n_fluid, nodes = nodes.n_nodes, add_solids(nodes, voxels, solids)
@@ -97,7 +104,6 @@ def open_case_nodes(case: Case, is_checked: bool = False) -> Iterator[NodeList]:
     """The node list of a case on a prepared geometry, its arrays still datasets of the open file.
 
     Args:
-        case: the case.
         is_checked: the values of the arrays have been checked (:func:`muphy_lb.geometry.store.open_nodes`).
 
     Raises:
@@ -126,9 +132,11 @@ def share_nodes(nodes: NodeList, case: Case, n_ranks: int, load: np.ndarray | No
     _rank_speeds(case, n_ranks)
     if n_ranks == 1:
         return np.broadcast_to(np.int32(0), nodes.n_nodes)
-    stored = _stored_partition(case, n_ranks) if load is None else None
-    if stored is not None and stored.size == nodes.n_nodes:  # otherwise the geometry was tiled
-        return stored
+    name = stored_name(case, n_ranks) if load is None else None
+    if name is not None:
+        stored = read_partition(case.folder / case.geometry.file, name)
+        if stored.size == nodes.n_nodes:  # otherwise the geometry was tiled
+            return stored
     method = case.compute.partition
     if load is not None and method not in METHODS:
         method = AUTO
@@ -139,7 +147,8 @@ def share_nodes(nodes: NodeList, case: Case, n_ranks: int, load: np.ndarray | No
 def _owners(nodes: NodeList, case: Case, method: str, n_ranks: int, load: np.ndarray | None) -> np.ndarray:
     """(n,) int32 owner of every node by a method; see :func:`share_nodes`."""
     backend, speeds = resolve_backend(case.compute.backend), _rank_speeds(case, n_ranks)
-    exchange = Exchange(lattice_named(case.lattice.name).c[1:], _bytes_per_population(case))
+    population_bytes = np.dtype(PRECISIONS[case.compute.precision].storage).itemsize
+    exchange = Exchange(lattice_named(case.lattice.name).c[1:], population_bytes)
     graph = graph_from_voxels(nodes.voxel, nodes.shape, nodes.periodic)
     check_parts(graph, n_ranks, method)
     if load is None:
@@ -153,23 +162,12 @@ def _owners(nodes: NodeList, case: Case, method: str, n_ranks: int, load: np.nda
 
 
 def _rank_speeds(case: Case, n_ranks: int) -> tuple[float, ...] | None:
-    """Relative speeds of the ranks, None if they are equal."""
     speeds = case.compute.rank_speeds
     if speeds and len(speeds) != n_ranks:
         raise InputError(
             f"compute.rank_speeds has {len(speeds)} values for {n_ranks} ranks; give one for each rank, or leave it out"
         )
     return speeds or None
-
-
-def _bytes_per_population(case: Case) -> int:
-    return np.dtype(PRECISIONS[case.compute.precision].storage).itemsize
-
-
-def _stored_partition(case: Case, n_ranks: int) -> np.ndarray | None:
-    """Owners from the prepared geometry, if it has a partitioning of the asked name or method."""
-    name = stored_name(case, n_ranks)
-    return None if name is None else read_partition(case.folder / case.geometry.file, name)
 
 
 def stored_name(case: Case, n_ranks: int) -> str | None:
@@ -253,28 +251,7 @@ def _load(case: Case, content: np.ndarray | Surface | None) -> Voxels:
 
 
 def _as_key(name: str, value: object) -> str:
-    """An option of a reader with a value, as a case has it."""
     return f"{name} = {json.dumps(value)} in [geometry{'' if name in LENGTHS else '.options'}]"
-
-
-def _log_ends(states: Sequence[EndState]) -> None:
-    """Log what the openings of the case make of the ends of the input, and warn of those that they leave closed."""
-    if states:
-        LOG.info("geometry: %s", describe_ends(states))
-    for text in end_warnings(states):
-        LOG.warning("warning: %s", text)
-
-
-def _labelled(voxels: Voxels, case: Case) -> Voxels:
-    for section in case.walls:
-        if section.box_m is not None:
-            voxels = label_box(voxels, section.name, *section.box_m)
-    return voxels
-
-
-def _cut(voxels: Voxels, case: Case) -> Voxels:
-    cuts = [_opening(section) for section in case.openings if section.centre_m is not None]
-    return carve(voxels, cuts) if cuts else voxels
 
 
 def _opening(section: OpeningSection) -> Opening:

@@ -1,7 +1,5 @@
 """The state that a flow starts from: its fields, and pressure and stress that belong to a velocity.
 
-The fields that a case starts from: density and velocity in lattice units, and those of other physics in SI units.
-
 The pressure that belongs to a velocity field: that with which a flow that starts with it makes no sound.
 
 Mei, Luo, Lallemand, d'Humieres, Comput. Fluids 35, 855 (2006), hold the velocity and let the density of the populations
@@ -13,8 +11,6 @@ sum_q f_q(x - c_q) = sum_q f_q(x),   f_q = w_q [rho + 9/2 (c_q c_q - 1/3) : (u u
 where walls return what leaves towards them: no momentum flux crosses them. Terms odd in the velocity are left out: the
 differences of a field that is free of divergence have a divergence of second order, which would act as a source. The
 method is conjugate gradients; its scalar products are sums of integers, so the pressure is the same on any ranks.
-
-The viscous stress that belongs to a velocity field, from differences over the neighbours of a node.
 """
 
 from collections.abc import Sequence
@@ -51,10 +47,8 @@ def initial_values(case: Case, name: str, unit: str, header: GeometryHeader, dom
     """(n, k) or (1, k) values [SI] of a field of the section [initial] at the local nodes; None if it gives none.
 
     Args:
-        case: the case.
         name: of the field, as in field files: its keys are ``NAME_UNIT`` and ``NAME_file``.
         unit: end of the name of the first key.
-        header, domain: the nodes.
 
     Raises:
         InputError: a file cannot be read, or does not fit.
@@ -112,11 +106,7 @@ def _density(case: Case, header: GeometryHeader, domain: LocalDomain, units: Uni
 
 
 def check_velocity(what: str, velocity: np.ndarray, domain: LocalDomain, units: Units) -> None:
-    """Refuse velocities (3, n) [lattice units] that are not finite or too fast.
-
-    Raises:
-        InputError: there is one.
-    """
+    """Raise InputError for velocities (3, n) [lattice units] that are not finite or too fast."""
     if not np.isfinite(velocity).all():
         raise InputError(f"{what} has values that are not finite; give numbers")
     speed = np.sqrt((velocity * velocity).sum(axis=0)).max(initial=0.0)
@@ -129,11 +119,7 @@ def check_velocity(what: str, velocity: np.ndarray, domain: LocalDomain, units: 
 
 
 def check_density(what: str, density: np.ndarray, domain: LocalDomain, units: Units) -> None:
-    """Refuse densities (n,) [lattice units] that are not finite or too far from 1.
-
-    Raises:
-        InputError: there is one.
-    """
+    """Raise InputError for densities (n,) [lattice units] that are not finite or too far from 1."""
     if not np.isfinite(density).all():
         raise InputError(f"{what} has values that are not finite; give numbers")
     worst = float(density[np.abs(density - 1.0).argmax()]) if density.size else 1.0
@@ -153,11 +139,7 @@ BITS = 60
 
 
 def refuse_openings(header: GeometryHeader) -> None:
-    """Refuse a pressure that would be computed where openings say what it is.
-
-    Raises:
-        InputError: the geometry has openings.
-    """
+    """Raise InputError for a pressure that would be computed where openings say what it is."""
     if header.openings:
         raise InputError(
             "initial.consistent_pressure: the geometry has openings, whose conditions say what the pressure is there;"
@@ -177,10 +159,7 @@ class PressureEquation:
     """The Poisson equation of the pressure on the nodes of a rank.
 
     Args:
-        lattice: velocity set.
         neighbours: values of nodes beside those of this rank.
-        communicator: the ranks.
-        n_nodes: number of nodes of all ranks.
     """
 
     def __init__(self, lattice: Lattice, neighbours: NeighbourValues, communicator, n_nodes: int):
@@ -208,7 +187,7 @@ class PressureEquation:
         for _ in range(PRESSURE_ITERATIONS):
             if square <= TOLERANCE**2 * first:
                 return density - self.mean(density)
-            image = self._minus_laplacian(direction)
+            image = direction - self._streamed(self._lattice.w[:, None] * direction)  # minus the Laplacian
             step = square / self._dot(direction, image)
             density, residual = density + step * direction, residual - step * image
             before, square = square, self._dot(residual, residual)
@@ -217,9 +196,6 @@ class PressureEquation:
             f"initial.consistent_pressure: the pressure did not converge in {PRESSURE_ITERATIONS} iterations (residual"
             f" {sqrt(square / first):.1e} of the first); leave it out, or give initial.pressure_file"
         )
-
-    def _minus_laplacian(self, density: np.ndarray) -> np.ndarray:
-        return density - self._streamed(self._lattice.w[:, None] * density)
 
     def _streamed(self, populations: np.ndarray) -> np.ndarray:
         """(n,) sum of the populations (Q, n) that arrive at each node; walls return them."""
@@ -257,7 +233,6 @@ class VelocityGradient:
     axis, of first order beside openings.
 
     Args:
-        domain: the nodes.
         neighbours: the values beside them.
         nodes: the rank's part of the node list, with the distances to walls if they are known.
         motions: what each labelled wall does.
@@ -303,16 +278,10 @@ class VelocityGradient:
         distance = np.where(code >= 0, 1.0, np.inf)
         if wall.any():
             voxel = self._domain.voxel[nodes][wall]
-            distance[wall] = self._distance(voxel, vector)
+            cut = np.full(voxel.size, np.nan) if self._cuts is None else self._cuts.of(voxel, vector)
+            distance[wall] = np.where(np.isnan(cut), HALF, np.maximum(cut, NEAREST_WALL))
             found[:, wall] = self._of_walls(code[wall], voxel, values[:, nodes][:, wall], vector)
         return found, distance
-
-    def _distance(self, voxel: np.ndarray, vector: np.ndarray) -> np.ndarray:
-        """(w,) distance of walls from nodes."""
-        if self._cuts is None:
-            return np.full(voxel.size, HALF)
-        found = self._cuts.of(voxel, vector)
-        return np.maximum(np.where(np.isnan(found), HALF, found), NEAREST_WALL)
 
     def _of_walls(self, code: np.ndarray, voxel: np.ndarray, here: np.ndarray, vector: np.ndarray) -> np.ndarray:
         """(3, w) velocity of walls; of those that slip, the fluid's along them."""

@@ -1,11 +1,9 @@
-"""Fields at the nodes from files that a case names.
-
-- Samples: values at points of a regular grid, some of which may be missing, interpolated at other points.
-- Fields of another grid at the nodes of this one.
-- The last snapshot of the field file of an earlier run (:mod:`muphy_lb.output.vtkhdf`).
-- Fields at the nodes from files that a case names: arrays over the box or over the nodes, and those of other grids.
+"""Fields at the nodes from files that a case names: arrays over the box or the nodes, samples on another grid, and the
+last snapshot of an earlier run (:mod:`muphy_lb.output.vtkhdf`).
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -148,7 +146,12 @@ def interpolated(
     position = (place_m - origin_m) / grid.spacing_m
     found, weights, missing = samples.at(position)
     share = np.where(missing, 0.0, weights).sum(axis=1)
-    _check_cover(grid.path, key, share)
+    outside = float(np.mean(share == 0.0))
+    if outside > MOST_OUTSIDE:
+        raise InputError(
+            f"{key}: {grid.path} has no values at {100.0 * outside:.3g} % of the nodes; give a field of the same"
+            " geometry, in the same place [m]"
+        )
     values = np.where(share[:, None] > 0.0, found / np.maximum(share, 1e-300)[:, None], 0.0)
     if not is_velocity:
         lost = share == 0.0
@@ -160,15 +163,6 @@ def interpolated(
     beyond = missing[partly] & _beyond_openings(header, corner_m, float(grid.spacing_m.max()))
     open_share[partly] += np.where(beyond, weights[partly], 0.0).sum(axis=1)
     return values * np.clip(2.0 * open_share - 1.0, 0.0, 1.0)[:, None]
-
-
-def _check_cover(path: Path, key: str, share: np.ndarray) -> None:
-    outside = float(np.mean(share == 0.0))
-    if outside > MOST_OUTSIDE:
-        raise InputError(
-            f"{key}: {path} has no values at {100.0 * outside:.3g} % of the nodes; give a field of the same geometry,"
-            " in the same place [m]"
-        )
 
 
 def _beyond_openings(header: GeometryHeader, place_m: np.ndarray, spacing_m: float) -> np.ndarray:
@@ -189,30 +183,27 @@ def read_snapshot(path: Path, key: str, name: str) -> OtherGrid:
     """One field of the last snapshot of a file.
 
     Args:
-        path: the file.
         key: of the case, for messages.
-        name: of the field.
 
     Raises:
         InputError: this program did not write the file, it is damaged, or holds no such field.
     """
-    try:
-        with h5py.File(regular_file(path), "r") as file:
-            _check_field(file, path, key, name)
-            return _grid(file, path, name)
-    except DAMAGE as error:
-        raise InputError(f"{key}: cannot read {path} ({shown(error)}); give the fields.vtkhdf of a run") from error
+    with _opened(path, key) as file:
+        _check_field(file, path, key, name)
+        return _grid(file, path, name)
 
 
 def fields_of(path: Path, key: str) -> tuple[str, ...]:
-    """Names of the fields of a file.
+    """Names of the fields of a file; InputError as of :func:`read_snapshot`."""
+    with _opened(path, key) as file:
+        return tuple(file["VTKHDF/CellData"])
 
-    Raises:
-        InputError: as :func:`read_snapshot`.
-    """
+
+@contextmanager
+def _opened(path: Path, key: str) -> Iterator[h5py.File]:
     try:
         with h5py.File(regular_file(path), "r") as file:
-            return tuple(file["VTKHDF/CellData"])
+            yield file
     except DAMAGE as error:
         raise InputError(f"{key}: cannot read {path} ({shown(error)}); give the fields.vtkhdf of a run") from error
 
@@ -243,8 +234,9 @@ def _grid(file: h5py.File, path: Path, name: str) -> OtherGrid:
 
 
 MAX_QUOTED = 200
-CANNOT_READ: tuple[type[Exception], ...] = (*READ_ERRORS, GeometryError)
 """Longest part of an error of NumPy that a message repeats [characters]."""
+
+CANNOT_READ: tuple[type[Exception], ...] = (*READ_ERRORS, GeometryError)
 
 
 class Wanted(NamedTuple):
@@ -274,19 +266,14 @@ def read_field(path: Path, wanted: Wanted, header: GeometryHeader, domain: Local
         values = _local(path, wanted, header, domain)
     else:
         grid = read(path, wanted.key, wanted.name)
-        _check_components(path, wanted, grid.values.shape[1])
+        if (n_found := grid.values.shape[1]) != wanted.n_components:
+            raise InputError(
+                f"{wanted.key}: {path} has {n_found} components at each point; {wanted.name} has {wanted.n_components}"
+            )
         values = interpolated(grid, wanted.key, wanted.is_velocity, header, domain)
     if not np.isfinite(values).all():
         raise InputError(f"{wanted.key}: {path} has values that are not finite at fluid nodes; give numbers")
     return values
-
-
-def _check_components(path: Path, wanted: Wanted, n_found: int) -> None:
-    """Raise InputError where a file has another number of components."""
-    if n_found != wanted.n_components:
-        raise InputError(
-            f"{wanted.key}: {path} has {n_found} components at each point; {wanted.name} has {wanted.n_components}"
-        )
 
 
 def read_box_array(key: str, path: Path, shape: tuple[int, ...], axes: str) -> np.ndarray:
@@ -294,7 +281,6 @@ def read_box_array(key: str, path: Path, shape: tuple[int, ...], axes: str) -> n
 
     Args:
         key: of the case, for messages.
-        path: the file.
         shape: that it must have.
         axes: what its axes are, for messages.
 
@@ -324,7 +310,6 @@ def _numbers(key: str, path: Path, shapes, wanted: str) -> np.ndarray:
 
 
 def _local(path: Path, wanted: Wanted, header: GeometryHeader, domain: LocalDomain) -> np.ndarray:
-    """Values at the local nodes of an array over the box or the node list."""
     k = wanted.n_components
     tail = () if k == 1 else (k,)
     of_box, of_list = (*header.shape, *tail), (header.n_nodes, *tail)

@@ -87,11 +87,9 @@ class _Plan:
 
     @property
     def viscosity_m2_s(self) -> float:
-        """Kinematic viscosity of the fluid [m2/s]."""
         return self.case.fluid.viscosity_m2_s
 
     def time_step_s(self) -> float:
-        """Time step [s] from that one of the three keys of [lattice] that is given."""
         lattice = self.case.lattice
         if lattice.time_step_s is not None:
             return lattice.time_step_s
@@ -105,7 +103,6 @@ class _Plan:
 
     @property
     def max_lattice_velocity(self) -> float:
-        """Largest velocity in lattice units that is accepted."""
         return min(MAX_LATTICE_VELOCITY, self.case.run.max_mach * math.sqrt(self.cs2))
 
     def key_for(self, time_step_s: float) -> str:
@@ -114,7 +111,6 @@ class _Plan:
         return time_step_key(self.case, units, self.reference_m_s, self.cs2)
 
     def relaxation_time(self, time_step_s: float) -> float:
-        """Relaxation time [time steps] of the fluid with this time step [s]."""
         return relaxation_time(self.viscosity_m2_s * time_step_s / self.spacing_m**2, self.cs2)
 
 
@@ -127,7 +123,6 @@ def resolve(
     """The numerical parameters of a case.
 
     Args:
-        case: the case.
         spacing_m: voxel edge of the built geometry [m]; default: the case's.
         opening_areas_m2: area of each opening [m2] by name; default: from the case's radius.
         cs2: squared speed of sound of the lattice.
@@ -146,7 +141,11 @@ def resolve(
     _refuse_unstable(plan)
     _refuse_aliased(plan)
     refuse_other_periods(case)
-    numerics = _numerics(plan, _largest_diameter_m(areas_m2, case, spacing_m))
+    area_m2, diameter_m = max((area for area in areas_m2.values() if area is not None), default=None), None
+    if area_m2 is not None:
+        is_plane = case.lattice.name.startswith("D2")
+        diameter_m = area_m2 / spacing_m if is_plane else 2.0 * math.sqrt(area_m2 / math.pi)
+    numerics = _numerics(plan, diameter_m)
     _refuse_compressible(numerics, plan)
     return replace(numerics, warnings=tuple(_warnings(numerics, plan)))
 
@@ -158,13 +157,6 @@ def _area_m2(opening: OpeningSection, case: Case, spacing_m: float) -> float | N
     if case.lattice.name.startswith("D2"):
         return 2.0 * opening.radius_m * spacing_m
     return math.pi * opening.radius_m**2
-
-
-def _largest_diameter_m(areas_m2: Mapping, case: Case, spacing_m: float) -> float | None:
-    area_m2 = max((area for area in areas_m2.values() if area is not None), default=None)
-    if area_m2 is None:
-        return None
-    return area_m2 / spacing_m if case.lattice.name.startswith("D2") else 2.0 * math.sqrt(area_m2 / math.pi)
 
 
 def _plan(case: Case, spacing_m: float, cs2: float, areas_m2: Mapping) -> _Plan:
@@ -219,7 +211,6 @@ def _numerics(plan: _Plan, diameter_m: float | None) -> Numerics:
 
 
 def _refuse_unstable(plan: _Plan) -> None:
-    """Raise InputError for a relaxation time or a velocity out of bounds."""
     lattice = plan.case.lattice
     time_step_s = plan.time_step_s()
     tau = lattice.relaxation_time or plan.relaxation_time(time_step_s)
@@ -233,24 +224,17 @@ def _refuse_unstable(plan: _Plan) -> None:
             f" (run.max_mach = {plan.case.run.max_mach:g}): {_remedy(plan)}"
         )
     if tau > MAX_RELAXATION_TIME:
-        raise InputError(_too_long(tau, plan))
-
-
-def _too_long(tau: float, plan: _Plan) -> str:
-    """The problem of a relaxation time that no flow can have, and its usual cause."""
-    fluid, cause = (
-        plan.case.fluid,
-        f"check fluid.dynamic_viscosity_pa_s = {plan.case.fluid.dynamic_viscosity_pa_s} Pa s",
-    )
-    if fluid.kinematic_viscosity_m2_s is not None:
-        cause = (
-            f"check fluid.kinematic_viscosity_m2_s = {fluid.kinematic_viscosity_m2_s:g} m2/s (a dynamic viscosity"
-            " [Pa s] belongs into fluid.dynamic_viscosity_pa_s)"
+        fluid = plan.case.fluid
+        cause = f"check fluid.dynamic_viscosity_pa_s = {fluid.dynamic_viscosity_pa_s} Pa s"
+        if fluid.kinematic_viscosity_m2_s is not None:
+            cause = (
+                f"check fluid.kinematic_viscosity_m2_s = {fluid.kinematic_viscosity_m2_s:g} m2/s (a dynamic viscosity"
+                " [Pa s] belongs into fluid.dynamic_viscosity_pa_s)"
+            )
+        raise InputError(
+            f"the relaxation time is {tau:.4g}; at most {MAX_RELAXATION_TIME:g} is allowed, as walls become inaccurate:"
+            f" {cause}; if it is right, with the voxel edge of {plan.spacing_m:.4g} m: set {_good_key(plan)}"
         )
-    return (
-        f"the relaxation time is {tau:.4g}; at most {MAX_RELAXATION_TIME:g} is allowed, as walls become inaccurate:"
-        f" {cause}; if it is right, with the voxel edge of {plan.spacing_m:.4g} m: set {_good_key(plan)}"
-    )
 
 
 def _refuse_aliased(plan: _Plan) -> None:
@@ -362,14 +346,7 @@ def _good_key(plan: _Plan) -> str:
 
 
 def describe(numerics: Numerics, n_nodes: int, n_ranks: int, bytes_per_node: float) -> str:
-    """A table as text: numerical parameters and size.
-
-    Args:
-        numerics: from :func:`resolve`.
-        n_nodes: fluid nodes of all ranks.
-        n_ranks: number of ranks.
-        bytes_per_node: memory of one node.
-    """
+    """A table as text: numerical parameters and size."""
     units = numerics.units
     memory_mib = math.ceil(n_nodes / n_ranks) * bytes_per_node / 2**20
     rows = {

@@ -19,12 +19,7 @@ HELP = "Drag to turn, Shift and drag to move, the wheel to zoom, a double click 
 
 
 class Controls:
-    """The left side of a page.
-
-    Args:
-        document: the page's document.
-        description: what is watched.
-    """
+    """The left side of a page."""
 
     def __init__(self, document, description: Description):
         self._document, self._description, self._is_changing, self._text = document, description, False, ""
@@ -75,7 +70,7 @@ class Controls:
                 command("stop")
             else:
                 self._stop.label = REALLY_STOP
-                self._document.add_timeout_callback(self._disarm, ARMED_MS)
+                self._document.add_timeout_callback(lambda: self._stop.update(label=STOP), ARMED_MS)
 
         self._pause.on_click(lambda: command("pause" if self._pause.label == "Pause" else "go on"))
         self._step.on_click(lambda: command("step"))
@@ -114,9 +109,6 @@ class Controls:
         """Say what has become of the run."""
         self._status.text = f"<p><b>{escape(state)}</b></p>{self._text}"
 
-    def _disarm(self) -> None:
-        self._stop.label = STOP
-
     def _status_text(self, update: Update) -> str:
         last, rate = update.status.last_step, update.steps_per_s
         lines = [f"step {update.step:,} of {last:,}", f"t = {update.time_s:.5g} s"]
@@ -129,7 +121,6 @@ class Controls:
 
 
 def _places(description: Description) -> list[tuple[str, dict]]:
-    """Label and attributes of a demand of every place."""
     if description.is_flat:
         return [("plane", {"place": CUT, "axis": 2})]
     cuts = [(f"cut {name}", {"place": CUT, "axis": axis}) for axis, name in enumerate(AXES)]

@@ -23,9 +23,6 @@ MOST_CURVES = 12
 class History:
     """Flow rates, pressures and relative changes over time.
 
-    Args:
-        names: of all openings.
-
     Attributes:
         openings: names of those with curves.
         n_points: number of points that have come so far.
@@ -67,12 +64,7 @@ def _append(rows: list, row: tuple) -> bool:
 
 
 class Curves:
-    """The right side of a page; curves appear when there is something to be seen.
-
-    Args:
-        names: of the openings with curves.
-        theme: colours of the page.
-    """
+    """The right side of a page; curves appear when there is something to be seen."""
 
     def __init__(self, names: Sequence[str], theme: Theme):
         self._n_openings = len(names)
@@ -88,7 +80,9 @@ class Curves:
         self._changes = ColumnDataSource({"x": [], "change": [], "tolerance": []})
         self._change.line("x", "change", source=self._changes, color=Category10_10[0], line_width=2)
         self._change.line("x", "tolerance", source=self._changes, color=theme.faint, line_dash="dashed")
-        self.column = column(_legend(names, theme), self._flow, self._pressure, self._change)
+        said = (f"<span style='color:{_colour(k)}'>&#9632;</span> {escape(name)}" for k, name in enumerate(names))
+        legend = Div(text="&ensp;".join(said), width=CURVES[0], stylesheets=[sheet(theme)])
+        self.column = column(legend, self._flow, self._pressure, self._change)
 
     def draw(self, history: History) -> None:
         """Draw all of them anew."""
@@ -99,12 +93,6 @@ class Curves:
         steps, changes, tolerances = history.of_changes()
         self._change.visible = steps.size > 1
         self._changes.data = {"x": steps, "change": changes, "tolerance": tolerances}
-
-
-def _legend(names: Sequence[str], theme: Theme) -> Div:
-    """The openings in the colours of their curves."""
-    said = (f"<span style='color:{_colour(k)}'>&#9632;</span> {escape(name)}" for k, name in enumerate(names))
-    return Div(text="&ensp;".join(said), width=CURVES[0], stylesheets=[sheet(theme)])
 
 
 def _colour(k: int) -> str:
@@ -119,7 +107,6 @@ def _plot(label: str, theme: Theme, **options):
 
 
 def _fill(plot, source: ColumnDataSource, x: np.ndarray, rows: np.ndarray, name: str, unit: str) -> None:
-    """Set the curves of a plot, in a unit that suits them."""
     shown, size = shown_unit(unit, float(np.abs(rows).max(initial=0.0)))
     plot.title.text, plot.visible = f"{name} [{shown}]", x.size > 1
     source.data = {"x": x, **{f"y{k}": row / size for k, row in enumerate(rows)}}

@@ -26,9 +26,6 @@ CHUNK = 1 << 20
 class Gathering:
     """Collects on rank 0 what pictures show; collective.
 
-    Args:
-        simulation: what is shown.
-
     Attributes:
         fields: the scalars at nodes that can be shown, by name.
         units: unit of everything that can be shown, by name.
@@ -37,8 +34,8 @@ class Gathering:
     def __init__(self, simulation: MonitoredFlow):
         self.follow(simulation)
         self._bind()
-        low, high = np.array([row.min(initial=1 << 30) for row in self._xyz]), self._maximum(self._xyz)
-        self.low, self.high = -self._over_ranks(-low), self._over_ranks(high)
+        self.low = -self._over_ranks([-row.min(initial=1 << 30) for row in self._xyz])
+        self.high = self._over_ranks([row.max(initial=-1) for row in self._xyz])
         self.grid = CoarseGrid.over(self.low, self.high, MOST_CELLS, MOST_CELLS_ALONG_EDGE)
         self.frames = triple(self._frame(axis) for axis in range(3))
 
@@ -122,10 +119,8 @@ class Gathering:
     def _cells(self, chunk) -> np.ndarray:
         return self.grid.index(*self._xyz[:, chunk])
 
-    def _maximum(self, rows) -> np.ndarray:
-        return np.array([row.max(initial=-1) for row in rows])
-
-    def _over_ranks(self, numbers: np.ndarray) -> np.ndarray:
+    def _over_ranks(self, numbers: list) -> np.ndarray:
+        """The largest of each over the ranks."""
         return np.array([self._view.communicator.maximum(int(number)) for number in numbers])
 
     def _frame(self, axis: int) -> CutFrame:
@@ -138,7 +133,7 @@ class Gathering:
         """The nodes of a place, and on rank 0 where those of all ranks lie in its image."""
         key = demand.place, demand.axis, demand.index
         if key not in self._places:
-            nodes, where = self._cut(demand) if demand.place == CUT else self._samples()
+            nodes, where = self._cut_of(self._xyz, demand) if demand.place == CUT else self._samples()
             gathered = self._view.communicator.gather(where.astype(np.int32))
             whole = None if gathered is None else np.concatenate(gathered)
             self._places[key] = NodeReader(self._engine, nodes), whole
@@ -154,10 +149,6 @@ class Gathering:
         if self._wall is None:
             self._wall = WallGathering(self._view)
         return self._wall.values(demand, self._cut_of if demand.place == CUT else self._samples_of)
-
-    def _cut(self, demand: Demand) -> tuple[np.ndarray, np.ndarray]:
-        """Nodes of a layer, and their flat positions in the image."""
-        return self._cut_of(self._xyz, demand)
 
     def _cut_of(self, xyz: np.ndarray, demand: Demand) -> tuple[np.ndarray, np.ndarray]:
         """Which of (3, n) voxels a cut shows, and their flat positions in its image."""

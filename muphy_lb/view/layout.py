@@ -39,11 +39,6 @@ def plain_page(document, text: str, is_loaded_again: bool = False) -> None:
 class Layout:
     """The elements of one page.
 
-    Args:
-        document: of the page.
-        description: what is watched.
-        curves: names of the openings with curves.
-
     Attributes:
         controls, curves: what is beside the picture.
     """
@@ -122,8 +117,11 @@ class Layout:
             self._body_source.data = {"image": [drawn.image], "number": [number]}
             return
         left, right, bottom, top = self._look_along(demand)
-        self._cut.title.text = self._place_of(demand) if drawn.has_values else NO_VALUES
-        size, low = self._description.header.spacing_m / self._length[1], np.array([left, bottom])[:, None]
+        header, (length, length_m) = self._description.header, self._length
+        position = (header.origin_m[demand.axis] + demand.index * header.spacing_m) / length_m
+        place = "" if self._description.is_flat else f"{AXES[demand.axis]} = {position:.4g} {length}"
+        self._cut.title.text = place if drawn.has_values else NO_VALUES
+        size, low = header.spacing_m / length_m, np.array([left, bottom])[:, None]
         self._points.data = dict(zip("xy", low + size * (drawn.points + 0.5), strict=True))
         lines = [low + size * (line + 0.5) for line in drawn.lines]
         self._surface.data = {"xs": [line[0] for line in lines], "ys": [line[1] for line in lines]}
@@ -137,27 +135,29 @@ class Layout:
         return source
 
     def _cut_figure(self):
-        plot = figure(frame_width=FRAME[0], frame_height=FRAME[1], tools="pan,wheel_zoom,box_zoom,reset,save,hover")
-        plot.title.text = NO_PICTURE
-        plot.x_range, plot.y_range = Range1d(0, 1), Range1d(0, 1)
+        plot = self._figure("pan,wheel_zoom,box_zoom,reset,save,hover")
         plot.hover.tooltips = [("", "@image{0.0000}")]
         image = plot.image(source=self._cut_source, x="x", y="y", dw="dw", dh="dh", color_mapper=self._colours)
         plot.hover.renderers = [image]
         plot.multi_line("xs", "ys", source=self._surface, color=self._theme.foreground, line_width=1.5)
-        plot.scatter("x", "y", source=self._points, size=POINT_SIZE, color=self._theme.foreground, line_color=None)
         plot.toolbar.logo, plot.toolbar_location = None, "above"
-        return self._with_bar(plot)
+        return self._completed(plot)
 
     def _body_figure(self):
-        plot = figure(frame_width=FRAME[0], frame_height=FRAME[1], tools="", x_range=(0, 1), y_range=(0, 1))
-        plot.title.text = NO_PICTURE
+        plot = self._figure("")
         plot.image_rgba(source=self._body_source, x=0, y=0, dw=1, dh=1)
-        plot.scatter("x", "y", source=self._points, size=POINT_SIZE, color=self._theme.foreground, line_color=None)
         plot.axis.visible = plot.grid.visible = False
         plot.toolbar_location = None
-        return self._with_bar(plot)
+        return self._completed(plot)
 
-    def _with_bar(self, plot):
+    @staticmethod
+    def _figure(tools: str):
+        ranges = {"x_range": Range1d(0, 1), "y_range": Range1d(0, 1)}
+        return figure(frame_width=FRAME[0], frame_height=FRAME[1], tools=tools, title=NO_PICTURE, **ranges)
+
+    def _completed(self, plot):
+        """A plot with the particles and the bar of colours."""
+        plot.scatter("x", "y", source=self._points, size=POINT_SIZE, color=self._theme.foreground, line_color=None)
         bar = ColorBar(color_mapper=self._colours, background_fill_color=self._theme.background, title=" ")
         bar.title_text_color = bar.major_label_text_color = self._theme.foreground
         bar.title_text_font_style, bar.major_tick_line_color = "normal", self._theme.faint
@@ -165,12 +165,6 @@ class Layout:
         self._bars.append(bar)
         paint(plot, self._theme)
         return plot
-
-    def _place_of(self, demand: Demand) -> str:
-        """Where a cut is."""
-        header, (unit, unit_m) = self._description.header, self._length
-        position = (header.origin_m[demand.axis] + demand.index * header.spacing_m) / unit_m
-        return "" if self._description.is_flat else f"{AXES[demand.axis]} = {position:.4g} {unit}"
 
     def _look_along(self, demand: Demand) -> tuple[float, float, float, float]:
         """Edges of the image of a cut, in the unit of the axes; the plot shows all of it when the axis is another."""

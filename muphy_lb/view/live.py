@@ -37,7 +37,6 @@ class Coordinator:
     """Hears the viewers on rank 0, and decides for all ranks.
 
     Args:
-        page: the page.
         step: steps made so far.
 
     Attributes:
@@ -98,7 +97,6 @@ class Coordinator:
         return demands
 
     def _hear(self, wait_s: float) -> list[str]:
-        """The commands since the last look."""
         commands = []
         for answer in self._page.answers(wait_s):
             self.viewers, self._demands, self._watched = answer.viewers, answer.demands, answer.watched
@@ -137,7 +135,6 @@ class LiveView(Monitor):
         return self._directions
 
     def _repr_html_(self) -> str:
-        """The page in a notebook."""
         return f'<iframe src="{self.url}" width="100%" height="820" style="border:0"></iframe>'
 
     def look(self, status: RunStatus) -> Request:
@@ -204,16 +201,12 @@ class LiveView(Monitor):
             kinds = {(demand.field, demand.place) for demand in order.demands}
             coordinator.pace.picture_taken(began_s, coordinator.pause.is_on, kinds)
         if self._page.is_idle or pictures or state.startswith(ENDED):
-            self._page.send(self._update(status, state, openings), *pictures)
+            step, time_s, rate = self._simulation.step_number, self._simulation.time_s, coordinator.pace.steps_per_s
+            self._page.send(Update(step, time_s, status, rate, state, openings, self.keeps_checkpoints), *pictures)
 
     def _openings(self) -> dict[str, tuple[float, float]]:
         found = self._simulation.openings() or {}
         return {name: (state.flow_rate_m3_s, state.mean_pressure_pa) for name, state in found.items()}
-
-    def _update(self, status: RunStatus, state: str, openings) -> Update:
-        simulation, rate = self._simulation, self._coordinator.pace.steps_per_s if self._coordinator else 0.0
-        step, time_s = simulation.step_number, simulation.time_s
-        return Update(step, time_s, status, rate, state, openings, self.keeps_checkpoints)
 
 
 def view(simulation: MonitoredFlow, port: int = 0) -> LiveView:
@@ -251,14 +244,13 @@ def shown(
     folder, for as long as the run goes on.
 
     Args:
-        simulation: what is run.
         server: where the page is, on rank 0; None elsewhere.
-        say: prints on rank 0.
-        folder: output folder of the run.
     """
     live, address = LiveView(simulation, server, keeps_checkpoints=True), folder / ADDRESS_FILE
     if server and not is_seen():
-        _write_for_owner(address, f"{live}\n")
+        with atomic_write(address) as temporary:
+            temporary.chmod(stat.S_IRUSR | stat.S_IWUSR)
+            temporary.write_text(f"{live}\n", encoding="utf-8")
         say(f"live view: its address is in {address}, which nobody else can read")
     else:
         say(str(live))
@@ -269,14 +261,3 @@ def shown(
         if server:
             with suppress(OSError):
                 address.unlink()
-
-
-def _write_for_owner(path: Path, text: str) -> None:
-    """Write a text file that other users cannot read.
-
-    Raises:
-        OutputError: the file cannot be written.
-    """
-    with atomic_write(path) as temporary:
-        temporary.chmod(stat.S_IRUSR | stat.S_IWUSR)
-        temporary.write_text(text, encoding="utf-8")

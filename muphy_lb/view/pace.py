@@ -102,7 +102,6 @@ class Pace:
         return is_due
 
     def _save(self) -> None:
-        """Save the share of the time since the last call."""
         now = self._now()
         self._saved_s = min(MOST_SAVED_S, self._saved_s + LARGEST_SHARE * (now - self._counted_s))
         self._counted_s = now

@@ -90,7 +90,6 @@ class PageProcess:
 
     Args:
         server: where the page is; the process takes it over.
-        description: of what is watched.
     """
 
     def __init__(self, server: ServerSocket, description: Description):

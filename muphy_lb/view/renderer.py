@@ -6,7 +6,7 @@ from multiprocessing.connection import Connection
 
 from muphy_lb.view.curves import History
 from muphy_lb.view.layout import plain_page
-from muphy_lb.view.messages import Answer, Demand, Description, Picture, Update
+from muphy_lb.view.messages import Answer, Description, Picture, Update
 from muphy_lb.view.scene import BodyScene
 from muphy_lb.view.viewer import Viewer
 
@@ -17,9 +17,6 @@ TICK_S = 0.02
 
 class Renderer:
     """The state that all viewers share.
-
-    Args:
-        line: to the run.
 
     Attributes:
         description: what is watched; None until the run has told.
@@ -95,7 +92,8 @@ class Renderer:
             self._has_changed = False
             command = self._commands.pop(0) if self._commands else ""
             waiting = tuple(dict.fromkeys(viewer.demand for viewer in self._viewers if viewer.is_waiting))
-            answer = Answer(len(self._viewers), waiting, self._watched(), command)
+            watched = tuple(dict.fromkeys(viewer.demand for viewer in self._viewers))
+            answer = Answer(len(self._viewers), waiting, watched, command)
             try:
                 await asyncio.get_running_loop().run_in_executor(self._sender, self._line.send_bytes, answer.to_bytes())
             except OSError:  # the run has gone, which the other direction tells as well
@@ -103,9 +101,6 @@ class Renderer:
             await asyncio.sleep(TICK_S)
             self._has_changed = self._has_changed or bool(self._commands)
         self._is_telling = False
-
-    def _watched(self) -> tuple[Demand, ...]:
-        return tuple(dict.fromkeys(viewer.demand for viewer in self._viewers))
 
     def _enter(self, viewer: Viewer) -> None:
         self._viewers.add(viewer)

@@ -146,9 +146,6 @@ def surface_lines(picture: Picture, stride: int = 1) -> tuple[np.ndarray, ...]:
 class BodyScene:
     """The body of the fluid in three dimensions, coloured by values.
 
-    Args:
-        description: of what is watched.
-
     Attributes:
         start: from where it is seen at first.
         seconds: how long an image with one ray a pixel took.
@@ -162,14 +159,12 @@ class BodyScene:
         self._full = self._volume(count)
         self._present = self._full
         self._picture: Picture | None = None
-        render(
-            self._full, Window.around(self._full, np.eye(3)), lambda values: np.zeros((*values.shape, 4)), 1
-        )  # compiles
+        # Compile the ray caster.
+        render(self._full, Window.around(self._full, np.eye(3)), lambda values: np.zeros((*values.shape, 4)), 1)
         self._turned = UPRIGHT if description.sight is None else description.sight.turned()
         forward = self._turned @ best_camera(self._full.voxels, self._turned)[2]
-        self.start = Angle(
-            float(np.rad2deg(np.arctan2(-forward[1], -forward[0]))), float(np.rad2deg(-np.arcsin(forward[2])))
-        )
+        azimuth, elevation = np.arctan2(-forward[1], -forward[0]), -np.arcsin(forward[2])
+        self.start = Angle(float(np.rad2deg(azimuth)), float(np.rad2deg(elevation)))
 
     def drawn(self, picture: Picture, angle: Angle, scale: Scale, size: tuple[int, int], rays: int = 1) -> Drawn:
         """The body as it is drawn; arguments as of :meth:`image`."""
@@ -183,7 +178,6 @@ class BodyScene:
         Args:
             picture: of the place ``BODY``.
             angle: from where.
-            scale: colours.
             size: columns and rows.
             rays: along the edge of a pixel.
         """
@@ -245,7 +239,6 @@ class BodyScene:
 
 
 def _packed(image: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-    """RGBA in 0..1 as (rows, columns) uint32 of exactly the size."""
     whole = np.zeros((size[1], size[0], 4), dtype=np.uint8)
     rows, columns = (min(n, m) for n, m in zip(image.shape[:2], whole.shape[:2], strict=True))
     whole[:rows, :columns] = np.round(255.0 * image[:rows, :columns])

@@ -68,7 +68,6 @@ async def serve(listener: socket.socket, line: Connection, token: str) -> None:
 
 
 def _receive(line: Connection, loop: IOLoop, renderer: Renderer, ended: asyncio.Event) -> None:
-    """Hand over what the run sends, until it ends."""
     try:
         while (message := line.recv()) is not None:
             loop.add_callback(renderer.take, message)

@@ -20,7 +20,6 @@ class NodeReader:
     """Moments and fields of selected nodes of a rank, at the present step.
 
     Args:
-        engine: engine of the rank.
         nodes: (k,) ascending local nodes.
     """
 

@@ -25,10 +25,6 @@ STILL_S = 0.25
 class Viewer:
     """One browser.
 
-    Args:
-        document: its document.
-        renderer: what all viewers share.
-
     Attributes:
         demand: what it looks at.
     """
@@ -105,9 +101,8 @@ class Viewer:
         self._has_update, update = False, self._update
         if update is None:
             return
-        if (
-            update.state == WAITING and time.monotonic() - self._heard_s < SETTLED_S
-        ):  # the next steps may follow at once
+        # The next steps may follow at once.
+        if update.state == WAITING and time.monotonic() - self._heard_s < SETTLED_S:
             update = replace(update, state=RUNNING)
             self._tell_in(SETTLED_S)
         self._layout.controls.tell(update)
@@ -124,10 +119,11 @@ class Viewer:
             asyncio.get_running_loop().call_later(seconds, self._later, self._tell)
 
     def _choose(self, changes: dict) -> None:
-        """Look at something else."""
         asked = replace(self.demand, **changes)
         if "axis" in changes or "place" in changes:
-            asked = self._another_place(asked)
+            description = self._renderer.description
+            low, high = description.low[asked.axis], description.high[asked.axis]
+            asked = replace(asked, index=(low + high) // 2) if asked.place == CUT else replace(asked, axis=0, index=0)
         if asked == self.demand or not can_be_met(asked, self._renderer.description):
             return
         if asked.field != self.demand.field:
@@ -136,20 +132,12 @@ class Viewer:
         self._layout.choose(asked)
         self._renderer.tell()
 
-    def _another_place(self, asked: Demand) -> Demand:
-        """The body, or the middle layer along an axis."""
-        if asked.place == BODY:
-            return replace(asked, axis=0, index=0)
-        low, high = (corner[asked.axis] for corner in (self._renderer.description.low, self._renderer.description.high))
-        return replace(asked, index=(low + high) // 2)
-
     def _command(self, word: str) -> None:
         update = self._renderer.update
         if update and not update.state.startswith(ENDED):
             self._renderer.command(word)
 
     def _acknowledge(self, number: int) -> None:
-        """The browser has drawn a picture."""
         self._drawn = max(self._drawn, min(number, self._sent))
         if self._is_stale:
             self._draw()
@@ -185,38 +173,25 @@ class Viewer:
             self._draw()
 
     def _draw(self) -> None:
-        """Draw the present picture, after the one that is being drawn."""
         self._is_stale = True
         if not self._is_drawing and self._drawn >= self._sent and self._picture is not None:
             self._is_drawing, self._is_stale = True, False
             asyncio.get_running_loop().create_task(self._drawn_once())
 
     async def _drawn_once(self) -> None:
-        picture = known(self._picture)
+        picture, renderer = known(self._picture), self._renderer
         try:
-            self._scale = self._scale_for(picture)
+            if self._scale is None or not self._layout.controls.holds_scale:
+                self._scale = Scale.of(picture.values, renderer.description.units[picture.demand.field], self._scale)
             if picture.demand.place == CUT:
-                frame = self._renderer.description.frames[picture.demand.axis]
-                drawn = await self._renderer.draw(drawn_cut, picture, frame)
+                drawn = await renderer.draw(drawn_cut, picture, renderer.description.frames[picture.demand.axis])
             else:
-                drawn = await self._renderer.draw(
-                    self._renderer.scene.drawn, picture, self._angle, self._scale, FRAME, self._rays()
-                )
+                is_afforded = renderer.scene.seconds < AFFORDED_S or renderer.update.state != RUNNING
+                rays = FINE_RAYS if is_afforded and not self._is_turning else 1
+                drawn = await renderer.draw(renderer.scene.drawn, picture, self._angle, self._scale, FRAME, rays)
             if picture.demand == self.demand:
                 self._sent += 1
                 number, scale = self._sent, self._scale
                 self._later(lambda: self._layout.show(drawn, scale, number))
         finally:
             self._is_drawing = False
-
-    def _rays(self) -> int:
-        """Rays along the edge of a pixel."""
-        is_fast = self._renderer.scene.seconds < AFFORDED_S
-        return FINE_RAYS if not self._is_turning and (is_fast or self._renderer.update.state != RUNNING) else 1
-
-    def _scale_for(self, picture: Picture) -> Scale:
-        """The scale of colours; one that is held stays."""
-        if self._scale is not None and self._layout.controls.holds_scale:
-            return self._scale
-        unit = self._renderer.description.units[picture.demand.field]
-        return Scale.of(picture.values, unit, self._scale)

@@ -19,11 +19,7 @@ N_KEPT = 2
 
 
 class WallGathering:
-    """Measures the wall shear stress at the nodes that a picture shows; every call is collective.
-
-    Args:
-        simulation: the flow.
-    """
+    """Measures the wall shear stress at the nodes that a picture shows; every call is collective."""
 
     def __init__(self, simulation: MonitoredFlow):
         self._simulation, self._is_ready = simulation, False
@@ -37,7 +33,6 @@ class WallGathering:
         none as long as the walls are looked for.
 
         Args:
-            demand: what is shown.
             chosen: which of (3, n) voxels a demand shows, by ascending number, and their positions.
         """
         if not self._is_ready:

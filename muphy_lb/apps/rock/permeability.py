@@ -1,6 +1,6 @@
 """The permeability of a rock, along one direction or as a tensor: what ``muphy-lb permeability`` computes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -30,11 +30,6 @@ def permeability(options, say: Callable[[str], None], communicator) -> int:
 
     The tolerance is ``run.steady_tolerance``, 1e-4 without it, per ``run.steady_time_s``, without it d^2 / nu with the
     mean pore size d; ``run.steps`` is the most. Files are written after every flow.
-
-    Args:
-        options: parsed options, see :func:`muphy_lb.apps.rock.command.add_options`.
-        say: told each outcome as it comes, as text.
-        communicator: the ranks.
 
     Raises:
         InputError: no flow of which this can be told.
@@ -99,7 +94,6 @@ def _prepare(folder: Path, cases, options) -> None:
 
 
 def _cases(case: Case, options):
-    """Name and case of each flow."""
     if not (options.tensor or options.axis):
         yield "flow", case
         return
@@ -167,7 +161,6 @@ def _described(flow: Flow) -> str:
 
 
 def _refinement(options) -> Refinement | None:
-    """The grids that are asked for."""
     if options.refine is None:
         if options.memory is not None:
             raise InputError("permeability: --memory bounds the flows of --refine; give --refine 1,2 with it")
@@ -183,7 +176,7 @@ def _conclude(flows: dict[str, Flow], refined: dict[str, RefinedFlow], n_flows: 
     if options.tensor and len(flows) == n_flows:
         tensor = tensor_m2(list(flows.values()))
         record["tensor_m2"] = tensor
-        say(_tensor_text(tensor))
+        say("\n".join(_tensor_lines(tensor)))
     if options.json:
         write_summary(options.json, record)
     if options.plot:
@@ -192,16 +185,11 @@ def _conclude(flows: dict[str, Flow], refined: dict[str, RefinedFlow], n_flows: 
             temporary.write_bytes(chart)
 
 
-def _tensor_text(tensor: np.ndarray) -> str:
-    rows = ["  ".join(f"{value:12.5g}" for value in row) for row in tensor]
+def _tensor_lines(tensor: np.ndarray) -> Iterator[str]:
     skew = np.abs(tensor - tensor.T).max() / np.abs(tensor).max()
     principal = np.linalg.eigvalsh(0.5 * (tensor + tensor.T))
     values = ", ".join(f"{value:.5g} m2 = {value / DARCY_M2:.5g} darcy" for value in principal)
-    return "\n".join(
-        [
-            "tensor [m2], a column for each direction of the force:",
-            *rows,
-            f"principal values: {values}",
-            f"asymmetry: {skew:.2g} of the largest entry",
-        ]
-    )
+    yield "tensor [m2], a column for each direction of the force:"
+    yield from ("  ".join(f"{value:12.5g}" for value in row) for row in tensor)
+    yield f"principal values: {values}"
+    yield f"asymmetry: {skew:.2g} of the largest entry"

@@ -1,17 +1,14 @@
-"""The permeability of one flow on infinitely fine voxels: flows on several grids, and the limit that they leave.
-
-The error of a permeability by its grid: its limit on infinitely fine grids, with an error bar.
+"""The permeability of one flow on infinitely fine voxels: flows on several grids, each started from the one
+before, and their limit with an error bar.
 
 The values k_r on voxels divided into r parts go to their limit as k_r = k + A r^-p (Richardson). Edges of voxels that
 jut out into the flow make p about 1.1 (the velocity near an edge of 270 degrees grows as the distance to the power
 0.54, Moffatt, J. Fluid Mech. 18, 1 (1964), and k errs by twice that power), straight walls 2. Rocks and sphere packs
 showed 0.9 to 1.5 (``muphy-lb validate permeability-error``).
-
-The permeability of one flow on infinitely fine voxels: a flow on each grid, each started from the one before.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -45,9 +42,7 @@ def voxelisation_errors(
     taken from Kozeny and Carman, k ~ e^3 / (1 - e)^2, which is twice as steep as single spheres far apart.
 
     Args:
-        values: on ever finer grids.
         widths: mean widths of the throats [voxels].
-        porosities: of the grids.
     """
     found, finest = [], porosities[-1]
     for value, width, porosity in zip(values, widths, porosities, strict=True):
@@ -71,10 +66,6 @@ class GridLimit:
     error: float
     order: float
     is_measured: bool
-
-    def record(self) -> dict:
-        """The attributes by name."""
-        return asdict(self)
 
 
 def grid_limit(parts: Sequence[float], values: Sequence[float], errors: Sequence[float] | None = None) -> GridLimit:
@@ -195,13 +186,17 @@ class RefinedFlow:
         relay, first = Relay(), None
         for parts in self.refinement.parts:
             case = on_grid(self.case, parts)
-            share = self._share(case, parts, first) if self._has_flow(first) else 1.0
+            share = self._share(case, parts, first) if self.communicator.broadcast(first is not None) else 1.0
             if share < 1.0:
                 flow = self._of_crops(parts, share)
             else:
-                own = nodes if parts == 1 else None
-                flow = self._flow(case, parts, self.folder, own, relay)
-                self._note(parts, flow)
+                folder, own = self.folder, nodes if parts == 1 else None
+                if self.refinement.parts[0] != parts:
+                    folder = folder / f"divided-{parts}"
+                    self.desk.say(f"\nvoxels divided into {parts} along each axis")
+                flow = settled_flow(case, self.communicator, own, folder, self.desk, relay)
+                if flow is not None and not flow.is_stopped:
+                    self.grids.append(self._on_grid(parts, flow))
             first = first or flow
             if self._stopped(flow):
                 return flow
@@ -261,23 +256,14 @@ class RefinedFlow:
                 )
         return found
 
-    def _flow(self, case: Case, parts: int, folder: Path, nodes, relay: Relay) -> Flow | None:
-        own = folder if parts == self.refinement.parts[0] else folder / f"divided-{parts}"
-        if self.refinement.parts[0] != parts:
-            self.desk.say(f"\nvoxels divided into {parts} along each axis")
-        return settled_flow(case, self.communicator, nodes, own, self.desk, relay)
-
-    def _note(self, parts: int, flow: Flow | None) -> None:
-        if flow is not None and not flow.is_stopped:
-            self.grids.append(self._on_grid(parts, flow))
-
     def _of_crops(self, parts: int, share: float) -> Flow | None:
         """Take the ratio to the grid before from parts of the rock; returns a flow of them."""
         before = self.refinement.parts[self.refinement.parts.index(parts) - 1]
         axis = force_axis_of(self.case.flow.acceleration_m_s2)
         found: list[tuple[OnGrid, OnGrid]] = []
-        flow = None
-        for number, crop in enumerate(crops(self.case, self._header(), share, axis), start=1):
+        flow, is_root = None, self.communicator.rank == 0
+        header: GeometryHeader = self.communicator.broadcast(load_nodes(self.case)[0].header if is_root else None)
+        for number, crop in enumerate(crops(self.case, header, share, axis), start=1):
             self.desk.say(f"\n{parts} parts do not fit into memory: crop {number}, {crop.geometry.options['crop']}")
             relay, pair = Relay(), list[OnGrid]()
             for each in (before, parts):
@@ -308,16 +294,8 @@ class RefinedFlow:
         width = throats["mean_width_voxels"] if throats else np.inf
         return OnGrid(parts, flow.limit_m2, uncertainty, width, flow.permeability.porosity)
 
-    def _has_flow(self, flow: Flow | None) -> bool:
-        return self.communicator.broadcast(flow is not None)
-
     def _stopped(self, flow: Flow | None) -> bool:
         return self.communicator.broadcast(flow is not None and flow.is_stopped)
-
-    def _header(self) -> GeometryHeader:
-        """The geometry of undivided voxels, on every rank."""
-        is_root = self.communicator.rank == 0
-        return self.communicator.broadcast(load_nodes(self.case)[0].header if is_root else None)
 
     def _share(self, case: Case, parts: int, first: Flow | None) -> float:
         """Share of the flow on a finer grid that fits into memory."""

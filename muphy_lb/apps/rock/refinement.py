@@ -90,7 +90,10 @@ def on_grid(case: Case, parts: int) -> Case:
     update: dict[str, object] = {}
     if is_voxelised_anew(case):
         holder = options if "spacing_m" in options else update
-        holder["spacing_m"] = _spacing_m(case) / parts
+        spacing_m = options.get("spacing_m", geometry.spacing_m)
+        if spacing_m is None:
+            raise InputError("permeability: --refine needs geometry.spacing_m, the voxel edge [m]; give it")
+        holder["spacing_m"] = float(spacing_m) / parts
         if "crop" in options:
             options["crop"] = (parts * np.array(options["crop"])).tolist()
     else:
@@ -101,18 +104,6 @@ def on_grid(case: Case, parts: int) -> Case:
     return case.model_copy(update={"geometry": finer, **_in_time(case, parts)})
 
 
-def _spacing_m(case: Case) -> float:
-    """The voxel edge of spheres or of a surface.
-
-    Raises:
-        InputError: the case does not give it.
-    """
-    spacing_m = case.geometry.options.get("spacing_m", case.geometry.spacing_m)
-    if spacing_m is None:
-        raise InputError("permeability: --refine needs geometry.spacing_m, the voxel edge [m]; give it")
-    return float(spacing_m)
-
-
 def is_voxelised_anew(case: Case) -> bool:
     """Whether each grid makes its own voxels, of spheres or of a surface."""
     file = case.geometry.file
@@ -120,7 +111,6 @@ def is_voxelised_anew(case: Case) -> bool:
 
 
 def _in_time(case: Case, parts: int) -> dict:
-    """The sections that count in time steps, which are ``parts``^2 times as short."""
     lattice, run = case.lattice, case.run
     tolerance = run.steady_tolerance or FINER_TOLERANCE
     scaled = {"time_step_s": parts**2, "lattice_velocity": parts}
@@ -133,9 +123,6 @@ def largest_share(case: Case, n_nodes: int, n_voxels: int, communicator, memory_
     """Share of a flow's nodes that fits into memory; 1 or more if all do; collective.
 
     Args:
-        case: the flow.
-        n_nodes, n_voxels: its nodes, and the voxels of its box.
-        communicator: the ranks.
         memory_bytes: see :class:`Refinement`.
     """
     gc.collect()  # the flow before this one is over

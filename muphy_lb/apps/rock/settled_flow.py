@@ -1,8 +1,4 @@
-"""One flow through a rock, run until its permeability settles, and handed on to a finer grid.
-
-- A settled flow handed on to a finer grid of the same box, which then has little left to settle.
-- One flow through a rock, run until its permeability settles: a run like any other, in a folder of its own.
-"""
+"""One flow through a rock: a run in a folder of its own until its permeability settles, handed on to a finer grid."""
 
 import json
 import tempfile
@@ -48,7 +44,10 @@ class Relay:
         communicator = simulation.communicator
         if not communicator.broadcast(bool(self._fields)):
             return
-        rows = self._on(simulation) if communicator.rank == 0 else [None] * 4
+        rows: list = [None] * 4
+        if communicator.rank == 0:
+            shape, voxel = simulation.header.shape, np.asarray(whole_nodes(simulation).voxel)
+            rows = [self._remapped(field, shape)[voxel] for field in self._fields]
         gather = NodeGather(communicator, simulation.domain.number, simulation.header.n_nodes)
         pressure, *velocity = (gather.scatter(row) for row in rows)
         units, cs2 = simulation.units, float(simulation.lattice.cs2)
@@ -65,11 +64,6 @@ class Relay:
             return
         self._shape, self._voxel = simulation.header.shape, np.asarray(whole_nodes(simulation).voxel)
         self._fields = [pressure, *velocity.T]
-
-    def _on(self, simulation: Solver) -> list[np.ndarray]:
-        """The fields at the nodes of a simulation, on rank 0."""
-        shape, voxel = simulation.header.shape, np.asarray(whole_nodes(simulation).voxel)
-        return [self._remapped(field, shape)[voxel] for field in self._fields]
 
     def _remapped(self, field: np.ndarray, shape: tuple[int, int, int]) -> np.ndarray:
         """A field on all voxels of the same box in another number of them, flat."""
@@ -164,8 +158,6 @@ def settled_flow(
     """The flow of a case once k has settled or the flow was stopped, on rank 0; collective.
 
     Args:
-        case: what to run.
-        communicator: the ranks.
         nodes: the geometry, on rank 0, if it is already there.
         folder: output folder; what it holds of the same flow is gone on with. Without one, nothing is kept.
         desk: what it shares with other flows; without one it is silent.
@@ -195,7 +187,7 @@ def settled_flow(
         reason, summary = Run(simulation, folder, resume, Clock(desk.clock.started)).execute(desk.signals)
         if relay:
             relay.take(simulation)
-        summary = summary or _summary(folder) | {"ended": reason}  # none where no step was left
+        summary = summary or _read(folder / SUMMARY_FILE, json.loads) | {"ended": reason}  # none: no step was left
         return _flow(summary, folder) if is_root else None
 
 
@@ -219,8 +211,9 @@ def _earlier(folder: Path, case: Case) -> tuple[dict | None, bool]:
     """The earlier results of this flow in a folder: its summary if that is complete, and whether to go on from a
     checkpoint."""
     has_checkpoint = any((folder / CHECKPOINTS).glob(PATTERN))
-    old = _case_in(folder)
-    changed = _changed(old, case, folder)
+    old = _read(folder / CASE_FILE, tomllib.loads)
+    then, now = _identity(old), _identity(tomllib.loads(case.to_toml(folder)))
+    changed = [key for key in sorted({*then, *now}) if then.get(key) != now.get(key)]
     if has_checkpoint and changed:
         raise InputError(
             f"permeability: {folder} holds checkpoints of another flow, whose case differs in {', '.join(changed)};"
@@ -228,17 +221,11 @@ def _earlier(folder: Path, case: Case) -> tuple[dict | None, bool]:
         )
     if changed:
         return None, False
-    summary, tolerance = _summary(folder), old["run"].get("steady_tolerance", inf)
+    summary, tolerance = _read(folder / SUMMARY_FILE, json.loads), old["run"].get("steady_tolerance", inf)
     is_as_strict = "permeability" in summary and tolerance <= case.run.steady_tolerance
     has_all_steps = summary.get("steps", 0) >= (case.run.steps or inf) and summary.get("ended") == COMPLETED
     is_ended = is_as_strict and (summary["converged"] or has_all_steps)
     return (summary if is_ended else None), has_checkpoint
-
-
-def _changed(old: Mapping, case: Case, folder: Path) -> list[str]:
-    """Keys in which the case that a folder holds is another."""
-    then, now = _identity(old), _identity(tomllib.loads(case.to_toml(folder)))
-    return [key for key in sorted({*then, *now}) if then.get(key) != now.get(key)]
 
 
 def _identity(table: Mapping) -> dict:
@@ -248,18 +235,10 @@ def _identity(table: Mapping) -> dict:
     return own | {key: value for key, value in table.items() if key not in FREE}
 
 
-def _case_in(folder: Path) -> dict:
-    """The raw case in a folder; empty without one."""
+def _read(path: Path, parse: Callable[[str], dict]) -> dict:
+    """The tables of a file; none without one that can be read."""
     try:
-        return tomllib.loads((folder / CASE_FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-
-
-def _summary(folder: Path) -> dict:
-    """The summary in a folder; empty without one."""
-    try:
-        return json.loads((folder / SUMMARY_FILE).read_text(encoding="utf-8"))
+        return parse(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
 
@@ -288,18 +267,13 @@ def _flow(summary: Mapping, folder: Path) -> Flow:
     values = {field.name: record[field.name] for field in fields(Permeability)}
     known: dict[str, Any] = {name: inf if value is None else value for name, value in values.items()}
     found = Permeability(**known)
-    looks = _looks(folder / SteadyState.file)
+    path, looks = folder / SteadyState.file, np.empty((0, 3))
+    if path.exists():
+        series = read_series(path)
+        looks = np.stack([series[f"permeability.{axis}"] for axis in "xyz"], axis=-1)  # mean velocities [m/s]
     limit_m2, unsettled_m2 = _limit_m2(found, looks), _unsettled_m2(found, looks)
     ended = summary["ended"], bool(summary["converged"]), summary["steps"]
     return Flow(found, *ended, limit_m2, unsettled_m2, summary["n_fluid"])
-
-
-def _looks(path: Path) -> np.ndarray:
-    """(m, 3) mean velocities [m/s] at the looks so far."""
-    if not path.exists():
-        return np.empty((0, 3))
-    series = read_series(path)
-    return np.stack([series[f"permeability.{axis}"] for axis in "xyz"], axis=-1)
 
 
 def _limit_m2(found: Permeability, looks: np.ndarray) -> float:

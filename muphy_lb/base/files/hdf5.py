@@ -28,7 +28,6 @@ def opened(path: str | os.PathLike, mode: str = "r+", libver=None, **options) ->
     every object that is closed, and might crash when the process ends. The file is then not whole.
 
     Args:
-        path: the file.
         mode: ``"w"``: a new file; ``"r+"``: an existing one.
         libver: formats of HDF5. By default those that stay readable after a crash, which no others do.
         **options: others of h5py.
@@ -66,7 +65,6 @@ class _RecordingFile(io.FileIO):
         return len(buffer) - len(left)
 
     def truncate(self, size=None) -> int:
-        """Set the size of the file."""
         try:
             return super().truncate(size) if self.failure is None else size
         except OSError as error:

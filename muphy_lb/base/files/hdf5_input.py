@@ -195,7 +195,6 @@ def input_file(path: str | os.PathLike, error: type[Exception], command: str) ->
     """The root group of an HDF5 file that is an input, open for reading.
 
     Args:
-        path: the file.
         error: the type of all refusals, called with a message.
         command: the command that makes such a file.
 

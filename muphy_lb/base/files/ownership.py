@@ -40,7 +40,6 @@ def read_own(path: str | os.PathLike) -> bytes:
 
 
 def _check(found: os.stat_result, path: str | os.PathLike, is_right_kind) -> None:
-    """Raise ForeignError unless what was found is of the right kind, and this user's or root's alone."""
     if not is_right_kind(found.st_mode):
         raise ForeignError(f"{path} is a symbolic link" if stat.S_ISLNK(found.st_mode) else f"{path} is no such thing")
     if found.st_uid not in (os.getuid(), TRUSTED_ROOT):

@@ -23,7 +23,6 @@ def seal(path: str | os.PathLike, kind: str, version: int) -> None:
     """Write the header of an HDF5 file that was made with a user block of ``HEADER_BYTES`` and is closed.
 
     Args:
-        path: the file.
         kind: what sort of file it is.
         version: of its format.
     """
@@ -81,12 +80,10 @@ def _header(path: str | os.PathLike, kind: str) -> dict:
 
 
 def _checksum_of(header: dict) -> int:
-    """CRC-32 of what a header says."""
     return zlib.crc32(json.dumps(header, sort_keys=True).encode())
 
 
 def _checksum_of_rest(file) -> tuple[int, int]:
-    """CRC-32 (zlib's) and number of the bytes from here to the end."""
     checksum = size = 0
     while piece := file.read(PIECE_BYTES):
         checksum = zlib.crc32(piece, checksum)

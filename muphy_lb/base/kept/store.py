@@ -55,11 +55,7 @@ UNRELATED = ("CACHE_DIR", "NUMBA_NUM_THREADS", "NUMBA_DEFAULT_NUM_THREADS")
 
 
 class KernelStore(_Cache):
-    """The compiled forms of one kernel; takes the place of Numba's own store.
-
-    Args:
-        kernel: the dispatcher.
-    """
+    """The compiled forms of one kernel; takes the place of Numba's own store."""
 
     def __init__(self, kernel):
         self._kernel = kernel
@@ -143,7 +139,6 @@ class KernelStore(_Cache):
 
 
 def _warn(folder: Path, problem: ForeignError) -> None:
-    """Say it once of each folder."""
     if folder not in FOREIGN:
         FOREIGN.add(folder)
         LOG.warning(
@@ -185,11 +180,8 @@ def numbas_surroundings(changes_code=lambda setting: True) -> str:
 
 
 def _make(version: Path) -> None:
-    """Make the folder of a version, and remove those that were made long before it.
-
-    Raises:
-        ForeignError: it is there, and not to be believed.
-    """
+    """Make the folder of a version, and remove those that were made long before it; ForeignError if one is there that
+    is not to be believed."""
     is_new = not version.is_dir()
     for folder in (version.parent, version):
         folder.mkdir(OWN_FOLDER, parents=True, exist_ok=True)
@@ -203,11 +195,7 @@ def _make(version: Path) -> None:
 
 
 def _read(path: Path) -> bytes:
-    """The content of a file, which counts as used from now on.
-
-    Raises:
-        ForeignError: it is not to be believed.
-    """
+    """The content of a file, which counts as used from now on; ForeignError if it is not to be believed."""
     for folder in (path.parents[1], path.parent):
         check_own_folder(folder)
     return read_own(path)
@@ -229,7 +217,6 @@ def keep_recent(version: Path) -> None:
 
 
 def _status(entry: os.DirEntry) -> os.stat_result | None:
-    """The status of a file; None if it is gone."""
     with suppress(OSError):
         return entry.stat(follow_symlinks=False)
     return None

@@ -1,11 +1,6 @@
-"""The flat image that shows most of the flow, and the vertical of a flow that knows one.
+"""The flat image that shows most: a plane, or the maximum along an axis; upright, where a flow has a vertical."""
 
-- The flat image that shows most of the flow: a plane cut, or a maximum-intensity projection along an axis.
-- How a flow that knows what is up is looked at: upright, on a plane along the vertical.
-"""
-
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -20,14 +15,13 @@ REPRESENTATIVE = 0.8  # smallest fraction of a slender geometry, or of the nodes
 MAX_PIXELS = 1500  # along an edge; finer than any image drawn
 
 
-@dataclass(frozen=True)
-class PlaneCut:
-    """Values on an axis-aligned plane of nodes, or a maximum-intensity projection along an axis.
+@dataclass(frozen=True, kw_only=True)
+class Plane:
+    """A plane of nodes across an axis, or all planes along it.
 
     Attributes:
         axis: 0, 1, 2 for a plane normal to x, y, z.
         position_m: position of the plane on that axis [m]; None for the maximum over all planes.
-        values: (n_rows, n_columns), row 0 at the bottom; nan outside the fluid.
         shadow: (n_rows, n_columns) bool, whether any fluid lies in, in front of or behind the plane.
         extent_m: left, right, bottom, top of the arrays [m].
         vertical: the axis that is drawn upwards, or downwards; None: the second of the others.
@@ -38,7 +32,6 @@ class PlaneCut:
 
     axis: int
     position_m: float | None
-    values: np.ndarray
     shadow: np.ndarray
     extent_m: tuple[float, float, float, float]
     vertical: int | None = None
@@ -51,27 +44,26 @@ class PlaneCut:
         return _in_plane(self.axis, self.vertical)
 
 
-@dataclass(frozen=True)
-class Raster:
+@dataclass(frozen=True, kw_only=True)
+class PlaneCut(Plane):
+    """Values on a plane, or a maximum-intensity projection: (n_rows, n_columns), row 0 at the bottom, nan outside the
+    fluid."""
+
+    values: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class Raster(Plane):
     """Where nodes lie on a plane, or on the projection along an axis: what the images of one film have in common.
 
     Attributes:
-        axis, position_m, shadow, extent_m: as of :class:`PlaneCut`.
         chosen: (m,) numbers of the nodes that are shown.
         row, column: (m,) their pixels.
-        vertical, is_downwards, room: as of :class:`PlaneCut`.
     """
 
-    axis: int
-    position_m: float | None
-    shadow: np.ndarray
-    extent_m: tuple[float, float, float, float]
     chosen: np.ndarray
     row: np.ndarray
     column: np.ndarray
-    vertical: int | None = None
-    is_downwards: bool = False
-    room: np.ndarray | None = None
 
     @property
     def shown_share(self) -> float:
@@ -86,8 +78,7 @@ class Raster:
 
     def of_pixels(self, values: np.ndarray) -> PlaneCut:
         """The image with (n_rows, n_columns) values of its pixels."""
-        upright = self.vertical, self.is_downwards, self.room
-        return PlaneCut(self.axis, self.position_m, values, self.shadow, self.extent_m, *upright)
+        return PlaneCut(values=values, **{each.name: getattr(self, each.name) for each in fields(Plane)})
 
 
 def best_cut(nodes: NodeList, values: np.ndarray, telling: np.ndarray | None = None) -> PlaneCut:
@@ -107,7 +98,6 @@ def best_raster(nodes: NodeList, telling: np.ndarray | None = None) -> Raster:
     along the axis with the largest projected area.
 
     Args:
-        nodes: the geometry.
         telling: (n,) values whose variance decides between planes with nearly as much fluid.
     """
     coordinates = nodes.coordinates()
@@ -116,14 +106,15 @@ def best_raster(nodes: NodeList, telling: np.ndarray | None = None) -> Raster:
     fullness = plane.shadow.mean()
     if fullness > SLENDER or plane.shown_share >= REPRESENTATIVE * fullness:
         return replace(plane, position_m=nodes.origin_m[axis] + nodes.spacing_m * index)
-    return _raster(nodes, _widest_axis(coordinates), np.arange(nodes.n_nodes))
+    size = coordinates.max(axis=0) + 1
+    areas = [np.unique(coordinates[:, i] * size[j] + coordinates[:, j]).size for i, j in map(_others, range(3))]
+    return _raster(nodes, int(np.argmax(areas)), np.arange(nodes.n_nodes))
 
 
 def cut_at(nodes: NodeList, values: np.ndarray, axis: int, position_m: float | None = None) -> PlaneCut:
     """The plane of nodes across an axis that is nearest to a position [m]; without one the fullest across that axis.
 
     Args:
-        nodes, values: as of :func:`best_cut`.
         axis: 0, 1, 2 for x, y, z.
         position_m: position on that axis [m].
 
@@ -145,34 +136,6 @@ def cut_at(nodes: NodeList, values: np.ndarray, axis: int, position_m: float | N
     return replace(plane, position_m=nodes.origin_m[axis] + nodes.spacing_m * index)
 
 
-def fullest_layer(nodes: NodeList, axis: int) -> int:
-    """The layer across an axis with most nodes, preferably in the middle."""
-    return _fullest_plane(nodes.coordinates(), axis)[2]
-
-
-def raster_of(nodes: NodeList, axis: int, layer: int, room: NodeList, vertical: int, is_downwards: bool) -> Raster:
-    """The pixels of a layer of nodes, in the image of all that is room for them.
-
-    Args:
-        nodes: those that are shown.
-        axis: 0, 1, 2 across which the layer lies.
-        layer: its voxel on that axis.
-        room: all nodes of the geometry.
-        vertical, is_downwards: as of :class:`PlaneCut`.
-    """
-    in_plane, whole = list(_in_plane(axis, vertical)), room.coordinates()
-    image = _raster(room, axis, np.flatnonzero(whole[:, axis] == layer), vertical)
-    there = np.zeros(image.shadow.shape, dtype=bool)
-    there[image.row, image.column] = True
-    place = nodes.coordinates()
-    chosen = np.flatnonzero(place[:, axis] == layer)
-    low, high = whole.min(axis=0)[in_plane], whole.max(axis=0)[in_plane]
-    column, row = ((place[chosen][:, in_plane] - low) // _stride(low, high)).T
-    position_m = room.origin_m[axis] + room.spacing_m * layer
-    upright: dict[str, Any] = {"vertical": vertical, "is_downwards": is_downwards, "room": there}
-    return replace(image, position_m=position_m, chosen=chosen, row=row, column=column, **upright)
-
-
 def _others(axis: int) -> tuple[int, int]:
     return pair(i for i in range(3) if i != axis)
 
@@ -184,12 +147,10 @@ def _in_plane(axis: int, vertical: int | None) -> tuple[int, int]:
 
 
 def _stride(low: np.ndarray, high: np.ndarray) -> int:
-    """Voxels along the edge of a pixel."""
     return -(-int((high - low).max() + 1) // MAX_PIXELS)
 
 
 def _raster(nodes: NodeList, axis: int, chosen: np.ndarray, vertical: int | None = None) -> Raster:
-    """The pixels of the ``chosen`` nodes, seen along an axis."""
     coordinates = nodes.coordinates()
     in_plane = list(_in_plane(axis, vertical))
     low, high = coordinates.min(axis=0)[in_plane], coordinates.max(axis=0)[in_plane]
@@ -201,14 +162,8 @@ def _raster(nodes: NodeList, axis: int, chosen: np.ndarray, vertical: int | None
     left, bottom = np.asarray(nodes.origin_m)[in_plane] + nodes.spacing_m * (low - 0.5)
     width, height = stride * nodes.spacing_m * np.array(shape[::-1])
     extent_m = (left, left + width, bottom, bottom + height)
-    return Raster(axis, None, shadow, extent_m, chosen, row[chosen], column[chosen])
-
-
-def _widest_axis(coordinates: np.ndarray) -> int:
-    """Axis along which the projected area of the geometry is largest."""
-    size = coordinates.max(axis=0) + 1
-    areas = [np.unique(coordinates[:, i] * size[j] + coordinates[:, j]).size for i, j in map(_others, range(3))]
-    return int(np.argmax(areas))
+    pixels = {"row": row[chosen], "column": column[chosen]}
+    return Raster(axis=axis, position_m=None, shadow=shadow, extent_m=extent_m, chosen=chosen, **pixels)
 
 
 def _best_plane(coordinates: np.ndarray, telling: np.ndarray | None) -> tuple[int, int]:
@@ -268,12 +223,22 @@ def upright_raster(nodes: NodeList, room: NodeList, sight: Sight) -> Raster:
         room: all nodes.
         sight: what is up, and through which point the plane passes.
     """
-    place, size = nodes.coordinates(), np.ptp(room.coordinates(), axis=0)
+    place, whole = nodes.coordinates(), room.coordinates()
+    lowest, highest = whole.min(axis=0), whole.max(axis=0)
     axis = 2
     if room.shape[0] > 1:
-        axis = min((k for k in (2, 1, 0) if k != sight.vertical), key=lambda k: size[k])
-    layer = fullest_layer(nodes, axis)
+        axis = min((k for k in (2, 1, 0) if k != sight.vertical), key=lambda k: highest[k] - lowest[k])
+    layer = _fullest_plane(place, axis)[2]
     if sight.through_m is not None:
         wanted = round((sight.through_m[axis] - room.origin_m[axis]) / room.spacing_m)
         layer = wanted if np.any(place[:, axis] == wanted) else layer
-    return raster_of(nodes, axis, layer, room, sight.vertical, sight.is_downwards)
+    image = _raster(room, axis, np.flatnonzero(whole[:, axis] == layer), sight.vertical)
+    there = np.zeros(image.shadow.shape, dtype=bool)
+    there[image.row, image.column] = True
+    chosen, in_plane = np.flatnonzero(place[:, axis] == layer), list(_in_plane(axis, sight.vertical))
+    low, high = lowest[in_plane], highest[in_plane]
+    column, row = ((place[chosen][:, in_plane] - low) // _stride(low, high)).T
+    shown = replace(
+        image, position_m=room.origin_m[axis] + room.spacing_m * layer, chosen=chosen, row=row, column=column
+    )
+    return replace(shown, vertical=sight.vertical, is_downwards=sight.is_downwards, room=there)

@@ -1,9 +1,4 @@
-"""Common parts of the images of a run: layout and heading, panels with a cut, their marks, and curves.
-
-- Annotations of a panel: arrows and labels of openings, scale bar, axis directions, limits.
-- Common parts of the images of a run: layout and heading, panels with a cut, and suitable units.
-- A series as a figure: a panel for each unit, a line for each column.
-"""
+"""Common parts of pictures: layout, heading, panels with a cut, marks of openings, scales, curves of a series."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -82,7 +77,6 @@ def frame(axes: Axes, extent: np.ndarray, openings: list[tuple[np.ndarray, np.nd
     """Set the limits of a panel so that its content and the marks of its openings fit.
 
     Args:
-        axes: the panel.
         extent: left, right, bottom, top of the content, in units of the axes.
         openings: (centre, normal) of each opening as in :func:`draw_opening`.
         texts: the label of each.
@@ -110,17 +104,13 @@ def add_footer(axes: Axes) -> None:
 
 
 def draw_length_bar(axes: Axes, unit: str) -> None:
-    """Draw a scale bar of a round length in the lower right corner."""
-    length = _round_below(BAR_LENGTH * _longer_side(axes))
+    """Draw a scale bar in the lower right corner, 1, 2 or 5 times a power of ten long."""
+    most = BAR_LENGTH * _longer_side(axes)
+    power = 10.0 ** np.floor(np.log10(most))
+    length = float(ROUND_NUMBERS[ROUND_NUMBERS <= most / power].max() * power)
     right, bottom = axes.get_xlim()[1], axes.get_ylim()[0]
-    axes.plot(
-        [right - length, right],
-        [bottom, bottom],
-        color=theme_of(axes).faint,
-        lw=3,
-        solid_capstyle="butt",
-        clip_on=False,
-    )
+    line: dict[str, Any] = {"color": theme_of(axes).faint, "lw": 3, "solid_capstyle": "butt", "clip_on": False}
+    axes.plot([right - length, right], [bottom, bottom], **line)
     place: dict[str, Any] = {"xytext": (0, 5), "textcoords": "offset points", "ha": "center", "annotation_clip": False}
     axes.annotate(f"{length:g} {unit}", (right - length / 2, bottom), color=theme_of(axes).faint, **place)
 
@@ -160,7 +150,6 @@ def style_axes(axes: Axes, names: list[str]) -> None:
 
 
 def _draw_label(axes: Axes, text: str, position: np.ndarray, outwards: np.ndarray, colour: str) -> None:
-    """Write text that starts at ``position`` and extends away from the vessel."""
     sideways = _is_sideways(outwards)
     horizontal = ("left" if outwards[0] > 0 else "right") if sideways else "center"
     vertical = "center" if sideways else ("bottom" if outwards[1] > 0 else "top")
@@ -179,14 +168,7 @@ def _is_sideways(outwards: np.ndarray) -> bool:
 
 
 def _longer_side(axes: Axes) -> float:
-    """Length of the longer side of a panel in units of its axes."""
     return float(max(np.ptp(axes.get_xlim()), np.ptp(axes.get_ylim())))
-
-
-def _round_below(length: float) -> float:
-    """The largest 1, 2 or 5 times a power of ten that does not exceed ``length``."""
-    power = 10.0 ** np.floor(np.log10(length))
-    return float(ROUND_NUMBERS[ROUND_NUMBERS <= length / power].max() * power)
 
 
 WIDTH_IN, HEADER_IN, FOOTER_IN = 13.0, 1.25, 0.65
@@ -289,6 +271,11 @@ def draw_cut(axes: Axes, nodes: NodeList, cut: PlaneCut, style: Style, grains: b
         axes.invert_yaxis()
 
 
+def draw_title(axes: Axes, text: str) -> None:
+    """Write a line above a panel."""
+    axes.set_title(text, color=theme_of(axes).faint, fontsize=10, loc="left")
+
+
 def cut_title(cut: PlaneCut, style: Style) -> str:
     """Text: the position of the cut."""
     if cut.position_m is None:
@@ -331,8 +318,6 @@ def draw_scale_in_unit(
 
     Args:
         figure: see :func:`draw_scale`, as ``colours`` and ``extend``.
-        quantity: name for the label.
-        unit: its SI unit.
         remark: end of the label.
     """
     norm: Any = colours.norm
@@ -383,7 +368,6 @@ def fill_curves(
     """Draw the columns of a series over one of them on an empty figure.
 
     Args:
-        figure: empty.
         series: columns by name, which ends in the unit; ``step`` and those without a finite value are left out.
         title, facts: heading, and the line below it.
         over: the column, a time in seconds, over which the others are drawn.

@@ -1,7 +1,5 @@
 """A shaded three-dimensional image of the vessel by ray casting, without a graphics library.
 
-Ray casting of a voxel volume: intersection with the body, surface normal, ambient occlusion, and peak speed below.
-
 A volume is a (6, nz, ny, nx) float32 array whose channels are numbered below; its outermost voxels are empty.
 Positions and lengths are in voxels, columns (x, y, z).
 
@@ -138,7 +136,6 @@ def trace(volume, camera, corner, pixel, limits, discs, deepest=np.inf):
         volume: (6, nz, ny, nx) channels.
         camera: (3, 3) unit vectors right, up, forward.
         corner: (3,) point of the image plane at image position (0, 0).
-        pixel: edge of a pixel.
         limits: (2, n_v, n_u) nearest and farthest depth of the body, from :func:`depth_limits`.
         discs: (k, 7) centre, unit normal and radius of each opening, whose cap shows the flow through it.
         deepest: how far below the surface values are looked for.
@@ -293,7 +290,6 @@ def render_vessel(nodes: NodeList, speed_m_s: np.ndarray, colours, n_pixels: int
     """Render the whole vessel.
 
     Args:
-        nodes: the geometry, three-dimensional.
         speed_m_s: (n,) speed [m/s].
         colours: function from (...,) speeds to (..., 4) RGBA, for instance a matplotlib ``ScalarMappable.to_rgba``.
         n_pixels: length of the longer side of the image.
@@ -332,7 +328,6 @@ def render(
     """Render what is seen in a window.
 
     Args:
-        volume: the body and the values in it.
         window: which part of it, from where.
         colours: function from (...,) values to (..., 4) RGBA.
         n_pixels: length of the longer side of the image.
@@ -402,7 +397,6 @@ def volume_on(
     """The body of a geometry, without values.
 
     Args:
-        grid: its cells.
         header: where its voxels and openings are.
         count: (nz, ny, nx) number of fluid voxels of every cell.
         rock: whether it is the block around the fluid.
@@ -440,7 +434,6 @@ def is_cut_through(counts: Sequence[np.ndarray], openings: Sequence[Opening]) ->
 
     Args:
         counts: number of fluid voxels in every layer of the box, along x, y and z.
-        openings: its openings.
     """
     n_nodes, size = counts[0].sum(), np.array([layers.size for layers in counts])
     ends = any(np.isfinite(opening.radius_m) for opening in openings)
@@ -490,7 +483,6 @@ def oblique_camera(azimuth_deg: float, elevation_deg: float) -> np.ndarray:
 
 
 def _covered_area(voxels: np.ndarray, camera: np.ndarray) -> int:
-    """Number of image cells that the voxels cover."""
     u, v = np.floor(voxels @ camera[:2].T / 2).astype(np.int64).T
     return np.unique(u * (2 * np.ptp(v) + 1) + v).size
 
@@ -561,7 +553,6 @@ def _outline(depth: np.ndarray) -> np.ndarray:
 
 
 def _downsample(image: np.ndarray, s: int) -> np.ndarray:
-    """Mean over squares of ``s`` pixels, colours weighted by opacity."""
     if s == 1:
         return image
     n_rows, n_columns = image.shape[0] // s, image.shape[1] // s
@@ -572,5 +563,4 @@ def _downsample(image: np.ndarray, s: int) -> np.ndarray:
 
 
 def _unit(vector) -> np.ndarray:
-    """The normalised vector."""
     return np.asarray(vector) / np.linalg.norm(vector)

@@ -1,8 +1,4 @@
-"""The image of a run: the vessel in three dimensions and the speed on a plane, or one field on a plane.
-
-- The image of a run: the vessel in three dimensions and the speed on a plane.
-- A field on a plane, as a figure: what scripts, the command ``plot`` and films draw.
-"""
+"""The picture of a run, the vessel in three dimensions and the speed on a plane; and one field on a plane."""
 
 import os
 from dataclasses import dataclass
@@ -18,7 +14,6 @@ from matplotlib.figure import Figure
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.output import SPEED
 from muphy_lb.geometry.nodes import NodeList
-from muphy_lb.geometry.voxels import Opening
 from muphy_lb.output.drawing import LENGTH_UNITS, SMALLEST_LENGTH, shown_unit, suitable_unit
 from muphy_lb.output.pictures.cut import AXES, PlaneCut, Sight, best_cut, upright_raster
 from muphy_lb.output.pictures.panels import (
@@ -32,17 +27,16 @@ from muphy_lb.output.pictures.panels import (
     draw_length_bar,
     draw_openings,
     draw_scale_in_unit,
+    draw_title,
     figure_at,
     make_style,
     mark_mirrors,
 )
 from muphy_lb.output.pictures.projection import View, is_rock, render_vessel
-from muphy_lb.output.pictures.theme import DARK, Theme, theme_of
+from muphy_lb.output.pictures.theme import DARK, Theme
 
-COLOUR_MAP, COLOUR_RANGE = (
-    "plasma",
-    (0.12, 0.96),
-)  # without the darkest colours, which do not contrast with the background
+COLOUR_MAP, COLOUR_RANGE = "plasma", (0.12, 0.96)
+"""Without the darkest colours, which do not contrast with the background."""
 TOP_PERCENTILE = 99.7  # robust against single fast nodes
 SKEWED = 0.12  # a square-root scale is used if the median is below this fraction of the top speed
 N_RENDER_PIXELS = 980
@@ -84,11 +78,8 @@ def draw_vessel(
     Two dimensions (nz = 1): the speed alone.
 
     Args:
-        path: the PNG file.
         nodes: the geometry; its openings are marked with arrows and labels.
         speed_m_s: (n,) speed [m/s] in the order of the nodes; non-finite values are replaced by 0.
-        title: heading.
-        how: how it is shown.
 
     Raises:
         OutputError: the file cannot be written.
@@ -112,20 +103,15 @@ def fill_figure(figure: Figure, nodes: NodeList, speed_m_s: np.ndarray, title: s
         view = render_vessel(nodes, speed_m_s, style.colours.to_rgba, N_RENDER_PIXELS, how.sight)
         body, flat = add_panels(figure, [view.extent_m, cut.extent_m])
         draw_view(body, nodes, view, style)
-        _title(body, ROCK if rock else BELOW_SURFACE)
-        _title(flat, cut_title(cut, style) + _meanings(cut, rock, how.mirrors))
+        draw_title(body, ROCK if rock else BELOW_SURFACE)
+        draw_title(flat, cut_title(cut, style) + _meanings(cut, rock, how.mirrors))
     draw_cut(flat, nodes, cut, style, rock)
     mark_mirrors(flat, nodes, cut, style, how.mirrors)
     draw_speed_scale(figure, style)
     draw_heading(figure, title, _facts(nodes, float(speed_m_s.max())))
 
 
-def _title(axes: Axes, text: str) -> None:
-    axes.set_title(text, color=theme_of(axes).faint, fontsize=10, loc="left")
-
-
 def _meanings(cut: PlaneCut, rock: bool, mirrors: str) -> str:
-    """Meanings of the colours on a cut, besides the speed."""
     if rock:
         return "\ngrey: grains" + "; dashed: mirror plane" * any(AXES.index(name) in cut.in_plane for name in mirrors)
     if cut.room is not None:
@@ -151,19 +137,16 @@ def draw_view(axes: Axes, nodes: NodeList, view: View, style: Style) -> None:
     extent: Any = np.asarray(view.extent_m) / style.unit_m
     axes.imshow(view.image, origin="lower", extent=extent, interpolation="antialiased", zorder=2)
     axes.set_axis_off()
-    marks = [_mark_on_view(opening, view, style) for opening in nodes.openings]
+    marks = []
+    for opening in nodes.openings:
+        centre_m, normal = view.project(opening.centre_m), view.project(opening.normal)
+        if np.isinf(opening.radius_m):  # the mark of a whole face lies outside the vessel
+            centre_m = view.beyond_body(centre_m, -normal)
+        marks.append((centre_m / style.unit_m, normal))
     draw_openings(axes, extent, nodes.openings, marks, style)
     add_footer(axes)
     draw_length_bar(axes, style.unit)
     draw_directions(axes, view.camera, at_top=False)
-
-
-def _mark_on_view(opening: Opening, view: View, style: Style) -> tuple[np.ndarray, np.ndarray]:
-    """(centre in units of the axes, normal) of an opening; the mark of a whole face lies outside the vessel."""
-    centre_m, normal = view.project(opening.centre_m), view.project(opening.normal)
-    if np.isinf(opening.radius_m):
-        centre_m = view.beyond_body(centre_m, -normal)
-    return centre_m / style.unit_m, normal
 
 
 def draw_speed_scale(figure: Figure, style: Style) -> None:
@@ -210,16 +193,6 @@ class Shown:
     grains: bool | None = None
 
 
-def draw_slice(path: str | os.PathLike, nodes: NodeList, cut: PlaneCut, shown: Shown, theme: Theme) -> None:
-    """Write a slice as a picture.
-
-    Raises:
-        OutputError: the file cannot be written.
-    """
-    with figure_at(path, theme) as figure:
-        fill_slice(figure, nodes, cut, shown)
-
-
 def fill_slice(figure: Figure, nodes: NodeList, cut: PlaneCut, shown: Shown) -> None:
     """Draw a slice on an empty figure."""
     style = make_style(nodes, shown.name, shown.colours)
@@ -228,7 +201,7 @@ def fill_slice(figure: Figure, nodes: NodeList, cut: PlaneCut, shown: Shown) -> 
     draw_cut(panel, nodes, cut, style, grains)
     mark_mirrors(panel, nodes, cut, style, shown.mirrors)
     if nodes.shape[0] > 1:
-        panel.set_title(cut_title(cut, style), color=theme_of(panel).faint, fontsize=10, loc="left")
+        draw_title(panel, cut_title(cut, style))
     if shown.name == SPEED:
         draw_speed_scale(figure, style)
     else:
@@ -257,7 +230,6 @@ def slice_colours(
     """The colours of a slice: up to the top speed of all nodes, or what the values of its own plane reach from and to.
 
     Args:
-        name: of the quantity.
         values: (n,) values of all nodes.
         cut: those that are drawn.
         limits: lowest and highest value of the colours; None: robust against single nodes.

@@ -1,8 +1,4 @@
-"""Images of a quantity on walls: of the nodes along each axis, and shaded in three dimensions.
-
-- An image of a quantity on walls: the wall-adjacent nodes viewed along each axis, the nearest in front.
-- A quantity on the walls of a vessel in three dimensions: shaded, seen from the front and from behind.
-"""
+"""Pictures of a quantity on walls: of the nodes along each axis, and shaded from the front and from behind."""
 
 import os
 from collections.abc import Sequence
@@ -31,6 +27,7 @@ from muphy_lb.output.pictures.panels import (
     draw_heading,
     draw_openings,
     draw_scale,
+    draw_title,
     figure_at,
     fit_labels,
     make_style,
@@ -46,7 +43,7 @@ from muphy_lb.output.pictures.projection import (
     smoothed,
     volume_on,
 )
-from muphy_lb.output.pictures.theme import DARK, Theme, theme_of
+from muphy_lb.output.pictures.theme import DARK, Theme
 from muphy_lb.output.pictures.vessel import draw_view
 
 MAX_PIXELS = 900
@@ -90,10 +87,8 @@ def draw_walls(
 
     Args:
         path: the file, a PNG unless it ends in another format.
-        nodes: the wall-adjacent nodes.
         values: (n,) non-negative quantity; those that are not counted may be nan.
         what: name and unit of the quantity.
-        marks: what is marked.
 
     Raises:
         OutputError: the file cannot be written.
@@ -117,7 +112,10 @@ def draw_walls(
         bar = draw_scale(figure, colours, what, extend="max")
         bar.ax.set_position(SCALE_AREA)
         name = what.partition(" [")[0]
-        draw_heading(figure, name[:1].upper() + name[1:], _facts(counted))
+        n_left_out = int(np.count_nonzero(~counted))
+        facts = [f"{counted.size:,} wall nodes"]
+        facts += [f"grey: {n_left_out:,} near openings, left out of the statistics"] if n_left_out else []
+        draw_heading(figure, name[:1].upper() + name[1:], tuple(facts))
 
 
 def laid_out(views: list, size: np.ndarray) -> tuple[list, list[list[int]]]:
@@ -128,7 +126,7 @@ def laid_out(views: list, size: np.ndarray) -> tuple[list, list[list[int]]]:
         views: (axis to the right, axis upwards, axis of sight, side of the viewer).
         size: (3,) of what is seen.
     """
-    lying = [view if size[view[0]] >= size[view[1]] else _turned(view) for view in views]
+    lying = [(x, y, z, side) if size[x] >= size[y] else (y, x, z, -side) for x, y, z, side in views]
     in_row, in_columns = (np.array([(size[view[0]], size[view[1]]) for view in each]) for each in (views, lying))
     row, is_long = [[k] for k in range(len(views))], 2 * in_columns[:, 0] >= in_columns[:, 0].max()
     columns = [np.flatnonzero(chosen).tolist() for chosen in (is_long, ~is_long) if chosen.any()]
@@ -145,18 +143,6 @@ def _inches(sizes: np.ndarray, columns: list[list[int]]) -> float:
     return float(min(room_in / sum(sizes[each, 0].max() for each in columns), of_heights))
 
 
-def _turned(view):
-    """A view with its axes exchanged, which is seen from the other side."""
-    right, upwards, sight, side = view
-    return upwards, right, sight, -side
-
-
-def _facts(counted: np.ndarray) -> tuple[str, ...]:
-    n_left_out = int(np.count_nonzero(~counted))
-    facts = (f"{counted.size:,} wall nodes",)
-    return (*facts, f"grey: {n_left_out:,} near openings, left out of the statistics") if n_left_out else facts
-
-
 def _draw_view(axes: Axes, nodes: NodeList, values: np.ndarray, view, style: Style) -> None:
     image, there, extent_m = _front_values(nodes, values, view)
     extent: Any = np.asarray(extent_m) / style.unit_m
@@ -165,7 +151,7 @@ def _draw_view(axes: Axes, nodes: NodeList, values: np.ndarray, view, style: Sty
     drawn = axes.imshow(image, origin="lower", extent=extent, interpolation="nearest")
     drawn.set(norm=style.colours.norm, cmap=style.colours.cmap)
     axes.set(xlim=extent[:2], ylim=extent[2:])
-    axes.set_title(f"seen along {AXES[view[2]]}", color=theme_of(axes).faint, fontsize=10, loc="left")
+    draw_title(axes, f"seen along {AXES[view[2]]}")
     style_axes(axes, [f"{AXES[i]} [{style.unit}]" for i in view[:2]])
 
 
@@ -252,7 +238,6 @@ def draw_shaded_walls(
         nodes: the geometry, a vessel in three dimensions.
         wall: (m,) numbers of the nodes beside walls.
         values: (m,) values there, nan where there is none.
-        how: how it is shown.
 
     Raises:
         OutputError: the file cannot be written.
@@ -271,7 +256,7 @@ def draw_shaded_walls(
         panels = add_panels(figure, [view.extent_m for view in views])
         for axes, view, text in zip(panels, views, SIDES_SEEN, strict=True):
             draw_view(axes, nodes, view, style)
-            axes.set_title(text, color=theme_of(axes).faint, fontsize=10, loc="left")
+            draw_title(axes, text)
         draw_scale(figure, colours, how.label, extend="max" if known.size and known.max() > limits[1] else "neither")
         draw_heading(figure, how.label.partition(" [")[0], how.facts)
 
@@ -288,7 +273,9 @@ def wall_volume(nodes: NodeList, wall: np.ndarray, values: np.ndarray) -> Volume
     mean = np.bincount(index[is_known], values[is_known], count.size) / np.maximum(of_known, 1)
     nearest = distance_transform_edt((each == 0).reshape(grid.shape), return_distances=False, return_indices=True)
     has_value = (of_known > 0).reshape(grid.shape)[tuple(nearest)]
-    volume.channels[projection.SPEED] = _smoothed_where(mean.reshape(grid.shape)[tuple(nearest)], has_value)
+    known = np.where(has_value, mean.reshape(grid.shape)[tuple(nearest)], 0.0).astype(np.float32)
+    weight = np.maximum(smoothed(has_value.astype(np.float32)), np.float32(1e-6))
+    volume.channels[projection.SPEED] = smoothed(known) / weight
     volume.channels[projection.GRAIN] = volume.channels[projection.BODY] * smoothed((~has_value).astype(np.float32))
     # Rays end right below the surface: what lies deeper is not of its wall.
     volume.channels[projection.WALL] = 0.0
@@ -299,9 +286,3 @@ def behind(camera: np.ndarray) -> np.ndarray:
     """(3, 3) right, up, forward of the viewer on the other side, as high above the body."""
     right, forward = -camera[0], camera[2] * (-1.0, -1.0, 1.0)
     return np.stack((right, np.cross(right, forward), forward))
-
-
-def _smoothed_where(field: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """A field averaged over neighbours that have a value."""
-    weight = smoothed(mask.astype(np.float32))
-    return smoothed(np.where(mask, field, 0.0).astype(np.float32)) / np.maximum(weight, np.float32(1e-6))

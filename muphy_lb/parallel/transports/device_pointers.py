@@ -16,10 +16,6 @@ from muphy_lb.parallel.transports.transport import (
 class DevicePointers:
     """See :class:`muphy_lb.parallel.transports.transport.Transport`.
 
-    Args:
-        communicator: the ranks.
-        backend: the device.
-
     Raises:
         TransportFailure: the MPI library does not declare CUDA support.
     """

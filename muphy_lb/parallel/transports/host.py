@@ -8,12 +8,7 @@ from muphy_lb.parallel.transports.transport import ExchangeTasks, Packing, messa
 
 
 class HostStaged:
-    """See :class:`muphy_lb.parallel.transports.transport.Transport`.
-
-    Args:
-        communicator: the ranks.
-        backend: the device.
-    """
+    """See :class:`muphy_lb.parallel.transports.transport.Transport`."""
 
     name = "host"
 
@@ -43,7 +38,6 @@ class HostStaged:
         return ExchangeTasks([*packing.pack, down], [packed, post, complete], [up, *packing.unpack])
 
     def _messages(self, neighbours, plan, send, receive) -> tuple[Task, Task]:
-        """Tasks that post the messages, and wait for them."""
         communicator = self._communicator
         requests: list = []
         incoming = list(zip(messages(receive, plan.unpack_start, self._backend), neighbours, strict=True))

@@ -17,10 +17,6 @@ from muphy_lb.parallel.transports.transport import (
 class Nccl:
     """See :class:`muphy_lb.parallel.transports.transport.Transport`. Making one is collective among all ranks.
 
-    Args:
-        communicator: the ranks.
-        backend: the device.
-
     Raises:
         TransportFailure: the library is not there, or refuses.
     """

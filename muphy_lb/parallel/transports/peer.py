@@ -21,10 +21,6 @@ from muphy_lb.parallel.transports.transport import ExchangeTasks, MessageBuffers
 class Peer:
     """See :class:`muphy_lb.parallel.transports.transport.Transport`.
 
-    Args:
-        communicator: the ranks.
-        backend: the device.
-
     Raises:
         TransportFailure: the backend has no memory that others could reach.
     """

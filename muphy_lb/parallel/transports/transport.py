@@ -14,7 +14,6 @@ from muphy_lb.parallel.task import ON_EDGE, Task
 
 
 def _unpacking(plan: Exchange) -> str:
-    """Name of the kernel that unpacks received messages."""
     return "scatter_add" if plan.accumulates else "scatter"
 
 
@@ -22,7 +21,6 @@ class MessageBuffers:
     """Device buffers for the messages of exchanges that happen one after the other.
 
     Args:
-        backend: the device.
         plans: all exchanges that use them.
         storage: number format of a population.
     """
@@ -53,7 +51,6 @@ class Packing:
     """The messages of one exchange of one buffer.
 
     Args:
-        backend: the device.
         plan: what is sent and received.
         buffer: the population buffer.
         shared: buffers for messages that are not contiguous in the population buffer.
@@ -163,8 +160,6 @@ def collectively(communicator, work, failures=TransportFailure):
     """Return ``work()``; if it fails on any rank, raise on all: a rank that went on alone would wait for ever.
 
     Args:
-        communicator: the ranks.
-        work: called on every rank.
         failures: type of the exceptions that are failures.
 
     Raises:

@@ -1,10 +1,4 @@
-"""Memory and time that a case needs, before anything of it is computed.
-
-- How much memory a case needs at every node, before anything of it is allocated.
-- How long a run will take on this machine, before anything of it is computed.
-"""
-
-from collections.abc import Iterator
+"""Memory and time that a case needs, before anything of it is computed."""
 
 import numba
 import numpy as np
@@ -57,8 +51,6 @@ def duration(case: Case, n_nodes: int, n_steps: int, n_ranks: int, bytes_per_upd
     """How long the steps of a run take, in one sentence; measures the bandwidth of this machine, in less than a second.
 
     Args:
-        case: the case.
-        n_nodes: fluid nodes of all ranks.
         n_steps: at most.
         n_ranks: number of ranks, all of them on this machine.
         bytes_per_update: what a node's update moves.
@@ -71,21 +63,17 @@ def duration(case: Case, n_nodes: int, n_steps: int, n_ranks: int, bytes_per_upd
     mflups = SHARE_OF_COPY[backend] * copy_tb_s * 1e6 / bytes_per_update
     at_most = "at most " if case.run.may_end_early else ""
     time = time_in_words(n_steps * n_nodes / (1e6 * mflups))
-    further = [*_heavy(case), *(f"[{physics.name}]" for physics in packages(case))]
+    # What keeps steps from being as fast as the memory.
+    has_law = case.fluid.power_law or case.fluid.carreau_yasuda or case.fluid.casson
+    further = ["a law of viscosity"] if has_law else []
+    further += [] if case.lattice.collision in SIMPLE else [f"collision = {case.lattice.collision!r}"]
+    further += [f"[{physics.name}]" for physics in packages(case)]
     slower = f"; {', '.join(further)} may take several times as long" if further else ""
     return (
         f"the steps of a simple flow like this take {at_most}about {time} on this machine ({device}): {n_steps:,} steps"
         f" at about {mflups:.3g} MFLUPS, from the bandwidth of its memory, {1e3 * copy_tb_s:.3g} GB/s{slower}; set-up,"
         " looks at the flow and pictures come on top (a run tells a measured time, with all of it, once it has begun)"
     )
-
-
-def _heavy(case: Case) -> Iterator[str]:
-    """The parts of a flow that keep its steps from being as fast as the memory."""
-    if case.fluid.power_law or case.fluid.carreau_yasuda or case.fluid.casson:
-        yield "a law of viscosity"
-    if case.lattice.collision not in SIMPLE:
-        yield f"collision = {case.lattice.collision!r}"
 
 
 def _copy_tb_s(case: Case, backend: str, n_ranks: int) -> tuple[float, str]:

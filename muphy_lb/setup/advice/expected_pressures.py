@@ -1,7 +1,5 @@
-"""Flow rates and pressures to be expected at the openings.
-
-- Flows that all openings of a case impose: what enters must leave, since no pressure makes up for a difference.
-- What is to be expected of outlets with networks behind them: impedances, pressures, the time until they repeat.
+"""Flow rates and pressures to be expected: imposed flows, of which as much must leave as enters, since no pressure
+makes up for a difference; impedances and pressures of outlets with networks, and the time until they repeat.
 """
 
 import math
@@ -42,10 +40,7 @@ def refuse_unequal_flows(case: Case, nodes: GeometryHeader, areas_m2: Mapping[st
     imposes a flow and their sum is not zero. Where the fluid need not fill the geometry nothing is refused.
 
     Args:
-        case: the case.
-        nodes: the geometry.
         areas_m2: area of each opening [m2] by name.
-        numerics: units and length of the run.
 
     Raises:
         InputError: there is such a difference; with its size and a remedy.
@@ -123,12 +118,6 @@ class ExpectedPressure:
 
 def describe_outlets(case: Case, nodes: GeometryHeader, frames, numerics: Numerics) -> Iterator[str]:
     """Lines on the outlets with a network: impedance, reflection, and the pressure to be expected behind all of them.
-
-    Args:
-        case: the case.
-        nodes: the geometry.
-        frames: measures of its openings.
-        numerics: units of the run.
 
     Raises:
         InputError: an outlet that cannot be, or a pressure that changes the density too much.

@@ -1,8 +1,5 @@
 """Warnings where a value of a case, or the flow that follows from it, is hardly meant.
 
-- Whether the voxels resolve the openings.
-- Values of a case that are hardly meant: what their sizes, or how they fit each other, give away about their units.
-
 Pulsating flow beside the sound in it: a lattice fluid is compressible, and a wave needs its time through a vessel.
 
 Between an inlet of given flow and an outlet of given pressure, L apart, a wave of angular frequency w stands as
@@ -20,8 +17,6 @@ odd moments with a rate s of their own change it besides by
 (lattice units), up for shear along the stream, down for shear across it. It was measured with decaying shear waves in
 uniform streams: to a tenth as long as it is small; near 1 it falls behind. With Lambda = (1/s - 1/2) 3 nu it is 1/10 of
 the square of u / (nu n), n the wavelength in voxels, for the usual Lambda of 3/16.
-
-The waveforms of a case in words, and warnings where that or another value is hardly meant.
 """
 
 import math
@@ -35,7 +30,6 @@ from muphy_lb.base.narrow import triple
 from muphy_lb.base.registry import offered
 from muphy_lb.base.units import CS2
 from muphy_lb.boundaries.opening_geometry import OpeningFrame
-from muphy_lb.case.boundaries import OpeningSection
 from muphy_lb.case.case import Case
 from muphy_lb.case.usual import Setting, Usual, about, encloses_all, is_far, lengths, outside, values_at
 from muphy_lb.geometry.limits import shown
@@ -58,13 +52,7 @@ SMALLER = 0.85
 
 
 def resolution_warnings(openings: Sequence[Opening], frames: Sequence[OpeningFrame], spacing_m: float) -> Iterator[str]:
-    """Warnings of openings with few voxels across them, and of those that are larger than their discs.
-
-    Args:
-        openings: those of a geometry.
-        frames: their measures.
-        spacing_m: voxel edge [m].
-    """
+    """Warnings of openings with few voxels across them, and of those that are larger than their discs."""
     across = {opening.name: 2.0 * frame.radius for opening, frame in zip(openings, frames, strict=True)}
     few = {name: n for name, n in across.items() if n < FEW_ACROSS}
     if few:
@@ -192,11 +180,11 @@ def unusual_values(case: Case, header: GeometryHeader, duration_s: float) -> Ite
     """A sentence on every value of a case that is hardly meant.
 
     Args:
-        case: the case.
-        header: its geometry.
         duration_s: length of the run [s].
     """
-    setting = _setting(case, header, duration_s)
+    low = [middle - 0.5 * header.spacing_m for middle in header.origin_m]
+    high = [end + n * header.spacing_m for end, n in zip(low, header.shape[::-1], strict=True)]
+    setting = Setting(case, triple(low), triple(high), duration_s)
     for row in dict.fromkeys((*USUAL, *offered("USUAL"))):
         for key, value in values_at(case, row.key):
             if row.is_unusual(value, setting):
@@ -207,12 +195,6 @@ def unusual_values(case: Case, header: GeometryHeader, duration_s: float) -> Ite
                 f"{key} = {_worded(value)}: the geometry is {setting.size_m:.3g} m large, and this is far beyond it:"
                 " check that it is in metres"
             )
-
-
-def _setting(case: Case, header: GeometryHeader, duration_s: float) -> Setting:
-    low = [middle - 0.5 * header.spacing_m for middle in header.origin_m]
-    high = [end + n * header.spacing_m for end, n in zip(low, header.shape[::-1], strict=True)]
-    return Setting(case, triple(low), triple(high), duration_s)
 
 
 def _worded(value) -> str:
@@ -236,15 +218,16 @@ def sound_warnings(case: Case, header: GeometryHeader, waves: Mapping, numerics:
     """A warning of each waveform of an opening of which sound takes a noticeable share, with a time step that helps.
 
     Args:
-        case: the case.
         header: its geometry; sound goes at least from opening to opening, and through a bent vessel further.
         waves: the factors of the openings by their keys, with ``period_s``.
-        numerics: the time step and the number of steps.
     """
-    n_voxels, units = _way(header), numerics.units
+    centres = [opening.centre_m for opening in header.openings]
+    ways = [math.dist(a, b) / header.spacing_m for a, b in combinations(centres, 2)]
+    n_voxels, units = round(max(ways, default=max(header.shape))), numerics.units
     sound_s = n_voxels / math.sqrt(CS2) * units.time_step_s
     for name, factor in waves.items():
-        size = _harmonics(factor)
+        values = factor(np.arange(N_SAMPLES) * (factor.period_s / N_SAMPLES))
+        size = np.abs(np.fft.rfft(values))[1 : N_SAMPLES // 4] * (2.0 / N_SAMPLES)
         share = np.arange(1, size.size + 1) * sound_s / factor.period_s
         allowed = np.sqrt(2.0 * LARGEST_SWELL * size.max() / np.maximum(size, 1e-30)) / (2.0 * math.pi)
         late = np.flatnonzero((share > allowed) & (size > LARGEST_SWELL * size.max()))
@@ -259,19 +242,6 @@ def sound_warnings(case: Case, header: GeometryHeader, waves: Mapping, numerics:
             f" {_remedy(case, numerics, MARGIN * slower)}, or cut the geometry to"
             f" {max(1, int(MARGIN * slower * n_voxels))} voxels"
         )
-
-
-def _way(header: GeometryHeader) -> int:
-    """Longest distance of two openings [voxels]; of one from the other end of the box."""
-    centres = [opening.centre_m for opening in header.openings]
-    ways = [math.dist(a, b) / header.spacing_m for a, b in combinations(centres, 2)]
-    return round(max(ways, default=max(header.shape)))
-
-
-def _harmonics(factor) -> np.ndarray:
-    """Amplitudes of the harmonics 1, 2, ... of a factor."""
-    values = factor(np.arange(N_SAMPLES) * (factor.period_s / N_SAMPLES))
-    return np.abs(np.fft.rfft(values))[1 : N_SAMPLES // 4] * (2.0 / N_SAMPLES)
 
 
 def _effect(share: np.ndarray) -> str:
@@ -303,10 +273,7 @@ def viscosity_error(rate: float, viscosity: float, speed: float, wavelength: flo
     """Relative change of the viscosity of a shear wave by the rate of the odd moments; lattice units.
 
     Args:
-        rate: of the odd moments.
-        viscosity: of the fluid.
         speed: of the stream [voxels a step].
-        wavelength: of the wave [voxels].
     """
     wave_number = 2.0 * math.pi / wavelength
     return (speed * wave_number) ** 2 * (1.0 / rate - 0.5) / (24.0 * viscosity)
@@ -343,8 +310,6 @@ def stream_warnings(case: Case, numerics: Numerics) -> Iterator[str]:
         )
 
 
-"""Times in a period at which a waveform is looked at."""
-
 WHOLE = 0.99
 """Share of a period that counts as all of it: a run has a whole number of steps."""
 
@@ -361,18 +326,13 @@ USUAL_FACTORS = (0.1, 10.0)
 def plausibility(case: Case, header: GeometryHeader, frames, numerics: Numerics) -> list[str]:
     """Lines on the waveforms of a case, and warnings of values, openings and waveforms that are hardly meant.
 
-    Args:
-        case: the case.
-        header: its geometry.
-        frames: measures of the openings.
-        numerics: the time step and the number of steps.
-
     Raises:
         InputError: the table of a waveform cannot be read.
     """
     lines, means = [], {}
     duration_s = numerics.steps * numerics.units.time_step_s
-    waves = _waveforms(case)
+    factors = {key: waveform_factor(case, section) for key, section in case.waveforms.items()}
+    waves = {key: factor for key, factor in factors.items() if factor}
     for name, factor in waves.items():
         times_s = np.arange(N_SAMPLES) * (factor.period_s / N_SAMPLES)
         values = factor(times_s)
@@ -399,11 +359,6 @@ def plausibility(case: Case, header: GeometryHeader, frames, numerics: Numerics)
     return lines + [f"warning: {text}" for text in doubts]
 
 
-def _waveforms(case: Case) -> Mapping:
-    """The factor of every waveform, by its key in the case."""
-    return {key: waveform_factor(case, section) for key, section in case.waveforms.items()}
-
-
 def _doubts(name: str, period_s: float, largest: float, duration_s: float, time_step_s: float) -> Iterator[str]:
     if duration_s < WHOLE * period_s:
         yield (
@@ -428,7 +383,7 @@ def _against_their_kind(case: Case, openings: Iterable[Opening], means: Mapping[
     sections = {section.name: section for section in case.openings}
     for opening in openings:
         section = sections[opening.name]
-        key = _flow_key(section)
+        key = next((key for key in FLOW_KEYS if getattr(section, key) is not None), None)
         mean = means.get(f"openings.{opening.name}.waveform", 1.0)
         net = 0.0 if key is None else getattr(section, key) * mean
         if key is None or net == 0.0 or (opening.kind == "inlet") == (net > 0.0):
@@ -441,8 +396,3 @@ def _against_their_kind(case: Case, openings: Iterable[Opening], means: Mapping[
             f"openings.{opening.name}: fluid {way} by this {opening.kind}, as {key} = {getattr(section, key):g}{times}"
             f" counts along the normal, which points into the fluid; make it {sign}{meant}"
         )
-
-
-def _flow_key(section: OpeningSection) -> str | None:
-    """The key of the velocity or flow rate of an opening; None for a pressure."""
-    return next((key for key in FLOW_KEYS if getattr(section, key) is not None), None)

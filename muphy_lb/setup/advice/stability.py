@@ -105,13 +105,9 @@ def _better(section) -> str:
     text = f"lattice.collision = {fitting!r}"
     if fitting == best or (section.name == "D2Q9" and not RELAXATIONS[best].is_for(section.name, section.equilibrium)):
         return text
-    other_set = "" if section.name == "D2Q9" else f"lattice.name = {_solid_set(best)!r} and "
+    solid_set = next(name for name in RELAXATIONS[best].lattices if name.startswith("D3"))
+    other_set = "" if section.name == "D2Q9" else f"lattice.name = {solid_set!r} and "
     return text + f", or, for vortices that voxels just resolve, {other_set}lattice.collision = {best!r}"
-
-
-def _solid_set(collision: str) -> str:
-    """The first velocity set in three dimensions that a collision is for."""
-    return next(name for name in RELAXATIONS[collision].lattices if name.startswith("D3"))
 
 
 def resolving(case: Case, units: Units, cell_reynolds: float) -> str:
@@ -142,8 +138,6 @@ def cause_and_remedy(case: Case, units: Units, fastest: float | None, reference_
     """Text: the most likely cause of a divergence, and settings that avoid it.
 
     Args:
-        case: the case.
-        units: those of the run.
         fastest: largest velocity that the case imposes [voxels per time step]; None if it imposes none.
         reference_m_s: velocity to which lattice.lattice_velocity refers [m/s].
         cs2: squared speed of sound of the lattice.

@@ -215,7 +215,7 @@ def test_fields_that_do_not_fit_are_refused(tmp_path, changes, message):
 
 def test_a_refusing_disk_leaves_the_earlier_snapshots(tmp_path, monkeypatch):
     series = write(tmp_path / "a.vtkhdf", [snapshot(0), snapshot(10)])
-    monkeypatch.setattr("muphy_lb.output.polydata.TABLE_BYTES", 2**62)
+    monkeypatch.setattr("muphy_lb.output.vtkhdf.TABLE_BYTES", 2**62)
     with pytest.raises(OutputError, match=r"a\.vtkhdf"):
         series.append(snapshot(20))
     check(tmp_path / "a.vtkhdf", [snapshot(0), snapshot(10)])
