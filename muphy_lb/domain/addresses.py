@@ -68,8 +68,8 @@ class AddressTable:
     exchanges: tuple[Exchange, ...]  #: the halo exchange of each phase
     links: tuple[LinkAddresses, ...]  #: addresses of the opening links before a step of each phase
     #: for each phase, (3, L) addresses of the populations that the plane of the opening may reflect into each link q of
-    #: node x, with its mirror image m of node y: those that leave x in direction m, y in direction q, and y in direction
-    #: m; all three the one that leaves through the link if it has no image
+    #: node x, with its mirror image m of node y: those that leave x in direction m, y in direction q, and y in
+    #: direction m; all three the one that leaves through the link if it has no image
     reflected: tuple[np.ndarray, ...]
     linkwise: tuple[LinkAddresses, ...]  #: the same for the links into linkwise walls
     in_table: LinkAddresses  #: the same for the links into other labelled walls; only read, to measure forces
