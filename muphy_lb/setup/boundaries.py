@@ -10,7 +10,7 @@ import numpy as np
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.narrow import known, triple
-from muphy_lb.base.units import CS2, Units
+from muphy_lb.base.units import CS2, Units, viscosity
 from muphy_lb.boundaries.feedback import (
     CoronaryBed,
     Impedance,
@@ -48,6 +48,7 @@ from muphy_lb.engine.boundary_links import LinkConditions
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.geometry.voxels import FIRST_WALL_NUMBER
 from muphy_lb.lattice import Lattice
+from muphy_lb.operators import STOKES
 from muphy_lb.setup.advice.stability import share_of_rule
 from muphy_lb.setup.geometry import opening_sections, remedy_for_name
 from muphy_lb.setup.waveforms import waveform_factor
@@ -324,7 +325,7 @@ def wall_motions(case: Case, nodes: NodeList, units: Units) -> tuple[WallMotion,
 
     Raises:
         InputError: the case names a wall that the geometry does not have, or that no fluid touches, or that would move
-            out of the plane of a two-dimensional flow.
+            out of the plane of a two-dimensional flow, or whose motion would change the mass without end.
     """
     sections = {section.name: section for section in case.walls}
     names = [wall.name for wall in nodes.walls]
@@ -335,13 +336,28 @@ def wall_motions(case: Case, nodes: NodeList, units: Units) -> tuple[WallMotion,
         if not (nodes.label_number[...] == FIRST_WALL_NUMBER + names.index(name)).any():
             raise InputError(f"walls.{name}: no fluid touches this wall; check its box_m or the label in the image")
     for section in case.walls:
-        (*_, w), (p, q, _) = section.velocity_m_s or STATIONARY, section.rotation_rad_s or STATIONARY
-        if case.lattice.name.startswith("D2") and (w or p or q):
-            raise InputError(
-                f"walls.{section.name}: it moves along z or turns about x or y, but lattice {case.lattice.name} is"
-                " two-dimensional; set these components to 0"
-            )
+        _refuse_motion_out_of_plane(section, case.lattice.name)
+        if not nodes.openings:
+            _refuse_growing_mass(section, case.lattice)
     return tuple(_motion(sections.get(name), k, nodes, units) for k, name in enumerate(names))
+
+
+def _refuse_motion_out_of_plane(section: WallSection, lattice: str) -> None:
+    (*_, w), (p, q, _) = section.velocity_m_s or STATIONARY, section.rotation_rad_s or STATIONARY
+    if lattice.startswith("D2") and (w or p or q):
+        raise InputError(
+            f"walls.{section.name}: it moves along z or turns about x or y, but lattice {lattice} is two-dimensional;"
+            " set these components to 0"
+        )
+
+
+def _refuse_growing_mass(section: WallSection, lattice: LatticeSection) -> None:
+    if section.waveform is not None and lattice.walls != HALF_WAY and not lattice.wall_balance:
+        raise InputError(
+            f"walls.{section.name}: it has a waveform, and with lattice.wall_balance = false a fluid without openings"
+            " gains mass without end beside such a wall (2 % in 1,000 steps at 0.1 voxels per time step); set"
+            " lattice.wall_balance = true, or lattice.walls = 'half-way'"
+        )
 
 
 def build_schedule(
@@ -399,8 +415,10 @@ def link_conditions(
             number of a voxel, if known.
         motions: motions of all labelled walls.
     """
-    lattice, share = walls[0], share_of_rule(*walls)
-    coefficients, n_fallback = linkwise_coefficients(domain.part.nodes, domain, lattice.walls, motions, share)
+    (lattice, tau, _), nodes = walls, domain.part.nodes
+    is_creeping, has_eddies = lattice.equilibrium == STOKES.name, lattice.smagorinsky and lattice.walls == HALF_WAY
+    nu = math.inf if is_creeping or has_eddies else viscosity(tau, float(domain.lattice.cs2))
+    coefficients, n_fallback = linkwise_coefficients(nodes, domain, lattice.walls, motions, share_of_rule(*walls), nu)
     kind = np.array([condition.kind for condition in conditions], dtype=np.int64)
     value = np.append([condition.value for condition in conditions], np.ones(len(motions) + 1))
     feedback = {k: condition.feedback for k, condition in enumerate(conditions) if condition.feedback}

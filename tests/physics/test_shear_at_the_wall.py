@@ -22,7 +22,7 @@ from muphy_lb.validation.flow.womersley import PipeWomersley
 from muphy_lb.validation.flows import creeping, from_axis, lattice_simulation, settled, start_along, viscous_flow
 
 NU, SLOW, PHASES = 1.0 / 6.0, 0.05, 24
-RADII, SPHERES = (6.3, 12.3), (20, 32)
+RADII, SPHERES = (6.3, 12.3), (16, 32)
 INTERPOLATED = ("bouzidi", "central-linear")
 ASPECT, TURN, OFFSET = 0.625, 0.3, 0.37
 
@@ -123,10 +123,10 @@ def test_the_mean_shear_of_a_pipe_is_exact_within_one_percent_and_converges(rule
 
 @pytest.mark.parametrize("rule", [*INTERPOLATED, "half-way"])
 def test_an_oscillating_pipe_has_amplitude_and_phase_of_womersley_at_its_wall(rule):
-    coarse, fine = (oscillating(radius, rule) for radius in (12.3, 20.3))
-    assert abs(abs(coarse) - 1.0) < 0.03 and abs(np.angle(coarse, deg=True)) < 2.0
-    assert abs(abs(fine) - 1.0) < 0.01 and abs(np.angle(fine, deg=True)) < 1.0
-    assert abs(fine - 1.0) < abs(coarse - 1.0) * (12.3 / 20.3) ** 2
+    coarsest, coarse, fine = (oscillating(radius, rule) for radius in (8.3, 12.3, 20.3))
+    assert abs(abs(coarse) - 1.0) < (0.02 if rule == "half-way" else 0.01) and abs(np.angle(coarse, deg=True)) < 1.0
+    assert abs(abs(fine) - 1.0) < 0.003 and abs(np.angle(fine, deg=True)) < 0.5
+    assert abs(fine - 1.0) < abs(coarsest - 1.0) * (8.3 / 20.3) ** 2
 
 
 def test_the_shear_of_an_elliptic_duct_is_exact_at_every_node_within_two_percent():
@@ -137,7 +137,7 @@ def test_the_shear_of_an_elliptic_duct_is_exact_at_every_node_within_two_percent
 
 def test_shear_and_pressure_add_up_to_the_force_on_a_sphere():
     errors = [abs(sphere(size) - 1.0) for size in SPHERES]
-    assert errors[0] < 0.04 and errors[1] < 0.012
+    assert errors[0] < 0.04 and errors[1] < 0.006
     assert errors[1] < errors[0] * (SPHERES[0] / SPHERES[1]) ** 2
 
 

@@ -40,7 +40,7 @@ CHUNK = 1 << 20
 LEAST_SPREAD = 1e-3  # second largest variance of a patch [voxel^2] below which it is a line, not a plane
 MOST_DISTANCE = 1.5
 MOST_ARCH = 0.25
-LAYERS = 4
+LAYERS = 6
 """Nodes in a row along the way inwards, that beside the wall among them."""
 FACING = 0.5  # cosine between normals of one patch
 LEAST_AREA = 1e-12
