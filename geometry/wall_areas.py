@@ -51,6 +51,12 @@ def link_areas(nodes: NodeList, search: NeighbourSearch, node: np.ndarray) -> np
     return areas
 
 
+def areas_of_links(nodes: NodeList, search: NeighbourSearch, node: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+    """(S,) :func:`link_areas` of links from nodes (S,) along vectors (S, 3) of ``AXES``."""
+    own, column = np.unique(node, return_inverse=True)
+    return link_areas(nodes, search, own)[(vectors[:, None, :] == AXES).all(axis=2).argmax(axis=1), column]
+
+
 def _edges(cuts: Cuts, voxel: np.ndarray, codes: np.ndarray, state: np.ndarray) -> np.ndarray:
     """(m, 3, 27) where the wall cuts the edge from each voxel of the cube along each axis, as a fraction of it."""
     found = np.full((codes.shape[1], 3, len(CUBE)), HALF_WAY)

@@ -59,7 +59,7 @@ def fit(
     for first in range(0, nodes.size, CHUNK):
         chunk = slice(first, first + CHUNK)
         links = met(codes[1:, chunk], voxel[chunk], vectors, boundary, cuts)
-        weight, constant = _weights(codes[:, chunk], links, vectors, boundary)
+        weight, constant = _values(codes[:, chunk], links, vectors, boundary)
         index = np.where(weight != 0.0, codes[:, chunk][:, links.column], codes[0, chunk][links.column])
         terms = packed(index.astype(np.int64), weight)
         parts.append(Extrapolations(nodes[chunk][links.column], links.k, *terms, constant))

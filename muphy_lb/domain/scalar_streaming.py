@@ -33,7 +33,7 @@ from muphy_lb.domain.local import CHUNK_NODES, LocalDomain
 from muphy_lb.domain.scalar_boundary import FIXED, OUTFLOW, Extrapolations, ScalarBoundary, chosen, joined
 from muphy_lb.domain.stencil import StencilTable
 from muphy_lb.geometry.link_cuts import HALF_WAY
-from muphy_lb.geometry.wall_areas import AXES, link_areas
+from muphy_lb.geometry.wall_areas import areas_of_links
 from muphy_lb.lattice import Lattice
 
 
@@ -125,23 +125,16 @@ def _returned(
         links = met(codes, domain.voxel[nodes], vectors, boundary, cuts)
         node, away, towards = first + links.column, links.k + 1, lattice.opposite[links.k + 1]
         behind = _addresses(domain, codes, slot)[towards - 1, links.column]
-        area = _areas(domain, node, vectors[links.k])
-        weight, constant = _rules(lattice.w[1], boundary, diffusivity, links, behind >= 0, area)
+        listed = node if domain.listed is None else domain.listed[node]
+        area = areas_of_links(domain.part.nodes, domain.search, listed, vectors[links.k])
+        weight, constant = return_rules(lattice.w[1], boundary, diffusivity, links, behind >= 0, area)
         index = np.array([towards * domain.pitch + node, np.maximum(behind, 0), away * domain.pitch + node])
         index = np.where(weight != 0.0, index, index[0])
         found.append(Extrapolations(node, links.k, *packed(index, weight), constant))
     return joined(found)
 
 
-def _areas(domain: LocalDomain, node: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-    """(S,) area of the wall of links from local nodes along vectors (S, 3)."""
-    own, column = np.unique(node, return_inverse=True)
-    areas = link_areas(domain.part.nodes, domain.search, own if domain.listed is None else domain.listed[own])
-    row = (vectors[:, None, :] == AXES).all(axis=2).argmax(axis=1)
-    return areas[row, column]
-
-
-def _rules(
+def return_rules(
     w: float, boundary: ScalarBoundary, diffusivity: float, links: Met, has_behind: np.ndarray, area: np.ndarray
 ):
     """(3, S) weights of the populations that left towards the boundary, arrive from the other side, and left to there;

@@ -17,7 +17,7 @@ import numpy as np
 from muphy_lb.geometry.link_cuts import cut_distances
 from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, NeighbourSearch
 from muphy_lb.geometry.nodes import NodeList
-from muphy_lb.geometry.wall_areas import AXES, link_areas
+from muphy_lb.geometry.wall_areas import AXES, areas_of_links
 
 BACK = np.array([1, 0, 3, 2, 5, 4])
 LEAST_DISTANCE = 0.25
@@ -54,8 +54,7 @@ class WallHeat:
             axis, node = np.nonzero(table == FIRST_WALL_LINK - numbers[name])
             if node.size:
                 distance = cut_distances(nodes.cuts, nodes.voxel[node], AXES[axis])
-                own, column = np.unique(node, return_inverse=True)
-                area = link_areas(nodes, search, own)[axis, column]
+                area = areas_of_links(nodes, search, node, AXES[axis])
                 self._links[name] = _Links(temperature_k, b, node, table[BACK[axis], node], distance, area)
 
     def gradients_k_m(self, temperature_k: np.ndarray) -> dict[str, float]:
