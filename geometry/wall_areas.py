@@ -38,7 +38,10 @@ def link_areas(nodes: NodeList, search: NeighbourSearch, node: np.ndarray) -> np
         node: (m,) their numbers.
     """
     areas = np.ones((len(AXES), node.size))
-    for first in range(0, node.size if nodes.cuts is not None else 0, CHUNK):
+    cuts = nodes.cuts
+    if cuts is None:
+        return areas
+    for first in range(0, node.size, CHUNK):
         chunk = node[first : first + CHUNK]
         vectors = CUBE * (np.array(nodes.shape[::-1]) > 1)
         codes = search.table_through_solids(vectors, chunk)
@@ -46,7 +49,7 @@ def link_areas(nodes: NodeList, search: NeighbourSearch, node: np.ndarray) -> np
         state[codes == WALL_LINK] = UNLABELLED
         labelled = codes <= FIRST_WALL_LINK
         state[labelled] = FIRST_LABELLED + FIRST_WALL_LINK - codes[labelled]
-        edges = _edges(nodes.cuts, nodes.voxel, codes, state)
+        edges = _edges(cuts, nodes.voxel, codes, state)
         areas[:, first : first + CHUNK] = _areas(np.ascontiguousarray(state.T), edges).T
     return areas
 

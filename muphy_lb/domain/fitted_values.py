@@ -44,7 +44,12 @@ def met(codes: np.ndarray, voxel: np.ndarray, vectors: np.ndarray, boundary: Sca
 
 
 def fit(
-    codes: np.ndarray, nodes: np.ndarray, voxel: np.ndarray, vectors: np.ndarray, boundary: ScalarBoundary, cuts: Cuts
+    codes: np.ndarray,
+    nodes: np.ndarray,
+    voxel: np.ndarray,
+    vectors: np.ndarray,
+    boundary: ScalarBoundary,
+    cuts: Cuts | None,
 ) -> Extrapolations:
     """The extrapolated values that the stencils of some nodes read.
 
@@ -59,7 +64,7 @@ def fit(
     for first in range(0, nodes.size, CHUNK):
         chunk = slice(first, first + CHUNK)
         links = met(codes[1:, chunk], voxel[chunk], vectors, boundary, cuts)
-        weight, constant = _values(codes[:, chunk], links, vectors, boundary)
+        weight, constant = _weights(codes[:, chunk], links, vectors, boundary)
         index = np.where(weight != 0.0, codes[:, chunk][:, links.column], codes[0, chunk][links.column])
         terms = packed(index.astype(np.int64), weight)
         parts.append(Extrapolations(nodes[chunk][links.column], links.k, *terms, constant))
@@ -137,4 +142,4 @@ def packed(index: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarra
     """The terms that count, ahead of the others, as many rows as are needed."""
     order = np.argsort(weight == 0.0, axis=0, kind="stable")
     n_terms = int((weight != 0.0).sum(axis=0).max(initial=1))
-    return tuple(np.take_along_axis(rows, order[:n_terms], axis=0) for rows in (index, weight))
+    return np.take_along_axis(index, order[:n_terms], axis=0), np.take_along_axis(weight, order[:n_terms], axis=0)
