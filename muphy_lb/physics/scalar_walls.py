@@ -1,4 +1,4 @@
-"""How much of a carried scalar enters through each wall: what populations bring through its links.
+"""Fluxes of a carried scalar through walls: what its populations bring through the links into each.
 
 It is what the nodes gain, advection in the gap between the nodes and the wall included, to the last digit; a slope of
 the scalar at a wall would miss that.
@@ -68,11 +68,11 @@ class WallFluxes:
         self.areas = {name: float(area[chosen].sum()) for name, chosen in self._of_wall.items()}
 
     def start(self) -> np.ndarray:
-        """(S,) what enters through each link of populations that are 0."""
+        """(S,) fluxes into the fluid through each link of populations that are 0."""
         return self._constant.copy()
 
     def add(self, entering: np.ndarray, q: int, row: np.ndarray) -> None:
-        """Add what enters because of the populations (n,) that have left all nodes along direction q."""
+        """Add the fluxes of the populations (n,) that have left all nodes along direction q."""
         sent, away = np.flatnonzero(self._towards == q), np.flatnonzero(self._away == q)
         weight, row = self._weight, row.astype(np.float64)
         entering[sent] += (weight[0, sent] - 1.0) * row[self._node[sent]]
@@ -85,7 +85,8 @@ class WallFluxes:
 
 
 def entering(view: FlowView, scalar: Walled, fluxes: WallFluxes | None) -> dict[str, float] | None:
-    """What enters through each wall in the step ahead, lattice units, on rank 0, where ``fluxes`` are; collective."""
+    """Sums of a scalar that enter through each wall in the step ahead, lattice units, on rank 0, where ``fluxes`` are;
+    collective."""
     found = None if fluxes is None else fluxes.start()
     for q, name in enumerate(scalar.rows):
         row = view.model_field(name)

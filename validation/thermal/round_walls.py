@@ -11,10 +11,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import product
 from math import inf, log, pi, sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from muphy_lb.base.narrow import known
 from muphy_lb.geometry.neighbours import cut_links
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.shapes.catalogue import build_shape
@@ -97,7 +98,8 @@ def _refuse(settings: Settings) -> None:
 def _annulus(inner: float, outer: float, thermal: Mapping, viscosity: float, settings: Settings) -> Solver:
     options = {"inner": inner, "outer": outer, "centre_offset": list(OFFSET)}
     walls = [{"name": "inner", "temperature_k": 1.0}, {"name": "outer", "temperature_k": 0.0}]
-    tables = {"walls": walls, "lattice": {"walls": "bouzidi"}, "thermal": {"reference_k": 0.5, **thermal}}
+    tables: dict[str, Any] = {"walls": walls, "lattice": {"walls": "bouzidi"}}
+    tables["thermal"] = {"reference_k": 0.5, **thermal}
     simulation = lattice_simulation(settings, {"shape": "annulus", "options": options}, viscosity, **tables)
     centre = 0.5 * (np.array(whole_nodes(simulation).shape[:0:-1]) - 1.0) + OFFSET
     radius = np.linalg.norm(whole_nodes(simulation).coordinates()[:, :2] - centre, axis=1)
@@ -130,7 +132,7 @@ def _pipe(radius: float, length: int, wall: Mapping, method: str, settings: Sett
     voxels = build_shape("pipe", **options)
     flags = np.where(voxels.flags == SOLID, wall_flag(0), voxels.flags).astype(voxels.flags.dtype)
     voxels = replace(voxels, flags=flags, walls=("wall",))
-    nodes = cut_links(build_nodes(voxels), voxels.wall_shape)
+    nodes = cut_links(build_nodes(voxels), known(voxels.wall_shape))
     thermal = {"reference_k": 0.0, "diffusivity_m2_s": DIFFUSIVITY, "expansion_1_k": 0.0, "method": method}
     lattice = {"name": "D2Q9" if length == 1 else "D3Q19", "walls": "bouzidi", "equilibrium": "incompressible"}
     tables |= {"thermal": thermal, "lattice": lattice, "walls": [{"name": "wall", **wall}]}
