@@ -25,32 +25,30 @@ from muphy_lb.physics.thermal.model import DIFFERENCES, METHODS, POPULATION_METH
 from muphy_lb.physics.thermal.temperature import set_temperature_k, temperature_k, wall_gradients_k_m
 from muphy_lb.run.solver import Solver
 from muphy_lb.validation.case import Row, Settings, Skipped, at_most, case, relative
-from muphy_lb.validation.flows import lattice_simulation, start_along
+from muphy_lb.validation.flows import lattice_simulation
 from muphy_lb.validation.limits import HALF
 
 RADII = (6.3, 12.3)
 QUICK_RADII = (6.3,)
 RATIO = 2.5  # of the radii of an annulus that conducts
 DIFFUSIVITY, VISCOSITY, SPEED = 0.05, 0.1, 0.05
-FOURIER, BIOT = 0.2, 10.0
+FOURIER, BIOT, STORED = 0.2, 10.0, 10
 # Of the modes that are left, root and amplitude on the axis, by Biot number.
 COOLING = {
     inf: ((2.404826, 1.601975), (5.520078, -1.064799)),
     BIOT: ((2.179497, 1.567692), (5.033212, -0.957501)),
 }
 NUSSELT = {"fixed temperature": 3.657, "fixed flux": 48.0 / 11.0}
-CONDUCTION, COOLED, DEVELOPED = ({6.3: 0.01, 12.3: 0.003}, {6.3: 0.015, 12.3: 0.005}, {6.3: 0.15, 12.3: 0.01})
+CONDUCTION, COOLED, DEVELOPED = ({6.3: 0.01, 12.3: 0.003}, {6.3: 0.015, 12.3: 0.005}, {6.3: 0.15, 12.3: 0.02})
 PRANDTL, FREE_FALL, GAP_TO_INNER, RAYLEIGH = 0.7, 0.15, 1.6, (1e4, 5e4)
 INNER, QUICK_INNER, SAME, BALANCED = (15.0, 30.0), (10.0,), 0.015, {POPULATION_METHOD: 0.003, DIFFERENCES: 0.06}
 OFFSET = (0.137, -0.211)
 
 
 class Section(NamedTuple):
-    """A layer across a pipe: nodes, flow rate, mean temperature, bulk temperature."""
+    """A layer across a pipe: flow rate and bulk temperature."""
 
-    n_nodes: float
     flow: float
-    mean: float
     bulk: float
 
 
@@ -156,35 +154,46 @@ def _cooling(radius: float, biot: float, method: str, settings: Settings) -> Row
 
 
 def _developed(radius: float, condition: str, method: str, settings: Settings) -> Row:
-    """Nusselt number far down a pipe: of what the flow takes up, or of the wall's temperature."""
-    is_fixed, length = condition == "fixed temperature", 4 * round(2 * radius)
-    wall = {"temperature_k": 0.0} if is_fixed else {"temperature_gradient_k_m": 1.0}
-    inlet = {"kind": "inlet", "velocity_m_s": SPEED, "profile": "parabolic", "temperature_k": float(is_fixed)}
+    """Nusselt number of what the flow takes up, or of the wall's temperature, down a pipe: where all began like a
+    developed flow, and before the ends of the pipe are felt. What enters
+    through the wall is convected, conducted along the pipe, and stored."""
+    is_fixed, steps = condition == "fixed temperature", round(FOURIER * radius**2 / DIFFUSIVITY)
+    reached = 2.0 * SPEED * steps
+    length = round(reached + 5.0 * radius)
+    wall = {"temperature_k": 0.0} if is_fixed else {"temperature_gradient_k_m": 1.0 / radius}
+    inlet = {"kind": "inlet", "velocity_m_s": SPEED, "profile": "parabolic"}
     openings = [{"name": "inlet", **inlet}, {"name": "outlet", "kind": "outlet", "pressure_pa": 0.0}]
     simulation = _pipe(radius, length, wall, method, settings, openings=openings)
     position = whole_nodes(simulation).coordinates()
-    distance = np.linalg.norm(position[:, 1:] - np.ceil(radius), axis=1)
-    start_along(simulation, 0, 2.0 * SPEED * (1.0 - (distance / radius) ** 2))
-    set_temperature_k(simulation, float(is_fixed))
-    simulation.step(round(3 * length / SPEED))
-    temperature, along = on_root(temperature_k(simulation)), on_root(simulation.velocity_m_s())[:, 0]
-    first, second = (int(share * length) for share in (0.6, 0.75))
-    near, far = (_section(position[:, 0] == x, along, temperature) for x in (first, second))
+    squared = ((position[:, 1:] - np.ceil(radius)) ** 2).sum(axis=1) / radius**2
+    along, rate, rate_of_flow = position[:, 0], DIFFUSIVITY / (SPEED * radius**2), SPEED / radius**2
+    velocity = np.outer((1.0, 0.0, 0.0), 2.0 * SPEED * (1.0 - squared))
+    density, own = 1.0 + 24.0 * VISCOSITY * rate_of_flow * (length - along), simulation.domain.number
+    simulation.engine.start_from(density[own], velocity[:, own])
+    cooling, warming = (1.0 - squared) * np.exp(-NUSSELT[condition] * rate * along), squared - squared**2 / 4.0
+    set_temperature_k(simulation, cooling if is_fixed else 2.0 * rate * along + warming)
+    simulation.step(steps - STORED)
+    before = on_root(temperature_k(simulation))
+    simulation.step(STORED)
+    temperature, speed = on_root(temperature_k(simulation)), on_root(simulation.velocity_m_s())[:, 0]
+    first, second = (round(reached + share * radius) for share in (1.5, 2.5))
+    near, far = (_section(along == x, speed, temperature) for x in (first, second))
     if is_fixed:
         decay = log(near.bulk / far.bulk) / (second - first)
-        convected, conducted = decay * far.flow * far.bulk, DIFFUSIVITY * decay**2 * far.n_nodes * far.mean
-        found = (convected + conducted) / (pi * DIFFUSIVITY * far.bulk)
+        here = along == second
+        stored = (temperature - before)[here].sum() / STORED - DIFFUSIVITY * decay**2 * temperature[here].sum()
+        found = (decay * far.flow * far.bulk - stored) / (pi * DIFFUSIVITY * far.bulk)
     else:
-        beside = (position[:, 0] == second) & (distance > radius - 4.0)
-        at_wall = np.polyfit(distance[beside] - radius, temperature[beside], 3)[-1]
-        found = 2.0 * radius / (at_wall - far.bulk)
+        beside = (along == second) & (np.sqrt(squared) * radius > radius - 4.0)
+        at_wall = np.polyfit((np.sqrt(squared[beside]) - 1.0) * radius, temperature[beside], 3)[-1]
+        found = 2.0 / (at_wall - far.bulk)
     what = f"{method}: R = {radius}: Nusselt number, {condition}"
     return relative(what, NUSSELT[condition], float(found), DEVELOPED[radius])
 
 
-def _section(here: np.ndarray, along: np.ndarray, temperature: np.ndarray) -> Section:
-    flow, mean = float(along[here].sum()), float(temperature[here].mean())
-    return Section(float(here.sum()), flow, mean, float((along * temperature)[here].sum()) / flow)
+def _section(here: np.ndarray, velocity: np.ndarray, temperature: np.ndarray) -> Section:
+    flow = float(velocity[here].sum())
+    return Section(flow, float((velocity * temperature)[here].sum()) / flow)
 
 
 def _equivalent(inner: float, rayleigh: float, method: str, settings: Settings) -> tuple[float, float]:
