@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.nodes import NodeList, regroup
+from muphy_lb.geometry.nodes import NodeList, labelled_near, regroup
 from muphy_lb.geometry.slabs import copied, slabs
 from muphy_lb.geometry.voxels import FIRST_WALL_NUMBER, SOLID, WALL, Voxels, wall_flag
 
@@ -41,7 +41,7 @@ def label_box(voxels: Voxels, name: str, low_m, high_m) -> Voxels:
 
 
 def add_solids(nodes: NodeList, voxels: Voxels, names) -> NodeList:
-    """The node list extended by the voxels of labelled walls.
+    """The node list extended by the voxels of labelled walls, with the labels of walls that touch these alone.
 
     Args:
         nodes: the fluid nodes.
@@ -50,8 +50,9 @@ def add_solids(nodes: NodeList, voxels: Voxels, names) -> NodeList:
 
     Raises GeometryError: the image has no such wall, or the wall has no voxel.
     """
-    voxel = [nodes.label_voxel]
-    number = [nodes.label_number]
+    behind = _walls_behind(voxels, names)
+    voxel = [nodes.label_voxel, behind]
+    number = [nodes.label_number, voxels.flags.flat[behind] - wall_flag(0) + np.uint8(FIRST_WALL_NUMBER)]
     solids = []
     for name in names:
         if name not in voxels.walls:
@@ -69,3 +70,10 @@ def add_solids(nodes: NodeList, voxels: Voxels, names) -> NodeList:
     walls = tuple(replace(wall, is_solid=wall.is_solid or wall.name in names) for wall in nodes.walls)
     frame = replace(nodes, label_voxel=label_voxel, label_number=np.concatenate(number)[first], walls=walls)
     return regroup(frame, np.sort(np.concatenate((nodes.voxel, *solids))))
+
+
+def _walls_behind(voxels: Voxels, names) -> np.ndarray:
+    """Ascending ids of the voxels of labelled walls next to those of the walls of some names."""
+    flags, solids = voxels.flags, [wall_flag(k) for k, name in enumerate(voxels.walls) if name in names]
+    found = labelled_near(flags, voxels.periodic, solids)
+    return found[flags.flat[found] >= wall_flag(0)]

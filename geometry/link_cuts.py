@@ -68,6 +68,16 @@ class Cuts:
         return replace(self, voxel=self.voxel[kept], direction=self.direction[kept], distance=self.distance[kept])
 
 
+HALF_WAY = 0.5
+"""Distance of a link into solid that does not intersect the wall."""
+
+
+def cut_distances(cuts: Cuts | None, voxel: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    """(n,) distances as of :meth:`Cuts.of`, half-way where they are unknown."""
+    found = np.full(voxel.size, np.nan) if cuts is None else cuts.of(voxel, vector)
+    return np.where(np.isnan(found), HALF_WAY, found)
+
+
 def direction_code(vector: np.ndarray) -> np.ndarray:
     """Code ``(dx + 1) + 3 (dy + 1) + 9 (dz + 1)``, 0 to 26, of lattice vectors (..., 3)."""
     return (np.asarray(vector, dtype=np.int64) + 1) @ np.array([1, 3, 9])

@@ -9,7 +9,7 @@ from numba import prange
 
 from muphy_lb.base.kept.functions import njit
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.link_cuts import Cuts, WallShape, direction_code, link_keys
+from muphy_lb.geometry.link_cuts import HALF_WAY, Cuts, WallShape, direction_code, link_keys
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.search import NOTHING, NodeIndex, index_nodes, look_up, number_type
 from muphy_lb.geometry.voxels import FIRST_WALL_NUMBER
@@ -130,7 +130,6 @@ def neighbour_table(nodes: NodeList, vectors, subset: np.ndarray | slice | None 
 
 
 SHORTEST = 1e-3  # lower bound of a cut distance: interpolation divides by it
-HALF_WAY = 0.5  # distance of a link into solid that does not intersect the wall
 
 NODES_PER_CHUNK = 2**20
 

@@ -105,7 +105,7 @@ def build_nodes(voxels: Voxels) -> NodeList:
             f"the image of shape {voxels.shape} (nz, ny, nx) holds no fluid voxel;"
             " check which value marks fluid, or refine the spacing"
         )
-    label_voxel = _labelled_near_fluid(flags, voxels.periodic)
+    label_voxel = labelled_near(flags, voxels.periodic)
     n_voxels = voxels.count_flags() if voxels.walls else np.empty(0)
     frame = NodeList(
         voxel=fluid,
@@ -169,13 +169,14 @@ def _number_row(fluid, n, row, first):
     return n
 
 
-def _labelled_near_fluid(flags, periodic) -> np.ndarray:
-    """Ascending ids of the voxels of openings and labelled walls that have fluid among their 26 neighbours."""
+def labelled_near(flags, periodic, those=(FLUID,)) -> np.ndarray:
+    """Ascending ids of the voxels of openings and labelled walls that have fluid, or voxels of other flags, among their
+    26 neighbours."""
     nz = len(flags)
 
     @lru_cache(maxsize=3)
     def dilated_fluid(z: int) -> np.ndarray:
-        return dilated(dilated(flags[z] == FLUID, 0, periodic[1]), 1, periodic[0])
+        return dilated(dilated(np.isin(flags[z], those), 0, periodic[1]), 1, periodic[0])
 
     found = [np.empty(0, dtype=np.int64)]
     for layers, slab in slabs(flags):

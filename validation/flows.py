@@ -58,12 +58,12 @@ NO_TABLES: Mapping[str, Any] = MappingProxyType({})
 
 
 def lattice_simulation(
-    settings: Settings, geometry: Mapping, viscosity: float, make: type[Solver] = Solver, **tables
+    settings: Settings, geometry: Mapping, viscosity: float, make: Callable[..., Solver] = Solver, **tables
 ) -> Solver:
     """A simulation in lattice units (density 1, time step 1) that starts without a ramp. ``geometry``: the table
     ``[geometry]`` of a case; the voxel edge is 1 if it does not say; ``viscosity``: kinematic, lattice units; ``make``:
-    the class of the simulation; ``tables``: further keys of ``fluid``, ``flow``, ``lattice``, ``walls``, ``openings``
-    and ``run``, lattice units."""
+    makes the simulation of a case and ranks; ``tables``: further keys of ``fluid``, ``flow``, ``lattice``, ``walls``,
+    ``openings`` and ``run``, lattice units."""
     defaults = {
         "geometry": {"spacing_m": 1.0, **geometry},
         "fluid": {"density_kg_m3": 1.0, "kinematic_viscosity_m2_s": float(viscosity)},

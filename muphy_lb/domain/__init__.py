@@ -4,7 +4,8 @@
 - ``streaming``: the patterns pull, push and aa. ``addresses``: the addresses of a step, walls, periodicity, halo slots
   and link slots; ``runs``: the same table compressed.
 - ``halo``: populations and fields that cross between ranks. ``links``: records of links into openings and walls.
-- ``stencil``: addresses of scalars, their boundary values and their populations.
+- ``scalar_boundary``: conditions of scalars, values beyond walls of voxels; ``fitted_values``: beyond walls that cut
+  links anywhere. ``stencil``, ``scalar_streaming``: the addresses of a scalar's values, of its populations.
 - ``lookup``: from a voxel to its node, and to the nodes around a particle.
 """
 
@@ -23,16 +24,9 @@ from muphy_lb.domain.local import ORDERS, LocalDomain, build_local_domain, check
 from muphy_lb.domain.lookup import VoxelLookup, build_lookup
 from muphy_lb.domain.part import Part, cut_part
 from muphy_lb.domain.runs import RunTable, compress, decode
-from muphy_lb.domain.stencil import (
-    FIXED,
-    FLUX,
-    OUTFLOW,
-    ScalarBoundary,
-    ScalarStreamingTable,
-    StencilTable,
-    build_scalar_streaming,
-    build_stencil,
-)
+from muphy_lb.domain.scalar_boundary import FIXED, FLUX, OUTFLOW, ScalarBoundary
+from muphy_lb.domain.scalar_streaming import ScalarStreamingTable, build_scalar_streaming
+from muphy_lb.domain.stencil import StencilTable, build_stencil
 from muphy_lb.domain.streaming import (
     AA,
     PULL,

@@ -178,6 +178,18 @@ def test_heat_spreads_in_the_voxels_of_a_wall(tmp_path):
     assert np.isclose(wall_gradients_k_m(simulation)["cold"], 10.0 / 0.07, rtol=1e-6)
 
 
+def test_a_wall_of_fixed_temperature_may_lie_behind_one_that_conducts(tmp_path):
+    """Six voxels of fluid, then four of four times the conductivity up to the hot wall: seven of fluid in series."""
+    case = plate_case(tmp_path)
+    image = np.load(tmp_path / "plate.npy")
+    image[..., 1:-1] = 1
+    image[..., 7:-1] = 4
+    np.save(tmp_path / "plate.npy", image)
+    simulation = Solver(case)
+    simulation.step(4000)
+    assert np.isclose(wall_gradients_k_m(simulation)["cold"], 10.0 / 0.07, rtol=1e-6)
+
+
 PLATE_FILE = ("plate.npy", "plate.h5", "--spacing-m", "0.01", "--fluid-value", "1", "--periodic", "yz")
 PLATE_WALLS = ("--wall-value", "cold=2", "--wall-value", "hot=3", "--wall-value", "plate=4")
 

@@ -6,31 +6,15 @@ import pytest
 from muphy_lb.boundaries.wall_balance import LARGEST_SHARE, wall_balance
 from muphy_lb.boundaries.wall_motion import WallMotion, treat_walls
 from muphy_lb.domain import build_local_domain
-from muphy_lb.geometry.implicit import RoundWall
-from muphy_lb.geometry.neighbours import cut_links
-from muphy_lb.geometry.nodes import NodeList, build_nodes
-from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, Voxels, wall_flag
+from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.lattice import D2Q9, D3Q19, D3Q27, Lattice
 from muphy_lb.parallel import SerialCommunicator
-from tests.laws.walled import channel
+from tests.laws.walled import BODY_RADIUS, body, channel
 
 RULE = "bouzidi"
-SIZE, RADIUS, CENTRE = 26, 7.3, np.array([12.6, 12.3, 12.4])
 LATTICES = pytest.mark.parametrize("lattice", [D2Q9, D3Q19, D3Q27], ids=lambda lattice: lattice.name)
 # Of what leaves into the wall, root mean square: 0.18 to 0.26 at this radius, 0.05 to 0.18 on planes.
 LEFT = {"shear": 0.3, "changing": 0.3}
-
-
-def body(lattice: Lattice) -> tuple[NodeList, np.ndarray]:
-    """(nodes around a cylinder, or a sphere in three dimensions, in a periodic box; its centre)."""
-    is_plane = lattice.dimension == 2
-    centre = np.where([True, True, not is_plane], CENTRE, 0.0)
-    wall = RoundWall(centre, RADIUS, (0.0, 0.0, float(is_plane)))
-    z, y, x = np.indices((1 if is_plane else SIZE, SIZE, SIZE))
-    radius = np.sqrt((x - centre[0]) ** 2 + (y - centre[1]) ** 2 + (z - centre[2]) ** 2)
-    flags = np.where(radius <= RADIUS, wall_flag(0), FLUID).astype(FLAG_DTYPE)
-    voxels = Voxels(flags, periodic=(True,) * 3, walls=("body",), wall_shape=wall)
-    return cut_links(build_nodes(voxels), wall), centre
 
 
 def balance_of(nodes: NodeList, lattice: Lattice, motions):
@@ -48,8 +32,8 @@ def flows(lattice: Lattice):
     def flow(uniform, slope, direction):
         def velocity(position):
             radius = np.linalg.norm(position, axis=1, keepdims=True)
-            distance, strength = radius - RADIUS, uniform + (position @ slope)[:, None] / RADIUS
-            curl = np.cross(slope, direction) / RADIUS
+            distance, strength = radius - BODY_RADIUS, uniform + (position @ slope)[:, None] / BODY_RADIUS
+            curl = np.cross(slope, direction) / BODY_RADIUS
             return distance * strength * np.cross(position / radius, direction) + 0.5 * distance**2 * curl
 
         return velocity

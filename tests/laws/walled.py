@@ -7,7 +7,7 @@ import numpy as np
 from muphy_lb.backends.arrays import WallArrays
 from muphy_lb.base.precision import Precision
 from muphy_lb.boundaries.wall_motion import WallMotion
-from muphy_lb.geometry.implicit import plane_pair
+from muphy_lb.geometry.implicit import RoundWall, plane_pair
 from muphy_lb.geometry.neighbours import cut_links
 from muphy_lb.geometry.nodes import NodeList, build_nodes
 from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, Voxels, wall_flag
@@ -16,6 +16,7 @@ from muphy_lb.operators import WALL_RULES, WALLS
 from tests.support import box_shape, random_voxels, with_openings
 
 INTERPOLATED = tuple(rule for rule in WALL_RULES if rule != "half-way")
+BODY_SIZE, BODY_RADIUS, BODY_CENTRE = 26, 7.3, np.array([12.6, 12.3, 12.4])
 # One wall drifts and turns, the other rests.
 MOVING = (WallMotion((0.02, -0.01, 0.0), (0.0, 0.0, 0.002), (3.0, 2.0, 0.0)), WallMotion())
 
@@ -63,6 +64,18 @@ def channel(lattice: Lattice, height: int, low=0.5, high=0.5) -> NodeList:
     flags[:, 0], flags[:, -1] = wall_flag(0), wall_flag(1)
     nodes = build_nodes(Voxels(flags, periodic=(True, False, True), walls=("bottom", "top")))
     return cut_links(nodes, plane_pair(1, 1.0 - low, height + high))
+
+
+def body(lattice: Lattice) -> tuple[NodeList, np.ndarray]:
+    """(nodes around a cylinder, or a sphere in three dimensions, in a periodic box; its centre)."""
+    is_plane = lattice.dimension == 2
+    centre = np.where([True, True, not is_plane], BODY_CENTRE, 0.0)
+    wall = RoundWall(centre, BODY_RADIUS, (0.0, 0.0, float(is_plane)))
+    z, y, x = np.indices((1 if is_plane else BODY_SIZE, BODY_SIZE, BODY_SIZE))
+    radius = np.sqrt((x - centre[0]) ** 2 + (y - centre[1]) ** 2 + (z - centre[2]) ** 2)
+    flags = np.where(radius <= BODY_RADIUS, wall_flag(0), FLUID).astype(FLAG_DTYPE)
+    voxels = Voxels(flags, periodic=(True,) * 3, walls=("body",), wall_shape=wall)
+    return cut_links(build_nodes(voxels), wall), centre
 
 
 def random_walls(lattice: Lattice, n: int, keeps_mass=True, seed=3) -> WallArrays:

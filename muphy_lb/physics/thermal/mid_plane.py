@@ -13,11 +13,11 @@ import numpy as np
 
 from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, NeighbourSearch
 from muphy_lb.geometry.nodes import NodeList
+from muphy_lb.geometry.wall_areas import AXES
 from muphy_lb.measure.flow_view import FlowView, on_root, whole_nodes
 from muphy_lb.measure.shear.stress import stored_density_and_velocity
 from muphy_lb.physics.thermal.model import NAME as TEMPERATURE
 from muphy_lb.physics.thermal.temperature import setup_of
-from muphy_lb.physics.thermal.wall_gradients import AXES
 
 NAME = "middle"
 

@@ -89,7 +89,7 @@ def temperature_fields(heat: Heat, lattice: Lattice, temperature: np.ndarray) ->
     if heat.method == DIFFERENCES:
         return {NAME: temperature}
     is_fluid = 1.0 if heat.media is None else heat.media[1]
-    return _carried(lattice, heat).start(temperature) | {BUOYANT: is_fluid * (temperature + heat.offset)}
+    return carried_temperature(lattice, heat).start(temperature) | {BUOYANT: is_fluid * (temperature + heat.offset)}
 
 
 def _by_differences(lattice: Lattice, heat: Heat) -> tuple[tuple[Field, ...], Stage, str]:
@@ -111,7 +111,7 @@ def _by_populations(lattice: Lattice, heat: Heat) -> tuple[tuple[Field, ...], St
     moments = tuple(Field(name, is_state=True, alternates=True) for name in (NAME, BUOYANT))
     new = (FieldValue(NAME), FieldValue(NAME, is_new=True), FieldValue(BUOYANT, is_new=True))
     parameters: dict[str, Value] = {"offset": heat.offset, **dict(zip(SCALAR_FIELDS, new, strict=True))}
-    scalar = _carried(lattice, heat)
+    scalar = carried_temperature(lattice, heat)
     if heat.media is not None:
         diffusivity, parameters["is_fluid"] = heat.media
         parameters |= dict(zip(RATES, scalar_rates(scalar.lattice, diffusivity), strict=True))
@@ -119,5 +119,6 @@ def _by_populations(lattice: Lattice, heat: Heat) -> tuple[tuple[Field, ...], St
     return (scalar.population_field, *moments), scalar.stage(collision, parameters, (NAME,), (NAME, BUOYANT)), BUOYANT
 
 
-def _carried(lattice: Lattice, heat: Heat) -> CarriedScalar:
+def carried_temperature(lattice: Lattice, heat: Heat) -> CarriedScalar:
+    """The temperature as a scalar that populations of its own carry."""
     return CarriedScalar(NAME, lattice.dimension, heat.diffusivity, heat.boundary, stored=POPULATIONS)

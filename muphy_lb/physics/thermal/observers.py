@@ -15,7 +15,7 @@ from muphy_lb.output.report_html import ReportPart, ReportTable, series_charts
 from muphy_lb.physics.thermal.mid_plane import NAME as MIDDLE
 from muphy_lb.physics.thermal.mid_plane import MiddleHeat, middle_heat
 from muphy_lb.physics.thermal.section import PICTURE_FILE, SERIES_FILE
-from muphy_lb.physics.thermal.temperature import setup_of, temperature_k, wall_heat
+from muphy_lb.physics.thermal.temperature import setup_of, temperature_k, wall_gradients_k_m, wall_heat
 
 QUANTITIES = {"gradient_k_m": "temperature gradient [K/m]", "nusselt": "Nusselt number"}
 
@@ -101,6 +101,7 @@ class TemperaturePicture(Observer):
 def heat_state(view: FlowView, middle: MiddleHeat | None) -> dict | None:
     """The record of the heat transfer for the summary, on rank 0; collective."""
     values, through_middle = temperature_k(view), middle.gradient_k_m() if middle else None
+    gradients = wall_gradients_k_m(view)
     if values is None:
         return None
     length_m, difference_k = view.case.thermal.length_m, setup_of(view).difference_k
@@ -108,7 +109,6 @@ def heat_state(view: FlowView, middle: MiddleHeat | None) -> dict | None:
     def record(gradient_k_m: float) -> dict:
         return {"gradient_k_m": gradient_k_m, "nusselt": nusselt(gradient_k_m, difference_k, length_m)}
 
-    gradients = wall_heat(view).gradients_k_m(values)
     return {
         "walls": {name: record(gradient) for name, gradient in gradients.items()},
         **({} if through_middle is None else {MIDDLE: record(through_middle)}),

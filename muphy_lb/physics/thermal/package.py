@@ -24,7 +24,7 @@ class Thermal(Physics):
     Attributes:
         setup: the temperatures of the case.
         heat: what the model of this rank takes of them.
-        wall_heat: links into walls of fixed temperature, on rank 0; None until they are asked for.
+        wall_heat, wall_fluxes: links into walls of fixed temperature, on rank 0; None until they are asked for.
     """
 
     name = "thermal"
@@ -33,7 +33,7 @@ class Thermal(Physics):
     methods = MappingProxyType({"temperature_k": temperature_k, "set_temperature_k": set_temperature_k})
 
     def __init__(self, case, header: GeometryHeader, units):
-        self.setup, self.wall_heat = thermal_setup(case, header, units), None
+        self.setup, self.wall_heat, self.wall_fluxes = thermal_setup(case, header, units), None, None
         self.heat = self.setup.heat
         at_nodes = FromStored((NAME,), lambda values: self.setup.zero_k + values)
         self.output_fields = {"temperature": OutputField("K", temperature_k, at_nodes)}

@@ -2,8 +2,10 @@
 
 import numpy as np
 
+from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.measure.flow_view import FlowView, SettableFlow, whole_nodes
-from muphy_lb.physics.thermal.model import NAME, temperature_fields
+from muphy_lb.physics.scalar_walls import WallFluxes, entering
+from muphy_lb.physics.thermal.model import DIFFERENCES, NAME, carried_temperature, temperature_fields
 from muphy_lb.physics.thermal.setup import ThermalSetup
 from muphy_lb.physics.thermal.wall_gradients import WallHeat
 
@@ -40,9 +42,20 @@ def wall_heat(view: FlowView) -> WallHeat:
 
 
 def wall_gradients_k_m(view: FlowView) -> dict[str, float]:
-    """Mean temperature gradient at every wall of fixed or outer temperature [K/m], on rank 0; collective."""
-    values = temperature_k(view)
-    return {} if values is None else wall_heat(view).gradients_k_m(values)
+    """Mean temperature gradient at every wall of fixed or outer temperature [K/m], on rank 0; collective. By
+    populations at walls that cut links anywhere, the gradient that conducts what enters through the wall."""
+    physics = _physics(view)
+    if physics.setup.heat.method == DIFFERENCES or view.case.lattice.walls == HALF_WAY:
+        values = temperature_k(view)
+        return {} if values is None else wall_heat(view).gradients_k_m(values)
+    scalar = carried_temperature(view.lattice, physics.heat)
+    if physics.wall_fluxes is None and view.communicator.rank == 0:
+        physics.wall_fluxes = WallFluxes(whole_nodes(view), scalar, wall_heat(view).walls)
+    fluxes, found = physics.wall_fluxes, entering(view, scalar, physics.wall_fluxes)
+    if fluxes is None or found is None:
+        return {}
+    per_area = -view.units.spacing_m * scalar.diffusivity
+    return {name: found[name] / (area * per_area) for name, area in fluxes.areas.items()}
 
 
 def _physics(view: FlowView):

@@ -1,19 +1,38 @@
 """Mean temperature gradient at walls of fixed temperature, and at conducting walls of fixed outer temperature.
 
-One-sided differences of second order, dT/dn = (-8 T_w + 9 T_1 - T_2) / 3 (Obrecht, Kuznik, Tourancheau, Roux, Comput.
-Fluids 54, 118 (2012), Eqs. (23), (24)), 2 (T_1 - T_w) where only one node is next to the wall; the mean over all links
-along the axes. For a conducting wall with the outer temperature T_o the gradient is that of the extrapolated values:
-half a voxel of fluid and the wall in series, 2 b (T_1 - T_o) / (2 + b), b the conductivity of the wall over that of the
-fluid, divided by its thickness in voxels.
+The heat through all links into a wall along the axes, over the true area of the wall
+(:mod:`muphy_lb.geometry.wall_areas`; that of the voxels' faces, where walls are half-way). A link conducts by the slope
+half-way along it, where the faces of the voxels lie, of the parabola through the wall, the node and the next one; at
+half-way walls dT/dn = (-8 T_w + 9 T_1 - T_2) / 3 (Obrecht, Kuznik, Tourancheau, Roux, Comput. Fluids 54, 118 (2012),
+Eqs. (23), (24)). The nearer a wall is to its node, the less that counts beside the line through the wall and the next
+node. For a conducting wall with the outer temperature T_o the gradient is that of the fluid up to the wall and the wall
+in series, (T_1 - T_o) / (distance + 1 / b), b the conductivity of the wall over that of the fluid, divided by its
+thickness in voxels.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
+from muphy_lb.geometry.link_cuts import cut_distances
 from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, NeighbourSearch
 from muphy_lb.geometry.nodes import NodeList
+from muphy_lb.geometry.wall_areas import AXES, areas_of_links
 
-AXES = np.array([(1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, -1, 0), (0, 0, 1), (0, 0, -1)])
 BACK = np.array([1, 0, 3, 2, 5, 4])
+LEAST_DISTANCE = 0.25
+"""Of a wall from a node without a next one, below which the slope would say more of the node's error."""
+
+
+class _Links(NamedTuple):
+    """Links into a wall of a temperature, its b if it conducts, their nodes and the next ones, distances and areas."""
+
+    temperature_k: float
+    b: float | None
+    node: np.ndarray
+    behind: np.ndarray
+    distance: np.ndarray
+    area: np.ndarray
 
 
 class WallHeat:
@@ -26,20 +45,23 @@ class WallHeat:
     """
 
     def __init__(self, nodes: NodeList, fixed_k: dict[str, float], conducting: dict[str, tuple[float, float]]):
-        table = NeighbourSearch(nodes).table(AXES)
+        search = NeighbourSearch(nodes)
+        table = search.table(AXES)
         numbers = {wall.name: k for k, wall in enumerate(nodes.walls)}
         self._links, self._spacing_m = {}, nodes.spacing_m
         walls = {name: (temperature_k, None) for name, temperature_k in fixed_k.items()} | conducting
         for name, (temperature_k, b) in walls.items():
             axis, node = np.nonzero(table == FIRST_WALL_LINK - numbers[name])
             if node.size:
-                self._links[name] = temperature_k, b, node, table[BACK[axis], node]
+                distance = cut_distances(nodes.cuts, nodes.voxel[node], AXES[axis])
+                area = areas_of_links(nodes, search, node, AXES[axis])
+                self._links[name] = _Links(temperature_k, b, node, table[BACK[axis], node], distance, area)
 
     def gradients_k_m(self, temperature_k: np.ndarray) -> dict[str, float]:
         """Mean slope of the temperature from each wall into the fluid [K/m], by name; of (n,) temperatures in node-list
         order."""
-        slopes = {name: _slopes(temperature_k, *links) for name, links in self._links.items()}
-        return {name: float(slope.mean()) / self._spacing_m for name, slope in slopes.items()}
+        means = {name: _slopes(temperature_k, links).sum() / links.area.sum() for name, links in self._links.items()}
+        return {name: float(mean) / self._spacing_m for name, mean in means.items()}
 
     @property
     def walls(self) -> tuple[str, ...]:
@@ -47,10 +69,12 @@ class WallHeat:
         return tuple(self._links)
 
 
-def _slopes(temperature_k, wall_k: float, b: float | None, node: np.ndarray, behind: np.ndarray) -> np.ndarray:
-    """Slope of the temperature per voxel edge at every link."""
-    first = temperature_k[node].astype(np.float64) - wall_k
-    if b is not None:
-        return 2.0 * b / (2.0 + b) * first
-    second = temperature_k[np.maximum(behind, 0)].astype(np.float64) - wall_k
-    return np.where(behind >= 0, (9.0 * first - second) / 3.0, 2.0 * first)
+def _slopes(temperature_k, links: _Links) -> np.ndarray:
+    """Heat through every link, as a slope of the temperature per voxel edge."""
+    first, s = temperature_k[links.node].astype(np.float64) - links.temperature_k, links.distance
+    if links.b is not None:
+        return links.area * links.b / (1.0 + links.b * s * links.area) * first
+    second = temperature_k[np.maximum(links.behind, 0)].astype(np.float64) - links.temperature_k
+    share = np.minimum(4.0 * s**2, 1.0)
+    both = share * (2.0 - s) * (1.0 + s) * first + s * (1.0 - share * (2.0 - s)) * second
+    return np.where(links.behind >= 0, both / (s * (1.0 + s)), first / np.maximum(s, LEAST_DISTANCE))

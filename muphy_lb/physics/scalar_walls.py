@@ -1,0 +1,95 @@
+"""Fluxes of a carried scalar through walls: what its populations bring through the links into each.
+
+It is what the nodes gain, advection in the gap between the nodes and the wall included, to the last digit; a slope of
+the scalar at a wall would miss that.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from muphy_lb.domain import ScalarBoundary
+from muphy_lb.domain.fitted_values import Met, met
+from muphy_lb.domain.scalar_streaming import return_rules
+from muphy_lb.geometry.neighbours import NeighbourSearch
+from muphy_lb.geometry.nodes import NodeList
+from muphy_lb.geometry.wall_areas import areas_of_links
+from muphy_lb.lattice import Lattice
+from muphy_lb.measure.flow_view import FlowView
+
+
+class Walled(Protocol):
+    """A scalar as its walls see it; :class:`muphy_lb.physics.scalar.CarriedScalar` describes the attributes."""
+
+    @property
+    def rows(self) -> list[str]:
+        """Fields of its populations."""
+
+    @property
+    def lattice(self) -> Lattice:
+        """Of its populations."""
+
+    @property
+    def boundary(self) -> ScalarBoundary:
+        """Its conditions."""
+
+    @property
+    def diffusivity(self) -> float:
+        """In lattice units."""
+
+
+class WallFluxes:
+    """The links into some labelled walls; made on rank 0.
+
+    Args:
+        nodes: the whole geometry.
+        scalar: the scalar.
+        names: names of the walls.
+
+    Attributes:
+        areas: area [voxel faces] of each of these walls that has a link along an axis, by name.
+    """
+
+    def __init__(self, nodes: NodeList, scalar: Walled, names: Sequence[str]):
+        search, vectors = NeighbourSearch(nodes), -scalar.lattice.c[1:]
+        codes = search.table_through_solids(vectors)
+        links = met(codes, nodes.voxel, vectors, scalar.boundary, nodes.cuts)
+        numbers = {wall.name: number for number, wall in enumerate(nodes.walls) if wall.name in names}
+        links = Met(*(column[np.isin(links.number, list(numbers.values()))] for column in links))
+        self._node, self._away = links.column, links.k + 1
+        self._towards = scalar.lattice.opposite[self._away]
+        self._behind = codes[self._towards - 1, self._node]
+        area = areas_of_links(nodes, search, self._node, vectors[links.k])
+        rules = return_rules(scalar.lattice.w[1], scalar.boundary, scalar.diffusivity, links, self._behind >= 0, area)
+        self._weight, self._constant = rules
+        self._of_wall = {name: np.flatnonzero(links.number == number) for name, number in numbers.items()}
+        self._of_wall = {name: chosen for name, chosen in self._of_wall.items() if chosen.size}
+        self.areas = {name: float(area[chosen].sum()) for name, chosen in self._of_wall.items()}
+
+    def start(self) -> np.ndarray:
+        """(S,) fluxes into the fluid through each link of populations that are 0."""
+        return self._constant.copy()
+
+    def add(self, entering: np.ndarray, q: int, row: np.ndarray) -> None:
+        """Add the fluxes of the populations (n,) that have left all nodes along direction q."""
+        sent, away = np.flatnonzero(self._towards == q), np.flatnonzero(self._away == q)
+        weight, row = self._weight, row.astype(np.float64)
+        entering[sent] += (weight[0, sent] - 1.0) * row[self._node[sent]]
+        entering[sent] += weight[1, sent] * row[np.maximum(self._behind[sent], 0)]
+        entering[away] += weight[2, away] * row[self._node[away]]
+
+    def totals(self, entering: np.ndarray) -> dict[str, float]:
+        """Sum over the links of each wall."""
+        return {name: float(entering[chosen].sum()) for name, chosen in self._of_wall.items()}
+
+
+def entering(view: FlowView, scalar: Walled, fluxes: WallFluxes | None) -> dict[str, float] | None:
+    """Sums of a scalar that enter through each wall in the step ahead, lattice units, on rank 0, where ``fluxes`` are;
+    collective."""
+    found = None if fluxes is None else fluxes.start()
+    for q, name in enumerate(scalar.rows):
+        row = view.model_field(name)
+        if fluxes is not None and found is not None and row is not None:
+            fluxes.add(found, q, row)
+    return None if fluxes is None or found is None else fluxes.totals(found)

@@ -1,0 +1,99 @@
+"""Scalars at walls that cut links anywhere: areas, exact values, balance, bits of ranks and streamings."""
+
+from dataclasses import replace
+from math import pi
+
+import numpy as np
+import pytest
+
+from muphy_lb.domain import FIXED, FLUX, STREAMINGS, ScalarBoundary
+from muphy_lb.geometry.neighbours import NeighbourSearch
+from muphy_lb.geometry.wall_areas import AXES, link_areas
+from muphy_lb.lattice import D2Q9, D3Q19
+from muphy_lb.physics.thermal.model import METHODS, POPULATION_METHOD, Heat
+from tests.laws.walled import BODY_RADIUS, body, channel
+from tests.support import advance, random_owner
+from tests.thermal import ThermalSetup, cavity_engine, heat, temperature, thermal_state
+
+DIFFUSIVITY, T_WALL, FLUX_IN = 0.07, 0.3, 0.02
+CONDITIONS = {
+    "fixed": ScalarBoundary(np.array([FIXED, FLUX]), np.array([T_WALL, 0.0]), n_walls=1),
+    "insulated": ScalarBoundary(np.array([FLUX, FLUX]), np.zeros(2), n_walls=1),
+    "flux": ScalarBoundary(np.array([FLUX, FLUX]), np.array([FLUX_IN, 0.0]), n_walls=1),
+    # A conductance of 2 to T_WALL outside: a = 0, s = T_WALL.
+    "convection": ScalarBoundary(np.array([FLUX, FLUX]), np.array([T_WALL, 0.0]), 1, np.array([0.0, 1.0])),
+}
+LATTICES = pytest.mark.parametrize("lattice", [D2Q9, D3Q19], ids=lambda lattice: lattice.name)
+EACH_METHOD = pytest.mark.parametrize("method", METHODS)
+EACH_CONDITION = pytest.mark.parametrize("condition", CONDITIONS)
+AREA = {"D2Q9": 2.0 * pi * BODY_RADIUS, "D3Q19": 4.0 * pi * BODY_RADIUS**2}
+
+
+def setup_of(lattice, method, condition, buoyancy=0.0, **more):
+    own = Heat(DIFFUSIVITY, (buoyancy, 0.0, 0.0), CONDITIONS[condition], method)
+    return ThermalSetup(lattice, wall_rule="bouzidi", heat=own, **more)
+
+
+def areas_of(nodes):
+    """Areas of all links along the axes that meet a wall."""
+    search = NeighbourSearch(nodes)
+    areas = link_areas(nodes, search, np.arange(nodes.n_nodes))
+    return areas[search.table(AXES) < 0]
+
+
+@LATTICES
+def test_the_areas_of_links_add_up_to_the_surface(lattice):
+    assert np.isclose(areas_of(body(lattice)[0]).sum(), AREA[lattice.name], rtol=6e-3)
+
+
+def test_links_into_flat_walls_have_an_area_of_one():
+    areas = areas_of(channel(D2Q9, 5, low=0.2))
+    assert areas.size == 8 and np.allclose(areas, 1.0, atol=1e-12)
+
+
+@EACH_CONDITION
+@EACH_METHOD
+@LATTICES
+def test_the_temperature_of_the_wall_stays(lattice, method, condition):
+    """Of a fluid that has it already, whatever the condition, unless heat enters."""
+    if condition == "flux":
+        pytest.skip("heat enters")
+    engine = cavity_engine(body(lattice)[0], setup_of(lattice, method, condition, backend="cpu"))
+    heat(engine, setup_of(lattice, method, condition), np.full(1, T_WALL))
+    assert np.abs(temperature(advance(engine, 20)) - T_WALL).max() < 1e-10
+
+
+@pytest.mark.parametrize("condition", ["insulated", "flux"])
+@LATTICES
+def test_populations_gain_what_enters_through_the_area(lattice, condition):
+    nodes, _ = body(lattice)
+    engine = cavity_engine(nodes, setup_of(lattice, POPULATION_METHOD, condition, backend="cpu"))
+    start = temperature(engine).sum()
+    gained = temperature(advance(engine, 20)).sum() - start
+    entering = (condition == "flux") * 20 * DIFFUSIVITY * FLUX_IN * areas_of(nodes).sum()
+    assert np.isclose(gained, entering, rtol=0.01, atol=1e-10)
+
+
+@pytest.mark.parametrize("streaming", [name for name, kind in STREAMINGS.items() if kind.fills_slots])
+@EACH_CONDITION
+@EACH_METHOD
+@LATTICES
+def test_ranks_agree_with_one_bit_by_bit(lattice, method, condition, streaming):
+    nodes, _ = body(lattice)
+    setup = setup_of(lattice, method, condition, 1e-4, backend="cpu", streaming=streaming)
+    alone = thermal_state(nodes, setup, np.zeros(nodes.n_nodes, int), n_steps=4)
+    shared = thermal_state(nodes, setup, random_owner(nodes, 3), n_steps=4)
+    assert np.array_equal(alone[0], shared[0]) and np.array_equal(alone[1], shared[1])
+    in_pull = thermal_state(nodes, replace(setup, streaming="pull"), np.zeros(nodes.n_nodes, int), n_steps=4)
+    assert np.array_equal(alone[1], in_pull[1]) and np.isfinite(alone[1]).all()
+
+
+@pytest.mark.parametrize("backend", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+@EACH_CONDITION
+@EACH_METHOD
+def test_compiled_code_agrees_with_the_specification(method, condition, backend):
+    nodes, _ = body(D3Q19)
+    setup, everywhere = setup_of(D3Q19, method, condition, 1e-4), np.zeros(nodes.n_nodes, int)
+    specified = thermal_state(nodes, setup, everywhere, n_steps=3)[1]
+    compiled = thermal_state(nodes, replace(setup, backend=backend), everywhere, n_steps=3)[1]
+    assert np.abs(specified - compiled).max() < 1e-13 and np.abs(specified).max() > 1e-2
