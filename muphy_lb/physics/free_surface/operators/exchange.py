@@ -9,7 +9,7 @@ Comput. Sci. 4, 984 (2011). With f~ the populations that a cell stored in the st
 
     dm = sum_i A_i [f~_ibar(x + c_i) - f~_i(x)]
 
-with A = 1 beside liquid, the mean fill f of both cells beside interface, or 3/2 f - 1/4 above a half (:func:`_level`),
+with A = 1 beside liquid, 3/2 f - 1/4 and at least a half beside interface (:func:`_level`; f: mean fill of both cells),
 and 0 beside gas and walls; the neighbour computes the same with the other sign. A population from gas has the density
 rho_A of its pressure and the velocity of the cell itself:
 
@@ -25,15 +25,15 @@ body force (3 F.n of the pressure and 9 (c_i.n) (c_i.F_t) of the shear stress, t
     k = (c_i.n / 2 - d) / (c_i.n / 2 + d).
 
 Level films and pools are exact with s = 1, liquid in free fall with s = 0, for any k. With d < 0 k would exceed 1, and
-the spectral radius of a step, too; with d of at least 0 in k it is 1 for all fillings, wave numbers and relaxation
-times from 0.502 to 2: the interface cell then has the inertia of half a voxel. The bracket is bounded by the weight of
-half a voxel of liquid and half of the pressure of surface tension, so that splashes stay stable. Whether the body force
-is borne, s, is measured by what E(x - c_i / 2) shows of s g_i, above or below a half, and counted over ``SUPPORTED``
-steps: sound disturbs it.
+the spectral radius of a step, too; with d kept above 0 in k it is 1 for all fillings, wave numbers and relaxation times
+from 0.502 to 2 with trt, from 0.505 with bgk, where below waves of four voxels grow up to the bound: the interface cell
+then has the inertia of half a voxel. The bracket is bounded by the weight of half a voxel of liquid and half of the
+pressure of surface tension, so that splashes stay stable. Whether the body force is borne, s, is measured by the share
+of g_i that E(x - c_i / 2) shows, above or below a half, and counted over ``SUPPORTED`` steps, since sound disturbs it.
 
 With surface tension A is the share of the face between two interface cells that is wet if the surface is a plane along
 or across it: with a the fuller and b the emptier one of both fills, b / (b + 1 - a). A flat surface then leaves a cell
-only when that is full; the mean lets liquid into cells that the surface has not reached, which makes the filling of a
+only when that is full; the share of a level surface lets liquid into cells that the surface has not reached, which makes the filling of a
 moving surface rough, and its curvature differ where it advances and where it recedes: drops then lose their oscillation
 five times too fast.
 
@@ -93,9 +93,10 @@ HYSTERESIS_OF_TENSION = 1e-3
 SOFT = 1e-2
 """Added to the liquid of the emptier and to the room of the fuller of two cells, for the share of their face that is
 wet: between a full and an empty one it is a half."""
-NEAREST = 0.05
+NEAREST = 0.15
 """Distance of the surface from the centre of its cell that is taken for smaller ones, and for surfaces on the other
-side: at 0 an extrapolation would turn a disturbance into its opposite without damping."""
+side: at 0 an extrapolation would turn a disturbance into its opposite without damping, and short waves grow where
+collisions hardly damp them."""
 ALMOST_FULL = 0.9
 """Filling from which on an interface cell counts as liquid for those beside it, with a contact angle: whenever the last
 full cell at the wall turned from liquid to interface and back, the next one would else lose what it had got, and the
@@ -128,18 +129,17 @@ def scheme_of(capillarity: Operator) -> Scheme:
 
 def _level(own, other):
     """Wet share of a face below a level surface: links within a layer carry 2/3 of its flux, those to the next ones 1/6
-    each, of which gas takes none, so that a layer that is filled to f carries f with 3/2 f - 1/4."""
-    mean = 0.5 * (own + other)
-    return np.maximum(mean, 1.5 * mean - 0.25)
+    each, of which gas takes none, so that a layer that is filled to f carries f with 3/2 f - 1/4. Cells move with the
+    inertia of at least half a voxel, and carry as much; with less, waves of two voxels grow."""
+    return np.maximum(0.75 * (own + other) - 0.25, 0.5)
 
 
 def _level_node(precision, jit):
     """Node function of :func:`_level`."""
-    half, more, quarter = (precision.real(x) for x in (0.5, 1.5, 0.25))
+    half, more, quarter = (precision.real(x) for x in (0.5, 0.75, 0.25))
 
     def share(own, other):
-        mean = half * (own + other)
-        return max(mean, more * mean - quarter)
+        return max(more * (own + other) - quarter, half)
 
     return jit(share)
 
