@@ -9,7 +9,7 @@ Comput. Sci. 4, 984 (2011). With f~ the populations that a cell stored in the st
 
     dm = sum_i A_i [f~_ibar(x + c_i) - f~_i(x)]
 
-with A = 1 beside liquid, 3/2 f - 1/4 and at least a half beside interface (:func:`_level`; f: mean fill of both cells),
+with A = 1 beside liquid, 3/2 f - 1/4 or about a half beside interface (:func:`_level`; f: mean fill of both cells),
 and 0 beside gas and walls; the neighbour computes the same with the other sign. A population from gas has the density
 rho_A of its pressure and the velocity of the cell itself:
 
@@ -33,7 +33,7 @@ of g_i that E(x - c_i / 2) shows, above or below a half, and counted over ``SUPP
 
 With surface tension A is the share of the face between two interface cells that is wet if the surface is a plane along
 or across it: with a the fuller and b the emptier one of both fills, b / (b + 1 - a). A flat surface then leaves a cell
-only when that is full; the share of a level surface lets liquid into cells that the surface has not reached, which makes the filling of a
+only when that is full; the other lets liquid into cells that the surface has not reached, which makes the filling of a
 moving surface rough, and its curvature differ where it advances and where it recedes: drops then lose their oscillation
 five times too fast.
 
@@ -130,16 +130,19 @@ def scheme_of(capillarity: Operator) -> Scheme:
 def _level(own, other):
     """Wet share of a face below a level surface: links within a layer carry 2/3 of its flux, those to the next ones 1/6
     each, of which gas takes none, so that a layer that is filled to f carries f with 3/2 f - 1/4. Cells move with the
-    inertia of at least half a voxel, and carry as much; with less, waves of two voxels grow."""
-    return np.maximum(0.75 * (own + other) - 0.25, 0.5)
+    inertia of at least half a voxel, and carry as much, unless they are almost empty; with less, waves of two voxels
+    grow."""
+    both = own + other
+    return np.minimum(np.maximum(0.75 * both - 0.25, 0.5), 2.5 * both)
 
 
 def _level_node(precision, jit):
     """Node function of :func:`_level`."""
-    half, more, quarter = (precision.real(x) for x in (0.5, 0.75, 0.25))
+    half, more, quarter, most = (precision.real(x) for x in (0.5, 0.75, 0.25, 2.5))
 
     def share(own, other):
-        return max(more * (own + other) - quarter, half)
+        both = own + other
+        return min(max(more * both - quarter, half), most * both)
 
     return jit(share)
 
