@@ -133,12 +133,12 @@ def _level(own, other):
     inertia of at least half a voxel, and carry as much, unless they are almost empty; with less, waves of two voxels
     grow."""
     both = own + other
-    return np.minimum(np.maximum(0.75 * both - 0.25, 0.5), 2.5 * both)
+    return np.minimum(np.maximum(0.75 * both - 0.25, 0.5), 10.0 * both)
 
 
 def _level_node(precision, jit):
     """Node function of :func:`_level`."""
-    half, more, quarter, most = (precision.real(x) for x in (0.5, 0.75, 0.25, 2.5))
+    half, more, quarter, most = (precision.real(x) for x in (0.5, 0.75, 0.25, 10))
 
     def share(own, other):
         both = own + other
