@@ -30,18 +30,21 @@ def surface_film(settings: Settings) -> Iterator:
     liquids.refuse(settings)
     errors = []
     for depth in QUICK_DEPTHS if settings.quick else DEPTHS:
-        flow, *others = _film(settings, depth, "D2Q9", (1.0, 0.0))
+        flow, others = _film(settings, depth, "D2Q9", (1.0, 0.0))
         errors.append(flow.error)
         yield from (flow, *others) if depth > COARSE else (shown(flow.quantity, flow.reference, flow.computed),)
     if not settings.quick:
         if settings.precision == "fp64":
             order = log(errors[0] / errors[-1]) / log(DEPTHS[-1] / DEPTHS[0])
             yield at_least("order of the flow rate", ORDER, order, 0.0)
-        yield from _film(settings, DEPTH_3D, "D3Q19", DIRECTION_3D)
+        flow, others = _film(settings, DEPTH_3D, "D3Q19", DIRECTION_3D)
+        yield from (flow, *others)
 
 
-def _film(settings: Settings, depth: float, lattice: str, direction: tuple[float, float]) -> Iterator[Row | Plot]:
-    """A film that runs along ``direction`` in the plane of the plate."""
+def _film(
+    settings: Settings, depth: float, lattice: str, direction: tuple[float, float]
+) -> tuple[Row, list[Row | Plot]]:
+    """A film that runs along ``direction`` in the plane of the plate: its flow rate, and all else."""
     drive = 2.0 * VISCOSITY * SPEED / depth**2
     force = drive * direction[0], -drive / STEEPNESS, drive * direction[1]
     width = 1 if lattice == "D2Q9" else 4
@@ -68,10 +71,11 @@ def _film(settings: Settings, depth: float, lattice: str, direction: tuple[float
     heights, density = liquid_density(simulation, np.array([0.0, 1.0, 0.0]))
     slope, offset = np.polyfit(heights, density - 1.0, 1)
     what = f"{lattice}, depth {depth:g}: "
-    yield relative(f"{what}flow rate", drive * depth**3 / (3.0 * VISCOSITY), flow, FLOW)
+    rate = relative(f"{what}flow rate", drive * depth**3 / (3.0 * VISCOSITY), flow, FLOW)
     far = float(np.abs(along - exact(y))[is_full].max()) / SPEED
-    yield at_most(f"{what}velocity, worst, over the surface", OF_PROFILE, far)
-    yield relative(f"{what}pressure at the floor", drive / STEEPNESS * depth, (offset + 0.5 * slope) / 3.0, OF_FLOOR)
+    profile = at_most(f"{what}velocity, worst, over the surface", OF_PROFILE, far)
+    floor = relative(f"{what}pressure at the floor", drive / STEEPNESS * depth, (offset + 0.5 * slope) / 3.0, OF_FLOOR)
     line = Series("exact", y[:: 4 * width], exact(y[:: 4 * width]))
     points = Series("computed", y[is_full], along[is_full], "points")
-    yield Plot(f"Film of {depth:g} voxels, {lattice}", "y", "velocity", (line, points))
+    plot = Plot(f"Film of {depth:g} voxels, {lattice}", "y", "velocity", (line, points))
+    return rate, [profile, floor, plot]
