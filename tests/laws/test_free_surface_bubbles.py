@@ -203,7 +203,7 @@ def test_gas_is_kept_while_bubbles_merge_and_split(precision):
     flow = splash(D2Q9, precision=precision, search_every=1)
     before, mass = int(flow.bubbles().regions.content.sum()), flow.mass()
     counts = []
-    for step in range(0, 400, 20):
+    for step in range(0, 600, 20):
         flow.advance(20, step)
         bubbles = flow.bubbles()
         assert int(bubbles.regions.content.sum()) + bubbles.dissolved == before

@@ -54,7 +54,7 @@ SOON_SPECIFIED = (
 
 SMALLEST = (
     *("plane-channel", "pipe", "conservation", "vessel", "taylor-couette", "cavity", "womersley", "free-slip"),
-    *("heat", "fluctuating-modes", "surface-rest", "dissipation"),
+    *("heat", "fluctuating-modes", "surface-rest", "surface-film", "dissipation"),
 )
 OTHERS = [name for name in CASES if name not in SMALLEST + NEED_DATA + TAKE_MINUTES]
 

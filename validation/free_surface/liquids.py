@@ -22,6 +22,12 @@ TANK, NO_FORCE = "tank", (0.0, 0.0, 0.0)
 EVERYTHING = ({"box_m": [[-1e6] * 3, [1e6] * 3]},)
 """Liquid of a simulation whose own start :func:`fill_with` replaces."""
 FIT_ROUNDS, FIT_STEP = 60, 1e-5
+AtPlaces = Callable[[np.ndarray], np.ndarray]
+
+
+def no_velocity(place: np.ndarray) -> np.ndarray:
+    """(3, 1) velocity of liquid at rest, at any places."""
+    return np.zeros((3, 1))
 
 
 def refuse(settings: Settings) -> None:
@@ -42,15 +48,15 @@ def liquid_flow(settings: Settings, geometry: Mapping, viscosity: float, force=N
     return lattice_simulation(settings, geometry, viscosity, flow=drive, free_surface=section, **more)
 
 
-def fill_with(simulation: Solver, region: Region, density: Callable[[np.ndarray], np.ndarray] | None = None) -> None:
-    """Start again with one region of liquid, at rest. ``simulation``: with a free surface; ``region``: the liquid;
-    ``density``: (m, 3) places -> (m,) density minus 1; none without it."""
+def fill_with(simulation: Solver, region: Region, density: AtPlaces | None = None, velocity=no_velocity) -> None:
+    """Start again with one region of liquid. ``simulation``: with a free surface; ``region``: the liquid; ``density``:
+    (m, 3) places -> (m,) density minus 1; none without it; ``velocity``: places -> (3, m) velocity; none without it."""
     domain, header = simulation.domain, simulation.header
     cell, share = InitialLiquid([region], header).cells(domain, simulation.lattice)
     place = whole_nodes(simulation).coordinates()[domain.number]
     rho = 1.0 + (np.zeros(len(place)) if density is None else density(place))
     simulation.set_fields(initial_fields(cell, share, rho))
-    simulation.engine.start_from(rho, np.zeros((3, 1)))
+    simulation.engine.start_from(rho, velocity(place))
 
 
 def mass(simulation: Solver) -> np.ndarray:

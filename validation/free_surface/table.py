@@ -1,7 +1,17 @@
 """Validation cases of free surfaces."""
 
 from muphy_lb.validation.free_surface.drops import surface_contact, surface_drop
+from muphy_lb.validation.free_surface.films import surface_film
 from muphy_lb.validation.free_surface.oscillations import surface_gas_spring, surface_sloshing, surface_waves
 from muphy_lb.validation.free_surface.tanks import dam_break, surface_rest
 
-CASES = (surface_rest, surface_waves, surface_sloshing, surface_gas_spring, surface_drop, surface_contact, dam_break)
+CASES = (
+    surface_rest,
+    surface_film,
+    surface_waves,
+    surface_sloshing,
+    surface_gas_spring,
+    surface_drop,
+    surface_contact,
+    dam_break,
+)

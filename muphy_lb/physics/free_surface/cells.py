@@ -6,7 +6,7 @@ Between steps a cell is ``GAS``, ``INTERFACE`` or ``LIQUID``; a liquid cell neve
 Within a step further bits tell what a cell turns into; each is set in one stage, so that other cells may read the other
 bits meanwhile.
 
-- The mass of a cell.
+- The mass of a cell, and its support.
 - The pressure of the gas beside an interface cell, as density minus 1: one for all gas, or that of the region whose
   number the cell holds.
 """
@@ -44,6 +44,10 @@ SURFACE = INTERFACE | WETTED | BARED
 
 CELL, MASS, FILL = "cell", "liquid_mass", "fill"
 """Names of the fields: the cell; its mass of liquid, if it is interface; and the share of it that liquid fills."""
+SUPPORT = "support"
+"""Name of the field: how far the stress below the surface of an interface cell bears the body force, up to
+``SUPPORTED``: liquid at rest, and films, are supported, falling drops are not."""
+SUPPORTED = 6
 BUBBLE = "bubble"
 """Name of the field, if gas is compressed: number of the region of gas that a gas or interface cell belongs to."""
 

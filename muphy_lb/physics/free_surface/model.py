@@ -51,6 +51,7 @@ from muphy_lb.physics.free_surface.cells import (
     MASS,
     ONE_PRESSURE,
     OPENING,
+    SUPPORT,
     SURFACE,
     TURNING,
     WALL,
@@ -76,12 +77,13 @@ FIELDS = (
     Field(CELL, dtype=np.uint8, outside=WALL, at_openings=OPENING, is_state=True, guarded=True),
     Field(MASS, is_state=True),
     Field(FILL, outside=0.0, is_state=True, guarded=True),
+    Field(SUPPORT, dtype=np.uint8, is_state=True),
     Field(EDGE_MOMENTS, of_moments=True),
 )
 COSTS = MappingProxyType({INTERFACE: 4.0})
 """Of an interface cell, by the bytes that its stages move."""
 NUMBERS = Field(BUBBLE, dtype=np.int32, outside=0, is_state=True, guarded=True)
-OWN = {name: FieldValue(name) for name in (CELL, MASS, FILL)}
+OWN = {name: FieldValue(name) for name in (CELL, MASS, FILL, SUPPORT)}
 
 
 def free_surface(
@@ -108,7 +110,7 @@ def free_surface(
         (exchange(force, capillarity, ONE_PRESSURE if bubbles is None else IN_BUBBLES),),
         given,
         reads=(CELLS, FILLS),
-        writes=(CELL, MASS),
+        writes=(CELL, MASS, SUPPORT),
         where=_surface(INTERFACE),
     )
     after = _conversion(force, of_force, bubbles is not None)
@@ -165,5 +167,5 @@ def _conversion(force: Operator, of_force, has_bubbles: bool) -> tuple[Stage, ..
         ),
         *((inherit,) if has_bubbles else ()),
         replace(take, name="new take", where=_surface(SURFACE & ~INTERFACE)),
-        Stage("turn", EACH, (TURN,), OWN, writes=(CELL,), where=_surface(CHANGED)),
+        Stage("turn", EACH, (TURN,), OWN, writes=(CELL, SUPPORT), where=_surface(CHANGED)),
     )

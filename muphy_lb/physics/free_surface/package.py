@@ -27,7 +27,7 @@ from muphy_lb.physics.package import Physics
 from muphy_lb.setup.advice.costs import BYTES_PER_DIRECTION
 from muphy_lb.setup.force import uniform_acceleration_m_s2
 
-BYTES_OF_CELL, BYTES_OF_BUBBLE = 1, 4
+BYTES_OF_CELL, BYTES_OF_BUBBLE = 2, 4
 LARGEST_DEVIATION = 0.3
 """Density of the gas pressure, minus 1, up to which the liquid counts as incompressible."""
 
@@ -90,7 +90,7 @@ class FreeSurface(Physics):
 
     @classmethod
     def bytes_per_node(cls, case, lattice) -> float:
-        """Memory of cell, mass and filling, of the longest table of neighbours, and of bubbles and their pressures."""
+        """Memory of cell, support, mass, filling, the longest table of neighbours, and bubbles with their pressures."""
         real = np.dtype(PRECISIONS[case.compute.precision].real).itemsize
         of_bubbles = BYTES_OF_BUBBLE + real if case.free_surface.bubbles else 0
         return BYTES_OF_CELL + 2 * real + of_bubbles + (lattice.q - 1) * BYTES_PER_DIRECTION

@@ -19,7 +19,7 @@ from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.nodes import GeometryHeader, voxel_coordinates
 from muphy_lb.geometry.shapes.packings import read_spheres
 from muphy_lb.lattice import Lattice
-from muphy_lb.physics.free_surface.cells import CELL, FILL, GAS, INTERFACE, LIQUID, MASS
+from muphy_lb.physics.free_surface.cells import CELL, FILL, GAS, INTERFACE, LIQUID, MASS, SUPPORT, SUPPORTED
 from muphy_lb.setup.initial import FASTEST_MACH
 from muphy_lb.setup.input_fields import read_box_array
 
@@ -285,7 +285,8 @@ class InitialLiquid:
 def initial_fields(cell: np.ndarray, fill: np.ndarray, density: np.ndarray) -> dict[str, np.ndarray]:
     """The fields of a free surface from cells, filling and density (n,)."""
     share = np.where(cell == INTERFACE, fill, 0.0)
-    return {CELL: cell, MASS: share * density, FILL: share}
+    support = np.full(cell.shape, SUPPORTED, np.uint8)
+    return {CELL: cell, MASS: share * density, FILL: share, SUPPORT: support}
 
 
 class LiquidRegions:

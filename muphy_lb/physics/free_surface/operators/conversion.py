@@ -26,6 +26,8 @@ from muphy_lb.physics.free_surface.cells import (
     LIQUID,
     MASS,
     NEEDED,
+    SUPPORT,
+    SUPPORTED,
     WETTED,
     density_node,
 )
@@ -233,14 +235,15 @@ TAKE = Operator("take", _take, _take_node, named(CELL, MASS, FILL))
 
 
 def _turn(n, lattice, parameters):
-    """Cells become what they turn into."""
-    cell = parameters[CELL]
+    """Cells become what they turn into; new interface is supported."""
+    cell, support = parameters[CELL], parameters[SUPPORT]
     own = cell[n]
+    support[n] = np.where(own & (WETTED | BARED), SUPPORTED, support[n])
     cell[n] = np.where(own & FILLED, LIQUID, np.where(_vanishes(own), GAS, INTERFACE))
 
 
 def _turn_node(lattice, precision, jit, at):
-    cell, vanishes = at[CELL], jit(_vanishes)
+    cell, support, vanishes = at[CELL], at[SUPPORT], jit(_vanishes)
 
     def turn(n, parameters):
         own = parameters[cell][n]
@@ -250,11 +253,13 @@ def _turn_node(lattice, precision, jit, at):
             parameters[cell][n] = GAS
         else:
             parameters[cell][n] = INTERFACE
+        if own & (WETTED | BARED):
+            parameters[support][n] = SUPPORTED
 
     return jit(turn)
 
 
-TURN = Operator("turn", _turn, _turn_node, named(CELL))
+TURN = Operator("turn", _turn, _turn_node, named(CELL, SUPPORT))
 
 
 def _inherit(neighbours, n, lattice, parameters):

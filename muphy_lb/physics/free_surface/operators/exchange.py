@@ -9,23 +9,31 @@ Comput. Sci. 4, 984 (2011). With f~ the populations that a cell stored in the st
 
     dm = sum_i A_i [f~_ibar(x + c_i) - f~_i(x)]
 
-with A = 1 beside liquid, the mean fill of both cells beside interface, and 0 beside gas and walls; the neighbour
-computes the same with the other sign. A population from gas has the density rho_A of its pressure and the velocity
-of the cell itself:
+with A = 1 beside liquid, 3/2 f - 1/4 or about a half beside interface (:func:`_level`; f: mean fill of both cells),
+and 0 beside gas and walls; the neighbour computes the same with the other sign. A population from gas has the density
+rho_A of its pressure and the velocity of the cell itself:
 
     f_ibar(x, t + 1) = f^eq_ibar(rho_A, u) + f^eq_i(rho_A, u) - f~_i(x).
 
-That sets the pressure half a link beyond the cell, wherever the surface is, so that waves are slow and slopes feel the
-voxels. Under a body force, and with surface tension, the pressure is therefore extrapolated through its value at the
-surface, with the slope along the normal that it has on the other side: half a link before the cell its even part is
-that of f~_i(x - c_i) and f~_ibar(x). Where cells rest, that slope is split: hydrostatics is known, holds wherever the
-surface lies, and cannot be unstable; only what the populations show besides is extrapolated from a surface kept off the
-centre of the cell, and bounded by the weight of half a voxel of liquid and half of the pressure of surface tension, so
-that splashes stay stable. Without that split, liquid below an inclined surface circulates with 5e-4 sqrt(g h).
+That sets pressure and stress half a link beyond the cell, wherever the surface is. Under a body force, and with surface
+tension, they hold where the surface cuts the link, after Bogner, Ammer, Ruede, J. Comput. Phys. 297, 1 (2015): with E
+the even part of the populations, which is that of f~_i(x - c_i) and f~_ibar(x) half a link before the cell, E_S that
+at the surface, from the equation above, d and n its distance and normal, and g_i the change of E along n that bears the
+body force (3 F.n of the pressure and 9 (c_i.n) (c_i.F_t) of the shear stress, times the weight),
+
+    E(x + c_i / 2) = E_S + (c_i.n / 2 - d) s g_i + k [E_S - (c_i.n / 2 + d) s g_i - E(x - c_i / 2)],
+    k = (c_i.n / 2 - d) / (c_i.n / 2 + d).
+
+Level films and pools are exact with s = 1, liquid in free fall with s = 0, for any k. With d < 0 k would exceed 1, and
+the spectral radius of a step, too; with d kept above 0 in k it is 1 for all fillings, wave numbers and relaxation times
+from 0.502 to 2 with trt, from 0.505 with bgk, where below waves of four voxels grow up to the bound: the interface cell
+then has the inertia of half a voxel. The bracket is bounded by the weight of half a voxel of liquid and half of the
+pressure of surface tension, so that splashes stay stable. Whether the body force is borne, s, is measured by the share
+of g_i that E(x - c_i / 2) shows, above or below a half, and counted over ``SUPPORTED`` steps, since sound disturbs it.
 
 With surface tension A is the share of the face between two interface cells that is wet if the surface is a plane along
 or across it: with a the fuller and b the emptier one of both fills, b / (b + 1 - a). A flat surface then leaves a cell
-only when that is full; the mean lets liquid into cells that the surface has not reached, which makes the filling of a
+only when that is full; the other lets liquid into cells that the surface has not reached, which makes the filling of a
 moving surface rough, and its curvature differ where it advances and where it recedes: drops then lose their oscillation
 five times too fast.
 
@@ -71,6 +79,8 @@ from muphy_lb.physics.free_surface.cells import (
     MASS,
     ONE_PRESSURE,
     OPENING,
+    SUPPORT,
+    SUPPORTED,
     WALL,
     density_node,
 )
@@ -83,11 +93,10 @@ HYSTERESIS_OF_TENSION = 1e-3
 SOFT = 1e-2
 """Added to the liquid of the emptier and to the room of the fuller of two cells, for the share of their face that is
 wet: between a full and an empty one it is a half."""
-NEAREST = 0.2
+NEAREST = 0.15
 """Distance of the surface from the centre of its cell that is taken for smaller ones, and for surfaces on the other
-side: at 0 an extrapolation would turn a disturbance into its opposite without damping."""
-NEAREST_OF_TENSION = 0.1
-"""The same with surface tension, whose filling is smoother."""
+side: at 0 an extrapolation would turn a disturbance into its opposite without damping, and short waves grow where
+collisions hardly damp them."""
 ALMOST_FULL = 0.9
 """Filling from which on an interface cell counts as liquid for those beside it, with a contact angle: whenever the last
 full cell at the wall turned from liquid to interface and back, the next one would else lose what it had got, and the
@@ -101,37 +110,41 @@ class Scheme(NamedTuple):
         wet_share: the share of the face between two interface cells that is wet, of their fills.
         wet_share_node: ``(precision, jit)`` -> node function of it.
         hysteresis: how far a cell must be overfilled, or overdrawn, to turn.
-        nearest: smallest distance of the surface from the centre of its cell.
         almost_full: filling above which an interface cell counts as liquid for those beside it.
     """
 
     wet_share: Callable
     wet_share_node: Callable
     hysteresis: float
-    nearest: float
     almost_full: float
 
 
 def scheme_of(capillarity: Operator) -> Scheme:
     """The scheme that goes with an operator of surface tension."""
     if capillarity is NO_TENSION:
-        return Scheme(_mean, _mean_node, HYSTERESIS, NEAREST, inf)
+        return Scheme(_level, _level_node, HYSTERESIS, inf)
     almost_full = ALMOST_FULL if capillarity is CONTACT_ANGLE else inf
-    return Scheme(_steep, _steep_node, HYSTERESIS_OF_TENSION, NEAREST_OF_TENSION, almost_full)
+    return Scheme(_steep, _steep_node, HYSTERESIS_OF_TENSION, almost_full)
 
 
-def _mean(own, other):
-    return 0.5 * (own + other)
+def _level(own, other):
+    """Wet share of a face below a level surface: links within a layer carry 2/3 of its flux, those to the next ones 1/6
+    each, of which gas takes none, so that a layer that is filled to f carries f with 3/2 f - 1/4. Cells move with the
+    inertia of at least half a voxel, and carry as much, unless they are almost empty; with less, waves of two voxels
+    grow."""
+    both = own + other
+    return np.minimum(np.maximum(0.75 * both - 0.25, 0.5), 10.0 * both)
 
 
-def _mean_node(precision, jit):
-    """Node function of the mean of two fills."""
-    half = precision.real(0.5)
+def _level_node(precision, jit):
+    """Node function of :func:`_level`."""
+    half, more, quarter, most = (precision.real(x) for x in (0.5, 0.75, 0.25, 10))
 
-    def mean(own, other):
-        return half * (own + other)
+    def share(own, other):
+        both = own + other
+        return min(max(more * both - quarter, half), most * both)
 
-    return jit(mean)
+    return jit(share)
 
 
 def _steep(own, other):
@@ -158,12 +171,11 @@ MOST_SPEED = 0.2
 gas cells, and would fall faster and faster in its place."""
 
 GRAZING = 0.1
-"""Component of a link along the normal from which on it takes part in the slope."""
-RESTING = 0.005
-"""Height [voxels] up to which its speed could carry a cell at rest against the body force. Whether it rests or falls
-cannot be told from the pressure in it, when the surface lies close below its centre."""
+"""Component of a link along the normal from which on what arrives along it is extrapolated."""
+THINNEST = 0.1
+"""Smallest depth below the surface for which the stress that would bear the body force is expected."""
 HEAVIEST = 1.5
-"""Largest change of the density by a slope that is not that of liquid at rest, over the body force."""
+"""Largest change of the density by what does not bear the body force, over that force."""
 OF_TENSION = 0.5
 """The same over the pressure of surface tension."""
 RELAXED = 0.1
@@ -181,7 +193,7 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
         gas: ``(n, parameters)`` -> density, minus 1, of the pressure of the gas.
     """
     scheme = scheme_of(capillarity)
-    parameters = joined(named(CELL, MASS, FILL), gas.parameters, force.parameters, capillarity.parameters)
+    parameters = joined(named(CELL, MASS, FILL, SUPPORT), gas.parameters, force.parameters, capillarity.parameters)
 
     def reference(arriving, leaving, neighbours, n, lattice, parameters):
         cell, fill = parameters[CELL], parameters[FILL]
@@ -196,9 +208,7 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
         is_alone = _is_alone(beside, fill[neighbours], scheme.almost_full)
         stops = (beside == OPENING).any(axis=0) & is_alone & is_fast
         pushed = np.broadcast_to(force.reference(n, parameters), u.shape)
-        size = np.linalg.norm(pushed, axis=0)
-        limits = scheme.nearest, _rest(added(u * u), size) * pushed, HEAVIEST * size + OF_TENSION * np.abs(tension)
-        change = _change((arriving, leaving, equilibrium), neighbours, n, lattice, parameters, limits)
+        even = _even((arriving, leaving, equilibrium), neighbours, n, lattice, parameters, (pushed, tension))
         for q in range(1, lattice.q):
             back, kind = lattice.opposite[q], beside[q - 1]
             gained = arriving[back] - leaving[q]
@@ -206,7 +216,7 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
             share = np.where(kind & LIQUID, 1.0, np.where(kind & INTERFACE, between, 0.0))
             mass = mass + share * gained
             through = through + np.where(kind == OPENING, gained, 0.0)
-            missing = equilibrium[back] + equilibrium[q] + 2.0 * lattice.w[q] * change[q] - leaving[q]
+            missing = 2.0 * lattice.w[q] * even[q] - leaving[q]
             missing = np.where(stops, lattice.w[q] * (rho - 1.0), missing)
             arriving[back] = np.where(kind & (FLUID | WALL), arriving[back], missing)
         mass = mass + fill[n] * through
@@ -222,37 +232,32 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
     return Operator(f"exchange-{force.name}-{capillarity.name}-{gas.name}", reference, node, parameters)
 
 
-def _change(populations, neighbours, n, lattice, parameters, limits):
-    """(Q, m) change of the density half a link beyond cells by the slope of the pressure along the normal.
-
-    The slope is that of liquid at rest under the body force, and what the populations show besides. Only the latter
-    answers the flow, so only it needs to be bounded, and a surface some way from the centre to be stable.
+def _even(populations, neighbours, n, lattice, parameters, pressures):
+    """(Q, m) even part of the populations half a link beyond cells, over the weight; counts their support.
 
     Args:
-        limits: smallest distance of the surface for what answers the flow, (3, m) the body force where cells rest, and
-            (m,) the largest change that answers the flow.
+        pressures: (3, m) body force, and (m,) density that surface tension adds.
     """
-    (arriving, leaving, equilibrium), (nearest, resting, most) = populations, limits
+    (arriving, leaving, equilibrium), (force, tension) = populations, pressures
+    most = HEAVIEST * np.linalg.norm(force, axis=0) + OF_TENSION * np.abs(tension)
     normal, is_flat = surface_normal(neighbours, n, lattice, parameters)
-    place = plane_distance(parameters[FILL][n].astype(float), normal)
-    near, at_rest = np.maximum(place, nearest), 3.0 * (resting * normal).sum(axis=0)
-    across, beside = combined(lattice.c, normal), parameters[CELL][neighbours]
-    drop, length = np.zeros(n.shape), np.zeros(n.shape)
-    for q in range(1, lattice.q):
-        back = lattice.opposite[q]
-        counts = (beside[back - 1] & FLUID != 0) & (across[q] > GRAZING)
-        even = 0.5 * (equilibrium[back] + equilibrium[q] - arriving[q] - leaving[back])
-        even = even - lattice.w[q] * at_rest * (place + 0.5 * across[q])
-        drop = drop + np.where(counts, even, 0.0)
-        length = length + np.where(counts, lattice.w[q] * (near + 0.5 * across[q]), 0.0)
-    slope = drop / np.where(length == 0.0, 1.0, length)
-    change = at_rest * (0.5 * across - place) + np.clip(slope * (0.5 * across - near), -most, most)
-    return np.where(is_flat | (length == 0.0), 0.0, change)
-
-
-def _rest(square, force):
-    """(m,) how far cells rest, between 0 and 1, of the square of their speed and the size of the body force."""
-    return np.where(force > 0.0, np.maximum(1.0 - square / np.where(force > 0.0, 2.0 * RESTING * force, 1.0), 0.0), 0.0)
+    place = np.where(is_flat, 0.0, plane_distance(parameters[FILL][n].astype(float), normal))
+    normal = np.where(is_flat, 0.0, normal)
+    weight, across, w = added(force * normal), combined(lattice.c, normal), lattice.w[:, None]
+    slope = 3.0 * weight + 9.0 * across * (combined(lattice.c, force) - weight * across)
+    at_surface = 0.5 * (equilibrium + equilibrium[lattice.opposite]) / w
+    before = 0.5 * (arriving + leaving[lattice.opposite]) / w
+    is_wet = parameters[CELL][neighbours[lattice.opposite[1:] - 1]] & FLUID != 0
+    counts = np.concatenate((np.zeros((1, n.size), bool), is_wet & (across[1:] > GRAZING)))
+    expected = slope * np.maximum(0.5 * across + place, THINNEST)
+    borne, whole = (np.where(counts, w * expected * drop, 0.0).sum(axis=0) for drop in (at_surface - before, expected))
+    step = np.where(2.0 * borne > whole, 1, -1) * (whole > 0.0)
+    support = np.clip(parameters[SUPPORT][n].astype(int) + step, 0, SUPPORTED)
+    parameters[SUPPORT][n] = support
+    slope, near = support / SUPPORTED * slope, np.maximum(place, NEAREST)
+    drop = np.where(counts, at_surface - slope * (0.5 * across + place) - before, 0.0)
+    ratio = (0.5 * across - near) / np.where(counts, 0.5 * across + near, 1.0)
+    return at_surface + slope * (0.5 * across - place) + np.clip(ratio * drop, -most, most)
 
 
 def _is_alone(beside, fill, almost_full):
@@ -285,7 +290,7 @@ def _node(lattice, precision, jit, at, force_at: Callable, pressures: tuple[Oper
     scheme = scheme_of(capillarity)
     gas_at, tension_at = gas.node(*how, at), capillarity.node(*how, at)
     held_of = _held_node(*how, at, scheme)
-    complete, outcome_of = _complete_node(*how, at, scheme.nearest), _outcome_node(*how, scheme.hysteresis)
+    complete, outcome_of = _complete_node(*how, at), _outcome_node(*how, scheme.hysteresis)
 
     def cross(arriving, leaving, neighbours, n, parameters):
         force = force_at(n, parameters)
@@ -333,72 +338,103 @@ def _held_node(lattice, precision, jit, at, scheme: Scheme):
     return jit(unroll(held_of))
 
 
-def _complete_node(lattice, precision, jit, at, nearest):
+def _complete_node(lattice, precision, jit, at):
     """Node function ``((arriving, leaving), neighbours, n, parameters, (deviation, ux, uy, uz, square), pushed)`` that
     completes what comes from gas; returns its bits. ``pushed``: body force, and density by surface tension."""
     cell, real = at[CELL], precision.real
     w, cx, cy, cz = constants(lattice, precision)
     back, bit = tuple(int(q) for q in lattice.opposite), tuple(1 << q for q in range(lattice.q))
-    n_neighbours = lattice.q - 1
-    zero, one, half, two, of_square, heaviest, of_tension = (real(x) for x in (0, 1, 0.5, 2, 4.5, HEAVIEST, OF_TENSION))
-    highest = real(3.0 * RESTING)  # square is 3/2 of that of the speed
-    slope_of = _slope_node(lattice, precision, jit, at, nearest)
+    behind, n_neighbours = tuple(q - 1 for q in back), lattice.q - 1
+    zero, half, two, nearest, grazing = (real(x) for x in (0, 0.5, 2, NEAREST, GRAZING))
+    link, plane_of = _link_node(precision, jit), _plane_node(lattice, precision, jit, at)
+    rest_of = _rest_node(lattice, precision, jit, at)
 
     def complete(populations, neighbours, n, parameters, state, pushed):
-        (arriving, leaving), (fx, fy, fz, tension), (deviation, ux, uy, uz, square) = populations, pushed, state
-        size = real(math.sqrt(fx * fx + fy * fy + fz * fz))
-        most = heaviest * size + of_tension * abs(tension)
-        slope, at_rest, near, place, nx, ny, nz = zero, zero, one, one, zero, zero, zero
+        (arriving, leaving), (_, ux, uy, uz, _), (fx, fy, fz, _) = populations, state, pushed
+        most, place, nx, ny, nz = plane_of(neighbours, n, parameters, pushed)
+        weight, near = fx * nx + fy * ny + fz * nz, max(place, nearest)
+        rest, changed = zero, 0
         if most > zero:
-            rest = max(one - square / (highest * size), zero) if size > zero else zero
-            resting = rest * fx, rest * fy, rest * fz
-            slope, at_rest, near, place, nx, ny, nz = slope_of(populations, neighbours, n, parameters, state, resting)
-        changed = 0
+            rest = rest_of(populations, neighbours, n, parameters, state, (fx, fy, fz, place, nx, ny, nz))
         for k in range(n_neighbours):
             if not parameters[cell][neighbours[k]] & (FLUID | WALL):
                 along = cx[k + 1] * ux + cy[k + 1] * uy + cz[k + 1] * uz
                 across = cx[k + 1] * nx + cy[k + 1] * ny + cz[k + 1] * nz
-                even = deviation + (one + deviation) * (of_square * along * along - square)
-                even += at_rest * (half * across - place) + min(max(slope * (half * across - near), -most), most)
-                arriving[back[k + 1]] = two * w[k + 1] * even - leaving[k + 1]
+                force = cx[k + 1] * fx + cy[k + 1] * fy + cz[k + 1] * fz
+                even, slope = link(along, across, force, weight, state)
+                middle, slope, drop = half * across, rest * slope, zero
+                if most > zero and across > grazing and parameters[cell][neighbours[behind[k + 1]]] & FLUID:
+                    drop = even - slope * (middle + place) - half * (arriving[k + 1] + leaving[back[k + 1]]) / w[k + 1]
+                    drop = min(max(drop * (middle - near) / (middle + near), -most), most)
+                arriving[back[k + 1]] = two * w[k + 1] * (even + slope * (middle - place) + drop) - leaving[k + 1]
                 changed |= bit[back[k + 1]]
         return changed
 
     return jit(unroll(complete))
 
 
-def _slope_node(lattice, precision, jit, at, nearest):
-    """Node function ``((arriving, leaving), neighbours, n, parameters, (deviation, ux, uy, uz, square), resting)`` ->
-    slopes of the density along the normal of the surface: what the populations show besides that of liquid at rest, and
-    that one; the distance of the surface from the centre, as that is taken for each of them; and the normal."""
-    cell, fill, real = at[CELL], at[FILL], precision.real
+def _link_node(precision, jit):
+    """Node function ``(along, across, force, weight, state)`` -> even part at the surface, over the weight of the link,
+    and its change along the normal that bears the body force. ``along, across, force``: of velocity, normal and body
+    force along the link; ``weight``: body force along the normal."""
+    one, three, nine, of_square = (precision.real(x) for x in (1, 3, 9, 4.5))
+
+    def link(along, across, force, weight, state):
+        deviation, _, _, _, square = state
+        even = deviation + (one + deviation) * (of_square * along * along - square)
+        return even, three * weight + nine * across * (force - weight * across)
+
+    return jit(link)
+
+
+def _plane_node(lattice, precision, jit, at):
+    """Node function ``(neighbours, n, parameters, pushed)`` -> largest change of the density by what does not bear the
+    body force; distance of the surface from the centre of the cell, and its normal, 0 if they are not asked for."""
+    fill, real = at[FILL], precision.real
+    zero, heaviest, of_tension = real(0), real(HEAVIEST), real(OF_TENSION)
+    normal_of, distance_of = normal_node(lattice, precision, jit, at), distance_node(precision, jit)
+
+    def plane(neighbours, n, parameters, pushed):
+        fx, fy, fz, tension = pushed
+        most = heaviest * real(math.sqrt(fx * fx + fy * fy + fz * fz)) + of_tension * abs(tension)
+        if most > zero:
+            nx, ny, nz = normal_of(neighbours, n, parameters)
+            if nx * nx + ny * ny + nz * nz > zero:
+                return most, distance_of(parameters[fill][n], nx, ny, nz), nx, ny, nz
+        return most, zero, zero, zero, zero
+
+    return jit(plane)
+
+
+def _rest_node(lattice, precision, jit, at):
+    """Node function ``((arriving, leaving), neighbours, n, parameters, state, (fx, fy, fz, place, nx, ny, nz))`` that
+    counts the support of a cell; returns it as a share."""
+    cell, support, real = at[CELL], at[SUPPORT], precision.real
     w, cx, cy, cz = constants(lattice, precision)
     back, n_neighbours = tuple(int(q) for q in lattice.opposite), lattice.q - 1
     behind = tuple(q - 1 for q in back)
-    zero, one, half, three, of_square, nearest, grazing = (real(x) for x in (0, 1, 0.5, 3, 4.5, nearest, GRAZING))
-    normal_of, distance_of = normal_node(lattice, precision, jit, at), distance_node(precision, jit)
+    zero, half, two, thinnest, grazing = (real(x) for x in (0, 0.5, 2, THINNEST, GRAZING))
+    share, link = real(1 / SUPPORTED), _link_node(precision, jit)
 
-    def slope_of(populations, neighbours, n, parameters, state, resting):
-        (arriving, leaving), (deviation, ux, uy, uz, square), (fx, fy, fz) = populations, state, resting
-        nx, ny, nz = normal_of(neighbours, n, parameters)
-        if nx * nx + ny * ny + nz * nz == zero:
-            return zero, zero, one, one, nx, ny, nz
-        at_rest, place = three * (fx * nx + fy * ny + fz * nz), distance_of(parameters[fill][n], nx, ny, nz)
-        near = max(place, nearest)
-        drop, length = zero, zero
+    def rest_of(populations, neighbours, n, parameters, state, surface):
+        (arriving, leaving), (_, ux, uy, uz, _), (fx, fy, fz, place, nx, ny, nz) = populations, state, surface
+        weight, borne, whole = fx * nx + fy * ny + fz * nz, zero, zero
         for k in range(n_neighbours):
             across = cx[k + 1] * nx + cy[k + 1] * ny + cz[k + 1] * nz
             if across > grazing and parameters[cell][neighbours[behind[k + 1]]] & FLUID:
                 along = cx[k + 1] * ux + cy[k + 1] * uy + cz[k + 1] * uz
-                even = deviation + (one + deviation) * (of_square * along * along - square)
-                even -= at_rest * (place + half * across)
-                drop += w[k + 1] * even - half * (arriving[k + 1] + leaving[back[k + 1]])
-                length += w[k + 1] * (near + half * across)
-        if length == zero:
-            return zero, zero, one, one, nx, ny, nz
-        return drop / length, at_rest, near, place, nx, ny, nz
+                force = cx[k + 1] * fx + cy[k + 1] * fy + cz[k + 1] * fz
+                even, slope = link(along, across, force, weight, state)
+                expected = slope * max(half * across + place, thinnest)
+                borne += expected * (w[k + 1] * even - half * (arriving[k + 1] + leaving[back[k + 1]]))
+                whole += w[k + 1] * expected * expected
+        counted = int(parameters[support][n])
+        if whole > zero:
+            counted = min(counted + 1, SUPPORTED) if two * borne > whole else max(counted - 1, 0)
+            parameters[support][n] = counted
+        return real(counted) * share
 
-    return jit(unroll(slope_of))
+    return jit(unroll(rest_of))
 
 
 def _outcome_node(lattice, precision, jit, hysteresis):
