@@ -29,6 +29,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 # Tests start the program hundreds of times: each would compile all modules that it imports, half a second, if they may
 # not be kept.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # What scripts/check runs: files and folders whose tests are quick and would notice most mistakes.
 CHECKED = (
@@ -112,8 +113,7 @@ def _lies_in(path: Path, places: tuple[str, ...]) -> bool:
     return any(path.is_relative_to(ROOT / "tests" / name) for name in places)
 
 
-# Ranks that wait would poll without a pause: on a machine with fewer cores than ranks, MPICH's ranks take from those that
-# compute three quarters of their time.
+# Ranks that wait would poll: where ranks outnumber cores, they would take the time of those that compute.
 os.environ.setdefault("MPIR_CVAR_ENABLE_HEAVY_YIELD", "1")
 
 # Compilers make objects by the million and few cycles: looking for those every 700 objects is a tenth of the time.
