@@ -128,6 +128,18 @@ def _keep_the_collector_quick():
     gc.freeze()
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _small_copies():
+    """How fast this machine copies is estimated with arrays that fit into its caches: quick, and good enough here."""
+    from muphy_lb.backends import copying
+    from muphy_lb.setup.advice import costs
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(copying, "COPY_BYTES_ON_HOST", 1 << 16)
+        patch.setattr(costs, "COPY_BYTES", 1 << 16)
+        yield
+
+
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
     """Folder of real vessels and rocks: $MUPHY_DATA, else ../shared/data beside the repository."""

@@ -16,7 +16,6 @@ import tifffile
 
 from muphy_lb.__main__ import COMMANDS, DOCTOR, PREPARING, main
 from muphy_lb.apps.rock.permeability import UNSETTLED_EXIT_CODE
-from muphy_lb.backends import copying
 from muphy_lb.base.registry import PHYSICS
 from muphy_lb.bench import table1
 from muphy_lb.doctor.command import parser as doctor_parser
@@ -198,7 +197,6 @@ def folder(tmp_path_factory):
 def typed(monkeypatch, folder, capsys):
     """Function ``typed(words)``: the exit code of a command in that folder, and its output."""
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(copying, "COPY_BYTES_ON_HOST", 1 << 16)
     monkeypatch.setattr(table1, "PAPER_BOX", (6, 5, 4))
 
     def abort(self, exit_code):
