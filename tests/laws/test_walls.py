@@ -178,7 +178,7 @@ def couette(lattice, setup, low=0.5, high=0.5):
     motions = (WallMotion(), WallMotion((SPEED, 0.0, 0.0)))
     engine = build_engine(nodes, replace(setup, lattice=lattice, motions=motions))
     engine.start_from(np.ones(1), np.zeros((3, 1)))
-    velocity = in_node_order(engine, advance(engine, 1500).moments())[1:]
+    velocity = in_node_order(engine, advance(engine, 700).moments())[1:]
     exact = SPEED * (nodes.coordinates()[:, 1] - 1 + low) / (HEIGHT - 1 + low + high)
     return velocity, np.stack((exact, 0 * exact, 0 * exact))
 
