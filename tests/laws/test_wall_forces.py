@@ -12,7 +12,7 @@ from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, Voxels, wall_flag
 from muphy_lb.lattice import D2Q9, D3Q15, D3Q19, LATTICES
 from muphy_lb.operators import TRT, WALL_RULES
-from tests.laws.walled import INTERPOLATED, MOVING, ScatteredDistances, channel, walled_nodes
+from tests.laws.walled import INTERPOLATED, MOVING, STEADY, ScatteredDistances, channel, walled_nodes
 from tests.support import Ranks, Setup, advance, box_shape, build_engine, random_owner, random_populations
 
 pytestmark = pytest.mark.pairs
@@ -201,8 +201,7 @@ def test_a_closed_body_in_a_uniform_pressure_feels_no_force(lattice, streaming):
     assert np.abs(engine.wall_exchange()).max() > 1e-4 and np.abs(force_on(engine)).max() < 1e-15
 
 
-@EVERY_LATTICE
-@EVERY_STREAMING
+@STEADY
 def test_couette_flow_drags_at_both_walls_with_viscosity_times_shear(lattice, streaming):
     speed, height = 0.05, 6
     nodes = channel(lattice, height)

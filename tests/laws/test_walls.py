@@ -17,6 +17,7 @@ from muphy_lb.operators import STOKES, TRT, WALL_RULES, WALLS, link_momentum
 from tests.laws.walled import (
     INTERPOLATED,
     MOVING,
+    STEADY,
     SameDistance,
     ScatteredDistances,
     after_walls,
@@ -183,8 +184,7 @@ def couette(lattice, setup, low=0.5, high=0.5):
     return velocity, np.stack((exact, 0 * exact, 0 * exact))
 
 
-@EVERY_LATTICE
-@EVERY_STREAMING
+@STEADY
 def test_couette_flow_between_half_way_walls_is_linear(lattice, streaming):
     setup = Setup(lattice, streaming=streaming, relaxation=TRT, rates=(1.0, 3 / 16))
     found, exact = couette(lattice, setup)
