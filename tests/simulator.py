@@ -26,18 +26,17 @@ def take_turns() -> None:
     kernelapi.traceback = SimpleNamespace(extract_stack=_caller)
 
 
-_launch, _modules = kernel.FakeCUDAKernel.__call__, set()
+_launch = kernel.FakeCUDAKernel.__call__
+_modules: dict[int, dict] = {}  # names of each module by their identity, which they keep as long as they are here
 
 
 def _call(self, *arguments):
     """Call a device function or launch a kernel."""
-    if not self._device:
-        return _launch(self, *arguments)
     names = self.fn.__globals__
     if id(names) not in _modules:
-        _modules.add(id(names))
+        _modules[id(names)] = names
         names.update({name: WithinKernels() for name, value in names.items() if value is cuda})
-    return self.fn(*arguments)
+    return self.fn(*arguments) if self._device else _launch(self, *arguments)
 
 
 def _caller(frame) -> tuple:
