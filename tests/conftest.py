@@ -80,26 +80,9 @@ NIGHT = (
     "physics/test_walls_validation.py",
 )
 
-# Files that take longest, in that order: the last to start should be short, lest one process works alone at the end.
-LONGEST = (
-    "laws/test_free_surface.py",
-    "parallel/test_faults.py",
-    "laws/test_beads.py",
-    "parity/test_parity.py",
-    "interface/test_examples.py",
-    "parallel/test_rank_independence.py",
-    "parity/test_surface.py",
-    "interface/test_stop_and_resume.py",
-    "laws/test_threads.py",
-    "structure/test_physics_packages.py",
-    "parity/test_ptx.py",
-)
-
 
 def pytest_collection_modifyitems(items):
-    """Mark the tests of ``scripts/check`` and those of the night; take the longest files first."""
-    turn = {ROOT / "tests" / name: number for number, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: turn.get(item.path, len(turn)))
+    """Mark the tests of ``scripts/check`` and those of the night."""
     for item in items:
         if _lies_in(item.path, CHECKED):
             item.add_marker("check")

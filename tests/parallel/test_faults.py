@@ -56,8 +56,8 @@ def end(case, tmp_path_factory):
 
 
 @pytest.fixture(scope="module", params=MOMENTS, ids=lambda moment: moment.when)
-def killed(request, case, tmp_path_factory, mpirun):
-    """A moment, what came of killing a rank then, and the output folder."""
+def killed(request, case, end, tmp_path_factory, mpirun):
+    """A moment, what came of killing a rank then, and the output folder; one rank has compiled before for all."""
     out = tmp_path_factory.mktemp("killed") / "out"
     return request.param, kills.kill(case, out, request.param), out
 
