@@ -52,13 +52,13 @@ def timed(job, precision="fp32", streaming="pull"):
 
 
 @pytest.fixture(scope="module")
-def heated(_small_copies):
+def heated():
     """A cavity of one tile of nodes, timed."""
     return timed(cavity(16))
 
 
 @pytest.fixture(scope="module")
-def found(_small_copies, tmp_path_factory):
+def found(tmp_path_factory):
     """One edge in both ways of streaming."""
     return measured(tmp_path_factory.mktemp("thelma"), "--size", SIZE, "--streaming", "pull,aa")
 
