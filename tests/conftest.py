@@ -29,6 +29,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 # Tests start the program hundreds of times: each would compile all modules that it imports, half a second, if they may
 # not be kept.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # What scripts/check runs: files and folders whose tests are quick and would notice most mistakes.
 CHECKED = (
@@ -79,26 +80,9 @@ NIGHT = (
     "physics/test_walls_validation.py",
 )
 
-# Files that take longest, in that order: the last to start should be short, lest one process works alone at the end.
-LONGEST = (
-    "laws/test_free_surface.py",
-    "parallel/test_faults.py",
-    "laws/test_beads.py",
-    "parity/test_parity.py",
-    "interface/test_examples.py",
-    "parallel/test_rank_independence.py",
-    "parity/test_surface.py",
-    "interface/test_stop_and_resume.py",
-    "laws/test_threads.py",
-    "structure/test_physics_packages.py",
-    "parity/test_ptx.py",
-)
-
 
 def pytest_collection_modifyitems(items):
-    """Mark the tests of ``scripts/check`` and those of the night; take the longest files first."""
-    turn = {ROOT / "tests" / name: number for number, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: turn.get(item.path, len(turn)))
+    """Mark the tests of ``scripts/check`` and those of the night."""
     for item in items:
         if _lies_in(item.path, CHECKED):
             item.add_marker("check")
@@ -112,6 +96,9 @@ def _lies_in(path: Path, places: tuple[str, ...]) -> bool:
     return any(path.is_relative_to(ROOT / "tests" / name) for name in places)
 
 
+# Ranks that wait would poll: where ranks outnumber cores, they would take the time of those that compute.
+os.environ.setdefault("MPIR_CVAR_ENABLE_HEAVY_YIELD", "1")
+
 # Compilers make objects by the million and few cycles: looking for those every 700 objects is a tenth of the time.
 gc.set_threshold(100_000, 20, 100)
 
@@ -122,6 +109,19 @@ def _keep_the_collector_quick():
     yield
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _wait_for_nothing():
+    """No test sees whether a file has reached its disk, or how fast more than the caches is copied."""
+    from muphy_lb.backends import copying
+    from muphy_lb.setup.advice import costs
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda file: None)
+        patch.setattr(copying, "COPY_BYTES_ON_HOST", 1 << 16)
+        patch.setattr(costs, "COPY_BYTES", 1 << 16)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from xml.sax.saxutils import escape, quoteattr
+from html import escape
 
 import numpy as np
 
@@ -55,7 +55,7 @@ def write_vtp(path: str | os.PathLike, surface: Triangles) -> None:
     text = (
         f'<?xml version="1.0"?>\n<VTKFile type="PolyData" version="1.0" byte_order="{sys.byteorder.title()}Endian"'
         f' header_type="UInt64">\n<PolyData>\n<Piece NumberOfPoints="{n_points}" NumberOfPolys="{n_triangles}">\n'
-        f"<PointData Scalars={quoteattr(surface.shown)}>\n{values}</PointData>\n<Points>\n{points}</Points>\n"
+        f'<PointData Scalars="{escape(surface.shown)}">\n{values}</PointData>\n<Points>\n{points}</Points>\n'
         f'<Polys>\n{corners}{ends}</Polys>\n</Piece>\n</PolyData>\n<AppendedData encoding="raw">\n_'
     )
     with atomic_write(path) as temporary, open(temporary, "wb") as file:
@@ -79,7 +79,7 @@ class _Blocks:
         n_components = values.shape[1] if values.ndim == 2 else 1
         key = f'<InformationKey name="UNITS_LABEL" location="vtkDataArray">{escape(unit)}</InformationKey>'
         return (
-            f'<DataArray type="{TYPES[values.dtype]}" Name={quoteattr(name)} NumberOfComponents="{n_components}"'
+            f'<DataArray type="{TYPES[values.dtype]}" Name="{escape(name)}" NumberOfComponents="{n_components}"'
             f' format="appended" offset="{offset}">{key if unit else ""}</DataArray>\n'
         )
 

@@ -70,10 +70,8 @@ main(["bench", "--geometry", "box", "--size", "3", *quick, sys.argv[2]])
 
 
 @pytest.fixture(autouse=True)
-def _small_copies(monkeypatch):
-    """The copy bandwidth of arrays that fit into the caches: quick, and good enough here."""
+def _small_copies_on_devices(monkeypatch):
     monkeypatch.setattr(copying, "COPY_BYTES", 1 << 16)
-    monkeypatch.setattr(copying, "COPY_BYTES_ON_HOST", 1 << 16)
 
 
 def call(*arguments, communicator=None):

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from muphy_lb.backends import copying
 from muphy_lb.base.errors import InputError
 from muphy_lb.bench.command import add_options, bench
 from muphy_lb.bench.jobs import job_of_table
@@ -24,14 +23,6 @@ SIZE = 12
 POPULATIONS = 2 * 19
 WIDEST_LINE = 160
 ON_NUMPY = ["compute.backend=numpy"]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _small_copies():
-    """The copy bandwidth of arrays that fit into the caches: quick, and good enough here."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(copying, "COPY_BYTES_ON_HOST", 1 << 16)
-        yield
 
 
 def call(*arguments) -> str:
@@ -61,13 +52,13 @@ def timed(job, precision="fp32", streaming="pull"):
 
 
 @pytest.fixture(scope="module")
-def heated(_small_copies):
+def heated():
     """A cavity of one tile of nodes, timed."""
     return timed(cavity(16))
 
 
 @pytest.fixture(scope="module")
-def found(_small_copies, tmp_path_factory):
+def found(tmp_path_factory):
     """One edge in both ways of streaming."""
     return measured(tmp_path_factory.mktemp("thelma"), "--size", SIZE, "--streaming", "pull,aa")
 

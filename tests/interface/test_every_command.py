@@ -16,7 +16,6 @@ import tifffile
 
 from muphy_lb.__main__ import COMMANDS, DOCTOR, PREPARING, main
 from muphy_lb.apps.rock.permeability import UNSETTLED_EXIT_CODE
-from muphy_lb.backends import copying
 from muphy_lb.base.registry import PHYSICS
 from muphy_lb.bench import table1
 from muphy_lb.doctor.command import parser as doctor_parser
@@ -198,7 +197,6 @@ def folder(tmp_path_factory):
 def typed(monkeypatch, folder, capsys):
     """Function ``typed(words)``: the exit code of a command in that folder, and its output."""
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(copying, "COPY_BYTES_ON_HOST", 1 << 16)
     monkeypatch.setattr(table1, "PAPER_BOX", (6, 5, 4))
 
     def abort(self, exit_code):
@@ -258,11 +256,23 @@ def test_every_script_is_known():
 
 
 @pytest.mark.parametrize("name", CAMPAIGNS)
-def test_the_campaign_starts(name):
-    environment = os.environ | {"MUPHY_PYTHON": sys.executable}
+def test_the_campaign_starts(name, tmp_path, monkeypatch, capsys):
+    """The script calls a program of tests/, which here is called by itself: it takes seconds to import."""
+    python = tmp_path / "python"
+    python.write_text('#!/bin/sh\necho "$@"\n')
+    python.chmod(0o755)
+    environment = os.environ | {"MUPHY_PYTHON": str(python)}
     words = [ROOT / "scripts" / name, "--help"]
     done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=HANGS_S)
-    assert done.returncode == 0 and "usage" in done.stdout, done.stderr
+    assert done.returncode == 0, done.stderr
+    *_, program, asked = done.stdout.splitlines()[-1].split()
+    monkeypatch.setattr(sys, "argv", [program, asked])
+    with pytest.raises(SystemExit) as ended:
+        if program.endswith(".py"):
+            runpy.run_path(program, run_name="__main__")
+        else:
+            runpy.run_module(program, run_name="__main__")
+    assert ended.value.code == 0 and "usage" in capsys.readouterr().out
 
 
 def test_the_live_view_is_timed(folder, monkeypatch, capsys):

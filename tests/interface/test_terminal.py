@@ -18,6 +18,7 @@ ERASE_LINE, HIDE_CURSOR, SHOW_CURSOR = "\x1b[2K", "\x1b[?25l", "\x1b[?25h"
 GREEN, YELLOW, RED, AS_BEFORE = "\x1b[1;32m", "\x1b[33m", "\x1b[31m", "\x1b[0m"
 QUICK = {"backend": "numpy", "precision": "fp64"}
 OUTPUT = {"picture": False, "report": False, "progress_every_s": 0.001}
+ASKED = "from muphy_lb.output.terminal import is_redrawn; print(is_redrawn())"
 LINE = re.compile(r"step \d+/60 \(\d+\.\d %\) \| .* MFLUPS \| ETA \d+ s \| max velocity .* m/s \| inflow - outflow ")
 
 
@@ -41,7 +42,7 @@ def run_command(folder, *more) -> list[str]:
 def without_times(rows: list[str]) -> list[str]:
     """Rows without colours, but those that tell how far a run is, and how long something took."""
     plain = [ESCAPES.sub("", row) for row in rows]
-    return [row for row in plain if not re.search(r"MFLUPS|inflow - outflow|done in", row)]
+    return [row for row in plain if not re.search(r"MFLUPS|inflow - outflow|done in|estimated time", row)]
 
 
 @pytest.fixture(scope="module")
@@ -81,9 +82,18 @@ def test_a_doubtful_verdict_is_yellow_and_an_error_red(tmp_path):
     assert code == 2 and f"{RED}muphy-lb: error: " in text
 
 
-@pytest.mark.parametrize("instead", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=["no colour", "dumb"])
-def test_who_wants_none_of_it_gets_plain_lines(tmp_path, instead):
-    code, text = on_terminal(run_command(tmp_path), **instead)
+@pytest.mark.parametrize(
+    "instead",
+    [{}, {"NO_COLOR": "1"}, {"TERM": "dumb"}, {"PYTHONIOENCODING": "ascii"}],
+    ids=["all", "no colour", "dumb", "no signs of a bar"],
+)
+def test_who_wants_none_of_it_is_asked(instead):
+    code, text = on_terminal([sys.executable, "-c", ASKED], **instead)
+    assert (code, text) == (0, f"{not instead}\n")
+
+
+def test_who_wants_none_of_it_gets_plain_lines(tmp_path):
+    code, text = on_terminal(run_command(tmp_path), NO_COLOR="1")
     assert code == STARTING and "\x1b" not in text
     assert len(LINE.findall(text)) == 6
 
@@ -156,8 +166,3 @@ def test_a_terminal_that_is_closed_costs_no_result(tmp_path):
             pass
         os.close(terminal)
     assert process.returncode == 0 and (tmp_path / "out" / "summary.json").is_file()
-
-
-def test_a_terminal_without_the_signs_of_a_bar_gets_plain_lines(tmp_path):
-    code, text = on_terminal(run_command(tmp_path), PYTHONIOENCODING="ascii")
-    assert code == STARTING and "\x1b" not in text and len(LINE.findall(text)) == 6

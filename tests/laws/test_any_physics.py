@@ -19,7 +19,7 @@ from muphy_lb.run.solver import Solver
 from tests.laws.smallest import has, smallest
 
 N_STEPS = 14
-RANKS = (1, 2, 3)
+RANKS = (2, 3)
 EVERY_PHYSICS = pytest.mark.parametrize("name", PHYSICS)
 CLOSED = [name for name in PHYSICS if not smallest(name).openings]
 ROUND_OFF = 1e-12
@@ -110,8 +110,7 @@ def on_ranks(tmp_path_factory, mpirun):
 @EVERY_PHYSICS
 def test_ranks_change_no_bit(name, on_ranks):
     for n_ranks in RANKS:
-        assert np.array_equal(on_ranks[f"{name} {n_ranks}"], on_ranks[f"{name} 1"]), f"{n_ranks} ranks"
-    assert np.array_equal(on_ranks[f"{name} 1"], computed(name, "cpu"))
+        assert np.array_equal(on_ranks[f"{name} {n_ranks}"], computed(name, "cpu")), f"{n_ranks} ranks"
 
 
 @pytest.mark.parametrize(("first", "second"), [*combinations(PHYSICS, 2)])

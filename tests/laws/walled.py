@@ -1,17 +1,20 @@
 """Geometries with labelled walls, with or without distances to them: what the laws of walls range over."""
 
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
+import pytest
 
 from muphy_lb.backends.arrays import WallArrays
 from muphy_lb.base.precision import Precision
 from muphy_lb.boundaries.wall_motion import WallMotion
+from muphy_lb.domain import STREAMINGS
 from muphy_lb.geometry.implicit import RoundWall, plane_pair
 from muphy_lb.geometry.neighbours import cut_links
 from muphy_lb.geometry.nodes import NodeList, build_nodes
 from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, Voxels, wall_flag
-from muphy_lb.lattice import Lattice
+from muphy_lb.lattice import D2Q9, LATTICES, Lattice
 from muphy_lb.operators import WALL_RULES, WALLS
 from tests.support import box_shape, random_voxels, with_openings
 
@@ -19,6 +22,16 @@ INTERPOLATED = tuple(rule for rule in WALL_RULES if rule != "half-way")
 BODY_SIZE, BODY_RADIUS, BODY_CENTRE = 26, 7.3, np.array([12.6, 12.3, 12.4])
 # One wall drifts and turns, the other rests.
 MOVING = (WallMotion((0.02, -0.01, 0.0), (0.0, 0.0, 0.002), (3.0, 2.0, 0.0)), WallMotion())
+
+# Every lattice with pull and every streaming in the plane; that all streamings agree is shown for every lattice.
+STEADY = pytest.mark.parametrize(
+    ("lattice", "streaming"),
+    [
+        pytest.param(lattice, streaming, id=f"{lattice.name}-{streaming}", marks=marks)
+        for lattice, streaming in product(LATTICES.values(), STREAMINGS)
+        for marks in [() if streaming == "pull" or lattice is D2Q9 else pytest.mark.night]
+    ],
+)
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ def rock(streaming, walls):
             "geometry": {
                 "shape": "sphere_pack",
                 "spacing_m": 1.0,
-                "options": {"size": 12, "radius": 3.0, "porosity": 0.7},
+                "options": {"size": 9, "radius": 2.3, "porosity": 0.7},
             },
             "fluid": {"density_kg_m3": 1.0, "kinematic_viscosity_m2_s": 0.02},
             "flow": {"acceleration_m_s2": [1e-5, 0.0, 0.0]},

@@ -29,6 +29,7 @@ ROCK = {
     "lattice": {"lattice_velocity": None, "relaxation_time": 0.9},
     "compute": {"backend": "numpy"},
     "output": {"permeability": True},
+    "run": {"steps": 30},
 }
 CAVITY = {
     "geometry": {"shape": "heated_cavity", "spacing_m": 1e-3, "options": {"size": 7}},
@@ -42,8 +43,8 @@ CAVITY = {
     "fluid": {"density_kg_m3": 1.2, "kinematic_viscosity_m2_s": 1.5e-5},
     "lattice": {"lattice_velocity": None, "relaxation_time": 0.55, "collision": "mrt"},
     "compute": {"backend": "numpy"},
-    "output": {"series_every_steps": 20},
-    "run": {"steps": 60},
+    "output": {"series_every_steps": 10},
+    "run": {"steps": 30},
 }
 DRIVER = """
 import sys
@@ -72,6 +73,7 @@ def pulsating(streaming):
         "lattice": {"walls": "bouzidi" if streaming == "pull" else "half-way"},
         "compute": {"streaming": streaming, "backend": "numpy"},
         "output": {"wall_shear": True},
+        "run": {"steps": 30, "ramp_steps": 10},
     }
 
 

@@ -15,8 +15,8 @@ from muphy_lb.run.loop import Run
 from muphy_lb.run.solver import Solver
 from tests.support import random_owner
 
-RANKS, N_STEPS, EVERY = 3, 40, 8
-OUTPUT = {"series_every_steps": 10, "checkpoint_every_steps": N_STEPS, "picture": False, "report": False, "vtk": False}
+RANKS, N_STEPS, EVERY = 3, 24, 8
+OUTPUT = {"series_every_steps": 8, "checkpoint_every_steps": N_STEPS, "picture": False, "report": False, "vtk": False}
 DAM = {
     "title": "dam",
     "geometry": {"shape": "tank", "spacing_m": 1e-3, "options": {"length": 18, "height": 12}},
@@ -29,7 +29,7 @@ DAM = {
     "probes": [{"name": "foot", "point_m": [2.5e-3, 1.5e-3, 0.0]}],
     "lattice": {"name": "D2Q9", "time_step_s": 1e-4},
     "compute": {"backend": "numpy", "precision": "fp64"},
-    "run": {"steps": N_STEPS, "check_interval_steps": 10},
+    "run": {"steps": N_STEPS, "check_interval_steps": 8},
     "output": OUTPUT,
 }
 PIPE = {
@@ -42,7 +42,7 @@ PIPE = {
     "probes": [{"name": "middle", "point_m": [6e-3, 4e-3, 4e-3]}],
     "lattice": {"lattice_velocity": 0.015, "walls": "bouzidi"},
     "compute": {"backend": "numpy"},
-    "run": {"steps": N_STEPS, "steady_tolerance": 1e-9, "steady_interval_steps": 10, "check_interval_steps": 10},
+    "run": {"steps": N_STEPS, "steady_tolerance": 1e-9, "steady_interval_steps": 8, "check_interval_steps": 8},
     "output": OUTPUT | {"wall_shear": True},
 }
 CHAINS = {
@@ -59,7 +59,7 @@ DRAGGED = {
     "title": "chains that push nodes beside openings",
     "particles": [CHAINS],
     "lattice": {"lattice_velocity": 0.015},
-    "run": {"steps": N_STEPS, "check_interval_steps": 10},
+    "run": {"steps": N_STEPS, "check_interval_steps": 8},
     "output": OUTPUT,
 }
 CASES = {"dam": DAM, "pipe": PIPE, "dragged": DRAGGED}

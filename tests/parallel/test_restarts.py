@@ -54,18 +54,14 @@ def run(name, folder, communicator, resume=False) -> Solver:
     return simulation
 
 
-def on_all_ranks(name, folder, resume) -> None:
-    """The same on all ranks of this launcher."""
+def on_all_ranks(folder) -> None:
+    """Continue every case in its folder, and run the beads into the folder ``begun``, on all ranks of this launcher."""
     from mpi4py import MPI
 
-    run(name, folder, MpiCommunicator(MPI), resume)
-
-
-def on_two_ranks(mpirun, name, folder, resume) -> None:
-    """The same on two ranks."""
-    call = f"from tests.parallel.test_restarts import on_all_ranks; on_all_ranks({name!r}, {str(folder)!r}, {resume})"
-    done = mpirun(2, ["-c", call])
-    assert done.returncode == 0, done.stderr
+    world = MpiCommunicator(MPI)
+    for name in CASES:
+        run(name, Path(folder) / name, world, resume=True)
+    run("beads", Path(folder) / "begun", world)
 
 
 def datasets(folder) -> dict:
@@ -92,6 +88,18 @@ def serial(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def parallel(serial, tmp_path_factory, mpirun):
+    """Output folders of two ranks: of what one rank began, by name of the case, and of beads that they began."""
+    folder = tmp_path_factory.mktemp("parallel")
+    for name in CASES:
+        interrupted(serial / name, folder / name)
+    call = f"from tests.parallel.test_restarts import on_all_ranks; on_all_ranks({str(folder)!r})"
+    done = mpirun(2, ["-c", call])
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
 def assert_same_end(name, expected, found) -> None:
     """Whether two runs have the same last checkpoint and series."""
     arrays, others = datasets(expected), datasets(found)
@@ -103,15 +111,12 @@ def assert_same_end(name, expected, found) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_two_ranks_continue_what_one_began(name, serial, tmp_path, mpirun):
-    out = interrupted(serial / name, tmp_path / "out")
-    on_two_ranks(mpirun, name, out, resume=True)
-    assert_same_end(name, serial / name, out)
+def test_two_ranks_continue_what_one_began(name, serial, parallel):
+    assert_same_end(name, serial / name, parallel / name)
 
 
-def test_one_rank_continues_what_two_began(serial, tmp_path, mpirun):
-    on_two_ranks(mpirun, "beads", tmp_path / "two", resume=False)
-    out = interrupted(tmp_path / "two", tmp_path / "out")
+def test_one_rank_continues_what_two_began(serial, parallel, tmp_path):
+    out = interrupted(parallel / "begun", tmp_path / "out")
     run("beads", out, SerialCommunicator(), resume=True)
     assert_same_end("beads", serial / "beads", out)
 

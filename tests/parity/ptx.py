@@ -5,7 +5,9 @@ device functions ask for.
 """
 
 import gc
+import hashlib
 import json
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -17,8 +19,11 @@ from numba import from_dtype, types
 
 from muphy_lb.backends.cuda import skeletons
 from muphy_lb.backends.cuda.device import cuda
+from muphy_lb.backends.cuda.kept import surroundings
 from muphy_lb.backends.cuda.skeletons import DOUBLE, NODES_PER_THREAD, PAIRED, SINGLE
+from muphy_lb.base.files.atomic import atomic_write
 from muphy_lb.base.kept.code_digest import digest, type_text
+from muphy_lb.base.kept.store import folder_of, keep_recent
 from muphy_lb.base.precision import FP16, FP32, FP64, Precision
 from muphy_lb.domain import AA, PULL, PUSH, Pattern
 from muphy_lb.lattice import D3Q19
@@ -78,9 +83,17 @@ def compiled(operator: Operator, n_parameters: int, pattern: Pattern, lattice, p
 
 
 def ptx_of(kernel, arguments: tuple, capability: tuple[int, int] = CAPABILITY) -> str:
-    """PTX of a kernel for types of its arguments; whoever runs it finds it on disk by digests, which there must be."""
-    assert digest(kernel) and all(map(type_text, arguments))
+    """PTX of a kernel for types of its arguments, on disk by the digests by which whoever runs it finds the kernel."""
+    parts = (digest(kernel), *map(type_text, arguments), str(capability))
+    path = folder_of(f"PTX\n{surroundings()}") / hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    if path.exists():
+        os.utime(path)
+        return path.read_text()
     ptx, _ = cuda.compile_ptx(kernel.py_func, types.void(*arguments), cc=capability)
+    path.parent.mkdir(0o700, parents=True, exist_ok=True)
+    with atomic_write(path) as temporary:
+        temporary.write_text(ptx)
+    keep_recent(path.parent)
     return ptx
 
 

@@ -86,7 +86,8 @@ def functions() -> list[Definition]:
     return [item for item in definitions() if isinstance(item.node, FUNCTIONS)]
 
 
-def imported(module: Module) -> set[str]:
+@cache
+def imported(module: Module) -> frozenset[str]:
     """Dotted names that a module imports anywhere in it: ``from a import b`` counts as ``a.b``."""
     package = module.name.split(".") if module.path.name == "__init__.py" else module.name.split(".")[:-1]
     names = set()
@@ -97,7 +98,7 @@ def imported(module: Module) -> set[str]:
             above = package[: len(package) - node.level + 1] if node.level else []
             base = ".".join([*above, *filter(None, [node.module])])
             names |= {f"{base}.{alias.name}" for alias in node.names}
-    return names
+    return frozenset(names)
 
 
 def lies_in(name: str, package: str) -> bool:

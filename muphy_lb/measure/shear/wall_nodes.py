@@ -24,15 +24,17 @@ import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import product
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from muphy_lb.case.boundaries import WallRegionSection, WallThresholdsSection
 from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, WALL_LINK, NeighbourSearch
 from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
 from muphy_lb.lattice import Lattice
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 AROUND = np.array([vector for vector in product((-1, 0, 1), repeat=3) if any(vector)])
 HALF = 0.5
@@ -304,7 +306,7 @@ class WallPatches:
     surface: WallSurface
     areas: WallAreas
     centre: np.ndarray
-    shares: csr_array
+    shares: "csr_array"
 
     def chosen(self, numbers: np.ndarray) -> "WallPatches":
         """Some of the patches, by ascending number, with their nodes alone."""
@@ -323,6 +325,8 @@ def wall_patches(nodes: NodeList, lattice: Lattice) -> WallPatches:
         nodes: the whole geometry.
         lattice: whose links cross the wall.
     """
+    from scipy.sparse import csr_array  # a sixth of a second that other runs need not wait
+
     surface = wall_surface(nodes, lattice.c)
     areas, around, search = wall_areas(nodes, surface, lattice), _around(nodes), NeighbourSearch(nodes)
     own = np.arange(surface.voxel.size)

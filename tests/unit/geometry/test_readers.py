@@ -89,37 +89,44 @@ def test_values_can_be_flags_already(npy):
     np.testing.assert_array_equal(read_npy(npy, ImageRule(fluid_value=None)).flags, IMAGE)
 
 
-def test_values_that_are_no_flags_are_refused_as_flags(tmp_path):
-    path = save_npy(tmp_path / "image.npy", IMAGE.astype(np.int32) * 200)
-    with pytest.raises(GeometryError, match="0 to 400 are not geometry flags"):
-        read_npy(path, ImageRule(fluid_value=None))
+LEVEL = np.zeros((2, 3, 4))
+HOLES = LEVEL.copy()
+HOLES[1, 2, 3] = HOLES[1, 0, 2] = np.nan
+
+
+@pytest.mark.parametrize(
+    ("values", "rule", "told"),
+    [
+        (IMAGE.astype(np.int32) * 200, {"fluid_value": None}, "0 to 400 are not geometry flags"),
+        (LEVEL, {}, "give fluid_below"),
+        (IMAGE, {"fluid_value": 2, "fluid_below": 1.0}, "both given"),
+        (HOLES, {"fluid_below": 0.5}, r"2 NaN values, the first at \(x, y, z\) = \(2, 0, 1\)"),
+        (IMAGE, {"fluid_value": 7}, r"fluid_value = 7 selects no voxel; the image holds 0 \(33.3%\), 1"),
+        (np.ones((0, 2, 2), np.uint8), {}, "holds no voxel"),
+    ],
+)
+def test_values_that_are_no_image_for_a_rule_are_refused(tmp_path, values, rule, told):
+    with pytest.raises(GeometryError, match=told):
+        read_npy(save_npy(tmp_path / "image.npy", values), ImageRule(**rule))
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "told"),
+    [
+        ("image.am", {}, r"'.am' is not supported; allowed: .npy, .npz, .raw"),
+        ("image.npy", {"fluid_values": 1}, "unknown name 'fluid_values'; did you mean 'fluid_value'"),
+        ("image.raw", {"shape_zyx": (2, 3, 4)}, "needs the option dtype"),
+        ("image.npy", {"fluid_value": 9, "spacing_m": 1.0}, r"image.npy: fluid_value = 9"),
+    ],
+)
+def test_load_names_what_is_amiss(npy, raw, name, options, told):
+    with pytest.raises(GeometryError, match=told):
+        load_voxels(npy.parent / name, **options)
 
 
 def test_threshold_is_half_open(tmp_path):
     path = save_npy(tmp_path / "level.npy", np.array([[-1.0, 0.0, 1.0]]))
     np.testing.assert_array_equal(read_npy(path, ImageRule(fluid_below=0.0)).flags, [[[FLUID, SOLID, SOLID]]])
-
-
-def test_float_images_need_a_threshold(tmp_path):
-    with pytest.raises(GeometryError, match="give fluid_below"):
-        read_npy(save_npy(tmp_path / "level.npy", np.zeros((2, 2))))
-
-
-def test_value_and_threshold_exclude_each_other(npy):
-    with pytest.raises(GeometryError, match="both given"):
-        read_npy(npy, ImageRule(fluid_value=2, fluid_below=1.0))
-
-
-def test_nan_is_counted_and_placed(tmp_path):
-    values = np.zeros((2, 3, 4))
-    values[1, 2, 3] = values[1, 0, 2] = np.nan
-    with pytest.raises(GeometryError, match=r"2 NaN values, the first at \(x, y, z\) = \(2, 0, 1\)"):
-        read_npy(save_npy(tmp_path / "level.npy", values), ImageRule(fluid_below=0.5))
-
-
-def test_a_rule_that_selects_nothing_names_the_values_there_are(npy):
-    with pytest.raises(GeometryError, match=r"fluid_value = 7 selects no voxel; the image holds 0 \(33.3%\), 1"):
-        read_npy(npy, ImageRule(fluid_value=7))
 
 
 def test_two_dimensional_images_get_one_layer(tmp_path):
@@ -130,11 +137,6 @@ def test_two_dimensional_images_get_one_layer(tmp_path):
 def test_other_dimensions_are_refused(tmp_path, shape):
     with pytest.raises(GeometryError, match="allowed: 2 or 3"):
         read_npy(save_npy(tmp_path / "image.npy", np.ones(shape, np.uint8)))
-
-
-def test_empty_images_are_refused(tmp_path):
-    with pytest.raises(GeometryError, match="holds no voxel"):
-        read_npy(save_npy(tmp_path / "image.npy", np.ones((0, 2, 2), np.uint8)))
 
 
 def test_place_and_periodicity_come_from_the_rule(npy):
@@ -286,26 +288,6 @@ def test_a_raw_file_without_a_header_needs_no_length_of_it(raw, tmp_path):
     layout = {"shape_zyx": (2, 3, 4), "dtype": "uint8", "spacing_m": 1.0}
     bare, whole = load_voxels(tmp_path / "bare.raw", **layout), load_voxels(raw, header_bytes=4, **layout)
     np.testing.assert_array_equal(bare.flags, whole.flags)
-
-
-def test_load_names_the_endings_it_knows(tmp_path):
-    with pytest.raises(GeometryError, match=r"'.am' is not supported; allowed: .npy, .npz, .raw"):
-        load_voxels(tmp_path / "image.am")
-
-
-def test_load_names_the_nearest_option(npy):
-    with pytest.raises(GeometryError, match="unknown name 'fluid_values'; did you mean 'fluid_value'"):
-        load_voxels(npy, fluid_values=1)
-
-
-def test_load_names_missing_options(raw):
-    with pytest.raises(GeometryError, match="needs the option dtype"):
-        load_voxels(raw, shape_zyx=(2, 3, 4))
-
-
-def test_load_errors_name_the_file(npy):
-    with pytest.raises(GeometryError, match=r"image.npy: fluid_value = 9"):
-        load_voxels(npy, fluid_value=9, spacing_m=1.0)
 
 
 def labelled_channel() -> np.ndarray:

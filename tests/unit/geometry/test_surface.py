@@ -75,26 +75,30 @@ def test_the_margin_is_solid(margin):
     np.testing.assert_array_equal(np.array(flags.shape) - 1 - inside.max(axis=0), [margin] * 3)
 
 
-def test_a_margin_too_thin_for_openings_is_refused():
-    with pytest.raises(GeometryError, match="margin is 1"):
-        voxelise(box(), 0.25, 1)
+OPEN_BOX = Surface(box().points * 10, FACES[2:], 1e-3)
+OF_THREE = Surface(box().points, np.vstack((FACES, [0, 1, 7])), 1.0)
+FAR_AWAY = Surface(octahedron(0.05).points + (3, 3, 3), octahedron(1).triangles, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("surface", "how", "told"),
+    [
+        (box(), (0.25, 1), "margin is 1"),
+        (OPEN_BOX, (1e-3,), r"4 boundary edges .* \(5, 10, 0\) = \(0.005, 0.01, 0\) m.*flat caps"),
+        (OF_THREE, (0.1,), "edges of more than two triangles"),
+        (FAR_AWAY, (10.0, 2), r"spacing_m = 10 gives no fluid voxel in a surface of 0.1 x 0.1 x 0.1 m"),
+        (box((100.0, 100.0, 100.0)), (1e-4,), "check the unit"),  # before memory is taken
+    ],
+    ids=["thin margin", "hole", "edge of three", "no fluid", "wrong unit"],
+)
+def test_what_has_no_voxels_is_refused(surface, how, told):
+    with pytest.raises(GeometryError, match=told):
+        voxelise(surface, *how)
 
 
 def test_the_unit_scales_voxels_to_metres():
     voxels = voxelise(box(metres_per_unit=1e-3), 1e-4)
     assert volume(voxels) == pytest.approx(6e-9)
-
-
-def test_a_hole_is_refused_and_named_with_its_place():
-    surface = Surface(box().points * 10, FACES[2:], 1e-3)
-    with pytest.raises(GeometryError, match=r"4 boundary edges .* \(5, 10, 0\) = \(0.005, 0.01, 0\) m.*flat caps"):
-        voxelise(surface, 1e-3)
-
-
-def test_an_edge_of_three_triangles_is_refused():
-    surface = Surface(box().points, np.vstack((FACES, [0, 1, 7])), 1.0)
-    with pytest.raises(GeometryError, match="edges of more than two triangles"):
-        voxelise(surface, 0.1)
 
 
 def test_rows_that_cross_a_surface_an_odd_number_of_times_are_counted():
@@ -104,16 +108,6 @@ def test_rows_that_cross_a_surface_an_odd_number_of_times_are_counted():
     )
     every = np.tile(np.arange(2), 5)
     assert fill_rows(np.zeros((5, 5, 5), np.uint8), square, np.arange(0, 11, 2), every) == 9
-
-
-def test_a_spacing_without_fluid_names_spacing_and_size():
-    with pytest.raises(GeometryError, match=r"spacing_m = 10 gives no fluid voxel in a surface of 0.1 x 0.1 x 0.1 m"):
-        voxelise(Surface(octahedron(0.05).points + (3, 3, 3), octahedron(1).triangles, 1.0), 10.0, 2)
-
-
-def test_a_box_of_the_wrong_unit_is_refused_before_memory_is_taken():
-    with pytest.raises(GeometryError, match="check the unit"):
-        voxelise(box((100.0, 100.0, 100.0)), 1e-4)
 
 
 @pytest.mark.parametrize("spacing", [0.0, -1.0, float("nan")])

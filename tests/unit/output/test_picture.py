@@ -11,7 +11,7 @@ from muphy_lb.case.output import OutputSection
 from muphy_lb.geometry.nodes import chosen_nodes
 from muphy_lb.geometry.voxels import Opening
 from muphy_lb.measure.pictures import FlowPicture
-from muphy_lb.output.pictures import projection
+from muphy_lb.output.pictures import projection, vessel
 from muphy_lb.output.pictures.cut import Sight, best_cut, upright_raster
 from muphy_lb.output.pictures.panels import GRAINS
 from muphy_lb.output.pictures.projection import MARGIN, best_camera, coarse_volume, is_rock, render_vessel
@@ -21,6 +21,12 @@ from muphy_lb.output.pictures.wall import UNCOUNTED, Marks, draw_walls
 from tests.unit.output.conftest import node_list
 
 MAX_BYTES = 1_000_000
+
+
+@pytest.fixture
+def few_pixels(monkeypatch):
+    """Where it is not asked which they are."""
+    monkeypatch.setattr(vessel, "N_RENDER_PIXELS", 200)
 
 
 def grey(speed_m_s):
@@ -43,17 +49,20 @@ def test_picture_is_a_small_png_that_is_not_blank(tmp_path, geometry, request):
     assert (tmp_path / "p.png").stat().st_size < MAX_BYTES
 
 
+@pytest.mark.usefixtures("few_pixels")
 @pytest.mark.parametrize("speed", [0.0, np.nan, 1e-30])
 def test_fluid_at_rest_or_diverged_can_be_drawn(tmp_path, tube, speed):
     draw_vessel(tmp_path / "p.png", tube, np.full(tube.n_nodes, speed))
     assert (tmp_path / "p.png").exists()
 
 
+@pytest.mark.usefixtures("few_pixels")
 def test_a_single_node_can_be_drawn(tmp_path):
     draw_vessel(tmp_path / "p.png", node_list(np.ones((2, 1, 1), dtype=bool)), np.ones(2))
     assert (tmp_path / "p.png").exists()
 
 
+@pytest.mark.usefixtures("few_pixels")
 def test_many_openings_can_be_drawn(tmp_path, tube):
     many = tuple(Opening(f"o{k}", "outlet", (0.1 + 1e-3 * k, 0.2, 0.3), (0, 0, 1), 1e-3) for k in range(40))
     draw_vessel(tmp_path / "p.png", type(tube)(**{**vars(tube), "openings": many}), tube_speed(tube))
@@ -193,6 +202,7 @@ def test_the_grains_of_a_rock_are_grey_on_the_block_and_fluid_has_the_colour_of_
         assert (result[projection.SOLID] > 0.5) == solid
 
 
+@pytest.mark.usefixtures("few_pixels")
 @pytest.mark.parametrize("style", THEMES)
 def test_pictures_have_the_ground_of_their_style(tmp_path, tube, style):
     draw_vessel(tmp_path / "p.png", tube, tube_speed(tube), "title", Presentation(theme=THEMES[style]))
