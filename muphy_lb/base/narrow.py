@@ -7,11 +7,7 @@ Value = TypeVar("Value")
 
 
 def known(value: Value | None) -> Value:
-    """The value, which an earlier check ensures.
-
-    Raises:
-        TypeError: there is none.
-    """
+    """The value, which an earlier check ensures. Raises TypeError: there is none."""
     if value is None:
         raise TypeError("a value that an earlier check ensures is None")
     return value

@@ -12,10 +12,7 @@ WORTH_TELLING_S = 1.0
 @contextmanager
 def phase(what: str) -> Iterator[None]:
     """Context of work that may take long: its begin is logged, and its duration if that was more than a second.
-
-    Args:
-        what: the work, as in "reading the geometry".
-    """
+    ``what``: the work, as in "reading the geometry"."""
     LOG.info("%s", what)
     began = time.perf_counter()
     yield

@@ -18,22 +18,13 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Precision:
-    """Number formats and scaling of the populations.
+    """Number formats and scaling of the populations. "In stored units" denotes quantities proportional to mass,
+    density, momentum or force that are multiplied by ``unit``; velocities and rates have no such factor."""
 
-    "In stored units" denotes quantities proportional to mass, density, momentum or force that are multiplied by
-    ``unit``; velocities and rates have no such factor.
-
-    Attributes:
-        name: name in case files.
-        storage: NumPy scalar type of a stored population.
-        real: NumPy scalar type of the arithmetic.
-        unit: reference density rho_0 in stored units; populations are stored as (f_q - w_q) * unit with rho_0 = 1.
-    """
-
-    name: str
-    storage: type
-    real: type
-    unit: float
+    name: str  #: name in case files
+    storage: type  #: NumPy scalar type of a stored population
+    real: type  #: NumPy scalar type of the arithmetic
+    unit: float  #: reference density rho_0 in stored units; populations are stored as (f_q - w_q) * unit with rho_0 = 1
 
 
 FP64 = Precision("fp64", np.float64, np.float64, 1.0)

@@ -50,11 +50,8 @@ def package(name: str) -> type:
 
 
 def packages(case) -> tuple[Any, ...]:
-    """The classes of the physics whose section a case has (:class:`muphy_lb.case.case.Case`).
-
-    Raises:
-        InputError: two of them cannot be computed together.
-    """
+    """The classes of the physics whose section a case has (:class:`muphy_lb.case.case.Case`). Raises InputError: two of
+    them cannot be computed together."""
     found: tuple[Any, ...] = tuple(package(name) for name in PHYSICS if getattr(case, name))
     for first, second in combinations(found, 2):
         if second.name in first.excludes or first.name in second.excludes:

@@ -9,8 +9,7 @@ Source: Krueger et al., The Lattice Boltzmann Method (2017), chapter 4 (viscosit
 from dataclasses import dataclass
 from math import ceil, isfinite
 
-CS2 = 1.0 / 3.0
-"""Squared speed of sound of every lattice of the flow."""
+CS2 = 1.0 / 3.0  # squared speed of sound of every lattice of the flow
 
 
 def relaxation_time(viscosity: float, cs2: float) -> float:
@@ -23,8 +22,7 @@ def viscosity(relaxation_time, cs2: float):
     return cs2 * (relaxation_time - 0.5)
 
 
-BOLTZMANN_J_K = 1.380649e-23
-"""Boltzmann's constant [J/K], exact in the SI of 2019."""
+BOLTZMANN_J_K = 1.380649e-23  # Boltzmann's constant [J/K], exact in the SI of 2019
 
 
 def time_in_words(seconds: float) -> str:
@@ -40,21 +38,12 @@ def time_in_words(seconds: float) -> str:
 @dataclass(frozen=True)
 class Units:
     """The SI values of the three lattice units, and of the pressure at rest. Conversions accept numbers or arrays.
+    Raises ValueError: one of the units is not positive and finite."""
 
-    Attributes:
-        spacing_m: voxel edge [m].
-        time_step_s: time step [s].
-        density_kg_m3: density of the fluid at lattice density 1 [kg/m3].
-        reference_pressure_pa: pressure at lattice density 1 [Pa].
-
-    Raises:
-        ValueError: one of the units is not positive and finite.
-    """
-
-    spacing_m: float
-    time_step_s: float
-    density_kg_m3: float
-    reference_pressure_pa: float = 0.0
+    spacing_m: float  #: voxel edge [m]
+    time_step_s: float  #: time step [s]
+    density_kg_m3: float  #: density of the fluid at lattice density 1 [kg/m3]
+    reference_pressure_pa: float = 0.0  #: pressure at lattice density 1 [Pa]
 
     def __post_init__(self):
         for name in ("spacing_m", "time_step_s", "density_kg_m3"):

@@ -47,8 +47,7 @@ class Feedback:
         value: value of the opening at the start.
         every: steps between two updates, one of ``EVERY``.
 
-    Raises:
-        ValueError: ``every`` is not one of these, or names or units and state differ in length.
+    Raises ValueError: ``every`` is not one of these, or names or units and state differ in length.
     """
 
     operator: Operator
@@ -85,15 +84,10 @@ class Feedback:
 
 @dataclass(frozen=True)
 class Impedance:
-    """Z(s) = R + sum_i 1 / (C_i (s + 1 / tau_i)).
+    """Z(s) = R + sum_i 1 / (C_i (s + 1 / tau_i))."""
 
-    Attributes:
-        resistance: R [Pa s/m3].
-        modes: (C_i [m3/Pa], tau_i [s]) each; tau_i may be infinite.
-    """
-
-    resistance: float = 0.0
-    modes: tuple[tuple[float, float], ...] = ()
+    resistance: float = 0.0  #: R [Pa s/m3]
+    modes: tuple[tuple[float, float], ...] = ()  #: (C_i [m3/Pa], tau_i [s]) each; tau_i may be infinite
 
     def at(self, frequency_rad_s: float) -> complex:
         """Z(i omega) [Pa s/m3]."""
@@ -183,21 +177,13 @@ class CoronaryBed:
 
 @dataclass(frozen=True)
 class LumpedOutlet:
-    """An outlet with a network behind it.
+    """An outlet with a network behind it."""
 
-    Attributes:
-        impedance: of the network.
-        imposed: pressure without flow.
-        start_pa: pressure at the start [Pa].
-        every: steps between two updates.
-        beside: as of :class:`~muphy_lb.boundaries.feedback.Feedback`.
-    """
-
-    impedance: Impedance
-    imposed: ImposedPressure
-    start_pa: float
-    every: int
-    beside: Mapping[int, float] = field(default_factory=dict)
+    impedance: Impedance  #: of the network
+    imposed: ImposedPressure  #: pressure without flow
+    start_pa: float  #: pressure at the start [Pa]
+    every: int  #: steps between two updates
+    beside: Mapping[int, float] = field(default_factory=dict)  #: as of :class:`~muphy_lb.boundaries.feedback.Feedback`
 
     def feedback(self, area_m2: float, units: Units, cs2: float) -> Feedback:
         """The condition with feedback of an opening of an area [m2]."""

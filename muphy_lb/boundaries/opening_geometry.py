@@ -16,41 +16,28 @@ from muphy_lb.operators import PRESSURE, VELOCITY, link_momentum
 
 @dataclass(frozen=True)
 class Condition:
-    """The condition of one opening in lattice units.
+    """The condition of one opening in lattice units."""
 
-    Attributes:
-        kind: ``VELOCITY`` or ``PRESSURE``.
-        value: mean normal velocity into the fluid, or rho_out - 1.
-        profile: velocity over mean velocity (velocity only).
-        feedback: how the value depends on the flow; then ``value`` is only the initial one.
-        pulsatile: the profile with its shapes and their amplitudes in time, if its shape changes; then ``profile`` is
-            the steady one, and the amplitudes hold the waveform.
-    """
-
-    kind: int
-    value: float
-    profile: Profile = plug
-    feedback: Feedback | None = None
+    kind: int  #: ``VELOCITY`` or ``PRESSURE``
+    value: float  #: mean normal velocity into the fluid, or rho_out - 1
+    profile: Profile = plug  #: velocity over mean velocity (velocity only)
+    feedback: Feedback | None = None  #: how the value depends on the flow; then ``value`` is only the initial one
+    #: the profile with its shapes and their amplitudes in time, if its shape changes; then ``profile`` is the steady
+    #: one, and the amplitudes hold the waveform
     pulsatile: PulsatileProfile | None = None
 
 
 @dataclass(frozen=True)
 class OpeningFrame:
-    """Geometric measures of one opening in lattice units.
+    """Geometric measures of one opening in lattice units."""
 
-    Attributes:
-        area: cross-section of the voxels: sum of -c_q.n over the links along the axes that cross the opening (a plane
-            of normal n is crossed by |n_i| links of axis i per unit area, and sum n_i^2 = 1).
-        centroid: mean (x, y, z) of the link midpoints.
-        normal: unit vector into the fluid.
-        radius: of the disc of this area; half the width in two dimensions.
-        middle, half_widths: (x, y, z) middle and half the size of the box around the links along the axes.
-    """
-
+    #: cross-section of the voxels: sum of -c_q.n over the links along the axes that cross the opening (a plane of
+    #: normal n is crossed by |n_i| links of axis i per unit area, and sum n_i^2 = 1)
     area: float
-    centroid: np.ndarray
-    normal: np.ndarray
-    radius: float
+    centroid: np.ndarray  #: mean (x, y, z) of the link midpoints
+    normal: np.ndarray  #: unit vector into the fluid
+    radius: float  #: of the disc of this area; half the width in two dimensions
+    #: middle, half_widths: (x, y, z) middle and half the size of the box around the links along the axes
     middle: np.ndarray
     half_widths: np.ndarray
 
@@ -74,10 +61,7 @@ def opening_links(nodes: NodeList, lattice: Lattice, slip=()) -> LinkRecords:
 
 def opening_frames(nodes: NodeList, lattice: Lattice, slip=()) -> tuple[OpeningFrame, ...]:
     """Area, centroid and normal of every opening from its links; ``slip``: numbers of the labelled walls that slip.
-
-    Raises:
-        InputError: no lattice link crosses an opening.
-    """
+    Raises InputError: no lattice link crosses an opening."""
     links = opening_links(nodes, lattice, slip)
     midpoint = _midpoints(nodes, lattice, links)
     return tuple(
@@ -99,8 +83,7 @@ def unscaled_flow(nodes: NodeList, lattice: Lattice, frames, conditions, slip=()
         nodes, lattice, slip: as of :func:`opening_links`.
         frames, conditions: of all openings.
 
-    Raises:
-        InputError: a profile gives no flow.
+    Raises InputError: a profile gives no flow.
     """
     return _unscaled(nodes, lattice, opening_links(nodes, lattice, slip), frames, conditions)
 

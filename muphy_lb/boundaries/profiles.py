@@ -53,11 +53,8 @@ def parabolic(frame, midpoint: np.ndarray) -> np.ndarray:
 
 
 def rectangular(frame, midpoint: np.ndarray) -> np.ndarray:
-    """Product of two parabolas over a rectangle along the axes, (1 - a^2 / A^2)(1 - b^2 / B^2).
-
-    Raises:
-        InputError: the opening's normal is not along an axis.
-    """
+    """Product of two parabolas over a rectangle along the axes, (1 - a^2 / A^2)(1 - b^2 / B^2). Raises InputError: the
+    opening's normal is not along an axis."""
     normal = np.abs(frame.normal)
     if normal.max() < 1.0 - 1e-9:
         raise InputError(f"the rectangular profile needs an opening with a normal along x, y or z, not {frame.normal}")
@@ -81,31 +78,21 @@ def _radius(frame, midpoint: np.ndarray) -> np.ndarray:
 PROFILES: Mapping[str, Profile] = MappingProxyType({"plug": plug, "parabolic": parabolic, "rectangular": rectangular})
 
 
-WALL = -1
-"""Number of the neighbour of a cell that has none."""
-
-ALONG_AN_AXIS = 1.0 - 1e-9
-"""Least component of a normal along an axis."""
+WALL = -1  # number of the neighbour of a cell that has none
+ALONG_AN_AXIS = 1.0 - 1e-9  # least component of a normal along an axis
 
 
 @dataclass(frozen=True)
 class CrossSection:
     """Square cells of one voxel in a plane (in two dimensions on a line); their centres are
-    ``origin + cell @ axes``.
+    ``origin + cell @ axes``."""
 
-    Attributes:
-        origin: (3,) voxel coordinates (x, y, z).
-        axes: (d, 3) unit vectors of the plane.
-        cell: (n, d) int64 cell numbers along them.
-        period: (d,) cells after which they repeat; 0 where they do not.
-        distance: (d, 2, n) distance of the wall behind and ahead of every cell along each axis, where it has no
-            neighbour there [voxels].
-    """
-
-    origin: np.ndarray
-    axes: np.ndarray
-    cell: np.ndarray
-    period: np.ndarray
+    origin: np.ndarray  #: (3,) voxel coordinates (x, y, z)
+    axes: np.ndarray  #: (d, 3) unit vectors of the plane
+    cell: np.ndarray  #: (n, d) int64 cell numbers along them
+    period: np.ndarray  #: (d,) cells after which they repeat; 0 where they do not
+    #: (d, 2, n) distance of the wall behind and ahead of every cell along each axis, where it has no neighbour there
+    #: [voxels]
     distance: np.ndarray
 
     def number(self, cell: np.ndarray) -> np.ndarray:
@@ -159,8 +146,7 @@ class CrossSection:
         return total * np.maximum(0.0, 2.0 * inside - 1.0) / np.where(inside > 0.0, inside, 1.0)
 
 
-ROUNDING = 1e-9
-"""What may be missing of a whole number of cells."""
+ROUNDING = 1e-9  # what may be missing of a whole number of cells
 
 
 def cross_section(nodes: NodeList, lattice: Lattice, links: LinkRecords, frame) -> CrossSection:
@@ -176,8 +162,7 @@ def cross_section(nodes: NodeList, lattice: Lattice, links: LinkRecords, frame) 
         links: the links of the opening.
         frame: its measures.
 
-    Raises:
-        InputError: no cell at all: the opening is smaller than a voxel.
+    Raises InputError: no cell at all: the opening is smaller than a voxel.
     """
     axis = int(np.argmax(np.abs(frame.normal)))
     is_straight = abs(frame.normal[axis]) > ALONG_AN_AXIS
@@ -234,25 +219,17 @@ def _plane_axes(normal: np.ndarray, dimension: int) -> np.ndarray:
 
 
 MOST_HARMONICS = 40
-TABLE_ERROR = 1e-3
-"""Largest part of a table's range that its harmonics may leave to the steady profile."""
-N_SAMPLES = 4096
-"""Times of a period at which a table is analysed."""
+TABLE_ERROR = 1e-3  # largest part of a table's range that its harmonics may leave to the steady profile
+N_SAMPLES = 4096  # times of a period at which a table is analysed
 
 
 @dataclass(frozen=True)
 class Harmonics:
-    """A waveform as a sum of harmonics and what they leave of it.
+    """A waveform as a sum of harmonics and what they leave of it."""
 
-    Attributes:
-        factor: the waveform.
-        number: (K,) numbers k of the harmonics.
-        amplitude: (K,) c_k - i s_k.
-    """
-
-    factor: FourierSeries | PeriodicSpline
-    number: np.ndarray
-    amplitude: np.ndarray
+    factor: FourierSeries | PeriodicSpline  #: the waveform
+    number: np.ndarray  #: (K,) numbers k of the harmonics
+    amplitude: np.ndarray  #: (K,) c_k - i s_k
 
     def frequency_rad_s(self) -> np.ndarray:
         """(K,) angular frequencies [rad/s]."""
@@ -304,16 +281,11 @@ class SectionProfile:
 
 @dataclass(frozen=True)
 class PulsatileProfile:
-    """The shapes of an opening and their amplitudes in time.
+    """The shapes of an opening and their amplitudes in time."""
 
-    Attributes:
-        steady: phi_0.
-        oscillating: phi_k, complex, of mean 1 over the links of the opening.
-        amplitudes: ``(time_s) -> (n, 2 K + 1)`` as of :meth:`Harmonics.columns`; None for a steady flow.
-    """
-
-    steady: SectionProfile
-    oscillating: tuple[SectionProfile, ...] = ()
+    steady: SectionProfile  #: phi_0
+    oscillating: tuple[SectionProfile, ...] = ()  #: phi_k, complex, of mean 1 over the links of the opening
+    #: ``(time_s) -> (n, 2 K + 1)`` as of :meth:`Harmonics.columns`; None for a steady flow
     amplitudes: Callable[[np.ndarray], np.ndarray] | None = None
 
     @property
@@ -347,8 +319,7 @@ def pulsatile_profile(
         waveform: of its flow rate, None for a steady one, and the viscosity as an angular frequency [rad/s]: kinematic
             viscosity over the square of the voxel edge.
 
-    Raises:
-        InputError: the opening has no cross-section.
+    Raises InputError: the opening has no cross-section.
     """
     section = cross_section(nodes, lattice, links, frame)
     solve, (given, per_second) = section.solver(), waveform

@@ -64,17 +64,11 @@ PAIRS_OF_AXES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 
 @dataclass(frozen=True)
 class Gaps:
-    """Links between two nodes that both have a link into the same voxel of a wall; each is there from both ends.
+    """Links between two nodes that both have a link into the same voxel of a wall; each is there from both ends."""
 
-    Attributes:
-        links: node and direction of each end, with the number of the wall, or the lowest of several.
-        far: (G,) voxel of the other end.
-        far_rank: (G,) rank of the other end.
-    """
-
-    links: LinkRecords
-    far: np.ndarray
-    far_rank: np.ndarray
+    links: LinkRecords  #: node and direction of each end, with the number of the wall, or the lowest of several
+    far: np.ndarray  #: (G,) voxel of the other end
+    far_rank: np.ndarray  #: (G,) rank of the other end
 
 
 def gap_shares(gaps: Gaps, cuts: Cuts, lattice: Lattice, communicator) -> np.ndarray:
@@ -190,24 +184,19 @@ def _planes(voxel: np.ndarray, cuts: Cuts, lattice: Lattice) -> tuple[np.ndarray
 
 @dataclass(frozen=True)
 class WallBalance:
-    """Exchanges that keep the mass at interpolated walls.
+    """Exchanges that keep the mass at interpolated walls."""
 
-    Attributes:
-        inflow: (S,) mass that enters through each link into a linkwise wall per unit of the wall's value, as the wall
-            moves: zero in sum over a closed wall that moves as a rigid body.
-        node, q: (G,) local node of each end of the links between wall nodes, and the direction to the other end.
-        share: (G,) share of the mass which that link carries to the node, net, that the node gains besides.
-        inflow_along: (G,) what it gains further per unit of the wall's value, so that the share is one of the flow
-            relative to the wall.
-        wall: (G,) number of the wall.
-    """
-
+    #: (S,) mass that enters through each link into a linkwise wall per unit of the wall's value, as the wall moves:
+    #: zero in sum over a closed wall that moves as a rigid body
     inflow: np.ndarray
+    #: node, q: (G,) local node of each end of the links between wall nodes, and the direction to the other end
     node: np.ndarray
     q: np.ndarray
-    share: np.ndarray
+    share: np.ndarray  #: (G,) share of the mass which that link carries to the node, net, that the node gains besides
+    #: (G,) what it gains further per unit of the wall's value, so that the share is one of the flow relative to the
+    #: wall
     inflow_along: np.ndarray
-    wall: np.ndarray
+    wall: np.ndarray  #: (G,) number of the wall
 
 
 def wall_balance(domain: LocalDomain, rule: str, motions: tuple[WallMotion, ...], communicator) -> WallBalance | None:

@@ -23,20 +23,16 @@ FASTEST_STAIRS = 10.0
 """Largest Reynolds number of a voxel with the velocity of a half-way wall that moves through the faces of its voxels:
 to 10 all collisions but regularised stayed at their torque, at 15 trt and mrt, at 25 all diverged or left it."""
 STATIONARY = (0.0, 0.0, 0.0)
-ALONG_ITSELF = 1e-9
-"""Component of a velocity along itself that is rounding."""
+ALONG_ITSELF = 1e-9  # component of a velocity along itself that is rounding
 
 
 @dataclass(frozen=True)
 class WallExtent:
-    """Centre and period of a labelled wall.
+    """Centre and period of a labelled wall."""
 
-    Attributes:
-        centre: (x, y, z) centre of the bounding box of its voxels (voxel coordinates), which may cross a periodic face.
-        period: (x, y, z) period of the wall; infinite along axes that are not periodic, or that it spans completely.
-    """
-
+    #: (x, y, z) centre of the bounding box of its voxels (voxel coordinates), which may cross a periodic face
     centre: tuple[float, float, float]
+    #: (x, y, z) period of the wall; infinite along axes that are not periodic, or that it spans completely
     period: tuple[float, float, float]
 
     def arm(self, position: np.ndarray, centre) -> np.ndarray:
@@ -71,23 +67,15 @@ UNKNOWN_EXTENT = WallExtent(STATIONARY, (np.inf,) * 3)
 
 @dataclass(frozen=True)
 class WallMotion:
-    """Motion and slip of one labelled wall.
+    """Motion and slip of one labelled wall."""
 
-    Attributes:
-        velocity: (x, y, z) of the wall at ``centre``.
-        rotation: angular velocity (x, y, z) [1 / time step].
-        centre: (x, y, z) centre of the rotation, in voxel coordinates.
-        slips: whether the fluid slips along it.
-        extent: its centre and period.
-        keeps_mass: whether no node may gain or lose mass by its motion, as none does beside a true wall that moves
-            along itself. In voxels they do: where a flat wall meets another one, and on the stairs of a round one.
-    """
-
-    velocity: tuple[float, float, float] = STATIONARY
-    rotation: tuple[float, float, float] = STATIONARY
-    centre: tuple[float, float, float] = STATIONARY
-    slips: bool = False
-    extent: WallExtent = UNKNOWN_EXTENT
+    velocity: tuple[float, float, float] = STATIONARY  #: (x, y, z) of the wall at ``centre``
+    rotation: tuple[float, float, float] = STATIONARY  #: angular velocity (x, y, z) [1 / time step]
+    centre: tuple[float, float, float] = STATIONARY  #: (x, y, z) centre of the rotation, in voxel coordinates
+    slips: bool = False  #: whether the fluid slips along it
+    extent: WallExtent = UNKNOWN_EXTENT  #: its centre and period
+    #: whether no node may gain or lose mass by its motion, as none does beside a true wall that moves along itself. In
+    #: voxels they do: where a flat wall meets another one, and on the stairs of a round one.
     keeps_mass: bool = False
 
     @property
@@ -123,9 +111,8 @@ def linkwise_coefficients(
     its way to a moving one has the velocity of the stationary wall. ``share`` is that of the rule, see
     :func:`~muphy_lb.operators.wall_coefficients`; ``viscosity`` is kinematic, infinite in creeping flow.
 
-    Raises:
-        InputError: interpolation without known distances to the wall; a wall that keeps mass and moves into the fluid;
-            half-way stairs that move too fast for the viscosity.
+    Raises InputError: interpolation without known distances to the wall; a wall that keeps mass and moves into the
+    fluid; half-way stairs that move too fast for the viscosity.
     """
     links, lattice = domain.linkwise, domain.lattice
     distance, fallback = np.full(links.n_links, HALF), np.zeros(links.n_links, dtype=bool)
@@ -189,22 +176,15 @@ def _without_sources(momentum: np.ndarray, links: LinkRecords, mine: np.ndarray,
 
 def link_velocities(domain: LocalDomain, links: LinkRecords, distance: np.ndarray, motions) -> np.ndarray:
     """(L, 3) velocity that each link finds at a fraction ``distance`` of it: of its wall, or of a stationary wall that
-    it passes before.
-
-    Raises:
-        InputError: a wall moves faster than ``MAX_WALL_VELOCITY``.
-    """
+    it passes before. Raises InputError: a wall moves faster than ``MAX_WALL_VELOCITY``."""
     velocity = wall_velocities(domain, links, distance, motions)
     velocity[_passes_a_stationary_wall(domain, links, motions)] = 0.0
     return velocity
 
 
 def wall_velocities(domain: LocalDomain, links: LinkRecords, distance: np.ndarray, motions) -> np.ndarray:
-    """(L, 3) velocity of the wall of each link at a fraction ``distance`` of it.
-
-    Raises:
-        InputError: a wall moves faster than ``MAX_WALL_VELOCITY``.
-    """
+    """(L, 3) velocity of the wall of each link at a fraction ``distance`` of it. Raises InputError: a wall moves faster
+    than ``MAX_WALL_VELOCITY``."""
     lattice = domain.lattice
     position = voxel_coordinates(links.voxel, domain.part.nodes.shape) + distance[:, None] * lattice.c[links.q]
     velocity = np.zeros((links.n_links, 3))

@@ -15,17 +15,13 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.limits import cut, regular_file
 
-MAX_BYTES = 2**24
-"""Largest table."""
-
-LARGEST = 1e30
-"""Largest number in a table: products of a few such numbers are numbers."""
+MAX_BYTES = 2**24  # largest table
+LARGEST = 1e30  # largest number in a table: products of a few such numbers are numbers
 
 COMMAS = "columns must be divided by commas, and numbers have points, as in 0.5,1.2"
 """The remedy for tables with semicolons and decimal commas."""
 
-MAX_QUOTED = 200
-"""Longest part of an error of NumPy that a message repeats [characters]."""
+MAX_QUOTED = 200  # longest part of an error of NumPy that a message repeats [characters]
 
 
 @dataclass(frozen=True)
@@ -81,11 +77,8 @@ class PeriodicSpline:
 
 
 def read_table(path: Path, key: str) -> tuple[np.ndarray, np.ndarray]:
-    """Two columns of a CSV file with a header line; the first column ascends.
-
-    Raises:
-        InputError: it cannot be read, or has another form; the message names ``key`` of the case.
-    """
+    """Two columns of a CSV file with a header line; the first column ascends. Raises InputError: it cannot be read, or
+    has another form; the message names ``key`` of the case."""
     try:
         if (size := regular_file(path).stat().st_size) > MAX_BYTES:
             raise GeometryError(f"{path} holds {size} bytes; at most {MAX_BYTES} are taken")
@@ -128,16 +121,11 @@ def _refuse_numbers_as_headings(path: Path) -> None:
 
 @dataclass(frozen=True)
 class Turn:
-    """A turn of a vector about an axis.
+    """A turn of a vector about an axis."""
 
-    Attributes:
-        axis: (3,) unit vector.
-        angle: right-handed about the axis [rad].
-        factor: waveform of the angle, a function of (K,) times [s]; None: the angle is always the same.
-    """
-
-    axis: np.ndarray
-    angle: float
+    axis: np.ndarray  #: (3,) unit vector
+    angle: float  #: right-handed about the axis [rad]
+    #: waveform of the angle, a function of (K,) times [s]; None: the angle is always the same
     factor: Callable | None = None
 
     def __call__(self, vector: np.ndarray, time_s: np.ndarray) -> np.ndarray:
@@ -150,19 +138,12 @@ class Turn:
 
 @dataclass(frozen=True)
 class DrivingForce:
-    """A uniform body force over time.
+    """A uniform body force over time."""
 
-    Attributes:
-        force: (3,) vector, in any unit.
-        factor: its waveform, a function of (K,) times [s]; None: 1.
-        turn: how it turns; None: not at all.
-        delay_s: how much later than that it acts [s].
-    """
-
-    force: np.ndarray
-    factor: Callable | None = None
-    turn: Turn | None = None
-    delay_s: float = 0.0
+    force: np.ndarray  #: (3,) vector, in any unit
+    factor: Callable | None = None  #: its waveform, a function of (K,) times [s]; None: 1
+    turn: Turn | None = None  #: how it turns; None: not at all
+    delay_s: float = 0.0  #: how much later than that it acts [s]
 
     @property
     def changes(self) -> bool:

@@ -1,8 +1,6 @@
-"""The findings of the doctor: Python and packages, processors and folders, GPUs, MPI and its transports.
-
-Versions come from the metadata that ``pip`` keeps, so nothing needs to be importable; for a folder that is used without
-an installation, from its ``setup.cfg``.
-"""
+"""The findings of the doctor: Python and packages, processors and folders, GPUs, MPI and its transports. Versions come
+from the metadata that ``pip`` keeps, so nothing needs to be importable; for a folder that is used without an
+installation, from its ``setup.cfg``."""
 
 import os
 import platform
@@ -61,21 +59,13 @@ REMEDIES = {
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at.
+    """One thing that was looked at."""
 
-    Attributes:
-        topic: what it is, such as ``"mpirun"``.
-        state: ``"ok"``, ``"missing"``, ``"broken"`` or ``"note"``.
-        text: what was found.
-        remedy: what to do about it; empty where nothing needs to be done.
-        is_needed: whether the solver cannot run without it.
-    """
-
-    topic: str
-    state: str
-    text: str
-    remedy: str = ""
-    is_needed: bool = False
+    topic: str  #: what it is, such as ``"mpirun"``
+    state: str  #: ``"ok"``, ``"missing"``, ``"broken"`` or ``"note"``
+    text: str  #: what was found
+    remedy: str = ""  #: what to do about it; empty where nothing needs to be done
+    is_needed: bool = False  #: whether the solver cannot run without it
 
     @property
     def is_fatal(self) -> bool:

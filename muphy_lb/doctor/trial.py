@@ -1,7 +1,5 @@
 """Trials in processes of their own: a driver or an MPI that does not fit may end or block the process that asks.
-
-``python -m muphy_lb.doctor cpu|gpu|ranks`` prints the answer of one as a line of JSON.
-"""
+``python -m muphy_lb.doctor cpu|gpu|ranks`` prints the answer of one as a line of JSON."""
 
 import json
 import os

@@ -152,25 +152,18 @@ N_SUMS = 3
 
 @dataclass(frozen=True)
 class LinkConditions:
-    """Conditions of the local links.
+    """Conditions of the local links."""
 
-    Attributes:
-        momentum: (L,) mass that enters through each opening link per unit of its opening's value.
-        kind: (n_openings,) condition kind of each opening.
-        walls: (3, S) coefficients of the links into linkwise walls.
-        value: values of the openings, then the velocity scale of each labelled wall and of all others together.
-        feedback: conditions with feedback by number of their opening.
-        balance: what keeps the mass at interpolated walls, if there are any.
-        profiles: by number of an opening whose profile changes its shape, (columns, links) mass that enters through
-            each of its local links per unit of value and amplitude; the same number of columns on every rank.
-    """
-
-    momentum: np.ndarray
-    kind: np.ndarray
-    walls: np.ndarray
+    momentum: np.ndarray  #: (L,) mass that enters through each opening link per unit of its opening's value
+    kind: np.ndarray  #: (n_openings,) condition kind of each opening
+    walls: np.ndarray  #: (3, S) coefficients of the links into linkwise walls
+    #: values of the openings, then the velocity scale of each labelled wall and of all others together
     value: np.ndarray
+    #: conditions with feedback by number of their opening
     feedback: Mapping[int, Feedback] = field(default_factory=dict)
-    balance: WallBalance | None = None
+    balance: WallBalance | None = None  #: what keeps the mass at interpolated walls, if there are any
+    #: by number of an opening whose profile changes its shape, (columns, links) mass that enters through each of its
+    #: local links per unit of value and amplitude; the same number of columns on every rank
     profiles: Mapping[int, np.ndarray] = field(default_factory=dict)
 
     @property

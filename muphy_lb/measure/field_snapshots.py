@@ -23,10 +23,7 @@ def known_fields(view: FlowView) -> dict[str, str]:
 
 class FieldSnapshots(Observer):
     """Appends snapshots of the fields that the case names, and of those of its physics, to ``fields.vtkhdf``.
-
-    Args:
-        resume_step: snapshots up to that step are kept; None for a new file.
-    """
+    ``resume_step``: snapshots up to that step are kept; None for a new file."""
 
     file = "fields.vtkhdf"
     files = (file,)

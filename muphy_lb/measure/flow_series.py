@@ -22,12 +22,9 @@ WALL_QUANTITIES = (
 
 
 class SeriesObserver(Observer):
-    """Appends rows of named numbers to a CSV file every ``output.series_every_steps`` steps, and at the end;
-    subclasses define ``numbers`` for one row, or ``rows`` for any number of them.
-
-    Args:
-        resume_step: rows up to that step are kept; None for a new file.
-    """
+    """Appends rows of named numbers to a CSV file every ``output.series_every_steps`` steps, and at the end; subclasses
+    define ``numbers`` for one row, or ``rows`` for any number of them. ``resume_step``: rows up to that step are kept;
+    None for a new file."""
 
     file: str
 

@@ -83,11 +83,9 @@ class PreparedView(Protocol):
 
 
 class FlowView(PreparedView, Protocol):
-    """The interface of a flow for observers; :class:`muphy_lb.run.solver.Solver` is one.
-
-    Methods are collective: every rank calls them, in the same order; rank 0 gets the result, the others None, unless
-    noted otherwise. They do not change the flow.
-    """
+    """The interface of a flow for observers; :class:`muphy_lb.run.solver.Solver` is one. Methods are collective: every
+    rank calls them, in the same order; rank 0 gets the result, the others None, unless noted otherwise. They do not
+    change the flow."""
 
     @property
     def step_number(self) -> int:
@@ -143,11 +141,7 @@ class FlowView(PreparedView, Protocol):
         """
 
     def health(self) -> Health:
-        """Mass change, largest and mean speed, on every rank.
-
-        Raises:
-            DivergedError: the flow is unstable.
-        """
+        """Mass change, largest and mean speed, on every rank. Raises DivergedError: the flow is unstable."""
 
     def largest_density_change(self) -> float:
         """Largest difference of the lattice density from 1, on every rank."""
@@ -188,22 +182,14 @@ class SettableFlow(FlowView, Protocol):
 
 
 def on_root(value: Value | None) -> Value:
-    """The result of a collective call, on rank 0.
-
-    Raises:
-        TypeError: another rank asks, which has no result.
-    """
+    """The result of a collective call, on rank 0. Raises TypeError: another rank asks, which has no result."""
     if value is None:
         raise TypeError("the result of a collective call is on rank 0 only, and this rank is another")
     return value
 
 
 def whole_nodes(view: PreparedView) -> NodeList:
-    """The whole node list of a flow, on rank 0.
-
-    Raises:
-        TypeError: another rank asks, which has the header only.
-    """
+    """The whole node list of a flow, on rank 0. Raises TypeError: another rank asks, which has the header only."""
     nodes = view.nodes
     if isinstance(nodes, GeometryHeader):
         raise TypeError("the whole node list is on rank 0 only, and this rank is another")
@@ -244,10 +230,8 @@ class ProbedScalar(NamedTuple):
 
 
 class MeasuredPhysics(Protocol):
-    """A physics as measurements and the judgement of a run see it.
-
-    :class:`muphy_lb.physics.package.Physics` describes the attributes.
-    """
+    """A physics as measurements and the judgement of a run see it. :class:`muphy_lb.physics.package.Physics` describes
+    the attributes."""
 
     @property
     def name(self) -> str:
@@ -308,11 +292,7 @@ def filled_shares(view: FlowView) -> np.ndarray | None:
 
 def nodes_with_fluid(view: FlowView, *values: np.ndarray | None) -> tuple[NodeList, list] | None:
     """The nodes with fluid, and what of (n,) ``values`` at all nodes is theirs, on rank 0 (None elsewhere); all nodes
-    where none has any. Collective.
-
-    Args:
-        values: on rank 0, (n,) in node-list order, or None for nothing.
-    """
+    where none has any. Collective. ``values``: on rank 0, (n,) in node-list order, or None for nothing."""
     fraction = filled_shares(view)
     if view.communicator.rank:
         return None

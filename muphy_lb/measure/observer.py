@@ -33,19 +33,12 @@ def tell_walls(observers: Sequence, step: int) -> bool:
 
 @dataclass(frozen=True)
 class Steadiness:
-    """How far a criterion for the end of a run is met.
+    """How far a criterion for the end of a run is met."""
 
-    Attributes:
-        tolerance: allowed relative change.
-        change: the last one; None before the flow was looked at twice.
-        is_reached: whether the criterion is met.
-        word: what the flow is then: steady or periodic.
-    """
-
-    tolerance: float
-    change: float | None
-    is_reached: bool
-    word: str = "steady"
+    tolerance: float  #: allowed relative change
+    change: float | None  #: the last one; None before the flow was looked at twice
+    is_reached: bool  #: whether the criterion is met
+    word: str = "steady"  #: what the flow is then: steady or periodic
 
     def __str__(self):
         change = "not yet known" if self.change is None else f"{self.change:.2e}"
@@ -54,17 +47,12 @@ class Steadiness:
 
 @dataclass(frozen=True)
 class PeriodMean:
-    """Means over the last whole period of a flow that a waveform drives.
+    """Means over the last whole period of a flow that a waveform drives."""
 
-    Attributes:
-        period_s: the longest period of its waveforms [s].
-        n_periods: how many of them the run lasted.
-        flow_rates_m3_s: mean flow rate of every opening by name, positive in the direction of its kind; empty where
-            less than a period was seen.
-    """
-
-    period_s: float
-    n_periods: float
+    period_s: float  #: the longest period of its waveforms [s]
+    n_periods: float  #: how many of them the run lasted
+    #: mean flow rate of every opening by name, positive in the direction of its kind; empty where less than a period
+    #: was seen
     flow_rates_m3_s: Mapping[str, float]
 
 
@@ -110,11 +98,8 @@ class Observer:
 
     @classmethod
     def check(cls, view: PreparedView) -> None:
-        """Refuse requests that this kind cannot fulfil, before files of an earlier run are removed.
-
-        Raises:
-            InputError: the case contains such a request.
-        """
+        """Refuse requests that this kind cannot fulfil, before files of an earlier run are removed. Raises InputError:
+        the case contains such a request."""
 
     def act(self) -> None:
         """Observe the present step."""

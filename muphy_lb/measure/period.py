@@ -15,8 +15,7 @@ from muphy_lb.output.report_html import ReportPart, ReportTable
 from muphy_lb.output.series import flow_split
 from muphy_lb.setup.waveforms import longest_period_s
 
-LARGEST_GAP = 2.0
-"""Gap, in distances between two samples, beyond which samples do not cover a period."""
+LARGEST_GAP = 2.0  # gap, in distances between two samples, beyond which samples do not cover a period
 
 
 class PeriodWindow:
@@ -138,11 +137,7 @@ COURSE_FILE = "last_period.csv"
 
 class PeriodFlowRates(Observer):
     """Keeps the flow rates of the last period; they are in checkpoints. At the end it writes their course over that
-    period to ``last_period.csv``.
-
-    Args:
-        period_s: the longest period of what drives it [s].
-    """
+    period to ``last_period.csv``. ``period_s``: the longest period of what drives it [s]."""
 
     name = "period_flow_rates"
     files = (COURSE_FILE,)

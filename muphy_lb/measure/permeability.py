@@ -35,16 +35,12 @@ from muphy_lb.setup.force import uniform_acceleration_m_s2
 
 @dataclass(frozen=True)
 class Rock:
-    """The part of a box that is rock.
+    """The part of a box that is rock."""
 
-    Attributes:
-        low, high: first voxel (x, y, z), and the first beyond the last.
-        size: voxels of the whole box along x, y, z.
-    """
-
+    #: low, high: first voxel (x, y, z), and the first beyond the last
     low: tuple[int, int, int]
     high: tuple[int, int, int]
-    size: tuple[int, int, int]
+    size: tuple[int, int, int]  #: voxels of the whole box along x, y, z
 
     @property
     def is_all(self) -> bool:
@@ -86,23 +82,18 @@ def rock_of(case: Case, header: GeometryHeader) -> Rock:
 
 
 EXPECTED = 1.3
-LEAST, MOST = 0.6, 2.0
-"""Of the error over m: nine in ten of the flows lie between them."""
+LEAST, MOST = 0.6, 2.0  # of the error over m: nine in ten of the flows lie between them
 
 SHARES = (0.1, 0.5, 0.9)
 
 
 @dataclass(frozen=True)
 class Throats:
-    """Widths of the throats.
+    """Widths of the throats."""
 
-    Attributes:
-        widths_voxels: those below which a tenth, half and nine tenths of the pressure are lost.
-        mean_width_voxels: 1 / <1 / w>; infinite where nothing is between walls.
-    """
-
+    #: those below which a tenth, half and nine tenths of the pressure are lost
     widths_voxels: tuple[float, float, float]
-    mean_width_voxels: float
+    mean_width_voxels: float  #: 1 / <1 / w>; infinite where nothing is between walls
 
     @property
     def expected_error(self) -> float:
@@ -153,21 +144,15 @@ def throat_lines(record: dict) -> list[str]:
 
 LOG = logging.getLogger(__name__)
 
-DARCY_M2 = 9.869233e-13
-"""One darcy [m2]: 1 cm3/s of a fluid of 1 cP through 1 cm2 under 1 atm/cm."""
+DARCY_M2 = 9.869233e-13  # one darcy [m2]: 1 cm3/s of a fluid of 1 cP through 1 cm2 under 1 atm/cm
 
 CREEPING = 1.0
 """Reynolds number beyond which inertia is felt and k depends on the force (Bear, Dynamics of Fluids in Porous Media
 (1972), sect. 5.11: between 1 and 10)."""
 
-FEWEST_VOXELS = 5.0
-"""Across a mean pore, below which half-way walls err by tens of percent."""
-
-GOOD_VOXELS = 10.0
-"""Across a mean pore, below which k is some 5 to 40 percent too high."""
-
-FEWEST_PORES = 5.0
-"""Mean pore sizes along the shortest edge of the box, below which it is hardly representative."""
+FEWEST_VOXELS = 5.0  # across a mean pore, below which half-way walls err by tens of percent
+GOOD_VOXELS = 10.0  # across a mean pore, below which k is some 5 to 40 percent too high
+FEWEST_PORES = 5.0  # mean pore sizes along the shortest edge of the box, below which it is hardly representative
 
 N_BINS = 80
 
@@ -219,11 +204,8 @@ class Permeability:
 
 
 def measured_permeability(view: FlowView) -> Permeability | None:
-    """Permeability of the present flow, on rank 0 (None elsewhere); collective. It does not depend on the ranks.
-
-    Raises:
-        InputError: nothing but a uniform, constant body force may drive the flow, and there must be one.
-    """
+    """Permeability of the present flow, on rank 0 (None elsewhere); collective. It does not depend on the ranks. Raises
+    InputError: nothing but a uniform, constant body force may drive the flow, and there must be one."""
     header, rock = view.header, rock_of(view.case, view.header)
     acceleration = driving_acceleration(view.case, header) * rock.concentration
     pore_size = mean_pore_size(view)
@@ -296,11 +278,8 @@ def velocity_distribution(along: np.ndarray) -> dict:
 
 
 def driving_acceleration(case: Case, header: GeometryHeader) -> np.ndarray:
-    """(3,) the uniform body force per mass [m/s2] of a case.
-
-    Raises:
-        InputError: there is none, or something else also drives the flow.
-    """
+    """(3,) the uniform body force per mass [m/s2] of a case. Raises InputError: there is none, or something else also
+    drives the flow."""
     acceleration = uniform_acceleration_m_s2(case, header)
     refuse_other_drives(case, header.openings)
     if not acceleration.any():
@@ -325,13 +304,7 @@ def has_permeability(case: Case, header: GeometryHeader) -> bool:
 
 def refuse_other_drives(case: Case, openings) -> None:
     """Refuse what drives or changes the flow beside a force; what the case has of it is known without a geometry.
-
-    Args:
-        openings: those of the case, or of its geometry.
-
-    Raises:
-        InputError: there is something.
-    """
+    ``openings``: those of the case, or of its geometry. Raises InputError: there is something."""
     flow, fluid = case.flow, case.fluid
     others = {"openings": openings, "flow.acceleration_file": flow.acceleration_file}
     law = fluid.power_law or fluid.carreau_yasuda or fluid.casson

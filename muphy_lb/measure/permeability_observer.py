@@ -19,8 +19,7 @@ from muphy_lb.output.report_html import ReportPart
 N_LOOKS = 3
 MOST_LOOKS = 100.0
 """Most intervals that the rest of a change is taken to last: that of changes which do not shrink, such as rounding."""
-UNSETTLED = 0.01
-"""Share of k that may still be to come without a warning."""
+UNSETTLED = 0.01  # share of k that may still be to come without a warning
 REMEDY = "with run.steady_tolerance = 1e-4 the run ends when the flow is steady"
 
 

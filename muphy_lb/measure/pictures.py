@@ -27,13 +27,8 @@ FILM_FILE = "film.gif"
 
 class Frames:
     """The frames of a run, on rank 0: files alone know of them, so a resumed run goes on with its film.
-
-    Args:
-        resume_step: frames up to that step are kept; None for a new run.
-
-    Raises:
-        OutputError: the folder cannot be written.
-    """
+    ``resume_step``: frames up to that step are kept; None for a new run. Raises OutputError: the folder cannot be
+    written."""
 
     def __init__(self, view: FlowView, folder: Path, name: str, resume_step: int | None):
         self._folder, self._name = folder, name
@@ -117,8 +112,7 @@ def sight_of(view: FlowView) -> "Sight | None":
     return next((sight for physics in view.physics if (sight := physics.sight()) is not None), None)
 
 
-N_STEPS_OF_SCALE = 6
-"""Most steps of round numbers between the limits of a scale."""
+N_STEPS_OF_SCALE = 6  # most steps of round numbers between the limits of a scale
 
 TIME_UNITS = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
 

@@ -35,13 +35,7 @@ CORNERS = np.array(list(product((0, 1), repeat=3)))
 
 class ProbeSeries(SeriesObserver):
     """Appends the values of a probe to ``probe_NAME.csv``; subclasses select the nodes and reduce their values.
-
-    Args:
-        resume_step: as for all series.
-
-    Raises:
-        InputError: the probe lies outside the fluid.
-    """
+    ``resume_step``: as for all series. Raises InputError: the probe lies outside the fluid."""
 
     files = ("probe_*.csv",)
 
@@ -68,11 +62,8 @@ class ProbeSeries(SeriesObserver):
 
     @staticmethod
     def weights(section: ProbeSection, nodes: NodeList) -> tuple[np.ndarray, np.ndarray]:
-        """Voxel ids of the nodes that a probe reads, and their weights.
-
-        Raises:
-            InputError: the probe lies outside the fluid.
-        """
+        """Voxel ids of the nodes that a probe reads, and their weights. Raises InputError: the probe lies outside the
+        fluid."""
         raise NotImplementedError
 
     def choose(self, nodes: NodeList) -> np.ndarray:
@@ -168,8 +159,7 @@ class PlaneValues:
         section: a probe with ``plane_m``.
         nodes: its geometry, on rank 0.
 
-    Raises:
-        InputError: the plane lies outside the fluid.
+    Raises InputError: the plane lies outside the fluid.
     """
 
     def __init__(self, section: ProbeSection, view: FlowView, nodes: NodeList | None):
@@ -190,10 +180,8 @@ class PlaneValues:
 
 
 def nearest_piece(voxel: np.ndarray, shape: tuple[int, int, int], distance: np.ndarray) -> np.ndarray:
-    """(m,) mask of those of (m,) ascending voxels that are linked, face to face, to the one at the least distance.
-
-    A slab of two voxels' thickness is linked by faces whatever its direction.
-    """
+    """(m,) mask of those of (m,) ascending voxels that are linked, face to face, to the one at the least distance. A
+    slab of two voxels' thickness is linked by faces whatever its direction."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -210,11 +198,7 @@ def nearest_piece(voxel: np.ndarray, shape: tuple[int, int, int], distance: np.n
 
 
 def probe_series(section: ProbeSection, view: FlowView, folder: Path, resume_step: int | None) -> ProbeSeries:
-    """The observer of one probe of the case; collective.
-
-    Raises:
-        InputError: the probe lies outside the fluid.
-    """
+    """The observer of one probe of the case; collective. Raises InputError: the probe lies outside the fluid."""
     return _kind(section)(section, view, folder, resume_step)
 
 
@@ -271,11 +255,8 @@ NO_REFERENCE = (
 
 
 class SegmentValues:
-    """Pressures at both ends of every segment of a case, and the flow; every call is collective.
-
-    Raises:
-        InputError: a plane lies outside the fluid.
-    """
+    """Pressures at both ends of every segment of a case, and the flow; every call is collective. Raises InputError: a
+    plane lies outside the fluid."""
 
     def __init__(self, view: FlowView):
         planes = {section.name: section for section in view.case.probes}

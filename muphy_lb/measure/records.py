@@ -11,20 +11,14 @@ from muphy_lb.measure.shear.wall_nodes import WallPatches
 
 @dataclass(frozen=True)
 class OpeningState:
-    """The state of the flow at one opening.
+    """The state of the flow at one opening."""
 
-    Attributes:
-        kind: ``"inlet"`` or ``"outlet"``.
-        area_m2: cross-section of the opening's voxels [m^2].
-        flow_rate_m3_s: volume flow, positive in the direction of the kind: into the fluid at inlets, out at outlets.
-        mean_pressure_pa: pressure averaged over the links' nodes, relative to the reference pressure [Pa].
-        feedback: state of a condition that answers its flow, by name; empty for others.
-    """
-
-    kind: str
-    area_m2: float
+    kind: str  #: ``"inlet"`` or ``"outlet"``
+    area_m2: float  #: cross-section of the opening's voxels [m^2]
+    #: volume flow, positive in the direction of the kind: into the fluid at inlets, out at outlets
     flow_rate_m3_s: float
-    mean_pressure_pa: float
+    mean_pressure_pa: float  #: pressure averaged over the links' nodes, relative to the reference pressure [Pa]
+    #: state of a condition that answers its flow, by name; empty for others
     feedback: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -39,18 +33,12 @@ class Health:
 
 @dataclass(frozen=True)
 class WallForce:
-    """Force and torque of the fluid on one labelled wall.
+    """Force and torque of the fluid on one labelled wall."""
 
-    Attributes:
-        force_n: (x, y, z) [N].
-        torque_n_m: (x, y, z) about the wall's centre [N m].
-        body_force_share_n: present uniform body force times volume of the wall's voxels [N].
-        drag_coefficient, lift_coefficient: 2 F / (rho U^2 A) along the case's directions; None without U and A.
-    """
-
-    force_n: tuple[float, float, float]
-    torque_n_m: tuple[float, float, float]
-    body_force_share_n: tuple[float, float, float]
+    force_n: tuple[float, float, float]  #: (x, y, z) [N]
+    torque_n_m: tuple[float, float, float]  #: (x, y, z) about the wall's centre [N m]
+    body_force_share_n: tuple[float, float, float]  #: present uniform body force times volume of the wall's voxels [N]
+    #: drag_coefficient, lift_coefficient: 2 F / (rho U^2 A) along the case's directions; None without U and A
     drag_coefficient: float | None = None
     lift_coefficient: float | None = None
 
@@ -63,17 +51,11 @@ class WallForce:
 
 @dataclass(frozen=True)
 class NodeState:
-    """Populations, force and fields at m nodes, by ascending voxel id.
+    """Populations, force and fields at m nodes, by ascending voxel id."""
 
-    Attributes:
-        populations: (Q, m) float64 deviations from w_q.
-        force: (3, m) body force per volume of the collision at hand, lattice units.
-        fields: (m,) values of fields of the model as they are stored, by name.
-    """
-
-    populations: np.ndarray
-    force: np.ndarray
-    fields: Mapping[str, np.ndarray]
+    populations: np.ndarray  #: (Q, m) float64 deviations from w_q
+    force: np.ndarray  #: (3, m) body force per volume of the collision at hand, lattice units
+    fields: Mapping[str, np.ndarray]  #: (m,) values of fields of the model as they are stored, by name
 
 
 class StressAtWalls(Protocol):

@@ -76,22 +76,15 @@ class Flow:
         return replace(self, extensions=extensions, written=written).given(parameters)
 
     def given(self, parameters: Mapping[str, Value]) -> "Flow":
-        """The flow with further values of parameters.
-
-        Raises:
-            ValueError: a parameter has another value already.
-        """
+        """The flow with further values of parameters. Raises ValueError: a parameter has another value already."""
         for name in parameters.keys() & self.parameters.keys():
             if parameters[name] is not self.parameters[name] and parameters[name] != self.parameters[name]:
                 raise ValueError(f"two physics give parameter {name!r} different values")
         return replace(self, parameters={**self.parameters, **parameters})
 
     def with_fields(self, *fields: Field) -> "Flow":
-        """The flow with further fields; those that it has already are kept once.
-
-        Raises:
-            ValueError: two fields of one name differ.
-        """
+        """The flow with further fields; those that it has already are kept once. Raises ValueError: two fields of one
+        name differ."""
         known = {each.name: each for each in self.fields}
         for each in fields:
             if known.setdefault(each.name, each) != each:
@@ -116,11 +109,8 @@ class Flow:
         return replace(self, actions=(*self.actions, *actions))
 
     def extended(self, name: str, extend: Callable[["Flow"], "Flow"]) -> "Flow":
-        """The flow with a further physics of this name, as ``extend`` adds it.
-
-        Raises:
-            InputError: it writes a field that a physics before it writes, too.
-        """
+        """The flow with a further physics of this name, as ``extend`` adds it. Raises InputError: it writes a field
+        that a physics before it writes, too."""
         flow = extend(self)
         new = (flow.before[len(self.before) :], flow.between[len(self.between) :], flow.after[len(self.after) :])
         added = _written(chain(*new), flow.written[len(self.written) :])
@@ -133,11 +123,7 @@ class Flow:
         return flow
 
     def model(self) -> Model:
-        """The model.
-
-        Raises:
-            InputError: unknown streaming.
-        """
+        """The model. Raises InputError: unknown streaming."""
         observer = reduce(combined, self.observers) if self.observers else None
         model = isothermal(self.lattice, self.fluid, self.streaming, self.parameters, self.force, observer)
         collision = model.collision

@@ -1,9 +1,6 @@
-"""Isothermal flow: one set of populations, a collision with body force, openings, walls.
-
-The order of a step is that of its streaming (:class:`muphy_lb.domain.Streaming`). Everything but the interior
-belongs to the edge and runs concurrently with it where the device supports that; with pull the openings also overlap
-with the messages.
-"""
+"""Isothermal flow: one set of populations, a collision with body force, openings, walls. The order of a step is that of
+its streaming (:class:`muphy_lb.domain.Streaming`). Everything but the interior belongs to the edge and runs
+concurrently with it where the device supports that; with pull the openings also overlap with the messages."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -32,25 +29,18 @@ from muphy_lb.operators.forces import COMPONENTS
 
 @dataclass(frozen=True)
 class Fluid:
-    """The collision of the flow.
+    """The collision of the flow."""
 
-    Attributes:
-        rates: values of the parameters of the relaxation and then of the closure; the first is omega = 1 / tau.
-        relaxation, equilibrium, closure: the operators.
-    """
-
+    #: values of the parameters of the relaxation and then of the closure; the first is omega = 1 / tau
     rates: tuple[float, ...]
+    #: relaxation, equilibrium, closure: the operators
     relaxation: Relaxation = BGK
     equilibrium: Equilibrium = COMPRESSIBLE
     closure: Closure = CONSTANT
 
     @property
     def parameters(self) -> dict[str, float]:
-        """The rates by name.
-
-        Raises:
-            InputError: their number is not that of the parameters.
-        """
+        """The rates by name. Raises InputError: their number is not that of the parameters."""
         names = [parameter.name for parameter in (*self.relaxation.parameters, *self.closure.parameters)]
         if len(names) != len(self.rates):
             raise InputError(
@@ -80,8 +70,7 @@ def isothermal(
             such a force and others (:func:`muphy_lb.operators.sum_of_forces`).
         observer: stores values of every node before its collision.
 
-    Raises:
-        InputError: unknown streaming.
+    Raises InputError: unknown streaming.
     """
     kind = streaming_named(streaming)
     given = force if isinstance(force, Mapping) else dict(zip(COMPONENTS, force, strict=True))

@@ -66,15 +66,10 @@ LOOKUP, BORDER, BESIDE_WALL = Provided.LOOKUP, Provided.BORDER, Provided.BESIDE_
 
 
 class FieldValue(NamedTuple):
-    """A parameter that is a field, or a column of a particle set (``"SET.column"``).
+    """A parameter that is a field, or a column of a particle set (``"SET.column"``)."""
 
-    Attributes:
-        field: name of the field.
-        is_new: for a field with two arrays, whether it is the one after the step instead of before.
-    """
-
-    field: str
-    is_new: bool = False
+    field: str  #: name of the field
+    is_new: bool = False  #: for a field with two arrays, whether it is the one after the step instead of before
 
 
 class Table(NamedTuple):
@@ -84,15 +79,12 @@ class Table(NamedTuple):
 
 
 class Where(NamedTuple):
-    """The nodes at which an integer field has at least one bit of a mask.
-
-    Attributes:
-        among: name of a ``COLLECT`` stage, if no other nodes than those that it has collected can be such nodes before
-            it runs again. They may be looked for among those alone.
-    """
+    """The nodes at which an integer field has at least one bit of a mask."""
 
     field: str
     mask: int
+    #: name of a ``COLLECT`` stage, if no other nodes than those that it has collected can be such nodes before it runs
+    #: again. They may be looked for among those alone.
     among: str = ""
 
 
@@ -110,51 +102,43 @@ class ScalarStreaming(NamedTuple):
 
 @dataclass(frozen=True)
 class Field:
-    """A field: values at every node in addition to the populations.
+    """A field: values at every node in addition to the populations."""
 
-    Attributes:
-        name: in outputs and checkpoints.
-        boundary: boundary conditions of a field that is advanced by a stencil or by scalar streaming. Such a field has
-            two arrays, used alternately, and is exchanged between ranks.
-        streaming: transport of a scalar's populations. Then the field has a component for each vector of that lattice;
-            a stage reads the arriving populations, and the node function overwrites them with the leaving ones. So
-            between two steps, in ``initial_fields`` and in checkpoints, it holds those that leave, and a scalar that
-            the stage writes beside it the value on arrival, one collision earlier (:mod:`muphy_lb.physics.scalar`).
-        is_state: whether the next step reads it, so that checkpoints contain it; always so with a boundary.
-        alternates: whether it has two arrays, used alternately, although no stencil advances it.
-        dtype: ``"real"`` (the precision of the run), or a NumPy type for integers and flags.
-        outside: value at neighbours where there is no node. If given, the field may be read at neighbours
-            (``"name@neighbours"``) and is exchanged between ranks if it was written before such a stage.
-        at_openings: value at neighbours that belong to an opening, if another one.
-        accumulates: whether it is an int64 field to which stages may add values at ghost nodes; after the stage that
-            writes it they are added to the nodes' own ranks, exactly in any order. If moments are taken with it, its
-            sums are part of the state: the last collision has read them.
-        marked: the nodes at which an accumulating field need not be 0, where stages mark those that they add to.
-        is_vector: whether it has three components, which lie beside each other: component k of node n at
-            ``RECORD * n + k`` (:data:`muphy_lb.lattice.layout.RECORD`); only with ``corners``.
-        corners: whether its ghost nodes are those of the corner layer (:mod:`muphy_lb.domain.lookup`), where particles
-            read it (a stage that ``reads "name@neighbours"``) or add to it (if it accumulates).
-        guarded: whether stages may write it although they read it at neighbours: no node reads what another writes in
-            the same stage (each stage has bits of its own; or one kind of node writes what another reads), also where
-            some of it has crossed to another rank already.
-        of_moments: whether it holds the four moments of the edge nodes and of ghost nodes only, for a ``REFILL``.
-        initial: flags of nodes with which it starts (``BORDER`` or ``BESIDE_WALL``), if not with zeros.
-    """
-
-    name: str
+    name: str  #: in outputs and checkpoints
+    #: boundary conditions of a field that is advanced by a stencil or by scalar streaming. Such a field has two arrays,
+    #: used alternately, and is exchanged between ranks.
     boundary: ScalarBoundary | None = None
+    #: transport of a scalar's populations. Then the field has a component for each vector of that lattice; a stage
+    #: reads the arriving populations, and the node function overwrites them with the leaving ones. So between two
+    #: steps, in ``initial_fields`` and in checkpoints, it holds those that leave, and a scalar that the stage writes
+    #: beside it the value on arrival, one collision earlier (:mod:`muphy_lb.physics.scalar`).
     streaming: ScalarStreaming | None = None
-    is_state: bool = False
-    alternates: bool = False
-    dtype: str | type = "real"
+    is_state: bool = False  #: whether the next step reads it, so that checkpoints contain it; always so with a boundary
+    alternates: bool = False  #: whether it has two arrays, used alternately, although no stencil advances it
+    dtype: str | type = "real"  #: ``"real"`` (the precision of the run), or a NumPy type for integers and flags
+    #: value at neighbours where there is no node. If given, the field may be read at neighbours (``"name@neighbours"``)
+    #: and is exchanged between ranks if it was written before such a stage.
     outside: float | None = None
-    at_openings: float | None = None
+    at_openings: float | None = None  #: value at neighbours that belong to an opening, if another one
+    #: whether it is an int64 field to which stages may add values at ghost nodes; after the stage that writes it they
+    #: are added to the nodes' own ranks, exactly in any order. If moments are taken with it, its sums are part of the
+    #: state: the last collision has read them.
     accumulates: bool = False
+    #: the nodes at which an accumulating field need not be 0, where stages mark those that they add to
     marked: Where | None = None
+    #: whether it has three components, which lie beside each other: component k of node n at ``RECORD * n + k``
+    #: (:data:`muphy_lb.lattice.layout.RECORD`); only with ``corners``
     is_vector: bool = False
+    #: whether its ghost nodes are those of the corner layer (:mod:`muphy_lb.domain.lookup`), where particles read it (a
+    #: stage that ``reads "name@neighbours"``) or add to it (if it accumulates)
     corners: bool = False
+    #: whether stages may write it although they read it at neighbours: no node reads what another writes in the same
+    #: stage (each stage has bits of its own; or one kind of node writes what another reads), also where some of it has
+    #: crossed to another rank already
     guarded: bool = False
+    #: whether it holds the four moments of the edge nodes and of ghost nodes only, for a ``REFILL``
     of_moments: bool = False
+    #: flags of nodes with which it starts (``BORDER`` or ``BESIDE_WALL``), if not with zeros
     initial: Provided | None = None
 
     @property
@@ -199,24 +183,17 @@ class ParticleSet:
     A set whose ids are 0, 1, ..., n_ids - 1 may have values by id, int64 arrays that every rank holds whole: a
     ``SHARE`` stage adds up what the ranks have written to those among its ``writes``, so each rank writes those of its
     own particles, and zeros elsewhere. A ``BY_ID`` stage calls its operator for every id.
-
-    Attributes:
-        name: columns are addressed as ``"NAME.column"``.
-        capacity: largest number of particles on one rank; more are an error.
-        integers, reals, values: names of further columns.
-        leaving: largest number of particles that leave a rank for one neighbour in one step; 0 for all.
-        n_ids: number of ids.
-        by_id: names of values by id, addressed like columns.
     """
 
-    name: str
-    capacity: int
+    name: str  #: columns are addressed as ``"NAME.column"``
+    capacity: int  #: largest number of particles on one rank; more are an error
+    #: integers, reals, values: names of further columns
     integers: tuple[str, ...] = ()
     reals: tuple[str, ...] = ()
     values: tuple[str, ...] = ()
-    leaving: int = 0
-    n_ids: int = 0
-    by_id: tuple[str, ...] = ()
+    leaving: int = 0  #: largest number of particles that leave a rank for one neighbour in one step; 0 for all
+    n_ids: int = 0  #: number of ids
+    by_id: tuple[str, ...] = ()  #: names of values by id, addressed like columns
 
     @property
     def columns(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
@@ -249,46 +226,31 @@ class Stage:
     replaces them at its nodes, by ``update(f, moments, n, parameters)`` with the mean moments of those neighbours where
     ``sources`` holds; its second operator computes moments, and its ``field``, which a ``MOMENTS`` stage has filled,
     has those of other ranks.
-
-    Attributes:
-        name: name of its tasks in traces.
-        kernel: name of a kernel, or a :class:`muphy_lb.backends.interface.Kernel` that the physics supplies.
-        operators: operators injected into the kernel, in its order.
-        parameters: value of each of their parameters, by name.
-        field: the field that a ``STENCIL`` or ``SCALAR_STREAMING`` stage advances, an ``ARRIVING`` stage fills, a
-            ``CLEAR`` stage clears, or from which a ``DRAG`` stage takes the velocity of nodes of other ranks.
-        reads: fields that it reads, ``"name"`` at its own node or ``"name@neighbours"``.
-        writes: fields that it writes, at its own node.
-        over: ``"nodes"``, or the name of a particle set.
-        where: the nodes at which a ``NEIGHBOURS``, ``EACH``, ``CROSSING``, ``STORED``, ``REFILL``, ``COLLECT``,
-            ``ARRIVING`` or ``CLEAR`` stage runs; all if not given, but a ``CLEAR`` stage needs it.
-        kept: bits that a ``CLEAR`` stage leaves set.
-        sources: the neighbours that a ``REFILL`` takes the mean of.
-        only_edge: whether it has nothing to do in the interior of a rank.
-        for_others: whether only other ranks read the field that it fills, so that on a single rank there is nothing to
-            do.
-        beside_bulk: of a stage behind the collision, whether it needs nothing of the collision in the bulk, nor changes
-            anything that this reads, so that it may run beside it.
-        nearest: whether a ``DRAG`` stage couples a particle to the nearest node alone.
-        takes_field: whether it finds the velocity of its own rank's nodes in ``field``, too.
     """
 
-    name: str
-    kernel: object
-    operators: tuple[Operator, ...] = ()
-    parameters: Mapping[str, Value] = field(default_factory=dict)
+    name: str  #: name of its tasks in traces
+    kernel: object  #: name of a kernel, or a :class:`muphy_lb.backends.interface.Kernel` that the physics supplies
+    operators: tuple[Operator, ...] = ()  #: operators injected into the kernel, in its order
+    parameters: Mapping[str, Value] = field(default_factory=dict)  #: value of each of their parameters, by name
+    #: the field that a ``STENCIL`` or ``SCALAR_STREAMING`` stage advances, an ``ARRIVING`` stage fills, a ``CLEAR``
+    #: stage clears, or from which a ``DRAG`` stage takes the velocity of nodes of other ranks
     field: str = ""
-    reads: tuple[str, ...] = ()
-    writes: tuple[str, ...] = ()
-    over: str = NODES
+    reads: tuple[str, ...] = ()  #: fields that it reads, ``"name"`` at its own node or ``"name@neighbours"``
+    writes: tuple[str, ...] = ()  #: fields that it writes, at its own node
+    over: str = NODES  #: ``"nodes"``, or the name of a particle set
+    #: the nodes at which a ``NEIGHBOURS``, ``EACH``, ``CROSSING``, ``STORED``, ``REFILL``, ``COLLECT``, ``ARRIVING`` or
+    #: ``CLEAR`` stage runs; all if not given, but a ``CLEAR`` stage needs it
     where: Where | None = None
-    kept: int = 0
-    sources: Where | None = None
-    only_edge: bool = False
+    kept: int = 0  #: bits that a ``CLEAR`` stage leaves set
+    sources: Where | None = None  #: the neighbours that a ``REFILL`` takes the mean of
+    only_edge: bool = False  #: whether it has nothing to do in the interior of a rank
+    #: whether only other ranks read the field that it fills, so that on a single rank there is nothing to do
     for_others: bool = False
+    #: of a stage behind the collision, whether it needs nothing of the collision in the bulk, nor changes anything that
+    #: this reads, so that it may run beside it
     beside_bulk: bool = False
-    nearest: bool = False
-    takes_field: bool = False
+    nearest: bool = False  #: whether a ``DRAG`` stage couples a particle to the nearest node alone
+    takes_field: bool = False  #: whether it finds the velocity of its own rank's nodes in ``field``, too
 
     @property
     def reads_at_neighbours(self) -> tuple[str, ...]:
@@ -298,76 +260,54 @@ class Stage:
 
 @dataclass(frozen=True)
 class PartlyFilled:
-    """How much of a node is fluid, for what is measured at links into openings and walls.
+    """How much of a node is fluid, for what is measured at links into openings and walls."""
 
-    Attributes:
-        fields: names of the fields from which it follows.
-        at: of their values at some nodes, (m,) each: (m,) the share of a node that is fluid, and (m,) the density of
-            the pressure of what else is there, minus 1.
-    """
-
-    fields: tuple[str, ...]
+    fields: tuple[str, ...]  #: names of the fields from which it follows
+    #: of their values at some nodes, (m,) each: (m,) the share of a node that is fluid, and (m,) the density of the
+    #: pressure of what else is there, minus 1
     at: Callable[..., tuple[np.ndarray, np.ndarray]]
 
 
 @dataclass(frozen=True)
 class Model:
-    """A flow on a lattice, with further physics.
+    """A flow on a lattice, with further physics."""
 
-    Attributes:
-        name: for messages and outputs.
-        lattice: velocity set of the populations.
-        streaming: the streaming scheme, which orders the parts of the flow's own step.
-        equilibrium: the equilibrium distribution.
-        collision: the collision operator.
-        macroscopic: density and velocity from the stored populations.
-        force: the body force of both.
-        openings, walls: operators of the links into openings and into linkwise walls.
-        parameters: value of each parameter of the collision and of ``macroscopic``, by name, in lattice units.
-        fields: further values at the nodes.
-        stored: names of the fields that the collision writes.
-        before: stages before the flow's own step, in order.
-        between: stages between the streaming and the collision, in order; an ``ARRIVING`` stage makes the moments of
-            the populations that have arrived known to them. Not with streaming that stores before the collision.
-        after: stages after the flow's collision, in order; those that read nothing at neighbours that was written in
-            the same step overlap with its messages, and all others, away from other ranks' nodes, with their own. Where
-            stages have the same operators, the later ones read nothing at neighbours that the earlier have written to a
-            guarded field.
-        particles: sets of particles.
-        actions: what is done on the host between steps (:class:`muphy_lb.model.action.Action`).
-        occupied: name of an integer field that is 0 at nodes without fluid, which a step leaves out; empty if there
-            are none. The moments of such nodes are 0, and so are their populations in outputs.
-        bulk: if the one stage between is a ``CROSSING`` stage, those nodes with fluid at which it does not act, nor
-            changes anything that their collision reads. Where there is a second buffer, they may collide beside that
-            stage and those that are ``beside_bulk``, and the other nodes with fluid as soon as it has acted.
-        costs: what a step costs at a node by the value of ``occupied``, in steps of a node with fluid; 1 if not named.
-        counted: moments for sums over all nodes, the first of them the mass that counts minus 1; ``macroscopic`` if
-            not given.
-        filled: how much of a node is fluid, if not all of it.
-    """
-
-    name: str
-    lattice: Lattice
-    streaming: Streaming
-    equilibrium: Equilibrium
-    collision: Operator
-    macroscopic: Operator
-    force: Operator
+    name: str  #: for messages and outputs
+    lattice: Lattice  #: velocity set of the populations
+    streaming: Streaming  #: the streaming scheme, which orders the parts of the flow's own step
+    equilibrium: Equilibrium  #: the equilibrium distribution
+    collision: Operator  #: the collision operator
+    macroscopic: Operator  #: density and velocity from the stored populations
+    force: Operator  #: the body force of both
+    #: openings, walls: operators of the links into openings and into linkwise walls
     openings: Operator
     walls: Operator
+    #: value of each parameter of the collision and of ``macroscopic``, by name, in lattice units
     parameters: Mapping[str, Value]
-    fields: tuple[Field, ...] = ()
-    stored: tuple[str, ...] = ()
-    before: tuple[Stage, ...] = ()
+    fields: tuple[Field, ...] = ()  #: further values at the nodes
+    stored: tuple[str, ...] = ()  #: names of the fields that the collision writes
+    before: tuple[Stage, ...] = ()  #: stages before the flow's own step, in order
+    #: stages between the streaming and the collision, in order; an ``ARRIVING`` stage makes the moments of the
+    #: populations that have arrived known to them. Not with streaming that stores before the collision.
     between: tuple[Stage, ...] = ()
+    #: stages after the flow's collision, in order; those that read nothing at neighbours that was written in the same
+    #: step overlap with its messages, and all others, away from other ranks' nodes, with their own. Where stages have
+    #: the same operators, the later ones read nothing at neighbours that the earlier have written to a guarded field.
     after: tuple[Stage, ...] = ()
-    particles: tuple[ParticleSet, ...] = ()
-    actions: tuple = ()
+    particles: tuple[ParticleSet, ...] = ()  #: sets of particles
+    actions: tuple = ()  #: what is done on the host between steps (:class:`muphy_lb.model.action.Action`)
+    #: name of an integer field that is 0 at nodes without fluid, which a step leaves out; empty if there are none. The
+    #: moments of such nodes are 0, and so are their populations in outputs.
     occupied: str = ""
+    #: if the one stage between is a ``CROSSING`` stage, those nodes with fluid at which it does not act, nor changes
+    #: anything that their collision reads. Where there is a second buffer, they may collide beside that stage and those
+    #: that are ``beside_bulk``, and the other nodes with fluid as soon as it has acted.
     bulk: Where | None = None
+    #: what a step costs at a node by the value of ``occupied``, in steps of a node with fluid; 1 if not named
     costs: Mapping[int, float] = field(default_factory=dict)
+    #: moments for sums over all nodes, the first of them the mass that counts minus 1; ``macroscopic`` if not given
     counted: Operator | None = None
-    filled: PartlyFilled | None = None
+    filled: PartlyFilled | None = None  #: how much of a node is fluid, if not all of it
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -375,14 +315,8 @@ class Model:
         return (*self.before, *self.between, *self.after)
 
     def order(self, has_late_openings: bool = False) -> tuple[str, ...]:
-        """The parts of a step in order.
-
-        Args:
-            has_late_openings: whether the openings wait for messages.
-
-        Raises:
-            InputError: stages between streaming and collision, with a streaming that leaves no room for them.
-        """
+        """The parts of a step in order. ``has_late_openings``: whether the openings wait for messages. Raises
+        InputError: stages between streaming and collision, with a streaming that leaves no room for them."""
         if self.between:
             return self.streaming.order_with_pause(has_late_openings)
         return self.streaming.late_order if has_late_openings else self.streaming.order

@@ -25,21 +25,15 @@ from muphy_lb.boundaries.waveform import FourierSeries
 from muphy_lb.new import Substance, sizing
 from muphy_lb.setup.numerics import GOOD_LATTICE_VELOCITY
 
-CHARACTERISTIC = 0.056
-"""Share of the resistance of an outlet that lies in front of its compliance."""
-BEAT_S = 0.8
-"""75 beats a minute."""
-EXPONENT, EXPONENTS = 3.0, (1.0, 4.0)
-"""Of Murray's law, and what it may be; 2.3 to 3 are found in arteries."""
-EJECTION = 0.4
-"""Share of a beat in which the heart ejects, as the square of a sine; an idealised waveform."""
+CHARACTERISTIC = 0.056  # share of the resistance of an outlet that lies in front of its compliance
+BEAT_S = 0.8  # 75 beats a minute
+EXPONENT, EXPONENTS = 3.0, (1.0, 4.0)  # of Murray's law, and what it may be; 2.3 to 3 are found in arteries
+EJECTION = 0.4  # share of a beat in which the heart ejects, as the square of a sine; an idealised waveform
 N_HARMONICS = 8
 MOST_BEATS = 40
-SETTLED = 5.0
-"""Time constants until the pressure repeats itself to the hundredth part."""
+SETTLED = 5.0  # time constants until the pressure repeats itself to the hundredth part
 SUM_ERROR = 1e-3
-DENSITY_CHANGE = 0.01
-"""Change of the lattice density by the pulse: half of what an outlet may."""
+DENSITY_CHANGE = 0.01  # change of the lattice density by the pulse: half of what an outlet may
 N_PHASES = 400
 PERIODIC_TOLERANCE = 0.01
 
@@ -51,25 +45,15 @@ TRANSITS_A_BEAT = 40
 
 @dataclass(frozen=True)
 class Circulation:
-    """The circulation that a vessel belongs to.
+    """The circulation that a vessel belongs to. Raises InputError: numbers that no circulation has."""
 
-    Attributes:
-        mean_pressure_pa: mean pressure at the outlets [Pa].
-        pulse_pressure_pa: highest less lowest pressure there [Pa].
-        flow_rate_m3_s: mean flow rate through all inlets [m3/s]; None: as the velocity of the case gives.
-        beat_s: duration of a beat [s].
-        exponent: of Murray's law.
-        shares: of the flow by name of the outlet, in place of Murray's law; empty for that.
-
-    Raises:
-        InputError: numbers that no circulation has.
-    """
-
-    mean_pressure_pa: float
-    pulse_pressure_pa: float
+    mean_pressure_pa: float  #: mean pressure at the outlets [Pa]
+    pulse_pressure_pa: float  #: highest less lowest pressure there [Pa]
+    #: mean flow rate through all inlets [m3/s]; None: as the velocity of the case gives
     flow_rate_m3_s: float | None = None
-    beat_s: float = BEAT_S
-    exponent: float | None = None
+    beat_s: float = BEAT_S  #: duration of a beat [s]
+    exponent: float | None = None  #: of Murray's law
+    #: of the flow by name of the outlet, in place of Murray's law; empty for that
     shares: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self):
@@ -96,11 +80,8 @@ class Circulation:
             )
 
     def shares_of(self, radii_m: Mapping[str, float]) -> dict[str, float]:
-        """Share of the flow of every outlet, by name, from their radii.
-
-        Raises:
-            InputError: shares were given for other outlets.
-        """
+        """Share of the flow of every outlet, by name, from their radii. Raises InputError: shares were given for other
+        outlets."""
         if self.shares:
             if self.shares.keys() != radii_m.keys():
                 raise InputError(
@@ -173,11 +154,8 @@ def peak_inflow() -> float:
 
 
 def bed_of(circulation: Circulation, flow_rate_m3_s: float) -> Bed:
-    """The bed with the mean pressure and the pulse pressure asked for.
-
-    Raises:
-        InputError: no compliance gives this pulse pressure.
-    """
+    """The bed with the mean pressure and the pulse pressure asked for. Raises InputError: no compliance gives this
+    pulse pressure."""
     bed = Bed(flow_rate_m3_s, circulation.mean_pressure_pa / flow_rate_m3_s, circulation.beat_s)
     stroke_m3 = flow_rate_m3_s * circulation.beat_s
 
@@ -221,8 +199,7 @@ def beating(
         lengths_m: of the edge of a voxel and of the longest edge of the box.
         fluid: its density and viscosity.
 
-    Raises:
-        InputError: no networks give these pressures, or shares were given for other outlets.
+    Raises InputError: no networks give these pressures, or shares were given for other outlets.
     """
     inlets, outlets = ends
     bed = bed_of(circulation, velocity_m_s * sum(found.area_m2 for found in inlets))

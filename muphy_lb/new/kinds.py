@@ -31,27 +31,20 @@ ROCK_POROSITY = 0.4
 FLUID_VALUE = 1  # of images of which nothing else is said
 
 VESSEL_REYNOLDS, CHANNEL_REYNOLDS = 100.0, 20.0
-PARABOLA_3D, PARABOLA_2D = 2.0, 1.5
-"""Ratio of maximum to mean velocity of a parabolic profile."""
-
-MIN_ACROSS = 8
-"""Smallest reliable number of voxels across an opening."""
+PARABOLA_3D, PARABOLA_2D = 2.0, 1.5  # ratio of maximum to mean velocity of a parabolic profile
+MIN_ACROSS = 8  # smallest reliable number of voxels across an opening
 
 STEADY_TOLERANCE, ROCK_TOLERANCE = 1e-3, 1e-4
 ROCK_STEPS, ROCK_INTERVAL = 20000, 200
 
-DIAMETERS_M = (3e-6, 0.1)
-"""Diameters of vessels: from less than a blood cell to the widest aneurysms."""
-
-FASTEST_BLOOD_M_S = 5.0
-"""Blood is hardly ever faster, even in a narrow valve."""
+DIAMETERS_M = (3e-6, 0.1)  # diameters of vessels: from less than a blood cell to the widest aneurysms
+FASTEST_BLOOD_M_S = 5.0  # blood is hardly ever faster, even in a narrow valve
 
 MOST_OF_A_ROCK = 0.5
 """Porosity above which grains are more likely to have been taken for pores. Topology tells less: in rocks and packs of
 spheres grains and pores are both connected, and few voxels of either are not."""
 
-FACES_OF_A_ROCK = 4
-"""A vessel rarely leaves an image through more faces of its box than these."""
+FACES_OF_A_ROCK = 4  # A vessel rarely leaves an image through more faces of its box than these
 
 
 Draft = tuple[Mapping, tuple[str, ...]]
@@ -70,11 +63,8 @@ class VesselGeometry(NamedTuple):
 
 
 def vessel(requested: CaseOptions, folder: Path) -> Draft:
-    """A flow from the largest opening to all others, through a vessel from a file or a built-in bifurcation.
-
-    Raises:
-        GeometryError: the file cannot be read, or has no inlet or no outlet.
-    """
+    """A flow from the largest opening to all others, through a vessel from a file or a built-in bifurcation. Raises
+    GeometryError: the file cannot be read, or has no inlet or no outlet."""
     vessel_geometry = (
         _built_in_vessel if requested.file is None else _surface_vessel if requested.is_surface else _image_vessel
     )(requested, folder)
@@ -113,10 +103,8 @@ def vessel(requested: CaseOptions, folder: Path) -> Draft:
 
 
 def rock(requested: CaseOptions, folder: Path) -> Draft:
-    """A creeping flow along x through an image of pores, or through a built-in pack of spheres.
-
-    Raises GeometryError as the reader does, and for pores that do not percolate along x.
-    """
+    """A creeping flow along x through an image of pores, or through a built-in pack of spheres. Raises GeometryError as
+    the reader does, and for pores that do not percolate along x."""
     options: dict[str, Any]
     if requested.file is None:
         edge = requested.n_across if requested.spacing_m is None else max(8, round(ROCK_EDGE_M / requested.spacing_m))

@@ -27,35 +27,23 @@ ACROSS_WHAT = MappingProxyType(
 Ask = Callable[[str], str]
 
 LARGEST_OF_A_ROCK_M = 1e-3
-SMALLEST_M = 1e-10
-"""Smaller than an atom: a unit has been applied twice."""
+SMALLEST_M = 1e-10  # smaller than an atom: a unit has been applied twice
 
 
 @dataclass(frozen=True)
 class CaseOptions:
-    """The options of a new case.
+    """The options of a new case."""
 
-    Attributes:
-        kind: one of KINDS.
-        file: the geometry; ``None`` for a built-in example.
-        fluid: one of FLUIDS.
-        unit: length unit of a surface; see :func:`~muphy_lb.geometry.quantities.metres_per_unit`.
-        spacing_m: voxel edge [m]; ``None``: that of the file, or derived from ``across`` and the flow.
-        across: voxels across the inlet, cube or channel.
-        velocity_m_s: mean velocity at the inlet [m/s]; ``None``: a moderate Reynolds number.
-        reader: options of the file's reader.
-        circulation: what the outlets of a vessel with a beating heart have behind them.
-    """
-
-    kind: str
-    file: Path | None = None
-    fluid: str = "water"
-    unit: str = "mm"
+    kind: str  #: one of KINDS
+    file: Path | None = None  #: the geometry; ``None`` for a built-in example
+    fluid: str = "water"  #: one of FLUIDS
+    unit: str = "mm"  #: length unit of a surface; see :func:`~muphy_lb.geometry.quantities.metres_per_unit`
+    #: voxel edge [m]; ``None``: that of the file, or derived from ``across`` and the flow
     spacing_m: float | None = None
-    across: int | None = None
-    velocity_m_s: float | None = None
-    reader: Mapping[str, object] = field(default_factory=dict)
-    circulation: Circulation | None = None
+    across: int | None = None  #: voxels across the inlet, cube or channel
+    velocity_m_s: float | None = None  #: mean velocity at the inlet [m/s]; ``None``: a moderate Reynolds number
+    reader: Mapping[str, object] = field(default_factory=dict)  #: options of the file's reader
+    circulation: Circulation | None = None  #: what the outlets of a vessel with a beating heart have behind them
 
     def __post_init__(self):
         _check_word("kind", self.kind, KINDS)
@@ -128,8 +116,7 @@ def prompt_options(given: Mapping[str, object], ask: Ask | None) -> CaseOptions:
         given: values by the names of the attributes of CaseOptions; None where not given.
         ask: takes a question, returns the answer; an empty answer selects the default.
 
-    Raises:
-        InputError: an invalid option, or three invalid answers.
+    Raises InputError: an invalid option, or three invalid answers.
     """
     known: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
 
@@ -185,10 +172,7 @@ def _check_word(name: str, value: str, allowed: tuple[str, ...]) -> None:
 
 def in_metres(spacing: float | None, unit: str | None, file: Path | None, is_surface: bool) -> float | None:
     """The voxel edge [m] of the options ``--spacing`` and ``--unit``; the unit of a surface is that of its points.
-
-    Raises:
-        InputError: an image has both a voxel edge with its unit and a unit.
-    """
+    Raises InputError: an image has both a voxel edge with its unit and a unit."""
     if spacing is None or unit is None or file is None or is_surface:
         return spacing
     if isinstance(spacing, WithUnit):
@@ -206,8 +190,7 @@ def check_voxel_edge(requested: CaseOptions, unit: str | None) -> None:
         requested: the options of the case; its voxel edge in metres.
         unit: the unit that the user has given; None for none.
 
-    Raises:
-        InputError: the message names the likely remedy.
+    Raises InputError: the message names the likely remedy.
     """
     file, spacing_m = requested.file, requested.spacing_m
     if file is None or requested.is_surface:

@@ -1,7 +1,5 @@
-"""Numerical parameters of a new case: voxel edge, lattice velocity, steps and body force within the usual bounds.
-
-The bounds are those of :mod:`muphy_lb.setup.numerics`. Lengths with the suffix _m are in metres, others in voxels.
-"""
+"""Numerical parameters of a new case: voxel edge, lattice velocity, steps and body force within the usual bounds. The
+bounds are those of :mod:`muphy_lb.setup.numerics`. Lengths with the suffix _m are in metres, others in voxels."""
 
 import math
 from dataclasses import dataclass
@@ -30,17 +28,13 @@ NODE_BUDGET = 2_000_000
 """Nodes up to which the voxels are refined for a large Reynolds number without being asked: minutes on a GPU, hours on
 a CPU."""
 
-MARGIN = 0.9
-"""Fraction of a bound that is used: a voxelised vessel is slightly narrower than the original."""
+MARGIN = 0.9  # fraction of a bound that is used: a voxelised vessel is slightly narrower than the original
 
 CREEPING_REYNOLDS = 0.1
 CREEPING_VELOCITY = 1e-3
 ROCK_RELAXATION_TIME = 1.0
-KOZENY = 5.0
-"""Kozeny-Carman constant of granular media; Dullien, Porous Media (1992), section 3.3."""
-
-STAIRCASE = 2.0 / 3.0
-"""Area of a smooth surface over that of its voxel faces, averaged over all orientations."""
+KOZENY = 5.0  # kozeny-Carman constant of granular media; Dullien, Porous Media (1992), section 3.3
+STAIRCASE = 2.0 / 3.0  # area of a smooth surface over that of its voxel faces, averaged over all orientations
 
 FLOW_THROUGH_TIMES, MOST_FLOW_THROUGH_TIMES = 4.0, 10.0
 """Smallest length of a run, and largest one that waits for viscous diffusion, in flow-through times of the box at the
@@ -56,19 +50,12 @@ ARTERIAL_SHEAR_PA, AORTIC_VELOCITY_M_S = 1.5, 0.33
 
 @dataclass(frozen=True)
 class Drive:
-    """Numerical parameters of a flow driven from an inlet to outlets.
+    """Numerical parameters of a flow driven from an inlet to outlets."""
 
-    Attributes:
-        lattice_velocity: reference velocity in lattice units.
-        steps: maximum number of steps of the run.
-        interval: steps between two checks of convergence.
-        relaxation_time: [time steps].
-    """
-
-    lattice_velocity: float
-    steps: int
-    interval: int
-    relaxation_time: float
+    lattice_velocity: float  #: reference velocity in lattice units
+    steps: int  #: maximum number of steps of the run
+    interval: int  #: steps between two checks of convergence
+    relaxation_time: float  #: [time steps]
 
     @property
     def odd_rate(self) -> float:
@@ -91,21 +78,13 @@ class Drive:
 
 @dataclass(frozen=True)
 class Resolution:
-    """How the voxels resolve a flow.
+    """How the voxels resolve a flow."""
 
-    Attributes:
-        across: voxels per diameter.
-        nodes: fluid nodes, about.
-        needed: voxels per diameter for which no model of turbulence is needed.
-        nodes_needed: fluid nodes with these, about.
-        cell_reynolds: Reynolds number of a voxel with the largest velocity.
-    """
-
-    across: float
-    nodes: float
-    needed: int
-    nodes_needed: float
-    cell_reynolds: float
+    across: float  #: voxels per diameter
+    nodes: float  #: fluid nodes, about
+    needed: int  #: voxels per diameter for which no model of turbulence is needed
+    nodes_needed: float  #: fluid nodes with these, about
+    cell_reynolds: float  #: Reynolds number of a voxel with the largest velocity
 
     @property
     def model(self) -> dict:

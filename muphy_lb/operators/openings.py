@@ -38,11 +38,9 @@ def reflected_shares(omega: float) -> np.ndarray:
 
 
 def link_momentum(lattice, q: np.ndarray, direction: np.ndarray) -> np.ndarray:
-    """(L,) mass that enters through links q per unit velocity along ``direction`` ((L, 3)): -2 w_q c_q.d / cs2.
-
-    Summed over the links of an opening with its inward normal it is the area of the opening in lattice units,
-    since sum over outgoing q of 2 w_q (c_q.n)^2 / cs2 = 1 and |c_q.n| links of direction q cross a unit area.
-    """
+    """(L,) mass that enters through links q per unit velocity along ``direction`` ((L, 3)): -2 w_q c_q.d / cs2. Summed
+    over the links of an opening with its inward normal it is the area of the opening in lattice units, since sum over
+    outgoing q of 2 w_q (c_q.n)^2 / cs2 = 1 and |c_q.n| links of direction q cross a unit area."""
     return -2.0 * lattice.w[q] * np.einsum("li,li->l", lattice.c[q], direction) / float(lattice.cs2)
 
 

@@ -1,7 +1,5 @@
 """Pictures only show what other files hold: one that cannot be drawn is a warning; and the units that they show.
-
-Imported without NumPy, as the case file is.
-"""
+Imported without NumPy, as the case file is."""
 
 import logging
 from collections.abc import Iterator, Mapping
@@ -10,11 +8,8 @@ from types import MappingProxyType
 
 from muphy_lb.base.errors import OutputError
 
-VECTOR_FORMATS = ("svg", "pdf")
-"""In which a picture may be written beside its PNG."""
-
-PICTURE_FORMATS = ("png", *VECTOR_FORMATS)
-"""In which a picture may be drawn anew."""
+VECTOR_FORMATS = ("svg", "pdf")  # in which a picture may be written beside its PNG
+PICTURE_FORMATS = ("png", *VECTOR_FORMATS)  # in which a picture may be drawn anew
 
 FRAMES_FOLDER = "frames"
 LOG = logging.getLogger(__name__)
@@ -22,11 +17,8 @@ LOG = logging.getLogger(__name__)
 
 @contextmanager
 def drawing(what: str) -> Iterator[None]:
-    """Context in which a picture is drawn; an error there is a warning, and the run goes on.
-
-    Raises:
-        OutputError: as the block raises it, such as where the disk is full.
-    """
+    """Context in which a picture is drawn; an error there is a warning, and the run goes on. Raises OutputError: as the
+    block raises it, such as where the disk is full."""
     try:
         yield
     except OutputError:
@@ -45,12 +37,10 @@ def picture_files(file: str) -> tuple[str, ...]:
     return file, *(file.removesuffix("png") + ending for ending in VECTOR_FORMATS)
 
 
-Units = tuple[tuple[str, float], ...]
-"""Names of units of one quantity and their sizes [SI], the largest first."""
+Units = tuple[tuple[str, float], ...]  # names of units of one quantity and their sizes [SI], the largest first
 
 LENGTH_UNITS: Units = (("m", 1.0), ("mm", 1e-3), ("µm", 1e-6), ("nm", 1e-9))
-SMALLEST_LENGTH = 1.0
-"""The smallest value that is told in a unit."""
+SMALLEST_LENGTH = 1.0  # the smallest value that is told in a unit
 SPEED_UNITS: Units = (("m/s", 1.0), ("mm/s", 1e-3), ("µm/s", 1e-6))
 SMALLEST_SPEED = 0.01
 PRESSURE_UNITS: Units = (("kPa", 1e3), ("Pa", 1.0), ("mPa", 1e-3), ("µPa", 1e-6))

@@ -9,22 +9,15 @@ from PIL import GifImagePlugin, Image, ImageChops
 
 from muphy_lb.base.files.atomic import atomic_write
 
-WIDTH, FRAME_MS, LAST_MS = 960, 100, 1000
-"""Width [pixels], and how long a picture and the last one stay [ms]."""
+WIDTH, FRAME_MS, LAST_MS = 960, 100, 1000  # width [pixels], and how long a picture and the last one stay [ms]
 
 SAMPLES, N_COLOURS = 3, 256
 """Pictures from which the colours of all are chosen: the same in all, so that what rests does not flicker."""
 
 
 def write_film(path: str | os.PathLike, pictures: Sequence[Path]) -> None:
-    """Write pictures of one size as an animated GIF that repeats for ever.
-
-    Args:
-        pictures: image files in order, at least one.
-
-    Raises:
-        OutputError: the file cannot be written.
-    """
+    """Write pictures of one size as an animated GIF that repeats for ever. ``pictures``: image files in order, at least
+    one. Raises OutputError: the file cannot be written."""
     first = _picture(pictures[0])
     together = Image.new("RGB", (first.width, first.height * SAMPLES))
     for i in range(SAMPLES):

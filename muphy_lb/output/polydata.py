@@ -52,10 +52,8 @@ def cells_of(points: np.ndarray) -> Cells:
 
 @dataclass(frozen=True, eq=False)
 class WrittenExtent:
-    """How much of each dataset the time steps so far use: where the next part and the next step begin.
-
-    ``offset_rows`` and ``connectivity_rows``: (4,) rows of the offsets and of the connectivity of each kind of cells.
-    """
+    """How much of each dataset the time steps so far use: where the next part and the next step begin. ``offset_rows``
+    and ``connectivity_rows``: (4,) rows of the offsets and of the connectivity of each kind of cells."""
 
     n_steps: int
     n_parts: int
@@ -144,20 +142,13 @@ BYTES_PER_NUMBER = 8
 
 @dataclass(frozen=True, eq=False)
 class PolyData:
-    """Points and cells of one time step.
+    """Points and cells of one time step."""
 
-    Attributes:
-        step: time step.
-        time_s: physical time [s].
-        points_m: (n, 3) positions [m].
-        cells: cells by the name of their kind, of :data:`muphy_lb.output.polydata.TOPOLOGIES`.
-        fields: (n,) or (n, 3) values at the points by name; whole numbers are stored as int64, others as float32.
-    """
-
-    step: int
-    time_s: float
-    points_m: np.ndarray
-    cells: Mapping[str, Cells]
+    step: int  #: time step
+    time_s: float  #: physical time [s]
+    points_m: np.ndarray  #: (n, 3) positions [m]
+    cells: Mapping[str, Cells]  #: cells by the name of their kind, of :data:`muphy_lb.output.polydata.TOPOLOGIES`
+    #: (n,) or (n, 3) values at the points by name; whole numbers are stored as int64, others as float32
     fields: Mapping[str, np.ndarray]
 
 
@@ -169,8 +160,7 @@ class PolyDataSeries(GrowingFile):
         labels: lists of names by what they are names of, stored as attributes of ``/muphy_lb``; those of a file that is
             continued must be the same.
 
-    Raises:
-        OutputError: the file cannot be written, or has other labels when resuming.
+    Raises OutputError: the file cannot be written, or has other labels when resuming.
     """
 
     vtk_type, data = "PolyData", "PointData"
@@ -191,11 +181,8 @@ class PolyDataSeries(GrowingFile):
         super().__init__(path, case_text, units, compress, resume_step)
 
     def append(self, data: PolyData) -> None:
-        """Add one time step. Every step has the same fields; points and cells may change.
-
-        Raises:
-            OutputError: a field has another shape or was not in the first step, or the disk refuses.
-        """
+        """Add one time step. Every step has the same fields; points and cells may change. Raises OutputError: a field
+        has another shape or was not in the first step, or the disk refuses."""
         self._check(data)
         fields = {name: _stored(np.asarray(values)) for name, values in data.fields.items()}
         of_cells = sum(len(cells.connectivity) + len(cells.stored_offsets) for cells in data.cells.values())

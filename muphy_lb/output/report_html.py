@@ -40,32 +40,20 @@ class ReportTable(NamedTuple):
 
 @dataclass(frozen=True)
 class ReportPart:
-    """The part of the page that one observer of a run adds.
+    """The part of the page that one observer of a run adds."""
 
-    Attributes:
-        results: rows (quantity, value, unit) of the table of results.
-        tables: its own ones.
-        warnings: sentences without a full stop.
-        charts: draws (text, PNG) each; called only where plots are wanted.
-        pictures: text by name of a PNG file in the folder of the run; those that are not there are left out.
-    """
-
-    results: Sequence[tuple] = ()
-    tables: Sequence[ReportTable] = ()
-    warnings: Sequence[str] = ()
+    results: Sequence[tuple] = ()  #: rows (quantity, value, unit) of the table of results
+    tables: Sequence[ReportTable] = ()  #: its own ones
+    warnings: Sequence[str] = ()  #: sentences without a full stop
+    #: draws (text, PNG) each; called only where plots are wanted
     charts: Callable[[], Iterable[tuple[str, bytes]]] = tuple
+    #: text by name of a PNG file in the folder of the run; those that are not there are left out
     pictures: Mapping[str, str] = field(default_factory=dict)
 
 
 def write_report(folder: Path, summary: Mapping, parts: Sequence[ReportPart], with_plots: bool = True) -> None:
-    """Write the page of a run.
-
-    Args:
-        with_plots: draw the series and embed the pictures.
-
-    Raises:
-        OutputError: the file cannot be written.
-    """
+    """Write the page of a run. ``with_plots``: draw the series and embed the pictures. Raises OutputError: the file
+    cannot be written."""
     title = summary["title"] or "muphy_lb run"
     reached = f"; the flow is {(summary.get('steadiness') or {}).get('word', 'steady')}" if summary["converged"] else ""
     ending = f"Ended: {summary['ended']} at step {summary['steps']:,}, t = {summary['time_s']:.5g} s{reached}."

@@ -22,24 +22,16 @@ LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class CsvSeries:
-    """A CSV file that grows by one row at a time and survives crashes and restarts.
+    """A CSV file that grows by one row at a time and survives crashes and restarts. Raises OutputError: the file cannot
+    be written, or its header is not ``columns`` when resuming."""
 
-    Attributes:
-        path: the file.
-        columns: header; the first is ``"step"``, the others carry their unit in the name (``"mass_flow_kg_s"``).
-        resume_step: None starts the file anew; a number keeps the rows of an existing file up to that step. Where
-            some of them are no rows any more, or there is no header, what was found is kept beside it, as
-            ``NAME.damaged``.
-        last_step: step of the last row that was kept; None without one.
-
-    Raises:
-        OutputError: the file cannot be written, or its header is not ``columns`` when resuming.
-    """
-
-    path: str | os.PathLike
+    path: str | os.PathLike  #: the file
+    #: header; the first is ``"step"``, the others carry their unit in the name (``"mass_flow_kg_s"``)
     columns: Sequence[str]
+    #: None starts the file anew; a number keeps the rows of an existing file up to that step. Where some of them are no
+    #: rows any more, or there is no header, what was found is kept beside it, as ``NAME.damaged``.
     resume_step: int | None = None
-    last_step: int | None = field(default=None, init=False)
+    last_step: int | None = field(default=None, init=False)  #: step of the last row that was kept; None without one
 
     def __post_init__(self):
         if not self.columns or self.columns[0] != "step":
@@ -50,11 +42,8 @@ class CsvSeries:
             object.__setattr__(self, "last_step", _step(kept[-1]))
 
     def append(self, row: Mapping[str, float]) -> None:
-        """Write one row, a value for each column; the system has the line when this returns.
-
-        Raises:
-            OutputError: a column is missing or unknown, the file is gone, or the disk refuses.
-        """
+        """Write one row, a value for each column; the system has the line when this returns. Raises OutputError: a
+        column is missing or unknown, the file is gone, or the disk refuses."""
         if set(row) != set(self.columns):
             wrong = sorted(set(row) ^ set(self.columns))
             raise OutputError(f"{self.path}: a row lacks or adds {wrong}; the columns are {list(self.columns)}")
@@ -147,10 +136,7 @@ def write_summary(path: str | os.PathLike, record: dict) -> None:
 
 def flow_split(openings: Mapping[str, Mapping]) -> dict[str, float]:
     """Fraction of all that leaves that goes through each outlet, by name; empty with fewer than two outlets or no flow.
-
-    Args:
-        openings: by name, with ``kind`` and ``flow_rate_m3_s`` (positive in the direction of the kind).
-    """
+    ``openings``: by name, with ``kind`` and ``flow_rate_m3_s`` (positive in the direction of the kind)."""
     rates = {name: state["flow_rate_m3_s"] for name, state in openings.items() if state["kind"] == "outlet"}
     total = sum(rates.values())
     return {name: rate / total for name, rate in rates.items()} if len(rates) > 1 and total > 0.0 else {}

@@ -93,8 +93,7 @@ class GrowingFile:
     Attributes:
         last_step: step of the last snapshot that was kept; None without one.
 
-    Raises:
-        OutputError: the file cannot be written, or holds something else when resuming.
+    Raises OutputError: the file cannot be written, or holds something else when resuming.
     """
 
     vtk_type: str
@@ -186,8 +185,7 @@ class GrowingFile:
         A file that has no more is not written, for which a disk might be too full; neither is one of which nothing is
         kept. A file that cannot be read is renamed ``NAME.damaged``; the result is then None.
 
-        Raises:
-            OutputError: the file may not be written, or is another one, or the disk is full; the file is unchanged.
+        Raises OutputError: the file may not be written, or is another one, or the disk is full; the file is unchanged.
         """
         path = self.path
         if os.path.islink(path):
@@ -248,15 +246,12 @@ FLOAT32_MAX_VOXELS = 2**15  # beyond this distance float32 no longer resolves 1/
 
 @dataclass(frozen=True)
 class VoxelMesh:
-    """Cubes in node order.
+    """Cubes in node order."""
 
-    Attributes:
-        points_m: (n_points, 3) corner coordinates (x, y, z) [m], sorted by (z, y, x); float32 where precise enough.
-        connectivity: (n, 8) corner numbers of each cube, x fastest, then y, then z (the order of VTK_VOXEL);
-            int32 when it fits, else int64.
-    """
-
+    #: (n_points, 3) corner coordinates (x, y, z) [m], sorted by (z, y, x); float32 where precise enough
     points_m: np.ndarray
+    #: (n, 8) corner numbers of each cube, x fastest, then y, then z (the order of VTK_VOXEL); int32 when it fits, else
+    #: int64
     connectivity: np.ndarray
 
 
@@ -318,14 +313,9 @@ VTK_VOXEL = 11
 
 
 class VtkHdfSeries(GrowingFile):
-    """The fields of a run, one cubic cell per node, in the order of the nodes.
-
-    Args:
-        path, case_text, units, compress, resume_step: as of :class:`GrowingFile`.
-
-    Raises:
-        OutputError: the file cannot be written, or holds another geometry when resuming.
-    """
+    """The fields of a run, one cubic cell per node, in the order of the nodes. ``path``, ``case_text``, ``units``,
+    ``compress``, ``resume_step``: as of :class:`GrowingFile`. Raises OutputError: the file cannot be written, or holds
+    another geometry when resuming."""
 
     vtk_type, data = "UnstructuredGrid", "CellData"
     offsets = MappingProxyType(  # always 0: the mesh never changes
@@ -345,15 +335,9 @@ class VtkHdfSeries(GrowingFile):
         super().__init__(path, case_text, units, compress, resume_step)
 
     def append(self, time_s: float, step: int, fields: Mapping[str, np.ndarray]) -> None:
-        """Add one snapshot.
-
-        Args:
-            fields: (n,) or (n, 3) arrays by name, in the order of the nodes; stored as float32. Every snapshot
-                has the same fields.
-
-        Raises:
-            OutputError: a field has another shape or was not in the first snapshot, or the disk refuses.
-        """
+        """Add one snapshot. ``fields``: (n,) or (n, 3) arrays by name, in the order of the nodes; stored as float32.
+        Every snapshot has the same fields. Raises OutputError: a field has another shape or was not in the first
+        snapshot, or the disk refuses."""
         arrays = {name: self._checked(name, values) for name, values in fields.items()}
 
         def write(file: h5py.File) -> None:
@@ -412,20 +396,14 @@ def _digest(nodes: NodeList) -> str:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A snapshot in a file of :class:`muphy_lb.output.vtkhdf.VtkHdfSeries`.
+    """A snapshot in a file of :class:`muphy_lb.output.vtkhdf.VtkHdfSeries`."""
 
-    Attributes:
-        path: the file.
-        number: which of its snapshots, from 0.
-        step, time_s: when it was taken.
-        units: unit of each of its fields by name.
-    """
-
-    path: Path
-    number: int
+    path: Path  #: the file
+    number: int  #: which of its snapshots, from 0
+    #: step, time_s: when it was taken
     step: int
     time_s: float
-    units: Mapping[str, str]
+    units: Mapping[str, str]  #: unit of each of its fields by name
 
     def values(self, name: str) -> np.ndarray:
         """(n, ...) values of a field."""
@@ -456,11 +434,8 @@ class Snapshot:
 
 
 def find_snapshot(path: str | os.PathLike, time_s: float | None = None) -> Snapshot:
-    """The snapshot of a file that is nearest to a time [s]; without one the last.
-
-    Raises:
-        InputError: the file is none that a run has written, or holds no snapshot.
-    """
+    """The snapshot of a file that is nearest to a time [s]; without one the last. Raises InputError: the file is none
+    that a run has written, or holds no snapshot."""
     try:
         with h5py.File(path, "r") as file:
             times_s = file["VTKHDF/Steps/Values"][: int(file["VTKHDF/Steps"].attrs["NSteps"])]

@@ -1,8 +1,6 @@
 """Triangles with values at their corners for ParaView, PyVista and vmtk (``.vtp``), also with those of wall nodes.
-
 Format: VTK file formats documentation, "PolyData", numbers as raw appended data. Units are stored where VTK looks for
-them, under the key UNITS_LABEL of each array.
-"""
+them, under the key UNITS_LABEL of each array."""
 
 import os
 import sys
@@ -21,29 +19,17 @@ TYPES = {np.dtype(np.float32): "Float32", np.dtype(np.float64): "Float64", np.dt
 
 @dataclass(frozen=True, eq=False)
 class Triangles:
-    """Triangles with values at their corners.
+    """Triangles with values at their corners."""
 
-    Attributes:
-        points_m: (p, 3) positions [m].
-        triangles: (t, 3) numbers of their points.
-        fields: (p,) or (p, 3) values at the points by name.
-        units: unit of each field by name.
-        shown: name of the field that a viewer colours at first.
-    """
-
-    points_m: np.ndarray
-    triangles: np.ndarray
-    fields: Mapping[str, np.ndarray]
-    units: Mapping[str, str] = field(default_factory=dict)
-    shown: str = ""
+    points_m: np.ndarray  #: (p, 3) positions [m]
+    triangles: np.ndarray  #: (t, 3) numbers of their points
+    fields: Mapping[str, np.ndarray]  #: (p,) or (p, 3) values at the points by name
+    units: Mapping[str, str] = field(default_factory=dict)  #: unit of each field by name
+    shown: str = ""  #: name of the field that a viewer colours at first
 
 
 def write_vtp(path: str | os.PathLike, surface: Triangles) -> None:
-    """Write a ``.vtp`` file.
-
-    Raises:
-        OutputError: the file cannot be written.
-    """
+    """Write a ``.vtp`` file. Raises OutputError: the file cannot be written."""
     n_points, n_triangles, blocks = len(surface.points_m), len(surface.triangles), _Blocks()
     values = "".join(
         blocks.add(name, np.asarray(each, dtype=np.float32), surface.units.get(name, ""))
@@ -87,8 +73,7 @@ class _Blocks:
 NEAREST, REACH = 12, 2.0
 """A point takes values of at most so many wall nodes, whose walls are at most so far away [voxels]."""
 
-SAME_SIDE = 0.3
-"""Smallest cosine between the normals of a point and of a node that lies on the same side of a wall."""
+SAME_SIDE = 0.3  # smallest cosine between the normals of a point and of a node that lies on the same side of a wall
 
 
 def on_surface(surface: Surface, wall_m: np.ndarray, normal: np.ndarray, spacing_m: float) -> "SurfaceWeights":

@@ -29,21 +29,15 @@ TRIAL_WORDS, TRIAL_ROUNDS = 8, 10
 
 
 class HaloConnector:
-    """Chooses and binds the transports by which a rank exchanges halos.
-
-    Args:
-        wanted: one of ``TRANSPORTS``; ``"peer"`` is for neighbours on the same machine; others get the fastest.
-    """
+    """Chooses and binds the transports by which a rank exchanges halos. ``wanted``: one of ``TRANSPORTS``; ``"peer"``
+    is for neighbours on the same machine; others get the fastest."""
 
     def __init__(self, communicator, wanted: str = HOST):
         self.communicator, self._wanted = communicator, wanted
 
     def connect(self, backend, halo: Halo) -> HaloExchange:
-        """Bind the exchanges of a rank; collective.
-
-        Raises:
-            BackendError: the transport that was asked for does not work here; the message gives the reason.
-        """
+        """Bind the exchanges of a rank; collective. Raises BackendError: the transport that was asked for does not work
+        here; the message gives the reason."""
         if self.communicator.size == 1:
             return NO_EXCHANGE
         if self._wanted == HOST or (self._wanted == AUTO and backend.on_host):

@@ -215,11 +215,8 @@ def _query_cuda_support() -> bool:
 
 
 def connect():
-    """The communicator of this process: MPI when a launcher started it, else the serial stand-in.
-
-    Raises:
-        InputError: srun started several tasks, but each of them is alone in its MPI; or no MPI library can be loaded.
-    """
+    """The communicator of this process: MPI when a launcher started it, else the serial stand-in. Raises InputError:
+    srun started several tasks, but each of them is alone in its MPI; or no MPI library can be loaded."""
     if not any(name in os.environ for name in LAUNCHER_VARIABLES):
         return SerialCommunicator()
     try:
@@ -266,11 +263,9 @@ def _leave(communicator, given: list, process: int) -> None:
 
 
 def _end_all_ranks(communicator, kind, error, trace) -> None:
-    """An uncaught exception: print it, and end the ranks that would wait for this one for ever.
-
-    Compiled libraries also report here what fails while an object is cleaned up and cannot be raised. Python code still
-    runs then, and goes on; Python tells such errors a second time, by ``sys.unraisablehook``.
-    """
+    """An uncaught exception: print it, and end the ranks that would wait for this one for ever. Compiled libraries also
+    report here what fails while an object is cleaned up and cannot be raised. Python code still runs then, and goes on;
+    Python tells such errors a second time, by ``sys.unraisablehook``."""
     if sys._getframe().f_back is not None:
         return
     wait_for_lower_ranks(communicator)
@@ -291,22 +286,16 @@ def _check_launcher(size: int) -> None:
 
 def agreed(communicator, work: Callable):
     """The result of ``work()``, in which no rank waits for one that fails; what is wrong on any rank is raised on every
-    rank, so that a script which catches it goes on alike on all of them.
-
-    Raises:
-        MuphyError: its own on a rank that has one, else that of the lowest rank.
-    """
+    rank, so that a script which catches it goes on alike on all of them. Raises MuphyError: its own on a rank that has
+    one, else that of the lowest rank."""
     (result,) = all_agreed(communicator, (work,))
     return result
 
 
 def all_agreed(communicator, works: Iterable[Callable]) -> list:
     """The results of works of which each may communicate until it fails; none is left out where one before it fails, so
-    that no rank waits for another. An error is raised on every rank behind the last.
-
-    Raises:
-        MuphyError: its own first one on a rank that has one, else that of the lowest rank.
-    """
+    that no rank waits for another. An error is raised on every rank behind the last. Raises MuphyError: its own first
+    one on a rank that has one, else that of the lowest rank."""
     results, problem = [], None
     for work in works:
         try:
@@ -330,10 +319,8 @@ def from_root(communicator, work: Callable):
 
 
 def wait_for_lower_ranks(communicator) -> None:
-    """Called by a failing rank before its message: by then a lower rank with the same failure has ended all ranks.
-
-    The ranks from ``LAST_TURN`` on wait equally long; of those on one machine, the first speaks and ends the others.
-    """
+    """Called by a failing rank before its message: by then a lower rank with the same failure has ended all ranks. The
+    ranks from ``LAST_TURN`` on wait equally long; of those on one machine, the first speaks and ends the others."""
     time.sleep(VOICE_DELAY_S * min(communicator.rank, LAST_TURN))
     if communicator.size > 1 and not _is_first_to_speak():
         time.sleep(SILENCE_S)

@@ -10,17 +10,11 @@ from muphy_lb.parallel.transports import ExchangeTasks, HostStaged, Transport
 
 @dataclass(frozen=True)
 class Halo:
-    """The values that a rank exchanges with its neighbours.
+    """The values that a rank exchanges with its neighbours."""
 
-    Attributes:
-        neighbours: ranks, ascending.
-        plans: the exchanges before (or in) steps of even and of odd number.
-        buffers: the population buffer of each.
-    """
-
-    neighbours: tuple[int, ...]
-    plans: tuple[Exchange, Exchange]
-    buffers: tuple
+    neighbours: tuple[int, ...]  #: ranks, ascending
+    plans: tuple[Exchange, Exchange]  #: the exchanges before (or in) steps of even and of odd number
+    buffers: tuple  #: the population buffer of each
 
     def part(self, chosen: list[int]) -> "Halo":
         """The halo with some of the neighbours, given by their positions."""
@@ -44,17 +38,11 @@ class Halo:
 
 @dataclass(frozen=True)
 class HaloExchange:
-    """The bound exchanges of a rank.
+    """The bound exchanges of a rank."""
 
-    Attributes:
-        used: names of the transports joined by "+", ``"none"`` without neighbours.
-        exchanges: of even and odd steps, None without neighbours.
-        shares: each transport with the positions of its neighbours.
-    """
-
-    used: str
-    exchanges: tuple[ExchangeTasks | None, ExchangeTasks | None]
-    shares: tuple[tuple[Transport, list[int]], ...] = ()
+    used: str  #: names of the transports joined by "+", ``"none"`` without neighbours
+    exchanges: tuple[ExchangeTasks | None, ExchangeTasks | None]  #: of even and odd steps, None without neighbours
+    shares: tuple[tuple[Transport, list[int]], ...] = ()  #: each transport with the positions of its neighbours
 
 
 NO_EXCHANGE = HaloExchange("none", (None, None))
@@ -62,11 +50,7 @@ NO_EXCHANGE = HaloExchange("none", (None, None))
 
 def bind_exchanges(halo: Halo, shares) -> HaloExchange:
     """Bind transports, each to its share of the neighbours (given by their positions). Neighbours with which nothing is
-    exchanged are left out, on both sides.
-
-    Raises:
-        TransportFailure: a transport does not work here.
-    """
+    exchanged are left out, on both sides. Raises TransportFailure: a transport does not work here."""
     even, odd, used = ExchangeTasks(), ExchangeTasks(), []
     for transport, share in shares:
         chosen = [j for j in share if halo.exchanges_with(j)]

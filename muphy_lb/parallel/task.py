@@ -11,19 +11,15 @@ ON_DEVICE = (ON_INTERIOR, ON_EDGE, ON_OPENINGS, ON_BULK)
 
 
 class Task(NamedTuple):
-    """A call without arguments.
+    """A call without arguments."""
 
-    Attributes:
-        stage: what it does: the name of a stage of the model, or a name that the engine gives to a part of the step
-            itself, such as ``"pack"`` or ``"interior"``; traces show it.
-        queue: one of ``ON_DEVICE``, ``ORDERING`` (makes one queue wait for another) or ``ON_HOST`` (the call blocks;
-            it cannot be recorded).
-        run: executes the task, or enqueues it on the device.
-    """
-
+    #: what it does: the name of a stage of the model, or a name that the engine gives to a part of the step itself,
+    #: such as ``"pack"`` or ``"interior"``; traces show it
     stage: str
+    #: one of ``ON_DEVICE``, ``ORDERING`` (makes one queue wait for another) or ``ON_HOST`` (the call blocks; it cannot
+    #: be recorded)
     queue: str
-    run: Callable[[], None]
+    run: Callable[[], None]  #: executes the task, or enqueues it on the device
 
 
 def ordering(run: Callable[[], None]) -> Task:

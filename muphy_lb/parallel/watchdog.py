@@ -1,8 +1,6 @@
-"""Watchdog: a killed rank leaves no message; a small process beside it, which runs this very file, reports it.
-
-The process waits for the end of a pipe that only the rank holds. It also holds the line by which the launcher would see
-that the rank has gone; so its message is out before the launcher ends the other ranks, and no other rank speaks.
-"""
+"""Watchdog: a killed rank leaves no message; a small process beside it, which runs this very file, reports it. The
+process waits for the end of a pipe that only the rank holds. It also holds the line by which the launcher would see
+that the rank has gone; so its message is out before the launcher ends the other ranks, and no other rank speaks."""
 
 import contextlib
 import os

@@ -53,18 +53,14 @@ from muphy_lb.setup.advice.stability import share_of_rule
 from muphy_lb.setup.geometry import opening_sections, remedy_for_name
 from muphy_lb.setup.waveforms import waveform_factor
 
-FEWEST_STEPS = 20
-"""Time steps of the shortest time constant."""
-
-MOST_DENSITY_CHANGE = 0.02
-"""Largest change of the lattice density by the pressure behind an outlet."""
+FEWEST_STEPS = 20  # time steps of the shortest time constant
+MOST_DENSITY_CHANGE = 0.02  # largest change of the lattice density by the pressure behind an outlet
 
 TRANSITS = 4.0
 """Times that sound takes through the box after which a share of the flow is corrected: faster, the inertia of the fluid
 and the correction would oscillate."""
 
-SUM_ERROR = 1e-6
-"""Largest difference of the shares of a flow from 1."""
+SUM_ERROR = 1e-6  # largest difference of the shares of a flow from 1
 
 
 def _lumped_outlet(section: OpeningSection, area_m2: float, extent_m: float, units: Units, cs2: float):
@@ -151,8 +147,7 @@ def pulsatile_profiles(
     Args:
         slip: numbers of the labelled walls that slip.
 
-    Raises:
-        InputError: an opening without a cross-section, or walls that slip, which the profile does not know.
+    Raises InputError: an opening without a cross-section, or walls that slip, which the profile does not know.
     """
     asking = {k: each for k, each in enumerate(opening_sections(nodes, case)) if each.profile == WOMERSLEY}
     if not asking:
@@ -179,11 +174,7 @@ def pulsatile_profiles(
 
 def describe_profiles(case: Case, nodes: GeometryHeader, frames) -> Iterator[str]:
     """Lines on the openings whose flow rate pulsates: the Womersley number R sqrt(omega / nu), and the harmonics of the
-    profile.
-
-    Raises:
-        InputError: a waveform cannot be read.
-    """
+    profile. Raises InputError: a waveform cannot be read."""
     sections = opening_sections(nodes, case)
     for section, frame in zip(sections, frames, strict=True):
         found = None if section.has_pressure else _harmonics(case, section)
@@ -294,11 +285,8 @@ def opening_conditions(
 
 
 def lumped_outlets(nodes: GeometryHeader, sections, frames, units: Units, cs2: float) -> list[LumpedOutlet | None]:
-    """The network behind each opening, in the geometry's order; None where its pressure or velocity is given.
-
-    Raises:
-        InputError: a network that cannot be, or shares of the flow that do not add up to 1.
-    """
+    """The network behind each opening, in the geometry's order; None where its pressure or velocity is given. Raises
+    InputError: a network that cannot be, or shares of the flow that do not add up to 1."""
     splits = {number: section.flow_split for number, section in enumerate(sections) if section.flow_split is not None}
     total = sum(split.fraction for split in splits.values())
     if splits and abs(total - 1.0) > SUM_ERROR:
@@ -318,15 +306,9 @@ def lumped_outlets(nodes: GeometryHeader, sections, frames, units: Units, cs2: f
 
 
 def wall_motions(case: Case, nodes: NodeList, units: Units) -> tuple[WallMotion, ...]:
-    """The motion of each labelled wall, in the geometry's order.
-
-    Args:
-        nodes: the whole geometry, or its datasets in a file.
-
-    Raises:
-        InputError: the case names a wall that the geometry does not have, or that no fluid touches, or that would move
-            out of the plane of a two-dimensional flow, or whose motion would change the mass without end.
-    """
+    """The motion of each labelled wall, in the geometry's order. ``nodes``: the whole geometry, or its datasets in a
+    file. Raises InputError: the case names a wall that the geometry does not have, or that no fluid touches, or that
+    would move out of the plane of a two-dimensional flow, or whose motion would change the mass without end."""
     sections = {section.name: section for section in case.walls}
     names = [wall.name for wall in nodes.walls]
     for name in sections:

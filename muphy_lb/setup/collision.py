@@ -28,11 +28,8 @@ from muphy_lb.setup.advice.stability import (
 def build_fluid(
     case: Case, lattice: Lattice, units: Units, relaxation_time: float, cell_reynolds: float | None = None
 ) -> Fluid:
-    """The collision operator of a case and its parameters.
-
-    Raises:
-        InputError: unknown or impossible rates, or two closures.
-    """
+    """The collision operator of a case and its parameters. Raises InputError: unknown or impossible rates, or two
+    closures."""
     relaxation, rates = _relaxation(case.lattice, lattice, relaxation_time, cell_reynolds)
     closure, closing = _closure(case, units)
     equilibrium = EQUILIBRIA[case.lattice.equilibrium]

@@ -64,10 +64,8 @@ class DistributedGeometry:
             return nodes.header, f"read {case.geometry.file}, each rank its part of {name!r}", name
 
     def inspect(self, measure: Callable):
-        """The result of ``measure(nodes)`` for the whole list, on every rank; collective.
-
-        It is evaluated on rank 0. The arrays of the list may be datasets of a file, to be read in slices.
-        """
+        """The result of ``measure(nodes)`` for the whole list, on every rank; collective. It is evaluated on rank 0.
+        The arrays of the list may be datasets of a file, to be read in slices."""
 
         def measured():
             with self._opened() as nodes:
@@ -132,11 +130,8 @@ class DistributedGeometry:
 
 
 def distributed(case: Case, communicator, given: NodeList | DistributedGeometry | None = None) -> DistributedGeometry:
-    """The geometry of a case, distributed among the ranks; collective unless it is so already.
-
-    Args:
-        given: the geometry, or on rank 0 its node list, if it is already there.
-    """
+    """The geometry of a case, distributed among the ranks; collective unless it is so already. ``given``: the geometry,
+    or on rank 0 its node list, if it is already there."""
     return given if isinstance(given, DistributedGeometry) else DistributedGeometry(case, communicator, given)
 
 

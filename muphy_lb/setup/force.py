@@ -15,12 +15,9 @@ from muphy_lb.setup.waveforms import waveform_factor
 
 
 def uniform_acceleration_m_s2(case: Case, nodes: GeometryHeader) -> np.ndarray:
-    """(3,) uniform body force per mass [m/s2]. A pressure drop over the length L of a periodic box is a body force
-    drop / (rho L), since the pressure of a periodic flow is this constant gradient plus a periodic part.
-
-    Raises:
-        InputError: a pressure drop along an axis that is not periodic.
-    """
+    """(3,) uniform body force per mass [m/s2]. A pressure drop over the length L of a periodic box is a body force drop
+    / (rho L), since the pressure of a periodic flow is this constant gradient plus a periodic part. Raises InputError:
+    a pressure drop along an axis that is not periodic."""
     drop = np.array(case.flow.pressure_drop_pa)
     for axis in np.flatnonzero(drop):
         if not nodes.periodic[axis]:
@@ -35,12 +32,9 @@ def uniform_acceleration_m_s2(case: Case, nodes: GeometryHeader) -> np.ndarray:
 def build_force(
     case: Case, nodes: GeometryHeader, domain: LocalDomain, units: Units
 ) -> tuple[tuple, Operator, DrivingForce]:
-    """(force parameters of the model, their operator, uniform force), per volume in lattice units (rho_0 = 1).
-
-    Raises:
-        InputError: the file of a force field cannot be read or does not fit the image or the lattice; a plane flow
-            whose force turns out of its plane.
-    """
+    """(force parameters of the model, their operator, uniform force), per volume in lattice units (rho_0 = 1). Raises
+    InputError: the file of a force field cannot be read or does not fit the image or the lattice; a plane flow whose
+    force turns out of its plane."""
     driving = _driving_force(case, nodes, units)
     if driving.changes:
         return (SCHEDULED,) * 3, VARYING, driving

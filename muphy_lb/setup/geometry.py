@@ -51,8 +51,7 @@ from muphy_lb.partition.store import list_partitions, partition_name, read_parti
 from muphy_lb.partition.voxels import graph_from_voxels
 
 LOG = logging.getLogger(__name__)
-LENGTHS = ("unit", "spacing_m")
-"""Options of readers that are keys of the section itself."""
+LENGTHS = ("unit", "spacing_m")  # options of readers that are keys of the section itself
 
 
 def load_nodes(case: Case, content: np.ndarray | Surface | None = None) -> tuple[NodeList, str]:
@@ -201,11 +200,8 @@ def is_prepared(case: Case) -> bool:
 
 
 def input_surface(case: Case) -> Surface | None:
-    """The mended surface of a case, triangles oriented outwards; None if its geometry is something else.
-
-    Raises:
-        GeometryError: the file cannot be read.
-    """
+    """The mended surface of a case, triangles oriented outwards; None if its geometry is something else. Raises
+    GeometryError: the file cannot be read."""
     file = case.geometry.file
     if file is None or Path(file).suffix.lower() not in SURFACE_FORMATS:
         return None

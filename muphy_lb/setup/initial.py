@@ -35,12 +35,9 @@ from muphy_lb.operators.initial import AXES_OF_TENSOR, stress_populations, twice
 from muphy_lb.setup.input_fields import ENDING, Wanted, fields_of, read_field
 
 SECTION = "initial"
-FLOW = ("velocity", "pressure")
-"""Fields that a file of all fields must have."""
-FASTEST_MACH = 0.3
-"""Mach number up to which a velocity may be given: beyond, the fluid is far from incompressible."""
-LARGEST_DEVIATION = 0.3
-"""Difference of the density from 1 up to which it may be given."""
+FLOW = ("velocity", "pressure")  # fields that a file of all fields must have
+FASTEST_MACH = 0.3  # Mach number up to which a velocity may be given: beyond, the fluid is far from incompressible
+LARGEST_DEVIATION = 0.3  # difference of the density from 1 up to which it may be given
 
 
 def initial_values(case: Case, name: str, unit: str, header: GeometryHeader, domain: LocalDomain) -> np.ndarray | None:
@@ -50,8 +47,7 @@ def initial_values(case: Case, name: str, unit: str, header: GeometryHeader, dom
         name: of the field, as in field files: its keys are ``NAME_UNIT`` and ``NAME_file``.
         unit: end of the name of the first key.
 
-    Raises:
-        InputError: a file cannot be read, or does not fit.
+    Raises InputError: a file cannot be read, or does not fit.
     """
     section = case.initial
     if section is None:
@@ -80,11 +76,8 @@ def _common_file(case: Case, name: str) -> str | None:
 
 
 def initial_flow(case: Case, header: GeometryHeader, domain: LocalDomain, units: Units):
-    """Density (n,) or (1,), and velocity (3, n) or (3, 1), of the local nodes, lattice units.
-
-    Raises:
-        InputError: as :func:`initial_values`; a velocity or density that is out of range.
-    """
+    """Density (n,) or (1,), and velocity (3, n) or (3, 1), of the local nodes, lattice units. Raises InputError: as
+    :func:`initial_values`; a velocity or density that is out of range."""
     velocity = initial_values(case, "velocity", "m_s", header, domain)
     velocity = np.zeros((3, 1)) if velocity is None else units.velocity_to_lattice(velocity.T)
     check_velocity(f"{SECTION}: the velocity", velocity, domain, units)
@@ -132,8 +125,7 @@ def check_density(what: str, density: np.ndarray, domain: LocalDomain, units: Un
         )
 
 
-TOLERANCE = 1e-8
-"""Largest residual over that of the start."""
+TOLERANCE = 1e-8  # largest residual over that of the start
 PRESSURE_ITERATIONS = 5000
 BITS = 60
 
@@ -156,11 +148,8 @@ def momentum_flux(equilibrium: Equilibrium, velocity: np.ndarray, strain: np.nda
 
 
 class PressureEquation:
-    """The Poisson equation of the pressure on the nodes of a rank.
-
-    Args:
-        neighbours: values of nodes beside those of this rank.
-    """
+    """The Poisson equation of the pressure on the nodes of a rank. ``neighbours``: values of nodes beside those of this
+    rank."""
 
     def __init__(self, lattice: Lattice, neighbours: NeighbourValues, communicator, n_nodes: int):
         self._lattice, self._neighbours, self._communicator = lattice, neighbours, communicator
@@ -174,8 +163,7 @@ class PressureEquation:
             momentum_flux: (6, n) u u - 2 nu S: xx, yy, zz, xy + yx, yz + zy, zx + xz.
             force: (3, n) or (3, 1) body force per volume.
 
-        Raises:
-            InputError: the iterations do not converge.
+        Raises InputError: the iterations do not converge.
         """
         drive = 1.5 * self._lattice.w[:, None] * combined(self._lattice.c, force)
         given = stress_populations(self._lattice, momentum_flux) + drive

@@ -1,6 +1,5 @@
 """Fields at the nodes from files that a case names: arrays over the box or the nodes, samples on another grid, and the
-last snapshot of an earlier run (:mod:`muphy_lb.output.vtkhdf`).
-"""
+last snapshot of an earlier run (:mod:`muphy_lb.output.vtkhdf`)."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,8 +20,7 @@ from muphy_lb.geometry.images.vtk import read_vti_points
 from muphy_lb.geometry.limits import cut, regular_file
 from muphy_lb.geometry.nodes import GeometryHeader, voxel_coordinates
 
-ON_POINT = 1e-6
-"""Distance [spacings] within which a place is that of a sample."""
+ON_POINT = 1e-6  # distance [spacings] within which a place is that of a sample
 CHUNK = 1 << 17
 CORNERS = (np.arange(8)[:, None] >> np.arange(3)) & 1
 AROUND = np.stack(np.meshgrid(*[(-1, 0, 1)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
@@ -30,19 +28,12 @@ AROUND = np.stack(np.meshgrid(*[(-1, 0, 1)] * 3, indexing="ij"), axis=-1).reshap
 
 @dataclass(frozen=True)
 class Samples:
-    """Values at points of a grid.
+    """Values at points of a grid."""
 
-    Attributes:
-        place: (m, 3) int64 numbers of the points along x, y, z, in any order.
-        values: (m, k).
-        counts: (3,) size of the grid. Along an axis with a single layer all points have its values.
-        repeats: (3,) whether the grid repeats along each axis.
-    """
-
-    place: np.ndarray
-    values: np.ndarray
-    counts: np.ndarray
-    repeats: np.ndarray
+    place: np.ndarray  #: (m, 3) int64 numbers of the points along x, y, z, in any order
+    values: np.ndarray  #: (m, k)
+    counts: np.ndarray  #: (3,) size of the grid. Along an axis with a single layer all points have its values.
+    repeats: np.ndarray  #: (3,) whether the grid repeats along each axis
 
     def at(self, position: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Linear interpolation at (n, 3) positions in units of the spacing, from the first point of the grid.
@@ -104,8 +95,7 @@ class Samples:
         return ids[order], order
 
 
-SAME = 1e-6
-"""Relative difference of two lengths that is rounding."""
+SAME = 1e-6  # relative difference of two lengths that is rounding
 MOST_OUTSIDE = 0.02
 """Share of the nodes that may have no value of the other grid near them: corners that only the finer one resolves."""
 
@@ -131,8 +121,7 @@ def interpolated(
     in walls have no values: a velocity falls to 0 half-way to them, other fields go on as they are, as all do beyond
     openings. Across periodic faces the other grid repeats if its box is as long as this one.
 
-    Raises:
-        InputError: the grid does not cover the nodes.
+    Raises InputError: the grid does not cover the nodes.
     """
     size = np.array(header.shape[::-1])
     length_m, other_m = size * header.spacing_m, grid.counts * grid.spacing_m
@@ -180,14 +169,8 @@ ENDING = ".vtkhdf"
 
 
 def read_snapshot(path: Path, key: str, name: str) -> OtherGrid:
-    """One field of the last snapshot of a file.
-
-    Args:
-        key: of the case, for messages.
-
-    Raises:
-        InputError: this program did not write the file, it is damaged, or holds no such field.
-    """
+    """One field of the last snapshot of a file. ``key``: of the case, for messages. Raises InputError: this program did
+    not write the file, it is damaged, or holds no such field."""
     with _opened(path, key) as file:
         _check_field(file, path, key, name)
         return _grid(file, path, name)
@@ -233,8 +216,7 @@ def _grid(file: h5py.File, path: Path, name: str) -> OtherGrid:
     return OtherGrid(path, values, place, counts, np.full(3, spacing_m), origin_m)
 
 
-MAX_QUOTED = 200
-"""Longest part of an error of NumPy that a message repeats [characters]."""
+MAX_QUOTED = 200  # longest part of an error of NumPy that a message repeats [characters]
 
 CANNOT_READ: tuple[type[Exception], ...] = (*READ_ERRORS, GeometryError)
 
@@ -257,9 +239,8 @@ def read_field(path: Path, wanted: Wanted, header: GeometryHeader, domain: Local
     the last snapshot of a ``.vtkhdf`` file of an earlier run may be on another grid: they are interpolated linearly
     (:mod:`muphy_lb.setup.input_fields`).
 
-    Raises:
-        InputError: the file cannot be read, has another shape or ending, does not cover the nodes, or has values there
-            that are not finite.
+    Raises InputError: the file cannot be read, has another shape or ending, does not cover the nodes, or has values
+    there that are not finite.
     """
     read = GRIDS.get(path.suffix.lower())
     if read is None:
@@ -284,8 +265,7 @@ def read_box_array(key: str, path: Path, shape: tuple[int, ...], axes: str) -> n
         shape: that it must have.
         axes: what its axes are, for messages.
 
-    Raises:
-        InputError: the file cannot be read, or holds something else.
+    Raises InputError: the file cannot be read, or holds something else.
     """
     return _numbers(key, path, (shape,), f"{shape}: {axes}")
 

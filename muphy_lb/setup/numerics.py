@@ -1,8 +1,6 @@
 """Numerical parameters that follow from a case before the geometry is built; impossible ones are refused with a remedy.
-
-The bounds follow Krueger et al., The Lattice Boltzmann Method (2017), chapter 7: the relaxation time stays above
-1/2, and the Mach number small, because the flow is incompressible only up to terms of order Ma^2.
-"""
+The bounds follow Krueger et al., The Lattice Boltzmann Method (2017), chapter 7: the relaxation time stays above 1/2,
+and the Mach number small, because the flow is incompressible only up to terms of order Ma^2."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -48,31 +46,18 @@ _NO_AREAS: Mapping[str, float] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Numerics:
-    """The numerical parameters of a run; None where the case gives no velocity or no length.
+    """The numerical parameters of a run; None where the case gives no velocity or no length."""
 
-    Attributes:
-        units: sizes of the lattice units.
-        relaxation_time: [time steps].
-        viscosity_lattice: kinematic viscosity in lattice units.
-        reference_velocity_m_s: the case's, else the largest that an opening or a wall imposes [m/s].
-        lattice_velocity: the reference velocity in lattice units.
-        mach: Mach number of the largest velocity in the case.
-        cell_reynolds: Reynolds number of a voxel with that velocity.
-        reynolds: Reynolds number of the reference velocity and the diameter of the largest opening.
-        steps: number of time steps.
-        warnings: warnings of one sentence each.
-    """
-
-    units: Units
-    relaxation_time: float
-    viscosity_lattice: float
-    reference_velocity_m_s: float | None
-    lattice_velocity: float | None
-    mach: float | None
-    cell_reynolds: float | None
-    reynolds: float | None
-    steps: int
-    warnings: tuple[str, ...] = ()
+    units: Units  #: sizes of the lattice units
+    relaxation_time: float  #: [time steps]
+    viscosity_lattice: float  #: kinematic viscosity in lattice units
+    reference_velocity_m_s: float | None  #: the case's, else the largest that an opening or a wall imposes [m/s]
+    lattice_velocity: float | None  #: the reference velocity in lattice units
+    mach: float | None  #: Mach number of the largest velocity in the case
+    cell_reynolds: float | None  #: Reynolds number of a voxel with that velocity
+    reynolds: float | None  #: Reynolds number of the reference velocity and the diameter of the largest opening
+    steps: int  #: number of time steps
+    warnings: tuple[str, ...] = ()  #: warnings of one sentence each
 
 
 @dataclass(frozen=True)
@@ -127,9 +112,8 @@ def resolve(
         opening_areas_m2: area of each opening [m2] by name; default: from the case's radius.
         cs2: squared speed of sound of the lattice.
 
-    Raises:
-        InputError: the case cannot run: no voxel edge or reference velocity, relaxation time not above 1/2, or flow too
-            fast for the lattice. The message suggests a value that works.
+    Raises InputError: the case cannot run: no voxel edge or reference velocity, relaxation time not above 1/2, or flow
+    too fast for the lattice. The message suggests a value that works.
     """
     spacing_m = spacing_m or case.geometry.spacing_m
     if spacing_m is None:

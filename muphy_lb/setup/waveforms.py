@@ -18,11 +18,8 @@ PERIOD_ERROR = 1e-6
 
 
 def waveform_factor(case: Case, section: WaveformSection | None) -> FourierSeries | PeriodicSpline | None:
-    """The factor that a waveform of a case is; None without one.
-
-    Raises:
-        InputError: its table cannot be read, or is no period.
-    """
+    """The factor that a waveform of a case is; None without one. Raises InputError: its table cannot be read, or is no
+    period."""
     if section is None:
         return None
     if section.file is None:

@@ -15,8 +15,7 @@ from muphy_lb.output.pictures.theme import Theme
 from muphy_lb.view.messages import Update
 from muphy_lb.view.style import CURVES, paint, sheet
 
-MOST_POINTS = 1200
-"""When there are so many, every other one is dropped."""
+MOST_POINTS = 1200  # when there are so many, every other one is dropped
 MOST_CURVES = 12
 
 

@@ -15,11 +15,9 @@ from muphy_lb.view.messages import BODY, CUT, CutFrame, Demand, Description, Pic
 from muphy_lb.view.shown import WALL_SHEAR, NodeReader, ShownField, drawn_points, has_wall_shear, shown_fields
 from muphy_lb.view.wall import WallGathering
 
-MOST_PIXELS = 640
-"""Along the edge of a cut."""
+MOST_PIXELS = 640  # along the edge of a cut
 MOST_CELLS, MOST_CELLS_ALONG_EDGE = 800_000, 256
-N_KEPT = 6
-"""Places whose node lists are kept: a viewer who moves a cut may come back to it."""
+N_KEPT = 6  # places whose node lists are kept: a viewer who moves a cut may come back to it
 CHUNK = 1 << 20
 
 

@@ -18,10 +18,8 @@ from muphy_lb.view.pace import Pace, Pause
 from muphy_lb.view.page import PageProcess, ServerSocket, open_socket
 
 LOG = logging.getLogger(__name__)
-ADDRESS_FILE = "view.txt"
-"""File of the output folder with the address of the page, if what is printed goes to a file."""
-PAUSED_S = 0.1
-"""How long a rank waits between two looks during a pause [s]."""
+ADDRESS_FILE = "view.txt"  # file of the output folder with the address of the page, if what is printed goes to a file
+PAUSED_S = 0.1  # how long a rank waits between two looks during a pause [s]
 
 
 class Order(NamedTuple):
@@ -219,8 +217,7 @@ def view(simulation: MonitoredFlow, port: int = 0) -> LiveView:
     Returns:
         The view; in a notebook the page itself. ``close()`` ends it.
 
-    Raises:
-        InputError: the port cannot be had, or the packages for the page are missing.
+    Raises InputError: the port cannot be had, or the packages for the page are missing.
     """
     simulation.monitor.close()
     server, problem = None, None

@@ -1,8 +1,5 @@
-"""Messages between a run and the process of its page.
-
-The run sends the records below, pickled. The page only answers with :class:`Answer`, as JSON, which is checked: what
-comes from browsers never reaches the run in any other form.
-"""
+"""Messages between a run and the process of its page. The run sends the records below, pickled. The page only answers
+with :class:`Answer`, as JSON, which is checked: what comes from browsers never reaches the run in any other form."""
 
 import json
 from dataclasses import astuple, dataclass, field
@@ -23,38 +20,26 @@ WAITING = "waiting for more steps"
 
 @dataclass(frozen=True)
 class Demand:
-    """The picture and the values to show.
+    """The picture and the values to show."""
 
-    Attributes:
-        field: name of the scalar.
-        place: ``BODY``, the fluid seen from outside, with values on a coarse grid, or ``CUT``, a layer of voxels.
-        axis, index: 0, 1, 2 for a cut normal to x, y, z, and the layer of voxels; 0 for the body.
-    """
-
-    field: str
-    place: str
+    field: str  #: name of the scalar
+    place: str  #: ``BODY``, the fluid seen from outside, with values on a coarse grid, or ``CUT``, a layer of voxels
+    #: axis, index: 0, 1, 2 for a cut normal to x, y, z, and the layer of voxels; 0 for the body
     axis: int = 0
     index: int = 0
 
 
 @dataclass(frozen=True)
 class Picture:
-    """The picture that answers a demand.
+    """The picture that answers a demand."""
 
-    Attributes:
-        demand: what was asked for.
-        shape: of the image, or of the grid.
-        where, values: (k,) flat positions in it, and SI values there; nan where there is no fluid.
-        fraction: (k,) share of each voxel that is filled; None if all are full.
-        points: (3, m) voxel coordinates (x, y, z) of particles; None if there are none.
-    """
-
-    demand: Demand
-    shape: tuple[int, ...]
+    demand: Demand  #: what was asked for
+    shape: tuple[int, ...]  #: of the image, or of the grid
+    #: where, values: (k,) flat positions in it, and SI values there; nan where there is no fluid
     where: np.ndarray
     values: np.ndarray
-    fraction: np.ndarray | None = None
-    points: np.ndarray | None = None
+    fraction: np.ndarray | None = None  #: (k,) share of each voxel that is filled; None if all are full
+    points: np.ndarray | None = None  #: (3, m) voxel coordinates (x, y, z) of particles; None if there are none
 
 
 @dataclass(frozen=True)
@@ -74,40 +59,28 @@ class CutFrame:
 
 @dataclass(frozen=True)
 class Description:
-    """The description that stays the same while a run is watched.
+    """The description that stays the same while a run is watched."""
 
-    Attributes:
-        title, text: of the case; what runs on what.
-        header: the geometry without its nodes.
-        low, high: smallest and largest voxel coordinates (x, y, z) of the fluid.
-        frames: the images of cuts normal to x, y, z.
-        units: unit of every field by name.
-        below_wall: fields of which the body shows the largest value below its surface; of others that at the surface.
-        on_wall: fields that are known beside walls only.
-        field: name of the one to begin with.
-        grid, counts: cells all over the geometry, and flat index and number of fluid voxels of those with any.
-        is_rock: whether the fluid fills the pores of a block.
-        start: the cut to begin with.
-        style: ``"dark"`` or ``"light"``, that of the pictures of the case.
-        sight: what is up; None: z.
-    """
-
+    #: title, text: of the case; what runs on what
     title: str
     text: str
-    header: GeometryHeader
+    header: GeometryHeader  #: the geometry without its nodes
+    #: low, high: smallest and largest voxel coordinates (x, y, z) of the fluid
     low: tuple[int, int, int]
     high: tuple[int, int, int]
-    frames: tuple[CutFrame, CutFrame, CutFrame]
-    units: dict[str, str]
+    frames: tuple[CutFrame, CutFrame, CutFrame]  #: the images of cuts normal to x, y, z
+    units: dict[str, str]  #: unit of every field by name
+    #: fields of which the body shows the largest value below its surface; of others that at the surface
     below_wall: frozenset[str]
-    on_wall: frozenset[str]
-    field: str
+    on_wall: frozenset[str]  #: fields that are known beside walls only
+    field: str  #: name of the one to begin with
+    #: grid, counts: cells all over the geometry, and flat index and number of fluid voxels of those with any
     grid: CoarseGrid
     counts: tuple[np.ndarray, np.ndarray]
-    is_rock: bool
-    start: Demand
-    style: str
-    sight: Sight | None = None
+    is_rock: bool  #: whether the fluid fills the pores of a block
+    start: Demand  #: the cut to begin with
+    style: str  #: ``"dark"`` or ``"light"``, that of the pictures of the case
+    sight: Sight | None = None  #: what is up; None: z
 
     @property
     def is_flat(self) -> bool:
@@ -117,41 +90,27 @@ class Description:
 
 @dataclass(frozen=True)
 class Update:
-    """Where the run stands.
+    """Where the run stands."""
 
-    Attributes:
-        step, time_s: steps made and physical time [s].
-        status: its last step, and how far the criteria for a steady flow are met.
-        steps_per_s: steps per second of late; 0 before that is known.
-        state: ``RUNNING``, ``PAUSED``, ``WAITING``, or ``ENDED`` and why.
-        openings: flow rate [m^3/s] and mean pressure [Pa] of every opening by name; empty if not measured now.
-        keeps_checkpoints: whether the run writes one if that is asked for.
-    """
-
+    #: step, time_s: steps made and physical time [s]
     step: int
     time_s: float
-    status: RunStatus
-    steps_per_s: float
-    state: str
+    status: RunStatus  #: its last step, and how far the criteria for a steady flow are met
+    steps_per_s: float  #: steps per second of late; 0 before that is known
+    state: str  #: ``RUNNING``, ``PAUSED``, ``WAITING``, or ``ENDED`` and why
+    #: flow rate [m^3/s] and mean pressure [Pa] of every opening by name; empty if not measured now
     openings: dict[str, tuple[float, float]] = field(default_factory=dict)
-    keeps_checkpoints: bool = False
+    keeps_checkpoints: bool = False  #: whether the run writes one if that is asked for
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Requests of the page to the run.
+    """Requests of the page to the run."""
 
-    Attributes:
-        viewers: number of browsers that look on.
-        demands: what they wait for, now that they have drawn what they were sent before.
-        watched: what they have before them.
-        command: one of ``COMMANDS``; empty for none.
-    """
-
-    viewers: int
-    demands: tuple[Demand, ...] = ()
-    watched: tuple[Demand, ...] = ()
-    command: str = ""
+    viewers: int  #: number of browsers that look on
+    demands: tuple[Demand, ...] = ()  #: what they wait for, now that they have drawn what they were sent before
+    watched: tuple[Demand, ...] = ()  #: what they have before them
+    command: str = ""  #: one of ``COMMANDS``; empty for none
 
     def to_bytes(self) -> bytes:
         """As JSON."""
@@ -160,11 +119,7 @@ class Answer:
 
     @classmethod
     def from_bytes(cls, data: bytes, description: Description) -> "Answer":
-        """The answer, with demands that can be met.
-
-        Raises:
-            ValueError: it is none.
-        """
+        """The answer, with demands that can be met. Raises ValueError: it is none."""
         try:
             viewers, *lists, command = json.loads(data)
             demands, watched = (_demands(found, description) for found in lists)

@@ -8,23 +8,17 @@ from math import ceil
 
 from muphy_lb.base.units import time_in_words
 
-PICTURE_S = 0.2
-"""Shortest time between two pictures [s]."""
-LARGEST_SHARE = 0.04
-"""Share of the time of a run that pictures may take."""
+PICTURE_S = 0.2  # shortest time between two pictures [s]
+LARGEST_SHARE = 0.04  # share of the time of a run that pictures may take
 MOST_SAVED_S, RESERVED_S = 0.3, 0.25
 """How much time for pictures is saved up while they take less than their share, and how much of it is reserved for
 what a viewer has just asked for [s]."""
-WATCHED_S, UNWATCHED_S = 0.1, 0.4
-"""Time between two looks for what the page has said, with and without viewers [s]."""
-LONG_S = 1.0
-"""Steps that were asked for at once and take so long are many [s]."""
-CURVES_S = 0.5
-"""Time between two points of the curves [s]."""
+WATCHED_S, UNWATCHED_S = 0.1, 0.4  # time between two looks for what the page has said, with and without viewers [s]
+LONG_S = 1.0  # steps that were asked for at once and take so long are many [s]
+CURVES_S = 0.5  # time between two points of the curves [s]
 GROWTH = 4
 """How many times as many steps as before may lie before the next look: the first steps say little of the others."""
-WEIGHT = 0.3
-"""Of the newest look in the speed that is told."""
+WEIGHT = 0.3  # of the newest look in the speed that is told
 
 
 class Pace:
@@ -108,12 +102,10 @@ class Pace:
 
 
 LOG = logging.getLogger(__name__)
-REMINDER_S = 60.0
-"""Time between two lines of the log about a pause [s]."""
+REMINDER_S = 60.0  # time between two lines of the log about a pause [s]
 ALONE_S = 60.0
 """So long after the last viewer has left a pause ends [s]: a page that is loaded anew has come back by then."""
-IS_ON = {"pause": True, "step": True, "go on": False}
-"""The effect of a command on a pause."""
+IS_ON = {"pause": True, "step": True, "go on": False}  # the effect of a command on a pause
 
 
 class Pause:

@@ -24,8 +24,7 @@ N_WAITING, MOST_ANSWERS = 64, 100
 TOKEN_BYTES = 24
 FIRST_OTHER_BOKEH = (3, 10)
 """From this version on the callbacks of a page run in threads; those of this page belong to the event loop."""
-THREADS = "2"
-"""Of the process: it draws beside the steps."""
+THREADS = "2"  # of the process: it draws beside the steps
 
 
 class ServerSocket(NamedTuple):
@@ -51,14 +50,8 @@ class ServerSocket(NamedTuple):
 
 
 def open_socket(port: int) -> ServerSocket:
-    """Take a port for a page.
-
-    Args:
-        port: which; 0 for any free one.
-
-    Raises:
-        InputError: it is no port, or taken; or the packages for the page are missing, or of another version.
-    """
+    """Take a port for a page. ``port``: which; 0 for any free one. Raises InputError: it is no port, or taken; or the
+    packages for the page are missing, or of another version."""
     if find_spec("bokeh") is None:
         raise InputError(
             "--view needs the package bokeh, which this Python does not have; install the extra muphy_lb[view]"
@@ -86,11 +79,8 @@ def open_socket(port: int) -> ServerSocket:
 
 
 class PageProcess:
-    """The process of a page, as the run sees it: nothing that happens to it holds up or ends the run.
-
-    Args:
-        server: where the page is; the process takes it over.
-    """
+    """The process of a page, as the run sees it: nothing that happens to it holds up or ends the run. ``server``: where
+    the page is; the process takes it over."""
 
     def __init__(self, server: ServerSocket, description: Description):
         self._description = description
@@ -129,11 +119,7 @@ class PageProcess:
         self.send(description)
 
     def answers(self, wait_s: float = 0.0) -> list[Answer]:
-        """The answers of the page since the last call.
-
-        Args:
-            wait_s: how long to wait for the first one [s].
-        """
+        """The answers of the page since the last call. ``wait_s``: how long to wait for the first one [s]."""
         found: list[Answer] = []
         try:
             while self.is_there and len(found) < MOST_ANSWERS and self._line.poll(0.0 if found else wait_s):

@@ -25,15 +25,11 @@ from muphy_lb.view.messages import CutFrame, Demand, Description, Picture
 
 SPEED_COLOURS, OTHER_COLOURS, N_COLOURS = ("plasma", 0.12, 0.96), ("viridis", 0.0, 1.0), 256
 PERCENTILES = (0.3, 99.7)
-FROM_ZERO = 0.25
-"""A scale begins at 0 if its low end is below this share of the high one."""
-SHRINKS = 0.6
-"""A scale is kept until values fill less than this share of it."""
+FROM_ZERO = 0.25  # A scale begins at 0 if its low end is below this share of the high one
+SHRINKS = 0.6  # A scale is kept until values fill less than this share of it
 LEAST_RANGE = 1e-30
-GREY = (0.35, 0.38, 0.44, 1.0)
-"""Where a field on walls is not known: at openings."""
-AT_WALL = 1.0
-"""How far below the surface that is drawn the cells with values may begin [cells]."""
+GREY = (0.35, 0.38, 0.44, 1.0)  # where a field on walls is not known: at openings
+AT_WALL = 1.0  # how far below the surface that is drawn the cells with values may begin [cells]
 HALF_FULL = 0.5
 MOST_ELEVATION_DEG = 89.0
 ZOOM = (0.5, 12.0)
@@ -101,21 +97,14 @@ def palette(field: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Drawn:
-    """The drawing of a picture that a page shows.
+    """The drawing of a picture that a page shows."""
 
-    Attributes:
-        demand: of the picture.
-        image: (rows, columns) values of a cut [SI], nan where there is no fluid; or RGBA of the body, uint32.
-        points: (2, m) particles: from the first voxel of a cut [voxels], or in parts of the body's image.
-        lines: (2, k) points of each line of the surface in a cut, from its first voxel [voxels].
-        has_values: whether there is a value anywhere.
-    """
-
-    demand: Demand
-    image: np.ndarray
-    points: np.ndarray
+    demand: Demand  #: of the picture
+    image: np.ndarray  #: (rows, columns) values of a cut [SI], nan where there is no fluid; or RGBA of the body, uint32
+    points: np.ndarray  #: (2, m) particles: from the first voxel of a cut [voxels], or in parts of the body's image
+    #: (2, k) points of each line of the surface in a cut, from its first voxel [voxels]
     lines: tuple[np.ndarray, ...] = ()
-    has_values: bool = True
+    has_values: bool = True  #: whether there is a value anywhere
 
 
 def drawn_cut(picture: Picture, frame: CutFrame) -> Drawn:

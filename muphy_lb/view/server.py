@@ -1,8 +1,6 @@
 """The process of a page: ``python -m muphy_lb.view.server LISTENER LINE``. Rank 0 starts it, and sends it the secret.
-
 It serves one page to a few browsers, below an address with a secret in it, to nobody else, and nothing but this page
-and the scripts that draw it. Messages of browsers end here: the run gets an :class:`~muphy_lb.view.messages.Answer`.
-"""
+and the scripts that draw it. Messages of browsers end here: the run gets an :class:`~muphy_lb.view.messages.Answer`."""
 
 import asyncio
 import gc
@@ -28,12 +26,10 @@ from muphy_lb.view.page import LOOPBACK, PAGE
 from muphy_lb.view.renderer import Renderer
 
 NICENESS = 5
-MOST_BYTES = 1 << 16
-"""Of a request or a message from a browser."""
+MOST_BYTES = 1 << 16  # of a request or a message from a browser
 MOST_BUFFERED = 1 << 22
 IDLE_S = 60
-UNUSED_MS = 2000
-"""A session without a browser is forgotten after this time."""
+UNUSED_MS = 2000  # A session without a browser is forgotten after this time
 LAST_WORDS_S = 1.0
 
 

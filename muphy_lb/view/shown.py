@@ -17,11 +17,7 @@ WALL_SHEAR = "wall shear stress"
 
 
 class NodeReader:
-    """Moments and fields of selected nodes of a rank, at the present step.
-
-    Args:
-        nodes: (k,) ascending local nodes.
-    """
+    """Moments and fields of selected nodes of a rank, at the present step. ``nodes``: (k,) ascending local nodes."""
 
     def __init__(self, engine: Engine, nodes: np.ndarray):
         self.size = nodes.size
@@ -43,16 +39,11 @@ class NodeReader:
 
 
 class ShownField(NamedTuple):
-    """A scalar at nodes.
+    """A scalar at nodes."""
 
-    Attributes:
-        unit: its SI unit.
-        values: its (k,) SI values at the nodes of a reader.
-        is_below_wall: whether the body shows the largest value below its surface, instead of the value at the surface.
-    """
-
-    unit: str
-    values: Callable[[NodeReader], np.ndarray]
+    unit: str  #: its SI unit
+    values: Callable[[NodeReader], np.ndarray]  #: its (k,) SI values at the nodes of a reader
+    #: whether the body shows the largest value below its surface, instead of the value at the surface
     is_below_wall: bool = False
 
 
@@ -91,15 +82,13 @@ def _from_stored(source) -> Callable[[NodeReader], np.ndarray]:
 
 
 MOST_POINTS = 8000
-REACH = 1.0
-"""Distance from a cut up to which particles are drawn with it [voxels]."""
+REACH = 1.0  # distance from a cut up to which particles are drawn with it [voxels]
 
 
 def drawn_points(simulation: MonitoredFlow, demand: Demand) -> np.ndarray | None:
     """(3, m) voxel coordinates (x, y, z) of the particles of a picture, on rank 0; None without any sets. Collective.
-
-    Of more than ``MOST_POINTS`` those whose id is a multiple of some number are drawn, so it is always the same ones.
-    """
+    Of more than ``MOST_POINTS`` those whose id is a multiple of some number are drawn, so it is always the same
+    ones."""
     sets = [(name, drawn) for physics in simulation.physics for name, drawn in physics.drawn_particles.items()]
     if not sets:
         return None

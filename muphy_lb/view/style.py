@@ -4,8 +4,7 @@ from bokeh.models import GlobalInlineStyleSheet, InlineStyleSheet
 
 from muphy_lb.output.pictures.theme import Theme
 
-FRAME = (640, 620)
-"""Columns and rows of the picture."""
+FRAME = (640, 620)  # columns and rows of the picture
 SIDE, CURVES = 230, (340, 205)
 
 

@@ -14,12 +14,9 @@ DEGREES_PER_PIXEL = 0.5
 ZOOM_PER_NOTCH = 1.0015
 FINE_RAYS, AFFORDED_S = 2, 0.03
 """Rays along the edge of a pixel where the run does not go on, or where drawing with one takes no longer than this."""
-TELL_S = 0.25
-"""Time between two changes of the text and the curves of a page."""
-SETTLED_S = 1.0
-"""A run that has made all steps that were asked for waits if no others follow within this time."""
-STILL_S = 0.25
-"""So long after the last turn of the body it is drawn anew, with finer rays."""
+TELL_S = 0.25  # time between two changes of the text and the curves of a page
+SETTLED_S = 1.0  # A run that has made all steps that were asked for waits if no others follow within this time
+STILL_S = 0.25  # so long after the last turn of the body it is drawn anew, with finer rays
 
 
 class Viewer:

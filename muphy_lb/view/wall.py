@@ -14,8 +14,7 @@ from muphy_lb.measure.shear.wall_nodes import WallPatches, wall_patches
 from muphy_lb.measure.shear.wall_shear import WallShear
 from muphy_lb.view.messages import Demand
 
-N_KEPT = 2
-"""Places whose nodes are kept."""
+N_KEPT = 2  # places whose nodes are kept
 
 
 class WallGathering:
@@ -30,11 +29,8 @@ class WallGathering:
 
     def values(self, demand: Demand, chosen: Callable) -> tuple[np.ndarray | None, np.ndarray]:
         """Flat positions of nodes in an image, and the magnitude of the stress there [Pa], on rank 0 (None elsewhere);
-        none as long as the walls are looked for.
-
-        Args:
-            chosen: which of (3, n) voxels a demand shows, by ascending number, and their positions.
-        """
+        none as long as the walls are looked for. ``chosen``: which of (3, n) voxels a demand shows, by ascending
+        number, and their positions."""
         if not self._is_ready:
             self._is_ready = self._simulation.communicator.broadcast(self._walls.done() if self._walls else None)
         if not self._is_ready:

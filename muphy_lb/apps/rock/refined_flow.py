@@ -53,19 +53,12 @@ def voxelisation_errors(
 
 @dataclass(frozen=True)
 class GridLimit:
-    """A value on infinitely fine grids.
+    """A value on infinitely fine grids."""
 
-    Attributes:
-        value: the limit.
-        error: half width of its error bar.
-        order: of convergence.
-        is_measured: whether three grids gave the order; otherwise it is the usual one.
-    """
-
-    value: float
-    error: float
-    order: float
-    is_measured: bool
+    value: float  #: the limit
+    error: float  #: half width of its error bar
+    order: float  #: of convergence
+    is_measured: bool  #: whether three grids gave the order; otherwise it is the usual one
 
 
 def grid_limit(parts: Sequence[float], values: Sequence[float], errors: Sequence[float] | None = None) -> GridLimit:
@@ -124,51 +117,33 @@ def _measured_order(parts: Sequence[float], values: Sequence[float]) -> float | 
     return float(brentq(mismatch, low, high))
 
 
-CROP_ERROR = 0.2
-"""Of the change that crops show: what it is uncertain by at least for the whole."""
+CROP_ERROR = 0.2  # of the change that crops show: what it is uncertain by at least for the whole
 
 
 @dataclass(frozen=True)
 class OnGrid:
-    """The permeability on one grid.
+    """The permeability on one grid."""
 
-    Attributes:
-        parts: of each voxel.
-        permeability_m2: along the force, its limit in time.
-        uncertainty_m2: what it is uncertain by: time, and crops.
-        width_voxels: mean width of the throats; infinite without any.
-        porosity: of the grid.
-        crop_changes: by what share of itself k of each crop was larger on the grid before; empty for the whole.
-    """
-
-    parts: int
-    permeability_m2: float
-    uncertainty_m2: float
-    width_voxels: float
-    porosity: float
+    parts: int  #: of each voxel
+    permeability_m2: float  #: along the force, its limit in time
+    uncertainty_m2: float  #: what it is uncertain by: time, and crops
+    width_voxels: float  #: mean width of the throats; infinite without any
+    porosity: float  #: of the grid
+    #: by what share of itself k of each crop was larger on the grid before; empty for the whole
     crop_changes: tuple[float, ...] = ()
 
 
 @dataclass
 class RefinedFlow:
-    """The flows of one force on all grids; collective, results on rank 0.
+    """The flows of one force on all grids; collective, results on rank 0."""
 
-    Attributes:
-        case: the case, on undivided voxels.
-        refinement: the grids.
-        folder: one folder in it for each flow.
-        communicator: the ranks.
-        desk: what is shared with other flows.
-        grids: what was found so far.
-        unsettled: parts of each voxel of the flows that did not settle, on rank 0.
-    """
-
-    case: Case
-    refinement: Refinement
-    folder: Path
-    communicator: SerialCommunicator | MpiCommunicator
-    desk: Desk
-    grids: list[OnGrid] = field(default_factory=list)
+    case: Case  #: the case, on undivided voxels
+    refinement: Refinement  #: the grids
+    folder: Path  #: one folder in it for each flow
+    communicator: SerialCommunicator | MpiCommunicator  #: the ranks
+    desk: Desk  #: what is shared with other flows
+    grids: list[OnGrid] = field(default_factory=list)  #: what was found so far
+    #: parts of each voxel of the flows that did not settle, on rank 0
     unsettled: list[int] = field(default_factory=list)
 
     def run(self, nodes: NodeList | None) -> Flow | None:
@@ -306,11 +281,8 @@ class RefinedFlow:
 
 
 def _scaled(before: OnGrid, parts: int, pairs: Sequence[tuple[OnGrid, OnGrid]]) -> OnGrid:
-    """The value of the whole from flows through parts of it.
-
-    The change by a grid goes as one over the width of the throats (:mod:`muphy_lb.measure.permeability`): the changes
-    of crops count for the whole in this proportion.
-    """
+    """The value of the whole from flows through parts of it. The change by a grid goes as one over the width of the
+    throats (:mod:`muphy_lb.measure.permeability`): the changes of crops count for the whole in this proportion."""
     changes = np.array([1.0 - fine.permeability_m2 / coarse.permeability_m2 for coarse, fine in pairs])
     widths = np.array([coarse.width_voxels for coarse, _ in pairs])
     own = changes * widths / before.width_voxels if np.isfinite([*widths, before.width_voxels]).all() else changes

@@ -21,39 +21,27 @@ from muphy_lb.setup.advice.costs import bytes_per_node
 from muphy_lb.setup.geometry import is_prepared
 
 MOST_GRIDS, MOST_PARTS = 4, 16
-BYTES_PER_VOXEL = 7
-"""Of the box on rank 0: flags while they are divided, and the widths of the pores."""
+BYTES_PER_VOXEL = 7  # of the box on rank 0: flags while they are divided, and the widths of the pores
 FINER_TOLERANCE = 5e-4
 """Of the change of k on divided voxels, if the case gives none: far less than what the grid leaves."""
-MARGIN = 1.15
-"""Memory that a flow takes over what is estimated."""
-SHARE = 0.8
-"""Of what fits that a crop takes: pores of a part may be wider than those of the whole."""
-FEWEST_VOXELS = 12
-"""Edge of a crop [voxels of the image] below which it is no sample of a rock."""
-PLACES = (0.5, 0.0, 1.0)
-"""Where crops lie on the diagonal of the box."""
+MARGIN = 1.15  # memory that a flow takes over what is estimated
+SHARE = 0.8  # of what fits that a crop takes: pores of a part may be wider than those of the whole
+FEWEST_VOXELS = 12  # edge of a crop [voxels of the image] below which it is no sample of a rock
+PLACES = (0.5, 0.0, 1.0)  # where crops lie on the diagonal of the box
 
 
 @dataclass(frozen=True)
 class Refinement:
-    """The finer grids of a permeability.
+    """The finer grids of a permeability."""
 
-    Attributes:
-        parts: ascending numbers of parts into which a voxel is divided along each axis, 1 among them or not.
-        memory_bytes: most that the flow may take on each rank; None for what is free.
-    """
-
+    #: ascending numbers of parts into which a voxel is divided along each axis, 1 among them or not
     parts: tuple[int, ...]
-    memory_bytes: float | None = None
+    memory_bytes: float | None = None  #: most that the flow may take on each rank; None for what is free
 
     @classmethod
     def read(cls, text: str, memory_gib: float | None) -> "Refinement":
-        """From the options of the command.
-
-        Raises:
-            InputError: they are not two to four ascending whole numbers, or no memory.
-        """
+        """From the options of the command. Raises InputError: they are not two to four ascending whole numbers, or no
+        memory."""
         try:
             parts = tuple(int(part) for part in text.split(","))
         except ValueError:
@@ -76,8 +64,7 @@ def on_grid(case: Case, parts: int) -> Case:
 
     Spheres and surfaces are voxelised anew with the finer spacing; voxels of anything else are divided as they are.
 
-    Raises:
-        InputError: a prepared geometry, whose voxels are final.
+    Raises InputError: a prepared geometry, whose voxels are final.
     """
     if is_prepared(case):
         raise InputError(
@@ -120,11 +107,8 @@ def _in_time(case: Case, parts: int) -> dict:
 
 
 def largest_share(case: Case, n_nodes: int, n_voxels: int, communicator, memory_bytes: float | None) -> float:
-    """Share of a flow's nodes that fits into memory; 1 or more if all do; collective.
-
-    Args:
-        memory_bytes: see :class:`Refinement`.
-    """
+    """Share of a flow's nodes that fits into memory; 1 or more if all do; collective. ``memory_bytes``: see
+    :class:`Refinement`."""
     gc.collect()  # the flow before this one is over
     backend = resolve_backend(case.compute.backend)
     lattice = lattice_named(case.lattice.name)
@@ -139,11 +123,8 @@ def largest_share(case: Case, n_nodes: int, n_voxels: int, communicator, memory_
 
 def crops(case: Case, header: GeometryHeader, share: float, force_axis: str) -> tuple[Case, ...]:
     """Cubic parts of a case, of which each has at most ``share`` of the nodes; closed at their sides, mirrored along
-    the force unless reservoirs are at its ends.
-
-    Raises:
-        InputError: they would be too small to be told from a single pore.
-    """
+    the force unless reservoirs are at its ends. Raises InputError: they would be too small to be told from a single
+    pore."""
     options = dict(case.geometry.options)
     low, size = _image_box(options, header, case)
     is_thick = size > 1  # of a plane image, parts have its only layer
@@ -176,11 +157,7 @@ def _image_box(options: dict, header: GeometryHeader, case: Case) -> tuple[np.nd
 
 
 def force_axis_of(acceleration_m_s2: Sequence[float]) -> str:
-    """The axis along which a force points.
-
-    Raises:
-        InputError: it points between axes.
-    """
+    """The axis along which a force points. Raises InputError: it points between axes."""
     along = np.flatnonzero(acceleration_m_s2)
     if along.size != 1:
         raise InputError(

@@ -105,25 +105,15 @@ FREE = ("title", "run", "output", "compute")
 
 @dataclass(frozen=True)
 class Flow:
-    """One flow.
+    """One flow."""
 
-    Attributes:
-        permeability: what it tells.
-        ended: why it ended.
-        settled: whether k settled.
-        steps: after how many steps.
-        limit_m2: the limit of k along the force [m2] that the last three looks point to.
-        unsettled_m2: what k may still change by, by the last looks [m2].
-        n_nodes: nodes of the flow.
-    """
-
-    permeability: Permeability
-    ended: str
-    settled: bool
-    steps: int
-    limit_m2: float
-    unsettled_m2: float
-    n_nodes: int
+    permeability: Permeability  #: what it tells
+    ended: str  #: why it ended
+    settled: bool  #: whether k settled
+    steps: int  #: after how many steps
+    limit_m2: float  #: the limit of k along the force [m2] that the last three looks point to
+    unsettled_m2: float  #: what k may still change by, by the last looks [m2]
+    n_nodes: int  #: nodes of the flow
 
     @property
     def is_stopped(self) -> bool:
@@ -139,17 +129,11 @@ class Flow:
 
 @dataclass(frozen=True)
 class Desk:
-    """Common settings of the flows of one command.
+    """Common settings of the flows of one command."""
 
-    Attributes:
-        say: called with text on every rank, on rank 0 for people.
-        signals: stop signals of the surrounding context; None: they keep their usual effect.
-        clock: wall time since the command started.
-    """
-
-    say: Callable[[str], None]
-    signals: StopSignals | None
-    clock: Clock
+    say: Callable[[str], None]  #: called with text on every rank, on rank 0 for people
+    signals: StopSignals | None  #: stop signals of the surrounding context; None: they keep their usual effect
+    clock: Clock  #: wall time since the command started
 
 
 def settled_flow(
@@ -192,11 +176,8 @@ def settled_flow(
 
 
 def is_done(folder: Path, case: Case) -> bool:
-    """Whether a folder holds the flow of a case, and it has ended; on rank 0.
-
-    Raises:
-        InputError: the folder holds checkpoints of another flow.
-    """
+    """Whether a folder holds the flow of a case, and it has ended; on rank 0. Raises InputError: the folder holds
+    checkpoints of another flow."""
     return _earlier(folder, _watching(case))[0] is not None
 
 

@@ -5,5 +5,4 @@
 - ``hdf5``: HDF5 files to write; ``hdf5_input``: those that are inputs, checked before they are believed.
 """
 
-PREPARED = ".h5"
-"""Ending of prepared geometries."""
+PREPARED = ".h5"  # ending of prepared geometries

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from muphy_lb.base.errors import OutputError
 
-DAMAGED = ".damaged"
-"""Behind the name of a file that could not be continued, and is kept beside the new one."""
+DAMAGED = ".damaged"  # behind the name of a file that could not be continued, and is kept beside the new one
 
 LINK_REMEDY = "put what it leads to in its place, or remove it (rm)"
 
@@ -28,8 +27,7 @@ def atomic_write(path: str | os.PathLike) -> Iterator[Path]:
 
     A reader therefore sees the old file or the whole new one. On any exception the temporary is removed.
 
-    Raises:
-        OutputError: the folder is missing or unwritable, or the disk is full.
+    Raises OutputError: the folder is missing or unwritable, or the disk is full.
     """
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
@@ -48,10 +46,7 @@ def atomic_write(path: str | os.PathLike) -> Iterator[Path]:
 def no_link(path: str | os.PathLike, flags: int) -> int:
     """Open a file of a run's own folder, for ``open(..., opener=no_link)``: a symbolic link in its place is not
     followed, since whoever has made the folder may have laid it to any file of whoever runs; a pipe is not waited for.
-
-    Raises:
-        OSError: it cannot be opened, or is something else than a regular file.
-    """
+    Raises OSError: it cannot be opened, or is something else than a regular file."""
     handle = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
     if stat.S_ISREG(os.fstat(handle).st_mode):
         return handle
@@ -66,11 +61,7 @@ def is_own_file(path: str | os.PathLike) -> bool:
 
 def refuse_linked_folder(path: str | os.PathLike) -> None:
     """Refuse a folder inside an output folder that is a symbolic link: what a run removes of an earlier one would be
-    another run's.
-
-    Raises:
-        OutputError: it is one.
-    """
+    another run's. Raises OutputError: it is one."""
     if os.path.islink(path):
         raise OutputError(
             f"{path} is a symbolic link to {os.readlink(os.fspath(path))}, and a run follows none that is in its"
@@ -79,11 +70,8 @@ def refuse_linked_folder(path: str | os.PathLike) -> None:
 
 
 def set_aside(path: str | os.PathLike) -> Path:
-    """Copy a file that cannot be continued to ``NAME.damaged``, which is returned.
-
-    Raises:
-        OutputError: the copy cannot be written, or the file is a symbolic link.
-    """
+    """Copy a file that cannot be continued to ``NAME.damaged``, which is returned. Raises OutputError: the copy cannot
+    be written, or the file is a symbolic link."""
     copy = Path(f"{os.fspath(path)}{DAMAGED}")
     with atomic_write(copy) as temporary:
         with open(path, "rb", opener=no_link) as found, open(temporary, "wb") as file:
@@ -109,11 +97,8 @@ def output_errors(path: str | os.PathLike) -> Iterator[None]:
 
 
 def check_writable(folder: str | os.PathLike) -> None:
-    """Create ``folder`` where missing and prove that a file can be written in it; call before a run starts.
-
-    Raises:
-        OutputError: the folder cannot be made or written.
-    """
+    """Create ``folder`` where missing and prove that a file can be written in it; call before a run starts. Raises
+    OutputError: the folder cannot be made or written."""
     existing = next((path for path in (Path(folder), *Path(folder).parents) if os.path.lexists(path)), Path())
     if not os.path.isdir(existing):
         raise OutputError(
@@ -132,8 +117,7 @@ def reserve_space(path: str | os.PathLike, n_bytes: int) -> None:
 
     A disk that fills while HDF5 writes leaves a file that nobody can open; here it is refused while the file is whole.
 
-    Raises:
-        OutputError: the disk, a quota or a file size limit refuses; the file is unchanged.
+    Raises OutputError: the disk, a quota or a file size limit refuses; the file is unchanged.
     """
     if not hasattr(os, "posix_fallocate"):  # not every system has it; the guard is then missing, nothing else
         return
@@ -147,11 +131,7 @@ def reserve_space(path: str | os.PathLike, n_bytes: int) -> None:
 
 
 def write_text(path: str | os.PathLike, text: str) -> None:
-    """Write a text file, whole or not at all.
-
-    Raises:
-        OutputError: the file cannot be written.
-    """
+    """Write a text file, whole or not at all. Raises OutputError: the file cannot be written."""
     with atomic_write(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 

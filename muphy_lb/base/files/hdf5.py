@@ -14,8 +14,7 @@ from muphy_lb.base.files.atomic import no_link
 CHECKSUMMED = ("v110", "v110")
 """Formats of HDF5 whose headers and indices carry checksums, so that a flipped bit is found before it is believed."""
 
-CHUNK_VALUES = 1 << 17
-"""Values of an array under one checksum: about the megabyte that HDF5 keeps of a dataset."""
+CHUNK_VALUES = 1 << 17  # values of an array under one checksum: about the megabyte that HDF5 keeps of a dataset
 
 RAW_MODES = {"w": "w+b", "r+": "r+b"}
 

@@ -1,8 +1,6 @@
-"""HDF5 files that are inputs: nothing that they say is believed before it is checked.
-
-Anything that HDF5 would follow or inflate is refused: links out of a group, virtual datasets, values stored in other
-files, compression, and datasets that declare more values than the file holds.
-"""
+"""HDF5 files that are inputs: nothing that they say is believed before it is checked. Anything that HDF5 would follow
+or inflate is refused: links out of a group, virtual datasets, values stored in other files, compression, and datasets
+that declare more values than the file holds."""
 
 import math
 import os
@@ -21,33 +19,20 @@ DAMAGE = (OSError, RuntimeError, LookupError, TypeError, ValueError, ArithmeticE
 """Errors of h5py for a file whose structure is damaged."""
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
-FIRST_CHECKSUMMED = 2
-"""Version of the first header (superblock) from which on headers of HDF5 carry checksums."""
-
-MAX_NAME = 255
-"""Letters of a name."""
-
-SHOWN = 120
-"""Letters of a value that a message shows."""
+FIRST_CHECKSUMMED = 2  # version of the first header (superblock) from which on headers of HDF5 carry checksums
+MAX_NAME = 255  # letters of a name
+SHOWN = 120  # letters of a value that a message shows
 
 
 @dataclass(frozen=True)
 class InputGroup:
-    """A group of an HDF5 file that is an input.
+    """A group of an HDF5 file that is an input."""
 
-    Attributes:
-        group: the group.
-        place: its name in the file, without the first slash.
-        path: the file.
-        error: the type of all refusals.
-        command: the command that makes such a file, the remedy of all refusals.
-    """
-
-    group: h5py.Group
-    place: str
-    path: Path
-    error: type[Exception]
-    command: str
+    group: h5py.Group  #: the group
+    place: str  #: its name in the file, without the first slash
+    path: Path  #: the file
+    error: type[Exception]  #: the type of all refusals
+    command: str  #: the command that makes such a file, the remedy of all refusals
 
     def refusal(self, name: str, problem: str) -> Exception:
         """The error that says what is wrong with a member or an attribute of the group."""
@@ -198,9 +183,8 @@ def input_file(path: str | os.PathLike, error: type[Exception], command: str) ->
         error: the type of all refusals, called with a message.
         command: the command that makes such a file.
 
-    Raises:
-        error: there is no such file, it is no HDF5 file, or its headers carry no checksums: a flipped bit in them could
-            keep HDF5 busy for ever.
+    Raises error: there is no such file, it is no HDF5 file, or its headers carry no checksums: a flipped bit in them
+    could keep HDF5 busy for ever.
     """
     path = Path(path)
     if path.suffix.lower() != PREPARED and _superblock(path) is None:  # a remedy must not propose to overwrite it

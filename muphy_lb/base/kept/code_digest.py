@@ -1,8 +1,6 @@
-"""A digest of what a function computes: its byte code, and every constant, function and global name that it uses.
-
-Two functions with the same digest compile to the same machine code; names, places in a file and addresses do not count,
-nor does what else is in their modules. Of libraries the names count: who keeps digests must tell versions apart.
-"""
+"""A digest of what a function computes: its byte code, and every constant, function and global name that it uses. Two
+functions with the same digest compile to the same machine code; names, places in a file and addresses do not count, nor
+does what else is in their modules. Of libraries the names count: who keeps digests must tell versions apart."""
 
 import builtins
 import dis
@@ -26,11 +24,8 @@ class NoDigestError(Exception):
 
 
 def digest(function) -> str:
-    """Hexadecimal digest of a function, compiled or not, with all that it calls.
-
-    Raises:
-        NoDigestError: it depends on an object that is neither data nor a function.
-    """
+    """Hexadecimal digest of a function, compiled or not, with all that it calls. Raises NoDigestError: it depends on an
+    object that is neither data nor a function."""
     text = hashlib.sha256()
     for piece in _pieces(function, {}):
         text.update(piece.encode() if isinstance(piece, str) else piece)
@@ -138,11 +133,8 @@ def _named(value) -> str:
 
 
 def type_text(kind: Any) -> str:
-    """A text that identifies a type of Numba, with the names of its fields.
-
-    Raises:
-        NoDigestError: no text tells it, such as that of a function, which holds an address.
-    """
+    """A text that identifies a type of Numba, with the names of its fields. Raises NoDigestError: no text tells it,
+    such as that of a function, which holds an address."""
     if isinstance(kind, types.BaseTuple):
         return f"{getattr(kind, 'fields', '')}({', '.join(map(type_text, getattr(kind, 'types', ())))})"
     text = str(kind)

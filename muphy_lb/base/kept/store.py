@@ -36,8 +36,7 @@ from muphy_lb.base.kept.code_digest import NoDigestError, digest, type_text
 LOG = logging.getLogger(__name__)
 FOLDER = "muphy_lb-kernels"
 CHECKSUM_BYTES = 4
-OWN_FOLDER, OWN_FILE = 0o700, 0o600
-"""Permissions."""
+OWN_FOLDER, OWN_FILE = 0o700, 0o600  # permissions
 
 MOST_FOLDERS = 8
 """Versions of Python, libraries and settings whose kernels are kept; there is one for CPUs and one for GPUs."""
@@ -47,8 +46,7 @@ LEFT_BYTES = 192 * 2**20
 """Size of a version's folder beyond which kernels are removed, and what then stays; a case has about 0.4 MB, a
 kernel less than 0.1 MB, and the tests compile hundreds."""
 
-FOREIGN: set[Path] = set()
-"""Folders of which was said that they are passed over."""
+FOREIGN: set[Path] = set()  # folders of which was said that they are passed over
 
 UNRELATED = ("CACHE_DIR", "NUMBA_NUM_THREADS", "NUMBA_DEFAULT_NUM_THREADS")
 """Settings of Numba that do not change machine code."""
@@ -62,11 +60,8 @@ class KernelStore(_Cache):
 
     @abstractmethod
     def folder(self) -> Path:
-        """Where the kernels of this compiler are.
-
-        Raises:
-            NoDigestError: the compiler cannot be told from others, so that nothing can be kept.
-        """
+        """Where the kernels of this compiler are. Raises NoDigestError: the compiler cannot be told from others, so
+        that nothing can be kept."""
 
     @abstractmethod
     def reduced(self, compiled) -> bytes | None:
@@ -168,11 +163,7 @@ def folder_of(surroundings: str) -> Path:
 
 def numbas_surroundings(changes_code=lambda setting: True) -> str:
     """The surroundings on which machine code depends beside the function: versions, and settings of Numba wherever they
-    come from.
-
-    Args:
-        changes_code: whether a setting, by name, can change it.
-    """
+    come from. ``changes_code``: whether a setting, by name, can change it."""
     versions = numba.__version__, llvmlite.__version__, np.__version__, sys.version
     names = (name for name in sorted(vars(numba.config)) if name.isupper() and name not in UNRELATED)
     settings = (f"{name}={getattr(numba.config, name)}" for name in names if changes_code(name))

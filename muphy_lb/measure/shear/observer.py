@@ -46,8 +46,7 @@ SHEAR_SURFACE = "wall_shear_surface.vtp"
 SHEAR_SURFACE_HDF = "wall_shear_surface.vtkhdf"
 SHEAR_TABLE = "wall_shear.csv"
 LOG = logging.getLogger(__name__)
-LEAST_MISSING = 1e-6
-"""Part of a period that rounding may take from it."""
+LEAST_MISSING = 1e-6  # part of a period that rounding may take from it
 
 AREA, MAGNITUDE = "wall_area", "wall_shear_magnitude"
 UNITS = {quantity.field: quantity.unit for quantity in (STRESS, *INDICES.values())} | {"counted": "1", AREA: "m2"}
@@ -56,17 +55,11 @@ OF_SURFACE = UNITS | {MAGNITUDE: "Pa"}
 
 @dataclass(frozen=True)
 class ShearFiles:
-    """Writes the files of the wall shear stress at the end of a run, on rank 0.
+    """Writes the files of the wall shear stress at the end of a run, on rank 0."""
 
-    Attributes:
-        view: the flow.
-        folder: output folder.
-        shear: its wall.
-    """
-
-    view: FlowView
-    folder: Path
-    shear: WallShear
+    view: FlowView  #: the flow
+    folder: Path  #: output folder
+    shear: WallShear  #: its wall
 
     def write(
         self, traction: np.ndarray, scalars: Mapping[Quantity, np.ndarray], counted: np.ndarray, sampled_s: float

@@ -42,8 +42,7 @@ CHUNK = 1 << 20
 LEAST_SPREAD = 1e-3  # second largest variance of a patch [voxel^2] below which it is a line, not a plane
 MOST_DISTANCE = 1.5
 MOST_ARCH = 0.25
-LAYERS = 6
-"""Nodes in a row along the way inwards, that beside the wall among them."""
+LAYERS = 6  # nodes in a row along the way inwards, that beside the wall among them
 FACING = 0.5  # cosine between normals of one patch
 LEAST_AREA = 1e-12
 LEAST_ALIGNED = 0.6  # cosine between the way inwards and the link to the next node
@@ -51,21 +50,14 @@ LEAST_ALIGNED = 0.6  # cosine between the way inwards and the link to the next n
 
 @dataclass(frozen=True)
 class WallSurface:
-    """Nodes with a link into a wall and none into an opening's surroundings, m of them, by ascending voxel id.
+    """Nodes with a link into a wall and none into an opening's surroundings, m of them, by ascending voxel id."""
 
-    Attributes:
-        voxel: (m,) int64 voxel ids.
-        normal: (m, 3) unit vectors out of the fluid.
-        distance: (m,) distance of the wall along the normal [voxels].
-        inwards: (m, LAYERS - 1) voxel ids of the next nodes inwards, one behind the other; -1 from where there is none.
-        depth: (m,) distance between two of them along the normal [voxels]; 1 where there is none.
-    """
-
-    voxel: np.ndarray
-    normal: np.ndarray
-    distance: np.ndarray
+    voxel: np.ndarray  #: (m,) int64 voxel ids
+    normal: np.ndarray  #: (m, 3) unit vectors out of the fluid
+    distance: np.ndarray  #: (m,) distance of the wall along the normal [voxels]
+    #: (m, LAYERS - 1) voxel ids of the next nodes inwards, one behind the other; -1 from where there is none
     inwards: np.ndarray
-    depth: np.ndarray
+    depth: np.ndarray  #: (m,) distance between two of them along the normal [voxels]; 1 where there is none
 
     def chosen(self, numbers: np.ndarray) -> "WallSurface":
         """Some of the nodes, by ascending number."""
@@ -241,14 +233,10 @@ NEAREST = 4
 
 @dataclass(frozen=True)
 class WallAreas:
-    """Of the m nodes of a wall surface.
+    """Of the m nodes of a wall surface."""
 
-    Attributes:
-        area: (m,) area of the wall [voxel faces]; 0 where no link meets the wall nearest to its point.
-        label: (m,) number of the labelled wall that most of the node's links lead to, ``UNLABELLED`` for none.
-    """
-
-    area: np.ndarray
+    area: np.ndarray  #: (m,) area of the wall [voxel faces]; 0 where no link meets the wall nearest to its point
+    #: (m,) number of the labelled wall that most of the node's links lead to, ``UNLABELLED`` for none
     label: np.ndarray
 
 
@@ -294,19 +282,12 @@ def _crossed(nodes: NodeList, surface: WallSurface, into: np.ndarray, vector: np
 
 @dataclass(frozen=True)
 class WallPatches:
-    """Patches of the wall, around k of its nodes, of m nodes in all.
+    """Patches of the wall, around k of its nodes, of m nodes in all."""
 
-    Attributes:
-        surface: the m nodes.
-        areas: of these.
-        centre: (k,) ascending numbers among them of those that the patches lie around.
-        shares: (k, m) share of each node in the area of each patch; they add up to 1.
-    """
-
-    surface: WallSurface
-    areas: WallAreas
-    centre: np.ndarray
-    shares: "csr_array"
+    surface: WallSurface  #: the m nodes
+    areas: WallAreas  #: of these
+    centre: np.ndarray  #: (k,) ascending numbers among them of those that the patches lie around
+    shares: "csr_array"  #: (k, m) share of each node in the area of each patch; they add up to 1
 
     def chosen(self, numbers: np.ndarray) -> "WallPatches":
         """Some of the patches, by ascending number, with their nodes alone."""
@@ -371,31 +352,22 @@ def _distances(nodes: NodeList, voxel: np.ndarray, vector: np.ndarray) -> np.nda
 
 
 PERCENTILES = (5, 50, 95, 99)
-WHOLE = "all walls"
-"""Name of the part that is everything; no name of a case has a space in it."""
+WHOLE = "all walls"  # name of the part that is everything; no name of a case has a space in it
 
 COLUMNS = ("wall", "quantity", "area_m2", "mean", "min", *(f"p{number}" for number in PERCENTILES), "max")
 BEYOND = ("threshold", "area_beyond_m2", "share_beyond")
 
 
 class Quantity(NamedTuple):
-    """A quantity on the wall.
+    """A quantity on the wall."""
 
-    Attributes:
-        name: in the summary; the unit is in it.
-        field: its name in files of fields.
-        unit: its unit.
-        title: in tables.
-        threshold: its threshold, None for none.
-        is_low: whether what lies below the threshold is of interest, rather than what lies above.
-    """
-
-    name: str
-    field: str
-    unit: str
-    title: str
+    name: str  #: in the summary; the unit is in it
+    field: str  #: its name in files of fields
+    unit: str  #: its unit
+    title: str  #: in tables
+    #: its threshold, None for none
     threshold: Callable[[WallThresholdsSection], float | None] = lambda thresholds: None
-    is_low: bool = False
+    is_low: bool = False  #: whether what lies below the threshold is of interest, rather than what lies above
 
 
 STRESS = Quantity("magnitude_pa", "wall_shear_stress", "Pa", "wall shear stress [Pa]")

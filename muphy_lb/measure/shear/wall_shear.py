@@ -49,21 +49,15 @@ from muphy_lb.measure.shear.wall_nodes import LAYERS, WallAreas, WallPatches, Wa
 
 @dataclass(frozen=True)
 class WallIndices:
-    """Indices of m nodes, each (m,).
+    """Indices of m nodes, each (m,)."""
 
-    Attributes:
-        tawss: time-averaged wall shear stress [Pa].
-        osi: oscillatory shear index, 0 where the stress keeps its direction, 1/2 where it averages out; 0 where there
-            is no stress.
-        rrt: relative residence time [1/Pa], infinite where the stress averages out.
-        ecap: endothelial cell activation potential [1/Pa]; 0 where there is no stress.
-        transwss: transverse wall shear stress [Pa]; 0 where the stress averages out, so that it has no mean direction.
-    """
-
-    tawss: np.ndarray
+    tawss: np.ndarray  #: time-averaged wall shear stress [Pa]
+    #: oscillatory shear index, 0 where the stress keeps its direction, 1/2 where it averages out; 0 where there is no
+    #: stress
     osi: np.ndarray
-    rrt: np.ndarray
-    ecap: np.ndarray
+    rrt: np.ndarray  #: relative residence time [1/Pa], infinite where the stress averages out
+    ecap: np.ndarray  #: endothelial cell activation potential [1/Pa]; 0 where there is no stress
+    #: transverse wall shear stress [Pa]; 0 where the stress averages out, so that it has no mean direction
     transwss: np.ndarray
 
 
@@ -157,11 +151,9 @@ class WallShear:
         return found
 
     def traction_pa(self) -> np.ndarray | None:
-        """(m, 3) wall shear stress (x, y, z) [Pa] of the nodes of ``surface``, on rank 0.
-
-        Where voxels may be partly filled, only full ones know the stress: a node that is not full takes that of the
-        second one along the normal, and 0 if that one is not full either.
-        """
+        """(m, 3) wall shear stress (x, y, z) [Pa] of the nodes of ``surface``, on rank 0. Where voxels may be partly
+        filled, only full ones know the stress: a node that is not full takes that of the second one along the normal,
+        and 0 if that one is not full either."""
         view, stress, filled = self._view, self._stress(), filled_shares(self._view)
         if stress is None:
             return None

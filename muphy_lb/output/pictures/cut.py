@@ -17,25 +17,16 @@ MAX_PIXELS = 1500  # along an edge; finer than any image drawn
 
 @dataclass(frozen=True, kw_only=True)
 class Plane:
-    """A plane of nodes across an axis, or all planes along it.
+    """A plane of nodes across an axis, or all planes along it."""
 
-    Attributes:
-        axis: 0, 1, 2 for a plane normal to x, y, z.
-        position_m: position of the plane on that axis [m]; None for the maximum over all planes.
-        shadow: (n_rows, n_columns) bool, whether any fluid lies in, in front of or behind the plane.
-        extent_m: left, right, bottom, top of the arrays [m].
-        vertical: the axis that is drawn upwards, or downwards; None: the second of the others.
-        is_downwards: whether it is drawn downwards.
-        room: (n_rows, n_columns) bool, whether a node lies in the plane, with fluid or without; None: nothing is known
-            of nodes without fluid.
-    """
-
-    axis: int
-    position_m: float | None
-    shadow: np.ndarray
-    extent_m: tuple[float, float, float, float]
-    vertical: int | None = None
-    is_downwards: bool = False
+    axis: int  #: 0, 1, 2 for a plane normal to x, y, z
+    position_m: float | None  #: position of the plane on that axis [m]; None for the maximum over all planes
+    shadow: np.ndarray  #: (n_rows, n_columns) bool, whether any fluid lies in, in front of or behind the plane
+    extent_m: tuple[float, float, float, float]  #: left, right, bottom, top of the arrays [m]
+    vertical: int | None = None  #: the axis that is drawn upwards, or downwards; None: the second of the others
+    is_downwards: bool = False  #: whether it is drawn downwards
+    #: (n_rows, n_columns) bool, whether a node lies in the plane, with fluid or without; None: nothing is known of
+    #: nodes without fluid
     room: np.ndarray | None = None
 
     @property
@@ -54,14 +45,10 @@ class PlaneCut(Plane):
 
 @dataclass(frozen=True, kw_only=True)
 class Raster(Plane):
-    """Where nodes lie on a plane, or on the projection along an axis: what the images of one film have in common.
+    """Where nodes lie on a plane, or on the projection along an axis: what the images of one film have in common."""
 
-    Attributes:
-        chosen: (m,) numbers of the nodes that are shown.
-        row, column: (m,) their pixels.
-    """
-
-    chosen: np.ndarray
+    chosen: np.ndarray  #: (m,) numbers of the nodes that are shown
+    #: row, column: (m,) their pixels
     row: np.ndarray
     column: np.ndarray
 
@@ -118,8 +105,7 @@ def cut_at(nodes: NodeList, values: np.ndarray, axis: int, position_m: float | N
         axis: 0, 1, 2 for x, y, z.
         position_m: position on that axis [m].
 
-    Raises:
-        InputError: no node lies there.
+    Raises InputError: no node lies there.
     """
     place = nodes.coordinates()[:, axis]
     if position_m is None:
@@ -188,14 +174,10 @@ def _fullest_plane(coordinates: np.ndarray, axis: int) -> tuple[float, int, int]
 
 @dataclass(frozen=True, eq=False)
 class Sight:
-    """Orientation and centre of the pictures of a flow.
+    """Orientation and centre of the pictures of a flow."""
 
-    Attributes:
-        up: (3,) unit vector upwards.
-        through_m: (3,) point (x, y, z) [m] through which a cut passes that tells most; None: where most fluid is.
-    """
-
-    up: np.ndarray
+    up: np.ndarray  #: (3,) unit vector upwards
+    #: (3,) point (x, y, z) [m] through which a cut passes that tells most; None: where most fluid is
     through_m: np.ndarray | None = None
 
     @property

@@ -34,8 +34,7 @@ GAP = 0.012
 BORDER = 0.03
 CHARACTER_SIZE = (0.0185, 0.054)  # width and height of a character of a label
 LABEL_PT, SMALLEST_PT = 10.5, 6.0
-FULL_SIZE_IN = 4.9
-"""Longer side of a panel on which a character of a label of full size takes ``CHARACTER_SIZE``."""
+FULL_SIZE_IN = 4.9  # longer side of a panel on which a character of a label of full size takes ``CHARACTER_SIZE``
 OPENING_LABEL = "opening"
 FRAMINGS = 8  # arrows and labels grow with the panel that must hold them
 BAR_LENGTH, FOOTER = 0.2, 0.12
@@ -212,11 +211,7 @@ def make_style(
 @contextmanager
 def figure_at(path: str | os.PathLike, theme: Theme = DARK) -> Iterator[Figure]:
     """An empty figure that is written when the context ends: in the format that the ending of its path names, a PNG
-    without one, and in the other formats of its theme.
-
-    Raises:
-        OutputError: the file cannot be written.
-    """
+    without one, and in the other formats of its theme. Raises OutputError: the file cannot be written."""
     figure = ThemedFigure(theme, dpi=DPI)
     canvas = FigureCanvasAgg(figure)
     yield figure
@@ -232,9 +227,7 @@ def figure_at(path: str | os.PathLike, theme: Theme = DARK) -> Iterator[Figure]:
 
 def add_panels(figure: Figure, extents: list[tuple[float, ...]]) -> list[Axes]:
     """Add one panel per extent (left, right, bottom, top), in proportion to it: side by side, or wide ones stacked.
-
-    Sets the height of the figure accordingly.
-    """
+    Sets the height of the figure accordingly."""
     aspects = np.array([(right - left) / (top - bottom) for left, right, bottom, top in extents])
     stacked = aspects.min() > WIDE
     heights_in = PANELS_WIDTH_IN / aspects if stacked else PANELS_WIDTH_IN / np.clip(aspects, 0.5, 2.0).sum()

@@ -91,10 +91,8 @@ def outward_normal(smooth, x, y, z):
 @njit(cache=True)
 def peak_inwards(volume, point, normal, deepest):
     """Value of largest magnitude along the inward normal from a surface point to the middle of the body, at most
-    ``deepest`` away; the value at the surface if that is 0.
-
-    The middle is where the wall at the start is no longer the nearest one: the axis of a vessel, the centre of a sac.
-    """
+    ``deepest`` away; the value at the surface if that is 0. The middle is where the wall at the start is no longer the
+    nearest one: the axis of a vessel, the centre of a sac."""
     peak = 0.0
     distance = 0.0
     while distance <= deepest:
@@ -111,9 +109,7 @@ def peak_inwards(volume, point, normal, deepest):
 @njit(cache=True)
 def depth_allowed(point, normal, discs):
     """How far below a surface point speeds are looked for: CAP_DEPTH on the cap of an opening, elsewhere unlimited.
-
-    ``discs`` (k, 7): centre, unit normal, radius of the openings.
-    """
+    ``discs`` (k, 7): centre, unit normal, radius of the openings."""
     for disc in discs:
         along = 0.0
         facing = 0.0
@@ -228,44 +224,28 @@ GRAIN_COLOUR = (0.42, 0.44, 0.48)
 MOST_PORES, LEAST_PORES, LEAST_EDGE = 0.9, 0.03, 8
 """Of a rock: largest porosity, smallest porosity of each of its six faces, least voxels along an edge."""
 
-UPRIGHT = np.eye(3)
-"""The axes as they are: z is up."""
-
-INWARDS, WIDENING = 3, 1.6
-"""What widens more than so much, so many layers inwards, touches a face of the box only."""
+UPRIGHT = np.eye(3)  # the axes as they are: z is up
+INWARDS, WIDENING = 3, 1.6  # what widens more than so much, so many layers inwards, touches a face of the box only
 
 
 @dataclass(frozen=True)
 class Volume:
-    """The vessel on a coarser grid.
+    """The vessel on a coarser grid."""
 
-    Attributes:
-        channels: (6, nz, ny, nx) float32, see :mod:`muphy_lb.output.pictures.projection`.
-        voxels: (n, 3) int64 coordinates (x, y, z) of the cells of the body.
-        edge_m: edge of a cell [m].
-        origin_m: (3,) centre (x, y, z) of cell (0, 0, 0) [m].
-        discs: (k, 7) centre, normal and radius of every opening, in cells.
-    """
-
-    channels: np.ndarray
-    voxels: np.ndarray
-    edge_m: float
-    origin_m: np.ndarray
-    discs: np.ndarray
+    channels: np.ndarray  #: (6, nz, ny, nx) float32, see :mod:`muphy_lb.output.pictures.projection`
+    voxels: np.ndarray  #: (n, 3) int64 coordinates (x, y, z) of the cells of the body
+    edge_m: float  #: edge of a cell [m]
+    origin_m: np.ndarray  #: (3,) centre (x, y, z) of cell (0, 0, 0) [m]
+    discs: np.ndarray  #: (k, 7) centre, normal and radius of every opening, in cells
 
 
 @dataclass(frozen=True)
 class View:
-    """An orthographic view.
+    """An orthographic view."""
 
-    Attributes:
-        camera: (3, 3) unit vectors right, up, forward.
-        image: (n_rows, n_columns, 4) float RGBA in 0..1, row 0 at the bottom, transparent where empty.
-        extent_m: left, right, bottom, top of the image in :meth:`project` coordinates [m].
-    """
-
-    camera: np.ndarray
-    image: np.ndarray
+    camera: np.ndarray  #: (3, 3) unit vectors right, up, forward
+    image: np.ndarray  #: (n_rows, n_columns, 4) float RGBA in 0..1, row 0 at the bottom, transparent where empty
+    #: left, right, bottom, top of the image in :meth:`project` coordinates [m]
     extent_m: tuple[float, float, float, float]
 
     def project(self, points_m) -> np.ndarray:
@@ -302,17 +282,11 @@ def render_vessel(nodes: NodeList, speed_m_s: np.ndarray, colours, n_pixels: int
 
 @dataclass(frozen=True)
 class Window:
-    """The window through which a camera sees a volume.
+    """The window through which a camera sees a volume."""
 
-    Attributes:
-        camera: (3, 3) unit vectors right, up, forward.
-        low: (3,) smallest image coordinates (right, up) and depth in it [cells].
-        size: (2,) width and height [cells].
-    """
-
-    camera: np.ndarray
-    low: np.ndarray
-    size: np.ndarray
+    camera: np.ndarray  #: (3, 3) unit vectors right, up, forward
+    low: np.ndarray  #: (3,) smallest image coordinates (right, up) and depth in it [cells]
+    size: np.ndarray  #: (2,) width and height [cells]
 
     @classmethod
     def around(cls, volume: Volume, camera: np.ndarray) -> "Window":
@@ -349,17 +323,11 @@ def render(
 
 @dataclass(frozen=True)
 class CoarseGrid:
-    """Cells of several voxels that cover a geometry, with a margin.
+    """Cells of several voxels that cover a geometry, with a margin."""
 
-    Attributes:
-        first: (3,) smallest voxel coordinates (x, y, z) of the geometry.
-        factor: voxels along the edge of a cell.
-        shape: number of cells (nz, ny, nx).
-    """
-
-    first: np.ndarray
-    factor: int
-    shape: tuple[int, int, int]
+    first: np.ndarray  #: (3,) smallest voxel coordinates (x, y, z) of the geometry
+    factor: int  #: voxels along the edge of a cell
+    shape: tuple[int, int, int]  #: number of cells (nz, ny, nx)
 
     @classmethod
     def over(cls, low, high, most_cells: int = MAX_VOXELS, most_along_edge: int = MAX_EDGE) -> "CoarseGrid":
@@ -430,11 +398,8 @@ def is_rock(nodes: NodeList) -> bool:
 
 def is_cut_through(counts: Sequence[np.ndarray], openings: Sequence[Opening]) -> bool:
     """Whether the fluid fills the pores of a block: it is cut through by all six faces of its box, not only touches
-    them as the wall of a vessel does, and much else is solid.
-
-    Args:
-        counts: number of fluid voxels in every layer of the box, along x, y and z.
-    """
+    them as the wall of a vessel does, and much else is solid. ``counts``: number of fluid voxels in every layer of the
+    box, along x, y and z."""
     n_nodes, size = counts[0].sum(), np.array([layers.size for layers in counts])
     ends = any(np.isfinite(opening.radius_m) for opening in openings)
     if ends or n_nodes > MOST_PORES * size.prod() or size.min() < LEAST_EDGE:

@@ -46,23 +46,16 @@ BELOW_SURFACE = "highest speed below the surface"  # as far as the middle of the
 
 @dataclass(frozen=True)
 class Presentation:
-    """How a flow is shown.
+    """How a flow is shown."""
 
-    Attributes:
-        mirrors: axes ("x", "y", "z") along which the geometry was mirrored.
-        telling: (n,) values that select the cut as in :func:`muphy_lb.output.pictures.cut.best_cut`.
-        theme: the colours.
-        limits: lowest and highest speed of the colours [m/s]; None: up to the top speed, robust against single nodes.
-        sight: what is up; None: z, and the cut that shows most.
-        room: all nodes of the geometry, where ``sight`` is given and some are without fluid.
-    """
-
-    mirrors: str = ""
+    mirrors: str = ""  #: axes ("x", "y", "z") along which the geometry was mirrored
+    #: (n,) values that select the cut as in :func:`muphy_lb.output.pictures.cut.best_cut`
     telling: np.ndarray | None = None
-    theme: Theme = DARK
+    theme: Theme = DARK  #: the colours
+    #: lowest and highest speed of the colours [m/s]; None: up to the top speed, robust against single nodes
     limits: tuple[float, float] | None = None
-    sight: Sight | None = None
-    room: NodeList | None = None
+    sight: Sight | None = None  #: what is up; None: z, and the cut that shows most
+    room: NodeList | None = None  #: all nodes of the geometry, where ``sight`` is given and some are without fluid
 
 
 PLAIN = Presentation()
@@ -81,8 +74,7 @@ def draw_vessel(
         nodes: the geometry; its openings are marked with arrows and labels.
         speed_m_s: (n,) speed [m/s] in the order of the nodes; non-finite values are replaced by 0.
 
-    Raises:
-        OutputError: the file cannot be written.
+    Raises OutputError: the file cannot be written.
     """
     with figure_at(path, how.theme) as figure:
         fill_figure(figure, nodes, speed_m_s, title, how)
@@ -166,30 +158,20 @@ def _facts(nodes: NodeList, top_speed_m_s: float) -> tuple[str, ...]:
 
 
 PLANE_COLOURS = "viridis"
-SHARES = (0.3, 99.7)
-"""Percentiles that the colours reach from and to: robust against single nodes."""
+SHARES = (0.3, 99.7)  # percentiles that the colours reach from and to: robust against single nodes
 
 
 @dataclass(frozen=True)
 class Shown:
-    """The quantity that a slice shows.
+    """The quantity that a slice shows."""
 
-    Attributes:
-        name: of the quantity.
-        unit: its SI unit.
-        colours: of its values.
-        title: heading.
-        facts: the line below it.
-        mirrors: axes ("x", "y", "z") along which the geometry was mirrored.
-        grains: whether what is solid is that of a rock; None: it is found out, which takes a look at all nodes.
-    """
-
-    name: str
-    unit: str
-    colours: ScalarMappable
-    title: str = ""
-    facts: tuple[str, ...] = ()
-    mirrors: str = ""
+    name: str  #: of the quantity
+    unit: str  #: its SI unit
+    colours: ScalarMappable  #: of its values
+    title: str = ""  #: heading
+    facts: tuple[str, ...] = ()  #: the line below it
+    mirrors: str = ""  #: axes ("x", "y", "z") along which the geometry was mirrored
+    #: whether what is solid is that of a rock; None: it is found out, which takes a look at all nodes
     grains: bool | None = None
 
 
@@ -210,11 +192,8 @@ def fill_slice(figure: Figure, nodes: NodeList, cut: PlaneCut, shown: Shown) -> 
 
 
 def as_scalar(field: str, values: np.ndarray, component: str | None = None) -> tuple[str, np.ndarray]:
-    """Name and (n,) values of what is drawn of a field: of vectors the magnitude, unless a component is chosen.
-
-    Raises:
-        InputError: a component of a scalar.
-    """
+    """Name and (n,) values of what is drawn of a field: of vectors the magnitude, unless a component is chosen. Raises
+    InputError: a component of a scalar."""
     if component is not None and values.ndim == 1:
         raise InputError(f"plot.slice: {field} has no components; leave component = {component!r} out")
     if values.ndim == 1:

@@ -52,29 +52,21 @@ COLOUR_MAP = "viridis"
 UNCOUNTED = "#8a919e"
 VIEWS = ((0, 2, 1, -1), (1, 2, 0, 1), (0, 1, 2, 1))  # axes to the right, upwards, of sight; side of the viewer
 GAP_IN, LARGEST_HEIGHT_IN = 0.95, 5.0
-LARGEST_COLUMN_IN = 8.0
-"""Height of views that lie below each other, the gaps between them included."""
-LARGER = 1.2
-"""How much larger views must come out below each other than side by side."""
+LARGEST_COLUMN_IN = 8.0  # height of views that lie below each other, the gaps between them included
+LARGER = 1.2  # how much larger views must come out below each other than side by side
 
 
 @dataclass(frozen=True)
 class Marks:
-    """The marks on the walls.
+    """The marks on the walls."""
 
-    Attributes:
-        openings: those to be named.
-        counted: (n,) bool, the nodes that the statistics count; the others are grey. All of them if None.
-        theme: the colours.
-        limits: lowest and highest value of the colours; None: from 0 to the highest, robust against single nodes.
-        sight: axis 0, 1 or 2 along which the walls are seen; None: along each.
-    """
-
-    openings: Sequence[Opening] = ()
+    openings: Sequence[Opening] = ()  #: those to be named
+    #: (n,) bool, the nodes that the statistics count; the others are grey. All of them if None.
     counted: np.ndarray | None = None
-    theme: Theme = DARK
+    theme: Theme = DARK  #: the colours
+    #: lowest and highest value of the colours; None: from 0 to the highest, robust against single nodes
     limits: tuple[float, float] | None = None
-    sight: int | None = None
+    sight: int | None = None  #: axis 0, 1 or 2 along which the walls are seen; None: along each
 
 
 NO_MARKS = Marks()
@@ -90,8 +82,7 @@ def draw_walls(
         values: (n,) non-negative quantity; those that are not counted may be nan.
         what: name and unit of the quantity.
 
-    Raises:
-        OutputError: the file cannot be written.
+    Raises OutputError: the file cannot be written.
     """
     counted = np.ones(values.size, dtype=bool) if marks.counted is None else marks.counted
     known = values[counted] if counted.any() else np.zeros(1)
@@ -206,21 +197,14 @@ SIDES_SEEN = ("from the front", "from behind")
 
 @dataclass(frozen=True)
 class WallColours:
-    """How a quantity on walls is shown.
+    """How a quantity on walls is shown."""
 
-    Attributes:
-        label: its name and unit.
-        limits: lowest and highest value of the colours; None: from 0 to the highest, robust against single nodes.
-        colour_map: name of matplotlib's.
-        facts: what stands below the heading.
-        theme: the other colours.
-    """
-
-    label: str
+    label: str  #: its name and unit
+    #: lowest and highest value of the colours; None: from 0 to the highest, robust against single nodes
     limits: tuple[float, float] | None = None
-    colour_map: str = "viridis"
-    facts: tuple[str, ...] = ()
-    theme: Theme = DARK
+    colour_map: str = "viridis"  #: name of matplotlib's
+    facts: tuple[str, ...] = ()  #: what stands below the heading
+    theme: Theme = DARK  #: the other colours
 
 
 def can_be_shaded(nodes: NodeList) -> bool:
@@ -239,8 +223,7 @@ def draw_shaded_walls(
         wall: (m,) numbers of the nodes beside walls.
         values: (m,) values there, nan where there is none.
 
-    Raises:
-        OutputError: the file cannot be written.
+    Raises OutputError: the file cannot be written.
     """
     known = values[np.isfinite(values)]
     top = float(np.percentile(known, TOP_PERCENTILE)) if known.size else 1.0

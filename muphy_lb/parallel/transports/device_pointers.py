@@ -1,7 +1,5 @@
-"""cuda-aware: MPI is given device pointers and transfers the messages itself.
-
-An MPI library without CUDA support crashes on device pointers, so only one that declares the support is tried.
-"""
+"""cuda-aware: MPI is given device pointers and transfers the messages itself. An MPI library without CUDA support
+crashes on device pointers, so only one that declares the support is tried."""
 
 from muphy_lb.parallel.task import ON_HOST, Task
 from muphy_lb.parallel.transports.transport import (
@@ -14,11 +12,8 @@ from muphy_lb.parallel.transports.transport import (
 
 
 class DevicePointers:
-    """See :class:`muphy_lb.parallel.transports.transport.Transport`.
-
-    Raises:
-        TransportFailure: the MPI library does not declare CUDA support.
-    """
+    """See :class:`muphy_lb.parallel.transports.transport.Transport`. Raises TransportFailure: the MPI library does not
+    declare CUDA support."""
 
     name = "cuda-aware"
 

@@ -1,7 +1,5 @@
-"""host: messages are copied to page-locked memory of the host, sent by any MPI, and copied back.
-
-The three steps of M. Bernaschi et al., Concurrency Computat.: Pract. Exper. 22, 1 (2010); the reference for all others.
-"""
+"""host: messages are copied to page-locked memory of the host, sent by any MPI, and copied back. The three steps of M.
+Bernaschi et al., Concurrency Computat.: Pract. Exper. 22, 1 (2010); the reference for all others."""
 
 from muphy_lb.parallel.task import ON_EDGE, ON_HOST, Task
 from muphy_lb.parallel.transports.transport import ExchangeTasks, Packing, messages, pack_in_shared_buffers

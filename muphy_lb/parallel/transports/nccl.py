@@ -1,7 +1,5 @@
-"""nccl: NVIDIA's library moves device memory to device memory, inside a machine and between machines.
-
-The tasks only enqueue work on the device, so that whole steps can be recorded.
-"""
+"""nccl: NVIDIA's library moves device memory to device memory, inside a machine and between machines. The tasks only
+enqueue work on the device, so that whole steps can be recorded."""
 
 from muphy_lb.parallel.task import ON_EDGE, Task
 from muphy_lb.parallel.transports.transport import (
@@ -15,11 +13,8 @@ from muphy_lb.parallel.transports.transport import (
 
 
 class Nccl:
-    """See :class:`muphy_lb.parallel.transports.transport.Transport`. Making one is collective among all ranks.
-
-    Raises:
-        TransportFailure: the library is not there, or refuses.
-    """
+    """See :class:`muphy_lb.parallel.transports.transport.Transport`. Making one is collective among all ranks. Raises
+    TransportFailure: the library is not there, or refuses."""
 
     name = "nccl"
 

@@ -19,11 +19,8 @@ from muphy_lb.parallel.transports.transport import ExchangeTasks, MessageBuffers
 
 
 class Peer:
-    """See :class:`muphy_lb.parallel.transports.transport.Transport`.
-
-    Raises:
-        TransportFailure: the backend has no memory that others could reach.
-    """
+    """See :class:`muphy_lb.parallel.transports.transport.Transport`. Raises TransportFailure: the backend has no memory
+    that others could reach."""
 
     name = "peer"
 

@@ -98,17 +98,12 @@ class AgreedFailure(TransportFailure):
 
 @dataclass(frozen=True)
 class ExchangeTasks:
-    """The tasks of one exchange of one buffer, in order.
+    """The tasks of one exchange of one buffer, in order."""
 
-    Attributes:
-        start: pack and send the messages; the interior may be launched before or after it.
-        arrive: wait until all messages have arrived.
-        unpack: copy them from the message buffers to their addresses.
-    """
-
+    #: pack and send the messages; the interior may be launched before or after it
     start: list[Task] = field(default_factory=list)
-    arrive: list[Task] = field(default_factory=list)
-    unpack: list[Task] = field(default_factory=list)
+    arrive: list[Task] = field(default_factory=list)  #: wait until all messages have arrived
+    unpack: list[Task] = field(default_factory=list)  #: copy them from the message buffers to their addresses
 
     def __add__(self, other: "ExchangeTasks") -> "ExchangeTasks":
         """The tasks of both exchanges, stage by stage."""
@@ -144,27 +139,18 @@ class Transport(Protocol):
             plans: what is exchanged; message j goes to and comes from neighbour j.
             buffers: the population buffer of each.
 
-        Raises:
-            TransportFailure: it does not work here.
+        Raises TransportFailure: it does not work here.
         """
 
     def confirm(self) -> None:
-        """Accept the transport after a trial; the device has been synchronised.
-
-        Raises:
-            TransportFailure: a message did not come.
-        """
+        """Accept the transport after a trial; the device has been synchronised. Raises TransportFailure: a message did
+        not come."""
 
 
 def collectively(communicator, work, failures=TransportFailure):
     """Return ``work()``; if it fails on any rank, raise on all: a rank that went on alone would wait for ever.
-
-    Args:
-        failures: type of the exceptions that are failures.
-
-    Raises:
-        AgreedFailure: on every rank, with the text of the lowest rank that has one.
-    """
+    ``failures``: type of the exceptions that are failures. Raises AgreedFailure: on every rank, with the text of the
+    lowest rank that has one."""
     result, failure = None, None
     try:
         result = work()

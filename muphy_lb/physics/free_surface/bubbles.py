@@ -70,10 +70,8 @@ def _settle(first_of):
         first_of[node] = first_of[first_of[node]]
 
 
-NOWHERE = -1
-"""Label of liquid cells."""
-OF_THEIR_OWN = np.int64(1) << 62
-"""Added to the labels of cells without gas beside them: every other label is smaller."""
+NOWHERE = -1  # label of liquid cells
+OF_THEIR_OWN = np.int64(1) << 62  # added to the labels of cells without gas beside them: every other label is smaller
 
 
 def region_labels(rank: RankArrays, cell: np.ndarray) -> np.ndarray:
@@ -112,27 +110,18 @@ def _smallest_beside(rank: RankArrays, values: np.ndarray, chosen: np.ndarray) -
     return found
 
 
-VOXEL = 1 << 30
-"""Volume of a voxel in the unit in which volumes are counted."""
-MOST_REGIONS = 1 << 20
-"""Numbers up to which are exact in single precision, in which checkpoints may hold them."""
+VOXEL = 1 << 30  # volume of a voxel in the unit in which volumes are counted
+MOST_REGIONS = 1 << 20  # numbers up to which are exact in single precision, in which checkpoints may hold them
 
 
 @dataclass(frozen=True)
 class GasLaw:
-    """Pressures as densities of the lattice.
+    """Pressures as densities of the lattice."""
 
-    Attributes:
-        absolute: density of the absolute pressure p_0.
-        deviation: density, minus 1, of the same pressure relative to the reference pressure.
-        gamma: exponent.
-        largest: largest deviation that a pressure may have.
-    """
-
-    absolute: float
-    deviation: float
-    gamma: float
-    largest: float
+    absolute: float  #: density of the absolute pressure p_0
+    deviation: float  #: density, minus 1, of the same pressure relative to the reference pressure
+    gamma: float  #: exponent
+    largest: float  #: largest deviation that a pressure may have
 
     def change(self, content: np.ndarray, volume: np.ndarray) -> np.ndarray:
         """(k,) density of the pressure of gas less that of p_0, within what the lattice bears."""
@@ -148,21 +137,13 @@ class GasLaw:
 
 @dataclass(frozen=True, eq=False)
 class GasRegions:
-    """The regions of gas, by ascending label, on every rank.
+    """The regions of gas, by ascending label, on every rank."""
 
-    Attributes:
-        label: (k,) smallest voxel id.
-        volume: (k,) volume, as of its last measurement, in units of 1 / ``VOXEL`` voxels.
-        growth: (k,) how much larger it is than at the measurement before.
-        content: (k,) volume at the pressure p_0.
-        is_open: (k,) bool, whether the pressure stays.
-    """
-
-    label: np.ndarray
-    volume: np.ndarray
-    growth: np.ndarray
-    content: np.ndarray
-    is_open: np.ndarray
+    label: np.ndarray  #: (k,) smallest voxel id
+    volume: np.ndarray  #: (k,) volume, as of its last measurement, in units of 1 / ``VOXEL`` voxels
+    growth: np.ndarray  #: (k,) how much larger it is than at the measurement before
+    content: np.ndarray  #: (k,) volume at the pressure p_0
+    is_open: np.ndarray  #: (k,) bool, whether the pressure stays
 
     @property
     def volume_ahead(self) -> np.ndarray:
@@ -184,14 +165,8 @@ class OpenGas:
         self._is_outlet = np.array(is_outlet, dtype=bool)
 
     def check(self, view) -> None:
-        """Refuse a box without a voxel; collective.
-
-        Args:
-            view: the flow, of which ranks and nodes are looked at.
-
-        Raises:
-            InputError: there is no voxel in it.
-        """
+        """Refuse a box without a voxel; collective. ``view``: the flow, of which ranks and nodes are looked at. Raises
+        InputError: there is no voxel in it."""
         if self._box_m is not None and not view.communicator.total(int(self._in_box(view).sum())):
             raise InputError(
                 f"free_surface.bubbles.atmosphere_m: no voxel of the geometry lies in the box from {self._box_m[0]} to"
@@ -254,8 +229,7 @@ class Bubbles(Action):
             view: the flow.
             cell: (n,) what each cell is at the start.
 
-        Raises:
-            InputError: there is no gas, or no voxel in the box of the atmosphere.
+        Raises InputError: there is no gas, or no voxel in the box of the atmosphere.
         """
         self._open_gas.check(view)
         if not view.communicator.total(int((cell == GAS).sum())):
@@ -316,10 +290,7 @@ class Bubbles(Action):
 
     def _search(self, rank: RankArrays, cell: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(k,) labels of the regions, and (n,) number of the one of each cell, -1 in liquid; the field holds 0 there.
-
-        Raises:
-            InputError: there are too many regions.
-        """
+        Raises InputError: there are too many regions."""
         label_of = region_labels(rank, cell)
         has_gas = label_of >= 0
         label = np.unique(np.array(rank.communicator.total(np.unique(label_of[has_gas]).tolist()), dtype=np.int64))

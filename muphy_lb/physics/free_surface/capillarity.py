@@ -33,8 +33,7 @@ SMALLEST = 1e-4
 """Component of a normal, whose components' sizes add up to 1, up to which a plane is parallel to an axis."""
 LEAST = 0.02
 """The same for :func:`plane_share`, whose formula divides by the components: the share changes by its square."""
-FLAT = 1e-12
-"""Length of the gradient of the filling below which it has no direction."""
+FLAT = 1e-12  # length of the gradient of the filling below which it has no direction
 
 
 def surface_normal(neighbours, n, lattice, parameters) -> tuple[np.ndarray, np.ndarray]:
@@ -215,15 +214,12 @@ def _middle_root_node(precision, jit):
     return jit(middle_root)
 
 
-TENSION = "six_sigma"
-"""Parameter: six times the surface tension, lattice units."""
+TENSION = "six_sigma"  # parameter: six times the surface tension, lattice units
 N_TERMS = 5
 RIDGE = 1e-3
 """Added to the diagonal of the normal equations: without enough points the least curved paraboloid is taken."""
-HARDLY = 1e-3
-"""Share of liquid, or of gas, in a cell below which nothing is known of a surface in it."""
-SHARPEST = 1.0
-"""Largest curvature, of a drop of one voxel."""
+HARDLY = 1e-3  # share of liquid, or of gas, in a cell below which nothing is known of a surface in it
+SHARPEST = 1.0  # largest curvature, of a drop of one voxel
 
 
 def _nothing(neighbours, n, lattice, parameters):

@@ -22,20 +22,13 @@ from muphy_lb.operators.unroll import unroll
 GAS = 0
 INTERFACE = 1
 LIQUID = 2
-FILLED = 4
-"""an interface cell that has no room left and becomes liquid"""
-EMPTIED = 8
-"""an interface cell that has nothing left and becomes gas, unless it is ``NEEDED``"""
-NEEDED = 16
-"""an emptied cell that stays interface, since a neighbour becomes liquid"""
-WETTED = 32
-"""a gas cell that becomes interface, since a neighbour becomes liquid"""
-BARED = 64
-"""a liquid cell that becomes interface, since a neighbour becomes gas"""
-WALL = 128
-"""a solid voxel"""
-OPENING = WALL | NEEDED
-"""a voxel of an opening"""
+FILLED = 4  # an interface cell that has no room left and becomes liquid
+EMPTIED = 8  # an interface cell that has nothing left and becomes gas, unless it is ``NEEDED``
+NEEDED = 16  # an emptied cell that stays interface, since a neighbour becomes liquid
+WETTED = 32  # a gas cell that becomes interface, since a neighbour becomes liquid
+BARED = 64  # a liquid cell that becomes interface, since a neighbour becomes gas
+WALL = 128  # a solid voxel
+OPENING = WALL | NEEDED  # a voxel of an opening
 
 FLUID = INTERFACE | LIQUID
 TURNING = FILLED | EMPTIED
@@ -91,8 +84,7 @@ def counted(moments: Operator) -> Operator:
     return Operator(f"{moments.name}-counted", reference, node, joined(moments.parameters, named(CELL, MASS)))
 
 
-GAS_DEVIATION = "gas_deviation"
-"""Parameter: density of the gas pressure minus 1."""
+GAS_DEVIATION = "gas_deviation"  # parameter: density of the gas pressure minus 1
 DEVIATIONS = "bubble_deviations"
 """Parameter: by its number, the density of the pressure of a region less that of ``gas_deviation``."""
 

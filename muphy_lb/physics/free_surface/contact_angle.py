@@ -166,14 +166,10 @@ def layer_distance_node(lattice, precision, jit, at):
     return jit(distance)
 
 
-COS_ANGLE = "cosine_of_contact_angle"
-"""Parameter."""
-HEAVY = 10.0
-"""Factor of the equation for the slope at the wall; that of a point of the surface in a neighbour has 1."""
-MEETING = 0.2
-"""Sine of the angle between surface and wall up to which they count as parallel."""
-STEEPEST = 0.2
-"""Cosine of the angle between the surface and that asked for, up to which its tangent is taken as it is."""
+COS_ANGLE = "cosine_of_contact_angle"  # parameter
+HEAVY = 10.0  # factor of the equation for the slope at the wall; that of a point of the surface in a neighbour has 1
+MEETING = 0.2  # sine of the angle between surface and wall up to which they count as parallel
+STEEPEST = 0.2  # cosine of the angle between the surface and that asked for, up to which its tangent is taken as it is
 TO_WALL, DEEPEST = 0.5, 2.0
 """Distance of the wall from the centre of a cell, and the largest along the surface that is taken."""
 

@@ -26,24 +26,18 @@ from muphy_lb.physics.free_surface.filling import fill
 from muphy_lb.physics.free_surface.section import SURFACE_FILE
 
 LEVEL = 0.5
-SNAP = 1e-3
-"""Distance [voxels] below which a vertex counts as lying at the centre of a voxel."""
+SNAP = 1e-3  # distance [voxels] below which a vertex counts as lying at the centre of a voxel
 CORNERS = np.array(list(product((0, 1), repeat=3)))
 
 
 @dataclass(frozen=True, eq=False)
 class Surface:
-    """A surface of triangles or of line segments.
+    """A surface of triangles or of line segments."""
 
-    Attributes:
-        points_m: (m, 3) vertices [m].
-        facets: (k, 3) vertices of each triangle, anticlockwise if seen from the gas; or (k, 2) of each segment.
-        velocity_m_s: (m, 3) velocity of the liquid there [m/s].
-    """
-
-    points_m: np.ndarray
+    points_m: np.ndarray  #: (m, 3) vertices [m]
+    #: (k, 3) vertices of each triangle, anticlockwise if seen from the gas; or (k, 2) of each segment
     facets: np.ndarray
-    velocity_m_s: np.ndarray
+    velocity_m_s: np.ndarray  #: (m, 3) velocity of the liquid there [m/s]
 
 
 def liquid_surface(nodes: NodeList, fill: np.ndarray, velocity_m_s: np.ndarray) -> Surface:

@@ -80,8 +80,7 @@ FIELDS = (
     Field(SUPPORT, dtype=np.uint8, is_state=True),
     Field(EDGE_MOMENTS, of_moments=True),
 )
-COSTS = MappingProxyType({INTERFACE: 4.0})
-"""Of an interface cell, by the bytes that its stages move."""
+COSTS = MappingProxyType({INTERFACE: 4.0})  # of an interface cell, by the bytes that its stages move
 NUMBERS = Field(BUBBLE, dtype=np.int32, outside=0, is_state=True, guarded=True)
 OWN = {name: FieldValue(name) for name in (CELL, MASS, FILL, SUPPORT)}
 

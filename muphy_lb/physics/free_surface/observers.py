@@ -219,21 +219,13 @@ QUANTITIES = {"level_m": "level [m]", "pressure_pa": "pressure [Pa]"}
 
 @dataclass(frozen=True, eq=False)
 class Gauge:
-    """The nodes that a gauge reads.
+    """The nodes that a gauge reads."""
 
-    Attributes:
-        around: numbers of the nodes around its point.
-        weight: their trilinear weights, which add up to 1.
-        column: numbers of the nodes over and under it, from wall to wall.
-        bottom_m: height of the foot of that column, measured against gravity [m].
-        rise_m: how much higher, measured against gravity, the next node of the column is [m].
-    """
-
-    around: np.ndarray
-    weight: np.ndarray
-    column: np.ndarray
-    bottom_m: float
-    rise_m: float
+    around: np.ndarray  #: numbers of the nodes around its point
+    weight: np.ndarray  #: their trilinear weights, which add up to 1
+    column: np.ndarray  #: numbers of the nodes over and under it, from wall to wall
+    bottom_m: float  #: height of the foot of that column, measured against gravity [m]
+    rise_m: float  #: how much higher, measured against gravity, the next node of the column is [m]
 
     def level_m(self, filling: np.ndarray) -> float:
         """Height of the surface, were all liquid of the column at its foot [m]."""
@@ -246,11 +238,7 @@ class Gauge:
 
 
 def placed_gauges(view: PreparedView) -> list[Gauge]:
-    """The gauges of a case, on rank 0.
-
-    Raises:
-        InputError: one lies outside the fluid.
-    """
+    """The gauges of a case, on rank 0. Raises InputError: one lies outside the fluid."""
     sections, gravity = view.case.free_surface.gauges, gravity_m_s2(view)
     if view.communicator.rank or not sections:
         return []
@@ -266,8 +254,7 @@ class GaugeSeries(SeriesObserver):
         folder: output folder.
         resume_step: as for all series.
 
-    Raises:
-        InputError: a gauge lies outside the fluid.
+    Raises InputError: a gauge lies outside the fluid.
     """
 
     file = GAUGES_FILE
@@ -318,11 +305,8 @@ class GaugeSeries(SeriesObserver):
 
 
 def placed_gauge(section: GaugeSection, nodes: NodeList, up: np.ndarray) -> Gauge:
-    """The reading of a gauge; ``up`` is the unit vector against gravity, or 0.
-
-    Raises:
-        InputError: it lies outside the fluid.
-    """
+    """The reading of a gauge; ``up`` is the unit vector against gravity, or 0. Raises InputError: it lies outside the
+    fluid."""
     point_m, size = np.array(section.position_m), np.array(nodes.shape[::-1])
     place = np.rint((point_m - nodes.origin_m) / nodes.spacing_m).astype(np.int64)
     place = np.where(nodes.periodic, place % size, place)

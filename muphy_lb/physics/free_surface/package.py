@@ -28,8 +28,7 @@ from muphy_lb.setup.advice.costs import BYTES_PER_DIRECTION
 from muphy_lb.setup.force import uniform_acceleration_m_s2
 
 BYTES_OF_CELL, BYTES_OF_BUBBLE = 2, 4
-LARGEST_DEVIATION = 0.3
-"""Density of the gas pressure, minus 1, up to which the liquid counts as incompressible."""
+LARGEST_DEVIATION = 0.3  # density of the gas pressure, minus 1, up to which the liquid counts as incompressible
 
 
 class FreeSurface(Physics):
@@ -152,11 +151,8 @@ class FreeSurface(Physics):
         return density, self._liquid.velocity(domain)
 
     def initial_fields(self, view):
-        """Cells and their filling.
-
-        Raises:
-            InputError: there is no liquid, a region that has none, or no gas that could be compressed.
-        """
+        """Cells and their filling. Raises InputError: there is no liquid, a region that has none, or no gas that could
+        be compressed."""
         cell, filled = self._liquid.cells(view.domain, view.lattice)
         if not view.communicator.total(int((cell != 0).sum())):
             raise InputError(

@@ -48,37 +48,24 @@ WALL_COLOUR, FACE_COLOUR, EDGE_COLOUR, LINE_COLOUR = "#5b6679", "#151e30", "#8b9
 AZIMUTH_DEG, ELEVATION_DEG = 28.0, 22.0
 LIGHT = (-0.35, 0.75, -0.6)  # direction of the light (right, up, forward): from the upper left, in front
 AMBIENT, DIFFUSE, SPECULAR, SHININESS = 0.5, 0.62, 0.3, 30.0
-SMOOTHINGS = 2
-"""How often the normals of vertices are averaged over the triangles around them: filling is not smooth."""
-MOST_OPAQUE = 0.3
-"""Part of the box up to which solid voxels are drawn opaque; a rock is drawn transparent."""
+SMOOTHINGS = 2  # how often the normals of vertices are averaged over the triangles around them: filling is not smooth
+MOST_OPAQUE = 0.3  # part of the box up to which solid voxels are drawn opaque; a rock is drawn transparent
 HAZE, GHOST = 0.1, 0.25
 MARGIN, ROOM_FOR_DIRECTIONS = 0.03, 0.1  # of the longer side
 
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """The liquid and the box that a picture shows.
+    """The liquid and the box that a picture shows."""
 
-    Attributes:
-        nodes: the geometry.
-        fill: (n,) filling of every node.
-        velocity_m_s: (n, 3) velocity of every node [m/s].
-        up: (3,) unit vector upwards.
-        top_m_s: speed of the last colour [m/s].
-        time_s: physical time [s].
-        title: heading.
-        theme: its formats; the colours are made for a dark ground.
-    """
-
-    nodes: NodeList
-    fill: np.ndarray
-    velocity_m_s: np.ndarray
-    up: np.ndarray
-    top_m_s: float
-    time_s: float
-    title: str = ""
-    theme: Theme = DARK
+    nodes: NodeList  #: the geometry
+    fill: np.ndarray  #: (n,) filling of every node
+    velocity_m_s: np.ndarray  #: (n, 3) velocity of every node [m/s]
+    up: np.ndarray  #: (3,) unit vector upwards
+    top_m_s: float  #: speed of the last colour [m/s]
+    time_s: float  #: physical time [s]
+    title: str = ""  #: heading
+    theme: Theme = DARK  #: its formats; the colours are made for a dark ground
 
     @property
     def box_m(self) -> np.ndarray:
@@ -89,11 +76,7 @@ class Scene:
 
 
 def draw_liquid(path: str | os.PathLike, scene: Scene) -> None:
-    """Write a PNG of the liquid.
-
-    Raises:
-        OutputError: the file cannot be written.
-    """
+    """Write a PNG of the liquid. Raises OutputError: the file cannot be written."""
     colours = ScalarMappable(Normalize(0.0, scene.top_m_s, clip=True), COLOURS)
     unit, unit_m = suitable_unit(LENGTH_UNITS, np.ptp(scene.box_m, axis=0).max(), SMALLEST_LENGTH)
     with figure_at(path, scene.theme) as figure:
@@ -255,8 +238,7 @@ class SurfacePicture(Observer):
         folder: output folder.
         resume_step: frames up to that step are kept; None for a new run.
 
-    Raises:
-        OutputError: the folder of the frames cannot be made.
+    Raises OutputError: the folder of the frames cannot be made.
     """
 
     def __init__(self, view: FlowView, folder: Path, resume_step: int | None):

@@ -20,14 +20,11 @@ from muphy_lb.operators.regularised import REGULARISED
 from muphy_lb.setup.advice.stability import MAX_CELL_REYNOLDS, resolving, time_step_key
 
 HARDLY_DAMPED = (TRT.name, MRT.name)
-LARGEST_LAPLACE = 3.0
-"""Laplace number of a voxel up to which these collisions keep splashes stable."""
+LARGEST_LAPLACE = 3.0  # laplace number of a voxel up to which these collisions keep splashes stable
 
 
-FASTEST_FALL = 0.1
-"""Speed of falls [voxels a step] up to which the flow counts as incompressible."""
-TOO_FAST_FALL = 0.2
-"""Speed of falls [voxels a step] from which a run may diverge; splashes are up to twice as fast."""
+FASTEST_FALL = 0.1  # speed of falls [voxels a step] up to which the flow counts as incompressible
+TOO_FAST_FALL = 0.2  # speed of falls [voxels a step] from which a run may diverge; splashes are up to twice as fast
 
 
 NO_GAS = "the liquid fills all voxels: there is no free surface; check that [[free_surface.liquid]] is in metres"

@@ -23,19 +23,14 @@ from muphy_lb.physics.free_surface.cells import CELL, FILL, GAS, INTERFACE, LIQU
 from muphy_lb.setup.initial import FASTEST_MACH
 from muphy_lb.setup.input_fields import read_box_array
 
-FAR = 8.0
-"""Distance [voxels] from spheres beyond which it is not told."""
+FAR = 8.0  # distance [voxels] from spheres beyond which it is not told
 
 
 @dataclass(frozen=True)
 class Region:
-    """A region of liquid, in voxels from the centre of the first one.
+    """A region of liquid, in voxels from the centre of the first one."""
 
-    Attributes:
-        velocity: (3,) lattice units.
-    """
-
-    velocity: np.ndarray
+    velocity: np.ndarray  #: (3,) lattice units
 
     def distance(self, place: np.ndarray) -> np.ndarray:
         """(m,) distance of positions (m, 3) from the surface, negative inside; at least in sign and up to a voxel."""
@@ -175,12 +170,10 @@ PARTS = 8
 """Parts along each edge into which a voxel that the surface cuts is divided to measure its filling; each is filled by
 the distance of its centre from the surface, as if that were parallel to a face. To count whole parts would make level
 surfaces wrong by up to a sixteenth of a voxel, and the curvature of a drop of 16 voxels by a quarter."""
-NOTHING = 1e-9
-"""Share of a voxel that is rounding."""
+NOTHING = 1e-9  # share of a voxel that is rounding
 CUT = 1.0
 """Distance [voxels] from the surface beyond which it does not cut a voxel, whose corners are 0.87 from its centre."""
-NEAR = CUT + 2.0
-"""Distance [voxels] from the surface beyond which it does not cut a neighbour of a voxel."""
+NEAR = CUT + 2.0  # distance [voxels] from the surface beyond which it does not cut a neighbour of a voxel
 
 
 class InitialLiquid:
@@ -198,10 +191,8 @@ class InitialLiquid:
         self._is_thick = np.array(header.shape[::-1]) > 1
 
     def cells(self, domain: LocalDomain, lattice: Lattice) -> tuple[np.ndarray, np.ndarray]:
-        """(n,) cell and (n,) filling of every node of a rank.
-
-        A full voxel beside an empty one is interface. So are voxels beside openings; those beside inlets are full.
-        """
+        """(n,) cell and (n,) filling of every node of a rank. A full voxel beside an empty one is interface. So are
+        voxels beside openings; those beside inlets are full."""
         n_nodes, ghosts = domain.n_nodes, domain.part.nodes.voxel[domain.ghost_layer.position]
         place = voxel_coordinates(np.concatenate([domain.voxel, ghosts]), self._header.shape)
         distance = self._distance(place)
@@ -304,11 +295,8 @@ class LiquidRegions:
         self._origin, self._spacing = np.asarray(header.origin_m), header.spacing_m
 
     def all(self) -> list[Region]:
-        """The regions in the order of the case.
-
-        Raises:
-            InputError: a file cannot be read, a level has no direction, or a region is too fast.
-        """
+        """The regions in the order of the case. Raises InputError: a file cannot be read, a level has no direction, or
+        a region is too fast."""
         return [self._region(section) for section in self._case.free_surface.liquid]
 
     def fill_all(self) -> bool:

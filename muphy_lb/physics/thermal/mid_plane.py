@@ -24,25 +24,15 @@ NAME = "middle"
 
 @dataclass(frozen=True)
 class MiddlePlane:
-    """A plane between two flat walls. Its points are the faces between two layers of nodes, or the nodes of one layer.
+    """A plane between two flat walls. Its points are faces between two layers of nodes, or the nodes of one layer."""
 
-    Attributes:
-        axis: 0, 1, 2 for walls normal to x, y, z.
-        names: names of the walls at low and at high coordinates.
-        voxel: (m,) ascending voxel ids of the nodes that are read.
-        centre: (2, k) indices in ``voxel`` of the nodes whose mean is the value at a point.
-        ends: (2, k) indices in ``voxel`` of the nodes whose difference gives the gradient at a point.
-        distance: distance of these nodes in voxels.
-        wall_area: area of a wall in voxel faces.
-    """
-
-    axis: int
-    names: tuple[str, str]
-    voxel: np.ndarray
-    centre: np.ndarray
-    ends: np.ndarray
-    distance: int
-    wall_area: float
+    axis: int  #: 0, 1, 2 for walls normal to x, y, z
+    names: tuple[str, str]  #: names of the walls at low and at high coordinates
+    voxel: np.ndarray  #: (m,) ascending voxel ids of the nodes that are read
+    centre: np.ndarray  #: (2, k) indices in ``voxel`` of the nodes whose mean is the value at a point
+    ends: np.ndarray  #: (2, k) indices in ``voxel`` of the nodes whose difference gives the gradient at a point
+    distance: int  #: distance of these nodes in voxels
+    wall_area: float  #: area of a wall in voxel faces
 
 
 @dataclass(frozen=True)
@@ -95,10 +85,8 @@ def middle_heat(view: FlowView) -> MiddleHeat | None:
 
 
 def middle_plane(nodes: NodeList, fixed_k: dict[str, float]) -> MiddlePlane | None:
-    """The plane midway between the walls of fixed temperature, if there are two as :func:`middle_heat` says.
-
-    A wall named ``middle`` would be mistaken for the plane where results are written: no plane then.
-    """
+    """The plane midway between the walls of fixed temperature, if there are two as :func:`middle_heat` says. A wall
+    named ``middle`` would be mistaken for the plane where results are written: no plane then."""
     if len(fixed_k) != 2 or len(set(fixed_k.values())) != 2 or NAME in fixed_k:
         return None
     sides = _flat_sides(nodes, fixed_k)
@@ -127,10 +115,8 @@ def _flat_sides(nodes: NodeList, names) -> dict[str, _Side]:
 
 
 def _points(nodes: NodeList, axis: int, twice: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-    """``voxel``, ``centre``, ``ends`` and ``distance`` of the plane at ``twice`` / 2 on an axis.
-
-    The gap between the nodes of a layer and a solid lets no heat through: no advection and no conduction.
-    """
+    """``voxel``, ``centre``, ``ends`` and ``distance`` of the plane at ``twice`` / 2 on an axis. The gap between the
+    nodes of a layer and a solid lets no heat through: no advection and no conduction."""
     stride = int(np.cumprod((1, *nodes.shape[:0:-1]))[axis])
     place = nodes.voxel // stride % nodes.shape[2 - axis]
     middle = twice // 2

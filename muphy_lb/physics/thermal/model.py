@@ -68,11 +68,7 @@ class Heat:
 
 
 def heated(flow: Flow, heat: Heat) -> Flow:
-    """The flow with a temperature.
-
-    Raises:
-        InputError: a diffusivity at which the differences are unstable.
-    """
+    """The flow with a temperature. Raises InputError: a diffusivity at which the differences are unstable."""
     fields, stage, buoyant = (_by_differences if heat.method == DIFFERENCES else _by_populations)(flow.lattice, heat)
     force: dict[str, Value] = {
         TEMPERATURE_FIELD: FieldValue(buoyant),

@@ -44,8 +44,7 @@ def draw_temperature(
         title: heading.
         theme: the colours.
 
-    Raises:
-        OutputError: the file cannot be written.
+    Raises OutputError: the file cannot be written.
     """
     temperature_k = np.asarray(temperature_k, dtype=np.float64)
     low, high = float(temperature_k.min()), float(temperature_k.max())

@@ -21,24 +21,16 @@ WITH_ENERGY = ("D3Q19", "D2Q9")
 
 @dataclass(frozen=True)
 class ThermalSetup:
-    """The temperatures of a case, and the parameters of its thermal model.
+    """The temperatures of a case, and the parameters of its thermal model."""
 
-    Attributes:
-        heat: parameters of the model, in lattice units.
-        zero_k: temperature that is zero in lattice units [K].
-        difference_k: largest difference between fixed temperatures.
-        fixed_k: temperature of each wall that has one, by name.
-        conducting: for each wall with a thermal resistance, by name: outer temperature [K], and its conductivity over
-            that of the fluid, divided by its thickness in voxels.
-        conductivity: (n_walls,) conductivity of walls with conjugate heat transfer over that of the fluid.
-    """
-
-    heat: Heat
-    zero_k: float
-    difference_k: float
-    fixed_k: dict[str, float]
+    heat: Heat  #: parameters of the model, in lattice units
+    zero_k: float  #: temperature that is zero in lattice units [K]
+    difference_k: float  #: largest difference between fixed temperatures
+    fixed_k: dict[str, float]  #: temperature of each wall that has one, by name
+    #: for each wall with a thermal resistance, by name: outer temperature [K], and its conductivity over that of the
+    #: fluid, divided by its thickness in voxels
     conducting: dict[str, tuple[float, float]]
-    conductivity: np.ndarray
+    conductivity: np.ndarray  #: (n_walls,) conductivity of walls with conjugate heat transfer over that of the fluid
 
     def heat_in(self, solid: np.ndarray | None) -> Heat:
         """Parameters for a rank whose nodes belong to these solids (:class:`muphy_lb.domain.LocalDomain`)."""
@@ -50,12 +42,8 @@ class ThermalSetup:
 
 
 def thermal_setup(case: Case, header: GeometryHeader, units: Units) -> ThermalSetup:
-    """The temperatures of a case with [thermal].
-
-    Raises:
-        InputError: a Rayleigh number without two temperatures, or thermal data together with a force that is not
-            uniform and constant.
-    """
+    """The temperatures of a case with [thermal]. Raises InputError: a Rayleigh number without two temperatures, or
+    thermal data together with a force that is not uniform and constant."""
     thermal = case.thermal
     flow = case.flow
     if flow.waveform is not None or flow.turn is not None or flow.acceleration_file is not None:

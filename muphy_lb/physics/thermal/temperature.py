@@ -24,11 +24,7 @@ def temperature_k(view: FlowView) -> np.ndarray | None:
 
 def set_temperature_k(simulation: SettableFlow, values) -> None:
     """Overwrite the temperature [K] by (n,) values of all nodes in node-list order, that of :func:`temperature_k`, on
-    rank 0, or by one number; collective.
-
-    Raises:
-        InputError: another shape, or values that are not finite.
-    """
+    rank 0, or by one number; collective. Raises InputError: another shape, or values that are not finite."""
     above = simulation.scattered("set_temperature_k", values, 1)[0] - setup_of(simulation).zero_k
     simulation.set_fields(temperature_fields(_physics(simulation).heat, simulation.lattice, above))
 

@@ -40,8 +40,7 @@ SHARE_OF_COPY = {"cuda": 0.9, "cpu": 0.65, "numpy": 0.01}
 """Of the bandwidth of a copy, what steps reach with simple collisions (benchmarks/README.md); others may take twice as
 long."""
 
-SIMPLE = ("bgk", "trt", "regularised", "recursive-regularised")
-"""Collisions that are as fast as the memory."""
+SIMPLE = ("bgk", "trt", "regularised", "recursive-regularised")  # collisions that are as fast as the memory
 
 COPY_BYTES = 1 << 27
 COPY_BYTES_ON_GPU = 1 << 29

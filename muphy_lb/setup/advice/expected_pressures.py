@@ -1,6 +1,5 @@
 """Flow rates and pressures to be expected: imposed flows, of which as much must leave as enters, since no pressure
-makes up for a difference; impedances and pressures of outlets with networks, and the time until they repeat.
-"""
+makes up for a difference; impedances and pressures of outlets with networks, and the time until they repeat."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,8 +22,7 @@ from muphy_lb.setup.geometry import opening_sections
 from muphy_lb.setup.numerics import GOOD_DENSITY_CHANGE, Numerics
 from muphy_lb.setup.waveforms import waveform_factor
 
-N_SAMPLES = 400
-"""Times of a period at which the flows are added up."""
+N_SAMPLES = 400  # times of a period at which the flows are added up
 
 
 def imposed_flow(case: Case, section: OpeningSection, area_m2: float):
@@ -42,8 +40,7 @@ def refuse_unequal_flows(case: Case, nodes: GeometryHeader, areas_m2: Mapping[st
     Args:
         areas_m2: area of each opening [m2] by name.
 
-    Raises:
-        InputError: there is such a difference; with its size and a remedy.
+    Raises InputError: there is such a difference; with its size and a remedy.
     """
     sections = opening_sections(nodes, case)
     is_closed = sections and not any(section.has_pressure for section in sections)
@@ -77,12 +74,10 @@ def refuse_unequal_flows(case: Case, nodes: GeometryHeader, areas_m2: Mapping[st
     )
 
 
-STEPS_A_PERIOD = 400
-"""Times of a period at which the pressures are computed."""
+STEPS_A_PERIOD = 400  # times of a period at which the pressures are computed
 
 MOST_PERIODS = 400
-REPEATS = 0.01
-"""Change from period to period, of the range of the pressure, at which it repeats."""
+REPEATS = 0.01  # change from period to period, of the range of the pressure, at which it repeats
 
 NEAR = 0.02
 """Share of its swing, or of the pressure itself, by which the pressure at the start may miss that of a period that
@@ -94,34 +89,27 @@ length of the run, beyond which they are of no effect."""
 
 CGS = "1 mmHg s/mL is 1.333e8 Pa s/m3, 1 dyn s/cm5 is 1e5 Pa s/m3, and 1 mL/mmHg is 7.5e-9 m3/Pa"
 
-LATE = 0.02
-"""Share of its shortest time constant by which an outlet may be late without a warning."""
+LATE = 0.02  # share of its shortest time constant by which an outlet may be late without a warning
 
 
 @dataclass(frozen=True)
 class ExpectedPressure:
-    """The pressure behind all outlets of a case in its last period, if the vessel had no resistance.
+    """The pressure behind all outlets of a case in its last period, if the vessel had no resistance."""
 
-    Attributes:
-        least_pa, mean_pa, most_pa: [Pa].
-        repeats_s: time after which a period is like the one before [s]; None if that takes longer than was computed.
-        starts_pa: by the name of each outlet with a compliance, the pressure there at the beginning of a period that
-            repeats itself, without what its flow adds at once [Pa].
-    """
-
+    #: least_pa, mean_pa, most_pa: [Pa]
     least_pa: float
     mean_pa: float
     most_pa: float
+    #: time after which a period is like the one before [s]; None if that takes longer than was computed
     repeats_s: float | None
+    #: by the name of each outlet with a compliance, the pressure there at the beginning of a period that repeats
+    #: itself, without what its flow adds at once [Pa]
     starts_pa: Mapping[str, float]
 
 
 def describe_outlets(case: Case, nodes: GeometryHeader, frames, numerics: Numerics) -> Iterator[str]:
     """Lines on the outlets with a network: impedance, reflection, and the pressure to be expected behind all of them.
-
-    Raises:
-        InputError: an outlet that cannot be, or a pressure that changes the density too much.
-    """
+    Raises InputError: an outlet that cannot be, or a pressure that changes the density too much."""
     sections, units = opening_sections(nodes, case), numerics.units
     outlets = lumped_outlets(nodes, sections, frames, units, CS2)
     found = {section.name: outlet for section, outlet in zip(sections, outlets, strict=True)}
@@ -172,11 +160,8 @@ def _largest_flow(case: Case, sections, frames, spacing_m: float) -> tuple[float
 
 def refuse_density_changes(case: Case, nodes: GeometryHeader, frames, numerics: Numerics) -> None:
     """Refuse openings that would change the lattice density too much: by flows that do not cancel, or by the pressure
-    to be expected behind outlets; arguments as of :func:`describe_outlets`.
-
-    Raises:
-        InputError: it would change by more than 10 % or 2 %.
-    """
+    to be expected behind outlets; arguments as of :func:`describe_outlets`. Raises InputError: it would change by more
+    than 10 % or 2 %."""
     refuse_unequal_flows(case, nodes, opening_areas_m2(nodes, frames), numerics)
     sections = opening_sections(nodes, case)
     outlets = lumped_outlets(nodes, sections, frames, numerics.units, CS2)

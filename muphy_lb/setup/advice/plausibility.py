@@ -44,8 +44,7 @@ from muphy_lb.setup.advice.stability import MARGIN, collision_for_small_viscosit
 from muphy_lb.setup.numerics import FLOW_KEYS, Numerics
 from muphy_lb.setup.waveforms import waveform_factor
 
-FEW_ACROSS = 8
-"""Fewer voxels across an opening than these give no reliable profile, flow rate or wall shear."""
+FEW_ACROSS = 8  # fewer voxels across an opening than these give no reliable profile, flow rate or wall shear
 
 SMALLER = 0.85
 """Radius of a disc over that of the opening it makes, below which its rim of some voxels decides what is open."""
@@ -73,20 +72,11 @@ def resolution_warnings(openings: Sequence[Opening], frames: Sequence[OpeningFra
 
 
 LARGEST_GAS_DENSITY = 100.0
-GAS_VISCOSITIES = 5e-6, 1.5e-4
-"""Dynamic viscosities of gases [Pa s]: of light hydrocarbons, and of hot ones."""
-
-LEAST_VISCOSITY = 2e-5
-"""Dynamic viscosity [Pa s] below that of all but the coldest liquids."""
-
-THICK = 2e-3
-"""Kinematic viscosity [m2/s] of honey; a dynamic one of blood or oil in its place is above it."""
-
-LAW_MARGIN = 3.0
-"""Factor by which the typical viscosity of a fluid may lie outside those of its law."""
-
-GRAVITY_ELSEWHERE = (9.81e-3, 981.0, 9810.0)
-"""Gravity in km/s2, cm/s2 and mm/s2."""
+GAS_VISCOSITIES = 5e-6, 1.5e-4  # dynamic viscosities of gases [Pa s]: of light hydrocarbons, and of hot ones
+LEAST_VISCOSITY = 2e-5  # dynamic viscosity [Pa s] below that of all but the coldest liquids
+THICK = 2e-3  # kinematic viscosity [m2/s] of honey; a dynamic one of blood or oil in its place is above it
+LAW_MARGIN = 3.0  # factor by which the typical viscosity of a fluid may lie outside those of its law
+GRAVITY_ELSEWHERE = (9.81e-3, 981.0, 9810.0)  # gravity in km/s2, cm/s2 and mm/s2
 
 
 def _is_light_and_viscous(density, setting: Setting) -> bool:
@@ -177,11 +167,7 @@ USUAL = (
 
 
 def unusual_values(case: Case, header: GeometryHeader, duration_s: float) -> Iterator[str]:
-    """A sentence on every value of a case that is hardly meant.
-
-    Args:
-        duration_s: length of the run [s].
-    """
+    """A sentence on every value of a case that is hardly meant. ``duration_s``: length of the run [s]."""
     low = [middle - 0.5 * header.spacing_m for middle in header.origin_m]
     high = [end + n * header.spacing_m for end, n in zip(low, header.shape[::-1], strict=True)]
     setting = Setting(case, triple(low), triple(high), duration_s)
@@ -201,17 +187,10 @@ def _worded(value) -> str:
     return f"{value:g}" if isinstance(value, float) else shown(value)
 
 
-LARGEST_SWELL = 0.05
-"""Share of the largest harmonic by which sound may change another one, or that one, on its way."""
-
-RESONANT = 0.2
-"""Share of a period from which on a wave is said to resonate."""
-
-LISTED = 4
-"""Harmonics of which the shares are told."""
-
-N_SAMPLES = 400
-"""Times in a period at which a waveform is looked at."""
+LARGEST_SWELL = 0.05  # share of the largest harmonic by which sound may change another one, or that one, on its way
+RESONANT = 0.2  # share of a period from which on a wave is said to resonate
+LISTED = 4  # harmonics of which the shares are told
+N_SAMPLES = 400  # times in a period at which a waveform is looked at
 
 
 def sound_warnings(case: Case, header: GeometryHeader, waves: Mapping, numerics: Numerics) -> Iterator[str]:
@@ -260,21 +239,16 @@ def _remedy(case: Case, numerics: Numerics, factor: float) -> str:
     return f"{key}{steps}"
 
 
-EDDY = 16
-"""Size [voxels] of the vortices for which it is told."""
+EDDY = 16  # size [voxels] of the vortices for which it is told
 
 LARGEST_ERROR = 0.05
 
-FLUX = "energy_flux"
-"""The odd family of mrt that counts, on sets that have it."""
+FLUX = "energy_flux"  # the odd family of mrt that counts, on sets that have it
 
 
 def viscosity_error(rate: float, viscosity: float, speed: float, wavelength: float) -> float:
-    """Relative change of the viscosity of a shear wave by the rate of the odd moments; lattice units.
-
-    Args:
-        speed: of the stream [voxels a step].
-    """
+    """Relative change of the viscosity of a shear wave by the rate of the odd moments; lattice units. ``speed``: of the
+    stream [voxels a step]."""
     wave_number = 2.0 * math.pi / wavelength
     return (speed * wave_number) ** 2 * (1.0 / rate - 0.5) / (24.0 * viscosity)
 
@@ -310,25 +284,17 @@ def stream_warnings(case: Case, numerics: Numerics) -> Iterator[str]:
         )
 
 
-WHOLE = 0.99
-"""Share of a period that counts as all of it: a run has a whole number of steps."""
-
-ROUNDING = 1e-9
-"""Mean of a waveform over its largest value below which it is 0."""
-
-FEW_STEPS = 20
-"""Fewer steps than these do not follow a period."""
+WHOLE = 0.99  # share of a period that counts as all of it: a run has a whole number of steps
+ROUNDING = 1e-9  # mean of a waveform over its largest value below which it is 0
+FEW_STEPS = 20  # fewer steps than these do not follow a period
 
 USUAL_FACTORS = (0.1, 10.0)
 """Bounds of the largest factor of a waveform; a table of velocities in place of factors is usually outside."""
 
 
 def plausibility(case: Case, header: GeometryHeader, frames, numerics: Numerics) -> list[str]:
-    """Lines on the waveforms of a case, and warnings of values, openings and waveforms that are hardly meant.
-
-    Raises:
-        InputError: the table of a waveform cannot be read.
-    """
+    """Lines on the waveforms of a case, and warnings of values, openings and waveforms that are hardly meant. Raises
+    InputError: the table of a waveform cannot be read."""
     lines, means = [], {}
     duration_s = numerics.steps * numerics.units.time_step_s
     factors = {key: waveform_factor(case, section) for key, section in case.waveforms.items()}

@@ -26,14 +26,9 @@ from muphy_lb.case.lattice import LatticeSection
 from muphy_lb.operators import RECURSIVE_REGULARISED, RECURSIVE_REGULARISED_NEAR_WALLS, RELAXATIONS, STOKES, TRT
 from muphy_lb.operators.trt import MAGIC, MAGIC_HALF_WAY, odd_rate
 
-MAX_CELL_REYNOLDS = 10.0
-"""Largest Reynolds number of a voxel, with the largest velocity, that is expected to be stable."""
-
-MARGIN = 0.9
-"""Fraction of a bound that a remedy uses."""
-
-SMAGORINSKY = 0.16
-"""Smagorinsky constant that is proposed; of isotropic turbulence, Lilly (1967): 0.16 to 0.18."""
+MAX_CELL_REYNOLDS = 10.0  # largest Reynolds number of a voxel, with the largest velocity, that is expected to be stable
+MARGIN = 0.9  # fraction of a bound that a remedy uses
+SMAGORINSKY = 0.16  # Smagorinsky constant that is proposed; of isotropic turbulence, Lilly (1967): 0.16 to 0.18
 
 FOR_SMALL_VISCOSITY = ("cumulant", "recursive-regularised", "regularised")
 """Collisions for a relaxation time close to 1/2, the best first; not every one is for every velocity set."""
@@ -45,19 +40,15 @@ LEAST_ODD_RATE = 0.05
 """Rate of the odd moments of trt below which the shortest waves hardly decay: they collect what the flow cannot
 resolve, behind inlets as a checkerboard of velocities, in vortices as enstrophy many times too large."""
 
-CREEPING_CELL_REYNOLDS = 0.1
-"""Reynolds number of a voxel below which a flow feeds nothing into the shortest waves."""
-
-LAWS = ("power_law", "carreau_yasuda", "casson")
-"""Tables below [fluid] of which one sets the viscosity."""
+CREEPING_CELL_REYNOLDS = 0.1  # reynolds number of a voxel below which a flow feeds nothing into the shortest waves
+LAWS = ("power_law", "carreau_yasuda", "casson")  # tables below [fluid] of which one sets the viscosity
 
 SHORT_RELAXATION_TIME = 0.51
 MAX_FASTEST = 0.1
 """Largest velocity in the flow [voxels per time step] beyond which errors of compressibility are large."""
 
 GOOD_FASTEST = 0.05
-SURFACES = (".stl", ".obj", ".ply", ".vtp")
-"""Endings of files whose voxel edge is free."""
+SURFACES = (".stl", ".obj", ".ply", ".vtp")  # endings of files whose voxel edge is free
 
 
 def has_law(fluid) -> bool:
@@ -184,8 +175,7 @@ def cause_and_remedy(case: Case, units: Units, fastest: float | None, reference_
 BLENDED, SHORTEST_UNBLENDED = "central-linear", 0.505
 """The rule that needs half-way bounce-back besides, and the relaxation time below which it does."""
 
-SHARE = 0.9
-"""Share of that rule: a larger one diverges in narrow pipes, a smaller one makes walls less accurate."""
+SHARE = 0.9  # share of that rule: a larger one diverges in narrow pipes, a smaller one makes walls less accurate
 
 
 def wants_other_moments(section: LatticeSection, relaxation_time: float, cell_reynolds: float | None) -> bool:

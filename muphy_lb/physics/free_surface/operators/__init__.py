@@ -1,5 +1,2 @@
-"""The equations of a free surface.
-
-``exchange`` moves mass and populations across the links of interface cells, ``conversion`` turns cells and hands their
-mass over.
-"""
+"""The equations of a free surface. ``exchange`` moves mass and populations across the links of interface cells,
+``conversion`` turns cells and hands their mass over."""

@@ -64,10 +64,8 @@ def _turn_neighbours(cell, neighbours, old: int, new: int) -> None:
 
 
 def _beside_node(jit, count: int, is_meant):
-    """Node function ``(cell, neighbours)`` -> bit k set where the cell of neighbour k is meant.
-
-    All of them are read before anything follows from one, so that a GPU waits for memory once.
-    """
+    """Node function ``(cell, neighbours)`` -> bit k set where the cell of neighbour k is meant. All of them are read
+    before anything follows from one, so that a GPU waits for memory once."""
     is_meant = jit(is_meant)
 
     def beside(cell, neighbours):

@@ -86,8 +86,7 @@ from muphy_lb.physics.free_surface.cells import (
 )
 from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE
 
-HYSTERESIS = 1e-2
-"""How far a cell must be overfilled, or overdrawn, to turn (Schreiber et al. 2011)."""
+HYSTERESIS = 1e-2  # How far a cell must be overfilled, or overdrawn, to turn (Schreiber et al. 2011).
 HYSTERESIS_OF_TENSION = 1e-3
 """The same with surface tension: with more, an advancing surface seems more curved than a receding one."""
 SOFT = 1e-2
@@ -104,19 +103,12 @@ line where surface and wall meet would never get beyond a full cell."""
 
 
 class Scheme(NamedTuple):
-    """The parts of the exchange that differ with and without surface tension.
+    """The parts of the exchange that differ with and without surface tension."""
 
-    Attributes:
-        wet_share: the share of the face between two interface cells that is wet, of their fills.
-        wet_share_node: ``(precision, jit)`` -> node function of it.
-        hysteresis: how far a cell must be overfilled, or overdrawn, to turn.
-        almost_full: filling above which an interface cell counts as liquid for those beside it.
-    """
-
-    wet_share: Callable
-    wet_share_node: Callable
-    hysteresis: float
-    almost_full: float
+    wet_share: Callable  #: the share of the face between two interface cells that is wet, of their fills
+    wet_share_node: Callable  #: ``(precision, jit)`` -> node function of it
+    hysteresis: float  #: how far a cell must be overfilled, or overdrawn, to turn
+    almost_full: float  #: filling above which an interface cell counts as liquid for those beside it
 
 
 def scheme_of(capillarity: Operator) -> Scheme:
@@ -164,20 +156,15 @@ def _steep_node(precision, jit):
     return jit(share)
 
 
-ALONE = 0.1
-"""Filling below which a cell without liquid beside it becomes gas."""
+ALONE = 0.1  # filling below which a cell without liquid beside it becomes gas
 MOST_SPEED = 0.2
 """Speed above which a cell without liquid beside it gives up what it holds: spray of less than a voxel cannot move to
 gas cells, and would fall faster and faster in its place."""
 
-GRAZING = 0.1
-"""Component of a link along the normal from which on what arrives along it is extrapolated."""
-THINNEST = 0.1
-"""Smallest depth below the surface for which the stress that would bear the body force is expected."""
-HEAVIEST = 1.5
-"""Largest change of the density by what does not bear the body force, over that force."""
-OF_TENSION = 0.5
-"""The same over the pressure of surface tension."""
+GRAZING = 0.1  # component of a link along the normal from which on what arrives along it is extrapolated
+THINNEST = 0.1  # smallest depth below the surface for which the stress that would bear the body force is expected
+HEAVIEST = 1.5  # largest change of the density by what does not bear the body force, over that force
+OF_TENSION = 0.5  # the same over the pressure of surface tension
 RELAXED = 0.1
 """Share of the difference of densities, of the liquid in a pocket less that of the gas, that is taken in a step."""
 
@@ -234,10 +221,7 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
 
 def _even(populations, neighbours, n, lattice, parameters, pressures):
     """(Q, m) even part of the populations half a link beyond cells, over the weight; counts their support.
-
-    Args:
-        pressures: (3, m) body force, and (m,) density that surface tension adds.
-    """
+    ``pressures``: (3, m) body force, and (m,) density that surface tension adds."""
     (arriving, leaving, equilibrium), (force, tension) = populations, pressures
     most = HEAVIEST * np.linalg.norm(force, axis=0) + OF_TENSION * np.abs(tension)
     normal, is_flat = surface_normal(neighbours, n, lattice, parameters)

@@ -1,8 +1,6 @@
-"""Operators of the temperature: one file = equation + source + specification + node function.
-
-``finite_differences`` and ``scalar_distribution`` advance the temperature, ``buoyancy`` is its force, ``energy`` a
-collision whose equilibrium knows it.
-"""
+"""Operators of the temperature: one file = equation + source + specification + node function. ``finite_differences``
+and ``scalar_distribution`` advance the temperature, ``buoyancy`` is its force, ``energy`` a collision whose equilibrium
+knows it."""
 
 from muphy_lb.operators.scalar_transport import scalar_rates
 from muphy_lb.physics.thermal.operators.buoyancy import BUOYANCY

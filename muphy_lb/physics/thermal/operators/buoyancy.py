@@ -4,8 +4,7 @@ import numpy as np
 
 from muphy_lb.operators.operator import Operator, named
 
-TEMPERATURE_FIELD = "buoyant_temperature"
-"""Name of the parameter: the field T over the temperature of zero buoyancy."""
+TEMPERATURE_FIELD = "buoyant_temperature"  # name of the parameter: the field T over the temperature of zero buoyancy
 COMPONENTS = ("buoyancy_x", "buoyancy_y", "buoyancy_z")
 """Names of the parameters b: force per volume and unit of temperature, lattice units."""
 

@@ -27,11 +27,8 @@ DIFFUSIVITY = "diffusivity"
 
 
 def difference_weights(lattice: Lattice) -> tuple[np.ndarray, np.ndarray]:
-    """(Q,) weights of the Laplacian and (3, Q) of the gradient.
-
-    Raises:
-        InputError: a lattice without such differences.
-    """
+    """(Q,) weights of the Laplacian and (3, Q) of the gradient. Raises InputError: a lattice without such
+    differences."""
     if lattice.name not in LAPLACIAN:
         raise InputError(
             f"lattice.name is {lattice.name!r}; a temperature by finite differences needs {' or '.join(LAPLACIAN)}; set"
