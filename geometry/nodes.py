@@ -48,10 +48,9 @@ class NodeList:
     voxel: np.ndarray  #: (n,) int64 voxel ids in node order
     group_start: np.ndarray  #: (n_groups + 1,) int64; group g is the node range ``group_start[g]:group_start[g + 1]``
     shape: tuple[int, int, int]  #: (nz, ny, nx) of the box
-    #: spacing_m, origin_m, periodic: as in :class:`muphy_lb.geometry.voxels.Voxels`
-    spacing_m: float
-    origin_m: tuple[float, float, float]
-    periodic: tuple[bool, bool, bool]
+    spacing_m: float  #: edge of a voxel [m], as in :class:`muphy_lb.geometry.voxels.Voxels`
+    origin_m: tuple[float, float, float]  #: centre of the first voxel [m], as there
+    periodic: tuple[bool, bool, bool]  #: whether the box is periodic along x, y, z, as there
     openings: tuple[Opening, ...]  #: one record per opening
     label_voxel: np.ndarray  #: (m,) int64 ascending ids of the opening and labelled-wall voxels that touch a fluid node
     #: (m,) uint8 label of each of them: ``k`` for opening k, ``FIRST_WALL_NUMBER + k`` for wall k

@@ -31,9 +31,8 @@ class Quality:
     n_parts: int  #: number of parts
     imbalance: float  #: weight of the heaviest part divided by its share; 1 is perfect
     edge_cut: int  #: number of faces (each counted once) between different parts
-    #: mean_neighbours, max_neighbours: number of parts with which a part exchanges messages
-    mean_neighbours: float
-    max_neighbours: int
+    mean_neighbours: float  #: mean number of parts with which a part exchanges messages
+    max_neighbours: int  #: largest number of them
     halo_bytes: int  #: bytes sent by all ranks in a step: one population per directed link between parts
     max_halo_bytes: int  #: bytes sent by the rank that sends most
     boundary_nodes: int  #: number of nodes with a link to another part

@@ -146,7 +146,8 @@ def _refuse_fast_stairs(nodes: NodeList, links: LinkRecords, velocity, reynolds,
             raise InputError(
                 f"walls.{nodes.walls[number].name}: the Reynolds number of a voxel with the velocity of this wall is"
                 f" {largest:.3g}, above {FASTEST_STAIRS:g}, beyond which flows along moving staircases slowly leave the"
-                " solution; set lattice.walls = 'bouzidi', or finer voxels, a slower wall or a larger viscosity"
+                " solution; set lattice.smagorinsky, or finer voxels, a slower wall or a larger viscosity, or, where"
+                " the distance to the wall is known and there is no free surface, lattice.walls = 'bouzidi'"
             )
 
 

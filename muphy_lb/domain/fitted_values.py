@@ -113,8 +113,13 @@ def _conditions(links: Met, vectors, boundary: ScalarBoundary) -> tuple[np.ndarr
 
 
 def _normals(links: Met, position: np.ndarray, n_boundaries: int) -> np.ndarray:
-    """(S, 3) normals, out of the fluid, of the plane through the points in which a node meets a boundary."""
-    _, plane = np.unique(links.column * n_boundaries + links.number, return_inverse=True)
+    """(S, 3) normals, out of the fluid, of the planes through the points in which a node meets a boundary; points on
+    the other side of the node than the nearest one belong to another plane."""
+    _, met = np.unique(links.column * n_boundaries + links.number, return_inverse=True)
+    order = np.lexsort((np.linalg.norm(position, axis=1), met))
+    nearest = order[np.searchsorted(met[order], met)]
+    is_across = (position * position[nearest]).sum(axis=1) < 0.0
+    _, plane = np.unique(2 * met + is_across, return_inverse=True)
     n_planes = int(plane.max(initial=-1)) + 1
     moments = [np.bincount(plane, row, n_planes) for row in position.T]
     products = (position[:, :, None] * position[:, None, :]).reshape(-1, 9).T

@@ -261,7 +261,8 @@ class BoundaryLinks:
         return self._backend.bind("sum_openings", fluxes, self._links[0].opening, sums, SUM_SCALE)
 
     def fluxes(self, parity: int) -> tuple[np.ndarray, np.ndarray]:
-        """(L,) mass entering per step, and node density deviation, of every opening link, in record order."""
+        """(L,) mass entering per step, and node density deviation, of every opening link, in record order. Where
+        planes reflect, only sums over pairs of mirror images are true."""
         arrays = self._backend.zeros(2 * self.n_opening_links, np.float64)
         self.bind_fluxes(parity, arrays)()
         in_order = np.empty((2, self.n_opening_links))

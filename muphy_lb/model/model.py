@@ -279,9 +279,8 @@ class Model:
     collision: Operator  #: the collision operator
     macroscopic: Operator  #: density and velocity from the stored populations
     force: Operator  #: the body force of both
-    #: openings, walls: operators of the links into openings and into linkwise walls
-    openings: Operator
-    walls: Operator
+    openings: Operator  #: operator of the links into openings
+    walls: Operator  #: operator of the links into linkwise walls
     #: value of each parameter of the collision and of ``macroscopic``, by name, in lattice units
     parameters: Mapping[str, Value]
     fields: tuple[Field, ...] = ()  #: further values at the nodes

@@ -8,14 +8,16 @@ f_q' = -f~_q + 2 f_q^eq+(rho_out, u),  f^eq+ = part of the equilibrium even in c
 Anti-bounce-back sets the whole non-equilibrium part that is even in c_q to zero, so that the plane of the opening bears
 no shear stress, and a tube between two pressures seems shorter than it is. A plane normal to an axis n can do better:
 link m that crosses it at the same point, c_m = 2 (c_q.n) n - c_q, is the image of q in the plane, and starts from
-another node y. With d = tau - 1/2, and for d > 1/2 with b = 1 / (2 d) instead of 1 and d = 1/2,
+another node y (not on D3Q15, which has no such images). With d = tau - 1/2, and for d > 1/2 with b = 1 / (2 d) instead
+of 1 and d = 1/2,
 
     f_q' = -(b - d) f~_q(x) + d f~_m(x) - d f~_q(y) - (1 - b + d) f~_m(y) + 2 f_q^eq+(rho_out, u)
 
-leaves a developed flow unchanged and takes from it the momentum of -f~_q(x) - f~_m(y) in each pair of links. With b = 0
-the flow beyond the plane would be the mirror image of that before it, without velocity along the plane; with b = 1 the
-latter has no gradient there, and vortices leave as they do by anti-bounce-back. (Own derivation; exact to rounding in
-tests/laws/test_pressure_planes.py; linearised steps of open channels have no growing mode for tau from 0.502 to 4.)
+leaves a developed flow unchanged and takes from it the momentum of -f~_q(x) - f~_m(y) in each pair of links; tau is
+that of the fluid without eddies or viscosity law. With b = 0 the flow beyond the plane would be the mirror image of
+that before it, without velocity along the plane; with b = 1 the latter has no gradient there, and vortices leave as
+they do by anti-bounce-back. (Own derivation; exact to rounding in tests/laws/test_pressure_planes.py; linearised
+steps of open channels have no growing mode for tau from 0.502 to 4.)
 """
 
 from functools import cache

@@ -28,7 +28,7 @@ from muphy_lb.operators.central_moments import (
 )
 from muphy_lb.operators.trt import odd_rate, odd_rate_node
 
-MAGIC_CUMULANT = 1 / 10  # lambda of omega and omega_3
+MAGIC_CUMULANT = 1 / 10  # Lambda of omega and omega_3
 
 #: Third moment over the density at which its rate is half-way to 1. With 0.01, as on D3Q27, a beating flow past a
 #: cylinder of 16 voxels at Re 100 diverges, and the drag of the same in a steady inflow differs by 0.1 %.

@@ -9,7 +9,7 @@ from muphy_lb.case.choice import Key
 from muphy_lb.lattice import Lattice
 from muphy_lb.operators.operator import Parameter
 
-OMEGA = "omega"  # name of the rate that sets the viscosity, 1 / tau; the first parameter of every relaxation
+OMEGA = "omega"  #: name of the rate that sets the viscosity, 1 / tau; the first parameter of every relaxation
 
 
 @dataclass(frozen=True)

@@ -96,9 +96,8 @@ class CarriedScalar:
     production: float = 0.0  #: what it gains at every node in a step
     decay: float = 0.0  #: share that it loses in a step
     initial: float = 0.0  #: its value at the start
-    #: unit, in_si: its SI unit, and its value of 1 in it
-    unit: str = ""
-    in_si: float = 1.0
+    unit: str = ""  #: its SI unit
+    in_si: float = 1.0  #: its value of 1 in that unit
     stored: str = ""  #: name of the field of its populations, if not ``NAME_populations``
 
     @property

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from muphy_lb.domain import FIXED, FLUX, STREAMINGS, ScalarBoundary
-from muphy_lb.geometry.neighbours import NeighbourSearch
+from muphy_lb.domain.fitted_values import fit
+from muphy_lb.geometry.link_cuts import Cuts, direction_code
+from muphy_lb.geometry.neighbours import WALL_LINK, NeighbourSearch
 from muphy_lb.geometry.wall_areas import AXES, link_areas
 from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.physics.thermal.model import METHODS, POPULATION_METHOD, Heat
@@ -27,6 +29,20 @@ LATTICES = pytest.mark.parametrize("lattice", [D2Q9, D3Q19], ids=lambda lattice:
 EACH_METHOD = pytest.mark.parametrize("method", METHODS)
 EACH_CONDITION = pytest.mark.parametrize("condition", CONDITIONS)
 AREA = {"D2Q9": 2.0 * pi * BODY_RADIUS, "D3Q19": 4.0 * pi * BODY_RADIUS**2}
+
+
+@pytest.mark.parametrize("cuts", [(0.6, 0.6), (0.6, 0.3)])
+def test_heat_enters_a_gap_of_one_voxel_from_both_sides(cuts):
+    """Both walls are one boundary: its points on either side of the node lie on planes of their own."""
+    vectors, one = D3Q19.c[1:], np.zeros(1, np.int64)
+    is_cut = vectors[:, 2] != 0
+    codes = np.append(0, np.where(is_cut, WALL_LINK, np.arange(1, 19)))[:, None]
+    direction = direction_code(vectors[is_cut])
+    order = np.argsort(direction)
+    distance = np.where(vectors[is_cut][:, 2] > 0, *cuts)[order]
+    met = Cuts(np.zeros(order.size, np.int64), direction[order].astype(np.uint8), distance)
+    found = fit(codes, one, one, vectors, ScalarBoundary(np.array([FLUX]), np.array([FLUX_IN]), 0), met)
+    assert np.allclose(found.weight.sum(axis=0), 1.0) and (found.constant > 0.0).all()
 
 
 def setup_of(lattice, method, condition, buoyancy=0.0, **more):

@@ -176,7 +176,7 @@ FOR_PEAKS = ("mrt", "cumulant")
 #: Of the peak of dissipation, relative, where the voxels resolve the flow; others are shown (cumulant at Re 1600 on 128
 #: voxels: 22 % low).
 ALLOWED = {(32, 100): 0.06, (64, 100): 0.03, (128, 800): 0.12, (256, 1600): 0.05}
-COARSE = 800  # reynolds number from which on only the collisions for peaks are judged by them
+COARSE = 800  # Reynolds number from which on only the collisions for peaks are judged by them
 
 AROUND_PEAK, SAMPLES_PER_TIME = (0.6, 1.25), 4
 MIDDLE, SHORTEST = 0.6, 0.9  # bounds of two bands of wave numbers, over the largest, N / 2

@@ -20,7 +20,7 @@ from muphy_lb.operators.regularised import REGULARISED
 from muphy_lb.setup.advice.stability import MAX_CELL_REYNOLDS, resolving, time_step_key
 
 HARDLY_DAMPED = (TRT.name, MRT.name)
-LARGEST_LAPLACE = 3.0  # laplace number of a voxel up to which these collisions keep splashes stable
+LARGEST_LAPLACE = 3.0  # Laplace number of a voxel up to which these collisions keep splashes stable
 
 
 FASTEST_FALL = 0.1  # speed of falls [voxels a step] up to which the flow counts as incompressible

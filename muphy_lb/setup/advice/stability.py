@@ -40,7 +40,7 @@ LEAST_ODD_RATE = 0.05
 """Rate of the odd moments of trt below which the shortest waves hardly decay: they collect what the flow cannot
 resolve, behind inlets as a checkerboard of velocities, in vortices as enstrophy many times too large."""
 
-CREEPING_CELL_REYNOLDS = 0.1  # reynolds number of a voxel below which a flow feeds nothing into the shortest waves
+CREEPING_CELL_REYNOLDS = 0.1  # Reynolds number of a voxel below which a flow feeds nothing into the shortest waves
 LAWS = ("power_law", "carreau_yasuda", "casson")  # tables below [fluid] of which one sets the viscosity
 
 SHORT_RELAXATION_TIME = 0.51
