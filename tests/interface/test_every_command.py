@@ -258,9 +258,10 @@ def test_every_script_is_known():
 @pytest.mark.parametrize("name", CAMPAIGNS)
 def test_the_campaign_starts(name, tmp_path, monkeypatch, capsys):
     """The script calls a program of tests/, which here is called by itself: it takes seconds to import."""
-    python = tmp_path / "python"
-    python.write_text('#!/bin/sh\necho "$@"\n')
-    python.chmod(0o755)
+    python, launcher = tmp_path / "python", tmp_path / "mpirun"
+    for each in (python, launcher):
+        each.write_text('#!/bin/sh\necho "$@"\n')
+        each.chmod(0o755)
     environment = os.environ | {"MUPHY_PYTHON": str(python)}
     words = [ROOT / "scripts" / name, "--help"]
     done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=HANGS_S)
