@@ -9,7 +9,7 @@ which is the solution of Prosperetti, Phys. Fluids 19, 195 (1976). It is derived
 and the two of vanishing stress, and stands for a depth h with omega_0^2 = (g k + sigma k^3 / rho) tanh(k h).
 
 A standing wave by gravity of the amplitude a swings slower by (k a)^2 / 8 of its frequency on a deep liquid (Penney,
-Price, Phil. Trans. R. Soc. A 244, 254 (1952)); a^2 is taken as its mean over the time of the fit.
+Price, Phil. Trans. R. Soc. A 244, 254 (1952), from memory); a^2 is taken as its mean over the time of the fit.
 
 The liquid of a tank that is tilted a little, at once, swings about the new level with the natural frequency. The
 gravest of the antisymmetric modes of a rectangular tank of length L and depth h has the shape cos(k x), k = pi / L, and
