@@ -34,6 +34,7 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.boundaries.wall_motion import HALF
 from muphy_lb.boundaries.waveform import FourierSeries, PeriodicSpline
 from muphy_lb.domain import LinkRecords
+from muphy_lb.domain.links import plane_axes
 from muphy_lb.geometry.link_cuts import Cuts
 from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
 from muphy_lb.lattice import Lattice
@@ -79,7 +80,6 @@ PROFILES: Mapping[str, Profile] = MappingProxyType({"plug": plug, "parabolic": p
 
 
 WALL = -1  # number of the neighbour of a cell that has none
-ALONG_AN_AXIS = 1.0 - 1e-9  # least component of a normal along an axis
 
 
 @dataclass(frozen=True)
@@ -164,9 +164,8 @@ def cross_section(nodes: NodeList, lattice: Lattice, links: LinkRecords, frame) 
 
     Raises InputError: no cell at all: the opening is smaller than a voxel.
     """
-    axis = int(np.argmax(np.abs(frame.normal)))
-    is_straight = abs(frame.normal[axis]) > ALONG_AN_AXIS
-    found = _of_nodes(nodes, lattice, links, axis) if is_straight else _of_plane(nodes, lattice, links, frame)
+    (axis,) = plane_axes([frame]).tolist()
+    found = _of_plane(nodes, lattice, links, frame) if axis < 0 else _of_nodes(nodes, lattice, links, axis)
     if not len(found.cell):
         raise InputError(f"an opening of {frame.area:.3g} voxels has no cross-section; refine geometry.spacing_m")
     return found

@@ -93,16 +93,9 @@ def plan_halo(part: Part, lattice: Lattice, special, specular: SpecularLinks, mi
         receive_start=start,
         receive_node=node[receive],
         receive_q=arriving_q[receive],
-        sent_images=_inverse(send)[node.size - 2 * images.node.size :],
-        received_images=_inverse(receive)[node.size - 2 * images.node.size :],
+        sent_images=np.argsort(send)[node.size - 2 * images.node.size :],
+        received_images=np.argsort(receive)[node.size - 2 * images.node.size :],
     )
-
-
-def _inverse(order: np.ndarray) -> np.ndarray:
-    """Position of each element in an order."""
-    position = np.empty_like(order)
-    position[order] = np.arange(order.size)
-    return position
 
 
 @dataclass(frozen=True)

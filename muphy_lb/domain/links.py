@@ -135,11 +135,6 @@ class SpecularLinks:
         """The links chosen by a mask or an index array."""
         return SpecularLinks(*(column[chosen] for column in vars(self).values()))
 
-    def join(self, other: "SpecularLinks") -> "SpecularLinks":
-        """The links of both, these first."""
-        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
-        return SpecularLinks(*(np.concatenate(pair) for pair in pairs))
-
 
 def open_corners(table: np.ndarray, slip, lattice: Lattice) -> np.ndarray:
     """The (Q, n) neighbour table in which links that graze a slip wall at the rim of an opening lead into the opening.
@@ -208,24 +203,18 @@ def mirrored_links(table: np.ndarray, openings, lattice: Lattice) -> SpecularLin
 
 
 def plane_axes(openings) -> np.ndarray:
-    """(n_openings,) axis, 0 to 2, to which the plane of each opening is normal; -1 if it is oblique."""
+    """(n,) axis, 0 to 2, along which the ``normal`` of each opening, or of its frame, lies; -1 if it is oblique."""
     normal = np.abs([opening.normal for opening in openings]).reshape(-1, 3)
     return np.where(normal.max(axis=1, initial=0.0) > 1.0 - AXIS_TOLERANCE, normal.argmax(axis=1), -1)
 
 
 @dataclass(frozen=True)
 class Mirrors:
-    """The mirror images of the opening links of one rank (:func:`mirrored_links`), those on other ranks last.
+    """The mirror images of the opening links of one rank (:func:`mirrored_links`), those on other ranks last."""
 
-    Attributes:
-        link: (M,) opening links with a mirror image.
-        q: (M,) direction of the image.
-        node: (M - R,) local node of each image on this rank.
-    """
-
-    link: np.ndarray
-    q: np.ndarray
-    node: np.ndarray
+    link: np.ndarray  #: (M,) opening links with a mirror image
+    q: np.ndarray  #: (M,) direction of the image
+    node: np.ndarray  #: (M - R,) local node of each image on this rank
 
     @property
     def n_remote(self) -> int:

@@ -166,7 +166,7 @@ def layer_distance_node(lattice, precision, jit, at):
     return jit(distance)
 
 
-COS_ANGLE = "cosine_of_contact_angle"  # parameter
+COS_ANGLE = "cosine_of_contact_angle"  # parameter: of the angle between surface and wall, in the liquid
 HEAVY = 10.0  # factor of the equation for the slope at the wall; that of a point of the surface in a neighbour has 1
 MEETING = 0.2  # sine of the angle between surface and wall up to which they count as parallel
 STEEPEST = 0.2  # cosine of the angle between the surface and that asked for, up to which its tangent is taken as it is
