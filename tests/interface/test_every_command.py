@@ -129,6 +129,8 @@ SMALLEST = {
     "particles": TRACERS,
     "free_surface": TANK,
     "age": DUCT + "[age]\nschmidt = 1.0\n",
+    "species": DUCT
+    + "[[species]]\nname = 'drug'\nschmidt = 1.0\nrate = '-k * drug**2'\nrates = {k = 1e-3}\ninitial = 1.0\n",
     "dissipation": DUCT + "[dissipation]\n",
 }
 """The smallest case with each physics."""
