@@ -108,6 +108,15 @@ def test_the_json_is_written_where_asked_too(finished):
     assert (folder.parent / "copy.json").read_text() == (folder / "compare.json").read_text()
 
 
+def test_a_paper_s_seconds_stand_beside_those_of_its_backends(case_file, tmp_path):
+    quick = ("--sizes", "8,16", "--backends", "numpy,cpu", "--steps", "10", "--seconds", "0.1")
+    _, said = call(case_file, *quick, "--paper", "bang", "-o", tmp_path)
+    rows = {tuple(line.split()[k] for k in (0, 3)): line.split()[-1] for line in said.splitlines() if " fp32 " in line}
+    assert rows["16", "numpy"] == "0.7387" and {
+        rows[size, name] for size, name in rows if (size, name) != ("16", "numpy")
+    } == {"-"}
+
+
 @pytest.mark.parametrize("name", ["time.png", "speed.png", "quiver.png"])
 def test_picture_is_not_blank(finished, name):
     assert imread(finished[2] / name)[..., :3].std() > 0.02
