@@ -2,8 +2,10 @@
 traffic of fields other than the populations, counted from the model."""
 
 import gc
+import shlex
 import statistics
 import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -294,6 +296,7 @@ def record(title: str, device: str, measurements: Sequence[dict]) -> dict:
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "version": muphy_lb.__version__,
         "commit": commit(),
+        "command": shlex.join(["muphy-lb", *sys.argv[1:]]),
         "device": device,
         "measurements": list(measurements),
     }

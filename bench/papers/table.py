@@ -57,7 +57,7 @@ def named(device: str, row: str) -> str:
 
 
 def shown(number: float | None) -> str:
-    """A number with four digits, or all digits of a whole part that has more; a dash for none."""
+    """A number with five digits, or all digits of a whole part that has more; a dash for none."""
     if number is None:
         return "-"
-    return f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.4g}"
+    return f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.5g}"

@@ -127,7 +127,7 @@ def test_the_artery_has_an_inlet_and_outlets():
 
 def test_the_json_says_what_ran_where_and_when(tmp_path):
     record = measured(tmp_path, "--geometry", "box", "--size", 4)
-    assert record.keys() == {"title", "date", "version", "commit", "device", "measurements", "tables"}
+    assert record.keys() == {"title", "date", "version", "commit", "command", "device", "measurements", "tables"}
     assert record["device"] == NumpyBackend.device and record["date"].endswith("+00:00")
 
 
