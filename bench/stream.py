@@ -2,8 +2,10 @@
 traffic of fields other than the populations, counted from the model."""
 
 import gc
+import shlex
 import statistics
 import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -19,6 +21,7 @@ from muphy_lb.backends.copying import copy_bandwidth_tb_s
 from muphy_lb.base.precision import PRECISIONS
 from muphy_lb.case.case import Case
 from muphy_lb.domain import WARP
+from muphy_lb.engine.autotune import use_threads
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.lattice import lattice_named
 from muphy_lb.model.model import FieldValue, Model, Stage
@@ -72,11 +75,12 @@ STEPS_ENQUEUED, ENQUEUE_REPETITIONS = 64, 5
 
 @dataclass(frozen=True)
 class ComputeVariant:
-    """The keys of ``[compute]`` that vary between measurements."""
+    """The keys of ``[compute]`` that vary between measurements, and the launch of stream-and-collide."""
 
     precision: str
     streaming: str
     order: str
+    threads: int | None = None  # of a block; None for the device's own choice
 
 
 @dataclass(frozen=True)
@@ -140,10 +144,14 @@ class Measurement:
 def measure(case: Case, nodes: NodeList | None, variant: ComputeVariant, effort: Effort, communicator) -> Measurement:
     """Time the whole time step (openings, exchange, bulk) of a case; collective. ``case``: the case; ``nodes``: its
     geometry, on rank 0; by default read according to the case; ``variant``: what to change in the case; ``effort``: how
-    long."""
-    case = case.model_copy(update={"compute": case.compute.model_copy(update=asdict(variant))})
+    long. Raises InputError: the device has no blocks of that many threads."""
+    chosen = {name: value for name, value in asdict(variant).items() if name != "threads"}
+    case = case.model_copy(update={"compute": case.compute.model_copy(update=chosen)})
     copy_tb_s = _copy_tb_s(case, communicator)
     simulation = Solver(case, communicator, nodes)
+    if variant.threads:
+        use_threads(simulation.engine, variant.threads)
+        simulation.upload_schedule()
     simulation.step(max(1, effort.n_steps // 4))
     rates = sorted(1e6 * simulation.timed_mflups(effort.n_steps) for _ in range(effort.n_runs))
     launch_us = _launch_us(simulation.engine) if communicator.size == 1 else None
@@ -157,7 +165,7 @@ def measure(case: Case, nodes: NodeList | None, variant: ComputeVariant, effort:
         ranks=communicator.size,
         n_fluid=simulation.header.n_nodes,
         box=simulation.header.shape[::-1],
-        **asdict(variant),
+        **chosen,
         **asdict(effort),
         mflups=statistics.median(rates) / 1e6,
         mflups_low=rates[0] / 1e6,
@@ -251,17 +259,18 @@ LEGEND = (
 )
 
 
-def head(title: str, published: str | None, measurement: Measurement) -> str:
+def head(title: str, measurement: Measurement) -> str:
     """The heading of the rows."""
     m = measurement
     ranks = "1 rank" if m.ranks == 1 else f"{m.ranks} ranks"
-    lines = [
-        f"{title}: {m.n_fluid:,} nodes in {' x '.join(f'{edge:,}' for edge in m.box)} voxels,"
-        f" {m.n_steps} steps, {ranks}",
-        f"{m.kernel} on {m.device}",
-    ]
-    lines += [f"published: {published}"] if published else []
-    return "\n".join([*lines, HEADER])
+    return "\n".join(
+        [
+            f"{title}: {m.n_fluid:,} nodes in {' x '.join(f'{edge:,}' for edge in m.box)} voxels,"
+            f" {m.n_steps} steps, {ranks}",
+            f"{m.kernel} on {m.device}",
+            HEADER,
+        ]
+    )
 
 
 def row(m: Measurement) -> str:
@@ -287,6 +296,7 @@ def record(title: str, device: str, measurements: Sequence[dict]) -> dict:
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "version": muphy_lb.__version__,
         "commit": commit(),
+        "command": shlex.join(["muphy-lb", *sys.argv[1:]]),
         "device": device,
         "measurements": list(measurements),
     }

@@ -22,6 +22,7 @@ FRAMES = frame_files("surface")
 WETTED = "wetted"
 FILES = (SERIES_FILE, SURFACE_FILE, *picture_files(PICTURE_FILE), FRAMES, GAUGES_FILE, BUBBLES_FILE)
 OUTPUT_FIELDS = ("fill", WETTED)
+PAPERS = ("schreiber",)
 
 
 class LiquidSection(Section):
