@@ -22,6 +22,7 @@ from muphy_lb.base.files.atomic import DAMAGED, LINK_REMEDY, atomic_write, check
 from muphy_lb.base.files.hdf5 import opened
 from muphy_lb.base.kept.functions import njit
 from muphy_lb.base.narrow import triple
+from muphy_lb.base.phases import WRITING, spent_on
 from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
 
 LOG = logging.getLogger(__name__)
@@ -118,6 +119,7 @@ class GrowingFile:
                 self.path.unlink(missing_ok=True)
                 check_writable(self.path.parent)
 
+    @spent_on(WRITING)
     def _add(
         self, fields: Mapping[str, np.ndarray], n_bytes: int, create: Callable[[h5py.Group], None], write: Callable
     ) -> None:
