@@ -40,6 +40,8 @@ def add_options(parser) -> None:
     parser.add_argument(
         "--runs", type=int, default=DEFAULT_RUNS, help="runs, of which the median counts (default: %(default)s)"
     )
+    parser.add_argument("--whole", action="store_true", help="time whole runs by phase, a first and a second start")
+    parser.add_argument("--launcher", metavar="WORDS", help="of the ranks of a whole run, such as 'mpirun -n 4'")
     parser.add_argument("--json", metavar="FILE", help="write the measurements")
     add_set(parser)
 
@@ -57,11 +59,17 @@ def bench(options, say: Callable[[str], None], communicator) -> int:
     paper = options.paper
     found = tables("muphy_lb.bench") if paper in OF_PHYSICS else ()
     of_physics = {name: time_paper for table in found for name, time_paper in table.PAPERS.items()}
-    time_all = (of_physics | {TABLE_1: _time_table_1}).get(paper, _time_jobs)
+    time_all = _time_whole if options.whole else (of_physics | {TABLE_1: _time_table_1}).get(paper, _time_jobs)
     title, device, measurements = time_all(options, say, communicator)
     if options.json and communicator.rank == 0:
         write_text(options.json, json.dumps(record(title, device, measurements), indent=2) + "\n")
     return 0
+
+
+def _time_whole(options, say, communicator) -> tuple[str, str, list[dict]]:
+    from muphy_lb.bench.whole import time_whole
+
+    return time_whole(options, say, communicator)
 
 
 def _time_jobs(options, say, communicator) -> tuple[str, str, list[dict]]:
@@ -161,6 +169,10 @@ def _refuse_without_effect(options) -> None:
     ignored += [("tile", "a geometry")] if options.tile and options.paper else []
     if options.paper == TABLE_1:
         ignored += [(name, "whole time steps") for name in ("streaming", "order", "set") if getattr(options, name)]
+    if options.whole:
+        not_steps = ("paper", "geometry", "tile", *VARIED)
+        ignored += [(name, "time steps, without --whole") for name in not_steps if getattr(options, name)]
+    ignored += [("launcher", "--whole")] if options.launcher and not options.whole else []
     if ignored:
         raise InputError("; ".join(f"bench: --{name} goes with {where}, leave it out here" for name, where in ignored))
 

@@ -23,7 +23,15 @@ from muphy_lb.base.phases import PROFILE, READING, SETTING_UP, spent_on
 from muphy_lb.base.version import __version__
 from muphy_lb.geometry.limits import shown
 from muphy_lb.output.terminal import KeptInterrupt, coloured, configure_logging, is_gone, missing_package, silence
-from muphy_lb.run.options import DEFAULT_OUTPUT, add_plot_options, add_set, add_trace_options, add_view
+from muphy_lb.run.options import (
+    DEFAULT_OUTPUT,
+    NO_PICTURES,
+    add_plot_options,
+    add_set,
+    add_trace_options,
+    add_view,
+    add_warm_options,
+)
 
 INTERRUPTED_EXIT_CODE = 128 + signal.SIGINT
 BROKEN_PIPE_EXIT_CODE = 128 + signal.SIGPIPE
@@ -33,8 +41,6 @@ PREPARING = {
     "partition": "cut a prepared geometry into parts, for given numbers of ranks",
 }
 
-
-NO_PICTURES = "output.picture=false"
 
 DOCTOR = {"doctor": "say what this machine offers, and what to install for what is missing"}
 
@@ -138,7 +144,7 @@ def _end_all(communicator, message: str, exit_code: int):
 def run(options, say, communicator) -> int:
     """Run a case; returns the exit code."""
     _say_what_begins(options.case, say, communicator)
-    options.set += [NO_PICTURES] if options.no_pictures else []
+    options.set += NO_PICTURES if options.no_pictures else ()
     case = _load_case(options.case, options, communicator)
     folder = options.output or Path(DEFAULT_OUTPUT) / Path(options.case).stem
     if communicator.rank == 0 and not options.overwrite:
@@ -288,7 +294,7 @@ def _add_run_options(parser) -> None:
     parser.add_argument("case", help="case file (TOML)")
     parser.add_argument("-o", "--output", metavar="OUT", help=f"output folder (default: {DEFAULT_OUTPUT}/CASE)")
     parser.add_argument("--overwrite", action="store_true", help="remove the checkpoints of an earlier run in OUT")
-    parser.add_argument("--no-pictures", action="store_true", help=f"draw none, as by --set {NO_PICTURES}")
+    parser.add_argument("--no-pictures", action="store_true", help="draw none, nor a film, whatever the case says")
     parser.add_argument("--profile", action="store_true", help="tell the wall time of every phase on every rank")
     add_view(parser)
     add_set(parser)
@@ -327,6 +333,7 @@ _ROWS: dict[str, tuple] = {
         "time a case on increasing numbers of ranks, and predict larger ones",
     ),
     "validate": ("muphy_lb.validation.command", "compare the solver with analytic and published numbers"),
+    "warm": ("muphy_lb.run.warm", "compile ahead all kernels that a case uses", True, add_warm_options),
     "trace": (
         "muphy_lb.run.trace",
         "time every stage of some steps on every rank, and write a time line",
