@@ -6,9 +6,11 @@ import shlex
 import signal
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+from muphy_lb.base.errors import MuphyError
 from muphy_lb.base.files.atomic import check_writable, no_link, output_errors, write_text
 from muphy_lb.base.phases import LOOKING, STEPPING, WRITING, phase, spent_on
 from muphy_lb.base.version import __version__
@@ -65,6 +67,7 @@ class CheckpointWriter:
         if path in self._written:
             return
         self._simulation.health()
+        all_agreed(self._simulation.communicator, [observer.wait for observer in self._observers])
         states = {observer.name: observer.state() for observer in self._observers}
         write_checkpoint(path, self._simulation, {name: state for name, state in states.items() if state is not None})
         self._written = (*self._written, path)[-N_CHECKPOINTS:]
@@ -206,6 +209,9 @@ class Run(Loop):
             with spent_on(WRITING):
                 return reason, self._finish(reason)
         finally:
+            for observer in self.observers:
+                with suppress(MuphyError):  # of a run that has ended so far, it has been raised
+                    observer.wait()
             self._release()
 
     def _reason_to_finish(self) -> str | None:

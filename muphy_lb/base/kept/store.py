@@ -6,8 +6,9 @@ from: what it computes (:mod:`muphy_lb.base.kept.code_digest`), types of the arg
 processor. So a kernel outlives all changes of this package but those that it follows from.
 
 Of several processes that lack the same kernel, such as ranks of one machine, one compiles it, and the others wait for
-its file (:mod:`muphy_lb.base.kept.turns`). Several may write at once, in any order; what cannot be read, was damaged, or cannot be written is as if it was not there. That also holds
-for what another process removes: beyond a size the kernels go that nobody has loaded for the longest time.
+its file (:mod:`muphy_lb.base.kept.turns`). Several may write at once, in any order; what cannot be read, was damaged,
+or cannot be written is as if it was not there. That also holds for what another process removes: beyond a size the
+kernels go that nobody has loaded for the longest time.
 
 The content of a file is executed. So files and folders are believed only if they belong to this user or to root, and
 nobody else may write them; others are passed over, which is said once.

@@ -4,6 +4,8 @@
 - Walls that liquid touches: now, and at any time that was looked at.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from muphy_lb.domain.links import is_wall
@@ -27,6 +29,41 @@ def fill(view: FlowView) -> np.ndarray | None:
 def share_of_liquid(cell: np.ndarray, share: np.ndarray) -> np.ndarray:
     """The share of voxels that is liquid, from what they are and the filling of those at the surface."""
     return np.where(cell == LIQUID, 1.0, np.where(cell == INTERFACE, share, 0.0))
+
+
+class Liquid(NamedTuple):
+    """The liquid of a moment: numbers (k,) of the nodes with some, their filling (k,), and velocity (k, 3) [m/s]; for
+    all nodes, of which there are ``n_nodes``, see :meth:`spread`."""
+
+    n_nodes: int
+    number: np.ndarray
+    fill: np.ndarray
+    velocity_m_s: np.ndarray
+
+    def spread(self) -> tuple[np.ndarray, np.ndarray]:
+        """(n,) filling and (n, 3) velocity of all nodes [m/s], 0 where there is no liquid."""
+        fill = np.zeros(self.n_nodes, self.fill.dtype)
+        velocity = np.zeros((self.n_nodes, 3), self.velocity_m_s.dtype)
+        fill[self.number], velocity[self.number] = self.fill, self.velocity_m_s
+        return fill, velocity
+
+
+class Snapshot:
+    """The liquid of the present step, copied once for all that show it."""
+
+    def __init__(self, view: FlowView):
+        self._view, self._step = view, -1
+        self._found: Liquid | None = None
+
+    def now(self) -> Liquid | None:
+        """The liquid of the present step, on rank 0; collective."""
+        if self._step != self._view.step_number:
+            self._step = self._view.step_number
+            filling, velocity = fill(self._view), self._view.velocity_m_s()
+            if filling is not None and velocity is not None:
+                number = np.flatnonzero(filling > 0.0)
+                self._found = Liquid(filling.size, number, filling[number], velocity[number])
+        return self._found
 
 
 def gravity_m_s2(view: PreparedView) -> np.ndarray:
