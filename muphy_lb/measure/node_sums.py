@@ -66,9 +66,9 @@ class _BoundSums:
         lowest = np.full(counts[-1] * n, -np.inf).view(np.int64)
         self._empty, self._counts = np.concatenate([np.zeros(ends[2], np.int64), lowest]), counts
         self._found = backend.array(self._empty)  # one array, since every copy to the host takes its time
-        parts = [backend.view(self._found, first, last) for first, last in zip(ends[:-1], ends[1:], strict=True)]
-        parts[-1] = parts[-1].view(np.float64)
-        arrays = SumArrays(*(part.reshape(k, n) for part, k in zip(parts, counts, strict=True)), scale)
+        ranges = zip(counts, ends[:-1], ends[1:], strict=True)
+        whole, rest, peak = (backend.view(self._found, first, last).reshape(k, n) for k, first, last in ranges)
+        arrays = SumArrays(whole, rest, peak.view(np.float64), scale)
         self._launches = [_launch(engine, measure, parity, arrays) for parity in (0, 1)]
 
     def read(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -1,6 +1,6 @@
-"""The filling of the voxels with liquid, and the walls that it touches.
+"""The filling of the voxels with liquid, its mass, and the walls that it touches.
 
-- The filling of the voxels with liquid, and where it falls.
+- The filling of the voxels with liquid, its mass, and where it falls.
 - Walls that liquid touches: now, and at any time that was looked at.
 """
 
@@ -14,7 +14,7 @@ from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.measure.flow_view import FlowView, PreparedView, whole_nodes
 from muphy_lb.measure.node_probe import NodeProbe
 from muphy_lb.parallel import agreed_on_root
-from muphy_lb.physics.free_surface.cells import CELL, FILL, INTERFACE, LIQUID
+from muphy_lb.physics.free_surface.cells import CELL, FILL, INTERFACE, LIQUID, MASS
 from muphy_lb.setup.force import uniform_acceleration_m_s2
 
 
@@ -29,6 +29,14 @@ def fill(view: FlowView) -> np.ndarray | None:
 def share_of_liquid(cell: np.ndarray, share: np.ndarray) -> np.ndarray:
     """The share of voxels that is liquid, from what they are and the filling of those at the surface."""
     return np.where(cell == LIQUID, 1.0, np.where(cell == INTERFACE, share, 0.0))
+
+
+def liquid_mass(view: FlowView) -> np.ndarray | None:
+    """(n,) mass of liquid in every voxel [lattice units], on rank 0; collective."""
+    cell, held, density = view.model_field(CELL), view.model_field(MASS), view.density()
+    if cell is None or held is None or density is None:
+        return None
+    return np.where(cell == LIQUID, density, 0.0) + held
 
 
 class Liquid(NamedTuple):

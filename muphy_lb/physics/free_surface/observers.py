@@ -77,8 +77,8 @@ class SurfaceSeries(SeriesObserver):
             return None
         units, header, (mass, kinetic, *place), (fastest, *ends) = view.units, view.header, *found
         potential = -edge_of(header.shape) * float(np.array(place) @ view.present_force)
-        ends = np.where(np.isfinite(ends), ends, np.nan).reshape(3, 2)  # what is left may fill no voxel's centre
-        bounds = np.stack((-ends[:, 1] - 0.5, ends[:, 0] + 0.5))
+        far = np.where(np.isfinite(ends), ends, np.nan).reshape(3, 2)  # what is left may fill no voxel's centre
+        bounds = np.stack((-far[:, 1] - 0.5, far[:, 0] + 0.5))
         bounds = np.asarray(header.origin_m) + header.spacing_m * bounds
         energies = (units.energy_j * float(kinetic), units.energy_j * potential)
         largest_m_s = units.velocity_to_si(max(float(fastest), 0.0))

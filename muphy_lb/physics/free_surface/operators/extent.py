@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from muphy_lb.measure.node_sums import Measure
-from muphy_lb.model.model import VOXEL, FieldValue
+from muphy_lb.model.model import VOXEL, FieldValue, Value
 from muphy_lb.operators import Operator
 from muphy_lb.operators.operator import named
 from muphy_lb.physics.free_surface.cells import CELL, FLUID, LIQUID, MASS
@@ -70,6 +70,6 @@ def edge_of(shape: tuple[int, int, int]) -> float:
 
 def extent_in(shape: tuple[int, int, int]) -> Measure:
     """The measure of the liquid in a box of voxels (nz, ny, nx)."""
-    sizes = {EDGE: edge_of(shape), WIDTH: np.int64(shape[2]), HEIGHT: np.int64(shape[1])}
-    values = {CELL: FieldValue(CELL), MASS: FieldValue(MASS), AT: VOXEL, **sizes}
+    values: dict[str, Value] = {CELL: FieldValue(CELL), MASS: FieldValue(MASS), AT: VOXEL}
+    values |= {EDGE: edge_of(shape), WIDTH: np.int64(shape[2]), HEIGHT: np.int64(shape[1])}
     return Measure(EXTENT, values, N_SUMS, N_PEAKS)
