@@ -44,6 +44,8 @@ def add_options(parser) -> None:
     parser.add_argument(
         "--runs", type=int, default=DEFAULT_RUNS, help="runs, of which the median counts (default: %(default)s)"
     )
+    parser.add_argument("--whole", action="store_true", help="time whole runs by phase, a first and a second start")
+    parser.add_argument("--launcher", metavar="WORDS", help="of the ranks of a whole run, such as 'mpirun -n 4'")
     parser.add_argument("--json", metavar="FILE", help="write the measurements")
     add_set(parser)
 
@@ -57,7 +59,7 @@ def bench(options, say: Callable[[str], None], communicator) -> int:
     from muphy_lb.bench.stream import record
 
     _check(options)
-    study = _timed(options.paper)(options, say, communicator)
+    study = (_time_whole if options.whole else _timed(options.paper))(options, say, communicator)
     for table, rows in study.tables.items():
         say("\n" + text(table, study.device, rows))
     if options.json and communicator.rank == 0:
@@ -75,6 +77,14 @@ def _timed(paper: str | None) -> Callable:
     if paper in own:
         return own[paper]
     return next(table.PAPERS[paper] for table in tables("muphy_lb.bench") if paper in table.PAPERS)
+
+
+def _time_whole(options, say, communicator):
+    """Whole runs of a case by phase."""
+    from muphy_lb.bench.papers.table import Study
+    from muphy_lb.bench.whole import time_whole
+
+    return Study(*time_whole(options, say, communicator))
 
 
 def _time_job(options, say, communicator):
@@ -170,6 +180,10 @@ def _refuse_without_effect(options) -> None:
         ignored.append(("tile", "a geometry"))
     of_steps = {TABLE_1: ("streaming", "order", "threads", "set"), BANG: ("streaming", "order", "threads")}
     ignored += [(name, "whole time steps") for name in of_steps.get(options.paper, ()) if getattr(options, name)]
+    if options.whole:
+        not_steps = ("paper", "geometry", "tile", "threads", *VARIED)
+        ignored += [(name, "time steps, without --whole") for name in not_steps if getattr(options, name)]
+    ignored += [("launcher", "--whole")] if options.launcher and not options.whole else []
     if ignored:
         raise InputError("; ".join(f"bench: --{name} goes with {where}, leave it out here" for name, where in ignored))
 

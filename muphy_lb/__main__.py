@@ -19,10 +19,19 @@ from types import MappingProxyType
 from typing import NamedTuple, NoReturn
 
 from muphy_lb.base.errors import BackendError, InputError, MuphyError, printable
+from muphy_lb.base.phases import PROFILE, READING, SETTING_UP, spent_on
 from muphy_lb.base.version import __version__
 from muphy_lb.geometry.limits import shown
 from muphy_lb.output.terminal import KeptInterrupt, coloured, configure_logging, is_gone, missing_package, silence
-from muphy_lb.run.options import DEFAULT_OUTPUT, add_plot_options, add_set, add_trace_options, add_view
+from muphy_lb.run.options import (
+    DEFAULT_OUTPUT,
+    NO_PICTURES,
+    add_plot_options,
+    add_set,
+    add_trace_options,
+    add_view,
+    add_warm_options,
+)
 
 INTERRUPTED_EXIT_CODE = 128 + signal.SIGINT
 BROKEN_PIPE_EXIT_CODE = 128 + signal.SIGPIPE
@@ -135,11 +144,12 @@ def _end_all(communicator, message: str, exit_code: int):
 def run(options, say, communicator) -> int:
     """Run a case; returns the exit code."""
     _say_what_begins(options.case, say, communicator)
+    options.set += NO_PICTURES if options.no_pictures else ()
     case = _load_case(options.case, options, communicator)
     folder = options.output or Path(DEFAULT_OUTPUT) / Path(options.case).stem
     if communicator.rank == 0 and not options.overwrite:
         _refuse_to_forget(folder)
-    return _run_case(case, folder, say, communicator, view=options.view)
+    return _run_case(case, folder, say, communicator, view=options.view, is_profiled=options.profile)
 
 
 def resume(options, say, communicator) -> int:
@@ -189,10 +199,13 @@ def _load_case(path, options, communicator):
     """The case as read by rank 0, so that errors in it are reported once."""
     from muphy_lb.case.case import load_case
 
-    return communicator.broadcast(load_case(path, options.set) if communicator.rank == 0 else None)
+    with spent_on(READING):
+        return communicator.broadcast(load_case(path, options.set) if communicator.rank == 0 else None)
 
 
-def _run_case(case, folder, say, communicator, geometry=None, view: int | None = None) -> int:
+def _run_case(
+    case, folder, say, communicator, geometry=None, view: int | None = None, is_profiled: bool = False
+) -> int:
     """A new run, or, given the geometry of its checkpoint, one that goes on."""
     from muphy_lb.base.files.atomic import check_writable
     from muphy_lb.parallel.watchdog import Sentry
@@ -201,6 +214,7 @@ def _run_case(case, folder, say, communicator, geometry=None, view: int | None =
     from muphy_lb.run.stop_signals import StopSignals
     from muphy_lb.run.verdict import DOUBTFUL, DOUBTFUL_EXIT_CODE
 
+    PROFILE.enter(SETTING_UP)
     if communicator.rank == 0:
         check_writable(folder)
     clock, live = Clock(), None if view is None else import_module("muphy_lb.view.live")
@@ -212,12 +226,27 @@ def _run_case(case, folder, say, communicator, geometry=None, view: int | None =
         signals.set_up()
         with live.shown(simulation, server, say, Path(folder)) if live else nullcontext():
             reason, summary = this.execute(signals)
+    if is_profiled:
+        _tell_profile(folder, summary, say, communicator)
     if summary:
         say(_closing_text(summary, this.closing_lines(summary), folder))
     if reason in ENDS:
         return DOUBTFUL_EXIT_CODE if this.verdict == DOUBTFUL else 0
     say(f"stopped by {reason}; continue with: muphy-lb resume {shlex.quote(str(folder))}")
     return STOPPED_EXIT_CODE
+
+
+def _tell_profile(folder, summary: dict | None, say, communicator) -> None:
+    """Print the profile of a run so far, and add it to its summary; collective."""
+    from muphy_lb.output.series import write_summary
+    from muphy_lb.run.folder import SUMMARY_FILE
+    from muphy_lb.run.profile import profile_of_ranks, profile_table
+
+    profile = profile_of_ranks(communicator)
+    if profile is not None:
+        say(profile_table(profile))
+    if profile is not None and summary:
+        write_summary(Path(folder) / SUMMARY_FILE, summary | {"profile": profile})
 
 
 def _prepare(words, communicator) -> int:
@@ -265,6 +294,8 @@ def _add_run_options(parser) -> None:
     parser.add_argument("case", help="case file (TOML)")
     parser.add_argument("-o", "--output", metavar="OUT", help=f"output folder (default: {DEFAULT_OUTPUT}/CASE)")
     parser.add_argument("--overwrite", action="store_true", help="remove the checkpoints of an earlier run in OUT")
+    parser.add_argument("--no-pictures", action="store_true", help="draw none, nor a film, whatever the case says")
+    parser.add_argument("--profile", action="store_true", help="tell the wall time of every phase on every rank")
     add_view(parser)
     add_set(parser)
 
@@ -302,6 +333,7 @@ _ROWS: dict[str, tuple] = {
         "time a case on increasing numbers of ranks, and predict larger ones",
     ),
     "validate": ("muphy_lb.validation.command", "compare the solver with analytic and published numbers"),
+    "warm": ("muphy_lb.run.warm", "compile ahead all kernels that a case uses", True, add_warm_options),
     "trace": (
         "muphy_lb.run.trace",
         "time every stage of some steps on every rank, and write a time line",

@@ -9,6 +9,7 @@ import importlib
 import logging
 
 from muphy_lb.base.errors import BackendError, InputError
+from muphy_lb.base.phases import IMPORTS, spent_on
 from muphy_lb.geometry.limits import free_bytes
 
 LOG = logging.getLogger(__name__)
@@ -44,7 +45,8 @@ def make_backend(name: str, lattice, precision, local_rank: int = 0):
     BackendError: the device cannot be used, or not with this precision."""
     module, cls = _CLASSES[name]
     LOG.info("preparing the kernels (%s)", name)
-    backend = getattr(importlib.import_module(module), cls)
+    with spent_on(IMPORTS):
+        backend = getattr(importlib.import_module(module), cls)
     return backend(lattice, precision, local_rank) if cls == "CudaBackend" else backend(lattice, precision)
 
 

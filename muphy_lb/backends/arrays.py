@@ -252,3 +252,15 @@ class ReductionArrays(NamedTuple):
     speed: Any
     flow: Any
     scale: float
+
+
+class SumArrays(NamedTuple):
+    """Partial results of measured numbers of all nodes, a column for each worker."""
+
+    #: whole, rest: (K, workers) int64 sums of K numbers times ``scale`` in two parts, exact in any order
+    #: (:func:`muphy_lb.lattice.exact_sums.in_two_parts`)
+    whole: Any
+    rest: Any
+    #: (P + 1, workers) float64 the largest of P numbers, and inf where a summed one is not finite
+    peak: Any
+    scale: float

@@ -133,7 +133,7 @@ class Backend(Protocol):
         """Time [s] between two stamps that have been reached."""
 
     def reduction_workers(self, n_nodes: int) -> int:
-        """Number of partial results of the kernel ``reduction``."""
+        """Number of partial results of the kernels ``reduction`` and ``sums``."""
 
     def stream_table(self, addresses: AddressTable, phase: int) -> Any:
         """Device form of the address table of a phase."""
@@ -189,6 +189,11 @@ class Backend(Protocol):
         reduction(macroscopic, state: State, occupied: Chosen | None, result: ReductionArrays, values)
             Fill the partial results of mass, largest speed and exact sums of speed and velocity. The moments need no
             populations of nodes that are not ``occupied``.
+        sums(operators, state: State, occupied: Chosen | None, result: SumArrays, values)
+            ``measure(n, deviation, ux, uy, uz, values, found)`` at every node, which writes to ``found`` K numbers that
+            are summed and P of which the largest counts; partial results are added to those in ``result``. The
+            operators are that and the one of moments, the values those of both; of nodes that are not ``occupied`` the
+            moments say nothing.
         read(state: State, nodes, out), write(state: State, nodes, rows)
             Copy the populations of a node range, as stored, into the Q rows of ``out``, each as long as the range; and
             the inverse.

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.atomic import write_text
-from muphy_lb.base.phases import phase
+from muphy_lb.base.phases import TUNING, phase
 from muphy_lb.base.version import __version__
 from muphy_lb.domain import WARP
 from muphy_lb.engine.engine import Engine
@@ -39,7 +39,7 @@ def tune(engine: Engine) -> None:
     known = _read(path)
     by_name = {f"{shape.threads} {shape.block}": shape for shape in shapes}
     if known.get(key) not in by_name:
-        with phase("timing the kernels on this GPU (once)"):
+        with phase("timing the kernels on this GPU (once)", TUNING):
             rates = {name: _rate(engine, shape) for name, shape in by_name.items()}
         known = _read(path) | {key: max(rates, key=rates.__getitem__)}
         log.info("timed on this GPU, MFLUPS: %s", ", ".join(f"{name} {rate:.0f}" for name, rate in rates.items()))

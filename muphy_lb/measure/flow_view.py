@@ -13,6 +13,7 @@ from muphy_lb.domain import LocalDomain
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList, chosen_nodes
 from muphy_lb.lattice import Lattice
 from muphy_lb.measure.node_probe import NodeProbe
+from muphy_lb.measure.node_sums import Measure, NodeSums
 from muphy_lb.measure.records import Health, OpeningState, StressAtWalls, WallForce
 from muphy_lb.model.isothermal import Fluid
 from muphy_lb.parallel.communicator import MpiCommunicator, SerialCommunicator
@@ -155,8 +156,12 @@ class FlowView(PreparedView, Protocol):
     def recorded_stress(self) -> StressAtWalls | None:
         """The stress beside walls that the run records, on every rank; None if ``output.wall_shear`` is not set."""
 
-    def node_probe(self, voxel: np.ndarray | None) -> NodeProbe:
-        """A reader of the fluid nodes with (m,) ascending voxel ids, given on rank 0."""
+    def node_probe(self, voxel: np.ndarray | None, fields: Sequence[str] = ()) -> NodeProbe:
+        """A reader of the fluid nodes with (m,) ascending voxel ids, given on rank 0, with these fields of the model,
+        or those that probes record."""
+
+    def node_sums(self, measure: Measure) -> NodeSums:
+        """Sums of numbers of all nodes, computed where the flow is."""
 
 
 class EngineView(FlowView, Protocol):

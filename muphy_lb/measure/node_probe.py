@@ -1,12 +1,12 @@
 """NodeProbe: populations and fields of a few nodes of all ranks, gathered on rank 0 in voxel order."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
 from muphy_lb.engine.engine import Engine
-from muphy_lb.engine.transfers import NodeValues, Probe, Remembered
+from muphy_lb.engine.transfers import NodeMoments, NodeValues, Probe, Remembered
 from muphy_lb.measure.records import NodeState
 
 Compute = Callable[[Sequence[np.ndarray], float, np.ndarray], np.ndarray]
@@ -36,6 +36,14 @@ class NodeProbe:
         """The stored state: populations before the collision for push, after it for the others."""
         return self._present().stored()
 
+    def fields(self) -> dict[str, np.ndarray] | None:
+        """The same without populations and forces: (m,) values of the fields as they are stored, by name."""
+        return self._present().field_values()
+
+    def moments(self) -> np.ndarray | None:
+        """(4, m) rows rho - 1, ux, uy, uz, lattice units."""
+        return self._present().moments()
+
     def remember(self) -> None:
         """Keep the populations that arrive in the step ahead, for the mean in the state behind it."""
         self._present().remember()
@@ -64,19 +72,31 @@ class _BoundProbe:
 
     def __init__(self, engine: Engine, communicator, voxel: np.ndarray, fields: Sequence[str]):
         self._engine, self._communicator = engine, communicator
-        domain, addresses = engine.domain, engine.addresses
+        domain = engine.domain
         self._nodes = np.flatnonzero(np.isin(domain.voxel, voxel))
         gathered = communicator.gather(domain.voxel[self._nodes])
         self._order = None if gathered is None else np.argsort(np.concatenate(gathered))
-        phases = [parity % len(addresses.patterns) for parity in (0, 1)]
-        before = [addresses.resolve(phase, addresses.patterns[phase].load, self._nodes) for phase in phases]
-        stored = [addresses.resolve(phase - 1, addresses.locations_after(phase - 1), self._nodes) for phase in phases]
-        self._before, self._stored = (
-            Probe(engine.backend, engine.buffers, (even.ravel(), odd.ravel())) for even, odd in (before, stored)
-        )
-        self._values = NodeValues(engine, self._nodes)
+        self._values, self._moments = NodeValues(engine, self._nodes), NodeMoments(engine, self._nodes)
         self._remembered = Remembered[tuple[Callable[[], np.ndarray], np.ndarray]]()
         self._fields = tuple(fields)
+
+    @cached_property
+    def _before(self) -> Probe:
+        """Populations that arrive in the step ahead."""
+        patterns = self._engine.addresses.patterns
+        return self._of_populations(lambda phase: phase, lambda phase: patterns[phase].load)
+
+    @cached_property
+    def _stored(self) -> Probe:
+        """Populations that the last step has stored."""
+        locations_after = self._engine.addresses.locations_after
+        return self._of_populations(lambda phase: phase - 1, lambda phase: locations_after(phase - 1))
+
+    def _of_populations(self, table: Callable[[int], int], locations: Callable[[int], tuple]) -> Probe:
+        engine, addresses = self._engine, self._engine.addresses
+        phases = (parity % len(addresses.patterns) for parity in (0, 1))
+        even, odd = (addresses.resolve(table(phase), locations(phase), self._nodes).ravel() for phase in phases)
+        return Probe(engine.backend, engine.buffers, (even, odd))
 
     def stored(self) -> NodeState | None:
         engine = self._engine
@@ -91,6 +111,16 @@ class _BoundProbe:
         if found is None:
             return None
         return NodeState(found[0], found[1], dict(zip(self._fields, found[2:], strict=True)))
+
+    def field_values(self) -> dict[str, np.ndarray] | None:
+        self._engine.backend.synchronise()
+        fields = [self._values.field(name, self._engine.parity) for name in self._fields]
+        found = self._in_voxel_order(*fields)
+        return None if found is None else dict(zip(self._fields, found, strict=True))
+
+    def moments(self) -> np.ndarray | None:
+        found = self._in_voxel_order(self._moments.read())
+        return None if found is None else found[0]
 
     def remember(self) -> None:
         with self._engine.looking_ahead() as buffer:

@@ -136,6 +136,9 @@ class Observer:
     def close(self) -> None:
         """Write remaining output, after the summary."""
 
+    def wait(self) -> None:
+        """Wait for what it writes beside the run."""
+
     def state(self) -> dict | None:
         """The state that a checkpoint must keep of it, on rank 0: arrays, and what JSON can hold, by name; None for
         nothing."""

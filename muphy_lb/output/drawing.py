@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from types import MappingProxyType
 
 from muphy_lb.base.errors import OutputError
+from muphy_lb.base.phases import DRAWING, spent_on
 
 VECTOR_FORMATS = ("svg", "pdf")  # in which a picture may be written beside its PNG
 PICTURE_FORMATS = ("png", *VECTOR_FORMATS)  # in which a picture may be drawn anew
@@ -20,7 +21,8 @@ def drawing(what: str) -> Iterator[None]:
     """Context in which a picture is drawn; an error there is a warning, and the run goes on. Raises OutputError: as the
     block raises it, such as where the disk is full."""
     try:
-        yield
+        with spent_on(DRAWING):
+            yield
     except OutputError:
         raise
     except Exception as error:  # matplotlib has no type of its own for what it cannot draw

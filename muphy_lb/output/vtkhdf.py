@@ -9,12 +9,15 @@ import hashlib
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
 import h5py
+import numba
 import numpy as np
 
 from muphy_lb.base.errors import InputError, OutputError
@@ -22,7 +25,8 @@ from muphy_lb.base.files.atomic import DAMAGED, LINK_REMEDY, atomic_write, check
 from muphy_lb.base.files.hdf5 import opened
 from muphy_lb.base.kept.functions import njit
 from muphy_lb.base.narrow import triple
-from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
+from muphy_lb.base.phases import WRITING, spent_on
+from muphy_lb.geometry.nodes import NodeList
 
 LOG = logging.getLogger(__name__)
 FORMAT_VERSION = (2, 0)
@@ -118,6 +122,7 @@ class GrowingFile:
                 self.path.unlink(missing_ok=True)
                 check_writable(self.path.parent)
 
+    @spent_on(WRITING)
     def _add(
         self, fields: Mapping[str, np.ndarray], n_bytes: int, create: Callable[[h5py.Group], None], write: Callable
     ) -> None:
@@ -256,57 +261,92 @@ class VoxelMesh:
 
 
 def voxel_mesh(nodes: NodeList) -> VoxelMesh:
-    """Mesh of cubes of edge ``spacing_m`` centred on the nodes."""
+    """Mesh of cubes of edge ``spacing_m`` centred on the nodes. Layers of corners are numbered side by side, in
+    threads."""
     nz, ny, nx = nodes.shape
-    corner_shape = (nz + 1, ny + 1, nx + 1)
-    steps = np.array([1, nx + 1, (nx + 1) * (ny + 1)])
-    offset = ((np.arange(N_CORNERS)[:, None] >> np.arange(3)) & 1) @ steps
-    first = nodes.coordinates() @ steps
-    order = np.argsort(first, kind="stable")
-    fits = N_CORNERS * nodes.n_nodes <= np.iinfo(np.int32).max
-    connectivity = np.empty((nodes.n_nodes, N_CORNERS), dtype=np.int32 if fits else np.int64)
-    n_points = number_corners(first[order], order, offset, connectivity)
-    corner = np.empty(n_points, dtype=np.int64)
-    for c in range(N_CORNERS):
-        corner[connectivity[:, c]] = first + offset[c]
-    return VoxelMesh(_corner_positions(nodes, voxel_coordinates(corner, corner_shape)), connectivity)
+    order = None if np.all(nodes.voxel[:-1] < nodes.voxel[1:]) else np.argsort(nodes.voxel, kind="stable")
+    voxel = nodes.voxel if order is None else nodes.voxel[order]
+    start = np.searchsorted(voxel, np.arange(nz + 2) * (nx * ny))  # of the nodes of each layer of voxels, and beyond
+    n_threads = numba.get_num_threads()
+    bounds = np.searchsorted(start[:-1], np.linspace(0, len(voxel), n_threads + 1)[1:-1])
+    parts = list(pairwise((0, *(int(layer) for layer in bounds), nz + 1)))
+    first = np.zeros(nz + 2, dtype=np.int64)
+    with ThreadPoolExecutor(n_threads) as pool:
+        list(pool.map(lambda part: count_corners(voxel, start, (ny, nx), part, first[1:]), parts))
+        np.cumsum(first, out=first)
+        fits = N_CORNERS * nodes.n_nodes <= np.iinfo(np.int32).max
+        connectivity = np.empty((nodes.n_nodes, N_CORNERS), dtype=np.int32 if fits else np.int64)
+        origin_m = np.asarray(nodes.origin_m) - 0.5 * nodes.spacing_m  # corner (0, 0, 0)
+        ends_m = np.array([origin_m, origin_m + nodes.spacing_m * np.array([nx, ny, nz])])
+        is_far = np.abs(ends_m).max() > FLOAT32_MAX_VOXELS * nodes.spacing_m
+        points_m = np.empty((first[-1], 3), dtype=np.float64 if is_far else np.float32)
+        given, grid = (voxel, start, (ny, nx)), (origin_m, nodes.spacing_m)
+        list(pool.map(lambda part: number_corners(*given, part, first, connectivity, grid, points_m), parts))
+    if order is not None:
+        connectivity[order] = connectivity.copy()
+    return VoxelMesh(points_m, connectivity)
 
 
-@njit(cache=True)
-def number_corners(first, order, offset, connectivity):
-    """Number the distinct corner ids ``first[k] + offset[c]`` in ascending order by merging the sorted streams.
+@njit(cache=True, nogil=True)
+def mark_corners(voxel, start, size, layer, is_there):
+    """Mark the corners of a layer, (ny + 1) (nx + 1) of them, that belong to a voxel above or below."""
+    is_there[:] = False
+    ny, nx = size
+    for k in range(start[max(layer - 1, 0)], start[layer + 1]):
+        in_layer = voxel[k] % (ny * nx)
+        low = in_layer // nx * (nx + 1) + in_layer % nx
+        is_there[low] = is_there[low + 1] = is_there[low + nx + 1] = is_there[low + nx + 2] = True
+
+
+@njit(cache=True, nogil=True)
+def count_corners(voxel, start, size, layers, count):
+    """Count the corners of some layers.
 
     Args:
-        first: (n,) ascending int64 id of corner 0 of each cube.
-        order: (n,) row of ``connectivity`` that belongs to each entry of ``first``.
-        offset: (8,) distance of corner c from corner 0.
-        connectivity: (n, 8) filled with the number of every corner.
-
-    Returns:
-        The number of distinct corners.
+        voxel: (n,) ascending voxel ids.
+        start: (nz + 2,) number of the first voxel of each layer of them, and n.
+        size: voxels along y and x.
+        layers: the first layer of corners, and the one behind the last.
+        count: (nz + 1,) filled with the number of corners of each.
     """
-    n_cubes = first.size
-    head = np.zeros(offset.size, dtype=np.int64)
-    number = 0
-    while head[0] < n_cubes or head[-1] < n_cubes:
-        lowest = np.iinfo(np.int64).max
-        for c in range(offset.size):
-            if head[c] < n_cubes:
-                lowest = min(lowest, first[head[c]] + offset[c])
-        for c in range(offset.size):
-            if head[c] < n_cubes and first[head[c]] + offset[c] == lowest:
-                connectivity[order[head[c]], c] = number
-                head[c] += 1
-        number += 1
-    return number
+    is_there = np.zeros((size[0] + 1) * (size[1] + 1), dtype=np.bool_)
+    for layer in range(layers[0], layers[1]):
+        if start[max(layer - 1, 0)] < start[layer + 1]:
+            mark_corners(voxel, start, size, layer, is_there)
+            count[layer] = is_there.sum()
 
 
-def _corner_positions(nodes: NodeList, coordinates: np.ndarray) -> np.ndarray:
-    """(n_points, 3) positions [m] of corner coordinates; corner (0, 0, 0) lies half a voxel before the origin."""
-    origin_m = np.asarray(nodes.origin_m) - 0.5 * nodes.spacing_m
-    points_m = origin_m + nodes.spacing_m * coordinates
-    far = np.abs(points_m).max(initial=0.0) > FLOAT32_MAX_VOXELS * nodes.spacing_m
-    return points_m if far else points_m.astype(np.float32)
+@njit(cache=True, nogil=True)
+def number_corners(voxel, start, size, layers, first, connectivity, grid, points_m):
+    """Number the corners of some layers in ascending order of their ids; the first arguments are those of
+    :func:`count_corners`.
+
+    Args:
+        first: (nz + 2,) the number of the first corner of each layer.
+        connectivity: (n, 8) filled with the number of every corner of the voxels.
+        grid: (3,) position of the corner with id 0, and distance of corners [m].
+        points_m: (n_points, 3) filled with the positions of the corners [m].
+    """
+    (ny, nx), (origin_m, spacing_m) = size, grid
+    area = (ny + 1) * (nx + 1)
+    is_there, number = np.zeros(area, dtype=np.bool_), np.zeros(area, dtype=np.int64)
+    for layer in range(layers[0], layers[1]):
+        if start[max(layer - 1, 0)] >= start[layer + 1]:
+            continue
+        mark_corners(voxel, start, size, layer, is_there)
+        last = first[layer]
+        for place in range(area):
+            if is_there[place]:
+                number[place] = last
+                points_m[last, 0] = origin_m[0] + spacing_m * (place % (nx + 1))
+                points_m[last, 1] = origin_m[1] + spacing_m * (place // (nx + 1))
+                points_m[last, 2] = origin_m[2] + spacing_m * layer
+                last += 1
+        for k in range(start[max(layer - 1, 0)], start[layer + 1]):
+            in_layer = voxel[k] % (ny * nx)
+            low, c = in_layer // nx * (nx + 1) + in_layer % nx, 4 if k < start[layer] else 0
+            connectivity[k, c], connectivity[k, c + 1] = number[low], number[low + 1]
+            connectivity[k, c + 2], connectivity[k, c + 3] = number[low + nx + 1], number[low + nx + 2]
 
 
 VTK_VOXEL = 11

@@ -6,11 +6,13 @@ import shlex
 import signal
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+from muphy_lb.base.errors import MuphyError
 from muphy_lb.base.files.atomic import check_writable, no_link, output_errors, write_text
-from muphy_lb.base.phases import phase
+from muphy_lb.base.phases import LOOKING, STEPPING, WRITING, phase, spent_on
 from muphy_lb.base.version import __version__
 from muphy_lb.measure.monitor import RunStatus, poll
 from muphy_lb.measure.observer import Observer, tell_walls
@@ -65,6 +67,7 @@ class CheckpointWriter:
         if path in self._written:
             return
         self._simulation.health()
+        all_agreed(self._simulation.communicator, [observer.wait for observer in self._observers])
         states = {observer.name: observer.state() for observer in self._observers}
         write_checkpoint(path, self._simulation, {name: state for name, state in states.items() if state is not None})
         self._written = (*self._written, path)[-N_CHECKPOINTS:]
@@ -99,8 +102,9 @@ class Loop:
     def step_to(self, target: int, is_told: bool) -> None:
         """Advance, and count the time."""
         before, n_steps = time.perf_counter(), target - self.simulation.step_number
-        self.simulation.advance(n_steps, is_told)
-        self.simulation.engine.backend.synchronise()
+        with spent_on(STEPPING):
+            self.simulation.advance(n_steps, is_told)
+            self.simulation.engine.backend.synchronise()
         self.clock.stepping_s += time.perf_counter() - before
         self.clock.steps += n_steps
 
@@ -199,10 +203,15 @@ class Run(Loop):
                 return COMPLETED, None
             if self._is_resumed:
                 agreed_on_root(self.simulation.communicator, self._write_case)
-            reason = reason or self._advance(signals or StopSignals())
+            with spent_on(LOOKING):
+                reason = reason or self._advance(signals or StopSignals())
             self.simulation.monitor.end(self.status(self.simulation.numerics.steps), ending(reason))
-            return reason, self._finish(reason)
+            with spent_on(WRITING):
+                return reason, self._finish(reason)
         finally:
+            for observer in self.observers:
+                with suppress(MuphyError):  # of a run that has ended so far, it has been raised
+                    observer.wait()
             self._release()
 
     def _reason_to_finish(self) -> str | None:
@@ -340,11 +349,12 @@ class Run(Loop):
             **({} if fluid is None else {"mflups_fluid": fluid}),
             **self.rebalancing.record(),
         }
-        verdict = judge(simulation, self.observers, self._longer(), self._stopped_by)
+        with spent_on(LOOKING):
+            verdict = judge(simulation, self.observers, self._longer(), self._stopped_by)
         self.verdict = verdict.word
         if self.checkpoints.every or reason not in ENDS or verdict.word == DOUBTFUL:
             self.checkpoints.act()  # of a doubtful flow too: it may only need more steps
-        with phase(f"writing fields and pictures to {self.folder}"):
+        with phase(f"writing fields and pictures to {self.folder}", WRITING):
             found = self._of_observers(lambda observer: observer.finish())
             records = {observer.name: record for observer, record in zip(self.observers, found, strict=True)}
         outcome = {

@@ -7,6 +7,11 @@ from muphy_lb.geometry.quantities import quantity_option
 from muphy_lb.output.drawing import PICTURE_FORMATS
 
 DEFAULT_OUTPUT = "out"
+NO_PICTURES = (
+    "output.picture=false",
+    *(f"output.{key}=" for key in ("picture_format", "frames_every_steps", "frames_field", "film")),
+)
+"""Changes of a case without which pictures are drawn; with no value a key is removed."""
 VIEW = "show the run on a page for a browser on this machine; PORT of the page (default: any free one)"
 
 
@@ -60,4 +65,10 @@ def add_trace_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("case", help="case file (TOML)")
     parser.add_argument("-o", "--output", metavar="FILE", default="trace.json", help="time line (default: %(default)s)")
     parser.add_argument("--steps", type=int, default=10, help="steps to record (default: %(default)s)")
+    add_set(parser)
+
+
+def add_warm_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``muphy-lb warm``."""
+    parser.add_argument("case", help="case file (TOML)")
     add_set(parser)

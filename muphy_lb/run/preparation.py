@@ -24,6 +24,7 @@ from muphy_lb.domain import LocalDomain, check_dimension, domain_from_part
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.lattice import lattice_named
 from muphy_lb.measure.node_probe import NodeProbe
+from muphy_lb.measure.node_sums import NodeSums
 from muphy_lb.model.flow import Flow
 from muphy_lb.model.model import Model
 from muphy_lb.operators.forces import COMPONENTS
@@ -70,7 +71,7 @@ class Preparation:
         self.motions = self.geometry.inspect(lambda nodes: wall_motions(case, nodes, self.units))
         self._refuse_two_starts(kinds)
         self.physics: tuple[Physics, ...] = tuple(kind(case, self.header, self.units) for kind in kinds)
-        self._probes: WeakSet[NodeProbe] = WeakSet()
+        self._probes: WeakSet[NodeProbe | NodeSums] = WeakSet()
         check_observers(self)
         self._lay_out()
 

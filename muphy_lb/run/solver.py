@@ -1,7 +1,7 @@
 """Solver: a case bound to ranks and devices, stepping in lattice units and answering in SI units."""
 
 import gc
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from math import ceil, inf, isfinite, sqrt
 from numbers import Real
@@ -22,6 +22,7 @@ from muphy_lb.lattice.exact_sums import from_two_parts, scale_of_sums
 from muphy_lb.measure.flow_view import Health, OpeningState
 from muphy_lb.measure.monitor import Monitor, RunStatus, poll
 from muphy_lb.measure.node_probe import NodeProbe
+from muphy_lb.measure.node_sums import Measure, NodeSums
 from muphy_lb.measure.records import WallForce
 from muphy_lb.measure.shear.stress import RecordedStress
 from muphy_lb.parallel import HaloConnector, agreed_on_root, connect
@@ -268,12 +269,19 @@ class Solver(Preparation):
         """See :meth:`muphy_lb.run.state.State.scattered`."""
         return self.state.scattered(what, values, n_components)
 
-    def node_probe(self, voxel: np.ndarray | None) -> NodeProbe:
-        """A reader of the fluid nodes with (m,) ascending voxel ids, given on rank 0; collective."""
+    def node_probe(self, voxel: np.ndarray | None, fields: Sequence[str] = ()) -> NodeProbe:
+        """A reader of the fluid nodes with (m,) ascending voxel ids, given on rank 0, with these fields of the model,
+        or those that probes record; collective."""
         scalars = [scalar.field for physics in self.physics for scalar in physics.probed]
-        probe = NodeProbe(lambda: self.engine, self.communicator, voxel, scalars)
+        probe = NodeProbe(lambda: self.engine, self.communicator, voxel, fields or scalars)
         self._probes.add(probe)
         return probe
+
+    def node_sums(self, measure: Measure) -> NodeSums:
+        """Sums of numbers of all nodes; collective."""
+        sums = NodeSums(lambda: self.engine, self.communicator, measure, self.header.n_nodes)
+        self._probes.add(sums)
+        return sums
 
     def health(self) -> Health:
         """Mass change, largest and mean speed.

@@ -13,7 +13,7 @@ from muphy_lb.backends import resolve_backend
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.files import PREPARED
 from muphy_lb.base.narrow import known, triple
-from muphy_lb.base.phases import phase
+from muphy_lb.base.phases import NUMBERING, READING, SHARING, phase
 from muphy_lb.base.precision import PRECISIONS
 from muphy_lb.base.registry import offered, shape_named, solid_walls
 from muphy_lb.boundaries.wall_motion import HALF_WAY
@@ -64,7 +64,7 @@ def load_nodes(case: Case, content: np.ndarray | Surface | None = None) -> tuple
         GeometryError: the geometry cannot be read, cut or cleaned.
         InputError: openings of the case and of the geometry do not match.
     """
-    reading = phase(f"reading the geometry: {case.geometry.file or case.geometry.shape}")
+    reading = phase(f"reading the geometry: {case.geometry.file or case.geometry.shape}", READING)
     if is_prepared(case):
         with reading, open_case_nodes(case) as nodes:
             return read_arrays(nodes), f"read {case.geometry.file}"
@@ -77,7 +77,7 @@ def load_nodes(case: Case, content: np.ndarray | Surface | None = None) -> tuple
         cuts = [_opening(section) for section in case.openings if section.centre_m is not None]
         voxels = carve(voxels, cuts) if cuts else voxels
     keep = case.geometry.keep or ("openings" if voxels.openings else "all")
-    with phase("numbering the fluid nodes"):
+    with phase("numbering the fluid nodes", NUMBERING):
         nodes, cleaned = clean(build_nodes(voxels), keep)
     report = str(cleaned)
     states = end_states(voxels, nodes)
@@ -139,7 +139,7 @@ def share_nodes(nodes: NodeList, case: Case, n_ranks: int, load: np.ndarray | No
     method = case.compute.partition
     if load is not None and method not in METHODS:
         method = AUTO
-    with phase(f"sharing {nodes.n_nodes:,} nodes among {n_ranks} ranks ({method})"):
+    with phase(f"sharing {nodes.n_nodes:,} nodes among {n_ranks} ranks ({method})", SHARING):
         return _owners(nodes, case, method, n_ranks, load)
 
 

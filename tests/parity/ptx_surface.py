@@ -8,7 +8,7 @@ import sys
 import numpy as np
 from numba import typeof, types
 
-from muphy_lb.backends.arrays import Collected
+from muphy_lb.backends.arrays import Collected, SumArrays
 from muphy_lb.backends.cuda import skeletons, stage_skeletons
 from muphy_lb.backends.cuda.access import Populations
 from muphy_lb.backends.cuda.stage_skeletons import Candidates, Flags
@@ -18,10 +18,12 @@ from muphy_lb.model.model import COLLECT, CROSSING, EACH, MOMENTS, NEIGHBOURS, R
 from muphy_lb.physics.free_surface.bubbles import GasLaw
 from muphy_lb.physics.free_surface.capillarity import PARABOLOID, TENSION
 from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE, COS_ANGLE
+from muphy_lb.physics.free_surface.operators.extent import N_PEAKS, N_SUMS, extent_in
 from tests.free_surface import SurfaceSetup
 from tests.parity.ptx import CAPABILITY, pretend, ptx_of
 from tests.support import build_engine, random_nodes
 
+SUMS = types.Array(types.int64, 2, "C")
 WORDS = types.Array(types.uint32, 1, "C")
 TABLE = WORDS, WORDS
 RANGE = types.uint32, types.uint32
@@ -78,19 +80,24 @@ def main() -> int:
             kernel, ahead = kernel_of(stage, stage.operators, pattern, lattice, precision)
             ptx_of(kernel, (*ahead, values))
             print(precision.name, stage.name, flush=True)
-        collide = engine.model.collision
+        collide, how = engine.model.collision, (Populations(rows, 0, np.uint32), lattice.q - 1, lattice, precision)
         values = typeof(engine.parameters.values(collide, engine.model.parameters, 0))
         buffer = types.Array(typeof(precision.real(0)), 1, "C")
         kernel = skeletons.stream_collide_fluid(collide, pattern, lattice, precision, np.uint32)
         arguments = buffer, buffer, *TABLE, types.boolean, *RANGE, values, CELLS, types.uint8, AMONG
         ptx_of(kernel, arguments)
         print(precision.name, "stream and collide", flush=True)
+        measure, moments = extent_in((9, 8, 7)), engine.model.macroscopic
+        of_measure = typeof(engine.parameters.values(measure.operator, measure.values, 0))
+        kernel = skeletons.sums((measure.operator, moments), (N_SUMS, N_PEAKS), how[0], True, lattice, precision)
+        result = types.NamedTuple((SUMS, SUMS, types.Array(types.float64, 2, "C"), types.float64), SumArrays)
+        ptx_of(kernel, (buffer, *TABLE, CELLS, types.int64, result, of_measure, typeof(engine.measuring(0))))
+        print(precision.name, "extent", flush=True)
         (stage,) = engine.model.between
         operators, given = (
             (*stage.operators, collide),
             engine.parameters.values(stage.operators[0], stage.parameters, 0),
         )
-        how = Populations(rows, 0, np.uint32), lattice.q - 1, lattice, precision
         kernel = stage_skeletons.crossing_and_collision(operators, pattern, *how)
         ptx_of(kernel, (buffer, buffer, *TABLE, *TABLE, WORDS, CANDIDATES, typeof(given), values))
         print(precision.name, "exchange, stream and collide", flush=True)

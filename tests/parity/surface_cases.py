@@ -11,12 +11,15 @@ from muphy_lb.base.precision import FP64
 from muphy_lb.engine import fields
 from muphy_lb.lattice import D3Q19
 from muphy_lb.lattice.layout import WARP, whole
+from muphy_lb.measure.node_sums import NodeSums
 from muphy_lb.model.model import COLLECT
+from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.parallel.task import ON_EDGE
 from muphy_lb.physics.free_surface.bubbles import GasLaw
 from muphy_lb.physics.free_surface.capillarity import PARABOLOID, TENSION
 from muphy_lb.physics.free_surface.cells import CELL, MASS
 from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE, COS_ANGLE
+from muphy_lb.physics.free_surface.operators.extent import extent_in
 from muphy_lb.physics.free_surface.start import BoxRegion, sphere_region
 from tests.free_surface import SurfaceSetup, Tank, tank
 
@@ -58,6 +61,15 @@ def state(label: str, backend: str) -> np.ndarray:
     flow.advance(N_STEPS)
     cell = flow.field(CELL)
     return np.vstack([np.where(cell == 0, 0.0, flow.ranks.populations()), cell, flow.field(MASS)])
+
+
+def extent(backend: str) -> np.ndarray:
+    """Sums and largest numbers of the measure of the liquid, after some steps."""
+    flow = splash("aa", backend)
+    flow.start_actions()
+    flow.advance(N_STEPS)
+    (engine,) = flow.ranks.engines
+    return np.concatenate(NodeSums(lambda: engine, SerialCommunicator(), extent_in(SHAPE), flow.nodes.n_nodes).read())
 
 
 def kinds() -> np.ndarray:
@@ -104,5 +116,9 @@ if __name__ == "__main__":
 
     take_turns()
     np.savez(
-        sys.argv[1], **{label: state(label, "cuda") for label in sys.argv[2].split(",")}, **listed(), known=known()
+        sys.argv[1],
+        **{label: state(label, "cuda") for label in sys.argv[2].split(",")},
+        **listed(),
+        known=known(),
+        extent=extent("cuda"),
     )

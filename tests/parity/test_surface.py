@@ -10,7 +10,7 @@ import pytest
 from muphy_lb.lattice.layout import WARP
 from muphy_lb.physics.free_surface.cells import CELL
 from tests.conftest import HANGS_S, ROOT
-from tests.parity.surface_cases import CASES, LISTED, MASK, kinds, splash, state
+from tests.parity.surface_cases import CASES, LISTED, MASK, extent, kinds, splash, state
 
 OWN = ("bubbles", "tension", "contact angle")
 """Cases whose state is not that of all others."""
@@ -54,6 +54,10 @@ def test_the_device_lists_chosen_nodes_and_warps_with_fluid(simulated):
     assert set(simulated["warps"]) <= set(nodes[0] // WARP + np.flatnonzero(kind[nodes[0] :]) // WARP)
     assert len(set(simulated["warps"])) == simulated["warps"].size < nodes.size // WARP
     assert not simulated["counters"].any()
+
+
+def test_the_liquid_is_measured_as_specified(simulated):
+    assert simulated["extent"] == pytest.approx(extent("numpy"), rel=1e-12)
 
 
 def test_collisions_find_the_warps_that_the_step_before_has_listed(simulated):

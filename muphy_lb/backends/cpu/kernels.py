@@ -126,6 +126,14 @@ def reduction(backend, macroscopic, state: State, occupied, result: records.Redu
     return on_threads(state.n_nodes, lambda: skeleton(*arguments))
 
 
+def sums(backend, operators, state: State, occupied, result: records.SumArrays, values):
+    """One partial result per chunk of nodes."""
+    counts = len(result.whole), len(result.peak) - 1
+    skeleton = skeletons.sums(operators, counts, state.locations, backend.lattice, backend.precision)
+    arguments = (state.buffer, *state.table, state.n_nodes, result, *values)
+    return on_threads(state.n_nodes, lambda: skeleton(*arguments))
+
+
 def read(backend, state: State, nodes: NodeRange, out):
     """Vectorised over warps of nodes."""
     skeleton = skeletons.read(state.locations, backend.lattice.q, backend.precision.real)

@@ -358,6 +358,36 @@ def reduction(macroscopic_operator, locations, lattice, precision):
 
 
 @cache
+def sums(operators, counts, locations, lattice, precision):
+    """Sums of some numbers of every node, and the largest of others, one partial result per chunk."""
+    measure, macroscopic = (operator.compile(lattice, precision, node_jit) for operator in operators)
+    (n_sums, n_peaks), q_count, real = counts, lattice.q, precision.real
+    load, parts, per_unit = gather(split(locations), q_count), node_jit(in_two_parts), real(1 / precision.unit)
+
+    @loop_jit
+    def skeleton(buffer, lines, bases, n_nodes, result, of_measure, of_moments):
+        whole, rest, peak, scale = result.whole, result.rest, result.peak, result.scale
+        for chunk in prange(whole.shape[1]):
+            block, found = np.empty((q_count, WARP), real), np.empty(n_sums + n_peaks, np.float64)
+            for n in range(chunk * CHUNK_NODES, min(n_nodes, (chunk + 1) * CHUNK_NODES)):
+                if n % WARP == 0:
+                    load(block, buffer, lines, bases, n // WARP)
+                deviation, ux, uy, uz = macroscopic(block[:, n % WARP], n, of_moments)
+                measure(n, deviation * per_unit, ux, uy, uz, of_measure, found)
+                for k in range(n_sums):
+                    if np.isfinite(found[k]):
+                        upper, lower = parts(found[k], scale)
+                        whole[k, chunk] += upper
+                        rest[k, chunk] += lower
+                    else:
+                        peak[n_peaks, chunk] = np.inf
+                for k in range(n_peaks):
+                    peak[k, chunk] = max(peak[k, chunk], found[n_sums + k])
+
+    return skeleton
+
+
+@cache
 def read(locations, q_count, real):
     """Copy the populations of a node range into rows."""
     load = gather(split(locations), q_count)

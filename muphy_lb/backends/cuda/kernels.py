@@ -291,6 +291,15 @@ def reduction(
     return backend.launch(kernel, result.mass.size * block, arguments, block=block)
 
 
+def sums(backend, operators, state: State, occupied: records.Chosen | None, result: records.SumArrays, values):
+    """A fixed number of blocks."""
+    counts, how = (len(result.whole), len(result.peak) - 1), (backend.lattice, backend.precision)
+    kernel = skeletons.sums(operators, counts, populations_of(state), occupied is not None, *how)
+    fluid, block = state.buffer if occupied is None else occupied.array, skeletons.REDUCING_BLOCK
+    arguments = (state.buffer, *state.table[:2], fluid, state.n_nodes, result, *values)
+    return backend.launch(kernel, result.whole.shape[1] * block, arguments, block=block)
+
+
 def read(backend, state: State, nodes: NodeRange, out):
     """One thread per node."""
     kernel = skeletons.read(populations_of(state), backend.precision)

@@ -267,6 +267,51 @@ def reduction(macroscopic_operator, populations: Populations, is_partly_filled, 
     return kernel
 
 
+@cache
+def sums(operators, counts, populations: Populations, is_partly_filled, lattice, precision):
+    """Sums of some numbers of every node, and the largest of others, a partial result for each block; nodes as in
+    :func:`reduction`."""
+    measure, macroscopic = (operator.compile(lattice, precision, device_jit) for operator in operators)
+    load, clear = reader(populations, precision), device_jit(unroll(_clear(lattice.q, precision)))
+    q_count, real, per_unit = lattice.q, precision.real, precision.real(1 / precision.unit)
+    (n_sums, n_peaks), infinity, parts = counts, float("inf"), device_jit(in_two_parts)
+    n_found, n_largest = n_sums + n_peaks, n_peaks + 1
+
+    @kernel_jit
+    def kernel(buffer, lines, bases, fluid, n_nodes, result, of_measure, of_moments):
+        f, found = cuda.local.array(q_count, real), cuda.local.array(n_found, np.float64)
+        whole, rest = cuda.local.array(n_sums, np.int64), cuda.local.array(n_sums, np.int64)
+        peak, block, scale = cuda.local.array(n_largest, np.float64), cuda.blockIdx.x, result.scale
+        for k in range(n_sums):
+            whole[k] = rest[k] = np.int64(0)
+        for k in range(n_largest):
+            peak[k] = -infinity
+        for node in range(cuda.grid(1), n_nodes, cuda.gridsize(1)):
+            n = np.uint32(node)
+            if is_partly_filled and not fluid[n]:
+                clear(f)
+            else:
+                load(buffer, lines, bases, n, f)
+            deviation, ux, uy, uz = macroscopic(f, n, of_moments)
+            measure(n, deviation * per_unit, ux, uy, uz, of_measure, found)
+            for k in range(n_sums):
+                if abs(found[k]) < infinity:
+                    upper, lower = parts(found[k], scale)
+                    whole[k] += upper
+                    rest[k] += lower
+                else:
+                    peak[n_peaks] = infinity
+            for k in range(n_peaks):
+                peak[k] = max(peak[k], found[n_sums + k])
+        for k in range(n_sums):
+            cuda.atomic.add(result.whole, (k, block), whole[k])
+            cuda.atomic.add(result.rest, (k, block), rest[k])
+        for k in range(n_largest):
+            cuda.atomic.max(result.peak, (k, block), peak[k])
+
+    return kernel
+
+
 @device_jit
 def join(shared, counted, one, other):
     """Add the sums of another thread to those of one, and keep the larger of their largest speeds."""

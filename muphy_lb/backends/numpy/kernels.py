@@ -387,6 +387,25 @@ def reduction(backend, macroscopic, state: State, occupied, result: records.Redu
     return reduce
 
 
+def sums(backend, operators, state: State, occupied, result: records.SumArrays, values):
+    """The numbers of all nodes as a single partial result."""
+    (measure, macroscopic), (of_measure, of_moments) = operators, values
+
+    def add():
+        nodes = NodeRange(0, state.n_nodes)
+        moments = backend.macroscopic(macroscopic, state, nodes, of_moments)
+        n = np.arange(nodes.first, nodes.last)
+        summed, largest = measure.reference(n, moments, backend.lattice, measure.by_name(of_measure))
+        is_finite = np.isfinite(summed)
+        whole, rest = in_two_parts(np.where(is_finite, summed, 0.0), result.scale)
+        result.whole[:, 0] += whole.sum(axis=1)
+        result.rest[:, 0] += rest.sum(axis=1)
+        found = [*largest.max(axis=1, initial=-np.inf), -np.inf if is_finite.all() else np.inf]
+        np.maximum(result.peak[:, 0], found, out=result.peak[:, 0])
+
+    return add
+
+
 def read(backend, state: State, nodes: NodeRange, out):
     """out = buffer[addresses]."""
     addresses = backend.addresses(state, state.locations)[:, nodes.first : nodes.last]

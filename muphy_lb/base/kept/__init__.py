@@ -1,6 +1,7 @@
 """Compiled kernels that are kept on disk.
 
-- ``store``: the files, their number and their age; ``cpu_store``: kernels for CPUs; ``known``: tried versions.
+- ``store``: the files, their number and their age; ``turns``: which of several processes compiles.
+- ``cpu_store``: kernels for CPUs; ``known``: tried versions.
 - ``functions``: ``njit`` for functions of Numba. ``code_digest``: the digest by which compiled code is found again.
 
 Kernels for GPUs: ``backends/cuda/kept.py``.

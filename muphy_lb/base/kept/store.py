@@ -3,9 +3,12 @@
 Numba's own store knows a function by its file and line, and so cannot tell kernels apart that are put together from
 injected functions. Here a kernel has a file of its own, which is found by a digest of all that its machine code follows
 from: what it computes (:mod:`muphy_lb.base.kept.code_digest`), types of the arguments, the compiler and the
-processor. So a kernel outlives all changes of this package but those that it follows from. Several processes may write
-at once, in any order; what cannot be read, was damaged, or cannot be written is as if it was not there. That also holds
-for what another process removes: beyond a size the kernels go that nobody has loaded for the longest time.
+processor. So a kernel outlives all changes of this package but those that it follows from.
+
+Of several processes that lack the same kernel, such as ranks of one machine, one compiles it, and the others wait for
+its file (:mod:`muphy_lb.base.kept.turns`). Several may write at once, in any order; what cannot be read, was damaged,
+or cannot be written is as if it was not there. That also holds for what another process removes: beyond a size the
+kernels go that nobody has loaded for the longest time.
 
 The content of a file is executed. So files and folders are believed only if they belong to this user or to root, and
 nobody else may write them; others are passed over, which is said once.
@@ -27,11 +30,14 @@ import llvmlite
 import numba
 import numpy as np
 from numba.core.caching import NullCache, _Cache
+from numba.core.compiler_lock import global_compiler_lock
 
 from muphy_lb.base.errors import MuphyError
 from muphy_lb.base.files.atomic import atomic_write
 from muphy_lb.base.files.ownership import ForeignError, check_own_folder, read_own
 from muphy_lb.base.kept.code_digest import NoDigestError, digest, type_text
+from muphy_lb.base.kept.turns import Turn
+from muphy_lb.base.phases import COMPILING, spent_on
 
 LOG = logging.getLogger(__name__)
 FOLDER = "muphy_lb-kernels"
@@ -56,7 +62,19 @@ class KernelStore(_Cache):
     """The compiled forms of one kernel; takes the place of Numba's own store."""
 
     def __init__(self, kernel):
-        self._kernel = kernel
+        self._kernel, self._compile, self._turns = kernel, kernel.compile, list[Turn]()
+        kernel.compile = self.compile
+
+    def compile(self, sig):
+        """Compile for a signature, or load what is kept for it; takes the place of the kernel's own method."""
+        with global_compiler_lock, spent_on(COMPILING):
+            n_turns = len(self._turns)
+            try:
+                return self._compile(sig)
+            finally:
+                for turn in self._turns[n_turns:]:
+                    turn.end()
+                del self._turns[n_turns:]
 
     @abstractmethod
     def folder(self) -> Path:
@@ -77,10 +95,21 @@ class KernelStore(_Cache):
         return str(self.folder())
 
     def load_overload(self, sig, target_context):
-        """The compiled form for a signature; None if there is none that can be used."""
+        """The compiled form for a signature; None if there is none that can be used, and none comes from another
+        process that is compiling it."""
         path = self._path(sig, target_context)
+        compiled = None if path is None else self._loaded(path, target_context)
+        if compiled is None and path is not None and (turn := self._turn(path)):
+            self._turns.append(turn)
+            compiled = self._loaded(path, target_context) if turn.may_be_kept else None
+        if compiled is None:
+            _tell_that_it_takes_time(path and path.parent)
+        return compiled
+
+    def _loaded(self, path: Path, target_context):
+        """The compiled form in a file; None if there is none that can be used."""
         try:
-            data = _read(path) if path is not None else b""
+            data = _read(path)
             if data and data[:CHECKSUM_BYTES] == _checksum(data[CHECKSUM_BYTES:]):
                 return self.rebuilt(data[CHECKSUM_BYTES:], target_context)
         except FileNotFoundError:
@@ -89,8 +118,15 @@ class KernelStore(_Cache):
             _warn(path.parent, error)
         except Exception as error:  # whatever a file or a folder holds, the kernel can be compiled
             LOG.debug("the kernel in %s is compiled again: %s", path, error)
-        _tell_that_it_takes_time(path and path.parent)
         return None
+
+    def _turn(self, path: Path) -> Turn | None:
+        """The turn to compile a kernel; None where its folder is not to be believed, or cannot be made."""
+        try:
+            _make(path.parent)
+            return Turn(path)
+        except (ForeignError, OSError):
+            return None
 
     def save_overload(self, sig, data):
         """Keep the compiled form for a signature, if it can be kept."""

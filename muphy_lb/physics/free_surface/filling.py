@@ -4,12 +4,16 @@
 - Walls that liquid touches: now, and at any time that was looked at.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from muphy_lb.domain.links import is_wall
 from muphy_lb.geometry.neighbours import NeighbourSearch
 from muphy_lb.geometry.nodes import NodeList
-from muphy_lb.measure.flow_view import FlowView, PreparedView, on_root, whole_nodes
+from muphy_lb.measure.flow_view import FlowView, PreparedView, whole_nodes
+from muphy_lb.measure.node_probe import NodeProbe
+from muphy_lb.parallel import agreed_on_root
 from muphy_lb.physics.free_surface.cells import CELL, FILL, INTERFACE, LIQUID, MASS
 from muphy_lb.setup.force import uniform_acceleration_m_s2
 
@@ -35,6 +39,41 @@ def liquid_mass(view: FlowView) -> np.ndarray | None:
     return np.where(cell == LIQUID, density, 0.0) + held
 
 
+class Liquid(NamedTuple):
+    """The liquid of a moment: numbers (k,) of the nodes with some, their filling (k,), and velocity (k, 3) [m/s]; for
+    all nodes, of which there are ``n_nodes``, see :meth:`spread`."""
+
+    n_nodes: int
+    number: np.ndarray
+    fill: np.ndarray
+    velocity_m_s: np.ndarray
+
+    def spread(self) -> tuple[np.ndarray, np.ndarray]:
+        """(n,) filling and (n, 3) velocity of all nodes [m/s], 0 where there is no liquid."""
+        fill = np.zeros(self.n_nodes, self.fill.dtype)
+        velocity = np.zeros((self.n_nodes, 3), self.velocity_m_s.dtype)
+        fill[self.number], velocity[self.number] = self.fill, self.velocity_m_s
+        return fill, velocity
+
+
+class Snapshot:
+    """The liquid of the present step, copied once for all that show it."""
+
+    def __init__(self, view: FlowView):
+        self._view, self._step = view, -1
+        self._found: Liquid | None = None
+
+    def now(self) -> Liquid | None:
+        """The liquid of the present step, on rank 0; collective."""
+        if self._step != self._view.step_number:
+            self._step = self._view.step_number
+            filling, velocity = fill(self._view), self._view.velocity_m_s()
+            if filling is not None and velocity is not None:
+                number = np.flatnonzero(filling > 0.0)
+                self._found = Liquid(filling.size, number, filling[number], velocity[number])
+        return self._found
+
+
 def gravity_m_s2(view: PreparedView) -> np.ndarray:
     """(3,) uniform acceleration of the case [m/s2], on every rank."""
     return uniform_acceleration_m_s2(view.case, view.header)
@@ -47,34 +86,59 @@ class Wetting:
     """The walls of a free surface's geometry, as faces of voxels; known on rank 0.
 
     Looks are taken for rows of ``free_surface.csv`` and for snapshots with the field; between them nothing is noticed.
-
-    Attributes:
-        ever: (n,) largest share of every voxel that has been liquid when it was looked at; None before.
+    Only what is beside walls is read.
     """
 
     def __init__(self) -> None:
-        self.ever: np.ndarray | None = None
-        self._faces: np.ndarray | None = None
+        self._probe: NodeProbe | None = None
+        self._given: np.ndarray | None = None  # what is known before the first look
+        self._n_nodes, self._number, self._faces = 0, np.empty(0, np.int64), np.empty(0, np.uint8)
+        self._share, self._largest = np.empty(0), np.empty(0, np.float32)
 
-    def look(self, view: FlowView, share: np.ndarray | None) -> None:
-        """Take note of the share (n,) of every voxel that is liquid, which is given on rank 0."""
-        if share is None:
-            return
-        if self._faces is None:
-            self._faces = wall_faces(whole_nodes(view))
-        known = np.zeros(share.size, dtype=np.float32) if self.ever is None else self.ever
-        self.ever = np.maximum(known, np.where(self._faces > 0, share, 0.0).astype(np.float32))
+    @property
+    def ever(self) -> np.ndarray | None:
+        """(n,) largest share of every voxel beside walls that has been liquid when it was looked at, 0 elsewhere, on
+        rank 0; None before."""
+        if not self._number.size:
+            return self._given
+        found = np.zeros(self._n_nodes, dtype=np.float32)
+        found[self._number] = self._largest
+        return found
 
-    def areas_m2(self, view: FlowView, share: np.ndarray) -> tuple[float, float]:
-        """Area of the walls that liquid touches now, and has ever touched [m2], on rank 0."""
-        self.look(view, share)
-        face_m2 = view.units.spacing_m**2
-        return face_m2 * float(on_root(self._faces) @ share), face_m2 * float(on_root(self._faces) @ on_root(self.ever))
+    def restore(self, ever: np.ndarray) -> None:
+        """Continue from what was known, (n,), before the first look."""
+        self._given = np.asarray(ever, dtype=np.float32)
+
+    def look(self, view: FlowView) -> None:
+        """Take note of what is liquid beside walls; collective."""
+        if self._probe is None:
+            self._probe = view.node_probe(agreed_on_root(view.communicator, lambda: self._find(view)), (CELL, FILL))
+        found = self._probe.fields()
+        if found is not None:
+            self._share = share_of_liquid(found[CELL], found[FILL])
+            self._largest = np.maximum(self._largest, self._share.astype(np.float32))
+
+    def _find(self, view: FlowView) -> np.ndarray:
+        """The ascending voxel ids of the nodes beside walls."""
+        nodes = whole_nodes(view)
+        faces = wall_faces(nodes)
+        number = np.flatnonzero(faces)
+        self._number = number[np.argsort(nodes.voxel[number])]
+        self._n_nodes, self._faces = nodes.n_nodes, faces[self._number]
+        known = np.zeros(nodes.n_nodes, np.float32) if self._given is None else self._given
+        self._largest = known[self._number]
+        return nodes.voxel[self._number]
+
+    def areas_m2(self, view: FlowView) -> tuple[float, float]:
+        """Area of the walls that liquid touches now, and has ever touched [m2], on rank 0; collective."""
+        self.look(view)
+        face_m2, faces = view.units.spacing_m**2, self._faces.astype(np.float64)
+        return face_m2 * float(faces @ self._share), face_m2 * float(faces @ self._largest)
 
     def field(self, view: FlowView) -> np.ndarray | None:
         """(n,) largest share of every voxel beside walls that has been liquid, 0 elsewhere; collective."""
-        self.look(view, fill(view))
-        return self.ever
+        self.look(view)
+        return None if view.communicator.rank else self.ever
 
 
 def wall_faces(nodes: NodeList) -> np.ndarray:

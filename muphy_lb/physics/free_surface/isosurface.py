@@ -12,17 +12,19 @@ The surface over time for ParaView, ``surface.vtkhdf``.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 
 from muphy_lb.geometry.nodes import NodeList
-from muphy_lb.measure.flow_view import FlowView, whole_nodes
+from muphy_lb.measure.flow_view import FlowView, on_root, whole_nodes
 from muphy_lb.measure.observer import Observer
+from muphy_lb.output.beside import Beside
 from muphy_lb.output.polydata import PolyData, PolyDataSeries, cells_of
 from muphy_lb.parallel import agreed_on_root
-from muphy_lb.physics.free_surface.filling import fill
+from muphy_lb.physics.free_surface.filling import Liquid, Snapshot
 from muphy_lb.physics.free_surface.section import SURFACE_FILE
 
 LEVEL = 0.5
@@ -175,10 +177,12 @@ class SurfaceSnapshots(Observer):
         view: the flow.
         folder: output folder.
         resume_step: snapshots up to that step are kept; None for a new file.
+        liquid: of the present step.
     """
 
-    def __init__(self, view: FlowView, folder: Path, resume_step: int | None):
+    def __init__(self, view: FlowView, folder: Path, resume_step: int | None, liquid: Snapshot):
         self._view, self.every = view, view.case.free_surface.surface_every_steps
+        self._liquid, self._beside = liquid, Beside()
 
         def series() -> PolyDataSeries:
             text = view.case.to_toml(folder)
@@ -193,13 +197,20 @@ class SurfaceSnapshots(Observer):
         if view.step_number == self._written_step:
             return
         self._written_step = view.step_number
-        filling, velocity = fill(view), view.velocity_m_s()
-        if self._series and filling is not None and velocity is not None:
-            surface = liquid_surface(whole_nodes(view), filling, velocity)
-            kind = "Lines" if view.header.shape[0] == 1 else "Polygons"
-            cells, fields = {kind: cells_of(surface.facets)}, {"velocity": surface.velocity_m_s}
-            self._series.append(PolyData(view.step_number, view.time_s, surface.points_m, cells, fields))
+        if liquid := self._liquid.now():
+            self._beside.do(partial(self._append, view.step_number, view.time_s, whole_nodes(view), liquid))
+
+    def wait(self) -> None:
+        """Wait for all snapshots."""
+        self._beside.wait()
 
     def close(self) -> None:
         """Write the last snapshot."""
         self.act()
+        self.wait()
+
+    def _append(self, step: int, time_s: float, nodes: NodeList, liquid: Liquid) -> None:
+        surface = liquid_surface(nodes, *liquid.spread())
+        kind = "Lines" if nodes.shape[0] == 1 else "Polygons"
+        cells, fields = {kind: cells_of(surface.facets)}, {"velocity": surface.velocity_m_s}
+        on_root(self._series).append(PolyData(step, time_s, surface.points_m, cells, fields))

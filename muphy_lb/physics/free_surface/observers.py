@@ -6,7 +6,7 @@
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import isnan, sqrt
 from pathlib import Path
@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from muphy_lb.base.errors import InputError
+from muphy_lb.base.units import CS2
 from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
 from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView, PreparedView, whole_nodes
@@ -22,8 +23,9 @@ from muphy_lb.output.report_html import ReportPart, series_charts
 from muphy_lb.output.series import read_series
 from muphy_lb.parallel import agreed_on_root
 from muphy_lb.physics.free_surface.bubbles import VOXEL, Bubbles
-from muphy_lb.physics.free_surface.cells import BUBBLE, CELL, FLUID, GAS, INTERFACE, LIQUID
-from muphy_lb.physics.free_surface.filling import Wetting, fill, gravity_m_s2, liquid_mass
+from muphy_lb.physics.free_surface.cells import BUBBLE, CELL, FILL, GAS, INTERFACE
+from muphy_lb.physics.free_surface.filling import Wetting, fill, gravity_m_s2, share_of_liquid
+from muphy_lb.physics.free_surface.operators.extent import edge_of, extent_in
 from muphy_lb.physics.free_surface.section import BUBBLES_FILE, GAUGES_FILE, SERIES_FILE, GaugeSection
 
 AXES = "xyz"
@@ -58,6 +60,7 @@ class SurfaceSeries(SeriesObserver):
         gravity_m_s2: float,
     ):
         self._wetting, self._fall_m, self._gravity_m_s2 = wetting, fall_m, gravity_m_s2
+        self._extent = view.node_sums(extent_in(view.header.shape))
         super().__init__(view, folder, resume_step)
 
     def columns(self) -> list[str]:
@@ -69,23 +72,17 @@ class SurfaceSeries(SeriesObserver):
         """Volume [m3], kinetic and potential energy [J] (by the uniform body force), and bounds [m] of the voxels with
         liquid, area of the walls that it touches now and has ever touched [m2], and largest speed in voxels that are
         full of it [m/s], on rank 0; collective."""
-        view = self._view
-        cell, share, nodes = view.model_field(CELL), fill(view), view.nodes
-        mass, velocity = liquid_mass(view), view.velocity_m_s()
-        if cell is None or share is None or mass is None or velocity is None or not isinstance(nodes, NodeList):
+        view, found, areas = self._view, self._extent.read(), self._wetting.areas_m2(self._view)
+        if found is None:
             return None
-        units, place = view.units, nodes.coordinates()
-        speed = units.velocity_to_lattice(velocity)
-        kinetic = 0.5 * float(mass @ (speed**2).sum(axis=1))
-        potential = -float(mass @ (place @ view.present_force))
-        wet = place[(cell & FLUID) != 0]
-        nowhere = np.full(3, np.nan)  # what is left fills no voxel's centre
-        low, high = (wet.min(axis=0) - 0.5, wet.max(axis=0) + 0.5) if len(wet) else (nowhere, nowhere)
-        bounds = np.asarray(nodes.origin_m) + nodes.spacing_m * np.stack((low, high))
-        energies = (units.energy_j * kinetic, units.energy_j * potential)
-        volume, areas = float(mass.sum()) * units.spacing_m**3, self._wetting.areas_m2(view, share)
-        fastest = float(np.linalg.norm(velocity[cell == LIQUID], axis=1).max(initial=0.0))
-        return [volume, *energies, *map(float, bounds.T.ravel()), *areas, fastest]
+        units, header, (mass, kinetic, *place), (fastest, *ends) = view.units, view.header, *found
+        potential = -edge_of(header.shape) * float(np.array(place) @ view.present_force)
+        far = np.where(np.isfinite(ends), ends, np.nan).reshape(3, 2)  # what is left may fill no voxel's centre
+        bounds = np.stack((-far[:, 1] - 0.5, far[:, 0] + 0.5))
+        bounds = np.asarray(header.origin_m) + header.spacing_m * bounds
+        energies = (units.energy_j * float(kinetic), units.energy_j * potential)
+        largest_m_s = units.velocity_to_si(max(float(fastest), 0.0))
+        return [float(mass) * units.spacing_m**3, *energies, *map(float, bounds.T.ravel()), *areas, largest_m_s]
 
     def state(self) -> dict | None:
         """Where liquid has ever been beside walls."""
@@ -93,7 +90,7 @@ class SurfaceSeries(SeriesObserver):
 
     def restore(self, state: dict) -> None:
         """Continue from there."""
-        self._wetting.ever = state[EVER]
+        self._wetting.restore(state[EVER])
 
     def finish(self) -> dict | None:
         """The last row as the record for the summary, with the largest speed of all rows, and the Reynolds and Froude
@@ -262,11 +259,23 @@ class GaugeSeries(SeriesObserver):
     name = "gauges"
 
     def __init__(self, view: FlowView, folder: Path, resume_step: int | None):
-        self._sections = view.case.free_surface.gauges
+        self._view, self._gauges, self._sections = view, list[Gauge](), view.case.free_surface.gauges
         gravity = gravity_m_s2(view)
         self._quantities = tuple(QUANTITIES) if gravity.any() else ("pressure_pa",)
-        self._gauges = agreed_on_root(view.communicator, lambda: placed_gauges(view)) or []
+        voxel = agreed_on_root(view.communicator, lambda: self._choose(placed_gauges(view)))
+        self._probe = view.node_probe(voxel, (CELL, FILL))
         super().__init__(view, folder, resume_step)
+
+    def _choose(self, gauges: list[Gauge]) -> np.ndarray:
+        """The ascending voxel ids of all nodes that gauges read; the gauges number these from now on."""
+        nodes = whole_nodes(self._view)
+        voxel = np.unique(nodes.voxel[np.concatenate([np.append(each.around, each.column) for each in gauges])])
+
+        def place(number: np.ndarray) -> np.ndarray:
+            return np.searchsorted(voxel, nodes.voxel[number])
+
+        self._gauges = [replace(each, around=place(each.around), column=place(each.column)) for each in gauges]
+        return voxel
 
     def columns(self) -> list[str]:
         """Level and pressure of each gauge."""
@@ -274,9 +283,11 @@ class GaugeSeries(SeriesObserver):
 
     def numbers(self) -> list[float] | None:
         """One number per column, on rank 0; collective."""
-        filling, pressure = fill(self._view), self._view.pressure_pa()
-        if filling is None or pressure is None:
+        found, moments, units = self._probe.fields(), self._probe.moments(), self._view.units
+        if found is None or moments is None:
             return None
+        filling, scale = share_of_liquid(found[CELL], found[FILL]), units.pascals_per_density(float(CS2))
+        pressure = units.reference_pressure_pa + scale * moments[0]
         values = [
             {"level_m": gauge.level_m(filling), "pressure_pa": gauge.pressure_pa(filling, pressure)}
             for gauge in self._gauges

@@ -15,7 +15,7 @@ from muphy_lb.physics.free_surface.bubbles import Bubbles, GasLaw, OpenGas
 from muphy_lb.physics.free_surface.capillarity import NO_TENSION, PARABOLOID, TENSION
 from muphy_lb.physics.free_surface.cells import CELL, FILL
 from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE, COS_ANGLE
-from muphy_lb.physics.free_surface.filling import Wetting, fill, share_of_liquid
+from muphy_lb.physics.free_surface.filling import Snapshot, Wetting, fill, share_of_liquid
 from muphy_lb.physics.free_surface.isosurface import SurfaceSnapshots
 from muphy_lb.physics.free_surface.model import free_surface
 from muphy_lb.physics.free_surface.observers import BubbleSeries, GaugeSeries, SurfaceSeries, placed_gauges
@@ -204,16 +204,17 @@ class FreeSurface(Physics):
     def observers(self, view, folder, resume_step):
         """The time series of the liquid, pictures of it, and gauges and surface if the case asks for them."""
         fall = self._fall * self._units.spacing_m, float(self._units.acceleration_to_si(self._gravity))
+        liquid = Snapshot(view)
         found = [
             SurfaceSeries(view, folder, resume_step, self.wetting, *fall),
-            SurfacePicture(view, folder, resume_step),
+            SurfacePicture(view, folder, resume_step, liquid),
         ]
         if self.bubbles is not None:
             found.append(BubbleSeries(view, folder, resume_step, self.bubbles))
         if view.case.free_surface.gauges:
             found.append(GaugeSeries(view, folder, resume_step))
         if view.case.free_surface.surface_every_steps and view.case.output.vtk:
-            found.append(SurfaceSnapshots(view, folder, resume_step))
+            found.append(SurfaceSnapshots(view, folder, resume_step, liquid))
         return tuple(found)
 
 

@@ -8,6 +8,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations, product
 from math import floor, log10
 from pathlib import Path
@@ -25,6 +26,7 @@ from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.measure.flow_view import FlowView, whole_nodes
 from muphy_lb.measure.observer import Observer
 from muphy_lb.measure.pictures import Frames
+from muphy_lb.output.beside import Beside
 from muphy_lb.output.drawing import LENGTH_UNITS, SMALLEST_LENGTH, drawing, frame_files, suitable_unit
 from muphy_lb.output.pictures.cut import Sight
 from muphy_lb.output.pictures.panels import (
@@ -39,7 +41,7 @@ from muphy_lb.output.pictures.panels import (
 from muphy_lb.output.pictures.theme import DARK, Theme
 from muphy_lb.output.report_html import ReportPart
 from muphy_lb.parallel import agreed_on_root
-from muphy_lb.physics.free_surface.filling import fill, gravity_m_s2
+from muphy_lb.physics.free_surface.filling import Liquid, Snapshot, gravity_m_s2
 from muphy_lb.physics.free_surface.isosurface import LEVEL, liquid_body, wall_body
 from muphy_lb.physics.free_surface.section import PICTURE_FILE
 
@@ -237,11 +239,13 @@ class SurfacePicture(Observer):
         view: the flow.
         folder: output folder.
         resume_step: frames up to that step are kept; None for a new run.
+        liquid: of the present step.
 
     Raises OutputError: the folder of the frames cannot be made.
     """
 
-    def __init__(self, view: FlowView, folder: Path, resume_step: int | None):
+    def __init__(self, view: FlowView, folder: Path, resume_step: int | None, liquid: Snapshot):
+        self._liquid, self._beside = liquid, Beside()
         self.every = 0 if view.case.output.frames_field else view.case.output.frames_every_steps
         self._view, self._folder = view, folder
         gravity = gravity_m_s2(view)
@@ -264,8 +268,13 @@ class SurfacePicture(Observer):
             from muphy_lb.output.pictures.theme import chosen_theme
 
             self._draw(PICTURE_FILE, chosen_theme(self._view.case.output).formats)
+        self.wait()
         if self.every and self._view.communicator.rank == 0:
             self._frames.make_film()
+
+    def wait(self) -> None:
+        """Wait for all pictures."""
+        self._beside.wait()
 
     def section(self, summary: Mapping) -> ReportPart:
         """The last picture for report.html."""
@@ -273,19 +282,20 @@ class SurfacePicture(Observer):
 
     def _draw(self, file: str, formats: tuple[str, ...] = ()) -> None:
         """Draw a picture, beside its PNG in further formats."""
-        from muphy_lb.output.pictures.theme import DARK
-
-        view = self._view
-        filling, velocity = fill(view), view.velocity_m_s()
-        if filling is None or velocity is None:
+        view, liquid = self._view, self._liquid.now()
+        if liquid is None:
             return
-        fastest = float(np.linalg.norm(velocity[filling > 0.0], axis=1).max(initial=0.0))
+        fastest = float(np.linalg.norm(liquid.velocity_m_s, axis=1).max(initial=0.0))
         if self._grows:
             self._top_m_s = max(self._top_m_s, _round_number_above(fastest))
-        with drawing(file):
-            top_m_s = self._top_m_s or 1.0
-            scene = Scene(whole_nodes(view), filling, velocity, self._up, top_m_s, view.time_s, view.case.title)
-            draw_liquid(self._folder / file, replace(scene, theme=replace(DARK, formats=formats)))
+        seen = self._up, self._top_m_s or 1.0, view.time_s, view.case.title, replace(DARK, formats=formats)
+        self._beside.do(partial(_draw_beside, self._folder / file, whole_nodes(view), liquid, seen))
+
+
+def _draw_beside(path: Path, nodes: NodeList, liquid: Liquid, seen: tuple) -> None:
+    """Write a picture of a liquid; ``seen``: the last attributes of a :class:`Scene`."""
+    with drawing(path.name):
+        draw_liquid(path, Scene(nodes, *liquid.spread(), *seen))
 
 
 def _round_number_above(value: float) -> float:

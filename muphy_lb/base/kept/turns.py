@@ -1,0 +1,54 @@
+"""Turns of processes that lack the same kernel: one compiles, the others wait for its file.
+
+A turn is a lock on a file beside that of the kernel, which the system takes from a process that ends in any way. A
+process that compiles waits for no other one but those that compile what its kernel calls, so no circle of them waits.
+Where the file system has no locks, or one process compiles for too long, others compile the same kernel beside it.
+"""
+
+import fcntl
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+
+LONGEST_WAIT_S = 60.0
+POLL_S = 0.02
+
+
+class Turn:
+    """The turn to compile a kernel, from the making of the object until :meth:`end`, or until the process ends.
+
+    Args:
+        path: file of the kernel, in a folder of this user.
+
+    Attributes:
+        may_be_kept: whether there is a file of the kernel now, which another process may have left meanwhile.
+
+    Raises:
+        OSError: the file of the lock cannot be made.
+    """
+
+    def __init__(self, path: Path):
+        self._lock = path.with_name(f"{path.name}.lock")
+        self._handle = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        until = time.monotonic() + LONGEST_WAIT_S
+        while not (is_mine := self._is_taken()) and time.monotonic() < until and not path.exists():
+            time.sleep(POLL_S)
+        self._is_mine, self.may_be_kept = is_mine, path.exists()
+
+    def end(self) -> None:
+        """Let others have it."""
+        if self._is_mine:
+            with suppress(OSError):
+                self._lock.unlink()
+        os.close(self._handle)
+
+    def _is_taken(self) -> bool:
+        """Whether it is this process's turn now, or there are no locks here."""
+        try:
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+        return True

@@ -1,0 +1,114 @@
+"""The liquid as it is measured where the flow is: that of all fields on the host, on any ranks."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from muphy_lb.case.case import case_from_dict
+from muphy_lb.measure.node_sums import Measure
+from muphy_lb.operators import Operator
+from muphy_lb.parallel import SerialCommunicator
+from muphy_lb.parallel.communicator import MpiCommunicator
+from muphy_lb.physics.free_surface.cells import CELL, FLUID, LIQUID, MASS
+from muphy_lb.physics.free_surface.filling import fill, wall_faces
+from muphy_lb.physics.free_surface.observers import SurfaceSeries
+from muphy_lb.run.changes import repartition
+from muphy_lb.run.solver import Solver
+from tests.laws.test_random_tanks import random_tank
+
+SEED = 271130005
+BACKENDS = ("numpy", "cpu", pytest.param("cuda", marks=pytest.mark.gpu))
+
+
+def splash(backend: str = "cpu", communicator=None) -> Solver:
+    """A tank with falling liquid, after some steps."""
+    tables, _ = random_tank(SEED)
+    tables["compute"] |= {"backend": backend}
+    simulation = Solver(case_from_dict(tables), communicator or SerialCommunicator())
+    simulation.step(6)
+    return simulation
+
+
+def series(simulation: Solver, folder) -> SurfaceSeries:
+    """The series of a flow."""
+    (physics,) = simulation.physics
+    return next(each for each in physics.observers(simulation, Path(folder), None) if isinstance(each, SurfaceSeries))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_what_is_measured_is_that_of_the_fields(backend, tmp_path):
+    simulation = splash(backend)
+    row = dict(zip((observer := series(simulation, tmp_path)).columns(), observer.numbers(), strict=True))
+    units, nodes, cell = simulation.units, simulation.nodes, simulation.model_field(CELL)
+    density, held = (values.astype(np.float64) for values in (simulation.density(), simulation.model_field(MASS)))
+    mass = np.where(cell == LIQUID, density, 0.0) + held
+    velocity, place = simulation.velocity_m_s().astype(np.float64), nodes.coordinates()
+    square = (units.velocity_to_lattice(velocity) ** 2).sum(axis=1)
+    wet = place[(cell & FLUID) != 0]
+    low_m, high_m = (
+        np.array(nodes.origin_m) + nodes.spacing_m * ends for ends in (wet.min(axis=0) - 0.5, wet.max(axis=0) + 0.5)
+    )
+    expected = {
+        "volume_m3": mass.sum() * units.spacing_m**3,
+        "kinetic_energy_j": 0.5 * units.energy_j * (mass @ square),
+        "potential_energy_j": -units.energy_j * (mass @ (place @ simulation.present_force)),
+        **{f"{axis}_min_m": value for axis, value in zip("xyz", low_m, strict=True)},
+        **{f"{axis}_max_m": value for axis, value in zip("xyz", high_m, strict=True)},
+        "wetted_area_m2": units.spacing_m**2 * (wall_faces(nodes) @ fill(simulation).astype(np.float64)),
+        "max_velocity_m_s": np.linalg.norm(velocity[cell == LIQUID], axis=1).max(initial=0.0),
+    }
+    assert expected["kinetic_energy_j"] > 0.0
+    assert {name: row[name] for name in expected} == pytest.approx(expected, rel=3e-6, abs=1e-12)
+
+
+def numbers_of(communicator, folder) -> np.ndarray | None:
+    """Rows of the series, before and after the nodes have got other owners, on rank 0."""
+    simulation = splash(communicator=communicator)
+    observer, found = series(simulation, folder), []
+    for _ in range(2):
+        found.append(observer.numbers())
+        n_nodes = simulation.header.n_nodes
+        owner = (np.arange(n_nodes) * communicator.size // n_nodes)[::-1].astype(np.int32)
+        repartition(simulation, owner if communicator.rank == 0 else None)
+        simulation.step(1)
+    return None if communicator.rank else np.array(found, dtype=np.float64)
+
+
+def write_numbers(folder) -> None:
+    """The rows that the ranks of this launcher find, into a file."""
+    from mpi4py import MPI
+
+    world = MpiCommunicator(MPI)
+    found = numbers_of(world, folder)
+    if world.rank == 0:
+        np.save(Path(folder) / "numbers", found)
+
+
+def test_three_ranks_measure_what_one_does(tmp_path, mpirun):
+    alone = numbers_of(SerialCommunicator(), tmp_path)
+    call = f"from tests.laws.test_measured_liquid import write_numbers; write_numbers({str(tmp_path)!r})"
+    done = mpirun(3, ["-c", call])
+    assert done.returncode == 0, done.stderr
+    assert alone.tobytes() == np.load(tmp_path / "numbers.npy").tobytes()
+
+
+def _broken(n, moments, lattice, parameters):
+    return np.where(n == 1, np.inf, 1.0)[None], np.asarray(n, dtype=np.float64)[None]
+
+
+def _broken_node(lattice, precision, jit, at):
+    def measure(n, deviation, ux, uy, uz, parameters, found):
+        found[0] = np.inf if n == 1 else 1.0
+        found[1] = n
+
+    return jit(measure)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_sum_with_a_number_that_is_not_finite_is_none(backend):
+    simulation = splash(backend)
+    operator = Operator("broken", _broken, _broken_node)
+    sums, largest = simulation.node_sums(Measure(operator, {}, 1, 1)).read()
+    assert np.isnan(sums).all()
+    assert largest == [simulation.header.n_nodes - 1]
