@@ -335,9 +335,9 @@ class VtkHdfSeries(GrowingFile):
         super().__init__(path, case_text, units, compress, resume_step)
 
     def append(self, time_s: float, step: int, fields: Mapping[str, np.ndarray]) -> None:
-        """Add one snapshot. ``fields``: (n,) or (n, 3) arrays by name, in the order of the nodes; stored as float32.
-        Every snapshot has the same fields. Raises OutputError: a field has another shape or was not in the first
-        snapshot, or the disk refuses."""
+        """Add one snapshot. ``fields``: (n,) arrays, (n, 3) vectors or (n, 6) symmetric tensors by name, in the
+        order of the nodes; stored as float32. Every snapshot has the same fields. Raises OutputError: a field has
+        another shape or was not in the first snapshot, or the disk refuses."""
         arrays = {name: self._checked(name, values) for name, values in fields.items()}
 
         def write(file: h5py.File) -> None:
@@ -381,9 +381,10 @@ class VtkHdfSeries(GrowingFile):
     def _checked(self, name: str, values: np.ndarray) -> np.ndarray:
         values = np.asarray(values, dtype=np.float32)
         n_nodes = self.nodes.n_nodes
-        if values.shape not in ((n_nodes,), (n_nodes, 3)):
+        if values.shape not in ((n_nodes,), (n_nodes, 3), (n_nodes, 6)):
             raise OutputError(
-                f"{self.path}: field {name!r} has shape {values.shape}; allowed are ({n_nodes},) and ({n_nodes}, 3)"
+                f"{self.path}: field {name!r} has shape {values.shape}; allowed are ({n_nodes},), ({n_nodes}, 3) and"
+                f" ({n_nodes}, 6)"
             )
         return values
 

@@ -100,7 +100,8 @@ class Plots:
             field: its name; of vectors the magnitude, unless a component is chosen.
             axis: ``"x"``, ``"y"`` or ``"z"``; by default the plane that shows most.
             position_m: position of the plane on that axis [m]; by default the fullest plane.
-            component: ``"x"``, ``"y"`` or ``"z"``, of a vector.
+            component: ``"x"``, ``"y"`` or ``"z"`` of a vector; ``"xx"``, ``"yy"``, ``"zz"``, ``"xy"``, ``"yz"`` or
+                ``"zx"`` of a tensor.
             limits: lowest and highest value of the colours [SI], such as those that all pictures of a film share; by
                 default those of this plane, robust against single nodes.
             style: ``"dark"`` or ``"light"``; by default that of the case.
@@ -112,7 +113,8 @@ class Plots:
         flow = self._flow()
 
         def checked() -> str:
-            _check_letters(axis=axis, component=component)
+            if axis is not None and axis not in tuple(AXES):
+                raise InputError(f"plot.slice: axis is {axis!r}; allowed: 'x', 'y' or 'z'")
             _check_numbers(axis, position_m, limits)
             self._theme(style)
             return chosen_fields(flow, (field,))[0]
@@ -138,12 +140,6 @@ class Plots:
         if style is not None and style not in THEMES:
             raise InputError(f"plot: style is {style!r}; allowed: {', '.join(THEMES)}")
         return chosen_theme(self._flow().case.output) if style is None else THEMES[style]
-
-
-def _check_letters(**letters: str | None) -> None:
-    for name, letter in letters.items():
-        if letter is not None and letter not in tuple(AXES):
-            raise InputError(f"plot.slice: {name} is {letter!r}; allowed: 'x', 'y' or 'z'")
 
 
 def _check_numbers(axis: str | None, position_m: float | None, limits: tuple[float, float] | None) -> None:

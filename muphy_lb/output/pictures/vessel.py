@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.output import SPEED
 from muphy_lb.geometry.nodes import NodeList
+from muphy_lb.operators.viscous_stress import PAIRS, contracted
 from muphy_lb.output.drawing import LENGTH_UNITS, SMALLEST_LENGTH, shown_unit, suitable_unit
 from muphy_lb.output.pictures.cut import AXES, PlaneCut, Sight, best_cut, upright_raster
 from muphy_lb.output.pictures.panels import (
@@ -192,14 +193,20 @@ def fill_slice(figure: Figure, nodes: NodeList, cut: PlaneCut, shown: Shown) -> 
 
 
 def as_scalar(field: str, values: np.ndarray, component: str | None = None) -> tuple[str, np.ndarray]:
-    """Name and (n,) values of what is drawn of a field: of vectors the magnitude, unless a component is chosen. Raises
-    InputError: a component of a scalar."""
-    if component is not None and values.ndim == 1:
-        raise InputError(f"plot.slice: {field} has no components; leave component = {component!r} out")
+    """Name and (n,) values of what is drawn of a field: of vectors and tensors the magnitude, unless a component is
+    chosen. Raises InputError: a component that the field does not have."""
     if values.ndim == 1:
+        if component is not None:
+            raise InputError(f"plot.slice: {field} has no components; leave component = {component!r} out")
         return field, values
+    is_tensor = values.shape[1] == len(PAIRS)
+    names = PAIRS if is_tensor else tuple(AXES)
     if component is not None:
-        return f"{field} along {component}", values[:, AXES.index(component)]
+        if component not in names:
+            raise InputError(f"plot.slice: component is {component!r}; allowed of {field}: {', '.join(names)}")
+        return f"{field} {component}" if is_tensor else f"{field} along {component}", values[:, names.index(component)]
+    if is_tensor:
+        return f"{field} (magnitude)", np.sqrt(contracted(values.T))
     return SPEED if field == "velocity" else f"{field} (magnitude)", np.linalg.norm(values, axis=1)
 
 
