@@ -19,7 +19,7 @@ from muphy_lb.engine.parameters import Parameters
 from muphy_lb.engine.particles import Particles
 from muphy_lb.engine.step import StepBinder, StepKind, StepLaunches
 from muphy_lb.engine.timed_values import TimedValues
-from muphy_lb.engine.transfers import NodeValues, Reductions, StateAccess, Totals
+from muphy_lb.engine.transfers import NodeValues, Probe, Reductions, StateAccess, Totals
 from muphy_lb.model.model import STEP, FieldValue, Model, PartlyFilled
 from muphy_lb.operators import Operator
 from muphy_lb.operators.initial import initial_populations
@@ -189,6 +189,13 @@ class Engine:
     def moments(self) -> np.ndarray:
         """(4, n) rows rho - 1, ux, uy, uz."""
         return self._access.moments(self.state(self.parity), self.measuring(self.parity))
+
+    def probe_of_arriving(self, nodes: np.ndarray) -> Probe:
+        """A reader of the populations that arrive at (k,) local nodes, from the buffer that :meth:`looking_ahead`
+        gives: (Q k,) of each direction in turn."""
+        addresses, phases = self.addresses, (self._phase(0), self._phase(1))
+        even, odd = (addresses.resolve(phase, addresses.patterns[phase].load, nodes).ravel() for phase in phases)
+        return Probe(self.backend, self.buffers, (even, odd))
 
     def of_arriving(self, n_rows: int, compute) -> np.ndarray:
         """(n_rows, n) float64 numbers of the populations that arrive at the nodes in the step ahead, 0 where there is

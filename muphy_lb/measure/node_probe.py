@@ -69,11 +69,11 @@ class _BoundProbe:
         gathered = communicator.gather(domain.voxel[self._nodes])
         self._order = None if gathered is None else np.argsort(np.concatenate(gathered))
         phases = [parity % len(addresses.patterns) for parity in (0, 1)]
-        before = [addresses.resolve(phase, addresses.patterns[phase].load, self._nodes) for phase in phases]
-        stored = [addresses.resolve(phase - 1, addresses.locations_after(phase - 1), self._nodes) for phase in phases]
-        self._before, self._stored = (
-            Probe(engine.backend, engine.buffers, (even.ravel(), odd.ravel())) for even, odd in (before, stored)
+        even, odd = (
+            addresses.resolve(phase - 1, addresses.locations_after(phase - 1), self._nodes).ravel() for phase in phases
         )
+        self._stored = Probe(engine.backend, engine.buffers, (even, odd))
+        self._before = engine.probe_of_arriving(self._nodes)
         self._values = NodeValues(engine, self._nodes)
         self._remembered = Remembered[tuple[Callable[[], np.ndarray], np.ndarray]]()
         self._fields = tuple(fields)

@@ -27,7 +27,7 @@ EXTRA = "notebook"
 """The extra of the installation with these libraries."""
 
 DIMENSIONS = ("z", "y", "x")
-COMPONENTS_OF: Mapping[int, tuple[Sequence[str], tuple[str]]] = {3: ("xyz", ("component",)), 6: (PAIRS, ("pair",))}
+COMPONENTS_OF: Mapping[int, tuple[Sequence[str], tuple[str, ...]]] = {3: ("xyz", ("component",)), 6: (PAIRS, ("pair",))}
 """Labels and dimension of the components of a vector and of a symmetric tensor, by their number."""
 WHAT = "to_pyvista()"
 VTK_VOXEL = 11
@@ -93,10 +93,8 @@ def dataset(
         coordinates[name] = xarray.Variable(name, place_m, {"units": "m", "long_name": name})
     arrays = {}
     for name, of_nodes in values.items():
-        more = ()
-        if of_nodes.ndim == 2:
-            labels, more = COMPONENTS_OF[of_nodes.shape[1]]
-            coordinates[more[0]] = xarray.Variable(more[0], list(labels))
+        labels, more = COMPONENTS_OF[of_nodes.shape[1]] if of_nodes.ndim == 2 else ("", ())
+        coordinates |= {dimension: xarray.Variable(dimension, list(labels)) for dimension in more}
         described = {"units": units[name], "long_name": name.replace("_", " ")}
         arrays[name] = xarray.Variable((*DIMENSIONS, *more), on_box(nodes, of_nodes), described)
     found = xarray.Dataset(arrays, coordinates, dict(said))

@@ -1,7 +1,8 @@
 """The picture of a run, the vessel in three dimensions and the speed on a plane; and one field on a plane."""
 
 import os
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,19 @@ from muphy_lb.output.pictures.panels import (
     make_style,
     mark_mirrors,
 )
-from muphy_lb.output.pictures.projection import View, is_rock, render_vessel
+from muphy_lb.output.pictures.projection import (
+    AT_SURFACE,
+    UPRIGHT,
+    View,
+    Volume,
+    Window,
+    above,
+    best_camera,
+    coarse_volume,
+    is_rock,
+    render,
+    render_vessel,
+)
 from muphy_lb.output.pictures.theme import DARK, Theme
 
 COLOUR_MAP, COLOUR_RANGE = "plasma", (0.12, 0.96)
@@ -192,6 +205,63 @@ def fill_slice(figure: Figure, nodes: NodeList, cut: PlaneCut, shown: Shown) -> 
     draw_heading(figure, shown.title, shown.facts)
 
 
+ISOSURFACES = "where the value is {}\nat walls: what lies above the level"
+MOST_LEVELS, N_LEVELS = 8, 3
+VEILED, GHOST = 0.45, 0.12  # opacity of all isosurfaces but the innermost, and of the geometry around them
+
+
+def usual_levels(values: np.ndarray) -> tuple[float, ...]:
+    """Levels of isosurfaces, evenly between the ends of the values, robust against single nodes."""
+    low, high = np.nanpercentile(values, SHARES)
+    return tuple((low + (high - low) * np.arange(1, N_LEVELS + 1) / (N_LEVELS + 1)).tolist())
+
+
+def fill_isosurfaces(
+    figure: Figure, nodes: NodeList, values: np.ndarray, levels: Sequence[float], shown: Shown, sight: Sight | None
+) -> None:
+    """Draw the isosurfaces of a field on an empty figure, each seen through those that enclose it.
+
+    The part of the fluid whose value is at least a level encloses the parts of higher levels, so every ray meets the
+    surfaces in the order of the levels.
+
+    Args:
+        values: (n,) values of the nodes of a geometry in three dimensions.
+        levels: values of the surfaces.
+        shown: its colours are those of ``values``.
+        sight: what is up; None: z.
+    """
+    volume = coarse_volume(nodes, np.nan_to_num(values), is_block=False)
+    camera = best_camera(volume.voxels, UPRIGHT if sight is None else sight.turned())
+    window = Window.around(volume, camera)
+
+    def seen(body: Volume) -> np.ndarray:
+        return render(body, window, shown.colours.to_rgba, N_RENDER_PIXELS, deepest=AT_SURFACE).image
+
+    whole = render(volume, window, shown.colours.to_rgba, N_RENDER_PIXELS)
+    image, opacity = np.zeros_like(whole.image), 1.0
+    for level in sorted(levels, reverse=True):
+        image, opacity = over(seen(above(volume, level)), image, opacity), VEILED
+    grey = whole.image.copy()
+    grey[..., :3] = grey[..., :3].mean(axis=-1, keepdims=True)
+    view = replace(whole, image=over(grey, image, GHOST))
+    style = make_style(nodes, shown.name, shown.colours)
+    (panel,) = add_panels(figure, [view.extent_m])
+    draw_view(panel, nodes, view, style)
+    name, size = shown_unit(shown.unit, max(map(abs, levels)))
+    told = ", ".join(f"{level / size:.4g}" for level in sorted(levels))
+    draw_title(panel, ISOSURFACES.format(f"{told} {name}".strip()))
+    draw_scale_in_unit(figure, style.colours, shown.name, shown.unit)
+    draw_heading(figure, shown.title, shown.facts)
+
+
+def over(front: np.ndarray, back: np.ndarray, opacity: float) -> np.ndarray:
+    """(rows, columns, 4) RGBA of an image, made translucent, in front of another."""
+    alpha = opacity * front[..., 3:]
+    both = alpha + (1.0 - alpha) * back[..., 3:]
+    colour = alpha * front[..., :3] + (1.0 - alpha) * back[..., 3:] * back[..., :3]
+    return np.concatenate((colour / np.maximum(both, 1e-9), both), axis=-1)
+
+
 def as_scalar(field: str, values: np.ndarray, component: str | None = None) -> tuple[str, np.ndarray]:
     """Name and (n,) values of what is drawn of a field: of vectors and tensors the magnitude, unless a component is
     chosen. Raises InputError: a component that the field does not have."""
@@ -221,6 +291,11 @@ def slice_colours(
         limits: lowest and highest value of the colours; None: robust against single nodes.
     """
     return within(speed_colours(values) if name == SPEED else _colours(cut.values), limits)
+
+
+def field_colours(name: str, values: np.ndarray, limits: tuple[float, float] | None = None) -> ScalarMappable:
+    """The colours of a field in space; the arguments are those of :func:`slice_colours`."""
+    return within(speed_colours(values) if name == SPEED else _colours(values), limits)
 
 
 def one_scale(name: str, limits: tuple[float, float]) -> ScalarMappable:
