@@ -14,7 +14,8 @@ from muphy_lb.case.section import AtLeastZero, Direction, Name, Positive, Sectio
 STATE_FIELDS = ("density", "velocity", "pressure")
 StressName = Literal["stress", "strain_rate", "shear_stress", "shear_rate"]
 STRESS_NAMES = get_args(StressName)
-FLOW_FIELDS = (*STATE_FIELDS, *STRESS_NAMES)
+GRADIENT = "velocity_gradient"
+FLOW_FIELDS = (*STATE_FIELDS, *STRESS_NAMES, GRADIENT)
 FIELDS = (*FLOW_FIELDS, *offered("OUTPUT_FIELDS"))
 SPEED = "speed"
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class OutputSection(Section):
 
     fields: FieldNames = ("density", "velocity", "pressure")
     """fields in the field files; stress and strain_rate are tensors (xx, yy, zz, xy, yz, zx), shear_stress and
-    shear_rate their magnitudes"""
+    shear_rate their magnitudes; velocity_gradient has nine components, du_x/dx, du_x/dy and so on"""
     fields_every_steps: AtLeastZero = 0
     """steps between two field files"""
     region_m: Box | None = None

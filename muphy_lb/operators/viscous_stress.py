@@ -22,6 +22,8 @@ from muphy_lb.operators.relaxation import OMEGA
 COMPONENTS = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))
 #: Their names, "xx", "yy", "zz", "xy", "yz", "zx".
 PAIRS = tuple("xyz"[a] + "xyz"[b] for a, b in COMPONENTS)
+#: Names of the components of a gradient of vectors: of the vector, and of the axis of the derivative.
+GRADIENT_PAIRS = tuple(a + b for a in "xyz" for b in "xyz")
 
 
 def contracted(tensor: np.ndarray) -> np.ndarray:

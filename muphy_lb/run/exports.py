@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.case.output import SPEED, STRESS_NAMES
+from muphy_lb.case.output import GRADIENT, SPEED, STRESS_NAMES
 from muphy_lb.case.section import did_you_mean
 from muphy_lb.geometry.nodes import NodeList, on_box
 from muphy_lb.geometry.surfaces.surface import Surface
 from muphy_lb.measure.field_snapshots import known_fields
 from muphy_lb.measure.flow_view import FlowView
-from muphy_lb.operators.viscous_stress import PAIRS
+from muphy_lb.operators.viscous_stress import GRADIENT_PAIRS, PAIRS
 from muphy_lb.output.vtkhdf import N_CORNERS, voxel_mesh
 from muphy_lb.output.vtp import on_surface
 from muphy_lb.run.records import WallShear
@@ -27,8 +27,12 @@ EXTRA = "notebook"
 """The extra of the installation with these libraries."""
 
 DIMENSIONS = ("z", "y", "x")
-COMPONENTS_OF: Mapping[int, tuple[Sequence[str], tuple[str, ...]]] = {3: ("xyz", ("component",)), 6: (PAIRS, ("pair",))}
-"""Labels and dimension of the components of a vector and of a symmetric tensor, by their number."""
+COMPONENTS_OF: Mapping[int, tuple[Sequence[str], tuple[str, ...]]] = {
+    3: ("xyz", ("component",)),
+    6: (PAIRS, ("pair",)),
+    9: (GRADIENT_PAIRS, ("derivative",)),
+}
+"""Labels and dimension of the components of a vector, a symmetric tensor and a gradient, by their number."""
 WHAT = "to_pyvista()"
 VTK_VOXEL = 11
 MAGNITUDE = "wall_shear_magnitude"
@@ -60,7 +64,7 @@ def chosen_fields(view: FlowView, names: tuple[str, ...]) -> tuple[str, ...]:
     for name in names:
         if name not in known:
             raise InputError(f"there is no field {name!r} in this flow; {did_you_mean(str(name), list(known))}")
-    untold = {SPEED, *STRESS_NAMES}
+    untold = {SPEED, *STRESS_NAMES, GRADIENT}
     return names or tuple(dict.fromkeys((*view.case.output.fields, *(name for name in known if name not in untold))))
 
 
@@ -76,7 +80,7 @@ def dataset(
     nodes: NodeList, values: Mapping[str, np.ndarray], units: Mapping[str, str], said: Mapping
 ) -> "xarray.Dataset":
     """An xarray Dataset with dimensions z, y, x (y, x in two dimensions), and ``component`` for vectors, ``pair`` for
-    symmetric tensors.
+    symmetric tensors, ``derivative`` for gradients.
 
     Args:
         values: (n, ...) values of the nodes by name.

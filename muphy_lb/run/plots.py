@@ -1,6 +1,7 @@
 """Figures in the style of the pictures of a run: of a flow in memory, and of the files of a finished run."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from io import BytesIO
 from math import isfinite
 from numbers import Real
@@ -14,14 +15,14 @@ from muphy_lb.base.key_units import unit_of
 from muphy_lb.case.case import Case, load_case
 from muphy_lb.case.output import SPEED
 from muphy_lb.case.section import did_you_mean
-from muphy_lb.geometry.nodes import NodeList
+from muphy_lb.measure.at_particles import particles_drawn
 from muphy_lb.measure.field_snapshots import FieldSnapshots, known_fields
 from muphy_lb.measure.flow_view import FlowView, on_root, whole_nodes
 from muphy_lb.measure.pictures import shown_flow, sight_of
 from muphy_lb.measure.shear.observer import AREA, SHEAR_FILE
 from muphy_lb.measure.shear.wall_nodes import INDICES, STRESS
 from muphy_lb.output.drawing import PICTURE_FORMATS
-from muphy_lb.output.pictures.cut import AXES, PlaneCut, best_cut, cut_at, upright_raster
+from muphy_lb.output.pictures.cut import AXES, best_cut, cut_at, upright_raster
 from muphy_lb.output.pictures.panels import figure_at, fill_curves
 from muphy_lb.output.pictures.theme import THEMES, Theme, ThemedFigure, chosen_theme
 from muphy_lb.output.pictures.vessel import (
@@ -131,7 +132,7 @@ class Plots:
             return chosen_fields(flow, (field,))[0]
 
         chosen = from_root(flow.communicator, checked)
-        gathered, sight = node_values(flow, chosen), sight_of(flow)
+        gathered, sight, points = node_values(flow, chosen), sight_of(flow), particles_drawn(flow)
 
         def drawn() -> FlowFigure:
             name, values = as_scalar(chosen, on_root(gathered), component)
@@ -142,7 +143,8 @@ class Plots:
                 cut = best_cut(nodes, values) if sight is None else upright_raster(nodes, nodes, sight).image(values)
             figure, field = FlowFigure(self._theme(style)), (name, known_fields(flow)[chosen])
             colours, when = slice_colours(name, values, cut, limits), (flow.step_number, flow.time_s)
-            _fill(figure, nodes, cut, field, colours, when, flow.case)
+            shown = replace(_shown(field, colours, when, flow.case), points=points)
+            fill_slice(figure, nodes, cut, shown)
             return figure
 
         return agreed_on_root(flow.communicator, drawn)
@@ -216,12 +218,8 @@ def _are_finite(*numbers) -> bool:
     return all(isinstance(number, Real) and isfinite(number) for number in numbers)
 
 
-def _fill(figure, nodes: NodeList, cut: PlaneCut, field: tuple[str, str], colours, when: tuple, case: Case) -> None:
-    """Draw a plane of a field (name, unit) of a snapshot (step, time [s]) on an empty figure."""
-    fill_slice(figure, nodes, cut, _shown(field, colours, when, case))
-
-
 def _shown(field: tuple[str, str], colours, when: tuple, case: Case) -> Shown:
+    """The presentation of a field (name, unit) of a snapshot (step, time [s])."""
     (name, unit), (step, time_s) = field, when
     facts = (f"{name.replace('_', ' ')} after {step:,} steps, {time_s:.4g} s",)
     return Shown(name.replace("_", " "), unit, colours, case.title, facts, _mirrors(case))
@@ -353,7 +351,7 @@ class _Picture:
                 return
             cut = best_cut(nodes, values) if axis is None else cut_at(nodes, values, axis, self.at_m)
             colours = slice_colours(shown, values, cut, self.limits)
-            _fill(figure, nodes, cut, (shown, snapshot.units[field]), colours, when, self.case)
+            fill_slice(figure, nodes, cut, _shown((shown, snapshot.units[field]), colours, when, self.case))
 
     def _draw_walls(self, name: str) -> None:
         if self.at_m is not None:

@@ -14,9 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from muphy_lb.base.units import Units
+from muphy_lb.geometry.neighbours import neighbour_table
+from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.measure.flow_view import EngineView, FlowView
 from muphy_lb.measure.shear.stress import NodeStress
-from muphy_lb.operators.viscous_stress import PAIRS, contracted
+from muphy_lb.operators.viscous_stress import COMPONENTS, PAIRS, contracted
 
 N_NUMBERS = 7  # of a node: six components of the stress, and the viscosity
 
@@ -55,6 +57,35 @@ STRESS_FIELDS = {
 }
 """By name; of tensors the components xx, yy, zz, xy, yz, zx."""
 TENSORS = ("stress", "strain_rate")
+
+
+def velocity_gradient(nodes: NodeList, velocity_m_s: np.ndarray, strain_rate: np.ndarray) -> np.ndarray:
+    """(n, 9) velocity gradient [1/s]: du_x/dx, du_x/dy, du_x/dz, du_y/dx and so on.
+
+    Its symmetric part is the rate of strain, which is known at a node. Its antisymmetric part follows from central
+    differences between neighbours; where a neighbour is missing, at walls, from the rate of strain and the derivative
+    of the other component, if that is known, else it is 0.
+
+    Args:
+        velocity_m_s: (n, 3) velocity.
+        strain_rate: (n, 6) rate of strain [1/s].
+    """
+    unit = np.eye(3, dtype=np.int64)
+    rotation, strain = np.zeros((3, 3, nodes.n_nodes)), np.empty((3, 3, nodes.n_nodes))
+    for (a, b), values in zip(COMPONENTS, strain_rate.T, strict=True):
+        strain[a, b] = strain[b, a] = values
+    slope, is_known = np.empty((3, 3, nodes.n_nodes)), np.empty((3, nodes.n_nodes), dtype=bool)
+    for axis in range(3):
+        before, after = neighbour_table(nodes, np.stack((-unit[axis], unit[axis])))
+        is_known[axis] = (before >= 0) & (after >= 0)
+        change = velocity_m_s[np.maximum(after, 0)] - velocity_m_s[np.maximum(before, 0)]
+        slope[:, axis] = change.T / (2.0 * nodes.spacing_m)
+    for a, b in ((0, 1), (1, 2), (2, 0)):
+        by_both = 0.5 * (slope[a, b] - slope[b, a])
+        by_one = np.where(is_known[b], slope[a, b] - strain[a, b], np.where(is_known[a], strain[a, b] - slope[b, a], 0))
+        rotation[a, b] = np.where(is_known[a] & is_known[b], by_both, by_one)
+        rotation[b, a] = -rotation[a, b]
+    return (strain + rotation).reshape(9, -1).T
 
 
 def local_numbers(view: EngineView) -> np.ndarray:

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.output import SPEED
 from muphy_lb.geometry.nodes import NodeList
-from muphy_lb.operators.viscous_stress import PAIRS, contracted
+from muphy_lb.operators.viscous_stress import GRADIENT_PAIRS, PAIRS, contracted
 from muphy_lb.output.drawing import LENGTH_UNITS, SMALLEST_LENGTH, shown_unit, suitable_unit
 from muphy_lb.output.pictures.cut import AXES, PlaneCut, Sight, best_cut, upright_raster
 from muphy_lb.output.pictures.panels import (
@@ -34,6 +34,7 @@ from muphy_lb.output.pictures.panels import (
     make_style,
     mark_mirrors,
 )
+from muphy_lb.output.pictures.particles import Points, draw_points
 from muphy_lb.output.pictures.projection import (
     AT_SURFACE,
     UPRIGHT,
@@ -54,6 +55,7 @@ COLOUR_MAP, COLOUR_RANGE = "plasma", (0.12, 0.96)
 TOP_PERCENTILE = 99.7  # robust against single fast nodes
 SKEWED = 0.12  # a square-root scale is used if the median is below this fraction of the top speed
 N_RENDER_PIXELS = 980
+BEHIND = 0.4  # opacity of the body of the fluid behind particles
 ROCK = "speed at the surface of the block, without its front octant\ngrey: grains"
 BELOW_SURFACE = "highest speed below the surface"  # as far as the middle of the vessel; at openings the speed itself
 
@@ -70,6 +72,7 @@ class Presentation:
     limits: tuple[float, float] | None = None
     sight: Sight | None = None  #: what is up; None: z, and the cut that shows most
     room: NodeList | None = None  #: all nodes of the geometry, where ``sight`` is given and some are without fluid
+    points: Points | None = None  #: particles, seen through the fluid
 
 
 PLAIN = Presentation()
@@ -108,13 +111,28 @@ def fill_figure(figure: Figure, nodes: NodeList, speed_m_s: np.ndarray, title: s
     else:
         view = render_vessel(nodes, speed_m_s, style.colours.to_rgba, N_RENDER_PIXELS, how.sight)
         body, flat = add_panels(figure, [view.extent_m, cut.extent_m])
-        draw_view(body, nodes, view, style)
-        draw_title(body, ROCK if rock else BELOW_SURFACE)
+        draw_view(body, nodes, view if how.points is None else replace(view, image=faint(view.image)), style)
+        draw_title(body, (ROCK if rock else BELOW_SURFACE) + (how.points.meaning() if how.points else ""))
+        if how.points:
+            place_m = how.points.position_m
+            draw_points(body, how.points, view.project(place_m) / style.unit_m, place_m @ view.camera[2])
         draw_title(flat, cut_title(cut, style) + _meanings(cut, rock, how.mirrors))
     draw_cut(flat, nodes, cut, style, rock)
+    draw_points_on(flat, cut, how.points, style)
     mark_mirrors(flat, nodes, cut, style, how.mirrors)
     draw_speed_scale(figure, style)
     draw_heading(figure, title, _facts(nodes, float(speed_m_s.max())))
+
+
+def faint(image: np.ndarray) -> np.ndarray:
+    """RGBA of an image behind particles."""
+    return image * (1.0, 1.0, 1.0, BEHIND)
+
+
+def draw_points_on(axes: Axes, cut: PlaneCut, points: Points | None, style: Style) -> None:
+    """Draw all particles on a cut, whatever their distance from it."""
+    if points is not None:
+        draw_points(axes, points, points.position_m[:, list(cut.in_plane)] / style.unit_m)
 
 
 def _meanings(cut: PlaneCut, rock: bool, mirrors: str) -> str:
@@ -187,6 +205,7 @@ class Shown:
     mirrors: str = ""  #: axes ("x", "y", "z") along which the geometry was mirrored
     #: whether what is solid is that of a rock; None: it is found out, which takes a look at all nodes
     grains: bool | None = None
+    points: Points | None = None  #: particles, drawn whatever their distance from the plane
 
 
 def fill_slice(figure: Figure, nodes: NodeList, cut: PlaneCut, shown: Shown) -> None:
@@ -195,9 +214,11 @@ def fill_slice(figure: Figure, nodes: NodeList, cut: PlaneCut, shown: Shown) -> 
     (panel,) = add_panels(figure, [cut.extent_m])
     grains = nodes.shape[0] > 1 and is_rock(nodes) if shown.grains is None else shown.grains
     draw_cut(panel, nodes, cut, style, grains)
+    draw_points_on(panel, cut, shown.points, style)
     mark_mirrors(panel, nodes, cut, style, shown.mirrors)
-    if nodes.shape[0] > 1:
-        draw_title(panel, cut_title(cut, style))
+    meaning = shown.points.meaning() if shown.points else ""
+    if nodes.shape[0] > 1 or meaning:
+        draw_title(panel, (cut_title(cut, style) if nodes.shape[0] > 1 else "") + meaning)
     if shown.name == SPEED:
         draw_speed_scale(figure, style)
     else:
@@ -270,11 +291,12 @@ def as_scalar(field: str, values: np.ndarray, component: str | None = None) -> t
             raise InputError(f"plot.slice: {field} has no components; leave component = {component!r} out")
         return field, values
     is_tensor = values.shape[1] == len(PAIRS)
-    names = PAIRS if is_tensor else tuple(AXES)
+    names = {len(each): each for each in (tuple(AXES), PAIRS, GRADIENT_PAIRS)}[values.shape[1]]
     if component is not None:
         if component not in names:
             raise InputError(f"plot.slice: component is {component!r}; allowed of {field}: {', '.join(names)}")
-        return f"{field} {component}" if is_tensor else f"{field} along {component}", values[:, names.index(component)]
+        told = f"{field} along {component}" if len(names) == len(AXES) else f"{field} {component}"
+        return told, values[:, names.index(component)]
     if is_tensor:
         return f"{field} (magnitude)", np.sqrt(contracted(values.T))
     return SPEED if field == "velocity" else f"{field} (magnitude)", np.linalg.norm(values, axis=1)
