@@ -19,7 +19,7 @@ from muphy_lb.engine.parameters import Parameters
 from muphy_lb.engine.particles import Particles
 from muphy_lb.engine.step import StepBinder, StepKind, StepLaunches
 from muphy_lb.engine.timed_values import TimedValues
-from muphy_lb.engine.transfers import Reductions, StateAccess, Totals
+from muphy_lb.engine.transfers import NodeValues, Probe, Reductions, StateAccess, Totals
 from muphy_lb.model.model import STEP, FieldValue, Model, PartlyFilled
 from muphy_lb.operators import Operator
 from muphy_lb.operators.initial import initial_populations
@@ -189,6 +189,34 @@ class Engine:
     def moments(self) -> np.ndarray:
         """(4, n) rows rho - 1, ux, uy, uz."""
         return self._access.moments(self.state(self.parity), self.measuring(self.parity))
+
+    def probe_of_arriving(self, nodes: np.ndarray) -> Probe:
+        """A reader of the populations that arrive at (k,) local nodes, from the buffer that :meth:`looking_ahead`
+        gives: (Q k,) of each direction in turn."""
+        addresses, phases = self.addresses, (self._phase(0), self._phase(1))
+        even, odd = (addresses.resolve(phase, addresses.patterns[phase].load, nodes).ravel() for phase in phases)
+        return Probe(self.backend, self.buffers, (even, odd))
+
+    def of_arriving(self, n_rows: int, compute) -> np.ndarray:
+        """(n_rows, n) float64 numbers of the populations that arrive at the nodes in the step ahead, 0 where there is
+        no fluid; collective.
+
+        Args:
+            compute: ``compute(populations, unit, force)`` -> (n_rows, m), as of
+                :meth:`muphy_lb.measure.node_probe.NodeProbe.arriving`.
+        """
+        found, wide = np.empty((n_rows, self.domain.n_nodes)), np.promote_types(self.precision.storage, np.float32)
+        phase = self._phase(self.parity)
+        with self.looking_ahead() as buffer:
+            locations = self.addresses.patterns[phase].load
+            state = State(self.buffers[buffer], locations, self._tables[phase], self.domain.n_nodes)
+            for nodes, stored in self._access.stored(state):
+                force = NodeValues(self, np.arange(nodes.first, nodes.last)).force(self.parity)
+                populations = [stored.astype(wide, copy=False).reshape(-1)]
+                found[:, nodes.first : nodes.last] = compute(populations, self.precision.unit, force)
+        if self.model.occupied:
+            found[:, self.fields.get(self.model.occupied, self.parity) == 0] = 0.0
+        return found
 
     def totals(self) -> Totals:
         """Sums over the local nodes."""

@@ -15,6 +15,7 @@ from muphy_lb.view.style import SIDE, sheet
 AXES = "xyz"
 STOP, REALLY_STOP = "Stop the run", "Press again to stop"
 ARMED_MS = 4000
+LEVEL = "isosurface, % of the colours (0: none)"
 HELP = "Drag to turn, Shift and drag to move, the wheel to zoom, a double click to go back to the first view."
 
 
@@ -30,11 +31,12 @@ class Controls:
         self._field = Select(title="field", options=list(description.units), **width)
         self._place = RadioButtonGroup(labels=[label for label, _ in self._places], **width)
         self._layer = Slider(start=0, end=1, step=1, value=0, **width)
+        self._level = Slider(start=0, end=99, step=1, value=0, title=LEVEL, **width)
         self._holds = Checkbox(label="hold the colour scale", **width)
         self._pause, self._step = Button(label="Pause", **width), Button(label="One step", **width)
         self._checkpoint, self._stop = Button(label="Write a checkpoint", **width), Button(label=STOP, **width)
         help_text = Div(text="" if description.is_flat else f"<small>{HELP}</small>", **width)
-        choices = (self._field, self._place, self._layer, self._holds)
+        choices = (self._field, self._place, self._layer, self._level, self._holds)
         buttons = (self._pause, self._step, self._checkpoint, self._stop)
         self.column = column(Div(text=title, **width), *choices, *buttons, self._status, help_text)
 
@@ -43,8 +45,16 @@ class Controls:
         """Whether the scale of colours shall stay as it is."""
         return bool(self._holds.active)
 
-    def on_choice(self, choose: Callable[[dict], None]) -> None:
-        """Call ``choose`` with the attributes of a demand that are to be changed."""
+    @property
+    def level(self) -> float | None:
+        """The value of the isosurface, between 0 and 1 along the colours; None for no isosurface."""
+        share = self._level.value
+        is_drawn = self._level.visible and isinstance(share, int | float) and 0 < share < 100
+        return share / 100 if is_drawn else None
+
+    def on_choice(self, choose: Callable[[dict], None], redraw: Callable[[], None]) -> None:
+        """Call ``choose`` with the attributes of a demand that are to be changed, or ``redraw`` where the same values
+        are to be drawn in another way."""
 
         def field(_name, _old, value):
             if not self._is_changing:
@@ -61,6 +71,7 @@ class Controls:
         self._field.on_change("value", field)
         self._place.on_change("active", place)
         self._layer.on_change("value", layer)
+        self._level.on_change("value", lambda _name, _old, _value: redraw())
 
     def on_command(self, command: Callable[[str], None]) -> None:
         """Call ``command`` with the word for a button that was pressed."""
@@ -88,6 +99,7 @@ class Controls:
         place = {"place": demand.place, "axis": demand.axis}
         self._place.active = [each for _, each in self._places].index(place)
         self._layer.visible = demand.place == CUT and not self._description.is_flat
+        self._level.visible = demand.place == BODY and demand.field not in self._description.on_wall
         low, high = (corner[demand.axis] for corner in (self._description.low, self._description.high))
         self._layer.update(
             start=low, end=max(high, low + 1), value=demand.index, title=f"layer along {AXES[demand.axis]}"
@@ -101,7 +113,7 @@ class Controls:
         is_over = update.state.startswith(ENDED)
         self._pause.label = "Go on" if update.state == PAUSED else "Pause"
         self._pause.disabled = self._step.disabled = self._stop.disabled = is_over
-        for choice in (self._field, self._place, self._layer, self._holds):
+        for choice in (self._field, self._place, self._layer, self._level, self._holds):
             choice.disabled = is_over
         self._checkpoint.disabled = is_over or not update.keeps_checkpoints
 

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from dataclasses import replace
+from functools import partial
 
 from muphy_lb.base.narrow import known
 from muphy_lb.view.layout import GONE, Layout
@@ -39,7 +40,7 @@ class Viewer:
         self._n_points, self._is_gone = -1, False
         self._update: Update | None = renderer.update
         self._has_update, self._heard_s = False, 0.0
-        layout.controls.on_choice(self._choose)
+        layout.controls.on_choice(self._choose, self._look_again)
         layout.controls.on_command(self._command)
         layout.on_mouse(self._turn, self._zoom, self._reset)
         layout.on_drawn(self._acknowledge)
@@ -184,8 +185,10 @@ class Viewer:
                 drawn = await renderer.draw(drawn_cut, picture, renderer.description.frames[picture.demand.axis])
             else:
                 is_afforded = renderer.scene.seconds < AFFORDED_S or renderer.update.state != RUNNING
-                rays = FINE_RAYS if is_afforded and not self._is_turning else 1
-                drawn = await renderer.draw(renderer.scene.drawn, picture, self._angle, self._scale, FRAME, rays)
+                rays, share = FINE_RAYS if is_afforded and not self._is_turning else 1, self._layout.controls.level
+                level = None if share is None else self._scale.low + share * (self._scale.high - self._scale.low)
+                draw = partial(renderer.scene.drawn, rays=rays, level=level)
+                drawn = await renderer.draw(draw, picture, self._angle, self._scale, FRAME)
             if picture.demand == self.demand:
                 self._sent += 1
                 number, scale = self._sent, self._scale

@@ -225,6 +225,30 @@ def test_the_newest_picture_is_shown_although_the_one_before_was_still_on_its_wa
         wait_for(lambda: number_of(shown, session) == 2)
 
 
+def test_an_isosurface_is_drawn_instead_of_the_body(shown):
+    """Of the values that are there already: nothing is asked of the run."""
+
+    def image(page):
+        """The body that is drawn."""
+        (source,) = (each for each in models(page, "ColumnDataSource") if set(each.data) == {"image", "number"})
+        return np.array(source.data["image"][0])
+
+    with shown.viewer() as session:
+        shown.answer(lambda answer: answer.viewers == 1 and answer.demands)
+        shown.page.send(shown.picture)
+        wait_for(lambda: number_of(shown, session) == 1)
+        with as_it_is(shown, session) as page:
+            body = image(page)
+            (drawn,) = (each for each in models(page, "ColumnDataSource") if list(each.data) == ["number"])
+            drawn.data = {"number": [1]}
+            (level,) = (each for each in models(page, "Slider") if each.title.startswith("isosurface"))
+            level.value = 60
+        wait_for(lambda: number_of(shown, session) == 2)
+        with as_it_is(shown, session) as page:
+            surface = image(page)
+        assert 0 < np.count_nonzero(surface) < np.count_nonzero(body)
+
+
 def test_other_fields_are_offered_when_the_run_has_others(shown):
     other = replace(shown.description, units={"speed": "m/s", "height": "m"})
     with shown.viewer() as session:
@@ -238,7 +262,10 @@ def test_other_fields_are_offered_when_the_run_has_others(shown):
 
 def test_a_viewer_who_sends_rubbish_is_shown_nothing_wrong(shown):
     with shown.viewer() as session:
-        (field,), (slider,), (choice,) = (models(session, kind) for kind in ("Select", "Slider", "RadioButtonGroup"))
+        (field,), (slider, level), (choice,) = (
+            models(session, kind) for kind in ("Select", "Slider", "RadioButtonGroup")
+        )
+        level.value = float("nan")
         choice.active = 1
         session.force_roundtrip()
         cut = shown.answer(lambda answer: answer.watched and answer.watched[0].place != BODY)

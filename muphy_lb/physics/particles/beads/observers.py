@@ -7,6 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
+from muphy_lb.measure.at_particles import positions_m
 from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.model.model import POSITION
@@ -28,7 +29,6 @@ from muphy_lb.physics.particles.measures import (
     told,
 )
 from muphy_lb.physics.particles.snapshots import ParticleSnapshots
-from muphy_lb.physics.particles.species import positions_m
 
 FEWEST_ROWS = 8  # rows from which a mean and its error follow
 

@@ -11,6 +11,7 @@ from muphy_lb.base.precision import FP16
 from muphy_lb.base.units import BOLTZMANN_J_K
 from muphy_lb.domain import streaming_named
 from muphy_lb.lattice import lattice_named
+from muphy_lb.measure.flow_view import DrawnParticles
 from muphy_lb.model.model import POSITION, Value
 from muphy_lb.parallel import agreed_on_root
 from muphy_lb.physics.particles.beads.checks import BeadChecks, check_reach, excess_temperature
@@ -296,6 +297,11 @@ class BeadSpecies(Species[BeadsSection]):
             return min(near, 0.8 * bonds.length_m) / spacing_m
         thermal = sqrt(3.0 * self.beads.kt / float(self.beads.constants["bond_a"]))  # type: ignore[arg-type]
         return bonds.length_m / spacing_m or min(thermal, 1.0) or 0.5
+
+    @property
+    def drawn(self) -> DrawnParticles:
+        """All, with their bonds."""
+        return super().drawn._replace(bonds=self.topology.bonds)
 
     def describe(self) -> str:
         """Their number, friction and forces."""

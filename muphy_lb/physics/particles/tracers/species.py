@@ -109,7 +109,6 @@ class Tracers(Species[TracersSection]):
     """
 
     kind = "tracers"
-    drawn = DrawnParticles((END,), lambda end: (end == UNDER_WAY) | (end == STUCK))
 
     def __init__(self, section, case, header, units):
         super().__init__(section, case, header, units)
@@ -188,6 +187,12 @@ class Tracers(Species[TracersSection]):
         if not self.section.snapshots_every_steps:
             return series
         return (*series, TracerSnapshots(view, folder, resume_step, self.section))
+
+    @property
+    def drawn(self) -> DrawnParticles:
+        """Those that have started and not left."""
+        are_there = lambda end: (end == UNDER_WAY) | (end == STUCK)  # noqa: E731
+        return super().drawn._replace(columns=(END,), are_drawn=are_there)
 
     def describe(self) -> str:
         """Their number, and how they move."""
