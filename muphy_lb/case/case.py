@@ -157,6 +157,7 @@ class Case(_FlowAndPhysics):  # type: ignore[valid-type, misc]  # mypy cannot kn
         owners = {f"openings.{section.name}": section for section in self.openings}
         owners |= {f"walls.{section.name}": section for section in self.walls}
         owners |= {"flow": self.flow, "flow.turn": self.flow.turn}
+        owners |= {f"flow.accelerations[{k}]": section for k, section in enumerate(self.flow.accelerations)}
         found = {f"{key}.waveform": owner.waveform for key, owner in owners.items() if owner is not None}
         return {key: waveform for key, waveform in found.items() if waveform is not None}
 

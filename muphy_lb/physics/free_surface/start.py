@@ -221,11 +221,12 @@ class InitialLiquid:
         return [int(inside.sum()) for _, _, inside in self._insides(domain)]
 
     def depth(self, domain: LocalDomain, up: np.ndarray) -> np.ndarray:
-        """(n,) depth of every node of a rank below the top of the regions it lies in [voxels]; 0 outside."""
-        found = np.zeros(domain.n_nodes)
+        """(n,) depth of the centre of every node of a rank below the top of the regions it lies in [voxels], negative
+        above the surface in a voxel that it cuts; 0 outside."""
+        found = np.full(domain.n_nodes, -np.inf)
         for region, place, inside in self._insides(domain):
-            found = np.maximum(found, np.where(inside, region.depth(place, up), 0.0))
-        return found
+            found = np.maximum(found, np.where(inside, region.depth(place, up), -np.inf))
+        return np.where(np.isinf(found), 0.0, found)
 
     def curvature(self, domain: LocalDomain) -> np.ndarray:
         """(n,) mean curvature of the surface of the region that a node lies in; 0 outside."""
