@@ -238,15 +238,15 @@ class Engine:
         self.timed.schedule(rows, self.parity)
 
     def link_fluxes(self) -> tuple[np.ndarray, np.ndarray]:
-        """(L,) float64 mass entering per step, and node density deviation, of every local opening link."""
+        """(L,) float64 mass entering per step, and density deviation of the plane, of every local opening link."""
         if not self.boundary_links.has_openings:
             return np.zeros(0), np.zeros(0)
         self.backend.synchronise()
         return self.boundary_links.fluxes(self.parity)
 
     def opening_sums(self, n_openings: int) -> np.ndarray:
-        """(n_openings, 3) int64 sums over the local links of each opening, exact in any order: mass entering per step
-        and density deviations of their nodes, in units of ``1 / SUM_SCALE``, and the number of links."""
+        """(n_openings, 3) int64 sums over the local links of each opening, exact in any order: mass entering per step,
+        density deviations of the plane times the weights of the links, and these, in units of ``1 / SUM_SCALE``."""
         if not self.boundary_links.has_openings:
             return np.zeros((n_openings, 3), dtype=np.int64)
         self.backend.synchronise()  # packs run beside the interior, which may still be writing
@@ -394,17 +394,17 @@ def n_occupied(engine: Engine) -> int:
 
 
 def opening_sums(engine: Engine, n_openings: int) -> np.ndarray:
-    """(n_openings, 3) int64 sums of fluid as of :meth:`muphy_lb.engine.engine.Engine.opening_sums`; densities are
-    not weighted by the share of fluid."""
+    """(n_openings, 3) int64 sums of fluid as of :meth:`muphy_lb.engine.engine.Engine.opening_sums`; densities
+    include that of what is beside the fluid."""
     filled, links = engine.model.filled, engine.domain.links
     if filled is None or links.n_links == 0:
         return engine.opening_sums(n_openings)
     flux, deviation = engine.link_fluxes()
     share, beside = _filling(engine, filled, links.node)
-    numbers = np.stack((share * flux, share * deviation + (1.0 - share) * beside), axis=1)
+    weight = engine.boundary_links.weights
+    numbers = np.stack((share * flux, weight * (share * deviation + (1.0 - share) * beside), weight), axis=1)
     sums = np.zeros((n_openings, N_SUMS), dtype=np.int64)
-    np.add.at(sums[:, :2], links.boundary, np.rint(numbers * SUM_SCALE).astype(np.int64))
-    sums[:, 2] = np.bincount(links.boundary, minlength=n_openings)
+    np.add.at(sums, links.boundary, np.rint(numbers * SUM_SCALE).astype(np.int64))
     return sums
 
 

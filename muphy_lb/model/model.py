@@ -280,6 +280,7 @@ class Model:
     macroscopic: Operator  #: density and velocity from the stored populations
     force: Operator  #: the body force of both
     openings: Operator  #: operator of the links into openings
+    plane_density: Operator  #: density of the planes of openings, for outputs
     walls: Operator  #: operator of the links into linkwise walls
     #: value of each parameter of the collision and of ``macroscopic``, by name, in lattice units
     parameters: Mapping[str, Value]

@@ -25,7 +25,7 @@ from muphy_lb.operators.forces import FIELD, UNIFORM, VARYING, sum_of_forces
 from muphy_lb.operators.moments import AFTER_COLLISION, BEFORE_COLLISION, macroscopic, where_fluid
 from muphy_lb.operators.mrt import MRT, mrt, mrt_for
 from muphy_lb.operators.observers import STORE_VECTOR, STORE_VELOCITY, VELOCITY_FIELDS, VELOCITY_VECTOR, Observer
-from muphy_lb.operators.openings import PRESSURE, VELOCITY, link_momentum, openings, reflected_shares
+from muphy_lb.operators.openings import PRESSURE, VELOCITY, link_momentum, openings, plane_density, reflected_shares
 from muphy_lb.operators.operator import Operator, Parameter, in_turn, joined, named, positions
 from muphy_lb.operators.recursive_regularised import RECURSIVE_REGULARISED, RECURSIVE_REGULARISED_NEAR_WALLS
 from muphy_lb.operators.regularised import REGULARISED
@@ -87,6 +87,7 @@ __all__ = [
     "mrt_for",
     "named",
     "openings",
+    "plane_density",
     "reflected_shares",
     "positions",
     "sum_of_forces",

@@ -261,7 +261,7 @@ def links(backend, operators, buffers: records.LinkBuffers, links: records.LinkA
 
 def link_fluxes(backend, operators, buffers: records.LinkBuffers, links: records.LinkArrays, fluxes, values):
     """One thread per node with openings."""
-    kernel = boundary_skeletons.link_fluxes(*operators, backend.lattice, backend.precision, buffers.entering is None)
+    kernel = boundary_skeletons.link_fluxes(operators, backend.lattice, backend.precision, buffers.entering is None)
     entering = buffers.leaving if buffers.entering is None else buffers.entering
     arguments = (buffers.state, buffers.leaving, entering, links, *fluxes, values)
     return backend.launch(kernel, links.node.size, arguments, queue=ON_EDGE)
@@ -322,12 +322,13 @@ def profile(backend, momentum, links, weights, values, queue):
     return backend.launch(boundary_skeletons.profile, links.size, (momentum, links, weights, values), queue=queue)
 
 
-def sum_openings(backend, fluxes, opening, sums, scale: float):
+def sum_openings(backend, fluxes, links: records.LinkArrays, sums, scale: float):
     """Some blocks for each opening."""
     clear = backend.launch(boundary_skeletons.clear, sums.size, (sums,), queue=ON_EDGE)
     kernel, threads = boundary_skeletons.sum_openings, boundary_skeletons.SUM_THREADS
-    n_blocks = sums.size // 3 * min(boundary_skeletons.SUM_BLOCKS, 1 + opening.size // threads)
-    add = backend.launch(kernel, n_blocks * threads, (fluxes, opening, sums, scale), queue=ON_EDGE, block=threads)
+    n_blocks = sums.size // 3 * min(boundary_skeletons.SUM_BLOCKS, 1 + links.q.size // threads)
+    arguments = (fluxes, links.weight, links.opening, sums, scale)
+    add = backend.launch(kernel, n_blocks * threads, arguments, queue=ON_EDGE, block=threads)
 
     def launch():
         clear()
