@@ -1,4 +1,5 @@
-"""Phases: a long phase ahead of the first steps is announced, and its duration is given afterwards."""
+"""Phases: a long phase ahead of the first steps is announced, and its duration is given afterwards; a flow among many
+tells nothing of them."""
 
 import logging
 import time
@@ -19,3 +20,15 @@ def phase(what: str) -> Iterator[None]:
     seconds = time.perf_counter() - began
     if seconds > WORTH_TELLING_S:
         LOG.info("%s: done in %.1f s", what, seconds)
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Context of a flow among many, which logs its warnings alone."""
+    log = logging.getLogger("muphy_lb")
+    before = log.level
+    log.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        log.setLevel(before)

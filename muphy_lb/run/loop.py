@@ -5,7 +5,7 @@ import logging
 import shlex
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -202,6 +202,21 @@ class Run(Loop):
             reason = reason or self._advance(signals or StopSignals())
             self.simulation.monitor.end(self.status(self.simulation.numerics.steps), ending(reason))
             return reason, self._finish(reason)
+        finally:
+            self._release()
+
+    def conclude(self, reason: str, states: Mapping[str, dict]) -> dict | None:
+        """Write the results of a flow that something else has advanced; returns the summary on rank 0.
+
+        Args:
+            reason: why it ended.
+            states: of observers that have followed it, by name.
+        """
+        try:
+            for observer in self.observers:
+                if observer.name in states:
+                    observer.restore(states[observer.name])
+            return self._finish(reason)
         finally:
             self._release()
 

@@ -106,8 +106,9 @@ def _products(coordinates: np.ndarray, powers: np.ndarray, hermite: tuple[bool, 
     """(n, terms) values of the products of orthonormal polynomials."""
     from scipy.special import ndtri
 
-    found: np.ndarray = np.ones((len(coordinates), len(powers)))
+    found = np.ones((len(coordinates), len(powers)))
     for column, is_hermite in enumerate(hermite):
+        values: np.ndarray
         degrees, x = np.arange(powers[:, column].max() + 1), coordinates[:, column]
         if is_hermite:
             values = hermite_e.hermevander(ndtri(x), degrees[-1]) / [sqrt(factorial(k)) for k in degrees]

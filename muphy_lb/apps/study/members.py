@@ -89,9 +89,12 @@ class Members:
             ) from error
 
     def flow_case(self, number: int) -> Case:
-        """The case of a member as it is run: without pictures and the like, unless these are kept."""
-        case = self.case(number)
-        if self.asked.section.keep_files:
+        """The case of a member as it is run: without pictures and the like, unless these are kept; where members are
+        packed, a steady flow is judged by what belongs to a member alone."""
+        case, section = self.case(number), self.asked.section
+        if section.pack and case.run.steady_tolerance is not None:
+            case = as_case(case, [as_override("run.steady_watch", ["flow_rates"])])
+        if section.keep_files:
             return case
         return as_case(case, [as_override(f"output.{name}", value) for name, value in QUIET.items()])
 

@@ -1,22 +1,25 @@
 """Running members one after the other: each process takes one that no other has, until all have ended."""
 
 import json
-import logging
 import math
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from muphy_lb.apps.study.members import Members, Outcome
+from muphy_lb.apps.study.pack import WATCH, Ended, alone
+from muphy_lb.apps.study.packed_members import run_packs
+from muphy_lb.apps.study.packing import physics_sections
 from muphy_lb.apps.study.table import chosen_names
 from muphy_lb.base.errors import DivergedError, InputError
 from muphy_lb.base.key_units import is_number
+from muphy_lb.base.phases import quietly
 from muphy_lb.case.case import Case
 from muphy_lb.parallel import agreed_on_root
 from muphy_lb.parallel.watchdog import Sentry
@@ -60,6 +63,8 @@ def run_members(
     """
     flows, is_checked = Flows(members, communicator, model), False
     with StopSignals() as signals:
+        if members.asked.section.pack > 1 and model is None:
+            run_packs(flows, numbers, say, signals)
         for number in numbers:
             begun = time.perf_counter()
             outcome = _claimed(members, number, flows, signals)
@@ -101,12 +106,13 @@ class Flows:
     """Runs members as flows, and hands the nodes of one to the next where the geometry is the same.
 
     Args:
+        members: of the study.
         communicator: the ranks, of which all work on each member.
         model: the function that answers in place of the case.
     """
 
     def __init__(self, members: Members, communicator, model: Answer | None = None):
-        self._members, self.communicator, self._model = members, communicator, model
+        self.members, self.communicator, self._model = members, communicator, model
         self._key: tuple | None = None
         self._nodes: Any = None
 
@@ -116,59 +122,51 @@ class Flows:
         Raises:
             OutputError: the disk refuses.
         """
-        folder = self._members.path(number)
+        folder = self.members.path(number)
         if self._model is not None:
-            return _of_function(self._model, self._members.values(number))
+            return _of_function(self._model, self.members.values(number))
         try:
-            return self._run(self._members.flow_case(number), folder, signals)
+            return self._run(self.members.flow_case(number), folder, signals)
         except (DivergedError, InputError) as error:
             return Outcome({}, _reason(error))
 
     def _run(self, case: Case, folder: Path, signals) -> Outcome | Stopped:
         is_root = self.communicator.rank == 0
         resume = self.communicator.broadcast(any((folder / CHECKPOINTS).glob(PATTERN)) if is_root else None)
-        geometry = geometry_of(None, case, self.communicator) if resume else self._shared_nodes(case)
-        with Sentry(self.communicator, folder), _quietly():
+        geometry = geometry_of(None, case, self.communicator) if resume else self.shared_nodes(case)
+        with Sentry(self.communicator, folder), quietly():
             solver = Solver(case, self.communicator, geometry)
             ended, summary = Run(solver, folder, resume, Clock(), shows_progress=False).execute(signals)
         if ended not in ENDS:
             return Stopped(ended)
         if self.communicator.rank == 0:
             summary = summary or json.loads((folder / SUMMARY_FILE).read_text(encoding="utf-8"))
+        return self._outcome(summary)
+
+    def concluded(self, number: int, ended: Ended, nodes) -> Outcome:
+        """The outcome of a member that a pack has advanced to its end, by itself on its ``nodes``; collective."""
+        folder = self.members.path(number)
+        with Sentry(self.communicator, folder), quietly():
+            solver = Solver(self.members.flow_case(number), self.communicator, nodes)
+            alone(solver, ended)
+            run = Run(solver, folder, shows_progress=False)
+            return self._outcome(run.conclude(ended.reason, {WATCH: dict(ended.watch)}))
+
+    def _outcome(self, summary: dict | None) -> Outcome:
         summary = self.communicator.broadcast(summary)
         return Outcome(answers_of(summary), "", summary["verdict"], summary["steps"])
 
-    def _shared_nodes(self, case: Case):
+    def shared_nodes(self, case: Case):
         """The nodes of a case on rank 0, those of the member before where the geometry is the same."""
         if is_prepared(case):
             return None
         places = [(each.name, each.kind, each.centre_m, each.normal, each.radius_m) for each in case.openings]
         walls = [(each.name, each.box_m) for each in case.walls]
-        physics = {name: getattr(case, name) for name in type(case).model_fields if name not in _WITHOUT_NODES}
-        key = (case.geometry, case.lattice.name, case.lattice.walls, places, walls, physics)
+        key = (case.geometry, case.lattice.name, case.lattice.walls, places, walls, physics_sections(case))
         if key != self._key:
             self._nodes = agreed_on_root(self.communicator, lambda: load_nodes(case)[0])
             self._key = key
         return self._nodes
-
-
-_WITHOUT_NODES = (
-    *("title", "geometry", "openings", "walls", "fluid", "flow", "initial", "lattice", "compute", "run", "output"),
-    *("probes", "segments", "wall_regions"),
-)
-"""Sections of a case that say nothing of its nodes, or are looked at one by one."""
-
-
-@contextmanager
-def _quietly() -> Iterator[None]:
-    """Context without the progress of single flows; their warnings stay."""
-    log = logging.getLogger("muphy_lb")
-    before = log.level
-    log.setLevel(logging.WARNING)
-    try:
-        yield
-    finally:
-        log.setLevel(before)
 
 
 def answers_of(summary: Mapping) -> dict[str, float]:

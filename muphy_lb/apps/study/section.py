@@ -123,6 +123,9 @@ class StudySection(Section):
     answers: Texts = ()
     """dotted names of answers as in summary.json, such as openings.outlet.flow_rate_m3_s; * stands for any letters.
     Without it all numbers that differ between members"""
+    pack: Annotated[int, Field(ge=0, le=112)] = 0
+    """most members that one launch steps together, side by side, where they have the time step, the fluid and the run
+    in common; 0 for one after another. Steady flows are then judged by the flow rates of openings alone"""
     keep_files: bool = False
     """whether members write pictures, reports and files for ParaView as well"""
 
