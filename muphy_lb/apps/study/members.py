@@ -5,7 +5,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -44,6 +44,8 @@ class Outcome:
     #: verdict on the flow, where there is one: sound, doubtful, not judged
     verdict: str = ""
     steps: int = 0
+    #: time by phase [s], of a pack the share of each member: nodes, set-up, steps, results
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

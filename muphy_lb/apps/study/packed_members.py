@@ -7,6 +7,7 @@ from typing import Any
 
 from muphy_lb.apps.study.pack import Pack
 from muphy_lb.apps.study.packing import Survey, common, fits, why_alone
+from muphy_lb.apps.study.phases import NODES, SET_UP, STEPS, Phases
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.phases import quietly
 from muphy_lb.geometry.nodes import NodeList
@@ -24,10 +25,11 @@ def run_packs(flows, numbers: Sequence[int], say: Callable[[str], None], signals
     waiting, communicator = list(numbers), flows.communicator
     while len(waiting) > 1 and not communicator.maximum(signals.received):
         with ExitStack() as claims:
-            candidates = _Candidates(flows, claims)
+            candidates, phases = _Candidates(flows, claims), Phases()
             left = candidates.fill(waiting)
+            phases.end(NODES)
             if len(candidates.surveys) > 1:
-                _run(flows, candidates, say, signals)
+                _run(flows, candidates, phases, say, signals)
         waiting = left
 
 
@@ -77,25 +79,32 @@ class _Candidates:
         return True
 
 
-def _run(flows, candidates: _Candidates, say: Callable[[str], None], signals) -> None:
-    """Step a pack until all of its members have ended."""
+def _run(flows, candidates: _Candidates, phases: Phases, say: Callable[[str], None], signals) -> None:
+    """Step a pack until all of its members have ended. A member gets its share of the time that the pack took before,
+    and all of the time that its own results take."""
     communicator, members = flows.communicator, flows.members
     is_root, begun, count = communicator.rank == 0, time.perf_counter(), len(candidates.surveys)
+    left = count
     lists = list(candidates.nodes.values()) if is_root else None
     with quietly():
         pack: Pack | None = Pack(candidates.surveys, lists, communicator)  # type: ignore[arg-type]  # rank 0 has lists
     n_nodes = sum(survey.header.n_nodes for survey in candidates.surveys.values())
     say(f"{count} members together, {n_nodes:,} nodes")
+    phases.end(SET_UP)
     while pack is not None:
         ends = pack.advance(lambda: bool(communicator.maximum(signals.received)))
+        phases.end(STEPS)
         if not ends:
             return
+        share = phases.shared(left)
         for ended in ends:
             if ended.reason:
-                outcome = flows.concluded(ended.key, ended, candidates.nodes[ended.key])
+                outcome = flows.concluded(ended.key, ended, candidates.nodes[ended.key], share)
                 if is_root:
                     members.keep(ended.key, outcome)
                 say(f"member {ended.key}: {outcome.verdict}, {outcome.steps:,} steps")
+        phases = phases.without(len(ends), left)
+        left -= len(ends)
         with quietly():
             pack = pack.without([ended.key for ended in ends])
     say(f"{count} members together took {time.perf_counter() - begun:.1f} s")

@@ -56,6 +56,8 @@ def _counts(table: Table) -> Iterator[str]:
         yield "bands and indices are those of the members that ended: they say nothing of values that make a flow fail"
     if doubtful := table.doubtful:
         yield f"{len(doubtful)} members are doubtful by their own verdict, and counted: {doubtful[:MOST_LISTED]}"
+    if table.seconds:
+        yield f"time by phase: {', '.join(f'{phase} {seconds:.1f} s' for phase, seconds in table.seconds.items())}"
     ended = int(table.has_ended.sum())
     if 2 <= ended < 39:
         yield f"a band of {ended} members holds {100.0 * (ended - 1) / (ended + 1):.0f} %, not 95 %; take 39 or more"

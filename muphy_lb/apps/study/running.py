@@ -16,6 +16,7 @@ from muphy_lb.apps.study.members import Members, Outcome
 from muphy_lb.apps.study.pack import WATCH, Ended, alone
 from muphy_lb.apps.study.packed_members import run_packs
 from muphy_lb.apps.study.packing import physics_sections
+from muphy_lb.apps.study.phases import NODES, RESULTS, SET_UP, STEPS, Phases
 from muphy_lb.apps.study.table import chosen_names
 from muphy_lb.base.errors import DivergedError, InputError
 from muphy_lb.base.key_units import is_number
@@ -131,30 +132,42 @@ class Flows:
             return Outcome({}, _reason(error))
 
     def _run(self, case: Case, folder: Path, signals) -> Outcome | Stopped:
-        is_root = self.communicator.rank == 0
+        is_root, phases = self.communicator.rank == 0, Phases()
         resume = self.communicator.broadcast(any((folder / CHECKPOINTS).glob(PATTERN)) if is_root else None)
         geometry = geometry_of(None, case, self.communicator) if resume else self.shared_nodes(case)
+        phases.end(NODES)
         with Sentry(self.communicator, folder), quietly():
-            solver = Solver(case, self.communicator, geometry)
-            ended, summary = Run(solver, folder, resume, Clock(), shows_progress=False).execute(signals)
+            solver, clock = Solver(case, self.communicator, geometry), Clock()
+            run = Run(solver, folder, resume, clock, shows_progress=False)
+            phases.end(SET_UP)
+            ended, summary = run.execute(signals)
+        phases.end(RESULTS)
+        phases.move(RESULTS, STEPS, clock.stepping_s)
         if ended not in ENDS:
             return Stopped(ended)
         if self.communicator.rank == 0:
             summary = summary or json.loads((folder / SUMMARY_FILE).read_text(encoding="utf-8"))
-        return self._outcome(summary)
+        return self._outcome(summary, phases.seconds)
 
-    def concluded(self, number: int, ended: Ended, nodes) -> Outcome:
-        """The outcome of a member that a pack has advanced to its end, by itself on its ``nodes``; collective."""
-        folder = self.members.path(number)
+    def concluded(self, number: int, ended: Ended, nodes, seconds: Mapping[str, float]) -> Outcome:
+        """The outcome of a member that a pack has advanced to its end, by itself; collective.
+
+        Args:
+            nodes: of the member.
+            seconds: its share of the time of the pack by phase [s].
+        """
+        folder, phases = self.members.path(number), Phases(seconds)
         with Sentry(self.communicator, folder), quietly():
             solver = Solver(self.members.flow_case(number), self.communicator, nodes)
             alone(solver, ended)
             run = Run(solver, folder, shows_progress=False)
-            return self._outcome(run.conclude(ended.reason, {WATCH: dict(ended.watch)}))
+            summary = run.conclude(ended.reason, {WATCH: dict(ended.watch)})
+        phases.end(RESULTS)
+        return self._outcome(summary, phases.seconds)
 
-    def _outcome(self, summary: dict | None) -> Outcome:
+    def _outcome(self, summary: dict | None, seconds: Mapping[str, float]) -> Outcome:
         summary = self.communicator.broadcast(summary)
-        return Outcome(answers_of(summary), "", summary["verdict"], summary["steps"])
+        return Outcome(answers_of(summary), "", summary["verdict"], summary["steps"], dict(seconds))
 
     def shared_nodes(self, case: Case):
         """The nodes of a case on rank 0, those of the member before where the geometry is the same."""

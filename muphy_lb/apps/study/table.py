@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -46,6 +47,14 @@ class Table:
     def n_missing(self) -> int:
         """Number of members that have not ended."""
         return sum(outcome is None for outcome in self.outcomes)
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Time of all members by phase [s]."""
+        found: Counter[str] = Counter()
+        for outcome in self.outcomes:
+            found.update(outcome.seconds if outcome else {})
+        return dict(found)
 
     def rows(self) -> Iterable[list]:
         """The heading, and a row of every member."""
