@@ -5,7 +5,7 @@ import logging
 import shlex
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -212,6 +212,22 @@ class Run(Loop):
             for observer in self.observers:
                 with suppress(MuphyError):  # of a run that has ended so far, it has been raised
                     observer.wait()
+            self._release()
+
+    def conclude(self, reason: str, states: Mapping[str, dict]) -> dict | None:
+        """Write the results of a flow that something else has advanced; returns the summary on rank 0.
+
+        Args:
+            reason: why it ended.
+            states: of observers that have followed it, by name.
+        """
+        try:
+            for observer in self.observers:
+                if observer.name in states:
+                    observer.restore(states[observer.name])
+            with spent_on(WRITING):
+                return self._finish(reason)
+        finally:
             self._release()
 
     def _reason_to_finish(self) -> str | None:
