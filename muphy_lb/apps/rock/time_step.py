@@ -71,7 +71,7 @@ def quick_case(case: Case, geometry: DistributedGeometry) -> Case | None:
 def pore_width(nodes: NodeList) -> float:
     """Hydraulic diameter 4 V / S of all fluid [voxels], S being faces of voxels; infinite without walls."""
     graph = graph_from_voxels(np.asarray(nodes.voxel[...]), nodes.shape, nodes.periodic)
-    faces = sum(int(np.count_nonzero(graph.neighbours(vector) < 0)) for vector in FACES)
+    faces = 2 * sum(int(np.count_nonzero(graph.neighbours(vector) < 0)) for vector in FACES[1::2])  # both ways alike
     return 4.0 * graph.n_nodes / faces if faces else np.inf
 
 
