@@ -6,8 +6,8 @@ in d^2 / (23 nu) (the slowest mode of a tube). The first is by far the longer on
 with nu: the fewest steps are needed where both are equal. With k / phi = d^2 / 64, half of that of a bundle of tubes,
 this is at nu = d^2 / (10 L).
 
-A shorter time step makes nu smaller and changes nothing physical. Two relaxation times place walls alike for any nu
-(Ginzburg and d'Humieres, Phys. Rev. E 68, 066614 (2003)), so that k stays the same.
+A shorter time step makes nu smaller and changes nothing physical. Two relaxation times place these walls alike for any
+nu (Ginzburg and d'Humieres, Phys. Rev. E 68, 066614 (2003)), so that k stays the same.
 """
 
 import numpy as np
@@ -26,6 +26,8 @@ from muphy_lb.setup.numerics import resolve
 
 SHARE = 0.1  # nu over d^2 / L with which both times are equal
 LEAST_VISCOSITY = 0.003  # below, odd moments relax so slowly that a flow may become unstable
+WALLS = ("half-way", "central-linear")  # which two relaxation times place alike for any viscosity
+COARSE = "fp16"  # precision in which the change of a short step may be lost in rounding
 WORTHWHILE = 0.5  # share of the viscosity of the case beyond which a shorter time step saves little
 
 
@@ -56,7 +58,8 @@ def quick_flow(
 def quick_case(case: Case, geometry: DistributedGeometry) -> Case | None:
     """The case with the time step that settles its flow in the fewest steps; None where that is hardly shorter, or k
     might be another one; collective."""
-    if case.lattice.collision != TRT.name or packages(case):
+    places_walls_alike = case.lattice.collision == TRT.name and case.lattice.walls in WALLS
+    if not places_walls_alike or case.compute.precision == COARSE or packages(case):
         return None
     numerics = resolve(case, geometry.header.spacing_m, cs2=float(lattice_named(case.lattice.name).cs2))
     wanted = SHARE * geometry.inspect(pore_width) ** 2 / longest_wave(geometry.header)
