@@ -20,6 +20,7 @@ from muphy_lb.case.case import Case
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.lattice import lattice_named
 from muphy_lb.operators import TRT
+from muphy_lb.parallel import from_root
 from muphy_lb.partition.voxels import FACES, graph_from_voxels
 from muphy_lb.setup.distribute import DistributedGeometry, distributed
 from muphy_lb.setup.numerics import resolve
@@ -44,8 +45,8 @@ def quick_flow(
         InputError, DivergedError, OutputError: as there.
     """
     geometry = distributed(case, communicator, nodes)
-    is_new = communicator.rank == 0 and desk.time_step == SHORT and not is_under_way(folder, case)
-    quick = quick_case(case, geometry) if communicator.broadcast(is_new) else None
+    is_new = desk.time_step == SHORT and not from_root(communicator, lambda: is_under_way(folder, case))
+    quick = quick_case(case, geometry) if is_new else None
     if quick is not None:
         desk.say(f"time step: {quick.lattice.time_step_s:.4g} s, shorter than in the case, settles k in fewer steps")
         try:
