@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numba import prange
 
 from muphy_lb.base.kept.functions import njit
 from muphy_lb.geometry.errors import GeometryError
@@ -11,6 +12,8 @@ from muphy_lb.geometry.nodes import NodeList, regroup
 
 MODES = ("openings", "largest", "all")
 FORWARD_FACES = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
+
+NODES_PER_TASK = 1 << 18  # nodes of many layers: few links leave them
 
 
 @dataclass(frozen=True)
@@ -80,16 +83,29 @@ def root(parent, n):
     return n
 
 
-@njit(cache=True)
+@njit(parallel=True, cache=True)
 def _unite(parent, table):
-    """Union-find over the links of the table; afterwards parent[n] is the smallest node of n's component."""
-    for n in range(parent.size):
-        for q in range(table.shape[0]):
-            if table[q, n] >= 0:
-                a, b = root(parent, n), root(parent, table[q, n])
-                parent[max(a, b)] = min(a, b)
+    """Union-find over the links of the table; afterwards parent[n] is the smallest node of n's component. Links inside
+    a stretch of nodes are followed side by side with those of others, then links between stretches."""
+    n_tasks = (parent.size + NODES_PER_TASK - 1) // NODES_PER_TASK
+    for task in prange(n_tasks):
+        _unite_stretch(parent, table, task * NODES_PER_TASK, True)
+    for task in range(n_tasks):
+        _unite_stretch(parent, table, task * NODES_PER_TASK, False)
     for n in range(parent.size):
         parent[n] = root(parent, n)
+
+
+@njit(cache=True)
+def _unite_stretch(parent, table, first, inside):
+    """Follow the links from a stretch of nodes that end inside it, or those that end elsewhere."""
+    last = min(parent.size, first + NODES_PER_TASK)
+    for n in range(first, last):
+        for q in range(table.shape[0]):
+            other = table[q, n]
+            if other >= 0 and (first <= other < last) == inside:
+                a, b = root(parent, n), root(parent, other)
+                parent[max(a, b)] = min(a, b)
 
 
 @njit(cache=True)

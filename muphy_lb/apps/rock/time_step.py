@@ -6,8 +6,8 @@ in d^2 / (23 nu) (the slowest mode of a tube). The first is by far the longer on
 with nu: the fewest steps are needed where both are equal. With k / phi = d^2 / 64, half of that of a bundle of tubes,
 this is at nu = d^2 / (10 L).
 
-A shorter time step makes nu smaller and changes nothing physical. Two relaxation times place walls alike for any nu
-(Ginzburg and d'Humieres, Phys. Rev. E 68, 066614 (2003)), so that k stays the same.
+A shorter time step makes nu smaller and changes nothing physical. Two relaxation times place these walls alike for any
+nu (Ginzburg and d'Humieres, Phys. Rev. E 68, 066614 (2003)), so that k stays the same.
 """
 
 import numpy as np
@@ -20,12 +20,15 @@ from muphy_lb.case.case import Case
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.lattice import lattice_named
 from muphy_lb.operators import TRT
+from muphy_lb.parallel import from_root
 from muphy_lb.partition.voxels import FACES, graph_from_voxels
 from muphy_lb.setup.distribute import DistributedGeometry, distributed
 from muphy_lb.setup.numerics import resolve
 
 SHARE = 0.1  # nu over d^2 / L with which both times are equal
 LEAST_VISCOSITY = 0.003  # below, odd moments relax so slowly that a flow may become unstable
+WALLS = ("half-way", "central-linear")  # which two relaxation times place alike for any viscosity
+COARSE = "fp16"  # precision in which the change of a short step may be lost in rounding
 WORTHWHILE = 0.5  # share of the viscosity of the case beyond which a shorter time step saves little
 
 
@@ -42,8 +45,8 @@ def quick_flow(
         InputError, DivergedError, OutputError: as there.
     """
     geometry = distributed(case, communicator, nodes)
-    is_new = communicator.rank == 0 and desk.time_step == SHORT and not is_under_way(folder, case)
-    quick = quick_case(case, geometry) if communicator.broadcast(is_new) else None
+    is_new = desk.time_step == SHORT and not from_root(communicator, lambda: is_under_way(folder, case))
+    quick = quick_case(case, geometry) if is_new else None
     if quick is not None:
         desk.say(f"time step: {quick.lattice.time_step_s:.4g} s, shorter than in the case, settles k in fewer steps")
         try:
@@ -56,7 +59,8 @@ def quick_flow(
 def quick_case(case: Case, geometry: DistributedGeometry) -> Case | None:
     """The case with the time step that settles its flow in the fewest steps; None where that is hardly shorter, or k
     might be another one; collective."""
-    if case.lattice.collision != TRT.name or packages(case):
+    places_walls_alike = case.lattice.collision == TRT.name and case.lattice.walls in WALLS
+    if not places_walls_alike or case.compute.precision == COARSE or packages(case):
         return None
     numerics = resolve(case, geometry.header.spacing_m, cs2=float(lattice_named(case.lattice.name).cs2))
     wanted = SHARE * geometry.inspect(pore_width) ** 2 / longest_wave(geometry.header)
@@ -71,7 +75,7 @@ def quick_case(case: Case, geometry: DistributedGeometry) -> Case | None:
 def pore_width(nodes: NodeList) -> float:
     """Hydraulic diameter 4 V / S of all fluid [voxels], S being faces of voxels; infinite without walls."""
     graph = graph_from_voxels(np.asarray(nodes.voxel[...]), nodes.shape, nodes.periodic)
-    faces = sum(int(np.count_nonzero(graph.neighbours(vector) < 0)) for vector in FACES)
+    faces = 2 * sum(int(np.count_nonzero(graph.neighbours(vector) < 0)) for vector in FACES[1::2])  # both ways alike
     return 4.0 * graph.n_nodes / faces if faces else np.inf
 
 
