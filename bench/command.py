@@ -58,11 +58,12 @@ def bench(options, say: Callable[[str], None], communicator) -> int:
 
     _check(options)
     study = _timed(options.paper)(options, say, communicator)
-    for table, rows in study.tables.items():
+    tables = {table: rows for table, rows in study.tables.items() if any(any(row) for row in rows.values())}
+    for table, rows in tables.items():
         say("\n" + text(table, study.device, rows))
     if options.json and communicator.rank == 0:
         found = record(study.title, study.device, study.measurements)
-        found["tables"] = {table.key: rows for table, rows in study.tables.items()}
+        found["tables"] = {table.key: rows for table, rows in tables.items()}
         write_text(options.json, json.dumps(found, indent=2) + "\n")
     return 0
 
@@ -109,7 +110,7 @@ def variants(options, compute, threads: Threads):
     from muphy_lb.domain.local import ORDERS
     from muphy_lb.domain.streaming import STREAMINGS
 
-    allowed = dict(zip(VARIED, (tuple(PRECISIONS), STREAMINGS, ORDERS), strict=True))
+    allowed = dict(zip(VARIED, (tuple(PRECISIONS), tuple(STREAMINGS), tuple(ORDERS)), strict=True))
     chosen = (
         names_among(getattr(options, key) or getattr(compute, key), allowed[key], f"bench: --{key}") for key in VARIED
     )

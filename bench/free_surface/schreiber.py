@@ -15,7 +15,7 @@ from muphy_lb.bench import stream
 from muphy_lb.bench.command import overrides_of, threads_of
 from muphy_lb.bench.jobs import job_of_table
 from muphy_lb.bench.papers import published
-from muphy_lb.bench.papers.table import Study
+from muphy_lb.bench.papers.table import PaperTable, Rows, Study
 from muphy_lb.lattice import lattice_named
 from muphy_lb.run.solver import Solver
 from muphy_lb.run.trace import stage_seconds
@@ -44,7 +44,7 @@ def time_schreiber(options, say: Callable[[str], None], communicator) -> Study:
     largest = (edges[-1],) * 3
     plain, surface = run.fastest(cavity_table(edges[-1]), "pull"), run.fastest(dam_table(largest), "pull")
     say(stream.LEGEND)
-    tables = {
+    tables: dict[PaperTable, Rows] = {
         published.SCHREIBER_7: run.kernels(dam_table(largest)),
         published.SCHREIBER_SCENE: {"": (1e6 * scene.mflups / prod(SCENE), scene.mflups, None)},
         published.SCHREIBER_SHARE: {"": (100 * surface.mflups / plain.mflups,)},
@@ -71,7 +71,7 @@ class _Timing:
         """The measurement with the device's own choice of a block."""
         return self._measure(table, streaming, None)
 
-    def kernels(self, table: dict) -> dict[str, tuple[float, ...]]:
+    def kernels(self, table: dict) -> dict[str, tuple[float | None, ...]]:
         """Share of a step that each stage takes [%], by pattern."""
         shares = {}
         for pattern, streaming in PATTERNS.items():

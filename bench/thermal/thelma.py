@@ -149,8 +149,8 @@ def rows(timings: list[CavityTiming]) -> Rows:
     by_edge = {timing.edge: timing for timing in reversed(timings)}
     found = [by_edge.get(edge) for edge in published.OBRECHT_EDGES]
     return {
-        "MLUPS": tuple(timing and timing.heated.mflups for timing in found),
-        "GB/s": tuple(timing and timing.model_gb_s for timing in found),
-        "% of the copy bandwidth": tuple(timing and 100 * timing.model_share for timing in found),
-        "speed over that of the isothermal flow": tuple(timing and timing.ratio for timing in found),
+        "MLUPS": tuple(timing.heated.mflups if timing else None for timing in found),
+        "GB/s": tuple(timing.model_gb_s if timing else None for timing in found),
+        "% of the copy bandwidth": tuple(100 * timing.model_share if timing else None for timing in found),
+        "speed over that of the isothermal flow": tuple(timing.ratio if timing else None for timing in found),
     }
