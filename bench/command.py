@@ -17,8 +17,6 @@ TOELKE, TABLE_1, BANG = "toelke", "table1", "bang"
 NAMES = (TOELKE, TABLE_1, BANG, *offered("PAPERS"))
 VARIED, DEFAULT_STEPS, DEFAULT_RUNS = ("precision", "streaming", "order"), 200, 5
 FILES, AUTO = (".toml", ".h5"), "auto"
-Threads = tuple[int | None, ...]
-"""Threads of a block; None for the device's own choice."""
 
 
 def add_options(parser) -> None:
@@ -60,11 +58,12 @@ def bench(options, say: Callable[[str], None], communicator) -> int:
 
     _check(options)
     study = (_time_whole if options.whole else _timed(options.paper))(options, say, communicator)
-    for table, rows in study.tables.items():
+    tables = {table: rows for table, rows in study.tables.items() if any(any(row) for row in rows.values())}
+    for table, rows in tables.items():
         say("\n" + text(table, study.device, rows))
     if options.json and communicator.rank == 0:
         found = record(study.title, study.device, study.measurements)
-        found["tables"] = {table.key: rows for table, rows in study.tables.items()}
+        found["tables"] = {table.key: rows for table, rows in tables.items()}
         write_text(options.json, json.dumps(found, indent=2) + "\n")
     return 0
 
@@ -99,35 +98,39 @@ def _time_job(options, say, communicator):
     return Study(title, measurements[0].device, [{"title": title} | found.record() for found in measurements])
 
 
-def time_variants(job, options, say, communicator, threads: Threads = (None,)) -> list:
+def time_variants(job, options, say, communicator, threads=(None,)) -> list:
     """The :class:`muphy_lb.bench.stream.Measurement` of a job in every requested variant, each said; collective.
     ``threads``: of a block, varied last."""
     from muphy_lb.bench import stream
 
     effort, measurements = stream.Effort(options.steps, options.runs), []
-    for choice in variants(options, job.case.compute, threads):
+    for choice in variants(options, job.case.compute):
         variant = stream.ComputeVariant(*choice)
-        measurements.append(stream.measure(job.case, job.nodes, variant, effort, communicator))
-        if len(measurements) == 1:
-            say(stream.head(job.case.title, measurements[0]))
-        say(stream.row(measurements[-1]))
+        found = stream.measure_blocks(job.case, job.nodes, variant, effort, communicator, threads)
+        if not measurements:
+            say(stream.head(job.case.title, found[0]))
+        say("\n".join(map(stream.row, found)))
+        measurements += found
     return measurements
 
 
-def variants(options, compute, threads: Threads):
-    """All combinations of the requested values, the case's where nothing is requested, and of threads of a block."""
+def variants(options, compute):
+    """All combinations of the requested values; the case's where nothing is requested."""
     from muphy_lb.domain.local import ORDERS
     from muphy_lb.domain.streaming import STREAMINGS
 
     allowed = dict(zip(VARIED, (tuple(PRECISIONS), STREAMINGS, ORDERS), strict=True))
-    chosen = (
-        names_among(getattr(options, key) or getattr(compute, key), allowed[key], f"bench: --{key}") for key in VARIED
+    return product(
+        *(
+            names_among(getattr(options, key) or getattr(compute, key), allowed[key], f"bench: --{key}")
+            for key in VARIED
+        )
     )
-    return product(*chosen, threads)
 
 
-def threads_of(options, default: Threads = (None,)) -> Threads:
-    """The requested threads of a block, each once. Raises InputError: neither ``auto`` nor a number above zero."""
+def threads_of(options, default=(None,)):
+    """The requested threads of a block, each once, None for ``auto`` before the others. Raises InputError: neither
+    ``auto`` nor a number above zero."""
     if not options.threads:
         return default
     words = [word.strip() for word in options.threads.split(",")]
@@ -135,7 +138,7 @@ def threads_of(options, default: Threads = (None,)) -> Threads:
         raise InputError(
             f"bench: --threads is {options.threads!r}; give whole numbers above zero, or {AUTO}, such as {AUTO},64,128"
         )
-    return tuple(dict.fromkeys(None if word == AUTO else int(word) for word in words))
+    return tuple(n or None for n in sorted({0 if word == AUTO else int(word) for word in words}))
 
 
 def _job(options, communicator):

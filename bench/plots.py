@@ -77,8 +77,8 @@ def draw_times(path: str | os.PathLike, timings: Sequence[Timing], title: str, p
         left.loglog(sizes, [t.seconds_per_1000_steps for t in chosen], label=f"{backend}, {precision}", **style)
         right.loglog(sizes, [t.mflups for t in chosen], **style)
     for marker, (backend, seconds) in zip(MARKERS, published.items(), strict=False):
-        chosen = {size: taken for size, taken in seconds.items() if size in {timing.size for timing in timings}}
-        left.loglog([*chosen], [*chosen.values()], label=f"published, {backend}", marker=marker, **PUBLISHED_STYLE)
+        theirs = {size: taken for size, taken in seconds.items() if size in {timing.size for timing in timings}}
+        left.loglog([*theirs], [*theirs.values()], label=f"published, {backend}", marker=marker, **PUBLISHED_STYLE)
     for axes, name in ((left, "time of 1000 steps [s]"), (right, "million node updates per second")):
         _dress(axes, "size [voxels]", sorted({timing.size for timing in timings}))
         axes.set(ylabel=name)

@@ -73,14 +73,17 @@ def _stencil_bytes(engine, name: str, real: int) -> int:
 STEPS_ENQUEUED, ENQUEUE_REPETITIONS = 64, 5
 
 
+Threads = tuple[int | None, ...]
+"""Threads of a block; None for the device's own choice."""
+
+
 @dataclass(frozen=True)
 class ComputeVariant:
-    """The keys of ``[compute]`` that vary between measurements, and the launch of stream-and-collide."""
+    """The keys of ``[compute]`` that vary between measurements."""
 
     precision: str
     streaming: str
     order: str
-    threads: int | None = None  # of a block; None for the device's own choice
 
 
 @dataclass(frozen=True)
@@ -144,20 +147,35 @@ class Measurement:
 def measure(case: Case, nodes: NodeList | None, variant: ComputeVariant, effort: Effort, communicator) -> Measurement:
     """Time the whole time step (openings, exchange, bulk) of a case; collective. ``case``: the case; ``nodes``: its
     geometry, on rank 0; by default read according to the case; ``variant``: what to change in the case; ``effort``: how
-    long. Raises InputError: the device has no blocks of that many threads."""
-    chosen = {name: value for name, value in asdict(variant).items() if name != "threads"}
-    case = case.model_copy(update={"compute": case.compute.model_copy(update=chosen)})
+    long."""
+    return measure_blocks(case, nodes, variant, effort, communicator, (None,))[0]
+
+
+def measure_blocks(
+    case: Case, nodes: NodeList | None, variant: ComputeVariant, effort: Effort, communicator, threads: Threads
+) -> list[Measurement]:
+    """The same in blocks of several sizes, one after the other. ``threads``: of a block of stream-and-collide, None
+    (only as the first) for the device's own choice. Raises InputError: the device has no blocks of that many
+    threads."""
+    case = case.model_copy(update={"compute": case.compute.model_copy(update=asdict(variant))})
     copy_tb_s = _copy_tb_s(case, communicator)
-    simulation = Solver(case, communicator, nodes)
-    if variant.threads:
-        use_threads(simulation.engine, variant.threads)
-        simulation.upload_schedule()
+    simulation, found = Solver(case, communicator, nodes), []
+    for of_block in threads:
+        if of_block:
+            use_threads(simulation.engine, of_block)
+            simulation.upload_schedule()
+        found.append(_measured(simulation, variant, effort, copy_tb_s))
+    return found
+
+
+def _measured(simulation: Solver, variant: ComputeVariant, effort: Effort, copy_tb_s: float) -> Measurement:
+    communicator = simulation.communicator
     simulation.step(max(1, effort.n_steps // 4))
     rates = sorted(1e6 * simulation.timed_mflups(effort.n_steps) for _ in range(effort.n_runs))
     launch_us = _launch_us(simulation.engine) if communicator.size == 1 else None
     simulation.health()
     if simulation.engine.backend.on_host:  # the speed of shared machines varies; a GPU may have no memory left
-        copy_tb_s = max(copy_tb_s, _copy_tb_s(case, communicator))
+        copy_tb_s = max(copy_tb_s, _copy_tb_s(simulation.case, communicator))
     return Measurement(
         kernel=f"{simulation.lattice.name} {simulation.engine.model.collision.name}",
         device=simulation.engine.backend.device,
@@ -165,7 +183,7 @@ def measure(case: Case, nodes: NodeList | None, variant: ComputeVariant, effort:
         ranks=communicator.size,
         n_fluid=simulation.header.n_nodes,
         box=simulation.header.shape[::-1],
-        **chosen,
+        **asdict(variant),
         **asdict(effort),
         mflups=statistics.median(rates) / 1e6,
         mflups_low=rates[0] / 1e6,

@@ -8,7 +8,7 @@ Numbers of speed are those of ``muphy_lb.bench.papers.published``, numbers of fl
 import json
 from pathlib import Path
 
-from muphy_lb.bench.papers.published import BANG, BERNASCHI, OBRECHT, TABLES, TOELKE
+from muphy_lb.bench.papers.published import BERNASCHI, OBRECHT, TABLES, TOELKE
 from muphy_lb.bench.papers.table import PaperTable, named, shown
 from muphy_lb.validation.flow.cylinders import TOELKE_LATTICE
 from muphy_lb.validation.thermal.heated_cavity import THELMA, TRIC
@@ -37,11 +37,6 @@ FLOWS = (
         *(OBRECHT, "Section 5.4", "Rayleigh numbers [1e7] between which the flow of the heated cube is unsteady"),
         ("from", "to"),
         {"the paper, +- 0.0005": (3.2245, 6.4015)},
-    ),
-    PaperTable(
-        *(BANG, "Fig. 13", "largest difference of the velocities of programs after 100 steps [lattice units]"),
-        ("numpy and cpu", "numpy and cuda"),
-        {"by eye: arrows agree": (None, None)},
     ),
     PaperTable(
         *(BERNASCHI, "references 1 to 3", "exponent of the time of translocation through a nanopore"),

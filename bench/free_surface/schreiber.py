@@ -15,14 +15,14 @@ from muphy_lb.bench import stream
 from muphy_lb.bench.command import overrides_of, threads_of
 from muphy_lb.bench.jobs import job_of_table
 from muphy_lb.bench.papers import published
-from muphy_lb.bench.papers.table import Study
+from muphy_lb.bench.papers.table import PaperTable, Rows, Study
 from muphy_lb.lattice import lattice_named
 from muphy_lb.run.solver import Solver
 from muphy_lb.run.trace import stage_seconds
 
 TITLE, LATTICE, RELAXATION_TIME, LID_VELOCITY = "schreiber", "D3Q19", 0.8, 0.05
 PATTERNS = {"A-B": "pull", "A-A": "aa"}
-SCENE, TRACED_STEPS = (64, 64, 32), 100
+SCENE, TRACED_STEPS, ORDER = (64, 64, 32), 100, "lexicographic"
 # Lattice units: a speed of fall through the box that is slow enough for every box.
 FALL_SPEED, LIQUID = 0.05, (0.5, 2.0 / 3.0)  # liquid: shares of the length and of the height, a third of the box
 
@@ -44,7 +44,7 @@ def time_schreiber(options, say: Callable[[str], None], communicator) -> Study:
     largest = (edges[-1],) * 3
     plain, surface = run.fastest(cavity_table(edges[-1]), "pull"), run.fastest(dam_table(largest), "pull")
     say(stream.LEGEND)
-    tables = {
+    tables: dict[PaperTable, Rows] = {
         published.SCHREIBER_7: run.kernels(dam_table(largest)),
         published.SCHREIBER_SCENE: {"": (1e6 * scene.mflups / prod(SCENE), scene.mflups, None)},
         published.SCHREIBER_SHARE: {"": (100 * surface.mflups / plain.mflups,)},
@@ -62,16 +62,16 @@ class _Timing:
         self._effort = stream.Effort(options.steps, options.runs)
         self.measurements: list[stream.Measurement] = []
 
-    def by_threads(self, table: dict, streaming: str, threads) -> tuple[float | None, ...]:
+    def by_threads(self, table: dict, streaming: str, threads: stream.Threads) -> tuple[float | None, ...]:
         """Million updates per second in blocks of the paper's sizes; None for one that is not asked for."""
-        found = dict(zip(threads, (self._measure(table, streaming, each).mflups for each in threads), strict=True))
-        return tuple(map(found.get, published.SCHREIBER_THREADS))
+        found = dict(zip(threads, self._measure(table, streaming, threads), strict=True))
+        return tuple(found[each].mflups if each in found else None for each in published.SCHREIBER_THREADS)
 
     def fastest(self, table: dict, streaming: str) -> stream.Measurement:
         """The measurement with the device's own choice of a block."""
-        return self._measure(table, streaming, None)
+        return self._measure(table, streaming, (None,))[0]
 
-    def kernels(self, table: dict) -> dict[str, tuple[float, ...]]:
+    def kernels(self, table: dict) -> dict[str, tuple[float | None, ...]]:
         """Share of a step that each stage takes [%], by pattern."""
         shares = {}
         for pattern, streaming in PATTERNS.items():
@@ -85,13 +85,12 @@ class _Timing:
     def _job(self, table: dict):
         return job_of_table(table, overrides_of(self._options), self._communicator)
 
-    def _measure(self, table: dict, streaming: str, threads: int | None) -> stream.Measurement:
+    def _measure(self, table: dict, streaming: str, threads: stream.Threads) -> list[stream.Measurement]:
         job = self._job(table)
-        precision = self._options.precision or "fp32"
-        variant = stream.ComputeVariant(precision, streaming, self._options.order or "lexicographic", threads)
-        found = stream.measure(job.case, job.nodes, variant, self._effort, self._communicator)
-        self._say(f"{stream.head(job.case.title, found)}\n{stream.row(found)}")
-        self.measurements.append(found)
+        variant = stream.ComputeVariant(self._options.precision or "fp32", streaming, self._options.order or ORDER)
+        found = stream.measure_blocks(job.case, job.nodes, variant, self._effort, self._communicator, threads)
+        self._say("\n".join([stream.head(job.case.title, found[0]), *map(stream.row, found)]))
+        self.measurements += found
         return found
 
 

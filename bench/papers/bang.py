@@ -32,8 +32,11 @@ def time_bang(options, say: Callable[[str], None], communicator) -> Study:
     say(f"{case.title}\n{study.HEADER}")
     timings = study.time_all(case, plan, lambda timing: say(study.row(timing)))
     say(study.notes(timings, unusable))
-    say(study.agreement_text(list(study.check_agreement(case, plan))))
-    return Study(NAME, timings[-1].device, [asdict(timing) for timing in timings], tables(timings))
+    agreements = list(study.check_agreement(case, plan))
+    say(study.agreement_text(agreements))
+    differences = {found.backend: found.difference for found in reversed(agreements)}
+    found = tables(timings) | {published.BANG_13: {"": (differences.get("cpu"), differences.get("cuda"))}}
+    return Study(NAME, timings[-1].device, [asdict(timing) for timing in timings], found)
 
 
 def tables(timings) -> dict:

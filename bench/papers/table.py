@@ -34,7 +34,7 @@ class Study(NamedTuple):
     title: str
     device: str
     measurements: list[dict]
-    tables: dict[PaperTable, Rows] = {}  # measured rows, beside a paper's
+    tables: Mapping[PaperTable, Rows] = {}  # measured rows, beside a paper's
 
 
 def text(table: PaperTable, device: str, ours: Rows) -> str:

@@ -10,7 +10,7 @@ the collision by an operator that does nothing.
 
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
 from math import prod
@@ -145,7 +145,7 @@ def time_table_1(options, say: Callable[[str], None], communicator) -> Study:
     return Study(NAME, timings[0].device, [timing.record() for timing in timings], found)
 
 
-def tables(timings: Sequence[KernelTiming]) -> dict[PaperTable, Rows]:
+def tables(timings: Sequence[KernelTiming]) -> Mapping[PaperTable, Rows]:
     """The rows beside the paper's tables."""
     by_box: dict[tuple, dict[str, KernelTiming]] = {}
     for timing in timings:

@@ -17,7 +17,7 @@ from muphy_lb.bench.command import overrides_of, threads_of, variants
 from muphy_lb.bench.jobs import Job, job_of_table
 from muphy_lb.bench.papers import published
 from muphy_lb.bench.papers.table import Rows, Study
-from muphy_lb.bench.stream import ComputeVariant, Effort, Measurement, known, measure
+from muphy_lb.bench.stream import ComputeVariant, Effort, Measurement, known, measure_blocks
 from muphy_lb.lattice import lattice_named
 
 TITLE, EDGES, LATTICE, NUMBERS = "thelma", published.OBRECHT_EDGES, "D3Q19", 48
@@ -128,20 +128,22 @@ def text(comparison: CavityTiming) -> str:
 
 def time_thelma(options, say: Callable[[str], None], communicator) -> Study:
     """Heated cavities of the paper's edges, or of one, in all variants; collective."""
-    effort, timings = Effort(options.steps, options.runs), []
+    effort, threads = Effort(options.steps, options.runs), threads_of(options)
+    timings: list[CavityTiming] = []
     say(f"{HEAD}\n{HEADER}")
     for edge in (options.size,) if options.size else EDGES:
         job = job_of_table(cavity_table(edge), overrides_of(options), communicator)
-        for choice in variants(options, job.case.compute, threads_of(options)):
+        for choice in variants(options, job.case.compute):
             isothermal, heated = (
-                measure(one.case, one.nodes, ComputeVariant(*choice), effort, communicator)
-                for one in (without_temperature(job), job)
+                measure_blocks(each.case, each.nodes, ComputeVariant(*choice), effort, communicator, threads)
+                for each in (without_temperature(job), job)
             )
-            timings.append(CavityTiming(edge, heated, isothermal))
-            say(text(timings[-1]))
+            found = [CavityTiming(edge, *pair) for pair in zip(heated, isothermal, strict=True)]
+            say("\n".join(map(text, found)))
+            timings += found
     say(LEGEND)
-    found = {published.OBRECHT_4: rows(timings)}
-    return Study(TITLE, timings[0].heated.device, [timing.record() for timing in timings], found)
+    tables = {published.OBRECHT_4: rows(timings)}
+    return Study(TITLE, timings[0].heated.device, [timing.record() for timing in timings], tables)
 
 
 def rows(timings: list[CavityTiming]) -> Rows:
@@ -149,8 +151,8 @@ def rows(timings: list[CavityTiming]) -> Rows:
     by_edge = {timing.edge: timing for timing in reversed(timings)}
     found = [by_edge.get(edge) for edge in published.OBRECHT_EDGES]
     return {
-        "MLUPS": tuple(timing and timing.heated.mflups for timing in found),
-        "GB/s": tuple(timing and timing.model_gb_s for timing in found),
-        "% of the copy bandwidth": tuple(timing and 100 * timing.model_share for timing in found),
-        "speed over that of the isothermal flow": tuple(timing and timing.ratio for timing in found),
+        "MLUPS": tuple(timing.heated.mflups if timing else None for timing in found),
+        "GB/s": tuple(timing.model_gb_s if timing else None for timing in found),
+        "% of the copy bandwidth": tuple(100 * timing.model_share if timing else None for timing in found),
+        "speed over that of the isothermal flow": tuple(timing.ratio if timing else None for timing in found),
     }

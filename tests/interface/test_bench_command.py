@@ -64,12 +64,12 @@ from muphy_lb.bench.papers import table1, toelke
 copying.COPY_BYTES, copying.COPY_REPETITIONS = 1 << 12, 1
 table1.PAPER_BOX, table1.ALIGNED_BOX, table1.RECORDED = (6, 5, 4), (8, 4, 4), 2
 peak.BOX, peak.ROUNDS = (3, 3, 3), 2
-toelke.published.TOELKE_MESHES = (36,)
+toelke.published.TOELKE_MESHES, toelke.CAVITY_SIZE = (36,), 6
 stream.STEPS_ENQUEUED, stream.ENQUEUE_REPETITIONS = 2, 1
 quick = ["--backend", "cuda", "--steps", "2", "--runs", "1", "--json"]
 main(["bench", "--paper", "table1", "--size", "3", *quick, sys.argv[1]])
 main(["bench", "--geometry", "box", "--size", "3", "--threads", "32,64", *quick, sys.argv[2]])
-main(["bench", "--paper", "toelke", "--set", "geometry.options.size=36", "--threads", "128,32", *quick, sys.argv[3]])
+main(["bench", "--paper", "toelke", "--threads", "128,32", *quick, sys.argv[3]])
 """
 
 
