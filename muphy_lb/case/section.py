@@ -298,20 +298,21 @@ class Section(BaseModel):
 def _texts(section: type[Section]) -> dict[str, str]:
     """The texts under the keys of a class of sections, and under those that it inherits. They are read from its source
     when they are told, since most runs need none."""
-    found: dict[str, str] = {}
-    for kind in reversed(section.__mro__):
-        if not issubclass(kind, Section) or kind is Section or "__annotations__" not in vars(kind):
-            continue
-        try:
-            (definition,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
-        except (OSError, TypeError):  # made at run time, with texts of its own
-            continue
-        for statement, behind in pairwise(getattr(definition, "body", ())):
-            if isinstance(statement, ast.AnnAssign) and isinstance(behind, ast.Expr):
-                name, text = getattr(statement.target, "id", ""), getattr(behind.value, "value", None)
-                if name in section.model_fields and isinstance(text, str):
-                    found[name] = inspect.cleandoc(text)
-    return found
+    kinds = [kind for kind in reversed(section.__mro__) if issubclass(kind, Section) and kind is not Section]
+    found = {name: text for kind in kinds for name, text in _texts_in(kind)}
+    return {name: text for name, text in found.items() if name in section.model_fields}
+
+
+def _texts_in(kind: type[Section]) -> Iterator[tuple[str, str]]:
+    """Names and texts in the source of one class."""
+    try:
+        (definition,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
+    except (OSError, TypeError):  # made at run time, with texts of its own
+        return
+    for statement, behind in pairwise(getattr(definition, "body", ())):
+        text = getattr(getattr(behind, "value", None), "value", None)
+        if isinstance(statement, ast.AnnAssign) and isinstance(behind, ast.Expr) and isinstance(text, str):
+            yield getattr(statement.target, "id", ""), inspect.cleandoc(text)
 
 
 def exactly_one(given: Mapping, *keys: str) -> Iterator[str]:
