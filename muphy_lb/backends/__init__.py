@@ -5,8 +5,12 @@
 - ``copying``: the copy bandwidth of a device, the reference of every speed.
 """
 
+import ctypes
 import importlib
 import logging
+import os
+import sys
+from contextlib import suppress
 
 from muphy_lb.base.errors import BackendError, InputError
 from muphy_lb.base.phases import IMPORTS, spent_on
@@ -19,6 +23,8 @@ _CLASSES = {
     "cuda": ("muphy_lb.backends.cuda.backend", "CudaBackend"),
 }
 BACKENDS = tuple(_CLASSES)
+DRIVERS = ("libcuda.so.1", "libcuda.so", *(f"/usr/{folder}/libcuda.so" for folder in ("lib", "lib64")))
+"""Where numba.cuda looks for the driver on Linux."""
 
 
 def resolve_backend(name: str) -> str:
@@ -58,8 +64,22 @@ def free_memory(name: str) -> float:
 
 
 def count_gpus() -> int:
-    """Number of usable CUDA GPUs; 0 where numba.cuda is missing."""
+    """Number of usable CUDA GPUs; 0 where numba.cuda, or the driver, is missing."""
+    if not _has_driver():
+        return 0
     try:
         return importlib.import_module("muphy_lb.backends.cuda.device").n_devices()
     except ImportError:
         return 0
+
+
+def _has_driver() -> bool:
+    """Whether there may be a driver for GPUs. Where there is none, numba.cuda, whose import takes a third of a second,
+    is not needed to tell; it is asked on other systems, in the simulator, and for a driver in a place of its own."""
+    if sys.platform != "linux" or any(name in os.environ for name in ("NUMBA_ENABLE_CUDASIM", "NUMBA_CUDA_DRIVER")):
+        return True
+    for name in DRIVERS:
+        with suppress(OSError):
+            ctypes.CDLL(name)
+            return True
+    return False

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Annotated
 
-from pydantic import Field, PrivateAttr, ValidationError, create_model, model_validator
+from pydantic import ConfigDict, Field, PrivateAttr, ValidationError, create_model, model_validator
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.registry import sections
@@ -77,6 +77,8 @@ _FlowAndPhysics = create_model(
 
 class Case(_FlowAndPhysics):  # type: ignore[valid-type, misc]  # mypy cannot know the sections from a table
     """A whole case; see the sections for the keys."""
+
+    model_config = ConfigDict(defer_build=False)
 
     lattice: LatticeSection
     """velocity set and time step"""

@@ -5,13 +5,18 @@ section's own ``rules`` what must hold between keys. The name of a key ends in i
 of the same dimension (``radius_m = "0.2 mm"``) is converted.
 """
 
+import ast
+import inspect
 import json
 import math
 import re
 import reprlib
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import time
 from difflib import SequenceMatcher, get_close_matches
+from functools import cache
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar
 
@@ -142,9 +147,8 @@ def names_among(text: str, allowed: Sequence[str], option: str) -> tuple[str, ..
 class Section(BaseModel):
     """A table of the case file: frozen, no unknown keys, no silent conversions; the text under a key explains it."""
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True
-    )
+    # Schemas of sections are built with that of the case, or when one is checked by itself.
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
 
     def __setattr__(self, name, value):
         """Refuse to change a key: what has been computed from it would stay as it was."""
@@ -174,6 +178,11 @@ class Section(BaseModel):
         return cls._complete().model_fields if cls.keys_of else cls.model_fields
 
     @classmethod
+    def meaning_of(cls, key: str) -> str:
+        """The text that explains one of its keys."""
+        return cls.all_fields()[key].description or _texts(cls).get(key, "")
+
+    @classmethod
     def _complete(cls) -> type["Section"]:
         """The same section with all keys as fields."""
 
@@ -188,8 +197,11 @@ class Section(BaseModel):
     @classmethod
     def __get_pydantic_json_schema__(cls, core_schema, handler):
         schema = handler(core_schema)
+        table = handler.resolve_ref_schema(schema)
+        for key, text in _texts(cls).items():
+            table["properties"][key].setdefault("description", text)
         if cls.keys_of:
-            every, table = cls._complete().model_json_schema()["properties"], handler.resolve_ref_schema(schema)
+            every = cls._complete().model_json_schema()["properties"]
             table["properties"] |= {key: every[key] for key in cls.keys_of.keys}
             table["additionalProperties"] = False
         return schema
@@ -257,7 +269,7 @@ class Section(BaseModel):
             return f"is an unknown key; it is {cls.moved[key]} now"
         if error["type"] == "extra_forbidden":
             return f"is an unknown key; {cls._meant(str(key))}"
-        description = " ".join(str(cls.model_fields[key].description).split())
+        description = " ".join(cls.meaning_of(key).split())
         meaning = f" ({description})"
         if error["type"] == "missing":
             return "is missing" + meaning
@@ -280,6 +292,27 @@ class Section(BaseModel):
         alike += get_close_matches(stem, [name_without_unit(name) for name in names], n=1, cutoff=ALIKE)
         remedy = did_you_mean(key, [name for name in names if {name, name_without_unit(name)} & {*alike}])
         return remedy if "?" in remedy else f"allowed: {', '.join(names)}"
+
+
+@cache
+def _texts(section: type[Section]) -> dict[str, str]:
+    """The texts under the keys of a class of sections, and under those that it inherits. They are read from its source
+    when they are told, since most runs need none."""
+    kinds = [kind for kind in reversed(section.__mro__) if issubclass(kind, Section) and kind is not Section]
+    found = {name: text for kind in kinds for name, text in _texts_in(kind)}
+    return {name: text for name, text in found.items() if name in section.model_fields}
+
+
+def _texts_in(kind: type[Section]) -> Iterator[tuple[str, str]]:
+    """Names and texts in the source of one class."""
+    try:
+        (definition,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
+    except (OSError, TypeError):  # made at run time, with texts of its own
+        return
+    for statement, behind in pairwise(getattr(definition, "body", ())):
+        text = getattr(getattr(behind, "value", None), "value", None)
+        if isinstance(statement, ast.AnnAssign) and isinstance(behind, ast.Expr) and isinstance(text, str):
+            yield getattr(statement.target, "id", ""), inspect.cleandoc(text)
 
 
 def exactly_one(given: Mapping, *keys: str) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import product
+from itertools import combinations_with_replacement
 from math import lcm, prod
 
 import numpy as np
@@ -23,7 +23,7 @@ class Lattice:
 
     def __post_init__(self):
         for order in range(self.isotropy + 2):
-            for axes in product(range(self.dimension), repeat=order):
+            for axes in combinations_with_replacement(range(self.dimension), order):  # their order means nothing
                 if self.moment(axes) != self.isotropic_moment(axes):
                     raise ValueError(f"{self.name}: weight moment over axes {axes} is {self.moment(axes)}")
         if len(set(self.vectors)) != self.q or any(self.vectors[0]):

@@ -39,7 +39,7 @@ def case_text(table: Mapping, head: str, proposals: Proposals = NONE) -> str:
         TOML equivalent to ``table``, each key followed by its description in the case's sections.
     """
     lines = [f"# {line}".rstrip() for line in head.splitlines()]
-    lines += [_assignment(key, value, Case.model_fields[key]) for key, value in table.items() if not _is_nested(value)]
+    lines += [_assignment(key, value, _meaning(Case, key)) for key, value in table.items() if not _is_nested(value)]
     for name, field in Case.model_fields.items():
         section = _section_type(field.annotation)
         if section is not None:
@@ -53,12 +53,12 @@ def _section_lines(named: tuple[str, FieldInfo], section: type[Section], value, 
     header = f"[[{name}]]" if is_list else f"[{name}]"
     if value is None and (is_list or field.default is None):
         yield ""
-        yield _commented(f"# {header}", field.description)
+        yield _commented(f"# {header}", Case.meaning_of(name))
         return
     explained: set[str] = set()
     for number, entry in enumerate(value if is_list else [value or {}]):
         yield ""
-        yield _commented(header, "" if number else field.description)
+        yield _commented(header, "" if number else Case.meaning_of(name))
         yield from _table_lines(name, section, entry, explained, proposals)
         explained |= entry.keys()
 
@@ -68,13 +68,13 @@ def _table_lines(
 ) -> Iterator[str]:
     plain = {key: value for key, value in table.items() if not _is_nested(value)}
     for key, value in plain.items():
-        yield _assignment(key, value, None if key in explained else section.all_fields()[key])
+        yield _assignment(key, value, "" if key in explained else _meaning(section, key))
     if not explained:
         yield from _further_lines(path, section, table, proposals)
     for key, value in table.items():
         if key not in plain:
             yield ""
-            yield _commented(f"[{path}.{key}]", section.all_fields()[key].description)
+            yield _commented(f"[{path}.{key}]", section.meaning_of(key))
             yield from toml_lines(value, f"{path}.{key}.")
 
 
@@ -84,26 +84,26 @@ def _further_lines(path: str, section: type[Section], table: Mapping, proposals:
         yield FURTHER
     for name, field in unset.items():
         if _section_type(field.annotation) is not None:
-            yield _commented(f"# [{path}.{name}]", field.description)
+            yield _commented(f"# [{path}.{name}]", section.meaning_of(name))
             if proposal := proposals.get(f"{path}.{name}"):
                 yield f"# {proposal.remark}:"
                 yield from (f"# {line}" for line in toml_lines(proposal.values))
         else:
             default = field.get_default(call_default_factory=True)
             text = f"# {name}" if default is None else f"# {name} = {json.dumps(default)}"
-            yield _commented(text, _meaning(field))
+            yield _commented(text, _meaning(section, name))
 
 
-def _assignment(key: str, value, field: FieldInfo | None) -> str:
-    return _commented(next(toml_lines({key: value})), _meaning(field) if field else "")
+def _assignment(key: str, value, meaning: str) -> str:
+    return _commented(next(toml_lines({key: value})), meaning)
 
 
-def _meaning(field: FieldInfo) -> str:
+def _meaning(section: type[Section], key: str) -> str:
+    field, meaning = section.all_fields()[key], section.meaning_of(key)
     allowed = [
         *_words(field.annotation),
         *(name for one in field.metadata if isinstance(one, OneOf) for name in one.names),
     ]
-    meaning = field.description or ""
     is_told = all(word in meaning for word in allowed)
     return meaning if is_told else f"{meaning} (one of {', '.join(allowed)})"
 

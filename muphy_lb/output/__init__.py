@@ -2,6 +2,6 @@
 
 - ``vtkhdf``: fields over time; ``polydata``: points and cells over time; ``vtp``: triangles with values.
 - ``series``: CSV series and ``summary.json``; ``report_html``: the report; ``charts``, ``film``: charts, films.
-- ``drawing``: pictures that fail, units that they show; ``pictures/``: the pictures.
+- ``drawing``: pictures that fail, units that they show; ``pictures/``: the pictures. ``beside``: in a thread.
 - ``terminal``: printing and logging.
 """

@@ -6,6 +6,7 @@
 - ``openings``: flow rates and pressures; ``walls``: forces and stress at walls.
 - ``loop``: steps and observers; ``observers``: their table; ``criteria``: steady, periodic flows; ``verdict``: checks
   at the end; ``stop_signals``; ``progress``; ``trace``: time line of a step.
+- ``profile``: wall time of a run by phase; ``warm``: kernels compiled ahead.
 - ``checkpoint``: files of a state; ``folder``: lock and early refusals of an output folder; ``changes``: other values,
   other owners of nodes. ``description``: ``muphy-lb info``; ``options``: of commands.
 """

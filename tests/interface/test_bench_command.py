@@ -6,6 +6,7 @@ import subprocess
 import sys
 from argparse import ArgumentParser
 from dataclasses import fields
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,9 +14,10 @@ import pytest
 from muphy_lb.__main__ import main
 from muphy_lb.backends import copying, make_backend
 from muphy_lb.backends.numpy.backend import NumpyBackend
-from muphy_lb.base.errors import InputError
+from muphy_lb.base.errors import InputError, MuphyError
 from muphy_lb.base.precision import FP32, FP64
 from muphy_lb.bench import peak
+from muphy_lb.bench import whole as whole_runs
 from muphy_lb.bench.built_in import BUILT_IN, built_in_table
 from muphy_lb.bench.command import add_options, bench
 from muphy_lb.bench.papers import published, table1
@@ -344,3 +346,52 @@ def test_a_device_tells_runs_launch_shape_and_launch_time(simulated):
 def test_a_device_fills_the_columns_of_toelke_s_table_of_blocks(simulated):
     ((mesh, row),) = simulated[2]["tables"][published.TOELKE_5.key].items()
     assert mesh == "36 x 36" and [number is not None for number in row] == [True, False, True, False, False]
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """Commands that ``--whole`` starts, each with what the folder of its kernels holds; none of them is run."""
+    found = []
+
+    def run(line, env=None, **_):
+        if env is None:  # git, for the commit
+            return subprocess.CompletedProcess(line, 0, "", "")
+        kept = Path(env["NUMBA_CACHE_DIR"])
+        found.append((line, sorted(path.name for path in kept.glob("*")) if env["MUPHY_CACHE"] == str(kept) else None))
+        kept.mkdir(exist_ok=True)
+        (kept / "kernel").touch()
+        summary = Path(line[line.index("-o") + 1]) / "summary.json"
+        summary.parent.mkdir(exist_ok=True)
+        profile = {"phases_s": {"stepping": [1.0, 2.0]}, "wall_s": [3.0, 4.0], "peak_memory_mib": [5.0, 6.0]}
+        summary.write_text(json.dumps(dict.fromkeys(whole_runs.TOLD, 1) | {"profile": profile}))
+        return subprocess.CompletedProcess(line, 0, "", "")
+
+    monkeypatch.setattr(whole_runs.subprocess, "run", run)
+    return found
+
+
+def test_whole_runs_start_with_nothing_kept_and_then_with_what_the_first_has_left(started, tmp_path, capsys):
+    words = ["bench", "case.toml", "--whole", "--launcher", "mpirun -n 2", "--set", "run.steps=3"]
+    assert main([*words, "--json", str(tmp_path / "found.json")]) == 0
+    assert [kept for _, kept in started] == [[], ["kernel"]]
+    assert started[0][0][:2] == ["mpirun", "-n"] and "--set=run.steps=3" in started[0][0]
+    measured = json.loads((tmp_path / "found.json").read_text())["measurements"]
+    assert [one["start"] for one in measured] == ["first", "second"]
+    assert all(one["phases_s"]["stepping"] == [1.0, 2.0] and one["command_s"] >= 0.0 for one in measured)
+    line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("stepping [s]"))
+    assert line.split()[-2:] == ["2.00", "2.00"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["case.toml", "--whole", "--tile", "2,2,2"], "--tile goes with time steps, without --whole"),
+        (["case.toml", "--launcher", "mpirun"], "--launcher goes with --whole"),
+        (["nowhere.toml", "--whole"], "the run ended with code 2 and no summary"),
+    ],
+)
+def test_whole_refuses_what_it_cannot_do(words, told, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    add_options(parser := ArgumentParser())
+    with pytest.raises(MuphyError, match=told):
+        bench(parser.parse_args(words), print, SerialCommunicator())

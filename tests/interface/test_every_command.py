@@ -17,6 +17,7 @@ import tifffile
 from muphy_lb.__main__ import COMMANDS, DOCTOR, PREPARING, main
 from muphy_lb.apps.rock.permeability import UNSETTLED_EXIT_CODE
 from muphy_lb.base.registry import PHYSICS
+from muphy_lb.bench import whole
 from muphy_lb.bench.papers import table1
 from muphy_lb.doctor.command import parser as doctor_parser
 from muphy_lb.geometry.__main__ import _parser as geometry_parser
@@ -201,6 +202,7 @@ def typed(monkeypatch, folder, capsys):
     monkeypatch.chdir(folder)
     monkeypatch.setattr(table1, "PAPER_BOX", (6, 5, 4))
     monkeypatch.setattr(table1, "ALIGNED_BOX", (8, 4, 4))
+    monkeypatch.setattr(whole, "KEPT_IN", ())  # a first start that compiles nothing
 
     def abort(self, exit_code):
         raise SystemExit(exit_code)

@@ -8,6 +8,7 @@ import h5py
 import numpy as np
 import pytest
 
+from muphy_lb.base.phases import DRAWING, IMPORTS, LOOKING, PHASES, STEPPING, WRITING
 from muphy_lb.domain import ROW, TILE
 from muphy_lb.geometry.__main__ import main as geometry
 from muphy_lb.partition.__main__ import main as partition
@@ -27,7 +28,7 @@ def finished(tmp_path_factory, mpirun):
     """The finished command on two ranks, and its output folder."""
     folder = tmp_path_factory.mktemp("run")
     case = write_case(folder, compute=QUICK, output={"picture": True, "vtk": True, "progress_every_s": 0.001})
-    done = mpirun(2, ["-m", "muphy_lb", "run", case, "-o", folder / "out"])
+    done = mpirun(2, ["-m", "muphy_lb", "run", case, "-o", folder / "out", "--profile"])
     assert done.returncode == STARTING, done.stderr
     return done, folder / "out"
 
@@ -58,6 +59,34 @@ def test_the_imposed_velocity_enters_through_the_inlet(summary):
     inlet = summary["openings"]["inlet"]
     assert inlet["kind"] == "inlet"
     assert inlet["flow_rate_m3_s"] == pytest.approx(0.02 * inlet["area_m2"], rel=1e-12)
+
+
+def test_the_profile_tells_every_phase_on_every_rank(finished, summary):
+    profile, done = summary["profile"], finished[0]
+    assert list(profile["phases_s"]) == list(PHASES)
+    for seconds in profile["phases_s"].values():
+        assert len(seconds) == 2 and min(seconds) >= 0.0
+    for name in (IMPORTS, STEPPING, LOOKING, WRITING):
+        assert min(profile["phases_s"][name]) > 0.0
+    assert profile["phases_s"][DRAWING][0] > 0.0 == profile["phases_s"][DRAWING][1]
+    totals = np.sum(list(profile["phases_s"].values()), axis=0)
+    assert totals == pytest.approx(profile["wall_s"]) and max(totals) > summary["wall_time_s"]
+    assert profile["phases_s"][STEPPING][0] == pytest.approx(summary["stepping_time_s"], rel=0.2)
+    assert "rank 0    rank 1" in done.stdout and "stepping [s]" in done.stdout
+
+
+def test_no_pictures_draws_none_whatever_the_case_says(tmp_path):
+    output = {
+        "picture": True,
+        "picture_format": "svg",
+        "frames_every_steps": 1,
+        "frames_field": "pressure",
+        "film": True,
+    }
+    case = write_case(tmp_path, compute=QUICK, run={"steps": 2}, output=output)
+    assert command("run", case, "-o", tmp_path / "out", "--no-pictures") in (0, DOUBTFUL_EXIT_CODE)
+    names = {path.name for path in (tmp_path / "out").rglob("*") if path.is_file()}
+    assert not [name for name in names if name.endswith((".png", ".svg", ".gif"))]
 
 
 def test_series_has_a_row_every_ten_steps(finished):

@@ -364,6 +364,18 @@ def sums(operators, counts, locations, lattice, precision):
     (n_sums, n_peaks), q_count, real = counts, lattice.q, precision.real
     load, parts, per_unit = gather(split(locations), q_count), node_jit(in_two_parts), real(1 / precision.unit)
 
+    @node_jit
+    def add(found, whole, rest, peak, chunk, scale):
+        for k in range(n_sums):
+            if np.isfinite(found[k]):
+                upper, lower = parts(found[k], scale)
+                whole[k, chunk] += upper
+                rest[k, chunk] += lower
+            else:
+                peak[n_peaks, chunk] = np.inf
+        for k in range(n_peaks):
+            peak[k, chunk] = max(peak[k, chunk], found[n_sums + k])
+
     @loop_jit
     def skeleton(buffer, lines, bases, n_nodes, result, of_measure, of_moments):
         whole, rest, peak, scale = result.whole, result.rest, result.peak, result.scale
@@ -374,15 +386,7 @@ def sums(operators, counts, locations, lattice, precision):
                     load(block, buffer, lines, bases, n // WARP)
                 deviation, ux, uy, uz = macroscopic(block[:, n % WARP], n, of_moments)
                 measure(n, deviation * per_unit, ux, uy, uz, of_measure, found)
-                for k in range(n_sums):
-                    if np.isfinite(found[k]):
-                        upper, lower = parts(found[k], scale)
-                        whole[k, chunk] += upper
-                        rest[k, chunk] += lower
-                    else:
-                        peak[n_peaks, chunk] = np.inf
-                for k in range(n_peaks):
-                    peak[k, chunk] = max(peak[k, chunk], found[n_sums + k])
+                add(found, whole, rest, peak, chunk, scale)
 
     return skeleton
 

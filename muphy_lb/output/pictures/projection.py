@@ -11,9 +11,11 @@ without the octant in front.
 
 import math
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from math import inf
 
+import numba
 import numpy as np
 from numba import prange
 from scipy.ndimage import distance_transform_edt
@@ -37,6 +39,8 @@ SPLAT_RADIUS = 2  # distance from a fluid voxel within which its smoothed body m
 SHADE_DISTANCE = 3.0
 TILT, NEAR_WALL = 0.15, 1.5  # by how much a normal may be wrong before the wall behind it counts as another one
 AT_SURFACE = 1.0  # how far below a surface the cells with values may begin
+OUTLINE_WIDTH, FULL_JUMP = 3, 12.0  # rays to either side, and the difference of their depths, of a full outline
+STRIP_ROWS = 32  # rows of pixels that are shaded at a time
 CAP_DEPTH, CAP_FACING = 2.0, 0.7  # a surface near the plane of an opening is its cap if it faces the same way
 
 
@@ -315,7 +319,7 @@ def render(
     buffer = tuple(int(np.ceil(edge)) + 1 for edge in window.size[::-1])
     limits = depth_limits(volume.voxels, camera, corner, buffer)
     hits = trace(volume.channels, camera, corner, pixel, limits, volume.discs, deepest)
-    image = _downsample(_shade(hits, camera, colours), oversampling)
+    image = _shaded(hits, camera, colours, oversampling)
     shape = np.array(image.shape[1::-1]) * oversampling * pixel
     left, bottom = low[:2] * volume.edge_m + camera[:2] @ volume.origin_m
     width, height = shape * volume.edge_m
@@ -506,15 +510,30 @@ def smoothed(field: np.ndarray, stride: int = 1) -> np.ndarray:
     return np.ascontiguousarray(field)
 
 
-def _shade(hits: np.ndarray, camera: np.ndarray, colours) -> np.ndarray:
-    """(n_rows, n_columns, 4) RGBA of ray results: colour of the speed, lights, shade, outlines."""
+def _shaded(hits: np.ndarray, camera: np.ndarray, colours, oversampling: int) -> np.ndarray:
+    """(n_rows, n_columns, 4) RGBA of ray results, strip after strip of pixels, in threads: whole arrays would not stay
+    in the caches."""
+    behind = np.pad(hits[..., DEPTH], ((OUTLINE_WIDTH, OUTLINE_WIDTH), (0, 0)), mode="wrap")
+    n_rows = len(hits) // oversampling
+
+    def strip(first: int) -> np.ndarray:
+        rows = slice(oversampling * first, oversampling * min(first + STRIP_ROWS, n_rows))
+        outline = _outline(behind[rows.start : rows.stop + 2 * OUTLINE_WIDTH])
+        return _downsample(_shade(hits[rows], outline, camera, colours), oversampling)
+
+    with ThreadPoolExecutor(numba.get_num_threads()) as pool:
+        return np.concatenate(list(pool.map(strip, range(0, n_rows, STRIP_ROWS))))
+
+
+def _shade(hits: np.ndarray, outline: np.ndarray, camera: np.ndarray, colours) -> np.ndarray:
+    """(n_rows, n_columns, 4) RGBA of ray results: colour of the speed, lights, shade, outlines (:func:`_outline`)."""
     seen = np.isfinite(hits[..., DEPTH])
     found = hits[seen]
     normal = found[:, NORMAL_X : NORMAL_Z + 1] @ camera.T
     light, fill, half = _unit(LIGHT), _unit(FILL_LIGHT), _unit(_unit(LIGHT) + np.array([0.0, 0.0, -1.0]))
     bright = AMBIENT + DIFFUSE * np.maximum(normal @ light, 0.0) + FILL * np.maximum(normal @ fill, 0.0)
     bright *= 1.0 - SHADE_STRENGTH * np.clip(found[:, SHADE] - 0.15, 0.0, 0.7)
-    bright *= 1.0 - OUTLINE_STRENGTH * _outline(hits[..., DEPTH])[seen]
+    bright *= 1.0 - OUTLINE_STRENGTH * outline[seen]
     highlight = SPECULAR * np.maximum(normal @ half, 0.0) ** SHININESS
     rim = RIM * np.clip(1.0 + normal[:, 2], 0.0, 1.0) ** 3
     colour = np.where(found[:, SOLID, None] > 0.5, GRAIN_COLOUR, colours(found[:, PEAK])[:, :3])
@@ -526,13 +545,14 @@ def _shade(hits: np.ndarray, camera: np.ndarray, colours) -> np.ndarray:
 
 
 def _outline(depth: np.ndarray) -> np.ndarray:
-    """0..1, high just behind a depth discontinuity: separates a branch from one in front of it."""
-    width, full_jump = 3, 12.0
-    behind = np.zeros(depth.shape)
+    """0..1, high just behind a depth discontinuity: separates a branch from one in front of it. ``depth`` has
+    ``OUTLINE_WIDTH`` rows more at either end."""
+    inner = slice(OUTLINE_WIDTH, len(depth) - OUTLINE_WIDTH)
+    behind = np.zeros(depth[inner].shape)
     for axis in (0, 1):
-        for shift in (-width, width):
-            jump = np.nan_to_num(depth - np.roll(depth, shift, axis))
-            behind = np.maximum(behind, np.clip(jump / full_jump, 0.0, 1.0))
+        for shift in (-OUTLINE_WIDTH, OUTLINE_WIDTH):
+            jump = np.nan_to_num(depth[inner] - np.roll(depth, shift, axis)[inner])
+            behind = np.maximum(behind, np.clip(jump / FULL_JUMP, 0.0, 1.0))
     return behind
 
 

@@ -9,9 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from muphy_lb.domain.links import is_wall
+from muphy_lb.engine.transfers import NodeMoments, NodeValues
 from muphy_lb.geometry.neighbours import NeighbourSearch
 from muphy_lb.geometry.nodes import NodeList
-from muphy_lb.measure.flow_view import FlowView, PreparedView, whole_nodes
+from muphy_lb.measure.flow_view import EngineView, FlowView, PreparedView, whole_nodes
 from muphy_lb.measure.node_probe import NodeProbe
 from muphy_lb.parallel import agreed_on_root
 from muphy_lb.physics.free_surface.cells import CELL, FILL, INTERFACE, LIQUID, MASS
@@ -57,9 +58,9 @@ class Liquid(NamedTuple):
 
 
 class Snapshot:
-    """The liquid of the present step, copied once for all that show it."""
+    """The liquid of the present step, copied once for all that show it; nothing is copied of nodes without."""
 
-    def __init__(self, view: FlowView):
+    def __init__(self, view: EngineView):
         self._view, self._step = view, -1
         self._found: Liquid | None = None
 
@@ -67,11 +68,23 @@ class Snapshot:
         """The liquid of the present step, on rank 0; collective."""
         if self._step != self._view.step_number:
             self._step = self._view.step_number
-            filling, velocity = fill(self._view), self._view.velocity_m_s()
-            if filling is not None and velocity is not None:
-                number = np.flatnonzero(filling > 0.0)
-                self._found = Liquid(filling.size, number, filling[number], velocity[number])
+            self._found = self._copied()
         return self._found
+
+    def _copied(self) -> Liquid | None:
+        view, engine = self._view, self._view.engine
+        cell = view.local_field(CELL)
+        nodes = np.flatnonzero(cell)
+        share = NodeValues(engine, nodes).field(FILL, engine.parity).astype(engine.real)
+        share, velocity = share_of_liquid(cell[nodes], share), NodeMoments(engine, nodes).read()[1:]
+        gathered = view.communicator.gather((engine.domain.number[nodes], share, velocity))
+        if gathered is None:
+            return None
+        number, share, velocity = (np.concatenate(parts, axis=-1) for parts in zip(*gathered, strict=True))
+        order = np.argsort(number, kind="stable")
+        order = order[share[order] > 0.0]
+        velocity_m_s = view.units.velocity_to_si(np.ascontiguousarray(velocity[:, order].T))
+        return Liquid(view.header.n_nodes, number[order], share[order], velocity_m_s)
 
 
 def gravity_m_s2(view: PreparedView) -> np.ndarray:

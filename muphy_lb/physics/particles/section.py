@@ -37,7 +37,8 @@ class _SchemaOfKinds:
 
     @classmethod
     def __get_pydantic_json_schema__(cls, _schema, handler):
-        return {"anyOf": [handler(kind.__pydantic_core_schema__) for kind in KINDS.values()]}
+        schemas = ((kind, kind.__pydantic_core_schema__) for kind in KINDS.values())
+        return {"anyOf": [kind.__get_pydantic_json_schema__(schema, handler) for kind, schema in schemas]}
 
 
 SECTION = ParticlesSection

@@ -1,2 +1,2 @@
 """The equations of a free surface. ``exchange`` moves mass and populations across the links of interface cells,
-``conversion`` turns cells and hands their mass over."""
+``conversion`` turns cells and hands their mass over; ``extent`` measures the liquid."""
