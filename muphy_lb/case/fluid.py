@@ -174,9 +174,9 @@ class FlowSection(Section):
         drive = (*given.get("acceleration_m_s2", ()), *given.get("pressure_drop_pa", ()))
         if "waveform" in given and not any(drive):
             yield "has a waveform but no acceleration_m_s2 or pressure_drop_pa"
-        for changing in ("waveform", "accelerations"):
-            if changing in given and "acceleration_file" in given:
-                yield f"has {changing} and an acceleration_file; a field cannot change with time"
+        for words in ("a waveform", "accelerations"):
+            if given.get(words.removeprefix("a ")) and "acceleration_file" in given:
+                yield f"has {words} and an acceleration_file; a field cannot change with time"
         if "turn" in given and not any(given.get("acceleration_m_s2", ())):
             yield "has a turn but no acceleration_m_s2"
         for other in ("pressure_drop_pa", "acceleration_file"):

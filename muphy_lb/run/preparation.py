@@ -69,7 +69,7 @@ class Preparation:
         self.lattice = lattice_named(case.lattice.name)
         self._survey_openings()
         self.motions = self.geometry.inspect(lambda nodes: wall_motions(case, nodes, self.units))
-        self._refuse_two_starts(kinds)
+        self._refuse_two_pressures(kinds)
         self.physics: tuple[Physics, ...] = tuple(kind(case, self.header, self.units) for kind in kinds)
         self._probes: WeakSet[NodeProbe | NodeSums] = WeakSet()
         check_observers(self)
@@ -131,12 +131,12 @@ class Preparation:
         refuse_density_changes(case, self.header, self.frames, numerics)
         return numerics
 
-    def _refuse_two_starts(self, kinds: tuple[type[Physics], ...]) -> None:
+    def _refuse_two_pressures(self, kinds: tuple[type[Physics], ...]) -> None:
         for each in kinds:
-            if self.case.initial is not None and each.sets_flow:
+            if self.case.initial is not None and self.case.initial.consistent_pressure and each.sets_pressure:
                 raise InputError(
-                    f"the case has [initial] and [{each.name}], which says itself with which pressure and velocity the"
-                    " flow starts; remove [initial]"
+                    f"the case has initial.consistent_pressure and [{each.name}], which says itself with which pressure"
+                    " the flow starts; remove consistent_pressure, or give initial.pressure_file instead"
                 )
 
     def _lay_out(self) -> None:
