@@ -84,9 +84,13 @@ class Cuts:
     def of_nodes(self, voxel: np.ndarray) -> "Cuts":
         """Only the cuts of the nodes with these voxel ids."""
         kept = np.isin(self.voxel, voxel)
-        area = None if self.area is None else self.area[kept]
-        columns = {"voxel": self.voxel[kept], "direction": self.direction[kept], "distance": self.distance[kept]}
-        return replace(self, **columns, area=area)
+        return replace(
+            self,
+            voxel=self.voxel[kept],
+            direction=self.direction[kept],
+            distance=self.distance[kept],
+            area=None if self.area is None else self.area[kept],
+        )
 
 
 HALF_WAY = 0.5

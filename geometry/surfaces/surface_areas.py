@@ -40,8 +40,8 @@ def areas_around(points: np.ndarray, corners: np.ndarray, size: np.ndarray) -> n
 def _cut_up(corners, step, size, pieces):
     """Centre and area (k, 4) of the pieces inside the box, and their number; with empty ``pieces`` the latter alone."""
     count = 0
-    for n in range(len(corners)):
-        tip, base, height, area = _upright(corners[n])
+    for triangle in corners:
+        tip, base, height, area = _upright(triangle)
         n_rows = max(1, int(np.ceil(height / step)))
         for row in range(n_rows):
             share = (row + 0.5) / n_rows
@@ -49,16 +49,27 @@ def _cut_up(corners, step, size, pieces):
             of_row = area * (2.0 * row + 1.0) / n_rows**2 / n_columns
             for column in range(n_columns):
                 centre = tip + share * (base[0] + (column + 0.5) / n_columns * base[1])
-                inside = 1.0
-                for i in range(3):
-                    beyond = min(centre[i] + 0.5, size[i] - 0.5 - centre[i])
-                    inside *= min(max(beyond / step + 0.5, 0.0), 1.0)
-                if inside > 0.0:
-                    if len(pieces):
-                        pieces[count, :3] = centre
-                        pieces[count, 3] = of_row * inside
-                    count += 1
+                count += _kept(centre, of_row * _share_inside(centre, step, size), pieces, count)
     return count
+
+
+@njit(cache=True)
+def _kept(centre, area, pieces, place):
+    """1 for a piece with an area, which is stored unless ``pieces`` is empty, else 0."""
+    if area > 0.0 and len(pieces):
+        pieces[place, :3] = centre
+        pieces[place, 3] = area
+    return 1 if area > 0.0 else 0
+
+
+@njit(cache=True)
+def _share_inside(centre, step, size):
+    """Share of a cube around a point that lies in the box."""
+    share = 1.0
+    for i in range(3):
+        beyond = min(centre[i] + 0.5, size[i] - 0.5 - centre[i])
+        share *= min(max(beyond / step + 0.5, 0.0), 1.0)
+    return share
 
 
 @njit(cache=True)

@@ -256,7 +256,7 @@ def wall_areas(nodes: NodeList, surface: WallSurface, lattice: Lattice) -> WallA
         into = np.flatnonzero(is_wall(code))
         label = np.where(code[into] == WALL_LINK, UNLABELLED, FIRST_WALL_LINK - code[into].astype(np.int64))
         np.add.at(n_links, (label + 1, into), 1.0)
-        area += _crossed(nodes, surface, into, lattice, q)
+        area += _crossed(nodes, surface, into, lattice, int(q))
     return WallAreas(area, n_links.argmax(axis=0) - 1)
 
 
