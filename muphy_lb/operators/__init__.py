@@ -25,6 +25,7 @@ from muphy_lb.operators.forces import FIELD, UNIFORM, VARYING, sum_of_forces
 from muphy_lb.operators.moments import AFTER_COLLISION, BEFORE_COLLISION, macroscopic, where_fluid
 from muphy_lb.operators.mrt import MRT, mrt, mrt_for
 from muphy_lb.operators.observers import STORE_VECTOR, STORE_VELOCITY, VELOCITY_FIELDS, VELOCITY_VECTOR, Observer
+from muphy_lb.operators.opening_zone import LAYERS, OPENING_LAYER, near_openings
 from muphy_lb.operators.openings import PRESSURE, VELOCITY, link_momentum, openings, reflected_shares
 from muphy_lb.operators.operator import Operator, Parameter, in_turn, joined, named, positions
 from muphy_lb.operators.recursive_regularised import RECURSIVE_REGULARISED, RECURSIVE_REGULARISED_NEAR_WALLS
@@ -53,8 +54,10 @@ __all__ = [
     "Equilibrium",
     "FIELD",
     "INCOMPRESSIBLE",
+    "LAYERS",
     "MRT",
     "OMEGA",
+    "OPENING_LAYER",
     "Observer",
     "Operator",
     "POWER_LAW",
@@ -86,6 +89,7 @@ __all__ = [
     "mrt",
     "mrt_for",
     "named",
+    "near_openings",
     "openings",
     "reflected_shares",
     "positions",

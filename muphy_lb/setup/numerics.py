@@ -18,9 +18,11 @@ from muphy_lb.setup.advice.stability import (
     SHORT_RELAXATION_TIME,
     SMAGORINSKY,
     has_law,
+    refuse_slow_odd_moments,
     resolving,
     time_step_key,
     told,
+    told_of_zones,
     weak_odd_rate,
 )
 from muphy_lb.setup.collision import refuse_two_closures, refuse_unsuitable
@@ -131,6 +133,7 @@ def resolve(
         diameter_m = area_m2 / spacing_m if is_plane else 2.0 * math.sqrt(area_m2 / math.pi)
     numerics = _numerics(plan, diameter_m)
     _refuse_compressible(numerics, plan)
+    refuse_slow_odd_moments(case, numerics.relaxation_time, numerics.cell_reynolds)
     return replace(numerics, warnings=tuple(_warnings(numerics, plan)))
 
 
@@ -288,6 +291,7 @@ def _warnings(numerics: Numerics, plan: _Plan) -> Iterator[str]:
     else:
         yield from weak_odd_rate(plan.case, tau, cell_reynolds)
     yield from told(plan.case.lattice, tau, numerics.cell_reynolds)
+    yield from told_of_zones(plan.case, tau, numerics.cell_reynolds)
     if tau > LONG_RELAXATION_TIME:
         yield f"the relaxation time {tau:.4g} is long (inaccurate walls): set {_good_key(plan)}"
     if (numerics.mach or 0.0) > GOOD_MACH:
