@@ -220,10 +220,11 @@ def refuse_slow_odd_moments(case: Case, tau: float, cell_reynolds: float | None)
 def told_of_zones(case: Case, relaxation_time: float, cell_reynolds: float | None) -> Iterator[str]:
     """The line in the log of a run with zones of openings."""
     if wants_zones(case, relaxation_time, cell_reynolds):
+        verb = "may be" if cell_reynolds is None else "is"
         yield (
-            f"within {LAYERS} voxels of openings the collision is regularised by degrees, with an eddy viscosity, because"
-            f" the Reynolds number of a voxel {'may be' if cell_reynolds is None else 'is'} above {MAX_CELL_REYNOLDS:g}:"
-            " else vortices that leave could make the run diverge"
+            f"within {LAYERS} voxels of openings the collision is regularised by degrees, with an eddy viscosity, as"
+            f" the Reynolds number of a voxel {verb} above {MAX_CELL_REYNOLDS:g}; else vortices that leave would make"
+            " the run diverge"
         )
 
 
