@@ -4,7 +4,8 @@
 - Relaxations: ``bgk``, ``trt``, ``mrt``, ``regularised``, ``recursive_regularised``, ``cumulant``, ``plane_cumulant``,
   on ``central_moments`` and ``hermite``.
 - Equilibria, viscosity laws and turbulence, forces: ``equilibrium``, ``closures``, ``forces``.
-- Boundaries: ``openings``, ``lumped`` (networks behind outlets), ``wall_rules`` (link-wise walls at any distance).
+- Boundaries: ``openings``, ``opening_zone`` (the collision near them), ``lumped`` (networks behind outlets),
+  ``wall_rules`` (link-wise walls at any distance).
 - ``moments``, ``viscous_stress``, ``initial``, ``observers`` (values that a collision stores), ``scalar_transport``,
   ``philox`` (keyed random numbers).
 

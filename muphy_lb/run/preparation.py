@@ -34,7 +34,6 @@ from muphy_lb.physics.package import Physics
 from muphy_lb.run.criteria import refuse_to_watch_nothing
 from muphy_lb.run.observers import check_observers
 from muphy_lb.setup.advice.expected_pressures import refuse_density_changes
-from muphy_lb.setup.advice.stability import wants_zones
 from muphy_lb.setup.boundaries import (
     build_schedule,
     link_conditions,
@@ -166,7 +165,7 @@ class Preparation:
     def _model(self, force, force_operator) -> Model:
         streaming, given = self.case.compute.streaming, dict(zip(COMPONENTS, force, strict=True))
         flow = Flow(self.lattice, self.fluid, streaming, force_operator, given, self.domain.solid)
-        if wants_zones(self.case, self.numerics.relaxation_time, self.numerics.cell_reynolds):
+        if self.numerics.has_zones:
             layers = opening_layers(self.header, self.domain.voxel, self.frames)
             flow = flow.with_collision(
                 partial(near_openings, equilibrium=self.fluid.equilibrium), {OPENING_LAYER: layers}

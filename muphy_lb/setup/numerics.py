@@ -13,6 +13,7 @@ from muphy_lb.base.units import CS2, Units, relaxation_time, viscosity
 from muphy_lb.boundaries.wall_motion import HALF_WAY, HALF_WAY_SHEAR
 from muphy_lb.case.boundaries import OpeningSection
 from muphy_lb.case.case import Case
+from muphy_lb.operators import LAYERS
 from muphy_lb.setup.advice.stability import (
     MAX_CELL_REYNOLDS,
     SHORT_RELAXATION_TIME,
@@ -22,7 +23,7 @@ from muphy_lb.setup.advice.stability import (
     resolving,
     time_step_key,
     told,
-    told_of_zones,
+    wants_zones,
     weak_odd_rate,
 )
 from muphy_lb.setup.collision import refuse_two_closures, refuse_unsuitable
@@ -59,6 +60,7 @@ class Numerics:
     cell_reynolds: float | None  #: Reynolds number of a voxel with that velocity
     reynolds: float | None  #: Reynolds number of the reference velocity and the diameter of the largest opening
     steps: int  #: number of time steps
+    has_zones: bool = False  #: whether openings have zones (:mod:`muphy_lb.operators.opening_zone`)
     warnings: tuple[str, ...] = ()  #: warnings of one sentence each
 
 
@@ -134,6 +136,8 @@ def resolve(
     numerics = _numerics(plan, diameter_m)
     _refuse_compressible(numerics, plan)
     refuse_slow_odd_moments(case, numerics.relaxation_time, numerics.cell_reynolds)
+    has_zones = wants_zones(case, numerics.relaxation_time, numerics.cell_reynolds)
+    numerics = replace(numerics, has_zones=has_zones)
     return replace(numerics, warnings=tuple(_warnings(numerics, plan)))
 
 
@@ -291,7 +295,6 @@ def _warnings(numerics: Numerics, plan: _Plan) -> Iterator[str]:
     else:
         yield from weak_odd_rate(plan.case, tau, cell_reynolds)
     yield from told(plan.case.lattice, tau, numerics.cell_reynolds)
-    yield from told_of_zones(plan.case, tau, numerics.cell_reynolds)
     if tau > LONG_RELAXATION_TIME:
         yield f"the relaxation time {tau:.4g} is long (inaccurate walls): set {_good_key(plan)}"
     if (numerics.mach or 0.0) > GOOD_MACH:
@@ -349,6 +352,8 @@ def describe(numerics: Numerics, n_nodes: int, n_ranks: int, bytes_per_node: flo
         "fluid nodes": f"{n_nodes:,}",
         "memory per rank": f"{memory_mib:,.1f} MiB on {n_ranks} {'rank' if n_ranks == 1 else 'ranks'}",
     }
+    if numerics.has_zones:
+        rows["zones of openings"] = f"{LAYERS} voxels, with a regularised collision and an eddy viscosity"
     lines = [f"{name:<20}{value}" for name, value in rows.items()]
     return "\n".join(lines + [f"warning: {warning}" for warning in numerics.warnings])
 

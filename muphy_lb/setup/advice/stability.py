@@ -26,7 +26,6 @@ from muphy_lb.case.case import Case
 from muphy_lb.case.lattice import LatticeSection
 from muphy_lb.lattice import BASES
 from muphy_lb.operators import (
-    LAYERS,
     MRT,
     RECURSIVE_REGULARISED,
     RECURSIVE_REGULARISED_NEAR_WALLS,
@@ -214,17 +213,6 @@ def refuse_slow_odd_moments(case: Case, tau: float, cell_reynolds: float | None)
             f" relaxes odd moments with {rate:.3g} at a relaxation time of {tau:.5g}: above"
             f" {MAX_CELL_REYNOLDS_OF_LAMBDA:g} flow through openings diverges with them; set {_better(section)}, or"
             f" lattice.smagorinsky = {SMAGORINSKY}"
-        )
-
-
-def told_of_zones(case: Case, relaxation_time: float, cell_reynolds: float | None) -> Iterator[str]:
-    """The line in the log of a run with zones of openings."""
-    if wants_zones(case, relaxation_time, cell_reynolds):
-        verb = "may be" if cell_reynolds is None else "is"
-        yield (
-            f"within {LAYERS} voxels of openings the collision is regularised by degrees, with an eddy viscosity, as"
-            f" the Reynolds number of a voxel {verb} above {MAX_CELL_REYNOLDS:g}; else vortices that leave would make"
-            " the run diverge"
         )
 
 
