@@ -20,7 +20,7 @@ HELP = "Drag to turn, Shift and drag to move, the wheel to zoom, a double click 
 
 
 class Controls:
-    """The left side of a page."""
+    """The controls beside the picture of a page, or below it."""
 
     def __init__(self, document, description: Description):
         self._document, self._description, self._is_changing, self._text = document, description, False, ""

@@ -61,7 +61,7 @@ class Layout:
     def fill(self, document) -> None:
         """Fill a document with the elements, when all their callbacks are known."""
         document.title = f"{self._description.title or 'muphy-lb'}: live view"
-        parts = (self.controls.column, column(self._cut, self._body), self.curves.column)
+        parts = (column(self._cut, self._body), self.controls.column, self.curves.column)
         document.add_root(row(*parts, styles={"flex-wrap": "wrap"}, stylesheets=[page_sheet(self._theme)]))
 
     def on_mouse(self, turn: Callable, zoom: Callable, reset: Callable) -> None:

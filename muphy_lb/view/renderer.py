@@ -11,7 +11,7 @@ from muphy_lb.view.scene import BodyScene
 from muphy_lb.view.viewer import Viewer
 
 MOST_VIEWERS = 8
-TICK_S = 0.02  # shortest time between two answers [s]
+TICK_S = 0.005  # shortest time between two answers [s]
 
 
 class Renderer:

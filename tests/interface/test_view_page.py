@@ -19,6 +19,7 @@ from muphy_lb.run.solver import Solver
 from muphy_lb.view.gathering import Gathering, describe
 from muphy_lb.view.messages import BODY, Answer, Demand, Update
 from muphy_lb.view.page import LOOPBACK, PageProcess, open_socket
+from muphy_lb.view.style import FRAME
 from tests.vessel import vessel
 from tests.waiting import PATIENCE_S, wait_for
 
@@ -197,6 +198,18 @@ def test_the_page_is_there_for_this_machine_alone():
     server = open_socket(0)
     assert server.listener.getsockname()[0] == LOOPBACK
     server.listener.close()
+
+
+def test_the_picture_comes_first_and_fits_on_a_small_screen(shown):
+    """Controls and curves wrap below it where the window is narrow."""
+    with shown.viewer() as session:
+        (root,) = session.document.roots
+        assert root.styles == {"flex-wrap": "wrap"}
+        first = root.children[0].references()
+        assert {type(each).__name__ for each in first} & {"Figure", "figure"} and not {
+            type(each).__name__ for each in first
+        } & {"Button", "Select"}
+        assert FRAME[0] <= 680 and FRAME[1] <= 520  # beside title, axes and the bar of colours in 800 x 600
 
 
 def test_the_page_needs_no_other_machine(shown):
