@@ -225,6 +225,18 @@ def test_viewers_get_what_they_ask_for_and_command_the_run(shown):
         assert shown.answer(lambda answer: answer.command).command == "pause"
 
 
+def test_a_viewer_gives_a_value_of_the_case_another_number(shown):
+    key = "openings.inlet.velocity_m_s"
+    with shown.viewer() as session:
+        (value,) = (each for each in models(session, "TextInput") if each.title == key)
+        assert value.value == "0.02"
+        for text in ("nonsense", "1, 2", "0.01"):
+            value.value = text
+            session.force_roundtrip()
+        answer = shown.answer(lambda answer: answer.command)
+        assert (answer.command, answer.key, answer.numbers) == ("change", key, (0.01,))
+
+
 def test_the_newest_picture_is_shown_although_the_one_before_was_still_on_its_way(shown):
     with shown.viewer() as session:
         shown.answer(lambda answer: answer.viewers == 1 and answer.demands)
