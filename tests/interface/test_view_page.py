@@ -9,6 +9,7 @@ from collections import deque
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -235,6 +236,27 @@ def test_a_viewer_gives_a_value_of_the_case_another_number(shown):
             session.force_roundtrip()
         answer = shown.answer(lambda answer: answer.command)
         assert (answer.command, answer.key, answer.numbers) == ("change", key, (0.01,))
+
+
+def test_the_body_force_points_where_the_mouse_has_dragged_it():
+    """As large as before, in the plane of the screen."""
+    from muphy_lb.view.viewer import Viewer
+
+    said, force = [], (0.0, 3.0, -4.0)
+    camera = np.array([[0.6, 0.8, 0.0], [0.0, 0.0, 1.0], [0.8, -0.6, 0.0]])
+    viewer = Viewer.__new__(Viewer)
+    viewer._angle, viewer.demand = object(), Demand("speed", BODY)
+    viewer._layout = SimpleNamespace(controls=SimpleNamespace(set_value=lambda *given: said.append(given)))
+    viewer._renderer = SimpleNamespace(
+        description=SimpleNamespace(changeable={"flow.acceleration_m_s2": force}),
+        scene=SimpleNamespace(camera=lambda angle: camera),
+        update=Update(1, 0.1, RunStatus(100), 10.0, "running"),
+        command=lambda *given: said.append(given[1:]),
+    )
+    viewer._tilt(30.0, 40.0)
+    (key, shown_numbers), (_, numbers) = said
+    assert key == "flow.acceleration_m_s2" and shown_numbers == numbers
+    np.testing.assert_allclose(numbers, 5.0 * (0.6 * camera[0] + 0.8 * camera[1]))
 
 
 def test_the_newest_picture_is_shown_although_the_one_before_was_still_on_its_way(shown):

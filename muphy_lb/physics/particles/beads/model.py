@@ -78,9 +78,9 @@ class Beads:
 
     name: str  #: of the set
     count: int  #: their number; ids are 0 ... count - 1.
-    #: mass, friction, kt: of each bead, and kT of the noise
-    mass: float
-    friction: float
+    #: mass, friction, kt: of all beads, or (count,) of each by id; and kT of the noise
+    mass: float | np.ndarray
+    friction: float | np.ndarray
     kt: float = 0.0
     seed: int = 1  #: chooses the noise
     kernel: str = "linear"  #: ``"linear"`` (the corners of the cell around) or ``"point"`` (the nearest node)
@@ -122,7 +122,8 @@ def with_beads(flow: Flow, beads: Beads) -> Flow:
 def _values(beads: Beads) -> dict[str, Value]:
     names = ["id", *COLUMNS, *((*PLACE, HEAD, NEXT) if beads.interactions.needs_others else ())]
     columns = {name: FieldValue(f"{beads.name}.{name}") for name in names}
-    exact = {"mass": beads.mass, "friction": beads.friction, "kt": beads.kt}
+    of_each = {"mass": beads.mass, "friction": beads.friction}
+    exact = {name: table(np.broadcast_to(value, beads.count)) for name, value in of_each.items()} | {"kt": beads.kt}
     return {
         **columns,
         **exact,

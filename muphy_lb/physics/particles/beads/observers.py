@@ -67,14 +67,17 @@ class ObservedBeads(Protocol):
     topology: Topology
     beads: Beads
     checks: BeadChecks
+    mass_kg: float | np.ndarray
 
 
-def mean_velocity(columns: Mapping[str, np.ndarray], mass: float) -> np.ndarray:
+def mean_velocity(columns: Mapping[str, np.ndarray], mass: float | np.ndarray) -> np.ndarray:
     """(3,) mean over beads of the velocity with which the last step has moved them to their places, lattice units. The
     velocities of a state hold the whole kick of a step by forces on beads, and none of the friction that balances it:
     friction acts at the start of the next step."""
-    velocity, force = (np.array([columns[name].mean() for name in names]) for names in (VELOCITY, FORCE))
-    return velocity - 0.5 * force / mass
+    velocity = np.array([columns[name].mean() for name in VELOCITY])
+    if np.ndim(mass):
+        return velocity - 0.5 * np.array([(columns[name] / mass).mean() for name in FORCE])
+    return velocity - 0.5 * np.array([columns[name].mean() for name in FORCE]) / mass
 
 
 class BeadSeries(SeriesObserver):
@@ -108,7 +111,7 @@ class BeadSeries(SeriesObserver):
         velocity, travelled = (np.stack([columns[name] for name in names], axis=1) for names in (VELOCITY, TRAVELLED))
         velocity_m_s, travelled_m = units.velocity_to_si(velocity), units.spacing_m * travelled
         numbers = [
-            temperature(velocity_m_s, self._species.section.mass_kg, view.lattice.dimension),
+            temperature(velocity_m_s, self._species.mass_kg, view.lattice.dimension),
             float(mean_square_displacement(travelled_m, np.zeros(3))),
             float(np.linalg.norm(units.velocity_to_si(mean_velocity(columns, self._species.beads.mass)))),
             *self._planes.numbers(positions_m(view.header, columns), travelled_m),

@@ -191,7 +191,7 @@ class Tracers(Species[TracersSection]):
 
     @property
     def drawn(self) -> DrawnParticles:
-        """Those that have started and not left."""
+        """The tracers that have started and not left."""
         are_there = lambda end: (end == UNDER_WAY) | (end == STUCK)  # noqa: E731
         return super().drawn._replace(columns=(END,), are_drawn=are_there)
 
