@@ -113,7 +113,7 @@ class BeadSeries(SeriesObserver):
         numbers = [
             temperature(velocity_m_s, self._species.mass_kg, view.lattice.dimension),
             float(mean_square_displacement(travelled_m, np.zeros(3))),
-            float(np.linalg.norm(units.velocity_to_si(mean_velocity(columns, self._species.beads.mass)))),
+            float(np.linalg.norm(units.velocity_to_si(mean_velocity(columns, self._species.mass_kg / units.mass_kg)))),
             *self._planes.numbers(positions_m(view.header, columns), travelled_m),
         ]
         if not self._species.topology.chains:

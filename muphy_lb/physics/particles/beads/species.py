@@ -303,7 +303,7 @@ class BeadSpecies(Species[BeadsSection]):
         dimension = lattice_named(self.case.lattice.name).dimension
         voxel, offset = self._places(view, random, dimension)
         self.checks.at_start(voxel, offset)
-        thermal = np.sqrt(beads.kt / np.broadcast_to(beads.mass, beads.count))[:, None]
+        thermal = np.sqrt(beads.kt / np.broadcast_to(self.mass_kg / self.units.mass_kg, beads.count))[:, None]
         speed = thermal * random.standard_normal((beads.count, 3))
         if self._table is not None and self._table.velocity_m_s is not None:
             speed = self.units.velocity_to_lattice(self._table.velocity_m_s[np.argsort(self._table.id)])
