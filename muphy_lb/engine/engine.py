@@ -372,19 +372,19 @@ class Engine:
 
 def has_load(engine: Engine) -> bool:
     """Whether a step costs more at some nodes than at others, and not always at the same."""
-    return bool(engine.model.occupied)
+    return bool(engine.model.occupied or engine.model.particles)
 
 
 def node_load(engine: Engine) -> np.ndarray:
-    """(n,) float32 cost of the next step at every local node, in steps of a node with fluid; 0 without fluid."""
-    model = engine.model
-    if not model.occupied:
-        return np.ones(engine.domain.n_nodes, dtype=np.float32)
-    kind = engine.fields.get(model.occupied, engine.parity)
-    load = (kind != 0).astype(np.float32)
-    for value, cost in model.costs.items():
-        load[kind == value] = cost
-    return load
+    """(n,) float32 cost of the next step at every local node and of the particles there, in steps of a node with fluid;
+    0 without either."""
+    model, load = engine.model, np.ones(engine.domain.n_nodes, dtype=np.float32)
+    if model.occupied:
+        kind = engine.fields.get(model.occupied, engine.parity)
+        load = (kind != 0).astype(np.float32)
+        for value, cost in model.costs.items():
+            load[kind == value] = cost
+    return load if engine.particles is None else load + engine.particles.load()
 
 
 def n_occupied(engine: Engine) -> int:

@@ -194,6 +194,9 @@ class ParticleSet:
     leaving: int = 0  #: largest number of particles that leave a rank for one neighbour in one step; 0 for all
     n_ids: int = 0  #: number of ids
     by_id: tuple[str, ...] = ()  #: names of values by id, addressed like columns
+    cost: float = 1.0  #: of a step of a particle, in steps of a node
+    #: columns, and a function of them that tells which particles cost so much, the others nothing; None: all do
+    active: tuple[tuple[str, ...], Callable[..., np.ndarray]] | None = None
 
     @property
     def columns(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:

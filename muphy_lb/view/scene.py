@@ -191,6 +191,10 @@ class BodyScene:
         self.seconds = (time.perf_counter() - began_s) / rays**2
         return packed
 
+    def camera(self, angle: Angle) -> np.ndarray:
+        """(3, 3) right, up, forward of a viewer."""
+        return oblique_camera(angle.azimuth_deg, angle.elevation_deg) @ self._turned
+
     def places(self, points: np.ndarray, angle: Angle, size: tuple[int, int]) -> np.ndarray:
         """(2, m) columns and rows, in parts of an image's width and height, of (3, m) voxel coordinates (x, y, z)."""
         grid, window = self._description.grid, self._window(angle, size)
@@ -220,7 +224,7 @@ class BodyScene:
 
     def _window(self, angle: Angle, size: tuple[int, int]) -> Window:
         """A window of the shape of the image around the whole body, or magnified."""
-        camera = oblique_camera(angle.azimuth_deg, angle.elevation_deg) @ self._turned
+        camera = self.camera(angle)
         whole = Window.around(self._full, camera)
         aspect = size[1] / size[0]
         width = max(whole.size[0], whole.size[1] / aspect) / angle.zoom

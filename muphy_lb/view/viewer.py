@@ -5,9 +5,24 @@ import time
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
+
 from muphy_lb.base.narrow import known
+from muphy_lb.view.controls import FORCE
 from muphy_lb.view.layout import GONE, Layout
-from muphy_lb.view.messages import BODY, CUT, ENDED, RUNNING, WAITING, Demand, Picture, Update, can_be_met
+from muphy_lb.view.messages import (
+    BODY,
+    CHANGE,
+    CUT,
+    ENDED,
+    RUNNING,
+    WAITING,
+    Demand,
+    Picture,
+    Update,
+    can_be_changed,
+    can_be_met,
+)
 from muphy_lb.view.scene import Scale, drawn_cut
 from muphy_lb.view.style import FRAME
 
@@ -42,7 +57,8 @@ class Viewer:
         self._has_update, self._heard_s = False, 0.0
         layout.controls.on_choice(self._choose, self._look_again)
         layout.controls.on_command(self._command)
-        layout.on_mouse(self._turn, self._zoom, self._reset)
+        layout.controls.on_value(self._change)
+        layout.on_mouse(self._turn, self._tilt, self._zoom, self._reset)
         layout.on_drawn(self._acknowledge)
         layout.choose(self.demand)
         self._tell()
@@ -134,6 +150,23 @@ class Viewer:
         update = self._renderer.update
         if update and not update.state.startswith(ENDED):
             self._renderer.command(word)
+
+    def _change(self, key: str, numbers: tuple[float, ...]) -> None:
+        update = self._renderer.update
+        is_on = update and not update.state.startswith(ENDED)
+        if is_on and can_be_changed(key, numbers, self._renderer.description):
+            self._renderer.command(CHANGE, key, numbers)
+
+    def _tilt(self, right: float, up: float) -> None:
+        """The body force, as large as before, points where the mouse went."""
+        force = self._renderer.description.changeable.get(FORCE)
+        if force is None or self._angle is None or self.demand.place != BODY:
+            return
+        camera = self._renderer.scene.camera(self._angle)
+        way = right * camera[0] + up * camera[1]
+        numbers = tuple((np.linalg.norm(force) * way / np.linalg.norm(way)).tolist())
+        self._layout.controls.set_value(FORCE, numbers)
+        self._change(FORCE, numbers)
 
     def _acknowledge(self, number: int) -> None:
         self._drawn = max(self._drawn, min(number, self._sent))

@@ -218,7 +218,7 @@ class TracerSnapshots(ParticleSnapshots):
             write_path_lines(self._lines, paths, np.where(header.periodic, size, 0.0), self._view.case.to_toml())
 
     def are_in_flow(self, columns: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Those that have started and not left."""
+        """(n,) whether each tracer has started and not left."""
         return (columns[END] == UNDER_WAY) | (columns[END] == STUCK)
 
     def snapshot(self, columns: Mapping[str, np.ndarray]) -> Snapshot:
