@@ -1,7 +1,6 @@
-"""Blocks of an image: the crops of a study, and how an answer spreads over blocks of each size."""
+"""Blocks of an image as crops of a study."""
 
 from itertools import product
-from typing import NamedTuple
 
 import numpy as np
 
@@ -10,16 +9,6 @@ from muphy_lb.case.case import Case
 from muphy_lb.geometry.load import SHAPE_PREFIX, load_voxels
 
 FEWEST_VOXELS = 4
-
-
-class Spread(NamedTuple):
-    """An answer over the blocks of one size: edge of their geometric mean [voxels], number, mean and standard
-    deviation."""
-
-    edge: float
-    n: int
-    mean: float
-    deviation: float
 
 
 def with_blocks(parameter, case: Case):
@@ -59,15 +48,3 @@ def crops_of(shape: tuple[int, int, int], count: int) -> list[list[list[int]]]:
     numbers = product(*(range(len(edge) - 1) for edge in reversed(edges)))
     places = [tuple(reversed(number)) for number in numbers]
     return [[[edges[k][i + end] for k, i in enumerate(place)] for end in (0, 1)] for place in places]
-
-
-def spreads(crops: list, values: np.ndarray) -> list[Spread]:
-    """The spread of an answer (m,) over the blocks of each size, by the crops of the members; nan is left out."""
-    corners = np.array(crops, dtype=np.float64)
-    edges = np.prod(corners[:, 1] - corners[:, 0], axis=1) ** (1.0 / 3.0)
-    sizes, known = np.round(edges / edges.max(), 1), np.isfinite(values)
-    return [
-        Spread(float(edges[mine].mean()), int(mine.sum()), float(values[mine].mean()), float(values[mine].std()))
-        for size in np.unique(sizes)
-        if (mine := known & (sizes == size)).any()
-    ]

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from muphy_lb.apps.study.answers import Answer, band_of
-from muphy_lb.apps.study.blocks import Spread, spreads
-from muphy_lb.apps.study.section import CROP
+from muphy_lb.apps.study.spread import Spread, spreads
 from muphy_lb.apps.study.table import Table
 from muphy_lb.base.key_units import is_number
 from muphy_lb.output.charts import DPI
@@ -24,10 +23,8 @@ def pictures(answer: Answer, table: Table) -> list[tuple[str, bytes]]:
     """Titles and pictures of an answer; without indices there is no tornado."""
     values = table.answers[answer.name]
     drawn = [(f"{answer.name} over each parameter", _scatter(answer.name, values, table))]
-    for k, parameter in enumerate(table.members.asked.section.parameters):
-        if parameter.key == (CROP,):
-            crops = list(table.members.design.values[:, k])
-            drawn.append((f"{answer.name} and the size of blocks", _over_blocks(answer.name, spreads(crops, values))))
+    if found := spreads(table, answer.name):
+        drawn.append((f"{answer.name} and the size of blocks", _over_blocks(answer.name, found)))
     if answer.indices:
         drawn.insert(0, (f"{answer.name}: shares of the variance", _tornado(answer)))
     if np.isfinite(values).sum() > FEWEST:

@@ -148,6 +148,8 @@ class StudySection(Section):
     def rules(cls, given):
         """Names are those of parameters; a number of samples where the sampler takes one."""
         parameters = given_tables(given.get("parameters"))
+        if given.get("parameters") in ([], ()):
+            yield "has an empty list of parameters; give [[study.parameters]]"
         for name in names_given_twice(given.get("parameters")):
             yield f"has several parameters named {name!r}; give each its own name"
         keys = [key for each in parameters for key in _listed(each.get("key"))]
@@ -158,7 +160,7 @@ class StudySection(Section):
         samples = given.get("samples")
         if sampler in SAMPLED and samples is None:
             yield f"has the sampler {sampler} but no samples; give their number, such as 64"
-        if sampler not in SAMPLED and samples is not None:
+        if sampler in ("factorial", "list") and samples is not None:
             yield f"has samples = {samples}, but the sampler {sampler} has its own number; leave it out"
         if sampler == "sobol" and isinstance(samples, int) and (samples < 2 or samples & (samples - 1)):
             power = 2 ** max(1, samples.bit_length())
@@ -251,7 +253,8 @@ def _case(table: dict, folder: Path, source: str, overrides) -> Case:
 def _section(table, source: str) -> StudySection:
     if not isinstance(table, Mapping):
         raise InputError(f"{source}: study is {shown(table)}; it must be a table")
-    table = {**table, "parameters": [_in_si(each) for each in table.get("parameters", ())]}
+    if isinstance(table.get("parameters"), list | tuple):
+        table = {**table, "parameters": [_in_si(each) for each in table["parameters"]]}
     try:
         return StudySection.model_validate(table)
     except ValidationError as error:
