@@ -21,6 +21,7 @@ from muphy_lb.base.key_units import is_number
 from muphy_lb.case.case import Case, as_case
 from muphy_lb.case.toml import as_override
 from muphy_lb.geometry.limits import shown
+from muphy_lb.run.folder import CHECKPOINTS
 
 FOLDER = "members"
 OUTCOME_FILE, CLAIM_FILE, STUDY_FILE = "outcome.json", ".claim", "study.json"
@@ -70,6 +71,12 @@ class Members:
         """The folder of a member."""
         return self.folder / FOLDER / f"{number:05d}"
 
+    @property
+    def start(self) -> Path | None:
+        """The folder of the checkpoint that all members go on from, if the study names one."""
+        start = self.asked.section.start
+        return None if start is None else self.asked.folder / start / CHECKPOINTS
+
     def case(self, number: int) -> Case:
         """The case of a member.
 
@@ -108,9 +115,8 @@ class Members:
     def digest(self) -> str:
         """Text that only the same study has: of its case and all values."""
         case = self.asked.case
-        text = json.dumps(
-            [case and case.to_toml(self.folder), self.design.values.tolist()], sort_keys=True, default=str
-        )
+        start, values = self.asked.section.start, self.design.values.tolist()
+        text = json.dumps([case and case.to_toml(self.folder), values, start], sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()
 
     def begin(self, overwrite: bool) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from muphy_lb.apps.study.answers import Answer, band_of
+from muphy_lb.apps.study.spread import Spread, spreads
 from muphy_lb.apps.study.table import Table
 from muphy_lb.base.key_units import is_number
 from muphy_lb.output.charts import DPI
@@ -22,6 +23,8 @@ def pictures(answer: Answer, table: Table) -> list[tuple[str, bytes]]:
     """Titles and pictures of an answer; without indices there is no tornado."""
     values = table.answers[answer.name]
     drawn = [(f"{answer.name} over each parameter", _scatter(answer.name, values, table))]
+    if found := spreads(table, answer.name):
+        drawn.append((f"{answer.name} and the size of blocks", _over_blocks(answer.name, found)))
     if answer.indices:
         drawn.insert(0, (f"{answer.name}: shares of the variance", _tornado(answer)))
     if np.isfinite(values).sum() > FEWEST:
@@ -89,6 +92,22 @@ def _convergence(name: str, values: np.ndarray, table: Table) -> bytes:
         axes.set_xlabel("number of members")
         axes.set_ylabel(name, fontsize=8, parse_math=False)
         axes.set_title("mean and ends of the 95 % band, with their standard errors", fontsize=9)
+        axes.grid(alpha=0.3)
+
+    return _figure((6.4, 3.4), draw)
+
+
+def _over_blocks(name: str, found: list[Spread]) -> bytes:
+    """Mean and spread over blocks of each size: the curve by which a representative volume is judged."""
+    edge, mean, deviation = (np.array([getattr(each, key) for each in found]) for key in ("edge", "mean", "deviation"))
+
+    def draw(axes) -> None:
+        axes.errorbar(edge, mean, yerr=deviation, color=VALUES, marker="o", capsize=4)
+        for each in found:
+            axes.annotate(f"  {each.n} blocks" if each.n > 1 else "  1 block", (each.edge, each.mean), fontsize=8)
+        axes.set_xlabel("edge of a block [voxels]")
+        axes.set_ylabel(name, fontsize=8, parse_math=False)
+        axes.set_title("mean and standard deviation over blocks of one size", fontsize=9)
         axes.grid(alpha=0.3)
 
     return _figure((6.4, 3.4), draw)

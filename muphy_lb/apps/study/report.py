@@ -9,6 +9,7 @@ from pathlib import Path
 
 from muphy_lb.apps.study.answers import Answer, answers_of_table, dominating
 from muphy_lb.apps.study.pictures import pictures
+from muphy_lb.apps.study.spread import spreads
 from muphy_lb.apps.study.table import Table
 from muphy_lb.base.files.atomic import write_text
 from muphy_lb.base.version import __version__
@@ -43,6 +44,10 @@ def lines(table: Table, answers: list[Answer]) -> Iterator[str]:
                 f" {_with_error(band.low, band.low_error)} to {_with_error(band.high, band.high_error)}"
             )
     yield from (dominating(answer) for answer in answers)
+    for answer in answers:
+        for each in spreads(table, answer.name):
+            what = f"over {each.n} blocks of {each.edge:.0f} voxels"
+            yield f"{answer.name} {what}: mean {each.mean:.5g}, standard deviation {each.deviation:.3g}"
 
 
 def _counts(table: Table) -> Iterator[str]:
@@ -77,17 +82,18 @@ def _record(table: Table, answers: list[Answer]) -> dict:
         "failed": table.failures,
         "missing": table.n_missing,
         "doubtful": table.doubtful,
-        "answers": {answer.name: _answer_record(answer) for answer in answers},
+        "answers": {answer.name: _answer_record(answer, table) for answer in answers},
     }
 
 
-def _answer_record(answer: Answer) -> dict:
+def _answer_record(answer: Answer, table: Table) -> dict:
     surface = answer.expansion and {"error": answer.expansion.error, "missed": answer.expansion.missed}
     return {
         "band": answer.band and asdict(answer.band),
         "indices": {index.factor: asdict(index) for index in answer.indices},
         "method": answer.method,
         "surface": surface,
+        "blocks": [each._asdict() for each in spreads(table, answer.name)],
     }
 
 

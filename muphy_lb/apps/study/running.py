@@ -24,7 +24,7 @@ from muphy_lb.base.phases import quietly
 from muphy_lb.case.case import Case
 from muphy_lb.parallel import agreed_on_root
 from muphy_lb.parallel.watchdog import Sentry
-from muphy_lb.run.checkpoint import geometry_of, keep_only
+from muphy_lb.run.checkpoint import geometry_of, keep_only, restore
 from muphy_lb.run.folder import CHECKPOINTS, PATTERN, SUMMARY_FILE
 from muphy_lb.run.loop import ENDS, Clock, Run
 from muphy_lb.run.solver import Solver
@@ -138,6 +138,8 @@ class Flows:
         phases.end(NODES)
         with Sentry(self.communicator, folder), quietly():
             solver, clock = Solver(case, self.communicator, geometry), Clock()
+            if self.members.start is not None and not resume:
+                restore(self.members.start, solver)
             run = Run(solver, folder, resume, clock, shows_progress=False)
             phases.end(SET_UP)
             ended, summary = run.execute(signals)

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field, ValidationError
 
+from muphy_lb.apps.study.blocks import with_blocks
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.key_units import is_number, unit_of
 from muphy_lb.case.case import Case, as_case, case_from_dict, problems_of, told_problems
@@ -24,9 +25,14 @@ from muphy_lb.case.toml import read_toml
 from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.quantities import in_si, is_quantity
 
-DISTRIBUTIONS = ("uniform", "normal", "lognormal", "values", "measured")
+DISTRIBUTIONS = ("uniform", "normal", "lognormal", "values", "measured", "blocks")
+MESHING = ("geometry.", "lattice.name", "compute.precision", "compute.streaming")
+PLACING = ("centre_m", "normal", "radius_m", "box_m")
+"""Keys that change the nodes of a flow, or what is stored of them."""
 SAMPLED = ("latin-hypercube", "sobol")
 """Samplers of a number of points, which the others have by themselves."""
+
+CROP = "geometry.options.crop"
 
 Numbers = Annotated[tuple[float, ...], Field(strict=False)]
 Texts = Annotated[
@@ -53,6 +59,9 @@ class ParameterSection(Section):
     """CSV file with a heading and measured values, of which the distribution is that of the sample"""
     column: str | None = None
     """heading of the column of the CSV file; without it the name of the parameter"""
+    blocks: Annotated[tuple[AtLeastOne, ...], Field(strict=False)] | None = None
+    """numbers of equal blocks, side by side along each axis, into which the image is cropped: with [1, 2, 3] the whole
+    image, its 8 and its 27 blocks; for the key geometry.options.crop"""
     within: Numbers | None = None
     """lowest and highest value at which a normal or lognormal distribution is cut off"""
     relative: bool = False
@@ -68,6 +77,10 @@ class ParameterSection(Section):
             yield "has within, which cuts off normal and lognormal alone; leave it out"
         if "column" in given and "measured" not in given:
             yield "has column, which only measured reads"
+        if "blocks" in given and _listed(given.get("key")) != [CROP]:
+            yield f"has blocks, which are values of {CROP} alone; give key = {CROP!r}"
+        if "blocks" in given and not given["blocks"]:
+            yield "has an empty list of blocks; give their numbers along each axis, such as [1, 2, 3]"
         if not given.get("values", (0,)):
             yield "has an empty list of values; give one value or more"
 
@@ -126,6 +139,8 @@ class StudySection(Section):
     pack: Annotated[int, Field(ge=0, le=112)] = 0
     """most members that one launch steps together, side by side, where they have the time step, the fluid and the run
     in common; 0 for one after another. Steady flows are then judged by the flow rates of openings alone"""
+    start: str | None = None
+    """folder of a run or of Simulation.save whose flow all members go on from; they have its nodes and time step"""
     keep_files: bool = False
     """whether members write pictures, reports and files for ParaView as well"""
 
@@ -133,6 +148,8 @@ class StudySection(Section):
     def rules(cls, given):
         """Names are those of parameters; a number of samples where the sampler takes one."""
         parameters = given_tables(given.get("parameters"))
+        if given.get("parameters") in ([], ()):
+            yield "has an empty list of parameters; give [[study.parameters]]"
         for name in names_given_twice(given.get("parameters")):
             yield f"has several parameters named {name!r}; give each its own name"
         keys = [key for each in parameters for key in _listed(each.get("key"))]
@@ -143,12 +160,24 @@ class StudySection(Section):
         samples = given.get("samples")
         if sampler in SAMPLED and samples is None:
             yield f"has the sampler {sampler} but no samples; give their number, such as 64"
-        if sampler not in SAMPLED and samples is not None:
+        if sampler in ("factorial", "list") and samples is not None:
             yield f"has samples = {samples}, but the sampler {sampler} has its own number; leave it out"
         if sampler == "sobol" and isinstance(samples, int) and (samples < 2 or samples & (samples - 1)):
             power = 2 ** max(1, samples.bit_length())
             yield f"has samples = {samples}; the sampler sobol needs a power of 2, such as {power}"
+        yield from _start_problems(given, keys)
         yield from _correlation_problems(parameters, given_tables(given.get("correlations")), sampler)
+
+
+def _start_problems(given, keys):
+    """Problems of a start from the flow of another run, to whose nodes a state belongs."""
+    if given.get("start") is None:
+        return
+    for key in keys:
+        if str(key).startswith(MESHING) or str(key).rpartition(".")[2] in PLACING:
+            yield f"has start, a flow on its own nodes, and a parameter that changes them, {key}; leave one of them out"
+    if given.get("pack"):
+        yield "has start and pack; members that go on from a given flow run one after another: leave one of them out"
 
 
 def _listed(keys) -> list:
@@ -206,6 +235,8 @@ def read_study(given, overrides=(), needs_case: bool = True) -> Asked:
     if not needs_case:
         return Asked(section, None, folder, str(table.get("title", "Study")))
     case = _case(table, folder, source, overrides)
+    parameters = [each if each.blocks is None else with_blocks(each, case) for each in section.parameters]
+    section = section.model_copy(update={"parameters": tuple(parameters)})
     return Asked(section, case, folder, str(table.get("title") or case.title or "Study"))
 
 
@@ -222,7 +253,8 @@ def _case(table: dict, folder: Path, source: str, overrides) -> Case:
 def _section(table, source: str) -> StudySection:
     if not isinstance(table, Mapping):
         raise InputError(f"{source}: study is {shown(table)}; it must be a table")
-    table = {**table, "parameters": [_in_si(each) for each in table.get("parameters", ())]}
+    if isinstance(table.get("parameters"), list | tuple):
+        table = {**table, "parameters": [_in_si(each) for each in table["parameters"]]}
     try:
         return StudySection.model_validate(table)
     except ValidationError as error:
