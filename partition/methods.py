@@ -6,7 +6,7 @@
   balance does not depend on the geometry.
 - METIS k-way graph partitioning; pymetis is imported here alone. Source: G. Karypis and V. Kumar, "A fast and high
   quality multilevel scheme for partitioning irregular graphs", SIAM J. Sci. Comput. 20, 359 (1998).
-- METIS on tiles (``tiles.py``), and where there are many nodes, Cartesian cuts and the curve on tiles as well.
+- METIS on tiles (``tiles.py``).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ import pymetis
 from muphy_lb.partition.costs import part_shares, weight_bounds
 from muphy_lb.partition.curve import hilbert_cut
 from muphy_lb.partition.graph import Graph
-from muphy_lb.partition.tiles import tile_side, tiles_of
+from muphy_lb.partition.tiles import tiles_of
 from muphy_lb.partition.voxels import VoxelGraph
 
 AXES = "xyz"
@@ -38,7 +38,8 @@ def cartesian_cut(graph: Graph | VoxelGraph, n_parts: int, shares=None, *, axes:
     counts = parts_per_axis(n_parts, extents[numbers])
     fractions = part_shares(shares, n_parts).reshape(counts)
     owner = np.empty(graph.n_nodes, dtype=np.int32)
-    parts = _nested_parts(np.lexsort(coordinates), graph.weights, [coordinates[i] for i in numbers], fractions)
+    by_place = graph.order if isinstance(graph, VoxelGraph) else np.lexsort(coordinates)
+    parts = _nested_parts(by_place, graph.weights, [coordinates[i] for i in numbers], fractions)
     for r, nodes in enumerate(parts):
         owner[nodes] = r
     return owner
@@ -56,7 +57,8 @@ def _nested_parts(nodes: np.ndarray, weights: np.ndarray, coordinates, shares: n
     if not coordinates:
         yield nodes
         return
-    order = nodes[np.argsort(coordinates[0][nodes], kind="stable")]
+    along = coordinates[0][nodes]
+    order = nodes if np.all(along[1:] >= along[:-1]) else nodes[np.argsort(along, kind="stable")]
     bounds = weight_bounds(weights[order], shares.reshape(len(shares), -1).sum(axis=1), least=prod(shares.shape[1:]))
     for k, (start, stop) in enumerate(zip(bounds[:-1], bounds[1:], strict=True)):
         yield from _nested_parts(order[start:stop], weights, coordinates[1:], shares[k])
@@ -104,20 +106,11 @@ def metis_of_nodes(graph: VoxelGraph, n_parts: int, shares=None) -> np.ndarray:
     return metis_cut(graph.links, n_parts, shares)
 
 
-def tile_cut(graph: VoxelGraph, n_parts: int, shares=None, *, method: str = "tiles") -> np.ndarray:
-    """(n,) int32 owners by one of ``ON_TILES``, each node taking the owner of its tile; no part is empty."""
+def tile_cut(graph: VoxelGraph, n_parts: int, shares=None) -> np.ndarray:
+    """(n,) int32 owners by METIS on tiles, each node taking the owner of its tile; no part is empty."""
     tiles = tiles_of(graph, n_parts)
-    return tiles.owner_of_voxels(ON_TILES[method](tiles.graph, n_parts, shares), graph.voxel)
-
-
-def simple_cut(graph: VoxelGraph, n_parts: int, shares=None, *, method: str) -> np.ndarray:
-    """(n,) int32 owners by one of ``SIMPLE``, of tiles where there are many nodes."""
-    if tile_side(graph.n_nodes, n_parts) > 1:
-        return tile_cut(graph, n_parts, shares, method=method)
-    return SIMPLE[method](graph, n_parts, shares)
+    return tiles.owner_of_voxels(ON_TILES["tiles"](tiles.graph, n_parts, shares), graph.voxel)
 
 
 #: Functions of (graph, number of parts, shares; None: equal) that return (n,) int32 owners with no part empty.
-METHODS: Mapping[str, Cut] = MappingProxyType(
-    {"metis": metis_of_nodes, "tiles": tile_cut, **{name: partial(simple_cut, method=name) for name in SIMPLE}}
-)
+METHODS: Mapping[str, Cut] = MappingProxyType({"metis": metis_of_nodes, "tiles": tile_cut, **SIMPLE})

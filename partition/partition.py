@@ -55,7 +55,8 @@ def choose(
 ) -> tuple[np.ndarray, Choice]:
     """Partition a graph by every candidate method and choose the one with the shortest predicted step.
 
-    Where there are many nodes, candidates cut the graph of tiles, and predictions count the faces between tiles.
+    Where there are many nodes, METIS cuts tiles, the other candidates are compared on tiles too, and predictions count
+    the faces between tiles.
 
     Args:
         n_parts: number of parts (ranks), at most as many as nodes.
@@ -79,7 +80,9 @@ def _choose_on_tiles(graph: VoxelGraph, n_parts: int, exchange, cost, shares) ->
     wanted, unit = part_shares(shares, n_parts), float(graph.weights.min())
     choice = best_of(tile_qualities(tiles.graph, owners, exchange, cost, wanted, unit))
     choice = replace(choice, reason=f"{choice.reason}; by {tiles.tile.size:,} tiles of {tiles.side}^3 voxels")
-    return tiles.owner_of_voxels(owners[choice.method], graph.voxel), choice
+    if choice.method == "tiles":
+        return tiles.owner_of_voxels(owners["tiles"], graph.voxel), choice
+    return METHODS[choice.method](graph, n_parts, shares), choice
 
 
 def best_of(candidates: Mapping[str, Quality]) -> Choice:

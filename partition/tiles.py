@@ -18,7 +18,7 @@ from muphy_lb.partition.graph import Graph
 from muphy_lb.partition.voxels import NODES_PER_TASK, VoxelGraph
 
 TILES_PER_PART = 200  # smallest number of tiles per part: one tile is then half a per cent of a part
-TARGET_TILES = 100_000  # total number of tiles aimed at: METIS partitions as many in a tenth of a second
+TARGET_TILES = 100_000  # number of tiles aimed at if all are full: METIS partitions as many in a tenth of a second
 
 
 @dataclass(frozen=True)

@@ -44,9 +44,11 @@ def quick_flow(
     Raises:
         InputError, DivergedError, OutputError: as there.
     """
-    geometry = distributed(case, communicator, nodes)
     is_new = desk.time_step == SHORT and not from_root(communicator, lambda: is_under_way(folder, case))
-    quick = quick_case(case, geometry) if is_new else None
+    if not is_new:
+        return settled_flow(case, communicator, nodes, folder, desk, relay)
+    geometry = distributed(case, communicator, nodes)
+    quick = quick_case(case, geometry)
     if quick is not None:
         desk.say(f"time step: {quick.lattice.time_step_s:.4g} s, shorter than in the case, settles k in fewer steps")
         try:

@@ -88,7 +88,8 @@ def test_faces_of_tiles_foretell_the_quality_of_the_nodes(pack, n_parts):
     owner, found = choose(pack, n_parts)
     told, exact = found.candidates[found.method], quality(pack, owner, n_parts)
     assert "tiles of 2^3 voxels" in found.reason and set(found.candidates) == set(ON_TILES)
-    assert (told.imbalance, told.edge_cut) == (pytest.approx(exact.imbalance), exact.edge_cut)
+    assert told.imbalance == pytest.approx(exact.imbalance, abs=0.005)
+    assert told.edge_cut == pytest.approx(exact.edge_cut, rel=0.1)
     assert told.max_halo_bytes == pytest.approx(exact.max_halo_bytes, rel=0.2)
     assert told.step_us == pytest.approx(exact.step_us, rel=0.02)
     assert np.array_equal(owner, METHODS[found.method](pack, n_parts))
@@ -102,5 +103,5 @@ def test_tiles_cost_a_step_next_to_nothing(pack):
 def test_nodes_at_openings_weigh_as_much_on_tiles(pack):
     weighted = pack.with_weights(np.where(pack.voxel < 44 * 44 * 8, 3, 1))
     owner, found = choose(weighted, 2)
-    assert found.candidates[found.method].imbalance == pytest.approx(quality(weighted, owner, 2).imbalance)
+    assert found.candidates[found.method].imbalance == pytest.approx(quality(weighted, owner, 2).imbalance, abs=0.005)
     assert found.candidates[found.method].imbalance < 1.01
