@@ -93,7 +93,8 @@ def time_variants(job, options, say, communicator, threads=(None,)) -> list:
     ``threads``: of a block, varied last."""
     from muphy_lb.bench import stream
 
-    effort, measurements = stream.Effort(options.steps, options.runs), []
+    effort = stream.Effort(options.steps, options.runs)
+    measurements: list[stream.Measurement] = []
     for choice in variants(options, job.case.compute):
         variant = stream.ComputeVariant(*choice)
         found = stream.measure_blocks(job.case, job.nodes, variant, effort, communicator, threads)
