@@ -94,7 +94,7 @@ def time_variants(job, options, say, communicator, threads=(None,)) -> list:
     from muphy_lb.bench import stream
 
     effort = stream.Effort(options.steps, options.runs)
-    measurements: list[stream.Measurement] = []
+    measurements: list = []
     for choice in variants(options, job.case.compute):
         variant = stream.ComputeVariant(*choice)
         found = stream.measure_blocks(job.case, job.nodes, variant, effort, communicator, threads)
