@@ -47,20 +47,18 @@ def test_a_table_without_a_measurement_says_so(tables, tmp_path, monkeypatch):
     assert "not measured yet" in tables.page_table(published.SCHREIBER_5.key)
 
 
-def test_a_second_measurement_on_a_device_takes_the_place_of_the_first(tmp_path):
-    record = runpy.run_path(str(DOCS / "record_papers"))["main"]
-    kept, key = tmp_path / "measured.json", published.TOELKE_2.key
-    kept.write_text(
-        json.dumps({key: [{"device": "a card", "rows": {"": [1, 2, 3]}}, {"device": "another", "rows": {}}]})
-    )
+def test_a_second_measurement_takes_the_place_of_the_first(tmp_path):
+    record, key = runpy.run_path(str(DOCS / "record_papers"))["main"], published.TOELKE_2.key
+    kept, command = tmp_path / "measured.json", "muphy-lb bench --paper toelke"
+    before = [{"device": name, "command": command, "rows": {"": [1, 2, 3]}} for name in ("a card", "another")]
+    kept.write_text(json.dumps({key: before}))
     record.__globals__["MEASURED"] = kept
-    told = {"device": "a card", "date": "2026-11-27T12:00:00+00:00", "commit": "abc"}
-    told |= {"command": "muphy-lb bench --paper toelke --json x.json", "tables": {key: {"": [4, 5, 6]}}}
-    (tmp_path / "x.json").write_text(json.dumps(told))
+    told = {"device": "a card", "command": f"{command} --json x.json", "date": "2026-11-27T12:00:00+00:00"}
+    (tmp_path / "x.json").write_text(json.dumps(told | {"commit": "abc", "tables": {key: {"": [4, 5, 6]}}}))
     record([str(tmp_path / "x.json")])
     another, new = json.loads(kept.read_text())[key]
-    assert another["device"] == "another" and new["rows"] == {"": [4, 5, 6]}
-    assert (new["command"], new["date"]) == ("muphy-lb bench --paper toelke", "2026-11-27")
+    assert another == before[1] and new["rows"] == {"": [4, 5, 6]}
+    assert (new["command"], new["date"]) == (command, "2026-11-27")
 
 
 def test_published_numbers_agree_with_each_other():
