@@ -223,7 +223,7 @@ class DrawnParticles(NamedTuple):
 
 
 class ViewerAction(NamedTuple):
-    """Something that viewers of a run may do to its flow: ``act(simulation, numbers)``, collective, which raises
+    """An action on a flow that viewers of a run may ask for: ``act(simulation, numbers)``, collective, which raises
     InputError where it cannot be; and the numbers that a page begins with."""
 
     act: Callable[..., object]
@@ -269,7 +269,7 @@ class MeasuredPhysics(Protocol):
 
     @property
     def offered(self) -> Mapping[str, ViewerAction]:
-        """What viewers of a run may do to its flow, by name."""
+        """Actions on its flow that viewers of a run may ask for, by name."""
 
     @property
     def volume_fraction(self) -> str | None:

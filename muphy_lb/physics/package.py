@@ -64,7 +64,7 @@ class Physics:
         volume_fraction: output field with ``at_nodes``, the share of every voxel that is filled; pictures of a run in
             progress draw the body of what fills it, whose surface is where the share is 1/2. None: all voxels are full.
         drawn_particles: which particles they draw, by the name of the set.
-        offered: what viewers of a run may do to its flow, by name.
+        offered: actions on its flow that viewers of a run may ask for, by name.
     """
 
     name: ClassVar[str]
