@@ -227,6 +227,14 @@ class DrawnParticles(NamedTuple):
     field: str = ""
 
 
+class ViewerAction(NamedTuple):
+    """An action on a flow that viewers of a run may ask for: ``act(simulation, numbers)``, collective, which raises
+    InputError where it cannot be; and the numbers that a page begins with."""
+
+    act: Callable[..., object]
+    numbers: tuple[float, ...]
+
+
 class ProbedScalar(NamedTuple):
     """A field that probes record: its name in the model, the name of its column, and its SI value from the stored
     one."""
@@ -263,6 +271,10 @@ class MeasuredPhysics(Protocol):
     @property
     def drawn_particles(self) -> Mapping[str, DrawnParticles]:
         """Which particles are drawn, by the name of the set."""
+
+    @property
+    def offered(self) -> Mapping[str, ViewerAction]:
+        """Actions on its flow that viewers of a run may ask for, by name."""
 
     @property
     def volume_fraction(self) -> str | None:

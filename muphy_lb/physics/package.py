@@ -16,7 +16,14 @@ from muphy_lb.base.units import Units
 from muphy_lb.case.case import Case
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.lattice import Lattice
-from muphy_lb.measure.flow_view import DrawnParticles, FlowView, OutputField, PreparedView, ProbedScalar
+from muphy_lb.measure.flow_view import (
+    DrawnParticles,
+    FlowView,
+    OutputField,
+    PreparedView,
+    ProbedScalar,
+    ViewerAction,
+)
 from muphy_lb.measure.observer import Observer
 from muphy_lb.model.flow import Flow
 
@@ -58,6 +65,7 @@ class Physics:
         volume_fraction: output field with ``at_nodes``, the share of every voxel that is filled; pictures of a run in
             progress draw the body of what fills it, whose surface is where the share is 1/2. None: all voxels are full.
         drawn_particles: which particles they draw, by the name of the set.
+        offered: actions on its flow that viewers of a run may ask for, by name.
     """
 
     name: ClassVar[str]
@@ -74,6 +82,7 @@ class Physics:
     cut_field: ClassVar[str | None] = None
     volume_fraction: ClassVar[str | None] = None
     drawn_particles: Mapping[str, DrawnParticles] = MappingProxyType({})
+    offered: Mapping[str, ViewerAction] = MappingProxyType({})
 
     def __init__(self, case: Case, header: GeometryHeader, units: Units):
         raise NotImplementedError

@@ -71,11 +71,18 @@ def changed(simulation: Solver, changes: Mapping[str, object]) -> Solver:
     return other
 
 
-def try_change(change: Callable[[Mapping[str, object]], None], changes: Mapping[str, object], step: int) -> str:
-    """Change a case as a viewer asks for; the outcome in words, which the log of rank 0 has, too. Collective."""
+def try_change(
+    simulation: Solver, change: Callable[[Mapping[str, object]], None], changes: Mapping[str, object]
+) -> str:
+    """Do what a viewer asks for: act on the flow as a physics offers it, or change values of the case by ``change``;
+    the outcome in words, which the log of rank 0 has, too. Collective."""
+    step, offered = simulation.step_number, {k: v for physics in simulation.physics for k, v in physics.offered.items()}
     values = ", ".join(f"{key} = {shown(value)}" for key, value in changes.items())
     try:
-        change(changes)
+        for name in changes.keys() & offered.keys():
+            offered[name].act(simulation, changes[name])
+        if of_case := {key: value for key, value in changes.items() if key not in offered}:
+            change(of_case)
     except InputError as error:
         LOG.warning("step %d: a viewer's change is refused (%s): %s", step, values, error)
         return str(error)

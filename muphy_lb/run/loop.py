@@ -353,7 +353,7 @@ class Run(Loop):
             changed(self.simulation, values)
             self._write_case()
 
-        return try_change(change, changes, self.simulation.step_number)
+        return try_change(self.simulation, change, changes)
 
     def _root_decision(self) -> tuple[bool, str | None]:
         """Whether a progress line is due, and rank 0's own reason to stop."""

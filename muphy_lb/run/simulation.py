@@ -440,7 +440,7 @@ class Simulation(Results):
         return interruption.agreed(self.core.communicator)
 
     def _change_for_viewer(self, changes: Mapping[str, object]) -> str:
-        return try_change(self.change, changes, self.step_number)
+        return try_change(self.core, self.change, changes)
 
     def _observers(self, watch: Criterion | None) -> list[Observer]:
         return [self.settling, *self.callbacks, *([watch] if watch else [])]

@@ -220,7 +220,8 @@ MOST_CHANGEABLE = 8
 
 
 def changeable(view: MonitoredFlow) -> dict[str, tuple[float, ...]]:
-    """The values of the case that viewers may change, by dotted key: those of openings, the body force, viscosity."""
+    """The values of the case that viewers may change, by dotted key: those of openings, the body force, viscosity; and
+    what they may do to the flow of a physics, by name."""
     case, found = view.case, dict[str, tuple[float, ...]]()
     for opening in case.openings:
         given = ((key, getattr(opening, key)) for key in IMPOSED)
@@ -229,4 +230,5 @@ def changeable(view: MonitoredFlow) -> dict[str, tuple[float, ...]]:
         found["flow.acceleration_m_s2"] = tuple(case.flow.acceleration_m_s2)
     if case.fluid.kinematic_viscosity_m2_s is not None:
         found["fluid.kinematic_viscosity_m2_s"] = (case.fluid.kinematic_viscosity_m2_s,)
+    found |= {name: action.numbers for physics in view.physics for name, action in physics.offered.items()}
     return dict(list(found.items())[-MOST_CHANGEABLE:])

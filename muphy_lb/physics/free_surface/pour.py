@@ -1,0 +1,102 @@
+"""Drops that are added to a liquid while it flows, between two steps."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import isfinite
+
+import numpy as np
+
+from muphy_lb.base.errors import InputError
+from muphy_lb.domain import LocalDomain
+from muphy_lb.engine.transfers import NeighbourValues
+from muphy_lb.geometry.limits import shown
+from muphy_lb.geometry.nodes import GeometryHeader
+from muphy_lb.measure.flow_view import ViewerAction
+from muphy_lb.operators.initial import initial_populations
+from muphy_lb.physics.free_surface.cells import CELL, FILL, GAS, INTERFACE, LIQUID, MASS, SUPPORT, SUPPORTED
+from muphy_lb.physics.free_surface.start import InitialLiquid, SpheresRegion, sphere_region
+from muphy_lb.setup.initial import FASTEST_MACH
+
+NO_VELOCITY = (0.0, 0.0, 0.0)
+
+
+def add_drop(simulation, centre_m: Sequence[float], radius_m: float, velocity_m_s: Sequence[float] = NO_VELOCITY):
+    """Add a drop of liquid, as far as it lies in gas; liquid that is there stays as it is. Collective.
+
+    Args:
+        centre_m: (x, y, z) [m]; of a flow in a plane the middle of a circle.
+        radius_m: its radius [m].
+        velocity_m_s: (x, y, z) velocity [m/s] of the liquid that is added.
+
+    Returns:
+        The volume that was added [m3], on every rank.
+
+    Raises:
+        InputError: numbers that are none, a radius below a voxel or a velocity that is too fast, no gas at that place,
+            or gas that is compressed, whose bubbles a new drop would divide.
+    """
+    region = _region(simulation, centre_m, radius_m, velocity_m_s)
+    (physics,) = (each for each in simulation.physics if each.name == "free_surface")
+    if physics.bubbles is not None:
+        raise InputError("add_drop: the gas is compressed (free_surface.bubbles), and a new drop may divide a bubble")
+    record, before = simulation.state.record(), simulation.communicator.total(simulation.engine.totals().mass)
+    fields, populations = dict(record.fields), np.array(record.populations)
+    cell, filled = fields[CELL], np.where(fields[CELL] == LIQUID, 1.0, fields[FILL])
+    _, share = InitialLiquid([region], simulation.header).cells(simulation.domain, simulation.lattice)
+    total = np.where(cell == LIQUID, 1.0, np.maximum(np.where(cell == INTERFACE, filled, 0.0), share))
+    gains = (cell != LIQUID) & (total > np.where(cell == INTERFACE, filled, 0.0))
+    if not simulation.communicator.total(int(gains.sum())):
+        raise InputError(f"add_drop: no gas is at {shown(list(centre_m))} m within {radius_m:g} m; move the drop")
+    kind = np.where((cell == LIQUID) | (share >= 1.0), LIQUID, np.where(total > 0.0, INTERFACE, GAS))
+    kind[(kind == LIQUID) & _is_beside_gas(simulation, total)] = INTERFACE
+    is_new = gains & (cell == GAS)
+    n_axes = int((np.array(simulation.header.shape) > 1).sum())
+    curvature = region.curvature(np.zeros((1, 3)), n_axes)
+    density = 1.0 + physics.gas_deviation + 6.0 * physics.tension * curvature
+    at_rest = initial_populations(
+        simulation.model.equilibrium, simulation.lattice, (density, region.velocity[:, None]), np.zeros((3, 1))
+    )
+    populations[:, is_new] = at_rest
+    weight = total * (1.0 + populations.sum(axis=0))
+    changed = gains | (kind != cell)
+    fields[CELL] = kind.astype(cell.dtype)
+    fields[FILL] = np.where(changed, np.where(kind == INTERFACE, total, 0.0), fields[FILL])
+    fields[MASS] = np.where(changed, np.where(kind == INTERFACE, weight, 0.0), fields[MASS])
+    fields[SUPPORT] = np.where(is_new, SUPPORTED, fields[SUPPORT]).astype(fields[SUPPORT].dtype)
+    simulation.state.go_on_from(replace(record, populations=populations, fields=fields))
+    added = simulation.communicator.total(simulation.engine.totals().mass) - before
+    simulation.state.initial_mass += added
+    return added * simulation.header.spacing_m**3
+
+
+def offered_drop(header: GeometryHeader) -> ViewerAction:
+    """The drop that a page offers to add: in the middle of the geometry, five voxels in radius."""
+    middle_m = np.asarray(header.origin_m) + 0.5 * header.spacing_m * (np.array(header.shape[::-1]) - 1.0)
+    numbers = (*middle_m.tolist(), 5.0 * header.spacing_m)
+    return ViewerAction(lambda simulation, given: add_drop(simulation, given[:3], given[3]), numbers)
+
+
+def _region(simulation, centre_m, radius_m: float, velocity_m_s) -> SpheresRegion:
+    """The drop, in voxels."""
+    numbers = [*centre_m, radius_m, *velocity_m_s]
+    if len(numbers) != 7 or not all(isinstance(x, int | float) and isfinite(x) for x in numbers):
+        raise InputError(f"add_drop: {shown(numbers)} are no place (x, y, z), radius and velocity (x, y, z)")
+    header = simulation.header
+    if radius_m < header.spacing_m:
+        raise InputError(f"add_drop: the radius is {radius_m:g} m; allowed: from a voxel, {header.spacing_m:g} m, on")
+    velocity = simulation.units.velocity_to_lattice(np.array(velocity_m_s, dtype=float))
+    if np.linalg.norm(velocity) > FASTEST_MACH * float(simulation.lattice.cs2) ** 0.5:
+        raise InputError(f"add_drop: {shown(list(velocity_m_s))} m/s is too fast; allowed: Mach {FASTEST_MACH:g}")
+    centre = (np.array(centre_m, dtype=float) - header.origin_m) / header.spacing_m
+    return sphere_region(velocity, centre, radius_m / header.spacing_m)
+
+
+def _is_beside_gas(simulation, total: np.ndarray) -> np.ndarray:
+    """(n,) whether a neighbour of each local node is empty."""
+    domain: LocalDomain = simulation.domain
+    near = NeighbourValues(domain, simulation.communicator)
+    everywhere = near.with_ghosts(total[None])[0]
+    found = np.zeros(domain.n_nodes, dtype=bool)
+    for place in near.places(simulation.lattice.c[1:], slice(0, domain.n_nodes)):
+        found |= (place >= 0) & (everywhere[np.maximum(place, 0)] == 0.0)
+    return found

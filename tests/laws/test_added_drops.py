@@ -1,0 +1,116 @@
+"""A drop that is added while a liquid flows has its volume, keeps its mass, and is the same on any ranks."""
+
+import numpy as np
+import pytest
+
+from muphy_lb.base.errors import InputError
+from muphy_lb.case.case import case_from_dict
+from muphy_lb.measure.monitor import Monitor, Request
+from muphy_lb.parallel import SerialCommunicator
+from muphy_lb.physics.free_surface.cells import CELL, GAS, LIQUID
+from muphy_lb.run.loop import COMPLETED, Run
+from muphy_lb.run.solver import Solver
+from muphy_lb.view.gathering import changeable
+from tests.parallel.test_rebalancing import DAM
+
+MM = 1e-3
+CENTRE_M, RADIUS_M = (12.3 * MM, 7.2 * MM, 0.0), 2.6 * MM
+CASE = {**DAM, "compute": {"backend": "cpu", "precision": "fp64"}}
+
+
+def dam(n_steps: int = 10, **tables) -> Solver:
+    simulation = Solver(case_from_dict({**CASE, **tables}), SerialCommunicator())
+    simulation.advance(n_steps)
+    return simulation
+
+
+@pytest.mark.parametrize("streaming", ["pull", "aa"])
+def test_a_drop_adds_its_volume_and_the_mass_stays(streaming):
+    simulation = dam(compute=CASE["compute"] | {"streaming": streaming})
+    before = simulation.field("fill").sum()
+    added_m3 = simulation.add_drop(CENTRE_M, RADIUS_M)
+    assert added_m3 == pytest.approx(np.pi * RADIUS_M**2 * MM, rel=0.02)
+    assert (simulation.field("fill").sum() - before) * MM**3 == pytest.approx(added_m3, rel=0.02)
+    assert simulation.step_number == 10
+    simulation.step(40)
+    assert abs(simulation.health().mass_drift) < 1e-12
+    kind, nodes = simulation.model_field(CELL), simulation.nodes
+    place = nodes.coordinates()[kind == LIQUID]
+    gas = {tuple(each) for each in nodes.coordinates()[kind == GAS].tolist()}
+    assert not any((x + a, y + b, 0) in gas for x, y, _ in place.tolist() for a in (-1, 0, 1) for b in (-1, 0, 1))
+
+
+def test_a_drop_moves_as_it_is_told_to():
+    simulation = dam(0, flow={"acceleration_m_s2": [0.0, -1e-6, 0.0]})
+    simulation.add_drop(CENTRE_M, RADIUS_M, (0.05, 0.0, 0.0))
+    middle = []
+    for _ in range(2):
+        fill, x = simulation.field("fill"), simulation.nodes.positions_m()[:, 0]
+        drop = x > 8.5 * MM
+        middle.append((fill * x)[drop].sum() / fill[drop].sum())
+        simulation.advance(100)
+    assert middle[1] - middle[0] == pytest.approx(0.05 * 100 * 1e-4, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (((2e-3, 2e-3, 0.0), 1.1e-3), "no gas is at"),
+        ((CENTRE_M, 1e-4), "the radius is 0.0001 m; allowed: from a voxel"),
+        ((CENTRE_M, float("nan")), "are no place"),
+        ((CENTRE_M, RADIUS_M, (1e3, 0.0, 0.0)), "is too fast"),
+    ],
+)
+def test_drops_that_cannot_be_are_refused(given, message):
+    with pytest.raises(InputError, match=message):
+        dam(0).add_drop(*given)
+
+
+def on_ranks() -> None:
+    """Print a digest of the state behind a drop, on the ranks of this launcher."""
+    import hashlib
+
+    from mpi4py import MPI
+
+    from muphy_lb.parallel.communicator import MpiCommunicator
+
+    simulation = Solver(case_from_dict(CASE), MpiCommunicator(MPI))
+    simulation.advance(6)
+    simulation.add_drop(CENTRE_M, RADIUS_M)
+    simulation.advance(15)
+    rows, fill = list(simulation.populations()), simulation.field("fill")
+    if simulation.communicator.rank == 0:
+        print("digest", hashlib.sha256(np.array([*rows, fill]).tobytes()).hexdigest())
+
+
+@pytest.mark.mpi
+def test_the_bits_behind_a_drop_do_not_depend_on_the_ranks(mpirun):
+    found = set()
+    for n_ranks in (1, 3):
+        done = mpirun(n_ranks, ["-c", "from tests.laws.test_added_drops import on_ranks; on_ranks()"])
+        assert done.returncode == 0, done.stderr
+        found |= {line for line in done.stdout.splitlines() if line.startswith("digest")}
+    assert len(found) == 1
+
+
+def test_a_viewer_adds_a_drop_and_the_run_goes_on(tmp_path, caplog):
+    class Asking(Monitor):
+        """Asks once, at step 5."""
+
+        def __init__(self):
+            self.next_step = 5
+
+        def look(self, status):
+            self.next_step = float("inf")
+            return Request(changes={"add_drop": [*CENTRE_M, RADIUS_M]})
+
+    caplog.set_level("INFO")
+    simulation = dam(0)
+    simulation.monitor = monitor = Asking()
+    assert changeable(simulation)["add_drop"][3] == pytest.approx(5.0 * MM)
+    ended, summary = Run(simulation, tmp_path).execute()
+    assert ended == COMPLETED and monitor.told.startswith("set: add_drop")
+    assert "step 5: a viewer has set add_drop" in caplog.text
+    drop = simulation.nodes.positions_m()[:, 0] > 8.5 * MM
+    assert simulation.field("fill")[drop].sum() * MM**3 == pytest.approx(np.pi * RADIUS_M**2 * MM, rel=0.05)
+    assert abs(simulation.health().mass_drift) < 1e-12
