@@ -71,7 +71,7 @@ class FieldSnapshots(Observer):
         self._beside.wait()
 
     def _appending(self) -> Callable[[], None] | None:
-        """What writes the fields of the present step, on rank 0, unless this step is already written; collective."""
+        """The writing of the fields of the present step, on rank 0, unless this step is already written; collective."""
         view = self._view
         if view.step_number == self._written_step:
             return None
