@@ -99,7 +99,7 @@ def connected(monkeypatch, wanted, **makers):
     """What a connector finds if transports are made by these; those not given cannot be made."""
     from muphy_lb.backends.numpy.backend import NumpyBackend
     from muphy_lb.base.precision import FP64
-    from muphy_lb.parallel import Halo
+    from muphy_lb.parallel.exchange import Halo
 
     class Device(NumpyBackend):
         """A device in name."""
