@@ -1,4 +1,4 @@
-"""Built-in geometries for benchmarks, a case for geometries without one, and the cases of earlier papers."""
+"""Built-in geometries for benchmarks, and a case for geometries without one."""
 
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
@@ -63,40 +63,3 @@ def driven_table(title: str, geometry: dict, openings, spacing_m: float) -> dict
         # No ramp: timings are to represent the rest of a run, in which no schedule is uploaded.
         "run": {"steps": 1, "ramp_steps": 0},
     }
-
-
-CAVITY_SIZE, ARRAY_MESH, ARRAY_CELLS, PAPER_RELAXATION_TIME = 2048, 3072, 18, 1.0
-LID_VELOCITY = 0.05
-
-
-def _plane_case(title: str, shape: str, options: dict, lattice: dict, walls=(), force: float = 0.0) -> dict:
-    """A case in two dimensions as nested tables; ``force``: along x, lattice units."""
-    return {
-        "title": title,
-        "geometry": {"shape": shape, "options": options, "spacing_m": 1.0},
-        "walls": list(walls),
-        "fluid": {"density_kg_m3": 1.0, "kinematic_viscosity_m2_s": viscosity(PAPER_RELAXATION_TIME, CS2)},
-        "flow": {"acceleration_m_s2": [force, 0.0, 0.0]},
-        "lattice": {"name": "D2Q9", "time_step_s": 1.0, **lattice},
-        "run": {"steps": 1, "ramp_steps": 0},
-    }
-
-
-def _cavity(title: str, collision: str, equilibrium: str) -> dict:
-    lid = {"name": "lid", "velocity_m_s": [LID_VELOCITY, 0.0, 0.0]}
-    lattice = {"collision": collision, "equilibrium": equilibrium}
-    return _plane_case(title, "cavity", {"size": CAVITY_SIZE, "dimension": 2}, lattice, (lid,))
-
-
-_ARRAY, _MRTL = {"size": ARRAY_MESH, "cells": ARRAY_CELLS}, {"collision": "mrt", "equilibrium": "stokes"}
-# Toelke, Comput. Visual. Sci. 13, 29 (2010, online 2008): driven cavity 2048^2 (Table 2) as the share of the GPU's
-# memory bandwidth that he reached on an 8800 Ultra, and the flow through his 18 x 18 cylinders (Table 5) in MLUPS.
-#: The cases of a paper, each with its figure.
-PAPERS: Mapping[str, tuple[tuple[dict, str], ...]] = {
-    "toelke": (
-        (_cavity("LBGKL, cavity", "bgk", "stokes"), "59 % of the bandwidth"),
-        (_cavity("LBGK, cavity", "bgk", "incompressible"), "51 % of the bandwidth"),
-        (_cavity("MRT, cavity", "mrt", "incompressible"), "46 % of the bandwidth"),
-        (_plane_case("MRTL, cylinders", "cylinder_array", _ARRAY, _MRTL, force=1e-7), "481 MLUPS"),
-    )
-}

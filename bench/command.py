@@ -9,15 +9,14 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.base.narrow import triple
 from muphy_lb.base.precision import PRECISIONS
 from muphy_lb.base.registry import offered, tables
-from muphy_lb.bench.built_in import BUILT_IN, PAPERS, built_in_table
+from muphy_lb.bench.built_in import BUILT_IN, built_in_table
 from muphy_lb.case.section import did_you_mean, names_among
 from muphy_lb.run.options import add_set
 
-TABLE_1 = "table1"
-OF_PHYSICS = offered("PAPERS")
-NAMES = (*PAPERS, TABLE_1, *OF_PHYSICS)
+TOELKE, TABLE_1, BANG = "toelke", "table1", "bang"
+NAMES = (TOELKE, TABLE_1, BANG, *offered("PAPERS"))
 VARIED, DEFAULT_STEPS, DEFAULT_RUNS = ("precision", "streaming", "order"), 200, 5
-FILES = (".toml", ".h5")
+FILES, AUTO = (".toml", ".h5"), "auto"
 
 
 def add_options(parser) -> None:
@@ -35,6 +34,9 @@ def add_options(parser) -> None:
     )
     for name in VARIED:
         parser.add_argument(f"--{name}", help="comma-separated (default: the case's)")
+    parser.add_argument(
+        "--threads", metavar="N,N,..", help=f"of a block of stream-and-collide; {AUTO}: the fastest (default: {AUTO})"
+    )
     parser.add_argument("--backend", help=f"auto, {', '.join(BACKENDS)} (default: the case's)")
     parser.add_argument("--steps", type=int, default=DEFAULT_STEPS, help="steps of a run (default: %(default)s)")
     parser.add_argument(
@@ -51,42 +53,66 @@ def bench(options, say: Callable[[str], None], communicator) -> int:
     or the case is wrong; BackendError: the backend cannot be used here, or not in this precision; MuphyError: the case
     cannot be run; OutputError: the JSON file cannot be written."""
     from muphy_lb.base.files.atomic import write_text
+    from muphy_lb.bench.papers.table import text
     from muphy_lb.bench.stream import record
 
     _check(options)
-    # The function that times the benchmarks of a paper or those selected by the options; it returns title, device and
-    # records.
-    paper = options.paper
-    found = tables("muphy_lb.bench") if paper in OF_PHYSICS else ()
-    of_physics = {name: time_paper for table in found for name, time_paper in table.PAPERS.items()}
-    time_all = _time_whole if options.whole else (of_physics | {TABLE_1: _time_table_1}).get(paper, _time_jobs)
-    title, device, measurements = time_all(options, say, communicator)
+    study = (_time_whole if options.whole else _timed(options.paper))(options, say, communicator)
+    tables = {table: rows for table, rows in study.tables.items() if any(any(row) for row in rows.values())}
+    for table, rows in tables.items():
+        say("\n" + text(table, study.device, rows))
     if options.json and communicator.rank == 0:
-        write_text(options.json, json.dumps(record(title, device, measurements), indent=2) + "\n")
+        found = record(study.title, study.device, study.measurements)
+        found["tables"] = {table.key: rows for table, rows in tables.items()}
+        write_text(options.json, json.dumps(found, indent=2) + "\n")
     return 0
 
 
-def _time_whole(options, say, communicator) -> tuple[str, str, list[dict]]:
+def _timed(paper: str | None) -> Callable:
+    """The function that times the benchmarks of a paper, or without one those selected by the options."""
+    from muphy_lb.bench.papers import bang, table1, toelke
+
+    own = {None: _time_job, TOELKE: toelke.time_toelke, TABLE_1: table1.time_table_1, BANG: bang.time_bang}
+    if paper in own:
+        return own[paper]
+    return next(table.PAPERS[paper] for table in tables("muphy_lb.bench") if paper in table.PAPERS)
+
+
+def _time_whole(options, say, communicator):
+    """Whole runs of a case by phase."""
+    from muphy_lb.bench.papers.table import Study
     from muphy_lb.bench.whole import time_whole
 
-    return time_whole(options, say, communicator)
+    return Study(*time_whole(options, say, communicator))
 
 
-def _time_jobs(options, say, communicator) -> tuple[str, str, list[dict]]:
-    """Title, device and records of all jobs in all variants."""
+def _time_job(options, say, communicator):
+    """A case or a geometry in all variants."""
+    from muphy_lb.bench import stream
+    from muphy_lb.bench.papers.table import Study
+
+    job = _job(options, communicator)
+    measurements = time_variants(job, options, say, communicator, threads_of(options))
+    say(stream.LEGEND)
+    title = job.case.title
+    return Study(title, measurements[0].device, [{"title": title} | found.record() for found in measurements])
+
+
+def time_variants(job, options, say, communicator, threads=(None,)) -> list:
+    """The :class:`muphy_lb.bench.stream.Measurement` of a job in every requested variant, each said; collective.
+    ``threads``: of a block, varied last."""
     from muphy_lb.bench import stream
 
-    effort, measurements, title = stream.Effort(options.steps, options.runs), [], options.paper
-    for job in _jobs(options, communicator):
-        for number, choice in enumerate(variants(options, job.case.compute)):
-            found = stream.measure(job.case, job.nodes, stream.ComputeVariant(*choice), effort, communicator)
-            if number == 0:
-                say(stream.head(job.case.title, job.published, found))
-            say(stream.row(found))
-            measurements.append({"title": job.case.title, "published": job.published} | found.record())
-        title = title or job.case.title
-    say(stream.LEGEND)
-    return title, measurements[0]["device"], measurements
+    effort = stream.Effort(options.steps, options.runs)
+    measurements: list = []
+    for choice in variants(options, job.case.compute):
+        variant = stream.ComputeVariant(*choice)
+        found = stream.measure_blocks(job.case, job.nodes, variant, effort, communicator, threads)
+        if not measurements:
+            say(stream.head(job.case.title, found[0]))
+        say("\n".join(map(stream.row, found)))
+        measurements += found
+    return measurements
 
 
 def variants(options, compute):
@@ -103,44 +129,32 @@ def variants(options, compute):
     )
 
 
-def _jobs(options, communicator):
+def threads_of(options, default=(None,)):
+    """The requested threads of a block, each once, None for ``auto`` before the others. Raises InputError: neither
+    ``auto`` nor a number above zero."""
+    if not options.threads:
+        return default
+    words = [word.strip() for word in options.threads.split(",")]
+    if not all(word == AUTO or (word.isdecimal() and int(word) > 0) for word in words):
+        raise InputError(
+            f"bench: --threads is {options.threads!r}; give whole numbers above zero, or {AUTO}, such as {AUTO},64,128"
+        )
+    return tuple(n or None for n in sorted({0 if word == AUTO else int(word) for word in words}))
+
+
+def _job(options, communicator):
     from muphy_lb.bench.jobs import job_of_file, job_of_table
 
     overrides, copies = overrides_of(options), _copies(options.tile)
     source = options.geometry or options.case
-    if options.paper:
-        for table, published in PAPERS[options.paper]:
-            yield job_of_table(table, overrides, communicator, published)
-    elif source == options.case or source.endswith(FILES):
-        yield job_of_file(source, overrides, communicator, copies)
-    else:
-        yield job_of_table(built_in_table(source, options.size), overrides, communicator, copies=copies)
+    if source == options.case or source.endswith(FILES):
+        return job_of_file(source, overrides, communicator, copies)
+    return job_of_table(built_in_table(source, options.size), overrides, communicator, copies=copies)
 
 
 def overrides_of(options) -> list[str]:
     """Assignments of case keys that are not varied."""
     return [*options.set, *([f"compute.backend={options.backend}"] if options.backend else [])]
-
-
-def _time_table_1(options, say, communicator) -> tuple[str, str, list[dict]]:
-    """Title, device and records of Table I for the paper's box and for one that fills a GPU."""
-    from muphy_lb.bench import table1
-    from muphy_lb.bench.stream import Effort
-
-    if communicator.size > 1:
-        raise InputError(f"bench: --paper {TABLE_1} runs in one process, and {communicator.size} ranks were started")
-    edge, effort = options.size or table1.BOX_EDGE, Effort(options.steps, options.runs)
-    measurements = []
-    say(f"Bernaschi et al. 2009, Table I\n{table1.HEADER}")
-    for box, precision in product(
-        (table1.PAPER_BOX, (edge,) * 3),
-        names_among(options.precision or "fp32", tuple(PRECISIONS), "bench: --precision"),
-    ):
-        for timing in table1.time_rows(box, options.backend or "auto", precision, effort):
-            say(table1.text(timing))
-            measurements.append(timing.record())
-    say(table1.LEGEND)
-    return TABLE_1, measurements[0]["device"], measurements
 
 
 def _check(options) -> None:
@@ -162,15 +176,16 @@ def _check(options) -> None:
 
 
 def _refuse_without_effect(options) -> None:
-    *others, last = sized = (TABLE_1, *OF_PHYSICS)
-    has_size = options.paper in sized or options.geometry in BUILT_IN
-    with_size = ", ".join(["a built-in --geometry", *(f"--paper {name}" for name in others)]) + f" or --paper {last}"
-    ignored = [("size", with_size)] if options.size and not has_size else []
-    ignored += [("tile", "a geometry")] if options.tile and options.paper else []
-    if options.paper == TABLE_1:
-        ignored += [(name, "whole time steps") for name in ("streaming", "order", "set") if getattr(options, name)]
+    sized = [name for name in NAMES if name != TOELKE]
+    ignored = []
+    if options.size and not (options.paper in sized or options.geometry in BUILT_IN):
+        ignored.append(("size", f"a built-in --geometry or --paper {' or '.join(sized)}"))
+    if options.tile and options.paper:
+        ignored.append(("tile", "a geometry"))
+    of_steps = {TABLE_1: ("streaming", "order", "threads", "set"), BANG: ("streaming", "order", "threads")}
+    ignored += [(name, "whole time steps") for name in of_steps.get(options.paper, ()) if getattr(options, name)]
     if options.whole:
-        not_steps = ("paper", "geometry", "tile", *VARIED)
+        not_steps = ("paper", "geometry", "tile", "threads", *VARIED)
         ignored += [(name, "time steps, without --whole") for name in not_steps if getattr(options, name)]
     ignored += [("launcher", "--whole")] if options.launcher and not options.whole else []
     if ignored:

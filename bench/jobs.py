@@ -27,13 +27,12 @@ class Job:
 
     case: Case  # the case
     nodes: NodeList | Any  # its geometry, on rank 0 only
-    published: str | None = None  # value published in a paper, as text
 
 
-def job_of_table(table: Mapping, overrides: Sequence[str], communicator, published=None, copies=(1, 1, 1)) -> Job:
+def job_of_table(table: Mapping, overrides: Sequence[str], communicator, copies=(1, 1, 1)) -> Job:
     """The job of a case given as nested tables; collective. Raises InputError: the tables, changed by
     ``"section.key=value"`` each, are not a valid case."""
-    return _job(_case(table, overrides), None, communicator, published, copies)
+    return _job(_case(table, overrides), None, communicator, copies)
 
 
 def job_of_file(path, overrides: Sequence[str], communicator, copies=(1, 1, 1)) -> Job:
@@ -43,10 +42,10 @@ def job_of_file(path, overrides: Sequence[str], communicator, copies=(1, 1, 1)) 
         nodes = replace(read_geometry(path), cuts=None) if communicator.rank == 0 else None
         found = nodes and ([(opening.name, opening.kind) for opening in nodes.openings], nodes.spacing_m)
         table = driven_table(Path(path).stem, {"file": str(path)}, *communicator.broadcast(found))
-        return _job(_case(table, overrides), nodes, communicator, None, copies)
+        return _job(_case(table, overrides), nodes, communicator, copies)
     case = communicator.broadcast(load_case(path, overrides) if communicator.rank == 0 else None)
     named = case if case.title else case.model_copy(update={"title": Path(path).stem})
-    return _job(named, None, communicator, None, copies)
+    return _job(named, None, communicator, copies)
 
 
 def _case(table: Mapping, overrides: Sequence[str]) -> Case:
@@ -57,10 +56,10 @@ def _case(table: Mapping, overrides: Sequence[str]) -> Case:
     return case_from_dict(changed)
 
 
-def _job(case: Case, nodes: NodeList | None, communicator, published, copies) -> Job:
+def _job(case: Case, nodes: NodeList | None, communicator, copies) -> Job:
     if communicator.rank == 0:
         nodes = tile_nodes(load_nodes(case)[0] if nodes is None else nodes, copies)
-    return Job(case, nodes, published)
+    return Job(case, nodes)
 
 
 def tile_nodes(nodes: NodeList, copies: tuple[int, int, int]) -> NodeList:

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator, PercentFormatter
 
 from muphy_lb.base.files.atomic import atomic_write
-from muphy_lb.bench.compare.study import Timing
+from muphy_lb.bench.compare.study import Published, Timing
 from muphy_lb.bench.scaling.predict import Forecast
 from muphy_lb.bench.scaling.study import Point
 from muphy_lb.geometry.nodes import NodeList
@@ -24,6 +24,7 @@ LINE_STYLES = {"fp64": "-", "fp32": "--", "fp16": ":"}
 COLOUR_MAP, SOLID_COLOUR = "viridis", "0.75"
 N_ARROWS = 28  # along the longer edge
 SPLIT_COLOURS = {"compute": "C0", "pack": "C1", "exchange": "C3"}
+PUBLISHED_STYLE: dict[str, Any] = {"color": "0.5", "linestyle": ":", "linewidth": 1.0}
 IDEAL: dict[str, Any] = {"color": "0.5", "linestyle": "--", "linewidth": 1.0}
 BAR_WIDTH = 0.8
 
@@ -63,9 +64,9 @@ def middle_plane(nodes: NodeList, velocity_m_s: np.ndarray) -> Plane:
     return Plane(velocity, x_m, y_m, nodes.spacing_m)
 
 
-def draw_times(path: str | os.PathLike, timings: Sequence[Timing], title: str) -> None:
-    """Write a PNG: seconds per 1000 steps, and node updates per second, against size; a line per backend and precision.
-    Raises OutputError: the file cannot be written."""
+def draw_times(path: str | os.PathLike, timings: Sequence[Timing], title: str, published: Published) -> None:
+    """Write a PNG: seconds per 1000 steps, and node updates per second, against size; a line per backend and precision,
+    and the published seconds in grey. Raises OutputError: the file cannot be written."""
     figure, left, right = _pair(title)
     backends = list(dict.fromkeys(timing.backend for timing in timings))
     for backend, precision in dict.fromkeys((timing.backend, timing.precision) for timing in timings):
@@ -75,6 +76,9 @@ def draw_times(path: str | os.PathLike, timings: Sequence[Timing], title: str) -
         style: dict[str, Any] = {"color": f"C{number}", "marker": MARKERS[number], "linestyle": LINE_STYLES[precision]}
         left.loglog(sizes, [t.seconds_per_1000_steps for t in chosen], label=f"{backend}, {precision}", **style)
         right.loglog(sizes, [t.mflups for t in chosen], **style)
+    for marker, (backend, seconds) in zip(MARKERS, published.items(), strict=False):
+        theirs = {size: taken for size, taken in seconds.items() if size in {timing.size for timing in timings}}
+        left.loglog([*theirs], [*theirs.values()], label=f"published, {backend}", marker=marker, **PUBLISHED_STYLE)
     for axes, name in ((left, "time of 1000 steps [s]"), (right, "million node updates per second")):
         _dress(axes, "size [voxels]", sorted({timing.size for timing in timings}))
         axes.set(ylabel=name)

@@ -2,8 +2,10 @@
 traffic of fields other than the populations, counted from the model."""
 
 import gc
+import shlex
 import statistics
 import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -19,6 +21,7 @@ from muphy_lb.backends.copying import copy_bandwidth_tb_s
 from muphy_lb.base.precision import PRECISIONS
 from muphy_lb.case.case import Case
 from muphy_lb.domain import WARP
+from muphy_lb.engine.autotune import use_threads
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.lattice import lattice_named
 from muphy_lb.model.model import FieldValue, Model, Stage
@@ -68,6 +71,10 @@ def _stencil_bytes(engine, name: str, real: int) -> int:
 
 # Steps enqueued to measure the host time of a launch: too few to fill the queue of the device and block the host.
 STEPS_ENQUEUED, ENQUEUE_REPETITIONS = 64, 5
+
+
+Threads = tuple[int | None, ...]
+"""Threads of a block; None for the device's own choice."""
 
 
 @dataclass(frozen=True)
@@ -141,15 +148,34 @@ def measure(case: Case, nodes: NodeList | None, variant: ComputeVariant, effort:
     """Time the whole time step (openings, exchange, bulk) of a case; collective. ``case``: the case; ``nodes``: its
     geometry, on rank 0; by default read according to the case; ``variant``: what to change in the case; ``effort``: how
     long."""
+    return measure_blocks(case, nodes, variant, effort, communicator, (None,))[0]
+
+
+def measure_blocks(
+    case: Case, nodes: NodeList | None, variant: ComputeVariant, effort: Effort, communicator, threads: Threads
+) -> list[Measurement]:
+    """The same in blocks of several sizes, one after the other. ``threads``: of a block of stream-and-collide, None
+    (only as the first) for the device's own choice. Raises InputError: the device has no blocks of that many
+    threads."""
     case = case.model_copy(update={"compute": case.compute.model_copy(update=asdict(variant))})
     copy_tb_s = _copy_tb_s(case, communicator)
-    simulation = Solver(case, communicator, nodes)
+    simulation, found = Solver(case, communicator, nodes), []
+    for of_block in threads:
+        if of_block:
+            use_threads(simulation.engine, of_block)
+            simulation.upload_schedule()
+        found.append(_measured(simulation, variant, effort, copy_tb_s))
+    return found
+
+
+def _measured(simulation: Solver, variant: ComputeVariant, effort: Effort, copy_tb_s: float) -> Measurement:
+    communicator = simulation.communicator
     simulation.step(max(1, effort.n_steps // 4))
     rates = sorted(1e6 * simulation.timed_mflups(effort.n_steps) for _ in range(effort.n_runs))
     launch_us = _launch_us(simulation.engine) if communicator.size == 1 else None
     simulation.health()
     if simulation.engine.backend.on_host:  # the speed of shared machines varies; a GPU may have no memory left
-        copy_tb_s = max(copy_tb_s, _copy_tb_s(case, communicator))
+        copy_tb_s = max(copy_tb_s, _copy_tb_s(simulation.case, communicator))
     return Measurement(
         kernel=f"{simulation.lattice.name} {simulation.engine.model.collision.name}",
         device=simulation.engine.backend.device,
@@ -251,17 +277,18 @@ LEGEND = (
 )
 
 
-def head(title: str, published: str | None, measurement: Measurement) -> str:
+def head(title: str, measurement: Measurement) -> str:
     """The heading of the rows."""
     m = measurement
     ranks = "1 rank" if m.ranks == 1 else f"{m.ranks} ranks"
-    lines = [
-        f"{title}: {m.n_fluid:,} nodes in {' x '.join(f'{edge:,}' for edge in m.box)} voxels,"
-        f" {m.n_steps} steps, {ranks}",
-        f"{m.kernel} on {m.device}",
-    ]
-    lines += [f"published: {published}"] if published else []
-    return "\n".join([*lines, HEADER])
+    return "\n".join(
+        [
+            f"{title}: {m.n_fluid:,} nodes in {' x '.join(f'{edge:,}' for edge in m.box)} voxels,"
+            f" {m.n_steps} steps, {ranks}",
+            f"{m.kernel} on {m.device}",
+            HEADER,
+        ]
+    )
 
 
 def row(m: Measurement) -> str:
@@ -287,6 +314,7 @@ def record(title: str, device: str, measurements: Sequence[dict]) -> dict:
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "version": muphy_lb.__version__,
         "commit": commit(),
+        "command": shlex.join(["muphy-lb", *sys.argv[1:]]),
         "device": device,
         "measurements": list(measurements),
     }

@@ -205,6 +205,13 @@ def included(name: str) -> str:
     return text
 
 
+def paper(name: str) -> str:
+    """A table of a paper, with what was measured beside it."""
+    from paper_tables import page_table
+
+    return page_table(name)
+
+
 def shapes(_argument: str) -> str:
     """The shapes that need no file, with the options that each takes."""
     from muphy_lb.base.registry import sections
@@ -244,6 +251,7 @@ GENERATORS = MappingProxyType(
         "example": example,
         "file": included,
         "gallery": gallery,
+        "paper": paper,
         "script": script,
         "scripts": scripts,
         "shapes": shapes,

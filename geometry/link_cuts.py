@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -25,6 +25,15 @@ class WallShape(Protocol):
         """
 
 
+@runtime_checkable
+class MeasuredWall(WallShape, Protocol):
+    """Interface: a wall that knows its area."""
+
+    def areas(self, points: np.ndarray, size: np.ndarray) -> np.ndarray:
+        """(n,) area [voxel faces] around each of some points (n, 3) of the wall; ``size``: (3,) voxels of the box along
+        x, y, z, outside which it does not count."""
+
+
 @dataclass(frozen=True)
 class Wall:
     """A labelled wall."""
@@ -43,6 +52,9 @@ class Cuts:
     direction: np.ndarray  #: (m,) uint8 :func:`direction_code` of the link
     distance: np.ndarray  #: (m,) float64 fraction in (0, 1] of the link at which the wall lies
     n_missed: int = 0  #: number of links into solid that do not intersect the wall; their distance is 1/2
+    #: (m,) area of the wall around the point where each link along an axis meets it [voxel faces], 0 of other links;
+    #: None where it is not known
+    area: np.ndarray | None = None
 
     @property
     def n_links(self) -> int:
@@ -56,16 +68,29 @@ class Cuts:
 
     def of(self, voxel: np.ndarray, vector: np.ndarray) -> np.ndarray:
         """(n,) float64 distances of the links from voxel ids (n,) along vectors (n, 3) or (3,); NaN where absent."""
+        return self._of(self.distance, voxel, vector)
+
+    def area_of(self, voxel: np.ndarray, vector: np.ndarray) -> np.ndarray:
+        """(n,) float64 areas of such links; NaN where absent or not known."""
+        return self._of(np.full(self.n_links, np.nan) if self.area is None else self.area, voxel, vector)
+
+    def _of(self, values: np.ndarray, voxel: np.ndarray, vector: np.ndarray) -> np.ndarray:
         wanted = link_keys(voxel, direction_code(vector))
         if not self.n_links:
             return np.full(wanted.shape, np.nan)
         index = np.minimum(np.searchsorted(self.keys, wanted), self.n_links - 1)
-        return np.where(self.keys[index] == wanted, self.distance[index], np.nan)
+        return np.where(self.keys[index] == wanted, values[index], np.nan)
 
     def of_nodes(self, voxel: np.ndarray) -> "Cuts":
         """Only the cuts of the nodes with these voxel ids."""
         kept = np.isin(self.voxel, voxel)
-        return replace(self, voxel=self.voxel[kept], direction=self.direction[kept], distance=self.distance[kept])
+        return replace(
+            self,
+            voxel=self.voxel[kept],
+            direction=self.direction[kept],
+            distance=self.distance[kept],
+            area=None if self.area is None else self.area[kept],
+        )
 
 
 HALF_WAY = 0.5

@@ -3,7 +3,7 @@
 import inspect
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -11,6 +11,13 @@ from typing import Any
 import numpy as np
 
 from muphy_lb.geometry.axes import PERIODIC
+from muphy_lb.geometry.displaced_wall import (
+    DISPLACEMENT_NAMES,
+    WallDisplacement,
+    displaced_surface,
+    displaced_voxels,
+    split_displacement,
+)
 from muphy_lb.geometry.errors import GeometryError, MissingOptionError
 from muphy_lb.geometry.gmy import read_gmy
 from muphy_lb.geometry.images.arrays import read_npy, read_npz, read_raw
@@ -40,6 +47,7 @@ TEXTS = ("array", "frame", "dtype")  # options that are texts
 BARE_FORMATS = (".npy", ".npz", ".raw")  # images that never state their voxel edge
 
 FOLDER = "folder"
+UNMOVED = WallDisplacement()
 
 
 def load_voxels(path, **options) -> Voxels:
@@ -68,7 +76,8 @@ def load_voxels(path, **options) -> Voxels:
     - ``shape:NAME``: the arguments of that function of :mod:`muphy_lb.geometry.shapes.catalogue`.
 
     All inputs: periodic, the axes along which the box repeats, such as ``"xy"``; the attributes of
-    :class:`muphy_lb.geometry.porous.preparation.Preparation` (crop, invert, ...).
+    :class:`muphy_lb.geometry.porous.preparation.Preparation` (crop, invert, ...) and, ahead of these,
+    :class:`muphy_lb.geometry.displaced_wall.WallDisplacement` (wall_moved_m, ...).
 
     Raises GeometryError for an unknown extension, shape or option, for a missing option and as the readers do.
     """
@@ -77,14 +86,16 @@ def load_voxels(path, **options) -> Voxels:
 
 def load_with_notes(path, **options) -> Noted:
     """As :func:`load_voxels`, with notes on what was done: resampling, thresholds, preparation."""
+    displacement, options = split_displacement(options)
     preparation, options = split_preparation(options)
     periodic, options = split_periodic(options)
-    return prepared(_load(path, options, periodic), preparation, periodic)
+    return prepared(_load(path, options, periodic, displacement), preparation, periodic)
 
 
 def load_content(content: np.ndarray | Surface, **options) -> Noted:
     """As :func:`load_with_notes`, of an image (nz, ny, nx) or (ny, nx) or a surface in memory, which has its ``unit``.
     Raises GeometryError as that does."""
+    displacement, options = split_displacement(options)
     preparation, options = split_preparation(options)
     periodic, options = split_periodic(options)
     is_surface = isinstance(content, Surface)
@@ -93,16 +104,20 @@ def load_content(content: np.ndarray | Surface, **options) -> Noted:
     allowed = option_names(_voxels_of_surface) if is_surface else [f.name for f in fields(ImageRule)]
     check_names(
         options,
-        dict.fromkeys((*allowed, PERIODIC, *PREPARATION_NAMES)),
+        dict.fromkeys((*allowed, PERIODIC, *PREPARATION_NAMES, *DISPLACEMENT_NAMES)),
         f"option of {'a surface' if is_surface else 'an array'}",
     )
     if is_surface and options.get("spacing_m") is None:
         raise MissingOptionError("the surface needs the voxel edge [m]", ["spacing_m"])
     if isinstance(content, Surface):
-        loaded = _voxels_of_surface(content, **options)
+        loaded = _voxels_of_surface(content, **options, displacement=displacement)
     else:
-        loaded = _segmented(content, options)
+        loaded = _displaced(_segmented(content, options), displacement)
     return prepared(loaded, preparation, periodic)
+
+
+def _displaced(loaded: Noted, displacement: WallDisplacement) -> Noted:
+    return displaced_voxels(loaded, displacement) if displacement else loaded
 
 
 def _segmented(content: np.ndarray, options: Mapping) -> Noted:
@@ -112,13 +127,18 @@ def _segmented(content: np.ndarray, options: Mapping) -> Noted:
         raise MissingOptionError(error.problem.replace("it ", "an array ", 1), error.names) from error
 
 
-def _load(path, options: Mapping[str, Any], periodic: tuple[bool, bool, bool] | None = None) -> Noted:
+def _load(
+    path,
+    options: Mapping[str, Any],
+    periodic: tuple[bool, bool, bool] | None = None,
+    displacement: WallDisplacement = UNMOVED,
+) -> Noted:
     """The voxels of an input before any preparation; spheres of a list come in again where the box is periodic."""
     text = str(path)
     if text.startswith(SHAPE_PREFIX):
         if options.get("spacing_m") is None:
             raise MissingOptionError(f"{text}: the voxels of a shape have any edge [m]", ["spacing_m"])
-        return Noted(build_shape(text.removeprefix(SHAPE_PREFIX), **options), ())
+        return _displaced(Noted(build_shape(text.removeprefix(SHAPE_PREFIX), **options), ()), displacement)
     ending = file_ending(path)
     if ending not in LOADERS:
         raise GeometryError(
@@ -131,7 +151,11 @@ def _load(path, options: Mapping[str, Any], periodic: tuple[bool, bool, bool] | 
     allowed = option_names(loader)
     if periodic is not None and loader in DRAWN_PERIODIC:
         options = {**options, PERIODIC: periodic}
-    check_names(options, dict.fromkeys((*allowed, PERIODIC, *PREPARATION_NAMES)), f"option of a {ending} input")
+    check_names(
+        options,
+        dict.fromkeys((*allowed, PERIODIC, *PREPARATION_NAMES, *DISPLACEMENT_NAMES)),
+        f"option of a {ending} input",
+    )
     needed = [name for name, is_needed in allowed.items() if is_needed and name not in options]
     if needed:
         raise MissingOptionError(
@@ -139,13 +163,15 @@ def _load(path, options: Mapping[str, Any], periodic: tuple[bool, bool, bool] | 
         )
     check_text(**{name: options.get(name) for name in TEXTS})
     try:
+        if loader is _load_surface:
+            return _load_surface(path, **options, displacement=displacement)
         loaded = loader(path, **options)
     except MissingOptionError as error:
         problem = error.problem if text in error.problem else f"{text}: {error.problem}"
         raise MissingOptionError(problem, error.names) from error
     except GeometryError as error:
         raise GeometryError(str(error) if text in str(error) else f"{text}: {error}") from error
-    return loaded if isinstance(loaded, Noted) else Noted(loaded, ())
+    return _displaced(loaded if isinstance(loaded, Noted) else Noted(loaded, ()), displacement)
 
 
 def file_ending(path) -> str:
@@ -157,12 +183,13 @@ def file_ending(path) -> str:
 
 
 def option_names(loader: Callable) -> dict[str, bool]:
-    """Name of each option of a loader, and whether it is required; ``**rule`` stands for those of ImageRule."""
+    """Name of each option of a loader, and whether it is required; ``**rule`` stands for those of ImageRule. Names that
+    stand behind a star are no options of its own."""
     names: dict[str, bool] = {}
     for name, parameter in list(inspect.signature(loader).parameters.items())[1:]:
         if parameter.kind is parameter.VAR_KEYWORD:
             names |= {f.name: False for f in fields(ImageRule)}
-        else:
+        elif parameter.kind is not parameter.KEYWORD_ONLY:
             names[name] = parameter.default is parameter.empty
     return names
 
@@ -181,18 +208,22 @@ def _with_segmentation(read: Callable[..., Image]) -> Callable[..., Noted]:
     return load
 
 
-def _load_surface(path, unit, spacing_m, margin=surface.MIN_MARGIN, vote=False) -> Noted:
+def _load_surface(path, unit, spacing_m, margin=surface.MIN_MARGIN, vote=False, *, displacement=UNMOVED) -> Noted:
     check_flag(vote=vote)
-    return _voxels_of_surface(surface.read_surface(path, unit), spacing_m, margin, vote)
+    return _voxels_of_surface(surface.read_surface(path, unit), spacing_m, margin, vote, displacement=displacement)
 
 
-def _voxels_of_surface(content: Surface, spacing_m, margin=surface.MIN_MARGIN, vote=False) -> Noted:
+def _voxels_of_surface(
+    content: Surface, spacing_m, margin=surface.MIN_MARGIN, vote=False, *, displacement: WallDisplacement = UNMOVED
+) -> Noted:
     check_flag(vote=vote)
+    mended = close_roughly(content) if vote else mend(content)
+    if displacement:
+        mended = displaced_surface(mended, displacement)
+        mended = replace(mended, notes=(*mended.notes, str(displacement)))
     if vote:
-        mended = close_roughly(content)
         voxels, note = voxelise_by_votes(mended.surface, spacing_m, margin)
         return Noted(with_surface_ends(voxels, mended), (*mended.notes, note))
-    mended = mend(content)
     return Noted(with_surface_ends(surface.voxelise(mended.surface, spacing_m, margin), mended), mended.notes)
 
 

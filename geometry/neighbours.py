@@ -9,8 +9,8 @@ from numba import prange
 
 from muphy_lb.base.kept.functions import njit
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.link_cuts import HALF_WAY, Cuts, WallShape, direction_code, link_keys
-from muphy_lb.geometry.nodes import NodeList
+from muphy_lb.geometry.link_cuts import HALF_WAY, Cuts, MeasuredWall, WallShape, direction_code, link_keys
+from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
 from muphy_lb.geometry.search import NOTHING, NodeIndex, index_nodes, look_up, number_type
 from muphy_lb.geometry.voxels import FIRST_WALL_NUMBER
 
@@ -152,7 +152,20 @@ def cut_links(nodes: NodeList, shape: WallShape, vectors=DIRECTIONS) -> NodeList
     missed = np.isnan(distance)
     distance = np.where(missed, HALF_WAY, np.clip(distance, SHORTEST, 1.0))
     cuts = Cuts(voxel[order], direction[order], distance[order], int(np.count_nonzero(missed)))
+    if isinstance(shape, MeasuredWall):
+        cuts = replace(cuts, area=_areas(nodes, cuts, shape))
     return replace(nodes, cuts=cuts)
+
+
+def _areas(nodes: NodeList, cuts: Cuts, shape: MeasuredWall) -> np.ndarray:
+    """(m,) area of the wall around the points where links along an axis meet it, 0 of other links."""
+    vector = np.stack([cuts.direction // 3**i % 3 for i in range(3)], axis=1).astype(np.int64) - 1
+    straight, area = np.flatnonzero(np.abs(vector).sum(axis=1) == 1), np.zeros(cuts.n_links)
+    along = cuts.distance[straight, None] * vector[straight]
+    points = voxel_coordinates(cuts.voxel[straight], nodes.shape) + along
+    if straight.size:
+        area[straight] = shape.areas(points, np.array(nodes.shape[::-1]))
+    return area
 
 
 def _cut_along(nodes: NodeList, shape: WallShape, vector: np.ndarray):

@@ -114,6 +114,10 @@ def _check_cuts(cuts: Cuts, n_voxels: int, refusal: Refusal) -> None:
         wrong = distance[~((distance >= SHORTEST) & (distance <= 1.0))]
         if wrong.size:
             raise refusal("cuts/distance", f"holds {wrong[0]}; allowed are {SHORTEST} to 1")
+        area = np.zeros(0) if cuts.area is None else cuts.area[stretch]
+        wrong = area[~((area >= 0.0) & np.isfinite(area))]
+        if wrong.size:
+            raise refusal("cuts/area", f"holds {wrong[0]}; allowed are finite numbers from 0 on")
         keys = link_keys(voxel, direction)
         if keys[0] <= before or np.any(keys[1:] <= keys[:-1]):
             raise refusal("cuts/voxel", "is not in the order of voxels and directions, or holds a link twice")
@@ -179,7 +183,8 @@ def read_geometry(path) -> NodeList:
 def read_arrays(opened_nodes: NodeList) -> NodeList:
     """The node list of :func:`open_nodes` with all its arrays read into memory."""
     cuts = opened_nodes.cuts
-    cuts = cuts and replace(cuts, **{name: getattr(cuts, name)[...] for name in CUT_ARRAYS})
+    stored = [*CUT_ARRAYS, *(("area",) if cuts and cuts.area is not None else ())]
+    cuts = cuts and replace(cuts, **{name: getattr(cuts, name)[...] for name in stored})
     return replace(opened_nodes, cuts=cuts, **{name: getattr(opened_nodes, name)[...] for name in ARRAYS})
 
 
@@ -221,6 +226,8 @@ def _write_nodes(group, nodes: NodeList) -> None:
         write_attributes(cuts, {"n_missed": nodes.cuts.n_missed})
         for name in CUT_ARRAYS:
             write_array(cuts, name, getattr(nodes.cuts, name))
+        if nodes.cuts.area is not None:
+            write_array(cuts, "area", nodes.cuts.area)
 
 
 def _open(group: InputGroup) -> NodeList:
@@ -273,7 +280,8 @@ def _wall(record: InputGroup) -> Wall:
 
 
 def _cuts(group: InputGroup) -> Cuts:
-    arrays: dict[str, Any] = {name: group.array(name, dtype) for name, dtype in CUT_ARRAYS.items()}
+    stored = CUT_ARRAYS | ({"area": np.float64} if "area" in group else {})
+    arrays: dict[str, Any] = {name: group.array(name, dtype) for name, dtype in stored.items()}
     n_links = arrays["voxel"].size
     for name, array in arrays.items():
         if array.size != n_links:

@@ -1,9 +1,10 @@
 """The area of the true wall that belongs to each link along an axis.
 
 The wall cuts the cells between eight voxel centres in polygons, whose corners lie where it cuts the cells' edges
-(Lorensen, Cline, Comput. Graph. 21, 163 (1987)). Each of these edges is a link, and gets an equal share of the polygons
-around it: so the areas of all links add up to that of the polygons, which is that of the wall but for the square of its
-curvature. Where the cell reaches into an opening or to another wall, whose edge it would cut off, the cells on the
+(Lorensen, Cline, Comput. Graph. 21, 163 (1987)). Each of these edges is a link, and gets of the polygons around it a
+share in proportion to the normal's component along it: so the areas of all links add up to that of the polygons, which
+is that of the wall but for the square of its curvature, and on a plane each link carries about what crosses the face of
+its voxel. Where the cell reaches into an opening or to another wall, whose edge it would cut off, the cells on the
 other side of the link stand for it.
 """
 
@@ -26,6 +27,7 @@ FACES = np.array(
 FLUID, UNKNOWN = 0, -1
 UNLABELLED, FIRST_LABELLED = 1, 2
 CHUNK = 1 << 16
+LEAST = 1e-300
 
 
 def link_areas(nodes: NodeList, search: NeighbourSearch, node: np.ndarray) -> np.ndarray:
@@ -79,9 +81,9 @@ def _areas(state, edges):
     """(m, 6) areas of links."""
     areas = np.ones((len(state), len(AXES)))
     for n in prange(len(state)):
-        shares = np.empty(8)
+        shares = np.empty((8, 3))
         for cell in range(8):
-            shares[cell] = _share(state[n], edges[n], cell)
+            _share(state[n], edges[n], cell, shares[cell])
         for k in range(len(AXES)):
             if state[n, 13 + (1 - 2 * (k % 2)) * STRIDES[k // 2]] > FLUID:
                 areas[n, k] = _of_link(shares, k)
@@ -94,39 +96,41 @@ def _of_link(shares, k):
     total, n_known = 0.0, 0
     for cell in range(8):
         is_beside = (cell >> k // 2 & 1) == 1 - k % 2
-        if is_beside and shares[cell] >= 0.0:
-            total += shares[cell]
+        if is_beside and shares[cell, k // 2] >= 0.0:
+            total += shares[cell, k // 2]
             n_known += 1
     return 4.0 * total / n_known if n_known else 1.0
 
 
 @njit(cache=True)
-def _share(state, edges, cell):
-    """Share of each edge in the polygon in a cell around the node, whose bits say on which sides of it; negative where
-    unknown."""
-    base = 0
+def _share(state, edges, cell, share):
+    """Share of an edge along each axis in the polygon in a cell around the node, whose bits say on which sides of it;
+    negative where unknown."""
+    base, share[:] = 0, -1.0
     for axis in range(3):
         base += STRIDES[axis] * (cell >> axis & 1)
-    wall, n_crossed, normal = FLUID, 0, np.zeros(3)
+    wall, n_crossed, normal = FLUID, np.zeros(3), np.zeros(3)
     for face in FACES:
         for i in range(4):
             here, there = _at(base, face[i]), _at(base, face[(i + 1) % 4])
             if state[here] == UNKNOWN:
-                return -1.0
+                return
             if state[here] != FLUID or state[there] == FLUID:
                 continue
             if wall not in (FLUID, state[there]):
-                return -1.0
+                return
             wall, j = state[there], i + 1
             while state[_at(base, face[(j + 1) % 4])] > FLUID:
                 j += 1
             if state[_at(base, face[j % 4])] != wall:
-                return -1.0
-            n_crossed += 1
+                return
+            n_crossed[_axis(face[i], face[(i + 1) % 4])] += 1.0
             enters = _crossing(edges, base, face[i], face[(i + 1) % 4])
             leaves = _crossing(edges, base, face[j % 4], face[(j + 1) % 4])
             normal += 0.5 * np.cross(enters, leaves)
-    return np.sqrt((normal**2).sum()) / max(n_crossed, 1)
+    area = np.sqrt((normal**2).sum())
+    along = np.abs(normal) if area > 0.0 else np.ones(3)
+    share[:] = area * along / max((n_crossed * along).sum(), LEAST)
 
 
 @njit(cache=True)
@@ -138,10 +142,16 @@ def _at(base, corner):
 @njit(cache=True)
 def _crossing(edges, base, first, second):
     """Where the edge between two corners of a cell is cut, seen from the centre of the cell."""
-    low = min(first, second)
+    low, axis = min(first, second), _axis(first, second)
     position = np.array([low & 1, low >> 1 & 1, low >> 2]) - 0.5
+    position[axis] += edges[axis, _at(base, low)]
+    return position
+
+
+@njit(cache=True)
+def _axis(first, second):
+    """Along which the edge between two corners of a cell lies."""
     axis = 0
     while (first ^ second) >> axis != 1:
         axis += 1
-    position[axis] += edges[axis, _at(base, low)]
-    return position
+    return axis

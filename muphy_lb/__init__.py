@@ -5,9 +5,10 @@
         sim.run()
         print(sim.openings)
 
-:class:`Simulation` is one flow; :class:`Case` what is asked for, checked; :mod:`geometry <muphy_lb.geometry>` reads and
-draws images and surfaces, :mod:`partition <muphy_lb.partition>` shares their fluid among ranks; all that is wrong with
-an input is an :class:`InputError`, a flow that becomes unstable a :class:`DivergedError`.
+:class:`Simulation` is one flow, :class:`Study` many of a case with uncertain values; :class:`Case` what is asked for,
+checked; :mod:`geometry <muphy_lb.geometry>` reads and draws images and surfaces, :mod:`partition <muphy_lb.partition>`
+shares their fluid among ranks; all that is wrong with an input is an :class:`InputError`, a flow that becomes unstable
+a :class:`DivergedError`.
 """
 
 import os
@@ -19,10 +20,11 @@ from typing import TYPE_CHECKING
 
 from muphy_lb.base.version import __version__ as __version__
 
-__all__ = ["Case", "DivergedError", "InputError", "Simulation", "geometry", "partition"]
+__all__ = ["Case", "DivergedError", "InputError", "Simulation", "Study", "geometry", "partition"]
 
 if TYPE_CHECKING:
     from muphy_lb import geometry, partition
+    from muphy_lb.apps.study.study import Study
     from muphy_lb.base.errors import DivergedError, InputError
     from muphy_lb.case.case import Case
     from muphy_lb.run.simulation import Simulation
@@ -32,6 +34,7 @@ _PLACES = {
     "DivergedError": "muphy_lb.base.errors",
     "InputError": "muphy_lb.base.errors",
     "Simulation": "muphy_lb.run.simulation",
+    "Study": "muphy_lb.apps.study.study",
 }
 
 

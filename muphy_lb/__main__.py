@@ -326,6 +326,7 @@ _ROWS: dict[str, tuple] = {
     "run": (__name__, "run a case", False, _add_run_options),
     "resume": (__name__, "continue a run from its newest checkpoint", False, _add_resume_options),
     "permeability": ("muphy_lb.apps.rock.command", "compute the permeability of a rock"),
+    "study": ("muphy_lb.apps.study.command", "run a case many times with uncertain values: answers with bands"),
     "bench": ("muphy_lb.bench.command", "time the steps of a case relative to the copy bandwidth of the device"),
     "compare": ("muphy_lb.bench.compare.command", "time one flow in several sizes on several backends"),
     "scaling": (

@@ -2,8 +2,8 @@
 
 From Python: :func:`share` shares the fluid of an image among ranks, and tells how well.
 
-- ``partition``: the owner of each node, and the automatic choice; ``methods``: METIS, Cartesian cuts, tiles; ``curve``:
-  the Hilbert curve.
+- ``partition``: the owner of each node, and the automatic choice; ``methods``: METIS, Cartesian cuts; ``curve``: the
+  Hilbert curve; ``tiles``: the graph of cubes of voxels, on which large graphs are cut.
 - ``graph``, ``voxels``: nodes and links; ``costs``: costs of nodes and messages, weights; ``halo``, ``quality``: loads.
 - ``store``: partitionings in ``CASE.h5``; ``errors``.
 """

@@ -7,7 +7,9 @@ from itertools import product
 import numpy as np
 
 from muphy_lb.base.kept.functions import njit
+from muphy_lb.base.narrow import known
 from muphy_lb.partition.errors import PartitionError
+from muphy_lb.partition.graph import Graph
 from muphy_lb.partition.voxels import VoxelGraph
 
 #: (18, 3) vectors to the neighbours that share a face or an edge: the moving directions of D3Q19.
@@ -28,6 +30,11 @@ class Exchange:
         unpaired = [v for v in sorted(present) if (-v[0], -v[1], -v[2]) not in present or not any(v)]
         if unpaired:
             raise PartitionError(f"link vector {unpaired[0]} has no opposite; give the moving directions of a lattice")
+
+    @property
+    def populations_per_face(self) -> int:
+        """Populations that cross a face of a node one way: links along its normal and oblique ones."""
+        return int(np.count_nonzero(np.asarray(self.vectors) > 0, axis=0).max())
 
     @property
     def halves(self) -> np.ndarray:
@@ -64,6 +71,32 @@ def count_loads(graph: VoxelGraph, owners: Sequence[np.ndarray], n_parts: int, e
             n_cut = _count_crossings(row, owner, pairs[k], on_edge[k])
             cut_faces[k] += n_cut if np.abs(vector).sum() == 1 else 0
     return [_load(graph, *measured) for measured in zip(owners, pairs, on_edge, cut_faces, strict=True)]
+
+
+def tile_loads(graph: Graph, owner: np.ndarray, n_parts: int, exchange: Exchange, unit: float) -> PartLoads:
+    """The loads of a partitioning of tiles, where each face that is cut counts as a node of the cheapest kind on an
+    even interface: oblique links at its rim are left out.
+
+    Args:
+        graph: the graph of tiles, whose link weights are numbers of faces.
+        owner: (t,) part of each tile.
+        n_parts, exchange: as of :func:`count_loads`.
+        unit: weight of a node of the cheapest kind.
+    """
+    source = np.repeat(np.arange(graph.n_nodes), np.diff(graph.indptr))
+    cut = owner[source] != owner[graph.indices]
+    sender, receiver = owner[source[cut]].astype(np.int64), owner[graph.indices[cut]]
+    faces = _sums(sender, known(graph.link_weights)[cut], n_parts)
+    work = _sums(owner, graph.weights, n_parts) / unit
+    pairs = np.unique(sender * n_parts + receiver)
+    return PartLoads(
+        work=work,
+        edge_work=np.minimum(work, faces),
+        populations=(faces * exchange.populations_per_face).astype(np.int64),
+        neighbours=np.bincount(pairs // n_parts, minlength=n_parts),
+        edge_nodes=int(faces.sum()),
+        cut_faces=int(faces.sum()) // 2,
+    )
 
 
 def _load(graph, owner, pairs, on_edge, cut_faces) -> PartLoads:

@@ -2,18 +2,27 @@
 side, for several numbers of parts."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from difflib import get_close_matches
 from numbers import Integral
 from types import MappingProxyType
 
 import numpy as np
 
-from muphy_lb.partition.costs import STEP_COSTS, StepCost
+from muphy_lb.partition.costs import STEP_COSTS, StepCost, part_shares
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.halo import Exchange
-from muphy_lb.partition.methods import CARTESIAN, METHODS
-from muphy_lb.partition.quality import D3Q19_FP32, H200, Quality, qualities, quality, quality_table
+from muphy_lb.partition.methods import CARTESIAN, METHODS, ON_TILES
+from muphy_lb.partition.quality import (
+    D3Q19_FP32,
+    H200,
+    Quality,
+    qualities,
+    quality,
+    quality_table,
+    tile_qualities,
+)
+from muphy_lb.partition.tiles import tile_side, tiles_of
 from muphy_lb.partition.voxels import NODE_GRAPH_LIMIT, VoxelGraph, graph_from_voxels
 
 CANDIDATES = ("metis", "curve", *CARTESIAN)
@@ -25,8 +34,7 @@ class Choice:
     """The chosen method, the candidates, and the reason."""
 
     method: str  #: the name of the chosen method
-    #: the quality of each method that was tried; empty if the size of the graph alone decided, or the method was asked
-    #: for
+    #: the quality of each method that was tried; empty if the method was asked for
     candidates: Mapping[str, Quality]
     reason: str  #: one sentence; empty if the method was asked for
 
@@ -47,7 +55,8 @@ def choose(
 ) -> tuple[np.ndarray, Choice]:
     """Partition a graph by every candidate method and choose the one with the shortest predicted step.
 
-    Beyond ``NODE_GRAPH_LIMIT`` nodes, only tiles are used.
+    Where there are many nodes, METIS cuts tiles, the other candidates are compared on tiles too, and predictions count
+    the faces between tiles.
 
     Args:
         n_parts: number of parts (ranks), at most as many as nodes.
@@ -58,15 +67,22 @@ def choose(
     Returns:
         (n,) int32 owners, and the choice.
     """
-    if graph.n_nodes > NODE_GRAPH_LIMIT:
-        reason = (
-            f"partition: tiles, because {graph.n_nodes:,} nodes exceed the limit of {NODE_GRAPH_LIMIT:,} for"
-            " METIS on the graph of nodes"
-        )
-        return METHODS["tiles"](graph, n_parts, shares), Choice("tiles", MappingProxyType({}), reason)
+    if tile_side(graph.n_nodes, n_parts) > 1:
+        return _choose_on_tiles(graph, n_parts, exchange, cost, shares)
     owners = {method: METHODS[method](graph, n_parts, shares) for method in CANDIDATES}
     choice = best_of(qualities(graph, owners, n_parts, exchange, cost, shares))
     return owners[choice.method], choice
+
+
+def _choose_on_tiles(graph: VoxelGraph, n_parts: int, exchange, cost, shares) -> tuple[np.ndarray, Choice]:
+    tiles = tiles_of(graph, n_parts)
+    owners = {name: cut(tiles.graph, n_parts, shares) for name, cut in ON_TILES.items()}
+    wanted, unit = part_shares(shares, n_parts), float(graph.weights.min())
+    choice = best_of(tile_qualities(tiles.graph, owners, exchange, cost, wanted, unit))
+    choice = replace(choice, reason=f"{choice.reason}; by {tiles.tile.size:,} tiles of {tiles.side}^3 voxels")
+    if choice.method == "tiles":
+        return tiles.owner_of_voxels(owners["tiles"], graph.voxel), choice
+    return METHODS[choice.method](graph, n_parts, shares), choice
 
 
 def best_of(candidates: Mapping[str, Quality]) -> Choice:
@@ -178,7 +194,7 @@ def compare(graph: VoxelGraph, n_parts: int, exchange: Exchange, cost: StepCost,
     methods = [method for method in METHODS if not (is_large and method == "metis")]
     owners = {method: partition(graph, n_parts, method, shares) for method in methods}
     found = qualities(graph, owners, n_parts, exchange, cost, shares)
-    choice = best_of({method: found[method] for method in (("tiles",) if is_large else CANDIDATES)})
+    _, choice = choose(graph, n_parts, exchange, cost, shares)
     return MethodComparison(found, choice.method, choice.reason)
 
 

@@ -6,7 +6,8 @@ from dataclasses import astuple, dataclass
 import numpy as np
 
 from muphy_lb.partition.costs import StepCost, part_shares
-from muphy_lb.partition.halo import Exchange, PartLoads, count_loads
+from muphy_lb.partition.graph import Graph
+from muphy_lb.partition.halo import Exchange, PartLoads, count_loads, tile_loads
 from muphy_lb.partition.voxels import VoxelGraph
 
 COLUMNS = (
@@ -82,10 +83,28 @@ def qualities(
 ) -> dict[str, Quality]:
     """Evaluate several named partitionings at once; arguments as for :func:`quality`."""
     loads = count_loads(graph, list(owners.values()), n_parts, exchange)
-    wanted = part_shares(shares, n_parts)
+    return _by_name(owners, loads, exchange, cost, part_shares(shares, n_parts))
+
+
+def tile_qualities(
+    tiles: Graph, owners: Mapping[str, np.ndarray], exchange: Exchange, cost: StepCost, shares: np.ndarray, unit: float
+) -> dict[str, Quality]:
+    """Estimate several named partitionings of tiles at once, from faces between them alone.
+
+    Args:
+        tiles, unit: as of :func:`muphy_lb.partition.halo.tile_loads`.
+        owners: (t,) integer part of each tile, by name.
+        exchange, cost: as of :func:`quality`.
+        shares: (n_parts,) share of the work of each part.
+    """
+    loads = [tile_loads(tiles, owner, shares.size, exchange, unit) for owner in owners.values()]
+    return _by_name(owners, loads, exchange, cost, shares)
+
+
+def _by_name(names, loads, exchange, cost, shares) -> dict[str, Quality]:
     return {
-        name: _quality(load, exchange, wanted, cost.seconds(load, exchange, wanted).max())
-        for name, load in zip(owners, loads, strict=True)
+        name: _quality(load, exchange, shares, cost.seconds(load, exchange, shares).max())
+        for name, load in zip(names, loads, strict=True)
     }
 
 

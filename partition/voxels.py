@@ -53,6 +53,8 @@ class VoxelGraph:
     @cached_property
     def order(self) -> np.ndarray:
         """(n,) node numbers by ascending voxel id. Raises PartitionError: a voxel appears twice."""
+        if np.all(self.voxel[1:] > self.voxel[:-1]):
+            return np.arange(self.n_nodes, dtype=_number_type(self.n_nodes))
         order = np.argsort(self.voxel, kind="stable").astype(_number_type(self.n_nodes), copy=False)
         ordered = self.voxel[order]
         repeated = np.flatnonzero(ordered[1:] == ordered[:-1])

@@ -509,6 +509,7 @@ def same_results():
     bouzidi = {"walls": "bouzidi", "collision": "trt"}
     slipping = [LID["walls"][0], low_box("floor", 0.0, slip=True)]
     large = shape("channel", length=36, height=18, width=16)
+    coarse = {"fluid": {"kinematic_viscosity_m2_s": 1e-7}, "lattice": {"smagorinsky": 0.16}}
     groups = {
         "vessel-pull": (
             at(VESSEL, "pull", "fp32"),
@@ -524,6 +525,12 @@ def same_results():
             ("restart-2-on-1", (2, 1), metis),
         ),
         "vessel-push": (at(VESSEL, "push", "fp32"), ("restart-1-on-2", (1, 2), tiles)),
+        "zones-pull": (
+            at(VESSEL, "pull", "fp64", **coarse),
+            ("3-X", (3,), slices),
+            ("restart-1-on-2", (1, 2), metis),
+        ),
+        "zones-aa": (at(VESSEL, "aa", "fp32", **coarse), ("2-metis", (2,), metis | TILES)),
         "walls-aa": (at(LID, "aa", "fp32", walls=slipping), ("restart-1-on-2", (1, 2), slices)),
         "walls-push": (at(ANNULUS, "push", "fp64"), ("2-auto", (2,), {})),
         "surface-bouzidi": (at(SURFACE, "pull", "fp64", lattice=bouzidi), ("2-metis", (2,), metis)),

@@ -146,8 +146,8 @@ FAULTS = (
     Fault(
         "age",
         "muphy_lb/operators/scalar_transport.py",
-        "(added(values) + parameters[GAIN])",
-        "(added(values) + 2 * parameters[GAIN])",
+        "(added(values) + gain)",
+        "(added(values) + 2 * gain)",
         "tests/laws/test_age.py",
     ),
     Fault(

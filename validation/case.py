@@ -24,6 +24,7 @@ class Settings:
     precision: str = "fp64"  # of the stored populations, as ``compute.precision``
     streaming: str = "pull"  # as ``compute.streaming``
     communicator: SerialCommunicator | MpiCommunicator = SerialCommunicator()  # the ranks that share each simulation
+    ranks: int = 1  # of these, those that share a simulation of a search, which computes several side by side
 
     def compute_table(self) -> dict:
         """The table ``[compute]`` of a case file."""

@@ -25,6 +25,9 @@ def add_options(parser) -> None:
     )
     parser.add_argument("--streaming", default=DEFAULT.streaming, help="pull, push or aa (default: pull)")
     parser.add_argument(
+        "--ranks", type=int, metavar="N", help="that share a simulation where a case searches with several (default: 1)"
+    )
+    parser.add_argument(
         "--compare-precisions",
         action="store_true",
         help="run in every precision, and report the deviation of each from fp64",
@@ -50,7 +53,7 @@ def validate(options, say: Callable[[str], None], communicator=DEFAULT.communica
     if options.list:
         say("\n".join(f"{name:<24}{_description(CASES[name])}" for name in names))
         return 0
-    _check_ranks(names, communicator.size)
+    _check_ranks(names, communicator.size, options.ranks)
     settings, device = _settings(options, communicator)
     devices = settings.backend, communicator.local_rank
     others = possible_precisions(*devices)[1:] if options.compare_precisions else ()
@@ -69,9 +72,11 @@ def validate(options, say: Callable[[str], None], communicator=DEFAULT.communica
     return 0 if all(outcome.passed for outcome in outcomes) else FAILED_EXIT_CODE
 
 
-def _check_ranks(names, n_ranks: int) -> None:
+def _check_ranks(names, n_ranks: int, n_shared: int | None) -> None:
     from muphy_lb.validation.cases import SHARED
 
+    if n_shared is not None and (n_shared < 1 or n_ranks % n_shared):
+        raise InputError(f"validate: --ranks is {n_shared}; give a divisor of the ranks that were started, {n_ranks}")
     if n_ranks > 1 and not SHARED.issuperset(names):
         raise InputError(
             f"validate was started on {n_ranks} ranks, which only {' and '.join(sorted(SHARED))} share; name these, or"
@@ -94,7 +99,7 @@ def _settings(options, communicator) -> tuple[Settings, str]:
     name = resolve_backend(options.backend)
     backend = make_backend(name, lattice_named("D2Q9"), PRECISIONS[options.precision], communicator.local_rank)
     quick = options.quick or options.precision == HALF
-    settings = Settings(quick, name, options.precision, options.streaming, communicator)
+    settings = Settings(quick, name, options.precision, options.streaming, communicator, options.ranks or 1)
     return settings, f"{backend.device}, backend {name}, {options.precision}, {options.streaming}"
 
 

@@ -14,6 +14,7 @@ from muphy_lb.geometry.shapes.catalogue import SHAPES
 from muphy_lb.lattice import lattice_named
 from muphy_lb.run.options import add_set
 
+BANG = "bang"
 FAILED_EXIT_CODE, DEFAULT_SIZES = 1, "16,32,64,128,256,512"
 DEFAULT_STEPS, DEFAULT_SECONDS = 1000, 2.0
 DEFAULT_FOLDER = Path("out") / "compare"
@@ -30,6 +31,9 @@ def add_options(parser) -> None:
         help="comma-separated, the first is the reference (default: %(default)s)",
     )
     parser.add_argument("--sizes", default=DEFAULT_SIZES, help="geometry.options.size (default: %(default)s)")
+    parser.add_argument(
+        "--paper", help=f"{BANG}: the seconds of Bang and Salomonsen 2011 beside those of numpy and cuda"
+    )
     parser.add_argument("--precision", help="comma-separated (default: the case's)")
     parser.add_argument("--steps", type=int, default=DEFAULT_STEPS, help="most steps of a run (default: %(default)s)")
     parser.add_argument(
@@ -49,12 +53,15 @@ def compare(options, say: Callable[[str], None], communicator) -> int:
     here; MuphyError: the flow cannot be run at one of the sizes; OutputError: the output folder cannot be written."""
     from muphy_lb.base.files.atomic import check_writable, write_text
     from muphy_lb.bench.compare import study
+    from muphy_lb.bench.papers.published import BANG_5_6, BANG_SECONDS
     from muphy_lb.case.case import load_case
 
     if communicator.size > 1:
         raise InputError(
             f"compare was started on {communicator.size} ranks; it runs in one process: start it without mpirun"
         )
+    if options.paper not in (None, BANG):
+        raise InputError(f"compare: --paper is {options.paper!r}; allowed: {BANG}")
     case = load_case(options.case, options.set)
     case = case if case.title else case.model_copy(update={"title": Path(options.case).stem})
     plan, unusable = _plan(options, case)
@@ -66,35 +73,46 @@ def compare(options, say: Callable[[str], None], communicator) -> int:
         lines.append(text)
         say(text)
 
-    report(f"{case.title}\n{study.HEADER}")
-    timings = study.time_all(case, plan, lambda timing: report(study.row(timing)))
+    published = BANG_SECONDS if options.paper else {}
+    report(f"{case.title}\n{study.header(published)}")
+    timings = study.time_all(case, plan, lambda timing: report(study.row(timing, published)))
     report(study.notes(timings, unusable))
+    if published:
+        report(f"{BANG_5_6.key}: open channel on a Core i7 (numpy) and a GeForce GT 330M (cuda)")
     agreements = list(study.check_agreement(case, plan))
     report(study.agreement_text(agreements))
     write_text(folder / TABLE_FILE, "\n".join(lines) + "\n")
     for path in filter(None, (folder / JSON_FILE, options.json)):
         write_text(path, json.dumps(study.record(case.title, timings, unusable, agreements), indent=2) + "\n")
-    _draw(case, timings, folder, say)
+    _draw(case, timings, folder, say, published)
     say(f"written to {folder}: {', '.join((TABLE_FILE, JSON_FILE, TIME_FILE, SPEED_FILE, QUIVER_FILE))}")
     return 0 if all(agreement.passed for agreement in agreements) else FAILED_EXIT_CODE
 
 
 def _plan(options, case):
     """The plan, and the reason for each backend that cannot be used here."""
-    from muphy_lb.bench.compare.study import ComparisonPlan
-
     backends = names_among(options.backends, BACKENDS, "compare: --backends")
-    precisions = names_among(options.precision or case.compute.precision, tuple(PRECISIONS), "compare: --precision")
-    sizes = _sizes(options.sizes)
     for name in ("steps", "seconds"):
         if not getattr(options, name) > 0:
             raise InputError(f"compare: --{name} is {getattr(options, name)}; give a number above zero")
+    effort = options.steps, options.seconds
+    return usable_plan(case, backends, _sizes(options.sizes), options.precision, effort)
+
+
+def usable_plan(case, backends, sizes, precision: str | None, effort: tuple[int, float]):
+    """The plan, and the reason for each backend that cannot be used here. ``backends``: their names, the reference
+    first; ``sizes``: of the shape; ``precision``: comma-separated, the case's if None; ``effort``: most steps of a run,
+    seconds of a measurement. Raises InputError: the case has no shape with a size, or a precision is unknown;
+    BackendError: none of the backends can be used."""
+    from muphy_lb.bench.compare.study import ComparisonPlan
+
+    precisions = names_among(precision or case.compute.precision, tuple(PRECISIONS), "compare: --precision")
     _check_has_size(case)
     unusable = {backend: reason for backend in backends if (reason := _objection(backend))}
     usable = tuple(backend for backend in backends if backend not in unusable)
     impossible = {pair: reason for pair in product(usable, precisions) if (reason := _objection(*pair))}
     unusable |= {f"{backend} in {precision}": reason for (backend, precision), reason in impossible.items()}
-    plan = ComparisonPlan(usable, sizes, precisions, options.steps, options.seconds, frozenset(impossible))
+    plan = ComparisonPlan(usable, sizes, precisions, *effort, frozenset(impossible))
     if any(not plan.backends_in(precision) for precision in precisions):
         raise BackendError(f"compare: none of the backends can be used: {'; '.join(unusable.values())}")
     return plan, unusable
@@ -138,13 +156,13 @@ def _objection(backend: str, precision: str = "") -> str:
     return ""
 
 
-def _draw(case, timings, folder, say) -> None:
+def _draw(case, timings, folder, say, published) -> None:
     """Draw all pictures; the flow is that of the largest size after the case's number of steps, on the fastest
     backend."""
     from muphy_lb.bench import plots
     from muphy_lb.bench.compare.study import fastest, run_to_end, variant
 
-    plots.draw_times(folder / TIME_FILE, timings, case.title)
+    plots.draw_times(folder / TIME_FILE, timings, case.title, published)
     chosen = fastest(timings)
     say(f"drawing the flow of size {chosen.size}, computed on {chosen.backend} in {chosen.precision}")
     simulation = run_to_end(variant(case, chosen.size, chosen.backend, chosen.precision))

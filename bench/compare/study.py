@@ -167,13 +167,23 @@ HEADER = (
     f"{'size':>6} {'nodes':>11} {'precision':>9} {'backend':>7} {'s/1000 steps':>12} {'MFLUPS':>9} {'speed-up':>9}"
     f" {'steps timed':>11}"
 )
+Published = Mapping[str, Mapping[int, float]]
+"""Seconds of 1000 steps in a paper, by backend and size."""
 
 
-def row(timing: Timing) -> str:
-    """One line below HEADER."""
+def header(published: Published) -> str:
+    """The heading of the rows."""
+    return f"{HEADER} {'published':>9}" if published else HEADER
+
+
+def row(timing: Timing, published: Published = MappingProxyType({})) -> str:
+    """One line below the heading."""
+    seconds = published.get(timing.backend, {}).get(timing.size)
+    beside = f" {'-' if seconds is None else format(seconds, '.4g'):>9}" if published else ""
     return (
         f"{timing.size:>6} {timing.n_fluid:>11,} {timing.precision:>9} {timing.backend:>7}"
         f" {timing.seconds_per_1000_steps:>12.4g} {timing.mflups:>9.4g} {timing.speed_up:>9.4g} {timing.steps:>11,}"
+        f"{beside}"
     )
 
 

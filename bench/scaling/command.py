@@ -13,7 +13,7 @@ from muphy_lb.bench.scaling.problem import MEANING, STRONG
 from muphy_lb.case.section import did_you_mean, names_among
 from muphy_lb.run.options import add_set
 
-TABLE_2, VARIED = "table2", ("precision", "streaming", "transport")
+PAPERS, VARIED = ("table2", "table2-box"), ("precision", "streaming", "transport")
 DEFAULT_STEPS, DEFAULT_RUNS = 200, 5
 WORDS = ("geometry", "size", "paper", "measured", "ranks", "mode", *VARIED, "steps", "runs", "json", "plots")
 PREDICTED = ("link_gb_s", "latency_us", "gpus_per_node", "gpu_gb")
@@ -26,7 +26,7 @@ def add_options(parser) -> None:
     parser.add_argument("case", nargs="?", metavar="CASE.toml", help="case file, or a prepared geometry CASE.h5")
     parser.add_argument("--geometry", metavar="NAME", help=f"{', '.join(BUILT_IN)}, instead of CASE.toml")
     parser.add_argument("--size", type=int, metavar="N", help=f"of a built-in geometry, voxels (default): {built_in}")
-    parser.add_argument("--paper", metavar="NAME", help=f"run a paper's study and compare with its figures: {TABLE_2}")
+    parser.add_argument("--paper", metavar="NAME", help=f"run a paper's study beside its numbers: {', '.join(PAPERS)}")
     parser.add_argument(
         "--ranks", metavar="N,N,..", help="numbers of ranks (default: powers of two up to those started, and these)"
     )
@@ -101,12 +101,14 @@ def _read(options, say, communicator) -> int:
 
 def _finish(options, say, base, plan, points) -> None:
     """The paper, the prediction and the files, on rank 0."""
+    from muphy_lb.bench.papers.table import text
     from muphy_lb.bench.scaling import model, predict, study, table2
     from muphy_lb.lattice import lattice_named
 
     groups, forecasts = study.named_series(points, plan.variants), []
     if options.paper:
-        say(table2.text(points))
+        beside = text(table2.PRESETS[options.paper].table, points[0].device, table2.rows(options.paper, points))
+        say("\n".join(filter(None, (beside, table2.steps_note(options.paper, points)))))
     if options.predict:
         plans, cuts = _plans(options), model.partition_cuts(base.nodes, lattice_named(base.case.lattice.name))
         n_nodes = base.nodes.n_nodes if plan.mode == STRONG else None
@@ -131,7 +133,9 @@ def _write(options, base, plan, points, forecasts=()) -> None:
     from muphy_lb.bench.stream import record
 
     table = record(base.case.title, points[0].device, [point.record() for point in points])
-    table |= {"mode": plan.mode, "published": table2.record() if options.paper else None}
+    table["mode"] = plan.mode
+    if options.paper:
+        table["tables"] = {table2.PRESETS[options.paper].table.key: table2.rows(options.paper, points)}
     table["forecasts"] = [item.record() for item in forecasts]
     write_text(options.json, json.dumps(table, indent=2) + "\n")
 
@@ -142,7 +146,7 @@ def _job(options, communicator):
     from muphy_lb.bench.scaling import table2
 
     if options.paper:
-        return job_of_table(built_in_table(table2.GEOMETRY, options.size or table2.SIZE), options.set, communicator)
+        return job_of_table(table2.case_table(options.paper, options.size), options.set, communicator)
     if options.geometry:
         return job_of_table(built_in_table(options.geometry, options.size), options.set, communicator)
     return job_of_file(options.case, options.set, communicator)
@@ -160,7 +164,9 @@ def _plan(options, ranks, compute):
     chosen = [
         names_among(getattr(options, key) or getattr(compute, key), allowed[key], f"scaling: --{key}") for key in VARIED
     ]
-    steps, runs = (table2.STEPS, table2.RUNS) if options.paper else (DEFAULT_STEPS, DEFAULT_RUNS)
+    steps, runs = DEFAULT_STEPS, DEFAULT_RUNS
+    if options.paper:
+        steps, runs = table2.PRESETS[options.paper].steps, table2.RUNS
     effort = Effort(options.steps or steps, options.runs or runs)
     return ScalingPlan(
         ranks, options.mode or STRONG, tuple(SeriesVariant(*names) for names in product(*chosen)), effort
@@ -213,7 +219,7 @@ def _check(options) -> None:
     given = [name for name in ("case", "geometry", "paper") if getattr(options, name)]
     if len(given) != 1:
         raise InputError("scaling needs exactly one of a case file, --geometry NAME and --paper NAME")
-    for name, allowed in (("paper", (TABLE_2,)), ("geometry", tuple(BUILT_IN)), ("mode", tuple(MEANING))):
+    for name, allowed in (("paper", PAPERS), ("geometry", tuple(BUILT_IN)), ("mode", tuple(MEANING))):
         value = getattr(options, name)
         if value is not None and value not in allowed:
             raise InputError(f"scaling: --{name} is {value!r}; {did_you_mean(value, allowed)}")

@@ -217,18 +217,16 @@ def _relative(columns, seconds) -> np.ndarray:
 
 
 PARTS, LEAST_NODES_OF_A_PART = (8, 16, 64), 64
-# METIS takes minutes beyond the first, and the graph too much memory beyond the second.
-MOST_NODES_FOR_METIS, MOST_NODES, METIS, PLANES = 6_000_000, 60_000_000, "metis", "XYZ"
+MOST_NODES, TILES = 60_000_000, "tiles"  # counting the links of more nodes takes minutes
 
 
 def partition_cuts(nodes: NodeList, lattice: Lattice) -> list[PartitionCut]:
-    """The geometry partitioned into each of ``PARTS``: by METIS, by planes if it is large, not at all if it is very
-    large or too small."""
+    """The geometry partitioned into each of ``PARTS`` by METIS on tiles; not at all if it is very large or too
+    small."""
     if not PARTS[-1] * LEAST_NODES_OF_A_PART <= nodes.n_nodes <= MOST_NODES:
         return []
-    method = METIS if nodes.n_nodes <= MOST_NODES_FOR_METIS else PLANES
     graph, exchange = graph_from_voxels(nodes.voxel, nodes.shape, nodes.periodic), Exchange(lattice.c[1:])
-    return [cut(graph, partition(graph, n_parts, method), exchange, method) for n_parts in PARTS]
+    return [cut(graph, partition(graph, n_parts, TILES), exchange, TILES) for n_parts in PARTS]
 
 
 def cut(graph, owner: np.ndarray, exchange: Exchange, method: str) -> PartitionCut:

@@ -8,6 +8,7 @@ from muphy_lb.bench.scaling.study import Point
 
 GPU_COUNTS = tuple(2**k for k in range(3, 13))
 ROCK_NODES, ROCK_POROSITY = 10**11, 0.2
+WAIT = 1.4  # longest step in which messages wait where they arrive, over the predicted one
 HEADER = f"{'GPUs':>6} {'nodes':>16} {'per GPU':>14} {'GB/GPU':>8} {'ms/step':>9} {'MFLUPS':>12} {'effic.':>7}"
 
 
@@ -165,7 +166,9 @@ def _assumptions(forecast: Forecast, plans: TargetMachine) -> list[str]:
         f"  a rock is cut into cubes, {ROCK_POROSITY:.0%} of each face open, 26 neighbours",
         f"  up to {plans.gpus_per_node} GPUs are connected as measured; beyond, messages also cross a network of"
         f" {link.gb_s:g} GB/s per GPU and {link.latency_us:g} us latency (bandwidth: as measured if that is smaller)",
-        "  no contention in the network; a GPU is as fast with any number of nodes, and all are equally fast",
+        "  latencies of the messages of a GPU add up; none waits in the network or where it arrives: steps bound by"
+        f" messages may take {WAIT:g} times as long (simulated for 64 and 4,096 ranks)",
+        "  a GPU is as fast with any number of nodes, and all are equally fast",
     ]
 
 

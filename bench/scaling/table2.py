@@ -1,53 +1,58 @@
-"""Reproduction of Table II of the MUPHY paper: an irregular vessel of 4 million nodes on several GPUs.
+"""Reproduction of the several-GPU runs of the MUPHY paper: a vessel of 4 million nodes (Table II), and a regular box.
 
 Bernaschi, Fatica, Melchionna, Succi, Kaxiras, Concurrency Computat.: Pract. Exper. 22 (2010; online 2009),
-doi 10.1002/cpe.1466: 4 million fluid nodes in all, D3Q19 BGK in single precision, 10 000 iterations. Its vessel is not
-at hand; the built-in one with as many nodes takes its place.
+doi 10.1002/cpe.1466: D3Q19 BGK in single precision; the vessel for 10 000 iterations, 256 x 128 x 128 nodes for 1000.
+Its vessel is not at hand; the built-in one with as many nodes takes its place.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from typing import NamedTuple
 
+from muphy_lb.bench.built_in import built_in_table
+from muphy_lb.bench.papers import published
+from muphy_lb.bench.papers.table import PaperTable, Rows
 from muphy_lb.bench.scaling.study import Point
 
-NAME, GEOMETRY, SIZE = "table2", "artery", 47
-STEPS, RUNS = 10_000, 1
+GEOMETRY, SIZE, RUNS = "artery", 47, 1
+BOX = (256, 128, 128)
 
 
-@dataclass(frozen=True)
-class Published:
-    """A value of the paper: million node updates per second of a number of GPUs in all."""
+class Preset(NamedTuple):
+    """A run of the paper."""
 
-    n_cards: int
-    card: str
-    mflups: float
-
-
-PUBLISHED = (Published(1, "C870", 53.0), Published(2, "GT200", 252.0), Published(8, "GT200", 955.0))
-HEADER = f"{'GPUs':>5}  {'':<44} {'nodes':>10} {'MFLUPS':>10} {f's for {STEPS:,} steps':>18} {'of one C870':>12}"
+    table: PaperTable
+    steps: int
+    n_nodes: float
 
 
-def text(points: Sequence[Point]) -> str:
-    """The paper's figures and ours, one line each."""
-    head = "Bernaschi et al. 2009, Table II: irregular vessel, 4 million nodes in all"
-    rows = [_row(item.n_cards, item.card, None, item.mflups) for item in PUBLISHED]
+PRESETS = {
+    "table2": Preset(published.TABLE_II, 10_000, 4e6),
+    "table2-box": Preset(published.BOX_RUN, 1000, float(BOX[0] * BOX[1] * BOX[2])),
+}
+
+
+def case_table(name: str, size: int | None) -> dict:
+    """The case of a preset as nested tables. ``size``: voxels across the radius of the vessel, or along y and z of
+    the box, half of those along x; the paper's if None."""
+    if name == "table2":
+        return built_in_table(GEOMETRY, size or SIZE)
+    box = BOX if size is None else (2 * size, size, size)
+    table = built_in_table("box", None)
+    options = {"shape_zyx": list(box[::-1]), "porosity": 1.0}
+    return table | {"title": " x ".join(map(str, box)), "geometry": table["geometry"] | {"options": options}}
+
+
+def rows(name: str, points: Sequence[Point]) -> Rows:
+    """GPUs, million updates per second, and seconds of as many steps and nodes as in the paper."""
+    preset, found = PRESETS[name], {}
     for point in points:
         travels = f", {point.transport}" if point.ranks > 1 else ""
-        ours = f"{point.device}, {point.variant.precision} {point.variant.streaming}{travels}"
-        rows.append(_row(point.ranks, ours, point.n_nodes, point.mflups))
-    steps = min((point.n_steps for point in points), default=STEPS)
-    notes = "the paper's vessel is not at hand, ours is the built-in artery"
-    if steps < STEPS:
-        notes += f"\nours: timed over {steps:,} steps, of the paper's {STEPS:,}; the seconds are scaled from them"
-    return "\n".join([head, HEADER, *rows, notes])
+        label = f"{point.variant.precision} {point.variant.streaming}{travels} ({point.ranks})"
+        found[label] = (float(point.ranks), point.mflups, 1e-6 * preset.steps * preset.n_nodes / point.mflups)
+    return found
 
 
-def record() -> dict:
-    """The paper's figures as a plain dictionary."""
-    return {"source": "Bernaschi et al. 2009, Table II", "steps": STEPS, "rows": [asdict(item) for item in PUBLISHED]}
-
-
-def _row(n_gpus: int, what: str, n_nodes: int | None, mflups: float) -> str:
-    nodes = f"{n_nodes:,}" if n_nodes else "4 million"
-    seconds = f"{1e-6 * STEPS * (n_nodes or 4e6) / mflups:,.1f}"
-    return f"{n_gpus:>5}  {what:<44} {nodes:>10} {mflups:>10,.0f} {seconds:>18} {mflups / PUBLISHED[0].mflups:>11,.4g}x"
+def steps_note(name: str, points: Sequence[Point]) -> str:
+    """A line where fewer steps were timed than in the paper, else an empty text."""
+    steps, asked = min(point.n_steps for point in points), PRESETS[name].steps
+    return f"timed over {steps:,} steps, of the paper's {asked:,}; the seconds are scaled from them" * (steps < asked)

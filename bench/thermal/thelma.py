@@ -2,8 +2,8 @@
 
 Obrecht, Kuznik, Tourancheau, Roux, Comput. Fluids 54, 118 (2012): D3Q19 MRT with a temperature by finite differences,
 single precision. Their model (Table 4) counts 48 numbers read or written per node and time step, 19 + 19 populations
-and 10 for the temperature; updates times 48 numbers were 79-88 % of the copy bandwidth of the same GPU. The table's
-values by edge are not available. The project's page (thelma-project.info, "About") gives the fastest runs on eight
+and 10 for the temperature; updates times 48 numbers were 65 to 88 % of the copy bandwidth of the same GPU. The
+project's page (thelma-project.info, "About") gives the fastest runs on eight
 Tesla C1060 in single precision, of any geometry: 1920 MLUPS with temperature, 2744 without.
 """
 
@@ -13,17 +13,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from muphy_lb.base.precision import PRECISIONS
-from muphy_lb.bench.command import overrides_of, variants
+from muphy_lb.bench.command import overrides_of, threads_of, variants
 from muphy_lb.bench.jobs import Job, job_of_table
-from muphy_lb.bench.stream import ComputeVariant, Effort, Measurement, known, measure
+from muphy_lb.bench.papers import published
+from muphy_lb.bench.papers.table import Rows, Study
+from muphy_lb.bench.stream import ComputeVariant, Effort, Measurement, known, measure_blocks
 from muphy_lb.lattice import lattice_named
 
-TITLE, EDGES, LATTICE, NUMBERS = "thelma", (64, 128, 192, 256, 320), "D3Q19", 48
-PUBLISHED_SHARE, FASTEST_THERMAL, FASTEST_ISOTHERMAL = "79-88 %", 1920, 2744
+TITLE, EDGES, LATTICE, NUMBERS = "thelma", published.OBRECHT_EDGES, "D3Q19", 48
+FASTEST_THERMAL, FASTEST_ISOTHERMAL = 1920, 2744
+PUBLISHED_SHARE = dict(zip(EDGES, published.OBRECHT_4.rows["C1060: % of the copy bandwidth"], strict=True))
 # Lattice units: slow and diffusive enough to be stable on every box.
 FALL_SPEED, DIFFUSIVITY, PRANDTL = 0.02, 0.05, 0.71
 HEAD = (
-    f"Obrecht et al. 2012, Table 4: {NUMBERS} numbers per node and step, {PUBLISHED_SHARE} of the copy bandwidth\n"
+    f"Obrecht et al. 2012, Table 4: {NUMBERS} numbers per node and step\n"
     f"thelma-project.info, eight C1060: {FASTEST_THERMAL} MLUPS with temperature, {FASTEST_ISOTHERMAL} without,"
     f" at most: ratio {FASTEST_THERMAL / FASTEST_ISOTHERMAL:.3f}"
 )
@@ -73,7 +76,7 @@ class CavityTiming:
         """The timing as a plain dictionary."""
         return {
             "title": f"heated cavity, {self.edge}^3",
-            "published": f"{PUBLISHED_SHARE} of the copy bandwidth",
+            "published_share": PUBLISHED_SHARE.get(self.edge),
             "published_ratio": FASTEST_THERMAL / FASTEST_ISOTHERMAL,
             "device": self.heated.device,
             "edge": self.edge,
@@ -114,28 +117,42 @@ def without_temperature(job: Job) -> Job:
 def text(comparison: CavityTiming) -> str:
     """One line below HEADER."""
     c, m = comparison, comparison.heated
-    numbers = f"{m.numbers_per_update} ({m.numbers_asked})"
+    numbers, share = f"{m.numbers_per_update} ({m.numbers_asked})", known(PUBLISHED_SHARE.get(c.edge), ".1f")
     return (
         f"{c.edge:>4} {m.precision:<9} {m.streaming:<9} {m.order:<13} {m.mflups:>8.5g} {c.isothermal.mflups:>10.5g}"
-        f" {c.ratio:>6.3f} {c.model_gb_s:>10.4g} {1e3 * m.copy_tb_s:>7.4g} {c.model_share:>6.1%} {PUBLISHED_SHARE:>9} |"
+        f" {c.ratio:>6.3f} {c.model_gb_s:>10.4g} {1e3 * m.copy_tb_s:>7.4g} {c.model_share:>6.1%} {share:>9} |"
         f" {numbers:>7} {m.bytes_per_update:>8.1f} {1e3 * m.moved_tb_s:>7.4g} {m.fraction:>6.1%}"
         f" {known(m.registers):>9} {known(m.local_bytes):>7}"
     )
 
 
-def time_thelma(options, say: Callable[[str], None], communicator) -> tuple[str, str, list[dict]]:
-    """Title, device and records of heated cavities of several edges, in all variants; collective."""
-    effort, measurements = Effort(options.steps, options.runs), []
+def time_thelma(options, say: Callable[[str], None], communicator) -> Study:
+    """Heated cavities of the paper's edges, or of one, in all variants; collective."""
+    effort, threads = Effort(options.steps, options.runs), threads_of(options)
+    timings: list[CavityTiming] = []
     say(f"{HEAD}\n{HEADER}")
     for edge in (options.size,) if options.size else EDGES:
         job = job_of_table(cavity_table(edge), overrides_of(options), communicator)
         for choice in variants(options, job.case.compute):
             isothermal, heated = (
-                measure(one.case, one.nodes, ComputeVariant(*choice), effort, communicator)
-                for one in (without_temperature(job), job)
+                measure_blocks(each.case, each.nodes, ComputeVariant(*choice), effort, communicator, threads)
+                for each in (without_temperature(job), job)
             )
-            found = CavityTiming(edge, heated, isothermal)
-            say(text(found))
-            measurements.append(found.record())
+            found = [CavityTiming(edge, *pair) for pair in zip(heated, isothermal, strict=True)]
+            say("\n".join(map(text, found)))
+            timings += found
     say(LEGEND)
-    return TITLE, measurements[0]["device"], measurements
+    tables = {published.OBRECHT_4: rows(timings)}
+    return Study(TITLE, timings[0].heated.device, [timing.record() for timing in timings], tables)
+
+
+def rows(timings: list[CavityTiming]) -> Rows:
+    """The first variant of every edge beside Table 4."""
+    by_edge = {timing.edge: timing for timing in reversed(timings)}
+    found = [by_edge.get(edge) for edge in published.OBRECHT_EDGES]
+    return {
+        "MLUPS": tuple(timing.heated.mflups if timing else None for timing in found),
+        "GB/s": tuple(timing.model_gb_s if timing else None for timing in found),
+        "% of the copy bandwidth": tuple(100 * timing.model_share if timing else None for timing in found),
+        "speed over that of the isothermal flow": tuple(timing.ratio if timing else None for timing in found),
+    }

@@ -28,6 +28,8 @@ ROWS_TO_JOIN = MappingProxyType(
     }
 )
 
+LAYERS_OF_SLAB = 16  # layers that one thread joins
+
 
 @dataclass(frozen=True)
 class Pores:
@@ -55,8 +57,7 @@ def find_pores(voxels: Voxels, connected_by: str = "edges") -> Pores:
     share a face or an edge are connected) or ``"faces"`` (a face only)."""
     check_connection(connected_by)
     nz, ny, nx = voxels.shape
-    rows, spans = _runs(voxels.flags)
-    first = np.searchsorted(rows, np.arange(nz * ny + 1))
+    first, rows, spans = _runs(np.asarray(voxels.flags))
     periodic = np.array(voxels.periodic)
     root, wraps = _join(first, spans, voxels.shape, periodic, np.array(ROWS_TO_JOIN[connected_by]))
     label = np.unique(root, return_inverse=True)[1]
@@ -84,45 +85,90 @@ def _any_of(label: np.ndarray, truth: np.ndarray, n_pores: int) -> np.ndarray:
     return found
 
 
-def _runs(flags: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Row (n,) and span (n, 2) of every run of fluid, in row order, found layer by layer."""
+def _runs(flags: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """First run (rows + 1,) of every row of the box, and row (n,) and span (n, 2) of every run of fluid, in row
+    order."""
+    nz, ny, _ = flags.shape
+    first = np.zeros(nz * ny + 1, dtype=np.int64)
+    _count_runs(flags, first[1:])
+    np.cumsum(first, out=first)
+    rows, spans = np.empty(first[-1], dtype=np.int64), np.empty((first[-1], 2), dtype=np.int64)
+    _fill_runs(flags, first, rows, spans)
+    return first, rows, spans
+
+
+@njit(parallel=True, cache=True)
+def _count_runs(flags, count):
     nz, ny, nx = flags.shape
-    rows, spans = [np.empty(0, dtype=np.int64)], [np.empty((0, 2), dtype=np.int64)]
-    for z in range(nz):
-        layer = np.zeros((ny, nx + 2), dtype=np.int8)
-        layer[:, 1:-1] = flags[z] == FLUID
-        steps = np.diff(layer, axis=1)
-        y, start = np.nonzero(steps == 1)
-        rows.append(z * ny + y)
-        spans.append(np.stack((start, np.nonzero(steps == -1)[1]), axis=1))
-    return np.concatenate(rows), np.concatenate(spans)
+    for row in prange(nz * ny):
+        line, n, was_fluid = flags[row // ny, row % ny], 0, False
+        for x in range(nx):
+            is_fluid = line[x] == FLUID
+            n += is_fluid and not was_fluid
+            was_fluid = is_fluid
+        count[row] = n
 
 
-@njit(cache=True)
+@njit(parallel=True, cache=True)
+def _fill_runs(flags, first, rows, spans):
+    nz, ny, nx = flags.shape
+    for row in prange(nz * ny):
+        line, n, was_fluid = flags[row // ny, row % ny], first[row], False
+        for x in range(nx):
+            is_fluid = line[x] == FLUID
+            if is_fluid and not was_fluid:
+                rows[n], spans[n, 0], spans[n, 1] = row, x, nx
+            elif was_fluid and not is_fluid:
+                spans[n, 1] = x
+                n += 1
+            was_fluid = is_fluid
+
+
+@njit(parallel=True, cache=True)
 def _join(first, spans, shape, periodic, neighbours):
     """Union-find over the runs that touch; runs ``first[row]`` to ``first[row + 1]`` lie in a row.
 
-    Every run stores its displacement from its root in whole periods (x, y, z): if two runs of one pore are connected
-    with a different displacement, the pore is connected to its own periodic image. Returns the root (n,) of each run,
-    and (n, 3) whether such a connection was found at it.
+    Every run stores its displacement from its root, the smallest run, in whole periods (x, y, z): if two runs of one
+    pore are connected with a different displacement, the pore is connected to its own periodic image. Slabs of the box
+    are joined side by side, and then with each other. Returns the root (n,) of each run, and (n, 3) whether such a
+    connection was found at it.
     """
-    nz, ny, nx = shape
-    n_runs = len(spans)
+    nz, n_runs = shape[0], len(spans)
     parent = np.arange(n_runs)
     displacement = np.zeros((n_runs, 3), dtype=np.int64)
     wraps = np.zeros((n_runs, 3), dtype=np.bool_)
-    shift = np.zeros(3, dtype=np.int64)
-    for row in range(nz * ny):
-        for k in range(len(neighbours)):
-            z, y, tolerance = row // ny + neighbours[k, 0], row % ny + neighbours[k, 1], neighbours[k, 2]
-            shift[1], shift[2] = y // ny, z // nz
-            if (shift[1] == 0 or periodic[1]) and (shift[2] == 0 or periodic[2]):
-                runs = first[row], first[row + 1], first[z % nz * ny + y % ny], first[z % nz * ny + y % ny + 1]
-                _join_rows(parent, displacement, wraps, spans, runs, nx * periodic[0], tolerance, shift)
+    forest = parent, displacement, wraps, spans
+    n_slabs = (nz + LAYERS_OF_SLAB - 1) // LAYERS_OF_SLAB
+    for slab in prange(n_slabs):
+        for z in range(slab * LAYERS_OF_SLAB, min(nz, (slab + 1) * LAYERS_OF_SLAB)):
+            _join_layer(forest, first, z, shape, periodic, neighbours, False)
+    for slab in range(n_slabs):
+        last = min(nz, (slab + 1) * LAYERS_OF_SLAB) - 1
+        _join_layer(forest, first, last, shape, periodic, neighbours, True)
     for run in range(n_runs):
         while parent[run] != parent[parent[run]]:
             parent[run] = parent[parent[run]]
     return parent, wraps
+
+
+@njit(cache=True)
+def _join_layer(forest, first, z, shape, periodic, neighbours, leaves_slab):
+    """Join the runs of a layer with those beside them, in its slab or in the next one."""
+    parent, displacement, wraps, spans = forest
+    nz, ny, nx = shape
+    shift = np.zeros(3, dtype=np.int64)
+    is_last = (z + 1) % LAYERS_OF_SLAB == 0 or z + 1 == nz
+    for k in range(len(neighbours)):
+        above, tolerance = z + neighbours[k, 0], neighbours[k, 2]
+        if (is_last and neighbours[k, 0] > 0) != leaves_slab:
+            continue
+        for row in range(z * ny, (z + 1) * ny):
+            y = row % ny + neighbours[k, 1]
+            shift[1], shift[2] = y // ny, above // nz
+            if (shift[1] == 0 or periodic[1]) and (shift[2] == 0 or periodic[2]):
+                beside = above % nz * ny + y % ny
+                runs = first[row], first[row + 1], first[beside], first[beside + 1]
+                _join_rows(parent, displacement, wraps, spans, runs, nx * periodic[0], tolerance, shift)
 
 
 @njit(cache=True)

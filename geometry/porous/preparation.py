@@ -77,16 +77,17 @@ def split_preparation(options: Mapping[str, Any]) -> tuple[Preparation, dict[str
 def prepare_image(voxels: Voxels, preparation: Preparation) -> tuple[Voxels, tuple[str, ...]]:
     """The image after all steps of a preparation, and one line of text per step. Raises GeometryError: the image
     already has openings; a crop outside the image; no percolating pore."""
-    lines = []
+    lines, before = [], porosity(voxels)
     for step in _steps(preparation):
         if voxels.openings:
             raise GeometryError(
                 f"the image has openings already ({', '.join(o.name for o in voxels.openings)}); prepare it before any"
                 " opening is cut or tagged"
             )
-        before = porosity(voxels)
         voxels, text = step(voxels)
-        lines.append(f"{text}; porosity of the box {before:.6f} before, {porosity(voxels):.6f} after")
+        after = porosity(voxels)
+        lines.append(f"{text}; porosity of the box {before:.6f} before, {after:.6f} after")
+        before = after
     return voxels, tuple(lines)
 
 

@@ -115,6 +115,47 @@ class StenosisLevel:
         return self.radius * (1.0 - 0.5 * self.severity * (1.0 + np.cos(phase))) - np.hypot(*across)
 
 
+def nanopore(length=60, width=24, thickness=8.0, radius=3.0, spacing_m=1.0, ends="periodic") -> Voxels:
+    """A round pore through a membrane between two chambers of water, along x; the membrane repeats along y and z.
+
+    Args:
+        length: of the box along x; the membrane lies in its middle.
+        width: of the box along y and z, more than the diameter of the pore.
+        thickness: of the membrane, less than ``length``.
+        radius: of the pore.
+        spacing_m: voxel edge [m].
+        ends: ``"open"`` or ``"periodic"``, of the chambers along x.
+    """
+    check_positive(length=length, width=width, thickness=thickness, radius=radius)
+    if thickness >= length or 2.0 * radius >= width:
+        raise GeometryError(
+            f"thickness = {thickness}, length = {length}, radius = {radius}, width = {width}; allowed: a thickness"
+            " below length, a radius below half of width"
+        )
+    shape = (int(width), int(width), int(length))
+    check_box(shape)
+    level = NanoporeLevel(0.5 * (np.array(shape[::-1]) - 1.0), float(thickness), float(radius))
+    flags = flags_where(level(voxel_centres(shape)).reshape(shape) > ROUNDING)
+    wall = ImplicitWall(level)
+    return with_ends(Voxels(flags, spacing_m, periodic=(False, True, True), wall_shape=wall), "x", ends)
+
+
+@dataclass(frozen=True)
+class NanoporeLevel:
+    """The level function of :func:`nanopore`: distance from the membrane or from the wall of its pore, positive in the
+    fluid."""
+
+    middle: np.ndarray  #: (3,) voxel coordinates (x, y, z) of the middle of the pore
+    #: thickness, radius: arguments of the shape
+    thickness: float
+    radius: float
+
+    def __call__(self, points: np.ndarray) -> np.ndarray:
+        """(n,) levels of points (n, 3) in voxel coordinates."""
+        along, *across = (points - self.middle).T
+        return np.maximum(np.abs(along) - 0.5 * self.thickness, self.radius - np.hypot(*across))
+
+
 def branching_vessel(
     spacing_m=3e-4, parent_radius_m=4e-3, generations=2, asymmetry=0.75, slenderness=5.0, blend=0.5
 ) -> Voxels:
@@ -184,6 +225,7 @@ SHAPES: Mapping[str, Callable[..., Voxels]] = MappingProxyType(
         "square_duct": square_duct,
         "pipe": pipe,
         "stenosis": stenosis,
+        "nanopore": nanopore,
         "branching_vessel": branching_vessel,
         "sphere_pack": sphere_pack,
         "random_spheres": packings.random_spheres,

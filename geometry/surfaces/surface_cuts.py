@@ -15,6 +15,7 @@ from numba import prange
 
 from muphy_lb.base.kept.functions import njit
 from muphy_lb.geometry.limits import ask_for
+from muphy_lb.geometry.surfaces.surface_areas import areas_around
 
 MIN_CELL = 3.0  # edge length of a cell [voxels], unless the box is so large that it would hold more than MAX_CELLS
 
@@ -53,6 +54,10 @@ class SurfaceWall:
     def distances(self, start: np.ndarray, vector: np.ndarray) -> np.ndarray:
         """First intersection with a triangle; see :class:`muphy_lb.geometry.link_cuts.WallShape`."""
         return _surface_cuts(np.ascontiguousarray(start), np.asarray(vector, dtype=np.float64), self.grid)
+
+    def areas(self, points: np.ndarray, size: np.ndarray) -> np.ndarray:
+        """Area around points of the surface; see :class:`muphy_lb.geometry.link_cuts.MeasuredWall`."""
+        return areas_around(points, self.grid.corners, size)
 
 
 def crossed_parts(points: np.ndarray, triangles: np.ndarray, edges: np.ndarray, part: np.ndarray) -> np.ndarray:

@@ -1,1 +1,2 @@
-"""apps: applications of the solver that run flows of their own. ``rock/``: the permeability of a rock."""
+"""apps: applications of the solver that run flows of their own. ``rock/``: the permeability of a rock. ``study/``: an
+answer with a band, from many runs."""

@@ -179,8 +179,9 @@ class Backend(Protocol):
             Compute the incoming population of every opening link from the outgoing one, on the queue of the openings.
             The operators are those of openings and of moments, the values those of moments.
         link_fluxes(operators, buffers: LinkBuffers, links: LinkArrays, fluxes, values)
-            Mass that enters through every opening link, and density deviation of its node, into the two float64 arrays
-            ``fluxes``; the incoming population is read, or computed as by ``links``.
+            Mass that enters through every opening link, and density deviation of the plane there, into the two float64
+            arrays ``fluxes``; the incoming population is read, or computed as by ``links``. The operators are those of
+            ``links``, and that of the density.
         walls(rule, buffer, walls: WallArrays, crossing: Crossing)
             Compute what arrives through the links of nodes at linkwise walls, and with exchanges what their
             populations at rest gain, once a step.
@@ -229,8 +230,9 @@ class Backend(Protocol):
             belong to other ranks, and close the gaps.
         receive_particles(particles: ParticleArrays, migration: MigrationArrays, capacity)
             Append the particles that were received.
-        sum_openings(fluxes, opening, sums, scale)
-            Sum (2, L) fluxes and deviations by the number of each link's opening, exactly, in fixed point.
+        sum_openings(fluxes, links: LinkArrays, sums, scale)
+            Sum (2, L) fluxes, deviations times weights, and weights by the number of each link's opening, exactly, in
+            fixed point.
         feedback(advance, arrays: FeedbackArrays, values)
             Advance the state of a condition with its opening's sums over all ranks, and set its value.
 

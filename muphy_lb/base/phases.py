@@ -1,5 +1,5 @@
 """Phases of a run: the wall time of each from the start of the process on; a long one is announced, and its duration
-is given afterwards."""
+is given afterwards; a flow among many tells nothing of them."""
 
 import logging
 import os
@@ -89,3 +89,15 @@ def phase(what: str, name: str = SETTING_UP) -> Iterator[None]:
     seconds = time.perf_counter() - began
     if seconds > WORTH_TELLING_S:
         LOG.info("%s: done in %.1f s", what, seconds)
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Context of a flow among many, which logs its warnings alone."""
+    log = logging.getLogger("muphy_lb")
+    before = log.level
+    log.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        log.setLevel(before)

@@ -2,8 +2,8 @@
 
 Conditions with feedback: openings whose value depends on the flow through them.
 
-Every ``every`` steps, ahead of a step, the mass that flows out through the opening and the mean density deviation at
-its links are summed exactly (in fixed point, so that no number of ranks changes a bit), a formula advances the
+Every ``every`` steps, ahead of a step, the mass that flows out through the opening and the density deviation of its
+plane are summed exactly (in fixed point, so that no number of ranks changes a bit), a formula advances the
 condition's own state by that many steps, and its result is the opening's value until the next time. State and value are
 in double precision on the device, inside recorded launches, and belong to checkpoints.
 
@@ -36,7 +36,7 @@ class Feedback:
         operator: the formula. Its specification ``reference(outflow, deviation, state, parameters)`` returns the
             opening's new value (lattice units: mean inward velocity, or rho_out - 1) and its new state, a tuple. Its
             node function ``advance(outflow, deviation, state, parameters)`` returns the value and overwrites ``state``,
-            an array. ``outflow`` is the mass that leaves per step, ``deviation`` the mean of rho - 1 over the links.
+            an array. ``outflow`` is the mass that leaves per step, ``deviation`` the mean of rho - 1 over the plane.
         parameters: value of each parameter of the operator, by name, lattice units.
         initial: state of a fluid at rest.
         names: of the components of the state, with their units, for tables: ``("pressure_pa",)``; those without a name

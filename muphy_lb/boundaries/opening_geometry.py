@@ -11,7 +11,7 @@ from muphy_lb.domain import LinkRecords, open_corners, opening_records
 from muphy_lb.geometry.neighbours import neighbour_table
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList, boundary_nodes, voxel_coordinates
 from muphy_lb.lattice import Lattice
-from muphy_lb.operators import PRESSURE, VELOCITY, link_momentum
+from muphy_lb.operators import LAYERS, PRESSURE, VELOCITY, link_momentum
 
 
 @dataclass(frozen=True)
@@ -110,6 +110,19 @@ def link_weights(nodes, lattice: Lattice, links: LinkRecords, frames, conditions
     return weights
 
 
+def opening_layers(nodes: GeometryHeader, voxel: np.ndarray, frames) -> np.ndarray:
+    """(n,) uint8 layer of voxels of these ids in the zone of the nearest opening, counted from its plane along its
+    normal, ``LAYERS`` where there is none (:mod:`muphy_lb.operators.opening_zone`). Beside the normal a zone is as wide
+    as the box around the links of its opening."""
+    layer, position = np.full(voxel.size, LAYERS, dtype=np.uint8), voxel_coordinates(voxel, nodes.shape)
+    for frame in frames:
+        depth = (position - frame.centroid) @ frame.normal
+        aside = np.abs(position - np.multiply.outer(depth, frame.normal) - frame.middle)
+        inside = (depth > 0.0) & (depth < LAYERS) & (aside <= frame.half_widths + 1.0).all(axis=1)
+        layer[inside] = np.minimum(layer[inside], depth[inside].astype(np.uint8))
+    return layer
+
+
 def pulsatile_weights(
     nodes, lattice: Lattice, links: LinkRecords, openings: tuple, weights: np.ndarray
 ) -> dict[int, np.ndarray]:
@@ -188,6 +201,7 @@ __all__ = [
     "link_weights",
     "opening_areas_m2",
     "opening_frames",
+    "opening_layers",
     "opening_links",
     "pulsatile_weights",
 ]

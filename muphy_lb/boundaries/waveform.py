@@ -1,9 +1,10 @@
 """Values over time: waveforms, and the body force that one drives.
 
 - Waveforms: periodic factors of a boundary value or a force, as a Fourier series or a spline through table points.
-- The uniform body force over time: a vector, times a waveform, that turns about an axis.
+- The uniform body force over time: a vector, times a waveform, that turns about an axis, and further terms.
 """
 
+import re
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ import numpy as np
 from muphy_lb.base.errors import InputError
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.limits import cut, regular_file
+from muphy_lb.geometry.quantities import in_si
 
 MAX_BYTES = 2**24  # largest table
 LARGEST = 1e30  # largest number in a table: products of a few such numbers are numbers
@@ -21,6 +23,8 @@ LARGEST = 1e30  # largest number in a table: products of a few such numbers are 
 COMMAS = "columns must be divided by commas, and numbers have points, as in 0.5,1.2"
 """The remedy for tables with semicolons and decimal commas."""
 
+UNITS_OF_RECORD = ("s", "m/s^2", "m/s^2", "m/s^2")
+NUMBERS = {2: "two", 4: "four"}
 MAX_QUOTED = 200  # longest part of an error of NumPy that a message repeats [characters]
 
 
@@ -79,6 +83,33 @@ class PeriodicSpline:
 def read_table(path: Path, key: str) -> tuple[np.ndarray, np.ndarray]:
     """Two columns of a CSV file with a header line; the first column ascends. Raises InputError: it cannot be read, or
     has another form; the message names ``key`` of the case."""
+    rows = _read_columns(path, key, 2)
+    return rows[:, 0], rows[:, 1]
+
+
+def read_record(path: Path, key: str) -> tuple[np.ndarray, np.ndarray]:
+    """(m,) times [s] and (m, 3) accelerations [m/s2] of a CSV file of four columns, as of :func:`read_table`. Each
+    heading may name a unit, ``time [ms],x [cm/s^2],y [cm/s^2],z [cm/s^2]``; without one the column is in SI. Raises
+    InputError: as that, or a unit of another dimension."""
+    rows = _read_columns(path, key, len(UNITS_OF_RECORD))
+    with open(path, encoding="utf-8", errors="replace") as file:
+        headings = file.readline(MAX_BYTES).strip().split(",")
+    if len(headings) != len(UNITS_OF_RECORD):
+        raise InputError(
+            f"{key}: {path} has {len(headings)} headings over {len(UNITS_OF_RECORD)} columns; give one for each, as in"
+            " time [s],x [m/s^2],y [m/s^2],z [m/s^2]"
+        )
+    for column, (heading, unit) in enumerate(zip(headings, UNITS_OF_RECORD, strict=True)):
+        if (named := re.search(r"\[(.*)\]", heading)) is not None:
+            try:
+                rows[:, column] *= in_si(f"1 {named[1]}", unit)
+            except ValueError as error:
+                raise InputError(f"{key}: in {path} the heading {cut(heading, MAX_QUOTED)!r} {error}") from error
+    return rows[:, 0], rows[:, 1:]
+
+
+def _read_columns(path: Path, key: str, count: int) -> np.ndarray:
+    """(m, count) rows of a CSV file, as of :func:`read_table`."""
     try:
         if (size := regular_file(path).stat().st_size) > MAX_BYTES:
             raise GeometryError(f"{path} holds {size} bytes; at most {MAX_BYTES} are taken")
@@ -91,12 +122,13 @@ def read_table(path: Path, key: str) -> tuple[np.ndarray, np.ndarray]:
     except (OSError, ValueError) as error:
         text = cut(" ".join(str(error).split()), MAX_QUOTED)
         raise InputError(f"{key}: cannot read {path} ({text}); it must be CSV with one line of headings") from error
-    if rows.shape[1] != 2 or rows.shape[0] < 2 or not (np.abs(rows) <= LARGEST).all() or np.diff(rows[:, 0]).min() <= 0:
+    is_whole = rows.shape[1] == count and rows.shape[0] >= 2 and (np.abs(rows) <= LARGEST).all()
+    if not is_whole or np.diff(rows[:, 0]).min() <= 0:
         raise InputError(
-            f"{key}: {path} has {rows.shape[0]} rows of {rows.shape[1]} columns; it must have two columns of finite"
-            f" numbers, at most {LARGEST:g}, the first one ascending"
+            f"{key}: {path} has {rows.shape[0]} rows of {rows.shape[1]} columns; it must have {NUMBERS[count]} columns"
+            f" of finite numbers, at most {LARGEST:g}, the first one ascending"
         )
-    return rows[:, 0], rows[:, 1]
+    return rows
 
 
 def _refuse_semicolons(path: Path) -> None:
@@ -137,6 +169,18 @@ class Turn:
 
 
 @dataclass(frozen=True)
+class ForceRecord:
+    """A uniform force that is straight between points in time; before and behind them, that of the first and last."""
+
+    time_s: np.ndarray  #: (m,) ascending [s]
+    force: np.ndarray  #: (m, 3)
+
+    def __call__(self, time_s: np.ndarray) -> np.ndarray:
+        """(K, 3) force at times (K,) [s]."""
+        return np.stack([np.interp(time_s, self.time_s, component) for component in self.force.T], axis=1)
+
+
+@dataclass(frozen=True)
 class DrivingForce:
     """A uniform body force over time."""
 
@@ -144,14 +188,18 @@ class DrivingForce:
     factor: Callable | None = None  #: its waveform, a function of (K,) times [s]; None: 1
     turn: Turn | None = None  #: how it turns; None: not at all
     delay_s: float = 0.0  #: how much later than that it acts [s]
+    #: further forces that change with time, functions of (K,) times [s] -> (K, 3), which do not turn
+    terms: tuple[Callable, ...] = ()
 
     @property
     def changes(self) -> bool:
         """Whether it depends on time."""
-        return self.factor is not None or (self.turn is not None and self.turn.factor is not None)
+        turns = self.turn is not None and self.turn.factor is not None
+        return self.factor is not None or turns or bool(self.terms)
 
     def __call__(self, time_s: np.ndarray) -> np.ndarray:
         """(K, 3) force at times (K,) [s]."""
         time_s = time_s - self.delay_s
         drive = np.ones(len(time_s)) if self.factor is None else self.factor(time_s)
-        return drive[:, None] * (self.force if self.turn is None else self.turn(self.force, time_s))
+        found = drive[:, None] * (self.force if self.turn is None else self.turn(self.force, time_s))
+        return sum((term(time_s) for term in self.terms), found)

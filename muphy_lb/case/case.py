@@ -35,6 +35,9 @@ FILE_KEY = "file"
 FREE_TABLES = ("options", "rates")
 """Tables whose keys are not those of a case."""
 
+STUDY = "study"
+"""A table beside a case for muphy-lb study, which a single run leaves alone."""
+
 LISTS = ("openings", "walls", "probes", "segments", "wall_regions")
 """Lists of tables that are named, each by a name of its own."""
 
@@ -136,7 +139,7 @@ class Case(_FlowAndPhysics):  # type: ignore[valid-type, misc]  # mypy cannot kn
         except ValidationError as error:
             if info.context is not None:
                 raise
-            raise InputError(_told_problems("the case", _problems(error, data))) from error
+            raise InputError(told_problems("the case", problems_of(error, data))) from error
 
     @classmethod
     def _words(cls, error):
@@ -159,6 +162,7 @@ class Case(_FlowAndPhysics):  # type: ignore[valid-type, misc]  # mypy cannot kn
         owners = {f"openings.{section.name}": section for section in self.openings}
         owners |= {f"walls.{section.name}": section for section in self.walls}
         owners |= {"flow": self.flow, "flow.turn": self.flow.turn}
+        owners |= {f"flow.accelerations[{k}]": section for k, section in enumerate(self.flow.accelerations)}
         found = {f"{key}.waveform": owner.waveform for key, owner in owners.items() if owner is not None}
         return {key: waveform for key, waveform in found.items() if waveform is not None}
 
@@ -226,7 +230,9 @@ def load_case(path, overrides: Sequence[str] = ()) -> Case:
         InputError: the file cannot be read, or what it says, overrides included, is not a valid case.
     """
     path = Path(path)
-    return _build(read_toml(path), path.parent, f"case file {path}", overrides)
+    table = read_toml(path)
+    table.pop(STUDY, None)
+    return _build(table, path.parent, f"case file {path}", overrides)
 
 
 def _overridden(table: dict, overrides) -> list[str]:
@@ -282,19 +288,21 @@ def _build(table, folder: Path, source: str, overrides: Sequence[str] = ()) -> C
     try:
         case = None if beyond else Case.model_validate(table, context={"folder": folder})
     except ValidationError as error:
-        problems += _problems(error, table)
+        problems += problems_of(error, table)
     except RecursionError as error:
         raise InputError(f"{source} is nested too deeply; no table of a case lies below more than a few") from error
     if case is None or problems:
-        raise InputError(_told_problems(source, problems))
+        raise InputError(told_problems(source, problems))
     return case
 
 
-def _problems(error: ValidationError, table) -> list[str]:
+def problems_of(error: ValidationError, table) -> list[str]:
+    """Problems of raw tables, each with the dotted name of its key."""
     return [f"{_dotted(e['loc'], table)} {e['msg']}" for e in error.errors(include_url=False)]
 
 
-def _told_problems(source: str, problems: list[str]) -> str:
+def told_problems(source: str, problems: list[str]) -> str:
+    """The message of all problems of a source."""
     count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
     return "\n  ".join([f"{source} has {count}:", *problems])
 

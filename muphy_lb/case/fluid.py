@@ -1,5 +1,9 @@
 """Sections of the case file about the fluid: its viscosity, and what drives it."""
 
+from typing import Annotated
+
+from pydantic import Field
+
 from muphy_lb.base.key_units import is_number
 from muphy_lb.base.registry import key_classes
 from muphy_lb.case.boundaries import WaveformSection
@@ -122,6 +126,27 @@ class TurnSection(Section):
     """factor of the angle in time; without it the angle is always the same"""
 
 
+class AccelerationSection(Section):
+    """A further uniform acceleration with its own course in time: a vector with a waveform, or a record. The liquid of
+    a tank that is shaken feels the acceleration of the tank with the other sign."""
+
+    acceleration_m_s2: Direction | None = None
+    """body force per mass (x, y, z) [m/s2]"""
+    waveform: WaveformSection | None = None
+    """its factor in time"""
+    file: str | None = None
+    """CSV table, relative to the case file: a line of headings, then time and acceleration along x, y and z, straight
+    between the rows, before and behind them as in the first and last. Each heading may name its unit: time [ms]; else
+    the column is in s or m/s2"""
+
+    @classmethod
+    def rules(cls, given):
+        """A vector with a waveform, or a record."""
+        yield from exactly_one(given, "acceleration_m_s2", "file")
+        if ("acceleration_m_s2" in given) != ("waveform" in given):
+            yield "has no waveform beside its acceleration_m_s2; give both, and what is constant to the flow itself"
+
+
 class FlowSection(Section):
     """The drive of the flow besides openings and walls."""
 
@@ -139,6 +164,9 @@ class FlowSection(Section):
     """factor of acceleration and pressure drop in time; not with acceleration_file"""
     turn: TurnSection | None = None
     """turn of acceleration_m_s2; not with pressure_drop_pa or acceleration_file"""
+    accelerations: Annotated[tuple[AccelerationSection, ...], Field(strict=False)] = ()
+    """further accelerations, each in a table [[flow.accelerations]], which add up and do not turn; not with
+    acceleration_file"""
 
     @classmethod
     def rules(cls, given):
@@ -146,10 +174,17 @@ class FlowSection(Section):
         drive = (*given.get("acceleration_m_s2", ()), *given.get("pressure_drop_pa", ()))
         if "waveform" in given and not any(drive):
             yield "has a waveform but no acceleration_m_s2 or pressure_drop_pa"
-        if "waveform" in given and "acceleration_file" in given:
-            yield "has a waveform and an acceleration_file; a field cannot change with time"
+        for words in ("a waveform", "accelerations"):
+            if given.get(words.removeprefix("a ")) and "acceleration_file" in given:
+                yield f"has {words} and an acceleration_file; a field cannot change with time"
         if "turn" in given and not any(given.get("acceleration_m_s2", ())):
             yield "has a turn but no acceleration_m_s2"
         for other in ("pressure_drop_pa", "acceleration_file"):
             if "turn" in given and any(given.get(other, ())):
                 yield f"has a turn and {other}, which does not turn; keep one of them"
+
+    @property
+    def not_uniform(self) -> tuple[str, ...]:
+        """The keys by which the body force changes in time or from place to place."""
+        keys = ("waveform", "turn", "acceleration_file", "accelerations")
+        return tuple(f"flow.{key}" for key in keys if getattr(self, key))

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 from pydantic import ConfigDict, Field
 
@@ -11,7 +11,11 @@ from muphy_lb.case.boundaries import Box, Line, WallThresholdsSection
 from muphy_lb.case.choice import KeysOf
 from muphy_lb.case.section import AtLeastZero, Direction, Name, Positive, Section, Vector, did_you_mean, exactly_one
 
-FLOW_FIELDS = ("density", "velocity", "pressure")
+STATE_FIELDS = ("density", "velocity", "pressure")
+StressName = Literal["stress", "strain_rate", "shear_stress", "shear_rate"]
+STRESS_NAMES = get_args(StressName)
+GRADIENT = "velocity_gradient"
+FLOW_FIELDS = (*STATE_FIELDS, *STRESS_NAMES, GRADIENT)
 FIELDS = (*FLOW_FIELDS, *offered("OUTPUT_FIELDS"))
 SPEED = "speed"
 if TYPE_CHECKING:
@@ -31,7 +35,8 @@ class OutputSection(Section):
     keys_of = KeysOf("muphy_lb.run.observers", "OBSERVERS")
 
     fields: FieldNames = ("density", "velocity", "pressure")
-    """fields in the field files"""
+    """fields in the field files; stress and strain_rate are tensors (xx, yy, zz, xy, yz, zx), shear_stress and
+    shear_rate their magnitudes; velocity_gradient has nine components, du_x/dx, du_x/dy and so on"""
     fields_every_steps: AtLeastZero = 0
     """steps between two field files"""
     region_m: Box | None = None
@@ -98,6 +103,8 @@ class ProbeSection(Section):
     """first and last point (x, y, z) [m] of a line: velocity and pressure at n_points"""
     n_points: Annotated[int, Field(ge=2, le=1000)] = 20
     """points of a line, evenly spaced; points that lie in solid are not a number"""
+    fields: Annotated[tuple[StressName, ...], Field(strict=False)] = ()
+    """what is recorded beside velocity and pressure"""
     plane_m: Vector | None = None
     """point (x, y, z) [m] of a plane: flow rate, mean pressure, mean and largest speed"""
     normal: Direction | None = None

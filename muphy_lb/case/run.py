@@ -153,7 +153,7 @@ class ComputeSection(Section):
     rank_speeds: Speeds = ()
     """relative speeds of the ranks, by which nodes are shared; empty if they are equal"""
     rebalance: Annotated[float, AfterValidator(_zero_or_more_than_1)] = 1.3
-    """load of the fullest rank over the mean beyond which a run shares its nodes anew, where physics moves the load; 0
-    for never"""
+    """load of the fullest rank over the mean beyond which a run shares its nodes anew, where physics moves the load, as
+    particles do; 0 for never"""
     rebalance_every_steps: AtLeastOne = 500
     """steps between two looks at the loads"""

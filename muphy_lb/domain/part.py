@@ -84,10 +84,13 @@ def _own_and_near(nodes: NodeList, owner, rank: int, vicinity: Vicinity) -> tupl
     """Numbers, voxel ids and owners of the rank's own and ghost nodes, in node-list order."""
     found = []
     for chunk in chunks(nodes.n_nodes):
-        voxel = nodes.voxel[chunk]
-        near = np.flatnonzero(vicinity.holds(voxel))
+        voxel, ranks = nodes.voxel[chunk], owner[chunk]
+        is_near = ranks == rank
+        others = np.flatnonzero(~is_near)
+        is_near[others] = vicinity.holds(voxel[others])
+        near = np.flatnonzero(is_near)
         if near.size:
-            found.append((chunk.start + near, voxel[near], owner[chunk][near].astype(np.int32)))
+            found.append((chunk.start + near, voxel[near], ranks[near].astype(np.int32)))
     number, voxel, owner = (np.concatenate(column) for column in zip(*found, strict=True))
     return number, voxel, owner
 

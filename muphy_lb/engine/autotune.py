@@ -11,9 +11,11 @@ import os
 import time
 from pathlib import Path
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.atomic import write_text
 from muphy_lb.base.phases import TUNING, phase
 from muphy_lb.base.version import __version__
+from muphy_lb.domain import WARP
 from muphy_lb.engine.engine import Engine
 
 log = logging.getLogger(__name__)
@@ -43,6 +45,20 @@ def tune(engine: Engine) -> None:
         log.info("timed on this GPU, MFLUPS: %s", ", ".join(f"{name} {rate:.0f}" for name, rate in rates.items()))
         _write(path, known)
     engine.use_shape(by_name[known[key]])
+
+
+def use_threads(engine: Engine, threads: int) -> None:
+    """Launch stream-and-collide in blocks of so many threads, each with the default number of nodes; two steps that do
+    not count compile the kernel. Raises InputError: the device has no blocks, or blocks of that size are not whole
+    warps, or larger than those that are tuned."""
+    shapes = engine.backend.launch_shapes(engine.addresses.patterns[0])
+    if len(shapes) < 2:
+        raise InputError(f"threads is {threads}, and {engine.backend.device} has no blocks of threads; leave it out")
+    most = max(shape.block for shape in shapes)
+    if threads % WARP or not WARP <= threads <= most:
+        raise InputError(f"threads is {threads}; allowed: multiples of {WARP} from {WARP} to {most}")
+    engine.use_shape(shapes[0]._replace(block=threads))
+    engine.warm_up()
 
 
 def cache_folder() -> Path:

@@ -22,7 +22,7 @@ from muphy_lb.engine.timed_values import TimedValues, timed_momenta
 from muphy_lb.engine.transfers import Probe
 from muphy_lb.lattice.layout import WARP, whole
 from muphy_lb.model.model import Model
-from muphy_lb.operators import PRESSURE, reflected_shares
+from muphy_lb.operators import PRESSURE, link_momentum, reflected_shares
 from muphy_lb.operators.relaxation import OMEGA
 from muphy_lb.parallel.choice import HaloConnector
 from muphy_lb.parallel.exchange import Halo
@@ -147,7 +147,7 @@ class WallLinks:
 # Sums over openings are in fixed point: 2^-44 is far below the rounding of a population in single precision, and sums
 # over half a million links of order 1 fit in 63 bits.
 SUM_SCALE = 2.0**44
-# Of each opening: mass that entered, density deviations, number of links.
+# Of each opening: mass that entered, density deviations times weights, weights.
 N_SUMS = 3
 
 
@@ -259,11 +259,11 @@ class BoundaryLinks:
 
     def bind_sums(self, fluxes, sums):
         """Launch that sums (2 L,) measured fluxes and densities by opening, exactly."""
-        return self._backend.bind("sum_openings", fluxes, self._links[0].opening, sums, SUM_SCALE)
+        return self._backend.bind("sum_openings", fluxes, self._links[0], sums, SUM_SCALE)
 
     def fluxes(self, parity: int) -> tuple[np.ndarray, np.ndarray]:
-        """(L,) mass entering per step, and node density deviation, of every opening link, in record order. Where
-        planes reflect, only sums over pairs of mirror images are true."""
+        """(L,) mass entering per step, and density deviation of the plane, of every opening link, in record order.
+        Where planes reflect, only sums over pairs of mirror images are true."""
         arrays = self._backend.zeros(2 * self.n_opening_links, np.float64)
         self.bind_fluxes(parity, arrays)()
         in_order = np.empty((2, self.n_opening_links))
@@ -280,7 +280,8 @@ class BoundaryLinks:
         buffers = LinkBuffers(buffer, buffer, buffer if is_stored else None)
         links = self._links_with_values(parity, is_behind=True)
         moments = self._moment_values(parity, self._in_force(parity, is_behind=True))
-        return self._backend.bind("link_fluxes", self._operators, buffers, links, halves, moments)
+        operators = *self._operators, self._model.plane_density
+        return self._backend.bind("link_fluxes", operators, buffers, links, halves, moments)
 
     @property
     def n_opening_links(self) -> int:
@@ -330,6 +331,7 @@ class BoundaryLinks:
             reflected=None,
             shares=array(self._shares().reshape(-1)),
             momentum=array(conditions.momentum[order].astype(self._backend.precision.real)),
+            weight=array(self.weights[order]),
             kind=array(conditions.kind.astype(np.int64)),
             value=None,
         )
@@ -342,6 +344,13 @@ class BoundaryLinks:
             )
             for rows, at, reflected in zip(states, addresses.links, addresses.reflected, strict=True)
         )
+
+    @property
+    def weights(self) -> np.ndarray:
+        """(L,) share of each opening link in the area of its opening: of what the links exchange across its normal."""
+        domain = self._addresses.domain
+        normals = np.array([opening.normal for opening in domain.part.nodes.openings]).reshape(-1, 3)
+        return link_momentum(domain.lattice, domain.links.q, normals[domain.links.boundary])
 
     def _reflecting(self, conditions: LinkConditions) -> np.ndarray:
         """(n_openings,) whether the plane of each opening reflects: with a pressure, normal to an axis, and unless

@@ -19,7 +19,7 @@ from muphy_lb.engine.parameters import Parameters
 from muphy_lb.engine.particles import Particles
 from muphy_lb.engine.step import StepBinder, StepKind, StepLaunches
 from muphy_lb.engine.timed_values import TimedValues
-from muphy_lb.engine.transfers import Reductions, StateAccess, Totals
+from muphy_lb.engine.transfers import NodeValues, Probe, Reductions, StateAccess, Totals
 from muphy_lb.model.model import STEP, FieldValue, Model, PartlyFilled
 from muphy_lb.operators import Operator
 from muphy_lb.operators.initial import initial_populations
@@ -190,6 +190,34 @@ class Engine:
         """(4, n) rows rho - 1, ux, uy, uz."""
         return self._access.moments(self.state(self.parity), self.measuring(self.parity))
 
+    def probe_of_arriving(self, nodes: np.ndarray) -> Probe:
+        """A reader of the populations that arrive at (k,) local nodes, from the buffer that :meth:`looking_ahead`
+        gives: (Q k,) of each direction in turn."""
+        addresses, phases = self.addresses, (self._phase(0), self._phase(1))
+        even, odd = (addresses.resolve(phase, addresses.patterns[phase].load, nodes).ravel() for phase in phases)
+        return Probe(self.backend, self.buffers, (even, odd))
+
+    def of_arriving(self, n_rows: int, compute) -> np.ndarray:
+        """(n_rows, n) float64 numbers of the populations that arrive at the nodes in the step ahead, 0 where there is
+        no fluid; collective.
+
+        Args:
+            compute: ``compute(populations, unit, force)`` -> (n_rows, m), as of
+                :meth:`muphy_lb.measure.node_probe.NodeProbe.arriving`.
+        """
+        found, wide = np.empty((n_rows, self.domain.n_nodes)), np.promote_types(self.precision.storage, np.float32)
+        phase = self._phase(self.parity)
+        with self.looking_ahead() as buffer:
+            locations = self.addresses.patterns[phase].load
+            state = State(self.buffers[buffer], locations, self._tables[phase], self.domain.n_nodes)
+            for nodes, stored in self._access.stored(state):
+                force = NodeValues(self, np.arange(nodes.first, nodes.last)).force(self.parity)
+                populations = [stored.astype(wide, copy=False).reshape(-1)]
+                found[:, nodes.first : nodes.last] = compute(populations, self.precision.unit, force)
+        if self.model.occupied:
+            found[:, self.fields.get(self.model.occupied, self.parity) == 0] = 0.0
+        return found
+
     def totals(self) -> Totals:
         """Sums over the local nodes."""
         return self._reductions.totals(self.parity)
@@ -210,15 +238,15 @@ class Engine:
         self.timed.schedule(rows, self.parity)
 
     def link_fluxes(self) -> tuple[np.ndarray, np.ndarray]:
-        """(L,) float64 mass entering per step, and node density deviation, of every local opening link."""
+        """(L,) float64 mass entering per step, and density deviation of the plane, of every local opening link."""
         if not self.boundary_links.has_openings:
             return np.zeros(0), np.zeros(0)
         self.backend.synchronise()
         return self.boundary_links.fluxes(self.parity)
 
     def opening_sums(self, n_openings: int) -> np.ndarray:
-        """(n_openings, 3) int64 sums over the local links of each opening, exact in any order: mass entering per step
-        and density deviations of their nodes, in units of ``1 / SUM_SCALE``, and the number of links."""
+        """(n_openings, 3) int64 sums over the local links of each opening, exact in any order: mass entering per step,
+        density deviations of the plane times the weights of the links, and these, in units of ``1 / SUM_SCALE``."""
         if not self.boundary_links.has_openings:
             return np.zeros((n_openings, 3), dtype=np.int64)
         self.backend.synchronise()  # packs run beside the interior, which may still be writing
@@ -344,19 +372,19 @@ class Engine:
 
 def has_load(engine: Engine) -> bool:
     """Whether a step costs more at some nodes than at others, and not always at the same."""
-    return bool(engine.model.occupied)
+    return bool(engine.model.occupied or engine.model.particles)
 
 
 def node_load(engine: Engine) -> np.ndarray:
-    """(n,) float32 cost of the next step at every local node, in steps of a node with fluid; 0 without fluid."""
-    model = engine.model
-    if not model.occupied:
-        return np.ones(engine.domain.n_nodes, dtype=np.float32)
-    kind = engine.fields.get(model.occupied, engine.parity)
-    load = (kind != 0).astype(np.float32)
-    for value, cost in model.costs.items():
-        load[kind == value] = cost
-    return load
+    """(n,) float32 cost of the next step at every local node and of the particles there, in steps of a node with fluid;
+    0 without either."""
+    model, load = engine.model, np.ones(engine.domain.n_nodes, dtype=np.float32)
+    if model.occupied:
+        kind = engine.fields.get(model.occupied, engine.parity)
+        load = (kind != 0).astype(np.float32)
+        for value, cost in model.costs.items():
+            load[kind == value] = cost
+    return load if engine.particles is None else load + engine.particles.load()
 
 
 def n_occupied(engine: Engine) -> int:
@@ -366,17 +394,17 @@ def n_occupied(engine: Engine) -> int:
 
 
 def opening_sums(engine: Engine, n_openings: int) -> np.ndarray:
-    """(n_openings, 3) int64 sums of fluid as of :meth:`muphy_lb.engine.engine.Engine.opening_sums`; densities are
-    not weighted by the share of fluid."""
+    """(n_openings, 3) int64 sums of fluid as of :meth:`muphy_lb.engine.engine.Engine.opening_sums`; densities
+    include that of what is beside the fluid."""
     filled, links = engine.model.filled, engine.domain.links
     if filled is None or links.n_links == 0:
         return engine.opening_sums(n_openings)
     flux, deviation = engine.link_fluxes()
     share, beside = _filling(engine, filled, links.node)
-    numbers = np.stack((share * flux, share * deviation + (1.0 - share) * beside), axis=1)
+    weight = engine.boundary_links.weights
+    numbers = np.stack((share * flux, weight * (share * deviation + (1.0 - share) * beside), weight), axis=1)
     sums = np.zeros((n_openings, N_SUMS), dtype=np.int64)
-    np.add.at(sums[:, :2], links.boundary, np.rint(numbers * SUM_SCALE).astype(np.int64))
-    sums[:, 2] = np.bincount(links.boundary, minlength=n_openings)
+    np.add.at(sums, links.boundary, np.rint(numbers * SUM_SCALE).astype(np.int64))
     return sums
 
 

@@ -98,6 +98,19 @@ class Particles:
         stay on the device."""
         return self._sets[name].some(wanted)
 
+    def load(self) -> np.ndarray:
+        """(n,) cost of the next step of the particles at every local node, in steps of a node."""
+        n_nodes = self._domain.n_nodes
+        found = np.zeros(n_nodes, dtype=np.float32)
+        for name, bound in self._sets.items():
+            (names, are_active), cost = bound.declared.active or ((), None), bound.declared.cost
+            columns = self.columns(name, (*POSITION[0], *names))
+            node = look_up(self._lookup, *(columns[axis] for axis in POSITION[0]))
+            if are_active:
+                node = node[are_active(*(columns[each] for each in names))]
+            found += cost * np.bincount(node[(node >= 0) & (node < n_nodes)], minlength=n_nodes).astype(np.float32)
+        return found
+
     def set(self, name: str, columns: Mapping[str, np.ndarray]) -> None:
         """Replace the particles of a set by those among the given ones whose nodes are this rank's.
 
@@ -117,7 +130,7 @@ class _BoundSet:
     """One set of particles."""
 
     def __init__(self, backend, connector: HaloConnector, declared: ParticleSet, lookup, arrays_of_lookup, stages):
-        self._backend, self._declared, self.capacity = backend, declared, declared.capacity
+        self._backend, self.declared, self.capacity = backend, declared, declared.capacity
         self.n_ids = declared.n_ids
         self.arrays = self._allocate()
         self._by_id = backend.zeros(max(1, len(declared.by_id) * self.n_ids), np.int64)
@@ -129,8 +142,8 @@ class _BoundSet:
 
     def column(self, name: str):
         """Device array of a column, as long as there is room, or of values by id."""
-        if name in self._declared.by_id:
-            first = self._declared.by_id.index(name) * self.n_ids
+        if name in self.declared.by_id:
+            first = self.declared.by_id.index(name) * self.n_ids
             return self._backend.view(self._by_id, first, first + self.n_ids)
         names, block, _ = next(each for each in self._blocks if name in each[0])
         first = names.index(name) * self.capacity
@@ -187,7 +200,7 @@ class _BoundSet:
         return int(to_host(self.arrays.count)[0])
 
     def _check(self, status: int) -> None:
-        name, (number, status) = self._declared.name, divmod(status, 4)
+        name, (number, status) = self.declared.name, divmod(status, 4)
         if status == FULL:
             raise BackendError(
                 f"particle set {name!r} has room for {self.capacity} particles on a rank, and there are more; give it a"
@@ -205,7 +218,7 @@ class _BoundSet:
             )
 
     def _allocate(self) -> ParticleArrays:
-        zeros, (integers, reals, values) = self._backend.zeros, (len(names) for names in self._declared.columns)
+        zeros, (integers, reals, values) = self._backend.zeros, (len(names) for names in self.declared.columns)
         return ParticleArrays(
             integers=zeros(integers * self.capacity, np.int32),
             reals=zeros(reals * self.capacity, np.float64),
@@ -217,7 +230,7 @@ class _BoundSet:
     def _blocks(self) -> tuple:
         """Names of the columns of each kind, their device array, and their type on the host."""
         arrays, types = self.arrays, (np.int64, np.float64, np.float64)
-        blocks = zip(self._declared.columns, (arrays.integers, arrays.reals, arrays.values), types, strict=True)
+        blocks = zip(self.declared.columns, (arrays.integers, arrays.reals, arrays.values), types, strict=True)
         return tuple(block for block in blocks if block[0])
 
     def _sorting_arrays(self, n_entries: int) -> SortingArrays:
@@ -228,11 +241,11 @@ class _BoundSet:
     @property
     def _most(self) -> int:
         """Particles that a message has room for."""
-        return min(self._declared.leaving or self.capacity, self.capacity)
+        return min(self.declared.leaving or self.capacity, self.capacity)
 
     def _connect(self, connector: HaloConnector, lookup: VoxelLookup):
         """Messages to every rank around: which and how many particles cross is known to the device alone."""
-        backend, length = self._backend, 1 + sum(map(len, self._declared.columns)) * self._most
+        backend, length = self._backend, 1 + sum(map(len, self.declared.columns)) * self._most
         total = len(lookup.ranks) * length
         start = length * np.arange(len(lookup.ranks) + 1)
         plan = Exchange(slice(0, total), start, slice(total, 2 * total), start, row=self._most)
@@ -262,7 +275,7 @@ class _BoundSet:
         """The exchange by which values by id of all ranks are added up, of even and odd steps."""
         communicator, n = connector.communicator, self.n_ids
         others = tuple(rank for rank in range(communicator.size) if rank != communicator.rank)
-        of_columns = [np.arange(n) + n * self._declared.by_id.index(name.split(".")[1]) for name in columns]
+        of_columns = [np.arange(n) + n * self.declared.by_id.index(name.split(".")[1]) for name in columns]
         addresses = np.concatenate(of_columns)
         start = addresses.size * np.arange(len(others) + 1)
         repeated = np.tile(addresses, len(others))

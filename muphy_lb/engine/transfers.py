@@ -300,12 +300,17 @@ class StateAccess:
         """(Q, n) stored populations, deviations from w_q."""
         q_count = self._model.lattice.q
         result = np.empty((q_count, self._n_nodes), self._real)
+        for nodes, stored in self.stored(state):
+            result[:, nodes.first : nodes.last] = stored.astype(self._real) / self._real(self._precision.unit)
+        return result
+
+    def stored(self, state: State) -> Iterator[tuple[NodeRange, np.ndarray]]:
+        """Yield chunks of nodes with their (Q, m) populations as they are stored."""
+        q_count = self._model.lattice.q
         for nodes in self._chunks():
             rows = self._memory("rows", q_count, nodes, self._precision.storage)
             self._backend.bind("read", state, nodes, rows)()
-            stored = self._backend.to_host(rows).reshape(q_count, -1)
-            result[:, nodes.first : nodes.last] = stored.astype(self._real) / self._real(self._precision.unit)
-        return result
+            yield nodes, self._backend.to_host(rows).reshape(q_count, -1)
 
     def moments(self, state: State, values: tuple) -> np.ndarray:
         """(4, n) rows rho - 1, ux, uy, uz, with the values of the parameters of the model's ``macroscopic``."""

@@ -6,4 +6,5 @@
 - ``probes``, ``node_probe``: points, lines, planes, segments; nodes of all ranks. ``node_sums``: sums over all nodes.
 - ``permeability``, ``permeability_observer``: rock, throats, k, and whether it has settled.
 - ``field_snapshots``, ``pictures``: fields in files; pictures, frames and films. ``shear/``: stress at walls.
+- ``at_particles``: fields where particles are, and the particles that pictures draw.
 """

@@ -6,18 +6,20 @@ from pathlib import Path
 
 import numpy as np
 
-from muphy_lb.case.output import SPEED
+from muphy_lb.case.output import GRADIENT, SPEED
 from muphy_lb.geometry.nodes import NodeList, chosen_nodes, nodes_in_box
-from muphy_lb.measure.flow_view import FlowView, on_root, whole_nodes
+from muphy_lb.measure.flow_view import FlowView, PreparedView, on_root, whole_nodes
 from muphy_lb.measure.observer import Observer
+from muphy_lb.measure.shear.fields import STRESS_FIELDS
 from muphy_lb.output.beside import Beside
 from muphy_lb.output.vtkhdf import VtkHdfSeries
 from muphy_lb.parallel import agreed_on_root
 
 UNITS = {"density": "kg/m3", "velocity": "m/s", "pressure": "Pa"}
+UNITS |= {name: field.unit for name, field in STRESS_FIELDS.items()} | {GRADIENT: "1/s"}
 
 
-def known_fields(view: FlowView) -> dict[str, str]:
+def known_fields(view: PreparedView) -> dict[str, str]:
     """The unit of every field that the flow and its physics have, by name."""
     own = {name: field.unit for physics in view.physics for name, field in physics.output_fields.items()}
     return UNITS | {SPEED: "m/s"} | own

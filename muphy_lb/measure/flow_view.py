@@ -218,11 +218,13 @@ class OutputField(NamedTuple):
 
 
 class DrawnParticles(NamedTuple):
-    """Particles of a set that pictures of a run in progress draw: those for which ``are_drawn(*columns)`` holds, of
-    their columns with these names; all of them if it is not given."""
+    """Particles of a set that pictures draw: those for which ``are_drawn(*columns)`` holds, of their columns with these
+    names, all of them if it is not given; (k, 2) ids that bonds join, and the output field that colours them."""
 
     columns: tuple[str, ...] = ()
     are_drawn: Callable[..., np.ndarray] | None = None
+    bonds: np.ndarray | None = None
+    field: str = ""
 
 
 class ProbedScalar(NamedTuple):

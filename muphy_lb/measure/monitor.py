@@ -1,7 +1,8 @@
-"""Monitor: sees a flow between two steps, and may request a pause, a checkpoint, or the end of the run."""
+"""Monitor: sees a flow between two steps, and may request a pause, a checkpoint, a change, or the end of the run."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import inf
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from muphy_lb.measure.flow_view import EngineView
@@ -18,11 +19,13 @@ class RunStatus(NamedTuple):
 
 
 class Request(NamedTuple):
-    """The requests of a monitor after a look: a checkpoint, no step for now, the end of the run."""
+    """The requests of a monitor after a look: a checkpoint, no step for now, the end of the run, other values of the
+    case by dotted key."""
 
     checkpoint: bool = False
     pause: bool = False
     stop: bool = False
+    changes: Mapping[str, object] = MappingProxyType({})
 
 
 class Monitor:
@@ -31,10 +34,12 @@ class Monitor:
     Attributes:
         next_step: number of the step of the next look, the same on every rank.
         keeps_checkpoints: whether the run writes a checkpoint if that is requested.
+        told: the outcome of the last change that was requested, in words.
     """
 
     next_step: float = inf
     keeps_checkpoints: bool = False
+    told: str = ""
 
     def look(self, status: RunStatus) -> Request:
         """See the present step; the request is the same on every rank. During a pause it is called again and again,
@@ -67,16 +72,22 @@ def _nothing() -> None:
     return None
 
 
+def _change_nothing(changes: Mapping[str, object]) -> str:
+    return "these steps take no changes; call sim.run() or sim.step() of a Simulation"
+
+
 def poll(
     monitor: Monitor,
     status: Callable[[], RunStatus],
     write_checkpoint: Callable[[], None] = _nothing,
     asked_to_stop: Callable[[], str | None] = _nothing,
+    change: Callable[[Mapping[str, object]], str] = _change_nothing,
 ) -> str | None:
     """Let a monitor see the present step, for as long as it requests a pause; collective.
 
     Args:
         asked_to_stop: gives another reason to end the run, the same on every rank, which also ends a pause.
+        change: takes other values of the case, and returns the outcome in words.
 
     Returns:
         The reason to end the run; None to continue.
@@ -85,6 +96,8 @@ def poll(
         request = monitor.look(status())
         if request.checkpoint:
             write_checkpoint()
+        if request.changes:
+            monitor.told = change(request.changes)
         if request.stop:
             return ASKED_TO_STOP
         if not request.pause:

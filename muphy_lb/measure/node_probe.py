@@ -83,19 +83,16 @@ class _BoundProbe:
     @cached_property
     def _before(self) -> Probe:
         """Populations that arrive in the step ahead."""
-        patterns = self._engine.addresses.patterns
-        return self._of_populations(lambda phase: phase, lambda phase: patterns[phase].load)
+        return self._engine.probe_of_arriving(self._nodes)
 
     @cached_property
     def _stored(self) -> Probe:
         """Populations that the last step has stored."""
-        locations_after = self._engine.addresses.locations_after
-        return self._of_populations(lambda phase: phase - 1, lambda phase: locations_after(phase - 1))
-
-    def _of_populations(self, table: Callable[[int], int], locations: Callable[[int], tuple]) -> Probe:
         engine, addresses = self._engine, self._engine.addresses
-        phases = (parity % len(addresses.patterns) for parity in (0, 1))
-        even, odd = (addresses.resolve(table(phase), locations(phase), self._nodes).ravel() for phase in phases)
+        phases = [parity % len(addresses.patterns) for parity in (0, 1)]
+        even, odd = (
+            addresses.resolve(phase - 1, addresses.locations_after(phase - 1), self._nodes).ravel() for phase in phases
+        )
         return Probe(engine.backend, engine.buffers, (even, odd))
 
     def stored(self) -> NodeState | None:

@@ -305,11 +305,9 @@ def has_permeability(case: Case, header: GeometryHeader) -> bool:
 def refuse_other_drives(case: Case, openings) -> None:
     """Refuse what drives or changes the flow beside a force; what the case has of it is known without a geometry.
     ``openings``: those of the case, or of its geometry. Raises InputError: there is something."""
-    flow, fluid = case.flow, case.fluid
-    others = {"openings": openings, "flow.acceleration_file": flow.acceleration_file}
-    law = fluid.power_law or fluid.carreau_yasuda or fluid.casson
-    others |= {"flow.waveform": flow.waveform, "flow.turn": flow.turn, "a viscosity law": law}
-    found = [name for name, value in others.items() if value]
+    fluid = case.fluid
+    others = {"openings": openings, "a viscosity law": fluid.power_law or fluid.carreau_yasuda or fluid.casson}
+    found = [*(name for name, value in others.items() if value), *case.flow.not_uniform]
     if found:
         raise InputError(_no_permeability(f"here it is also driven, or changed, by {', '.join(found)}"))
 

@@ -1,6 +1,7 @@
 """Pictures of a flow: one at its end; ``frames/NAME_STEP.png`` and their film on its way, with one scale of colours."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ import numpy as np
 from muphy_lb.base.files.atomic import atomic_write, check_writable, is_own_file, no_link, output_errors
 from muphy_lb.case.output import FIELDS, SPEED
 from muphy_lb.geometry.nodes import NodeList
+from muphy_lb.measure.at_particles import particles_drawn
 from muphy_lb.measure.field_snapshots import known_fields
 from muphy_lb.measure.flow_view import FlowView, nodes_with_fluid, whole_nodes
 from muphy_lb.measure.observer import Observer
@@ -19,6 +21,7 @@ from muphy_lb.parallel import agreed_on_root
 
 if TYPE_CHECKING:
     from muphy_lb.output.pictures.cut import Sight
+    from muphy_lb.output.pictures.particles import Points
     from muphy_lb.output.pictures.theme import Theme
     from muphy_lb.output.pictures.vessel import Presentation
 
@@ -98,13 +101,14 @@ def shown_flow(view: FlowView, theme: "Theme") -> "tuple[NodeList, np.ndarray, P
     velocity = view.velocity_m_s()
     chosen = [physics.cut_field for physics in view.physics if physics.cut_field]
     telling = view.field(chosen[0]) if chosen else None
+    points = particles_drawn(view)
     found = nodes_with_fluid(view, None if velocity is None else np.linalg.norm(velocity, axis=1), telling)
     if found is None:
         return None
     nodes, (speed, telling) = found
     mirrors, sight = str(view.case.geometry.options.get("mirror", "")), sight_of(view)
     room = None if sight is None else whole_nodes(view)
-    return nodes, speed, Presentation(mirrors, telling, theme, sight=sight, room=room)
+    return nodes, speed, Presentation(mirrors, telling, theme, sight=sight, room=room, points=points)
 
 
 def sight_of(view: FlowView) -> "Sight | None":
@@ -135,8 +139,8 @@ class SliceFrames(Observer):
         self._view, self._folder = view, folder
         chosen = view.case.output.frames_field or SPEED
         self._source, self._field = ("velocity", SPEED) if chosen in (SPEED, "velocity") else (chosen, chosen)
-        self._drawn_with: dict[int, tuple[float, float]] = {}
-        self._low, self._high = np.inf, -np.inf
+        self._drawn_with: dict[int, tuple[float, float, float]] = {}
+        self._low, self._high, self._top_of_points = np.inf, -np.inf, 0.0
         self._frames = agreed_on_root(view.communicator, lambda: Frames(view, folder, self._field, resume_step))
         agreed_on_root(view.communicator, self._go_on)
 
@@ -150,16 +154,17 @@ class SliceFrames(Observer):
     def act(self) -> None:
         """Draw a frame."""
         view = self._view
-        values = view.field(self._source)
+        values, points = view.field(self._source), particles_drawn(view)
         if values is None:
             return
         with drawing(self._frames.file(view.step_number)):
             from muphy_lb.output.pictures.vessel import as_scalar
 
             shown = self._raster.image(as_scalar(self._source, values)[1]).values
-            self._widen(shown)
+            self._widen(shown, points.top if points else 0.0)
             with atomic_write(self._kept(view.step_number)) as temporary, open(temporary, "wb") as file:
-                np.savez_compressed(file, time_s=view.time_s, values=shown.astype(np.float32))
+                of_points = {} if points is None else {f"points_{name}": each for name, each in vars(points).items()}
+                np.savez_compressed(file, time_s=view.time_s, values=shown.astype(np.float32), **of_points)
             self._draw(view.step_number)
 
     def close(self) -> None:
@@ -195,24 +200,30 @@ class SliceFrames(Observer):
                     path.unlink()
         for step in drawn:
             if is_own_file(self._kept(step)):
-                self._widen(self._read(step)[1])
+                _, values, points = self._read(step)
+                self._widen(values, points.top if points else 0.0)
 
     def _kept(self, step: int) -> Path:
         return (self._folder / self._frames.file(step)).with_suffix(".npz")
 
-    def _read(self, step: int) -> tuple[float, np.ndarray]:
-        """(time [s], values on the plane) of a frame."""
-        with open(self._kept(step), "rb", opener=no_link) as file, np.load(file) as kept:
-            return float(kept["time_s"]), kept["values"]
+    def _read(self, step: int) -> "tuple[float, np.ndarray, Points | None]":
+        """(time [s], values on the plane, particles) of a frame."""
+        from muphy_lb.output.pictures.particles import Points
 
-    def _widen(self, shown: np.ndarray) -> None:
+        with open(self._kept(step), "rb", opener=no_link) as file, np.load(file) as kept:
+            own = {name.removeprefix("points_"): kept[name] for name in kept.files if name.startswith("points_")}
+            told = {name: value if value.ndim else value.item() for name, value in own.items()}
+            return float(kept["time_s"]), kept["values"], Points(**told) if told else None
+
+    def _widen(self, shown: np.ndarray, top_of_points: float) -> None:
         from muphy_lb.output.pictures.vessel import reach
 
         low, high = reach(self._field, shown)
         self._low, self._high = min(self._low, low), max(self._high, high)
+        self._top_of_points = max(self._top_of_points, top_of_points)
 
-    def _limits(self) -> tuple[float, float]:
-        """Round numbers that enclose all that was seen."""
+    def _limits(self) -> tuple[float, float, float]:
+        """Round numbers that enclose all that was seen, and the largest value of particles."""
         from matplotlib.ticker import MaxNLocator
 
         low, high = self._low, self._high
@@ -220,7 +231,7 @@ class SliceFrames(Observer):
             room = abs(low) or 1.0
             low, high = (0.0 if self._field == SPEED else low - room), high + room
         ticks = MaxNLocator(N_STEPS_OF_SCALE, steps=[1, 2, 5, 10]).tick_values(low, high)
-        return float(ticks[0]), float(ticks[-1])
+        return float(ticks[0]), float(ticks[-1]), self._top_of_points
 
     def _draw(self, step: int) -> None:
         from muphy_lb.output.pictures.panels import figure_at
@@ -228,15 +239,16 @@ class SliceFrames(Observer):
         from muphy_lb.output.pictures.vessel import Shown, fill_slice, one_scale
 
         case, limits = self._view.case, self._limits()
-        time_s, values = self._read(step)
+        time_s, values, points = self._read(step)
         shown = Shown(
             self._field,
             known_fields(self._view)[self._field],
-            one_scale(self._field, limits),
+            one_scale(self._field, limits[:2]),
             case.title,
             (self._time_stamp(time_s),),
             str(case.geometry.options.get("mirror", "")),
             self._grains,
+            points and replace(points, top=limits[2]),
         )
         with figure_at(self._folder / self._frames.file(step), THEMES[case.output.picture_style]) as figure:
             fill_slice(figure, whole_nodes(self._view), self._raster.of_pixels(values), shown)

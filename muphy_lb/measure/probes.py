@@ -25,6 +25,7 @@ from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView, PreparedView, whole_nodes
 from muphy_lb.measure.observer import Observer
 from muphy_lb.measure.period import PeriodMeans
+from muphy_lb.measure.shear.fields import STRESS_FIELDS, NodeNumbers, column_names
 from muphy_lb.measure.shear.stress import stored_density_and_velocity
 from muphy_lb.output.report_html import ReportPart, ReportTable, series_charts
 
@@ -45,7 +46,14 @@ class ProbeSeries(SeriesObserver):
         self._scalars = [scalar for physics in view.physics for scalar in physics.probed]
         wanted = self.choose(whole_nodes(view)) if view.communicator.rank == 0 else None
         self._probe = view.node_probe(wanted)
+        self._stress = NodeNumbers(view, wanted) if section.fields else None
         super().__init__(view, folder, resume_step)
+
+    @property
+    def further(self) -> list[str]:
+        """Names of the columns of what is recorded beside velocity and pressure."""
+        of_stress = [name for field in self._section.fields for name in column_names(field)]
+        return [*(scalar.column for scalar in self._scalars), *of_stress]
 
     @classmethod
     def create(cls, view, folder, resume_step) -> Sequence[Observer]:
@@ -77,11 +85,15 @@ class ProbeSeries(SeriesObserver):
     def numbers(self) -> list[float] | None:
         """One number per column, on rank 0; collective."""
         view, state = self._view, self._probe.stored()
+        stress = self._stress.read() if self._stress else None
         if state is None:
             return None
         density, velocity = stored_density_and_velocity(view, state)
         scalars = [view.units.density_to_pressure(density, float(view.lattice.cs2))]
         scalars += [scalar.in_si(state.fields[scalar.field]) for scalar in self._scalars]
+        if stress is not None:
+            fields = (STRESS_FIELDS[name].in_si(stress, view.units) for name in self._section.fields)
+            scalars += [row for values in fields for row in np.atleast_2d(values.T)]
         return self.reduce(view.units.velocity_to_si(velocity), np.array(scalars)).ravel().tolist()
 
 
@@ -105,7 +117,7 @@ class _PointSeries(ProbeSeries):
 
     def columns(self) -> list[str]:
         points_m = _points_m(self._section)
-        names = (*AT_POINTS, *(scalar.column for scalar in self._scalars))
+        names = (*AT_POINTS, *self.further)
         if len(points_m) == 1:
             return list(names)
         from_start_m = np.linalg.norm(points_m - points_m[0], axis=1)
@@ -141,7 +153,7 @@ class _PlaneSeries(ProbeSeries):
         return voxel
 
     def columns(self) -> list[str]:
-        return [*ACROSS_PLANES, *(f"mean_{scalar.column}" for scalar in self._scalars)]
+        return [*ACROSS_PLANES, *(f"mean_{column}" for column in self.further)]
 
     def reduce(self, velocity_m_s, scalars) -> np.ndarray:
         speed_m_s, area_m2 = np.linalg.norm(velocity_m_s, axis=0), self._area_m2

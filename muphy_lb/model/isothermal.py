@@ -23,6 +23,7 @@ from muphy_lb.operators import (
     collision,
     macroscopic,
     openings,
+    plane_density,
 )
 from muphy_lb.operators.forces import COMPONENTS
 
@@ -83,6 +84,7 @@ def isothermal(
         macroscopic=macroscopic(kind.half_force, fluid.equilibrium, force_operator),
         force=force_operator,
         openings=openings(fluid.equilibrium),
+        plane_density=plane_density(fluid.equilibrium),
         walls=WALLS,
         parameters={**fluid.parameters, **given},
     )

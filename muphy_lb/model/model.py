@@ -194,6 +194,9 @@ class ParticleSet:
     leaving: int = 0  #: largest number of particles that leave a rank for one neighbour in one step; 0 for all
     n_ids: int = 0  #: number of ids
     by_id: tuple[str, ...] = ()  #: names of values by id, addressed like columns
+    cost: float = 1.0  #: of a step of a particle, in steps of a node
+    #: columns, and a function of them that tells which particles cost so much, the others nothing; None: all do
+    active: tuple[tuple[str, ...], Callable[..., np.ndarray]] | None = None
 
     @property
     def columns(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
@@ -280,6 +283,7 @@ class Model:
     macroscopic: Operator  #: density and velocity from the stored populations
     force: Operator  #: the body force of both
     openings: Operator  #: operator of the links into openings
+    plane_density: Operator  #: density of the planes of openings, for outputs
     walls: Operator  #: operator of the links into linkwise walls
     #: value of each parameter of the collision and of ``macroscopic``, by name, in lattice units
     parameters: Mapping[str, Value]

@@ -4,7 +4,8 @@
 - Relaxations: ``bgk``, ``trt``, ``mrt``, ``regularised``, ``recursive_regularised``, ``cumulant``, ``plane_cumulant``,
   on ``central_moments`` and ``hermite``.
 - Equilibria, viscosity laws and turbulence, forces: ``equilibrium``, ``closures``, ``forces``.
-- Boundaries: ``openings``, ``lumped`` (networks behind outlets), ``wall_rules`` (link-wise walls at any distance).
+- Boundaries: ``openings``, ``opening_zone`` (the collision near them), ``lumped`` (networks behind outlets),
+  ``wall_rules`` (link-wise walls at any distance).
 - ``moments``, ``viscous_stress``, ``initial``, ``observers`` (values that a collision stores), ``scalar_transport``,
   ``philox`` (keyed random numbers).
 
@@ -25,7 +26,8 @@ from muphy_lb.operators.forces import FIELD, UNIFORM, VARYING, sum_of_forces
 from muphy_lb.operators.moments import AFTER_COLLISION, BEFORE_COLLISION, macroscopic, where_fluid
 from muphy_lb.operators.mrt import MRT, mrt, mrt_for
 from muphy_lb.operators.observers import STORE_VECTOR, STORE_VELOCITY, VELOCITY_FIELDS, VELOCITY_VECTOR, Observer
-from muphy_lb.operators.openings import PRESSURE, VELOCITY, link_momentum, openings, reflected_shares
+from muphy_lb.operators.opening_zone import LAYERS, OPENING_LAYER, near_openings
+from muphy_lb.operators.openings import PRESSURE, VELOCITY, link_momentum, openings, plane_density, reflected_shares
 from muphy_lb.operators.operator import Operator, Parameter, in_turn, joined, named, positions
 from muphy_lb.operators.recursive_regularised import RECURSIVE_REGULARISED, RECURSIVE_REGULARISED_NEAR_WALLS
 from muphy_lb.operators.regularised import REGULARISED
@@ -53,8 +55,10 @@ __all__ = [
     "Equilibrium",
     "FIELD",
     "INCOMPRESSIBLE",
+    "LAYERS",
     "MRT",
     "OMEGA",
+    "OPENING_LAYER",
     "Observer",
     "Operator",
     "POWER_LAW",
@@ -86,7 +90,9 @@ __all__ = [
     "mrt",
     "mrt_for",
     "named",
+    "near_openings",
     "openings",
+    "plane_density",
     "reflected_shares",
     "positions",
     "sum_of_forces",

@@ -18,6 +18,9 @@ that of the fluid without eddies or viscosity law. With b = 0 the flow beyond th
 that before it, without velocity along the plane; with b = 1 the latter has no gradient there, and vortices leave as
 they do by anti-bounce-back. (Own derivation; exact to rounding in tests/laws/test_pressure_planes.py; linearised
 steps of open channels have no growing mode for tau from 0.502 to 4.)
+
+The pressure of the plane is the one given; or what the links exchange with it, (f~_q + f_q') / 2 = w_q (rho - 1) + the
+rest of f^eq+, without the viscous stress, whose mean over a plane across a tube without slip at its wall is zero.
 """
 
 from functools import cache
@@ -87,3 +90,35 @@ def openings(equilibrium: Equilibrium) -> Operator:
         return incoming
 
     return Operator(f"openings-{equilibrium.name}", reference, node)
+
+
+@cache
+def plane_density(equilibrium: Equilibrium) -> Operator:
+    """The density of the plane of an opening, minus 1, at each of its links; the mean over the links is that of the
+    plane.
+
+    Reference: ``reference(crossing, q, condition, velocity, lattice)`` with ``crossing`` = f~_q + f_q', the rest as of
+    :func:`openings`; node function ``deviation(crossing, q, kind, value, ux, uy, uz)`` in stored units.
+    """
+    condition = openings(equilibrium)
+
+    def reference(crossing, q, condition_of_link, velocity, lattice):
+        kind, value = condition_of_link
+        nothing = np.zeros(q.size)
+        at_density_1 = np.full(q.size, PRESSURE), nothing
+        excess = -condition.reference(crossing, q, at_density_1, nothing, velocity, lattice)
+        return np.where(kind == PRESSURE, value, excess / (2 * lattice.w[q]))
+
+    def node(lattice, precision, jit, at):
+        incoming = condition.node(lattice, precision, jit, at)
+        zero, per_weight = precision.real(0), tuple(precision.real(0.5 / weight) for weight in lattice.w)
+
+        @jit
+        def deviation(crossing, q, kind, value, ux, uy, uz):
+            if kind == PRESSURE:
+                return value
+            return -incoming(crossing, q, PRESSURE, zero, zero, ux, uy, uz) * per_weight[q]
+
+        return deviation
+
+    return Operator(f"plane-density-{equilibrium.name}", reference, node)

@@ -81,14 +81,16 @@ def relax_scalar_node(lattice: Lattice, precision, jit):
 
 
 @cache
-def carried_collision(scalar_lattice: Lattice) -> Operator:
-    """The collision of populations with a source that is linear in the scalar, which it stores."""
+def carried_collision(scalar_lattice: Lattice, varies: bool = False) -> Operator:
+    """The collision of populations with a source that is linear in the scalar, which it stores. ``varies``: whether the
+    production is a field."""
 
     def reference(values, n, lattice, parameters):
+        gain = parameters[GAIN][n] if varies else parameters[GAIN]
         velocity = [parameters[name][n] for name in VELOCITY_FIELDS]
         along = combined(scalar_lattice.c, velocity) / float(scalar_lattice.cs2)
-        parameters[SCALAR][n] = scalar = (added(values) + parameters[GAIN]) * parameters[SHARE]
-        source = parameters[GAIN] - parameters[LOSS] * scalar
+        parameters[SCALAR][n] = scalar = (added(values) + gain) * parameters[SHARE]
+        source = gain - parameters[LOSS] * scalar
         half = source * scalar_lattice.w[:, None] * (1.0 + along)
         rates = parameters[RATES[0]], parameters[RATES[1]]
         return relaxed_scalar(values + half, scalar, velocity, rates, scalar_lattice) + half
@@ -98,17 +100,19 @@ def carried_collision(scalar_lattice: Lattice) -> Operator:
         w, cx, cy, cz = constants(scalar_lattice, precision)
         one, per_speed = real(1), real(1.0 / float(scalar_lattice.cs2))
         relax, scalar_at = relax_scalar_node(scalar_lattice, precision, jit), at[SCALAR]
-        even, odd, gain, loss, share = (at[name] for name in (*RATES, GAIN, LOSS, SHARE))
+        even, odd, gain_at, loss, share = (at[name] for name in (*RATES, GAIN, LOSS, SHARE))
+        gain_of = jit((lambda given, n: given[n]) if varies else (lambda given, n: given))
         x, y, z = (at[name] for name in VELOCITY_FIELDS)
 
         def collide(values, n, parameters):
             velocity = parameters[x][n], parameters[y][n], parameters[z][n]
             ux, uy, uz = velocity
-            scalar = parameters[gain]
+            gain = gain_of(parameters[gain_at], n)
+            scalar = gain
             for q in range(q_count):
                 scalar += values[q]
             scalar *= parameters[share]
-            half = parameters[gain] - parameters[loss] * scalar
+            half = gain - parameters[loss] * scalar
             for q in range(q_count):
                 values[q] += half * w[q] * (one + per_speed * (cx[q] * ux + cy[q] * uy + cz[q] * uz))
             relax(values, scalar, velocity, parameters[even], parameters[odd])
@@ -119,4 +123,5 @@ def carried_collision(scalar_lattice: Lattice) -> Operator:
         return jit(unroll(collide))
 
     parameters = named(*RATES, GAIN, LOSS, SHARE, SCALAR, *VELOCITY_FIELDS)
-    return Operator(f"carried-{scalar_lattice.name}", reference, node, parameters)
+    name = f"carried-{scalar_lattice.name}{'-varying' * varies}"
+    return Operator(name, reference, node, parameters)

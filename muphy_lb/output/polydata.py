@@ -16,7 +16,7 @@ import h5py
 import numpy as np
 
 from muphy_lb.base.errors import OutputError
-from muphy_lb.output.vtkhdf import NO_UNITS, GrowingFile, chunk_rows, create_growing, write_rows
+from muphy_lb.output.vtkhdf import NO_UNITS, GrowingFile, chunk_rows, create_growing, is_field, shapes, write_rows
 
 TOPOLOGIES = ("Vertices", "Lines", "Polygons", "Strips")
 """The kinds of cells of PolyData, in the order of the columns of its tables."""
@@ -223,10 +223,8 @@ class PolyDataSeries(GrowingFile):
             raise OutputError(f"{self.path}: points have {n_coordinates} coordinates; give x, y and z")
         for name, values in data.fields.items():
             shape = np.shape(values)
-            if shape not in ((n,), (n, 3)):
-                raise OutputError(
-                    f"{self.path}: {name!r} has shape {shape}; allowed are ({n},) and ({n}, 3) for {n} points"
-                )
+            if not is_field(shape, n):
+                raise OutputError(f"{self.path}: {name!r} has shape {shape}; allowed are {shapes(n)} for {n} points")
 
     def _refuse_another(self, own: h5py.Group, root: h5py.Group) -> None:
         for name, texts in self._labels.items():

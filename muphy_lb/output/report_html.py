@@ -70,14 +70,14 @@ def write_report(folder: Path, summary: Mapping, parts: Sequence[ReportPart], wi
         *(f'<p class="warning">{escape(text)}</p>' for text in summary["objections"] or summary["not_judged"]),
         f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in summary['statements'])}</ul>",
         f'<p class="note">{escape(origin)}</p>',
-        *(_image((folder / name).read_bytes(), texts[name]) for name in pictures),
+        *(html_image((folder / name).read_bytes(), texts[name]) for name in pictures),
         "<h2>Results</h2>",
-        _table(("quantity", "value", "unit"), [*_results(summary), *results]),
+        html_table(("quantity", "value", "unit"), [*_results(summary), *results]),
         *(line for part in parts for table in part.tables for line in _table_lines(table)),
         *(f'<p class="warning">Warning: {escape(text)}.</p>' for part in parts for text in part.warnings),
         *(_charts(parts) if with_plots else ()),
         "<h2>Computation</h2>",
-        _table(("", "", ""), list(_computation(summary))),
+        html_table(("", "", ""), list(_computation(summary))),
         f"<h2>Case</h2><pre>{escape(summary['case_toml'])}</pre>",
         "</body></html>\n",
     ]
@@ -97,7 +97,7 @@ def _results(summary: Mapping) -> Iterator[tuple]:
 def _table_lines(table: ReportTable) -> list[str]:
     if not (table.rows or table.note):
         return []
-    body = _table(table.columns, table.rows) if table.rows else ""
+    body = html_table(table.columns, table.rows) if table.rows else ""
     note = [f'<p class="note">{table.note}</p>'] if table.note else []
     return [f"<h3>{table.heading}</h3>", body, *note]
 
@@ -127,7 +127,7 @@ def _charts(parts: Sequence[ReportPart]) -> list[str]:
     images = []
     for part in parts:
         with drawing("a chart of the report"):
-            images += [_image(png, text) for text, png in part.charts()]
+            images += [html_image(png, text) for text, png in part.charts()]
     return [f'<h2>Course of the run</h2><p class="charts">{"".join(images)}</p>'] if images else []
 
 
@@ -159,12 +159,14 @@ def series_charts(path: Path, heading: str, quantities: Mapping[str, str]) -> It
             yield title, line_chart(title, "time [s]", label, in_unit)
 
 
-def _image(png: bytes, text: str) -> str:
+def html_image(png: bytes, text: str) -> str:
+    """A picture, which is part of the page."""
     data = base64.b64encode(png).decode("ascii")
     return f'<img alt="{escape(text)}" src="data:image/png;base64,{data}">'
 
 
-def _table(headings: Sequence[str], rows: Sequence[Sequence]) -> str:
+def html_table(headings: Sequence[str], rows: Sequence[Sequence]) -> str:
+    """A table; without headings, or with empty ones, it has no first line."""
     lines = ["".join(f"<th>{escape(heading)}</th>" for heading in headings)] if any(headings) else []
     lines += ["".join(f"<td>{escape(_text(cell))}</td>" for cell in row) for row in rows]
     return "<table>" + "\n".join(f"<tr>{line}</tr>" for line in lines) + "</table>"

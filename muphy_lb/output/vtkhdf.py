@@ -375,9 +375,9 @@ class VtkHdfSeries(GrowingFile):
         super().__init__(path, case_text, units, compress, resume_step)
 
     def append(self, time_s: float, step: int, fields: Mapping[str, np.ndarray]) -> None:
-        """Add one snapshot. ``fields``: (n,) or (n, 3) arrays by name, in the order of the nodes; stored as float32.
-        Every snapshot has the same fields. Raises OutputError: a field has another shape or was not in the first
-        snapshot, or the disk refuses."""
+        """Add one snapshot. ``fields``: (n,) arrays, (n, 3) vectors, (n, 6) or (n, 9) tensors by name, in the
+        order of the nodes; stored as float32. Every snapshot has the same fields. Raises OutputError: a field has
+        another shape or was not in the first snapshot, or the disk refuses."""
         arrays = {name: self._checked(name, values) for name, values in fields.items()}
 
         def write(file: h5py.File) -> None:
@@ -421,11 +421,22 @@ class VtkHdfSeries(GrowingFile):
     def _checked(self, name: str, values: np.ndarray) -> np.ndarray:
         values = np.asarray(values, dtype=np.float32)
         n_nodes = self.nodes.n_nodes
-        if values.shape not in ((n_nodes,), (n_nodes, 3)):
-            raise OutputError(
-                f"{self.path}: field {name!r} has shape {values.shape}; allowed are ({n_nodes},) and ({n_nodes}, 3)"
-            )
+        if not is_field(values.shape, n_nodes):
+            raise OutputError(f"{self.path}: field {name!r} has shape {values.shape}; allowed are {shapes(n_nodes)}")
         return values
+
+
+WIDTHS = (3, 6, 9)  # components of a vector, a symmetric tensor and a tensor
+
+
+def is_field(shape: tuple[int, ...], n: int) -> bool:
+    """Whether an array of that shape is a field at n points."""
+    return shape == (n,) or shape in [(n, width) for width in WIDTHS]
+
+
+def shapes(n: int) -> str:
+    """The shapes of fields at n points, for messages."""
+    return ", ".join((f"({n},)", *(f"({n}, {width})" for width in WIDTHS)))
 
 
 def _digest(nodes: NodeList) -> str:

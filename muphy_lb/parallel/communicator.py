@@ -64,6 +64,10 @@ class SerialCommunicator:
         """A communicator of the first ranks, None on the others."""
         return self
 
+    def group(self, n_ranks: int):
+        """A communicator of as many consecutive ranks, of which this is one."""
+        return self
+
     def abort(self, exit_code: int):
         """End all ranks with an exit code."""
         sys.stdout.flush()
@@ -161,6 +165,12 @@ class MpiCommunicator:
             return self
         group = self._world.Split(0 if self.rank < n_ranks else self._mpi.UNDEFINED)
         return None if group == self._mpi.COMM_NULL else MpiCommunicator(self._mpi, group)
+
+    def group(self, n_ranks: int):
+        """A communicator of as many consecutive ranks, of which this is one; all keep their devices; collective."""
+        group = MpiCommunicator(self._mpi, self._world.Split(self.rank // n_ranks))
+        group.__dict__["local_rank"] = self.local_rank
+        return group
 
     def send(self, array: np.ndarray, rank: int):
         """Send an array to a rank."""

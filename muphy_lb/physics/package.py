@@ -49,7 +49,8 @@ class Physics:
         keeps_mass_at_walls: whether no node may gain or lose mass by the motion of a wall, and no wall displaces fluid.
         allowed_density_change: relative change of the density at the end of a run up to which its result is not
             doubtful; None for that of any flow.
-        sets_flow: whether it says itself with which density and velocity the flow starts; no case or user then does.
+        sets_pressure: whether it says itself with which pressure the flow starts, unless the case gives one: none is
+            then computed from the velocity, or set by a user.
         methods: functions ``(simulation, ...)`` that a simulation with this physics has as methods, by name.
         draws_frames: whether an observer of its own draws the pictures of ``output.frames_every_steps``, unless the
             case names a field for them.
@@ -67,7 +68,7 @@ class Physics:
     becomes_steady: bool = True
     keeps_mass_at_walls: ClassVar[bool] = False
     allowed_density_change: ClassVar[float | None] = None
-    sets_flow: ClassVar[bool] = False
+    sets_pressure: ClassVar[bool] = False
     methods: ClassVar[Mapping[str, Callable]] = MappingProxyType({})
     draws_frames: ClassVar[bool] = False
     cut_field: ClassVar[str | None] = None
@@ -102,7 +103,8 @@ class Physics:
         return {}
 
     def initial_flow(self, view: PreparedView) -> tuple[np.ndarray, np.ndarray] | None:
-        """Initial density (n,) and velocity (3, n) of the local nodes, lattice units; None for a flow at rest."""
+        """Initial density (n,) and velocity (3, n) or (3, 1) of the local nodes, lattice units; None for those of the
+        case, or a flow at rest."""
         return None
 
     def initial_particles(self, view: PreparedView) -> Mapping[str, Mapping[str, np.ndarray]]:

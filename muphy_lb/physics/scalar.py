@@ -99,6 +99,7 @@ class CarriedScalar:
     unit: str = ""  #: its SI unit
     in_si: float = 1.0  #: its value of 1 in that unit
     stored: str = ""  #: name of the field of its populations, if not ``NAME_populations``
+    half_gain: str = ""  #: name of a field with half of what it gains at each node in a step, instead of ``production``
 
     @property
     def lattice(self) -> Lattice:
@@ -144,16 +145,18 @@ class CarriedScalar:
         if flow.solid is not None:
             raise InputError(f"{self.name!r} is carried by fluid, and nodes of the case lie in walls; leave one out")
         loss = 0.5 * self.decay
-        source: dict[str, Value] = {GAIN: 0.5 * self.production, LOSS: loss, SHARE: 1.0 / (1.0 + loss)}
-        source[SCALAR] = FieldValue(self.name)
-        stage = self.stage(carried_collision(self.lattice), source, writes=(self.name,))
+        gain = FieldValue(self.half_gain) if self.half_gain else 0.5 * self.production
+        source: dict[str, Value] = {GAIN: gain, LOSS: loss, SHARE: 1.0 / (1.0 + loss), SCALAR: FieldValue(self.name)}
+        collide, reads = carried_collision(self.lattice, bool(self.half_gain)), filter(None, (self.half_gain,))
+        stage = self.stage(collide, source, tuple(reads), (self.name,))
         flow = flow.observed_by(STORE_VELOCITY, VELOCITY).with_stages(after=(stage,))
         fields = (self.population_field, Field(self.name, is_state=True), *STORED)
         return replace(flow, name=f"{flow.name}-{self.name}").with_fields(*fields)
 
-    def start(self, scalar: np.ndarray) -> dict[str, np.ndarray]:
-        """Its fields at step 0 of values (n,) where nothing moves and nothing is conducted."""
-        leaving = scalar + 0.5 * (self.production - self.decay * scalar)
+    def start(self, scalar: np.ndarray, half_gain: np.ndarray | None = None) -> dict[str, np.ndarray]:
+        """Its fields at step 0 of values (n,) where nothing moves and nothing is conducted. ``half_gain``: what it
+        gains in half a step, if not by production and decay."""
+        leaving = scalar + (0.5 * (self.production - self.decay * scalar) if half_gain is None else half_gain)
         return {**dict(zip(self.rows, scalar_at_rest(self.lattice, leaving), strict=True)), self.name: scalar}
 
     def scaled(self, stored: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ watched, told, and balanced again.
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from muphy_lb.setup.boundaries import WOMERSLEY
 from muphy_lb.setup.geometry import share_nodes
 from muphy_lb.setup.waveforms import longest_period_s
 
+LOG = logging.getLogger(__name__)
 EXAMPLE = '{"openings.inlet.velocity_m_s": 0.2}'
 
 FIXED = ("geometry", "compute", "initial", "probes")
@@ -68,6 +69,18 @@ def changed(simulation: Solver, changes: Mapping[str, object]) -> Solver:
     other.monitor, simulation.monitor = simulation.monitor, Monitor()
     other.monitor.follow(other)
     return other
+
+
+def try_change(change: Callable[[Mapping[str, object]], None], changes: Mapping[str, object], step: int) -> str:
+    """Change a case as a viewer asks for; the outcome in words, which the log of rank 0 has, too. Collective."""
+    values = ", ".join(f"{key} = {shown(value)}" for key, value in changes.items())
+    try:
+        change(changes)
+    except InputError as error:
+        LOG.warning("step %d: a viewer's change is refused (%s): %s", step, values, error)
+        return str(error)
+    LOG.info("step %d: a viewer has set %s", step, values)
+    return f"set: {values}"
 
 
 def checked_changes(changes: Mapping[str, object]) -> Mapping[str, object]:
@@ -162,7 +175,6 @@ def _same_but_imposed(old, new) -> bool:
     return not answers and ours == theirs and old.has_pressure == new.has_pressure
 
 
-LOG = logging.getLogger(__name__)
 WORTH = 0.95
 """Imbalance that other owners must come below, over the present one, for the state to move."""
 

@@ -1,6 +1,6 @@
 """Fields of a flow for other libraries: on the box as an xarray Dataset, voxels and walls as data of PyVista."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.case.output import SPEED
+from muphy_lb.case.output import GRADIENT, SPEED, STRESS_NAMES
 from muphy_lb.case.section import did_you_mean
 from muphy_lb.geometry.nodes import NodeList, on_box
 from muphy_lb.geometry.surfaces.surface import Surface
 from muphy_lb.measure.field_snapshots import known_fields
 from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.operators.viscous_stress import GRADIENT_PAIRS, PAIRS
 from muphy_lb.output.vtkhdf import N_CORNERS, voxel_mesh
 from muphy_lb.output.vtp import on_surface
 from muphy_lb.run.records import WallShear
@@ -26,6 +27,12 @@ EXTRA = "notebook"
 """The extra of the installation with these libraries."""
 
 DIMENSIONS = ("z", "y", "x")
+COMPONENTS_OF: Mapping[int, tuple[Sequence[str], tuple[str, ...]]] = {
+    3: ("xyz", ("component",)),
+    6: (PAIRS, ("pair",)),
+    9: (GRADIENT_PAIRS, ("derivative",)),
+}
+"""Labels and dimension of the components of a vector, a symmetric tensor and a gradient, by their number."""
 WHAT = "to_pyvista()"
 VTK_VOXEL = 11
 MAGNITUDE = "wall_shear_magnitude"
@@ -57,7 +64,8 @@ def chosen_fields(view: FlowView, names: tuple[str, ...]) -> tuple[str, ...]:
     for name in names:
         if name not in known:
             raise InputError(f"there is no field {name!r} in this flow; {did_you_mean(str(name), list(known))}")
-    return names or tuple(dict.fromkeys(name for name in (*view.case.output.fields, *known) if name != SPEED))
+    untold = {SPEED, *STRESS_NAMES, GRADIENT}
+    return names or tuple(dict.fromkeys((*view.case.output.fields, *(name for name in known if name not in untold))))
 
 
 def node_values(view: FlowView, name: str) -> np.ndarray | None:
@@ -71,7 +79,8 @@ def node_values(view: FlowView, name: str) -> np.ndarray | None:
 def dataset(
     nodes: NodeList, values: Mapping[str, np.ndarray], units: Mapping[str, str], said: Mapping
 ) -> "xarray.Dataset":
-    """An xarray Dataset with dimensions z, y, x (y, x in two dimensions), and ``component`` for vectors.
+    """An xarray Dataset with dimensions z, y, x (y, x in two dimensions), and ``component`` for vectors, ``pair`` for
+    symmetric tensors, ``derivative`` for gradients.
 
     Args:
         values: (n, ...) values of the nodes by name.
@@ -88,11 +97,10 @@ def dataset(
         coordinates[name] = xarray.Variable(name, place_m, {"units": "m", "long_name": name})
     arrays = {}
     for name, of_nodes in values.items():
-        more = ("component",) if of_nodes.ndim == 2 else ()
+        labels, more = COMPONENTS_OF[of_nodes.shape[1]] if of_nodes.ndim == 2 else ("", ())
+        coordinates |= {dimension: xarray.Variable(dimension, list(labels)) for dimension in more}
         described = {"units": units[name], "long_name": name.replace("_", " ")}
         arrays[name] = xarray.Variable((*DIMENSIONS, *more), on_box(nodes, of_nodes), described)
-        if more:
-            coordinates["component"] = xarray.Variable("component", list("xyz"))
     found = xarray.Dataset(arrays, coordinates, dict(said))
     return found.isel(z=0) if is_flat else found
 

@@ -5,7 +5,7 @@ import logging
 import shlex
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ from muphy_lb.measure.monitor import RunStatus, poll
 from muphy_lb.measure.observer import Observer, tell_walls
 from muphy_lb.output.report_html import REPORT_FILE, write_report
 from muphy_lb.parallel import agreed, agreed_on_root, all_agreed
-from muphy_lb.run.changes import Rebalancing
+from muphy_lb.run.changes import Rebalancing, changed, refuse_while_writing, try_change
 from muphy_lb.run.checkpoint import checkpoint_path, keep_only, restore, restore_memory, write_checkpoint
 from muphy_lb.run.criteria import PERIODIC, STEADY
 from muphy_lb.run.folder import CASE_FILE, CHECKPOINTS, SUMMARY_FILE, FolderLock
@@ -214,6 +214,22 @@ class Run(Loop):
                     observer.wait()
             self._release()
 
+    def conclude(self, reason: str, states: Mapping[str, dict]) -> dict | None:
+        """Write the results of a flow that something else has advanced; returns the summary on rank 0.
+
+        Args:
+            reason: why it ended.
+            states: of observers that have followed it, by name.
+        """
+        try:
+            for observer in self.observers:
+                if observer.name in states:
+                    observer.restore(states[observer.name])
+            with spent_on(WRITING):
+                return self._finish(reason)
+        finally:
+            self._release()
+
     def _reason_to_finish(self) -> str | None:
         """Why a resumed run, which had come to its end, has but to write its last files."""
         simulation, reason = self.simulation, None
@@ -326,7 +342,18 @@ class Run(Loop):
             stop = self.simulation.communicator.broadcast(self._root_decision()[1] if self._root else None)
             return self._signal(signals) or stop
 
-        return self.poll(self.simulation.numerics.steps, asked_to_stop, write_checkpoint=self.checkpoints.act)
+        options = {"write_checkpoint": self.checkpoints.act, "change": self._change_for_viewer}
+        return self.poll(self.simulation.numerics.steps, asked_to_stop, **options)
+
+    def _change_for_viewer(self, changes: Mapping[str, object]) -> str:
+        """Take values of openings; the case of the folder is the changed one from then on."""
+
+        def change(values: Mapping[str, object]) -> None:
+            refuse_while_writing(self.simulation, values)
+            changed(self.simulation, values)
+            self._write_case()
+
+        return try_change(change, changes, self.simulation.step_number)
 
     def _root_decision(self) -> tuple[bool, str | None]:
         """Whether a progress line is due, and rank 0's own reason to stop."""

@@ -47,7 +47,7 @@ def opening_states(view: FlowView, sums: np.ndarray, answers: Mapping[str, Seque
         answers: state and value of each condition with feedback, by number of the opening.
     """
     flow = sums[:, 0] / SUM_SCALE
-    deviation = sums[:, 1] / SUM_SCALE / np.maximum(sums[:, 2], 1)
+    deviation = sums[:, 1] / np.maximum(sums[:, 2], 1)
     return {
         record.name: _state(view, number, float(flow[number]), float(deviation[number]), answers.get(str(number), ()))
         for number, record in enumerate(view.header.openings)

@@ -54,6 +54,7 @@ def add_plot_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--time", type=quantity_option("s"), metavar="S", help="the snapshot nearest to that time [s] (default: last)"
     )
+    parser.add_argument("--levels", metavar="VALUE,...", help="draw the surfaces in space of these values [SI]")
     parser.add_argument("--scale", metavar="LOW,HIGH", help="ends of the colours [SI], as --scale=-1,1")
     parser.add_argument("--style", choices=["dark", "light"], help="ground (default: that of the case)")
     parser.add_argument("--format", choices=PICTURE_FORMATS, help="format (default: the ending of FILE, or png)")

@@ -1,6 +1,7 @@
 """Figures in the style of the pictures of a run: of a flow in memory, and of the files of a finished run."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from io import BytesIO
 from math import isfinite
 from numbers import Real
@@ -14,17 +15,28 @@ from muphy_lb.base.key_units import unit_of
 from muphy_lb.case.case import Case, load_case
 from muphy_lb.case.output import SPEED
 from muphy_lb.case.section import did_you_mean
-from muphy_lb.geometry.nodes import NodeList
+from muphy_lb.measure.at_particles import particles_drawn
 from muphy_lb.measure.field_snapshots import FieldSnapshots, known_fields
 from muphy_lb.measure.flow_view import FlowView, on_root, whole_nodes
 from muphy_lb.measure.pictures import shown_flow, sight_of
 from muphy_lb.measure.shear.observer import AREA, SHEAR_FILE
 from muphy_lb.measure.shear.wall_nodes import INDICES, STRESS
 from muphy_lb.output.drawing import PICTURE_FORMATS
-from muphy_lb.output.pictures.cut import AXES, PlaneCut, best_cut, cut_at, upright_raster
+from muphy_lb.output.pictures.cut import AXES, best_cut, cut_at, upright_raster
 from muphy_lb.output.pictures.panels import figure_at, fill_curves
 from muphy_lb.output.pictures.theme import THEMES, Theme, ThemedFigure, chosen_theme
-from muphy_lb.output.pictures.vessel import Presentation, Shown, as_scalar, fill_figure, fill_slice, slice_colours
+from muphy_lb.output.pictures.vessel import (
+    MOST_LEVELS,
+    Presentation,
+    Shown,
+    as_scalar,
+    field_colours,
+    fill_figure,
+    fill_isosurfaces,
+    fill_slice,
+    slice_colours,
+    usual_levels,
+)
 from muphy_lb.output.pictures.wall import Marks, draw_walls
 from muphy_lb.output.series import read_series
 from muphy_lb.output.vtkhdf import find_snapshot
@@ -100,7 +112,8 @@ class Plots:
             field: its name; of vectors the magnitude, unless a component is chosen.
             axis: ``"x"``, ``"y"`` or ``"z"``; by default the plane that shows most.
             position_m: position of the plane on that axis [m]; by default the fullest plane.
-            component: ``"x"``, ``"y"`` or ``"z"``, of a vector.
+            component: ``"x"``, ``"y"`` or ``"z"`` of a vector; ``"xx"``, ``"yy"``, ``"zz"``, ``"xy"``, ``"yz"`` or
+                ``"zx"`` of a tensor.
             limits: lowest and highest value of the colours [SI], such as those that all pictures of a film share; by
                 default those of this plane, robust against single nodes.
             style: ``"dark"`` or ``"light"``; by default that of the case.
@@ -112,13 +125,14 @@ class Plots:
         flow = self._flow()
 
         def checked() -> str:
-            _check_letters(axis=axis, component=component)
+            if axis is not None and axis not in tuple(AXES):
+                raise InputError(f"plot.slice: axis is {axis!r}; allowed: 'x', 'y' or 'z'")
             _check_numbers(axis, position_m, limits)
             self._theme(style)
             return chosen_fields(flow, (field,))[0]
 
         chosen = from_root(flow.communicator, checked)
-        gathered, sight = node_values(flow, chosen), sight_of(flow)
+        gathered, sight, points = node_values(flow, chosen), sight_of(flow), particles_drawn(flow)
 
         def drawn() -> FlowFigure:
             name, values = as_scalar(chosen, on_root(gathered), component)
@@ -129,7 +143,46 @@ class Plots:
                 cut = best_cut(nodes, values) if sight is None else upright_raster(nodes, nodes, sight).image(values)
             figure, field = FlowFigure(self._theme(style)), (name, known_fields(flow)[chosen])
             colours, when = slice_colours(name, values, cut, limits), (flow.step_number, flow.time_s)
-            _fill(figure, nodes, cut, field, colours, when, flow.case)
+            shown = replace(_shown(field, colours, when, flow.case), points=points)
+            fill_slice(figure, nodes, cut, shown)
+            return figure
+
+        return agreed_on_root(flow.communicator, drawn)
+
+    def isosurfaces(
+        self,
+        field: str = SPEED,
+        levels: Sequence[float] | None = None,
+        component: str | None = None,
+        limits: tuple[float, float] | None = None,
+        style: str | None = None,
+    ) -> FlowFigure | None:
+        """Surfaces in space on which a field has given values, each seen through those around it.
+
+        Args:
+            field, component, limits, style: as of :meth:`slice`.
+            levels: up to eight values [SI]; by default three between the ends of the values.
+
+        Raises:
+            InputError: no such field or component, levels that are no numbers, or a geometry in two dimensions.
+        """
+        flow = self._flow()
+
+        def checked() -> str:
+            _check_numbers(None, None, limits)
+            _check_levels(levels, flow.header.shape)
+            self._theme(style)
+            return chosen_fields(flow, (field,))[0]
+
+        chosen = from_root(flow.communicator, checked)
+        gathered, sight = node_values(flow, chosen), sight_of(flow)
+
+        def drawn() -> FlowFigure:
+            name, values = as_scalar(chosen, on_root(gathered), component)
+            figure, unit = FlowFigure(self._theme(style)), known_fields(flow)[chosen]
+            colours, when = field_colours(name, values, limits), (flow.step_number, flow.time_s)
+            shown = _shown((name, unit), colours, when, flow.case)
+            fill_isosurfaces(figure, whole_nodes(flow), values, levels or usual_levels(values), shown, sight)
             return figure
 
         return agreed_on_root(flow.communicator, drawn)
@@ -138,12 +191,6 @@ class Plots:
         if style is not None and style not in THEMES:
             raise InputError(f"plot: style is {style!r}; allowed: {', '.join(THEMES)}")
         return chosen_theme(self._flow().case.output) if style is None else THEMES[style]
-
-
-def _check_letters(**letters: str | None) -> None:
-    for name, letter in letters.items():
-        if letter is not None and letter not in tuple(AXES):
-            raise InputError(f"plot.slice: {name} is {letter!r}; allowed: 'x', 'y' or 'z'")
 
 
 def _check_numbers(axis: str | None, position_m: float | None, limits: tuple[float, float] | None) -> None:
@@ -158,15 +205,24 @@ def _check_numbers(axis: str | None, position_m: float | None, limits: tuple[flo
         raise InputError(f"plot.slice: limits is {limits!r}; give two numbers, the lower one first")
 
 
+def _check_levels(levels: Sequence[float] | None, shape: tuple[int, ...]) -> None:
+    if shape[0] == 1:
+        raise InputError(
+            "plot.isosurfaces: the geometry lies in a plane, where a field has no surfaces; draw plot.slice"
+        )
+    if levels is not None and not (0 < len(levels) <= MOST_LEVELS and _are_finite(*levels)):
+        raise InputError(f"plot.isosurfaces: levels is {levels!r}; give one to {MOST_LEVELS} numbers")
+
+
 def _are_finite(*numbers) -> bool:
     return all(isinstance(number, Real) and isfinite(number) for number in numbers)
 
 
-def _fill(figure, nodes: NodeList, cut: PlaneCut, field: tuple[str, str], colours, when: tuple, case: Case) -> None:
-    """Draw a plane of a field (name, unit) of a snapshot (step, time [s]) on an empty figure."""
+def _shown(field: tuple[str, str], colours, when: tuple, case: Case) -> Shown:
+    """The presentation of a field (name, unit) of a snapshot (step, time [s])."""
     (name, unit), (step, time_s) = field, when
-    facts = (f"{name} after {step:,} steps, {time_s:.4g} s",)
-    fill_slice(figure, nodes, cut, Shown(name, unit, colours, case.title, facts, _mirrors(case)))
+    facts = (f"{name.replace('_', ' ')} after {step:,} steps, {time_s:.4g} s",)
+    return Shown(name.replace("_", " "), unit, colours, case.title, facts, _mirrors(case))
 
 
 def _mirrors(case: Case) -> str:
@@ -210,15 +266,28 @@ def _limits(text: str) -> tuple[float, float]:
     return low, high
 
 
+def _levels(text: str) -> tuple[float, ...]:
+    try:
+        levels = tuple(map(float, text.split(",")))
+    except ValueError:
+        levels = ()
+    if not (0 < len(levels) <= MOST_LEVELS and all(map(isfinite, levels))):
+        raise InputError(f"plot: --levels is {text!r}; give one to {MOST_LEVELS} numbers, as in --levels 0.1,0.2")
+    return levels
+
+
 class _Picture:
     def __init__(self, options):
         self.folder, self.path = Path(options.folder), _path(options)
         self.limits = None if options.scale is None else _limits(options.scale)
         self.field, self.axis, self.at_m, self.time_s = options.field, options.axis, options.at, options.time
+        self.levels = None if options.levels is None else _levels(options.levels)
         if not (self.folder / CASE_FILE).is_file():
             raise InputError(f"plot: {self.folder} has no {CASE_FILE}; give the output folder of a run")
         if self.at_m is not None and self.axis is None:
             raise InputError(f"plot: --at is {self.at_m:g}; give the axis that it lies on, as in --axis x")
+        if self.levels is not None and self.axis is not None:
+            raise InputError("plot: --axis does not go with --levels, surfaces in space; leave one of them out")
         self.case = load_case(self.folder / CASE_FILE)
         self.theme = THEMES[options.style or self.case.output.picture_style]
 
@@ -267,18 +336,28 @@ class _Picture:
         snapshot, axis = find_snapshot(self.folder / FieldSnapshots.file, self.time_s), self._number_of_axis
         field = "velocity" if name == SPEED else name
         nodes, (shown, values) = snapshot.nodes(), as_scalar(field, snapshot.values(field))
+        when = (snapshot.step, snapshot.time_s)
+        if self.levels is not None:
+            _check_levels(self.levels, nodes.shape)
         with figure_at(self.path, self.theme) as figure:
+            if self.levels is not None:
+                colours = field_colours(shown, values, self.limits)
+                about = _shown((shown, snapshot.units[field]), colours, when, self.case)
+                fill_isosurfaces(figure, nodes, values, self.levels, about, None)
+                return
             if shown == SPEED and axis is None:
                 how = Presentation(_mirrors(self.case), theme=self.theme, limits=self.limits)
                 fill_figure(figure, nodes, values, self.case.title, how)
                 return
             cut = best_cut(nodes, values) if axis is None else cut_at(nodes, values, axis, self.at_m)
-            colours, when = slice_colours(shown, values, cut, self.limits), (snapshot.step, snapshot.time_s)
-            _fill(figure, nodes, cut, (shown, snapshot.units[field]), colours, when, self.case)
+            colours = slice_colours(shown, values, cut, self.limits)
+            fill_slice(figure, nodes, cut, _shown((shown, snapshot.units[field]), colours, when, self.case))
 
     def _draw_walls(self, name: str) -> None:
         if self.at_m is not None:
             raise InputError(f"plot: --at does not go with {self.field}, which lies on walls; leave it out")
+        if self.levels is not None:
+            raise InputError(f"plot: --levels does not go with {self.field}, which lies on walls; leave it out")
         snapshot = find_snapshot(self.folder / SHEAR_FILE, self.time_s)
         values = snapshot.values(name)
         values = np.linalg.norm(values, axis=1) if values.ndim == 2 else values
@@ -292,6 +371,7 @@ class _Picture:
         if self.field not in over_of:
             raise InputError(self._missing([]))
         options = {"--axis": self.axis, "--at": self.at_m, "--scale": self.limits, "--time": self.time_s}
+        options |= {"--levels": self.levels}
         for option in (option for option, value in options.items() if value is not None):
             raise InputError(f"plot: {option} does not go with {self.field}, a series over time; leave it out")
         series, over = read_series(path), over_of[self.field]

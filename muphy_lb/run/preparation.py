@@ -5,6 +5,7 @@ A run begins with it, and ``muphy-lb info`` ends with it: what the one refuses t
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from weakref import WeakSet
 
@@ -16,6 +17,7 @@ from muphy_lb.boundaries.opening_geometry import (
     link_weights,
     opening_areas_m2,
     opening_frames,
+    opening_layers,
     pulsatile_weights,
     unscaled_flow,
 )
@@ -27,6 +29,7 @@ from muphy_lb.measure.node_probe import NodeProbe
 from muphy_lb.measure.node_sums import NodeSums
 from muphy_lb.model.flow import Flow
 from muphy_lb.model.model import Model
+from muphy_lb.operators import OPENING_LAYER, near_openings
 from muphy_lb.operators.forces import COMPONENTS
 from muphy_lb.physics.package import Physics
 from muphy_lb.run.criteria import refuse_to_watch_nothing
@@ -69,7 +72,7 @@ class Preparation:
         self.lattice = lattice_named(case.lattice.name)
         self._survey_openings()
         self.motions = self.geometry.inspect(lambda nodes: wall_motions(case, nodes, self.units))
-        self._refuse_two_starts(kinds)
+        self._refuse_two_pressures(kinds)
         self.physics: tuple[Physics, ...] = tuple(kind(case, self.header, self.units) for kind in kinds)
         self._probes: WeakSet[NodeProbe | NodeSums] = WeakSet()
         check_observers(self)
@@ -131,12 +134,12 @@ class Preparation:
         refuse_density_changes(case, self.header, self.frames, numerics)
         return numerics
 
-    def _refuse_two_starts(self, kinds: tuple[type[Physics], ...]) -> None:
+    def _refuse_two_pressures(self, kinds: tuple[type[Physics], ...]) -> None:
         for each in kinds:
-            if self.case.initial is not None and each.sets_flow:
+            if self.case.initial is not None and self.case.initial.consistent_pressure and each.sets_pressure:
                 raise InputError(
-                    f"the case has [initial] and [{each.name}], which says itself with which pressure and velocity the"
-                    " flow starts; remove [initial]"
+                    f"the case has initial.consistent_pressure and [{each.name}], which says itself with which pressure"
+                    " the flow starts; remove consistent_pressure, or give initial.pressure_file instead"
                 )
 
     def _lay_out(self) -> None:
@@ -163,6 +166,11 @@ class Preparation:
     def _model(self, force, force_operator) -> Model:
         streaming, given = self.case.compute.streaming, dict(zip(COMPONENTS, force, strict=True))
         flow = Flow(self.lattice, self.fluid, streaming, force_operator, given, self.domain.solid)
+        if self.numerics.has_zones:
+            layers = opening_layers(self.header, self.domain.voxel, self.frames)
+            flow = flow.with_collision(
+                partial(near_openings, equilibrium=self.fluid.equilibrium), {OPENING_LAYER: layers}
+            )
         for physics in self.physics:
             flow = flow.extended(physics.name, physics.extend)
         return flow.model()

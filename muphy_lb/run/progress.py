@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from math import inf
 
 from muphy_lb.base.units import time_in_words
-from muphy_lb.engine.engine import has_load, n_occupied
+from muphy_lb.engine.engine import n_occupied
 from muphy_lb.measure.observer import Observer
 from muphy_lb.measure.records import Health
 from muphy_lb.output.terminal import ProgressBar
@@ -197,4 +197,4 @@ class Progress:
 
 def occupied(simulation: Solver) -> int | None:
     """Number of nodes with fluid on all ranks; None if all have; collective."""
-    return simulation.communicator.total(n_occupied(simulation.engine)) if has_load(simulation.engine) else None
+    return simulation.communicator.total(n_occupied(simulation.engine)) if simulation.engine.model.occupied else None

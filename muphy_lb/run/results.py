@@ -138,7 +138,8 @@ class Results:
         return self.core.pressure_pa()
 
     def array(self, name: str) -> np.ndarray | Any:
-        """(nz, ny, nx) or, of a vector, (nz, ny, nx, 3) values [SI] of a field on the box, nan in solids, on rank 0.
+        """(nz, ny, nx) values [SI] of a field on the box, nan in solids, on rank 0; of a vector (nz, ny, nx, 3), of a
+        tensor (nz, ny, nx, 6): xx, yy, zz, xy, yz, zx.
 
         Raises:
             InputError: there is no such field.
@@ -151,7 +152,8 @@ class Results:
         """Fields on the box as an xarray Dataset, nan in solids, on rank 0. Only what is named is gathered, now.
 
         Args:
-            names: of fields (velocity, speed, pressure, density, those of a physics); without any, those of the case.
+            names: of fields (velocity, speed, pressure, density, stress, strain_rate, shear_stress, shear_rate, those
+                of a physics); without any, those of the case.
 
         Raises:
             InputError: there is no such field; xarray is not installed.

@@ -4,6 +4,7 @@ import gc
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ from muphy_lb.geometry.source import Geometry, read
 from muphy_lb.measure.observer import Observer
 from muphy_lb.output.terminal import ProgressBar
 from muphy_lb.parallel import agreed, agreed_on_root, connect, from_root
-from muphy_lb.run.changes import changed, checked_changes, refuse_while_writing
+from muphy_lb.run.changes import changed, checked_changes, refuse_while_writing, try_change
 from muphy_lb.run.checkpoint import loaded, moved_into, saved
 from muphy_lb.run.criteria import Criterion, SteadyState, criterion_of, refuse_to_watch_nothing
 from muphy_lb.run.folder import CHECKPOINTS, PATTERN, results_of_hours
@@ -430,9 +431,16 @@ class Simulation(Results):
                 reason = self._check(loop, interruption, bar) if is_checked else None
                 reason = reason or self._act(loop, watch)
                 loop.simulation = self.core
-                reason = reason or loop.poll(last, lambda: interruption.agreed(self.core.communicator))
+                stop = partial(self._interrupted, interruption)
+                reason = reason or loop.poll(last, stop, change=self._change_for_viewer)
             self.core.monitor.rest(loop.status(last))
         return reason or COMPLETED
+
+    def _interrupted(self, interruption: Interruption) -> str | None:
+        return interruption.agreed(self.core.communicator)
+
+    def _change_for_viewer(self, changes: Mapping[str, object]) -> str:
+        return try_change(self.change, changes, self.step_number)
 
     def _observers(self, watch: Criterion | None) -> list[Observer]:
         return [self.settling, *self.callbacks, *([watch] if watch else [])]

@@ -14,16 +14,18 @@ from muphy_lb.backends import make_backend, resolve_backend
 from muphy_lb.base.errors import DivergedError, InputError
 from muphy_lb.base.precision import PRECISIONS
 from muphy_lb.case.case import Case, as_case
+from muphy_lb.case.output import GRADIENT
 from muphy_lb.engine.autotune import tune
 from muphy_lb.engine.engine import Engine
 from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.quantities import number_in_si
 from muphy_lb.lattice.exact_sums import from_two_parts, scale_of_sums
-from muphy_lb.measure.flow_view import Health, OpeningState
+from muphy_lb.measure.flow_view import Health, OpeningState, whole_nodes
 from muphy_lb.measure.monitor import Monitor, RunStatus, poll
 from muphy_lb.measure.node_probe import NodeProbe
 from muphy_lb.measure.node_sums import Measure, NodeSums
 from muphy_lb.measure.records import WallForce
+from muphy_lb.measure.shear.fields import STRESS_FIELDS, local_numbers, velocity_gradient
 from muphy_lb.measure.shear.stress import RecordedStress
 from muphy_lb.parallel import agreed_on_root, connect
 from muphy_lb.parallel.choice import HaloConnector
@@ -210,13 +212,19 @@ class Solver(Preparation):
         return self._collect(self.engine.moments()[1:], lambda rows: self.units.velocity_to_si(np.stack(rows, axis=-1)))
 
     def field(self, name: str) -> np.ndarray | Any:
-        """(n, ...) values of an output field on rank 0: density [kg/m3], velocity [m/s], pressure [Pa], or one that a
-        physics of the case brings along."""
+        """(n, ...) values of an output field on rank 0: density [kg/m3], velocity [m/s], pressure [Pa], those of stress
+        and rate of strain (:mod:`muphy_lb.measure.shear.fields`), or one that a physics of the case brings along."""
         if name == "density":
             return self._collect(self.engine.moments()[:1], lambda rows: (1.0 + rows[0]) * self.units.density_kg_m3)
         own = {"velocity": self.velocity_m_s, "pressure": self.pressure_pa}
         if name in own:
             return own[name]()
+        if name in STRESS_FIELDS:
+            in_si = STRESS_FIELDS[name].in_si
+            return self._collect(local_numbers(self), lambda rows: in_si(np.stack(rows), self.units))
+        if name == GRADIENT:
+            velocity, strain = self.velocity_m_s(), self.field("strain_rate")
+            return None if velocity is None else velocity_gradient(whole_nodes(self), velocity, strain)
         fields = {key: field for physics in self.physics for key, field in physics.output_fields.items()}
         return fields[name].values(self)
 

@@ -117,7 +117,8 @@ class State:
             consistent_pressure: compute the pressure from it (:mod:`muphy_lb.setup.initial`).
 
         Raises:
-            InputError: another shape, values that are not finite or too fast; a physics sets the flow itself.
+            InputError: another shape, values that are not finite or too fast; a pressure is to be computed, and a
+                physics sets it.
         """
         velocity = self._flow.units.velocity_to_lattice(self.scattered("set_velocity_m_s", values, 3))
         self._check(check_velocity, "set_velocity_m_s: the velocity", velocity)
@@ -128,8 +129,9 @@ class State:
         the velocity stays as it is.
 
         Raises:
-            InputError: as :meth:`set_velocity_m_s`.
+            InputError: another shape, values that are not finite or too large; a physics sets the pressure.
         """
+        self._refuse_pressure()
         rows = self.scattered("set_pressure_pa", values, 1)
         density = self._flow.units.pressure_to_density(rows[0], float(self._flow.lattice.cs2))
         self._check(check_density, "set_pressure_pa: the pressure", density)
@@ -255,10 +257,17 @@ class State:
         self.walls.forget()
         self.openings.forget()
 
-    def _overwrite(self, density, velocity, stress: bool, consistent_pressure: bool) -> None:
+    def _refuse_pressure(self) -> None:
         for each in self._flow.physics:
-            if each.sets_flow:
-                raise InputError(f"[{each.name}] says itself where there is fluid and how it flows; it is not set here")
+            if each.sets_pressure:
+                raise InputError(
+                    f"[{each.name}] says itself with which pressure the flow starts; give it by the section [initial]"
+                    " of the case, if not by that of the physics"
+                )
+
+    def _overwrite(self, density, velocity, stress: bool, consistent_pressure: bool) -> None:
+        if consistent_pressure:
+            self._refuse_pressure()
         self._forget_measures()
         self._start_from(density, velocity, stress, consistent_pressure)
 

@@ -1,13 +1,16 @@
 """From the case's accelerations and pressure drops to the body force at the nodes."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.units import Units
-from muphy_lb.boundaries.waveform import DrivingForce, Turn
+from muphy_lb.boundaries.waveform import DrivingForce, ForceRecord, Turn, read_record
 from muphy_lb.case.case import Case
 from muphy_lb.domain import LocalDomain, check_dimension
 from muphy_lb.geometry.nodes import GeometryHeader
+from muphy_lb.lattice import Lattice
 from muphy_lb.model.model import SCHEDULED
 from muphy_lb.operators import FIELD, UNIFORM, VARYING, Operator
 from muphy_lb.setup.input_fields import Wanted, read_field
@@ -33,9 +36,10 @@ def build_force(
     case: Case, nodes: GeometryHeader, domain: LocalDomain, units: Units
 ) -> tuple[tuple, Operator, DrivingForce]:
     """(force parameters of the model, their operator, uniform force), per volume in lattice units (rho_0 = 1). Raises
-    InputError: the file of a force field cannot be read or does not fit the image or the lattice; a plane flow whose
-    force turns out of its plane."""
-    driving = _driving_force(case, nodes, units)
+    InputError: the file of a force field or of a record cannot be read or does not fit the image or the lattice; a
+    plane flow whose force turns out of its plane."""
+    terms = [_term(case, number, nodes, domain.lattice, units) for number in range(len(case.flow.accelerations))]
+    driving = replace(_driving_force(case, nodes, units), terms=tuple(terms))
     if driving.changes:
         return (SCHEDULED,) * 3, VARYING, driving
     uniform = driving(np.zeros(1))[0]
@@ -58,6 +62,18 @@ def _driving_force(case: Case, nodes: GeometryHeader, units: Units) -> DrivingFo
         )
     turn = Turn(axis / np.linalg.norm(axis), section.angle_rad, waveform_factor(case, section.waveform))
     return DrivingForce(force, factor, turn)
+
+
+def _term(case: Case, number: int, nodes: GeometryHeader, lattice: Lattice, units: Units) -> DrivingForce | ForceRecord:
+    """The further acceleration of a number, as a force over time."""
+    section = case.flow.accelerations[number]
+    if section.acceleration_m_s2 is not None:
+        vector = np.array(section.acceleration_m_s2)
+        check_dimension(nodes, lattice, vector)
+        return DrivingForce(units.acceleration_to_lattice(vector), waveform_factor(case, section.waveform))
+    time_s, record_m_s2 = read_record(case.folder / str(section.file), f"flow.accelerations[{number}].file")
+    check_dimension(nodes, lattice, np.abs(record_m_s2).max(axis=0))
+    return ForceRecord(time_s, units.acceleration_to_lattice(record_m_s2))
 
 
 def _field_m_s2(case: Case, nodes: GeometryHeader, domain: LocalDomain) -> np.ndarray:

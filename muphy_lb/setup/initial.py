@@ -78,24 +78,32 @@ def _common_file(case: Case, name: str) -> str | None:
 def initial_flow(case: Case, header: GeometryHeader, domain: LocalDomain, units: Units):
     """Density (n,) or (1,), and velocity (3, n) or (3, 1), of the local nodes, lattice units. Raises InputError: as
     :func:`initial_values`; a velocity or density that is out of range."""
+    density, velocity = given_flow(case, header, domain, units)
+    return np.ones(1) if density is None else density, np.zeros((3, 1)) if velocity is None else velocity
+
+
+def given_flow(case: Case, header: GeometryHeader, domain: LocalDomain, units: Units):
+    """The same, each None if the case does not give it."""
     velocity = initial_values(case, "velocity", "m_s", header, domain)
-    velocity = np.zeros((3, 1)) if velocity is None else units.velocity_to_lattice(velocity.T)
-    check_velocity(f"{SECTION}: the velocity", velocity, domain, units)
+    if velocity is not None:
+        velocity = units.velocity_to_lattice(velocity.T)
+        check_velocity(f"{SECTION}: the velocity", velocity, domain, units)
     density = _density(case, header, domain, units)
-    check_density(f"{SECTION}: the pressure", density, domain, units)
+    if density is not None:
+        check_density(f"{SECTION}: the pressure", density, domain, units)
     return density, velocity
 
 
-def _density(case: Case, header: GeometryHeader, domain: LocalDomain, units: Units) -> np.ndarray:
-    """(n,) or (1,) density, of whichever of pressure and density is given; 1 of none."""
+def _density(case: Case, header: GeometryHeader, domain: LocalDomain, units: Units) -> np.ndarray | None:
+    """(n,) or (1,) density, of whichever of pressure and density is given; None of none."""
     section = case.initial
     if section is None or section.consistent_pressure:
-        return np.ones(1)
+        return None
     if section.density_kg_m3 is not None or section.density_file is not None:
         density = initial_values(case, "density", "kg_m3", header, domain)
-        return np.ones(1) if density is None else density[:, 0] / units.density_kg_m3
+        return None if density is None else density[:, 0] / units.density_kg_m3
     pressure = initial_values(case, "pressure", "pa", header, domain)
-    return np.ones(1) if pressure is None else units.pressure_to_density(pressure[:, 0], float(domain.lattice.cs2))
+    return None if pressure is None else units.pressure_to_density(pressure[:, 0], float(domain.lattice.cs2))
 
 
 def check_velocity(what: str, velocity: np.ndarray, domain: LocalDomain, units: Units) -> None:

@@ -13,14 +13,17 @@ from muphy_lb.base.units import CS2, Units, relaxation_time, viscosity
 from muphy_lb.boundaries.wall_motion import HALF_WAY, HALF_WAY_SHEAR
 from muphy_lb.case.boundaries import OpeningSection
 from muphy_lb.case.case import Case
+from muphy_lb.operators import LAYERS
 from muphy_lb.setup.advice.stability import (
     MAX_CELL_REYNOLDS,
     SHORT_RELAXATION_TIME,
     SMAGORINSKY,
     has_law,
+    refuse_slow_odd_moments,
     resolving,
     time_step_key,
     told,
+    wants_zones,
     weak_odd_rate,
 )
 from muphy_lb.setup.collision import refuse_two_closures, refuse_unsuitable
@@ -57,6 +60,7 @@ class Numerics:
     cell_reynolds: float | None  #: Reynolds number of a voxel with that velocity
     reynolds: float | None  #: Reynolds number of the reference velocity and the diameter of the largest opening
     steps: int  #: number of time steps
+    has_zones: bool = False  #: whether openings have zones (:mod:`muphy_lb.operators.opening_zone`)
     warnings: tuple[str, ...] = ()  #: warnings of one sentence each
 
 
@@ -131,6 +135,9 @@ def resolve(
         diameter_m = area_m2 / spacing_m if is_plane else 2.0 * math.sqrt(area_m2 / math.pi)
     numerics = _numerics(plan, diameter_m)
     _refuse_compressible(numerics, plan)
+    refuse_slow_odd_moments(case, numerics.relaxation_time, numerics.cell_reynolds)
+    has_zones = wants_zones(case, numerics.relaxation_time, numerics.cell_reynolds)
+    numerics = replace(numerics, has_zones=has_zones)
     return replace(numerics, warnings=tuple(_warnings(numerics, plan)))
 
 
@@ -345,6 +352,8 @@ def describe(numerics: Numerics, n_nodes: int, n_ranks: int, bytes_per_node: flo
         "fluid nodes": f"{n_nodes:,}",
         "memory per rank": f"{memory_mib:,.1f} MiB on {n_ranks} {'rank' if n_ranks == 1 else 'ranks'}",
     }
+    if numerics.has_zones:
+        rows["zones of openings"] = f"{LAYERS} voxels, with a regularised collision and an eddy viscosity"
     lines = [f"{name:<20}{value}" for name, value in rows.items()]
     return "\n".join(lines + [f"warning: {warning}" for warning in numerics.warnings])
 

@@ -211,4 +211,22 @@ def describe(view: MonitoredFlow, gathering: Gathering) -> Description | None:
         start=Demand(field, CUT, axis, index) if telling or header.shape[0] == 1 else Demand(field, BODY),
         style=view.case.output.picture_style,
         sight=sight_of(view),
+        changeable=changeable(view),
     )
+
+
+IMPOSED = ("velocity_m_s", "flow_rate_m3_s", "mass_flow_kg_s", "pressure_pa")
+MOST_CHANGEABLE = 8
+
+
+def changeable(view: MonitoredFlow) -> dict[str, tuple[float, ...]]:
+    """The values of the case that viewers may change, by dotted key: those of openings, the body force, viscosity."""
+    case, found = view.case, dict[str, tuple[float, ...]]()
+    for opening in case.openings:
+        given = ((key, getattr(opening, key)) for key in IMPOSED)
+        found |= {f"openings.{opening.name}.{key}": (float(value),) for key, value in given if value is not None}
+    if any(case.flow.acceleration_m_s2):
+        found["flow.acceleration_m_s2"] = tuple(case.flow.acceleration_m_s2)
+    if case.fluid.kinematic_viscosity_m2_s is not None:
+        found["fluid.kinematic_viscosity_m2_s"] = (case.fluid.kinematic_viscosity_m2_s,)
+    return dict(list(found.items())[-MOST_CHANGEABLE:])

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 
 import numpy as np
-from bokeh.events import DoubleTap, MouseWheel, Pan
+from bokeh.events import DoubleTap, MouseWheel, Pan, PanEnd
 from bokeh.layouts import column, row
 from bokeh.models import ColorBar, ColumnDataSource, CustomJS, Div, LinearColorMapper, Range1d
 from bokeh.plotting import figure
@@ -61,21 +61,34 @@ class Layout:
     def fill(self, document) -> None:
         """Fill a document with the elements, when all their callbacks are known."""
         document.title = f"{self._description.title or 'muphy-lb'}: live view"
-        parts = (self.controls.column, column(self._cut, self._body), self.curves.column)
+        parts = (column(self._cut, self._body), self.controls.column, self.curves.column)
         document.add_root(row(*parts, styles={"flex-wrap": "wrap"}, stylesheets=[page_sheet(self._theme)]))
 
-    def on_mouse(self, turn: Callable, zoom: Callable, reset: Callable) -> None:
-        """Call ``turn(right, up, with shift)`` [pixels], ``zoom(notches)`` and ``reset()``."""
+    def on_mouse(self, turn: Callable, tilt: Callable, zoom: Callable, reset: Callable) -> None:
+        """Call ``turn(right, up, with shift)`` [pixels] while the mouse drags, ``tilt(right, up)`` [pixels] when it has
+        dragged with Ctrl, ``zoom(notches)`` and ``reset()``."""
+        pulled = [0.0, 0.0]
 
         def dragged(event):
-            if abs(event.delta_x) + abs(event.delta_y) < sum(FRAME):
-                turn(event.delta_x, event.delta_y, bool(event.modifiers and event.modifiers.get("shift")))
+            held = event.modifiers or {}
+            if not abs(event.delta_x) + abs(event.delta_y) < sum(FRAME):
+                return
+            if held.get("ctrl"):
+                pulled[0], pulled[1] = pulled[0] + event.delta_x, pulled[1] + event.delta_y
+            else:
+                turn(event.delta_x, event.delta_y, bool(held.get("shift")))
+
+        def released(_event):
+            if any(pulled):
+                tilt(*pulled)
+            pulled[:] = 0.0, 0.0
 
         def wheeled(event):
             if np.isfinite(event.delta):
                 zoom(float(np.clip(event.delta, -LARGEST_NOTCH, LARGEST_NOTCH)))
 
         self._body.on_event(Pan, dragged)
+        self._body.on_event(PanEnd, released)
         self._body.on_event(MouseWheel, wheeled)
         self._body.on_event(DoubleTap, lambda _event: reset())
 

@@ -13,7 +13,7 @@ from muphy_lb.base.files.atomic import atomic_write
 from muphy_lb.measure.monitor import Monitor, MonitoredFlow, Request, RunStatus
 from muphy_lb.output.terminal import is_seen
 from muphy_lb.view.gathering import Gathering, describe
-from muphy_lb.view.messages import ENDED, PAUSED, RUNNING, WAITING, Demand, Update
+from muphy_lb.view.messages import CHANGE, ENDED, PAUSED, RUNNING, WAITING, Demand, Update
 from muphy_lb.view.pace import Pace, Pause
 from muphy_lb.view.page import PageProcess, ServerSocket, open_socket
 
@@ -54,14 +54,14 @@ class Coordinator:
     def order(self, step: int) -> Order:
         """The orders now; waits a little during a pause."""
         self.pace.arrive(step)
-        commands = self._hear(PAUSED_S if self.pause.is_on else 0.0)
+        commands, changes = self._hear(PAUSED_S if self.pause.is_on else 0.0)
         steps_once = self.pause.is_on and "step" in commands
         self.pause.hear(commands, step, self.viewers)
         if not self._page.is_there:
             self.viewers, self._demands = 0, ()
             self.pause.end()
         demands = self._next_demands() if self._page.is_idle else ()
-        request = Request("checkpoint" in commands, self.pause.is_on and not steps_once, "stop" in commands)
+        request = Request("checkpoint" in commands, self.pause.is_on and not steps_once, "stop" in commands, changes)
         with_openings = self.viewers > 0 and not self.pause.is_on and self._page.is_idle and self.pace.has_curves()
         return Order(demands, with_openings, request)
 
@@ -94,13 +94,16 @@ class Coordinator:
         self._shown.update(demands)
         return demands
 
-    def _hear(self, wait_s: float) -> list[str]:
-        commands = []
+    def _hear(self, wait_s: float) -> tuple[list[str], dict[str, object]]:
+        """The commands of viewers, and the values of the case that they have set, by dotted key."""
+        commands, changes = [], dict[str, object]()
         for answer in self._page.answers(wait_s):
             self.viewers, self._demands, self._watched = answer.viewers, answer.demands, answer.watched
             commands += [answer.command] if answer.command else []
+            if answer.command == CHANGE:
+                changes[answer.key] = answer.numbers[0] if len(answer.numbers) == 1 else list(answer.numbers)
         self._shown &= {*self._watched, *self._demands}
-        return commands
+        return commands, changes
 
 
 class LiveView(Monitor):
@@ -200,7 +203,8 @@ class LiveView(Monitor):
             coordinator.pace.picture_taken(began_s, coordinator.pause.is_on, kinds)
         if self._page.is_idle or pictures or state.startswith(ENDED):
             step, time_s, rate = self._simulation.step_number, self._simulation.time_s, coordinator.pace.steps_per_s
-            self._page.send(Update(step, time_s, status, rate, state, openings, self.keeps_checkpoints), *pictures)
+            update = Update(step, time_s, status, rate, state, openings, self.keeps_checkpoints, self.told)
+            self._page.send(update, *pictures)
 
     def _openings(self) -> dict[str, tuple[float, float]]:
         found = self._simulation.openings() or {}

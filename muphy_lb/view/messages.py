@@ -1,8 +1,11 @@
 """Messages between a run and the process of its page. The run sends the records below, pickled. The page only answers
 with :class:`Answer`, as JSON, which is checked: what comes from browsers never reaches the run in any other form."""
 
+import dataclasses
 import json
+from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field
+from math import isfinite
 
 import numpy as np
 
@@ -12,7 +15,8 @@ from muphy_lb.output.pictures.cut import Sight
 from muphy_lb.output.pictures.projection import CoarseGrid
 
 MOST_DEMANDS = 8
-COMMANDS = ("pause", "go on", "step", "checkpoint", "stop")
+CHANGE = "change"
+COMMANDS = ("pause", "go on", "step", "checkpoint", "stop", CHANGE)
 BODY, CUT = "body", "cut"
 RUNNING, PAUSED, ENDED = "running", "paused", "ended"
 WAITING = "waiting for more steps"
@@ -81,6 +85,8 @@ class Description:
     start: Demand  #: the cut to begin with
     style: str  #: ``"dark"`` or ``"light"``, that of the pictures of the case
     sight: Sight | None = None  #: what is up; None: z
+    #: values of the case that viewers may change, by dotted key: one number, or three of a vector
+    changeable: Mapping[str, tuple[float, ...]] = dataclasses.field(default_factory=dict)
 
     @property
     def is_flat(self) -> bool:
@@ -101,6 +107,7 @@ class Update:
     #: flow rate [m^3/s] and mean pressure [Pa] of every opening by name; empty if not measured now
     openings: dict[str, tuple[float, float]] = field(default_factory=dict)
     keeps_checkpoints: bool = False  #: whether the run writes one if that is asked for
+    told: str = ""  #: the outcome of the last change that a viewer has asked for
 
 
 @dataclass(frozen=True)
@@ -111,19 +118,26 @@ class Answer:
     demands: tuple[Demand, ...] = ()  #: what they wait for, now that they have drawn what they were sent before
     watched: tuple[Demand, ...] = ()  #: what they have before them
     command: str = ""  #: one of ``COMMANDS``; empty for none
+    key: str = ""  #: of a change: what of the case
+    numbers: tuple[float, ...] = ()  #: and its value
 
     def to_bytes(self) -> bytes:
         """As JSON."""
         lists = [[list(astuple(each)) for each in demands] for demands in (self.demands, self.watched)]
-        return json.dumps([self.viewers, *lists, self.command]).encode()
+        return json.dumps([self.viewers, *lists, self.command, self.key, list(self.numbers)]).encode()
 
     @classmethod
     def from_bytes(cls, data: bytes, description: Description) -> "Answer":
         """The answer, with demands that can be met. Raises ValueError: it is none."""
         try:
-            viewers, *lists, command = json.loads(data)
+            viewers, *lists, command, key, given = json.loads(data)
             demands, watched = (_demands(found, description) for found in lists)
-            return cls(max(int(viewers), 0), demands, watched, command if command in COMMANDS else "")
+            numbers = tuple(map(float, given))
+            if command == CHANGE and not can_be_changed(key, numbers, description):
+                command = ""
+            if command != CHANGE:
+                key, numbers = "", ()
+            return cls(max(int(viewers), 0), demands, watched, command if command in COMMANDS else "", key, numbers)
         except (TypeError, OverflowError, RecursionError) as error:
             raise ValueError(str(error)) from error
 
@@ -131,6 +145,12 @@ class Answer:
 def _demands(found, description: Description) -> tuple[Demand, ...]:
     asked = [Demand(str(name), str(place), int(axis), int(index)) for name, place, axis, index in found]
     return tuple(each for each in dict.fromkeys(asked) if can_be_met(each, description))[:MOST_DEMANDS]
+
+
+def can_be_changed(key, numbers: tuple[float, ...], description: Description) -> bool:
+    """Whether viewers may give a value of the case these numbers."""
+    before = description.changeable.get(key) if isinstance(key, str) else None
+    return before is not None and len(before) == len(numbers) and all(map(isfinite, numbers))
 
 
 def can_be_met(demand: Demand, description: Description) -> bool:

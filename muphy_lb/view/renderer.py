@@ -11,7 +11,7 @@ from muphy_lb.view.scene import BodyScene
 from muphy_lb.view.viewer import Viewer
 
 MOST_VIEWERS = 8
-TICK_S = 0.02  # shortest time between two answers [s]
+TICK_S = 0.005  # shortest time between two answers [s]
 
 
 class Renderer:
@@ -31,7 +31,7 @@ class Renderer:
         self.scene: BodyScene | None = None
         self.update: Update | None = None
         self.history = History()
-        self._is_telling, self._has_changed, self._commands = False, False, list[str]()
+        self._is_telling, self._has_changed, self._commands = False, False, list[tuple[str, str, tuple[float, ...]]]()
 
     async def draw(self, *arguments):
         """Call a function elsewhere, so that browsers are answered meanwhile; its result."""
@@ -74,9 +74,9 @@ class Renderer:
         for viewer in self._viewers:
             viewer.show_end()
 
-    def command(self, word: str) -> None:
-        """Hand a command to the run."""
-        self._commands.append(word)
+    def command(self, word: str, key: str = "", numbers: tuple[float, ...] = ()) -> None:
+        """Hand a command to the run; of a change also what is to be what."""
+        self._commands.append((word, key, numbers))
         self.tell()
 
     def tell(self) -> None:
@@ -89,10 +89,10 @@ class Renderer:
     async def _tell(self) -> None:
         while self._has_changed:
             self._has_changed = False
-            command = self._commands.pop(0) if self._commands else ""
+            command = self._commands.pop(0) if self._commands else ("", "", ())
             waiting = tuple(dict.fromkeys(viewer.demand for viewer in self._viewers if viewer.is_waiting))
             watched = tuple(dict.fromkeys(viewer.demand for viewer in self._viewers))
-            answer = Answer(len(self._viewers), waiting, watched, command)
+            answer = Answer(len(self._viewers), waiting, watched, *command)
             try:
                 await asyncio.get_running_loop().run_in_executor(self._sender, self._line.send_bytes, answer.to_bytes())
             except OSError:  # the run has gone, which the other direction tells as well

@@ -11,16 +11,18 @@ from skimage.measure import find_contours
 
 from muphy_lb.base.narrow import pair
 from muphy_lb.output.drawing import shown_unit
-from muphy_lb.output.pictures.projection import MARGIN as GRID_MARGIN
 from muphy_lb.output.pictures.projection import (
+    AT_SURFACE,
     UPRIGHT,
     Window,
+    above,
     best_camera,
     fill_volume,
     oblique_camera,
     render,
     volume_on,
 )
+from muphy_lb.output.pictures.projection import MARGIN as GRID_MARGIN
 from muphy_lb.view.messages import CutFrame, Demand, Description, Picture
 
 SPEED_COLOURS, OTHER_COLOURS, N_COLOURS = ("plasma", 0.12, 0.96), ("viridis", 0.0, 1.0), 256
@@ -29,7 +31,6 @@ FROM_ZERO = 0.25  # A scale begins at 0 if its low end is below this share of th
 SHRINKS = 0.6  # A scale is kept until values fill less than this share of it
 LEAST_RANGE = 1e-30
 GREY = (0.35, 0.38, 0.44, 1.0)  # where a field on walls is not known: at openings
-AT_WALL = 1.0  # how far below the surface that is drawn the cells with values may begin [cells]
 HALF_FULL = 0.5
 MOST_ELEVATION_DEG = 89.0
 ZOOM = (0.5, 12.0)
@@ -155,13 +156,21 @@ class BodyScene:
         azimuth, elevation = np.arctan2(-forward[1], -forward[0]), -np.arcsin(forward[2])
         self.start = Angle(float(np.rad2deg(azimuth)), float(np.rad2deg(elevation)))
 
-    def drawn(self, picture: Picture, angle: Angle, scale: Scale, size: tuple[int, int], rays: int = 1) -> Drawn:
+    def drawn(self, picture: Picture, angle: Angle, scale: Scale, size, rays: int = 1, level=None) -> Drawn:
         """The body as it is drawn; arguments as of :meth:`image`."""
         points = np.empty((2, 0)) if picture.points is None else self.places(picture.points, angle, size)
-        image = self.image(picture, angle, scale, size, rays)
+        image = self.image(picture, angle, scale, size, rays, level)
         return Drawn(picture.demand, image, points, has_values=picture.values.size > 0)
 
-    def image(self, picture: Picture, angle: Angle, scale: Scale, size: tuple[int, int], rays: int = 1) -> np.ndarray:
+    def image(
+        self,
+        picture: Picture,
+        angle: Angle,
+        scale: Scale,
+        size: tuple[int, int],
+        rays: int = 1,
+        level: float | None = None,
+    ) -> np.ndarray:
         """(rows, columns) uint32 RGBA of the body with the values of a picture.
 
         Args:
@@ -169,15 +178,22 @@ class BodyScene:
             angle: from where.
             size: columns and rows.
             rays: along the edge of a pixel.
+            level: of the isosurface that is seen instead of the body [SI]; None for none.
         """
         began_s = time.perf_counter()
         self._take(picture)
         colours = self._colours(picture.demand.field, scale)
-        deepest = inf if picture.demand.field in self._description.below_wall else AT_WALL
-        seen = render(self._present, self._window(angle, size), colours, max(size), rays, deepest)
+        deepest = inf if picture.demand.field in self._description.below_wall else AT_SURFACE
+        body = self._present if level is None else above(self._present, level)
+        deepest = deepest if level is None else AT_SURFACE
+        seen = render(body, self._window(angle, size), colours, max(size), rays, deepest)
         packed = _packed(seen.image, size)
         self.seconds = (time.perf_counter() - began_s) / rays**2
         return packed
+
+    def camera(self, angle: Angle) -> np.ndarray:
+        """(3, 3) right, up, forward of a viewer."""
+        return oblique_camera(angle.azimuth_deg, angle.elevation_deg) @ self._turned
 
     def places(self, points: np.ndarray, angle: Angle, size: tuple[int, int]) -> np.ndarray:
         """(2, m) columns and rows, in parts of an image's width and height, of (3, m) voxel coordinates (x, y, z)."""
@@ -208,7 +224,7 @@ class BodyScene:
 
     def _window(self, angle: Angle, size: tuple[int, int]) -> Window:
         """A window of the shape of the image around the whole body, or magnified."""
-        camera = oblique_camera(angle.azimuth_deg, angle.elevation_deg) @ self._turned
+        camera = self.camera(angle)
         whole = Window.around(self._full, camera)
         aspect = size[1] / size[0]
         width = max(whole.size[0], whole.size[1] / aspect) / angle.zoom

@@ -7,9 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from muphy_lb.engine.engine import Engine
-from muphy_lb.engine.transfers import NodeMoments, NodeValues
+from muphy_lb.engine.transfers import NodeMoments, NodeValues, Probe
 from muphy_lb.measure.flow_view import EngineView, FlowView
 from muphy_lb.measure.monitor import MonitoredFlow
+from muphy_lb.measure.node_probe import Compute
+from muphy_lb.measure.shear.fields import STRESS_FIELDS, StressField
+from muphy_lb.measure.shear.stress import NodeStress
 from muphy_lb.model.model import POSITION
 from muphy_lb.view.messages import CUT, Demand
 
@@ -22,6 +25,8 @@ class NodeReader:
     def __init__(self, engine: Engine, nodes: np.ndarray):
         self.size = nodes.size
         self._engine, self._moments, self._values = engine, NodeMoments(engine, nodes), NodeValues(engine, nodes)
+        self._nodes = nodes
+        self._arriving: Probe | None = None
 
     def moments(self) -> np.ndarray:
         """(4, k) rows rho - 1, ux, uy, uz, lattice units."""
@@ -31,6 +36,15 @@ class NodeReader:
         """(k,) values of a field of the model."""
         self._engine.backend.synchronise()
         return self._values.field(name, self._engine.parity)
+
+    def of_arriving(self, compute: Compute) -> np.ndarray:
+        """(r, k) numbers of the populations that arrive in the step ahead; collective."""
+        engine = self._engine
+        if self._arriving is None:
+            self._arriving = engine.probe_of_arriving(self._nodes)
+        with engine.looking_ahead() as buffer:
+            populations = [self._arriving.stored(buffer)]
+        return compute(populations, self._arriving.unit, self._values.force(engine.parity))
 
     def has_fluid(self) -> np.ndarray | None:
         """(k,) mask of the nodes with fluid; None if all have."""
@@ -61,6 +75,10 @@ def shown_fields(view: FlowView) -> dict[str, ShownField]:
     fields = {"speed": ShownField("m/s", speed, is_below_wall=True), "pressure": ShownField("Pa", pressure)}
     for axis, name in enumerate("xyz"[: 2 if view.header.shape[0] == 1 else 3]):
         fields[f"velocity along {name}"] = ShownField("m/s", _component(units, 1 + axis), is_below_wall=True)
+    compute = NodeStress(view.fluid, view.lattice).with_viscosity
+    for name in ("shear_stress", "shear_rate"):
+        field = STRESS_FIELDS[name]
+        fields[name.replace("_", " ")] = ShownField(field.unit, _of_stress(field, units, compute))
     for physics in view.physics:
         for name, output in physics.output_fields.items():
             if output.at_nodes:
@@ -75,6 +93,10 @@ def has_wall_shear(view: EngineView) -> bool:
 
 def _component(units, row: int) -> Callable[[NodeReader], np.ndarray]:
     return lambda nodes: units.velocity_to_si(nodes.moments()[row])
+
+
+def _of_stress(field: StressField, units, compute: Compute) -> Callable[[NodeReader], np.ndarray]:
+    return lambda nodes: field.in_si(nodes.of_arriving(compute), units)
 
 
 def _from_stored(source) -> Callable[[NodeReader], np.ndarray]:

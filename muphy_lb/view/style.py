@@ -4,7 +4,7 @@ from bokeh.models import GlobalInlineStyleSheet, InlineStyleSheet
 
 from muphy_lb.output.pictures.theme import Theme
 
-FRAME = (640, 620)  # columns and rows of the picture
+FRAME = (640, 500)  # columns and rows of the picture: with its title and axes it fits on a screen of 800 x 600
 SIDE, CURVES = 230, (340, 205)
 
 

@@ -3,10 +3,26 @@
 import asyncio
 import time
 from dataclasses import replace
+from functools import partial
+
+import numpy as np
 
 from muphy_lb.base.narrow import known
+from muphy_lb.view.controls import FORCE
 from muphy_lb.view.layout import GONE, Layout
-from muphy_lb.view.messages import BODY, CUT, ENDED, RUNNING, WAITING, Demand, Picture, Update, can_be_met
+from muphy_lb.view.messages import (
+    BODY,
+    CHANGE,
+    CUT,
+    ENDED,
+    RUNNING,
+    WAITING,
+    Demand,
+    Picture,
+    Update,
+    can_be_changed,
+    can_be_met,
+)
 from muphy_lb.view.scene import Scale, drawn_cut
 from muphy_lb.view.style import FRAME
 
@@ -39,9 +55,10 @@ class Viewer:
         self._n_points, self._is_gone = -1, False
         self._update: Update | None = renderer.update
         self._has_update, self._heard_s = False, 0.0
-        layout.controls.on_choice(self._choose)
+        layout.controls.on_choice(self._choose, self._look_again)
         layout.controls.on_command(self._command)
-        layout.on_mouse(self._turn, self._zoom, self._reset)
+        layout.controls.on_value(self._change)
+        layout.on_mouse(self._turn, self._tilt, self._zoom, self._reset)
         layout.on_drawn(self._acknowledge)
         layout.choose(self.demand)
         self._tell()
@@ -134,6 +151,23 @@ class Viewer:
         if update and not update.state.startswith(ENDED):
             self._renderer.command(word)
 
+    def _change(self, key: str, numbers: tuple[float, ...]) -> None:
+        update = self._renderer.update
+        is_on = update and not update.state.startswith(ENDED)
+        if is_on and can_be_changed(key, numbers, self._renderer.description):
+            self._renderer.command(CHANGE, key, numbers)
+
+    def _tilt(self, right: float, up: float) -> None:
+        """The body force, as large as before, points where the mouse went."""
+        force = self._renderer.description.changeable.get(FORCE)
+        if force is None or self._angle is None or self.demand.place != BODY:
+            return
+        camera = self._renderer.scene.camera(self._angle)
+        way = right * camera[0] + up * camera[1]
+        numbers = tuple((np.linalg.norm(force) * way / np.linalg.norm(way)).tolist())
+        self._layout.controls.set_value(FORCE, numbers)
+        self._change(FORCE, numbers)
+
     def _acknowledge(self, number: int) -> None:
         self._drawn = max(self._drawn, min(number, self._sent))
         if self._is_stale:
@@ -184,8 +218,10 @@ class Viewer:
                 drawn = await renderer.draw(drawn_cut, picture, renderer.description.frames[picture.demand.axis])
             else:
                 is_afforded = renderer.scene.seconds < AFFORDED_S or renderer.update.state != RUNNING
-                rays = FINE_RAYS if is_afforded and not self._is_turning else 1
-                drawn = await renderer.draw(renderer.scene.drawn, picture, self._angle, self._scale, FRAME, rays)
+                rays, share = FINE_RAYS if is_afforded and not self._is_turning else 1, self._layout.controls.level
+                level = None if share is None else self._scale.low + share * (self._scale.high - self._scale.low)
+                draw = partial(renderer.scene.drawn, rays=rays, level=level)
+                drawn = await renderer.draw(draw, picture, self._angle, self._scale, FRAME)
             if picture.demand == self.demand:
                 self._sent += 1
                 number, scale = self._sent, self._scale

@@ -126,6 +126,7 @@ EXTRAS = (
     ("[free_surface]", "liquid = [{box_m = [[0, 0, 0], [0.01, 0.003, 0.01]]}]", "surface_tension_n_m = 0.01"),
     ("[free_surface.bubbles]", "pressure_pa = 1e5", "spheres = [{centre_m = [0.004, 0.002, 0.002], radius_m = 1e-3}]"),
     ("[age]",),
+    ("[[species]]", "name = 'drug'", "schmidt = 1.0", "rate = '-k * drug'", "rates = {k = 1.0}", "initial = 1.0"),
     ("[dissipation]",),
     ("[thermal]", "reference_k = 300.0", "prandtl = 7.0", "expansion_1_k = 1e-3"),
 )

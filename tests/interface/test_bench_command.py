@@ -16,10 +16,11 @@ from muphy_lb.backends import copying, make_backend
 from muphy_lb.backends.numpy.backend import NumpyBackend
 from muphy_lb.base.errors import InputError, MuphyError
 from muphy_lb.base.precision import FP32, FP64
-from muphy_lb.bench import table1
+from muphy_lb.bench import peak
 from muphy_lb.bench import whole as whole_runs
 from muphy_lb.bench.built_in import BUILT_IN, built_in_table
 from muphy_lb.bench.command import add_options, bench
+from muphy_lb.bench.papers import published, table1
 from muphy_lb.bench.stream import Measurement
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.shapes.catalogue import build_shape
@@ -60,14 +61,17 @@ IN_THE_SIMULATOR = """
 import sys
 from muphy_lb.__main__ import main
 from muphy_lb.backends import copying
-from muphy_lb.bench import stream
-from muphy_lb.bench import table1
+from muphy_lb.bench import peak, stream
+from muphy_lb.bench.papers import table1, toelke
 copying.COPY_BYTES, copying.COPY_REPETITIONS = 1 << 12, 1
-table1.PAPER_BOX, table1.RECORDED = (6, 5, 4), 2
+table1.PAPER_BOX, table1.ALIGNED_BOX, table1.RECORDED = (6, 5, 4), (8, 4, 4), 2
+peak.BOX, peak.ROUNDS = (3, 3, 3), 2
+toelke.published.TOELKE_MESHES, toelke.CAVITY_SIZE = (36,), 6
 stream.STEPS_ENQUEUED, stream.ENQUEUE_REPETITIONS = 2, 1
 quick = ["--backend", "cuda", "--steps", "2", "--runs", "1", "--json"]
 main(["bench", "--paper", "table1", "--size", "3", *quick, sys.argv[1]])
-main(["bench", "--geometry", "box", "--size", "3", *quick, sys.argv[2]])
+main(["bench", "--geometry", "box", "--size", "3", "--threads", "32,64", *quick, sys.argv[2]])
+main(["bench", "--paper", "toelke", "--threads", "128,32", *quick, sys.argv[3]])
 """
 
 
@@ -125,13 +129,13 @@ def test_the_artery_has_an_inlet_and_outlets():
 
 def test_the_json_says_what_ran_where_and_when(tmp_path):
     record = measured(tmp_path, "--geometry", "box", "--size", 4)
-    assert record.keys() == {"title", "date", "version", "commit", "device", "measurements"}
+    assert record.keys() == {"title", "date", "version", "commit", "command", "device", "measurements", "tables"}
     assert record["device"] == NumpyBackend.device and record["date"].endswith("+00:00")
 
 
 def test_the_json_has_every_measured_quantity(tmp_path):
     (found,) = measured(tmp_path, "--geometry", "box", "--size", 4)["measurements"]
-    assert found.keys() == {field.name for field in fields(Measurement)} | {"title", "published"}
+    assert found.keys() == {field.name for field in fields(Measurement)} | {"title"}
 
 
 def test_every_combination_of_what_is_asked_for_is_timed_once(tmp_path):
@@ -191,10 +195,23 @@ def test_a_prepared_geometry_gets_a_flow(ends, tmp_path):
     assert (found["title"], found["n_fluid"]) == ("pipe", nodes.n_nodes)
 
 
-def test_the_rows_of_toelke_s_paper_stand_beside_his_figures(tmp_path):
-    record = measured(tmp_path, "--paper", "toelke", "--set", "geometry.options.size=36")
-    published = [m["published"] for m in record["measurements"]]
-    assert record["title"] == "toelke" and published[0] == "59 % of the bandwidth" and published[3] == "481 MLUPS"
+def test_the_rows_of_toelke_s_paper_stand_beside_his_numbers(tmp_path, monkeypatch):
+    monkeypatch.setattr(peak, "MATRIX", 64)
+    arguments = ("--paper", "toelke", "--set", "geometry.options.size=36", *QUICK, "--json", tmp_path / "toelke.json")
+    _, said = call(*arguments)
+    record = json.loads((tmp_path / "toelke.json").read_text())
+    (speeds,), (shares,) = (record["tables"][table.key].values() for table in (published.TOELKE_2, published.TOELKE_3))
+    ((gflops, _, copy_gb_s),) = record["tables"][published.TOELKE_1.key].values()
+    assert speeds == [m["mflups"] for m in record["measurements"][:3]] and gflops > 0
+    assert shares[0] == pytest.approx(speeds[0] * 90 / gflops / 10) and shares[3] == pytest.approx(
+        speeds[2] * 76 / copy_gb_s / 10
+    )
+    assert all(number in said for number in ("670", "568", "527", "59", "46"))
+
+
+def test_blocks_belong_to_devices_that_have_them(tmp_path):
+    text = refusal("--geometry", "box", "--size", 4, "--threads", "32", "--backend", "numpy")
+    assert "threads is 32" in text and "leave it out" in text
 
 
 @pytest.mark.parametrize(
@@ -208,6 +225,8 @@ def test_the_rows_of_toelke_s_paper_stand_beside_his_figures(tmp_path):
         (("--geometry", "box", "--size", "2", "--precision", "fp23"), ("'fp23'", "'fp32'")),
         (("--geometry", "box", "--size", "2", "--streaming", "pul"), ("'pul'", "'pull'")),
         (("--geometry", "box", "--size", "2", "--order", "curv"), ("'curv'", "'curve'")),
+        (("--geometry", "box", "--size", "2", "--threads", "32,x"), ("'32,x'", "auto,64,128")),
+        (("--paper", "table1", "--threads", "32"), ("--threads goes with whole time steps",)),
         (("--geometry", "box", "--size", "0"), ("--size is 0", "above zero")),
         (("--geometry", "box", "--runs", "0"), ("--runs is 0", "above zero")),
         (("case.toml", "--size", "4"), ("--size goes with a built-in",)),
@@ -260,7 +279,7 @@ def kernels_of_table_1():
     return kernels, own, away
 
 
-@pytest.mark.parametrize("row", [row for row in table1.ROWS if not row.collides], ids=lambda row: row.name)
+@pytest.mark.parametrize("row", [row for row in table1.ROWS if not row.computes], ids=lambda row: row.name)
 def test_kernels_of_table_1_that_do_not_collide_only_move(row):
     kernels, own, away = kernels_of_table_1()
     kernels.launches(row)[0]()
@@ -268,7 +287,7 @@ def test_kernels_of_table_1_that_do_not_collide_only_move(row):
     np.testing.assert_array_equal(after[away if row.scatters else own], before[own])
 
 
-@pytest.mark.parametrize("row", [row for row in table1.ROWS if row.collides], ids=lambda row: row.name)
+@pytest.mark.parametrize("row", [row for row in table1.ROWS if row.computes], ids=lambda row: row.name)
 def test_kernels_of_table_1_that_collide_keep_the_mass_of_a_node_and_nothing_else(row):
     kernels, own, away = kernels_of_table_1()
     kernels.launches(row)[0]()
@@ -279,10 +298,16 @@ def test_kernels_of_table_1_that_collide_keep_the_mass_of_a_node_and_nothing_els
 
 def test_table_1_counts_the_table_where_it_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr(table1, "PAPER_BOX", (TILE, 1, 1))
-    found = measured(tmp_path, "--paper", "table1", "--size", 4)["measurements"]
+    monkeypatch.setattr(table1, "ALIGNED_BOX", (8, 4, 4))
+    record = measured(tmp_path, "--paper", "table1", "--size", 4)
+    found, tables = record["measurements"], record["tables"]
     assert [m["bytes_per_update"] for m in found[:4]] == 2 * [POPULATIONS, POPULATIONS + 18 * 8]
     for m in found:
         assert m["gb_s"] == pytest.approx(m["bytes_per_update"] * m["n_nodes"] / m["us_per_launch"] / 1e3, rel=1e-12)
+    costs = tables[published.SCATTERING.key]
+    assert list(costs) == [f"{TILE} x 1 x 1", "8 x 4 x 4", "4 x 4 x 4"]
+    assert costs["8 x 4 x 4"] == [found[k + 1]["us_per_launch"] / found[k]["us_per_launch"] for k in (4, 6)]
+    assert [row[0] for row in tables[published.TABLE_I.key].values()] == [m["us_per_launch"] / 1e3 for m in found[:4]]
 
 
 def test_table_1_needs_one_process():
@@ -294,8 +319,8 @@ def test_table_1_needs_one_process():
 
 @pytest.fixture(scope="module")
 def simulated(tmp_path_factory):
-    """JSON of Table I and of a box on the CUDA backend in Numba's simulator, in a process of its own."""
-    paths = [tmp_path_factory.mktemp("simulated") / name for name in ("table1.json", "box.json")]
+    """JSON of Table I, a box and Toelke's tables on the CUDA backend in Numba's simulator, in a process of its own."""
+    paths = [tmp_path_factory.mktemp("simulated") / name for name in ("table1.json", "box.json", "toelke.json")]
     env = os.environ | {"NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", IN_THE_SIMULATOR, *map(str, paths)]
     done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, timeout=HANGS_S)
@@ -306,15 +331,21 @@ def simulated(tmp_path_factory):
 @pytest.mark.night
 def test_the_kernels_of_table_1_run_in_the_simulator(simulated):
     found = simulated[0]["measurements"]
-    assert [m["kernel"] for m in found] == 2 * [row.name for row in table1.ROWS]
-    assert [m["n_nodes"] for m in found] == 4 * [120] + 4 * [27] and all(m["mflups"] > 0 for m in found)
+    assert [m["kernel"] for m in found] == 3 * [row.name for row in table1.ROWS]
+    assert [m["n_nodes"] for m in found] == 4 * [120] + 4 * [128] + 4 * [27] and all(m["mflups"] > 0 for m in found)
 
 
 @pytest.mark.night
 def test_a_device_tells_runs_launch_shape_and_launch_time(simulated):
-    (found,) = simulated[1]["measurements"]
-    assert found["device"] == "CUDA simulator" and found["shape"] == "single 256"
+    small, found = simulated[1]["measurements"]
+    assert found["device"] == "CUDA simulator" and (small["shape"], found["shape"]) == ("single 32", "single 64")
     assert found["runs_per_warp"] > 1 and found["launch_us"] > 0
+
+
+@pytest.mark.night
+def test_a_device_fills_the_columns_of_toelke_s_table_of_blocks(simulated):
+    ((mesh, row),) = simulated[2]["tables"][published.TOELKE_5.key].items()
+    assert mesh == "36 x 36" and [number is not None for number in row] == [True, False, True, False, False]
 
 
 @pytest.fixture

@@ -108,6 +108,16 @@ def test_the_json_is_written_where_asked_too(finished):
     assert (folder.parent / "copy.json").read_text() == (folder / "compare.json").read_text()
 
 
+def test_a_paper_s_seconds_stand_beside_those_of_its_backends(case_file, tmp_path):
+    quick = ("--sizes", "12,16", "--backends", "numpy,cpu", "--steps", "10", "--seconds", "0.1")
+    _, said = call(case_file, *quick, "--paper", "bang", "-o", tmp_path)
+    rows = [line.split() for line in said.splitlines() if line.split()[0] in ("12", "16")]
+    assert [(row[0], row[3], row[-1]) for row in rows] == [
+        *(("12", "numpy", "-"), ("12", "cpu", "-")),
+        *(("16", "numpy", "0.7387"), ("16", "cpu", "-")),
+    ]
+
+
 @pytest.mark.parametrize("name", ["time.png", "speed.png", "quiver.png"])
 def test_picture_is_not_blank(finished, name):
     assert imread(finished[2] / name)[..., :3].std() > 0.02

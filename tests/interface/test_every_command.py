@@ -17,7 +17,8 @@ import tifffile
 from muphy_lb.__main__ import COMMANDS, DOCTOR, PREPARING, main
 from muphy_lb.apps.rock.permeability import UNSETTLED_EXIT_CODE
 from muphy_lb.base.registry import PHYSICS
-from muphy_lb.bench import table1, whole
+from muphy_lb.bench import whole
+from muphy_lb.bench.papers import table1
 from muphy_lb.doctor.command import parser as doctor_parser
 from muphy_lb.geometry.__main__ import _parser as geometry_parser
 from muphy_lb.parallel import SerialCommunicator
@@ -129,6 +130,8 @@ SMALLEST = {
     "particles": TRACERS,
     "free_surface": TANK,
     "age": DUCT + "[age]\nschmidt = 1.0\n",
+    "species": DUCT
+    + "[[species]]\nname = 'drug'\nschmidt = 1.0\nrate = '-k * drug**2'\nrates = {k = 1e-3}\ninitial = 1.0\n",
     "dissipation": DUCT + "[dissipation]\n",
 }
 """The smallest case with each physics."""
@@ -198,6 +201,7 @@ def typed(monkeypatch, folder, capsys):
     """Function ``typed(words)``: the exit code of a command in that folder, and its output."""
     monkeypatch.chdir(folder)
     monkeypatch.setattr(table1, "PAPER_BOX", (6, 5, 4))
+    monkeypatch.setattr(table1, "ALIGNED_BOX", (8, 4, 4))
     monkeypatch.setattr(whole, "KEPT_IN", ())  # a first start that compiles nothing
 
     def abort(self, exit_code):

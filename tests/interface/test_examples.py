@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from muphy_lb.__main__ import main
+from muphy_lb.backends import copying
 from muphy_lb.case.case import case_from_dict, load_case
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.loop import Run
@@ -47,6 +49,8 @@ TINY = {
     "rock_tracers": ["geometry.options.size=20", "geometry.options.radius=4.0", "particles.dye.count=500"]
     + ["particles.dye.start_s=0.0", "openings.inlet.centre_m=[0.0, 1e-4, 1e-4]"]
     + ["openings.outlet.centre_m=[1.9e-4, 1e-4, 1e-4]", "particles.dye.planes.middle.point_m=[1e-4, 0.0, 0.0]"],
+    "shaken_tank": ["compute.backend=numpy", "geometry.spacing_m=8e-3", "geometry.options.length=24"]
+    + ["geometry.options.height=18"],
     "tilting_tank": ["compute.backend=numpy", "geometry.spacing_m=8e-3", "geometry.options.length=24"]
     + ["geometry.options.height=14", "geometry.options.width=4"],
     "tracers": ["geometry.spacing_m=5e-4", "geometry.options.radius=4.0", "geometry.options.length=40"]
@@ -113,15 +117,30 @@ def test_example_ends_by_itself(name):
     assert case.run.time_s is not None if moves_on else case.run.steady_tolerance is not None
 
 
-@pytest.mark.parametrize(
+ONE_OF_EACH = pytest.mark.parametrize(
     "name", [*RUN, *(pytest.param(name, marks=pytest.mark.night) for name in NAMES if name not in RUN)]
 )
+
+
+@ONE_OF_EACH
 def test_example_runs(name, request, tmp_path):
     simulation = Solver(load_example(name, request, TINY[name] + SHORT), SerialCommunicator())
     Run(simulation, tmp_path).execute()
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert summary["steps"] == 60 and 0.0 < summary["max_velocity_m_s"] < math.inf
     assert (tmp_path / "picture.png").stat().st_size > 10_000
+
+
+@ONE_OF_EACH
+def test_example_is_timed_by_bench(name, request, monkeypatch, capsys):
+    monkeypatch.setattr(copying, "COPY_BYTES_ON_HOST", 1 << 16)
+    changes = [f"--set={change}" for change in TINY[name]]
+    path = EXAMPLES / f"{name}.toml"
+    if name.startswith("aorta"):
+        changes.append(f'--set=geometry.file="{request.getfixturevalue("data_dir") / AORTA}"')
+    assert main(["bench", str(path), *changes, "--backend=numpy", "--steps=1", "--runs=1"]) == 0
+    said = capsys.readouterr().out
+    assert "B/update" in said and "CPU (NumPy specification)" in said
 
 
 @pytest.mark.parametrize("name", NAMES)

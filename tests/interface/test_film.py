@@ -61,7 +61,7 @@ def test_all_frames_have_the_scale_of_the_fastest(done):
     folder, _, observer = done
     assert set(observer._drawn_with) == {10, 20, 30, 40}
     assert len(set(observer._drawn_with.values())) == 1
-    low, high = observer._drawn_with[40]
+    low, high, _ = observer._drawn_with[40]
     kept = [np.load(path)["values"] for path in sorted((folder / "frames").glob("*.npz"))]
     fastest = max(np.nanpercentile(values, 99.7) for values in kept)
     assert low == 0.0 and fastest <= high < 2.5 * fastest

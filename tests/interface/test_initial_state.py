@@ -269,13 +269,14 @@ def test_a_bad_velocity_from_python_is_refused(values, words):
         simulation.set_velocity_m_s(values)
 
 
-def test_a_free_surface_starts_by_itself():
-    """Its liquid has pressure and velocity of its own."""
+def test_a_free_surface_starts_with_a_pressure_of_its_own():
     surface = {"free_surface": {"liquid": [{"box_m": [[0.0, 0.0, 0.0], [8.0, 8.0, 1.0]]}]}}
-    with pytest.raises(InputError, match=r"\[initial\] and \[free_surface\], which says itself .*; remove \[initial\]"):
-        Solver(case_of(initial={"velocity_m_s": [0.0] * 3}, **surface))
-    with pytest.raises(InputError, match=r"\[free_surface\] says itself where there is fluid"):
-        Solver(case_of(**surface)).set_velocity_m_s([0.0] * 3)
+    with pytest.raises(InputError, match=r"initial.consistent_pressure and \[free_surface\], which says itself"):
+        Solver(case_of(initial={"velocity_m_s": [0.0] * 3, "consistent_pressure": True}, **surface))
+    with pytest.raises(InputError, match=r"\[free_surface\] says itself with which pressure the flow starts"):
+        Solver(case_of(**surface)).set_pressure_pa(0.0)
+    with pytest.raises(InputError, match=r"\[free_surface\] says itself with which pressure the flow starts"):
+        Solver(case_of(**surface)).set_velocity_m_s([0.0] * 3, consistent_pressure=True)
 
 
 @pytest.mark.parametrize("method", ["finite-differences", "double-distribution"])

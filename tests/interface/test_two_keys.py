@@ -145,6 +145,10 @@ IN_THE_CASE = {
         "expansion_1_k and rayleigh",
     ),
     "age": (changed(age={"schmidt": 1.0, "diffusivity_m2_s": 1e-6}), "schmidt and diffusivity_m2_s"),
+    "species": (
+        changed(species=[{"name": "drug", "schmidt": 1.0, "diffusivity_m2_s": 1e-6}]),
+        "diffusivity_m2_s and schmidt",
+    ),
     "temperature, reader": (changed(fluid={"temperature_k": 300.0}), "temperature_k but no [fluctuating]"),
     "particles twice": (
         changed(particles=[{"name": "p", "kind": "tracers", "count": 5, "positions_m": [[0, 0, 0]]}]),

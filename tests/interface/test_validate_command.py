@@ -122,6 +122,7 @@ def test_on_several_ranks_what_ends_a_case_ends_all(run):
         (("--backend", "gpu"), "backend is 'gpu'; allowed: auto, numpy, cpu, cuda"),
         (("--precision", "fp8"), "precision is 'fp8'; allowed: fp64, fp32, fp16"),
         (("--streaming", "ab"), "streaming is 'ab'; allowed: pull, push, aa"),
+        (("--ranks", "2"), "--ranks is 2; give a divisor of the ranks that were started, 1"),
         (("--compare-precisions", "--precision", "fp32"), "leave --precision out"),
         (("--list", "god"), "unknown case 'god'; did you mean 'good'"),
     ],

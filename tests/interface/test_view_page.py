@@ -9,6 +9,7 @@ from collections import deque
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from muphy_lb.run.solver import Solver
 from muphy_lb.view.gathering import Gathering, describe
 from muphy_lb.view.messages import BODY, Answer, Demand, Update
 from muphy_lb.view.page import LOOPBACK, PageProcess, open_socket
+from muphy_lb.view.style import FRAME
 from tests.vessel import vessel
 from tests.waiting import PATIENCE_S, wait_for
 
@@ -199,6 +201,18 @@ def test_the_page_is_there_for_this_machine_alone():
     server.listener.close()
 
 
+def test_the_picture_comes_first_and_fits_on_a_small_screen(shown):
+    """Controls and curves wrap below it where the window is narrow."""
+    with shown.viewer() as session:
+        (root,) = session.document.roots
+        assert root.styles == {"flex-wrap": "wrap"}
+        first = root.children[0].references()
+        assert {type(each).__name__ for each in first} & {"Figure", "figure"} and not {
+            type(each).__name__ for each in first
+        } & {"Button", "Select"}
+        assert FRAME[0] <= 680 and FRAME[1] <= 520  # beside title, axes and the bar of colours in 800 x 600
+
+
 def test_the_page_needs_no_other_machine(shown):
     body = shown.get(f"/{shown.token}/run")[1].decode()
     assert "https://" not in body and "cdn" not in body
@@ -210,6 +224,39 @@ def test_viewers_get_what_they_ask_for_and_command_the_run(shown):
         assert answer.demands == (shown.picture.demand,)
         fire(first, "button_click", button(first, "Pause"))
         assert shown.answer(lambda answer: answer.command).command == "pause"
+
+
+def test_a_viewer_gives_a_value_of_the_case_another_number(shown):
+    key = "openings.inlet.velocity_m_s"
+    with shown.viewer() as session:
+        (value,) = (each for each in models(session, "TextInput") if each.title == key)
+        assert value.value == "0.02"
+        for text in ("nonsense", "1, 2", "0.01"):
+            value.value = text
+            session.force_roundtrip()
+        answer = shown.answer(lambda answer: answer.command)
+        assert (answer.command, answer.key, answer.numbers) == ("change", key, (0.01,))
+
+
+def test_the_body_force_points_where_the_mouse_has_dragged_it():
+    """As large as before, in the plane of the screen."""
+    from muphy_lb.view.viewer import Viewer
+
+    said, force = [], (0.0, 3.0, -4.0)
+    camera = np.array([[0.6, 0.8, 0.0], [0.0, 0.0, 1.0], [0.8, -0.6, 0.0]])
+    viewer = Viewer.__new__(Viewer)
+    viewer._angle, viewer.demand = object(), Demand("speed", BODY)
+    viewer._layout = SimpleNamespace(controls=SimpleNamespace(set_value=lambda *given: said.append(given)))
+    viewer._renderer = SimpleNamespace(
+        description=SimpleNamespace(changeable={"flow.acceleration_m_s2": force}),
+        scene=SimpleNamespace(camera=lambda angle: camera),
+        update=Update(1, 0.1, RunStatus(100), 10.0, "running"),
+        command=lambda *given: said.append(given[1:]),
+    )
+    viewer._tilt(30.0, 40.0)
+    (key, shown_numbers), (_, numbers) = said
+    assert key == "flow.acceleration_m_s2" and shown_numbers == numbers
+    np.testing.assert_allclose(numbers, 5.0 * (0.6 * camera[0] + 0.8 * camera[1]))
 
 
 def test_the_newest_picture_is_shown_although_the_one_before_was_still_on_its_way(shown):
@@ -225,6 +272,30 @@ def test_the_newest_picture_is_shown_although_the_one_before_was_still_on_its_wa
         wait_for(lambda: number_of(shown, session) == 2)
 
 
+def test_an_isosurface_is_drawn_instead_of_the_body(shown):
+    """Of the values that are there already: nothing is asked of the run."""
+
+    def image(page):
+        """The body that is drawn."""
+        (source,) = (each for each in models(page, "ColumnDataSource") if set(each.data) == {"image", "number"})
+        return np.array(source.data["image"][0])
+
+    with shown.viewer() as session:
+        shown.answer(lambda answer: answer.viewers == 1 and answer.demands)
+        shown.page.send(shown.picture)
+        wait_for(lambda: number_of(shown, session) == 1)
+        with as_it_is(shown, session) as page:
+            body = image(page)
+            (drawn,) = (each for each in models(page, "ColumnDataSource") if list(each.data) == ["number"])
+            drawn.data = {"number": [1]}
+            (level,) = (each for each in models(page, "Slider") if each.title.startswith("isosurface"))
+            level.value = 60
+        wait_for(lambda: number_of(shown, session) == 2)
+        with as_it_is(shown, session) as page:
+            surface = image(page)
+        assert 0 < np.count_nonzero(surface) < np.count_nonzero(body)
+
+
 def test_other_fields_are_offered_when_the_run_has_others(shown):
     other = replace(shown.description, units={"speed": "m/s", "height": "m"})
     with shown.viewer() as session:
@@ -238,7 +309,10 @@ def test_other_fields_are_offered_when_the_run_has_others(shown):
 
 def test_a_viewer_who_sends_rubbish_is_shown_nothing_wrong(shown):
     with shown.viewer() as session:
-        (field,), (slider,), (choice,) = (models(session, kind) for kind in ("Select", "Slider", "RadioButtonGroup"))
+        (field,), (slider, level), (choice,) = (
+            models(session, kind) for kind in ("Select", "Slider", "RadioButtonGroup")
+        )
+        level.value = float("nan")
         choice.active = 1
         session.force_roundtrip()
         cut = shown.answer(lambda answer: answer.watched and answer.watched[0].place != BODY)

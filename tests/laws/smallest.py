@@ -44,6 +44,20 @@ SECTIONS: Mapping[str, dict] = {
         "openings": THROUGH,
         "age": {"diffusivity_m2_s": 0.05},
     },
+    "species": {
+        "species": [
+            {
+                "name": "drug",
+                "diffusivity_m2_s": 0.05,
+                "initial": 1.0,
+                "rate": "-k * drug * site",
+                "rates": {"k": 0.02},
+            },
+            {"name": "site", "schmidt": 4.0, "initial": 0.5, "decay_per_s": 0.01, "rate": "-0.02 * drug * site"},
+            {"name": "salt", "diffusivity_m2_s": 0.1, "decay_per_s": 0.02, "production": 0.001},
+        ],
+        "walls": [LOW | {"species": {"salt": 1.0}, "species_uptake_m_s": {"drug": 0.01}}],
+    },
     "dissipation": {"dissipation": {}, "walls": [LOW]},
 }
 """What the flow gets for a physics; a list takes the place of the list before."""

@@ -251,3 +251,18 @@ def test_a_cell_without_liquid_at_an_outlet_does_not_fall_for_ever():
     flow.ranks.step(1500)
     is_wet = flow.field(CELL) != GAS
     assert np.abs(flow.moments()[1:, is_wet]).max() < 0.25
+
+
+def test_liquid_below_a_tilted_surface_rests():
+    """Where the weight of its almost empty cells is borne, and the planes of those at walls are those of the liquid."""
+    up, gravity, shape = np.array([1.0, 2.0, 3.0]) / np.sqrt(14.0), 1e-5, (12, 14, 16)
+    nodes = tank(shape)
+    middle = float(0.5 * (np.array(shape[::-1]) - 1.0) @ up)
+    setup = SurfaceSetup(D3Q19, backend="cpu", rates=(1.0,), force=tuple(-gravity * up))
+    flow = Tank(nodes, setup, [LevelRegion(AT_REST, middle, up)])
+    hydrostatic = 3.0 * gravity * (middle - nodes.coordinates() @ up)
+    pushed = -1.5 * gravity * (D3Q19.c @ up)  # half of the body force, which populations have behind the collision
+    flow.ranks.set_populations(D3Q19.w[:, None] * (hydrostatic + pushed[:, None]))
+    flow.ranks.step(400)
+    speed = np.linalg.norm(flow.moments()[1:][:, flow.field(CELL) != GAS], axis=0)
+    assert speed.max() < 1e-4 * np.sqrt(gravity * (middle + 0.5 * up.sum()))

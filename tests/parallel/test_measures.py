@@ -14,7 +14,7 @@ RANKS = 3
 PROBES = [
     {"name": "cut", "plane_m": [0.0, 0.0, 5e-3], "normal": [0.1, 0.0, 1.0]},
     {"name": "higher", "plane_m": [0.0, 0.0, 7e-3], "normal": [0.0, 0.0, 1.0], "branch": "nearest"},
-    {"name": "point", "point_m": [1e-4, 3e-4, 6.2e-3]},
+    {"name": "point", "point_m": [1e-4, 3e-4, 6.2e-3], "fields": ["shear_stress", "strain_rate"]},
 ]
 WAVE = {"period_s": 0.04, "mean": 1.0, "sine": [0.4]}
 ROCK = {
@@ -72,7 +72,7 @@ def pulsating(streaming):
         "wall_regions": [{"name": "middle", "axis_m": [[0.0, 0.0, 3e-3], [0.0, 0.0, 7e-3]], "radius_m": 6e-3}],
         "lattice": {"walls": "bouzidi" if streaming == "pull" else "half-way"},
         "compute": {"streaming": streaming, "backend": "numpy"},
-        "output": {"wall_shear": True},
+        "output": {"wall_shear": True, "vtk": True, "fields": ["stress", "shear_rate"]},
         "run": {"steps": 30, "ramp_steps": 10},
     }
 
@@ -108,6 +108,13 @@ def test_wall_shear_does_not_depend_on_the_ranks(folders):
     for name in one:
         np.testing.assert_array_equal(one[name][...], three[name][...])
     assert len({json.dumps(json.loads((folder / "summary.json").read_text())["wall_shear"]) for folder in folders}) == 1
+
+
+def test_fields_of_the_stress_do_not_depend_on_the_ranks(folders):
+    one, three = (h5py.File(folder / "fields.vtkhdf")["VTKHDF/CellData"] for folder in folders)
+    for name in ("stress", "shear_rate"):
+        assert np.abs(one[name][...]).max() > 0.0
+        np.testing.assert_array_equal(one[name][...], three[name][...])
 
 
 @pytest.mark.parametrize("name", ["age", "dissipation", "segments"])

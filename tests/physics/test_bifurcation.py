@@ -1,9 +1,15 @@
 """Growth is fitted to a record; the symmetric component of a cube; where growth vanishes."""
 
+import json
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from muphy_lb.validation.case import DEFAULT
+from muphy_lb.validation.search import searched
 from muphy_lb.validation.thermal import heated_bifurcation as bifurcation
+from muphy_lb.validation.thermal import heated_cavity
 from muphy_lb.validation.thermal.heated_bifurcation import (
     DELAYS,
     SYMMETRIC,
@@ -14,7 +20,7 @@ from muphy_lb.validation.thermal.heated_bifurcation import (
     symmetry_component,
     threshold,
 )
-from muphy_lb.validation.thermal.heated_cavity import Cavity
+from muphy_lb.validation.thermal.heated_cavity import Cavity, disturbed_rest
 
 INTERVAL, ROWS, SIGNALS = 0.4, 150, 12
 
@@ -92,3 +98,97 @@ def test_the_threshold_lies_where_growth_vanishes():
     below, above = run(3.0e7, -0.03, -0.01, -0.001), run(3.5e7, 0.02, -0.02, 0.5)
     assert threshold(below, above) == pytest.approx(3.3e7)
     assert (below.fastest.rate, above.fastest.rate) == (-0.01, 0.02)
+
+
+def test_asymmetries_are_those_of_the_symmetry_that_is_broken():
+    whole = any_cavity(6)
+    amplitudes = {}
+    for signs in ((1, -1), (1, 1), (-1, 1)):
+        part = symmetry_component(whole, signs)
+        amplitudes[signs] = part.asymmetry, part.mirror_asymmetry
+    assert max(amplitudes[1, -1]) < 1e-14
+    assert amplitudes[1, 1][0] == pytest.approx(2.0) and amplitudes[1, 1][1] < 1e-14
+    assert amplitudes[-1, 1] == pytest.approx((2.0, 2.0))
+
+
+def test_a_disturbed_fluid_rests():
+    cavity = disturbed_rest(6)
+    assert not cavity.velocity.any() and not cavity.pressure.any()
+    assert np.abs(cavity.temperature).max() == pytest.approx(bifurcation.AMPLITUDE)
+
+
+def test_the_last_bracket_is_where_growth_begins():
+    def run(rate):
+        growths = tuple(bifurcation.Growth(rate, 0.01, 0.0) for _ in range(3))
+        return bifurcation.PerturbedRun(3e7 + rate, 8, np.zeros(0), np.zeros((3, 0, 0)), growths)
+
+    def rates(*of_all):
+        return [found.fastest.rate for found in bifurcation.last_bracket([run(rate) for rate in of_all])]
+
+    assert rates(-3.0, -1.0, 2.0, 4.0) == [-1.0, 2.0]
+    assert rates(-3.0, -1.0) == [-3.0, -1.0] and rates(1.0, 2.0, 3.0) == [1.0, 2.0]
+
+
+def computed(threshold, ends=(0.0, 1.0), half_width=0.01):
+    """Numbers of a search on one rank."""
+    return list(searched(lambda number, _: number, lambda number: number > threshold, ends, half_width, DEFAULT))
+
+
+@pytest.mark.parametrize("threshold", [0.03, 0.5, 0.77])
+def test_a_search_on_one_rank_halves_the_interval(threshold):
+    numbers = computed(threshold)
+    k = next(k for k, number in enumerate(numbers) if number > threshold)
+    assert len(numbers) == 2 + 6 and numbers[k] - numbers[k - 1] == 2**-6
+
+
+@pytest.mark.parametrize("threshold", [-1.0, 2.0])
+def test_a_search_between_wrong_ends_goes_no_further(threshold):
+    assert computed(threshold) == [0.0, 1.0]
+
+
+def test_equal_ends_ask_for_one_flow():
+    assert computed(0.5, ends=(0.3, 0.3)) == [0.3]
+
+
+SEARCH = """
+import sys
+from dataclasses import replace
+from muphy_lb.parallel import connect
+from muphy_lb.validation.case import DEFAULT
+from muphy_lb.validation.search import searched
+world, n_shared = connect(), int(sys.argv[1])
+def run_at(number, settings):
+    group = settings.communicator
+    return number, group.total(1), group.rank, group.local_rank - world.local_rank
+settings = replace(DEFAULT, communicator=world, ranks=n_shared)
+found = searched(run_at, lambda run: run[0] > 0.4, (0.0, 1.0), 0.05, settings)
+for rank in range(world.size):
+    world.barrier()
+    if rank == world.rank:
+        print(sorted(found), set(run[1:] for run in found.values()), flush=True)
+"""
+
+
+@pytest.mark.parametrize("n_shared", [1, 2])
+def test_ranks_search_side_by_side(mpirun, n_shared):
+    done = mpirun(2, ["-c", SEARCH, n_shared])
+    assert done.returncode == 0, done.stderr
+    first, second = done.stdout.strip().splitlines()
+    halved = [0.0, 0.25, 0.375, 0.4375, 0.5, 1.0]
+    in_thirds = [0.0, 1 / 3, 10 / 27, 11 / 27, 4 / 9, 5 / 9, 2 / 3, 1.0]
+    numbers, kinds = first.split("] ")
+    assert first == second and kinds == f"{{({n_shared}, 0, 0)}}"
+    assert json.loads(f"{numbers}]") == pytest.approx(in_thirds if n_shared == 1 else halved)
+
+
+@pytest.mark.parametrize(
+    ("breaking", "passed"), [(((1, 1), 0.1), True), (((1, 1), 1e-3), False), (((-1, 1), 0.1), False)]
+)
+def test_at_the_highest_rayleigh_number_the_centre_is_broken_and_the_mirror_kept(breaking, passed):
+    signs, amplitude = breaking
+    symmetric, other = (symmetry_component(any_cavity(6), each) for each in (SYMMETRIC, signs))
+    fields = {name: getattr(symmetric, name) + amplitude * getattr(other, name) for name in ("temperature", "velocity")}
+    history = heated_cavity.ConvergenceHistory(np.arange(2), np.full(2, 30.2), np.full(2, 30.2), 1e-6)
+    rows = list(heated_cavity._rows(1e8, 256, replace(symmetric, nusselt=(30.2, 30.2), **fields), history, DEFAULT))
+    assert all(row.passed for row in rows) is passed
+    assert sum("asymmetry" in row.quantity and row.is_judged for row in rows) == 2

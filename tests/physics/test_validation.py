@@ -188,5 +188,5 @@ def test_command_names_the_nearest_case():
 def test_command_refuses_several_ranks():
     parser = ArgumentParser()
     add_options(parser)
-    with pytest.raises(InputError, match="2 ranks, which only heated-bifurcation and heated-cube share"):
+    with pytest.raises(InputError, match="2 ranks, which only heated-bifurcation and heated-cube and heated-window"):
         validate(parser.parse_args(["pipe", "heated-cube"]), print, SimpleNamespace(rank=0, size=2))

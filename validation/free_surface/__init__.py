@@ -1,4 +1,5 @@
 """Validation of free surfaces.
 
-``liquids`` sets liquids up; ``tanks``, ``films``, ``oscillations`` and ``drops`` hold the cases; ``table`` lists them.
+``liquids`` sets liquids up; ``tanks``, ``films``, ``oscillations``, ``shaking`` and
+``drops`` hold the cases; ``table`` lists them.
 """

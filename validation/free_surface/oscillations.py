@@ -8,8 +8,10 @@ Navier and Stokes give the Laplace transform of the amplitude
 which is the solution of Prosperetti, Phys. Fluids 19, 195 (1976). It is derived here anew from the kinematic condition
 and the two of vanishing stress, and stands for a depth h with omega_0^2 = (g k + sigma k^3 / rho) tanh(k h).
 
-A standing wave by gravity of the amplitude a swings slower by (k a)^2 / 8 of its frequency on a deep liquid (Penney,
-Price, Phil. Trans. R. Soc. A 244, 254 (1952), from memory); a^2 is taken as its mean over the time of the fit.
+A standing wave of the amplitude a on a deep liquid swings slower by a share of (k a)^2 of its frequency: 1/8 by gravity
+(Penney, Price, Phil. Trans. R. Soc. A 244, 254 (1952), from memory), and 17/64 by surface tension, computed with
+potential flow expanded to fifth order in the elevation: 0.265 at k a = 0.1 (by gravity 0.119), 0.262 at 0.2. There a^2
+is taken as its mean over the time of the fit.
 
 The liquid of a tank that is tilted a little, at once, swings about the new level with the natural frequency. The
 gravest of the antisymmetric modes of a rectangular tank of length L and depth h has the shape cos(k x), k = pi / L, and
@@ -127,7 +129,8 @@ def amplitudes(wave: Wave, settings: Settings, n_samples: int, interval: int) ->
 GRAVITY_WAVES = (Wave(64, 2.0, 0.01, gravity=1e-4), Wave(128, 4.0, 0.01, gravity=5e-5))
 CAPILLARY_WAVES = (Wave(64, 2.0, 0.01, tension=1e-2), Wave(128, 4.0, 0.01, tension=1e-2))
 PERIODS, SAMPLES_PER_PERIOD = 3, 40
-OMEGA, DAMPING, FROM_THEORY, CAPILLARY_TOLERANCE = (0.94, 1.01), 0.15, 0.01, 0.05
+OMEGA, DAMPING, FROM_THEORY, CAPILLARY_TOLERANCE = (0.94, 1.01), 0.15, 0.01, 0.03
+OF_GRAVITY, OF_TENSION = 1 / 8, 17 / 64  # share of the frequency by which waves swing slower, over (k a)^2
 
 
 @case(
@@ -149,7 +152,8 @@ def surface_waves(settings: Settings) -> Iterator:
             yield relative(f"{what}damping / 2 nu k^2, beside Prosperetti", theory[1], damping, DAMPING)
             yield absolute(f"{what}omega less Prosperetti's", 0.0, omega - theory[0], FROM_THEORY)
         else:
-            yield relative(f"{what}omega^2 rho / sigma k^3 tanh k h", 1.0, omega**2, CAPILLARY_TOLERANCE)
+            yield relative(f"{what}omega^2 over Prosperetti's", 1.0, (omega / theory[0]) ** 2, CAPILLARY_TOLERANCE)
+            yield shown(f"{what}omega^2 rho / sigma k^3 tanh k h", 1.0, omega**2)
         yield shown(f"{what}omega, beside Prosperetti", theory[0], omega)
         if wave.tension:
             yield shown(f"{what}damping, beside Prosperetti", theory[1], damping)
@@ -172,8 +176,8 @@ def _measured(wave: Wave, settings: Settings) -> tuple[float, float, tuple[float
         np.array(liquids.damped_oscillation(time, each, wave.frequency, wave.damping)) for each in (computed, exact)
     ]
     (omega, damping), (linear, decay) = (each / (wave.frequency, wave.damping) for each in fits)
-    steepness = wave.number * wave.amplitude if wave.gravity else 0.0
-    theory = linear * (1.0 - 0.25 * steepness**2 * float((exact**2).mean())), decay
+    slower = (OF_GRAVITY if wave.gravity else OF_TENSION) * (wave.number * wave.amplitude) ** 2
+    theory = linear * (1.0 - 2.0 * slower * float((exact**2).mean())), decay
     far = sqrt(((computed - exact) ** 2).mean())
     periods_of_time = time * wave.frequency / (2.0 * pi)
     lines = Series("Prosperetti", periods_of_time, exact), Series("computed", periods_of_time, computed, "points")

@@ -3,6 +3,7 @@
 from muphy_lb.validation.free_surface.drops import surface_contact, surface_drop
 from muphy_lb.validation.free_surface.films import surface_film
 from muphy_lb.validation.free_surface.oscillations import surface_gas_spring, surface_sloshing, surface_waves
+from muphy_lb.validation.free_surface.shaking import surface_shaking
 from muphy_lb.validation.free_surface.tanks import dam_break, surface_rest
 
 CASES = (
@@ -10,6 +11,7 @@ CASES = (
     surface_film,
     surface_waves,
     surface_sloshing,
+    surface_shaking,
     surface_gas_spring,
     surface_drop,
     surface_contact,

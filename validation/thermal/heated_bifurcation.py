@@ -4,8 +4,8 @@ The base flow is invariant under a mirror reflection, y to -y, and under a refle
 exchanges hot and cold. Infinitesimal disturbances that break a symmetry evolve independently, each symmetry class apart
 from the others and from the symmetric transient of the base flow. So the symmetric flow is perturbed, the symmetry
 classes are separated by combining four points that the symmetries map onto each other, and the growth rate of the
-leading oscillation of each class is fitted. The threshold, where it vanishes, is interpolated between two Rayleigh
-numbers.
+leading oscillation of each class is fitted. The threshold, where it vanishes, is searched
+(:mod:`muphy_lb.validation.search`) and interpolated between the last two Rayleigh numbers.
 
 Near the threshold the periods of the leading oscillations, which break the mirror symmetry, are 120 and 180 free-fall
 times, and their amplitudes change by some thousandths per free-fall time; faster decaying modes must vanish first. So
@@ -14,7 +14,7 @@ amplitude on the finest. Disturbances that break the centre symmetry alone are s
 the other two classes: they are reported, not judged.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 from math import inf, pi
@@ -24,7 +24,16 @@ import numpy as np
 from muphy_lb.physics.thermal.model import NAME as TEMPERATURE
 from muphy_lb.validation.case import Row, Settings, Skipped, absolute, at_least, at_most, case, shown
 from muphy_lb.validation.plot import Plot, Series
-from muphy_lb.validation.thermal.heated_cavity import BIFURCATION, Cavity, cavity_of, free_fall, heated_simulation
+from muphy_lb.validation.search import searched
+from muphy_lb.validation.thermal.heated_cavity import (
+    AMPLITUDE,
+    BIFURCATION,
+    Cavity,
+    cavity_of,
+    disturbance,
+    free_fall,
+    heated_simulation,
+)
 
 RANKS = range(8, 21, 2)
 DELAYS = 20
@@ -70,10 +79,9 @@ def _leading(states, basis, weights) -> complex:
     return np.log(complex(relevant[np.argmax(np.abs(relevant))]))
 
 
-RAYLEIGHS, GRIDS = (3.19e7, 3.26e7), (64, 128, 256)
-QUICK_RAYLEIGHS, QUICK_GRIDS = (1e5,), (6, 8, 12)
+ENDS, HALF_WIDTH, GRIDS = (3.19e7, 3.26e7), 0.01e7, (64, 128, 256)
+QUICK_ENDS, QUICK_GRIDS = (1e5, 1e5), (6, 8, 12)
 INTERVAL = 0.4  # between samples, in free-fall times along the edge
-AMPLITUDE, N_WAVES = 1e-3, (10, 6, 9)  # over the temperature difference of the walls; number of waves along x, y, z
 PROBES = ((0.5, 0.75, 0.9, 0.97), (0.06, 0.2, 0.4), (0.015, 0.04, 0.1, 0.3))  # along z, y, x, in edge lengths
 SYMMETRIC = (1, -1)
 # Sign of the temperature under the mirror and under the reflection in classes that break ...
@@ -115,21 +123,37 @@ class PerturbedRun:
     "Obrecht, Kuznik, Tourancheau, Roux, Comput. Fluids 54, 118 (2012): first bifurcation of the cube on 256^3",
 )
 def heated_bifurcation(settings: Settings) -> Iterator:
-    """Growth just below and just above the threshold: an hour and more on one GPU, less on several."""
+    """The threshold of growth, searched to 0.3 %: an hour and more on a GPU for each Rayleigh number."""
     if settings.precision != "fp64":
         raise Skipped("needs fp64: small disturbances are below the round-off of others")
-    rayleighs, grids = (QUICK_RAYLEIGHS, QUICK_GRIDS) if settings.quick else (RAYLEIGHS, GRIDS)
-    runs = [perturbed_run(rayleigh, grids, settings, QUICK if settings.quick else LONG) for rayleigh in rayleighs]
-    for run in runs:
-        yield from _rows(run)
+    (low, high), grids = (QUICK_ENDS, QUICK_GRIDS) if settings.quick else (ENDS, GRIDS)
+    durations = QUICK if settings.quick else LONG
+
+    def run_at(rayleigh: float, settings: Settings) -> PerturbedRun:
+        return perturbed_run(rayleigh, grids, settings, durations)
+
+    runs = searched(run_at, lambda run: run.fastest.rate > 0.0, (low, high), HALF_WIDTH, settings)
+    for run in runs.values():
+        yield from _rows(run, is_judged=run.rayleigh in (low, high))
         series = tuple(
             Series(f"breaks {name}", run.times, np.sqrt((of**2).mean(axis=1)))
             for name, of in zip(SYMMETRY_CLASSES, run.signals, strict=True)
         )
         labels = "time / free fall", "root mean square of the temperature"
-        yield Plot(f"Perturbed cube, Ra = {run.rayleigh:.2e}", *labels, series, log_y=True)
-    if len(runs) == 2:
-        yield shown("Rayleigh number of no growth, in between", BIFURCATION, threshold(*runs))
+        yield Plot(f"Perturbed cube, Ra = {run.rayleigh:.4e}", *labels, series, log_y=True)
+    if low < high:
+        below, above = last_bracket(runs.values())
+        middle, half = (below.rayleigh + above.rayleigh) / 2, (above.rayleigh - below.rayleigh) / 2
+        yield shown("Rayleigh number of no growth, middle of the bracket", BIFURCATION, middle)
+        yield at_most("half the width of the bracket", HALF_WIDTH, half)
+        yield shown("Rayleigh number of no growth, in between", BIFURCATION, threshold(below, above))
+
+
+def last_bracket(runs: Iterable[PerturbedRun]) -> tuple[PerturbedRun, PerturbedRun]:
+    """The first run that grows, and the one before it; the first two or the last two if none or all grow."""
+    ordered = list(runs)
+    k = next((k for k, run in enumerate(ordered) if run.fastest.rate > 0.0), len(ordered) - 1)
+    return ordered[max(k, 1) - 1], ordered[max(k, 1)]
 
 
 def threshold(below: PerturbedRun, above: PerturbedRun) -> float:
@@ -215,22 +239,10 @@ def rescaled(cavity: Cavity) -> Cavity:
     return replace(cavity, **{name: summed(name) for name in ("temperature", "velocity", "pressure")})
 
 
-def disturbance(size: int) -> np.ndarray:
-    """(size, size, size) temperature perturbation of at most ``AMPLITUDE``: waves of every symmetry that vanish at the
-    hot and the cold wall."""
-    x = np.pi * (np.arange(size) + 0.5) / size
-    n_x, n_y, n_z = N_WAVES
-    waves = [np.array([np.sin(k * x) / np.sqrt(k) for k in range(1, n_x + 1)])]
-    waves += [np.array([np.cos(k * x) for k in range(n)]) for n in (n_y, n_z)]
-    amplitudes = np.random.default_rng(7).standard_normal(N_WAVES)
-    values = np.einsum("kmn,kx,my,nz->zyx", amplitudes, *waves, optimize=True)
-    return AMPLITUDE * values / np.abs(values).max()
-
-
-def _rows(run: PerturbedRun) -> Iterator[Row]:
-    what = f"Ra {run.rayleigh:.3g}, {run.size}^3, per free fall"
-    judged = at_most if run.rayleigh < BIFURCATION else at_least
-    yield judged(f"{what}: fastest growth", 0.0, run.fastest.rate, 0.0)
+def _rows(run: PerturbedRun, is_judged: bool) -> Iterator[Row]:
+    what = f"Ra {run.rayleigh:.4g}, {run.size}^3, per free fall"
+    compared = at_most if run.rayleigh < BIFURCATION else at_least
+    yield compared(f"{what}: fastest growth", 0.0, run.fastest.rate, 0.0 if is_judged else inf)
     for name, growth in zip(SYMMETRY_CLASSES, run.growths, strict=True):
         yield absolute(f"{what}: growth, breaks {name}", 0.0, growth.rate, inf)
     yield absolute(f"{what}: spread of the fits", 0.0, run.fastest.spread, inf)

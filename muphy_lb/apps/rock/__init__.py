@@ -1,3 +1,4 @@
 """The permeability of a rock: its flows, their settling, and its limit on infinitely fine grids. ``command`` is
 ``muphy-lb permeability``, ``permeability`` its value or tensor, ``settled_flow`` one flow until k settles,
-``refinement`` the cases on finer grids and their memory, ``refined_flow`` the limit with its error bar."""
+``time_step`` the time step that settles it soonest, ``refinement`` the cases on finer grids and their memory,
+``refined_flow`` the limit with its error bar."""

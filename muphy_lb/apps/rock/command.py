@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 from muphy_lb.run.options import DEFAULT_OUTPUT, add_set
 
+SHORT, OF_CASE = "short", "case"
+
 
 def add_options(parser) -> None:
     """Give an argument parser the options of the command."""
@@ -22,6 +24,13 @@ def add_options(parser) -> None:
         metavar="GIB",
         type=float,
         help="with --refine: most that a flow may take on each rank; crops beyond (default: what is free)",
+    )
+    parser.add_argument(
+        "--time-step",
+        choices=(SHORT, OF_CASE),
+        default=SHORT,
+        help="the one that settles k in the fewest steps where collision is trt, whose k does not depend on it, or that"
+        " of the case (default: %(default)s)",
     )
     parser.add_argument("--json", metavar="FILE", help="write the outcome, after each flow")
     parser.add_argument("--plot", metavar="FILE", help="draw the distribution of the velocity in the pores (PNG)")

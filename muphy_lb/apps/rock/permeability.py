@@ -7,7 +7,8 @@ import numpy as np
 
 from muphy_lb.apps.rock.refined_flow import RefinedFlow
 from muphy_lb.apps.rock.refinement import Refinement
-from muphy_lb.apps.rock.settled_flow import Desk, Flow, forget_flow, is_done, settled_flow
+from muphy_lb.apps.rock.settled_flow import Desk, Flow, forget_flow, is_done
+from muphy_lb.apps.rock.time_step import quick_flow
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.atomic import atomic_write, check_writable, refuse_linked_folder
 from muphy_lb.case.case import Case, load_case
@@ -45,7 +46,8 @@ def permeability(options, say: Callable[[str], None], communicator) -> int:
         _prepare(folder, cases, options)
     with StopSignals() as signals, Sentry(communicator, folder):
         nodes = _checked_nodes(cases, folder, say) if communicator.rank == 0 else None
-        settled, stopped = _run_all(cases, folder, nodes, options, Desk(say, signals, Clock()), communicator)
+        desk = Desk(say, signals, Clock(), options.time_step)
+        settled, stopped = _run_all(cases, folder, nodes, options, desk, communicator)
     if stopped:
         say(f"stopped by {stopped}; to go on, give the same command again (what is done is in {folder})")
         return STOPPED_EXIT_CODE
@@ -64,7 +66,7 @@ def _run_all(cases, folder: Path, nodes, options, desk: Desk, communicator) -> t
             refined[name] = RefinedFlow(case, refinement, folder / name, communicator, desk)
             flow = refined[name].run(nodes)
         else:
-            flow = settled_flow(case, communicator, nodes, folder / name, desk)
+            flow = quick_flow(case, communicator, nodes, folder / name, desk)
         if flow is not None:
             flows[name] = flow
             desk.say(_described(flow))
@@ -157,7 +159,8 @@ def _described(flow: Flow) -> str:
     word = "settled" if flow.settled else "warning: NOT settled"
     change = 100.0 * flow.unsettled_m2 / flow.limit_m2 if flow.limit_m2 > 0.0 else np.inf
     still = f"; by the last looks it may still change by {change:.2g} %" if np.isfinite(change) else ""
-    return "\n".join([*lines, f"{word} after {flow.steps:,} steps; limit {flow.limit_m2:.5g} m2{still}"])
+    steps = f"{flow.steps:,} steps of {flow.time_step_s:.4g} s"
+    return "\n".join([*lines, f"{word} after {steps}; limit {flow.limit_m2:.5g} m2{still}"])
 
 
 def _refinement(options) -> Refinement | None:

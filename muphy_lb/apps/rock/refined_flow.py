@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from muphy_lb.apps.rock.refinement import Refinement, crops, force_axis_of, is_voxelised_anew, largest_share, on_grid
-from muphy_lb.apps.rock.settled_flow import Desk, Flow, Relay, settled_flow
+from muphy_lb.apps.rock.settled_flow import Desk, Flow, Relay
+from muphy_lb.apps.rock.time_step import quick_flow
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import Case
 from muphy_lb.geometry.errors import GeometryError
@@ -169,7 +170,7 @@ class RefinedFlow:
                 if self.refinement.parts[0] != parts:
                     folder = folder / f"divided-{parts}"
                     self.desk.say(f"\nvoxels divided into {parts} along each axis")
-                flow = settled_flow(case, self.communicator, own, folder, self.desk, relay)
+                flow = quick_flow(case, self.communicator, own, folder, self.desk, relay)
                 if flow is not None and not flow.is_stopped:
                     self.grids.append(self._on_grid(parts, flow))
             first = first or flow
@@ -244,7 +245,7 @@ class RefinedFlow:
             for each in (before, parts):
                 folder = self.folder / f"crop-{number}-for-{parts}" / f"divided-{each}"
                 try:
-                    flow = settled_flow(on_grid(crop, each), self.communicator, None, folder, self.desk, relay)
+                    flow = quick_flow(on_grid(crop, each), self.communicator, None, folder, self.desk, relay)
                 except GeometryError as error:
                     self.desk.say(f"left out: {error}")
                     break

@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from muphy_lb.apps.rock.command import SHORT
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.atomic import refuse_linked_folder
 from muphy_lb.case.case import Case
 from muphy_lb.measure.flow_view import whole_nodes
 from muphy_lb.measure.permeability import Permeability, driving_acceleration, mean_pore_size
 from muphy_lb.measure.permeability_observer import rest_of_change
+from muphy_lb.operators import TRT
 from muphy_lb.output.series import read_series
 from muphy_lb.parallel import NodeGather
 from muphy_lb.run.criteria import STEADY, SteadyState
@@ -101,6 +103,8 @@ BARE = {
 """Output of a flow: its permeability; fields and pictures are those of ``muphy-lb run``."""
 FREE = ("title", "run", "output", "compute")
 """Sections that may differ between a flow and the case that goes on with it."""
+TIME_STEP = ("relaxation_time", "lattice_velocity", "time_step_s")
+"""Keys of [lattice] that may too where the collision has two relaxation times: it goes on with the flow's own."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +118,7 @@ class Flow:
     limit_m2: float  #: the limit of k along the force [m2] that the last three looks point to
     unsettled_m2: float  #: what k may still change by, by the last looks [m2]
     n_nodes: int  #: nodes of the flow
+    time_step_s: float  #: its time step [s]
 
     @property
     def is_stopped(self) -> bool:
@@ -122,7 +127,7 @@ class Flow:
 
     def record(self) -> dict:
         """All of it, for files."""
-        own = {"ended": self.ended, "settled": self.settled, "steps": self.steps}
+        own = {"ended": self.ended, "settled": self.settled, "steps": self.steps, "time_step_s": self.time_step_s}
         own |= {"permeability_limit_m2": self.limit_m2, "permeability_unsettled_m2": self.unsettled_m2}
         return own | self.permeability.record()
 
@@ -134,6 +139,7 @@ class Desk:
     say: Callable[[str], None]  #: called with text on every rank, on rank 0 for people
     signals: StopSignals | None  #: stop signals of the surrounding context; None: they keep their usual effect
     clock: Clock  #: wall time since the command started
+    time_step: str = SHORT  #: "short" or that of the "case" (:mod:`muphy_lb.apps.rock.time_step`)
 
 
 def settled_flow(
@@ -162,6 +168,8 @@ def settled_flow(
         if earlier:
             desk.say(f"{folder} holds this flow, which has ended: it is not run again")
             return _flow(earlier, folder) if is_root else None
+        if resume:
+            case = communicator.broadcast(_in_time_of(folder, case) if is_root else None)
         simulation = Solver(case, communicator, nodes)
         driving_acceleration(case, simulation.header)
         simulation.case = _looking(simulation)
@@ -179,6 +187,12 @@ def is_done(folder: Path, case: Case) -> bool:
     """Whether a folder holds the flow of a case, and it has ended; on rank 0. Raises InputError: the folder holds
     checkpoints of another flow."""
     return _earlier(folder, _watching(case))[0] is not None
+
+
+def is_under_way(folder: Path, case: Case) -> bool:
+    """Whether a folder holds the flow of a case, or checkpoints of it; on rank 0. Raises InputError: as
+    :func:`is_done`."""
+    return any(_earlier(folder, _watching(case)))
 
 
 def forget_flow(folder: Path) -> None:
@@ -213,7 +227,17 @@ def _identity(table: Mapping) -> dict:
     """The entries of a raw case that identify its flow, by name."""
     compute = table.get("compute", {})
     own = {f"compute.{key}": compute.get(key) for key in ("precision", "streaming")}
-    return own | {key: value for key, value in table.items() if key not in FREE}
+    lattice = dict(table.get("lattice", {}))
+    if lattice.get("collision") == TRT.name:
+        lattice = {key: value for key, value in lattice.items() if key not in TIME_STEP}
+    return own | {key: value for key, value in table.items() if key not in FREE} | {"lattice": lattice}
+
+
+def _in_time_of(folder: Path, case: Case) -> Case:
+    """The case with the time step of the flow that a folder holds."""
+    lattice = _read(folder / CASE_FILE, tomllib.loads)["lattice"]
+    update = {key: lattice.get(key) for key in TIME_STEP}
+    return case.model_copy(update={"lattice": case.lattice.model_copy(update=update)})
 
 
 def _read(path: Path, parse: Callable[[str], dict]) -> dict:
@@ -254,7 +278,7 @@ def _flow(summary: Mapping, folder: Path) -> Flow:
         looks = np.stack([series[f"permeability.{axis}"] for axis in "xyz"], axis=-1)  # mean velocities [m/s]
     limit_m2, unsettled_m2 = _limit_m2(found, looks), _unsettled_m2(found, looks)
     ended = summary["ended"], bool(summary["converged"]), summary["steps"]
-    return Flow(found, *ended, limit_m2, unsettled_m2, summary["n_fluid"])
+    return Flow(found, *ended, limit_m2, unsettled_m2, summary["n_fluid"], summary["time_step_s"])
 
 
 def _limit_m2(found: Permeability, looks: np.ndarray) -> float:

@@ -42,10 +42,9 @@ def links(openings_operator, macroscopic_operator, lattice, precision):
 
 
 @cache
-def link_fluxes(openings_operator, macroscopic_operator, lattice, precision, computes_entering):
-    """Mass flow in through every opening link, and density deviation of its node, in lattice units."""
-    condition = openings_operator.compile(lattice, precision, node_jit)
-    macroscopic = macroscopic_operator.compile(lattice, precision, node_jit)
+def link_fluxes(operators, lattice, precision, computes_entering):
+    """Mass flow in through every opening link, and density deviation of the plane, in lattice units."""
+    condition, macroscopic, density = (operator.compile(lattice, precision, node_jit) for operator in operators)
     q_count, real, unit = lattice.q, precision.real, precision.real(precision.unit)
     storage, per_unit = precision.storage, 1.0 / precision.unit
 
@@ -54,21 +53,20 @@ def link_fluxes(openings_operator, macroscopic_operator, lattice, precision, com
         f = np.empty(q_count, real)
         n_nodes = links.node.size
         for m in range(n_nodes):
-            total = 0.0
             for q in range(q_count):
                 f[q] = state[links.state[q * n_nodes + m]]
-                total += np.float64(f[q]) * per_unit
             _, ux, uy, uz = macroscopic(f, links.node[m], parameters)
             for link in range(links.start[m], links.start[m + 1]):
                 leaving = buffer[links.outgoing[link]]
                 entering = arriving[links.incoming[link]]
+                k = links.opening[link]
+                kind, value = links.kind[k], unit * links.value[k]
                 if computes_entering:
-                    k = links.opening[link]
-                    kind, value = links.kind[k], unit * links.value[k]
                     momentum = links.momentum[link]
                     entering = storage(condition(leaving, links.q[link], kind, value, momentum, ux, uy, uz))
                 flux[link] = np.float64(entering) * per_unit - np.float64(leaving) * per_unit
-                deviation[link] = total
+                both = real(leaving) + real(entering)
+                deviation[link] = np.float64(density(both, links.q[link], kind, value, ux, uy, uz)) * per_unit
 
     return skeleton
 
@@ -95,15 +93,15 @@ def profile(momentum, links, weights, values):
 
 
 @sweep_jit
-def sum_openings(fluxes, opening, sums, scale):
+def sum_openings(fluxes, weight, opening, sums, scale):
     """Fixed-point sums by opening."""
     sums[:] = 0
     n_links = opening.size
     for link in range(n_links):
         first = 3 * opening[link]
         sums[first] += np.int64(np.rint(fluxes[link] * scale))
-        sums[first + 1] += np.int64(np.rint(fluxes[n_links + link] * scale))
-        sums[first + 2] += 1
+        sums[first + 1] += np.int64(np.rint(weight[link] * fluxes[n_links + link] * scale))
+        sums[first + 2] += np.int64(np.rint(weight[link] * scale))
 
 
 @cache
@@ -113,7 +111,7 @@ def feedback(advance_operator, lattice):
 
     @sweep_jit
     def skeleton(sums, weights, state, value, other_value, opening, n_openings, scale, parameters):
-        outflow, deviation, n_links = 0.0, np.int64(0), np.int64(0)
+        outflow, deviation, weight = 0.0, np.int64(0), np.int64(0)
         for other in range(n_openings):
             inflow = np.int64(0)
             for first in range(3 * other, sums.size, 3 * n_openings):
@@ -122,8 +120,8 @@ def feedback(advance_operator, lattice):
         for rank in range(sums.size // (3 * n_openings)):
             first = 3 * (rank * n_openings + opening)
             deviation += sums[first + 1]
-            n_links += sums[first + 2]
-        value[0] = advance(outflow, deviation / scale / n_links, state, parameters)
+            weight += sums[first + 2]
+        value[0] = advance(outflow, deviation / weight, state, parameters)
         other_value[0] = value[0]
 
     return skeleton

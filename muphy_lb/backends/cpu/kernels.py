@@ -96,7 +96,7 @@ def links(backend, operators, buffers: records.LinkBuffers, links: records.LinkA
 
 def link_fluxes(backend, operators, buffers: records.LinkBuffers, links: records.LinkArrays, fluxes, values):
     """Serial over links."""
-    skeleton = boundary_skeletons.link_fluxes(*operators, backend.lattice, backend.precision, buffers.entering is None)
+    skeleton = boundary_skeletons.link_fluxes(operators, backend.lattice, backend.precision, buffers.entering is None)
     entering = buffers.leaving if buffers.entering is None else buffers.entering
     return lambda: skeleton(buffers.state, buffers.leaving, entering, links, *fluxes, values)
 
@@ -158,9 +158,9 @@ def profile(backend, momentum, links, weights, values, queue):
     return lambda: boundary_skeletons.profile(momentum, links, weights, values)
 
 
-def sum_openings(backend, fluxes, opening, sums, scale: float):
+def sum_openings(backend, fluxes, links: records.LinkArrays, sums, scale: float):
     """Serial over links."""
-    return lambda: boundary_skeletons.sum_openings(fluxes, opening, sums, scale)
+    return lambda: boundary_skeletons.sum_openings(fluxes, links.weight, links.opening, sums, scale)
 
 
 def feedback(backend, advance, arrays: records.FeedbackArrays, values):

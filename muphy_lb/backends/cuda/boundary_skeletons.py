@@ -50,11 +50,10 @@ def links(openings_operator, macroscopic_operator, lattice, precision):
 
 
 @cache
-def link_fluxes(openings_operator, macroscopic_operator, lattice, precision, computes_entering):
-    """Mass flow in through every opening link, and density deviation of its node, in lattice units; one thread per node
-    with openings."""
-    condition = openings_operator.compile(lattice, precision, device_jit)
-    macroscopic = macroscopic_operator.compile(lattice, precision, device_jit)
+def link_fluxes(operators, lattice, precision, computes_entering):
+    """Mass flow in through every opening link, and density deviation of the plane, in lattice units; one thread per
+    node with openings."""
+    condition, macroscopic, density = (operator.compile(lattice, precision, device_jit) for operator in operators)
     q_count, real, storage, unit = lattice.q, precision.real, precision.storage, precision.real(precision.unit)
     per_unit = 1.0 / precision.unit
 
@@ -63,22 +62,21 @@ def link_fluxes(openings_operator, macroscopic_operator, lattice, precision, com
         m, n_nodes = cuda.grid(1), links.node.size
         if m < n_nodes:
             f = cuda.local.array(q_count, real)
-            total = 0.0
             for q in range(q_count):
                 f[q] = real(state[links.state[q * n_nodes + m]])
-                total += float(f[q]) * per_unit
             _, ux, uy, uz = macroscopic(f, links.node[m], parameters)
             for link in range(links.start[m], links.start[m + 1]):
                 leaving = real(buffer[links.outgoing[link]])
                 entering = real(arriving[links.incoming[link]])
+                k = links.opening[link]
+                kind, value = links.kind[k], unit * links.value[k]
                 if computes_entering:
-                    k = links.opening[link]
-                    kind, value = links.kind[k], unit * links.value[k]
                     momentum = links.momentum[link]
                     computed = condition(leaving, links.q[link], kind, value, momentum, ux, uy, uz)
                     entering = real(storage(computed))
                 flux[link] = float(entering) * per_unit - float(leaving) * per_unit
-                deviation[link] = total
+                of_plane = density(leaving + entering, links.q[link], kind, value, ux, uy, uz)
+                deviation[link] = float(of_plane) * per_unit
 
     return kernel
 
@@ -165,19 +163,19 @@ def clear(array):
 
 
 @kernel_jit
-def sum_openings(fluxes, opening, sums, scale):
+def sum_openings(fluxes, weight, opening, sums, scale):
     """Fixed-point sums by opening; equally many blocks for each, since additions to one address wait for each other.
     Sums of integers do not depend on the order."""
     partial = cuda.shared.array((3, SUM_THREADS), np.int64)
     thread, n_links, n_blocks = cuda.threadIdx.x, opening.size, 3 * cuda.gridDim.x // sums.size
     k, first = cuda.blockIdx.x // n_blocks, cuda.blockIdx.x % n_blocks * SUM_THREADS
-    flux, deviation, count = np.int64(0), np.int64(0), np.int64(0)
+    flux, deviation, total = np.int64(0), np.int64(0), np.int64(0)
     for link in range(first + thread, n_links, n_blocks * SUM_THREADS):
         if opening[link] == k:
             flux += nearest(fluxes[link] * scale)
-            deviation += nearest(fluxes[n_links + link] * scale)
-            count += np.int64(1)
-    partial[0, thread], partial[1, thread], partial[2, thread] = flux, deviation, count
+            deviation += nearest(weight[link] * fluxes[n_links + link] * scale)
+            total += nearest(weight[link] * scale)
+    partial[0, thread], partial[1, thread], partial[2, thread] = flux, deviation, total
     cuda.syncthreads()
     half = SUM_THREADS // 2
     while half > 0:
@@ -213,12 +211,12 @@ def feedback(advance_operator, lattice):
                     outflow -= weighted[i]
             cuda.syncthreads()
         if thread == 0:
-            deviation, n_links = np.int64(0), np.int64(0)
+            deviation, weight = np.int64(0), np.int64(0)
             for rank in range(sums.size // (3 * n_openings)):
                 place = 3 * (rank * n_openings + opening)
                 deviation += sums[place + 1]
-                n_links += sums[place + 2]
-            value[0] = advance(outflow, deviation / scale / n_links, state, parameters)
+                weight += sums[place + 2]
+            value[0] = advance(outflow, deviation / weight, state, parameters)
             other_value[0] = value[0]
 
     return kernel

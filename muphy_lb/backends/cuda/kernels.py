@@ -130,9 +130,10 @@ def stream_kernel(collide, arrays: records.StreamArrays, shape: Shape, backend):
 
 def stream_collide(backend, collide, arrays: records.StreamArrays, nodes: NodeRange, values, shape=None):
     """One thread per one or two nodes, or warps of nodes with fluid shared among those of threads."""
-    shape = shape or backend.launch_shapes(arrays.pattern)[0]
     if arrays.occupied is not None:
-        return _stream_collide_fluid(backend, collide, arrays, nodes, values)
+        block = shape.block if shape else FLUID_BLOCK
+        return _stream_collide_fluid(backend, collide, arrays, nodes, values, block)
+    shape = shape or backend.launch_shapes(arrays.pattern)[0]
     kernel = stream_kernel(collide, arrays, shape, backend)
     n_threads = -(-(nodes.last - nodes.first) // NODES_PER_THREAD[shape.threads])
     new = arrays.new.view(np.uint32) if shape.threads == PAIRED else arrays.new
@@ -141,14 +142,14 @@ def stream_collide(backend, collide, arrays: records.StreamArrays, nodes: NodeRa
     return backend.launch(kernel, n_threads, arguments, queue=nodes.queue, block=shape.block)
 
 
-def _stream_collide_fluid(backend, collide, arrays: records.StreamArrays, nodes: NodeRange, values):
-    kernel = stream_kernel(collide, arrays, Shape(SINGLE, FLUID_BLOCK), backend)
+def _stream_collide_fluid(backend, collide, arrays: records.StreamArrays, nodes: NodeRange, values, block: int):
+    kernel = stream_kernel(collide, arrays, Shape(SINGLE, block), backend)
     n_threads = min(whole(nodes.last - nodes.first, WARP), FLUID_THREADS)
     buffers, table, occupied = (arrays.old, arrays.new), arrays.table, arrays.occupied
     bounds, fluid = (nodes.is_reversed, *_bounds(nodes)), (occupied.array, np.uint8(occupied.mask))
     among = occupied.among or backend.nothing_known
     arguments = (*buffers, table.lines, table.bases, *bounds, values, *fluid, among)
-    return backend.launch(kernel, n_threads, arguments, queue=nodes.queue, block=FLUID_BLOCK)
+    return backend.launch(kernel, n_threads, arguments, queue=nodes.queue, block=block)
 
 
 def stencil(backend, update, arrays: records.StencilArrays, nodes: NodeRange, values):
@@ -260,7 +261,7 @@ def links(backend, operators, buffers: records.LinkBuffers, links: records.LinkA
 
 def link_fluxes(backend, operators, buffers: records.LinkBuffers, links: records.LinkArrays, fluxes, values):
     """One thread per node with openings."""
-    kernel = boundary_skeletons.link_fluxes(*operators, backend.lattice, backend.precision, buffers.entering is None)
+    kernel = boundary_skeletons.link_fluxes(operators, backend.lattice, backend.precision, buffers.entering is None)
     entering = buffers.leaving if buffers.entering is None else buffers.entering
     arguments = (buffers.state, buffers.leaving, entering, links, *fluxes, values)
     return backend.launch(kernel, links.node.size, arguments, queue=ON_EDGE)
@@ -321,12 +322,13 @@ def profile(backend, momentum, links, weights, values, queue):
     return backend.launch(boundary_skeletons.profile, links.size, (momentum, links, weights, values), queue=queue)
 
 
-def sum_openings(backend, fluxes, opening, sums, scale: float):
+def sum_openings(backend, fluxes, links: records.LinkArrays, sums, scale: float):
     """Some blocks for each opening."""
     clear = backend.launch(boundary_skeletons.clear, sums.size, (sums,), queue=ON_EDGE)
     kernel, threads = boundary_skeletons.sum_openings, boundary_skeletons.SUM_THREADS
-    n_blocks = sums.size // 3 * min(boundary_skeletons.SUM_BLOCKS, 1 + opening.size // threads)
-    add = backend.launch(kernel, n_blocks * threads, (fluxes, opening, sums, scale), queue=ON_EDGE, block=threads)
+    n_blocks = sums.size // 3 * min(boundary_skeletons.SUM_BLOCKS, 1 + links.q.size // threads)
+    arguments = (fluxes, links.weight, links.opening, sums, scale)
+    add = backend.launch(kernel, n_blocks * threads, arguments, queue=ON_EDGE, block=threads)
 
     def launch():
         clear()

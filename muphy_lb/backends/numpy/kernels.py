@@ -296,18 +296,23 @@ def _leaving(backend, buffer, links: records.LinkArrays):
 def _entering(backend, operators, buffers: records.LinkBuffers, links: records.LinkArrays, values, leaving):
     """Function that computes the incoming population of every link in storage format from what ``leaving()`` gives."""
     openings, macroscopic = operators
-    of_link = np.repeat(np.arange(links.node.size), np.diff(links.start))
 
     def entering():
-        f = backend.loaded(buffers.state[links.state.reshape(backend.lattice.q, -1)])
-        named = backend.in_lattice_units(macroscopic, values)
-        velocity = macroscopic.reference(f, links.node, backend.lattice, named)[1:, of_link]
-        condition = links.kind[links.opening], links.value[links.opening]
+        condition, velocity = _at_links(backend, macroscopic, buffers.state, links, values)
         return backend.stored(
             openings.reference(leaving(), links.q, condition, links.momentum, velocity, backend.lattice)
         )
 
     return entering
+
+
+def _at_links(backend, macroscopic, state, links: records.LinkArrays, values):
+    """The condition of every link, and the velocity of its node."""
+    of_link = np.repeat(np.arange(links.node.size), np.diff(links.start))
+    f = backend.loaded(state[links.state.reshape(backend.lattice.q, -1)])
+    named = backend.in_lattice_units(macroscopic, values)
+    velocity = macroscopic.reference(f, links.node, backend.lattice, named)[1:, of_link]
+    return (links.kind[links.opening], links.value[links.opening]), velocity
 
 
 def links(backend, operators, buffers: records.LinkBuffers, links: records.LinkArrays, values):
@@ -322,20 +327,26 @@ def links(backend, operators, buffers: records.LinkBuffers, links: records.LinkA
 
 
 def link_fluxes(backend, operators, buffers: records.LinkBuffers, links: records.LinkArrays, fluxes, values):
-    """Incoming minus outgoing population of every link, and the sum of its node's populations."""
+    """Incoming minus outgoing population of every link, and the density deviation of the plane."""
+    condition, macroscopic, density = operators
     computed = _entering(
-        backend, operators, buffers, links, values, lambda: backend.loaded(buffers.leaving[links.outgoing])
+        backend,
+        (condition, macroscopic),
+        buffers,
+        links,
+        values,
+        lambda: backend.loaded(buffers.leaving[links.outgoing]),
     )
-    of_link = np.repeat(np.arange(links.node.size), np.diff(links.start))
     flux, deviation = fluxes
     unit, storage = backend.precision.unit, backend.precision.storage
 
     def measure():
         stored = computed() if buffers.entering is None else buffers.entering[links.incoming]
         found = stored.astype(storage).astype(np.float64)
-        flux[...] = found / unit - buffers.leaving[links.outgoing].astype(np.float64) / unit
-        f = buffers.state[links.state.reshape(backend.lattice.q, -1)].astype(np.float64) / unit
-        deviation[...] = added(f)[of_link]
+        leaving = buffers.leaving[links.outgoing].astype(np.float64) / unit
+        flux[...] = found / unit - leaving
+        known = _at_links(backend, macroscopic, buffers.state, links, values)
+        deviation[...] = density.reference(leaving + found / unit, links.q, *known, backend.lattice)
 
     return measure
 
@@ -458,14 +469,14 @@ def count_step(backend, step, queue):
     return count
 
 
-def sum_openings(backend, fluxes, opening, sums, scale: float):
+def sum_openings(backend, fluxes, links: records.LinkArrays, sums, scale: float):
     """sums = fixed-point sums by opening."""
 
     def add():
+        flux, deviation = np.split(fluxes, 2)
         sums[...] = 0
-        for column, values in enumerate(np.split(fluxes, 2)):
-            np.add.at(sums, 3 * opening + column, np.rint(values * scale).astype(np.int64))
-        np.add.at(sums, 3 * opening + 2, 1)
+        for column, values in enumerate((flux, links.weight * deviation, links.weight)):
+            np.add.at(sums, 3 * links.opening + column, np.rint(values * scale).astype(np.int64))
 
     return add
 
@@ -476,9 +487,9 @@ def feedback(backend, advance, arrays: records.FeedbackArrays, values):
 
     def update():
         sums = arrays.sums.reshape(-1, arrays.n_openings, 3).sum(axis=0)
-        _, deviation, n_links = sums[arrays.opening]
+        _, deviation, weight = sums[arrays.opening]
         outflow = -(arrays.weights @ (sums[:, 0] / arrays.scale))
-        found = advance.reference(outflow, deviation / arrays.scale / n_links, tuple(arrays.state), named)
+        found = advance.reference(outflow, deviation / weight, tuple(arrays.state), named)
         arrays.value[0], arrays.state[...] = found
         arrays.other_value[0] = arrays.value[0]
 

@@ -1,3 +1,4 @@
-"""The stress of the fluid at walls: the nodes there, the stress itself, its indices, and what a run records of it.
-``wall_nodes`` finds the nodes beside walls and their areas, ``stress`` computes the viscous stress at nodes,
-``wall_shear`` the wall shear stress with its indices over a period, ``observer`` writes its files."""
+"""The stress of the fluid, above all at walls: the nodes there, the stress itself, its indices, the record of a run.
+``wall_nodes`` finds the nodes beside walls and their areas, ``stress`` computes the viscous stress at nodes, ``fields``
+makes fields of it and of the rate of strain, ``wall_shear`` computes the wall shear stress with its indices over a
+period, ``observer`` writes its files."""

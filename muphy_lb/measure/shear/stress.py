@@ -24,7 +24,7 @@ from muphy_lb.operators.viscous_stress import viscous_stress
 
 
 class NodeStress:
-    """The viscous stress of nodes, by compiled code.
+    """The viscous stress and the viscosity of nodes, by compiled code.
 
     Args:
         fluid: the collision of the flow.
@@ -38,6 +38,13 @@ class NodeStress:
     def __call__(self, populations: Sequence[np.ndarray], unit: float, force: np.ndarray) -> np.ndarray:
         """(6, m) viscous stress, lattice units: xx, yy, zz, xy, yz, zx.
 
+        Args: as of :meth:`with_viscosity`.
+        """
+        return self.with_viscosity(populations, unit, force)[:6]
+
+    def with_viscosity(self, populations: Sequence[np.ndarray], unit: float, force: np.ndarray) -> np.ndarray:
+        """(7, m) viscous stress, lattice units: xx, yy, zz, xy, yz, zx; and the dynamic viscosity.
+
         Args:
             populations: of one step or two, whose mean is taken: (Q m,) stored deviations from w_q before collision,
                 one direction after the other.
@@ -46,7 +53,7 @@ class NodeStress:
         """
         given = self._parameters | dict(zip(COMPONENTS, force, strict=True))
         values = tuple(given[parameter.name] for parameter in self._operator.parameters)
-        found = np.empty((6, force.shape[1]))
+        found = np.empty((7, force.shape[1]))
         sweep, states = _sweep(self._operator, self._lattice), (populations[0], populations[-1])
         on_threads(force.shape[1], lambda: sweep(*states, 0.5 / unit, found, values))()
         return found
@@ -66,9 +73,9 @@ def _sweep(operator: Operator, lattice: Lattice):
             for n in range(chunk * CHUNK_NODES, min((chunk + 1) * CHUNK_NODES, n_nodes)):
                 for q in range(q_count):
                     f[q] = half * (np.float64(first[q * n_nodes + n]) + np.float64(last[q * n_nodes + n]))
-                xx, yy, zz, xy, yz, zx = stress(f, n, values)
+                xx, yy, zz, xy, yz, zx, viscosity = stress(f, n, values)
                 found[0, n], found[1, n], found[2, n] = xx, yy, zz
-                found[3, n], found[4, n], found[5, n] = xy, yz, zx
+                found[3, n], found[4, n], found[5, n], found[6, n] = xy, yz, zx, viscosity
 
     return sweep
 

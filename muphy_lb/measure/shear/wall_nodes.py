@@ -12,7 +12,8 @@ is isotropic, sum_q w_q c_a c_b = cs2 delta_ab, the links that leave the fluid t
 n the normal where it meets the wall. The node whose point of the wall is nearest to there gets that area: the normal of
 the link's own node would be off by the curvature of the wall. Exact in the mean over a plane of any direction; of pipes
 of 5 to 17 voxels radius the areas add up to within 3 to 0.3 % of the surface. The tips of corners hold no nodes: of
-equilateral triangles 24 to 40 voxels wide 5 to 3 % of the surface are missing, where the shear is least.
+equilateral triangles 24 to 40 voxels wide 5 to 3 % of the surface are missing, where the shear is least. Walls of
+triangles know the area around each link along an axis, also there (:mod:`muphy_lb.geometry.surfaces.surface_areas`).
 
 The patches of the wall over which the stress is averaged: the points of a node and of its neighbours.
 
@@ -255,17 +256,18 @@ def wall_areas(nodes: NodeList, surface: WallSurface, lattice: Lattice) -> WallA
         into = np.flatnonzero(is_wall(code))
         label = np.where(code[into] == WALL_LINK, UNLABELLED, FIRST_WALL_LINK - code[into].astype(np.int64))
         np.add.at(n_links, (label + 1, into), 1.0)
-        area += 2.0 * lattice.w[q] / float(lattice.cs2) * _crossed(nodes, surface, into, lattice.c[q])
+        area += _crossed(nodes, surface, into, lattice, int(q))
     return WallAreas(area, n_links.argmax(axis=0) - 1)
 
 
-def _crossed(nodes: NodeList, surface: WallSurface, into: np.ndarray, vector: np.ndarray) -> np.ndarray:
-    """(m,) sum for each node of c . n over those wall links of nodes ``into`` along a vector that meet the wall nearest
-    to its own point of the wall."""
+def _crossed(nodes: NodeList, surface: WallSurface, into: np.ndarray, lattice: Lattice, q: int) -> np.ndarray:
+    """(m,) area for each node of those wall links of nodes ``into`` in a direction that meet the wall nearest to its
+    own point of the wall."""
     from scipy.spatial import cKDTree
 
     if not into.size:
         return np.zeros(surface.voxel.size)
+    vector = lattice.c[q]
     position = voxel_coordinates(surface.voxel, nodes.shape).astype(np.float64)
     distance = _distances(nodes, surface.voxel[into], vector)
     of_nodes = position + surface.distance[:, None] * surface.normal
@@ -277,7 +279,10 @@ def _crossed(nodes: NodeList, surface: WallSurface, into: np.ndarray, vector: np
     faces[:, -1] = True
     best = faces.argmax(axis=1)
     row = np.arange(into.size)
-    return np.bincount(found[row, best], np.maximum(along[row, best], 0.0), surface.voxel.size)
+    by_normal = 2.0 * lattice.w[q] / float(lattice.cs2) * np.maximum(along[row, best], 0.0)
+    known = by_normal if nodes.cuts is None else nodes.cuts.area_of(surface.voxel[into], vector)
+    area = np.where(np.isnan(known), by_normal, known)
+    return np.bincount(found[row, best], area, surface.voxel.size)
 
 
 @dataclass(frozen=True)

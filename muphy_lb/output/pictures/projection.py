@@ -12,7 +12,7 @@ without the octant in front.
 import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 import numba
@@ -38,6 +38,7 @@ N_BISECTIONS = 5
 SPLAT_RADIUS = 2  # distance from a fluid voxel within which its smoothed body may intersect a ray
 SHADE_DISTANCE = 3.0
 TILT, NEAR_WALL = 0.15, 1.5  # by how much a normal may be wrong before the wall behind it counts as another one
+AT_SURFACE = 1.0  # how far below a surface the cells with values may begin
 OUTLINE_WIDTH, FULL_JUMP = 3, 12.0  # rays to either side, and the difference of their depths, of a full outline
 STRIP_ROWS = 32  # rows of pixels that are shaded at a time
 CAP_DEPTH, CAP_FACING = 2.0, 0.7  # a surface near the plane of an opening is its cap if it faces the same way
@@ -348,13 +349,14 @@ class CoarseGrid:
         return np.ravel_multi_index(tuple(cells), self.shape)
 
 
-def coarse_volume(nodes: NodeList, speed_m_s: np.ndarray) -> Volume:
-    """Occupancy and mean speed on cells of several voxels, coarse enough to render any geometry in seconds."""
+def coarse_volume(nodes: NodeList, speed_m_s: np.ndarray, is_block: bool | None = None) -> Volume:
+    """Occupancy and mean speed on cells of several voxels, coarse enough to render any geometry in seconds.
+    ``is_block``: whether the body is the block around the fluid; by default that of a rock is."""
     coordinates = nodes.coordinates()
     grid = CoarseGrid.over(coordinates.min(axis=0), coordinates.max(axis=0))
     index, size = grid.index(*coordinates.T), np.prod(grid.shape)
     count = np.bincount(index, minlength=size).reshape(grid.shape)
-    volume = volume_on(grid, nodes, count, is_rock(nodes))
+    volume = volume_on(grid, nodes, count, is_rock(nodes) if is_block is None else is_block)
     fill_volume(volume, count, np.bincount(index, weights=speed_m_s, minlength=size).reshape(grid.shape))
     return volume
 
@@ -392,6 +394,23 @@ def fill_volume(volume: Volume, count: np.ndarray, total: np.ndarray) -> None:
     """Set the values of a volume to the means of sums over so many nodes of every cell, (nz, ny, nx)."""
     weight = smoothed(count.astype(np.float32))
     volume.channels[SPEED] = smoothed(total.astype(np.float32)) / np.maximum(weight, np.float32(1e-6))
+
+
+def above(volume: Volume, level: float) -> Volume:
+    """The part of a body whose values reach a level: it ends at the isosurface of that level, and at walls.
+
+    Along a ray the value that falls below the level is what its occupancy is elsewhere, so a surface lies between cells
+    where the level does.
+    """
+    values, body = volume.channels[SPEED], volume.channels[BODY]
+    inside = body >= SURFACE_LEVEL
+    span = max(float(np.ptp(values[inside])) if inside.any() else 0.0, np.finfo(np.float32).tiny)
+    part = np.minimum(body, np.float32(SURFACE_LEVEL) + (values - np.float32(level)) / span)
+    channels = np.zeros_like(volume.channels)
+    channels[BODY], channels[SPEED] = part, values
+    channels[SMOOTH] = smoothed(np.clip(part, 0.0, 1.0))
+    channels[AROUND] = smoothed(smoothed(channels[SMOOTH], 2), 4)
+    return replace(volume, channels=channels, voxels=np.argwhere(part >= SURFACE_LEVEL)[:, ::-1])
 
 
 def is_rock(nodes: NodeList) -> bool:

@@ -1,7 +1,8 @@
 """The picture of a run, the vessel in three dimensions and the speed on a plane; and one field on a plane."""
 
 import os
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from matplotlib.figure import Figure
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.output import SPEED
 from muphy_lb.geometry.nodes import NodeList
+from muphy_lb.operators.viscous_stress import GRADIENT_PAIRS, PAIRS, contracted
 from muphy_lb.output.drawing import LENGTH_UNITS, SMALLEST_LENGTH, shown_unit, suitable_unit
 from muphy_lb.output.pictures.cut import AXES, PlaneCut, Sight, best_cut, upright_raster
 from muphy_lb.output.pictures.panels import (
@@ -32,7 +34,20 @@ from muphy_lb.output.pictures.panels import (
     make_style,
     mark_mirrors,
 )
-from muphy_lb.output.pictures.projection import View, is_rock, render_vessel
+from muphy_lb.output.pictures.particles import Points, draw_points
+from muphy_lb.output.pictures.projection import (
+    AT_SURFACE,
+    UPRIGHT,
+    View,
+    Volume,
+    Window,
+    above,
+    best_camera,
+    coarse_volume,
+    is_rock,
+    render,
+    render_vessel,
+)
 from muphy_lb.output.pictures.theme import DARK, Theme
 
 COLOUR_MAP, COLOUR_RANGE = "plasma", (0.12, 0.96)
@@ -40,6 +55,7 @@ COLOUR_MAP, COLOUR_RANGE = "plasma", (0.12, 0.96)
 TOP_PERCENTILE = 99.7  # robust against single fast nodes
 SKEWED = 0.12  # a square-root scale is used if the median is below this fraction of the top speed
 N_RENDER_PIXELS = 980
+BEHIND = 0.4  # opacity of the body of the fluid behind particles
 ROCK = "speed at the surface of the block, without its front octant\ngrey: grains"
 BELOW_SURFACE = "highest speed below the surface"  # as far as the middle of the vessel; at openings the speed itself
 
@@ -56,6 +72,7 @@ class Presentation:
     limits: tuple[float, float] | None = None
     sight: Sight | None = None  #: what is up; None: z, and the cut that shows most
     room: NodeList | None = None  #: all nodes of the geometry, where ``sight`` is given and some are without fluid
+    points: Points | None = None  #: particles, seen through the fluid
 
 
 PLAIN = Presentation()
@@ -94,13 +111,28 @@ def fill_figure(figure: Figure, nodes: NodeList, speed_m_s: np.ndarray, title: s
     else:
         view = render_vessel(nodes, speed_m_s, style.colours.to_rgba, N_RENDER_PIXELS, how.sight)
         body, flat = add_panels(figure, [view.extent_m, cut.extent_m])
-        draw_view(body, nodes, view, style)
-        draw_title(body, ROCK if rock else BELOW_SURFACE)
+        draw_view(body, nodes, view if how.points is None else replace(view, image=faint(view.image)), style)
+        draw_title(body, (ROCK if rock else BELOW_SURFACE) + (how.points.meaning() if how.points else ""))
+        if how.points:
+            place_m = how.points.position_m
+            draw_points(body, how.points, view.project(place_m) / style.unit_m, place_m @ view.camera[2])
         draw_title(flat, cut_title(cut, style) + _meanings(cut, rock, how.mirrors))
     draw_cut(flat, nodes, cut, style, rock)
+    draw_points_on(flat, cut, how.points, style)
     mark_mirrors(flat, nodes, cut, style, how.mirrors)
     draw_speed_scale(figure, style)
     draw_heading(figure, title, _facts(nodes, float(speed_m_s.max())))
+
+
+def faint(image: np.ndarray) -> np.ndarray:
+    """RGBA of an image behind particles."""
+    return image * (1.0, 1.0, 1.0, BEHIND)
+
+
+def draw_points_on(axes: Axes, cut: PlaneCut, points: Points | None, style: Style) -> None:
+    """Draw all particles on a cut, whatever their distance from it."""
+    if points is not None:
+        draw_points(axes, points, points.position_m[:, list(cut.in_plane)] / style.unit_m)
 
 
 def _meanings(cut: PlaneCut, rock: bool, mirrors: str) -> str:
@@ -173,6 +205,7 @@ class Shown:
     mirrors: str = ""  #: axes ("x", "y", "z") along which the geometry was mirrored
     #: whether what is solid is that of a rock; None: it is found out, which takes a look at all nodes
     grains: bool | None = None
+    points: Points | None = None  #: particles, drawn whatever their distance from the plane
 
 
 def fill_slice(figure: Figure, nodes: NodeList, cut: PlaneCut, shown: Shown) -> None:
@@ -181,9 +214,11 @@ def fill_slice(figure: Figure, nodes: NodeList, cut: PlaneCut, shown: Shown) -> 
     (panel,) = add_panels(figure, [cut.extent_m])
     grains = nodes.shape[0] > 1 and is_rock(nodes) if shown.grains is None else shown.grains
     draw_cut(panel, nodes, cut, style, grains)
+    draw_points_on(panel, cut, shown.points, style)
     mark_mirrors(panel, nodes, cut, style, shown.mirrors)
-    if nodes.shape[0] > 1:
-        draw_title(panel, cut_title(cut, style))
+    meaning = shown.points.meaning() if shown.points else ""
+    if nodes.shape[0] > 1 or meaning:
+        draw_title(panel, (cut_title(cut, style) if nodes.shape[0] > 1 else "") + meaning)
     if shown.name == SPEED:
         draw_speed_scale(figure, style)
     else:
@@ -191,15 +226,79 @@ def fill_slice(figure: Figure, nodes: NodeList, cut: PlaneCut, shown: Shown) -> 
     draw_heading(figure, shown.title, shown.facts)
 
 
+ISOSURFACES = "where the value is {}\nat walls: what lies above the level"
+MOST_LEVELS, N_LEVELS = 8, 3
+VEILED, GHOST = 0.45, 0.12  # opacity of all isosurfaces but the innermost, and of the geometry around them
+
+
+def usual_levels(values: np.ndarray) -> tuple[float, ...]:
+    """Levels of isosurfaces, evenly between the ends of the values, robust against single nodes."""
+    low, high = np.nanpercentile(values, SHARES)
+    return tuple((low + (high - low) * np.arange(1, N_LEVELS + 1) / (N_LEVELS + 1)).tolist())
+
+
+def fill_isosurfaces(
+    figure: Figure, nodes: NodeList, values: np.ndarray, levels: Sequence[float], shown: Shown, sight: Sight | None
+) -> None:
+    """Draw the isosurfaces of a field on an empty figure, each seen through those that enclose it.
+
+    The part of the fluid whose value is at least a level encloses the parts of higher levels, so every ray meets the
+    surfaces in the order of the levels.
+
+    Args:
+        values: (n,) values of the nodes of a geometry in three dimensions.
+        levels: values of the surfaces.
+        shown: its colours are those of ``values``.
+        sight: what is up; None: z.
+    """
+    volume = coarse_volume(nodes, np.nan_to_num(values), is_block=False)
+    camera = best_camera(volume.voxels, UPRIGHT if sight is None else sight.turned())
+    window = Window.around(volume, camera)
+
+    def seen(body: Volume) -> np.ndarray:
+        return render(body, window, shown.colours.to_rgba, N_RENDER_PIXELS, deepest=AT_SURFACE).image
+
+    whole = render(volume, window, shown.colours.to_rgba, N_RENDER_PIXELS)
+    image, opacity = np.zeros_like(whole.image), 1.0
+    for level in sorted(levels, reverse=True):
+        image, opacity = over(seen(above(volume, level)), image, opacity), VEILED
+    grey = whole.image.copy()
+    grey[..., :3] = grey[..., :3].mean(axis=-1, keepdims=True)
+    view = replace(whole, image=over(grey, image, GHOST))
+    style = make_style(nodes, shown.name, shown.colours)
+    (panel,) = add_panels(figure, [view.extent_m])
+    draw_view(panel, nodes, view, style)
+    name, size = shown_unit(shown.unit, max(map(abs, levels)))
+    told = ", ".join(f"{level / size:.4g}" for level in sorted(levels))
+    draw_title(panel, ISOSURFACES.format(f"{told} {name}".strip()))
+    draw_scale_in_unit(figure, style.colours, shown.name, shown.unit)
+    draw_heading(figure, shown.title, shown.facts)
+
+
+def over(front: np.ndarray, back: np.ndarray, opacity: float) -> np.ndarray:
+    """(rows, columns, 4) RGBA of an image, made translucent, in front of another."""
+    alpha = opacity * front[..., 3:]
+    both = alpha + (1.0 - alpha) * back[..., 3:]
+    colour = alpha * front[..., :3] + (1.0 - alpha) * back[..., 3:] * back[..., :3]
+    return np.concatenate((colour / np.maximum(both, 1e-9), both), axis=-1)
+
+
 def as_scalar(field: str, values: np.ndarray, component: str | None = None) -> tuple[str, np.ndarray]:
-    """Name and (n,) values of what is drawn of a field: of vectors the magnitude, unless a component is chosen. Raises
-    InputError: a component of a scalar."""
-    if component is not None and values.ndim == 1:
-        raise InputError(f"plot.slice: {field} has no components; leave component = {component!r} out")
+    """Name and (n,) values of what is drawn of a field: of vectors and tensors the magnitude, unless a component is
+    chosen. Raises InputError: a component that the field does not have."""
     if values.ndim == 1:
+        if component is not None:
+            raise InputError(f"plot.slice: {field} has no components; leave component = {component!r} out")
         return field, values
+    is_tensor = values.shape[1] == len(PAIRS)
+    names = {len(each): each for each in (tuple(AXES), PAIRS, GRADIENT_PAIRS)}[values.shape[1]]
     if component is not None:
-        return f"{field} along {component}", values[:, AXES.index(component)]
+        if component not in names:
+            raise InputError(f"plot.slice: component is {component!r}; allowed of {field}: {', '.join(names)}")
+        told = f"{field} along {component}" if len(names) == len(AXES) else f"{field} {component}"
+        return told, values[:, names.index(component)]
+    if is_tensor:
+        return f"{field} (magnitude)", np.sqrt(contracted(values.T))
     return SPEED if field == "velocity" else f"{field} (magnitude)", np.linalg.norm(values, axis=1)
 
 
@@ -214,6 +313,11 @@ def slice_colours(
         limits: lowest and highest value of the colours; None: robust against single nodes.
     """
     return within(speed_colours(values) if name == SPEED else _colours(cut.values), limits)
+
+
+def field_colours(name: str, values: np.ndarray, limits: tuple[float, float] | None = None) -> ScalarMappable:
+    """The colours of a field in space; the arguments are those of :func:`slice_colours`."""
+    return within(speed_colours(values) if name == SPEED else _colours(values), limits)
 
 
 def one_scale(name: str, limits: tuple[float, float]) -> ScalarMappable:

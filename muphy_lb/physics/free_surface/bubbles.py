@@ -160,7 +160,7 @@ class OpenGas:
     """
 
     def __init__(self, section, header: GeometryHeader):
-        self._box_m, self._header = section.atmosphere_m, header
+        self._box_m, self._header, self.shape = section.atmosphere_m, header, header.shape
         is_outlet = [section.outlets_are_open and opening.kind == "outlet" for opening in header.openings]
         self._is_outlet = np.array(is_outlet, dtype=bool)
 
@@ -186,6 +186,21 @@ class OpenGas:
         return ((place_m >= low_m) & (place_m <= high_m)).all(axis=1)
 
 
+@dataclass(frozen=True)
+class GasSphere:
+    """A sphere of gas in the liquid at the start, in voxels from the centre of the first one."""
+
+    centre: np.ndarray  #: (3,)
+    radius: float
+    change: float | None  #: density of its pressure less that of p_0; None: that of the liquid and of surface tension
+    tension: float  #: density that surface tension adds to that of the liquid
+
+    def holds(self, rank: RankArrays, shape) -> np.ndarray:
+        """(n,) whether the centre of each voxel lies in it."""
+        place = voxel_coordinates(rank.domain.voxel, shape)
+        return ((place - self.centre) ** 2).sum(axis=1) < self.radius**2
+
+
 class Bubbles(Action):
     """Follows the regions of gas.
 
@@ -196,6 +211,7 @@ class Bubbles(Action):
         real: number format of the pressures.
         n_nodes: of all ranks.
         is_hydrostatic: whether gas starts with the pressure of the liquid around it; else with p_0.
+        spheres: of gas that the case gives.
 
     Attributes:
         regions: the regions at the last step that measured them.
@@ -205,8 +221,8 @@ class Bubbles(Action):
 
     name, single = "bubbles", ("dissolved",)
 
-    def __init__(self, law: GasLaw, section, open_gas: OpenGas, real, n_nodes: int, is_hydrostatic: bool):
-        self.law, self._open_gas, self._is_hydrostatic = law, open_gas, is_hydrostatic
+    def __init__(self, law: GasLaw, section, open_gas: OpenGas, real, n_nodes: int, is_hydrostatic: bool, spheres=()):
+        self.law, self._open_gas, self._is_hydrostatic, self._spheres = law, open_gas, is_hydrostatic, spheres
         self.every, self._search_every = section.pressure_every_steps, section.regions_every_steps
         self.table = Table(np.zeros(min(n_nodes, MOST_REGIONS), real))
         none = np.zeros(0, np.int64)
@@ -243,7 +259,9 @@ class Bubbles(Action):
         cell, gas = rank.get(CELL), self._gas(rank)
         label, number = self._search(rank, cell)
         volume = _sums(rank, number, gas, label.size)
-        content = self.law.content(volume, self._start_pressure(rank, cell, number, label.size))
+        change = self._start_pressure(rank, cell, number, label.size)
+        self._fill_spheres(rank, np.where(cell == GAS, number, -1), change)
+        content = self.law.content(volume, change)
         self.dissolved = 0
         is_open = self._open(rank, number, label.size)
         self._set(rank, GasRegions(label, volume, np.zeros_like(volume), content, is_open))
@@ -306,6 +324,17 @@ class Bubbles(Action):
     def _open(self, rank: RankArrays, number: np.ndarray, count: int) -> np.ndarray:
         """(count,) whether each region reaches a place where the pressure stays."""
         return _sums(rank, number, self._open_gas.cells(rank).astype(np.int64), count) > 0
+
+    def _fill_spheres(self, rank: RankArrays, number: np.ndarray, change: np.ndarray) -> None:
+        """Set the pressures (k,) of regions, as of :meth:`_start_pressure`, that are the spheres of the case;
+        ``number``: (n,) of the one of each gas cell, else -1."""
+        for sphere in self._spheres:
+            inside = np.where(sphere.holds(rank, self._open_gas.shape), number, -1)
+            found = int(rank.communicator.maximum(int(inside.max(initial=-1))))
+            if found >= 0 and sphere.change is not None:
+                change[found] = sphere.change
+            elif found >= 0 and self._is_hydrostatic:
+                change[found] += sphere.tension
 
     def _start_pressure(self, rank: RankArrays, cell: np.ndarray, number: np.ndarray, count: int) -> np.ndarray:
         """(count,) density of the pressure of each region at the start, less that of p_0: the mean of the liquid in its

@@ -131,6 +131,57 @@ def normal_node(lattice, precision, jit, at):
     return jit(normal)
 
 
+def normal_beside_walls(normal, neighbours, n, lattice, parameters) -> np.ndarray:
+    """(3, m) normals (3, m) of interface cells n, beside walls tilted to the plane that fits the surfaces of the
+    neighbours best: the gradient of the filling knows nothing of the surface beyond a wall."""
+    kind, share, fill = parameters[CELL][neighbours], parameters[FILL][neighbours], parameters[FILL][n].astype(float)
+    first, second = _frame(normal)
+    own, has_wall = plane_distance(fill, normal), (kind & WALL != 0).any(axis=0)
+    sums = np.tile(np.array([RIDGE, 0.0, RIDGE, 0.0, 0.0])[:, None], n.size)
+    for vector, cell, other in zip(lattice.c[1:], kind, share, strict=True):
+        is_surface = has_wall & (cell & INTERFACE != 0) & (other > HARDLY) & (other < 1.0 - HARDLY)
+        x, y = vector @ first, vector @ second
+        z = vector @ normal + plane_distance(np.where(is_surface, other, 0.5), normal) - own
+        sums += np.where(is_surface, [x * x, x * y, y * y, x * z, y * z], 0.0)
+    xx, xy, yy, xz, yz = sums
+    determinant = xx * yy - xy * xy
+    tilted = normal - (xz * yy - yz * xy) / determinant * first - (yz * xx - xz * xy) / determinant * second
+    return np.where(has_wall, tilted / np.linalg.norm(tilted, axis=0), normal)
+
+
+def normal_beside_walls_node(lattice, precision, jit, at):
+    """Node function ``(neighbours, n, parameters, normal)`` of :func:`normal_beside_walls`."""
+    cell, fill, real = at[CELL], at[FILL], precision.real
+    _, cx, cy, cz = constants(lattice, precision)
+    zero, one, ridge, least, most = real(0), real(1), real(RIDGE), real(HARDLY), real(1 - HARDLY)
+    distance, across = distance_node(precision, jit), _frame_node(precision, jit)
+
+    def tilted(neighbours, n, parameters, normal):
+        nx, ny, nz = normal
+        walls = 0
+        for k in range(len(neighbours)):
+            walls |= parameters[cell][neighbours[k]] & WALL
+        if not walls:
+            return nx, ny, nz
+        (px, py, pz), (qx, qy, qz) = across(nx, ny, nz)
+        own = distance(parameters[fill][n], nx, ny, nz)
+        xx, xy, yy, xz, yz = ridge, zero, ridge, zero, zero
+        for k in range(len(neighbours)):
+            share = parameters[fill][neighbours[k]]
+            if parameters[cell][neighbours[k]] & INTERFACE and share > least and share < most:
+                ex, ey, ez = cx[k + 1], cy[k + 1], cz[k + 1]
+                x, y = ex * px + ey * py + ez * pz, ex * qx + ey * qy + ez * qz
+                z = ex * nx + ey * ny + ez * nz + distance(share, nx, ny, nz) - own
+                xx, xy, yy, xz, yz = xx + x * x, xy + x * y, yy + y * y, xz + x * z, yz + y * z
+        scale = one / (xx * yy - xy * xy)
+        h, i = (xz * yy - yz * xy) * scale, (yz * xx - xz * xy) * scale
+        nx, ny, nz = nx - h * px - i * qx, ny - h * py - i * qy, nz - h * pz - i * qz
+        scale = one / real(math.sqrt(nx * nx + ny * ny + nz * nz))
+        return nx * scale, ny * scale, nz * scale
+
+    return jit(tilted)
+
+
 def distance_node(precision, jit):
     """Node function of :func:`plane_distance`."""
     real = precision.real

@@ -11,7 +11,7 @@ from muphy_lb.domain import streaming_named
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.measure.flow_view import FromStored, OutputField
 from muphy_lb.operators import COMPRESSIBLE
-from muphy_lb.physics.free_surface.bubbles import Bubbles, GasLaw, OpenGas
+from muphy_lb.physics.free_surface.bubbles import Bubbles, GasLaw, GasSphere, OpenGas
 from muphy_lb.physics.free_surface.capillarity import NO_TENSION, PARABOLOID, TENSION
 from muphy_lb.physics.free_surface.cells import CELL, FILL
 from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE, COS_ANGLE
@@ -22,10 +22,16 @@ from muphy_lb.physics.free_surface.observers import BubbleSeries, GaugeSeries, S
 from muphy_lb.physics.free_surface.picture import SurfacePicture
 from muphy_lb.physics.free_surface.section import WETTED
 from muphy_lb.physics.free_surface.stability import FASTEST_FALL, NO_GAS, fall_warnings, tension_warnings
-from muphy_lb.physics.free_surface.start import InitialLiquid, LiquidRegions, initial_fields
+from muphy_lb.physics.free_surface.start import (
+    InitialLiquid,
+    LiquidRegions,
+    SpheresRegion,
+    initial_fields,
+)
 from muphy_lb.physics.package import Physics
 from muphy_lb.setup.advice.costs import BYTES_PER_DIRECTION
 from muphy_lb.setup.force import uniform_acceleration_m_s2
+from muphy_lb.setup.initial import given_flow
 
 BYTES_OF_CELL, BYTES_OF_BUBBLE = 2, 4
 LARGEST_DEVIATION = 0.3  # density of the gas pressure, minus 1, up to which the liquid counts as incompressible
@@ -44,7 +50,7 @@ class FreeSurface(Physics):
 
     name = "free_surface"
     excludes = frozenset(EVERY_PHYSICS)  # they do not know nodes without fluid
-    sets_flow = True
+    sets_pressure = True
     draws_frames = True
     volume_fraction = "fill"
     keeps_balance = False  # what enters may stay and take the place of gas
@@ -82,7 +88,7 @@ class FreeSurface(Physics):
             )
         self.contact_angle_deg = section.contact_angle_deg
         self.wetting = Wetting()
-        self.bubbles = self._bubbles(case)
+        self.bubbles = self._bubbles(case, regions.gas())
         self.output_fields = {"fill": OutputField("1", fill, FromStored((CELL, FILL), share_of_liquid))}
         if WETTED in (*case.output.fields, case.output.frames_field):
             self.output_fields[WETTED] = OutputField("1", self.wetting.field)
@@ -106,15 +112,31 @@ class FreeSurface(Physics):
         longest_s = self._units.time_step_s * float(np.sqrt(LARGEST_DEVIATION / deviation))
         return f"lattice.time_step_s = {0.99 * longest_s:.3g}"
 
-    def _bubbles(self, case) -> Bubbles | None:
-        """The bubbles that the case asks for."""
+    def _bubbles(self, case, gas: SpheresRegion | None) -> Bubbles | None:
+        """The bubbles that the case asks for; ``gas``: the spheres among them."""
         section = case.free_surface.bubbles
         if section is None:
             return None
         absolute = section.pressure_pa / self._units.pascals_per_density(CS2)
         law = GasLaw(absolute, self.gas_deviation, section.gamma, LARGEST_DEVIATION)
         real, n_nodes = PRECISIONS[case.compute.precision].real, self._header.n_nodes
-        return Bubbles(law, section, OpenGas(section, self._header), real, n_nodes, self._is_hydrostatic)
+        spheres = () if gas is None else [self._sphere(k, each, gas) for k, each in enumerate(section.spheres)]
+        return Bubbles(law, section, OpenGas(section, self._header), real, n_nodes, self._is_hydrostatic, spheres)
+
+    def _sphere(self, number: int, section, gas: SpheresRegion) -> GasSphere:
+        """A sphere of gas with its pressure at the start. Raises InputError: the lattice does not bear it."""
+        centre, radius, change = gas.centres[number], float(gas.radii[number]), None
+        if section.pressure_pa is not None:
+            beyond_pa = section.pressure_pa - self._case.free_surface.bubbles.pressure_pa
+            change = beyond_pa / self._units.pascals_per_density(CS2)
+            if abs(deviation := self.gas_deviation + change) > LARGEST_DEVIATION:
+                raise InputError(
+                    f"free_surface.bubbles.spheres[{number}].pressure_pa is {section.pressure_pa:g}: with this time"
+                    f" step that is a density of {1.0 + deviation:.3g} in lattice units; allowed:"
+                    f" {1 - LARGEST_DEVIATION:g} to {1 + LARGEST_DEVIATION:g}; set {self._shorter(abs(deviation))}"
+                )
+        dimension = int((np.array(self._header.shape) > 1).sum())
+        return GasSphere(centre, radius, change, 3.0 * (dimension - 1) * self.tension / radius)
 
     def check(self, view) -> None:
         """Refuse gauges outside the fluid."""
@@ -136,7 +158,14 @@ class FreeSurface(Physics):
         return free_surface(flow, self.gas_deviation, capillarity, values, self.bubbles)
 
     def initial_flow(self, view):
-        """Density, which grows with depth and is higher in drops, and velocity."""
+        """Density, which grows with depth and is higher in drops, and velocity, unless the case gives them."""
+        density, velocity = given_flow(view.case, view.header, view.domain, view.units)
+        density = self._density(view) if density is None else np.broadcast_to(density, view.domain.n_nodes)
+        return density, self._liquid.velocity(view.domain) if velocity is None else velocity
+
+    def _density(self, view) -> np.ndarray:
+        """(n,) density by the weight of the liquid and by surface tension. Raises InputError: it differs too much from
+        1."""
         domain = view.domain
         density = 1.0 + self.gas_deviation + 6.0 * self.tension * self._liquid.curvature(domain)
         if self._is_hydrostatic and self._up is not None:
@@ -148,7 +177,7 @@ class FreeSurface(Physics):
                 f" lattice units, by its weight and surface tension; allowed: {LARGEST_DEVIATION:g}; set"
                 f" {self._shorter(deviation)}, or check flow.acceleration_m_s2 and the size of the geometry"
             )
-        return density, self._liquid.velocity(domain)
+        return density
 
     def initial_fields(self, view):
         """Cells and their filling. Raises InputError: there is no liquid, a region that has none, or no gas that could

@@ -8,7 +8,16 @@ from typing import Annotated
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
 
 from muphy_lb.case.boundaries import Box
-from muphy_lb.case.section import Name, Positive, Section, Vector, exactly_one, given_values, names_given_twice
+from muphy_lb.case.section import (
+    Direction,
+    Name,
+    Positive,
+    Section,
+    Vector,
+    exactly_one,
+    given_values,
+    names_given_twice,
+)
 from muphy_lb.case.usual import Usual, outside
 from muphy_lb.geometry.limits import shown
 from muphy_lb.output.drawing import frame_files, picture_files
@@ -22,6 +31,7 @@ FRAMES = frame_files("surface")
 WETTED = "wetted"
 FILES = (SERIES_FILE, SURFACE_FILE, *picture_files(PICTURE_FILE), FRAMES, GAUGES_FILE, BUBBLES_FILE)
 OUTPUT_FIELDS = ("fill", WETTED)
+PAPERS = ("schreiber",)
 
 
 class LiquidSection(Section):
@@ -34,7 +44,9 @@ class LiquidSection(Section):
     radius_m: Positive | None = None
     """radius of the sphere [m]"""
     level_m: float | None = None
-    """height of a level surface [m], measured against gravity from the origin of the coordinates"""
+    """height of a level surface [m], measured against gravity, or along normal, from the origin of the coordinates"""
+    normal: Direction | None = None
+    """direction (x, y, z) from the liquid to the gas, of a level that is a plane of its own, as that of a film"""
     spheres_file: str | None = None
     """text file of spheres, a line each: x y z r [m], or x y z with radius_m for all"""
     image_file: str | None = None
@@ -48,6 +60,8 @@ class LiquidSection(Section):
         yield from exactly_one(given, "box_m", "centre_m", "spheres_file", "level_m", "image_file")
         if "radius_m" in given and not given.keys() & {"centre_m", "spheres_file"}:
             yield "has a radius_m and neither centre_m nor spheres_file; give the centre of the sphere"
+        if "normal" in given and "level_m" not in given:
+            yield "has a normal and no level_m; give how far the plane lies along it from the origin"
         if "centre_m" in given and "radius_m" not in given:
             yield "has a centre_m and no radius_m; give both for a sphere"
 
@@ -69,6 +83,9 @@ class SphereSection(Section):
     """centre [m]"""
     radius_m: Positive
     """radius [m]"""
+    pressure_pa: Positive | None = None
+    """absolute pressure [Pa] of the gas in it at the start; without it, that of the liquid around it and of surface
+    tension if free_surface.hydrostatic, else free_surface.bubbles.pressure_pa"""
 
 
 class BubblesSection(Section):

@@ -129,12 +129,16 @@ class LevelRegion(Region):
         return place @ self.up - self.height
 
     def depth(self, place, up):
-        """Below the level."""
-        return self.height - place @ up
+        """Depth of liquid at rest with the same pressure: the weight along the plane moves a film and presses not."""
+        return (self.height - place @ self.up) * self._along(up)
 
     def span(self, up):
-        """All below the level."""
-        return -np.inf, self.height
+        """All below the level; without bounds if that is no level of gravity."""
+        return -np.inf, self.height if self._along(up) == 1.0 else np.inf
+
+    def _along(self, up: np.ndarray) -> float:
+        """Component of the normal along ``up``."""
+        return 1.0 if np.array_equal(self.up, up) else float(self.up @ up)
 
 
 @dataclass(frozen=True)
@@ -221,11 +225,12 @@ class InitialLiquid:
         return [int(inside.sum()) for _, _, inside in self._insides(domain)]
 
     def depth(self, domain: LocalDomain, up: np.ndarray) -> np.ndarray:
-        """(n,) depth of every node of a rank below the top of the regions it lies in [voxels]; 0 outside."""
-        found = np.zeros(domain.n_nodes)
+        """(n,) depth of the centre of every node of a rank below the top of the regions it lies in [voxels], negative
+        above the surface in a voxel that it cuts; 0 outside."""
+        found = np.full(domain.n_nodes, -np.inf)
         for region, place, inside in self._insides(domain):
-            found = np.maximum(found, np.where(inside, region.depth(place, up), 0.0))
-        return found
+            found = np.maximum(found, np.where(inside, region.depth(place, up), -np.inf))
+        return np.where(np.isinf(found), 0.0, found)
 
     def curvature(self, domain: LocalDomain) -> np.ndarray:
         """(n,) mean curvature of the surface of the region that a node lies in; 0 outside."""
@@ -305,7 +310,7 @@ class LiquidRegions:
         convex = (region for region in self.all() if isinstance(region, BoxRegion | LevelRegion))
         return self.gas() is None and any((region.distance(corners) <= 0.0).all() for region in convex)
 
-    def gas(self) -> Region | None:
+    def gas(self) -> SpheresRegion | None:
         """The region of gas in the bubbles; None without any."""
         bubbles = self._case.free_surface.bubbles
         spheres = bubbles.spheres if bubbles else ()
@@ -324,12 +329,14 @@ class LiquidRegions:
             return self._spheres(section, velocity)
         if section.image_file is not None:
             return ImageRegion(velocity, self._shares(section.image_file))
-        if self._up is None:
+        up = self._up if section.normal is None else np.array(section.normal) / np.linalg.norm(section.normal)
+        if up is None:
             raise InputError(
-                "free_surface.liquid.level_m needs a direction: flow.acceleration_m_s2 is zero; give it, or a box_m"
+                "free_surface.liquid.level_m needs a direction: flow.acceleration_m_s2 is zero; give it, a normal, or a"
+                " box_m"
             )
-        level = (section.level_m - self._origin @ self._up) / self._spacing
-        return LevelRegion(velocity, min(level, BoxRegion(velocity, *self._ends()).span(self._up)[1]), self._up)
+        level = (section.level_m - self._origin @ up) / self._spacing
+        return LevelRegion(velocity, min(level, BoxRegion(velocity, *self._ends()).span(up)[1]), up)
 
     def _ends(self) -> tuple[np.ndarray, np.ndarray]:
         """Corners of the geometry."""

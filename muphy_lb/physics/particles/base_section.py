@@ -9,6 +9,7 @@ from muphy_lb.case.section import Name, Positive, Section, Vector, names_given_t
 
 LARGEST_SEED = 2**63 - 1
 MOST = 2**31 - 1  # particles of a set, whose ids have 32 bits
+MOST_FIELDS = 20  # fields of the flow in the snapshots of a set
 MOST_LISTED = 100_000  # positions or ids that a case lists itself; more belong into a file
 
 Count = Annotated[int, Field(gt=0, le=MOST)]
@@ -66,6 +67,10 @@ class ParticlesSection(Section):
     """whether the snapshots are written to particles_NAME.xyz, too: extended XYZ, which programs of molecular dynamics
     read"""
 
+    fields: Annotated[tuple[str, ...], Field(strict=False, max_length=MOST_FIELDS)] = ()
+    """fields of the flow that the snapshots hold where each particle is, such as shear_stress or velocity_gradient; the
+    first of them colours the particles in pictures"""
+
     of_file: ClassVar[tuple[str, ...]] = ("length_unit_m", "frame")
     """Keys that say how the file is read."""
 
@@ -83,5 +88,7 @@ class ParticlesSection(Section):
                 yield f"has {key}, which only file reads"
         if given.get("extxyz") is True and not given.get("snapshots_every_steps"):
             yield "has extxyz, which is for snapshots; give snapshots_every_steps"
+        if given.get("fields") and not given.get("snapshots_every_steps"):
+            yield "has fields, which are for snapshots; give snapshots_every_steps"
         for name in names_given_twice(given.get("planes")):
             yield f"has two planes named {name!r}; give each a name of its own"

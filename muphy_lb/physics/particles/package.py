@@ -1,6 +1,11 @@
 """Particles as a physics package (:mod:`muphy_lb.physics.package`)."""
 
+from muphy_lb.base.errors import InputError
+from muphy_lb.case.output import SPEED
+from muphy_lb.case.section import did_you_mean
+from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.nodes import GeometryHeader
+from muphy_lb.measure.field_snapshots import known_fields
 from muphy_lb.physics.package import Physics
 from muphy_lb.physics.particles.beads.species import BeadSpecies
 from muphy_lb.physics.particles.measures import PlaneCounts
@@ -31,9 +36,17 @@ class Particles(Physics):
         return sum(SPECIES[section.kind].bytes_per_node(section, case, lattice) for section in case.particles)
 
     def check(self, view) -> None:
-        """Refuse planes that nothing can cross."""
+        """Refuse planes that nothing can cross, and fields that there are not."""
+        known = known_fields(view)
         for species in self.species:
             PlaneCounts(species.section, view.header, view.lattice.dimension)
+            for name in species.section.fields:
+                if name not in known or name == SPEED:
+                    others = [each for each in known if each != SPEED]
+                    raise InputError(
+                        f"particles.{species.name}.fields has {shown(name)}, and there is no such field;"
+                        f" {did_you_mean(name, others)}"
+                    )
 
     def extend(self, flow):
         """The flow with one species after the other."""

@@ -1,6 +1,7 @@
 """Positions of a set of particles over time: for ParaView, and for programs of molecular dynamics."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import floor, log10
 from pathlib import Path
 from types import MappingProxyType
@@ -8,6 +9,8 @@ from types import MappingProxyType
 import numpy as np
 
 from muphy_lb.geometry.nodes import GeometryHeader
+from muphy_lb.measure.at_particles import fields_at, positions_m
+from muphy_lb.measure.field_snapshots import known_fields
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer
 from muphy_lb.parallel import agreed_on_root
@@ -15,7 +18,6 @@ from muphy_lb.physics.particles.base_section import ParticlesSection
 from muphy_lb.physics.particles.files.extxyz import ExtxyzSeries
 from muphy_lb.physics.particles.files.table import Snapshot
 from muphy_lb.physics.particles.files.vtkhdf import ParticleSeries
-from muphy_lb.physics.particles.species import positions_m
 
 
 class ParticleSnapshots(Observer):
@@ -44,16 +46,19 @@ class ParticleSnapshots(Observer):
         kinds: Sequence[str] = (),
     ):
         self._view, self._set, self.every = view, section.name, section.snapshots_every_steps
+        self._fields = section.fields
         self._path = folder / f"particles_{section.name}.vtkhdf"
         self._series, self._frames = None, None
 
         def begin() -> None:
-            text, units = view.case.to_toml(folder), self.units
+            text = view.case.to_toml(folder)
+            units = {**self.units, **{name: known_fields(view)[name] for name in section.fields}}
             self._series = ParticleSeries(self._path, kinds, text, units=units, resume_step=resume_step)
             if section.extxyz:
                 sizes = _round_unit(view.units.spacing_m), _round_unit(view.units.time_step_s)
                 box = _box_m(view.header), view.header.periodic
-                self._frames = ExtxyzSeries(self._path.with_suffix(".xyz"), kinds, *sizes, resume_step, *box)
+                path = self._path.with_suffix(".xyz")
+                self._frames = ExtxyzSeries(path, kinds, *sizes, resume_step, *box, scalars=section.fields)
 
         agreed_on_root(view.communicator, begin)
         self._written_step = view.communicator.broadcast(self._series.last_step if self._series else None)
@@ -64,8 +69,13 @@ class ParticleSnapshots(Observer):
             return
         self._written_step = self._view.step_number
         particles = self._view.particles()
-        if particles is not None and self._series:
-            snapshot = self.snapshot(particles[self._set])
+        columns = None if particles is None else particles[self._set]
+        snapshot = None if columns is None else self.snapshot(columns)
+        found = fields_at(self._view, self._fields, None if snapshot is None else snapshot.position_m)
+        if columns is not None and snapshot is not None and found is not None and self._series:
+            for values in found.values():
+                values[~self.are_in_flow(columns)] = np.nan
+            snapshot = replace(snapshot, scalars={**snapshot.scalars, **found})
             self._series.append(snapshot)
             if self._frames:
                 self._frames.append(snapshot)
@@ -73,6 +83,10 @@ class ParticleSnapshots(Observer):
     def close(self) -> None:
         """Write the last snapshot."""
         self.act()
+
+    def are_in_flow(self, columns: Mapping[str, np.ndarray]) -> np.ndarray:
+        """(n,) whether each particle is in the flow; the fields of the others are nan."""
+        return np.ones(columns["id"].size, dtype=bool)
 
     def snapshot(self, columns: Mapping[str, np.ndarray]) -> Snapshot:
         """The snapshot of the columns of all particles, on rank 0; derived classes add to it."""

@@ -21,7 +21,6 @@ from muphy_lb.lattice import Lattice
 from muphy_lb.measure.flow_view import DrawnParticles, FlowView
 from muphy_lb.measure.observer import Observer
 from muphy_lb.model.flow import Flow
-from muphy_lb.model.model import POSITION
 from muphy_lb.physics.particles.base_section import ParticlesSection
 from muphy_lb.physics.particles.files.read import read_particles
 from muphy_lb.physics.particles.files.table import ParticleTable
@@ -79,12 +78,6 @@ def places_in_fluid(nodes: NodeList, position_m: np.ndarray, location) -> tuple[
     return voxel, offset
 
 
-def positions_m(header: GeometryHeader, columns: Mapping[str, np.ndarray]) -> np.ndarray:
-    """(n, 3) positions [m] of particles with these columns."""
-    voxel, offset = (np.stack([columns[name] for name in names], axis=1) for names in POSITION)
-    return np.asarray(header.origin_m) + header.spacing_m * (voxel + offset)
-
-
 class StratifiedSample:
     """Draws indices into weights, each in proportion to its weight."""
 
@@ -113,18 +106,21 @@ class Species(ABC, Generic[OfTable]):
         kind: of the tables that it is made of.
         name: of its set of particles (:class:`muphy_lb.model.model.ParticleSet`), and in outputs.
         moves_fluid: whether the flow feels them, so that it does not become steady while they move.
-        drawn: which of them pictures of a run in progress draw.
     """
 
     kind: ClassVar[str]
     moves_fluid: ClassVar[bool] = False
-    drawn: ClassVar[DrawnParticles] = DrawnParticles()
 
     def __init__(self, section: OfTable, case: Case, header: GeometryHeader, units: Units):
         self.section, self.case, self.header, self.units = section, case, header, units
         self.name = section.name
         if n := section.n_to_place:
             ask_for(BYTES_TO_PLACE * n, f"particles.{self.name}: placing {n} particles", "take fewer of them")
+
+    @property
+    def drawn(self) -> DrawnParticles:
+        """Which of them pictures draw, coloured by the first field of their table."""
+        return DrawnParticles(field=next(iter(self.section.fields), ""))
 
     @classmethod
     def bytes_per_node(cls, section: OfTable, case: Case, lattice: Lattice) -> float:

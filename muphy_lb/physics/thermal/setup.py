@@ -46,11 +46,8 @@ def thermal_setup(case: Case, header: GeometryHeader, units: Units) -> ThermalSe
     thermal data together with a force that is not uniform and constant."""
     thermal = case.thermal
     flow = case.flow
-    if flow.waveform is not None or flow.turn is not None or flow.acceleration_file is not None:
-        raise InputError(
-            "[thermal] goes with a uniform constant force only; remove flow.waveform, flow.turn and"
-            " flow.acceleration_file"
-        )
+    if flow.not_uniform:
+        raise InputError(f"[thermal] goes with a uniform constant force only; remove {', '.join(flow.not_uniform)}")
     _check_solids(case)
     sections = (*case.walls, *case.openings)
     fixed_k = {section.name: section.temperature_k for section in sections if section.temperature_k is not None}

@@ -18,12 +18,22 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.base.files import PREPARED
-from muphy_lb.base.units import Units, relaxation_time, viscosity
+from muphy_lb.base.units import CS2, Units, relaxation_time, viscosity
 from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.case.case import Case
 from muphy_lb.case.lattice import LatticeSection
-from muphy_lb.operators import RECURSIVE_REGULARISED, RECURSIVE_REGULARISED_NEAR_WALLS, RELAXATIONS, STOKES, TRT
+from muphy_lb.lattice import BASES
+from muphy_lb.operators import (
+    MRT,
+    RECURSIVE_REGULARISED,
+    RECURSIVE_REGULARISED_NEAR_WALLS,
+    RELAXATIONS,
+    STOKES,
+    TRT,
+)
+from muphy_lb.operators.mrt import DEFAULT_RATES
 from muphy_lb.operators.trt import MAGIC, MAGIC_HALF_WAY, odd_rate
 
 MAX_CELL_REYNOLDS = 10.0  # largest Reynolds number of a voxel, with the largest velocity, that is expected to be stable
@@ -39,6 +49,12 @@ DAMPS_LESS_IN_THE_PLANE = "cumulant"
 LEAST_ODD_RATE = 0.05
 """Rate of the odd moments of trt below which the shortest waves hardly decay: they collect what the flow cannot
 resolve, behind inlets as a checkerboard of velocities, in vortices as enstrophy many times too large."""
+
+MAX_CELL_REYNOLDS_OF_LAMBDA = 16.0
+"""Largest Reynolds number of a voxel at which a flow through openings is stable where Lambda sets the rate of all odd
+moments: plug flows in channels diverge from 18 on, with vortices or without, and not at 15."""
+
+SLOW_ODD_RATE = 0.5  # of odd moments, below which that holds
 
 CREEPING_CELL_REYNOLDS = 0.1  # Reynolds number of a voxel below which a flow feeds nothing into the shortest waves
 LAWS = ("power_law", "carreau_yasuda", "casson")  # tables below [fluid] of which one sets the viscosity
@@ -170,6 +186,49 @@ def cause_and_remedy(case: Case, units: Units, fastest: float | None, reference_
         f" quickly (set run.ramp_steps = {10 * max(100, case.run.ramp_steps)}), an outlet with flow coming back in (put"
         " it where the vessel is straight), or openings whose flows cannot all be met"
     )
+
+
+def wants_zones(case: Case, relaxation_time: float, cell_reynolds: float | None) -> bool:
+    """Whether the openings of a case have zones (:mod:`muphy_lb.operators.opening_zone`): the Reynolds number of a
+    voxel is large, or would be with the largest velocity for which errors of compressibility are small, if the case
+    tells none; a creeping flow needs none."""
+    if cell_reynolds is None:
+        cell_reynolds = MAX_FASTEST / viscosity(relaxation_time, CS2)
+    is_creeping = case.lattice.equilibrium == STOKES.name
+    return bool(case.openings) and not is_creeping and cell_reynolds > MAX_CELL_REYNOLDS
+
+
+def refuse_slow_odd_moments(case: Case, tau: float, cell_reynolds: float | None) -> None:
+    """Raise InputError for a flow through openings whose collision relaxes all odd moments slowly, and no law or model
+    changes the viscosity, at a Reynolds number of a voxel at which such flows diverge behind their inlets."""
+    section = case.lattice
+    is_modelled = section.smagorinsky is not None or has_law(case.fluid)
+    is_slow = cell_reynolds is None or cell_reynolds <= MAX_CELL_REYNOLDS_OF_LAMBDA
+    if is_slow or is_modelled or not wants_zones(case, tau, cell_reynolds):
+        return
+    rate = _odd_rate_of_lambda(section, tau)
+    if rate < SLOW_ODD_RATE:
+        raise InputError(
+            f"the Reynolds number of a voxel is {cell_reynolds:.3g}, and lattice.collision = {section.collision!r}"
+            f" relaxes odd moments with {rate:.3g} at a relaxation time of {tau:.5g}: above"
+            f" {MAX_CELL_REYNOLDS_OF_LAMBDA:g} flow through openings diverges with them; set {_better(section)}, or"
+            f" lattice.smagorinsky = {SMAGORINSKY}"
+        )
+
+
+def _odd_rate_of_lambda(section: LatticeSection, tau: float) -> float:
+    """The rate of all odd moments where Lambda sets it; infinite where anything else does."""
+    given = section.model_extra or {}
+    if section.collision == MRT.name:
+        basis = BASES[section.name]
+        default = DEFAULT_RATES[section.name] if given.get(MAGIC) is None else {}
+        rates = default | given.get("rates", {})
+        odd = (family for family in basis.adjustable if not basis.is_even(family))
+        if any(rates.get(family, MAGIC) != MAGIC for family in odd):
+            return math.inf
+    elif section.collision != TRT.name:
+        return math.inf
+    return odd_rate(1.0 / tau, given.get(MAGIC, MAGIC_HALF_WAY))
 
 
 BLENDED, SHORTEST_UNBLENDED = "central-linear", 0.505

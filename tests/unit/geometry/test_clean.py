@@ -67,6 +67,14 @@ def test_components_connect_along_every_axis():
     assert component_labels(build_nodes(Voxels(flags))).max() == 0
 
 
+@pytest.mark.parametrize("stretch", [1, 7, 50])
+def test_components_do_not_depend_on_the_stretches_that_threads_follow(stretch):
+    fluid = np.random.default_rng(5).random((9, 8, 7)) < 0.35
+    nodes = build_nodes(Voxels(np.where(fluid, FLUID, 0).astype(FLAG_DTYPE), periodic=(True, False, True)))
+    whole = component_labels(nodes)
+    assert whole.max() > 5 and np.array_equal(component_labels(nodes, stretch), whole)
+
+
 def test_the_report_counts():
     _, report = clean(row_of("oo.ooo.o"), "largest")
     assert (report.n_kept, report.n_dropped, report.n_components) == (3, 3, 3)

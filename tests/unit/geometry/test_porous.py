@@ -66,9 +66,10 @@ def flooded(fluid, periodic=(False,) * 3, n_steps=2):
 
 @pytest.mark.parametrize("periodic", [(False,) * 3, (True, False, True), (True,) * 3], ids=str)
 @pytest.mark.parametrize("share", [0.1, 0.2, 0.6])
+@pytest.mark.parametrize("shape", [(9, 8, 7), (40, 4, 3)], ids=["one slab", "three slabs"])
 @pytest.mark.parametrize(("connected_by", "n_steps"), [("edges", 2), ("faces", 1)])
-def test_pores_are_those_that_flooding_finds(connected_by, n_steps, share, periodic):
-    voxels = random_image(share=share, periodic=periodic)
+def test_pores_are_those_that_flooding_finds(connected_by, n_steps, shape, share, periodic):
+    voxels = random_image(shape, share, periodic=periodic)
     label = flooded(voxels.flags == FLUID, periodic, n_steps)
     found = find_pores(voxels, connected_by).n_voxels
     np.testing.assert_array_equal(np.sort(found), np.sort(np.bincount(label.ravel())[1:]))

@@ -29,7 +29,8 @@ def nodes():
     flags = np.full((4, 5, 10), FLUID, FLAG_DTYPE)
     flags[:, :, 0], flags[:, :, -1], flags[1, 2, 4] = FIRST_OPENING, FIRST_OPENING + 1, wall_flag(0)
     nodes = build_nodes(Voxels(flags, 1.0, openings=(INLET, OUTLET), walls=("lid",)))
-    return cut_links(nodes, RoundWall(np.array([[4.0, 2.0, 1.0]]), 0.7))
+    nodes = cut_links(nodes, RoundWall(np.array([[4.0, 2.0, 1.0]]), 0.7))
+    return replace(nodes, cuts=replace(nodes.cuts, area=np.ones(nodes.cuts.n_links)))
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +93,12 @@ VALUES = {
     "distance NaN": ("cuts/distance", lambda v: np.append(v[1:], np.nan), "holds nan; allowed are 0.001 to 1"),
     "distance zero": ("cuts/distance", lambda v: np.append(v[1:], 0.0), "holds 0.0"),
     "fewer distances": ("cuts/distance", lambda v: v[1:], "values for"),
+    "area negative": (
+        "cuts/area",
+        lambda v: np.append(v[1:], -1.0),
+        "holds -1.0; allowed are finite numbers from 0 on",
+    ),
+    "area infinite": ("cuts/area", lambda v: np.append(v[1:], np.inf), "holds inf"),
 }
 
 

@@ -9,7 +9,7 @@ from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.openings.carve import carve
 from muphy_lb.geometry.surfaces.surface import Surface, voxelise
 from muphy_lb.geometry.surfaces.surface_cuts import SurfaceWall
-from muphy_lb.geometry.voxels import Opening
+from muphy_lb.geometry.voxels import Opening, Voxels
 from tests.unit.geometry.links import cut_points
 from tests.unit.geometry.surfaces import box, rotated, sphere
 
@@ -80,3 +80,21 @@ def test_a_carved_vessel_has_cuts_at_its_walls_only():
 
 def test_a_surface_costs_nothing_until_its_wall_is_asked_for():
     assert "grid" not in vars(voxelise(box((6.0, 7.0, 8.0)), 1.0).wall_shape)
+
+
+@pytest.mark.parametrize("spacing", [1.0, 0.7])
+def test_the_areas_of_links_add_up_to_that_of_the_surface(spacing):
+    surface, _ = rotated(box((15.0, 20.0, 25.0)), angle=0.7)
+    cuts = cut(surface, spacing).cuts
+    straight = np.abs(cuts.direction[:, None] // 3 ** np.arange(3) % 3 - 1).sum(axis=1) == 1
+    assert cuts.area.sum() * spacing**2 == pytest.approx(2.0 * (15.0 * 20.0 + 20.0 * 25.0 + 25.0 * 15.0), rel=1e-9)
+    assert not cuts.area[~straight].any()
+
+
+def test_the_surface_beyond_the_box_does_not_count():
+    surface, n_layers = box((6.0, 7.0, 80.0)), 3
+    whole = voxelise(surface, 1.0)
+    x, y, z = whole.origin_m
+    wall = SurfaceWall(surface.points[surface.triangles], (x, y, z + 30.0), 1.0)
+    nodes = build_nodes(Voxels(whole.flags[30 : 30 + n_layers], 1.0, periodic=(False, False, True)))
+    assert cut_links(nodes, wall).cuts.area.sum() == pytest.approx(2.0 * (6.0 + 7.0) * n_layers, rel=1e-3)

@@ -222,3 +222,77 @@ def test_push_and_pull_agree_on_a_force_that_turns():
 def test_a_turn_that_makes_no_sense_is_refused(flow, message):
     with pytest.raises(InputError, match=message):
         simulate(periodic_channel(flow=flow))
+
+
+SHAKEN = {"acceleration_m_s2": [0.3, 0.0, 0.0], "waveform": {"period_s": 0.5, "mean": 0.0, "sine": [1.0]}}
+
+
+def record(folder, headings, rows):
+    """The [flow] section of gravity and a record of accelerations."""
+    lines = [",".join(f"{value:g}" for value in row) for row in rows]
+    (folder / "record.csv").write_text("\n".join((headings, *lines)) + "\n")
+    return {"acceleration_m_s2": ACCELERATION, "accelerations": [{"file": "record.csv"}]}
+
+
+def test_accelerations_add_up_each_with_its_own_course_in_time_and_do_not_turn(tmp_path):
+    flow = record(tmp_path, "time [ms],x [cm/s^2],y,z", [[0, 0, 0.0, 0], [1000 * TIME_STEP_S, 2.0, 0.01, 0]])
+    flow = flow | {"turn": ROCKED, "accelerations": [SHAKEN, *flow["accelerations"]]}
+    simulation = simulate(periodic_channel(tmp_path, flow=flow), 7)
+    force = simulation.present_force / simulation.units.acceleration_to_lattice(1.0)
+    phase = np.sin(2.0 * np.pi * simulation.time_s / 0.5)
+    turned = Turn(np.array([0.0, 0.0, 1.0]), 0.4 * phase)(np.array(ACCELERATION), np.zeros(1))[0]
+    assert force == pytest.approx(turned + [0.3 * phase + 0.02, 0.01, 0.0], rel=1e-12)
+
+
+def test_a_record_is_straight_between_its_rows_and_stays_what_it_was_behind_the_last(tmp_path):
+    flow = record(tmp_path, "t,x,y,z", [[0, 0.0, 0, 0], [4 * TIME_STEP_S, 0.04, 0, 0], [6 * TIME_STEP_S, 0.0, 0, 0]])
+    simulation = simulate(periodic_channel(tmp_path, flow=flow))
+    found = []
+    for _ in range(8):
+        simulation.step()
+        found.append(simulation.present_force[0] / simulation.units.acceleration_to_lattice(1.0))
+    record_m_s2 = np.array([0.01, 0.02, 0.03, 0.04, 0.02, 0.0, 0.0, 0.0])
+    assert np.array(found) == pytest.approx(ACCELERATION[0] + record_m_s2, abs=1e-12)
+
+
+@pytest.mark.parametrize("streaming", STREAMINGS)
+def test_a_single_acceleration_with_a_waveform_is_the_acceleration_of_the_flow_with_it(streaming):
+    found, expected = (velocity(flow, streaming=streaming) for flow in ({"accelerations": [SHAKEN]}, SHAKEN))
+    assert np.array_equal(found, expected) and np.abs(expected).max() > 1e-3
+
+
+BAD_ACCELERATIONS = {
+    "constant": ({"acceleration_m_s2": ACCELERATION}, r"flow.accelerations\[0\] has no waveform"),
+    "both": (SHAKEN | {"file": "record.csv"}, r"flow.accelerations\[0\]"),
+    "out of the plane": (SHAKEN | {"acceleration_m_s2": [0.0, 0.0, 0.5]}, "two-dimensional"),
+    "fast": (SHAKEN | {"waveform": {"period_s": 1e-9}}, r"flow.accelerations\[0\].waveform has a wave of"),
+    "absent": ({"file": "nothing.csv"}, r"flow.accelerations\[0\].file: cannot read"),
+}
+
+
+@pytest.mark.parametrize("what", BAD_ACCELERATIONS)
+def test_an_acceleration_that_makes_no_sense_is_refused(what):
+    term, message = BAD_ACCELERATIONS[what]
+    with pytest.raises(InputError, match=message):
+        simulate(periodic_channel(flow={"accelerations": [term]}))
+
+
+@pytest.mark.parametrize(
+    ("headings", "row", "message"),
+    [
+        ("t,x,y", [1, 0, 0], "must have four columns"),
+        ("t,x,y", [1, 0, 0, 0], "3 headings over 4 columns"),
+        ("t,x [m/s],y,z", [1, 0, 0, 0], r"the heading 'x \[m/s\]' has the unit 'm/s'"),
+        ("t,x,y,z", [-1, 0, 0, 0], "the first one ascending"),
+    ],
+)
+def test_a_bad_record_is_refused(tmp_path, headings, row, message):
+    flow = record(tmp_path, headings, [[0.0] * len(row), row])
+    with pytest.raises(InputError, match=message):
+        simulate(periodic_channel(tmp_path, flow=flow))
+
+
+def test_a_field_of_accelerations_is_not_shaken():
+    flow = {"acceleration_file": "field.npy", "accelerations": [SHAKEN]}
+    with pytest.raises(InputError, match="has accelerations and an acceleration_file"):
+        periodic_channel(flow=flow)

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from muphy_lb.backends.cuda.skeletons import Shape
+from muphy_lb.base.errors import InputError
 from muphy_lb.engine import autotune as tuning
 
 SLOW, FAST = Shape("single", 128), Shape("double", 64)
@@ -108,3 +109,17 @@ def test_small_domains_and_devices_without_a_choice_are_not_timed(clock):
     for engine in (StubEngine(clock, n_nodes=1000), StubEngine(clock, shapes=(None,))):
         tuning.tune(engine)
         assert engine.shape is None and engine.timed == []
+
+
+@pytest.mark.parametrize("threads", [32, 128])
+def test_blocks_of_a_size_are_taken_and_their_kernel_compiled(clock, threads):
+    engine = StubEngine(clock)
+    engine.warm_up = lambda: engine.timed.append("compiled")
+    tuning.use_threads(engine, threads)
+    assert engine.shape == Shape("single", threads) and engine.timed == ["compiled"]
+
+
+@pytest.mark.parametrize("threads", [0, 33, 160])
+def test_blocks_that_are_no_whole_warps_or_too_large_are_refused(clock, threads):
+    with pytest.raises(InputError, match=f"threads is {threads}; allowed: multiples of 32 from 32 to 128"):
+        tuning.use_threads(StubEngine(clock), threads)

@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from muphy_lb.partition import partition
+from muphy_lb.partition import tiles
 from muphy_lb.partition.costs import StepCost
 from muphy_lb.partition.halo import Exchange, PartLoads
+from muphy_lb.partition.methods import METHODS, ON_TILES
 from muphy_lb.partition.partition import CANDIDATES, TOLERANCE, best_of, choose
 from muphy_lb.partition.quality import quality
 from muphy_lb.partition.voxels import graph_from_voxels
@@ -74,7 +75,33 @@ def test_shares_reach_the_candidates():
     assert np.bincount(owner)[0] / BAR.n_nodes == pytest.approx(0.75, abs=0.01)
 
 
-def test_very_large_graphs_are_cut_in_tiles(monkeypatch):
-    monkeypatch.setattr(partition, "NODE_GRAPH_LIMIT", 1000)
-    owner, found = choose(BAR, 4)
-    assert found.method == "tiles" and np.bincount(owner).min() > 0 and "4,096 nodes" in str(found)
+@pytest.fixture
+def pack(monkeypatch):
+    """Voxels outside of spheres, cut on tiles of 2^3."""
+    monkeypatch.setattr(tiles, "TARGET_TILES", 5000)
+    x = np.stack(np.meshgrid(*[np.arange(44) % 22 - 10.5] * 3, indexing="ij"))
+    return graph_from_voxels(np.flatnonzero(np.einsum("ixyz,ixyz->xyz", x, x) > 121.0), (44, 44, 44), (False,) * 3)
+
+
+@pytest.mark.parametrize("n_parts", [2, 5])
+def test_faces_of_tiles_foretell_the_quality_of_the_nodes(pack, n_parts):
+    owner, found = choose(pack, n_parts)
+    told, exact = found.candidates[found.method], quality(pack, owner, n_parts)
+    assert "tiles of 2^3 voxels" in found.reason and set(found.candidates) == set(ON_TILES)
+    assert told.imbalance == pytest.approx(exact.imbalance, abs=0.005)
+    assert told.edge_cut == pytest.approx(exact.edge_cut, rel=0.1)
+    assert told.max_halo_bytes == pytest.approx(exact.max_halo_bytes, rel=0.2)
+    assert told.step_us == pytest.approx(exact.step_us, rel=0.02)
+    assert np.array_equal(owner, METHODS[found.method](pack, n_parts))
+
+
+def test_tiles_cost_a_step_next_to_nothing(pack):
+    of_nodes, (owner, _) = quality(pack, METHODS["metis"](pack, 4), 4), choose(pack, 4)
+    assert quality(pack, owner, 4).step_us < 1.02 * of_nodes.step_us
+
+
+def test_nodes_at_openings_weigh_as_much_on_tiles(pack):
+    weighted = pack.with_weights(np.where(pack.voxel < 44 * 44 * 8, 3, 1))
+    owner, found = choose(weighted, 2)
+    assert found.candidates[found.method].imbalance == pytest.approx(quality(weighted, owner, 2).imbalance, abs=0.005)
+    assert found.candidates[found.method].imbalance < 1.01

@@ -1,14 +1,15 @@
-"""partition.methods: tiles sum up what their nodes have, whatever the chunks in which nodes come."""
+"""partition.tiles: tiles sum up what their nodes have, whatever the chunks in which nodes come."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muphy_lb.partition import methods
+from muphy_lb.partition import tiles
 from muphy_lb.partition.errors import PartitionError
-from muphy_lb.partition.methods import tile_cut, tile_graph, tile_side
+from muphy_lb.partition.methods import tile_cut
 from muphy_lb.partition.quality import quality
+from muphy_lb.partition.tiles import tile_graph, tile_side
 from muphy_lb.partition.voxels import graph_from_voxels
 
 
@@ -84,13 +85,13 @@ def test_ids_that_do_not_ascend_are_an_error(ids):
 @pytest.mark.parametrize("n_nodes, n_parts", [(10**9, 8), (10**11, 4096), (10**6, 64), (5, 5), (10**8, 2)])
 def test_there_are_enough_tiles_a_part_whatever_the_geometry(n_nodes, n_parts):
     side = tile_side(n_nodes, n_parts)
-    assert side == 1 or n_nodes / side**3 >= methods.TILES_PER_PART * n_parts
+    assert side == 1 or n_nodes / side**3 >= tiles.TILES_PER_PART * n_parts
 
 
 def test_coarse_tiles_cut_little_more_than_single_nodes(monkeypatch):
     graph = graph_from_voxels(np.flatnonzero(np.random.default_rng(0).random(40**3) < 0.7), (40, 40, 40), (True,) * 3)
     fine = quality(graph, tile_cut(graph, 4), 4)
-    monkeypatch.setattr(methods, "TARGET_TILES", 0)
+    monkeypatch.setattr(tiles, "TARGET_TILES", 0)
     coarse = quality(graph, tile_cut(graph, 4), 4)
     assert tile_side(graph.n_nodes, 4) > 1 and coarse.imbalance < 1.03
     assert coarse.edge_cut < 1.3 * fine.edge_cut

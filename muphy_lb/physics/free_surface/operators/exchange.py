@@ -64,6 +64,8 @@ from muphy_lb.operators.unroll import unroll
 from muphy_lb.physics.free_surface.capillarity import (
     NO_TENSION,
     distance_node,
+    normal_beside_walls,
+    normal_beside_walls_node,
     normal_node,
     plane_distance,
     surface_normal,
@@ -162,7 +164,9 @@ MOST_SPEED = 0.2
 gas cells, and would fall faster and faster in its place."""
 
 GRAZING = 0.1  # component of a link along the normal from which on what arrives along it is extrapolated
-THINNEST = 0.1  # smallest depth below the surface for which the stress that would bear the body force is expected
+THINNEST = 0.1
+"""Smallest depth below the surface for which the stress that would bear the body force is expected. Where a surface is
+oblique, places half a link before an almost empty cell may lie above it, and tell nothing."""
 HEAVIEST = 1.5  # largest change of the density by what does not bear the body force, over that force
 OF_TENSION = 0.5  # the same over the pressure of surface tension
 RELAXED = 0.1
@@ -225,6 +229,7 @@ def _even(populations, neighbours, n, lattice, parameters, pressures):
     (arriving, leaving, equilibrium), (force, tension) = populations, pressures
     most = HEAVIEST * np.linalg.norm(force, axis=0) + OF_TENSION * np.abs(tension)
     normal, is_flat = surface_normal(neighbours, n, lattice, parameters)
+    normal = normal_beside_walls(normal, neighbours, n, lattice, parameters)
     place = np.where(is_flat, 0.0, plane_distance(parameters[FILL][n].astype(float), normal))
     normal = np.where(is_flat, 0.0, normal)
     weight, across, w = added(force * normal), combined(lattice.c, normal), lattice.w[:, None]
@@ -233,7 +238,8 @@ def _even(populations, neighbours, n, lattice, parameters, pressures):
     before = 0.5 * (arriving + leaving[lattice.opposite]) / w
     is_wet = parameters[CELL][neighbours[lattice.opposite[1:] - 1]] & FLUID != 0
     counts = np.concatenate((np.zeros((1, n.size), bool), is_wet & (across[1:] > GRAZING)))
-    expected = slope * np.maximum(0.5 * across + place, THINNEST)
+    lever = 0.5 * across + place
+    expected = slope * np.where(lever > 0.0, np.maximum(lever, THINNEST), 0.0)
     borne, whole = (np.where(counts, w * expected * drop, 0.0).sum(axis=0) for drop in (at_surface - before, expected))
     step = np.where(2.0 * borne > whole, 1, -1) * (whole > 0.0)
     support = np.clip(parameters[SUPPORT][n].astype(int) + step, 0, SUPPORTED)
@@ -377,6 +383,7 @@ def _plane_node(lattice, precision, jit, at):
     fill, real = at[FILL], precision.real
     zero, heaviest, of_tension = real(0), real(HEAVIEST), real(OF_TENSION)
     normal_of, distance_of = normal_node(lattice, precision, jit, at), distance_node(precision, jit)
+    beside_walls = normal_beside_walls_node(lattice, precision, jit, at)
 
     def plane(neighbours, n, parameters, pushed):
         fx, fy, fz, tension = pushed
@@ -384,6 +391,7 @@ def _plane_node(lattice, precision, jit, at):
         if most > zero:
             nx, ny, nz = normal_of(neighbours, n, parameters)
             if nx * nx + ny * ny + nz * nz > zero:
+                nx, ny, nz = beside_walls(neighbours, n, parameters, (nx, ny, nz))
                 return most, distance_of(parameters[fill][n], nx, ny, nz), nx, ny, nz
         return most, zero, zero, zero, zero
 
@@ -409,7 +417,8 @@ def _rest_node(lattice, precision, jit, at):
                 along = cx[k + 1] * ux + cy[k + 1] * uy + cz[k + 1] * uz
                 force = cx[k + 1] * fx + cy[k + 1] * fy + cz[k + 1] * fz
                 even, slope = link(along, across, force, weight, state)
-                expected = slope * max(half * across + place, thinnest)
+                lever = half * across + place
+                expected = slope * max(lever, thinnest) if lever > zero else zero
                 borne += expected * (w[k + 1] * even - half * (arriving[k + 1] + leaving[back[k + 1]]))
                 whole += w[k + 1] * expected * expected
         counted = int(parameters[support][n])

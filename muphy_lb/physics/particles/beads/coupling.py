@@ -60,9 +60,10 @@ PUSHED = Operator("beads", _pushed, _pushed_node, named(WANTED, PUSH))
 
 
 def _friction(i, k, flow, share, lattice, parameters):
-    friction, mass, kt = (parameters[name] for name in ("friction", "mass", "kt"))
-    xi = random_numbers(parameters["id"][i], parameters["step"][0], parameters["seed"], STREAM)[k]
-    force = sqrt(2.0 * friction * kt) * xi - friction * (parameters[VELOCITY[k]][i] - flow)
+    number, kt = parameters["id"][i], parameters["kt"]
+    friction, mass = (parameters[name][number] for name in ("friction", "mass"))
+    xi = random_numbers(number, parameters["step"][0], parameters["seed"], STREAM)[k]
+    force = np.sqrt(2.0 * friction * kt) * xi - friction * (parameters[VELOCITY[k]][i] - flow)
     return force / (1.0 + 0.5 * friction * (1.0 / mass + parameters["reaction"] * share)) / FORCE_UNIT
 
 
@@ -73,8 +74,9 @@ def _friction_node(lattice, precision, jit, at):
     zero, half, one, two = (np.float64(x) for x in (0.0, 0.5, 1.0, 2.0))
 
     def friction(i, k, flow, share, parameters):
-        gamma, mass = real(parameters[friction_at]), real(parameters[mass_at])
-        xi = random_at(parameters[own][i], parameters[step_at][0], parameters[seed_at])
+        number = parameters[own][i]
+        gamma, mass = parameters[friction_at][number], parameters[mass_at][number]
+        xi = random_at(number, parameters[step_at][0], parameters[seed_at])
         v, noise = zero, zero
         for axis in range(dimension):
             if k == axis:
@@ -91,15 +93,15 @@ FRICTION = Operator("friction", _friction, _friction_node, named("id", *VELOCITY
 
 
 def _take(i, k, force, lattice, parameters):
-    parameters[VELOCITY[k]][i] += FORCE_UNIT * force / parameters["mass"]
+    parameters[VELOCITY[k]][i] += FORCE_UNIT * force / parameters["mass"][parameters["id"][i]]
 
 
 def _take_node(lattice, precision, jit, at):
-    mass_at, speed, dimension = at["mass"], tuple(at[name] for name in VELOCITY), lattice.dimension
-    real, unit = np.float64, np.float64(FORCE_UNIT)
+    mass_at, own, speed, dimension = at["mass"], at["id"], tuple(at[name] for name in VELOCITY), lattice.dimension
+    unit = np.float64(FORCE_UNIT)
 
     def take(i, k, force, parameters):
-        gained = unit * force / real(parameters[mass_at])
+        gained = unit * force / parameters[mass_at][parameters[own][i]]
         for axis in range(dimension):
             if k == axis:
                 parameters[speed[axis]][i] += gained
@@ -107,15 +109,18 @@ def _take_node(lattice, precision, jit, at):
     return jit(unroll(take))
 
 
-TAKE = Operator("take", _take, _take_node, named("mass", *VELOCITY))  # the effect of friction on a bead's velocity
+TAKE = Operator(
+    "take", _take, _take_node, named("id", "mass", *VELOCITY)
+)  # the effect of friction on a bead's velocity
 
 
 def _langevin(i, lattice, parameters):
-    friction, mass, kt = (parameters[name] for name in ("friction", "mass", "kt"))
-    xi = random_numbers(parameters["id"][i], parameters["step"][0], parameters["seed"], STREAM)
+    number, kt = parameters["id"][i], parameters["kt"]
+    friction, mass = (parameters[name][number] for name in ("friction", "mass"))
+    xi = random_numbers(number, parameters["step"][0], parameters["seed"], STREAM)
     for k in range(lattice.dimension):
         v = parameters[VELOCITY[k]][i]
-        force = (sqrt(2.0 * friction * kt) * xi[k] - friction * v) / (1.0 + 0.5 * friction / mass)
+        force = (np.sqrt(2.0 * friction * kt) * xi[k] - friction * v) / (1.0 + 0.5 * friction / mass)
         parameters[VELOCITY[k]][i] = v + force / mass
 
 
@@ -125,9 +130,10 @@ def _langevin_node(lattice, precision, jit, at):
     half, one, two, real, dimension = np.float64(0.5), np.float64(1.0), np.float64(2.0), np.float64, lattice.dimension
 
     def friction(i, parameters):
-        gamma, mass = real(parameters[friction_at]), real(parameters[mass_at])
+        number = parameters[own][i]
+        gamma, mass = parameters[friction_at][number], parameters[mass_at][number]
         amplitude = sqrt(two * gamma * real(parameters[kt_at]))
-        xi = random_at(parameters[own][i], parameters[step_at][0], parameters[seed_at])
+        xi = random_at(number, parameters[step_at][0], parameters[seed_at])
         for k in range(dimension):
             v = parameters[speed[k]][i]
             force = (amplitude * xi[k] - gamma * v) / (one + half * gamma / mass)

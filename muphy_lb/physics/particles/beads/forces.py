@@ -195,7 +195,8 @@ def forces(kinds: Interactions) -> Operator:
             total += _pull(i, parameters)
         for k in range(3):
             parameters[FORCE[k]][i] = total[k]
-            parameters[VELOCITY[k]][i] += 0.5 * parameters["duration"] / parameters["mass"] * total[k]
+            mass = parameters["mass"][parameters["id"][i]]
+            parameters[VELOCITY[k]][i] += 0.5 * parameters["duration"] / mass * total[k]
 
     def node(lattice, precision, jit, at):
         return _forces_node(jit, at, kinds)
@@ -271,7 +272,7 @@ def _forces_node(jit, at, kinds: Interactions):
     of_pull = pull_node(jit, at) if kinds.pulls else nothing
     force_x, force_y, force_z = (at[name] for name in FORCE)
     speed_x, speed_y, speed_z = (at[name] for name in VELOCITY)
-    mass, duration, half, real = at["mass"], at["duration"], np.float64(0.5), np.float64
+    mass, own, duration, half, real = at["mass"], at["id"], at["duration"], np.float64(0.5), np.float64
 
     def act(i, parameters):
         ax, ay, az = of_bonds(i, parameters)
@@ -280,7 +281,7 @@ def _forces_node(jit, at, kinds: Interactions):
         dx, dy, dz = of_walls(i, parameters)
         ex, ey, ez = of_pull(i, parameters)
         fx, fy, fz = ax + bx + cx + dx + ex, ay + by + cy + dy + ey, az + bz + cz + dz + ez
-        kick = half * real(parameters[duration]) / real(parameters[mass])
+        kick = half * real(parameters[duration]) / parameters[mass][parameters[own][i]]
         parameters[force_x][i] = fx
         parameters[force_y][i] = fy
         parameters[force_z][i] = fz

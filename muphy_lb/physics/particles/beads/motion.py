@@ -65,7 +65,8 @@ def drift(publishes: bool) -> Operator:
     def reference(i, lattice, parameters):
         duration = parameters["duration"]
         for k in range(3):
-            velocity = parameters[VELOCITY[k]][i] + 0.5 * duration / parameters["mass"] * parameters[FORCE[k]][i]
+            mass = parameters["mass"][parameters["id"][i]]
+            velocity = parameters[VELOCITY[k]][i] + 0.5 * duration / mass * parameters[FORCE[k]][i]
             parameters[VELOCITY[k]][i] = velocity
             parameters[OFFSET[k]][i] += velocity * duration
             parameters[TRAVELLED[k]][i] += velocity * duration
@@ -88,8 +89,9 @@ def drift(publishes: bool) -> Operator:
 
         def move(i, parameters):
             time, number = real(parameters[duration]), parameters[own][i]
+            own_mass = parameters[mass][number]
             for k in range(3):
-                v = parameters[velocity[k]][i] + half * time / real(parameters[mass]) * parameters[force[k]][i]
+                v = parameters[velocity[k]][i] + half * time / own_mass * parameters[force[k]][i]
                 parameters[velocity[k]][i] = v
                 o = parameters[offset[k]][i] + v * time
                 parameters[offset[k]][i] = o

@@ -7,11 +7,15 @@ from typing import Protocol
 
 import numpy as np
 
+from muphy_lb.base.narrow import triple
+from muphy_lb.geometry.nodes import NodeList
+from muphy_lb.measure.at_particles import positions_m
 from muphy_lb.measure.flow_series import SeriesObserver
-from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.measure.flow_view import FlowView, whole_nodes
 from muphy_lb.model.model import POSITION
 from muphy_lb.output.report_html import ReportPart
 from muphy_lb.output.series import read_series
+from muphy_lb.physics.particles.base_section import PlaneSection
 from muphy_lb.physics.particles.beads.checks import BeadChecks
 from muphy_lb.physics.particles.beads.model import Beads
 from muphy_lb.physics.particles.beads.motion import FORCE, TRAVELLED, VELOCITY
@@ -28,9 +32,31 @@ from muphy_lb.physics.particles.measures import (
     told,
 )
 from muphy_lb.physics.particles.snapshots import ParticleSnapshots
-from muphy_lb.physics.particles.species import positions_m
 
 FEWEST_ROWS = 8  # rows from which a mean and its error follow
+
+
+NARROW = 0.5  # fluid in the narrowest layer, over that of the widest, up to which it is a pore
+PORE = "pore"
+
+
+def pore_of(nodes: NodeList) -> PlaneSection | None:
+    """The plane across the narrowest layer of a geometry, whose normal is an axis; None where no layer is much narrower
+    than others on both sides."""
+    found: list[tuple[float, int, float]] = []
+    for axis, column in enumerate(nodes.coordinates().T):
+        counts = np.bincount(column - column.min())
+        narrowest = np.flatnonzero(counts == counts.min())
+        before, behind = counts[: narrowest[0]], counts[narrowest[-1] + 1 :]
+        if before.size and behind.size and counts.min() <= NARROW * min(before.max(), behind.max()):
+            middle = float(column.min()) + 0.5 * float(narrowest[0] + narrowest[-1])
+            found.append((counts.min() / counts.max(), axis, middle))
+    if not found:
+        return None
+    _, axis, middle = min(found)
+    point_m = np.array(nodes.origin_m) + nodes.spacing_m * nodes.coordinates().mean(axis=0)
+    point_m[axis] = nodes.origin_m[axis] + nodes.spacing_m * middle
+    return PlaneSection(name=PORE, point_m=triple(point_m.tolist()), normal=triple(np.eye(3)[axis].tolist()))
 
 
 class ObservedBeads(Protocol):
@@ -41,14 +67,17 @@ class ObservedBeads(Protocol):
     topology: Topology
     beads: Beads
     checks: BeadChecks
+    mass_kg: float | np.ndarray
 
 
-def mean_velocity(columns: Mapping[str, np.ndarray], mass: float) -> np.ndarray:
+def mean_velocity(columns: Mapping[str, np.ndarray], mass: float | np.ndarray) -> np.ndarray:
     """(3,) mean over beads of the velocity with which the last step has moved them to their places, lattice units. The
     velocities of a state hold the whole kick of a step by forces on beads, and none of the friction that balances it:
     friction acts at the start of the next step."""
-    velocity, force = (np.array([columns[name].mean() for name in names]) for names in (VELOCITY, FORCE))
-    return velocity - 0.5 * force / mass
+    velocity = np.array([columns[name].mean() for name in VELOCITY])
+    if np.ndim(mass):
+        return velocity - 0.5 * np.array([(columns[name] / mass).mean() for name in FORCE])
+    return velocity - 0.5 * np.array([columns[name].mean() for name in FORCE]) / mass
 
 
 class BeadSeries(SeriesObserver):
@@ -56,7 +85,12 @@ class BeadSeries(SeriesObserver):
     mean square radius of gyration and end-to-end distance to ``particles_NAME.csv``."""
 
     def __init__(self, view: FlowView, folder: Path, resume_step: int | None, species: ObservedBeads):
-        self._species, self._planes = species, PlaneCounts(species.section, view.header, view.lattice.dimension)
+        section = species.section
+        pore = pore_of(whole_nodes(view)) if view.communicator.rank == 0 and not section.planes else None
+        if pore := view.communicator.broadcast(pore):
+            section = section.model_copy(update={"planes": (pore,)})
+        self._species, self._has_pore = species, pore is not None
+        self._planes = PlaneCounts(section, view.header, view.lattice.dimension)
         self.file = f"particles_{species.name}.csv"
         self.name = f"particles_{species.name}"
         super().__init__(view, folder, resume_step)
@@ -77,9 +111,9 @@ class BeadSeries(SeriesObserver):
         velocity, travelled = (np.stack([columns[name] for name in names], axis=1) for names in (VELOCITY, TRAVELLED))
         velocity_m_s, travelled_m = units.velocity_to_si(velocity), units.spacing_m * travelled
         numbers = [
-            temperature(velocity_m_s, self._species.section.mass_kg, view.lattice.dimension),
+            temperature(velocity_m_s, self._species.mass_kg, view.lattice.dimension),
             float(mean_square_displacement(travelled_m, np.zeros(3))),
-            float(np.linalg.norm(units.velocity_to_si(mean_velocity(columns, self._species.beads.mass)))),
+            float(np.linalg.norm(units.velocity_to_si(mean_velocity(columns, self._species.mass_kg / units.mass_kg)))),
             *self._planes.numbers(positions_m(view.header, columns), travelled_m),
         ]
         if not self._species.topology.chains:
@@ -90,18 +124,30 @@ class BeadSeries(SeriesObserver):
         return [*numbers, float(square_radius.mean()), float(square_ends.mean())]
 
     def finish(self) -> dict | None:
-        """The last row as the record for the summary, and the mean temperature of the second half of the rows with its
-        standard error, if there are enough of them."""
+        """The last row as the record for the summary, when the beads went through a pore, and the mean temperature of
+        the second half of the rows with its standard error, if there are enough of them."""
         numbers = self.numbers()
         if numbers is None:
             return None
-        record = dict(zip(self.columns(), numbers, strict=True))
+        record: dict[str, float | None] = dict(zip(self.columns(), numbers, strict=True))
+        if self._has_pore:
+            record |= self._translocation()
         measured = read_series(self._folder / self.file)["temperature_k"]
         measured = measured[measured.size // 2 :]
         if measured.size < FEWEST_ROWS:
             return record
         mean = block_average(measured)
         return record | {"mean_temperature_k": mean.mean, "mean_temperature_error_k": mean.error}
+
+    def _translocation(self) -> dict[str, float | None]:
+        """When the first bead has crossed the pore, and how long it took until all had [s], to the interval of the
+        rows; None for what has not happened."""
+        series = read_series(self._folder / self.file)
+        through = np.abs(series[f"{PORE}_crossed"])
+        first, last = (np.flatnonzero(through >= n) for n in (1, self._species.topology.n_beads))
+        began_s = float(series["time_s"][first[0]]) if first.size else None
+        took_s = float(series["time_s"][last[0]] - series["time_s"][first[0]]) if last.size else None
+        return {"translocation_begins_s": began_s, "translocation_time_s": took_s}
 
     def lines(self, summary: Mapping) -> list[str]:
         """The record as a line of text."""
@@ -112,7 +158,9 @@ class BeadSeries(SeriesObserver):
             text += f" (in the second half of the run {mean:.4g} +- {error:.2g} K)"
         text += f", mean square displacement {record['mean_square_displacement_m2']:.4g} m2"
         names = self._planes.columns()
-        return [text + told([record[name] for name in names], names)]
+        text += told([record[name] for name in names], names)
+        took_s = record.get("translocation_time_s")
+        return [text + (f", all within {took_s:.4g} s" if took_s is not None else "")]
 
     def section(self, summary: Mapping) -> ReportPart:
         """The record as results."""

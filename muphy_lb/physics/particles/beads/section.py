@@ -9,7 +9,7 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
 from muphy_lb.base.key_units import is_number
 from muphy_lb.case.boundaries import Box
 from muphy_lb.case.choice import OneOf
-from muphy_lb.case.section import Positive, Section, Vector, exactly_one
+from muphy_lb.case.section import Positive, Section, Vector, exactly_one, names_given_twice
 from muphy_lb.physics.particles.base_section import MOST_LISTED, Count, ParticlesSection
 
 FORCES, MODEL, COUPLING = (f"muphy_lb.physics.particles.beads.{name}" for name in ("forces", "model", "coupling"))
@@ -78,6 +78,29 @@ class PullSection(Section):
     """lowest and highest corner [m] of the box in which it acts; without it everywhere"""
 
 
+class KindSection(Section):
+    """A kind of beads within a table, with a mass and friction of its own."""
+
+    longest = MappingProxyType({"ids": MOST_LISTED})
+
+    name: str
+    """name of the kind, as the file has it, or any where ids are listed"""
+    ids: Annotated[tuple[NonNegativeInt, ...], Field(strict=False)] = ()
+    """which beads, by id; without it those of this kind in the file"""
+    mass_kg: Positive | None = None
+    """mass [kg]; that of the table unless told"""
+    friction_kg_s: Positive | None = None
+    """friction coefficient [kg/s]; that of the table unless told"""
+    radius_m: Positive | None = None
+    """radius [m] instead, of which Stokes' law makes a friction coefficient"""
+
+    @classmethod
+    def rules(cls, given):
+        """At most one friction."""
+        if "friction_kg_s" in given and "radius_m" in given:
+            yield "has friction_kg_s and radius_m; give one of them"
+
+
 class BeadsSection(ParticlesSection):
     """Beads: they drag the fluid along, and it them; bonds make chains of them."""
 
@@ -105,6 +128,8 @@ class BeadsSection(ParticlesSection):
     """friction coefficient, force over velocity relative to the fluid [kg/s]"""
     radius_m: Positive | None = None
     """radius [m] instead, of which Stokes' law makes a friction coefficient"""
+    kinds: Annotated[tuple[KindSection, ...], Field(strict=False)] = ()
+    """kinds of beads that differ in mass or friction, each in a table [[particles.kinds]]"""
     kernel: Annotated[str, OneOf(COUPLING, "KERNELS")] = "linear"
     """nodes that a bead is coupled to: the corners of the cell around it, or the nearest node"""
     coupling: Annotated[str, OneOf(MODEL, "COUPLINGS")] = "both"
@@ -137,6 +162,8 @@ class BeadsSection(ParticlesSection):
         yield from super().rules(given)
         yield from exactly_one(given, "count", "chains", "file", "positions_m")
         yield from exactly_one(given, "friction_kg_s", "radius_m")
+        for name in names_given_twice(given.get("kinds")):
+            yield f"has two kinds named {name!r}; give each a name of its own"
         if ("chains" in given) != ("beads_per_chain" in given):
             yield "needs both or none of chains and beads_per_chain"
         numbers = [given.get(key) for key in ("chains", "beads_per_chain")]

@@ -7,10 +7,11 @@ from zlib import crc32
 import numpy as np
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.base.precision import FP16
+from muphy_lb.base.precision import FP16, PRECISIONS
 from muphy_lb.base.units import BOLTZMANN_J_K
 from muphy_lb.domain import streaming_named
 from muphy_lb.lattice import lattice_named
+from muphy_lb.measure.flow_view import DrawnParticles
 from muphy_lb.model.model import POSITION, Value
 from muphy_lb.parallel import agreed_on_root
 from muphy_lb.physics.particles.beads.checks import BeadChecks, check_reach, excess_temperature
@@ -22,6 +23,7 @@ from muphy_lb.physics.particles.beads.section import (
     MOST_SUBSTEPS,
     BeadsSection,
     BondsSection,
+    KindSection,
     PullSection,
     RepulsionSection,
 )
@@ -50,6 +52,16 @@ HALF_A_VOXEL = 0.5
 NODES_PER_BEAD = 12  # if a bead has fewer, to take the velocity of all nodes costs less (measured on one H200)
 
 
+def _rounded(value: float | np.ndarray, real) -> float | np.ndarray:
+    """The value in the precision of the flow, in which numbers of a model are."""
+    return value.astype(real).astype(np.float64) if isinstance(value, np.ndarray) else float(real(value))
+
+
+def _range(value: float | np.ndarray) -> str:
+    low, high = float(np.min(value)), float(np.max(value))
+    return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
+
+
 def _reach_over_sigma(given: RepulsionSection) -> float:
     """Distance from which on beads do not repel each other, over sigma."""
     if given.potential == "lennard-jones":
@@ -63,6 +75,7 @@ class BeadSpecies(Species[BeadsSection]):
     Attributes:
         beads: they, in lattice units.
         topology: their ids, and what is bonded to what.
+        mass_kg: their mass [kg], or (n,) that of each by own id.
         checks: of their state.
     """
 
@@ -84,6 +97,7 @@ class BeadSpecies(Species[BeadsSection]):
         self._table = self._read()
         self.topology = topology_of(section, self._table)
         self._check_pull()
+        self.mass_kg, self._friction_kg_s = self._of_kinds()
         self.beads = self._in_lattice_units()
         self._check_stiffness()
         self._check_thermal_speed()
@@ -125,20 +139,64 @@ class BeadSpecies(Species[BeadsSection]):
         ids = self.topology.ids
         return number < self.topology.n_beads if ids is None else number in ids
 
+    def _of_kinds(self) -> tuple[float | np.ndarray, float | np.ndarray]:
+        """Mass [kg] and friction [kg/s] of all beads, or (n,) of each where there are kinds. Raises InputError: a kind
+        has no beads, or a bead two kinds."""
+        section, n_beads = self.section, self.topology.n_beads
+        mass_kg, friction_kg_s = section.mass_kg, self._friction(section)
+        if not section.kinds:
+            return mass_kg, friction_kg_s
+        masses, frictions = np.full(n_beads, mass_kg), np.full(n_beads, friction_kg_s)
+        is_taken = np.zeros(n_beads, dtype=bool)
+        for kind in section.kinds:
+            chosen = self._beads_of(kind)
+            if (is_taken & chosen).any():
+                raise InputError(
+                    f"particles.{self.name}.kinds.{kind.name} has the bead {self._number(is_taken & chosen)}, which"
+                    " another kind has, too; give each bead one kind"
+                )
+            is_taken |= chosen
+            masses[chosen] = kind.mass_kg or mass_kg
+            if kind.friction_kg_s or kind.radius_m:
+                frictions[chosen] = self._friction(kind)
+        return masses, frictions
+
+    def _friction(self, given: BeadsSection | KindSection) -> float:
+        """Friction coefficient [kg/s] that a table gives, or that of its radius."""
+        if given.friction_kg_s is not None:
+            return given.friction_kg_s
+        viscosity_pa_s = self.case.fluid.density_kg_m3 * self.case.fluid.viscosity_m2_s
+        return 6.0 * pi * viscosity_pa_s * (given.radius_m or 0.0)
+
+    def _beads_of(self, kind: KindSection) -> np.ndarray:
+        """(n,) mask of the beads of a kind by own id."""
+        topology, where = self.topology, f"particles.{self.name}.kinds.{kind.name}"
+        if kind.ids:
+            if missing := [i for i in kind.ids if not self._is_id(i)]:
+                raise InputError(f"{where}.ids has {missing[0]}, and there is no bead of that id")
+            own = np.arange(topology.n_beads) if topology.ids is None else topology.ids
+            return np.isin(own, kind.ids)
+        if topology.kind_of_bead is None or kind.name not in topology.kinds:
+            known = ", ".join(topology.kinds) or "none, as it names no kinds"
+            raise InputError(f"{where} has no beads: allowed are the kinds of the file ({known}), or ids of beads")
+        return topology.kind_of_bead == topology.kinds.index(kind.name)
+
+    def _number(self, chosen: np.ndarray) -> int:
+        """The id of the first of some beads, for messages."""
+        first = int(np.flatnonzero(chosen)[0])
+        return first if self.topology.ids is None else int(self.topology.ids[first])
+
     def _in_lattice_units(self) -> Beads:
         section, units, count = self.section, self.units, self.topology.n_beads
-        friction = section.friction_kg_s
-        if friction is None:
-            viscosity_pa_s = self.case.fluid.density_kg_m3 * self.case.fluid.viscosity_m2_s
-            friction = 6.0 * pi * viscosity_pa_s * (section.radius_m or 0.0)
+        real = PRECISIONS[self.case.compute.precision].real
         temperature = self.case.fluid.temperature_k or 0.0
         kt = BOLTZMANN_J_K * temperature / units.energy_j
         kinds, constants, reach = self._interactions(kt)
         return Beads(
             self.name,
             count,
-            mass=section.mass_kg / units.mass_kg,
-            friction=friction * units.time_step_s / units.mass_kg,
+            mass=_rounded(self.mass_kg / units.mass_kg, real),
+            friction=_rounded(self._friction_kg_s * units.time_step_s / units.mass_kg, real),
             kt=kt,
             seed=section.seed ^ self._own_number << 32,
             kernel=section.kernel,
@@ -210,7 +268,8 @@ class BeadSpecies(Species[BeadsSection]):
         if not self.beads.interactions.bonds:
             return
         # Two beads at the ends of a spring swing with sqrt(2 k / m); in a chain up to twice that of one bead.
-        frequency = 2.0 * sqrt(float(self.beads.constants["bond_a"]) / self.beads.mass)  # type: ignore[arg-type]
+        lightest = float(np.min(self.beads.mass))
+        frequency = 2.0 * sqrt(float(self.beads.constants["bond_a"]) / lightest)  # type: ignore[arg-type]
         substeps = int(np.ceil(frequency / STIFFEST))
         if substeps > self.beads.substeps:
             more = f"set substeps = {substeps}, or take" if substeps <= MOST_SUBSTEPS else "take"
@@ -222,13 +281,13 @@ class BeadSpecies(Species[BeadsSection]):
     def _check_thermal_speed(self) -> None:
         """Refuse beads that their temperature alone moves a voxel a time step."""
         beads, units = self.beads, self.units
-        speed = sqrt(beads.kt / beads.mass)
+        speed = sqrt(beads.kt / float(np.min(beads.mass)))
         if speed > FASTEST:
             raise InputError(
                 f"particles.{self.name}: at fluid.temperature_k = {self.case.fluid.temperature_k:g} beads of"
-                f" {self.section.mass_kg:g} kg move with {units.velocity_to_si(speed):.3g} m/s along each axis on"
-                f" average, {speed:.3g} voxels a time step; allowed: at most {FASTEST}: take heavier beads, or a time"
-                f" step of at most {units.time_step_s * FASTEST / speed:.3g} s (lattice.time_step_s)"
+                f" {float(np.min(self.mass_kg)):g} kg move with {units.velocity_to_si(speed):.3g} m/s along each axis"
+                f" on average, {speed:.3g} voxels a time step; allowed: at most {FASTEST}: take heavier beads, or a"
+                f" time step of at most {units.time_step_s * FASTEST / speed:.3g} s (lattice.time_step_s)"
             )
 
     def extend(self, flow):
@@ -244,7 +303,8 @@ class BeadSpecies(Species[BeadsSection]):
         dimension = lattice_named(self.case.lattice.name).dimension
         voxel, offset = self._places(view, random, dimension)
         self.checks.at_start(voxel, offset)
-        speed = sqrt(beads.kt / beads.mass) * random.standard_normal((beads.count, 3))
+        thermal = np.sqrt(beads.kt / np.broadcast_to(self.mass_kg / self.units.mass_kg, beads.count))[:, None]
+        speed = thermal * random.standard_normal((beads.count, 3))
         if self._table is not None and self._table.velocity_m_s is not None:
             speed = self.units.velocity_to_lattice(self._table.velocity_m_s[np.argsort(self._table.id)])
             self.checks.speed_at_start(speed, self.units)
@@ -297,11 +357,17 @@ class BeadSpecies(Species[BeadsSection]):
         thermal = sqrt(3.0 * self.beads.kt / float(self.beads.constants["bond_a"]))  # type: ignore[arg-type]
         return bonds.length_m / spacing_m or min(thermal, 1.0) or 0.5
 
+    @property
+    def drawn(self) -> DrawnParticles:
+        """All, with their bonds."""
+        return super().drawn._replace(bonds=self.topology.bonds)
+
     def describe(self) -> str:
         """Their number, friction and forces."""
         beads, kinds = self.beads, self.beads.interactions
         text = (
-            f"{beads.count:,} beads {self.name}: in lattice units friction {beads.friction:.4g}, mass {beads.mass:.4g}"
+            f"{beads.count:,} beads {self.name}: in lattice units friction {_range(beads.friction)}, mass"
+            f" {_range(beads.mass)}"
         )
         text += f", kT {beads.kt:.4g}"
         forces = [
@@ -329,7 +395,11 @@ class BeadSpecies(Species[BeadsSection]):
             return []
         viscosity = float(self.units.viscosity_to_lattice(case.fluid.viscosity_m2_s))
         dimension = lattice_named(case.lattice.name).dimension
-        excess = excess_temperature(beads.friction, beads.mass, viscosity, beads.kernel, dimension)
+        both = np.stack(np.broadcast_arrays(np.atleast_1d(beads.friction), beads.mass), axis=1)
+        excess = max(
+            excess_temperature(friction, mass, viscosity, beads.kernel, dimension)
+            for friction, mass in np.unique(both, axis=0).tolist()
+        )
         return [
             f"they become about {100.0 * excess:.2g} % hotter than the fluid, {kelvin * (1.0 + excess):.4g} K instead"
             f" of {kelvin:.4g} K: with coupling = {ONE_WAY!r} the fluctuations of the fluid drive them beside their own"

@@ -260,7 +260,7 @@ def _of_file(section: BeadsSection, found: ParticleTable) -> Topology:
 def without_effect(section: BeadsSection, found: ParticleTable) -> Iterator[str]:
     """Distinctions of a file that the table does not keep; one sentence each."""
     kinds = {
-        "beads": (found.kind, "mass, friction and forces"),
+        "beads": (None if section.kinds else found.kind, "mass, friction and forces"),
         "bonds": (found.bond_kind, "force"),
         "angles": (found.angle_kind if section.bending_j is not None else None, "resistance to bending"),
     }

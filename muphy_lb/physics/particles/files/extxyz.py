@@ -207,6 +207,7 @@ class ExtxyzSeries:
     #: (2, 3) lowest and highest corner of the box [m], which other programs show as the cell; None for none
     box_m: np.ndarray | None = None
     periodic: Sequence[bool] = (False, False, False)  #: along which axes the box repeats
+    scalars: Sequence[str] = ()  #: names of the further scalars of snapshots that are written, as they are
     last_step: int | None = field(default=None, init=False)  #: step of the last frame that was kept; None without one
 
     def __post_init__(self):
@@ -222,8 +223,8 @@ class ExtxyzSeries:
             file.truncate(end)
 
     def append(self, snapshot: Snapshot) -> None:
-        """Write one frame; the system has it when this returns. Further scalars of a snapshot are left out. Raises
-        OutputError: the file is gone, or the disk refuses; the earlier frames are then still there."""
+        """Write one frame; the system has it when this returns. Raises OutputError: the file is gone, or the disk
+        refuses; the earlier frames are then still there."""
         text = f"{len(snapshot.id)}\n{self._comment(snapshot)}\n{self._rows(snapshot)}"
         left = memoryview(text.encode())
         with output_errors(self.path), open(self.path, "r+b", buffering=0, opener=no_link) as file:
@@ -238,8 +239,14 @@ class ExtxyzSeries:
     def _comment(self, snapshot: Snapshot) -> str:
         velocity = "" if snapshot.velocity_m_s is None else "velo:R:3:"
         time = float(snapshot.time_s) / self.time_unit_s
-        columns = f"Properties=species:S:1:pos:R:3:{velocity}id:I:1"
+        further = "".join(f":{name}:R:{values.shape[1]}" for name, values in self._further(snapshot).items())
+        columns = f"Properties=species:S:1:pos:R:3:{velocity}id:I:1{further}"
         return f"{self._cell()}{columns} Time={time!r} step={int(snapshot.step)} {self._units()}"
+
+    def _further(self, snapshot: Snapshot) -> dict[str, np.ndarray]:
+        """(n, k) further scalars by name."""
+        n = len(snapshot.id)
+        return {name: np.asarray(snapshot.scalars[name], dtype=np.float64).reshape(n, -1) for name in self.scalars}
 
     def _cell(self) -> str:
         """The box: its edges, its lowest corner, and where it repeats; empty without one."""
@@ -264,8 +271,9 @@ class ExtxyzSeries:
         else:
             species = [self.kinds[number] for number in np.asarray(snapshot.kind).tolist()]
         ids = np.asarray(snapshot.id).tolist()
-        rows = zip(species, numbers, ids, strict=True)
-        return "".join(f"{name} {' '.join(map(repr, row))} {number}\n" for name, row, number in rows)
+        further = np.concatenate([np.empty((len(ids), 0)), *self._further(snapshot).values()], axis=1).tolist()
+        rows = zip(species, numbers, ids, further, strict=True)
+        return "".join(f"{name} {' '.join(map(repr, [*row, number, *more]))}\n" for name, row, number, more in rows)
 
     def _kept(self, resume_step: int) -> tuple[int, int | None, bool]:
         """(end of the frames that are kept [bytes], step of the last one, whether unreadable bytes follow it)."""

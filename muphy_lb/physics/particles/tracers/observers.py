@@ -11,6 +11,7 @@ import numpy as np
 
 from muphy_lb.base.files.atomic import write_text
 from muphy_lb.base.units import Units
+from muphy_lb.measure.at_particles import positions_m
 from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.output.report_html import ReportPart, ReportTable, series_charts
@@ -18,7 +19,6 @@ from muphy_lb.physics.particles.files.table import Snapshot
 from muphy_lb.physics.particles.files.vtkhdf import read_paths, write_path_lines
 from muphy_lb.physics.particles.measures import PlaneCounts, told
 from muphy_lb.physics.particles.snapshots import ParticleSnapshots
-from muphy_lb.physics.particles.species import positions_m
 from muphy_lb.physics.particles.tracers.section import TracersSection
 from muphy_lb.physics.particles.tracers.walk import BEFORE, BORN, END, END_STEP, STUCK, UNDER_WAY, WAITING, travelled
 
@@ -216,6 +216,10 @@ class TracerSnapshots(ParticleSnapshots):
             size = np.array(header.shape[::-1]) * header.spacing_m
             paths = read_paths(self._path, ids)
             write_path_lines(self._lines, paths, np.where(header.periodic, size, 0.0), self._view.case.to_toml())
+
+    def are_in_flow(self, columns: Mapping[str, np.ndarray]) -> np.ndarray:
+        """(n,) whether each tracer has started and not left."""
+        return (columns[END] == UNDER_WAY) | (columns[END] == STUCK)
 
     def snapshot(self, columns: Mapping[str, np.ndarray]) -> Snapshot:
         """With when they started, and whether and how they have ended."""

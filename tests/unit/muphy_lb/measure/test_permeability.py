@@ -120,7 +120,7 @@ def command(tmp_path, table=DUCT, **options):
     said, case = [], tmp_path / "case.toml"
     case.write_text(case_from_dict(table).to_toml())
     given = {"case": case, "set": [], "axis": None, "tensor": False, "json": tmp_path / "k.json", "plot": None}
-    given |= {"output": tmp_path / "out", "overwrite": False, "refine": None, "memory": None}
+    given |= {"output": tmp_path / "out", "overwrite": False, "time_step": "short", "refine": None, "memory": None}
     code = permeability(SimpleNamespace(**given | options), said.append, SerialCommunicator())
     return code, "\n".join(said), json.loads((tmp_path / "k.json").read_text())
 

@@ -11,6 +11,7 @@ from muphy_lb.apps.rock import refined_flow
 from muphy_lb.apps.rock.permeability import permeability
 from muphy_lb.apps.rock.refinement import Refinement, crops, force_axis_of, largest_share, on_grid
 from muphy_lb.apps.rock.settled_flow import Relay, settled_flow
+from muphy_lb.apps.rock.time_step import quick_flow
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.geometry.nodes import build_nodes
@@ -170,7 +171,7 @@ def command(tmp_path, case, **options):
     said, path = [], tmp_path / "case.toml"
     path.write_text(case.to_toml())
     given = {"case": path, "set": [], "axis": None, "tensor": False, "json": tmp_path / "k.json", "plot": None}
-    given |= {"output": tmp_path / "out", "overwrite": False, "refine": None, "memory": None}
+    given |= {"output": tmp_path / "out", "overwrite": False, "refine": None, "memory": None, "time_step": "short"}
     code = permeability(SimpleNamespace(**given | options), said.append, SerialCommunicator())
     return code, "\n".join(said), json.loads((tmp_path / "k.json").read_text())
 
@@ -190,10 +191,10 @@ def test_a_finer_flow_that_has_not_settled_is_told(tmp_path, rock, monkeypatch):
     flows = []
 
     def unsettled_but_for_the_first(*arguments):
-        flows.append(settled_flow(*arguments))
+        flows.append(quick_flow(*arguments))
         return replace(flows[-1], settled=len(flows) == 1)
 
-    monkeypatch.setattr(refined_flow, "settled_flow", unsettled_but_for_the_first)
+    monkeypatch.setattr(refined_flow, "quick_flow", unsettled_but_for_the_first)
     code, said, _ = command(tmp_path, rock(duct()), refine="1,2")
     assert code == 1 and "warning: NOT settled: flows on voxels divided into 2; the error of k holds" in said
 

@@ -8,13 +8,27 @@ import h5py
 import numpy as np
 import pytest
 
+from muphy_lb.case.case import load_case
 from muphy_lb.measure.monitor import ASKED_TO_STOP
 from muphy_lb.run.changes import changed
 from muphy_lb.run.loop import COMPLETED, Run
+from muphy_lb.run.simulation import Simulation
 from muphy_lb.run.solver import Solver
 from muphy_lb.view import live, pace, wall
 from muphy_lb.view.live import LiveView
-from muphy_lb.view.messages import BODY, CUT, ENDED, PAUSED, WAITING, Answer, Demand, Description, Picture, Update
+from muphy_lb.view.messages import (
+    BODY,
+    CHANGE,
+    CUT,
+    ENDED,
+    PAUSED,
+    WAITING,
+    Answer,
+    Demand,
+    Description,
+    Picture,
+    Update,
+)
 from muphy_lb.view.page import ServerSocket
 from muphy_lb.view.shown import WALL_SHEAR
 from tests.vessel import vessel
@@ -273,3 +287,39 @@ def test_what_is_newly_asked_for_comes_before_what_is_watched():
     coordinator._page.left = [Answer(1, DEMANDS[:1], DEMANDS[:1]), Answer(1, DEMANDS[:2], DEMANDS[:2])]
     assert coordinator.order(1).demands == DEMANDS[:1]
     assert coordinator.order(2).demands == DEMANDS[1:2]
+
+
+INFLOW, VISCOSITY = "openings.inlet.velocity_m_s", "fluid.kinematic_viscosity_m2_s"
+
+
+def change(key, *numbers):
+    """The answer of a viewer who sets a value."""
+    return Answer(1, (), (), CHANGE, key, numbers)
+
+
+def test_a_viewer_changes_the_inflow_of_a_run_and_the_log_says_so(shown, tmp_path, caplog):
+    caplog.set_level("INFO")
+    simulation, page = shown(NOBODY, change(INFLOW, 0.01), NOBODY)
+    assert page.description.changeable[INFLOW] == (0.02,)
+    Run(simulation, tmp_path).execute()
+    assert simulation.case.openings[0].velocity_m_s == 0.01
+    assert f"step 2: a viewer has set {INFLOW} = 0.01" in caplog.text
+    assert load_case(tmp_path / "case.toml").openings[0].velocity_m_s == 0.01
+    assert any(update.told == f"set: {INFLOW} = 0.01" for update in page.of(Update))
+
+
+def test_what_a_run_into_a_folder_cannot_change_is_refused_and_the_run_goes_on(shown, unwatched, tmp_path, caplog):
+    simulation, page = shown(change(VISCOSITY, 5e-5))
+    assert Run(simulation, tmp_path).execute()[0] == COMPLETED
+    assert "a viewer's change is refused" in caplog.text and "cannot change during a run into a folder" in caplog.text
+    assert any("cannot change during a run" in update.told for update in page.of(Update))
+    assert simulation.case.fluid.kinematic_viscosity_m2_s == 4e-5
+
+
+def test_steps_in_python_take_every_change(shown):
+    simulation, page = shown(NOBODY, change(VISCOSITY, 5e-5))
+    owner = Simulation.__new__(Simulation)
+    owner._begin(simulation)
+    owner.step(4)
+    assert owner.case.fluid.kinematic_viscosity_m2_s == 5e-5 and owner.step_number == 4
+    assert owner.core is not simulation and owner.core.monitor.told == f"set: {VISCOSITY} = 5e-05"

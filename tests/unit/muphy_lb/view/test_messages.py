@@ -7,7 +7,10 @@ import pytest
 
 from muphy_lb.view.messages import BODY, CUT, MOST_DEMANDS, Answer, Demand
 
-DESCRIPTION = SimpleNamespace(units={"speed": "m/s"}, low=(1, 2, 3), high=(10, 20, 30), is_flat=False)
+CHANGEABLE = {"openings.inlet.velocity_m_s": (0.1,), "flow.acceleration_m_s2": (0.0, 0.0, -9.81)}
+DESCRIPTION = SimpleNamespace(
+    units={"speed": "m/s"}, low=(1, 2, 3), high=(10, 20, 30), is_flat=False, changeable=CHANGEABLE
+)
 POSSIBLE = (Demand("speed", BODY), Demand("speed", CUT, 0, 10), Demand("speed", CUT, 2, 3))
 IMPOSSIBLE = (
     Demand("heat", BODY),
@@ -24,9 +27,11 @@ RUBBISH = (
     b"null",
     b"\xff\x00",
     b"[1, [], []]",
-    b'[1, [["speed"]], [], ""]',
-    b'[1, [["speed", "cut", "a", 0]], [], ""]',
-    b'[1, [["speed", "cut", 1e999, 0]], [], ""]',
+    b'[1, [["speed"]], [], "", "", []]',
+    b'[1, [["speed", "cut", "a", 0]], [], "", "", []]',
+    b'[1, [["speed", "cut", 1e999, 0]], [], "", "", []]',
+    b'[1, [], [], "change", "openings.inlet.velocity_m_s", ["x"]]',
+    b'[1, [], [], "change", "openings.inlet.velocity_m_s", 3]',
     b"[" * 100_000,
 )
 
@@ -53,5 +58,27 @@ def test_rubbish_is_no_answer(data):
 
 
 def test_a_word_that_is_no_command_asks_for_nothing():
-    data = json.dumps([1, [], [], "rm -rf"]).encode()
+    data = json.dumps([1, [], [], "rm -rf", "", []]).encode()
     assert Answer.from_bytes(data, DESCRIPTION).command == ""
+
+
+@pytest.mark.parametrize(
+    ("key", "numbers"), [(key, tuple(2.0 * x for x in given)) for key, given in CHANGEABLE.items()]
+)
+def test_a_value_that_may_be_changed_arrives_as_it_was_sent(key, numbers):
+    answer = Answer(1, (), (), "change", key, numbers)
+    assert Answer.from_bytes(answer.to_bytes(), DESCRIPTION) == answer
+
+
+@pytest.mark.parametrize(
+    ("key", "numbers"),
+    [
+        ("run.steps", (1.0,)),
+        ("openings.inlet.velocity_m_s", (1.0, 2.0)),
+        ("openings.inlet.velocity_m_s", ()),
+        ("openings.inlet.velocity_m_s", (float("nan"),)),
+        ("flow.acceleration_m_s2", (float("inf"), 0.0, 0.0)),
+    ],
+)
+def test_a_change_of_anything_else_asks_for_nothing(key, numbers):
+    assert Answer.from_bytes(Answer(1, (), (), "change", key, numbers).to_bytes(), DESCRIPTION).command == ""

@@ -41,10 +41,10 @@ def run(step_s: float, picture_s: float, n_looks: int, is_watched=True):
 def test_pictures_take_no_more_than_their_share(step_s, picture_s):
     total_s, of_pictures_s, number, _ = run(step_s, picture_s, 2000)
     assert number > 2
-    assert of_pictures_s <= 1.05 * LARGEST_SHARE * (total_s - of_pictures_s) + 2 * picture_s
+    assert of_pictures_s <= 1.02 * LARGEST_SHARE * total_s + 2 * picture_s
 
 
-def test_quick_pictures_come_five_times_a_second():
+def test_quick_pictures_come_as_often_as_allowed():
     total_s, _, number, _ = run(1e-4, 1e-3, 500)
     assert total_s / number == pytest.approx(PICTURE_S, rel=0.1)
 
@@ -87,7 +87,7 @@ def test_what_a_viewer_has_just_asked_for_need_not_wait_for_what_was_shown_befor
     assert not pace.has_picture(is_new=True)
 
 
-def test_pictures_come_five_times_a_second_although_steps_take_now_more_and_now_less_time():
+def test_pictures_come_as_often_as_allowed_although_steps_take_now_more_and_now_less_time():
     wall, random = Wall(), np.random.default_rng(1)
     pace, step, pictures, stretch = Pace(0, wall), 0, 0, 1
     while wall.now_s < 60.0:

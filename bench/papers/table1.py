@@ -1,16 +1,18 @@
 """Reproduction of Table I of the MUPHY paper: separate costs of loading, storing and collision.
 
 Bernaschi, Fatica, Melchionna, Succi, Kaxiras, Concurrency Computat.: Pract. Exper. 22 (2010; online 2009),
-doi 10.1002/cpe.1466: four kernels on 62 x 30 x 30 nodes, D3Q19, on a C870 (56 MFLUPS for a whole step; the table's
-other figures are not at hand). A node's populations are loaded from its own rows; then stored there again (in another
-buffer), or scattered to the neighbours through the address table; with a BGK collision in between, or without. Here the
-kernels are those of a time step: push is replaced by a pattern that stores populations where they were, and the
-collision by an operator that does nothing.
+doi 10.1002/cpe.1466: four kernels on 62 x 30 x 30 nodes, D3Q19, on a C870, and a whole step on 64 x 32 x 32 nodes; a
+larger box shows what caches hide. A node's populations are loaded from its own rows; then stored there again (in
+another buffer), or scattered to the neighbours through the address table; with a BGK collision in between, or without.
+Here the kernels are those of a time step: push is replaced by a pattern that stores populations where they were, and
+the collision by an operator that does nothing.
 """
 
 import statistics
 import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import product
 from math import prod
 
 import numpy as np
@@ -18,8 +20,12 @@ import numpy as np
 from muphy_lb.backends import make_backend, resolve_backend
 from muphy_lb.backends.arrays import NodeRange, StreamArrays
 from muphy_lb.backends.copying import copy_bandwidth_tb_s
+from muphy_lb.base.errors import InputError
 from muphy_lb.base.precision import PRECISIONS
+from muphy_lb.bench.papers import published
+from muphy_lb.bench.papers.table import PaperTable, Rows, Study
 from muphy_lb.bench.stream import Effort, known, shape_text, table_bytes
+from muphy_lb.case.section import names_among
 from muphy_lb.domain import PUSH, AddressTable, build_addresses, build_local_domain
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.shapes.catalogue import build_shape
@@ -27,13 +33,13 @@ from muphy_lb.lattice import lattice_named
 from muphy_lb.model.isothermal import Fluid, isothermal
 from muphy_lb.operators import Operator
 
-NAME, PAPER_BOX, BOX_EDGE, RELAXATION_TIME = "table1", (62, 30, 30), 216, 0.8
+NAME, PAPER_BOX, ALIGNED_BOX, BOX_EDGE, RELAXATION_TIME = "table1", (62, 30, 30), (64, 32, 32), 216, 0.8
 NOISE, NOISE_SIZE = 1e-3, 1 << 20
 # Launches recorded as one, so that a device is timed and not the host that launches.
 RECORDED = 16
 HEADER = (
     f"{'kernel':<32} {'precision':>9} {'box':>15} {'nodes':>11} {'us/launch':>10} {'MFLUPS':>8} {'B/update':>8}"
-    f" {'GB/s':>7} {'copy':>6} {'shape':>12} {'registers':>9} {'local B':>7} {'published':>12}"
+    f" {'GB/s':>7} {'copy':>6} {'shape':>12} {'registers':>9} {'local B':>7}"
 )
 LEGEND = (
     "GB/s: bytes read and written, address table included; copy: GB/s of a large copy, which a box that fits into the"
@@ -43,21 +49,15 @@ LEGEND = (
 
 @dataclass(frozen=True)
 class KernelVariant:
-    """A kernel of the table: whether it collides, whether it scatters; ``published``: the paper's figure on its box, in
-    words, None where it is not at hand."""
+    """A kernel: whether it computes, whether it scatters; ``operator``: the arithmetic, the collision if not given."""
 
     name: str
-    collides: bool
+    computes: bool
     scatters: bool
-    published: str | None = None
+    operator: Operator | None = None
 
 
-ROWS = (
-    KernelVariant("load / local store", False, False),
-    KernelVariant("load / scattered store", False, True),
-    KernelVariant("load / compute / local store", True, False),
-    KernelVariant("load / compute / scattered store", True, True, "56 MFLUPS"),
-)
+ROWS = tuple(KernelVariant(name, "compute" in name, "scattered" in name) for name in published.TABLE_I_KERNELS)
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,6 @@ class KernelTiming:
     shape: str | None
     registers: int | None  # registers, local_bytes: of one thread; None where they are not known
     local_bytes: int | None
-    published: str | None  # the paper's figure, None where there is none, or it is not at hand
 
     def record(self) -> dict:
         """The timing as a plain dictionary."""
@@ -109,7 +108,6 @@ def time_rows(box: tuple[int, int, int], backend_name: str, precision: str, effo
             shape=shape_text(backend.launch_shapes(kernels.pattern(row))[0]),
             registers=usage.registers if usage else None,
             local_bytes=usage.local_bytes if usage else None,
-            published=row.published if box == PAPER_BOX else None,
         )
 
 
@@ -127,8 +125,52 @@ def text(timing: KernelTiming) -> str:
         f"{timing.kernel:<32} {timing.precision:>9} {box:>15} {timing.n_nodes:>11,} {timing.us_per_launch:>10.5g}"
         f" {timing.mflups:>8.5g} {timing.bytes_per_update:>8.1f} {timing.gb_s:>7.4g} {timing.copy_gb_s:>6.4g}"
         f" {known(timing.shape):>12} {known(timing.registers):>9} {known(timing.local_bytes):>7}"
-        f" {timing.published or 'not at hand':>12}"
     )
+
+
+def time_table_1(options, say: Callable[[str], None], communicator) -> Study:
+    """The kernels on the paper's two boxes and on one that fills a GPU. Raises InputError: several ranks."""
+    if communicator.size > 1:
+        raise InputError(f"bench: --paper {NAME} runs in one process, and {communicator.size} ranks were started")
+    edge, effort = options.size or BOX_EDGE, Effort(options.steps, options.runs)
+    precisions = names_among(options.precision or "fp32", tuple(PRECISIONS), "bench: --precision")
+    timings = []
+    say(f"Bernaschi et al. 2009, Table I\n{HEADER}")
+    for box, precision in product((PAPER_BOX, ALIGNED_BOX, (edge,) * 3), precisions):
+        for timing in time_rows(box, options.backend or "auto", precision, effort):
+            say(text(timing))
+            timings.append(timing)
+    say(LEGEND)
+    found = tables([timing for timing in timings if timing.precision == precisions[0]])
+    return Study(NAME, timings[0].device, [timing.record() for timing in timings], found)
+
+
+def tables(timings: Sequence[KernelTiming]) -> Mapping[PaperTable, Rows]:
+    """The rows beside the paper's tables."""
+    by_box: dict[tuple, dict[str, KernelTiming]] = {}
+    for timing in timings:
+        by_box.setdefault(timing.box, {})[timing.kernel] = timing
+    local, scattered, computed, whole = (row.name for row in ROWS)
+
+    def rows(kernels):
+        return {
+            t.kernel: (1e-3 * t.us_per_launch, t.gb_s, t.mflups if "compute" in t.kernel else None)
+            for t in kernels.values()
+        }
+
+    costs = {
+        " x ".join(map(str, box)): tuple(
+            kernels[slow].us_per_launch / kernels[fast].us_per_launch
+            for fast, slow in ((local, scattered), (computed, whole))
+        )
+        for box, kernels in by_box.items()
+    }
+    aligned = {whole: rows(by_box[ALIGNED_BOX])[whole]}
+    return {
+        published.TABLE_I: rows(by_box[PAPER_BOX]),
+        published.TABLE_I_ALIGNED: aligned,
+        published.SCATTERING: costs,
+    }
 
 
 class Kernels:
@@ -176,7 +218,7 @@ class Kernels:
         return statistics.median(runs) / (n_calls * RECORDED)
 
     def _operator(self, row: KernelVariant) -> Operator:
-        return self._model.collision if row.collides else NOTHING
+        return row.operator or (self._model.collision if row.computes else NOTHING)
 
     def _arrays(self, row: KernelVariant, k: int) -> StreamArrays:
         return StreamArrays(self.buffers[k], self.buffers[1 - k], self._table, self.pattern(row))

@@ -1,0 +1,4 @@
+"""Benchmarks of flow with a free surface.
+
+``schreiber`` compares with the free surface of Schreiber et al.; ``table`` lists.
+"""

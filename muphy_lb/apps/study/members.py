@@ -1,0 +1,203 @@
+"""Members of a study: the case of each, and the folder with its outcome, from which a study that was killed goes on."""
+
+import fcntl
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from muphy_lb.apps.study.samplers import Design
+from muphy_lb.apps.study.section import Asked
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.files.atomic import no_link, output_errors, write_text
+from muphy_lb.base.key_units import is_number
+from muphy_lb.case.case import Case, as_case
+from muphy_lb.case.toml import as_override
+from muphy_lb.geometry.limits import shown
+from muphy_lb.run.folder import CHECKPOINTS
+
+FOLDER = "members"
+OUTCOME_FILE, CLAIM_FILE, STUDY_FILE = "outcome.json", ".claim", "study.json"
+QUIET: Mapping[str, Any] = MappingProxyType(
+    {
+        **dict.fromkeys(("picture", "report", "vtk"), False),
+        **dict.fromkeys(
+            ("film", "frames_every_steps", "frames_field", "fields_every_steps", "region_m", "picture_format")
+        ),
+    }
+)
+"""Output of a member whose files are not kept."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The outcome of a member: its answers by name, or the reason of its failure."""
+
+    answers: dict[str, float]
+    failure: str = ""
+    #: verdict on the flow, where there is one: sound, doubtful, not judged
+    verdict: str = ""
+    steps: int = 0
+    #: time by phase [s], of a pack the share of each member: nodes, set-up, steps, results
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Members:
+    """All members of a study, and their folders.
+
+    Attributes:
+        asked: the study.
+        design: values of all members.
+        folder: the output folder of the study.
+    """
+
+    asked: Asked
+    design: Design
+    folder: Path
+
+    def values(self, number: int) -> dict[str, Any]:
+        """The values of a member by parameter."""
+        return dict(zip(self.design.names, self.design.values[number], strict=True))
+
+    def path(self, number: int) -> Path:
+        """The folder of a member."""
+        return self.folder / FOLDER / f"{number:05d}"
+
+    @property
+    def start(self) -> Path | None:
+        """The folder of the checkpoint that all members go on from, if the study names one."""
+        start = self.asked.section.start
+        return None if start is None else self.asked.folder / start / CHECKPOINTS
+
+    def case(self, number: int) -> Case:
+        """The case of a member.
+
+        Raises:
+            InputError: the values make no valid case; the message has the member and its values.
+        """
+        given, changes = self.values(number), {}
+        for parameter in self.asked.section.parameters:
+            for key in parameter.key:
+                value = given[parameter.name]
+                changes[key] = _scaled(value, self._base, key) if parameter.relative else value
+        try:
+            return as_case(self.asked.case, [as_override(key, value) for key, value in changes.items()])
+        except InputError as error:
+            told = ", ".join(f"{name} = {shown(value)}" for name, value in given.items())
+            raise InputError(
+                f"study: member {number} ({told}) is no valid case; give distributions that stay within what is"
+                f" allowed, as with within = [low, high]:\n{error}"
+            ) from error
+
+    def flow_case(self, number: int) -> Case:
+        """The case of a member as it is run: without pictures and the like, unless these are kept; where members are
+        packed, a steady flow is judged by what belongs to a member alone."""
+        case, section = self.case(number), self.asked.section
+        if section.pack and case.run.steady_tolerance is not None:
+            case = as_case(case, [as_override("run.steady_watch", ["flow_rates"])])
+        if section.keep_files:
+            return case
+        return as_case(case, [as_override(f"output.{name}", value) for name, value in QUIET.items()])
+
+    @cached_property
+    def _base(self) -> dict:
+        return {} if self.asked.case is None else self.asked.case.model_dump(exclude_none=True)
+
+    @cached_property
+    def digest(self) -> str:
+        """Text that only the same study has: of its case and all values."""
+        case = self.asked.case
+        start, values = self.asked.section.start, self.design.values.tolist()
+        text = json.dumps([case and case.to_toml(self.folder), values, start], sort_keys=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def begin(self, overwrite: bool) -> None:
+        """Claim the output folder for this study.
+
+        Raises:
+            InputError: it holds members of another study, and these are not to be removed.
+            OutputError: it cannot be written.
+        """
+        path = self.folder / STUDY_FILE
+        found = _read(path).get("digest")
+        if found == self.digest and not overwrite:
+            return
+        if found is not None and not overwrite:
+            raise InputError(
+                f"{self.folder} holds members of another study: its case, a distribution or the sampler has changed;"
+                " give --overwrite to begin anew, or another output folder with -o"
+            )
+        if self.folder.joinpath(FOLDER).exists() and found is None and not overwrite:
+            raise InputError(f"{self.folder} holds a folder {FOLDER} of something else; give another folder with -o")
+        with output_errors(self.folder):
+            for outcome in self.folder.glob(f"{FOLDER}/*/{OUTCOME_FILE}"):
+                outcome.unlink()
+        write_text(path, json.dumps({"digest": self.digest, "title": self.asked.title}, indent=1) + "\n")
+
+    def outcome(self, number: int) -> Outcome | None:
+        """The outcome of a member; None if it has not ended."""
+        found = _read(self.path(number) / OUTCOME_FILE)
+        if found.pop("digest", None) != self.digest:
+            return None
+        return Outcome(**found)
+
+    def keep(self, number: int, outcome: Outcome) -> None:
+        """Write the outcome of a member. Raises OutputError: the disk refuses."""
+        record = {"digest": self.digest, **vars(outcome)}
+        with output_errors(self.path(number)):
+            self.path(number).mkdir(parents=True, exist_ok=True)
+        write_text(self.path(number) / OUTCOME_FILE, json.dumps(record, indent=1) + "\n")
+
+    @contextmanager
+    def claimed(self, number: int) -> Iterator[bool]:
+        """Context of work on a member; whether no other process is at it. A claim ends with its process, however that
+        ends."""
+        path = self.path(number)
+        with output_errors(path):
+            path.mkdir(parents=True, exist_ok=True)
+            file = open(path / CLAIM_FILE, "a", encoding="utf-8", opener=no_link)  # held over the yield
+        with file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                yield False
+                return
+            yield True
+
+    def outcomes(self) -> list[Outcome | None]:
+        """The outcomes of all members, None of those that have not ended."""
+        return [self.outcome(number) for number in range(self.design.n_members)]
+
+
+def _read(path: Path) -> dict:
+    """A table of a file; empty without one that can be read."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _scaled(factor, table: Mapping, key: str):
+    """A value of a case, or all entries of a list, times a factor."""
+    found: Any = table
+    for part in key.split("."):
+        if isinstance(found, list | tuple):
+            found = next((entry for entry in found if entry.get("name") == part), None)
+        else:
+            found = found.get(part) if isinstance(found, Mapping) else None
+    values = np.array(found if found is not None else np.nan, dtype=object)
+    if not all(is_number(value) and value == value for value in values.ravel()) or not is_number(factor):
+        raise InputError(
+            f"study: {key} is {shown(found)} in the case, and a relative parameter multiplies a number, or a list of"
+            " them, by a number; give it in the case, or leave relative out"
+        )
+    return np.array(values * factor, dtype=object).tolist()

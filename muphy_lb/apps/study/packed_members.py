@@ -1,0 +1,110 @@
+"""Running members in packs: those that can be are claimed, stepped together, and written one by one as they end."""
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from muphy_lb.apps.study.pack import Pack
+from muphy_lb.apps.study.packing import Survey, common, fits, why_alone
+from muphy_lb.apps.study.phases import NODES, SET_UP, STEPS, Phases
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.phases import quietly
+from muphy_lb.geometry.nodes import NodeList
+
+
+def run_packs(flows, numbers: Sequence[int], say: Callable[[str], None], signals) -> None:
+    """Run in packs what can be: members that have not ended and that no other process is at. What is left over runs one
+    after the other afterwards: members that differ in their time step or have what no pack offers, and those that
+    became unstable, whose reason is told then. Collective.
+
+    Args:
+        flows: runs members one by one.
+        signals: a stop signal ends the work; a pack that has not ended begins anew.
+    """
+    waiting, communicator = list(numbers), flows.communicator
+    while len(waiting) > 1 and not communicator.maximum(signals.received):
+        with ExitStack() as claims:
+            candidates, phases = _Candidates(flows, claims), Phases()
+            left = candidates.fill(waiting)
+            phases.end(NODES)
+            if len(candidates.surveys) > 1:
+                _run(flows, candidates, phases, say, signals)
+        waiting = left
+
+
+class _Candidates:
+    """Members of the next pack, claimed, with their surveys and nodes."""
+
+    def __init__(self, flows, claims: ExitStack):
+        self._flows, self._claims = flows, claims
+        self.surveys: dict[int, Survey] = {}
+        self.nodes: dict[int, NodeList | None] = {}
+        self._kind: tuple = ()
+        self._size = 0, 0
+
+    def fill(self, waiting: Sequence[int]) -> list[int]:
+        """Claim members, as many as the pack may have; returns those that wait for the next pack."""
+        left, most = [], self._flows.members.asked.section.pack
+        for number in waiting:
+            if len(self.surveys) == most:
+                left.append(number)
+            elif (found := self._surveyed(number)) is not None and not self._joins(number, *found):
+                left.append(number)
+        return left
+
+    def _surveyed(self, number: int) -> tuple[Survey, Any] | None:
+        """The survey and the nodes of a member; None where it is not for a pack, or another process is at it."""
+        members, communicator = self._flows.members, self._flows.communicator
+        case = members.flow_case(number)
+        if why_alone(case) or communicator.broadcast(communicator.rank == 0 and members.outcome(number) is not None):
+            return None
+        try:
+            nodes = self._flows.shared_nodes(case)
+            return Survey(case, communicator, nodes), nodes
+        except InputError:  # which it tells when it is run alone
+            return None
+
+    def _joins(self, number: int, survey: Survey, nodes: NodeList | None) -> bool:
+        communicator = self._flows.communicator
+        has_cuts = communicator.broadcast(nodes is not None and nodes.cuts is not None)
+        kind = (*common(survey), has_cuts)
+        size = self._size[0] + len(survey.header.openings), self._size[1] + survey.header.n_nodes
+        if (self.surveys and kind != self._kind) or not fits(*size):
+            return False
+        is_mine = communicator.rank == 0 and self._claims.enter_context(self._flows.members.claimed(number))
+        if communicator.broadcast(is_mine):
+            self.surveys[number], self.nodes[number] = survey, nodes
+            self._kind, self._size = kind, size
+        return True
+
+
+def _run(flows, candidates: _Candidates, phases: Phases, say: Callable[[str], None], signals) -> None:
+    """Step a pack until all of its members have ended. A member gets its share of the time that the pack took before,
+    and all of the time that its own results take."""
+    communicator, members = flows.communicator, flows.members
+    is_root, begun, count = communicator.rank == 0, time.perf_counter(), len(candidates.surveys)
+    left = count
+    lists = list(candidates.nodes.values()) if is_root else None
+    with quietly():
+        pack: Pack | None = Pack(candidates.surveys, lists, communicator)  # type: ignore[arg-type]  # rank 0 has lists
+    n_nodes = sum(survey.header.n_nodes for survey in candidates.surveys.values())
+    say(f"{count} members together, {n_nodes:,} nodes")
+    phases.end(SET_UP)
+    while pack is not None:
+        ends = pack.advance(lambda: bool(communicator.maximum(signals.received)))
+        phases.end(STEPS)
+        if not ends:
+            return
+        share = phases.shared(left)
+        for ended in ends:
+            if ended.reason:
+                outcome = flows.concluded(ended.key, ended, candidates.nodes[ended.key], share)
+                if is_root:
+                    members.keep(ended.key, outcome)
+                say(f"member {ended.key}: {outcome.verdict}, {outcome.steps:,} steps")
+        phases = phases.without(len(ends), left)
+        left -= len(ends)
+        with quietly():
+            pack = pack.without([ended.key for ended in ends])
+    say(f"{count} members together took {time.perf_counter() - begun:.1f} s")

@@ -1,0 +1,156 @@
+"""The files of a study that has ended: ``members.csv``, ``answers.json``, ``report.html``; and its lines for people."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict
+from html import escape
+from pathlib import Path
+
+from muphy_lb.apps.study.answers import Answer, answers_of_table, dominating
+from muphy_lb.apps.study.pictures import pictures
+from muphy_lb.apps.study.spread import spreads
+from muphy_lb.apps.study.table import Table
+from muphy_lb.base.files.atomic import write_text
+from muphy_lb.base.version import __version__
+from muphy_lb.output.drawing import drawing
+from muphy_lb.output.report_html import REPORT_FILE, STYLE, html_image, html_table
+
+ANSWERS_FILE = "answers.json"
+MOST_PICTURED = 12
+"""Answers with pictures in the report; all are in the tables."""
+MOST_LISTED = 10
+BAND = ("answer", "members", "mean", "standard deviation", "2.5 %", "97.5 %")
+
+
+def write_results(table: Table, folder: Path, with_pictures: bool = True) -> list[Answer]:
+    """Write the files of a study; returns its answers. Raises OutputError: the disk refuses."""
+    answers = answers_of_table(table)
+    table.write(folder)
+    write_text(folder / ANSWERS_FILE, json.dumps(_record(table, answers), indent=1) + "\n")
+    _write_report(table, answers, folder, with_pictures)
+    return answers
+
+
+def lines(table: Table, answers: list[Answer]) -> Iterator[str]:
+    """The results in a few lines for people."""
+    yield from _counts(table)
+    for answer in answers:
+        if answer.band is not None:
+            band = answer.band
+            yield (
+                f"{answer.name}: mean {_with_error(band.mean, band.mean_error)}, standard deviation"
+                f" {_with_error(band.deviation, band.deviation_error)}, 95 % band"
+                f" {_with_error(band.low, band.low_error)} to {_with_error(band.high, band.high_error)}"
+            )
+    yield from (dominating(answer) for answer in answers)
+    for answer in answers:
+        for each in spreads(table, answer.name):
+            what = f"over {each.n} blocks of {each.edge:.0f} voxels"
+            yield f"{answer.name} {what}: mean {each.mean:.5g}, standard deviation {each.deviation:.3g}"
+
+
+def _counts(table: Table) -> Iterator[str]:
+    """How many members ended, failed, and are doubtful, with reasons."""
+    n, failures = table.members.design.n_members, table.failures
+    yield f"{int(table.has_ended.sum())} of {n} members ended, {len(failures)} failed, {table.n_missing} are missing"
+    for reason, count in Counter(failures.values()).most_common(MOST_LISTED):
+        numbers = [str(k) for k, each in failures.items() if each == reason][:MOST_LISTED]
+        yield f"failed, {count} ({', '.join(numbers)}{', ...' if count > len(numbers) else ''}): {reason}"
+    if failures:
+        yield "bands and indices are those of the members that ended: they say nothing of values that make a flow fail"
+    if doubtful := table.doubtful:
+        yield f"{len(doubtful)} members are doubtful by their own verdict, and counted: {doubtful[:MOST_LISTED]}"
+    if table.seconds:
+        yield f"time by phase: {', '.join(f'{phase} {seconds:.1f} s' for phase, seconds in table.seconds.items())}"
+    ended = int(table.has_ended.sum())
+    if 2 <= ended < 39:
+        yield f"a band of {ended} members holds {100.0 * (ended - 1) / (ended + 1):.0f} %, not 95 %; take 39 or more"
+
+
+def _with_error(value: float, error: float) -> str:
+    return f"{value:.5g} +- {error:.2g}"
+
+
+def _record(table: Table, answers: list[Answer]) -> dict:
+    """All results, for programs."""
+    return {
+        "version": __version__,
+        "title": table.members.asked.title,
+        "members": table.members.design.n_members,
+        "ended": int(table.has_ended.sum()),
+        "failed": table.failures,
+        "missing": table.n_missing,
+        "doubtful": table.doubtful,
+        "answers": {answer.name: _answer_record(answer, table) for answer in answers},
+    }
+
+
+def _answer_record(answer: Answer, table: Table) -> dict:
+    surface = answer.expansion and {"error": answer.expansion.error, "missed": answer.expansion.missed}
+    return {
+        "band": answer.band and asdict(answer.band),
+        "indices": {index.factor: asdict(index) for index in answer.indices},
+        "method": answer.method,
+        "surface": surface,
+        "blocks": [each._asdict() for each in spreads(table, answer.name)],
+    }
+
+
+def _write_report(table: Table, answers: list[Answer], folder: Path, with_pictures: bool) -> None:
+    asked = table.members.asked
+    page = [
+        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(asked.title)}</title>',
+        f"<style>{STYLE}</style></head><body>",
+        f"<h1>{escape(asked.title)}: {len(answers)} answers from {table.members.design.n_members} members</h1>",
+        *(f"<p>{escape(text)}</p>" for text in _counts(table)),
+        f'<p class="note">muphy_lb {escape(__version__)}</p>',
+        "<h2>Answers</h2>",
+        html_table(BAND, [_band_row(answer) for answer in answers if answer.band]),
+        '<p class="note">Behind +-: the standard error of each number by bootstrap over the members.</p>',
+        "<h2>What dominates</h2>",
+        f"<ul>{''.join(f'<li>{escape(dominating(answer))}</li>' for answer in answers)}</ul>",
+        *(line for answer in answers for line in _index_lines(answer)),
+        *(_picture_lines(table, answers) if with_pictures else ()),
+        "<h2>Parameters</h2>",
+        html_table(("parameter", "key", "distribution"), [_parameter_row(each) for each in asked.section.parameters]),
+        *([f"<h2>Case</h2><pre>{escape(asked.case.to_toml(folder))}</pre>"] if asked.case else []),
+        "</body></html>\n",
+    ]
+    write_text(folder / REPORT_FILE, "\n".join(page))
+
+
+def _band_row(answer: Answer) -> list:
+    band = answer.band
+    if band is None:
+        return [answer.name]
+    names = ("mean", "deviation", "low", "high")
+    return [answer.name, band.n, *(_with_error(getattr(band, key), getattr(band, f"{key}_error")) for key in names)]
+
+
+def _index_lines(answer: Answer) -> list[str]:
+    if not answer.indices:
+        return []
+    rows = [
+        [each.factor, f"{each.first:.3f}", _bar(each.first_bar), f"{each.total:.3f}", _bar(each.total_bar)]
+        for each in sorted(answer.indices, key=lambda index: -index.total)
+    ]
+    heading = f"<h3>{escape(answer.name)}: {escape(answer.method)}</h3>"
+    return [heading, html_table(("parameter", "first order", "95 %", "total", "95 %"), rows)]
+
+
+def _bar(bar: tuple[float, float]) -> str:
+    return f"{bar[0]:.3f} to {bar[1]:.3f}"
+
+
+def _picture_lines(table: Table, answers: list[Answer]) -> Iterator[str]:
+    yield "<h2>Pictures</h2>"
+    for answer in [each for each in answers if each.band][:MOST_PICTURED]:
+        with drawing(f"a picture of {answer.name}"):
+            yield "\n".join(f"<p>{html_image(png, text)}</p>" for text, png in pictures(answer, table))
+
+
+def _parameter_row(parameter) -> list[str]:
+    given = parameter.model_dump(exclude_none=True, exclude_defaults=True)
+    rest = {name: value for name, value in given.items() if name not in ("name", "key")}
+    return [parameter.name, ", ".join(parameter.key), ", ".join(f"{name} {value}" for name, value in rest.items())]

@@ -1,0 +1,255 @@
+"""Running members one after the other: each process takes one that no other has, until all have ended."""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from muphy_lb.apps.study.members import Members, Outcome
+from muphy_lb.apps.study.pack import WATCH, Ended, alone
+from muphy_lb.apps.study.packed_members import run_packs
+from muphy_lb.apps.study.packing import physics_sections
+from muphy_lb.apps.study.phases import NODES, RESULTS, SET_UP, STEPS, Phases
+from muphy_lb.apps.study.table import chosen_names
+from muphy_lb.base.errors import DivergedError, InputError
+from muphy_lb.base.key_units import is_number
+from muphy_lb.base.phases import quietly
+from muphy_lb.case.case import Case
+from muphy_lb.parallel import agreed_on_root
+from muphy_lb.parallel.watchdog import Sentry
+from muphy_lb.run.checkpoint import geometry_of, keep_only, restore
+from muphy_lb.run.folder import CHECKPOINTS, PATTERN, SUMMARY_FILE
+from muphy_lb.run.loop import ENDS, Clock, Run
+from muphy_lb.run.solver import Solver
+from muphy_lb.run.stop_signals import StopSignals
+from muphy_lb.setup.geometry import is_prepared, load_nodes
+
+OF_THE_COMPUTATION = (
+    *("ranks", "wall_time_s", "stepping_time_s", "steps_per_s", "mflups", "mflups_fluid", "peak_memory_mib"),
+    *("steps", "time_s", "time_step_s", "relaxation_time", "mass_relative_drift", "largest_density_change", "watch"),
+    *("imbalance", "repartitions", "repartition_s", "steadiness", "balance"),
+)
+"""Entries of a summary that are no answers."""
+Answer = Callable[[Mapping[str, Any]], Mapping[str, float]]
+"""A function of Python in place of a case: from values by parameter to answers by name."""
+
+
+class Stopped(NamedTuple):
+    """Why the members have not all ended: a signal, or nothing where others work on the rest."""
+
+    by: str
+
+
+def run_members(
+    members: Members, numbers: Sequence[int], say: Callable[[str], None], communicator, model: Answer | None = None
+) -> Stopped | None:
+    """Run the given members that have not ended and that no other process is at; collective.
+
+    Args:
+        say: called with a line on every member.
+        model: the function that answers in place of the case.
+
+    Returns:
+        None unless a signal stopped the work.
+
+    Raises:
+        OutputError: the disk refuses; members that have ended stay.
+    """
+    flows, is_checked = Flows(members, communicator, model), False
+    with StopSignals() as signals:
+        if members.asked.section.pack > 1 and model is None:
+            run_packs(flows, numbers, say, signals)
+        for number in numbers:
+            begun = time.perf_counter()
+            outcome = _claimed(members, number, flows, signals)
+            if isinstance(outcome, Stopped):
+                return outcome
+            if outcome is None:
+                continue
+            say(_told(number, members.design.n_members, outcome, time.perf_counter() - begun))
+            if outcome.answers and not is_checked:
+                chosen_names(outcome.answers, members.asked.section.answers)
+                is_checked = True
+            if by := communicator.maximum(signals.received):
+                return Stopped(f"signal {signal.Signals(by).name}")
+    return None
+
+
+def _claimed(members: Members, number: int, flows: "Flows", signals) -> Outcome | Stopped | None:
+    """The outcome of a member, which is kept; None if it has one, or another process is at it."""
+    communicator = flows.communicator
+    with members.claimed(number) if communicator.rank == 0 else nullcontext(False) as is_free:
+        is_mine = communicator.broadcast(is_free and members.outcome(number) is None)
+        outcome = flows.outcome(number, signals) if is_mine else None
+        if communicator.rank == 0 and isinstance(outcome, Outcome):
+            members.keep(number, outcome)
+            if not members.asked.section.keep_files:
+                keep_only((), members.path(number) / CHECKPOINTS)
+    return outcome
+
+
+def _of_function(model: Answer, values: Mapping[str, Any]) -> Outcome:
+    try:
+        found = {name: float(value) for name, value in model(values).items()}
+    except (InputError, DivergedError, ArithmeticError) as error:
+        return Outcome({}, _reason(error))
+    return Outcome(found)
+
+
+class Flows:
+    """Runs members as flows, and hands the nodes of one to the next where the geometry is the same.
+
+    Args:
+        members: of the study.
+        communicator: the ranks, of which all work on each member.
+        model: the function that answers in place of the case.
+    """
+
+    def __init__(self, members: Members, communicator, model: Answer | None = None):
+        self.members, self.communicator, self._model = members, communicator, model
+        self._key: tuple | None = None
+        self._nodes: Any = None
+
+    def outcome(self, number: int, signals) -> Outcome | Stopped:
+        """Run one member; a flow that cannot be run or becomes unstable is a failure with its reason. Collective.
+
+        Raises:
+            OutputError: the disk refuses.
+        """
+        folder = self.members.path(number)
+        if self._model is not None:
+            return _of_function(self._model, self.members.values(number))
+        try:
+            return self._run(self.members.flow_case(number), folder, signals)
+        except (DivergedError, InputError) as error:
+            return Outcome({}, _reason(error))
+
+    def _run(self, case: Case, folder: Path, signals) -> Outcome | Stopped:
+        is_root, phases = self.communicator.rank == 0, Phases()
+        resume = self.communicator.broadcast(any((folder / CHECKPOINTS).glob(PATTERN)) if is_root else None)
+        geometry = geometry_of(None, case, self.communicator) if resume else self.shared_nodes(case)
+        phases.end(NODES)
+        with Sentry(self.communicator, folder), quietly():
+            solver, clock = Solver(case, self.communicator, geometry), Clock()
+            if self.members.start is not None and not resume:
+                restore(self.members.start, solver)
+            run = Run(solver, folder, resume, clock, shows_progress=False)
+            phases.end(SET_UP)
+            ended, summary = run.execute(signals)
+        phases.end(RESULTS)
+        phases.move(RESULTS, STEPS, clock.stepping_s)
+        if ended not in ENDS:
+            return Stopped(ended)
+        if self.communicator.rank == 0:
+            summary = summary or json.loads((folder / SUMMARY_FILE).read_text(encoding="utf-8"))
+        return self._outcome(summary, phases.seconds)
+
+    def concluded(self, number: int, ended: Ended, nodes, seconds: Mapping[str, float]) -> Outcome:
+        """The outcome of a member that a pack has advanced to its end, by itself; collective.
+
+        Args:
+            nodes: of the member.
+            seconds: its share of the time of the pack by phase [s].
+        """
+        folder, phases = self.members.path(number), Phases(seconds)
+        with Sentry(self.communicator, folder), quietly():
+            solver = Solver(self.members.flow_case(number), self.communicator, nodes)
+            alone(solver, ended)
+            run = Run(solver, folder, shows_progress=False)
+            summary = run.conclude(ended.reason, {WATCH: dict(ended.watch)})
+        phases.end(RESULTS)
+        return self._outcome(summary, phases.seconds)
+
+    def _outcome(self, summary: dict | None, seconds: Mapping[str, float]) -> Outcome:
+        summary = self.communicator.broadcast(summary)
+        return Outcome(answers_of(summary), "", summary["verdict"], summary["steps"], dict(seconds))
+
+    def shared_nodes(self, case: Case):
+        """The nodes of a case on rank 0, those of the member before where the geometry is the same."""
+        if is_prepared(case):
+            return None
+        places = [(each.name, each.kind, each.centre_m, each.normal, each.radius_m) for each in case.openings]
+        walls = [(each.name, each.box_m) for each in case.walls]
+        key = (case.geometry, case.lattice.name, case.lattice.walls, places, walls, physics_sections(case))
+        if key != self._key:
+            self._nodes = agreed_on_root(self.communicator, lambda: load_nodes(case)[0])
+            self._key = key
+        return self._nodes
+
+
+def answers_of(summary: Mapping) -> dict[str, float]:
+    """The numbers of a summary that are answers, by dotted name."""
+    return {name: value for name, value in _numbers(summary, "") if name.split(".")[0] not in OF_THE_COMPUTATION}
+
+
+def _numbers(value, name: str):
+    """(dotted name, number) of nested tables and lists."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(value, Mapping):
+        for key, entry in value.items():
+            yield from _numbers(entry, f"{name}.{key}" if name else str(key))
+    elif isinstance(value, list | tuple):
+        for key, entry in enumerate(value):
+            yield from _numbers(entry, f"{name}.{key}")
+    elif is_number(value) and math.isfinite(value):
+        yield name, float(value)
+
+
+def _reason(error: Exception) -> str:
+    """The first lines of an error, on one line."""
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _told(number: int, n_members: int, outcome: Outcome, seconds: float) -> str:
+    if outcome.failure:
+        return f"member {number} of {n_members}: failed after {seconds:.1f} s: {outcome.failure}"
+    steps = f", {outcome.steps:,} steps" if outcome.steps else ""
+    return f"member {number} of {n_members}: {outcome.verdict or 'done'}{steps}, {seconds:.1f} s"
+
+
+class Workers:
+    """Further processes that work on the same members, each with its share of the cores and with one of the cards in
+    turn.
+
+    Args:
+        command: words of the command line that runs the study in one process.
+        n_workers: number of further processes.
+    """
+
+    def __init__(self, command: Sequence[str], n_workers: int, folder: Path):
+        cards = [card for card in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if card]
+        self._processes = []
+        for k in range(1, n_workers + 1):
+            own = {"CUDA_VISIBLE_DEVICES": cards[k % len(cards)]} if cards else {}
+            with open(folder / f"worker_{k}.log", "w", encoding="utf-8") as log:
+                self._processes.append(
+                    subprocess.Popen(
+                        [sys.executable, "-m", "muphy_lb", *command],
+                        env={**os.environ, **own, "NUMBA_NUM_THREADS": str(threads(n_workers + 1))},
+                        stdin=subprocess.DEVNULL,
+                        stdout=log,
+                        stderr=subprocess.STDOUT,
+                    )
+                )
+
+    def __enter__(self) -> "Workers":
+        return self
+
+    def __exit__(self, kind, *_) -> None:
+        if kind is not None:
+            for process in self._processes:
+                process.terminate()
+        for process in self._processes:
+            process.wait()
+
+
+def threads(n_processes: int) -> int:
+    """Threads of each of some processes on the cores of this machine."""
+    return max(1, len(os.sched_getaffinity(0)) // n_processes)

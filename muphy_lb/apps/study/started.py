@@ -1,0 +1,68 @@
+"""A study as a command: its processes, its lines for people, and its exit code."""
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+
+from muphy_lb.apps.study.report import REPORT_FILE
+from muphy_lb.apps.study.running import Workers
+from muphy_lb.apps.study.study import Study
+from muphy_lb.apps.study.table import FILE
+from muphy_lb.base.errors import InputError
+from muphy_lb.geometry.limits import shown
+from muphy_lb.run.loop import STOPPED_EXIT_CODE
+
+MOST_JOBS = 1024
+ALL_FAILED_EXIT_CODE = 1
+
+
+def started(options, folder: Path, say: Callable[[str], None], communicator) -> int:
+    """Run the study of a command line; see :func:`muphy_lb.apps.study.command.study`."""
+    _check(options, communicator)
+    work = Study(options.study, folder, options.set, overwrite=options.overwrite, communicator=communicator)
+    design = work.members.design
+    if options.list:
+        say("\n".join(_listed(work)))
+        return 0
+    say(f"{design.n_members} members of {', '.join(design.names)} by {design.sampler}; in {folder}")
+    numbers = None if options.member is None else [options.member]
+    further = options.jobs - 1
+    with Workers(_alone(options, folder), further, folder) if further else nullcontext():
+        stopped = work.run(numbers, say)
+    if stopped:
+        say(f"stopped by {stopped.by}; to go on, give the same command again (what is done is in {folder})")
+        return STOPPED_EXIT_CODE
+    if options.no_results:
+        return 0
+    table = communicator.broadcast(work.table if communicator.rank == 0 else None)
+    if table.n_missing:
+        say(f"{table.n_missing} members have not ended yet; the results are written with the last of them")
+        return 0
+    say("\n".join(work.write()))
+    files = [FILE, "answers.json", REPORT_FILE]
+    if options.parquet and communicator.rank == 0:
+        files.append(table.write_parquet(folder).name)
+    say(f"written to {folder}: {', '.join(files)}")
+    return 0 if table.has_ended.any() else ALL_FAILED_EXIT_CODE
+
+
+def _check(options, communicator) -> None:
+    if not 1 <= options.jobs <= MOST_JOBS:
+        raise InputError(f"study: --jobs is {options.jobs}; allowed: 1 to {MOST_JOBS}")
+    if options.jobs > 1 and (communicator.size > 1 or options.member is not None):
+        other = "ranks of mpirun, which all work on each member" if communicator.size > 1 else "--member"
+        raise InputError(
+            f"study: --jobs {options.jobs} shares members among processes, and there is {other}; leave one out"
+        )
+
+
+def _alone(options, folder: Path) -> list[str]:
+    """The words of the same study in one process."""
+    return ["study", options.study, "-o", str(folder), "--no-results", *(f"--set={text}" for text in options.set)]
+
+
+def _listed(work: Study):
+    design = work.members.design
+    yield ", ".join(("member", *design.names))
+    for number in range(design.n_members):
+        yield ", ".join([str(number), *(shown(value) for value in design.values[number])])

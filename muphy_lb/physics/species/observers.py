@@ -1,0 +1,173 @@
+"""Amounts of species that leave through outlets and enter through walls over time, ``species_NAME.csv``, and the record
+of all species at the end of a run: a table and lines of the summary."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from math import isnan
+from pathlib import Path
+
+from muphy_lb.measure.flow_series import SeriesObserver
+from muphy_lb.measure.flow_view import FlowView, whole_nodes
+from muphy_lb.measure.observer import Observer
+from muphy_lb.output.report_html import ReportPart, ReportTable, series_charts
+from muphy_lb.physics.scalar import CarriedScalar
+from muphy_lb.physics.scalar_series import OutletFluxes
+from muphy_lb.physics.scalar_walls import WallFluxes, entering
+from muphy_lb.physics.species.section import SERIES_FILE
+
+BEYOND = 0.05
+"""Distance of a value from the range that a species cannot leave, over that range, beyond which a result is doubtful:
+ripples of sharp fronts, and the divergence of the velocity as the species meets it beside stairs of voxels."""
+GOOD_PECLET = 1.0  # Peclet number of a voxel with which both are small
+
+
+class SpeciesTold:
+    """Measures a species; every call is collective.
+
+    Args:
+        view: the flow.
+        scalar: the species.
+        walls: names of the walls with a condition for it.
+        bounds: the range that it cannot leave, infinite where there is no bound.
+
+    Attributes:
+        columns: names of the numbers of :meth:`numbers_si`.
+        rate_unit: of fluxes.
+    """
+
+    def __init__(self, view: FlowView, scalar: CarriedScalar, walls: Sequence[str], bounds: tuple[float, float]):
+        self._view, self.scalar, self.walls, self.bounds = view, scalar, tuple(walls), bounds
+        self._outlets = OutletFluxes(view, scalar)
+        self._fluxes: WallFluxes | None = None
+        self.rate_unit = (
+            f"{scalar.unit.removesuffix('/m3')}/s" if scalar.unit.endswith("/m3") else f"{scalar.unit} m3/s"
+        )
+        rate = self.rate_unit.replace("/", "_").replace(" ", "_")
+        self.columns = [*self._outlets.columns, *(f"{wall}_{scalar.name}_{rate}" for wall in self.walls)]
+
+    @property
+    def outlets(self) -> list[str]:
+        """Names of the outlets."""
+        return self._outlets.names
+
+    def numbers_si(self) -> list[float] | None:
+        """The mean of what leaves through each outlet, that of all fluid, and what enters through each wall, in SI
+        units, on rank 0."""
+        found, walls = self._outlets.numbers(), self.through_walls_si()
+        return None if found is None else [*self._outlets.means_si(found), *walls]
+
+    def through_walls_si(self) -> list[float]:
+        """The amount a second that enters the fluid through each wall with a condition; empty off rank 0."""
+        if not self.walls:
+            return []
+        if self._fluxes is None and self._view.communicator.rank == 0:
+            self._fluxes = WallFluxes(whole_nodes(self._view), self.scalar, self.walls)
+        found = entering(self._view, self.scalar, self._fluxes)
+        return [] if found is None else [self._view.units.flow_rate_to_si(found.get(wall, 0.0)) for wall in self.walls]
+
+    def record(self) -> dict | None:
+        """The values and amounts at the end, on rank 0."""
+        numbers, values = self.numbers_si(), self._view.model_field(self.scalar.name)
+        if numbers is None or values is None:
+            return None
+        n_outlets = len(self.outlets)
+        volume_m3 = values.size * self._view.units.spacing_m**3
+        leaves = dict(zip(self.outlets, numbers[:n_outlets], strict=True))
+        return {
+            "unit": self.scalar.unit,
+            "lowest": float(values.min()),
+            "highest": float(values.max()),
+            "mean": numbers[n_outlets],
+            "amount": numbers[n_outlets] * volume_m3,
+            "outlet_means": {name: None if isnan(value) else value for name, value in leaves.items()},
+            "rate_unit": self.rate_unit,
+            "enters_through_walls": dict(zip(self.walls, numbers[n_outlets + 1 :], strict=True)),
+        }
+
+
+class SpeciesSeries(SeriesObserver):
+    """Appends the numbers of a species to ``species_NAME.csv``; ``told`` measures them."""
+
+    def __init__(self, told: SpeciesTold, view: FlowView, folder: Path, resume_step: int | None):
+        self._told, self.file = told, SERIES_FILE.format(told.scalar.name)
+        self.files = (self.file,)
+        super().__init__(view, folder, resume_step)
+
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return self._told.columns
+
+    def numbers(self) -> list[float] | None:
+        """One number per column, on rank 0."""
+        return self._told.numbers_si()
+
+
+class SpeciesRecord(Observer):
+    """The record of all species at the end; ``told`` measures each."""
+
+    name = "species"
+
+    def __init__(self, told: Sequence[SpeciesTold], view: FlowView, folder: Path):
+        self._told, self._view, self._folder = told, view, folder
+
+    def finish(self) -> dict | None:
+        """A record by the name of the species, on rank 0."""
+        records = {each.scalar.name: each.record() for each in self._told}
+        return None if None in records.values() else records
+
+    def objections(self) -> tuple[str, ...]:
+        """Values beyond the range that a species cannot leave."""
+        return tuple(filter(None, map(self._objection, self._told)))
+
+    def _objection(self, told: SpeciesTold) -> str | None:
+        scalar, view, (low, high) = told.scalar, self._view, told.bounds
+        values, health = view.model_field(scalar.name), view.health()
+        if values is None:
+            return None
+        lowest, highest = float(values.min()), float(values.max())
+        allowed = BEYOND * (min(high, highest) - low)
+        if lowest >= low - allowed and highest <= high + allowed:
+            return None
+        peclet = health.max_speed / scalar.diffusivity
+        smoother_m2_s = view.units.velocity_to_si(health.max_speed) * view.units.spacing_m / GOOD_PECLET
+        return (
+            f"the species {scalar.name} goes from {lowest:.3g} to {highest:.3g} {scalar.unit}, and nothing leads out of"
+            f" {low:.3g} to {high:.3g}: its diffusion does not smooth what lies between voxels (Peclet number of a"
+            f" voxel {peclet:.3g}); it is {GOOD_PECLET:g} with species.{scalar.name}.diffusivity_m2_s ="
+            f" {smoother_m2_s:.2g}, or with finer voxels"
+        )
+
+    def lines(self, summary: Mapping) -> list[str]:
+        """The record as lines of text."""
+        return [_line(name, record) for name, record in summary[self.name].items()]
+
+    def section(self, summary: Mapping) -> ReportPart:
+        """The record as a table, and charts over time."""
+        rows, charts = [], []
+        for told in self._told:
+            name = told.scalar.name
+            record = summary[self.name][name]
+            unit, rate = record["unit"], record["rate_unit"]
+            rows.append((f"{name}, mean [{unit}]", record["mean"]))
+            rows += [
+                (f"{name}, mean of what leaves through {outlet} [{unit}]", value)
+                for outlet, value in record["outlet_means"].items()
+                if value is not None
+            ]
+            rows += [
+                (f"{name}, enters through {wall} [{rate}]", value)
+                for wall, value in record["enters_through_walls"].items()
+            ]
+            quantities = {f"mean_{told.scalar.column}": f"mean value [{unit}]"}
+            charts.append(partial(series_charts, self._folder / SERIES_FILE.format(name), name, quantities))
+        table = ReportTable("Species", ("", "at the end"), rows)
+        return ReportPart(tables=(table,), charts=lambda: [chart for made in charts for chart in made()])
+
+
+def _line(name: str, record: Mapping) -> str:
+    unit = record["unit"]
+    text = f"species {name}: mean {record['mean']:.4g} {unit} ({record['lowest']:.4g} to {record['highest']:.4g})"
+    leaves = [f"{outlet} {value:.4g}" for outlet, value in record["outlet_means"].items() if value is not None]
+    walls = [f"{wall} {value:.4g}" for wall, value in record["enters_through_walls"].items()]
+    text += f"; leaves through {', '.join(leaves)} {unit}" if leaves else ""
+    return text + (f"; enters through {', '.join(walls)} {record['rate_unit']}" if walls else "")

@@ -1,0 +1,219 @@
+"""Dissolved species as a physics package (:mod:`muphy_lb.physics.package`).
+
+Walls let nothing through unless the case says otherwise: a value at the surface, a flux, or an uptake in proportion to
+the value at the wall, k (c - c beyond), a Robin condition half-way or at the wall's place on its links
+(:mod:`muphy_lb.domain.scalar_streaming`). An inlet holds the values that the case gives; of a species without one
+nothing enters. Outlets carry species out without a gradient.
+"""
+
+import ast
+from collections.abc import Sequence
+from math import inf
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.precision import FP16
+from muphy_lb.base.units import Units
+from muphy_lb.case.output import FIELDS, SPEED
+from muphy_lb.case.section import did_you_mean
+from muphy_lb.domain import FIXED, FLUX
+from muphy_lb.geometry.nodes import GeometryHeader
+from muphy_lb.lattice import lattice_named
+from muphy_lb.measure.flow_view import SettableFlow
+from muphy_lb.model.flow import Flow
+from muphy_lb.model.model import EACH, Field, FieldValue, Stage
+from muphy_lb.physics.scalar import CarriedScalar, Condition, ScalarPhysics, scalar_boundary
+from muphy_lb.physics.species.observers import SpeciesRecord, SpeciesSeries, SpeciesTold
+from muphy_lb.physics.species.rates import RateLaw, read_law
+from muphy_lb.physics.species.reactions import Reactions, changes_of, parts_of_step
+from muphy_lb.physics.species.section import SpeciesSection
+from muphy_lb.setup.input_fields import Wanted, read_field
+
+NAME = "species"
+TAKEN = (*FIELDS, SPEED)
+
+
+def set_species(simulation: SettableFlow, name: str, values) -> None:
+    """Overwrite a species by (n,) values [its unit] of all nodes in node-list order, on rank 0, or by one number;
+    collective. Raises InputError: no such species, another shape, or values that are not finite."""
+    physics: Any = next(each for each in simulation.physics if each.name == NAME)
+    names = [each.name for each in physics.scalars]
+    if name not in names:
+        raise InputError(f"set_species got {name!r}, which is no species; {did_you_mean(name, names)}")
+    given = simulation.scattered("set_species", values, 1)[0]
+    now = [given if other == name else simulation.local_field(other) for other in names]
+    simulation.set_fields(physics.started(now, only=name))
+
+
+class Species(ScalarPhysics):
+    """The species of a case, in their own unit."""
+
+    name = NAME
+    methods = MappingProxyType({"set_species": set_species})
+
+    def __init__(self, case, header: GeometryHeader, units: Units):
+        if case.compute.precision == FP16.name:
+            raise InputError(
+                "compute.precision is 'fp16' with [[species]], whose values change by less than its digits in a step;"
+                " allowed: 'fp32', 'fp64'"
+            )
+        names = tuple(each.name for each in case.species)
+        for name in names:
+            if name in TAKEN:
+                raise InputError(f"species.{name} has the name of another field; allowed: all but {', '.join(TAKEN)}")
+        reacts = any(each.rate is not None for each in case.species)
+        laws = tuple(_law(section, names) for section in case.species) if reacts else ()
+        self._units, self._walls = units, {name: _wall_conditions(case, header, name, units) for name in names}
+        super().__init__(*(self._scalar(case, header, section, reacts) for section in case.species))
+        self._reactions = Reactions(names, laws, units.time_step_s) if reacts else None
+        scales = [_largest(case, section) for section in case.species]
+        self._n_parts = parts_of_step(laws, scales, units.time_step_s)
+
+    def _scalar(self, case, header: GeometryHeader, section: SpeciesSection, reacts: bool) -> CarriedScalar:
+        units, dimension = self._units, lattice_named(case.lattice.name).dimension
+        diffusivity_m2_s = section.diffusivity_m2_s or case.fluid.viscosity_m2_s / section.schmidt
+        diffusivity = float(units.viscosity_to_lattice(diffusivity_m2_s))
+        wall_conditions = {name: condition(diffusivity) for name, condition in self._walls[section.name].items()}
+        held = {each.name: (each.species or {}).get(section.name) for each in case.openings}
+        conditions = {name: Condition(FIXED, value) for name, value in held.items() if value is not None}
+        return CarriedScalar(
+            section.name,
+            dimension,
+            diffusivity,
+            scalar_boundary(header, wall_conditions | conditions),
+            production=0.0 if reacts else section.production * units.time_step_s,
+            decay=0.0 if reacts else section.decay_per_s * units.time_step_s,
+            initial=section.initial,
+            unit=section.unit,
+            half_gain=changes_of(section.name) if reacts else "",
+        )
+
+    @classmethod
+    def count(cls, case) -> int:
+        """One for each table."""
+        return len(case.species)
+
+    def extend(self, flow: Flow) -> Flow:
+        """The flow with the scalars, and with their reactions at the start of a step."""
+        flow = super().extend(flow)
+        if self._reactions is None:
+            return flow
+        names = self._reactions.names
+        changes = tuple(map(changes_of, names))
+        values = {name: FieldValue(name) for name in (*names, *changes)} | self._reactions.parameters(self._n_parts)
+        stage = Stage(
+            "reactions", EACH, (self._reactions.operator(),), values, reads=(*names, *changes), writes=changes
+        )
+        return flow.with_fields(*(Field(name, is_state=True) for name in changes)).with_stages(before=(stage,))
+
+    def initial_fields(self, view) -> dict[str, np.ndarray]:
+        """Each species with its initial values."""
+        starts = []
+        for section in view.case.species:
+            values = np.full(1, section.initial)
+            if section.initial_file is not None:
+                wanted = Wanted(f"species.{section.name}.initial_file", section.name, 1, False)
+                values = read_field(view.case.folder / section.initial_file, wanted, view.header, view.domain)[:, 0]
+            starts.append(values)
+        return self.started(starts)
+
+    def started(self, values: Sequence[np.ndarray], only: str = "") -> dict[str, np.ndarray]:
+        """The fields of values (n,) or (1,) of all species where nothing moves; those of ``only`` one, if named. They
+        leave a node with what the first half of a step has changed."""
+        found: dict[str, np.ndarray] = {}
+        halves = self._reactions.half_changes(values, self._n_parts) if self._reactions else values
+        for scalar, start, half in zip(self.scalars, values, halves, strict=True):
+            if only in ("", scalar.name):
+                reacted = {scalar.half_gain: half} if scalar.half_gain else {}
+                found |= scalar.start(start, half if scalar.half_gain else None) | reacted
+        return found
+
+    def describe(self) -> str:
+        """Diffusivities, where they are smooth, and parts of a step for reactions, as text."""
+        reacting = f"; reactions in {self._n_parts} part(s) of a step" if self._reactions else ""
+        return super().describe() + reacting
+
+    def told(self, view) -> list[SpeciesTold]:
+        """Measures each species."""
+        pairs = zip(self.scalars, view.case.species, strict=True)
+        return [SpeciesTold(view, each, tuple(self._walls[each.name]), _bounds(view.case, own)) for each, own in pairs]
+
+    def observers(self, view, folder, resume_step):
+        """The time series of each species, and the record at the end."""
+        told = self.told(view)
+        series = (SpeciesSeries(each, view, folder, resume_step) for each in told)
+        return *series, SpeciesRecord(told, view, folder)
+
+
+def _law(section: SpeciesSection, names: tuple[str, ...]) -> RateLaw:
+    """The rate law of a species with its production and decay."""
+    law = read_law(f"species.{section.name}.rate", section.rate or "0", names, section.rates)
+    own = ast.Subscript(ast.Name("c", ast.Load()), ast.Constant(names.index(section.name)), ast.Load())
+    lost = ast.BinOp(ast.Constant(section.decay_per_s), ast.Mult(), own)
+    gained = ast.BinOp(law.tree, ast.Add(), ast.Constant(section.production))
+    return RateLaw(law.key, law.text, ast.BinOp(gained, ast.Sub(), lost))
+
+
+def _largest(case, section: SpeciesSection) -> float:
+    """The largest size of a value of a species that the case gives."""
+    given = ((each.species or {}).get(section.name, 0.0) for each in (*case.openings, *case.walls))
+    return max(map(abs, (section.initial, *given)))
+
+
+def _bounds(case, section: SpeciesSection) -> tuple[float, float]:
+    """The range of values that a species cannot leave: of one that nothing produces that of the values of the case, and
+    0; with sources only a species without negative values has a bound, 0."""
+    name = section.name
+    given = [(each.species or {}).get(name, 0.0) for each in (*case.openings, *case.walls)]
+    fluxes = [(wall.species_flux or {}).get(name, 0.0) for wall in case.walls]
+    low, high = min(0.0, section.initial, *given, 0.0), max(0.0, section.initial, *given, 0.0)
+    if section.initial_file or low < 0.0 or min(section.production, *fluxes, 0.0) < 0.0:
+        return -inf, inf
+    return low, inf if section.rate or section.production or any(fluxes) else high
+
+
+def _wall_conditions(case, header: GeometryHeader, name: str, units: Units) -> dict:
+    """The conditions of walls at which a species is not simply kept in, each a function of its diffusivity in lattice
+    units. Raises InputError: a wall that the geometry does not have."""
+    known, found = [wall.name for wall in header.walls], {}
+    for wall in case.walls:
+        value, flux = (wall.species or {}).get(name), (wall.species_flux or {}).get(name)
+        uptake_m_s = (wall.species_uptake_m_s or {}).get(name)
+        if (value, flux, uptake_m_s) == (None, None, None):
+            continue
+        if wall.name not in known:
+            raise InputError(
+                f"walls.{wall.name} has species, and the geometry has no such wall; label it, or remove it"
+            )
+        if uptake_m_s is not None:
+            found[wall.name] = _uptake(uptake_m_s / units.speed_m_s, value or 0.0)
+        elif flux is not None:
+            found[wall.name] = _flux(flux / units.speed_m_s)
+        elif value is not None:
+            found[wall.name] = _held(value)
+    return found
+
+
+def _held(value: float):
+    return lambda diffusivity: Condition(FIXED, value)
+
+
+def _flux(flux: float):
+    return lambda diffusivity: Condition(FLUX, flux / diffusivity)
+
+
+def _uptake(rate: float, beyond: float):
+    """The condition of a wall that takes up ``rate (c - beyond)``, as of one that conducts
+    (:mod:`muphy_lb.domain.scalar_boundary`)."""
+
+    def condition(diffusivity: float) -> Condition:
+        b = rate / diffusivity
+        return Condition(FLUX, 2.0 * b * beyond / (2.0 + b), (2.0 - b) / (2.0 + b))
+
+    return condition
+
+
+PHYSICS = Species

@@ -1,0 +1,179 @@
+"""``muphy-lb study``: members, failures, results; killed at any moment, it goes on to the same table."""
+
+import csv
+import json
+import multiprocessing
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from muphy_lb import Simulation, Study
+from muphy_lb.base.errors import InputError
+from muphy_lb.case.toml import toml_lines
+from tests.channel import OPEN, changed
+from tests.vessel import command
+from tests.waiting import wait_for
+
+PARAMETERS = [
+    {"name": "inflow", "key": "openings.inlet.velocity_m_s", "normal": [1.0, 0.1], "relative": True},
+    {"name": "viscosity", "key": "fluid.kinematic_viscosity_m2_s", "uniform": [0.9e-5, 1.1e-5]},
+]
+STUDY = {"samples": 6, "answers": ["pressure_drops_pa.*", "openings.*.flow_rate_m3_s"], "parameters": PARAMETERS}
+CHECKED = {"output": {"checkpoint_every_steps": 10}}
+N_KILLS = 10
+
+
+def written(folder, case=None, **study):
+    """A channel with a study as a file."""
+    path = folder / "channel.toml"
+    table = {**changed(OPEN, walls=[], **(case or {})), "study": STUDY | study}
+    path.write_text("\n".join(toml_lines(table)) + "\n")
+    return path
+
+
+def rows(folder) -> list[dict]:
+    return list(csv.DictReader((folder / "members.csv").open()))
+
+
+def test_a_study_writes_table_answers_and_report(tmp_path, capsys):
+    path, out = written(tmp_path), tmp_path / "out"
+    assert command("study", path, "-o", out) == 0
+    told = capsys.readouterr().out
+    assert "6 of 6 members ended, 0 failed" in told and "a band of 6 members holds 71 %" in told
+    assert [row["status"] for row in rows(out)] == ["ended"] * 6
+    answers = json.loads((out / "answers.json").read_text())["answers"]
+    band = answers["openings.inlet.flow_rate_m3_s"]["band"]
+    inflow = [float(row["inflow"]) for row in rows(out)]
+    flow = [float(row["openings.inlet.flow_rate_m3_s"]) for row in rows(out)]
+    assert flow == pytest.approx([factor * flow[0] / inflow[0] for factor in inflow], rel=1e-6)
+    assert band["low"] == pytest.approx(min(flow)) and band["n"] == 6
+    report = (out / "report.html").read_text()
+    assert report.count("<img") >= 4 and "inflow alone explains 100 % of the variance" in report
+    assert not list(out.glob("members/*/*.png")) and not list(out.glob("members/*/checkpoints/*"))
+    assert command("study", path, "-o", out) == 0
+    assert "member 0 of" not in capsys.readouterr().out, "what has ended is not run again"
+
+
+def test_members_run_one_by_one_as_in_an_array(tmp_path, capsys):
+    path, out, whole = written(tmp_path), tmp_path / "array", tmp_path / "whole"
+    for number in range(6):
+        assert command("study", path, "-o", out, "--member", number) == 0
+    assert "5 members have not ended yet" in capsys.readouterr().out
+    command("study", path, "-o", whole)
+    assert (out / "members.csv").read_bytes() == (whole / "members.csv").read_bytes()
+    assert (out / "answers.json").read_bytes() == (whole / "answers.json").read_bytes()
+
+
+def test_half_of_the_members_fail_and_the_rest_is_told_apart(tmp_path, capsys):
+    """Beyond the largest Mach number: refused ahead of the flow, or on its way."""
+    parameters = [{"name": "fastest", "key": "run.max_mach", "values": [0.5, 0.004]}, PARAMETERS[0]]
+    path, out = written(tmp_path, parameters=parameters, samples=8), tmp_path / "out"
+    assert command("study", path, "-o", out) == 0
+    told = capsys.readouterr().out
+    assert "4 of 8 members ended, 4 failed" in told and "they say nothing of values that make a flow fail" in told
+    failed = [row for row in rows(out) if row["status"] == "failed"]
+    assert all("Mach number" in row["reason"] and row["fastest"] == "0.004" for row in failed) and len(failed) == 4
+    assert "4 failed" in (out / "report.html").read_text()
+
+
+def test_a_study_of_failures_alone_says_so(tmp_path, capsys):
+    path = written(tmp_path, parameters=[{"name": "fastest", "key": "run.max_mach", "values": [0.004, 0.003]}])
+    assert command("study", path, "-o", tmp_path / "out") == 1
+    assert "0 of 6 members ended, 6 failed" in capsys.readouterr().out
+
+
+@pytest.mark.night
+def test_processes_share_the_members(tmp_path):
+    path = written(tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-m", "muphy_lb", "study", path, "-o", tmp_path / "two", "--jobs", "2"],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    command("study", path, "-o", tmp_path / "one")
+    assert (tmp_path / "two" / "members.csv").read_bytes() == (tmp_path / "one" / "members.csv").read_bytes()
+
+
+def test_members_on_two_ranks_are_those_of_one(tmp_path, mpirun):
+    path = written(tmp_path, {"compute": {"backend": "cpu"}}, pack=3, samples=3)
+    done = mpirun(2, ["-m", "mpi4py", "-m", "muphy_lb", "study", path, "-o", tmp_path / "two"])
+    assert done.returncode == 0, done.stderr
+    command("study", path, "-o", tmp_path / "one")
+    assert (tmp_path / "two" / "members.csv").read_bytes() == (tmp_path / "one" / "members.csv").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--jobs", "0"], "--jobs is 0; allowed: 1 to 1024"),
+        (["--jobs", "2", "--member", "1"], "and there is --member; leave one out"),
+        (["--member", "6"], "there is no member 6; members have the numbers 0 to 5"),
+    ],
+)
+def test_impossible_options_are_refused(tmp_path, words, told):
+    with pytest.raises(InputError, match=re.escape(told)):
+        command("study", written(tmp_path), "-o", tmp_path / "out", *words)
+
+
+def test_a_case_without_a_study_is_refused(tmp_path):
+    path = tmp_path / "channel.toml"
+    path.write_text("\n".join(toml_lines(OPEN)) + "\n")
+    with pytest.raises(InputError, match=r"has no table \[study\]"):
+        command("study", path)
+
+
+def test_members_go_on_from_a_given_flow(tmp_path):
+    """Of a start on the same nodes; with another time step it is refused, as of any run, and told member by member."""
+    with Simulation(changed(OPEN, walls=[])) as simulation:
+        simulation.run(steps=30)
+        simulation.save(tmp_path / "start")
+    later = {"run": {"steps": 31}}
+    study = Study(
+        {"case": changed(OPEN, walls=[], **later), "study": STUDY | {"start": str(tmp_path / "start")}},
+        tmp_path / "out",
+    )
+    study.run()
+    assert study.table.has_ended.all() and all(outcome.steps == 31 for outcome in study.table.outcomes)
+    relaxed = changed(OPEN, walls=[], lattice={"time_step_s": None, "relaxation_time": 0.8}, **later)
+    other = Study({"case": relaxed, "study": STUDY | {"start": str(tmp_path / "start")}}, tmp_path / "other")
+    other.run()
+    assert len(other.table.failures) == 6 and "belongs to another time step" in other.table.failures[0]
+
+
+def test_a_study_killed_at_random_ten_times_has_the_same_table(tmp_path):
+    path = written(tmp_path, {**CHECKED, "run": {"steps": 300}})
+    begun = time.perf_counter()
+    whole = Study(path, tmp_path / "whole")
+    whole.run()
+    seconds = time.perf_counter() - begun
+    whole.write(with_pictures=False)
+    moments, n_left = random.Random(11), []
+    context = multiprocessing.get_context("forkserver")  # compiled loops do not survive a plain fork
+    context.set_forkserver_preload(["muphy_lb.apps.study.study", "tests.vessel"])
+    for _ in range(N_KILLS):
+        process = context.Process(target=command, args=("study", path, "-o", tmp_path / "killed", "--no-results"))
+        process.start()
+        wait_for(lambda: (tmp_path / "killed" / "members").exists())
+        time.sleep(moments.uniform(0.02, 0.3) * seconds)
+        os.kill(process.pid, signal.SIGKILL)
+        process.join()
+        n_left.append(Study(path, tmp_path / "killed").table.n_missing)
+    killed = Study(path, tmp_path / "killed")
+    killed.run()
+    killed.write(with_pictures=False)
+    assert n_left[0] > 0, "the first kill came after the end"
+    assert (tmp_path / "killed" / "members.csv").read_bytes() == (tmp_path / "whole" / "members.csv").read_bytes()
+
+
+def test_parquet_needs_its_package(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(InputError, match=r"pip install 'muphy_lb\[study\]'"):
+        command("study", written(tmp_path, samples=2), "-o", tmp_path / "out", "--parquet")

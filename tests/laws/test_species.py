@@ -1,0 +1,141 @@
+"""Species: what walls take up is what the fluid loses, what a case asks of a rate law, and messages."""
+
+import numpy as np
+import pytest
+
+from muphy_lb.base.errors import InputError
+from muphy_lb.case.case import case_from_dict
+from muphy_lb.output.series import read_series
+from muphy_lb.parallel import SerialCommunicator
+from muphy_lb.physics.species.rates import read_law
+from muphy_lb.run.loop import Run
+from muphy_lb.run.solver import Solver
+from tests.channel import BOTTOM, OPEN, TOP, changed, open_channel, periodic_channel, simulate
+
+DIFFUSIVITY_M2_S = 2e-6
+DRUG = {"name": "drug", "diffusivity_m2_s": DIFFUSIVITY_M2_S, "initial": 1.0}
+UPTAKE = [BOTTOM | {"species_uptake_m_s": {"drug": 1e-3}}, TOP | {"species_flux": {"drug": 2e-4}}]
+
+
+def total(simulation, name="drug"):
+    """The sum of all populations of a species."""
+    scalar = next(each for each in simulation.physics[0].scalars if each.name == name)
+    return sum(simulation.model_field(row).sum() for row in scalar.rows)
+
+
+def told(simulation):
+    """Measures the first species."""
+    return simulation.physics[0].told(simulation)[0]
+
+
+@pytest.mark.parametrize("walls", ["half-way", "bouzidi"])
+def test_what_enters_through_walls_is_what_the_fluid_gains(walls):
+    simulation = simulate(periodic_channel(species=[DRUG], walls=UPTAKE, lattice={"walls": walls}), 20)
+    before, entering_si = total(simulation), told(simulation).through_walls_si()
+    simulation.advance(1)
+    gained_si = simulation.units.flow_rate_to_si(total(simulation) - before)
+    assert gained_si == pytest.approx(sum(entering_si), rel=1e-9)
+    assert entering_si[0] < 0.0 < entering_si[1]
+
+
+def test_a_wall_that_takes_up_has_the_steady_profile_of_its_rate():
+    """Between a held value 1 and uptake k c beyond a height H: the flux is k / (1 + k H / D)."""
+    rate_m_s = 1e-3
+    walls = [BOTTOM | {"species": {"drug": 1.0}}, TOP | {"species_uptake_m_s": {"drug": rate_m_s}}]
+    simulation = simulate(periodic_channel(species=[DRUG], walls=walls), 4000)
+    nodes, spacing_m = simulation.nodes, simulation.units.spacing_m
+    y = nodes.coordinates()[:, 1]
+    height_m, columns = (np.ptp(y) + 1) * spacing_m, np.count_nonzero(y == y.min())
+    expected = rate_m_s / (1.0 + rate_m_s * height_m / DIFFUSIVITY_M2_S) * columns * spacing_m**2
+    assert told(simulation).through_walls_si() == pytest.approx([expected, -expected], rel=1e-6)
+
+
+def test_a_reaction_keeps_what_it_moves_from_one_species_to_another():
+    species = [DRUG | {"rate": "-k * drug**2", "rates": {"k": 2.0}}, {**DRUG, "name": "bound", "rate": "2 * drug**2"}]
+    species[1]["initial"] = 0.0
+    simulation = simulate(periodic_channel(species=species), 60)
+    both = total(simulation) + total(simulation, "bound")
+    assert both == pytest.approx(simulation.header.n_nodes, rel=1e-13)
+    assert simulation.field("drug").mean() == pytest.approx(1.0 / (1.0 + 2.0 * simulation.time_s), rel=1e-4)
+
+
+def test_a_species_is_overwritten_by_values_of_nodes():
+    simulation = simulate(periodic_channel(species=[DRUG]), 0)
+    values = np.linspace(0.0, 2.0, simulation.header.n_nodes)
+    simulation.set_species("drug", values)
+    assert np.array_equal(simulation.field("drug"), values)
+    with pytest.raises(InputError, match="set_species got 'durg', which is no species; did you mean 'drug'"):
+        simulation.set_species("durg", 1.0)
+
+
+def test_a_run_records_series_and_amounts(tmp_path):
+    openings = [
+        {"name": "inlet", "velocity_m_s": 5e-3, "species": {"drug": 2.0}},
+        {"name": "outlet", "pressure_pa": 0.0},
+    ]
+    case = open_channel(species=[DRUG], walls=UPTAKE[:1], openings=openings, run={"steps": 60}, output={"report": True})
+    _, summary = Run(Solver(case, SerialCommunicator()), tmp_path).execute()
+    record, series = summary["species"]["drug"], read_series(tmp_path / "species_drug.csv")
+    assert record["unit"] == "mol/m3" and record["rate_unit"] == "mol/s" and 1.0 < record["highest"] <= 2.05
+    assert series["outlet_mean_drug_mol_m3"][-1] == record["outlet_means"]["outlet"]
+    assert series["bottom_drug_mol_s"][-1] == record["enters_through_walls"]["bottom"] < 0.0
+    assert "Species" in (tmp_path / "report.html").read_text()
+
+
+def test_values_beyond_those_of_the_case_make_a_result_doubtful(tmp_path):
+    simulation = simulate(periodic_channel(species=[DRUG]), 0)
+    simulation.set_species("drug", np.linspace(0.5, 1.2, simulation.header.n_nodes))
+    (record,) = (each for each in simulation.physics[0].observers(simulation, tmp_path, None) if each.name == "species")
+    assert "drug goes from 0.5 to 1.2 mol/m3, and nothing leads out of 0 to 1" in record.objections()[0]
+    simulation.set_species("drug", 1.0)
+    assert not record.objections()
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("k * durg", "names 'durg', no species and no constant; did you mean 'drug'"),
+        ("drug +", "is no expression"),
+        ("__import__('os')", "which is not allowed"),
+        ("drug ** 0.5", "has the exponent 0.5"),
+        ("drug ** 9", "allowed: whole numbers from 1 to 8"),
+        ("drug if k else 1", "which is not allowed"),
+        ("drug.real", "which is not allowed"),
+        ("max(drug)", "which is not allowed"),
+        ("1e999 * drug", "which is not allowed"),
+        ("(" * 300 + "drug" + ")" * 300, "is no expression"),
+    ],
+)
+def test_a_rate_law_is_arithmetic_and_nothing_else(text, told):
+    with pytest.raises(InputError, match="species.drug.rate") as refusal:
+        read_law("species.drug.rate", text, ["drug"], {"k": 1.0})
+    assert told in str(refusal.value)
+
+
+def test_a_rate_law_has_its_value():
+    law = read_law("rate", "-k * a**2 / (1 + b) + min(a, exp(-b)) - sqrt(max(a, 4))", ["a", "b"], {"k": 3.0})
+    assert law([2.0, 1.0]) == pytest.approx(-3.0 * 4.0 / 2.0 + np.exp(-1.0) - 2.0)
+
+
+@pytest.mark.parametrize(
+    ("sections", "told"),
+    [
+        ({"species": [DRUG | {"schmidt": 1.0}]}, "diffusivity_m2_s and schmidt"),
+        ({"species": [DRUG | {"diffusivity_m2_s": -1.0}]}, "diffusivity_m2_s"),
+        ({"species": [DRUG | {"rates": {"k": 1.0}}]}, "has rates but no rate"),
+        ({"species": [DRUG | {"name": "velocity"}]}, "has the name of another field"),
+        ({"species": [DRUG], "compute": {"precision": "fp16"}}, "allowed: 'fp32', 'fp64'"),
+        ({"species": [DRUG], "walls": [BOTTOM | {"species": {"durg": 1.0}}]}, "did you mean 'drug'"),
+        ({"walls": [BOTTOM | {"species": {"drug": 1.0}}]}, "give [[species]] with that name"),
+        (
+            {"species": [DRUG], "walls": [BOTTOM | {"species": {"drug": 1.0}, "species_flux": {"drug": 1.0}}]},
+            "drug in species and species_flux; give one of both",
+        ),
+        ({"species": [DRUG | {"rate": "-1e9 * drug"}]}, "give lattice.time_step_s ="),
+        ({"species": [DRUG | {"rate": "1 / (drug - 1)"}]}, "is not finite"),
+    ],
+)
+def test_a_case_that_contradicts_itself_is_refused(sections, told):
+    with pytest.raises(InputError) as refusal:
+        simulate(case_from_dict(changed(OPEN, **sections)))
+    assert told in str(refusal.value)

@@ -1,0 +1,162 @@
+"""Bad studies: one message that names the key, its value and the remedy; nothing has run then."""
+
+import pytest
+
+from muphy_lb import InputError, Study
+from muphy_lb.apps.study import members as folders
+from muphy_lb.apps.study.blocks import crops_of
+from muphy_lb.base.errors import OutputError
+from muphy_lb.case.case import load_case
+from muphy_lb.case.toml import toml_lines
+from tests.channel import OPEN
+from tests.vessel import changed
+
+INFLOW = {"name": "inflow", "key": "openings.inlet.velocity_m_s", "uniform": [1e-3, 2e-3]}
+VISCOSITY = {"name": "viscosity", "key": "fluid.kinematic_viscosity_m2_s", "normal": [1e-5, 1e-6]}
+
+
+def parameter(**keys) -> dict:
+    """A study of one parameter, which is the inflow with other keys; None removes one."""
+    kept = {key: value for key, value in (INFLOW | keys).items() if value is not None}
+    return {"parameters": [kept], "samples": 4}
+
+
+def both(**keys) -> dict:
+    """A study of two parameters."""
+    return {"parameters": [INFLOW, VISCOSITY], "samples": 4} | keys
+
+
+@pytest.mark.parametrize(
+    ("study", "told"),
+    [
+        (parameter(uniform=[2e-3, 1e-3]), "whose lowest value is not below the highest; exchange them"),
+        (parameter(uniform=[1e-3]), "give two numbers, the lowest and the highest value"),
+        (parameter(uniform=None), "needs exactly one of uniform, normal, lognormal, values, measured, blocks"),
+        (parameter(normal=[1.0, 0.1]), "it has uniform and normal"),
+        (parameter(uniform=None, normal=[1e-3, -1e-4]), "standard deviation of -0.0001; it must be above 0"),
+        (parameter(uniform=None, lognormal=[-1e-3, 1e-4]), "a mean of -0.001; it must be above 0"),
+        (parameter(within=[0.0, 1.0]), "within, which cuts off normal and lognormal alone"),
+        (parameter(uniform=None, normal=[1e-3, 1e-5], within=[1.0, 2.0]), "holds nothing of the distribution"),
+        (parameter(uniform=None, values=[]), "empty list of values"),
+        (parameter(uniform=None, measured="none.csv"), "cannot be read as a table"),
+        (parameter(unifrm=[0.0, 1.0]), "did you mean 'uniform'"),
+        (parameter(key="openings.inlt.velocity_m_s"), "no entry named 'inlt'; there are: inlet, outlet"),
+        (parameter(key="fluid.viscosity"), "fluid.viscosity is an unknown key"),
+        (both(parameters=[VISCOSITY | {"normal": [1e-5, 5e-5]}]), "give distributions that stay within"),
+        (parameter(key="fluid.dynamic_viscosity_pa_s", relative=True), "relative parameter multiplies a number"),
+        (parameter(uniform=["1 mm/s", "2 parsec"]), "not of the dimension of m/s"),
+        (parameter(uniform=None, blocks=[2]), "blocks, which are values of geometry.options.crop alone"),
+        (both(samples=None), "give their number, such as 64"),
+        (both(sampler="sobol", samples=12), "needs a power of 2, such as 16"),
+        (both(sampler="factorial"), "has its own number; leave it out"),
+        (both(sampler="list", samples=None), "there are: inflow none, viscosity none"),
+        (both(parameters=[INFLOW, INFLOW]), "several parameters named 'inflow'"),
+        (both(parameters=[INFLOW, INFLOW | {"name": "other"}]), "two parameters that set openings.inlet.velocity_m_s"),
+        (both(correlations=[{"between": ["inflow", "age"], "coefficient": 0.5}]), "'age', which is no parameter"),
+        (both(correlations=[{"between": ["inflow", "viscosity"], "coefficient": 1.5}]), "less than 1"),
+        (both(start="out", parameters=[INFLOW | {"key": "geometry.spacing_m"}]), "changes them, geometry.spacing_m"),
+        (both(start="out", pack=2), "has start and pack"),
+        ({"samples": 4}, "study.parameters is missing"),
+        ({"samples": 4, "parameters": []}, "empty list of parameters"),
+        ({"samples": 4, "parameters": ["inflow"]}, "must be a table"),
+    ],
+)  # fmt: skip
+def test_a_bad_study_is_refused_in_one_message(tmp_path, study, told):
+    given = {key: value for key, value in study.items() if value is not None}
+    with pytest.raises(InputError, match=told.replace("[", r"\[")):
+        Study({"case": OPEN, "study": given}, tmp_path)
+    assert not any(tmp_path.iterdir())
+
+
+def test_all_problems_are_told_at_once(tmp_path):
+    with pytest.raises(InputError, match="has 3 problems") as caught:
+        Study({"case": OPEN, "study": parameter(uniform=[2.0, 1.0]) | {"seed": -1, "sampler": "sobl"}}, tmp_path)
+    assert "study.parameters.inflow" in str(caught.value) and "study.seed" in str(caught.value)
+
+
+def test_correlations_that_contradict_each_other_are_refused(tmp_path):
+    third = {"name": "density", "key": "fluid.density_kg_m3", "normal": [1000.0, 1.0]}
+    pairs = [
+        {"between": [one, other], "coefficient": c}
+        for one, other, c in (("inflow", "viscosity", 0.9), ("viscosity", "density", 0.9), ("inflow", "density", -0.9))
+    ]
+    with pytest.raises(InputError, match="contradict each other"):
+        Study({"case": OPEN, "study": both(parameters=[INFLOW, VISCOSITY, third], correlations=pairs)}, tmp_path)
+
+
+def test_a_folder_of_another_study_is_kept(tmp_path):
+    Study({"case": OPEN, "study": both()}, tmp_path)
+    with pytest.raises(InputError, match="holds members of another study"):
+        Study({"case": OPEN, "study": both(seed=1)}, tmp_path)
+    Study({"case": OPEN, "study": both(seed=1)}, tmp_path, overwrite=True)
+
+
+def test_an_answer_that_no_member_has_is_told_after_the_first(tmp_path):
+    calls = []
+
+    def model(values):
+        calls.append(values)
+        return {"y": 1.0}
+
+    study = Study({"study": both(answers=["z*"])}, tmp_path, model=model)
+    with pytest.raises(InputError, match=r"'z\*', which no member answers; there are: y"):
+        study.run()
+    assert len(calls) == 1
+
+
+def test_a_full_disk_in_the_middle_loses_nothing(tmp_path, monkeypatch):
+    whole, written = folders.write_text, []
+
+    def full(path, text):
+        if len(written) == 2:
+            raise OutputError(f"cannot write {path}: No space left on device")
+        written.append(path)
+        whole(path, text)
+
+    study = Study({"study": both()}, tmp_path, model=lambda values: {"y": values["inflow"]})
+    monkeypatch.setattr(folders, "write_text", full)
+    with pytest.raises(OutputError, match="No space left"):
+        study.run()
+    assert study.table.has_ended.sum() == 2
+    monkeypatch.setattr(folders, "write_text", whole)
+    study.run()
+    assert study.table.has_ended.all()
+
+
+def test_values_may_have_units_and_be_factors(tmp_path):
+    inflow = INFLOW | {"uniform": ["1 mm/s", "2 mm/s"]}
+    viscosity = VISCOSITY | {"normal": [1.0, 0.1], "relative": True, "within": [0.8, 1.2]}
+    study = Study({"case": OPEN, "study": both(parameters=[inflow, viscosity], samples=40)}, tmp_path)
+    cases = [study.members.case(number) for number in range(40)]
+    assert all(1e-3 <= case.openings[0].velocity_m_s <= 2e-3 for case in cases)
+    assert all(0.8e-5 <= case.fluid.kinematic_viscosity_m2_s <= 1.2e-5 for case in cases)
+
+
+def test_measured_values_are_taken_from_their_file(tmp_path):
+    (tmp_path / "seen.csv").write_text("patient,speed\na,0.001\nb,0.003\nc,0.002\n")
+    measured = parameter(uniform=None, measured="seen.csv", column="speed")
+    for sampler, wanted in (("list", [0.001, 0.003, 0.002]), ("latin-hypercube", None)):
+        given = {**measured, "sampler": sampler} | ({"samples": 64} if wanted is None else {})
+        given = given if wanted is None else {key: value for key, value in given.items() if key != "samples"}
+        given["parameters"] = [measured["parameters"][0] | {"measured": str(tmp_path / "seen.csv")}]
+        values = Study({"case": OPEN, "study": given}, tmp_path / sampler).members.design.values[:, 0].tolist()
+        assert values == wanted or (wanted is None and min(values) == 0.001 and max(values) == 0.003)
+
+
+def test_blocks_cover_the_image_once():
+    crops = crops_of((9, 8, 10), 3)
+    voxels = [
+        (x, y, z)
+        for (x0, y0, z0), (x1, y1, z1) in crops
+        for x in range(x0, x1)
+        for y in range(y0, y1)
+        for z in range(z0, z1)
+    ]
+    assert len(crops) == 27 and len(set(voxels)) == len(voxels) == 9 * 8 * 10
+
+
+def test_a_single_run_leaves_the_study_beside_its_case_alone(tmp_path):
+    path = tmp_path / "vessel.toml"
+    path.write_text("\n".join(toml_lines({**changed(), "study": both()})) + "\n")
+    assert load_case(path) == load_case(path, ["run.steps=60"])
+    assert Study(path, tmp_path / "out").members.design.n_members == 4

@@ -1,0 +1,2 @@
+"""Validation of dissolved species. ``table`` holds the cases: rate laws in stirred fluid, a reactor, uptake at walls,
+dispersion in shear flow."""
