@@ -42,7 +42,8 @@ from muphy_lb.operators import (
     Relaxation,
 )
 from muphy_lb.operators.forces import COMPONENTS
-from muphy_lb.parallel import HaloConnector, SerialCommunicator
+from muphy_lb.parallel import SerialCommunicator
+from muphy_lb.parallel.choice import HaloConnector
 
 SPEED_SCALE = 2.0**40
 PATIENCE_S = 300.0

@@ -24,7 +24,8 @@ from muphy_lb.lattice.layout import WARP, whole
 from muphy_lb.model.model import Model
 from muphy_lb.operators import PRESSURE, link_momentum, reflected_shares
 from muphy_lb.operators.relaxation import OMEGA
-from muphy_lb.parallel import Halo, HaloConnector
+from muphy_lb.parallel.choice import HaloConnector
+from muphy_lb.parallel.exchange import Halo
 from muphy_lb.parallel.task import ON_EDGE, Task
 
 

@@ -23,8 +23,8 @@ from muphy_lb.engine.transfers import NodeValues, Probe, Reductions, StateAccess
 from muphy_lb.model.model import STEP, FieldValue, Model, PartlyFilled
 from muphy_lb.operators import Operator
 from muphy_lb.operators.initial import initial_populations
-from muphy_lb.parallel import Halo, HaloConnector
-from muphy_lb.parallel.exchange import bind_exchanges, exchange_seconds
+from muphy_lb.parallel.choice import HaloConnector
+from muphy_lb.parallel.exchange import Halo, bind_exchanges, exchange_seconds
 from muphy_lb.parallel.task import CYCLE
 
 

@@ -21,8 +21,7 @@ from muphy_lb.domain.halo import Exchange
 from muphy_lb.domain.lookup import VoxelLookup
 from muphy_lb.lattice.layout import RECORD
 from muphy_lb.model.model import COLLECT, Field, FieldValue, Model, Stage, row_names
-from muphy_lb.parallel import Halo
-from muphy_lb.parallel.exchange import HaloExchange, bind_exchanges
+from muphy_lb.parallel.exchange import Halo, HaloExchange, bind_exchanges
 from muphy_lb.parallel.task import ON_EDGE, ON_INTERIOR, Task
 from muphy_lb.parallel.transports import ExchangeTasks
 

@@ -11,7 +11,8 @@ from muphy_lb.domain import LocalDomain
 from muphy_lb.domain.halo import Exchange
 from muphy_lb.domain.lookup import LAYER, VoxelLookup, beside_walls, look_up
 from muphy_lb.model.model import BORDER, BY_ID, MIGRATE, POSITION, SHARE, Model, ParticleSet, Provided, Stage
-from muphy_lb.parallel import Halo, HaloConnector
+from muphy_lb.parallel.choice import HaloConnector
+from muphy_lb.parallel.exchange import Halo
 from muphy_lb.parallel.task import ON_INTERIOR, Task, ordering
 
 FULL, LOST, CROWDED = 1, 2, 3

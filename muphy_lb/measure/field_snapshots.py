@@ -1,6 +1,7 @@
 """Snapshots of the fields, ``fields.vtkhdf``."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from muphy_lb.geometry.nodes import NodeList, chosen_nodes, nodes_in_box
 from muphy_lb.measure.flow_view import FlowView, PreparedView, on_root, whole_nodes
 from muphy_lb.measure.observer import Observer
 from muphy_lb.measure.shear.fields import STRESS_FIELDS
+from muphy_lb.output.beside import Beside
 from muphy_lb.output.vtkhdf import VtkHdfSeries
 from muphy_lb.parallel import agreed_on_root
 
@@ -32,7 +34,7 @@ class FieldSnapshots(Observer):
 
     def __init__(self, view: FlowView, folder: Path, resume_step: int | None):
         self.every = view.case.output.fields_every_steps
-        self._view = view
+        self._view, self._beside = view, Beside()
         own = {name: field.unit for physics in view.physics for name, field in physics.output_fields.items()}
         self._names = tuple(dict.fromkeys((*view.case.output.fields, *own)))
 
@@ -58,15 +60,26 @@ class FieldSnapshots(Observer):
 
     def act(self) -> None:
         """Write one snapshot, unless this step is already written."""
-        view = self._view
-        if view.step_number == self._written_step:
-            return
-        self._written_step = view.step_number
-        fields = {name: view.field(name) for name in self._names}
-        if self._series:
-            kept = {name: on_root(values)[self._kept] for name, values in fields.items()}
-            self._series.append(view.time_s, view.step_number, kept)
+        if append := self._appending():
+            append()
 
     def close(self) -> None:
-        """Write the last snapshot."""
-        self.act()
+        """Write the last snapshot, beside the pictures."""
+        if append := self._appending():
+            self._beside.do(append)
+
+    def wait(self) -> None:
+        """Wait for the last snapshot."""
+        self._beside.wait()
+
+    def _appending(self) -> Callable[[], None] | None:
+        """The writing of the fields of the present step, on rank 0, unless this step is already written; collective."""
+        view = self._view
+        if view.step_number == self._written_step:
+            return None
+        self._written_step = view.step_number
+        fields = {name: view.field(name) for name in self._names}
+        if not self._series:
+            return None
+        kept = {name: on_root(values)[self._kept] for name, values in fields.items()}
+        return partial(self._series.append, view.time_s, view.step_number, kept)

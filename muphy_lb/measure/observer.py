@@ -7,7 +7,7 @@ case through the class, calls them in the order of the table, and knows none of 
 
 and at its end
 
-    finish() of all, for summary.json | summary.json | close() of all | section() of all, for report.html
+    finish() of all, for summary.json | summary.json | close() and wait() of all | section() of all, for report.html
 
 so the summary contains what :meth:`Observer.finish` returns, and is written before :meth:`Observer.close`.
 """
@@ -137,7 +137,7 @@ class Observer:
         """Write remaining output, after the summary."""
 
     def wait(self) -> None:
-        """Wait for what it writes beside the run."""
+        """Wait for what it writes beside the run, ahead of checkpoints and at the end."""
 
     def state(self) -> dict | None:
         """The state that a checkpoint must keep of it, on rank 0: arrays, and what JSON can hold, by name; None for

@@ -5,7 +5,6 @@
 - ``choice``: the transport of each neighbour, by trial; ``transports/``: one file each.
 """
 
-from muphy_lb.parallel.choice import TRANSPORTS, HaloConnector
 from muphy_lb.parallel.communicator import (
     NodeGather,
     SerialCommunicator,
@@ -16,12 +15,8 @@ from muphy_lb.parallel.communicator import (
     from_root,
     wait_for_lower_ranks,
 )
-from muphy_lb.parallel.exchange import Halo
 
 __all__ = [
-    "TRANSPORTS",
-    "Halo",
-    "HaloConnector",
     "NodeGather",
     "SerialCommunicator",
     "agreed",

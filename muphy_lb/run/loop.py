@@ -394,6 +394,7 @@ class Run(Loop):
         communicator, folder = simulation.communicator, self.folder
         summary = agreed(communicator, lambda: summarise(simulation, folder, speed, outcome))
         self._of_observers(lambda observer: observer.close())
+        self._of_observers(lambda observer: observer.wait())
 
         def report() -> None:
             parts = [observer.section(summary) for observer in self.observers]

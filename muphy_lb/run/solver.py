@@ -27,7 +27,8 @@ from muphy_lb.measure.node_sums import Measure, NodeSums
 from muphy_lb.measure.records import WallForce
 from muphy_lb.measure.shear.fields import STRESS_FIELDS, local_numbers, velocity_gradient
 from muphy_lb.measure.shear.stress import RecordedStress
-from muphy_lb.parallel import HaloConnector, agreed_on_root, connect
+from muphy_lb.parallel import agreed_on_root, connect
+from muphy_lb.parallel.choice import HaloConnector
 from muphy_lb.run.description import described
 from muphy_lb.run.preparation import Preparation
 from muphy_lb.run.state import State

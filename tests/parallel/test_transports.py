@@ -11,7 +11,8 @@ from muphy_lb.backends import count_gpus
 from muphy_lb.base.errors import BackendError
 from muphy_lb.domain import STREAMINGS, Exchange
 from muphy_lb.lattice import D2Q9
-from muphy_lb.parallel import HaloConnector, SerialCommunicator, choice
+from muphy_lb.parallel import SerialCommunicator, choice
+from muphy_lb.parallel.choice import HaloConnector
 from muphy_lb.parallel.exchange import bind_exchanges
 from muphy_lb.parallel.transports import DevicePointers, ExchangeTasks, HostStaged, TransportFailure, collectively
 from tests.support import Ranks, Setup, random_nodes, random_owner, random_populations
@@ -98,7 +99,7 @@ def connected(monkeypatch, wanted, **makers):
     """What a connector finds if transports are made by these; those not given cannot be made."""
     from muphy_lb.backends.numpy.backend import NumpyBackend
     from muphy_lb.base.precision import FP64
-    from muphy_lb.parallel import Halo
+    from muphy_lb.parallel.exchange import Halo
 
     class Device(NumpyBackend):
         """A device in name."""

@@ -27,7 +27,7 @@ import numpy as np
 from muphy_lb.engine.boundary_links import LinkConditions
 from muphy_lb.engine.engine import Engine
 from muphy_lb.geometry.nodes import voxel_coordinates
-from muphy_lb.parallel import HaloConnector
+from muphy_lb.parallel.choice import HaloConnector
 from muphy_lb.physics.fluctuating.operators import amplitude_name, noise_modes
 from muphy_lb.run.solver import Solver
 from muphy_lb.validation.case import Row, Settings, absolute, at_most, case, relative, shown

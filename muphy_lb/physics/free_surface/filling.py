@@ -112,24 +112,29 @@ class Wetting:
     def ever(self) -> np.ndarray | None:
         """(n,) largest share of every voxel beside walls that has been liquid when it was looked at, 0 elsewhere, on
         rank 0; None before."""
-        if not self._number.size:
+        if not self._n_nodes:
             return self._given
         found = np.zeros(self._n_nodes, dtype=np.float32)
         found[self._number] = self._largest
         return found
 
     def restore(self, ever: np.ndarray) -> None:
-        """Continue from what was known, (n,), before the first look."""
+        """Continue from what was known, (n,)."""
         self._given = np.asarray(ever, dtype=np.float32)
+        self._largest = self._given[self._number]
 
     def look(self, view: FlowView) -> None:
         """Take note of what is liquid beside walls; collective."""
-        if self._probe is None:
-            self._probe = view.node_probe(agreed_on_root(view.communicator, lambda: self._find(view)), (CELL, FILL))
-        found = self._probe.fields()
+        found = self.prepared(view).fields()
         if found is not None:
             self._share = share_of_liquid(found[CELL], found[FILL])
             self._largest = np.maximum(self._largest, self._share.astype(np.float32))
+
+    def prepared(self, view: FlowView) -> NodeProbe:
+        """The reader of the nodes beside walls, which are found once; collective."""
+        if self._probe is None:
+            self._probe = view.node_probe(agreed_on_root(view.communicator, lambda: self._find(view)), (CELL, FILL))
+        return self._probe
 
     def _find(self, view: FlowView) -> np.ndarray:
         """The ascending voxel ids of the nodes beside walls."""

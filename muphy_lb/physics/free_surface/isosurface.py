@@ -207,7 +207,6 @@ class SurfaceSnapshots(Observer):
     def close(self) -> None:
         """Write the last snapshot."""
         self.act()
-        self.wait()
 
     def _append(self, step: int, time_s: float, nodes: NodeList, liquid: Liquid) -> None:
         surface = liquid_surface(nodes, *liquid.spread())

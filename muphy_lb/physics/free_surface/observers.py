@@ -61,6 +61,7 @@ class SurfaceSeries(SeriesObserver):
     ):
         self._wetting, self._fall_m, self._gravity_m_s2 = wetting, fall_m, gravity_m_s2
         self._extent = view.node_sums(extent_in(view.header.shape))
+        wetting.prepared(view)  # ahead of the steps
         super().__init__(view, folder, resume_step)
 
     def columns(self) -> list[str]:
