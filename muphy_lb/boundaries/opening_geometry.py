@@ -8,7 +8,8 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.boundaries.feedback import Feedback
 from muphy_lb.boundaries.profiles import PROFILES, Profile, PulsatileProfile, plug
 from muphy_lb.domain import LinkRecords, open_corners, opening_records
-from muphy_lb.geometry.neighbours import neighbour_table
+from muphy_lb.domain.links import is_wall
+from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, neighbour_table
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList, boundary_nodes, voxel_coordinates
 from muphy_lb.lattice import Lattice
 from muphy_lb.operators import LAYERS, PRESSURE, VELOCITY, link_momentum
@@ -26,6 +27,11 @@ class Condition:
     #: one, and the amplitudes hold the waveform
     pulsatile: PulsatileProfile | None = None
 
+    @property
+    def lets_out(self) -> bool:
+        """Whether fluid may leave: there is a pressure, or a velocity out of the fluid."""
+        return self.kind == PRESSURE or self.value < 0.0
+
 
 @dataclass(frozen=True)
 class OpeningFrame:
@@ -40,6 +46,7 @@ class OpeningFrame:
     #: middle, half_widths: (x, y, z) middle and half the size of the box around the links along the axes
     middle: np.ndarray
     half_widths: np.ndarray
+    has_walls: bool = True  #: whether a wall that does not slip is a neighbour along an axis of any of its nodes
 
 
 def opening_links(nodes: NodeList, lattice: Lattice, slip=()) -> LinkRecords:
@@ -53,21 +60,31 @@ def opening_links(nodes: NodeList, lattice: Lattice, slip=()) -> LinkRecords:
         lattice: the velocity set.
         slip: numbers of the labelled walls that slip.
     """
-    rim = boundary_nodes(nodes)
-    table = open_corners(neighbour_table(rim, lattice.c), slip, lattice)
+    rim, table = _rim(nodes, lattice, slip)
     links = opening_records(table, rim.voxel)
     return replace(links, node=int(nodes.group_start[1]) + links.node)
+
+
+def _rim(nodes: NodeList, lattice: Lattice, slip) -> tuple[NodeList, np.ndarray]:
+    """The nodes that may touch openings, and the (Q, n) table of their neighbours."""
+    rim = boundary_nodes(nodes)
+    return rim, open_corners(neighbour_table(rim, lattice.c), slip, lattice)
 
 
 def opening_frames(nodes: NodeList, lattice: Lattice, slip=()) -> tuple[OpeningFrame, ...]:
     """Area, centroid and normal of every opening from its links; ``slip``: numbers of the labelled walls that slip.
     Raises InputError: no lattice link crosses an opening."""
-    links = opening_links(nodes, lattice, slip)
+    rim, table = _rim(nodes, lattice, slip)
+    links = opening_records(table, rim.voxel)
     midpoint = _midpoints(nodes, lattice, links)
-    return tuple(
+    along_axes = table[np.abs(lattice.c).sum(axis=1) == 1]
+    at_rest = is_wall(along_axes) & ~np.isin(along_axes, FIRST_WALL_LINK - np.array(slip, dtype=np.int64))
+    walled = set(links.boundary[at_rest.any(axis=0)[links.node]].tolist())
+    frames = (
         _frame(nodes, lattice, links, midpoint, number, np.flatnonzero(links.boundary == number))
         for number in range(len(nodes.openings))
     )
+    return tuple(replace(frame, has_walls=number in walled) for number, frame in enumerate(frames))
 
 
 def opening_areas_m2(nodes: NodeList | GeometryHeader, frames) -> dict[str, float]:
