@@ -188,8 +188,8 @@ class LumpedOutlet:
     imposed: ImposedPressure  #: pressure without flow
     start_pa: float  #: pressure at the start [Pa]
     every: int  #: steps between two updates
-    tells_modes: bool = True  #: whether the pressures of its compliances are told
     beside: Mapping[int, float] = field(default_factory=dict)  #: as of :class:`~muphy_lb.boundaries.feedback.Feedback`
+    tells_modes: bool = True  #: whether the pressures of its compliances are told
 
     def feedback(self, area_m2: float, units: Units, cs2: float) -> Feedback:
         """The condition with feedback of an opening of an area [m2]."""

@@ -8,7 +8,7 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.boundaries.feedback import Feedback
 from muphy_lb.boundaries.profiles import PROFILES, Profile, PulsatileProfile, plug
 from muphy_lb.domain import LinkRecords, open_corners, opening_records
-from muphy_lb.domain.links import is_wall
+from muphy_lb.domain.links import AXIS_TOLERANCE, is_wall
 from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, neighbour_table
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList, boundary_nodes, voxel_coordinates
 from muphy_lb.lattice import Lattice
@@ -77,14 +77,20 @@ def opening_frames(nodes: NodeList, lattice: Lattice, slip=()) -> tuple[OpeningF
     rim, table = _rim(nodes, lattice, slip)
     links = opening_records(table, rim.voxel)
     midpoint = _midpoints(nodes, lattice, links)
-    along_axes = table[np.abs(lattice.c).sum(axis=1) == 1]
-    at_rest = is_wall(along_axes) & ~np.isin(along_axes, FIRST_WALL_LINK - np.array(slip, dtype=np.int64))
-    walled = set(links.boundary[at_rest.any(axis=0)[links.node]].tolist())
-    frames = (
-        _frame(nodes, lattice, links, midpoint, number, np.flatnonzero(links.boundary == number))
-        for number in range(len(nodes.openings))
-    )
-    return tuple(replace(frame, has_walls=number in walled) for number, frame in enumerate(frames))
+    found = []
+    for number, opening in enumerate(nodes.openings):
+        mine = np.flatnonzero(links.boundary == number)
+        has_walls = _has_walls(table[:, np.unique(links.node[mine])], opening.normal, lattice, slip)
+        found.append(replace(_frame(nodes, lattice, links, midpoint, number, mine), has_walls=has_walls))
+    return tuple(found)
+
+
+def _has_walls(table: np.ndarray, normal, lattice: Lattice, slip) -> bool:
+    """Whether a wall that does not slip is a neighbour of any node of the opening with this normal, along an axis and
+    not inwards: nodes further inside are not in the (Q, n) table and look like walls."""
+    beside = (np.abs(lattice.c).sum(axis=1) == 1) & (lattice.c @ np.asarray(normal) < AXIS_TOLERANCE)
+    slippery = np.isin(table[beside], FIRST_WALL_LINK - np.array(slip, dtype=np.int64))
+    return bool((is_wall(table[beside]) & ~slippery).any())
 
 
 def opening_areas_m2(nodes: NodeList | GeometryHeader, frames) -> dict[str, float]:

@@ -362,7 +362,7 @@ def arriving_and_left(height: int, tau: float, walls: list) -> tuple[float, floa
 
 SMOOTH = [
     {"name": name, "box_m": [[-400.0, y - 0.1, -1.0], [400.0, y + 0.1, 1.0]], "slip": True}
-    for name, y in (("below", 0.0), ("above", 8.0))
+    for name, y in (("below", 0.0), ("above", 9.0))
 ]
 
 
