@@ -172,7 +172,7 @@ def refuse_density_changes(case: Case, nodes: GeometryHeader, frames, numerics: 
 
 def _outlet_lines(name: str, outlet: LumpedOutlet, waves: float, time_step_s: float) -> Iterator[str]:
     impedance = outlet.impedance
-    taus = [tau_s for _, tau_s in impedance.modes if math.isfinite(tau_s)]
+    taus = [tau_s for _, tau_s in impedance.modes if math.isfinite(tau_s) and outlet.tells_modes]
     steady = f"{impedance.steady:.4g} Pa s/m3" if math.isfinite(impedance.steady) else "that of its share"
     reflected = (impedance.resistance - waves) / (impedance.resistance + waves)
     text = f"; time constants {', '.join(f'{tau_s:.3g} s' for tau_s in taus)}" if taus else ""
