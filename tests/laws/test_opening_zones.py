@@ -157,16 +157,18 @@ def test_the_mean_flow_stays_the_same(collision, monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     "collision", ["cumulant", *(pytest.param(each, marks=pytest.mark.night) for each in ("mrt", "bgk"))]
 )
-def test_backends_and_streamings_agree(collision, tmp_path):
+@pytest.mark.parametrize("backend", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_backends_and_streamings_agree(backend, collision, tmp_path):
     found = []
-    for compute in ({"backend": "numpy"}, *({"streaming": streaming} for streaming in STREAMINGS)):
+    for compute in ({"backend": "numpy"}, *({"backend": backend, "streaming": streaming} for streaming in STREAMINGS)):
         openings = drive("parabolic", 0.05, tmp_path)
         simulation = simulated(stream(), openings, 0.505, FLAT[collision], **compute)
-        simulation.advance(60)
+        simulation.advance(300)
         found.append(simulation.velocity_m_s())
-    assert np.abs(found[0]).max() > 1e-3
+    in_zone = simulation.nodes.coordinates()[:, 0] > LENGTH - LAYERS
+    assert np.abs(found[0][in_zone]).max() > 1e-2
     for velocity in found[1:]:
-        np.testing.assert_allclose(velocity, found[0], atol=1e-13)
+        np.testing.assert_allclose(velocity, found[0], atol=1e-12)
 
 
 def test_layers_count_from_openings_that_let_fluid_out(tmp_path):
