@@ -9,9 +9,10 @@ from muphy_lb.boundaries.feedback import Feedback
 from muphy_lb.boundaries.profiles import PROFILES, Profile, PulsatileProfile, plug
 from muphy_lb.domain import LinkRecords, open_corners, opening_records
 from muphy_lb.domain.links import AXIS_TOLERANCE, is_wall
+from muphy_lb.domain.part import chunks
 from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, neighbour_table
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList, boundary_nodes, voxel_coordinates
-from muphy_lb.lattice import Lattice
+from muphy_lb.lattice import Lattice, added
 from muphy_lb.operators import LAYERS, PRESSURE, VELOCITY, link_momentum
 
 
@@ -137,12 +138,14 @@ def opening_layers(nodes: GeometryHeader, voxel: np.ndarray, frames) -> np.ndarr
     """(n,) uint8 layer of voxels of these ids in the zone of the nearest opening, counted from its plane along its
     normal, ``LAYERS`` where there is none (:mod:`muphy_lb.operators.opening_zone`). Beside the normal a zone is as wide
     as the box around the links of its opening."""
-    layer, position = np.full(voxel.size, LAYERS, dtype=np.uint8), voxel_coordinates(voxel, nodes.shape)
-    for frame in frames:
-        depth = (position - frame.centroid) @ frame.normal
-        aside = np.abs(position - np.multiply.outer(depth, frame.normal) - frame.middle)
-        inside = (depth > 0.0) & (depth < LAYERS) & (aside <= frame.half_widths + 1.0).all(axis=1)
-        layer[inside] = np.minimum(layer[inside], depth[inside].astype(np.uint8))
+    layer = np.full(voxel.size, LAYERS, dtype=np.uint8)
+    for part in chunks(voxel.size):
+        x = voxel_coordinates(voxel[part], nodes.shape)
+        for frame in frames:
+            depth = added((x[:, axis] - frame.centroid[axis]) * frame.normal[axis] for axis in range(3))
+            aside = np.abs(x - np.multiply.outer(depth, frame.normal) - frame.middle)
+            inside = (depth > 0.0) & (depth < LAYERS) & (aside <= frame.half_widths + 1.0).all(axis=1)
+            layer[part][inside] = np.minimum(layer[part][inside], depth[inside].astype(np.uint8))
     return layer
 
 
