@@ -28,6 +28,11 @@ EVERY = (1, 2, 4, 8, 16)
 """Allowed numbers of steps between two updates: divisors of the number of steps of one recorded launch."""
 
 
+SLOWEST_SOUND = 3.0  # angular frequency, times radius^2 / viscosity, below which friction leaves nothing of a wave
+BAND, POINTS = 1e3, 100  # fastest over slowest wave that is fitted, and their number
+MODES, STEADY = (2.0, 0.1), 12.0  # time constants of the fit over the period of its slowest wave, over 2 pi
+
+
 @dataclass(frozen=True)
 class Feedback:
     """The feedback law of an opening.
@@ -184,6 +189,7 @@ class LumpedOutlet:
     start_pa: float  #: pressure at the start [Pa]
     every: int  #: steps between two updates
     beside: Mapping[int, float] = field(default_factory=dict)  #: as of :class:`~muphy_lb.boundaries.feedback.Feedback`
+    tells_modes: bool = True  #: whether the pressures of its compliances are told
 
     def feedback(self, area_m2: float, units: Units, cs2: float) -> Feedback:
         """The condition with feedback of an opening of an area [m2]."""
@@ -212,11 +218,14 @@ class LumpedOutlet:
             parameters=values,
             # the first update advances them over the stretch before the start
             initial=(self.start_pa, 0.0, *np.array(self.stored_pa()) / kept, start.real, start.imag),
-            names=("outlet_pressure_pa", "", *(f"stored_pressure_{k + 1}_pa" for k in range(len(modes))), "", ""),
+            names=("outlet_pressure_pa", "", *self._names_of_modes(), "", ""),
             value=(self.start_pa - units.reference_pressure_pa) * values["density_per_pa"],
             every=self.every,
             beside=self.beside,
         )
+
+    def _names_of_modes(self) -> list[str]:
+        return [f"stored_pressure_{k}_pa" if self.tells_modes else "" for k, _ in enumerate(self.impedance.modes, 1)]
 
     def late_updates(self, waves: float, time_step_s: float) -> float:
         """Updates by which a step of the flow arrives late, at an opening of a wave impedance [Pa s/m3]."""
@@ -232,9 +241,42 @@ class LumpedOutlet:
 
     def stored_pa(self) -> list[float]:
         """Pressures of the compliances at the start, in the proportion of a steady flow."""
-        modes = self.impedance.modes
+        modes, excess = self.impedance.modes, self.start_pa - self.imposed.at_start_pa
         weights = [1.0 if math.isinf(tau_s) else tau_s / compliance for compliance, tau_s in modes]
-        return [(self.start_pa - self.imposed.at_start_pa) * weight / sum(weights) for weight in weights]
+        return [excess * weight / sum(weights) if excess else 0.0 for weight in weights]
+
+
+def tube_impedance(waves: float, radius_m: float, viscosity_m2_s: float, slowest_s: float, steps_s: float) -> Impedance:
+    """The impedance of sound in a tube with walls, where their friction holds part of the fluid back.
+
+    Z(s) = waves / sqrt(F), F = 1 - 2 I_1(x) / (x I_0(x)), x = radius sqrt(s / viscosity) (Womersley, J. Physiol. 127,
+    553 (1955)), which is approximated for waves faster than ``slowest_s`` by a resistance and two modes; a third one,
+    slower and negative, takes off what they resist to a steady flow.
+
+    Args:
+        waves: rho c_s / area [Pa s/m3], that of a fluid without viscosity.
+        radius_m: twice the area over the length of the wall around it [m].
+        viscosity_m2_s: kinematic viscosity [m2/s].
+        slowest_s: time of sound through the box [s].
+        steps_s: shortest time constant that is allowed [s].
+    """
+    from scipy.optimize import nnls  # a third of a second that other runs need not wait
+    from scipy.special import ive
+
+    friction_s = radius_m**2 / viscosity_m2_s
+    slowest_s = min(slowest_s, friction_s / SLOWEST_SOUND)
+    s = 1j * np.geomspace(1.0, BAND, POINTS) / slowest_s
+    x = np.sqrt(s * friction_s)
+    extra = 1.0 / np.sqrt(1.0 - 2.0 * ive(1, x) / (x * ive(0, x))) - 1.0
+    taus_s, steady_s = np.maximum(np.array(MODES) * slowest_s, steps_s), max(STEADY * slowest_s, 2.0 * steps_s)
+    terms = 1.0 / (1.0 + np.outer(s, taus_s)) - 1.0 / (1.0 + s * steady_s)[:, None]
+    weight = 1.0 / np.abs(extra + 2.0)  # reflection is half the error over Z
+    rows = [weight[:, None] * terms, weight * extra]
+    matrix, wanted = (np.concatenate([row.real, row.imag]) for row in rows)
+    resistances = waves * nnls(matrix, wanted)[0]
+    modes = [(tau_s / each, tau_s) for tau_s, each in zip(taus_s.tolist(), resistances.tolist(), strict=True) if each]
+    total = float(resistances.sum())
+    return Impedance(waves, (*modes, (-steady_s / total, steady_s)) if total else ())
 
 
 def wave_impedance(area_m2: float, units: Units, cs2: float) -> float:

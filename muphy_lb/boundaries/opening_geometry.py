@@ -8,9 +8,11 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.boundaries.feedback import Feedback
 from muphy_lb.boundaries.profiles import PROFILES, Profile, PulsatileProfile, plug
 from muphy_lb.domain import LinkRecords, open_corners, opening_records
-from muphy_lb.geometry.neighbours import neighbour_table
+from muphy_lb.domain.links import AXIS_TOLERANCE, is_wall
+from muphy_lb.domain.part import chunks
+from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, neighbour_table
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList, boundary_nodes, voxel_coordinates
-from muphy_lb.lattice import Lattice
+from muphy_lb.lattice import Lattice, added
 from muphy_lb.operators import LAYERS, PRESSURE, VELOCITY, link_momentum
 
 
@@ -26,6 +28,11 @@ class Condition:
     #: one, and the amplitudes hold the waveform
     pulsatile: PulsatileProfile | None = None
 
+    @property
+    def lets_out(self) -> bool:
+        """Whether fluid may leave: there is a pressure, or a velocity out of the fluid."""
+        return self.kind == PRESSURE or self.value < 0.0
+
 
 @dataclass(frozen=True)
 class OpeningFrame:
@@ -40,6 +47,7 @@ class OpeningFrame:
     #: middle, half_widths: (x, y, z) middle and half the size of the box around the links along the axes
     middle: np.ndarray
     half_widths: np.ndarray
+    has_walls: bool = True  #: whether a wall that does not slip is a neighbour along an axis of any of its nodes
 
 
 def opening_links(nodes: NodeList, lattice: Lattice, slip=()) -> LinkRecords:
@@ -53,21 +61,37 @@ def opening_links(nodes: NodeList, lattice: Lattice, slip=()) -> LinkRecords:
         lattice: the velocity set.
         slip: numbers of the labelled walls that slip.
     """
-    rim = boundary_nodes(nodes)
-    table = open_corners(neighbour_table(rim, lattice.c), slip, lattice)
+    rim, table = _rim(nodes, lattice, slip)
     links = opening_records(table, rim.voxel)
     return replace(links, node=int(nodes.group_start[1]) + links.node)
+
+
+def _rim(nodes: NodeList, lattice: Lattice, slip) -> tuple[NodeList, np.ndarray]:
+    """The nodes that may touch openings, and the (Q, n) table of their neighbours."""
+    rim = boundary_nodes(nodes)
+    return rim, open_corners(neighbour_table(rim, lattice.c), slip, lattice)
 
 
 def opening_frames(nodes: NodeList, lattice: Lattice, slip=()) -> tuple[OpeningFrame, ...]:
     """Area, centroid and normal of every opening from its links; ``slip``: numbers of the labelled walls that slip.
     Raises InputError: no lattice link crosses an opening."""
-    links = opening_links(nodes, lattice, slip)
+    rim, table = _rim(nodes, lattice, slip)
+    links = opening_records(table, rim.voxel)
     midpoint = _midpoints(nodes, lattice, links)
-    return tuple(
-        _frame(nodes, lattice, links, midpoint, number, np.flatnonzero(links.boundary == number))
-        for number in range(len(nodes.openings))
-    )
+    found = []
+    for number, opening in enumerate(nodes.openings):
+        mine = np.flatnonzero(links.boundary == number)
+        has_walls = _has_walls(table[:, np.unique(links.node[mine])], opening.normal, lattice, slip)
+        found.append(replace(_frame(nodes, lattice, links, midpoint, number, mine), has_walls=has_walls))
+    return tuple(found)
+
+
+def _has_walls(table: np.ndarray, normal, lattice: Lattice, slip) -> bool:
+    """Whether a wall that does not slip is a neighbour of any node of the opening with this normal, along an axis and
+    not inwards: nodes further inside are not in the (Q, n) table and look like walls."""
+    beside = (np.abs(lattice.c).sum(axis=1) == 1) & (lattice.c @ np.asarray(normal) < AXIS_TOLERANCE)
+    slippery = np.isin(table[beside], FIRST_WALL_LINK - np.array(slip, dtype=np.int64))
+    return bool((is_wall(table[beside]) & ~slippery).any())
 
 
 def opening_areas_m2(nodes: NodeList | GeometryHeader, frames) -> dict[str, float]:
@@ -114,12 +138,14 @@ def opening_layers(nodes: GeometryHeader, voxel: np.ndarray, frames) -> np.ndarr
     """(n,) uint8 layer of voxels of these ids in the zone of the nearest opening, counted from its plane along its
     normal, ``LAYERS`` where there is none (:mod:`muphy_lb.operators.opening_zone`). Beside the normal a zone is as wide
     as the box around the links of its opening."""
-    layer, position = np.full(voxel.size, LAYERS, dtype=np.uint8), voxel_coordinates(voxel, nodes.shape)
-    for frame in frames:
-        depth = (position - frame.centroid) @ frame.normal
-        aside = np.abs(position - np.multiply.outer(depth, frame.normal) - frame.middle)
-        inside = (depth > 0.0) & (depth < LAYERS) & (aside <= frame.half_widths + 1.0).all(axis=1)
-        layer[inside] = np.minimum(layer[inside], depth[inside].astype(np.uint8))
+    layer = np.full(voxel.size, LAYERS, dtype=np.uint8)
+    for part in chunks(voxel.size):
+        x = voxel_coordinates(voxel[part], nodes.shape)
+        for frame in frames:
+            depth = added((x[:, axis] - frame.centroid[axis]) * frame.normal[axis] for axis in range(3))
+            aside = np.abs(x - np.multiply.outer(depth, frame.normal) - frame.middle)
+            inside = (depth > 0.0) & (depth < LAYERS) & (aside <= frame.half_widths + 1.0).all(axis=1)
+            layer[part][inside] = np.minimum(layer[part][inside], depth[inside].astype(np.uint8))
     return layer
 
 

@@ -167,7 +167,9 @@ class Preparation:
         streaming, given = self.case.compute.streaming, dict(zip(COMPONENTS, force, strict=True))
         flow = Flow(self.lattice, self.fluid, streaming, force_operator, given, self.domain.solid)
         if self.numerics.has_zones:
-            layers = opening_layers(self.header, self.domain.voxel, self.frames)
+            ways = zip(self.frames, self.conditions, strict=True)
+            outlets = [frame for frame, condition in ways if condition.lets_out]
+            layers = opening_layers(self.header, self.domain.voxel, outlets)
             flow = flow.with_collision(
                 partial(near_openings, equilibrium=self.fluid.equilibrium), {OPENING_LAYER: layers}
             )

@@ -16,6 +16,7 @@ from muphy_lb.boundaries.feedback import (
     Impedance,
     ImposedPressure,
     LumpedOutlet,
+    tube_impedance,
     wave_impedance,
     windkessel,
 )
@@ -271,7 +272,7 @@ def opening_conditions(
     """Lattice conditions of the openings, in the geometry's order; ``profiles``: of
     :func:`muphy_lb.setup.boundaries.pulsatile_profiles`, for those that ask for one."""
     sections = opening_sections(nodes, case)
-    outlets = lumped_outlets(nodes, sections, frames, units, cs2)
+    outlets = lumped_outlets(case, nodes, frames, units, cs2)
     found = []
     for section, frame, outlet in zip(sections, frames, outlets, strict=True):
         if outlet is None:
@@ -284,9 +285,10 @@ def opening_conditions(
     return tuple(found)
 
 
-def lumped_outlets(nodes: GeometryHeader, sections, frames, units: Units, cs2: float) -> list[LumpedOutlet | None]:
+def lumped_outlets(case: Case, nodes: GeometryHeader, frames, units: Units, cs2: float) -> list[LumpedOutlet | None]:
     """The network behind each opening, in the geometry's order; None where its pressure or velocity is given. Raises
     InputError: a network that cannot be, or shares of the flow that do not add up to 1."""
+    sections = opening_sections(nodes, case)
     splits = {number: section.flow_split for number, section in enumerate(sections) if section.flow_split is not None}
     total = sum(split.fraction for split in splits.values())
     if splits and abs(total - 1.0) > SUM_ERROR:
@@ -300,9 +302,22 @@ def lumped_outlets(nodes: GeometryHeader, sections, frames, units: Units, cs2: f
         _lumped_outlet(section, frame.area * units.spacing_m**2, extent_m, units, cs2)
         for section, frame in zip(sections, frames, strict=True)
     ]
+    for number, (section, frame) in enumerate(zip(sections, frames, strict=True)):
+        if section.non_reflecting and frame.has_walls:
+            impedance = _tube_impedance(case, nodes, frame, units, cs2)
+            outlets[number] = replace(outlets[number], impedance=impedance, tells_modes=False)
     for number, split in splits.items():
         outlets[number] = replace(outlets[number], beside=dict.fromkeys(splits, -split.fraction))
     return outlets
+
+
+def _tube_impedance(case: Case, nodes: GeometryHeader, frame, units: Units, cs2: float) -> Impedance:
+    """The impedance of sound in the vessel ahead of an opening."""
+    spacing_m, is_plane = units.spacing_m, nodes.shape[0] == 1
+    waves = wave_impedance(frame.area * spacing_m**2, units, cs2)
+    radius_m = frame.radius * spacing_m * (2.0 if is_plane else 1.0)
+    transit_s = max(nodes.shape) * spacing_m / (math.sqrt(cs2) * units.speed_m_s)
+    return tube_impedance(waves, radius_m, case.fluid.viscosity_m2_s, transit_s, FEWEST_STEPS * units.time_step_s)
 
 
 def wall_motions(case: Case, nodes: NodeList, units: Units) -> tuple[WallMotion, ...]:

@@ -322,3 +322,52 @@ def test_a_network_does_not_depend_on_the_ranks_and_goes_on_after_a_restart(ever
 def test_what_is_no_outlet_is_refused(outlet, expected):
     with pytest.raises(InputError, match=expected):
         channel(outlet)
+
+
+def arriving_and_left(height: int, tau: float, walls: list) -> tuple[float, float]:
+    """Height of a pulse of sound where it arrives at a non-reflecting outlet of a channel, and what remains of it: the
+    largest difference from a channel whose outlet is far."""
+    width, length = 10.0, 160
+    steps = [round(spans * width * math.sqrt(3.0)) for spans in (6.0, 4.0)]  # to the outlet, and back from it
+    found = []
+    for beyond in (0, 140):
+        case = {
+            "geometry": {
+                "shape": "channel",
+                "spacing_m": 1.0,
+                "options": {"length": length + beyond, "height": height},
+            },
+            "openings": [{"name": "inlet", "velocity_m_s": 0.0}, {"name": "outlet", "pressure_pa": 0.0}],
+            "fluid": {"density_kg_m3": 1.0, "kinematic_viscosity_m2_s": (tau - 0.5) / 3.0},
+            "lattice": {"name": "D2Q9", "time_step_s": 1.0, "collision": "trt", "equilibrium": "stokes"},
+            "compute": {"backend": "cpu", "precision": "fp64"},
+            "walls": walls,
+            "run": {"steps": 1},
+        }
+        case["geometry"]["options"]["ends"] = "open"
+        case["openings"][1]["non_reflecting"] = not beyond
+        simulation = Solver(case_from_dict(case), SerialCommunicator())
+        x = simulation.nodes.coordinates()[:, 0] - 1
+        pulse = 1e-3 * np.exp(-(((x - length + 6.0 * width) / width) ** 2))
+        simulation.set_pressure_pa(pulse / 3.0)
+        simulation.set_velocity_m_s(np.stack([pulse / math.sqrt(3.0), 0.0 * pulse, 0.0 * pulse], axis=-1))
+        pressures = []
+        for n_steps in steps:
+            simulation.step(n_steps)
+            pressures.append(np.bincount(x, simulation.pressure_pa())[:length] / height)
+        found.append(pressures)
+    (_, left), (arriving, undisturbed) = found
+    return np.abs(arriving).max(), np.abs(left - undisturbed).max()
+
+
+SMOOTH = [
+    {"name": name, "box_m": [[-400.0, y - 0.1, -1.0], [400.0, y + 0.1, 1.0]], "slip": True}
+    for name, y in (("below", 0.0), ("above", 9.0))
+]
+
+
+@pytest.mark.parametrize(("height", "tau", "walls"), [(8, 0.8, []), (24, 0.8, []), (8, 0.55, []), (8, 0.8, SMOOTH)])
+def test_a_pulse_leaves_a_channel(height, tau, walls):
+    """At most 5 % remains of what arrives; with the impedance of a fluid without viscosity it was 14 % in the first."""
+    arriving, left = arriving_and_left(height, tau, walls)
+    assert arriving > 1e-4 and left < 0.05 * arriving

@@ -28,7 +28,6 @@ FLAT = {
     "bgk": {"collision": "bgk", "smagorinsky": 0.16},
 }
 SOLID = {
-    "trt": {"name": "D3Q19", "collision": "trt", "smagorinsky": 0.16},
     "mrt": {"name": "D3Q19", "collision": "mrt"},
     "cumulant": {"name": "D3Q27", "collision": "cumulant"},
     "recursive-regularised": {"name": "D3Q19", "collision": "recursive-regularised"},
@@ -54,7 +53,7 @@ def stream(width=1, bar=True, turn=0) -> object:
     return build_nodes(carve(Voxels(flags_where(fluid)), ends))
 
 
-def drive(kind: str, speed: float, folder) -> list[dict]:
+def drive(kind: str, speed: float, folder, width=1) -> list[dict]:
     """Conditions of inlet and outlet for a largest velocity."""
     inlet, outlet = {"name": "inlet", "velocity_m_s": speed}, {"name": "outlet", "pressure_pa": 0.0}
     if kind == "parabolic":
@@ -65,8 +64,10 @@ def drive(kind: str, speed: float, folder) -> list[dict]:
     elif kind == "pressure":
         inlet = {"name": "inlet", "pressure_pa": 0.6 * speed**2}
     elif kind == "network":
-        wave = 1.0 / (np.sqrt(3.0) * HEIGHT)
-        level = {"distal_pressure_pa": -0.4 * wave * speed * HEIGHT}  # so that the mean pressure is that of the density
+        wave = 1.0 / (np.sqrt(3.0) * HEIGHT * width)
+        level = {
+            "distal_pressure_pa": -0.4 * wave * speed * HEIGHT * width
+        }  # so that the mean pressure is that of the density
         bed = level | {"resistance_pa_s_m3": 0.2 * wave, "compliance_m3_pa": 500.0 / (0.2 * wave), "every_steps": 1}
         outlet = {"name": "outlet", "windkessel": bed | {"characteristic_resistance_pa_s_m3": 0.2 * wave}}
     return [inlet, outlet]
@@ -129,7 +130,7 @@ def test_vortices_leave_a_channel(collision, kind, tau, tmp_path):
 @pytest.mark.parametrize("tau", TAUS)
 def test_vortices_leave_a_duct(collision, kind, tau, tmp_path):
     speed = fastest(TAUS[tau])
-    simulation = simulated(stream(WIDTH), drive(kind, speed, tmp_path), TAUS[tau], SOLID[collision])
+    simulation = simulated(stream(WIDTH), drive(kind, speed, tmp_path, WIDTH), TAUS[tau], SOLID[collision])
     run_through(simulation, speed, FLOW_THROUGHS / 4)
 
 
@@ -156,25 +157,27 @@ def test_the_mean_flow_stays_the_same(collision, monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     "collision", ["cumulant", *(pytest.param(each, marks=pytest.mark.night) for each in ("mrt", "bgk"))]
 )
-def test_backends_and_streamings_agree(collision, tmp_path):
+@pytest.mark.parametrize("backend", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_backends_and_streamings_agree(backend, collision, tmp_path):
     found = []
-    for compute in ({"backend": "numpy"}, *({"streaming": streaming} for streaming in STREAMINGS)):
+    for compute in ({"backend": "numpy"}, *({"backend": backend, "streaming": streaming} for streaming in STREAMINGS)):
         openings = drive("parabolic", 0.05, tmp_path)
         simulation = simulated(stream(), openings, 0.505, FLAT[collision], **compute)
-        simulation.advance(60)
+        simulation.advance(300)
         found.append(simulation.velocity_m_s())
-    assert np.abs(found[0]).max() > 1e-3
+    in_zone = simulation.nodes.coordinates()[:, 0] > LENGTH - LAYERS
+    assert np.abs(found[0][in_zone]).max() > 1e-2
     for velocity in found[1:]:
-        np.testing.assert_allclose(velocity, found[0], atol=1e-13)
+        np.testing.assert_allclose(velocity, found[0], atol=1e-12)
 
 
-def test_layers_count_from_the_openings(tmp_path):
+def test_layers_count_from_openings_that_let_fluid_out(tmp_path):
     simulation = simulated(stream(bar=False), drive("plug", 0.05, tmp_path), 0.505, FLAT["cumulant"])
     x = voxel_coordinates(simulation.domain.voxel, simulation.header.shape)[:, 0]
-    expected = np.minimum(np.minimum(x - 1, LENGTH - x), LAYERS)
+    expected = np.minimum(LENGTH - x, LAYERS)  # none at an inlet
     np.testing.assert_array_equal(simulation.model.parameters[OPENING_LAYER], expected)
     own = opening_layers(simulation.header, simulation.domain.voxel[::3], simulation.frames)
-    np.testing.assert_array_equal(own, expected[::3])
+    np.testing.assert_array_equal(own, np.minimum(x - 1, expected)[::3])
 
 
 @pytest.mark.parametrize(
@@ -201,6 +204,7 @@ def test_only_coarse_flows_have_zones(change, has_zones, tmp_path):
         ({"collision": "trt"}, True),
         ({"collision": "mrt"}, True),
         ({"collision": "trt", "smagorinsky": 0.1}, False),
+        ({"collision": "trt", "smagorinsky": 0.1, "name": "D3Q19"}, True),
         ({"collision": "trt", "magic": 1e-3}, False),
         ({"collision": "mrt", "rates": {"energy_flux": 1.2}}, False),
         ({"collision": "mrt", "name": "D3Q19"}, False),

@@ -111,7 +111,7 @@ def describe_outlets(case: Case, nodes: GeometryHeader, frames, numerics: Numeri
     """Lines on the outlets with a network: impedance, reflection, and the pressure to be expected behind all of them.
     Raises InputError: an outlet that cannot be, or a pressure that changes the density too much."""
     sections, units = opening_sections(nodes, case), numerics.units
-    outlets = lumped_outlets(nodes, sections, frames, units, CS2)
+    outlets = lumped_outlets(case, nodes, frames, units, CS2)
     found = {section.name: outlet for section, outlet in zip(sections, outlets, strict=True)}
     for section, outlet, frame in zip(sections, outlets, frames, strict=True):
         if outlet is not None:
@@ -130,8 +130,8 @@ def outlet_doubts(case: Case, nodes: GeometryHeader, frames, numerics: Numerics)
     sections, units = opening_sections(nodes, case), numerics.units
     if case.fluid.density_kg_m3 == 1.0 or not any(getattr(s, key) for s in sections for key in ANSWERING):
         return  # without networks, or in units of its own
-    outlets = lumped_outlets(nodes, sections, frames, units, CS2)
-    found = {s.name: o.impedance for s, o in zip(sections, outlets, strict=True) if o is not None}
+    outlets = lumped_outlets(case, nodes, frames, units, CS2)
+    found = {s.name: o.impedance for s, o in zip(sections, outlets, strict=True) if o is not None and o.tells_modes}
     steady = {name: network.steady for name, network in found.items() if math.isfinite(network.steady)}
     duration_s, density = numerics.steps * units.time_step_s, case.fluid.density_kg_m3
     flow, area_m2 = _largest_flow(case, sections, frames, units.spacing_m)
@@ -164,7 +164,7 @@ def refuse_density_changes(case: Case, nodes: GeometryHeader, frames, numerics: 
     than 10 % or 2 %."""
     refuse_unequal_flows(case, nodes, opening_areas_m2(nodes, frames), numerics)
     sections = opening_sections(nodes, case)
-    outlets = lumped_outlets(nodes, sections, frames, numerics.units, CS2)
+    outlets = lumped_outlets(case, nodes, frames, numerics.units, CS2)
     expected = _expected_pressure(case, sections, outlets, frames, numerics)
     if expected is not None:
         _refuse_far(expected, case, numerics)
@@ -172,7 +172,7 @@ def refuse_density_changes(case: Case, nodes: GeometryHeader, frames, numerics: 
 
 def _outlet_lines(name: str, outlet: LumpedOutlet, waves: float, time_step_s: float) -> Iterator[str]:
     impedance = outlet.impedance
-    taus = [tau_s for _, tau_s in impedance.modes if math.isfinite(tau_s)]
+    taus = [tau_s for _, tau_s in impedance.modes if math.isfinite(tau_s) and outlet.tells_modes]
     steady = f"{impedance.steady:.4g} Pa s/m3" if math.isfinite(impedance.steady) else "that of its share"
     reflected = (impedance.resistance - waves) / (impedance.resistance + waves)
     text = f"; time constants {', '.join(f'{tau_s:.3g} s' for tau_s in taus)}" if taus else ""

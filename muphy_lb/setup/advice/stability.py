@@ -199,20 +199,21 @@ def wants_zones(case: Case, relaxation_time: float, cell_reynolds: float | None)
 
 
 def refuse_slow_odd_moments(case: Case, tau: float, cell_reynolds: float | None) -> None:
-    """Raise InputError for a flow through openings whose collision relaxes all odd moments slowly, and no law or model
-    changes the viscosity, at a Reynolds number of a voxel at which such flows diverge behind their inlets."""
+    """Raise InputError for a flow through openings whose collision relaxes all odd moments slowly, at a Reynolds number
+    of a voxel at which such flows diverge behind their inlets; not with a law, or, in the plane, an eddy viscosity."""
     section = case.lattice
-    is_modelled = section.smagorinsky is not None or has_law(case.fluid)
+    is_plane = section.name.startswith("D2")
+    is_modelled = (is_plane and section.smagorinsky is not None) or has_law(case.fluid)
     is_slow = cell_reynolds is None or cell_reynolds <= MAX_CELL_REYNOLDS_OF_LAMBDA
     if is_slow or is_modelled or not wants_zones(case, tau, cell_reynolds):
         return
     rate = _odd_rate_of_lambda(section, tau)
     if rate < SLOW_ODD_RATE:
+        model = f", or lattice.smagorinsky = {SMAGORINSKY}" if is_plane else ""
         raise InputError(
             f"the Reynolds number of a voxel is {cell_reynolds:.3g}, and lattice.collision = {section.collision!r}"
             f" relaxes odd moments with {rate:.3g} at a relaxation time of {tau:.5g}: above"
-            f" {MAX_CELL_REYNOLDS_OF_LAMBDA:g} flow through openings diverges with them; set {_better(section)}, or"
-            f" lattice.smagorinsky = {SMAGORINSKY}"
+            f" {MAX_CELL_REYNOLDS_OF_LAMBDA:g} flow through openings diverges with them; set {_better(section)}{model}"
         )
 
 
