@@ -7,9 +7,10 @@ import numpy as np
 from muphy_lb.base.errors import InputError
 from muphy_lb.boundaries.feedback import Feedback
 from muphy_lb.boundaries.profiles import PROFILES, Profile, PulsatileProfile, plug
+from muphy_lb.boundaries.wall_motion import HALF
 from muphy_lb.domain import LinkRecords, open_corners, opening_records
 from muphy_lb.domain.links import AXIS_TOLERANCE, is_wall
-from muphy_lb.domain.part import chunks
+from muphy_lb.domain.part import chunks, cuts_of
 from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, neighbour_table
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList, boundary_nodes, voxel_coordinates
 from muphy_lb.lattice import Lattice, added
@@ -43,7 +44,7 @@ class OpeningFrame:
     area: float
     centroid: np.ndarray  #: mean (x, y, z) of the link midpoints
     normal: np.ndarray  #: unit vector into the fluid
-    radius: float  #: of the disc of this area; half the width in two dimensions
+    radius: float  #: of the disc of this area, up to where the walls are; half the width in two dimensions
     #: middle, half_widths: (x, y, z) middle and half the size of the box around the links along the axes
     middle: np.ndarray
     half_widths: np.ndarray
@@ -209,7 +210,26 @@ def _frame(nodes, lattice, links, midpoint, number, mine) -> OpeningFrame:
     straight = midpoint[mine][np.abs(lattice.c[links.q[mine]]).sum(axis=1) == 1]
     low, high = straight.min(axis=0), straight.max(axis=0)
     middle, half_widths = 0.5 * (low + high), 0.5 * (high - low) + 0.5
-    return OpeningFrame(area, centroid, normal, _equivalent_radius(area, lattice.dimension), middle, half_widths)
+    between_walls = area + _beyond_voxels(nodes, lattice, links.voxel[mine], centroid, normal)
+    radius = _equivalent_radius(between_walls, lattice.dimension)
+    return OpeningFrame(area, centroid, normal, radius, middle, half_widths)
+
+
+def _beyond_voxels(nodes, lattice, voxel: np.ndarray, centroid: np.ndarray, normal: np.ndarray) -> float:
+    """Area between the voxels of an opening normal to an axis and the wall, as far as its links are cut. A link along
+    an axis counts by the square of the wall's normal along it (as in ``wall_volumes``), which leads away from the
+    centroid."""
+    if nodes.cuts is None or np.abs(normal).max() < 1.0 - AXIS_TOLERANCE:
+        return 0.0
+    own = np.unique(voxel)
+    cuts, arm = cuts_of(nodes.cuts, own), voxel_coordinates(own, nodes.shape) - centroid
+    arm -= np.outer(arm @ normal, normal)
+    share = arm**2 / np.maximum((arm**2).sum(axis=1, keepdims=True), AXIS_TOLERANCE)
+    found = 0.0
+    for vector in lattice.c[np.abs(lattice.c).sum(axis=1) == 1]:
+        gap = cuts.of(own, vector) - HALF
+        found += float(np.nansum(gap * (share @ np.abs(vector))))
+    return found
 
 
 def _equivalent_radius(area: float, dimension: int) -> float:

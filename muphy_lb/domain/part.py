@@ -58,7 +58,7 @@ def cut_part(nodes: NodeList, owner: Any, rank: int) -> Part:
         group_start=np.searchsorted(number, nodes.group_start),
         label_voxel=label_voxel,
         label_number=label_number,
-        cuts=nodes.cuts and _cuts_of(nodes.cuts, np.sort(voxel)),
+        cuts=nodes.cuts and cuts_of(nodes.cuts, np.sort(voxel)),
     )
     return Part(rank, near, number, owner)
 
@@ -95,9 +95,9 @@ def _own_and_near(nodes: NodeList, owner, rank: int, vicinity: Vicinity) -> tupl
     return number, voxel, owner
 
 
-def _cuts_of(cuts: Cuts, near: np.ndarray) -> Cuts:
+def cuts_of(cuts: Cuts, near: np.ndarray) -> Cuts:
     """The cuts of the links that start from ascending voxels; the number of missed cuts remains that of the whole
-    list."""
+    list, whose arrays may be HDF5 datasets."""
     found = [(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint8), np.empty(0))]
     for chunk in chunks(cuts.n_links):
         voxel = cuts.voxel[chunk]

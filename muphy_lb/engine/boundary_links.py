@@ -347,10 +347,14 @@ class BoundaryLinks:
 
     @property
     def weights(self) -> np.ndarray:
-        """(L,) share of each opening link in the area of its opening: of what the links exchange across its normal."""
+        """(L,) share of each opening link in the area of its opening, by what crosses its normal. Of planes that have
+        mirror images an oblique link without one counts 0: with it the shear would not cancel."""
         domain = self._addresses.domain
-        normals = np.array([opening.normal for opening in domain.part.nodes.openings]).reshape(-1, 3)
-        return link_momentum(domain.lattice, domain.links.q, normals[domain.links.boundary])
+        lattice, links, openings = domain.lattice, domain.links, domain.part.nodes.openings
+        normals = np.array([opening.normal for opening in openings]).reshape(-1, 3)
+        counts = (plane_axes(openings)[links.boundary] < 0) | (np.abs(lattice.c[links.q]).sum(axis=1) == 1)
+        counts[domain.mirrors.link] = True
+        return np.where(counts, link_momentum(lattice, links.q, normals[links.boundary]), 0.0)
 
     def _reflecting(self, conditions: LinkConditions) -> np.ndarray:
         """(n_openings,) whether the plane of each opening reflects: with a pressure, normal to an axis, and unless

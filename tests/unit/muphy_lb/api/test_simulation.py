@@ -258,10 +258,13 @@ def test_openings_tell_of_the_step_that_was_made_until_the_next_one_after_a_chan
 
 
 def test_openings_of_a_flow_that_is_set_after_a_change_are_those_of_that_flow(channel):
+    """A pressure p above that of the outlet drives p / (rho dx / dt), 1e-3 m/s, through it at once."""
     channel.step(20)
     channel.change({"fluid.kinematic_viscosity_m2_s": 2e-6})
+    before = channel.openings["outlet"]
     channel.set_pressure_pa(0.1)
-    assert channel.openings["outlet"].mean_pressure_pa == pytest.approx(0.1, rel=1e-3)
+    faster = (channel.openings["outlet"].flow_rate_m3_s - before.flow_rate_m3_s) / before.area_m2
+    assert faster == pytest.approx(1e-3, rel=0.02)
 
 
 def test_a_pulsating_profile_keeps_its_shape_when_its_flow_changes():
