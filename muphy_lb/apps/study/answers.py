@@ -177,9 +177,7 @@ def _together(design: Design, both, bars) -> tuple[Index, ...]:
 
 
 def dominating(answer: Answer) -> str:
-    """The parameter that dominates an answer, in a sentence."""
-    if not answer.indices:
-        return f"{answer.name}: {answer.method}."
+    """The parameter that dominates an answer with indices, in a sentence."""
     ordered = sorted(answer.indices, key=lambda index: -index.total)
     shares = ", ".join(f"{index.factor} {100.0 * index.first:.0f} %" for index in ordered[1:])
     rest = 1.0 - sum(index.first for index in ordered)

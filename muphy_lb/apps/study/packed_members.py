@@ -1,12 +1,13 @@
 """Running members in packs: those that can be are claimed, stepped together, and written one by one as they end."""
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any
 
 from muphy_lb.apps.study.pack import Pack
-from muphy_lb.apps.study.packing import Survey, common, fits, why_alone
+from muphy_lb.apps.study.packing import Survey, common, fits, in_common, why_alone
 from muphy_lb.apps.study.phases import NODES, SET_UP, STEPS, Phases
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.phases import quietly
@@ -22,15 +23,26 @@ def run_packs(flows, numbers: Sequence[int], say: Callable[[str], None], signals
         flows: runs members one by one.
         signals: a stop signal ends the work; a pack that has not ended begins anew.
     """
-    waiting, communicator = list(numbers), flows.communicator
-    while len(waiting) > 1 and not communicator.maximum(signals.received):
-        with ExitStack() as claims:
-            candidates, phases = _Candidates(flows, claims), Phases()
-            left = candidates.fill(waiting)
-            phases.end(NODES)
-            if len(candidates.surveys) > 1:
+    for waiting in _alike(flows, numbers):
+        while len(waiting) > 1 and not flows.communicator.maximum(signals.received):
+            with ExitStack() as claims:
+                candidates, phases = _Candidates(flows, claims), Phases()
+                waiting = candidates.fill(waiting)
+                phases.end(NODES)
+                if len(candidates.surveys) < 2:  # those that are left will have nothing in common either
+                    break
                 _run(flows, candidates, phases, say, signals)
-        waiting = left
+
+
+def _alike(flows, numbers: Sequence[int]) -> list[list[int]]:
+    """Groups of members that have not ended and whose cases let them share a pack, as far as cases tell; collective."""
+    members, communicator = flows.members, flows.communicator
+    groups: dict[str, list[int]] = defaultdict(list)
+    for number in numbers if communicator.rank == 0 else ():
+        case = members.flow_case(number)
+        if members.outcome(number) is None and not why_alone(case):
+            groups[repr(in_common(case))].append(number)
+    return communicator.broadcast(list(groups.values()))
 
 
 class _Candidates:
@@ -57,7 +69,7 @@ class _Candidates:
         """The survey and the nodes of a member; None where it is not for a pack, or another process is at it."""
         members, communicator = self._flows.members, self._flows.communicator
         case = members.flow_case(number)
-        if why_alone(case) or communicator.broadcast(communicator.rank == 0 and members.outcome(number) is not None):
+        if communicator.broadcast(communicator.rank == 0 and members.outcome(number) is not None):
             return None
         try:
             nodes = self._flows.shared_nodes(case)

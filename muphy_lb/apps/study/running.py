@@ -179,7 +179,8 @@ class Flows:
         walls = [(each.name, each.box_m) for each in case.walls]
         key = (case.geometry, case.lattice.name, case.lattice.walls, places, walls, physics_sections(case))
         if key != self._key:
-            self._nodes = agreed_on_root(self.communicator, lambda: load_nodes(case)[0])
+            with quietly():
+                self._nodes = agreed_on_root(self.communicator, lambda: load_nodes(case)[0])
             self._key = key
         return self._nodes
 
