@@ -25,13 +25,19 @@ def run_packs(flows, numbers: Sequence[int], say: Callable[[str], None], signals
     """
     for waiting in _alike(flows, numbers):
         while len(waiting) > 1 and not flows.communicator.maximum(signals.received):
-            with ExitStack() as claims:
-                candidates, phases = _Candidates(flows, claims), Phases()
-                waiting = candidates.fill(waiting)
-                phases.end(NODES)
-                if len(candidates.surveys) < 2:  # those that are left will have nothing in common either
-                    break
-                _run(flows, candidates, phases, say, signals)
+            waiting = _one_pack(flows, waiting, say, signals)
+
+
+def _one_pack(flows, waiting: Sequence[int], say: Callable[[str], None], signals) -> list[int]:
+    """Run one pack of members; returns those that wait for the next, none where these have nothing in common."""
+    with ExitStack() as claims:
+        candidates, phases = _Candidates(flows, claims), Phases()
+        left = candidates.fill(waiting)
+        phases.end(NODES)
+        if len(candidates.surveys) < 2:
+            return []
+        _run(flows, candidates, phases, say, signals)
+        return left
 
 
 def _alike(flows, numbers: Sequence[int]) -> list[list[int]]:
@@ -94,10 +100,9 @@ class _Candidates:
 def _run(flows, candidates: _Candidates, phases: Phases, say: Callable[[str], None], signals) -> None:
     """Step a pack until all of its members have ended. A member gets its share of the time that the pack took before,
     and all of the time that its own results take."""
-    communicator, members = flows.communicator, flows.members
-    is_root, begun, count = communicator.rank == 0, time.perf_counter(), len(candidates.surveys)
+    communicator, begun, count = flows.communicator, time.perf_counter(), len(candidates.surveys)
     left = count
-    lists = list(candidates.nodes.values()) if is_root else None
+    lists = None if communicator.rank else list(candidates.nodes.values())
     with quietly():
         pack: Pack | None = Pack(candidates.surveys, lists, communicator)  # type: ignore[arg-type]  # rank 0 has lists
     n_nodes = sum(survey.header.n_nodes for survey in candidates.surveys.values())
@@ -109,12 +114,9 @@ def _run(flows, candidates: _Candidates, phases: Phases, say: Callable[[str], No
         if not ends:
             return
         share = phases.shared(left)
-        for ended in ends:
-            if ended.reason:
-                outcome = flows.concluded(ended.key, ended, candidates.nodes[ended.key], share)
-                if is_root:
-                    members.keep(ended.key, outcome)
-                say(f"member {ended.key}: {outcome.verdict}, {outcome.steps:,} steps")
+        for ended in filter(lambda each: each.reason, ends):
+            outcome = flows.concluded(ended.key, ended, candidates.nodes[ended.key], share)
+            say(f"member {ended.key}: {outcome.failure or outcome.verdict}, {outcome.steps:,} steps")
         phases = phases.without(len(ends), left)
         left -= len(ends)
         with quietly():
