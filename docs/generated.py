@@ -51,6 +51,14 @@ def case_keys(_argument: str) -> str:
     return "\n".join(parts)
 
 
+def study_keys(_argument: str) -> str:
+    """Every key of a study, likewise."""
+    from muphy_lb.apps.study.section import StudySection
+
+    schema = StudySection.model_json_schema()
+    return "\n".join(_section("study", schema, schema["$defs"], in_list=False))
+
+
 def _section(path: str, spec: dict, defined: dict, in_list: bool) -> Iterator[str]:
     """The part of the page for a table of the case file, then those of the tables inside it."""
     tables, is_list = _tables_of(spec, defined)
@@ -255,5 +263,6 @@ GENERATORS = MappingProxyType(
         "script": script,
         "scripts": scripts,
         "shapes": shapes,
+        "study": study_keys,
     }
 )

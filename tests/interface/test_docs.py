@@ -16,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from muphy_lb.__main__ import COMMANDS, PREPARING
+from muphy_lb.apps.study.section import StudySection
 from muphy_lb.case.case import Case
 from muphy_lb.geometry.__main__ import main as geometry
 from muphy_lb.partition.__main__ import main as partition
@@ -28,13 +29,19 @@ LARGEST_GALLERY = 1_500_000
 TUTORIALS = sorted(path.stem for path in (DOCS / "tutorials").glob("*.md"))
 # What makes a command of a tutorial a matter of a second; of each verb, and of a file.
 QUICK = ["--set=run.steps=8", "--set=run.ramp_steps=4", "--set=compute.backend=numpy", "--set=output.picture=false"]
-SHORT = {"run": [*QUICK, "--set=run.time_s="], "permeability": [QUICK[2]]}
+SHORT = {"run": [*QUICK, "--set=run.time_s="], "permeability": [QUICK[2]], "study": QUICK[:2]}
 COARSE = {
     "vessel.toml": ["--set=geometry.spacing_m=3e-4", "--set=fluid.kinematic_viscosity_m2_s=1e-5"],
     "beat.toml": ["--set=geometry.spacing_m=4e-4"],
+    "uncertain_vessel.toml": ["--set=geometry.spacing_m=5e-4"],
     "cavity.toml": ["--set=geometry.options.size=16"],
 }
-SMALLER = {"size = 24": "size = 10", "--across 14": "--across 6", "--spacing-m 2e-4": "--spacing-m 5e-4"}
+SMALLER = {
+    "size = 24": "size = 10",
+    "samples = 40": "samples = 3",
+    "--across 14": "--across 6",
+    "--spacing-m 2e-4": "--spacing-m 5e-4",
+}
 # These ask for more than one process of this machine, or for what another command has measured on GPUs.
 ELSEWHERE = ("doctor", "scaling")
 
@@ -166,7 +173,7 @@ def obey(line: str) -> None:
     if verb in PREPARING:
         assert {"geometry": geometry, "partition": partition}[verb](words[1:]) == 0
         return
-    more = [word for name in words for word in COARSE.get(name, ())] if verb in ("run", "info") else []
+    more = [word for name in words for word in COARSE.get(name, ())] if verb in ("run", "info", "study") else []
     assert command(*words, *more, *SHORT.get(verb, ())) in (0, 6)
 
 
@@ -203,7 +210,9 @@ def unknown_keys(given: dict, spec: dict, defined: dict):
 
 
 def test_every_piece_of_a_case_that_a_page_shows_has_keys_that_there_are():
-    schema, n_pieces = Case.model_json_schema(), 0
+    schema, study, n_pieces = Case.model_json_schema(), StudySection.model_json_schema(), 0
+    schema["$defs"] |= study["$defs"]
+    schema["properties"] |= {"study": study, "case": {"type": "string"}}
     for page in (ROOT / "README.md", *DOCS.rglob("*.md")):
         for piece in re.findall(r"^```toml\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
             unknown, n_pieces = list(unknown_keys(tomllib.loads(piece), schema, schema["$defs"])), n_pieces + 1

@@ -135,6 +135,15 @@ SMALLEST = {
     "dissipation": DUCT + "[dissipation]\n",
 }
 """The smallest case with each physics."""
+SPHERES_STUDY = """
+case = "spheres.toml"
+[study]
+samples = 2
+[[study.parameters]]
+name = "density"
+key = "fluid.density_kg_m3"
+uniform = [999.0, 1001.0]
+"""
 WITH_A_CASE = """
 info CASE --set run.steps=3
 run CASE -o out --overwrite --set run.steps=2 --set output.checkpoint_every_steps=2 --set output.picture=false
@@ -178,7 +187,7 @@ def tube() -> meshio.Mesh:
 def folder(tmp_path_factory):
     """A folder with the files that the lines name."""
     folder = tmp_path_factory.mktemp("typed")
-    for name, text in {"duct": DUCT, "spheres": SPHERES}.items():
+    for name, text in {"duct": DUCT, "spheres": SPHERES, "spheres_study": SPHERES_STUDY}.items():
         (folder / f"{name}.toml").write_text(text)
     tube().write(folder / "tube.stl")
     rock = (np.random.default_rng(1).random((8, 8, 8)) < 0.3).astype(np.uint8)

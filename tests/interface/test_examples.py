@@ -51,10 +51,12 @@ TINY = {
     + ["openings.outlet.centre_m=[1.9e-4, 1e-4, 1e-4]", "particles.dye.planes.middle.point_m=[1e-4, 0.0, 0.0]"],
     "shaken_tank": ["compute.backend=numpy", "geometry.spacing_m=8e-3", "geometry.options.length=24"]
     + ["geometry.options.height=18"],
+    "rock_blocks": ["geometry.options.size=20", "geometry.options.radius=4.0"],
     "tilting_tank": ["compute.backend=numpy", "geometry.spacing_m=8e-3", "geometry.options.length=24"]
     + ["geometry.options.height=14", "geometry.options.width=4"],
     "tracers": ["geometry.spacing_m=5e-4", "geometry.options.radius=4.0", "geometry.options.length=40"]
     + ["geometry.options.extent=16.0", "particles.dye.count=500", "particles.dye.start_s=0.0"],
+    "uncertain_vessel": ["geometry.spacing_m=3e-4"],
     "vessel": ["geometry.spacing_m=3e-4", "geometry.options.generations=2", "fluid.kinematic_viscosity_m2_s=1e-5"],
     "windkessel": ["geometry.spacing_m=4e-4"],
 }

@@ -13,6 +13,8 @@ LEVELS = (0.025, 0.975)
 """Probabilities at the ends of a band, and of the bars of indices."""
 COVERED = LEVELS[1] - LEVELS[0]
 RESAMPLES = 400
+MOST_VALUES = 2**22
+"""Values of resamples that are held at once."""
 
 
 @dataclass(frozen=True)
@@ -86,13 +88,15 @@ def band_of(values: np.ndarray, seed: int = 0) -> Band | None:
     if known.size < 2:
         return None
     random = np.random.default_rng(seed)
-    sampled = np.array([_moments(random.choice(known, known.size)) for _ in range(RESAMPLES)])
-    return Band(known.size, *_moments(known).tolist(), *sampled.std(axis=0).tolist())
+    at_once = min(RESAMPLES, max(1, MOST_VALUES // known.size))
+    sampled = [_moments(random.choice(known, (at_once, known.size))) for _ in range(RESAMPLES // at_once)]
+    return Band(known.size, *_moments(known[None])[:, 0].tolist(), *np.hstack(sampled).std(axis=1).tolist())
 
 
 def _moments(values: np.ndarray) -> np.ndarray:
-    """Mean, standard deviation and the ends of the band."""
-    return np.array([values.mean(), values.std(ddof=1), *np.quantile(values, LEVELS, method="weibull")])
+    """(4, k) means, standard deviations and both ends of the bands of samples (k, n)."""
+    ends = np.quantile(values, LEVELS, axis=1, method="weibull")
+    return np.stack([values.mean(axis=1), values.std(axis=1, ddof=1), *ends])
 
 
 def _indices(values: np.ndarray, design: Design, expansion: Expansion | None, seed: int):
@@ -177,9 +181,7 @@ def _together(design: Design, both, bars) -> tuple[Index, ...]:
 
 
 def dominating(answer: Answer) -> str:
-    """The parameter that dominates an answer, in a sentence."""
-    if not answer.indices:
-        return f"{answer.name}: {answer.method}."
+    """The parameter that dominates an answer with indices, in a sentence."""
     ordered = sorted(answer.indices, key=lambda index: -index.total)
     shares = ", ".join(f"{index.factor} {100.0 * index.first:.0f} %" for index in ordered[1:])
     rest = 1.0 - sum(index.first for index in ordered)

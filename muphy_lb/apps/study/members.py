@@ -21,6 +21,7 @@ from muphy_lb.base.key_units import is_number
 from muphy_lb.case.case import Case, as_case
 from muphy_lb.case.toml import as_override
 from muphy_lb.geometry.limits import shown
+from muphy_lb.run.checkpoint import keep_only
 from muphy_lb.run.folder import CHECKPOINTS
 
 FOLDER = "members"
@@ -155,6 +156,12 @@ class Members:
         with output_errors(self.path(number)):
             self.path(number).mkdir(parents=True, exist_ok=True)
         write_text(self.path(number) / OUTCOME_FILE, json.dumps(record, indent=1) + "\n")
+
+    def finish(self, number: int, outcome: Outcome) -> None:
+        """Write the outcome of a member, and remove its checkpoints unless files are kept. Raises OutputError."""
+        self.keep(number, outcome)
+        if not self.asked.section.keep_files:
+            keep_only((), self.path(number) / CHECKPOINTS)
 
     @contextmanager
     def claimed(self, number: int) -> Iterator[bool]:

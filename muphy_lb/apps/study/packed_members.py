@@ -1,12 +1,13 @@
 """Running members in packs: those that can be are claimed, stepped together, and written one by one as they end."""
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any
 
 from muphy_lb.apps.study.pack import Pack
-from muphy_lb.apps.study.packing import Survey, common, fits, why_alone
+from muphy_lb.apps.study.packing import Survey, common, fits, in_common, why_alone
 from muphy_lb.apps.study.phases import NODES, SET_UP, STEPS, Phases
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.phases import quietly
@@ -22,15 +23,32 @@ def run_packs(flows, numbers: Sequence[int], say: Callable[[str], None], signals
         flows: runs members one by one.
         signals: a stop signal ends the work; a pack that has not ended begins anew.
     """
-    waiting, communicator = list(numbers), flows.communicator
-    while len(waiting) > 1 and not communicator.maximum(signals.received):
-        with ExitStack() as claims:
-            candidates, phases = _Candidates(flows, claims), Phases()
-            left = candidates.fill(waiting)
-            phases.end(NODES)
-            if len(candidates.surveys) > 1:
-                _run(flows, candidates, phases, say, signals)
-        waiting = left
+    for waiting in _alike(flows, numbers):
+        while len(waiting) > 1 and not flows.communicator.maximum(signals.received):
+            waiting = _one_pack(flows, waiting, say, signals)
+
+
+def _one_pack(flows, waiting: Sequence[int], say: Callable[[str], None], signals) -> list[int]:
+    """Run one pack of members; returns those that wait for the next, none where these have nothing in common."""
+    with ExitStack() as claims:
+        candidates, phases = _Candidates(flows, claims), Phases()
+        left = candidates.fill(waiting)
+        phases.end(NODES)
+        if len(candidates.surveys) < 2:
+            return []
+        _run(flows, candidates, phases, say, signals)
+        return left
+
+
+def _alike(flows, numbers: Sequence[int]) -> list[list[int]]:
+    """Groups of members that have not ended and whose cases let them share a pack, as far as cases tell; collective."""
+    members, communicator = flows.members, flows.communicator
+    groups: dict[str, list[int]] = defaultdict(list)
+    for number in numbers if communicator.rank == 0 else ():
+        case = members.flow_case(number)
+        if members.outcome(number) is None and not why_alone(case):
+            groups[repr(in_common(case))].append(number)
+    return communicator.broadcast(list(groups.values()))
 
 
 class _Candidates:
@@ -57,7 +75,7 @@ class _Candidates:
         """The survey and the nodes of a member; None where it is not for a pack, or another process is at it."""
         members, communicator = self._flows.members, self._flows.communicator
         case = members.flow_case(number)
-        if why_alone(case) or communicator.broadcast(communicator.rank == 0 and members.outcome(number) is not None):
+        if communicator.broadcast(communicator.rank == 0 and members.outcome(number) is not None):
             return None
         try:
             nodes = self._flows.shared_nodes(case)
@@ -82,10 +100,9 @@ class _Candidates:
 def _run(flows, candidates: _Candidates, phases: Phases, say: Callable[[str], None], signals) -> None:
     """Step a pack until all of its members have ended. A member gets its share of the time that the pack took before,
     and all of the time that its own results take."""
-    communicator, members = flows.communicator, flows.members
-    is_root, begun, count = communicator.rank == 0, time.perf_counter(), len(candidates.surveys)
+    communicator, begun, count = flows.communicator, time.perf_counter(), len(candidates.surveys)
     left = count
-    lists = list(candidates.nodes.values()) if is_root else None
+    lists = None if communicator.rank else list(candidates.nodes.values())
     with quietly():
         pack: Pack | None = Pack(candidates.surveys, lists, communicator)  # type: ignore[arg-type]  # rank 0 has lists
     n_nodes = sum(survey.header.n_nodes for survey in candidates.surveys.values())
@@ -97,12 +114,9 @@ def _run(flows, candidates: _Candidates, phases: Phases, say: Callable[[str], No
         if not ends:
             return
         share = phases.shared(left)
-        for ended in ends:
-            if ended.reason:
-                outcome = flows.concluded(ended.key, ended, candidates.nodes[ended.key], share)
-                if is_root:
-                    members.keep(ended.key, outcome)
-                say(f"member {ended.key}: {outcome.verdict}, {outcome.steps:,} steps")
+        for ended in filter(lambda each: each.reason, ends):
+            outcome = flows.concluded(ended.key, ended, candidates.nodes[ended.key], share)
+            say(f"member {ended.key}: {outcome.failure or outcome.verdict}, {outcome.steps:,} steps")
         phases = phases.without(len(ends), left)
         left -= len(ends)
         with quietly():

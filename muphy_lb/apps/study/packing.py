@@ -67,12 +67,16 @@ def physics_sections(case: Case) -> dict[str, object]:
     return {name: getattr(case, name) for name in sections()}
 
 
+def in_common(case: Case) -> tuple:
+    """The parts of its case that a member shares with all others of its pack."""
+    return case.fluid, case.flow, case.lattice, case.compute, case.run, case.output.wall_shear
+
+
 def common(survey: Survey) -> tuple:
-    """All that the members of a pack have in common: the lattice, the fluid, the force, the numbers of the run."""
+    """All that the members of a pack have in common: parts of the case, and the numbers that follow from the whole."""
     case, numerics = survey.case, survey.numerics
     regime = wants_other_moments(case.lattice, numerics.relaxation_time, numerics.cell_reynolds)
-    compared = case.fluid, case.flow, case.lattice, case.compute, case.run, case.output.wall_shear
-    return *compared, numerics.units, numerics.relaxation_time, numerics.steps, regime
+    return *in_common(case), numerics.units, numerics.relaxation_time, numerics.steps, regime
 
 
 def packed_case(surveys: Sequence[Survey]) -> Case:

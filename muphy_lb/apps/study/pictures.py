@@ -14,17 +14,18 @@ from muphy_lb.output.charts import DPI
 
 TOTAL, FIRST, VALUES = "#9db8d9", "#2f5d8c", "#2f5d8c"
 MOST_COLUMNS = 3
+MOST_KINDS = 8
 CONVERGENCE_POINTS = 12
 FEWEST = 4
 """Members from which on a band is drawn."""
 
 
 def pictures(answer: Answer, table: Table) -> list[tuple[str, bytes]]:
-    """Titles and pictures of an answer; without indices there is no tornado."""
+    """Titles and pictures of an answer: without indices no tornado; over blocks of several sizes their spread alone."""
     values = table.answers[answer.name]
+    if len(found := spreads(table, answer.name)) > 1:
+        return [(f"{answer.name} and the size of blocks", _over_blocks(answer.name, found))]
     drawn = [(f"{answer.name} over each parameter", _scatter(answer.name, values, table))]
-    if found := spreads(table, answer.name):
-        drawn.append((f"{answer.name} and the size of blocks", _over_blocks(answer.name, found)))
     if answer.indices:
         drawn.insert(0, (f"{answer.name}: shares of the variance", _tornado(answer)))
     if np.isfinite(values).sum() > FEWEST:
@@ -63,10 +64,13 @@ def _scatter(name: str, values: np.ndarray, table: Table) -> bytes:
             column = [design.values[member, k] for member in sample]
             if all(map(is_number, column)):
                 axes.plot(column, values[sample], ".", color=VALUES, alpha=0.6)
+                axes.ticklabel_format(axis="x", style="sci", scilimits=(-2, 4))
+                axes.locator_params(axis="x", nbins=5)
             else:
                 kinds = {text: place for place, text in enumerate(dict.fromkeys(map(str, column)))}
                 axes.plot([kinds[str(value)] for value in column], values[sample], ".", color=VALUES, alpha=0.6)
-                axes.set_xticks(range(len(kinds)), [text[-16:] for text in kinds], rotation=20, fontsize=7)
+                shown = list(kinds) if len(kinds) <= MOST_KINDS else []
+                axes.set_xticks(range(len(shown)), [text[-16:] for text in shown], rotation=20, fontsize=7)
             axes.set_xlabel(parameter)
             axes.grid(alpha=0.3)
         for axes in np.ravel(all_axes)[len(design.names) :]:
@@ -89,6 +93,8 @@ def _convergence(name: str, values: np.ndarray, table: Table) -> bytes:
             axes.plot(n, middle, color=VALUES, marker=".", linestyle="-" if end == "mean" else "--")
             axes.fill_between(n, middle - spread, middle + spread, color=TOTAL, alpha=0.5, linewidth=0)
         axes.set_xscale("log")
+        axes.set_xticks([n[0], n[len(n) // 2], n[-1]], [str(n[k]) for k in (0, len(n) // 2, -1)])
+        axes.minorticks_off()
         axes.set_xlabel("number of members")
         axes.set_ylabel(name, fontsize=8, parse_math=False)
         axes.set_title("mean and ends of the 95 % band, with their standard errors", fontsize=9)

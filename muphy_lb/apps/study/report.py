@@ -1,7 +1,8 @@
 """The files of a study that has ended: ``members.csv``, ``answers.json``, ``report.html``; and its lines for people."""
 
 import json
-from collections import Counter
+import re
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import asdict
 from html import escape
@@ -20,6 +21,8 @@ ANSWERS_FILE = "answers.json"
 MOST_PICTURED = 12
 """Answers with pictures in the report; all are in the tables."""
 MOST_LISTED = 10
+ENOUGH = 39
+"""Members from which on a band can hold 95 %."""
 BAND = ("answer", "members", "mean", "standard deviation", "2.5 %", "97.5 %")
 
 
@@ -36,27 +39,35 @@ def lines(table: Table, answers: list[Answer]) -> Iterator[str]:
     """The results in a few lines for people."""
     yield from _counts(table)
     for answer in answers:
-        if answer.band is not None:
-            band = answer.band
+        band, blocks = answer.band, spreads(table, answer.name)
+        for each in blocks:
+            what = f"over {each.n} blocks of {each.edge:.0f} voxels"
+            yield f"{answer.name} {what}: mean {each.mean:.5g}, standard deviation {each.deviation:.3g}"
+        if band is not None and len(blocks) < 2:
             yield (
                 f"{answer.name}: mean {_with_error(band.mean, band.mean_error)}, standard deviation"
                 f" {_with_error(band.deviation, band.deviation_error)}, 95 % band"
                 f" {_with_error(band.low, band.low_error)} to {_with_error(band.high, band.high_error)}"
             )
-    yield from (dominating(answer) for answer in answers)
-    for answer in answers:
-        for each in spreads(table, answer.name):
-            what = f"over {each.n} blocks of {each.edge:.0f} voxels"
-            yield f"{answer.name} {what}: mean {each.mean:.5g}, standard deviation {each.deviation:.3g}"
+    yield from _dominating(answers)
+
+
+def _dominating(answers: list[Answer]) -> Iterator[str]:
+    """The parameters that dominate, in sentences, and why there are none."""
+    yield from (dominating(answer) for answer in answers if answer.indices)
+    yield from dict.fromkeys(answer.method for answer in answers if not answer.indices)
 
 
 def _counts(table: Table) -> Iterator[str]:
     """How many members ended, failed, and are doubtful, with reasons."""
     n, failures = table.members.design.n_members, table.failures
     yield f"{int(table.has_ended.sum())} of {n} members ended, {len(failures)} failed, {table.n_missing} are missing"
-    for reason, count in Counter(failures.values()).most_common(MOST_LISTED):
-        numbers = [str(k) for k, each in failures.items() if each == reason][:MOST_LISTED]
-        yield f"failed, {count} ({', '.join(numbers)}{', ...' if count > len(numbers) else ''}): {reason}"
+    alike = defaultdict(list)  # reasons that differ in their numbers alone
+    for number, reason in failures.items():
+        alike[re.sub(r"[-+]?\d[\d.e+-]*", "", reason)].append(number)
+    for numbers in sorted(alike.values(), key=len, reverse=True)[:MOST_LISTED]:
+        which = ", ".join(map(str, numbers[:MOST_LISTED])) + (", ..." if len(numbers) > MOST_LISTED else "")
+        yield f"failed, {len(numbers)} ({which}): {failures[numbers[0]]}"
     if failures:
         yield "bands and indices are those of the members that ended: they say nothing of values that make a flow fail"
     if doubtful := table.doubtful:
@@ -64,8 +75,9 @@ def _counts(table: Table) -> Iterator[str]:
     if table.seconds:
         yield f"time by phase: {', '.join(f'{phase} {seconds:.1f} s' for phase, seconds in table.seconds.items())}"
     ended = int(table.has_ended.sum())
-    if 2 <= ended < 39:
-        yield f"a band of {ended} members holds {100.0 * (ended - 1) / (ended + 1):.0f} %, not 95 %; take 39 or more"
+    if 2 <= ended < ENOUGH:
+        held = 100.0 * (ended - 1) / (ended + 1)
+        yield f"a band of {ended} members holds {held:.0f} %, not 95 %; take {ENOUGH} or more"
 
 
 def _with_error(value: float, error: float) -> str:
@@ -109,7 +121,7 @@ def _write_report(table: Table, answers: list[Answer], folder: Path, with_pictur
         html_table(BAND, [_band_row(answer) for answer in answers if answer.band]),
         '<p class="note">Behind +-: the standard error of each number by bootstrap over the members.</p>',
         "<h2>What dominates</h2>",
-        f"<ul>{''.join(f'<li>{escape(dominating(answer))}</li>' for answer in answers)}</ul>",
+        f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in _dominating(answers))}</ul>",
         *(line for answer in answers for line in _index_lines(answer)),
         *(_picture_lines(table, answers) if with_pictures else ()),
         "<h2>Parameters</h2>",

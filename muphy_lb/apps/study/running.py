@@ -24,7 +24,7 @@ from muphy_lb.base.phases import quietly
 from muphy_lb.case.case import Case
 from muphy_lb.parallel import agreed_on_root
 from muphy_lb.parallel.watchdog import Sentry
-from muphy_lb.run.checkpoint import geometry_of, keep_only, restore
+from muphy_lb.run.checkpoint import geometry_of, restore
 from muphy_lb.run.folder import CHECKPOINTS, PATTERN, SUMMARY_FILE
 from muphy_lb.run.loop import ENDS, Clock, Run
 from muphy_lb.run.solver import Solver
@@ -89,9 +89,7 @@ def _claimed(members: Members, number: int, flows: "Flows", signals) -> Outcome 
         is_mine = communicator.broadcast(is_free and members.outcome(number) is None)
         outcome = flows.outcome(number, signals) if is_mine else None
         if communicator.rank == 0 and isinstance(outcome, Outcome):
-            members.keep(number, outcome)
-            if not members.asked.section.keep_files:
-                keep_only((), members.path(number) / CHECKPOINTS)
+            members.finish(number, outcome)
     return outcome
 
 
@@ -152,7 +150,7 @@ class Flows:
         return self._outcome(summary, phases.seconds)
 
     def concluded(self, number: int, ended: Ended, nodes, seconds: Mapping[str, float]) -> Outcome:
-        """The outcome of a member that a pack has advanced to its end, by itself; collective.
+        """The outcome of a member that a pack has advanced to its end, by itself, which is kept; collective.
 
         Args:
             nodes: of the member.
@@ -162,10 +160,16 @@ class Flows:
         with Sentry(self.communicator, folder), quietly():
             solver = Solver(self.members.flow_case(number), self.communicator, nodes)
             alone(solver, ended)
-            run = Run(solver, folder, shows_progress=False)
-            summary = run.conclude(ended.reason, {WATCH: dict(ended.watch)})
-        phases.end(RESULTS)
-        return self._outcome(summary, phases.seconds)
+            try:
+                summary = Run(solver, folder, shows_progress=False).conclude(ended.reason, {WATCH: dict(ended.watch)})
+            except DivergedError as error:
+                outcome = Outcome({}, _reason(error))
+            else:
+                phases.end(RESULTS)
+                outcome = self._outcome(summary, phases.seconds)
+        if self.communicator.rank == 0:
+            self.members.finish(number, outcome)
+        return outcome
 
     def _outcome(self, summary: dict | None, seconds: Mapping[str, float]) -> Outcome:
         summary = self.communicator.broadcast(summary)
@@ -179,7 +183,8 @@ class Flows:
         walls = [(each.name, each.box_m) for each in case.walls]
         key = (case.geometry, case.lattice.name, case.lattice.walls, places, walls, physics_sections(case))
         if key != self._key:
-            self._nodes = agreed_on_root(self.communicator, lambda: load_nodes(case)[0])
+            with quietly():
+                self._nodes = agreed_on_root(self.communicator, lambda: load_nodes(case)[0])
             self._key = key
         return self._nodes
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from muphy_lb.apps.study.report import REPORT_FILE
 from muphy_lb.apps.study.running import Workers
-from muphy_lb.apps.study.study import Study
+from muphy_lb.apps.study.samplers import Design
+from muphy_lb.apps.study.study import Study, members_of
 from muphy_lb.apps.study.table import FILE
 from muphy_lb.base.errors import InputError
 from muphy_lb.geometry.limits import shown
@@ -19,11 +20,11 @@ ALL_FAILED_EXIT_CODE = 1
 def started(options, folder: Path, say: Callable[[str], None], communicator) -> int:
     """Run the study of a command line; see :func:`muphy_lb.apps.study.command.study`."""
     _check(options, communicator)
+    if options.list:
+        say("\n".join(_listed(members_of(options.study, folder, options.set).design)))
+        return 0
     work = Study(options.study, folder, options.set, overwrite=options.overwrite, communicator=communicator)
     design = work.members.design
-    if options.list:
-        say("\n".join(_listed(work)))
-        return 0
     say(f"{design.n_members} members of {', '.join(design.names)} by {design.sampler}; in {folder}")
     numbers = None if options.member is None else [options.member]
     further = options.jobs - 1
@@ -61,8 +62,7 @@ def _alone(options, folder: Path) -> list[str]:
     return ["study", options.study, "-o", str(folder), "--no-results", *(f"--set={text}" for text in options.set)]
 
 
-def _listed(work: Study):
-    design = work.members.design
+def _listed(design: Design):
     yield ", ".join(("member", *design.names))
     for number in range(design.n_members):
         yield ", ".join([str(number), *(shown(value) for value in design.values[number])])

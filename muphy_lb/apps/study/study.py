@@ -57,7 +57,7 @@ class Study:
         communicator=None,
     ):
         self.communicator, self._model = communicator or connect(), model
-        self.members = from_root(self.communicator, lambda: _members(given, Path(folder), overrides, model))
+        self.members = from_root(self.communicator, lambda: members_of(given, Path(folder), overrides, model))
         agreed_on_root(self.communicator, lambda: _begun(self.members, overwrite))
 
     def run(self, numbers=None, say: Callable[[str], None] = lambda text: None) -> Stopped | None:
@@ -112,7 +112,8 @@ class Study:
         return "\n".join(lines(table, answers_of_table(table)))
 
 
-def _members(given, folder: Path, overrides, model: Model | None) -> Members:
+def members_of(given, folder: Path, overrides=(), model: Model | None = None) -> Members:
+    """The members of a study, of which nothing is written; arguments and errors as of :class:`Study`."""
     asked = read_study(given, overrides, needs_case=model is None)
     members = Members(asked, design(asked.section, asked.folder), folder)
     if asked.case is not None:
