@@ -57,7 +57,7 @@ def drive(kind: str, speed: float, folder, width=1) -> list[dict]:
     """Conditions of inlet and outlet for a largest velocity."""
     inlet, outlet = {"name": "inlet", "velocity_m_s": speed}, {"name": "outlet", "pressure_pa": 0.0}
     if kind == "parabolic":
-        inlet |= {"velocity_m_s": speed / 1.5, "profile": "parabolic"}
+        inlet |= {"velocity_m_s": speed / (1.5 if width == 1 else 2.0), "profile": "parabolic"}
     elif kind == "measured":
         (folder / "profile.csv").write_text("distance,velocity\n0,1\n4,1\n6,0.6\n7.5,0\n")
         inlet |= {"velocity_m_s": speed / 1.3, "profile": "measured", "profile_file": str(folder / "profile.csv")}
