@@ -103,9 +103,9 @@ def test_processes_share_the_members(tmp_path):
 
 
 def test_members_on_two_ranks_are_those_of_one(tmp_path, mpirun):
-    path = written(tmp_path, {"compute": {"backend": "cpu"}}, pack=3, samples=3)
+    path = written(tmp_path, {"compute": {"backend": "cpu"}}, pack=3, samples=3, parameters=PARAMETERS[:1])
     done = mpirun(2, ["-m", "mpi4py", "-m", "muphy_lb", "study", path, "-o", tmp_path / "two"])
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0 and "3 members together" in done.stdout, done.stderr
     command("study", path, "-o", tmp_path / "one")
     assert (tmp_path / "two" / "members.csv").read_bytes() == (tmp_path / "one" / "members.csv").read_bytes()
 
