@@ -16,6 +16,7 @@ import pytest
 from muphy_lb import Simulation, Study
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.toml import toml_lines
+from tests import vessel
 from tests.channel import OPEN, changed
 from tests.vessel import command
 from tests.waiting import wait_for
@@ -103,7 +104,10 @@ def test_processes_share_the_members(tmp_path):
 
 
 def test_members_on_two_ranks_are_those_of_one(tmp_path, mpirun):
-    path = written(tmp_path, {"compute": {"backend": "cpu"}}, pack=3, samples=3, parameters=PARAMETERS[:1])
+    path = tmp_path / "vessel.toml"
+    case = vessel.changed(lattice={"lattice_velocity": None, "time_step_s": 2e-4})
+    study = STUDY | {"pack": 3, "samples": 3, "parameters": PARAMETERS[:1]}
+    path.write_text("\n".join(toml_lines({**case, "study": study})) + "\n")
     done = mpirun(2, ["-m", "mpi4py", "-m", "muphy_lb", "study", path, "-o", tmp_path / "two"])
     assert done.returncode == 0 and "3 members together" in done.stdout, done.stderr
     command("study", path, "-o", tmp_path / "one")

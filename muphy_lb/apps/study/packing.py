@@ -51,6 +51,7 @@ class Place:
 def why_alone(case: Case) -> str:
     """The reason for which a case cannot be packed with others; empty if it can."""
     reasons = {
+        "it is a flow in a plane": case.lattice.name.startswith("D2"),
         "it has labelled walls": bool(case.walls),
         "its box repeats": bool(case.geometry.periodic),
         "it starts from a given state": case.initial is not None,

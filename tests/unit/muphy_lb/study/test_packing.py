@@ -104,6 +104,7 @@ def test_an_unstable_member_leaves_the_others_as_they_are():
     [
         (periodic_channel(walls=[], geometry={"periodic": ["x"]}), "its box repeats"),
         (periodic_channel(), "it has labelled walls"),
+        (periodic_channel(walls=[]), "it is a flow in a plane"),
         (vessel(initial={"velocity_m_s": [0.0, 0.0, 0.01]}), "it starts from a given state"),
         (vessel(compute={"streaming": "push"}), "it streams by push"),
         (vessel(run={"steady_tolerance": 1e-3}), "it watches more than flow_rates"),
