@@ -51,6 +51,7 @@ from muphy_lb.physics.package import Physics
 from muphy_lb.physics.scalar_series import OutletFluxes, ScalarSeries
 from muphy_lb.setup.advice.costs import BYTES_PER_DIRECTION
 
+POPULATIONS = "_populations"  # behind the name of a scalar
 VELOCITY = {name: FieldValue(name) for name in VELOCITY_FIELDS}
 STORED = tuple(Field(name) for name in VELOCITY_FIELDS)
 
@@ -109,7 +110,7 @@ class CarriedScalar:
     @property
     def populations(self) -> str:
         """Name of the field of its populations, and of the stage that advances them."""
-        return self.stored or f"{self.name}_populations"
+        return self.stored or self.name + POPULATIONS
 
     @property
     def rows(self) -> list[str]:

@@ -103,6 +103,9 @@ def test_values_beyond_those_of_the_case_make_a_result_doubtful(tmp_path):
         ("drug.real", "which is not allowed"),
         ("max(drug)", "which is not allowed"),
         ("1e999 * drug", "which is not allowed"),
+        ("1" * 400 + " * drug", "is no expression"),
+        ("-" * 900 + "drug", "is no expression"),
+        ("((((drug**8)**8)**8)**8)**8", "more than 2000 factors"),
         ("(" * 300 + "drug" + ")" * 300, "is no expression"),
     ],
 )
@@ -117,6 +120,21 @@ def test_a_rate_law_has_its_value():
     assert law([2.0, 1.0]) == pytest.approx(-3.0 * 4.0 / 2.0 + np.exp(-1.0) - 2.0)
 
 
+def test_a_law_that_saturates_is_integrated_in_the_parts_of_its_steep_end():
+    """Michaelis and Menten: c + K ln c falls by V t, through the steep end without a value below 0."""
+    law = DRUG | {"rate": "-v * drug / (m + drug)", "rates": {"v": 5.0, "m": 1e-2}}
+    simulation = simulate(periodic_channel(species=[law]), 19)
+    c = float(simulation.field("drug").mean())
+    assert c + 1e-2 * np.log(c) == pytest.approx(1.0 - 5.0 * simulation.time_s, rel=1e-3)
+    simulation.advance(10)
+    assert 0.0 <= simulation.field("drug").min() < 1e-6
+
+
+def test_a_law_with_a_name_that_has_a_hyphen_says_so():
+    with pytest.raises(InputError, match="a name with - cannot stand in a law"):
+        read_law("species.drug.rate", "free-drug", ["free-drug"], {})
+
+
 @pytest.mark.parametrize(
     ("sections", "told"),
     [
@@ -124,6 +142,9 @@ def test_a_rate_law_has_its_value():
         ({"species": [DRUG | {"diffusivity_m2_s": -1.0}]}, "diffusivity_m2_s"),
         ({"species": [DRUG | {"rates": {"k": 1.0}}]}, "has rates but no rate"),
         ({"species": [DRUG | {"name": "velocity"}]}, "has the name of another field"),
+        ({"species": [DRUG, DRUG | {"name": "drug_half_change"}]}, "has the name of another field"),
+        ({"species": [DRUG, DRUG | {"name": "velocity_x"}]}, "has the name of another field"),
+        ({"species": [DRUG, DRUG | {"name": "drug_populations_1"}]}, "has the name of another field"),
         ({"species": [DRUG], "compute": {"precision": "fp16"}}, "allowed: 'fp32', 'fp64'"),
         ({"species": [DRUG], "walls": [BOTTOM | {"species": {"durg": 1.0}}]}, "did you mean 'drug'"),
         ({"walls": [BOTTOM | {"species": {"drug": 1.0}}]}, "give [[species]] with that name"),
@@ -132,6 +153,7 @@ def test_a_rate_law_has_its_value():
             "drug in species and species_flux; give one of both",
         ),
         ({"species": [DRUG | {"rate": "-1e9 * drug"}]}, "give lattice.time_step_s ="),
+        ({"species": [DRUG | {"rate": "-5e3 * drug / (1e-4 + drug)"}]}, "give lattice.time_step_s ="),
         ({"species": [DRUG | {"rate": "1 / (drug - 1)"}]}, "is not finite"),
     ],
 )

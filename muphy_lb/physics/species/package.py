@@ -25,10 +25,11 @@ from muphy_lb.lattice import lattice_named
 from muphy_lb.measure.flow_view import SettableFlow
 from muphy_lb.model.flow import Flow
 from muphy_lb.model.model import EACH, Field, FieldValue, Stage
-from muphy_lb.physics.scalar import CarriedScalar, Condition, ScalarPhysics, scalar_boundary
+from muphy_lb.operators import VELOCITY_FIELDS
+from muphy_lb.physics.scalar import POPULATIONS, CarriedScalar, Condition, ScalarPhysics, scalar_boundary
 from muphy_lb.physics.species.observers import SpeciesRecord, SpeciesSeries, SpeciesTold
 from muphy_lb.physics.species.rates import RateLaw, read_law
-from muphy_lb.physics.species.reactions import Reactions, changes_of, parts_of_step
+from muphy_lb.physics.species.reactions import PART, PARTS, Reactions, changes_of, parts_of_step
 from muphy_lb.physics.species.section import SpeciesSection
 from muphy_lb.setup.input_fields import Wanted, read_field
 
@@ -61,9 +62,11 @@ class Species(ScalarPhysics):
                 " allowed: 'fp32', 'fp64'"
             )
         names = tuple(each.name for each in case.species)
+        taken = (*TAKEN, *VELOCITY_FIELDS, PART, PARTS, *map(changes_of, names))
+        beginnings = tuple(name + POPULATIONS for name in names)
         for name in names:
-            if name in TAKEN:
-                raise InputError(f"species.{name} has the name of another field; allowed: all but {', '.join(TAKEN)}")
+            if name in taken or name.startswith(beginnings):
+                raise InputError(f"species.{name} has the name of another field; give it another one")
         reacts = any(each.rate is not None for each in case.species)
         laws = tuple(_law(section, names) for section in case.species) if reacts else ()
         self._units, self._walls = units, {name: _wall_conditions(case, header, name, units) for name in names}
@@ -98,7 +101,10 @@ class Species(ScalarPhysics):
 
     def extend(self, flow: Flow) -> Flow:
         """The flow with the scalars, and with their reactions at the start of a step."""
-        flow = super().extend(flow)
+        try:
+            flow = super().extend(flow)
+        except ValueError as error:
+            raise InputError(f"[[species]] have a name of another field: {error}; give them other ones") from error
         if self._reactions is None:
             return flow
         names = self._reactions.names

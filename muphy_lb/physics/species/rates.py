@@ -13,12 +13,13 @@ import numpy as np
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.section import did_you_mean
+from muphy_lb.geometry.limits import cut
 
 FUNCTIONS = {"exp": 1, "sqrt": 1, "min": 2, "max": 2}  # with the number of their arguments
 OF_ARRAYS = {"exp": np.exp, "sqrt": np.sqrt, "min": np.minimum, "max": np.maximum}
 OF_NUMBERS = {"exp": math.exp, "sqrt": math.sqrt, "min": min, "max": max}
 OPERATIONS = ast.Add | ast.Sub | ast.Mult | ast.Div
-MOST_CHARACTERS, LARGEST_EXPONENT = 1000, 8
+MOST_CHARACTERS, MOST_PARTS, LARGEST_EXPONENT = 1000, 2000, 8
 
 
 @dataclass(frozen=True)
@@ -44,16 +45,16 @@ def read_law(key: str, text: str, species: Sequence[str], constants: Mapping[str
         raise InputError(f"{key}: {both[0]!r} is the name of a species and of a constant; rename one of them")
     try:
         tree = ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise InputError(f"{key} = {text!r} is no expression ({error}); write it like '-k * a * b'") from error
-    return RateLaw(key, text, _Reader(key, text, species, constants).visit(tree))
+        return RateLaw(key, text, _Reader(key, text, species, constants).visit(tree))
+    except (SyntaxError, ValueError, OverflowError, RecursionError, MemoryError) as error:
+        raise InputError(f"{key} = {cut(text)!r} is no expression ({error}); write it like '-k * a * b'") from error
 
 
 class _Reader(ast.NodeTransformer):
     """Checks a tree and puts numbers and entries of ``c`` in the place of names."""
 
     def __init__(self, key: str, text: str, species: Sequence[str], constants: Mapping[str, float]):
-        self._about, self._species, self._constants = f"{key} = {text!r}", list(species), constants
+        self._about, self._species, self._constants = f"{key} = {cut(text)!r}", list(species), constants
 
     def generic_visit(self, node):
         """Refuse everything else."""
@@ -77,6 +78,10 @@ class _Reader(ast.NodeTransformer):
                 f" {LARGEST_EXPONENT}"
             )
         found = base = self.visit(node.left)
+        if count * sum(1 for _ in ast.walk(base)) > MOST_PARTS:
+            raise InputError(
+                f"{self._about} has powers of powers with more than {MOST_PARTS} factors; write it shorter"
+            )
         for _ in range(count - 1):
             found = ast.BinOp(found, ast.Mult(), base)
         return found
@@ -101,7 +106,9 @@ class _Reader(ast.NodeTransformer):
         if node.id in self._constants:
             return ast.Constant(float(self._constants[node.id]))
         known = [*self._species, *self._constants, *FUNCTIONS]
-        raise InputError(f"{self._about} names {node.id!r}, no species and no constant; {did_you_mean(node.id, known)}")
+        hyphens = "; a name with - cannot stand in a law" if any("-" in name for name in known) else ""
+        remedy = did_you_mean(node.id, known) + hyphens
+        raise InputError(f"{self._about} names {node.id!r}, no species and no constant; {remedy}")
 
     def visit_Call(self, node):
         """Functions."""

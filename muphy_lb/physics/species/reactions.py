@@ -28,6 +28,7 @@ SCALE_OF_NOTHING = 1.0  # value of a species that a case gives none, for what fo
 SMOOTH = 0.25  # largest change of a rate over a part of a step, relative
 MOST_PARTS = 100
 DIFFERENCE = 1e-6  # relative step of numerical derivatives
+SHARES = (1.0, 0.1, 0.01, 1e-3, 0.0)  # of the largest values, at which derivatives are looked at
 
 
 def changes_of(name: str) -> str:
@@ -37,15 +38,16 @@ def changes_of(name: str) -> str:
 
 def parts_of_step(laws: Sequence[RateLaw], scales: Sequence[float], time_step_s: float) -> int:
     """Number of parts of a time step in which rate laws are integrated, from their derivatives at values of all species
-    as large as a case has them. Raises InputError: a law is not finite there, or too stiff for the step."""
-    at = np.array([scale or SCALE_OF_NOTHING for scale in scales], dtype=np.float64)
+    as large as a case has them, and down to 0, where laws that saturate are steep. Raises InputError: a law is not
+    finite at the largest values, or too stiff for the step."""
+    largest = np.array([scale or SCALE_OF_NOTHING for scale in scales], dtype=np.float64)
     stiffest, key = 0.0, ""
     for law in laws:
-        with np.errstate(all="ignore"):
-            changes = np.array([law(at * (1.0 + DIFFERENCE * axis)) - law(at) for axis in np.eye(at.size)])
-        found = time_step_s * float(np.abs(changes / (DIFFERENCE * at)).sum())
-        if not np.isfinite(found):
-            raise InputError(f"{law.key} = {law.text!r} is not finite at values of {', '.join(f'{x:g}' for x in at)}")
+        if not np.isfinite(float(_changes(law, largest, largest)[0])):
+            values = ", ".join(f"{x:g}" for x in largest)
+            raise InputError(f"{law.key} = {law.text!r} is not finite at values of {values}")
+        slopes = [float(_changes(law, share * largest, largest)[1]) for share in SHARES]
+        found = time_step_s * max(slope for slope in slopes if np.isfinite(slope))
         if found > stiffest:
             stiffest, key = found, law.key
     parts = max(1, int(np.ceil(stiffest / SMOOTH)))
@@ -57,6 +59,17 @@ def parts_of_step(laws: Sequence[RateLaw], scales: Sequence[float], time_step_s:
             " reaction as complete"
         )
     return parts
+
+
+def _changes(law: RateLaw, at: np.ndarray, scale: np.ndarray) -> tuple[float, float]:
+    """Value of a law, and the sum of its derivatives by all species, from differences towards 0, at 0 away from it."""
+    steps = np.where(at > 0.0, -DIFFERENCE * at, DIFFERENCE * SHARES[-2] * scale)
+    with np.errstate(all="ignore"):
+        here = float(law(at))
+        changes = np.array(
+            [float(law(at + step * axis)) - here for step, axis in zip(steps, np.eye(at.size), strict=True)]
+        )
+        return here, float(np.abs(changes / steps).sum())
 
 
 @dataclass(frozen=True)
