@@ -166,8 +166,8 @@ def _assumptions(forecast: Forecast, plans: TargetMachine) -> list[str]:
         f"  a rock is cut into cubes, {ROCK_POROSITY:.0%} of each face open, 26 neighbours",
         f"  up to {plans.gpus_per_node} GPUs are connected as measured; beyond, messages also cross a network of"
         f" {link.gb_s:g} GB/s per GPU and {link.latency_us:g} us latency (bandwidth: as measured if that is smaller)",
-        "  latencies of the messages of a GPU add up; none waits in the network or where it arrives: steps bound by"
-        f" messages may take {WAIT:g} times as long (simulated for 64 and 4,096 ranks)",
+        "  latencies of the messages of a GPU add up; none waits in the network or where it arrives:",
+        f"  steps bound by messages may take {WAIT:g} times as long (simulated for 64 and 4,096 ranks)",
         "  a GPU is as fast with any number of nodes, and all are equally fast",
     ]
 

@@ -111,7 +111,7 @@ REFUSED = [
     (PERIODIC, {"initial": {"velocity_file": "absent.npy"}}),
     (PERIODIC, {"initial": {"pressure_file": "values.npy"}}),
     (OPEN, {"initial": {"velocity_m_s": [1e-3, 0.0, 0.0], "consistent_pressure": True}}),
-    (TANK, {"initial": {"velocity_m_s": [1e-3, 0.0, 0.0]}}),
+    (TANK, {"initial": {"velocity_m_s": [1e-3, 0.0, 0.0], "consistent_pressure": True}}),
     (PERIODIC, {"flow": {"acceleration_file": "absent.npy"}}),
     # outputs
     (VESSEL, {"probes": [{"name": "p", "point_m": [1.0, 1.0, 1.0]}]}),

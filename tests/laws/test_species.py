@@ -121,11 +121,11 @@ def test_a_rate_law_has_its_value():
 
 
 def test_a_law_that_saturates_is_integrated_in_the_parts_of_its_steep_end():
-    """Michaelis and Menten: c + K ln c falls by V t, through the steep end without a value below 0."""
+    """Michaelis and Menten: c + K ln c falls by V t; the value told is the mean of two half steps."""
     law = DRUG | {"rate": "-v * drug / (m + drug)", "rates": {"v": 5.0, "m": 1e-2}}
     simulation = simulate(periodic_channel(species=[law]), 19)
     c = float(simulation.field("drug").mean())
-    assert c + 1e-2 * np.log(c) == pytest.approx(1.0 - 5.0 * simulation.time_s, rel=1e-3)
+    assert c + 1e-2 * np.log(c) == pytest.approx(1.0 - 5.0 * simulation.time_s, rel=1e-2)
     simulation.advance(10)
     assert 0.0 <= simulation.field("drug").min() < 1e-6
 

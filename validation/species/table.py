@@ -179,8 +179,7 @@ def _absorbing_channel(height: int, damkoehler: float, settings: Settings) -> fl
     " D (1 + Pe^2 / 210) between plates, of their distance",
 )
 def dispersion(settings: Settings) -> Iterator:
-    """Growth of the variance of a slab that Poiseuille's flow carries: between plates, and in a pipe whose interpolated
-    walls lie between the nodes, so that the nodes' mean speed is that of the pipe but for their number."""
+    """Growth of the variance of a slab in Poiseuille's flow between plates and in a pipe of interpolated walls."""
     yield from _spread("plates", PLATES, PLATES_PECLET, 210.0, settings)
     if not settings.quick:
         yield from _spread("pipe", RADIUS, PIPE_PECLET, 48.0, settings)

@@ -53,6 +53,7 @@ class Species(ScalarPhysics):
     """The species of a case, in their own unit."""
 
     name = NAME
+    excludes = frozenset({"fluctuating", "particles"})
     methods = MappingProxyType({"set_species": set_species})
 
     def __init__(self, case, header: GeometryHeader, units: Units):

@@ -71,6 +71,7 @@ SHAPES_TOO_LARGE = [
     ("square_duct", {"side": 1e9}),
     ("pipe", {"radius": 1e9}),
     ("stenosis", {"radius": 1e8}),
+    ("nanopore", {"length": 1e9}),
     ("branching_vessel", {"spacing_m": 1e-12}),
     ("sphere_pack", {"size": 1e9}),
     ("random_spheres", {"size": 1e9}),

@@ -207,5 +207,5 @@ def test_content_is_loaded_as_its_case_says(rock):
 
 
 def test_the_names_that_users_import_are_few():
-    assert muphy_lb.__all__ == ["Case", "DivergedError", "InputError", "Simulation", "geometry", "partition"]
+    assert muphy_lb.__all__ == ["Case", "DivergedError", "InputError", "Simulation", "Study", "geometry", "partition"]
     assert all(getattr(muphy_lb, name) is not None for name in muphy_lb.__all__)

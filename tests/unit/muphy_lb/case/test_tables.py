@@ -73,7 +73,8 @@ def test_a_case_has_two_physics_unless_one_excludes_the_other():
             allowed.append(pair)
         except InputError as error:
             assert "cannot be computed together" in str(error)
-    assert allowed == [("fluctuating", "particles"), ("age", "dissipation")]
+    with_species = [("thermal", "species"), ("age", "species"), ("species", "dissipation")]
+    assert set(allowed) == {("fluctuating", "particles"), ("age", "dissipation"), *with_species}
 
 
 @pytest.mark.parametrize("library", ["numpy", "numba"])
