@@ -227,11 +227,16 @@ class NeighbourTable(NamedTuple):
     n_neighbours: int
 
 
+WEIGHT_SHARE = 2.0**-8
+"""Scale of the fixed-point sum of the weights of an opening's links over that of its other sums: a weight is of order
+1, so sums of half a million would leave 63 bits at the scale of the others."""
+
+
 class FeedbackArrays(NamedTuple):
     """Device arrays of a condition with feedback."""
 
-    #: (n_ranks * n_openings * 3,) int64: for each rank and opening the mass that entered and the density deviations of
-    #: its links, in fixed point, and the number of these links
+    #: (n_ranks * n_openings * 3,) int64: for each rank and opening the mass that entered, the density deviations of
+    #: its links times their weights, and these weights, in fixed point
     sums: Any
     weights: Any  #: (n_openings,) float64: share of what leaves through each opening in the outflow that is answered
     state: Any  #: (n_state,) float64

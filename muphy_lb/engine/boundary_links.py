@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from muphy_lb.backends.arrays import FeedbackArrays, LinkArrays, LinkBuffers, WallArrays
+from muphy_lb.backends.arrays import WEIGHT_SHARE, FeedbackArrays, LinkArrays, LinkBuffers, WallArrays
 from muphy_lb.boundaries.feedback import Feedback
 from muphy_lb.boundaries.wall_balance import WallBalance
 from muphy_lb.domain import AddressTable, flat_address
@@ -144,8 +144,9 @@ class WallLinks:
         return np.concatenate((linkwise.outgoing, in_table.outgoing, linkwise.incoming, in_table.incoming))
 
 
-# Sums over openings are in fixed point: 2^-44 is far below the rounding of a population in single precision, and sums
-# over half a million links of order 1 fit in 63 bits.
+# Sums over openings are in fixed point: 2^-44 is far below the rounding of a population in single precision. Sums of
+# numbers of order 1 over half a million links fit in 63 bits; those of weights have a scale of their own, to which
+# weights are rounded, so that their sums are exact.
 SUM_SCALE = 2.0**44
 # Of each opening: mass that entered, density deviations times weights, weights.
 N_SUMS = 3
@@ -354,7 +355,8 @@ class BoundaryLinks:
         normals = np.array([opening.normal for opening in openings]).reshape(-1, 3)
         counts = (plane_axes(openings)[links.boundary] < 0) | (np.abs(lattice.c[links.q]).sum(axis=1) == 1)
         counts[domain.mirrors.link] = True
-        return np.where(counts, link_momentum(lattice, links.q, normals[links.boundary]), 0.0)
+        found = np.where(counts, link_momentum(lattice, links.q, normals[links.boundary]), 0.0)
+        return np.rint(found * (SUM_SCALE * WEIGHT_SHARE)) / (SUM_SCALE * WEIGHT_SHARE)
 
     def _reflecting(self, conditions: LinkConditions) -> np.ndarray:
         """(n_openings,) whether the plane of each opening reflects: with a pressure, normal to an axis, and unless

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from muphy_lb.backends.arrays import ANY_BIT, Chosen, NodeRange, State, StreamArrays
+from muphy_lb.backends.arrays import ANY_BIT, WEIGHT_SHARE, Chosen, NodeRange, State, StreamArrays
 from muphy_lb.domain import LocalDomain, build_addresses, build_lookup
 from muphy_lb.domain.streaming import INTERIOR
 from muphy_lb.engine.actions import Actions
@@ -246,7 +246,8 @@ class Engine:
 
     def opening_sums(self, n_openings: int) -> np.ndarray:
         """(n_openings, 3) int64 sums over the local links of each opening, exact in any order: mass entering per step,
-        density deviations of the plane times the weights of the links, and these, in units of ``1 / SUM_SCALE``."""
+        density deviations of the plane times the weights of the links, and ``WEIGHT_SHARE`` of these, in units of
+        ``1 / SUM_SCALE``."""
         if not self.boundary_links.has_openings:
             return np.zeros((n_openings, 3), dtype=np.int64)
         self.backend.synchronise()  # packs run beside the interior, which may still be writing
@@ -402,7 +403,8 @@ def opening_sums(engine: Engine, n_openings: int) -> np.ndarray:
     flux, deviation = engine.link_fluxes()
     share, beside = _filling(engine, filled, links.node)
     weight = engine.boundary_links.weights
-    numbers = np.stack((share * flux, weight * (share * deviation + (1.0 - share) * beside), weight), axis=1)
+    deviation = share * deviation + (1.0 - share) * beside
+    numbers = np.stack((share * flux, weight * deviation, WEIGHT_SHARE * weight), axis=1)
     sums = np.zeros((n_openings, N_SUMS), dtype=np.int64)
     np.add.at(sums, links.boundary, np.rint(numbers * SUM_SCALE).astype(np.int64))
     return sums

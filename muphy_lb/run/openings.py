@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from muphy_lb.backends.arrays import WEIGHT_SHARE
 from muphy_lb.engine.boundary_links import SUM_SCALE
 from muphy_lb.engine.engine import opening_sums
 from muphy_lb.measure.flow_view import EngineView, FlowView, OpeningState
@@ -47,7 +48,7 @@ def opening_states(view: FlowView, sums: np.ndarray, answers: Mapping[str, Seque
         answers: state and value of each condition with feedback, by number of the opening.
     """
     flow = sums[:, 0] / SUM_SCALE
-    deviation = sums[:, 1] / np.maximum(sums[:, 2], 1)
+    deviation = WEIGHT_SHARE * sums[:, 1] / np.maximum(sums[:, 2], 1)
     return {
         record.name: _state(view, number, float(flow[number]), float(deviation[number]), answers.get(str(number), ()))
         for number, record in enumerate(view.header.openings)

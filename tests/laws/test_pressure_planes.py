@@ -4,10 +4,15 @@ their planes, and the pressures told are those of the planes."""
 import numpy as np
 import pytest
 
+from muphy_lb.backends import make_backend
+from muphy_lb.backends.arrays import WEIGHT_SHARE, LinkArrays
+from muphy_lb.base.precision import FP64
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.domain import STREAMINGS
+from muphy_lb.engine.boundary_links import SUM_SCALE
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.voxels import FIRST_OPENING, FLUID, SOLID, Opening, Voxels
+from muphy_lb.lattice import D2Q9
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.solver import Solver
 from tests.channel import HEIGHT, open_channel, simulate
@@ -150,3 +155,19 @@ def test_a_junction_shares_its_flow_as_a_network_of_resistances():
     _, told = junction({"flow_rate_m3_s": flow[0], "profile": "parabolic"})
     assert told[0] == pytest.approx(AT_ENDS[0], rel=1e-3)
     assert told[1:].tolist() == pytest.approx(AT_ENDS[1:].tolist(), abs=1e-12)
+
+
+def test_the_weights_of_a_large_opening_fit_in_their_fixed_point_sum():
+    """An opening of 1000 x 1000 voxels; at the scale of flow rates the sum of its weights would leave 63 bits."""
+    weights, scale = np.full(4, 2.5e5), SUM_SCALE
+    total = np.rint(WEIGHT_SHARE * weights * scale).sum()
+    assert weights.sum() * scale > 2.0**63 > total
+    for backend in ("numpy", "cpu"):
+        device = make_backend(backend, D2Q9, FP64)
+        fluxes, sums = device.array(np.full(8, 1e-3)), device.zeros(3, np.int64)
+        links = LinkArrays(*[None] * len(LinkArrays._fields))._replace(
+            opening=device.array(np.zeros(4, np.int64)), weight=device.array(weights)
+        )
+        device.bind("sum_openings", fluxes, links, sums, scale)()
+        flow, deviation, weight = device.to_host(sums)
+        assert weight > 0 and WEIGHT_SHARE * deviation / weight == pytest.approx(1e-3, rel=1e-9)

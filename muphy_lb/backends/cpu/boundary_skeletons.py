@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 from numba import prange
 
-from muphy_lb.backends.arrays import WallArrays
+from muphy_lb.backends.arrays import WEIGHT_SHARE, WallArrays
 from muphy_lb.backends.cpu.rows import count_bits, move_row
 from muphy_lb.backends.cpu.skeletons import ONE, bare_node_jit, bare_sweep_jit, loop_jit, node_jit, sweep_jit
 from muphy_lb.base.precision import FP64
@@ -101,7 +101,7 @@ def sum_openings(fluxes, weight, opening, sums, scale):
         first = 3 * opening[link]
         sums[first] += np.int64(np.rint(fluxes[link] * scale))
         sums[first + 1] += np.int64(np.rint(weight[link] * fluxes[n_links + link] * scale))
-        sums[first + 2] += np.int64(np.rint(weight[link] * scale))
+        sums[first + 2] += np.int64(np.rint(weight[link] * (scale * WEIGHT_SHARE)))
 
 
 @cache
@@ -121,7 +121,7 @@ def feedback(advance_operator, lattice):
             first = 3 * (rank * n_openings + opening)
             deviation += sums[first + 1]
             weight += sums[first + 2]
-        value[0] = advance(outflow, deviation / weight, state, parameters)
+        value[0] = advance(outflow, WEIGHT_SHARE * deviation / weight, state, parameters)
         other_value[0] = value[0]
 
     return skeleton

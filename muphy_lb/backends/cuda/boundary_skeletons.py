@@ -4,6 +4,7 @@ from functools import cache
 
 import numpy as np
 
+from muphy_lb.backends.arrays import WEIGHT_SHARE
 from muphy_lb.backends.cuda.access import access, changer, device_jit, fetcher
 from muphy_lb.backends.cuda.device import cuda
 from muphy_lb.backends.cuda.kept import kernel_jit
@@ -174,7 +175,7 @@ def sum_openings(fluxes, weight, opening, sums, scale):
         if opening[link] == k:
             flux += nearest(fluxes[link] * scale)
             deviation += nearest(weight[link] * fluxes[n_links + link] * scale)
-            total += nearest(weight[link] * scale)
+            total += nearest(weight[link] * (scale * WEIGHT_SHARE))
     partial[0, thread], partial[1, thread], partial[2, thread] = flux, deviation, total
     cuda.syncthreads()
     half = SUM_THREADS // 2
@@ -216,7 +217,7 @@ def feedback(advance_operator, lattice):
                 place = 3 * (rank * n_openings + opening)
                 deviation += sums[place + 1]
                 weight += sums[place + 2]
-            value[0] = advance(outflow, deviation / weight, state, parameters)
+            value[0] = advance(outflow, WEIGHT_SHARE * deviation / weight, state, parameters)
             other_value[0] = value[0]
 
     return kernel

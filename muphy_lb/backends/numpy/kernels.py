@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from muphy_lb.backends import arrays as records
-from muphy_lb.backends.arrays import NodeRange, State
+from muphy_lb.backends.arrays import WEIGHT_SHARE, NodeRange, State
 from muphy_lb.backends.interface import kernels_of
 from muphy_lb.domain import ROW, Crossing, entry, is_entry
 from muphy_lb.domain.lookup import LAYER, corners, nearest_node, places_of
@@ -475,7 +475,7 @@ def sum_openings(backend, fluxes, links: records.LinkArrays, sums, scale: float)
     def add():
         flux, deviation = np.split(fluxes, 2)
         sums[...] = 0
-        for column, values in enumerate((flux, links.weight * deviation, links.weight)):
+        for column, values in enumerate((flux, links.weight * deviation, WEIGHT_SHARE * links.weight)):
             np.add.at(sums, 3 * links.opening + column, np.rint(values * scale).astype(np.int64))
 
     return add
@@ -489,7 +489,7 @@ def feedback(backend, advance, arrays: records.FeedbackArrays, values):
         sums = arrays.sums.reshape(-1, arrays.n_openings, 3).sum(axis=0)
         _, deviation, weight = sums[arrays.opening]
         outflow = -(arrays.weights @ (sums[:, 0] / arrays.scale))
-        found = advance.reference(outflow, deviation / weight, tuple(arrays.state), named)
+        found = advance.reference(outflow, WEIGHT_SHARE * deviation / weight, tuple(arrays.state), named)
         arrays.value[0], arrays.state[...] = found
         arrays.other_value[0] = arrays.value[0]
 
