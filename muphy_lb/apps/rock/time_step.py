@@ -13,7 +13,15 @@ nu (Ginzburg and d'Humieres, Phys. Rev. E 68, 066614 (2003)), so that k stays th
 import numpy as np
 
 from muphy_lb.apps.rock.command import SHORT
-from muphy_lb.apps.rock.settled_flow import Desk, Flow, Relay, is_free_of_time_step, is_under_way, settled_flow
+from muphy_lb.apps.rock.settled_flow import (
+    Desk,
+    Flow,
+    Relay,
+    forget_flow,
+    is_free_of_time_step,
+    is_under_way,
+    settled_flow,
+)
 from muphy_lb.base.errors import DivergedError
 from muphy_lb.case.case import Case
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
@@ -51,6 +59,7 @@ def quick_flow(
             return settled_flow(quick, communicator, geometry, folder, desk, relay)
         except DivergedError as error:
             desk.say(f"warning: with the shorter time step, {error}; begun anew with that of the case")
+            from_root(communicator, lambda: forget_flow(folder))  # whose checkpoints hold the shorter time step
     return settled_flow(case, communicator, geometry, folder, desk, relay)
 
 
