@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 
 from muphy_lb.base.errors import InputError, MuphyError
 from muphy_lb.run.folder import SUMMARY_FILE
+from muphy_lb.run.verdict import DOUBTFUL_EXIT_CODE
 
 STARTS = ("first", "second")
 KEPT_IN = ("NUMBA_CACHE_DIR", "MUPHY_CACHE")
@@ -20,6 +21,8 @@ KEPT_IN = ("NUMBA_CACHE_DIR", "MUPHY_CACHE")
 
 TOLD = ("title", "device", "backend", "precision", "streaming", "ranks", "n_fluid", "steps", "mflups")
 LAST_LINES = 5
+COMPLETE = (0, DOUBTFUL_EXIT_CODE)
+"""Exit codes of a run that came to its end."""
 
 
 def time_whole(options, say: Callable[[str], None], communicator) -> tuple[str, str, list[dict]]:
@@ -41,13 +44,16 @@ def time_whole(options, say: Callable[[str], None], communicator) -> tuple[str, 
 
 
 def _timed(line: Sequence[str], environment: Mapping[str, str], summary: Path) -> dict:
-    """The record of one run: that of its profile, ``command_s`` from the command to its exit, and what it was."""
+    """The record of one run: that of its profile, ``command_s`` from the command to its exit, and what it was. Raises
+    MuphyError: the run fails or is stopped."""
+    summary.unlink(missing_ok=True)  # of the start before
     began = time.perf_counter()
     done = subprocess.run(line, env=environment, capture_output=True, text=True, check=False)
     command_s = time.perf_counter() - began
-    if not summary.exists():
+    if done.returncode not in COMPLETE or not summary.exists():
         last = "\n".join((done.stderr or done.stdout).splitlines()[-LAST_LINES:])
-        raise MuphyError(f"bench: the run ended with code {done.returncode} and no summary:\n{last}")
+        lacking = "" if summary.exists() else " and no summary"
+        raise MuphyError(f"bench: the run ended with code {done.returncode}{lacking}:\n{last}")
     found = json.loads(summary.read_text(encoding="utf-8"))
     return {name: found[name] for name in TOLD} | {"command_s": command_s} | found["profile"]
 

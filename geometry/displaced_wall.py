@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from muphy_lb.geometry.axes import AXES
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.images.rule import Noted
 from muphy_lb.geometry.implicit import ImplicitWall
 from muphy_lb.geometry.limits import ask_for_voxels, shown
 from muphy_lb.geometry.openings.find import ends_of_surface
 from muphy_lb.geometry.options import check_positive, check_whole, is_number
+from muphy_lb.geometry.repeats import Axes
 from muphy_lb.geometry.surfaces.mend import Mended
 from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Voxels
 
@@ -112,11 +112,12 @@ def displaced_surface(mended: Mended, displacement: WallDisplacement) -> Mended:
     return replace(mended, surface=replace(surface, points=moved_m / surface.metres_per_unit))
 
 
-def displaced_voxels(loaded: Noted, displacement: WallDisplacement) -> Noted:
+def displaced_voxels(loaded: Noted, displacement: WallDisplacement, repeats: Axes) -> Noted:
     """Voxels whose wall, half-way between those of fluid and the others, is moved; labels of solid that stays are kept.
 
     The distance from the wall is that from the nearest voxel of the other kind less half a voxel, so a wall at faces of
-    voxels moves by whole voxels, and one that cuts links (``lattice.walls``) by any distance.
+    voxels moves by whole voxels, and one that cuts links (``lattice.walls``) by any distance. Along the axes (x, y, z)
+    where ``repeats`` is true, the wall of the next box counts, too.
 
     Raises GeometryError: the voxels have openings; nothing is left of the fluid.
     """
@@ -127,18 +128,16 @@ def displaced_voxels(loaded: Noted, displacement: WallDisplacement) -> Noted:
             f" ({', '.join(opening.name for opening in voxels.openings)}); change its own size, or cut its openings in"
             " the case"
         )
-    level = _levels(voxels, displacement)
+    level = _levels(voxels, displacement, repeats)
     is_fluid = level > 0.0
     if not is_fluid.any():
         raise GeometryError(f"no fluid is left: {displacement}; give a smaller displacement")
     flags = np.where(is_fluid, FLAG_DTYPE(FLUID), np.where(voxels.flags == FLUID, FLAG_DTYPE(SOLID), voxels.flags))
-    moved = replace(
-        voxels, flags=flags.astype(FLAG_DTYPE), wall_shape=ImplicitWall(_interpolated(level, voxels.periodic))
-    )
+    moved = replace(voxels, flags=flags.astype(FLAG_DTYPE), wall_shape=ImplicitWall(_interpolated(level, repeats)))
     return Noted(moved, (*loaded.notes, str(displacement)))
 
 
-def _levels(voxels: Voxels, displacement: WallDisplacement) -> np.ndarray:
+def _levels(voxels: Voxels, displacement: WallDisplacement, repeats: Axes) -> np.ndarray:
     """(nz, ny, nx) distance of each voxel from the moved wall [voxels], positive in the fluid."""
     from scipy.ndimage import distance_transform_edt
 
@@ -147,7 +146,7 @@ def _levels(voxels: Voxels, displacement: WallDisplacement) -> np.ndarray:
     fluid = voxels.flags == FLUID
     for axis in range(3):
         widths = [(n, n) if axis == other else (0, 0) for other in range(3)]
-        fluid = np.pad(fluid, widths, mode="wrap" if voxels.periodic[2 - axis] else "edge")
+        fluid = np.pad(fluid, widths, mode="wrap" if repeats[2 - axis] else "edge")
     distance = [
         distance_transform_edt(side) if not side.all() else np.full(side.shape, np.inf) for side in (fluid, ~fluid)
     ]
@@ -160,15 +159,15 @@ def _levels(voxels: Voxels, displacement: WallDisplacement) -> np.ndarray:
     return level
 
 
-def _interpolated(level: np.ndarray, periodic: tuple[bool, bool, bool]):
+def _interpolated(level: np.ndarray, repeats: Axes):
     """The function of points (n, 3) in voxel coordinates that interpolates linearly between voxels."""
     from scipy.ndimage import map_coordinates
 
     size = np.array(level.shape[::-1])
-    repeats = np.array([periodic[AXES.index(axis)] for axis in AXES])
+    level = np.pad(level, [(0, int(wraps)) for wraps in repeats[::-1]], mode="wrap")
 
     def at(points: np.ndarray) -> np.ndarray:
         wrapped = np.where(repeats, np.mod(points, size), points)
-        return map_coordinates(level, wrapped[:, ::-1].T, order=1, mode="grid-wrap" if repeats.all() else "nearest")
+        return map_coordinates(level, wrapped[:, ::-1].T, order=1, mode="nearest")
 
     return at

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from muphy_lb.base.narrow import triple
 from muphy_lb.geometry.axes import PERIODIC
 from muphy_lb.geometry.displaced_wall import (
     DISPLACEMENT_NAMES,
@@ -32,8 +33,8 @@ from muphy_lb.geometry.images.vtk import read_vti, read_vtu
 from muphy_lb.geometry.limits import regular_file, shown
 from muphy_lb.geometry.openings.find import with_surface_ends
 from muphy_lb.geometry.options import check_flag, check_names, check_text
-from muphy_lb.geometry.porous.preparation import PREPARATION_NAMES, split_preparation
-from muphy_lb.geometry.repeats import prepared, split_periodic
+from muphy_lb.geometry.porous.preparation import PREPARATION_NAMES, Preparation, split_preparation
+from muphy_lb.geometry.repeats import Axes, prepared, split_periodic
 from muphy_lb.geometry.shapes.catalogue import build_shape
 from muphy_lb.geometry.shapes.packings import SphereList, sphere_list
 from muphy_lb.geometry.surfaces import surface
@@ -89,7 +90,7 @@ def load_with_notes(path, **options) -> Noted:
     displacement, options = split_displacement(options)
     preparation, options = split_preparation(options)
     periodic, options = split_periodic(options)
-    return prepared(_load(path, options, periodic, displacement), preparation, periodic)
+    return prepared(_load(path, options, periodic, displacement, preparation), preparation, periodic)
 
 
 def load_content(content: np.ndarray | Surface, **options) -> Noted:
@@ -112,12 +113,18 @@ def load_content(content: np.ndarray | Surface, **options) -> Noted:
     if isinstance(content, Surface):
         loaded = _voxels_of_surface(content, **options, displacement=displacement)
     else:
-        loaded = _displaced(_segmented(content, options), displacement)
+        loaded = _displaced(_segmented(content, options), displacement, preparation, periodic)
     return prepared(loaded, preparation, periodic)
 
 
-def _displaced(loaded: Noted, displacement: WallDisplacement) -> Noted:
-    return displaced_voxels(loaded, displacement) if displacement else loaded
+def _displaced(loaded: Noted, displacement: WallDisplacement, preparation: Preparation, periodic: Axes | None) -> Noted:
+    """Voxels whose wall is moved as one that repeats where it was drawn so, and where the ends of the box are asked to
+    meet."""
+    if not displacement:
+        return loaded
+    drawn, kept = loaded.voxels.periodic, preparation.keeps_ends(loaded.voxels.shape[::-1])
+    meets = zip(drawn, kept, periodic or drawn, strict=True)
+    return displaced_voxels(loaded, displacement, triple(was or (stays and asked) for was, stays, asked in meets))
 
 
 def _segmented(content: np.ndarray, options: Mapping) -> Noted:
@@ -130,15 +137,17 @@ def _segmented(content: np.ndarray, options: Mapping) -> Noted:
 def _load(
     path,
     options: Mapping[str, Any],
-    periodic: tuple[bool, bool, bool] | None = None,
-    displacement: WallDisplacement = UNMOVED,
+    periodic: Axes | None,
+    displacement: WallDisplacement,
+    preparation: Preparation,
 ) -> Noted:
     """The voxels of an input before any preparation; spheres of a list come in again where the box is periodic."""
     text = str(path)
     if text.startswith(SHAPE_PREFIX):
         if options.get("spacing_m") is None:
             raise MissingOptionError(f"{text}: the voxels of a shape have any edge [m]", ["spacing_m"])
-        return _displaced(Noted(build_shape(text.removeprefix(SHAPE_PREFIX), **options), ()), displacement)
+        shape = Noted(build_shape(text.removeprefix(SHAPE_PREFIX), **options), ())
+        return _displaced(shape, displacement, preparation, periodic)
     ending = file_ending(path)
     if ending not in LOADERS:
         raise GeometryError(
@@ -171,7 +180,8 @@ def _load(
         raise MissingOptionError(problem, error.names) from error
     except GeometryError as error:
         raise GeometryError(str(error) if text in str(error) else f"{text}: {error}") from error
-    return _displaced(loaded if isinstance(loaded, Noted) else Noted(loaded, ()), displacement)
+    noted = loaded if isinstance(loaded, Noted) else Noted(loaded, ())
+    return _displaced(noted, displacement, preparation, periodic)
 
 
 def file_ending(path) -> str:

@@ -2,7 +2,7 @@
 :func:`prepare_image` applies the steps of a :class:`Preparation` in a fixed order. Every step takes and returns Voxels;
 corners are voxel indices (x, y, z) counted from 0, axes are letters out of ``"xyz"``."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -63,6 +63,14 @@ class Preparation:
         check_connection(self.connected_by)
         if self.reservoir_axis not in tuple(AXES):
             raise GeometryError(f"reservoir_axis is {shown(self.reservoir_axis)}; allowed: x, y, z")
+
+    def keeps_ends(self, size: Sequence[int]) -> tuple[bool, bool, bool]:
+        """Whether the ends of the prepared image along x, y, z are those of an image of that size (x, y, z). Raises
+        GeometryError: a crop has no corners."""
+        low, high = map(_corner, self.crop or ((0, 0, 0), size))
+        changed = self.mirror + self.reservoir_axis * (self.reservoir_layers > 0)
+        is_whole_axis = (low == 0) & (high == np.array(size))
+        return triple(bool(whole) and axis not in changed for axis, whole in zip(AXES, is_whole_axis, strict=True))
 
 
 PREPARATION_NAMES = tuple(f.name for f in fields(Preparation))

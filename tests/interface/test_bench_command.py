@@ -28,6 +28,8 @@ from muphy_lb.geometry.store import write_geometry
 from muphy_lb.lattice import lattice_named
 from muphy_lb.lattice.layout import TILE, whole
 from muphy_lb.parallel import SerialCommunicator
+from muphy_lb.run.loop import STOPPED_EXIT_CODE
+from muphy_lb.run.verdict import DOUBTFUL_EXIT_CODE
 from tests.conftest import HANGS_S, ROOT
 
 SIZES = {"box": 6, "spheres": 12, "artery": 4}
@@ -364,7 +366,7 @@ def started(monkeypatch):
         summary.parent.mkdir(exist_ok=True)
         profile = {"phases_s": {"stepping": [1.0, 2.0]}, "wall_s": [3.0, 4.0], "peak_memory_mib": [5.0, 6.0]}
         summary.write_text(json.dumps(dict.fromkeys(whole_runs.TOLD, 1) | {"profile": profile}))
-        return subprocess.CompletedProcess(line, 0, "", "")
+        return subprocess.CompletedProcess(line, DOUBTFUL_EXIT_CODE, "", "")  # as of a short run
 
     monkeypatch.setattr(whole_runs.subprocess, "run", run)
     return found
@@ -380,6 +382,23 @@ def test_whole_runs_start_with_nothing_kept_and_then_with_what_the_first_has_lef
     assert all(one["phases_s"]["stepping"] == [1.0, 2.0] and one["command_s"] >= 0.0 for one in measured)
     line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("stepping [s]"))
     assert line.split()[-2:] == ["2.00", "2.00"]
+
+
+@pytest.mark.parametrize(("code", "has_begun"), [(5, False), (STOPPED_EXIT_CODE, True)])
+def test_a_second_start_that_fails_is_not_taken_for_the_first(started, monkeypatch, code, has_begun):
+    succeeds = whole_runs.subprocess.run
+
+    def second_fails(line, env=None, **_):
+        is_second = env is not None and bool(started)
+        done = None if is_second and not has_begun else succeeds(line, env)
+        return subprocess.CompletedProcess(line, code, "", "too little memory") if is_second else done
+
+    monkeypatch.setattr(whole_runs.subprocess, "run", second_fails)
+    add_options(parser := ArgumentParser())
+    with pytest.raises(
+        MuphyError, match=f"ended with code {code}{'' if has_begun else ' and no summary'}:\ntoo little"
+    ):
+        bench(parser.parse_args(["case.toml", "--whole"]), print, SerialCommunicator())
 
 
 @pytest.mark.parametrize(

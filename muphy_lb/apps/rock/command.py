@@ -29,8 +29,8 @@ def add_options(parser) -> None:
         "--time-step",
         choices=(SHORT, OF_CASE),
         default=SHORT,
-        help="the one that settles k in the fewest steps where collision is trt, whose k does not depend on it, or that"
-        " of the case (default: %(default)s)",
+        help="the one that settles k in the fewest steps where k does not depend on it (collision trt, walls half-way"
+        " or central-linear), or that of the case (default: %(default)s)",
     )
     parser.add_argument("--json", metavar="FILE", help="write the outcome, after each flow")
     parser.add_argument("--plot", metavar="FILE", help="draw the distribution of the velocity in the pores (PNG)")

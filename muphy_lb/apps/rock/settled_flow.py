@@ -15,6 +15,7 @@ import numpy as np
 from muphy_lb.apps.rock.command import SHORT
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.atomic import refuse_linked_folder
+from muphy_lb.base.registry import packages
 from muphy_lb.case.case import Case
 from muphy_lb.measure.flow_view import whole_nodes
 from muphy_lb.measure.permeability import Permeability, driving_acceleration, mean_pore_size
@@ -104,7 +105,9 @@ BARE = {
 FREE = ("title", "run", "output", "compute")
 """Sections that may differ between a flow and the case that goes on with it."""
 TIME_STEP = ("relaxation_time", "lattice_velocity", "time_step_s")
-"""Keys of [lattice] that may too where the collision has two relaxation times: it goes on with the flow's own."""
+"""Keys of [lattice] that may too where k does not depend on them: the case goes on with the flow's own."""
+WALLS = ("half-way", "central-linear")  # which two relaxation times place alike for any viscosity
+COARSE = "fp16"  # precision in which the change of a short step may be lost in rounding
 
 
 @dataclass(frozen=True)
@@ -183,6 +186,12 @@ def settled_flow(
         return _flow(summary, folder) if is_root else None
 
 
+def is_free_of_time_step(case: Case) -> bool:
+    """Whether k is certain not to depend on the time step."""
+    places_walls_alike = case.lattice.collision == TRT.name and case.lattice.walls in WALLS
+    return places_walls_alike and case.compute.precision != COARSE and not packages(case)
+
+
 def is_done(folder: Path, case: Case) -> bool:
     """Whether a folder holds the flow of a case, and it has ended; on rank 0. Raises InputError: the folder holds
     checkpoints of another flow."""
@@ -207,7 +216,8 @@ def _earlier(folder: Path, case: Case) -> tuple[dict | None, bool]:
     checkpoint."""
     has_checkpoint = any((folder / CHECKPOINTS).glob(PATTERN))
     old = _read(folder / CASE_FILE, tomllib.loads)
-    then, now = _identity(old), _identity(tomllib.loads(case.to_toml(folder)))
+    free = TIME_STEP if is_free_of_time_step(case) else ()
+    then, now = _identity(old, free), _identity(tomllib.loads(case.to_toml(folder)), free)
     changed = [key for key in sorted({*then, *now}) if then.get(key) != now.get(key)]
     if has_checkpoint and changed:
         raise InputError(
@@ -223,13 +233,11 @@ def _earlier(folder: Path, case: Case) -> tuple[dict | None, bool]:
     return (summary if is_ended else None), has_checkpoint
 
 
-def _identity(table: Mapping) -> dict:
-    """The entries of a raw case that identify its flow, by name."""
+def _identity(table: Mapping, free: tuple[str, ...]) -> dict:
+    """The entries of a raw case that identify its flow, by name; keys of [lattice] that are free do not."""
     compute = table.get("compute", {})
     own = {f"compute.{key}": compute.get(key) for key in ("precision", "streaming")}
-    lattice = dict(table.get("lattice", {}))
-    if lattice.get("collision") == TRT.name:
-        lattice = {key: value for key, value in lattice.items() if key not in TIME_STEP}
+    lattice = {key: value for key, value in table.get("lattice", {}).items() if key not in free}
     return own | {key: value for key, value in table.items() if key not in FREE} | {"lattice": lattice}
 
 

@@ -13,13 +13,19 @@ nu (Ginzburg and d'Humieres, Phys. Rev. E 68, 066614 (2003)), so that k stays th
 import numpy as np
 
 from muphy_lb.apps.rock.command import SHORT
-from muphy_lb.apps.rock.settled_flow import Desk, Flow, Relay, is_under_way, settled_flow
+from muphy_lb.apps.rock.settled_flow import (
+    Desk,
+    Flow,
+    Relay,
+    forget_flow,
+    is_free_of_time_step,
+    is_under_way,
+    settled_flow,
+)
 from muphy_lb.base.errors import DivergedError
-from muphy_lb.base.registry import packages
 from muphy_lb.case.case import Case
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.lattice import lattice_named
-from muphy_lb.operators import TRT
 from muphy_lb.parallel import from_root
 from muphy_lb.partition.voxels import FACES, graph_from_voxels
 from muphy_lb.setup.distribute import DistributedGeometry, distributed
@@ -27,8 +33,6 @@ from muphy_lb.setup.numerics import resolve
 
 SHARE = 0.1  # nu over d^2 / L with which both times are equal
 LEAST_VISCOSITY = 0.003  # below, odd moments relax so slowly that a flow may become unstable
-WALLS = ("half-way", "central-linear")  # which two relaxation times place alike for any viscosity
-COARSE = "fp16"  # precision in which the change of a short step may be lost in rounding
 WORTHWHILE = 0.5  # share of the viscosity of the case beyond which a shorter time step saves little
 
 
@@ -55,14 +59,14 @@ def quick_flow(
             return settled_flow(quick, communicator, geometry, folder, desk, relay)
         except DivergedError as error:
             desk.say(f"warning: with the shorter time step, {error}; begun anew with that of the case")
+            from_root(communicator, lambda: forget_flow(folder))  # whose checkpoints hold the shorter time step
     return settled_flow(case, communicator, geometry, folder, desk, relay)
 
 
 def quick_case(case: Case, geometry: DistributedGeometry) -> Case | None:
     """The case with the time step that settles its flow in the fewest steps; None where that is hardly shorter, or k
     might be another one; collective."""
-    places_walls_alike = case.lattice.collision == TRT.name and case.lattice.walls in WALLS
-    if not places_walls_alike or case.compute.precision == COARSE or packages(case):
+    if not is_free_of_time_step(case):
         return None
     numerics = resolve(case, geometry.header.spacing_m, cs2=float(lattice_named(case.lattice.name).cs2))
     wanted = SHARE * geometry.inspect(pore_width) ** 2 / longest_wave(geometry.header)

@@ -72,6 +72,41 @@ def test_cut_links_see_parts_of_a_voxel(tmp_path):
     assert found == pytest.approx([0.7])
 
 
+@pytest.mark.parametrize("periodic", ["", "x", "xy", "xyz"])
+def test_cut_links_see_the_wall_behind_a_face_that_repeats(tmp_path, periodic):
+    """A plane of solid at the upper end of x: the fluid at the lower end meets it where x repeats, and nothing else."""
+    image = np.zeros((4, 5, 6), np.uint8)
+    image[:, :, -1] = 1
+    np.save(tmp_path / "slit.npy", image)
+    options = {"periodic": periodic} if periodic else {}
+    voxels = load_voxels(tmp_path / "slit.npy", spacing_m=1.0, fluid_value=0, wall_moved_m=0.2, **options)
+    starts = np.array([[0.0, 4.0, 3.0], [4.0, 4.0, 3.0]])
+    found = [voxels.wall_shape.distances(starts, np.array([x, 1, 1]))[n] for n, x in enumerate((-1, 1))]
+    assert found == pytest.approx([0.7 if periodic else np.nan, 0.7], nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "is_solid"),
+    [
+        ({}, False),
+        ({"periodic": "x"}, True),
+        ({"periodic": "y"}, False),
+        ({"periodic": "x", "mirror": "x"}, False),
+        ({"periodic": "x", "crop": [[0, 0, 0], [5, 5, 4]]}, False),
+        ({"periodic": "x", "reservoir_layers": 2, "reservoir_ends": "periodic"}, False),
+    ],
+)
+def test_a_wall_moves_into_the_next_box_where_the_ends_meet(tmp_path, options, is_solid):
+    """A plane of solid at the upper end of x, moved inwards by more than half a voxel, fills the layer at the lower end
+    only where that is its neighbour."""
+    image = np.zeros((4, 5, 6), np.uint8)
+    image[:, :, -1] = 1
+    np.save(tmp_path / "slit.npy", image)
+    voxels = load_voxels(tmp_path / "slit.npy", spacing_m=1.0, fluid_value=0, wall_moved_m=-0.7, **options)
+    lower_end = voxels.flags[:, :, options.get("reservoir_layers", 0)]
+    assert np.all((lower_end == FLUID) != is_solid)
+
+
 def test_a_random_field_has_its_variance_and_its_length():
     """Over 200 seeds at two points: variances within 4 standard errors, and the covariance of their distance."""
     length, amplitude = 3e-3, 2e-4

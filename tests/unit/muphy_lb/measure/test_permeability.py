@@ -174,6 +174,15 @@ def test_checkpoints_of_another_flow_are_not_gone_on_with(tmp_path):
         flow_in(tmp_path, fluid={"density_kg_m3": 900.0, "kinematic_viscosity_m2_s": 1e-6})
 
 
+def test_another_time_step_is_another_flow_only_where_k_depends_on_it(tmp_path):
+    lattice = DUCT["lattice"] | {"relaxation_time": 0.8}
+    flow_in(tmp_path / "half-way")
+    assert "not run again" in flow_in(tmp_path / "half-way", lattice=lattice)[1][0]
+    flow_in(tmp_path / "cut", lattice=DUCT["lattice"] | {"walls": "bouzidi"})
+    with pytest.raises(InputError, match="differs in lattice; give --overwrite"):
+        flow_in(tmp_path / "cut", lattice=lattice | {"walls": "bouzidi"})
+
+
 def test_an_image_mirrored_along_one_axis_is_mirrored_along_each_in_turn(tmp_path):
     solid = np.zeros((9, 9, 9), np.uint8)
     solid[2:5, 3:7, 2:6] = 1

@@ -13,6 +13,7 @@ from muphy_lb.case.case import case_from_dict
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Voxels
 from muphy_lb.parallel import SerialCommunicator
+from muphy_lb.run.folder import CHECKPOINTS, SUMMARY_FILE
 from muphy_lb.run.loop import Clock
 from muphy_lb.run.stop_signals import StopSignals
 from muphy_lb.setup.distribute import distributed
@@ -73,17 +74,21 @@ def test_a_stopped_flow_goes_on_with_its_own_time_step(nodes, tmp_path):
 
 
 def test_a_flow_that_becomes_unstable_begins_anew_with_the_time_step_of_the_case(nodes, tmp_path, monkeypatch):
-    real = time_step.settled_flow
+    real, folder = time_step.settled_flow, tmp_path / "short"
 
     def unstable(case, *arguments):
-        if case.lattice.time_step_s is not None:
-            raise DivergedError("the flow is unstable")
-        return real(case, *arguments)
+        found = real(case, *arguments)
+        if case.lattice.time_step_s is None:
+            return found
+        (folder / SUMMARY_FILE).unlink()
+        assert any((folder / CHECKPOINTS).iterdir())
+        raise DivergedError("the flow is unstable")
 
     monkeypatch.setattr(time_step, "settled_flow", unstable)
-    said = []
-    found = flow(nodes, tmp_path, said=said, run=ROCK["run"] | {"steps": 40})
-    assert found.time_step_s == pytest.approx((1.0 / 6.0) * 1e-5**2 / 1e-6) and "begun anew" in said[1]
+    said, steps = [], {"run": ROCK["run"] | {"steps": 40}, "output": {"checkpoint_every_steps": 20}}
+    found = flow(nodes, tmp_path, said=said, **steps)
+    assert found.time_step_s == pytest.approx((1.0 / 6.0) * 1e-5**2 / 1e-6) and "begun anew" in said[2]
+    assert found.steps == 40
 
 
 @pytest.mark.parametrize(
