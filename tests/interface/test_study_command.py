@@ -27,7 +27,6 @@ PARAMETERS = [
 ]
 STUDY = {"samples": 6, "answers": ["pressure_drops_pa.*", "openings.*.flow_rate_m3_s"], "parameters": PARAMETERS}
 CHECKED = {"output": {"checkpoint_every_steps": 10}}
-N_KILLS = 10
 
 
 def written(folder, case=None, **study):
@@ -119,6 +118,7 @@ def test_members_on_two_ranks_are_those_of_one(tmp_path, mpirun):
     [
         (["--jobs", "0"], "--jobs is 0; allowed: 1 to 1024"),
         (["--jobs", "2", "--member", "1"], "and there is --member; leave one out"),
+        (["--member", "1", "--overwrite"], "removes the outcomes of all members, and --member 1 runs one"),
         (["--member", "6"], "there is no member 6; members have the numbers 0 to 5"),
     ],
 )
@@ -146,13 +146,18 @@ def test_members_go_on_from_a_given_flow(tmp_path):
     )
     study.run()
     assert study.table.has_ended.all() and all(outcome.steps == 31 for outcome in study.table.outcomes)
+    short = changed(OPEN, walls=[], run={"steps": 30})
+    done = Study({"case": short, "study": STUDY | {"start": str(tmp_path / "start")}}, tmp_path / "done")
+    done.run()
+    assert "study.start has made 30 steps, and the run ends after 30" in done.table.failures[0]
     relaxed = changed(OPEN, walls=[], lattice={"time_step_s": None, "relaxation_time": 0.8}, **later)
     other = Study({"case": relaxed, "study": STUDY | {"start": str(tmp_path / "start")}}, tmp_path / "other")
     other.run()
     assert len(other.table.failures) == 6 and "belongs to another time step" in other.table.failures[0]
 
 
-def test_a_study_killed_at_random_ten_times_has_the_same_table(tmp_path):
+@pytest.mark.parametrize("n_kills", [1, pytest.param(10, marks=pytest.mark.night)])
+def test_a_study_killed_at_random_has_the_same_table(tmp_path, n_kills):
     path = written(tmp_path, {**CHECKED, "run": {"steps": 300}})
     begun = time.perf_counter()
     whole = Study(path, tmp_path / "whole")
@@ -162,7 +167,7 @@ def test_a_study_killed_at_random_ten_times_has_the_same_table(tmp_path):
     moments, n_left = random.Random(11), []
     context = multiprocessing.get_context("forkserver")  # compiled loops do not survive a plain fork
     context.set_forkserver_preload(["muphy_lb.apps.study.study", "tests.vessel"])
-    for _ in range(N_KILLS):
+    for _ in range(n_kills):
         process = context.Process(target=command, args=("study", path, "-o", tmp_path / "killed", "--no-results"))
         process.start()
         wait_for(lambda: (tmp_path / "killed" / "members").exists())
