@@ -72,6 +72,24 @@ def test_all_combinations_have_exact_indices(tmp_path):
     assert (first.total, second.total) == pytest.approx((2 / 6, 5 / 6))
 
 
+def test_the_surface_of_all_combinations_knows_no_more_than_their_values(tmp_path):
+    """Of two values a polynomial of higher degree than 1 says nothing; without that bound coefficients are 1e15."""
+    parameters = [
+        {"name": "a", "key": "run.a", "values": list(range(16))},
+        {"name": "b", "key": "run.b", "values": [0, 1]},
+    ]
+    surface = studied(tmp_path, lambda x: {"y": x["a"] ** 2 + x["b"]}, parameters, sampler="factorial").answers["y"]
+    assert surface.expansion.powers[:, 1].max() <= 1 and surface.expansion.powers[:, 0].max() > 1
+    assert np.abs(surface.expansion.coefficients).max() < 16**2
+    assert surface.expansion.missed < 1e-6
+
+
+def test_the_probability_of_a_band_is_that_of_its_own_members(tmp_path):
+    """Of Saltelli's design the sample is A and B alone: 32 of 80 members."""
+    study = studied(tmp_path, ishigami, UNIFORM, sampler="sobol", samples=16)
+    assert "a band of 32 members holds 94 %" in "\n".join(study.write(with_pictures=False))
+
+
 def test_correlated_parameters_are_one_factor(tmp_path):
     normal = [{"name": name, "key": f"run.{name}", "normal": [0.0, 1.0]} for name in "abc"]
     together = [{"between": ["a", "c"], "coefficient": 0.8}]
