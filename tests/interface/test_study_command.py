@@ -14,8 +14,11 @@ import time
 import pytest
 
 from muphy_lb import Simulation, Study
+from muphy_lb.apps.study import running
+from muphy_lb.apps.study.running import Workers
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.toml import toml_lines
+from muphy_lb.run.loop import STOPPED_EXIT_CODE
 from tests import vessel
 from tests.channel import OPEN, changed
 from tests.vessel import command
@@ -100,6 +103,60 @@ def test_processes_share_the_members(tmp_path):
     assert done.returncode == 0, done.stderr
     command("study", path, "-o", tmp_path / "one")
     assert (tmp_path / "two" / "members.csv").read_bytes() == (tmp_path / "one" / "members.csv").read_bytes()
+
+
+def sleeping(monkeypatch, seconds: float) -> list:
+    """Further processes that sleep in place of working; returns the list of them."""
+    begun, popen = [], subprocess.Popen
+
+    def other(_, **options):
+        begun.append(popen([sys.executable, "-c", f"import time; time.sleep({seconds})"], **options))
+        return begun[-1]
+
+    monkeypatch.setattr(running.subprocess, "Popen", other)
+    return begun
+
+
+def test_members_that_another_process_left_run_behind_it(tmp_path, monkeypatch):
+    """It holds the claim of a member, and dies."""
+    path, out = written(tmp_path, samples=2), tmp_path / "out"
+    claim = Study(path, out).members.claimed(0)
+    sleeping(monkeypatch, 0.0)
+    wait = Workers.wait
+
+    def released(workers):
+        monkeypatch.setattr(Workers, "wait", wait)
+        claim.__exit__(None, None, None)
+        return workers.wait()
+
+    monkeypatch.setattr(Workers, "wait", released)
+    claim.__enter__()
+    assert command("study", path, "-o", out, "--jobs", "2") == 0
+    assert [row["status"] for row in rows(out)] == ["ended"] * 2
+
+
+def test_members_that_another_process_is_at_are_told_by_the_exit_code(tmp_path, capsys):
+    path, out = written(tmp_path, samples=2), tmp_path / "out"
+    with Study(path, out).members.claimed(0):
+        assert command("study", path, "-o", out) == STOPPED_EXIT_CODE
+    assert "1 members have not ended yet" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"), [(running, "_claimed"), (subprocess.Popen, "poll")], ids=["in a member", "after the last"]
+)
+def test_a_stop_signal_ends_further_processes(tmp_path, monkeypatch, owner, name):
+    path, out = written(tmp_path, samples=2), tmp_path / "out"
+    begun, before = sleeping(monkeypatch, 300.0), getattr(owner, name)
+
+    def signalled(*given):
+        monkeypatch.setattr(owner, name, before)
+        signal.raise_signal(signal.SIGTERM)
+        return before(*given)
+
+    monkeypatch.setattr(owner, name, signalled)
+    assert command("study", path, "-o", out, "--jobs", "2") == STOPPED_EXIT_CODE
+    assert [process.returncode for process in begun] == [-signal.SIGTERM]
 
 
 def test_members_on_two_ranks_are_those_of_one(tmp_path, mpirun):
