@@ -64,6 +64,13 @@ def in_si(text: str, unit: str) -> float:
     return value
 
 
+def difference_in_si(text: str, unit: str) -> float:
+    """The value in SI of a difference, in which a unit with an offset has none: 2 degC are 2 K; ValueError as of
+    :func:`in_si`."""
+    value, found = in_si(text, unit), re.fullmatch(QUANTITY, text.strip())
+    return float(f"{value - in_si(f'0 {found[2]}', unit):.{DIGITS - 3}g}") if found else value
+
+
 def number_in_si(text: str, unit: str) -> float:
     """The value in SI of a plain number, which is in SI, or of a number with a unit; ValueError as of :func:`in_si`."""
     return float(text) if re.fullmatch(NUMBER, text.strip()) else in_si(text, unit)

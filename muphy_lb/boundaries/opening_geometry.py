@@ -1,5 +1,6 @@
 """Conditions and measures of the openings in lattice units: kind, value, profile; area, centroid, normal."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -133,6 +134,11 @@ def link_weights(nodes, lattice: Lattice, links: LinkRecords, frames, conditions
         momentum = _shaped_momentum(nodes, lattice, links.select(mine), frame, condition)
         weights[mine] = momentum * (frame.area / flow[number])
     return weights
+
+
+def outlets_of(frames: Sequence[OpeningFrame], conditions: Sequence[Condition]) -> list[OpeningFrame]:
+    """The frames of the openings that let fluid out."""
+    return [frame for frame, condition in zip(frames, conditions, strict=True) if condition.lets_out]
 
 
 def opening_layers(nodes: GeometryHeader, voxel: np.ndarray, frames) -> np.ndarray:

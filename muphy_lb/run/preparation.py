@@ -18,6 +18,7 @@ from muphy_lb.boundaries.opening_geometry import (
     opening_areas_m2,
     opening_frames,
     opening_layers,
+    outlets_of,
     pulsatile_weights,
     unscaled_flow,
 )
@@ -167,15 +168,16 @@ class Preparation:
         streaming, given = self.case.compute.streaming, dict(zip(COMPONENTS, force, strict=True))
         flow = Flow(self.lattice, self.fluid, streaming, force_operator, given, self.domain.solid)
         if self.numerics.has_zones:
-            ways = zip(self.frames, self.conditions, strict=True)
-            outlets = [frame for frame, condition in ways if condition.lets_out]
-            layers = opening_layers(self.header, self.domain.voxel, outlets)
             flow = flow.with_collision(
-                partial(near_openings, equilibrium=self.fluid.equilibrium), {OPENING_LAYER: layers}
+                partial(near_openings, equilibrium=self.fluid.equilibrium), {OPENING_LAYER: self._zone_layers()}
             )
         for physics in self.physics:
             flow = flow.extended(physics.name, physics.extend)
         return flow.model()
+
+    def _zone_layers(self) -> np.ndarray:
+        """(n,) layer of each local node in the zone of an outlet."""
+        return opening_layers(self.header, self.domain.voxel, outlets_of(self.frames, self.conditions))
 
 
 def prove(case: Case, communicator, nodes: NodeList | None = None) -> Preparation:

@@ -14,8 +14,11 @@ import time
 import pytest
 
 from muphy_lb import Simulation, Study
+from muphy_lb.apps.study import running
+from muphy_lb.apps.study.running import Workers
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.toml import toml_lines
+from muphy_lb.run.loop import STOPPED_EXIT_CODE
 from tests import vessel
 from tests.channel import OPEN, changed
 from tests.vessel import command
@@ -27,7 +30,6 @@ PARAMETERS = [
 ]
 STUDY = {"samples": 6, "answers": ["pressure_drops_pa.*", "openings.*.flow_rate_m3_s"], "parameters": PARAMETERS}
 CHECKED = {"output": {"checkpoint_every_steps": 10}}
-N_KILLS = 10
 
 
 def written(folder, case=None, **study):
@@ -103,6 +105,60 @@ def test_processes_share_the_members(tmp_path):
     assert (tmp_path / "two" / "members.csv").read_bytes() == (tmp_path / "one" / "members.csv").read_bytes()
 
 
+def sleeping(monkeypatch, seconds: float) -> list:
+    """Further processes that sleep in place of working; returns the list of them."""
+    begun, popen = [], subprocess.Popen
+
+    def other(_, **options):
+        begun.append(popen([sys.executable, "-c", f"import time; time.sleep({seconds})"], **options))
+        return begun[-1]
+
+    monkeypatch.setattr(running.subprocess, "Popen", other)
+    return begun
+
+
+def test_members_that_another_process_left_run_behind_it(tmp_path, monkeypatch):
+    """It holds the claim of a member, and dies."""
+    path, out = written(tmp_path, samples=2), tmp_path / "out"
+    claim = Study(path, out).members.claimed(0)
+    sleeping(monkeypatch, 0.0)
+    wait = Workers.wait
+
+    def released(workers):
+        monkeypatch.setattr(Workers, "wait", wait)
+        claim.__exit__(None, None, None)
+        return workers.wait()
+
+    monkeypatch.setattr(Workers, "wait", released)
+    claim.__enter__()
+    assert command("study", path, "-o", out, "--jobs", "2") == 0
+    assert [row["status"] for row in rows(out)] == ["ended"] * 2
+
+
+def test_members_that_another_process_is_at_are_told_by_the_exit_code(tmp_path, capsys):
+    path, out = written(tmp_path, samples=2), tmp_path / "out"
+    with Study(path, out).members.claimed(0):
+        assert command("study", path, "-o", out) == STOPPED_EXIT_CODE
+    assert "1 members have not ended yet" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"), [(running, "_claimed"), (subprocess.Popen, "poll")], ids=["in a member", "after the last"]
+)
+def test_a_stop_signal_ends_further_processes(tmp_path, monkeypatch, owner, name):
+    path, out = written(tmp_path, samples=2), tmp_path / "out"
+    begun, before = sleeping(monkeypatch, 300.0), getattr(owner, name)
+
+    def signalled(*given):
+        monkeypatch.setattr(owner, name, before)
+        signal.raise_signal(signal.SIGTERM)
+        return before(*given)
+
+    monkeypatch.setattr(owner, name, signalled)
+    assert command("study", path, "-o", out, "--jobs", "2") == STOPPED_EXIT_CODE
+    assert [process.returncode for process in begun] == [-signal.SIGTERM]
+
+
 def test_members_on_two_ranks_are_those_of_one(tmp_path, mpirun):
     path = tmp_path / "vessel.toml"
     case = vessel.changed(lattice={"lattice_velocity": None, "time_step_s": 2e-4})
@@ -119,6 +175,7 @@ def test_members_on_two_ranks_are_those_of_one(tmp_path, mpirun):
     [
         (["--jobs", "0"], "--jobs is 0; allowed: 1 to 1024"),
         (["--jobs", "2", "--member", "1"], "and there is --member; leave one out"),
+        (["--member", "1", "--overwrite"], "removes the outcomes of all members, and --member 1 runs one"),
         (["--member", "6"], "there is no member 6; members have the numbers 0 to 5"),
     ],
 )
@@ -146,13 +203,18 @@ def test_members_go_on_from_a_given_flow(tmp_path):
     )
     study.run()
     assert study.table.has_ended.all() and all(outcome.steps == 31 for outcome in study.table.outcomes)
+    short = changed(OPEN, walls=[], run={"steps": 30})
+    done = Study({"case": short, "study": STUDY | {"start": str(tmp_path / "start")}}, tmp_path / "done")
+    done.run()
+    assert "study.start has made 30 steps, and the run ends after 30" in done.table.failures[0]
     relaxed = changed(OPEN, walls=[], lattice={"time_step_s": None, "relaxation_time": 0.8}, **later)
     other = Study({"case": relaxed, "study": STUDY | {"start": str(tmp_path / "start")}}, tmp_path / "other")
     other.run()
     assert len(other.table.failures) == 6 and "belongs to another time step" in other.table.failures[0]
 
 
-def test_a_study_killed_at_random_ten_times_has_the_same_table(tmp_path):
+@pytest.mark.parametrize("n_kills", [1, pytest.param(10, marks=pytest.mark.night)])
+def test_a_study_killed_at_random_has_the_same_table(tmp_path, n_kills):
     path = written(tmp_path, {**CHECKED, "run": {"steps": 300}})
     begun = time.perf_counter()
     whole = Study(path, tmp_path / "whole")
@@ -162,7 +224,7 @@ def test_a_study_killed_at_random_ten_times_has_the_same_table(tmp_path):
     moments, n_left = random.Random(11), []
     context = multiprocessing.get_context("forkserver")  # compiled loops do not survive a plain fork
     context.set_forkserver_preload(["muphy_lb.apps.study.study", "tests.vessel"])
-    for _ in range(N_KILLS):
+    for _ in range(n_kills):
         process = context.Process(target=command, args=("study", path, "-o", tmp_path / "killed", "--no-results"))
         process.start()
         wait_for(lambda: (tmp_path / "killed" / "members").exists())

@@ -70,7 +70,9 @@ def _answer(name: str, values: np.ndarray, table: Table) -> Answer:
     design, section = table.members.design, table.members.asked.section
     drawn = values[design.independent]
     band = band_of(drawn, section.seed)
-    if band is None or not band.deviation > 0.0:
+    if band is None:
+        return Answer(name, None, (), "no indices: the answer has less than two values", None)
+    if not band.deviation > 0.0:
         return Answer(name, band, (), "no indices: the answer is the same in all members", None)
     hermite = tuple(bool(each.normal or each.lognormal) for each in section.parameters)
     expansion = expansion_of(design.coordinates[design.independent], drawn, hermite)

@@ -1,5 +1,6 @@
 """Blocks of an image as crops of a study."""
 
+from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
@@ -28,7 +29,15 @@ def with_blocks(parameter, case: Case):
             f" less than {FEWEST_VOXELS} along an axis; give fewer"
         )
     crops = [crop for count in parameter.blocks for crop in crops_of(shape, count)]
-    return parameter.model_copy(update={"values": tuple(crops), "blocks": None})
+    return parameter.model_copy(update={"values": tuple(crops)})
+
+
+def counts_of(parameter, crops: Sequence) -> list[int]:
+    """Of each of some crops the number of blocks along an axis that it is one of, for a parameter of
+    :func:`with_blocks`."""
+    shape = tuple(np.max([end for _, end in parameter.values], axis=0).tolist()[::-1])
+    by_crop = {str(crop): count for count in parameter.blocks for crop in crops_of(shape, count)}
+    return [by_crop[str(crop)] for crop in crops]
 
 
 def voxels_of(case: Case) -> tuple[int, int, int]:

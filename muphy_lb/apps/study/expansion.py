@@ -73,7 +73,8 @@ class Expansion:
 def expansion_of(coordinates: np.ndarray, values: np.ndarray, hermite: tuple[bool, ...]) -> Expansion | None:
     """The response surface of values (n,) at coordinates (n, d), nan left out; None for less than four values.
 
-    Products are sorted by their total degree, so one QR decomposition serves all degrees.
+    Products are sorted by their total degree, so one QR decomposition serves all degrees. The degree in a coordinate is
+    below the number of values that it takes: beyond that a polynomial is one of those before.
     """
     known = np.isfinite(values) & np.isfinite(coordinates).all(axis=1)
     coordinates, values = coordinates[known], values[known]
@@ -82,7 +83,10 @@ def expansion_of(coordinates: np.ndarray, values: np.ndarray, hermite: tuple[boo
     counts = [count for count in counts if count <= most]
     if not counts or not values.var() > 0.0:
         return None
+    levels = np.array([np.unique(column).size for column in coordinates.T])
     powers = _powers(coordinates.shape[1], len(counts))
+    powers = powers[(powers < levels).all(axis=1)]
+    counts = [int((powers.sum(axis=1) <= degree).sum()) for degree in range(1, len(counts) + 1)]
     orthonormal, triangle = np.linalg.qr(_products(coordinates, powers, hermite))
     projected, errors = orthonormal.T @ values, []
     for count in counts:

@@ -17,12 +17,13 @@ from muphy_lb.apps.study.samplers import Design
 from muphy_lb.apps.study.section import Asked
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.atomic import no_link, output_errors, write_text
+from muphy_lb.base.files.sealed import HEADER_BYTES
 from muphy_lb.base.key_units import is_number
 from muphy_lb.case.case import Case, as_case
 from muphy_lb.case.toml import as_override
 from muphy_lb.geometry.limits import shown
 from muphy_lb.run.checkpoint import keep_only
-from muphy_lb.run.folder import CHECKPOINTS
+from muphy_lb.run.folder import CHECKPOINTS, PATTERN, SUMMARY_FILE
 
 FOLDER = "members"
 OUTCOME_FILE, CLAIM_FILE, STUDY_FILE = "outcome.json", ".claim", "study.json"
@@ -58,11 +59,13 @@ class Members:
         asked: the study.
         design: values of all members.
         folder: the output folder of the study.
+        model: qualified name of the function that answers in place of a case; empty for a case.
     """
 
     asked: Asked
     design: Design
     folder: Path
+    model: str = ""
 
     def values(self, number: int) -> dict[str, Any]:
         """The values of a member by parameter."""
@@ -114,11 +117,12 @@ class Members:
 
     @cached_property
     def digest(self) -> str:
-        """Text that only the same study has: of its case and all values."""
-        case = self.asked.case
-        start, values = self.asked.section.start, self.design.values.tolist()
-        text = json.dumps([case and case.to_toml(self.folder), values, start], sort_keys=True, default=str)
-        return hashlib.sha256(text.encode()).hexdigest()
+        """Text that only the same study has: of its case or function, all values, the flow that they go on from, and
+        whether they are packed, by which a steady flow is judged otherwise."""
+        case, section = self.asked.case, self.asked.section
+        given = [case and case.to_toml(self.folder), self.model, self.design.values.tolist()]
+        given += [section.start, self.start and _newest_header(self.start), bool(section.pack)]
+        return hashlib.sha256(json.dumps(given, sort_keys=True, default=str).encode()).hexdigest()
 
     def begin(self, overwrite: bool) -> None:
         """Claim the output folder for this study.
@@ -139,8 +143,10 @@ class Members:
         if self.folder.joinpath(FOLDER).exists() and found is None and not overwrite:
             raise InputError(f"{self.folder} holds a folder {FOLDER} of something else; give another folder with -o")
         with output_errors(self.folder):
-            for outcome in self.folder.glob(f"{FOLDER}/*/{OUTCOME_FILE}"):
-                outcome.unlink()
+            for member in self.folder.glob(f"{FOLDER}/*"):
+                for name in (OUTCOME_FILE, SUMMARY_FILE):
+                    (member / name).unlink(missing_ok=True)
+                keep_only((), member / CHECKPOINTS)
         write_text(path, json.dumps({"digest": self.digest, "title": self.asked.title}, indent=1) + "\n")
 
     def outcome(self, number: int) -> Outcome | None:
@@ -191,6 +197,17 @@ def _read(path: Path) -> dict:
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def _newest_header(folder: Path) -> str:
+    """Name and header, which has a checksum, of the newest checkpoint of a folder; empty without one that can be read,
+    which every member tells."""
+    newest = max(folder.glob(PATTERN), default=None)
+    try:
+        with open(newest or folder, "rb") as file:
+            return f"{file.name} {file.read(HEADER_BYTES)!r}"
+    except OSError:
+        return ""
 
 
 def _scaled(factor, table: Mapping, key: str):

@@ -17,8 +17,6 @@ from muphy_lb.run.solver import Solver
 from muphy_lb.run.state import StateRecord
 
 WATCH = "watch"
-WORTH = 0.5
-"""Share of the members of a pack whose end makes it worth while to move the others to a smaller one."""
 
 
 class Taken(NamedTuple):

@@ -12,6 +12,7 @@ from muphy_lb.apps.study.phases import NODES, SET_UP, STEPS, Phases
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.phases import quietly
 from muphy_lb.geometry.nodes import NodeList
+from muphy_lb.parallel import from_root
 
 
 def run_packs(flows, numbers: Sequence[int], say: Callable[[str], None], signals) -> None:
@@ -29,26 +30,29 @@ def run_packs(flows, numbers: Sequence[int], say: Callable[[str], None], signals
 
 
 def _one_pack(flows, waiting: Sequence[int], say: Callable[[str], None], signals) -> list[int]:
-    """Run one pack of members; returns those that wait for the next, none where these have nothing in common."""
+    """Run one pack of members; returns those that wait for the next, none where it took none of them."""
     with ExitStack() as claims:
         candidates, phases = _Candidates(flows, claims), Phases()
         left = candidates.fill(waiting)
         phases.end(NODES)
-        if len(candidates.surveys) < 2:
-            return []
-        _run(flows, candidates, phases, say, signals)
-        return left
+        if len(candidates.surveys) > 1:
+            _run(flows, candidates, phases, say, signals)
+        return left if len(left) < len(waiting) else []
 
 
 def _alike(flows, numbers: Sequence[int]) -> list[list[int]]:
     """Groups of members that have not ended and whose cases let them share a pack, as far as cases tell; collective."""
     members, communicator = flows.members, flows.communicator
-    groups: dict[str, list[int]] = defaultdict(list)
-    for number in numbers if communicator.rank == 0 else ():
-        case = members.flow_case(number)
-        if members.outcome(number) is None and not why_alone(case):
-            groups[repr(in_common(case))].append(number)
-    return communicator.broadcast(list(groups.values()))
+
+    def grouped() -> list[list[int]]:
+        groups: dict[str, list[int]] = defaultdict(list)
+        for number in numbers:
+            case = members.flow_case(number)
+            if members.outcome(number) is None and not why_alone(case):
+                groups[repr(in_common(case))].append(number)
+        return list(groups.values())
+
+    return from_root(communicator, grouped)
 
 
 class _Candidates:
@@ -79,9 +83,10 @@ class _Candidates:
             return None
         try:
             nodes = self._flows.shared_nodes(case)
-            return Survey(case, communicator, nodes), nodes
+            survey = Survey(case, communicator, nodes)
         except InputError:  # which it tells when it is run alone
             return None
+        return None if any(survey.header.periodic) else (survey, nodes)
 
     def _joins(self, number: int, survey: Survey, nodes: NodeList | None) -> bool:
         communicator = self._flows.communicator
@@ -90,8 +95,7 @@ class _Candidates:
         size = self._size[0] + len(survey.header.openings), self._size[1] + survey.header.n_nodes
         if (self.surveys and kind != self._kind) or not fits(*size):
             return False
-        is_mine = communicator.rank == 0 and self._claims.enter_context(self._flows.members.claimed(number))
-        if communicator.broadcast(is_mine):
+        if from_root(communicator, lambda: self._claims.enter_context(self._flows.members.claimed(number))):
             self.surveys[number], self.nodes[number] = survey, nodes
             self._kind, self._size = kind, size
         return True
@@ -103,8 +107,12 @@ def _run(flows, candidates: _Candidates, phases: Phases, say: Callable[[str], No
     communicator, begun, count = flows.communicator, time.perf_counter(), len(candidates.surveys)
     left = count
     lists = None if communicator.rank else list(candidates.nodes.values())
-    with quietly():
-        pack: Pack | None = Pack(candidates.surveys, lists, communicator)  # type: ignore[arg-type]  # rank 0 has lists
+    try:
+        with quietly():
+            pack: Pack | None = Pack(candidates.surveys, lists, communicator)  # type: ignore[arg-type]  # rank 0's
+    except InputError as error:
+        say(f"{count} members run one after another, since together they cannot: {error}")
+        return
     n_nodes = sum(survey.header.n_nodes for survey in candidates.surveys.values())
     say(f"{count} members together, {n_nodes:,} nodes")
     phases.end(SET_UP)

@@ -12,7 +12,7 @@ import numpy as np
 
 from muphy_lb.base.narrow import known
 from muphy_lb.base.registry import sections
-from muphy_lb.boundaries.opening_geometry import Condition, OpeningFrame
+from muphy_lb.boundaries.opening_geometry import Condition, OpeningFrame, opening_layers, outlets_of
 from muphy_lb.case.boundaries import OpeningSection
 from muphy_lb.case.case import Case
 from muphy_lb.case.output import OutputSection
@@ -20,9 +20,11 @@ from muphy_lb.domain import streaming_named
 from muphy_lb.geometry.link_cuts import Cuts
 from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
 from muphy_lb.geometry.voxels import MAX_OPENINGS
+from muphy_lb.operators import LAYERS
 from muphy_lb.run.preparation import Preparation
 from muphy_lb.run.solver import Solver
 from muphy_lb.setup.advice.stability import wants_other_moments
+from muphy_lb.setup.geometry import is_prepared
 from muphy_lb.setup.numerics import Numerics
 from muphy_lb.setup.waveforms import longest_period_s
 
@@ -50,14 +52,18 @@ class Place:
 
 def why_alone(case: Case) -> str:
     """The reason for which a case cannot be packed with others; empty if it can."""
+    output = case.output
     reasons = {
         "it is a flow in a plane": case.lattice.name.startswith("D2"),
         "it has labelled walls": bool(case.walls),
         "its box repeats": bool(case.geometry.periodic),
+        "its geometry is prepared": is_prepared(case),
+        "a file gives its acceleration": case.flow.acceleration_file is not None,
         "it starts from a given state": case.initial is not None,
         "it pulsates": bool(longest_period_s(case)),
         "it streams by push": streaming_named(case.compute.streaming).stores_before_collision,
         "it watches more than flow_rates": case.run.may_end_early and case.run.steady_watch != ("flow_rates",),
+        "it writes frames or fields on its way": bool(output.frames_every_steps or output.fields_every_steps),
         "it has a physics besides the flow": any(physics_sections(case).values()),
     }
     return "; ".join(reason for reason, holds in reasons.items() if holds)
@@ -77,7 +83,7 @@ def common(survey: Survey) -> tuple:
     """All that the members of a pack have in common: parts of the case, and the numbers that follow from the whole."""
     case, numerics = survey.case, survey.numerics
     regime = wants_other_moments(case.lattice, numerics.relaxation_time, numerics.cell_reynolds)
-    return *in_common(case), numerics.units, numerics.relaxation_time, numerics.steps, regime
+    return *in_common(case), numerics.units, numerics.relaxation_time, numerics.steps, numerics.has_zones, regime
 
 
 def packed_case(surveys: Sequence[Survey]) -> Case:
@@ -214,6 +220,18 @@ class PackedSolver(Solver):
 
     def _resolve(self, case: Case) -> Numerics:
         return self._surveys[0].numerics
+
+    def _zone_layers(self) -> np.ndarray:
+        """Those of every member by itself: a zone may reach beyond the box of its member."""
+        voxel = self.domain.voxel
+        z = voxel_coordinates(voxel, self.header.shape)[:, 2]
+        found = np.full(voxel.size, LAYERS, dtype=np.uint8)
+        for survey, place in zip(self._surveys, self._places, strict=True):
+            mine = (z >= place.layer) & (z < place.layer + survey.header.shape[0])
+            own = slice(place.opening, place.opening + len(survey.header.openings))
+            outlets = outlets_of(self.frames[own], self.conditions[own])
+            found[mine] = opening_layers(self.header, voxel[mine], outlets)
+        return found
 
 
 def _placed_condition(condition: Condition, frame: OpeningFrame, offset: np.ndarray, first: int) -> Condition:

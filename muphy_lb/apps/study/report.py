@@ -37,7 +37,7 @@ def write_results(table: Table, folder: Path, with_pictures: bool = True) -> lis
 
 def lines(table: Table, answers: list[Answer]) -> Iterator[str]:
     """The results in a few lines for people."""
-    yield from _counts(table)
+    yield from _counts(table, answers)
     for answer in answers:
         band, blocks = answer.band, spreads(table, answer.name)
         for each in blocks:
@@ -58,7 +58,7 @@ def _dominating(answers: list[Answer]) -> Iterator[str]:
     yield from dict.fromkeys(answer.method for answer in answers if not answer.indices)
 
 
-def _counts(table: Table) -> Iterator[str]:
+def _counts(table: Table, answers: list[Answer]) -> Iterator[str]:
     """How many members ended, failed, and are doubtful, with reasons."""
     n, failures = table.members.design.n_members, table.failures
     yield f"{int(table.has_ended.sum())} of {n} members ended, {len(failures)} failed, {table.n_missing} are missing"
@@ -74,10 +74,9 @@ def _counts(table: Table) -> Iterator[str]:
         yield f"{len(doubtful)} members are doubtful by their own verdict, and counted: {doubtful[:MOST_LISTED]}"
     if table.seconds:
         yield f"time by phase: {', '.join(f'{phase} {seconds:.1f} s' for phase, seconds in table.seconds.items())}"
-    ended = int(table.has_ended.sum())
-    if 2 <= ended < ENOUGH:
-        held = 100.0 * (ended - 1) / (ended + 1)
-        yield f"a band of {ended} members holds {held:.0f} %, not 95 %; take {ENOUGH} or more"
+    fewest = min((answer.band for answer in answers if answer.band), key=lambda band: band.n, default=None)
+    if fewest is not None and fewest.n < ENOUGH:
+        yield f"a band of {fewest.n} members holds {100.0 * fewest.covered:.0f} %, not 95 %; take {ENOUGH} or more"
 
 
 def _with_error(value: float, error: float) -> str:
@@ -115,7 +114,7 @@ def _write_report(table: Table, answers: list[Answer], folder: Path, with_pictur
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(asked.title)}</title>',
         f"<style>{STYLE}</style></head><body>",
         f"<h1>{escape(asked.title)}: {len(answers)} answers from {table.members.design.n_members} members</h1>",
-        *(f"<p>{escape(text)}</p>" for text in _counts(table)),
+        *(f"<p>{escape(text)}</p>" for text in _counts(table, answers)),
         f'<p class="note">muphy_lb {escape(__version__)}</p>',
         "<h2>Answers</h2>",
         html_table(BAND, [_band_row(answer) for answer in answers if answer.band]),
@@ -164,5 +163,6 @@ def _picture_lines(table: Table, answers: list[Answer]) -> Iterator[str]:
 
 def _parameter_row(parameter) -> list[str]:
     given = parameter.model_dump(exclude_none=True, exclude_defaults=True)
-    rest = {name: value for name, value in given.items() if name not in ("name", "key")}
+    hidden = ("name", "key", "values") if parameter.blocks else ("name", "key")  # the crops are many
+    rest = {name: value for name, value in given.items() if name not in hidden}
     return [parameter.name, ", ".join(parameter.key), ", ".join(f"{name} {value}" for name, value in rest.items())]

@@ -8,7 +8,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,7 +23,7 @@ from muphy_lb.base.errors import DivergedError, InputError
 from muphy_lb.base.key_units import is_number
 from muphy_lb.base.phases import quietly
 from muphy_lb.case.case import Case
-from muphy_lb.parallel import agreed_on_root
+from muphy_lb.parallel import agreed_on_root, from_root
 from muphy_lb.parallel.watchdog import Sentry
 from muphy_lb.run.checkpoint import geometry_of, restore
 from muphy_lb.run.folder import CHECKPOINTS, PATTERN, SUMMARY_FILE
@@ -37,6 +38,8 @@ OF_THE_COMPUTATION = (
     *("imbalance", "repartitions", "repartition_s", "steadiness", "balance"),
 )
 """Entries of a summary that are no answers."""
+LOOK_S = 0.1
+"""Between two looks at further processes [s]."""
 Answer = Callable[[Mapping[str, Any]], Mapping[str, float]]
 """A function of Python in place of a case: from values by parameter to answers by name."""
 
@@ -78,18 +81,25 @@ def run_members(
                 chosen_names(outcome.answers, members.asked.section.answers)
                 is_checked = True
             if by := communicator.maximum(signals.received):
-                return Stopped(f"signal {signal.Signals(by).name}")
+                return Stopped(_signal_name(by))
     return None
+
+
+def _signal_name(number: int) -> str:
+    return f"signal {signal.Signals(number).name}"
 
 
 def _claimed(members: Members, number: int, flows: "Flows", signals) -> Outcome | Stopped | None:
     """The outcome of a member, which is kept; None if it has one, or another process is at it."""
     communicator = flows.communicator
-    with members.claimed(number) if communicator.rank == 0 else nullcontext(False) as is_free:
-        is_mine = communicator.broadcast(is_free and members.outcome(number) is None)
-        outcome = flows.outcome(number, signals) if is_mine else None
-        if communicator.rank == 0 and isinstance(outcome, Outcome):
-            members.finish(number, outcome)
+    with ExitStack() as claims:
+
+        def is_free() -> bool:
+            return claims.enter_context(members.claimed(number)) and members.outcome(number) is None
+
+        outcome = flows.outcome(number, signals) if from_root(communicator, is_free) else None
+        if isinstance(outcome, Outcome):
+            agreed_on_root(communicator, partial(members.finish, number, outcome))
     return outcome
 
 
@@ -138,6 +148,7 @@ class Flows:
             solver, clock = Solver(case, self.communicator, geometry), Clock()
             if self.members.start is not None and not resume:
                 restore(self.members.start, solver)
+                _refuse_no_step(solver)
             run = Run(solver, folder, resume, clock, shows_progress=False)
             phases.end(SET_UP)
             ended, summary = run.execute(signals)
@@ -167,8 +178,7 @@ class Flows:
             else:
                 phases.end(RESULTS)
                 outcome = self._outcome(summary, phases.seconds)
-        if self.communicator.rank == 0:
-            self.members.finish(number, outcome)
+        agreed_on_root(self.communicator, lambda: self.members.finish(number, outcome))
         return outcome
 
     def _outcome(self, summary: dict | None, seconds: Mapping[str, float]) -> Outcome:
@@ -187,6 +197,12 @@ class Flows:
                 self._nodes = agreed_on_root(self.communicator, lambda: load_nodes(case)[0])
             self._key = key
         return self._nodes
+
+
+def _refuse_no_step(solver: Solver) -> None:
+    made, asked = solver.step_number, solver.numerics.steps
+    if made >= asked:
+        raise InputError(f"study.start has made {made} steps, and the run ends after {asked}; give more run.steps")
 
 
 def answers_of(summary: Mapping) -> dict[str, float]:
@@ -220,8 +236,8 @@ def _told(number: int, n_members: int, outcome: Outcome, seconds: float) -> str:
 
 
 class Workers:
-    """Further processes that work on the same members, each with its share of the cores and with one of the cards in
-    turn.
+    """Context of further processes that work on the same members, each with its share of the cores, and with one of the
+    cards in turn where CUDA_VISIBLE_DEVICES lists them. An error ends them.
 
     Args:
         command: words of the command line that runs the study in one process.
@@ -249,10 +265,23 @@ class Workers:
 
     def __exit__(self, kind, *_) -> None:
         if kind is not None:
-            for process in self._processes:
-                process.terminate()
+            self.stop()
+        self.wait()
+
+    def stop(self) -> None:
+        """Ask all to stop."""
         for process in self._processes:
-            process.wait()
+            process.terminate()
+
+    def wait(self) -> Stopped | None:
+        """Wait until all have ended; a signal stops them."""
+        with StopSignals() as signals:
+            signals.set_up()
+            while any(process.poll() is None for process in self._processes):
+                if signals.received:
+                    self.stop()
+                time.sleep(LOOK_S)
+        return Stopped(_signal_name(signals.received)) if signals.received else None
 
 
 def threads(n_processes: int) -> int:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -65,7 +66,7 @@ def design(section: StudySection, folder: Path) -> Design:
     levels: tuple[int, ...] = ()
     if section.sampler == "factorial":
         levels = tuple(len(listed_values(each, folder)) or section.levels for each in parameters)
-        _refuse_too_many(int(np.prod(levels)), f"{' x '.join(map(str, levels))} combinations")
+        _refuse_too_many(prod(levels), f"{' x '.join(map(str, levels))} combinations")
         coordinates = np.array(list(product(*((np.arange(n) + 0.5) / n for n in levels))))
     else:
         coordinates = _coordinates(section, factors)

@@ -23,7 +23,7 @@ from muphy_lb.case.section import (
 )
 from muphy_lb.case.toml import read_toml
 from muphy_lb.geometry.limits import shown
-from muphy_lb.geometry.quantities import in_si, is_quantity
+from muphy_lb.geometry.quantities import difference_in_si, in_si, is_quantity
 
 DISTRIBUTIONS = ("uniform", "normal", "lognormal", "values", "measured", "blocks")
 MESHING = ("geometry.", "lattice.name", "compute.precision", "compute.streaming")
@@ -231,13 +231,13 @@ def read_study(given, overrides=(), needs_case: bool = True) -> Asked:
         table, folder, source = read_toml(Path(given)), Path(given).parent, f"study {given}"
     if "study" not in table:
         raise InputError(f"{source} has no table [study]; give one with [[study.parameters]], or muphy-lb run the case")
-    section = _section(table.pop("study"), source)
+    section, title = _section(table.pop("study"), source), table.get("title")
     if not needs_case:
-        return Asked(section, None, folder, str(table.get("title", "Study")))
+        return Asked(section, None, folder, str(title or "Study"))
     case = _case(table, folder, source, overrides)
     parameters = [each if each.blocks is None else with_blocks(each, case) for each in section.parameters]
     section = section.model_copy(update={"parameters": tuple(parameters)})
-    return Asked(section, case, folder, str(table.get("title") or case.title or "Study"))
+    return Asked(section, case, folder, str(title or case.title or "Study"))
 
 
 def _case(table: dict, folder: Path, source: str, overrides) -> Case:
@@ -270,12 +270,16 @@ def _in_si(parameter):
     if unit is None or given.get("relative"):
         return parameter
 
-    def number(value):
-        return in_si(value, unit) if isinstance(value, str) and is_quantity(value) else value
+    def number(value, is_difference: bool):
+        if not isinstance(value, str) or not is_quantity(value):
+            return value
+        return difference_in_si(value, unit) if is_difference else in_si(value, unit)
 
     try:
         return {
-            name: [number(entry) for entry in value] if name != "key" and isinstance(value, list | tuple) else value
+            name: [number(entry, "normal" in name and k == 1) for k, entry in enumerate(value)]
+            if name != "key" and isinstance(value, list | tuple)
+            else value
             for name, value in parameter.items()
         }
     except ValueError as error:

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from muphy_lb.apps.study.blocks import counts_of
 from muphy_lb.apps.study.section import CROP
 from muphy_lb.apps.study.table import Table
 
@@ -22,14 +23,20 @@ def spreads(table: Table, name: str) -> list[Spread]:
     """The spread of an answer over the blocks of each size, those of members without it left out; empty where no
     parameter is a crop."""
     design, values = table.members.design, table.answers[name]
-    columns = [k for k, each in enumerate(table.members.asked.section.parameters) if each.key == (CROP,)]
-    if not columns:
+    found = [(k, each) for k, each in enumerate(table.members.asked.section.parameters) if each.key == (CROP,)]
+    if not found:
         return []
-    corners = np.array(list(design.values[:, columns[0]]), dtype=np.float64)
+    column, parameter = found[0]
+    crops = list(design.values[:, column])
+    corners = np.array(crops, dtype=np.float64)
     edges = np.prod(corners[:, 1] - corners[:, 0], axis=1) ** (1.0 / 3.0)
-    sizes, known = np.round(edges / edges.max(), 1), np.isfinite(values)
-    return [
-        Spread(float(edges[mine].mean()), int(mine.sum()), float(values[mine].mean()), float(values[mine].std()))
-        for size in np.unique(sizes)
-        if (mine := known & (sizes == size)).any()
-    ]
+    sizes = np.round(edges) if parameter.blocks is None else -np.array(counts_of(parameter, crops))
+    known = np.isfinite(values)
+    chosen = [known & (sizes == size) for size in np.unique(sizes)]
+    return [_spread(edges[mine], values[mine]) for mine in chosen if mine.any()]
+
+
+def _spread(edges: np.ndarray, values: np.ndarray) -> Spread:
+    """That of blocks of one size; a single one has no deviation."""
+    deviation = values.std(ddof=1) if values.size > 1 else 0.0
+    return Spread(float(edges.mean()), values.size, float(values.mean()), float(deviation))

@@ -1,16 +1,16 @@
 """A study as a command: its processes, its lines for people, and its exit code."""
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from pathlib import Path
 
 from muphy_lb.apps.study.report import REPORT_FILE
-from muphy_lb.apps.study.running import Workers
+from muphy_lb.apps.study.running import Stopped, Workers
 from muphy_lb.apps.study.samplers import Design
 from muphy_lb.apps.study.study import Study, members_of
 from muphy_lb.apps.study.table import FILE
 from muphy_lb.base.errors import InputError
 from muphy_lb.geometry.limits import shown
+from muphy_lb.parallel import from_root
 from muphy_lb.run.loop import STOPPED_EXIT_CODE
 
 MOST_JOBS = 1024
@@ -27,24 +27,32 @@ def started(options, folder: Path, say: Callable[[str], None], communicator) -> 
     design = work.members.design
     say(f"{design.n_members} members of {', '.join(design.names)} by {design.sampler}; in {folder}")
     numbers = None if options.member is None else [options.member]
-    further = options.jobs - 1
-    with Workers(_alone(options, folder), further, folder) if further else nullcontext():
-        stopped = work.run(numbers, say)
+    stopped = _run(work, options, numbers, say)
     if stopped:
         say(f"stopped by {stopped.by}; to go on, give the same command again (what is done is in {folder})")
         return STOPPED_EXIT_CODE
     if options.no_results:
         return 0
-    table = communicator.broadcast(work.table if communicator.rank == 0 else None)
+    table = from_root(communicator, lambda: work.table)
     if table.n_missing:
         say(f"{table.n_missing} members have not ended yet; the results are written with the last of them")
-        return 0
+        return STOPPED_EXIT_CODE if options.member is None else 0
     say("\n".join(work.write()))
     files = [FILE, "answers.json", REPORT_FILE]
-    if options.parquet and communicator.rank == 0:
-        files.append(table.write_parquet(folder).name)
+    if options.parquet:
+        files.append(from_root(communicator, lambda: table.write_parquet(folder).name))
     say(f"written to {folder}: {', '.join(files)}")
     return 0 if table.has_ended.any() else ALL_FAILED_EXIT_CODE
+
+
+def _run(work: Study, options, numbers, say: Callable[[str], None]) -> Stopped | None:
+    """Run members, with further processes if there are to be some; what these leave where they die runs behind them."""
+    with Workers(_alone(options, work.members.folder), options.jobs - 1, work.members.folder) as workers:
+        stopped = work.run(numbers, say)
+        if stopped:
+            workers.stop()
+        stopped = workers.wait() or stopped
+    return stopped if stopped or options.jobs == 1 else work.run(numbers, say)
 
 
 def _check(options, communicator) -> None:
@@ -54,6 +62,11 @@ def _check(options, communicator) -> None:
         other = "ranks of mpirun, which all work on each member" if communicator.size > 1 else "--member"
         raise InputError(
             f"study: --jobs {options.jobs} shares members among processes, and there is {other}; leave one out"
+        )
+    if options.member is not None and options.overwrite:
+        raise InputError(
+            f"study: --overwrite removes the outcomes of all members, and --member {options.member} runs one; leave"
+            " --overwrite out, or give another output folder with -o"
         )
 
 

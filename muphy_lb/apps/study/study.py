@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from os import PathLike
 from pathlib import Path
+from types import FunctionType
 
 import numpy as np
 
@@ -115,11 +116,19 @@ class Study:
 def members_of(given, folder: Path, overrides=(), model: Model | None = None) -> Members:
     """The members of a study, of which nothing is written; arguments and errors as of :class:`Study`."""
     asked = read_study(given, overrides, needs_case=model is None)
-    members = Members(asked, design(asked.section, asked.folder), folder)
+    members = Members(asked, design(asked.section, asked.folder), folder, _name_of(model))
     if asked.case is not None:
         for number in range(members.design.n_members):
             members.case(number)
     return members
+
+
+def _name_of(model: Model | None) -> str:
+    """The qualified name of a function, or of the type of an object that is called."""
+    if model is None:
+        return ""
+    named = model if isinstance(model, FunctionType) else type(model)
+    return f"{named.__module__}.{named.__qualname__}"
 
 
 def _begun(members: Members, overwrite: bool) -> None:

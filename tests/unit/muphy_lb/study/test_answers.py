@@ -1,12 +1,13 @@
 """Bands and sensitivity indices of a study beside exact ones: a function of Python takes the place of the flow."""
 
-from math import log, pi, sin
+from math import log, pi, sin, sqrt
 
 import numpy as np
 import pytest
 
 from muphy_lb import InputError, Study
 from muphy_lb.apps.study.answers import band_of
+from muphy_lb.apps.study.spread import spreads
 
 TOLERANCE = 0.02
 """Of an index, as asked for."""
@@ -44,7 +45,9 @@ def test_indices_of_ishigami_are_the_exact_ones(tmp_path, sampler, samples):
     assert [index.total for index in indices] == pytest.approx(total / variance, abs=TOLERANCE)
 
 
-@pytest.mark.parametrize(("sampler", "samples"), [("sobol", 512), ("latin-hypercube", 60)])
+@pytest.mark.parametrize(
+    ("sampler", "samples"), [pytest.param("sobol", 512, marks=pytest.mark.night), ("latin-hypercube", 60)]
+)
 def test_indices_of_shear_in_a_pipe_are_those_of_the_exact_series(tmp_path, sampler, samples):
     """A product of powers of independent lognormal values has the index (exp(p_i^2 s_i^2) - 1) / (exp(sum) - 1)."""
     lognormal = [
@@ -72,11 +75,43 @@ def test_all_combinations_have_exact_indices(tmp_path):
     assert (first.total, second.total) == pytest.approx((2 / 6, 5 / 6))
 
 
+def test_the_surface_of_all_combinations_knows_no_more_than_their_values(tmp_path):
+    """Of two values a polynomial of higher degree than 1 says nothing; without that bound coefficients are 1e15."""
+    parameters = [
+        {"name": "a", "key": "run.a", "values": list(range(16))},
+        {"name": "b", "key": "run.b", "values": [0, 1]},
+    ]
+    surface = studied(tmp_path, lambda x: {"y": x["a"] ** 2 + x["b"]}, parameters, sampler="factorial").answers["y"]
+    assert surface.expansion.powers[:, 1].max() <= 1 and surface.expansion.powers[:, 0].max() > 1
+    assert np.abs(surface.expansion.coefficients).max() < 16**2
+    assert surface.expansion.missed < 1e-6
+
+
+def test_the_probability_of_a_band_is_that_of_its_own_members(tmp_path):
+    """Of Saltelli's design the sample is A and B alone: 32 of 80 members."""
+    study = studied(tmp_path, ishigami, UNIFORM, sampler="sobol", samples=16)
+    assert "a band of 32 members holds 94 %" in "\n".join(study.write(with_pictures=False))
+
+
+def test_the_spread_over_blocks_is_that_of_a_sample(tmp_path):
+    """Of 1 and 3 for two blocks the deviation is sqrt(2); a single block has none."""
+    crops = [[[0, 0, 0], [8, 8, 8]], [[0, 0, 0], [4, 4, 4]], [[4, 4, 4], [8, 8, 8]]]
+    parameters = [
+        {"name": "crop", "key": "geometry.options.crop", "values": crops},
+        {"name": "y", "key": "run.y", "values": [5, 1, 3]},
+    ]
+    found = spreads(studied(tmp_path, lambda x: {"y": x["y"]}, parameters, sampler="list").table, "y")
+    assert [tuple(each) for each in found] == [
+        pytest.approx((4.0, 2, 2.0, sqrt(2.0))),
+        pytest.approx((8.0, 1, 5.0, 0.0)),
+    ]
+
+
 def test_correlated_parameters_are_one_factor(tmp_path):
     normal = [{"name": name, "key": f"run.{name}", "normal": [0.0, 1.0]} for name in "abc"]
     together = [{"between": ["a", "c"], "coefficient": 0.8}]
     study = studied(
-        tmp_path, lambda x: {"y": x["a"] + x["b"] + x["c"]}, normal, sampler="sobol", samples=512, correlations=together
+        tmp_path, lambda x: {"y": x["a"] + x["b"] + x["c"]}, normal, sampler="sobol", samples=256, correlations=together
     )
     values = study.members.design.values[study.members.design.independent].astype(float)
     assert np.corrcoef(values[:, 0], values[:, 2])[0, 1] == pytest.approx(0.8, abs=0.02)

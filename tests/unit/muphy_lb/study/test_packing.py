@@ -3,23 +3,27 @@
 import numpy as np
 import pytest
 
-from muphy_lb import Study
+from muphy_lb import InputError, Study
+from muphy_lb.apps.study import packed_members
 from muphy_lb.apps.study.pack import Pack, alone
 from muphy_lb.apps.study.packing import Survey, common, why_alone
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.criteria import SteadyState
 from muphy_lb.run.solver import Solver
 from muphy_lb.setup.geometry import load_nodes
-from tests.channel import periodic_channel
+from tests.channel import OPEN, periodic_channel
+from tests.channel import changed as of_channel
 from tests.vessel import changed, vessel
 
 EVERY = 10
+LIST = {"sampler": "list"}
+PREPARED = {"shape": None, "spacing_m": None, "options": None, "file": "vessel.h5"}
 ONE = SerialCommunicator()
 WINDKESSEL = {"resistance_pa_s_m3": 1e6, "compliance_m3_pa": 1e-8}
 SPLIT = {"flow_split": {"fraction": 0.5}}
 
 
-def member(velocity_m_s: float, radius_m: float, compute=None, lattice=None, outlets=None, **run):
+def member(velocity_m_s: float, radius_m: float, compute=None, lattice=None, outlets=None, fluid=None, **run):
     """A vessel of which inflow and radius are uncertain."""
     first, second = outlets or ({"pressure_pa": 0.0}, {"windkessel": WINDKESSEL})
     return vessel(
@@ -31,6 +35,7 @@ def member(velocity_m_s: float, radius_m: float, compute=None, lattice=None, out
         ],
         lattice={"lattice_velocity": None, "time_step_s": 2e-4, **(lattice or {})},
         compute={"backend": "cpu", **(compute or {})},
+        fluid=fluid or {},
         output={"wall_shear": True},
         run={
             "steps": 200,
@@ -99,6 +104,55 @@ def test_an_unstable_member_leaves_the_others_as_they_are():
             assert all(np.array_equal(*rows) for rows in zip(moved.populations(), single.populations(), strict=True))
 
 
+def test_zones_of_openings_are_those_of_each_member_alone():
+    """At a Reynolds number of a voxel above 10; a member below it, which has no zones, shares no pack with them."""
+    cases = [fast(0.04, 4e-3), fast(0.05, 4.6e-3)]
+    slow = fast(0.01, 4e-3)
+    kinds = [common(Survey(case, ONE, load_nodes(case)[0])) for case in (cases[0], slow)]
+    assert kinds[0] != kinds[1]
+    for _, moved, single in packed(cases):
+        assert single.numerics.has_zones
+        assert all(np.array_equal(*rows) for rows in zip(moved.populations(), single.populations(), strict=True))
+
+
+def fast(velocity_m_s: float, radius_m: float):
+    """A vessel of less viscosity."""
+    sections = {"fluid": {"kinematic_viscosity_m2_s": 3.5e-6}, "lattice": {"time_step_s": 1e-3}}
+    sections["outlets"] = [{"pressure_pa": 0.0}, {"pressure_pa": 0.0}]
+    return member(velocity_m_s, radius_m, steps=30, steady_tolerance=None, max_mach=0.5, **sections)
+
+
+def test_members_that_repeat_by_themselves_run_alone(tmp_path):
+    """The channel has no walls along z, whatever geometry.periodic says."""
+    solid = {"lattice": {"name": "D3Q19"}, "geometry": {"options": {**OPEN["geometry"]["options"], "width": 3}}}
+    parameters = [{"name": "inflow", "key": "openings.inlet.velocity_m_s", "values": [1e-3, 2e-3]}]
+    given = {"case": of_channel(OPEN, walls=[], **solid), "study": LIST | {"parameters": parameters, "pack": 2}}
+    study, told = Study(given, tmp_path), []
+    study.run(say=told.append)
+    assert study.table.has_ended.all() and not any("together" in text for text in told)
+
+
+def test_members_run_alone_where_their_pack_cannot_be_made(tmp_path, monkeypatch):
+    """And those that wait for the next pack are packed."""
+
+    class Refusing(Pack):
+        made = 0
+
+        def __init__(self, *given):
+            Refusing.made += 1
+            if Refusing.made == 1:
+                raise InputError("too many")
+            super().__init__(*given)
+
+    monkeypatch.setattr(packed_members, "Pack", Refusing)
+    parameters = [{"name": "inflow", "key": "openings.inlet.velocity_m_s", "values": [0.01, 0.012, 0.014, 0.016]}]
+    given = changed(lattice={"lattice_velocity": None, "time_step_s": 2e-4}, run={"steps": 10, "ramp_steps": 0})
+    study, told = Study({"case": given, "study": LIST | {"parameters": parameters, "pack": 2}}, tmp_path), []
+    study.run(say=told.append)
+    assert study.table.has_ended.all()
+    assert "too many" in told[0] and any("2 members together took" in text for text in told)
+
+
 @pytest.mark.parametrize(
     ("case", "reason"),
     [
@@ -109,6 +163,10 @@ def test_an_unstable_member_leaves_the_others_as_they_are():
         (vessel(compute={"streaming": "push"}), "it streams by push"),
         (vessel(run={"steady_tolerance": 1e-3}), "it watches more than flow_rates"),
         (vessel(age={}), "it has a physics besides the flow"),
+        (vessel(geometry=PREPARED), "its geometry is prepared"),
+        (vessel(flow={"acceleration_file": "given.npy"}), "a file gives its acceleration"),
+        (vessel(output={"frames_every_steps": 5}), "it writes frames or fields on its way"),
+        (vessel(output={"fields_every_steps": 5, "vtk": True}), "it writes frames or fields on its way"),
     ],
 )
 def test_what_no_pack_offers_is_told(case, reason):

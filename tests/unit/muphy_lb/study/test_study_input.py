@@ -4,7 +4,8 @@ import pytest
 
 from muphy_lb import InputError, Study
 from muphy_lb.apps.study import members as folders
-from muphy_lb.apps.study.blocks import crops_of
+from muphy_lb.apps.study.blocks import counts_of, crops_of
+from muphy_lb.apps.study.section import CROP, ParameterSection
 from muphy_lb.base.errors import OutputError
 from muphy_lb.case.case import load_case
 from muphy_lb.case.toml import toml_lines
@@ -89,6 +90,30 @@ def test_a_folder_of_another_study_is_kept(tmp_path):
     with pytest.raises(InputError, match="holds members of another study"):
         Study({"case": OPEN, "study": both(seed=1)}, tmp_path)
     Study({"case": OPEN, "study": both(seed=1)}, tmp_path, overwrite=True)
+    with pytest.raises(InputError, match="holds members of another study"):
+        Study({"case": OPEN, "study": both(seed=1, pack=2)}, tmp_path)
+
+
+def test_answers_of_another_function_are_not_taken(tmp_path):
+    def one(values):
+        return {"y": values["inflow"]}
+
+    def other(values):
+        return {"y": 2.0 * values["inflow"]}
+
+    Study({"study": both()}, tmp_path, model=one).run()
+    with pytest.raises(InputError, match="holds members of another study"):
+        Study({"study": both()}, tmp_path, model=other)
+
+
+def test_to_begin_anew_leaves_no_state_to_go_on_from(tmp_path):
+    case = {"case": changed(output={"checkpoint_every_steps": 20})}
+    studies = [{**case, "study": both(seed=seed, keep_files=True) | {"samples": 1}} for seed in (0, 1)]
+    Study(studies[0], tmp_path).run()
+    member = tmp_path / "members" / "00000"
+    assert list(member.glob("checkpoints/step_*.h5")) and (member / "summary.json").exists()
+    Study(studies[1], tmp_path, overwrite=True)
+    assert not [*member.glob("checkpoints/step_*.h5"), *member.glob("*.json")]
 
 
 def test_an_answer_that_no_member_has_is_told_after_the_first(tmp_path):
@@ -129,7 +154,25 @@ def test_values_may_have_units_and_be_factors(tmp_path):
     study = Study({"case": OPEN, "study": both(parameters=[inflow, viscosity], samples=40)}, tmp_path)
     cases = [study.members.case(number) for number in range(40)]
     assert all(1e-3 <= case.openings[0].velocity_m_s <= 2e-3 for case in cases)
+    assert study.members.asked.title == "small channel"
     assert all(0.8e-5 <= case.fluid.kinematic_viscosity_m2_s <= 1.2e-5 for case in cases)
+
+
+def test_a_deviation_in_degrees_is_a_difference(tmp_path):
+    warm = {"name": "warm", "key": "thermal.reference_temperature_k", "normal": ["20 degC", "2 degC"]}
+    section = Study({"study": both(parameters=[warm])}, tmp_path, model=lambda values: {"y": 1.0}).members.asked.section
+    assert section.parameters[0].normal == (293.15, 2.0)
+
+
+def test_a_study_beside_its_case_has_its_own_title(tmp_path):
+    assert Study({"title": "mine", "case": OPEN, "study": both()}, tmp_path).members.asked.title == "mine"
+
+
+def test_more_combinations_than_any_integer_holds_are_refused(tmp_path):
+    many = [INFLOW | {"name": f"x{k}", "key": f"run.x{k}"} for k in range(32)]
+    study = {"parameters": many, "sampler": "factorial", "levels": 4}
+    with pytest.raises(InputError, match="are 18446744073709551616 members; at most 100000"):
+        Study({"study": study}, tmp_path, model=lambda values: {"y": 1.0})
 
 
 def test_measured_values_are_taken_from_their_file(tmp_path):
@@ -153,6 +196,15 @@ def test_blocks_cover_the_image_once():
         for z in range(z0, z1)
     ]
     assert len(crops) == 27 and len(set(voxels)) == len(voxels) == 9 * 8 * 10
+
+
+def test_the_spread_is_told_of_each_number_of_blocks(tmp_path):
+    """Of 4 and 5 blocks along each axis of 41 voxels, whose edges are 10 or 11, and 8 or 9 voxels."""
+    crops = {count: crops_of((41, 41, 1), count) for count in (1, 4, 5)}
+    parameter = ParameterSection(name="crop", key=CROP, blocks=(1, 4, 5))
+    parameter = parameter.model_copy(update={"values": tuple(sum(crops.values(), []))})
+    counts = counts_of(parameter, parameter.values)
+    assert counts == [1] + [4] * 16 + [5] * 25
 
 
 def test_a_single_run_leaves_the_study_beside_its_case_alone(tmp_path):
