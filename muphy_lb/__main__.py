@@ -334,7 +334,12 @@ _ROWS: dict[str, tuple] = {
         "time a case on increasing numbers of ranks, and predict larger ones",
     ),
     "validate": ("muphy_lb.validation.command", "compare the solver with analytic and published numbers"),
-    "warm": ("muphy_lb.run.warm", "compile ahead all kernels that a case uses", True, add_warm_options),
+    "warm": (
+        "muphy_lb.run.warm",
+        "compile ahead all kernels that a case uses but those of pictures",
+        True,
+        add_warm_options,
+    ),
     "trace": (
         "muphy_lb.run.trace",
         "time every stage of some steps on every rank, and write a time line",

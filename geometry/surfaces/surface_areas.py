@@ -12,6 +12,7 @@ PIECE = 0.5  # largest edge of a piece [voxels]
 PIECES_ACROSS = 16  # fewest of them across a box, whose faces cut them
 NEAR = 2.0  # distance of a piece from its point [voxels]; what lies further off bounds no fluid
 TRIANGLES_PER_CHUNK = 1 << 14
+MOST_PIECES = 1 << 22  # of a chunk, of more than one triangle, in memory
 
 
 def areas_around(points: np.ndarray, corners: np.ndarray, size: np.ndarray) -> np.ndarray:
@@ -26,9 +27,15 @@ def areas_around(points: np.ndarray, corners: np.ndarray, size: np.ndarray) -> n
 
     area, tree = np.zeros(len(points)), cKDTree(points)
     step = min(PIECE, float(size.min()) / PIECES_ACROSS)
-    for first in range(0, len(corners), TRIANGLES_PER_CHUNK):
-        chunk = corners[first : first + TRIANGLES_PER_CHUNK]
-        pieces = np.empty((_cut_up(chunk, step, size, np.empty((0, 4))), 4))
+    chunks = [corners[first : first + TRIANGLES_PER_CHUNK] for first in range(0, len(corners), TRIANGLES_PER_CHUNK)]
+    chunks.reverse()
+    while chunks:
+        chunk = chunks.pop()
+        n_pieces, half = _cut_up(chunk, step, size, np.empty((0, 4))), len(chunk) // 2
+        if n_pieces > MOST_PIECES and half:
+            chunks += [chunk[half:], chunk[:half]]
+            continue
+        pieces = np.empty((n_pieces, 4))
         _cut_up(chunk, step, size, pieces)
         distance, nearest = tree.query(pieces[:, :3], distance_upper_bound=NEAR, workers=1)
         near = np.isfinite(distance)

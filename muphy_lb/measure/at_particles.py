@@ -86,7 +86,7 @@ def _chosen(header: GeometryHeader, columns, drawn: DrawnParticles) -> tuple[np.
     is_drawn = np.ones(identity.size, dtype=bool)
     if drawn.are_drawn is not None:
         is_drawn = drawn.are_drawn(*(columns[name] for name in drawn.columns))
-    if drawn.bonds is None:
+    if drawn.bonds is None or not len(drawn.bonds):
         is_drawn &= identity % max(1, -(-np.count_nonzero(is_drawn) // MOST_POINTS)) == 0
         return place[is_drawn], np.empty((0, 2), dtype=np.int64)
     row = np.cumsum(is_drawn) - 1

@@ -58,6 +58,10 @@ class FieldSnapshots(Observer):
         self._kept = nodes_in_box(nodes, region_m)
         return chosen_nodes(nodes, nodes.voxel[self._kept])
 
+    def forget(self) -> None:
+        """Write the present step again."""
+        self._written_step = None
+
     def act(self) -> None:
         """Write one snapshot, unless this step is already written."""
         if append := self._appending():

@@ -1,14 +1,16 @@
 """Monitor: sees a flow between two steps, and may request a pause, a checkpoint, a change, or the end of the run."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from math import inf
-from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from muphy_lb.measure.flow_view import EngineView
 from muphy_lb.measure.observer import Steadiness
 
 ASKED_TO_STOP = "the live view"
+
+Changes = Sequence[tuple[str, object]]
+"""Actions by name, and values of the case by dotted key, in the order in which viewers ask for them."""
 
 
 class RunStatus(NamedTuple):
@@ -19,13 +21,13 @@ class RunStatus(NamedTuple):
 
 
 class Request(NamedTuple):
-    """The requests of a monitor after a look: a checkpoint, no step for now, the end of the run, other values of the
-    case by dotted key."""
+    """The requests of a monitor after a look: a checkpoint, no step for now, the end of the run, changes of the
+    flow."""
 
     checkpoint: bool = False
     pause: bool = False
     stop: bool = False
-    changes: Mapping[str, object] = MappingProxyType({})
+    changes: Changes = ()
 
 
 class Monitor:
@@ -72,7 +74,7 @@ def _nothing() -> None:
     return None
 
 
-def _change_nothing(changes: Mapping[str, object]) -> str:
+def _change_nothing(changes: Changes) -> str:
     return "these steps take no changes; call sim.run() or sim.step() of a Simulation"
 
 
@@ -81,13 +83,13 @@ def poll(
     status: Callable[[], RunStatus],
     write_checkpoint: Callable[[], None] = _nothing,
     asked_to_stop: Callable[[], str | None] = _nothing,
-    change: Callable[[Mapping[str, object]], str] = _change_nothing,
+    change: Callable[[Changes], str] = _change_nothing,
 ) -> str | None:
     """Let a monitor see the present step, for as long as it requests a pause; collective.
 
     Args:
         asked_to_stop: gives another reason to end the run, the same on every rank, which also ends a pause.
-        change: takes other values of the case, and returns the outcome in words.
+        change: takes changes of the flow, and returns the outcome in words.
 
     Returns:
         The reason to end the run; None to continue.

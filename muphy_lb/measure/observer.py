@@ -104,6 +104,9 @@ class Observer:
     def act(self) -> None:
         """Observe the present step."""
 
+    def forget(self) -> None:
+        """Look at the present step again: the flow has been changed."""
+
     def verdict(self) -> str | None:
         """Reason, in one word, to end the run after the present step; None to continue. The same on every rank."""
         return None

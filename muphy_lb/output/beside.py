@@ -4,8 +4,8 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
-MOST_WAITING = 32
-"""Works that may wait, each with what it shows in memory; one more waits for the first of them."""
+MOST_WAITING = 4
+"""Works that may wait, each with all that it shows in memory; one more waits for the first of them."""
 
 
 class Beside:
@@ -23,6 +23,8 @@ class Beside:
         self._waiting.append(self._thread.submit(work))
 
     def wait(self) -> None:
-        """Wait until all are done. Raises MuphyError: one of them has failed."""
-        while self._waiting:
-            self._waiting.popleft().result()
+        """Wait until all are done. Raises MuphyError: the first of those that have failed."""
+        failures = [error for work in self._waiting if (error := work.exception())]
+        self._waiting.clear()
+        if failures:
+            raise failures[0]

@@ -8,6 +8,7 @@ watched, told, and balanced again.
 import logging
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 
@@ -18,8 +19,8 @@ from muphy_lb.case.section import did_you_mean
 from muphy_lb.case.toml import as_override
 from muphy_lb.engine.engine import has_load, node_load
 from muphy_lb.geometry.limits import shown
-from muphy_lb.measure.flow_view import whole_nodes
-from muphy_lb.measure.monitor import Monitor
+from muphy_lb.measure.flow_view import ViewerAction, whole_nodes
+from muphy_lb.measure.monitor import Changes, Monitor
 from muphy_lb.partition.costs import part_shares
 from muphy_lb.run.solver import Solver
 from muphy_lb.setup.boundaries import WOMERSLEY
@@ -71,18 +72,30 @@ def changed(simulation: Solver, changes: Mapping[str, object]) -> Solver:
     return other
 
 
-def try_change(
-    simulation: Solver, change: Callable[[Mapping[str, object]], None], changes: Mapping[str, object]
-) -> str:
-    """Do what a viewer asks for: act on the flow as a physics offers it, or change values of the case by ``change``;
-    the outcome in words, which the log of rank 0 has, too. Collective."""
-    step, offered = simulation.step_number, {k: v for physics in simulation.physics for k, v in physics.offered.items()}
-    values = ", ".join(f"{key} = {shown(value)}" for key, value in changes.items())
+def offered_actions(simulation: Solver) -> dict[str, ViewerAction]:
+    """The actions on a flow that its physics offer, by name."""
+    return {name: action for physics in simulation.physics for name, action in physics.offered.items()}
+
+
+def try_change(simulation: Solver, change: Callable[[Mapping[str, object]], None], changes: Changes) -> str:
+    """Do each of the things that viewers ask for: act on the flow as a physics offers it, and change values of the case
+    by ``change``, all at once; the outcomes in words, which the log of rank 0 has, too. Collective."""
+    step, offered = simulation.step_number, offered_actions(simulation)
+    told = [
+        _tried(step, partial(offered[name].act, simulation, value), {name: value})
+        for name, value in changes
+        if name in offered
+    ]
+    if of_case := {key: value for key, value in changes if key not in offered}:
+        told.append(_tried(step, partial(change, of_case), of_case))
+    return "; ".join(told)
+
+
+def _tried(step: int, act: Callable[[], object], asked: Mapping[str, object]) -> str:
+    """The outcome in words."""
+    values = ", ".join(f"{key} = {shown(value)}" for key, value in asked.items())
     try:
-        for name in changes.keys() & offered.keys():
-            offered[name].act(simulation, changes[name])
-        if of_case := {key: value for key, value in changes.items() if key not in offered}:
-            change(of_case)
+        act()
     except InputError as error:
         LOG.warning("step %d: a viewer's change is refused (%s): %s", step, values, error)
         return str(error)

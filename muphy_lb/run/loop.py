@@ -6,7 +6,7 @@ import shlex
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 
@@ -14,11 +14,11 @@ from muphy_lb.base.errors import MuphyError
 from muphy_lb.base.files.atomic import check_writable, no_link, output_errors, write_text
 from muphy_lb.base.phases import LOOKING, STEPPING, WRITING, phase, spent_on
 from muphy_lb.base.version import __version__
-from muphy_lb.measure.monitor import RunStatus, poll
+from muphy_lb.measure.monitor import Changes, RunStatus, poll
 from muphy_lb.measure.observer import Observer, tell_walls
 from muphy_lb.output.report_html import REPORT_FILE, write_report
 from muphy_lb.parallel import agreed, agreed_on_root, all_agreed
-from muphy_lb.run.changes import Rebalancing, changed, refuse_while_writing, try_change
+from muphy_lb.run.changes import Rebalancing, changed, offered_actions, refuse_while_writing, try_change
 from muphy_lb.run.checkpoint import checkpoint_path, keep_only, restore, restore_memory, write_checkpoint
 from muphy_lb.run.criteria import PERIODIC, STEADY
 from muphy_lb.run.folder import CASE_FILE, CHECKPOINTS, SUMMARY_FILE, FolderLock
@@ -56,6 +56,11 @@ class CheckpointWriter:
         self.every = simulation.case.output.checkpoint_every_steps
         self._simulation, self._folder, self._observers = simulation, folder, observers
         self._written = tuple(written)
+
+    def forget(self) -> None:
+        """Write the present step again: the flow has been changed."""
+        path = checkpoint_path(self._folder, self._simulation.step_number)
+        self._written = tuple(each for each in self._written if each != path)
 
     def act(self) -> None:
         """Write one, unless this step has one.
@@ -209,10 +214,7 @@ class Run(Loop):
             with spent_on(WRITING):
                 return reason, self._finish(reason)
         finally:
-            for observer in self.observers:
-                with suppress(MuphyError):  # of a run that has ended so far, it has been raised
-                    observer.wait()
-            self._release()
+            self._end()
 
     def conclude(self, reason: str, states: Mapping[str, dict]) -> dict | None:
         """Write the results of a flow that something else has advanced; returns the summary on rank 0.
@@ -228,7 +230,19 @@ class Run(Loop):
             with spent_on(WRITING):
                 return self._finish(reason)
         finally:
-            self._release()
+            self._end()
+
+    def _end(self) -> None:
+        """Wait for all that is written beside the run, then let others have the folder, whatever fails."""
+
+        def wait_for(observer: Observer) -> None:
+            with suppress(MuphyError):  # of a run that has ended so far, it has been raised
+                observer.wait()
+
+        with ExitStack() as stack:
+            stack.callback(self._release)
+            for observer in reversed(self.observers):
+                stack.callback(wait_for, observer)
 
     def _reason_to_finish(self) -> str | None:
         """Why a resumed run, which had come to its end, has but to write its last files."""
@@ -345,15 +359,21 @@ class Run(Loop):
         options = {"write_checkpoint": self.checkpoints.act, "change": self._change_for_viewer}
         return self.poll(self.simulation.numerics.steps, asked_to_stop, **options)
 
-    def _change_for_viewer(self, changes: Mapping[str, object]) -> str:
-        """Take values of openings; the case of the folder is the changed one from then on."""
+    def _change_for_viewer(self, changes: Changes) -> str:
+        """Take values of openings, with which the case of the folder is the changed one from then on, and act on the
+        flow, whose present step is written again then."""
 
         def change(values: Mapping[str, object]) -> None:
             refuse_while_writing(self.simulation, values)
             changed(self.simulation, values)
-            self._write_case()
+            agreed_on_root(self.simulation.communicator, self._write_case)
 
-        return try_change(self.simulation, change, changes)
+        told = try_change(self.simulation, change, changes)
+        if any(name in offered_actions(self.simulation) for name, _ in changes):
+            self.checkpoints.forget()
+            for observer in self.observers:
+                observer.forget()
+        return told
 
     def _root_decision(self) -> tuple[bool, str | None]:
         """Whether a progress line is due, and rank 0's own reason to stop."""

@@ -180,9 +180,10 @@ class Plots:
         def drawn() -> FlowFigure:
             name, values = as_scalar(chosen, on_root(gathered), component)
             figure, unit = FlowFigure(self._theme(style)), known_fields(flow)[chosen]
+            chosen_levels = usual_levels(values) if levels is None else levels
             colours, when = field_colours(name, values, limits), (flow.step_number, flow.time_s)
             shown = _shown((name, unit), colours, when, flow.case)
-            fill_isosurfaces(figure, whole_nodes(flow), values, levels or usual_levels(values), shown, sight)
+            fill_isosurfaces(figure, whole_nodes(flow), values, chosen_levels, shown, sight)
             return figure
 
         return agreed_on_root(flow.communicator, drawn)
@@ -202,7 +203,7 @@ def _check_numbers(axis: str | None, position_m: float | None, limits: tuple[flo
         return
     numbers = tuple(limits) if isinstance(limits, Iterable) else ()
     if len(numbers) != 2 or not _are_finite(*numbers) or not numbers[0] < numbers[1]:
-        raise InputError(f"plot.slice: limits is {limits!r}; give two numbers, the lower one first")
+        raise InputError(f"plot: limits is {limits!r}; give two numbers, the lower one first")
 
 
 def _check_levels(levels: Sequence[float] | None, shape: tuple[int, ...]) -> None:
@@ -210,7 +211,8 @@ def _check_levels(levels: Sequence[float] | None, shape: tuple[int, ...]) -> Non
         raise InputError(
             "plot.isosurfaces: the geometry lies in a plane, where a field has no surfaces; draw plot.slice"
         )
-    if levels is not None and not (0 < len(levels) <= MOST_LEVELS and _are_finite(*levels)):
+    numbers = tuple(levels) if isinstance(levels, Iterable) else ()
+    if levels is not None and not (0 < len(numbers) <= MOST_LEVELS and _are_finite(*numbers)):
         raise InputError(f"plot.isosurfaces: levels is {levels!r}; give one to {MOST_LEVELS} numbers")
 
 

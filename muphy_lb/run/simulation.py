@@ -16,6 +16,7 @@ from muphy_lb.case.toml import as_override
 from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.source import Geometry, read
+from muphy_lb.measure.monitor import Changes
 from muphy_lb.measure.observer import Observer
 from muphy_lb.output.terminal import ProgressBar
 from muphy_lb.parallel import agreed, agreed_on_root, connect, from_root
@@ -439,7 +440,7 @@ class Simulation(Results):
     def _interrupted(self, interruption: Interruption) -> str | None:
         return interruption.agreed(self.core.communicator)
 
-    def _change_for_viewer(self, changes: Mapping[str, object]) -> str:
+    def _change_for_viewer(self, changes: Changes) -> str:
         return try_change(self.core, self.change, changes)
 
     def _observers(self, watch: Criterion | None) -> list[Observer]:

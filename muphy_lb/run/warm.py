@@ -1,4 +1,5 @@
-"""The command ``muphy-lb warm``: compile all kernels that a case uses ahead of its run, for queues and containers."""
+"""The command ``muphy-lb warm``: compile all kernels that a case uses, but those of pictures, ahead of its run, for
+queues and containers."""
 
 import time
 from collections.abc import Callable
@@ -19,8 +20,8 @@ INTERVALS = ("series_every_steps", "fields_every_steps", "checkpoint_every_steps
 
 
 def warm(options, say: Callable[[str], None], communicator) -> int:
-    """Compile, or find compiled, all kernels of a case, by a short run of it into a folder that is removed; returns the
-    exit code 0; collective.
+    """Compile, or find compiled, all kernels of a case but those of pictures, by a short run of it into a folder
+    that is removed; returns the exit code 0; collective.
 
     Raises:
         MuphyError: the case cannot be run.
@@ -34,7 +35,8 @@ def warm(options, say: Callable[[str], None], communicator) -> int:
     finally:
         if kept:
             kept.cleanup()
-    say(f"all kernels of {options.case} are compiled, after {time.perf_counter() - began:.1f} s")
+    took_s = time.perf_counter() - began
+    say(f"all kernels of {options.case} but those of pictures are compiled, after {took_s:.1f} s")
     return 0
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.atomic import atomic_write
-from muphy_lb.measure.monitor import Monitor, MonitoredFlow, Request, RunStatus
+from muphy_lb.measure.monitor import Changes, Monitor, MonitoredFlow, Request, RunStatus
 from muphy_lb.output.terminal import is_seen
 from muphy_lb.view.gathering import Gathering, describe
 from muphy_lb.view.messages import CHANGE, ENDED, PAUSED, RUNNING, WAITING, Demand, Update
@@ -94,14 +94,15 @@ class Coordinator:
         self._shown.update(demands)
         return demands
 
-    def _hear(self, wait_s: float) -> tuple[list[str], dict[str, object]]:
-        """The commands of viewers, and the values of the case that they have set, by dotted key."""
-        commands, changes = [], dict[str, object]()
+    def _hear(self, wait_s: float) -> tuple[list[str], Changes]:
+        """The commands of viewers, and the changes that they ask for."""
+        commands, changes = list[str](), list[tuple[str, object]]()
         for answer in self._page.answers(wait_s):
             self.viewers, self._demands, self._watched = answer.viewers, answer.demands, answer.watched
             commands += [answer.command] if answer.command else []
             if answer.command == CHANGE:
-                changes[answer.key] = answer.numbers[0] if len(answer.numbers) == 1 else list(answer.numbers)
+                value = answer.numbers[0] if len(answer.numbers) == 1 else list(answer.numbers)
+                changes.append((answer.key, value))
         self._shown &= {*self._watched, *self._demands}
         return commands, changes
 

@@ -10,6 +10,7 @@ from matplotlib.image import imread
 from muphy_lb.base.errors import InputError
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Voxels
+from muphy_lb.measure import at_particles
 from muphy_lb.measure.at_particles import AtPoints, particles_drawn
 from muphy_lb.measure.flow_view import DrawnParticles
 from muphy_lb.measure.shear.fields import velocity_gradient
@@ -111,6 +112,15 @@ def test_a_field_that_there_is_not_is_refused():
         simulate(case)
     with pytest.raises(InputError, match="has fields, which are for snapshots"):
         periodic_channel(particles=[{"name": "a", "kind": "tracers", "count": 1, "fields": ["stress"]}])
+
+
+def test_beads_without_bonds_are_thinned(monkeypatch):
+    monkeypatch.setattr(at_particles, "MOST_POINTS", 2)
+    place = [[SPACING_M * x, SPACING_M * 3.0, 0.0] for x in (1.0, 2.0, 3.0, 7.4)]
+    table = {"name": "free", "kind": "beads", "positions_m": place, "mass_kg": 3e-6, "friction_kg_s": 3e-5}
+    core = simulate(periodic_channel(particles=[table]), 0)
+    assert not len(core.physics[0].drawn_particles["free"].bonds)
+    np.testing.assert_allclose(particles_drawn(core).position_m, place[::2], atol=1e-9)
 
 
 def test_chains_are_drawn_with_their_bonds():

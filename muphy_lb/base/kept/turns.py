@@ -2,7 +2,8 @@
 
 A turn is a lock on a file beside that of the kernel, which the system takes from a process that ends in any way. A
 process that compiles waits for no other one but those that compile what its kernel calls, so no circle of them waits.
-Where the file system has no locks, or one process compiles for too long, others compile the same kernel beside it.
+Where the file system has no locks, one process compiles for too long, or it ends without the file, others compile the
+same kernel beside it.
 """
 
 import fcntl
@@ -31,10 +32,13 @@ class Turn:
     def __init__(self, path: Path):
         self._lock = path.with_name(f"{path.name}.lock")
         self._handle = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-        until = time.monotonic() + LONGEST_WAIT_S
+        until, has_waited = time.monotonic() + LONGEST_WAIT_S, False
         while not (is_mine := self._is_taken()) and time.monotonic() < until and not path.exists():
+            has_waited = True
             time.sleep(POLL_S)
         self._is_mine, self.may_be_kept = is_mine, path.exists()
+        if has_waited and is_mine and not self.may_be_kept:
+            self._give_back()
 
     def end(self) -> None:
         """Let others have it."""
@@ -42,6 +46,13 @@ class Turn:
             with suppress(OSError):
                 self._lock.unlink()
         os.close(self._handle)
+
+    def _give_back(self) -> None:
+        """Compile beside the others: the file may be one that cannot be written, and turns would last for all of
+        them together."""
+        self._is_mine = False
+        with suppress(OSError):
+            fcntl.flock(self._handle, fcntl.LOCK_UN)
 
     def _is_taken(self) -> bool:
         """Whether it is this process's turn now, or there are no locks here."""

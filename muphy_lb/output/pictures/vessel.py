@@ -288,13 +288,13 @@ def as_scalar(field: str, values: np.ndarray, component: str | None = None) -> t
     chosen. Raises InputError: a component that the field does not have."""
     if values.ndim == 1:
         if component is not None:
-            raise InputError(f"plot.slice: {field} has no components; leave component = {component!r} out")
+            raise InputError(f"plot: {field} has no components; leave component = {component!r} out")
         return field, values
     is_tensor = values.shape[1] == len(PAIRS)
     names = {len(each): each for each in (tuple(AXES), PAIRS, GRADIENT_PAIRS)}[values.shape[1]]
     if component is not None:
         if component not in names:
-            raise InputError(f"plot.slice: component is {component!r}; allowed of {field}: {', '.join(names)}")
+            raise InputError(f"plot: component is {component!r}; allowed of {field}: {', '.join(names)}")
         told = f"{field} along {component}" if len(names) == len(AXES) else f"{field} {component}"
         return told, values[:, names.index(component)]
     if is_tensor:

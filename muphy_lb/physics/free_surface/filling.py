@@ -71,6 +71,10 @@ class Snapshot:
             self._found = self._copied()
         return self._found
 
+    def forget(self) -> None:
+        """Copy the present step again: the flow has been changed."""
+        self._step = -1
+
     def _copied(self) -> Liquid | None:
         view, engine = self._view, self._view.engine
         cell = view.local_field(CELL)

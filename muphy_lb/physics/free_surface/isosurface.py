@@ -191,6 +191,11 @@ class SurfaceSnapshots(Observer):
         self._series = agreed_on_root(view.communicator, series)
         self._written_step = view.communicator.broadcast(self._series.last_step if self._series else None)
 
+    def forget(self) -> None:
+        """Write the present step again."""
+        self._written_step = None
+        self._liquid.forget()
+
     def act(self) -> None:
         """Write one snapshot, unless this step is already written."""
         view = self._view

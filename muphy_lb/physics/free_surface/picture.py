@@ -258,6 +258,10 @@ class SurfacePicture(Observer):
         if self.every:
             self._frames = agreed_on_root(view.communicator, lambda: Frames(view, folder, "surface", resume_step))
 
+    def forget(self) -> None:
+        """Draw the present step anew."""
+        self._liquid.forget()
+
     def act(self) -> None:
         """Draw a frame."""
         self._draw(frame_files("surface").replace("*", f"{self._view.step_number:08d}"))

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from math import isfinite
+from numbers import Real
 
 import numpy as np
 
@@ -42,13 +43,14 @@ def add_drop(simulation, centre_m: Sequence[float], radius_m: float, velocity_m_
     record, before = simulation.state.record(), simulation.communicator.total(simulation.engine.totals().mass)
     fields, populations = dict(record.fields), np.array(record.populations)
     cell, filled = fields[CELL], np.where(fields[CELL] == LIQUID, 1.0, fields[FILL])
-    _, share = InitialLiquid([region], simulation.header).cells(simulation.domain, simulation.lattice)
+    share = InitialLiquid([region], simulation.header).share(simulation.domain)
     total = np.where(cell == LIQUID, 1.0, np.maximum(np.where(cell == INTERFACE, filled, 0.0), share))
     gains = (cell != LIQUID) & (total > np.where(cell == INTERFACE, filled, 0.0))
     if not simulation.communicator.total(int(gains.sum())):
         raise InputError(f"add_drop: no gas is at {shown(list(centre_m))} m within {radius_m:g} m; move the drop")
-    kind = np.where((cell == LIQUID) | (share >= 1.0), LIQUID, np.where(total > 0.0, INTERFACE, GAS))
-    kind[(kind == LIQUID) & _is_beside_gas(simulation, total)] = INTERFACE
+    kind = np.where((cell == INTERFACE) | (total > 0.0), INTERFACE, GAS)
+    kind[(cell == LIQUID) | (share >= 1.0)] = LIQUID
+    kind[(kind == LIQUID) & _is_beside_gas(simulation, kind)] = INTERFACE
     is_new = gains & (cell == GAS)
     n_axes = int((np.array(simulation.header.shape) > 1).sum())
     curvature = region.curvature(np.zeros((1, 3)), n_axes)
@@ -78,9 +80,10 @@ def offered_drop(header: GeometryHeader) -> ViewerAction:
 
 def _region(simulation, centre_m, radius_m: float, velocity_m_s) -> SpheresRegion:
     """The drop, in voxels."""
-    numbers = [*centre_m, radius_m, *velocity_m_s]
-    if len(numbers) != 7 or not all(isinstance(x, int | float) and isfinite(x) for x in numbers):
-        raise InputError(f"add_drop: {shown(numbers)} are no place (x, y, z), radius and velocity (x, y, z)")
+    given = [list(each) if np.iterable(each) else [each] for each in (centre_m, (radius_m,), velocity_m_s)]
+    numbers = [number for each in given for number in each]
+    if [len(each) for each in given] != [3, 1, 3] or not all(isinstance(x, Real) and isfinite(x) for x in numbers):
+        raise InputError(f"add_drop: {shown(given)} are no place (x, y, z), radius and velocity (x, y, z)")
     header = simulation.header
     if radius_m < header.spacing_m:
         raise InputError(f"add_drop: the radius is {radius_m:g} m; allowed: from a voxel, {header.spacing_m:g} m, on")
@@ -91,12 +94,12 @@ def _region(simulation, centre_m, radius_m: float, velocity_m_s) -> SpheresRegio
     return sphere_region(velocity, centre, radius_m / header.spacing_m)
 
 
-def _is_beside_gas(simulation, total: np.ndarray) -> np.ndarray:
-    """(n,) whether a neighbour of each local node is empty."""
+def _is_beside_gas(simulation, kind: np.ndarray) -> np.ndarray:
+    """(n,) whether a neighbour of each local node is gas."""
     domain: LocalDomain = simulation.domain
     near = NeighbourValues(domain, simulation.communicator)
-    everywhere = near.with_ghosts(total[None])[0]
+    everywhere = near.with_ghosts(kind[None].astype(float))[0]
     found = np.zeros(domain.n_nodes, dtype=bool)
     for place in near.places(simulation.lattice.c[1:], slice(0, domain.n_nodes)):
-        found |= (place >= 0) & (everywhere[np.maximum(place, 0)] == 0.0)
+        found |= (place >= 0) & (everywhere[np.maximum(place, 0)] == GAS)
     return found

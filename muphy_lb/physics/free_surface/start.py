@@ -215,6 +215,11 @@ class InitialLiquid:
         cell[links.node[cell[links.node] == GAS]] = INTERFACE
         return cell.astype(np.uint8), fill
 
+    def share(self, domain: LocalDomain) -> np.ndarray:
+        """(n,) share of every node of a rank that lies in the regions."""
+        place = voxel_coordinates(domain.voxel, self._header.shape)
+        return self._fill(place, self._distance(place))
+
     def _is_beside_image(self, place: np.ndarray) -> np.ndarray:
         """(m,) whether voxels (m, 3) have neighbours across a periodic edge, where regions end without a surface."""
         size, is_periodic = np.array(self._header.shape[::-1]), np.asarray(self._header.periodic)

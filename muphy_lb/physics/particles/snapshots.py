@@ -63,6 +63,10 @@ class ParticleSnapshots(Observer):
         agreed_on_root(view.communicator, begin)
         self._written_step = view.communicator.broadcast(self._series.last_step if self._series else None)
 
+    def forget(self) -> None:
+        """Write the present step again."""
+        self._written_step = None
+
     def act(self) -> None:
         """Write one snapshot, unless this step is already written."""
         if self._view.step_number == self._written_step:

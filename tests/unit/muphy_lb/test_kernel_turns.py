@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -86,6 +87,18 @@ def test_a_process_that_compiles_for_too_long_is_not_waited_for(tmp_path, monkey
     assert (tmp_path / "kernel.lock").exists()
     first.end()
     assert not (tmp_path / "kernel.lock").exists()
+
+
+def test_who_has_waited_for_a_kernel_that_is_not_kept_compiles_beside_others(tmp_path):
+    first = Turn(tmp_path / "kernel")
+    threading.Timer(0.2, first.end).start()
+    second = Turn(tmp_path / "kernel")
+    began = time.monotonic()
+    third = Turn(tmp_path / "kernel")
+    assert not second.may_be_kept and not third.may_be_kept
+    assert time.monotonic() - began < turns.LONGEST_WAIT_S / 2
+    third.end()
+    second.end()
 
 
 def test_a_file_system_without_locks_stops_nobody(tmp_path, monkeypatch):

@@ -7,6 +7,8 @@ import pytest
 from muphy_lb.base.errors import OutputError
 from muphy_lb.output import beside
 from muphy_lb.output.beside import Beside
+from muphy_lb.run.loop import COMPLETED, Run
+from tests.channel import periodic_channel, simulate
 
 
 def refuse():
@@ -28,6 +30,33 @@ def test_a_failure_is_raised_once_behind_it():
     with pytest.raises(OutputError, match="the disk is full"):
         works.wait()
     works.wait()
+
+
+def test_all_are_done_before_the_first_of_several_failures_is_raised():
+    works, gate, done = Beside(), threading.Event(), []
+
+    def fail_late():
+        done.append("late")
+        raise OSError("a later failure")
+
+    works.do(lambda: gate.wait() and refuse())
+    works.do(fail_late)
+    threading.Timer(0.1, gate.set).start()
+    with pytest.raises(OutputError, match="the disk is full"):
+        works.wait()
+    assert done == ["late"]
+    works.wait()
+
+
+def test_a_failure_of_any_kind_leaves_the_folder_to_others(tmp_path):
+    def fail():
+        raise ValueError("of a thread")
+
+    run = Run(simulate(periodic_channel(), 0), tmp_path)
+    run.observers[0].wait = fail
+    with pytest.raises(ValueError, match="of a thread"):
+        run.execute()
+    assert Run(simulate(periodic_channel(), 0), tmp_path).execute()[0] == COMPLETED
 
 
 def test_no_more_wait_than_there_is_room_for(monkeypatch):

@@ -58,11 +58,11 @@ def pixels(figure):
 
 
 def test_each_level_changes_the_picture(flow):
-    few, more, usual = (flow.plot.isosurfaces("speed", levels) for levels in ([0.004], [0.004, 0.012], None))
+    few, more, usual = (flow.plot.isosurfaces("speed", levels) for levels in ([0.004], np.array([0.004, 0.012]), None))
     assert np.abs(pixels(few) - pixels(more)).max() > 40 and pixels(usual).std() > 1.0
 
 
-@pytest.mark.parametrize("levels", [[], [float("nan")], list(range(9)), ["x"]])
+@pytest.mark.parametrize("levels", [[], [float("nan")], list(range(9)), ["x"], 0.1])
 def test_levels_that_are_none_are_refused(flow, levels):
     with pytest.raises(InputError, match="levels is .*; give one to 8 numbers"):
         flow.plot.isosurfaces("pressure", levels)

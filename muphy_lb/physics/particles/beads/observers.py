@@ -42,13 +42,14 @@ PORE = "pore"
 
 def pore_of(nodes: NodeList) -> PlaneSection | None:
     """The plane across the narrowest layer of a geometry, whose normal is an axis; None where no layer is much narrower
-    than others on both sides."""
+    than others on both sides, or several apart are the narrowest, as of two pores in series."""
     found: list[tuple[float, int, float]] = []
     for axis, column in enumerate(nodes.coordinates().T):
         counts = np.bincount(column - column.min())
         narrowest = np.flatnonzero(counts == counts.min())
         before, behind = counts[: narrowest[0]], counts[narrowest[-1] + 1 :]
-        if before.size and behind.size and counts.min() <= NARROW * min(before.max(), behind.max()):
+        is_one = np.ptp(narrowest) == narrowest.size - 1
+        if is_one and before.size and behind.size and counts.min() <= NARROW * min(before.max(), behind.max()):
             middle = float(column.min()) + 0.5 * float(narrowest[0] + narrowest[-1])
             found.append((counts.min() / counts.max(), axis, middle))
     if not found:

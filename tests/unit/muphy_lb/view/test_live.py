@@ -1,6 +1,7 @@
 """A run that is looked at: its bits, and what those who look on may ask for."""
 
 import gc
+import math
 import weakref
 from concurrent.futures import Future
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 from muphy_lb.case.case import load_case
-from muphy_lb.measure.monitor import ASKED_TO_STOP
+from muphy_lb.measure.monitor import ASKED_TO_STOP, Monitor, Request
 from muphy_lb.run.changes import changed
 from muphy_lb.run.loop import COMPLETED, Run
 from muphy_lb.run.simulation import Simulation
@@ -323,3 +324,40 @@ def test_steps_in_python_take_every_change(shown):
     owner.step(4)
     assert owner.case.fluid.kinematic_viscosity_m2_s == 5e-5 and owner.step_number == 4
     assert owner.core is not simulation and owner.core.monitor.told == f"set: {VISCOSITY} = 5e-05"
+
+
+def on_ranks(folder) -> None:
+    """A run on the ranks of this launcher whose viewer sets the inflow; prints which rank writes the case."""
+    from mpi4py import MPI
+
+    from muphy_lb.parallel.communicator import MpiCommunicator
+    from muphy_lb.run import loop
+
+    class Asking(Monitor):
+        next_step = 2
+
+        def look(self, status):
+            self.next_step = math.inf
+            return Request(changes=((INFLOW, 0.01),))
+
+    write = loop.write_text
+    loop.write_text = lambda *given: (print("rank", MPI.COMM_WORLD.rank, "writes", flush=True), write(*given))
+    simulation = Solver(vessel(**EACH), MpiCommunicator(MPI))
+    simulation.monitor = Asking()
+    Run(simulation, folder).execute()
+
+
+@pytest.mark.mpi
+def test_the_changed_case_is_written_by_one_rank(mpirun, tmp_path):
+    script = "import sys; from tests.unit.muphy_lb.view.test_live import on_ranks; on_ranks(sys.argv[1])"
+    done = mpirun(2, ["-c", script, str(tmp_path)])
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("rank 0 writes") == 2 and "rank 1 writes" not in done.stdout
+    assert load_case(tmp_path / "case.toml").openings[0].velocity_m_s == 0.01
+
+
+def test_two_changes_of_one_look_are_both_heard_in_order():
+    page = ScriptedPage(None, None)
+    page.answers = lambda wait_s: [change("add_drop", 1.0, 2.0), change(INFLOW, 0.01), change("add_drop", 3.0, 4.0)]
+    found = live.Coordinator(page, 0).order(1).request.changes
+    assert list(found) == [("add_drop", [1.0, 2.0]), (INFLOW, 0.01), ("add_drop", [3.0, 4.0])]

@@ -8,7 +8,7 @@ import pytest
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.shapes.catalogue import build_shape, nanopore
-from muphy_lb.geometry.voxels import FLUID
+from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Voxels
 from muphy_lb.output.series import read_series
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.physics.particles.beads.observers import PORE, pore_of
@@ -44,6 +44,16 @@ def test_the_plane_across_a_pore_is_found_where_there_is_one():
     assert (pore.point_m[0] - nodes.origin_m[0]) / nodes.spacing_m == pytest.approx(29.5, abs=0.51)
     for shape, options in (("pipe", {"length": 8}), ("sphere_pack", {"size": 16, "radius": 4.0, "porosity": 0.5})):
         assert pore_of(build_nodes(build_shape(shape, **options))) is None
+
+
+def test_two_pores_in_series_have_no_plane_in_the_chamber_between_them():
+    flags = np.full((6, 6, 20), FLUID, dtype=FLAG_DTYPE)
+    for x in (6, 13):
+        flags[..., x] = SOLID
+        flags[2:4, 2:4, x] = FLUID
+    assert pore_of(build_nodes(Voxels(flags, spacing_m=1.0))) is None
+    flags[..., 13] = FLUID
+    assert pore_of(build_nodes(Voxels(flags, spacing_m=1.0))).point_m[0] == 6.0
 
 
 def test_beads_that_are_pulled_through_a_pore_are_counted_and_timed_without_a_plane(tmp_path):
