@@ -193,14 +193,17 @@ def test_a_case_without_a_study_is_refused(tmp_path):
 
 def test_members_go_on_from_a_given_flow(tmp_path):
     """Of a start on the same nodes; with another time step it is refused, as of any run, and told member by member."""
-    with Simulation(changed(OPEN, walls=[])) as simulation:
-        simulation.run(steps=30)
-        simulation.save(tmp_path / "start")
     later = {"run": {"steps": 31}}
-    study = Study(
-        {"case": changed(OPEN, walls=[], **later), "study": STUDY | {"start": str(tmp_path / "start")}},
-        tmp_path / "out",
-    )
+    given = {"case": changed(OPEN, walls=[], **later), "study": STUDY | {"start": str(tmp_path / "start")}}
+    with Simulation(changed(OPEN, walls=[])) as simulation:
+        simulation.run(steps=20)
+        simulation.save(tmp_path / "start")
+        Study(given, tmp_path / "out")
+        simulation.run(steps=10)
+        simulation.save(tmp_path / "start", overwrite=True)
+    with pytest.raises(InputError, match="holds members of another study"):
+        Study(given, tmp_path / "out")
+    study = Study(given, tmp_path / "out", overwrite=True)
     study.run()
     assert study.table.has_ended.all() and all(outcome.steps == 31 for outcome in study.table.outcomes)
     short = changed(OPEN, walls=[], run={"steps": 30})

@@ -222,7 +222,7 @@ class PackedSolver(Solver):
         return self._surveys[0].numerics
 
     def _zone_layers(self) -> np.ndarray:
-        """Those of every member by itself: a zone may reach beyond the box of its member."""
+        """Layers of every member by itself: a zone may reach beyond the box of its member."""
         voxel = self.domain.voxel
         z = voxel_coordinates(voxel, self.header.shape)[:, 2]
         found = np.full(voxel.size, LAYERS, dtype=np.uint8)

@@ -37,6 +37,6 @@ def spreads(table: Table, name: str) -> list[Spread]:
 
 
 def _spread(edges: np.ndarray, values: np.ndarray) -> Spread:
-    """That of blocks of one size; a single one has no deviation."""
+    """The spread over blocks of one size; a single one has no deviation."""
     deviation = values.std(ddof=1) if values.size > 1 else 0.0
     return Spread(float(edges.mean()), values.size, float(values.mean()), float(deviation))

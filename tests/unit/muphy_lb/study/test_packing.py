@@ -153,6 +153,15 @@ def test_members_run_alone_where_their_pack_cannot_be_made(tmp_path, monkeypatch
     assert "too many" in told[0] and any("2 members together took" in text for text in told)
 
 
+def test_members_behind_one_that_is_like_no_other_are_packed(tmp_path):
+    """A given lattice velocity makes the time step that of the inflow."""
+    parameters = [{"name": "inflow", "key": "openings.inlet.velocity_m_s", "values": [0.02, 0.01, 0.01]}]
+    study = LIST | {"parameters": parameters, "pack": 3}
+    told: list[str] = []
+    Study({"case": changed(run={"steps": 10, "ramp_steps": 0}), "study": study}, tmp_path).run(say=told.append)
+    assert told[0].startswith("2 members together")
+
+
 @pytest.mark.parametrize(
     ("case", "reason"),
     [
