@@ -211,7 +211,7 @@ def _check_levels(levels: Sequence[float] | None, shape: tuple[int, ...]) -> Non
         raise InputError(
             "plot.isosurfaces: the geometry lies in a plane, where a field has no surfaces; draw plot.slice"
         )
-    numbers = tuple(levels) if isinstance(levels, Iterable) else ()
+    numbers = tuple(levels) if isinstance(levels, Sequence | np.ndarray) else ()
     if levels is not None and not (0 < len(numbers) <= MOST_LEVELS and _are_finite(*numbers)):
         raise InputError(f"plot.isosurfaces: levels is {levels!r}; give one to {MOST_LEVELS} numbers")
 

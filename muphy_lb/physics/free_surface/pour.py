@@ -84,13 +84,13 @@ def _region(simulation, centre_m, radius_m: float, velocity_m_s) -> SpheresRegio
     numbers = [number for each in given for number in each]
     if [len(each) for each in given] != [3, 1, 3] or not all(isinstance(x, Real) and isfinite(x) for x in numbers):
         raise InputError(f"add_drop: {shown(given)} are no place (x, y, z), radius and velocity (x, y, z)")
-    header = simulation.header
+    header, (place_m, _, speed_m_s) = simulation.header, given
     if radius_m < header.spacing_m:
         raise InputError(f"add_drop: the radius is {radius_m:g} m; allowed: from a voxel, {header.spacing_m:g} m, on")
-    velocity = simulation.units.velocity_to_lattice(np.array(velocity_m_s, dtype=float))
+    velocity = simulation.units.velocity_to_lattice(np.array(speed_m_s, dtype=float))
     if np.linalg.norm(velocity) > FASTEST_MACH * float(simulation.lattice.cs2) ** 0.5:
-        raise InputError(f"add_drop: {shown(list(velocity_m_s))} m/s is too fast; allowed: Mach {FASTEST_MACH:g}")
-    centre = (np.array(centre_m, dtype=float) - header.origin_m) / header.spacing_m
+        raise InputError(f"add_drop: {shown(speed_m_s)} m/s is too fast; allowed: Mach {FASTEST_MACH:g}")
+    centre = (np.array(place_m, dtype=float) - header.origin_m) / header.spacing_m
     return sphere_region(velocity, centre, radius_m / header.spacing_m)
 
 
