@@ -136,3 +136,13 @@ def kelvins(key: str) -> Usual:
     """A key in kelvins of a fluid that flows: most of its values in degrees Celsius are below 100."""
     told = "no fluid that flows here has {value} K: degrees Celsius are given as '{value} degC'"
     return Usual(key, outside(150.0, 3000.0), told)
+
+
+def schmidt(key: str) -> Usual:
+    """A diffusivity of something dissolved: the Schmidt number of the fluid lies between those of gases and liquids."""
+    return Usual(
+        key,
+        lambda value, setting: outside(0.01, 1e7)(setting.case.fluid.viscosity_m2_s / value, setting),
+        "with {value} m2/s the Schmidt number, viscosity over"
+        " diffusivity, is that of no fluid (gases: 1, liquids: 1e3): check its unit",
+    )

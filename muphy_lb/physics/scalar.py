@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.base.precision import PRECISIONS
+from muphy_lb.base.precision import FP16, PRECISIONS
 from muphy_lb.case.section import did_you_mean
 from muphy_lb.domain import FIXED, FLUX, OUTFLOW, ScalarBoundary
 from muphy_lb.geometry.nodes import GeometryHeader
@@ -220,6 +220,23 @@ class ScalarPhysics(Physics):
     def observers(self, view, folder, resume_step):
         """The time series of each scalar."""
         return tuple(ScalarSeries(OutletFluxes(view, each), view, folder, resume_step) for each in self.scalars)
+
+
+def refuse_half_precision(case, section: str) -> None:
+    """Raise InputError for a scalar, of that section of the case, in half precision."""
+    if case.compute.precision == FP16.name:
+        raise InputError(
+            f"compute.precision is 'fp16' with {section}, which changes by less than its digits in a step;"
+            " allowed: 'fp32', 'fp64'"
+        )
+
+
+def setting_of(section, key: str, diffusivity_m2_s: float, viscosity_m2_s: float) -> str:
+    """The setting that gives a scalar a diffusivity, by the key that its section, at ``key`` in the case, has
+    already."""
+    if section.schmidt is not None:
+        return f"{key}.schmidt = {viscosity_m2_s / diffusivity_m2_s:.2g}"
+    return f"{key}.diffusivity_m2_s = {diffusivity_m2_s:.2g}"
 
 
 def smooth_below(diffusivity: float) -> str:

@@ -83,12 +83,30 @@ def test_a_run_records_series_and_amounts(tmp_path):
 
 
 def test_values_beyond_those_of_the_case_make_a_result_doubtful(tmp_path):
-    simulation = simulate(periodic_channel(species=[DRUG]), 0)
+    simulation = simulate(periodic_channel(species=[DRUG], flow={"acceleration_m_s2": [0.01, 0.0, 0.0]}), 5)
     simulation.set_species("drug", np.linspace(0.5, 1.2, simulation.header.n_nodes))
     (record,) = (each for each in simulation.physics[0].observers(simulation, tmp_path, None) if each.name == "species")
     assert "drug goes from 0.5 to 1.2 mol/m3, and nothing leads out of 0 to 1" in record.objections()[0]
+    assert "with species.drug.diffusivity_m2_s = " in record.objections()[0]
     simulation.set_species("drug", 1.0)
     assert not record.objections()
+
+
+def test_the_remedy_for_ripples_names_the_key_that_the_case_has(tmp_path):
+    drug = {"name": "drug", "schmidt": 5.0, "initial": 1.0}
+    simulation = simulate(periodic_channel(species=[drug], flow={"acceleration_m_s2": [0.01, 0.0, 0.0]}), 5)
+    simulation.set_species("drug", np.linspace(0.5, 1.2, simulation.header.n_nodes))
+    (record,) = (each for each in simulation.physics[0].observers(simulation, tmp_path, None) if each.name == "species")
+    assert "with species.drug.schmidt = " in record.objections()[0]
+
+
+@pytest.mark.parametrize("constant", [2507.0, 2640.0, 2777.0, 9999.0])
+def test_the_time_step_told_for_a_stiff_law_works(constant):
+    law = DRUG | {"rate": f"-{constant} * drug"}
+    with pytest.raises(InputError) as refusal:
+        simulate(periodic_channel(species=[law]))
+    told = float(str(refusal.value).partition("lattice.time_step_s = ")[2].split()[0])
+    simulate(periodic_channel(species=[law], lattice={"time_step_s": told}))
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.period import PeriodMeans
 from muphy_lb.output.report_html import ReportPart, ReportTable, series_charts
 from muphy_lb.physics.age.section import FIELD, SERIES_FILE
+from muphy_lb.physics.scalar import setting_of
 from muphy_lb.physics.scalar_series import OutletFluxes
 
 OUTLET_AGE, VOLUME_AGE = "mean_age_s", "volume_mean_age_s"
@@ -52,11 +53,12 @@ class AgeMean(PeriodMeans):
             return ()
         peclet = view.units.velocity_to_si(health.max_speed) * view.units.spacing_m / self._diffusivity_m2_s
         smoother_m2_s = self._diffusivity_m2_s * peclet / GOOD_PECLET
+        remedy = setting_of(view.case.age, "age", smoother_m2_s, view.case.fluid.viscosity_m2_s)
         least_s, most_s = (view.units.steps_to_time(value) for value in (least, most))
         return (
             f"the age of the fluid goes from {least_s:.3g} to {most_s:.3g} s, after {view.time_s:.4g} s: its diffusion"
             f" does not smooth what lies between the voxels (Peclet number of a voxel {peclet:.3g}); it is"
-            f" {GOOD_PECLET:g} with age.diffusivity_m2_s = {smoother_m2_s:.2g}, or with finer voxels",
+            f" {GOOD_PECLET:g} with {remedy}, or with finer voxels",
         )
 
     def lines(self, summary: Mapping) -> list[str]:

@@ -9,13 +9,12 @@ volume over flow rate, whatever diffusion does.
 import numpy as np
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.base.precision import FP16
 from muphy_lb.base.units import Units
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.lattice import lattice_named
 from muphy_lb.physics.age.observers import AgeMean
 from muphy_lb.physics.age.section import FIELD
-from muphy_lb.physics.scalar import CarriedScalar, ScalarPhysics, scalar_boundary, smooth_below
+from muphy_lb.physics.scalar import CarriedScalar, ScalarPhysics, refuse_half_precision, scalar_boundary, smooth_below
 from muphy_lb.physics.scalar_series import OutletFluxes, ScalarSeries
 
 
@@ -27,11 +26,7 @@ class Age(ScalarPhysics):
     def __init__(self, case, header: GeometryHeader, units: Units):
         if not any(opening.kind == "outlet" for opening in header.openings):
             raise InputError("[age] needs an outlet through which age leaves, and the case has none; leave [age] out")
-        if case.compute.precision == FP16.name:
-            raise InputError(
-                "compute.precision is 'fp16' with [age], which grows by less than its digits in a step;"
-                " allowed: 'fp32', 'fp64'"
-            )
+        refuse_half_precision(case, "[age]")
         self._diffusivity_m2_s = case.age.diffusivity_m2_s or case.fluid.viscosity_m2_s / (case.age.schmidt or 1.0)
         diffusivity = float(units.viscosity_to_lattice(self._diffusivity_m2_s))
         boundary, dimension = scalar_boundary(header, {}), lattice_named(case.lattice.name).dimension

@@ -1,7 +1,7 @@
 """The case file's section [age], of the age of the fluid."""
 
 from muphy_lb.case.section import Positive, Section
-from muphy_lb.case.usual import Usual, outside
+from muphy_lb.case.usual import schmidt
 
 SERIES_FILE = "age.csv"
 FILES = (SERIES_FILE,)
@@ -26,11 +26,4 @@ class AgeSection(Section):
 
 SECTION = AgeSection
 
-USUAL = (
-    Usual(
-        "age.diffusivity_m2_s",
-        lambda value, setting: outside(0.01, 1e7)(setting.case.fluid.viscosity_m2_s / value, setting),
-        "with {value} m2/s the Schmidt number, viscosity over"
-        " diffusivity, is that of no fluid (gases: 1, liquids: 1e3): check its unit",
-    ),
-)
+USUAL = (schmidt("age.diffusivity_m2_s"),)

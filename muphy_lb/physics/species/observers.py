@@ -10,7 +10,7 @@ from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView, whole_nodes
 from muphy_lb.measure.observer import Observer
 from muphy_lb.output.report_html import ReportPart, ReportTable, series_charts
-from muphy_lb.physics.scalar import CarriedScalar
+from muphy_lb.physics.scalar import CarriedScalar, setting_of
 from muphy_lb.physics.scalar_series import OutletFluxes
 from muphy_lb.physics.scalar_walls import WallFluxes, entering
 from muphy_lb.physics.species.section import SERIES_FILE
@@ -117,24 +117,31 @@ class SpeciesRecord(Observer):
 
     def objections(self) -> tuple[str, ...]:
         """Values beyond the range that a species cannot leave."""
-        return tuple(filter(None, map(self._objection, self._told)))
+        max_speed = self._view.health().max_speed
+        return tuple(filter(None, [self._objection(each, max_speed) for each in self._told]))
 
-    def _objection(self, told: SpeciesTold) -> str | None:
-        scalar, view, (low, high) = told.scalar, self._view, told.bounds
-        values, health = view.model_field(scalar.name), view.health()
+    def _objection(self, measured: SpeciesTold, max_speed: float) -> str | None:
+        scalar, view, (low, high) = measured.scalar, self._view, measured.bounds
+        values = view.model_field(scalar.name)
         if values is None:
             return None
         lowest, highest = float(values.min()), float(values.max())
         allowed = BEYOND * (min(high, highest) - low)
         if lowest >= low - allowed and highest <= high + allowed:
             return None
-        peclet = health.max_speed / scalar.diffusivity
-        smoother_m2_s = view.units.velocity_to_si(health.max_speed) * view.units.spacing_m / GOOD_PECLET
-        return (
+        told = (
             f"the species {scalar.name} goes from {lowest:.3g} to {highest:.3g} {scalar.unit}, and nothing leads out of"
-            f" {low:.3g} to {high:.3g}: its diffusion does not smooth what lies between voxels (Peclet number of a"
-            f" voxel {peclet:.3g}); it is {GOOD_PECLET:g} with species.{scalar.name}.diffusivity_m2_s ="
-            f" {smoother_m2_s:.2g}, or with finer voxels"
+            f" {low:.3g} to {high:.3g}"
+        )
+        if max_speed == 0.0:
+            return told
+        units = view.units
+        smoother_m2_s = units.velocity_to_si(max_speed) * units.spacing_m / GOOD_PECLET
+        section = next(each for each in view.case.species if each.name == scalar.name)
+        remedy = setting_of(section, f"species.{scalar.name}", smoother_m2_s, view.case.fluid.viscosity_m2_s)
+        return (
+            f"{told}: its diffusion does not smooth what lies between voxels (Peclet number of a voxel"
+            f" {max_speed / scalar.diffusivity:.3g}); it is {GOOD_PECLET:g} with {remedy}, or with finer voxels"
         )
 
     def lines(self, summary: Mapping) -> list[str]:

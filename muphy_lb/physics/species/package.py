@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.base.precision import FP16
 from muphy_lb.base.units import Units
 from muphy_lb.case.output import FIELDS, SPEED
 from muphy_lb.case.section import did_you_mean
@@ -26,7 +25,14 @@ from muphy_lb.measure.flow_view import SettableFlow
 from muphy_lb.model.flow import Flow
 from muphy_lb.model.model import EACH, Field, FieldValue, Stage
 from muphy_lb.operators import VELOCITY_FIELDS
-from muphy_lb.physics.scalar import POPULATIONS, CarriedScalar, Condition, ScalarPhysics, scalar_boundary
+from muphy_lb.physics.scalar import (
+    POPULATIONS,
+    CarriedScalar,
+    Condition,
+    ScalarPhysics,
+    refuse_half_precision,
+    scalar_boundary,
+)
 from muphy_lb.physics.species.observers import SpeciesRecord, SpeciesSeries, SpeciesTold
 from muphy_lb.physics.species.rates import RateLaw, read_law
 from muphy_lb.physics.species.reactions import PART, PARTS, Reactions, changes_of, parts_of_step
@@ -57,11 +63,7 @@ class Species(ScalarPhysics):
     methods = MappingProxyType({"set_species": set_species})
 
     def __init__(self, case, header: GeometryHeader, units: Units):
-        if case.compute.precision == FP16.name:
-            raise InputError(
-                "compute.precision is 'fp16' with [[species]], whose values change by less than its digits in a step;"
-                " allowed: 'fp32', 'fp64'"
-            )
+        refuse_half_precision(case, "[[species]]")
         names = tuple(each.name for each in case.species)
         taken = (*TAKEN, *VELOCITY_FIELDS, PART, PARTS, *map(changes_of, names))
         beginnings = tuple(name + POPULATIONS for name in names)
@@ -70,7 +72,7 @@ class Species(ScalarPhysics):
                 raise InputError(f"species.{name} has the name of another field; give it another one")
         reacts = any(each.rate is not None for each in case.species)
         laws = tuple(_law(section, names) for section in case.species) if reacts else ()
-        self._units, self._walls = units, {name: _wall_conditions(case, header, name, units) for name in names}
+        self._units, self._walls = units, dict[str, tuple[str, ...]]()
         super().__init__(*(self._scalar(case, header, section, reacts) for section in case.species))
         self._reactions = Reactions(names, laws, units.time_step_s) if reacts else None
         scales = [_largest(case, section) for section in case.species]
@@ -80,14 +82,15 @@ class Species(ScalarPhysics):
         units, dimension = self._units, lattice_named(case.lattice.name).dimension
         diffusivity_m2_s = section.diffusivity_m2_s or case.fluid.viscosity_m2_s / section.schmidt
         diffusivity = float(units.viscosity_to_lattice(diffusivity_m2_s))
-        wall_conditions = {name: condition(diffusivity) for name, condition in self._walls[section.name].items()}
+        at_walls = _wall_conditions(case, section.name, diffusivity, units)
+        self._walls[section.name] = tuple(at_walls)
         held = {each.name: (each.species or {}).get(section.name) for each in case.openings}
         conditions = {name: Condition(FIXED, value) for name, value in held.items() if value is not None}
         return CarriedScalar(
             section.name,
             dimension,
             diffusivity,
-            scalar_boundary(header, wall_conditions | conditions),
+            scalar_boundary(header, at_walls | conditions),
             production=0.0 if reacts else section.production * units.time_step_s,
             decay=0.0 if reacts else section.decay_per_s * units.time_step_s,
             initial=section.initial,
@@ -146,7 +149,7 @@ class Species(ScalarPhysics):
     def told(self, view) -> list[SpeciesTold]:
         """Measures each species."""
         pairs = zip(self.scalars, view.case.species, strict=True)
-        return [SpeciesTold(view, each, tuple(self._walls[each.name]), _bounds(view.case, own)) for each, own in pairs]
+        return [SpeciesTold(view, each, self._walls[each.name], _bounds(view.case, own)) for each, own in pairs]
 
     def observers(self, view, folder, resume_step):
         """The time series of each species, and the record at the end."""
@@ -176,51 +179,27 @@ def _bounds(case, section: SpeciesSection) -> tuple[float, float]:
     name = section.name
     given = [(each.species or {}).get(name, 0.0) for each in (*case.openings, *case.walls)]
     fluxes = [(wall.species_flux or {}).get(name, 0.0) for wall in case.walls]
-    low, high = min(0.0, section.initial, *given, 0.0), max(0.0, section.initial, *given, 0.0)
+    low, high = min(0.0, section.initial, *given), max(0.0, section.initial, *given)
     if section.initial_file or low < 0.0 or min(section.production, *fluxes, 0.0) < 0.0:
         return -inf, inf
     return low, inf if section.rate or section.production or any(fluxes) else high
 
 
-def _wall_conditions(case, header: GeometryHeader, name: str, units: Units) -> dict:
-    """The conditions of walls at which a species is not simply kept in, each a function of its diffusivity in lattice
-    units. Raises InputError: a wall that the geometry does not have."""
-    known, found = [wall.name for wall in header.walls], {}
+def _wall_conditions(case, name: str, diffusivity: float, units: Units) -> dict[str, Condition]:
+    """The conditions of walls at which a species of a diffusivity in lattice units is not simply kept in, by name. A
+    wall that takes up ``rate (c - beyond)`` is one that conducts (:mod:`muphy_lb.domain.scalar_boundary`)."""
+    found = {}
     for wall in case.walls:
         value, flux = (wall.species or {}).get(name), (wall.species_flux or {}).get(name)
         uptake_m_s = (wall.species_uptake_m_s or {}).get(name)
-        if (value, flux, uptake_m_s) == (None, None, None):
-            continue
-        if wall.name not in known:
-            raise InputError(
-                f"walls.{wall.name} has species, and the geometry has no such wall; label it, or remove it"
-            )
         if uptake_m_s is not None:
-            found[wall.name] = _uptake(uptake_m_s / units.speed_m_s, value or 0.0)
+            b = uptake_m_s / units.speed_m_s / diffusivity
+            found[wall.name] = Condition(FLUX, 2.0 * b * (value or 0.0) / (2.0 + b), (2.0 - b) / (2.0 + b))
         elif flux is not None:
-            found[wall.name] = _flux(flux / units.speed_m_s)
+            found[wall.name] = Condition(FLUX, flux / units.speed_m_s / diffusivity)
         elif value is not None:
-            found[wall.name] = _held(value)
+            found[wall.name] = Condition(FIXED, value)
     return found
-
-
-def _held(value: float):
-    return lambda diffusivity: Condition(FIXED, value)
-
-
-def _flux(flux: float):
-    return lambda diffusivity: Condition(FLUX, flux / diffusivity)
-
-
-def _uptake(rate: float, beyond: float):
-    """The condition of a wall that takes up ``rate (c - beyond)``, as of one that conducts
-    (:mod:`muphy_lb.domain.scalar_boundary`)."""
-
-    def condition(diffusivity: float) -> Condition:
-        b = rate / diffusivity
-        return Condition(FLUX, 2.0 * b * beyond / (2.0 + b), (2.0 - b) / (2.0 + b))
-
-    return condition
 
 
 PHYSICS = Species

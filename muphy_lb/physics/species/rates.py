@@ -8,6 +8,8 @@ import ast
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from types import CodeType
 
 import numpy as np
 
@@ -32,8 +34,11 @@ class RateLaw:
 
     def __call__(self, values: Sequence | np.ndarray) -> np.ndarray:
         """The rate [unit/s] at values of all species, numbers or arrays."""
-        code = compile(ast.fix_missing_locations(ast.Expression(self.tree)), self.key, "eval")
-        return eval(code, {"__builtins__": {}} | OF_ARRAYS, {"c": values})  # a tree that RateLaw's reader has checked
+        return eval(self._code, {"__builtins__": {}} | OF_ARRAYS, {"c": values})  # a tree that its reader has checked
+
+    @cached_property
+    def _code(self) -> CodeType:
+        return compile(ast.fix_missing_locations(ast.Expression(self.tree)), self.key, "eval")
 
 
 def read_law(key: str, text: str, species: Sequence[str], constants: Mapping[str, float]) -> RateLaw:

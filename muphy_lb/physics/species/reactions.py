@@ -27,6 +27,7 @@ PART, PARTS = "part_of_step", "parts_of_step"
 SCALE_OF_NOTHING = 1.0  # value of a species that a case gives none, for what follows from the size of values
 SMOOTH = 0.25  # largest change of a rate over a part of a step, relative
 MOST_PARTS = 100
+BELOW = 0.95  # share of the longest time step that a message tells, which two digits do not round beyond it
 DIFFERENCE = 1e-6  # relative step of numerical derivatives
 SHARES = (1.0, 0.1, 0.01, 1e-3, 0.0)  # of the largest values, at which derivatives are looked at
 
@@ -52,7 +53,7 @@ def parts_of_step(laws: Sequence[RateLaw], scales: Sequence[float], time_step_s:
             stiffest, key = found, law.key
     parts = max(1, int(np.ceil(stiffest / SMOOTH)))
     if parts > MOST_PARTS:
-        step_s = time_step_s * MOST_PARTS * SMOOTH / stiffest
+        step_s = BELOW * time_step_s * MOST_PARTS * SMOOTH / stiffest
         raise InputError(
             f"{key}: the law changes its rate by {stiffest:.3g} times in a time step of {time_step_s:.3g} s; at most"
             f" {MOST_PARTS * SMOOTH:g} is integrated: give lattice.time_step_s = {step_s:.2g} or less, or take the fast"

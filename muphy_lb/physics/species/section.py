@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from muphy_lb.case.section import Name, Positive, Section, did_you_mean, exactly_one, given_tables, given_values
-from muphy_lb.case.usual import Usual, outside
+from muphy_lb.case.usual import schmidt
 
 SERIES_FILE = "species_{}.csv"
 FILES = (SERIES_FILE.format("*"),)
@@ -90,11 +90,4 @@ def rules(given: Mapping) -> Iterator[str]:
             yield f"has {name!r} in {named[name]} of {kind}.{table.get('name')}, which is no species; {remedy}"
 
 
-USUAL = (
-    Usual(
-        "species.*.diffusivity_m2_s",
-        lambda value, setting: outside(0.01, 1e7)(setting.case.fluid.viscosity_m2_s / value, setting),
-        "with {value} m2/s the Schmidt number, viscosity over"
-        " diffusivity, is that of no fluid (gases: 1, liquids: 1e3): check its unit",
-    ),
-)
+USUAL = (schmidt("species.*.diffusivity_m2_s"),)
