@@ -5,5 +5,6 @@ the keys, ``distributions`` the values that a parameter may take, ``samplers`` t
 their cases and folders, ``running`` one member after the other. Small members run side by side: ``packing`` joins their
 nodes and openings, ``pack`` steps them, ``packed_members`` chooses them; ``phases`` counts the time of both. ``table``
 holds all answers, ``answers`` their means, bands and sensitivity indices, ``expansion`` the response surface,
-``blocks`` makes crops of an image, ``spread`` tells answers over them; ``pictures`` and ``report`` draw the page.
+``blocks`` makes crops of an image, ``spread`` tells answers over them; ``maps`` the
+bands of fields at every point; ``pictures`` and ``report`` draw the page.
 """

@@ -2,15 +2,18 @@
 members."""
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 
 from muphy_lb.apps.study.answers import Answer, band_of
+from muphy_lb.apps.study.maps import Maps
 from muphy_lb.apps.study.spread import Spread, spreads
 from muphy_lb.apps.study.table import Table
 from muphy_lb.base.key_units import is_number
 from muphy_lb.output.charts import DPI
+from muphy_lb.output.drawing import drawing
 
 TOTAL, FIRST, VALUES = "#9db8d9", "#2f5d8c", "#2f5d8c"
 MOST_COLUMNS = 3
@@ -31,6 +34,26 @@ def pictures(answer: Answer, table: Table) -> list[tuple[str, bytes]]:
     if np.isfinite(values).sum() > FEWEST:
         drawn.append((f"{answer.name}: band and number of members", _convergence(answer.name, values, table)))
     return drawn
+
+
+def map_pictures(maps: Maps, folder: Path) -> Iterator[tuple[str, bytes]]:
+    """Titles and pictures of the wall, coloured by the mean of each of its fields and by the width of its band over
+    it; they are written to the folder, too."""
+    from muphy_lb.output.pictures.wall import Marks, draw_walls  # slow to import
+
+    for each in maps.found:
+        mean, _, low, high = each.statistics
+        with np.errstate(divide="ignore", invalid="ignore"):
+            width = np.where(mean > 0.0, (high - low) / mean, np.nan)
+        name = each.name.replace("_", " ")
+        for kind, values, text in (
+            ("mean", mean, f"{name}, mean of all members [{each.unit}]"),
+            ("width", width, f"{name}, width of the 95 % band over the mean"),
+        ):
+            path = folder / f"band_{each.name}_{kind}.png"
+            with drawing(path.name):
+                draw_walls(path, maps.nodes, values, text, Marks(counted=np.isfinite(values)))
+                yield text, path.read_bytes()
 
 
 def _tornado(answer: Answer) -> bytes:

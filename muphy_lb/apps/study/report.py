@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from html import escape
 from pathlib import Path
+from typing import NamedTuple
 
 from muphy_lb.apps.study.answers import Answer, answers_of_table, dominating
-from muphy_lb.apps.study.pictures import pictures
+from muphy_lb.apps.study.maps import Maps, maps_of_table, write_maps
+from muphy_lb.apps.study.pictures import map_pictures, pictures
 from muphy_lb.apps.study.spread import spreads
 from muphy_lb.apps.study.table import Table
 from muphy_lb.base.files.atomic import write_text
@@ -26,17 +28,32 @@ ENOUGH = 39
 BAND = ("answer", "members", "mean", "standard deviation", "2.5 %", "97.5 %")
 
 
-def write_results(table: Table, folder: Path, with_pictures: bool = True) -> list[Answer]:
-    """Write the files of a study; returns its answers. Raises OutputError: the disk refuses."""
-    answers = answers_of_table(table)
+class Results(NamedTuple):
+    """The results of a study: its answers, and the bands of fields of its members at every point."""
+
+    answers: list[Answer]
+    maps: list[Maps]
+
+
+def results_of(table: Table) -> Results:
+    """The results of a study by the order of its table."""
+    return Results(answers_of_table(table), list(maps_of_table(table)))
+
+
+def write_results(table: Table, folder: Path, with_pictures: bool = True) -> Results:
+    """Write the files of a study; returns what is in them. Raises OutputError: the disk refuses."""
+    results = results_of(table)
     table.write(folder)
-    write_text(folder / ANSWERS_FILE, json.dumps(_record(table, answers), indent=1) + "\n")
-    _write_report(table, answers, folder, with_pictures)
-    return answers
+    write_text(folder / ANSWERS_FILE, json.dumps(_record(table, results), indent=1) + "\n")
+    for maps in results.maps:
+        write_maps(maps, folder)
+    _write_report(table, results, folder, with_pictures)
+    return results
 
 
-def lines(table: Table, answers: list[Answer]) -> Iterator[str]:
+def lines(table: Table, results: Results) -> Iterator[str]:
     """The results in a few lines for people."""
+    answers = results.answers
     yield from _counts(table, answers)
     for answer in answers:
         band, blocks = answer.band, spreads(table, answer.name)
@@ -49,6 +66,8 @@ def lines(table: Table, answers: list[Answer]) -> Iterator[str]:
                 f" {_with_error(band.deviation, band.deviation_error)}, 95 % band"
                 f" {_with_error(band.low, band.low_error)} to {_with_error(band.high, band.high_error)}"
             )
+    for maps in results.maps:
+        yield from (f"{maps.file}: {each.told}" for each in maps.found)
     yield from _dominating(answers)
 
 
@@ -83,7 +102,7 @@ def _with_error(value: float, error: float) -> str:
     return f"{value:.5g} +- {error:.2g}"
 
 
-def _record(table: Table, answers: list[Answer]) -> dict:
+def _record(table: Table, results: Results) -> dict:
     """All results, for programs."""
     return {
         "version": __version__,
@@ -93,7 +112,8 @@ def _record(table: Table, answers: list[Answer]) -> dict:
         "failed": table.failures,
         "missing": table.n_missing,
         "doubtful": table.doubtful,
-        "answers": {answer.name: _answer_record(answer, table) for answer in answers},
+        "answers": {answer.name: _answer_record(answer, table) for answer in results.answers},
+        "maps": {maps.file: {each.name: each.means for each in maps.found} for maps in results.maps},
     }
 
 
@@ -108,8 +128,8 @@ def _answer_record(answer: Answer, table: Table) -> dict:
     }
 
 
-def _write_report(table: Table, answers: list[Answer], folder: Path, with_pictures: bool) -> None:
-    asked = table.members.asked
+def _write_report(table: Table, results: Results, folder: Path, with_pictures: bool) -> None:
+    asked, answers = table.members.asked, results.answers
     page = [
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(asked.title)}</title>',
         f"<style>{STYLE}</style></head><body>",
@@ -122,6 +142,7 @@ def _write_report(table: Table, answers: list[Answer], folder: Path, with_pictur
         "<h2>What dominates</h2>",
         f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in _dominating(answers))}</ul>",
         *(line for answer in answers for line in _index_lines(answer)),
+        *(line for maps in results.maps for line in _map_lines(maps, folder, with_pictures)),
         *(_picture_lines(table, answers) if with_pictures else ()),
         "<h2>Parameters</h2>",
         html_table(("parameter", "key", "distribution"), [_parameter_row(each) for each in asked.section.parameters]),
@@ -148,6 +169,17 @@ def _index_lines(answer: Answer) -> list[str]:
     ]
     heading = f"<h3>{escape(answer.name)}: {escape(answer.method)}</h3>"
     return [heading, html_table(("parameter", "first order", "95 %", "total", "95 %"), rows)]
+
+
+def _map_lines(maps: Maps, folder: Path, with_pictures: bool) -> Iterator[str]:
+    """The bands at points: a table of their means, and the wall coloured by mean and width of the band."""
+    yield f"<h2>At every point: {maps.file}</h2>"
+    yield html_table(
+        ("field", "unit", *BAND[2:]), [[each.name, each.unit, *each.means.values()] for each in maps.found]
+    )
+    if with_pictures and maps.is_wall:
+        for text, png in map_pictures(maps, folder):
+            yield f"<p>{html_image(png, text)}</p>"
 
 
 def _bar(bar: tuple[float, float]) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from muphy_lb.apps.study.answers import Answer, answers_of_table
 from muphy_lb.apps.study.members import Members
-from muphy_lb.apps.study.report import lines, write_results
+from muphy_lb.apps.study.report import lines, results_of, write_results
 from muphy_lb.apps.study.running import Answer as Model
 from muphy_lb.apps.study.running import Stopped, run_members
 from muphy_lb.apps.study.samplers import design
@@ -110,7 +110,7 @@ class Study:
 
     def __str__(self):
         table = self.table
-        return "\n".join(lines(table, answers_of_table(table)))
+        return "\n".join(lines(table, results_of(table)))
 
 
 def members_of(given, folder: Path, overrides=(), model: Model | None = None) -> Members:

@@ -1,0 +1,158 @@
+"""Bands at every point: of the stress at walls with its indices, and of the fields of members that keep their files.
+
+The points are those of the first member that ended. Another member answers there with its own nearest point, so walls
+that move between members are compared point by point; it has no value where it has none within ``REACH`` voxels.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from muphy_lb.apps.study.answers import LEVELS
+from muphy_lb.apps.study.table import Table
+from muphy_lb.geometry.nodes import NodeList
+from muphy_lb.measure.field_snapshots import FieldSnapshots
+from muphy_lb.measure.shear.observer import AREA, SHEAR_FILE
+from muphy_lb.output.vtkhdf import Snapshot, VtkHdfSeries, find_snapshot
+
+REACH = 2.0
+"""Largest distance to the point of another member [voxels]."""
+MOST_VALUES = 2**27
+"""Values of all members that are held at once."""
+STATISTICS = ("mean", "deviation", "low", "high")
+NO_ANSWERS = (AREA, "counted")
+
+
+@dataclass(frozen=True)
+class Map:
+    """The band of a field at each of its points."""
+
+    name: str  #: of the field; of a vector with ``_magnitude`` behind it
+    unit: str
+    #: (4, n) mean, standard deviation, 2.5th and 97.5th percentile over the members, nan where less than two answer
+    statistics: np.ndarray
+    weight: np.ndarray  #: (n,) area of the wall, or 1, of each point
+
+    @property
+    def means(self) -> dict[str, float]:
+        """The mean over all points of each statistic."""
+        known = np.isfinite(self.statistics[0])
+        if not known.any():
+            return dict.fromkeys(STATISTICS, np.nan)
+        means = np.average(self.statistics[:, known], axis=1, weights=self.weight[known])
+        return dict(zip(STATISTICS, means.tolist(), strict=True))
+
+    @property
+    def told(self) -> str:
+        """The means over all points, for people."""
+        mean, deviation, low, high = self.means.values()
+        return (
+            f"{self.name}: mean {mean:.4g} {self.unit}, at a point on average a standard deviation of {deviation:.3g}"
+            f" and a 95 % band from {low:.4g} to {high:.4g}"
+        )
+
+
+@dataclass(frozen=True)
+class Maps:
+    """The maps of one kind of file of the members."""
+
+    file: str  #: written in the folder of the study
+    nodes: NodeList  #: the points
+    found: Sequence[Map]
+
+    @property
+    def is_wall(self) -> bool:
+        """Whether the points are those of the wall."""
+        return self.file == bands_file(SHEAR_FILE)
+
+
+def bands_file(name: str) -> str:
+    """The file with the bands of the fields in a file of every member."""
+    return f"bands_{name}"
+
+
+def maps_of_table(table: Table) -> Iterator[Maps]:
+    """The maps of a study, of each file that two members or more have written."""
+    members = table.members
+    ended = [k for k in members.design.independent if table.has_ended[k]]
+    for name in (SHEAR_FILE, FieldSnapshots.file):
+        paths = [members.path(k) / name for k in ended if (members.path(k) / name).exists()]
+        if len(paths) > 1:
+            yield _maps(name, [find_snapshot(path) for path in paths])
+
+
+def write_maps(maps: Maps, folder: Path) -> None:
+    """Write the bands for ParaView. Raises OutputError: the disk refuses."""
+    units = {f"{each.name}_{kind}": each.unit for each in maps.found for kind in STATISTICS}
+    fields = {
+        f"{each.name}_{kind}": values
+        for each in maps.found
+        for kind, values in zip(STATISTICS, each.statistics, strict=True)
+    }
+    (folder / maps.file).unlink(missing_ok=True)
+    VtkHdfSeries(folder / maps.file, maps.nodes, "", units).append(0.0, 0, fields)
+
+
+def _maps(name: str, snapshots: Sequence[Snapshot]) -> Maps:
+    first, nodes = snapshots[0], snapshots[0].nodes()
+    places_m, spacing_m = nodes.positions_m(), nodes.spacing_m
+    nearest = [np.arange(nodes.n_nodes)]
+    nearest += [_nearest(places_m, spacing_m, snapshot.nodes()) for snapshot in snapshots[1:]]
+    weight = first.values(AREA) if AREA in first.units else np.ones(nodes.n_nodes)
+    found = [
+        Map(_scalar_name(first, field), unit, _statistics(snapshots, field, nearest), weight)
+        for field, unit in first.units.items()
+        if field not in NO_ANSWERS
+    ]
+    return Maps(bands_file(name), nodes, found)
+
+
+def _nearest(places_m: np.ndarray, spacing_m: float, nodes: NodeList) -> np.ndarray:
+    """(n,) number of the node nearest to each place, -1 where none is within reach."""
+    reach_m = REACH * max(spacing_m, nodes.spacing_m)
+    number = cKDTree(nodes.positions_m()).query(places_m, distance_upper_bound=reach_m)[1]
+    return np.where(number < nodes.n_nodes, number, -1)
+
+
+def _scalar_name(snapshot: Snapshot, field: str) -> str:
+    return field if snapshot.values(field).ndim == 1 else f"{field}_magnitude"
+
+
+def _statistics(snapshots: Sequence[Snapshot], field: str, nearest: Sequence[np.ndarray]) -> np.ndarray:
+    """(4, n) statistics of a field, or of the magnitude of a vector, some points after the other."""
+    n = len(nearest[0])
+    found = np.empty((len(STATISTICS), n), dtype=np.float32)
+    step = max(1, MOST_VALUES // len(snapshots))
+    for start in range(0, n, step):
+        part = slice(start, start + step)
+        rows = [_at(snapshot.values(field), index[part]) for snapshot, index in zip(snapshots, nearest, strict=True)]
+        found[:, part] = statistics(np.array(rows))
+    return found
+
+
+def _at(values: np.ndarray, index: np.ndarray) -> np.ndarray:
+    """(m,) values or magnitudes at some points, nan for the number -1."""
+    scalars = values if values.ndim == 1 else np.linalg.norm(values, axis=1)
+    return np.where(index < 0, np.nan, scalars[index])
+
+
+def statistics(values: np.ndarray) -> np.ndarray:
+    """(4, n) mean, standard deviation and both ends of the band of (members, n) values, nan left out; the ends as those
+    of :func:`muphy_lb.apps.study.answers.band_of`. nan where less than two members answer."""
+    ordered = np.sort(values.astype(np.float64), axis=0)  # nan at the end
+    count = np.isfinite(ordered).sum(axis=0)
+    enough = count > 1
+    n = np.where(enough, count, 2)
+    known = np.where(np.isfinite(ordered), ordered, 0.0)
+    mean = known.sum(axis=0) / n
+    deviation = np.sqrt(np.where(np.isfinite(ordered), (known - mean) ** 2, 0.0).sum(axis=0) / (n - 1))
+    ends = []
+    for level in LEVELS:
+        at = np.clip(level * (n + 1) - 1.0, 0.0, n - 1.0)
+        below = np.minimum(at.astype(np.int64), n - 2)
+        low, high = (np.take_along_axis(known, row[None], axis=0)[0] for row in (below, below + 1))
+        ends.append(low + (at - below) * (high - low))
+    return np.where(enough, np.stack([mean, deviation, *ends]), np.nan)
