@@ -42,7 +42,7 @@ def field_numbers(model: Model) -> tuple[int, int]:
     """
     stencils = _stencils(model)
     handed = chain(model.parameters.values(), *(stage.parameters.values() for stage in stencils))
-    carried = {field.name: field.streaming.lattice.q for field in model.fields if field.streaming}
+    carried = {field.name: len(field.components) for field in model.fields if field.streaming}
     advanced = sum(2 * carried.get(stage.field, 1) for stage in stencils)
     least = sum(isinstance(value, FieldValue | np.ndarray) for value in handed) + advanced
     return least, least + sum(model.lattice.q - 1 for stage in stencils if stage.field not in carried)
@@ -57,7 +57,7 @@ def field_bytes(engine) -> int:
 
 def _stencils(model: Model) -> list[Stage]:
     """The stages that advance a field by its values at neighbours: a field with a condition at its boundary."""
-    advanced = {field.name for field in model.fields if field.boundary}
+    advanced = {field.name for field in model.fields if field.is_advanced}
     return [stage for stage in model.after if stage.field in advanced]
 
 

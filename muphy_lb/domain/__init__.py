@@ -25,7 +25,7 @@ from muphy_lb.domain.lookup import VoxelLookup, build_lookup
 from muphy_lb.domain.part import Part, cut_part
 from muphy_lb.domain.runs import RunTable, compress, decode
 from muphy_lb.domain.scalar_boundary import FIXED, FLUX, OUTFLOW, ScalarBoundary
-from muphy_lb.domain.scalar_streaming import ScalarStreamingTable, build_scalar_streaming
+from muphy_lb.domain.scalar_streaming import ScalarSet, ScalarStreamingTable, build_scalar_streaming
 from muphy_lb.domain.stencil import StencilTable, build_stencil
 from muphy_lb.domain.streaming import (
     AA,
@@ -58,6 +58,7 @@ __all__ = [
     "WARP",
     "AddressTable",
     "ScalarBoundary",
+    "ScalarSet",
     "ScalarStreamingTable",
     "Exchange",
     "HaloPlan",

@@ -1,10 +1,10 @@
-"""ScalarStreamingTable: the addresses of the populations of a scalar that arrive at a node.
+"""ScalarStreamingTable: the addresses of the populations of scalars that arrive at a node.
 
-They are rows of one flat array, direction after direction: ``q * pitch + n`` is the population that left node n along
-q. Behind the rows are those received from other ranks, then those returned by boundaries. With w the weight of all
-moving populations (1/8), let g be the population that enters a node through a link into a boundary, g~ the one that
-left it that way, b~ the one that arrives from the other side and moves that way, too, a~ the one that left it to the
-other side. A boundary at the fraction s of the link has the value T_w,
+They are rows of one flat array, scalar after scalar and direction after direction: ``q * pitch + n`` is the population
+of the first scalar that left node n along q. Behind the rows are those received from other ranks, then those returned
+by boundaries. With w the weight of all moving populations (1/8), let g be the population that enters a node through a
+link into a boundary, g~ the one that left it that way, b~ the one that arrives from the other side and moves that way,
+too, a~ the one that left it to the other side. A boundary at the fraction s of the link has the value T_w,
 
     2 w T_w = g + 2 s g~ + (1 - 2 s) b~     s < 1/2; where no node lies on the other side s is taken as 1/2
     2 w T_w = 2 s g + g~ + (1 - 2 s) a~     s >= 1/2
@@ -19,11 +19,17 @@ b and s as of :mod:`muphy_lb.domain.fitted_values`. A flux of 0 is bounce-back: 
 Fixed values are of second order. So are fluxes along the normal; where the scalar changes along a wall oblique to the
 lattice, it meets the stairs of the voxels, as if the wall were about a quarter of a voxel further in.
 
+Scalars that share a carrier (:mod:`muphy_lb.operators.scalar_transport`) travel with it, which is the first of them.
+For these, 2 w T_w stands for T_w times the same combination of the carrier's populations, so that a scalar that is T_w
+everywhere stays T_w.
+
 Ginzburg, Adv. Water Resour. 28, 1171 (2005); Yoshida, Nagaoka, J. Comput. Phys. 229, 7774 (2010); Li, Mei, Klausner,
 J. Comput. Phys. 237, 366 (2013), their Eqs. for the interpolation of T_w.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,36 +43,66 @@ from muphy_lb.geometry.wall_areas import areas_of_links
 from muphy_lb.lattice import Lattice
 
 
+class ScalarSet(NamedTuple):
+    """The populations of a scalar: the beginning of the names of their fields, their conditions at boundaries, and the
+    diffusivity in lattice units."""
+
+    name: str
+    boundary: ScalarBoundary
+    diffusivity: float
+
+
+class Returned(NamedTuple):
+    """The populations that boundaries return, as sums of others."""
+
+    #: (3, S) weights of the scalar's own populations: those that left towards the boundary, those that arrive from the
+    #: other side, those that left to there
+    own: np.ndarray
+    carrier: np.ndarray  #: (3, S) weights of the same populations of the carrier
+    constant: np.ndarray  #: (S,)
+
+
 @dataclass(frozen=True)
 class ScalarStreamingTable(StencilTable):
-    """Addresses of arriving populations; entry k of a node is for the one along vector k + 1 of the lattice.
+    """Addresses of arriving populations; entry k of a node is for the population k + 1 of all its scalars in order.
 
     Attributes:
-        slot: (R, K) addresses of the populations of each ghost node, -1 for those that are not received.
+        slot: (R, K) addresses of the populations of each ghost node, -1 for those that are not received; a table for
+            each scalar.
     """
 
-    slot: np.ndarray
+    slot: tuple[np.ndarray, ...]
+
+    @property
+    def n_entries(self) -> int:
+        """Number of entries of a node."""
+        return len(self.slot) * (1 + len(self.vectors)) - 1
 
     def neighbours(self, nodes: slice) -> np.ndarray:
         """(K, m) addresses; link codes where they come from a boundary."""
-        return _addresses(self.domain, self.domain.neighbours_with_ghosts(-self.vectors, nodes), self.slot)
+        domain, row = self.domain, (1 + len(self.vectors)) * self.domain.pitch
+        source, own = domain.neighbours_with_ghosts(-self.vectors, nodes), np.arange(nodes.start, nodes.stop)
+        found = []
+        for k, slot in enumerate(self.slot):
+            found += [own[None] + k * row, _addresses(domain, source, slot, k * row)]
+        return np.concatenate(found)[1:]
 
 
 def build_scalar_streaming(
-    domain: LocalDomain, lattice: Lattice, boundary: ScalarBoundary, diffusivity: float
+    domain: LocalDomain, lattice: Lattice, sets: Sequence[ScalarSet], has_carrier: bool
 ) -> ScalarStreamingTable:
-    """Fold boundaries and ghost nodes into the table of a scalar's populations.
+    """Fold boundaries and ghost nodes into the table of the populations of some scalars.
 
     Args:
         domain: the nodes of a rank.
-        lattice: of the scalar; all its moving populations have the same weight.
-        boundary: the boundary conditions where the neighbour is not fluid.
-        diffusivity: in lattice units.
+        lattice: of the scalars; all its moving populations have the same weight.
+        sets: the scalars.
+        has_carrier: whether the first is the carrier of the others.
     """
-    vectors, rows = lattice.c[1:], lattice.q * domain.pitch
-    exchange, slot = _plan_exchange(domain, vectors, rows)
-    found = _returned(domain, lattice, slot, boundary, diffusivity)
-    first_extrapolated = rows + exchange.n_unpack
+    vectors = lattice.c[1:]
+    exchange, slots = _plan_exchange(domain, vectors, len(sets))
+    found = joined([_returned(domain, lattice, slots, sets, k, has_carrier) for k in range(len(sets))])
+    first_extrapolated = len(sets) * lattice.q * domain.pitch + exchange.n_unpack
     extrapolated = chosen(found, ~found.is_copy)
     return ScalarStreamingTable(
         domain=domain,
@@ -76,12 +112,13 @@ def build_scalar_streaming(
         first_extrapolated=first_extrapolated,
         extrapolated=extrapolated,
         copies=chosen(found, found.is_copy),
-        slot=slot,
+        slot=slots,
     )
 
 
-def _plan_exchange(domain: LocalDomain, vectors: np.ndarray, rows: int) -> tuple[Exchange, np.ndarray]:
-    """The exchange, sorted on both sides by neighbour, voxel and direction of the sending node; and the slots."""
+def _plan_exchange(domain: LocalDomain, vectors: np.ndarray, n_sets: int) -> tuple[Exchange, tuple[np.ndarray, ...]]:
+    """The exchange, sorted on both sides by neighbour, scalar, voxel and direction of the sending node; and the slots
+    of each scalar."""
     layer, pitch, edge = domain.ghost_layer, domain.pitch, slice(0, domain.n_edge)
     target = domain.neighbours_with_ghosts(vectors, edge)
     k, node = np.nonzero(target >= pitch)
@@ -93,52 +130,85 @@ def _plan_exchange(domain: LocalDomain, vectors: np.ndarray, rows: int) -> tuple
     slot = np.full((layer.position.size, len(vectors)), -1, dtype=np.int64)
     slot[source[source >= pitch] - pitch, row] = 0
     arrives = slot == 0
-    slot[arrives] = rows + np.arange(np.count_nonzero(arrives))
     sent = np.append(0, np.cumsum(arrives.sum(axis=1)))
+    row_length = (1 + len(vectors)) * pitch
+    pack, pack_start = ((k + 1) * pitch + node)[order], np.searchsorted(rank[order], bounds)
+    unpack_start = sent[layer.receive_start]
+    packed_at, arrives_at = (_in_messages(start, n_sets) for start in (pack_start, unpack_start))
+    whole_pack = np.empty(n_sets * pack.size, dtype=pack.dtype)
+    slots = []
+    for number in range(n_sets):
+        whole_pack[packed_at[number]] = pack + number * row_length
+        slots.append(slot.copy())
+        slots[-1][arrives] = n_sets * row_length + arrives_at[number]
+    first = n_sets * row_length
     exchange = Exchange(
-        pack=((k + 1) * pitch + node)[order],
-        pack_start=np.searchsorted(rank[order], bounds),
-        unpack=slice(rows, rows + int(sent[-1])),
-        unpack_start=sent[layer.receive_start],
+        pack=whole_pack,
+        pack_start=n_sets * pack_start,
+        unpack=slice(first, first + n_sets * int(sent[-1])),
+        unpack_start=n_sets * unpack_start,
     )
-    return exchange, slot
+    return exchange, tuple(slots)
 
 
-def _addresses(domain: LocalDomain, source: np.ndarray, slot: np.ndarray) -> np.ndarray:
-    """Addresses of the populations that own and ghost nodes sent along their directions; codes stay codes."""
+def _in_messages(start: np.ndarray, n_sets: int) -> np.ndarray:
+    """(n_sets, S) places of the entries of each scalar where every message holds one scalar after the other. ``start``:
+    of the messages with the entries of one scalar."""
+    length = np.diff(start)
+    message = np.repeat(np.arange(length.size), length)
+    within = np.arange(int(start[-1]) if start.size else 0) - start[message]
+    return n_sets * start[message] + np.arange(n_sets)[:, None] * length[message] + within
+
+
+def _addresses(domain: LocalDomain, source: np.ndarray, slot: np.ndarray, first: int) -> np.ndarray:
+    """Addresses of the populations, of a scalar whose rows begin at ``first``, that own and ghost nodes sent along
+    their directions; codes stay codes."""
     row = np.broadcast_to(np.arange(len(source))[:, None], source.shape)
     own = (source >= 0) & (source < domain.pitch)
-    found = np.where(own, (row + 1) * domain.pitch + source, source)
+    found = np.where(own, first + (row + 1) * domain.pitch + source, source)
     far = source >= domain.pitch
     found[far] = slot[source[far] - domain.pitch, row[far]]
     return found
 
 
 def _returned(
-    domain: LocalDomain, lattice: Lattice, slot: np.ndarray, boundary: ScalarBoundary, diffusivity: float
+    domain: LocalDomain, lattice: Lattice, slots, sets: Sequence[ScalarSet], number: int, has_carrier: bool
 ) -> Extrapolations:
-    """The populations that boundaries return, by node."""
+    """The populations of a scalar that boundaries return, by node."""
     vectors, cuts, found = -lattice.c[1:], domain.part.nodes.cuts, []
+    (_, boundary, diffusivity), row = sets[number], lattice.q * domain.pitch
+    carrier = sets[0].boundary if has_carrier and number else None
     for first in range(0, domain.n_nodes, CHUNK_NODES):
         nodes = slice(first, min(first + CHUNK_NODES, domain.n_nodes))
         codes = domain.neighbours_with_ghosts(vectors, nodes)
         links = met(codes, domain.voxel[nodes], vectors, boundary, cuts)
         node, away, towards = first + links.column, links.k + 1, lattice.opposite[links.k + 1]
-        behind = _addresses(domain, codes, slot)[towards - 1, links.column]
         listed = node if domain.listed is None else domain.listed[node]
         area = areas_of_links(domain.part.nodes, domain.search, listed, vectors[links.k])
-        weight, constant = return_rules(lattice.w[1], boundary, diffusivity, links, behind >= 0, area)
-        index = np.array([towards * domain.pitch + node, np.maximum(behind, 0), away * domain.pitch + node])
+
+        def places(of: int, codes=codes, node=node, away=away, towards=towards, links=links) -> np.ndarray:
+            behind = _addresses(domain, codes, slots[of], of * row)[towards - 1, links.column]
+            own = of * row + node
+            return np.array([towards * domain.pitch + own, behind, away * domain.pitch + own])
+
+        index = places(number)
+        rules = return_rules(lattice.w[1], boundary, diffusivity, links, index[1] >= 0, area, carrier)
+        weight, index = np.concatenate(rules[:2]), np.concatenate((index, places(0)))
         index = np.where(weight != 0.0, index, index[0])
-        found.append(Extrapolations(node, links.k, *packed(index, weight), constant))
+        found.append(Extrapolations(node, links.k + number * lattice.q, *packed(index, weight), rules.constant))
     return joined(found)
 
 
 def return_rules(
-    w: float, boundary: ScalarBoundary, diffusivity: float, links: Met, has_behind: np.ndarray, area: np.ndarray
-):
-    """(3, S) weights of the populations that left towards the boundary, arrive from the other side, and left to there;
-    and (S,) constants."""
+    w: float,
+    boundary: ScalarBoundary,
+    diffusivity: float,
+    links: Met,
+    has_behind: np.ndarray,
+    area: np.ndarray,
+    carrier: ScalarBoundary | None = None,
+) -> Returned:
+    """The sums for the links of a scalar. ``carrier``: conditions of its carrier; None without one."""
     value, a, kind = boundary.value[links.number], boundary.factors[links.number], boundary.kind[links.number]
     s = np.where(has_behind, links.distance, np.maximum(links.distance, HALF_WAY))
     is_near = s < HALF_WAY
@@ -152,4 +222,9 @@ def return_rules(
     outflow = np.array([[0.0], [0.0], [1.0]])
     is_fixed, is_free = kind == FIXED, kind == OUTFLOW
     weight = np.where(is_fixed, of_fixed, np.where(is_free, outflow, of_flux))
-    return weight, np.where(is_fixed, 2.0 * w * value / entering, np.where(is_free, 0.0, flux / scale))
+    constant = np.where(is_fixed, 2.0 * w * value / entering, np.where(is_free, 0.0, flux / scale))
+    if carrier is None:
+        return Returned(weight, np.zeros_like(weight), constant)
+    plain = return_rules(w, carrier, 0.0, links, has_behind, area)
+    constant = np.where(is_fixed, value * plain.constant, constant)
+    return Returned(weight, np.where(is_fixed, value * (plain.own - of_fixed), 0.0), constant)

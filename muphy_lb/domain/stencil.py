@@ -39,6 +39,11 @@ class StencilTable:
     copies: Extrapolations
 
     @property
+    def n_entries(self) -> int:
+        """Number of entries of a node, K."""
+        return len(self.vectors)
+
+    @property
     def n_edge_extrapolated(self) -> int:
         """Number of stored extrapolated values of edge nodes, which come first."""
         return int(np.searchsorted(self.extrapolated.node, self.domain.n_edge))
@@ -49,7 +54,7 @@ class StencilTable:
 
     def runs(self, phase: int = 0) -> RunTable:
         """The run-compressed table; all phases are alike."""
-        return compress(self.chunks(), len(self.vectors), self.n_slots)
+        return compress(self.chunks(), self.n_entries, self.n_slots)
 
     def neighbours(self, nodes: slice) -> np.ndarray:
         """(K, m) addresses of the neighbours of own nodes; link codes where they are not fluid."""
@@ -61,7 +66,7 @@ class StencilTable:
         own = np.arange(self.first_extrapolated, self.first_extrapolated + self.extrapolated.node.size)
         for first in range(0, domain.pitch, CHUNK_NODES):
             last = min(first + CHUNK_NODES, domain.pitch)
-            table = np.tile(np.arange(first, last), (len(self.vectors), 1))
+            table = np.tile(np.arange(first, last), (self.n_entries, 1))
             there = min(last, domain.n_nodes)
             if there > first:
                 table[:, : there - first] = self.neighbours(slice(first, there))

@@ -11,7 +11,6 @@ from muphy_lb.domain import (
     WARP,
     LocalDomain,
     NodeNeighbours,
-    ScalarBoundary,
     StencilTable,
     build_neighbours,
     build_scalar_streaming,
@@ -20,7 +19,7 @@ from muphy_lb.domain import (
 from muphy_lb.domain.halo import Exchange
 from muphy_lb.domain.lookup import VoxelLookup
 from muphy_lb.lattice.layout import RECORD
-from muphy_lb.model.model import COLLECT, Field, FieldValue, Model, Stage, row_names
+from muphy_lb.model.model import COLLECT, Field, FieldValue, Model, Stage
 from muphy_lb.parallel.exchange import Halo, HaloExchange, bind_exchanges
 from muphy_lb.parallel.task import ON_EDGE, ON_INTERIOR, Task
 from muphy_lb.parallel.transports import ExchangeTasks
@@ -111,7 +110,6 @@ class _Advanced:
 
     def __init__(self, backend, domain: LocalDomain, field: Field, table: StencilTable, shares):
         self._backend, self.table = backend, table
-        self.n_rows = field.streaming.lattice.q if field.streaming else 1
         self.row = domain.pitch if field.streaming else 0
         self.arrays = [backend.zeros(self.table.n_slots, backend.precision.real) for _ in range(2)]
         self.runs = backend.stream_table(self.table, 0)
@@ -124,7 +122,7 @@ class _Advanced:
     def bind(self, stage: Stage, parity: int, nodes: NodeRange, values: tuple) -> list[Task]:
         """Tasks that extrapolate the values beyond walls of some nodes, then advance the nodes."""
         old, new = self.arrays[parity], self.arrays[1 - parity]
-        arrays = StencilArrays(old, new, self.runs, len(self.table.vectors), self.row)
+        arrays = StencilArrays(old, new, self.runs, self.table.n_entries, self.row)
         update = self._backend.bind(stage.kernel, stage.operators[0], arrays, nodes, values)
         n_edge = self._n_edge
         parts = [part for part, is_in in ((ON_EDGE, nodes.first < n_edge), (ON_INTERIOR, nodes.last > n_edge)) if is_in]
@@ -149,16 +147,17 @@ class _Advanced:
         return [Task("ghosts", queue, self._backend.bind("extrapolation", field, target, records, queue))]
 
 
-def _advancing_table(domain: LocalDomain, model: Model, field: Field, boundary: ScalarBoundary) -> StencilTable:
+def _advancing_table(domain: LocalDomain, model: Model, field: Field) -> StencilTable | None:
+    """The table of a field that a stencil or scalar streaming advances; None of another."""
     if field.streaming:
-        return build_scalar_streaming(domain, field.streaming.lattice, boundary, field.streaming.diffusivity)
-    return build_stencil(domain, model.lattice.c[1:], boundary)
+        return build_scalar_streaming(domain, *field.streaming)
+    return None if field.boundary is None else build_stencil(domain, model.lattice.c[1:], field.boundary)
 
 
 class _Stored:
     """A field that node functions write at their own node and read there, or, with a halo, also at neighbours."""
 
-    n_rows, row = 1, 0
+    row = 0
     exchanges: Exchanges = NOT_EXCHANGED
 
     def __init__(self, backend, domain: LocalDomain, field: Field, dtype, halo: NodeNeighbours | None, shares):
@@ -181,8 +180,6 @@ class _Stored:
 
 class _Cornered:
     """A field whose ghost nodes are those of the corner layer; the components of a vector lie beside each other."""
-
-    n_rows = 1
 
     def __init__(self, backend, domain: LocalDomain, field: Field, dtype, corners: "Corners"):
         self.is_state, layer = field.is_state, corners.lookup.layer
@@ -290,7 +287,7 @@ class Fields:
         self._rows = {
             name: (field.name, q * self._bound[field.name].row)
             for field in model.fields
-            for q, name in enumerate(row_names(field.name, self._bound[field.name].n_rows))
+            for q, name in enumerate(field.components)
         }
         behind, declared = _read_behind(model), {field.name: field for field in model.fields}
         self._read_before = tuple(name + BEFORE for name in behind if self._alternates(name))
@@ -299,8 +296,8 @@ class Fields:
         self._marked = {field.name: field.marked for field in of_sums}
 
     def _bind_field(self, field: Field, model: Model, shares):
-        if field.boundary:
-            table = _advancing_table(self._domain, model, field, field.boundary)
+        table = _advancing_table(self._domain, model, field)
+        if table is not None:
             return _Advanced(self._backend, self._domain, field, table, shares)
         if field.of_moments:
             return _OfMoments(self._backend, self._domain, shares)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from muphy_lb.domain import ScalarBoundary, Streaming
+from muphy_lb.domain import ScalarBoundary, ScalarSet, Streaming
 from muphy_lb.lattice import Lattice
 from muphy_lb.operators import Equilibrium, Operator
 
@@ -94,10 +94,12 @@ a table, a field, or a value that the engine provides."""
 
 
 class ScalarStreaming(NamedTuple):
-    """Transport of a scalar by its own populations: their lattice, and the diffusivity in lattice units."""
+    """Transport of scalars by populations of their own: the lattice of these, the scalars, whose populations stream
+    together, and whether the first is the carrier of the others (:mod:`muphy_lb.operators.scalar_transport`)."""
 
     lattice: Lattice
-    diffusivity: float
+    sets: tuple[ScalarSet, ...]
+    has_carrier: bool = False
 
 
 @dataclass(frozen=True)
@@ -105,15 +107,16 @@ class Field:
     """A field: values at every node in addition to the populations."""
 
     name: str  #: in outputs and checkpoints
-    #: boundary conditions of a field that is advanced by a stencil or by scalar streaming. Such a field has two arrays,
-    #: used alternately, and is exchanged between ranks.
+    #: boundary conditions of a field that is advanced by a stencil. Such a field has two arrays, used alternately, and
+    #: is exchanged between ranks; so has one that is advanced by scalar streaming.
     boundary: ScalarBoundary | None = None
-    #: transport of a scalar's populations. Then the field has a component for each vector of that lattice; a stage
-    #: reads the arriving populations, and the node function overwrites them with the leaving ones. So between two
+    #: transport of scalars' populations. Then the field has a component for each vector of that lattice and scalar; a
+    #: stage reads the arriving populations, and the node function overwrites them with the leaving ones. So between two
     #: steps, in ``initial_fields`` and in checkpoints, it holds those that leave, and a scalar that the stage writes
     #: beside it the value on arrival, one collision earlier (:mod:`muphy_lb.physics.scalar`).
     streaming: ScalarStreaming | None = None
-    is_state: bool = False  #: whether the next step reads it, so that checkpoints contain it; always so with a boundary
+    #: whether the next step reads it, so that checkpoints contain it; always so with a boundary or streaming
+    is_state: bool = False
     alternates: bool = False  #: whether it has two arrays, used alternately, although no stencil advances it
     dtype: str | type = "real"  #: ``"real"`` (the precision of the run), or a NumPy type for integers and flags
     #: value at neighbours where there is no node. If given, the field may be read at neighbours (``"name@neighbours"``)
@@ -142,14 +145,21 @@ class Field:
     initial: Provided | None = None
 
     @property
+    def components(self) -> list[str]:
+        """Names of its components."""
+        if self.streaming is not None:
+            return [f"{each.name}_{q}" for each in self.streaming.sets for q in range(self.streaming.lattice.q)]
+        return [self.name] if not self.of_moments else [f"{self.name}_{k}" for k in range(4)]
+
+    @property
+    def is_advanced(self) -> bool:
+        """Whether a stage advances it by its values, or populations, at neighbours."""
+        return self.boundary is not None or self.streaming is not None
+
+    @property
     def is_read_at_neighbours(self) -> bool:
         """Whether stages may read it at neighbours without one that advances it."""
         return self.outside is not None or self.corners or self.of_moments
-
-
-def row_names(field_name: str, n_rows: int) -> list[str]:
-    """Names of the components of a field: its own name, or one per component."""
-    return [field_name] if n_rows == 1 else [f"{field_name}_{q}" for q in range(n_rows)]
 
 
 POSITION = ("voxel_x", "voxel_y", "voxel_z"), ("offset_x", "offset_y", "offset_z")

@@ -8,16 +8,31 @@ lattices of :func:`muphy_lb.lattice.scalar_lattice`. Along a flow the diffusivit
 The node function gives the rest population what the others lose: these differences are exact, so a node keeps its
 scalar but for the rounding of this one number.
 
-Half of a source S = production - decay T is added before the collision and half behind it, with the shape of the
-equilibrium, so that
+**The carrier.** The velocity of the nodes is not free of divergence on these lattices beside stairs of voxels, so a
+uniform scalar would not stay uniform there. Scalars are therefore carried by a density h of populations of its own,
+with the velocity u and relaxation times of 1,
 
-    T = sum_q g_q + S/2 = (sum_q g_q + production/2) / (1 + decay/2),   sum_q g~_q = sum_q g_q + S
+    h_q leaving = w (1 + c.u / cs2) h,   h = sum_q h_q
 
-(Guo, Zheng, Shi, Phys. Rev. E 65, 046308 (2002), for a source instead of a force): the populations of a node gain
-exactly S in a step.
+which nothing but openings adds to. Its diffusivity cs2 / 2 is large, so h stays near 1, and in a steady flow its flux
+is free of divergence to the last digit. The populations of a scalar sum up to its amount, T h, and relax towards shares
+of the carrier's,
+
+    g_q leaving = T h_q leaving + (1 - rate) d_q,   d_q = g_q - T h_q arriving
+
+by the even and the odd rate: a uniform T has g = T h and keeps it, whatever the flow; amounts are kept exactly.
+
+Half of a source S is added to the amount G = T h before the collision and half behind it, with the shape of the
+carrier, so that
+
+    G = sum_q g_q + S/2 = (sum_q g_q + production/2) / (1 + decay/2),   sum_q g~_q = sum_q g_q + S
+
+(Guo, Zheng, Shi, Phys. Rev. E 65, 046308 (2002), for a source instead of a force), S = production - decay G: the
+populations of a node gain exactly S in a step.
 """
 
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,9 +45,23 @@ Rate = float | np.ndarray
 
 PRODUCT = 0.25
 RATES = ("rate_even", "rate_odd")
-#: Names of the parameters production/2, decay/2 and 1 / (1 + decay/2).
-GAIN, LOSS, SHARE = "half_production", "half_decay", "share_kept"
-SCALAR = "scalar_of_node"  # name of the parameter that is the field
+CARRIER = "carrier_of_node"  # name of the parameter that is the field of h
+
+
+class Carried(NamedTuple):
+    """A scalar of :func:`carried_collision`."""
+
+    name: str
+    varies: bool = False  #: whether what it gains is a field of h's amount of it, instead of a number
+
+    def parameter(self, what: str) -> str:
+        """Name of one of its parameters: those of ``RATES``, ``GAIN``, ``LOSS``, ``SHARE`` or ``VALUE``."""
+        return f"{what}_of_{self.name}"
+
+
+#: production/2, decay/2, 1 / (1 + decay/2), and the field of T.
+GAIN, LOSS, SHARE, VALUE = "half_production", "half_decay", "share_kept", "value"
+PARAMETERS = (*RATES, GAIN, LOSS, SHARE, VALUE)
 
 
 def scalar_rates(lattice: Lattice, diffusivity: Rate) -> tuple[Rate, Rate]:
@@ -81,47 +110,116 @@ def relax_scalar_node(lattice: Lattice, precision, jit):
 
 
 @cache
-def carried_collision(scalar_lattice: Lattice, varies: bool = False) -> Operator:
-    """The collision of populations with a source that is linear in the scalar, which it stores. ``varies``: whether the
-    production is a field."""
+def carried_collision(lattice: Lattice, scalars: tuple[Carried, ...]) -> Operator:
+    """The collision of the populations of a carrier on the scalars' ``lattice``, then of those of some scalars; it
+    stores h and every T."""
+    q_count = lattice.q
 
-    def reference(values, n, lattice, parameters):
-        gain = parameters[GAIN][n] if varies else parameters[GAIN]
+    def reference(values, n, _, parameters):
+        with np.errstate(divide="ignore", invalid="ignore"):  # before a start there is nothing: it is overwritten
+            return collided(values, n, parameters)
+
+    def collided(values, n, parameters):
         velocity = [parameters[name][n] for name in VELOCITY_FIELDS]
-        along = combined(scalar_lattice.c, velocity) / float(scalar_lattice.cs2)
-        parameters[SCALAR][n] = scalar = (added(values) + gain) * parameters[SHARE]
-        source = gain - parameters[LOSS] * scalar
-        half = source * scalar_lattice.w[:, None] * (1.0 + along)
-        rates = parameters[RATES[0]], parameters[RATES[1]]
-        return relaxed_scalar(values + half, scalar, velocity, rates, scalar_lattice) + half
+        shares = lattice.w[:, None] * (1.0 + combined(lattice.c, velocity) / float(lattice.cs2))
+        arriving = values[:q_count]
+        parameters[CARRIER][n] = density = added(arriving)
+        leaving = shares * density
+        found = [leaving]
+        for number, scalar in enumerate(scalars, start=1):
+            own, given = values[number * q_count : (number + 1) * q_count], scalar.parameter
+            gain = density * parameters[given(GAIN)][n] if scalar.varies else parameters[given(GAIN)]
+            amount = (added(own) + gain) * parameters[given(SHARE)]
+            half = gain - parameters[given(LOSS)] * amount
+            parameters[given(VALUE)][n] = amount / density
+            left = own - added(own) / density * arriving
+            opposed = left[lattice.opposite]
+            even, odd = 0.5 * (left + opposed), 0.5 * (left - opposed)
+            relaxed = left - parameters[given(RATES[0])] * even - parameters[given(RATES[1])] * odd
+            found.append((amount + half) / density * leaving + relaxed)
+        return np.concatenate(found)
 
-    def node(lattice, precision, jit, at):
-        real, q_count = precision.real, scalar_lattice.q
-        w, cx, cy, cz = constants(scalar_lattice, precision)
-        one, per_speed = real(1), real(1.0 / float(scalar_lattice.cs2))
-        relax, scalar_at = relax_scalar_node(scalar_lattice, precision, jit), at[SCALAR]
-        even, odd, gain_at, loss, share = (at[name] for name in (*RATES, GAIN, LOSS, SHARE))
-        gain_of = jit((lambda given, n: given[n]) if varies else (lambda given, n: given))
-        x, y, z = (at[name] for name in VELOCITY_FIELDS)
+    def node(_, precision, jit, at):
+        each = [_share_node(lattice, number, scalar, precision, jit, at) for number, scalar in enumerate(scalars, 1)]
+        return _carrier_node(lattice, precision, jit, at, _in_turn(each, jit))
 
-        def collide(values, n, parameters):
-            velocity = parameters[x][n], parameters[y][n], parameters[z][n]
-            ux, uy, uz = velocity
-            gain = gain_of(parameters[gain_at], n)
-            scalar = gain
-            for q in range(q_count):
-                scalar += values[q]
-            scalar *= parameters[share]
-            half = gain - parameters[loss] * scalar
-            for q in range(q_count):
-                values[q] += half * w[q] * (one + per_speed * (cx[q] * ux + cy[q] * uy + cz[q] * uz))
-            relax(values, scalar, velocity, parameters[even], parameters[odd])
-            for q in range(q_count):
-                values[q] += half * w[q] * (one + per_speed * (cx[q] * ux + cy[q] * uy + cz[q] * uz))
-            parameters[scalar_at][n] = scalar
+    of_scalars = (scalar.parameter(what) for scalar in scalars for what in PARAMETERS)
+    name = "-".join(f"{scalar.name}{'-varying' * scalar.varies}" for scalar in scalars)
+    return Operator(f"carried-{lattice.name}-{name}", reference, node, named(CARRIER, *VELOCITY_FIELDS, *of_scalars))
 
-        return jit(unroll(collide))
 
-    parameters = named(*RATES, GAIN, LOSS, SHARE, SCALAR, *VELOCITY_FIELDS)
-    name = f"carried-{scalar_lattice.name}{'-varying' * varies}"
-    return Operator(name, reference, node, parameters)
+def _carrier_node(lattice: Lattice, precision, jit, at, of_scalars):
+    """Node function ``(values, n, parameters)``: the collision of the carrier, around that of its scalars, which is
+    ``of_scalars(values, leaving, h, n, parameters)`` with the carrier's populations that arrive and leave."""
+    real, q_count, pair_count = precision.real, lattice.q, lattice.q // 2
+    w, cx, cy, cz = constants(lattice, precision)
+    zero, one, per_speed = real(0), real(1), real(1.0 / float(lattice.cs2))
+    carrier_at = at[CARRIER]
+    x, y, z = (at[name] for name in VELOCITY_FIELDS)
+
+    def collide(values, n, parameters):
+        ux, uy, uz = parameters[x][n], parameters[y][n], parameters[z][n]
+        leaving = [zero] * q_count
+        h = zero
+        for q in range(q_count):
+            h += values[q]
+        given = zero
+        for p in range(pair_count):
+            along = per_speed * (cx[2 * p + 1] * ux + cy[2 * p + 1] * uy + cz[2 * p + 1] * uz)
+            leaving[2 * p + 1] = h * w[2 * p + 1] * (one + along)
+            leaving[2 * p + 2] = h * w[2 * p + 2] * (one - along)
+            given += (values[2 * p + 1] - leaving[2 * p + 1]) + (values[2 * p + 2] - leaving[2 * p + 2])
+        of_scalars(values, leaving, h, n, parameters)
+        values[0] += given
+        for p in range(pair_count):
+            values[2 * p + 1] = leaving[2 * p + 1]
+            values[2 * p + 2] = leaving[2 * p + 2]
+        parameters[carrier_at][n] = h
+
+    return jit(unroll(collide))
+
+
+def _share_node(lattice: Lattice, number: int, scalar: Carried, precision, jit, at):
+    """Node function ``(values, leaving, h, n, parameters)``: the collision of a scalar, the carrier being number 0."""
+    real, q_count, pair_count, first = precision.real, lattice.q, lattice.q // 2, number * lattice.q
+    zero, one, half_of = real(0), real(1), real(0.5)
+    even_at, odd_at, gain_at, loss_at, share_at, value_at = (at[scalar.parameter(what)] for what in PARAMETERS)
+    varies = scalar.varies
+    gain_of = jit((lambda h, given, n: h * given[n]) if varies else (lambda h, given, n: given))
+
+    def collide(values, leaving, h, n, parameters):
+        gain, per_h = gain_of(h, parameters[gain_at], n), one / h
+        arrived = zero
+        for q in range(q_count):
+            arrived += values[first + q]
+        amount = (arrived + gain) * parameters[share_at]
+        half = gain - parameters[loss_at] * amount
+        before, behind = arrived * per_h, (amount + half) * per_h
+        even_rate, odd_rate = half_of * parameters[even_at], half_of * parameters[odd_at]
+        given = half + half
+        for p in range(pair_count):
+            up, down = values[first + 2 * p + 1], values[first + 2 * p + 2]
+            one_way = up - before * values[2 * p + 1]
+            other_way = down - before * values[2 * p + 2]
+            even, odd = even_rate * (one_way + other_way), odd_rate * (one_way - other_way)
+            values[first + 2 * p + 1] = behind * leaving[2 * p + 1] + (one_way - (even + odd))
+            values[first + 2 * p + 2] = behind * leaving[2 * p + 2] + (other_way - (even - odd))
+            given += (up - values[first + 2 * p + 1]) + (down - values[first + 2 * p + 2])
+        values[first] += given
+        parameters[value_at][n] = amount * per_h
+
+    return jit(unroll(collide))
+
+
+def _in_turn(functions, jit):
+    """Node function that calls others with the same five arguments, one after the other."""
+    first, *others = functions
+    if not others:
+        return first
+    rest = _in_turn(others, jit)
+
+    def both(values, leaving, h, n, parameters):
+        first(values, leaving, h, n, parameters)
+        rest(values, leaving, h, n, parameters)
+
+    return jit(both)

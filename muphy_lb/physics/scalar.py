@@ -2,14 +2,15 @@
 
     dT/dt + u . grad T = D lap T + production - decay T
 
-A case may have any number of them, each with a name of its own for its fields, stages and columns. Two instants belong
-to a step n: the field ``NAME`` holds T(n) of the populations that arrive, S(n) = production - decay T(n) its source,
-and the field ``NAME_populations`` those that leave:
+A case may have any number of them, each with a name of its own for its fields and columns; those of a physics share a
+carrier h (:mod:`muphy_lb.operators.scalar_transport`) and advance in one stage. Two instants belong to a step n: the
+field ``NAME`` holds T(n) of the populations that arrive, S(n) the source of their amount T h, and the fields
+``NAME_populations`` those that leave:
 
-    T(n) = sum_q g_q + S(n) / 2,   sum_q g~_q = T(n) + S(n) / 2
+    T(n) h(n) = sum_q g_q + S(n) / 2,   sum_q g~_q = T(n) h(n) + S(n) / 2
 
-(:func:`muphy_lb.operators.scalar_transport.carried_collision`). ``initial_fields`` hold both of step 0, so a scalar
-starts with populations of T + S / 2 (:meth:`CarriedScalar.start`).
+``initial_fields`` hold both of step 0, so a scalar starts with populations of T + S / 2 times those of the carrier
+(:meth:`CarriedScalar.start`).
 """
 
 from collections.abc import Mapping
@@ -21,7 +22,7 @@ import numpy as np
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.precision import FP16, PRECISIONS
 from muphy_lb.case.section import did_you_mean
-from muphy_lb.domain import FIXED, FLUX, OUTFLOW, ScalarBoundary
+from muphy_lb.domain import FIXED, FLUX, OUTFLOW, ScalarBoundary, ScalarSet
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.lattice import Lattice, scalar_lattice
 from muphy_lb.measure.flow_view import FlowView, FromStored, OutputField, ProbedScalar
@@ -34,15 +35,16 @@ from muphy_lb.model.model import (
     ScalarStreaming,
     Stage,
     Value,
-    row_names,
 )
-from muphy_lb.operators import STORE_VELOCITY, VELOCITY_FIELDS, Operator
+from muphy_lb.operators import STORE_VELOCITY, VELOCITY_FIELDS
 from muphy_lb.operators.scalar_transport import (
+    CARRIER,
     GAIN,
     LOSS,
     RATES,
-    SCALAR,
     SHARE,
+    VALUE,
+    Carried,
     carried_collision,
     scalar_at_rest,
     scalar_rates,
@@ -52,6 +54,7 @@ from muphy_lb.physics.scalar_series import OutletFluxes, ScalarSeries
 from muphy_lb.setup.advice.costs import BYTES_PER_DIRECTION
 
 POPULATIONS = "_populations"  # behind the name of a scalar
+CARRIER_DIFFUSIVITY = 0.5  # of cs2, with relaxation times of 1
 VELOCITY = {name: FieldValue(name) for name in VELOCITY_FIELDS}
 STORED = tuple(Field(name) for name in VELOCITY_FIELDS)
 
@@ -94,13 +97,15 @@ class CarriedScalar:
     dimension: int  #: of the flow's lattice
     diffusivity: float  #: [voxels^2 a step]
     boundary: ScalarBoundary  #: its conditions at walls and openings
-    production: float = 0.0  #: what it gains at every node in a step
+    production: float = 0.0  #: what the volume of a node gains in a step
     decay: float = 0.0  #: share that it loses in a step
     initial: float = 0.0  #: its value at the start
     unit: str = ""  #: its SI unit
     in_si: float = 1.0  #: its value of 1 in that unit
-    stored: str = ""  #: name of the field of its populations, if not ``NAME_populations``
     half_gain: str = ""  #: name of a field with half of what it gains at each node in a step, instead of ``production``
+    group: str = ""  #: name of the physics with whose scalars it shares a carrier; alone if not given
+    has_carrier: bool = True  #: whether it is carried by one
+    stored: str = ""  #: beginning of the names of its populations, if not ``NAME_populations``
 
     @property
     def lattice(self) -> Lattice:
@@ -109,13 +114,23 @@ class CarriedScalar:
 
     @property
     def populations(self) -> str:
-        """Name of the field of its populations, and of the stage that advances them."""
+        """Beginning of the names of its populations."""
         return self.stored or self.name + POPULATIONS
 
     @property
     def rows(self) -> list[str]:
-        """Names of the components of that field."""
-        return row_names(self.populations, self.lattice.q)
+        """Names of its populations."""
+        return [f"{self.populations}_{q}" for q in range(self.lattice.q)]
+
+    @property
+    def carrier(self) -> str:
+        """Name of the field of its carrier h."""
+        return f"{self.group or self.name}_carrier"
+
+    @property
+    def carrier_rows(self) -> list[str]:
+        """Names of the carrier's populations, none without one."""
+        return [f"{self.carrier}{POPULATIONS}_{q}" for q in range(self.lattice.q) if self.has_carrier]
 
     @property
     def column(self) -> str:
@@ -123,42 +138,49 @@ class CarriedScalar:
         return "_".join(filter(None, (self.name, self.unit.replace("/", "_"))))
 
     @property
-    def population_field(self) -> Field:
-        """The field of its populations."""
-        return Field(self.populations, self.boundary, ScalarStreaming(self.lattice, self.diffusivity))
+    def populations_set(self) -> ScalarSet:
+        """Its populations."""
+        return ScalarSet(self.populations, self.boundary, self.diffusivity)
 
-    def stage(self, collision: Operator, parameters: Mapping[str, Value], reads=(), writes=()) -> Stage:
-        """The stage behind the collision of the flow that streams and collides its populations.
+    @property
+    def carrier_boundary(self) -> ScalarBoundary:
+        """The conditions of a carrier of this scalar alone: walls let nothing through; openings hold it at 1, but for
+        those through which the scalar flows out freely."""
+        kind = np.where(self.boundary.kind == OUTFLOW, OUTFLOW, FIXED)
+        kind[: self.boundary.n_walls + 1] = FLUX
+        return ScalarBoundary(kind, np.where(kind == FIXED, 1.0, 0.0), self.boundary.n_walls)
 
-        Args:
-            collision: operator of the arriving populations.
-            parameters: values of its parameters, but for the rates of the diffusivity and the velocity.
-            reads, writes: fields in addition to velocity and populations.
-        """
-        rates = dict(zip(RATES, scalar_rates(self.lattice, self.diffusivity), strict=True))
-        values: dict[str, Value] = {**rates, **VELOCITY, **parameters}
-        reads = (self.populations + AT_NEIGHBOURS, *reads, *VELOCITY_FIELDS)
-        writes = (self.populations, *writes)
-        return Stage(self.populations, SCALAR_STREAMING, (collision,), values, self.populations, reads, writes)
+    @property
+    def sources(self) -> dict[str, Value]:
+        """Values of the parameters of its collision."""
+        loss, rates = 0.5 * self.decay, scalar_rates(self.lattice, self.diffusivity)
+        gain = FieldValue(self.half_gain) if self.half_gain else 0.5 * self.production
+        values = {GAIN: gain, LOSS: loss, SHARE: 1.0 / (1.0 + loss), VALUE: FieldValue(self.name)}
+        values |= dict(zip(RATES, map(float, rates), strict=True))
+        return {self.kind.parameter(what): value for what, value in values.items()}
+
+    @property
+    def kind(self) -> Carried:
+        """The scalar as its collision knows it."""
+        return Carried(self.name, bool(self.half_gain))
 
     def carried_by(self, flow: Flow) -> Flow:
-        """The flow with the scalar. Raises InputError: nodes of the flow lie in solids."""
-        if flow.solid is not None:
-            raise InputError(f"{self.name!r} is carried by fluid, and nodes of the case lie in walls; leave one out")
-        loss = 0.5 * self.decay
-        gain = FieldValue(self.half_gain) if self.half_gain else 0.5 * self.production
-        source: dict[str, Value] = {GAIN: gain, LOSS: loss, SHARE: 1.0 / (1.0 + loss), SCALAR: FieldValue(self.name)}
-        collide, reads = carried_collision(self.lattice, bool(self.half_gain)), filter(None, (self.half_gain,))
-        stage = self.stage(collide, source, tuple(reads), (self.name,))
-        flow = flow.observed_by(STORE_VELOCITY, VELOCITY).with_stages(after=(stage,))
-        fields = (self.population_field, Field(self.name, is_state=True), *STORED)
-        return replace(flow, name=f"{flow.name}-{self.name}").with_fields(*fields)
+        """The flow with the scalar alone; see :func:`carried_by`."""
+        return carried_by(flow, (self,))
 
-    def start(self, scalar: np.ndarray, half_gain: np.ndarray | None = None) -> dict[str, np.ndarray]:
-        """Its fields at step 0 of values (n,) where nothing moves and nothing is conducted. ``half_gain``: what it
-        gains in half a step, if not by production and decay."""
+    def start(
+        self, scalar: np.ndarray, half_gain: np.ndarray | None = None, carrier: np.ndarray | None = None
+    ) -> dict[str, np.ndarray]:
+        """Its fields at step 0 of values (n,) where nothing is conducted. ``half_gain``: what it gains in half a step,
+        if not by production and decay; ``carrier``: (Q, n) populations of the carrier, those at rest if not given."""
         leaving = scalar + (0.5 * (self.production - self.decay * scalar) if half_gain is None else half_gain)
-        return {**dict(zip(self.rows, scalar_at_rest(self.lattice, leaving), strict=True)), self.name: scalar}
+        carried = scalar_at_rest(self.lattice, np.ones(1)) if carrier is None else carrier
+        return {**dict(zip(self.rows, leaving * carried, strict=True)), self.name: scalar}
+
+    def carrier_start(self) -> dict[str, np.ndarray]:
+        """The carrier's fields at step 0."""
+        one = np.ones(1)
+        return {**dict(zip(self.carrier_rows, scalar_at_rest(self.lattice, one), strict=True)), self.carrier: one}
 
     def scaled(self, stored: np.ndarray) -> np.ndarray:
         """Values in SI units of stored ones, in their precision."""
@@ -174,6 +196,38 @@ class CarriedScalar:
         return None if stored is None else self.values_si(stored)
 
 
+def carried_by(flow: Flow, scalars: tuple[CarriedScalar, ...]) -> Flow:
+    """The flow with some scalars that share a carrier. Raises InputError: nodes of the flow lie in solids."""
+    first, names = scalars[0], ", ".join(repr(each.name) for each in scalars)
+    if flow.solid is not None:
+        raise InputError(f"{names}: carried by fluid, and nodes of the case lie in walls; leave one out")
+    free = np.all([each.boundary.kind == OUTFLOW for each in scalars], axis=0)
+    of_carrier = first.carrier_boundary
+    kind = np.where((of_carrier.kind == FLUX) | free, of_carrier.kind, FIXED)
+    conditions = ScalarBoundary(kind, np.where(kind == FIXED, 1.0, 0.0), of_carrier.n_walls)
+    carrier = ScalarSet(first.carrier + POPULATIONS, conditions, CARRIER_DIFFUSIVITY * float(first.lattice.cs2))
+    field = (first.group or first.name) + POPULATIONS
+    sets = carrier, *(each.populations_set for each in scalars)
+    values: dict[str, Value] = {**VELOCITY, CARRIER: FieldValue(first.carrier)}
+    for each in scalars:
+        values |= each.sources
+    stage = Stage(
+        field,
+        SCALAR_STREAMING,
+        (carried_collision(first.lattice, tuple(each.kind for each in scalars)),),
+        values,
+        field,
+        reads=(field + AT_NEIGHBOURS, *filter(None, (each.half_gain for each in scalars)), *VELOCITY_FIELDS),
+        writes=(field, first.carrier, *(each.name for each in scalars)),
+    )
+    flow = flow.observed_by(STORE_VELOCITY, VELOCITY).with_stages(after=(stage,))
+    fields = (
+        Field(field, streaming=ScalarStreaming(first.lattice, sets, has_carrier=True)),
+        *(Field(name, is_state=True) for name in (first.carrier, *(each.name for each in scalars))),
+    )
+    return replace(flow, name=f"{flow.name}-{field.removesuffix(POPULATIONS)}").with_fields(*fields, *STORED)
+
+
 class ScalarPhysics(Physics):
     """A physics of scalars that the flow carries and does not feel.
 
@@ -182,7 +236,7 @@ class ScalarPhysics(Physics):
     """
 
     def __init__(self, *scalars: CarriedScalar):
-        self.scalars = scalars
+        self.scalars = scalars = tuple(replace(each, group=self.name) for each in scalars)
         self.output_fields = {
             each.name: OutputField(each.unit, each.field_si, FromStored((each.name,), each.values_si))
             for each in scalars
@@ -196,22 +250,22 @@ class ScalarPhysics(Physics):
 
     @classmethod
     def bytes_per_node(cls, case, lattice) -> float:
-        """Memory of the stored velocity and, of each scalar, of its value, two copies of its populations, and the table
-        of addresses."""
-        q_count, n_scalars = scalar_lattice(lattice.dimension).q, cls.count(case)
+        """Memory of the stored velocity and, of each scalar and of the carrier, of its value, two copies of its
+        populations, and the table of addresses."""
+        q_count, n_scalars = scalar_lattice(lattice.dimension).q, 1 + cls.count(case)
         real = np.dtype(PRECISIONS[case.compute.precision].real)
         return (3 + n_scalars * (1 + 2 * q_count)) * real.itemsize + n_scalars * (q_count - 1) * BYTES_PER_DIRECTION
 
     def extend(self, flow: Flow) -> Flow:
-        """The flow with one scalar after the other."""
-        for each in self.scalars:
-            flow = each.carried_by(flow)
-        return flow
+        """The flow with the scalars."""
+        return carried_by(flow, self.scalars)
 
     def initial_fields(self, view) -> dict[str, np.ndarray]:
         """Each scalar with its initial value everywhere."""
-        starts = (each.start(np.full(1, each.initial)) for each in self.scalars)
-        return {name: values for start in starts for name, values in start.items()}
+        found = self.scalars[0].carrier_start()
+        for each in self.scalars:
+            found |= each.start(np.full(1, each.initial))
+        return found
 
     def describe(self) -> str:
         """Where the scalars have no ripples, as text."""

@@ -27,6 +27,14 @@ class Walled(Protocol):
         """Fields of its populations."""
 
     @property
+    def carrier_rows(self) -> list[str]:
+        """Fields of the populations of its carrier, none without one."""
+
+    @property
+    def carrier_boundary(self) -> ScalarBoundary:
+        """The carrier's conditions at walls."""
+
+    @property
     def lattice(self) -> Lattice:
         """Of its populations."""
 
@@ -61,21 +69,30 @@ class WallFluxes:
         self._towards = scalar.lattice.opposite[self._away]
         self._behind = codes[self._towards - 1, self._node]
         area = areas_of_links(nodes, search, self._node, vectors[links.k])
-        rules = return_rules(scalar.lattice.w[1], scalar.boundary, scalar.diffusivity, links, self._behind >= 0, area)
-        self._weight, self._constant = rules
+        self._rules = return_rules(
+            scalar.lattice.w[1],
+            scalar.boundary,
+            scalar.diffusivity,
+            links,
+            self._behind >= 0,
+            area,
+            scalar.carrier_boundary if scalar.carrier_rows else None,
+        )
+        self._rules.own[0] -= 1.0  # of what has left, that much comes back
         self._of_wall = {name: np.flatnonzero(links.number == number) for name, number in numbers.items()}
         self._of_wall = {name: chosen for name, chosen in self._of_wall.items() if chosen.size}
         self.areas = {name: float(area[chosen].sum()) for name, chosen in self._of_wall.items()}
 
     def start(self) -> np.ndarray:
         """(S,) fluxes into the fluid through each link of populations that are 0."""
-        return self._constant.copy()
+        return self._rules.constant.copy()
 
-    def add(self, entering: np.ndarray, q: int, row: np.ndarray) -> None:
-        """Add the fluxes of the populations (n,) that have left all nodes along direction q."""
+    def add(self, entering: np.ndarray, q: int, row: np.ndarray, of_carrier: bool = False) -> None:
+        """Add the fluxes of the populations (n,) of the scalar, or of its carrier, that have left all nodes along
+        direction q."""
         sent, away = np.flatnonzero(self._towards == q), np.flatnonzero(self._away == q)
-        weight, row = self._weight, row.astype(np.float64)
-        entering[sent] += (weight[0, sent] - 1.0) * row[self._node[sent]]
+        weight, row = self._rules.carrier if of_carrier else self._rules.own, row.astype(np.float64)
+        entering[sent] += weight[0, sent] * row[self._node[sent]]
         entering[sent] += weight[1, sent] * row[np.maximum(self._behind[sent], 0)]
         entering[away] += weight[2, away] * row[self._node[away]]
 
@@ -88,8 +105,9 @@ def entering(view: FlowView, scalar: Walled, fluxes: WallFluxes | None) -> dict[
     """Sums of a scalar that enter through each wall in the step ahead, lattice units, on rank 0, where ``fluxes`` are;
     collective."""
     found = None if fluxes is None else fluxes.start()
-    for q, name in enumerate(scalar.rows):
-        row = view.model_field(name)
-        if fluxes is not None and found is not None and row is not None:
-            fluxes.add(found, q, row)
+    for of_carrier, names in enumerate((scalar.rows, scalar.carrier_rows)):
+        for q, name in enumerate(names):
+            row = view.model_field(name)
+            if fluxes is not None and found is not None and row is not None:
+                fluxes.add(found, q, row, bool(of_carrier))
     return None if fluxes is None or found is None else fluxes.totals(found)

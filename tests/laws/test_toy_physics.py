@@ -102,21 +102,22 @@ class CarryingSetup(Setup):
 
 
 def carried(nodes, setup, owner, n_steps=40):
-    """Values (n,) of every scalar in node-list order after some steps, by name."""
+    """Values (n,) of every scalar and of its carrier in node-list order after some steps, by name."""
     ranks, found = Ranks(nodes, setup, owner), {}
 
     def start(engine):
         start_at_rest(engine)
         for scalar in setup.scalars:
-            for name, values in scalar.start(np.full(1, scalar.initial)).items():
+            fields = scalar.carrier_start() | scalar.start(np.full(1, scalar.initial))
+            for name, values in fields.items():
                 engine.fields.set(name, values)
 
     ranks.each(start)
     ranks.step(n_steps)
-    for scalar in setup.scalars:
-        found[scalar.name] = np.empty(nodes.n_nodes)
+    for name in (name for scalar in setup.scalars for name in (scalar.name, scalar.carrier)):
+        found[name] = np.empty(nodes.n_nodes)
         for engine in ranks.engines:
-            found[scalar.name][engine.domain.number] = engine.fields.get(scalar.name, engine.parity)
+            found[name][engine.domain.number] = engine.fields.get(name, engine.parity)
     return found
 
 
@@ -137,7 +138,7 @@ def test_several_scalars_go_together_on_any_ranks_bit_by_bit():
 
 @pytest.mark.parametrize("backend", ["numpy", "cpu"])
 def test_a_scalar_decays_and_another_grows_exactly_as_the_scheme_does(backend):
-    """In the mean of all fluid dT/dt = p - k T from the first step on: each step is the trapezoidal rule."""
+    """The amounts in all fluid change by p - k T from the first step on: each step is the trapezoidal rule."""
     nodes = random_nodes(D2Q9, openings=False, periodic=(True, True, True))
     scalars = (
         CarriedScalar("radon", 2, 0.1, CLOSED, decay=0.03, initial=0.5),
@@ -145,12 +146,12 @@ def test_a_scalar_decays_and_another_grows_exactly_as_the_scheme_does(backend):
     )
     setup = CarryingSetup(D2Q9, backend, force=(1e-4, 0.0, 0.0), scalars=scalars)
     found = carried(nodes, setup, np.zeros(nodes.n_nodes, int), 50)
-    assert found["radon"].mean() == pytest.approx(0.5 * (0.985 / 1.015) ** 50, rel=1e-12)
-    assert found["salt"].mean() == pytest.approx(1.0 + 0.2 * 50, rel=1e-12)
+    assert (found["radon"] * found["radon_carrier"]).mean() == pytest.approx(0.5 * (0.985 / 1.015) ** 50, rel=1e-12)
+    assert (found["salt"] * found["salt_carrier"]).mean() == pytest.approx(1.0 + 0.2 * 50, rel=1e-12)
 
 
 def test_two_physics_that_write_one_field_are_refused():
-    other = replace(SALT, diffusivity=0.07, stored="other")
+    other = replace(SALT, diffusivity=0.07, group="other", stored="other")
     with pytest.raises(InputError, match=r"\[salt\] writes salt, which another physics of the case writes"):
         CarryingSetup(D3Q19, scalars=(SALT, other)).model()
 
@@ -162,5 +163,5 @@ def test_what_a_scalar_cannot_have_is_refused():
     assert np.array_equal(given.kind, THROUGH.kind) and np.array_equal(given.value, THROUGH.value)
     with pytest.raises(InputError, match=r"solutes\.salt\.at_mol_m3 names 'inn', which is no opening .* 'in'"):
         fixed_at(nodes, {"inn": 2.0}, "solutes.salt.at_mol_m3")
-    with pytest.raises(InputError, match="'salt' is carried by fluid, and nodes of the case lie in walls"):
+    with pytest.raises(InputError, match="'salt': carried by fluid, and nodes of the case lie in walls"):
         SALT.carried_by(replace(plain_flow(D3Q19, Fluid((1.0,)), "pull"), solid=np.zeros(1, int)))

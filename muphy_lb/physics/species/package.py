@@ -52,7 +52,8 @@ def set_species(simulation: SettableFlow, name: str, values) -> None:
         raise InputError(f"set_species got {name!r}, which is no species; {did_you_mean(name, names)}")
     given = simulation.scattered("set_species", values, 1)[0]
     now = [given if other == name else simulation.local_field(other) for other in names]
-    simulation.set_fields(physics.started(now, only=name))
+    carrier = np.array([simulation.local_field(row) for row in physics.scalars[0].carrier_rows])
+    simulation.set_fields(physics.started(now, name, carrier))
 
 
 class Species(ScalarPhysics):
@@ -121,24 +122,27 @@ class Species(ScalarPhysics):
 
     def initial_fields(self, view) -> dict[str, np.ndarray]:
         """Each species with its initial values."""
-        starts = []
+        starts: list[np.ndarray] = []
         for section in view.case.species:
             values = np.full(1, section.initial)
             if section.initial_file is not None:
                 wanted = Wanted(f"species.{section.name}.initial_file", section.name, 1, False)
                 values = read_field(view.case.folder / section.initial_file, wanted, view.header, view.domain)[:, 0]
             starts.append(values)
-        return self.started(starts)
+        return self.scalars[0].carrier_start() | self.started(starts)
 
-    def started(self, values: Sequence[np.ndarray], only: str = "") -> dict[str, np.ndarray]:
-        """The fields of values (n,) or (1,) of all species where nothing moves; those of ``only`` one, if named. They
-        leave a node with what the first half of a step has changed."""
+    def started(
+        self, values: Sequence[np.ndarray], only: str = "", carrier: np.ndarray | None = None
+    ) -> dict[str, np.ndarray]:
+        """The fields of values (n,) or (1,) of all species where nothing is conducted; those of ``only`` one, if named.
+        They leave a node with what the first half of a step has changed. ``carrier``: populations of their carrier,
+        if not at rest."""
         found: dict[str, np.ndarray] = {}
         halves = self._reactions.half_changes(values, self._n_parts) if self._reactions else values
         for scalar, start, half in zip(self.scalars, values, halves, strict=True):
             if only in ("", scalar.name):
                 reacted = {scalar.half_gain: half} if scalar.half_gain else {}
-                found |= scalar.start(start, half if scalar.half_gain else None) | reacted
+                found |= scalar.start(start, half if scalar.half_gain else None, carrier) | reacted
         return found
 
     def describe(self) -> str:

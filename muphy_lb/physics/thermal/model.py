@@ -18,7 +18,16 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.domain import ScalarBoundary
 from muphy_lb.lattice import Lattice
 from muphy_lb.model.flow import Flow
-from muphy_lb.model.model import AT_NEIGHBOURS, STENCIL, Field, FieldValue, Stage, Value
+from muphy_lb.model.model import (
+    AT_NEIGHBOURS,
+    SCALAR_STREAMING,
+    STENCIL,
+    Field,
+    FieldValue,
+    ScalarStreaming,
+    Stage,
+    Value,
+)
 from muphy_lb.operators import STORE_VELOCITY, VELOCITY_FIELDS
 from muphy_lb.physics.scalar import STORED, VELOCITY, CarriedScalar
 from muphy_lb.physics.thermal.operators import (
@@ -108,13 +117,20 @@ def _by_populations(lattice: Lattice, heat: Heat) -> tuple[tuple[Field, ...], St
     new = (FieldValue(NAME), FieldValue(NAME, is_new=True), FieldValue(BUOYANT, is_new=True))
     parameters: dict[str, Value] = {"offset": heat.offset, **dict(zip(SCALAR_FIELDS, new, strict=True))}
     scalar = carried_temperature(lattice, heat)
+    diffusivity: float | np.ndarray = heat.diffusivity
     if heat.media is not None:
         diffusivity, parameters["is_fluid"] = heat.media
-        parameters |= dict(zip(RATES, scalar_rates(scalar.lattice, diffusivity), strict=True))
+    parameters |= VELOCITY | dict(zip(RATES, scalar_rates(scalar.lattice, diffusivity), strict=True))
     collision = scalar_collision(scalar.lattice, heat.media is not None)
-    return (scalar.population_field, *moments), scalar.stage(collision, parameters, (NAME,), (NAME, BUOYANT)), BUOYANT
+    field = Field(scalar.populations, streaming=ScalarStreaming(scalar.lattice, (scalar.populations_set,)))
+    reads = (field.name + AT_NEIGHBOURS, NAME, *VELOCITY_FIELDS)
+    writes = (field.name, NAME, BUOYANT)
+    stage = Stage(field.name, SCALAR_STREAMING, (collision,), parameters, field.name, reads, writes)
+    return (field, *moments), stage, BUOYANT
 
 
 def carried_temperature(lattice: Lattice, heat: Heat) -> CarriedScalar:
     """The temperature as a scalar that populations of its own carry."""
-    return CarriedScalar(NAME, lattice.dimension, heat.diffusivity, heat.boundary, stored=POPULATIONS)
+    return CarriedScalar(
+        NAME, lattice.dimension, heat.diffusivity, heat.boundary, has_carrier=False, stored=POPULATIONS
+    )
