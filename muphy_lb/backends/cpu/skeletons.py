@@ -228,14 +228,21 @@ def scalar_streaming(update_operator, n_neighbours, lattice, precision):
     def skeleton(old, new, lines, bases, first, last, row, parameters):
         first_warp, last_warp = first // WARP, (last + WARP - 1) // WARP
         for chunk in prange((last_warp - first_warp + CHUNK - 1) // CHUNK):
-            values, own = np.empty((n_values, WARP), real), np.empty(n_values, real)
+            values = np.empty((n_values, WARP), real)
             start = first_warp + chunk * CHUNK
             for warp in range(start, min(last_warp, start + CHUNK)):
                 load(values, old, lines, bases, warp)
-                for n in range(max(first, warp * WARP), min(last, (warp + 1) * WARP)):
-                    own[:] = values[:, n % WARP]
-                    update(own, n, parameters)
-                    new[n : n_values * row : row] = own
+                n = np.uint64(warp * WARP)
+                begin, end = max(first - warp * WARP, 0), min(last - warp * WARP, WARP)
+                if begin == 0 and end == WARP:
+                    for lane in range(WARP):
+                        update(values[:, lane], n + np.uint64(lane), parameters)
+                else:
+                    for lane in range(begin, end):
+                        update(values[:, lane], n + np.uint64(lane), parameters)
+                for k in range(n_values):
+                    for lane in range(begin, end):
+                        new[k * row + warp * WARP + lane] = values[k, lane]
 
     return skeleton
 
