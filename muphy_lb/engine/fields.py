@@ -165,6 +165,9 @@ class _Stored:
         size = domain.pitch if halo is None else halo.n_slots
         arrays = [backend.zeros(size, dtype) for _ in range(1 + field.alternates)]
         self.arrays = [arrays[0], arrays[-1]]
+        if field.fixed is not None:
+            values = np.asarray(field.fixed(domain)).astype(arrays[0].dtype)
+            backend.update(backend.view(arrays[0], 0, domain.n_nodes), values)
         if halo is None:
             return
         if field.outside is not None:

@@ -32,7 +32,7 @@ from muphy_lb.operators.forces import COMPONENTS
 class Fluid:
     """The collision of the flow."""
 
-    #: values of the parameters of the relaxation and then of the closure; the first is omega = 1 / tau
+    #: values of the parameters of the relaxation and then of the closure, but for fields; the first is omega = 1 / tau
     rates: tuple[float, ...]
     #: relaxation, equilibrium, closure: the operators
     relaxation: Relaxation = BGK
@@ -42,7 +42,8 @@ class Fluid:
     @property
     def parameters(self) -> dict[str, float]:
         """The rates by name. Raises InputError: their number is not that of the parameters."""
-        names = [parameter.name for parameter in (*self.relaxation.parameters, *self.closure.parameters)]
+        given = (*self.relaxation.parameters, *self.closure.parameters)
+        names = [parameter.name for parameter in given if parameter.name not in self.closure.reads]
         if len(names) != len(self.rates):
             raise InputError(
                 f"collision {self.relaxation.name!r} with closure {self.closure.name!r} has {len(self.rates)} values;"

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from muphy_lb.domain import ScalarBoundary, ScalarSet, Streaming
+from muphy_lb.domain import LocalDomain, ScalarBoundary, ScalarSet, Streaming
 from muphy_lb.lattice import Lattice
 from muphy_lb.operators import Equilibrium, Operator
 
@@ -143,6 +143,8 @@ class Field:
     of_moments: bool = False
     #: flags of nodes with which it starts (``BORDER`` or ``BESIDE_WALL``), if not with zeros
     initial: Provided | None = None
+    #: function of the nodes of a rank that gives the values (n,) which it always has; no stage writes it
+    fixed: Callable[[LocalDomain], np.ndarray] | None = None
 
     @property
     def components(self) -> list[str]:

@@ -36,17 +36,23 @@ class Closure:
     """A law for omega."""
 
     name: str  #: in case files
-    #: ``reference(omega, stress, parameters)`` -> omega per node; ``omega`` the Newtonian rate, ``stress`` the (n,)
-    #: values |Pi| / rho; parameters are read by name
+    #: ``reference(omega, stress, n, parameters)`` -> omega per node n; ``omega`` the Newtonian rate, ``stress`` the
+    #: (n,) values |Pi| / rho; parameters are read by name
     reference: Callable
-    #: factory ``node(precision, jit, at)`` of ``rate(omega, stress, parameters)``; ``at`` as in
+    #: factory ``node(precision, jit, at)`` of ``rate(omega, stress, n, parameters)``; ``at`` as in
     #: :class:`~muphy_lb.operators.operator.Operator`
     node: Callable
     parameters: tuple[Parameter, ...] = ()  #: what it reads; none of these is in stored units
-    needs_stress: bool = True  #: whether it depends on the stress; false only for the constant closure
+    needs_stress: bool = True  #: whether it depends on the stress
+    reads: tuple[str, ...] = ()  #: names of the parameters that are fields of the node, which only the model knows
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether the rate is the same at all nodes."""
+        return not (self.needs_stress or self.reads)
 
 
-CONSTANT = Closure("constant", lambda omega, stress, parameters: omega, lambda *choices: None, needs_stress=False)
+CONSTANT = Closure("constant", lambda omega, stress, n, parameters: omega, lambda *choices: None, needs_stress=False)
 
 
 def stress_invariant(lattice, precision, jit, equilibrium):
@@ -66,7 +72,7 @@ FACTOR = 18 * 2**0.5
 SMAGORINSKY_CONSTANT = "smagorinsky_constant"
 
 
-def _smagorinsky_reference(omega, stress, parameters):
+def _smagorinsky_reference(omega, stress, n, parameters):
     tau = 1 / omega
     return 2 / (tau + np.sqrt(tau**2 + FACTOR * parameters[SMAGORINSKY_CONSTANT] ** 2 * stress))
 
@@ -76,7 +82,7 @@ def _smagorinsky_node(precision, jit, at):
     one, two, factor = real(1), real(2), real(FACTOR)
     c = at[SMAGORINSKY_CONSTANT]
 
-    def rate(omega, stress, parameters):
+    def rate(omega, stress, n, parameters):
         tau = one / omega
         return two / (tau + sqrt(tau * tau + factor * parameters[c] * parameters[c] * stress))
 
@@ -135,7 +141,7 @@ def tau_bounds(nu_min: float, nu_max: float) -> tuple[float, float]:
 def _reference(law, names):
     """Specification of a law: the root tau by bisection, which is slow but always converges."""
 
-    def reference(omega, stress, parameters):
+    def reference(omega, stress, n, parameters):
         shape = [parameters[name] for name in names]
         bounds = tau_bounds(parameters["nu_min"], parameters["nu_max"])
         low, high = (np.full_like(stress, bound) for bound in bounds)
@@ -174,7 +180,7 @@ def _newton(viscosity):
         one, three, half = real(1), real(3), real(0.5)
         factor, smallest, iterations = real(RATE_FACTOR), real(SMALLEST_RATE), ITERATIONS[real]
 
-        def rate(omega, stress, parameters):
+        def rate(omega, stress, n, parameters):
             tau_min, tau_max = bounds(parameters)
             low, high = log(tau_min), log(tau_max)
             log_stress = log(max(factor * stress, smallest))
@@ -223,7 +229,7 @@ def _casson(precision, jit, at):
     zero, one, three, half = real(0), real(1), real(3), real(0.5)
     factor, smallest = real(RATE_FACTOR), real(SMALLEST_RATE**0.5)
 
-    def rate(omega, stress, parameters):
+    def rate(omega, stress, n, parameters):
         k_0, k_1 = parameters[i_k_0], parameters[i_k_1]
         tau_min, tau_max = bounds(parameters)
         above_yield = max(factor * stress - three * k_0 * k_0, zero)

@@ -93,10 +93,10 @@ def _collision(relaxation: Relaxation, equilibrium: Equilibrium, closure: Closur
         f, u, body_force = stored + rest_populations(lattice), np.array(u), force.reference(n, parameters)
         f_eq = equilibrium.populations(1.0 + deviation, u, lattice)
         source = equilibrium.source(u, body_force, lattice)
-        if closure.needs_stress:
+        if not closure.is_constant:
             density = 1.0 + deviation if equilibrium.is_compressible else 1.0
             invariant = _stress_invariant(f - f_eq + source / 2, lattice)
-            omega = closure.reference(omega, invariant / density, parameters)
+            omega = closure.reference(omega, invariant / density, n, parameters)
         return relaxation.reference(f, f_eq, source, omega, parameters, lattice) - rest_populations(lattice)
 
     def node(lattice, precision, jit, at):
@@ -104,7 +104,7 @@ def _collision(relaxation: Relaxation, equilibrium: Equilibrium, closure: Closur
         force_at = force.node(lattice, precision, jit, at)
         relax = relaxation.node(lattice, precision, jit, equilibrium, at)
         omega_at = at[OMEGA]
-        if not closure.needs_stress:
+        if closure.is_constant:
 
             def collide(f, n, parameters):
                 body_force = force_at(n, parameters)
@@ -112,19 +112,27 @@ def _collision(relaxation: Relaxation, equilibrium: Equilibrium, closure: Closur
 
             return jit(collide)
 
-        invariant = stress_invariant(lattice, precision, jit, equilibrium)
+        invariant = _no_stress(precision, jit)
+        if closure.needs_stress:
+            invariant = stress_invariant(lattice, precision, jit, equilibrium)
         rate = closure.node(precision, jit, at)
 
         def collide_with_closure(f, n, parameters):
             body_force = force_at(n, parameters)
             state = state_at(f, body_force)
-            omega = rate(parameters[omega_at], invariant(f, state, body_force), parameters)
+            omega = rate(parameters[omega_at], invariant(f, state, body_force), n, parameters)
             relax(f, state, body_force, omega, parameters)
 
         return jit(collide_with_closure)
 
     name = f"{relaxation.name}-{equilibrium.name}-{closure.name}-{force.name}"
     return Operator(name, reference, node, joined(relaxation.parameters, closure.parameters, force.parameters))
+
+
+def _no_stress(precision, jit):
+    """Node function ``(f, state, force)`` -> 0, in place of |Pi| / rho where no closure reads it."""
+    zero = precision.real(0)
+    return jit(lambda f, state, force: zero)
 
 
 def _stress_invariant(f_neq, lattice) -> np.ndarray:

@@ -53,7 +53,7 @@ def viscous_stress(equilibrium: Equilibrium, closure: Closure, force: Operator) 
         omega = parameters[OMEGA]
         inertia = density if equilibrium.is_compressible else np.ones_like(density)
         if closure.needs_stress:
-            omega = closure.reference(omega, np.sqrt(added((pi * pi).reshape(9, -1))) / inertia, parameters)
+            omega = closure.reference(omega, np.sqrt(added((pi * pi).reshape(9, -1))) / inertia, n, parameters)
         viscosity = float(lattice.cs2) * (1.0 / omega - 0.5) * inertia
         return np.stack([*(-(1.0 - omega / 2) * pi[pair] for pair in COMPONENTS), viscosity])
 
@@ -73,7 +73,7 @@ def viscous_stress(equilibrium: Equilibrium, closure: Closure, force: Operator) 
         def with_closure(f, n, parameters):
             body_force = force_at(n, parameters)
             state = state_at(f, body_force)
-            omega = rate(parameters[omega_at], invariant(f, state, body_force), parameters)
+            omega = rate(parameters[omega_at], invariant(f, state, body_force), n, parameters)
             return scaled(second_moment_at(f, state, body_force), omega, state[0])
 
         @jit

@@ -320,7 +320,7 @@ def _relaxation_time(fluid: Fluid, strain: np.ndarray) -> np.ndarray:
     rate = np.sqrt(xx * xx + yy * yy + zz * zz + 2.0 * (xy * xy + yz * yz + zx * zx))
     for _ in range(STRESS_ITERATIONS):
         before = tau
-        tau = np.sqrt(tau / fluid.closure.reference(omega, 2.0 / 3.0 * tau * rate, fluid.parameters))
+        tau = np.sqrt(tau / fluid.closure.reference(omega, 2.0 / 3.0 * tau * rate, None, fluid.parameters))
         if np.all(np.abs(tau - before) <= SAME * tau):
             break
     return tau

@@ -39,6 +39,13 @@ SECTIONS: Mapping[str, dict] = {
         "free_surface": {"liquid": [BODY, DROP], "surface_tension_n_m": 1e-3},
         "walls": [LOW],
     },
+    "two_fluid": {
+        "two_fluid": {
+            **{"interfacial_tension_n_m": 1e-2, "kinematic_viscosity_m2_s": 0.3, "contact_angle_deg": 60.0},
+            "second": [BODY],
+        },
+        "walls": [LOW],
+    },
     "age": {
         "geometry": {"options": {"ends": "open"}},
         "openings": THROUGH,

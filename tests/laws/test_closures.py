@@ -73,7 +73,7 @@ def solved(closure, closing, stress, precision=FP64):
     """(n,) tau that the compiled node function finds for (n,) values |Pi| / rho."""
     rate, real = compiled_rate(closure, precision), precision.real
     parameters = tuple(real(value) for value in (OMEGA, *closing))
-    return np.array([1 / float(rate(real(OMEGA), real(value), parameters)) for value in stress])
+    return np.array([1 / float(rate(real(OMEGA), real(value), 0, parameters)) for value in stress])
 
 
 @ALL_FLUIDS
@@ -88,7 +88,7 @@ def test_tau_solves_its_own_equation(closure, closing, precision):
 @ALL_FLUIDS
 def test_the_specification_solves_the_same_equation(closure, closing):
     expected = tau_of_law(closure, closing, SHEAR_RATES[1:])
-    found = 1 / closure.reference(OMEGA, invariant(SHEAR_RATES[1:], expected), by_name(closure, closing))
+    found = 1 / closure.reference(OMEGA, invariant(SHEAR_RATES[1:], expected), None, by_name(closure, closing))
     assert np.abs(found / expected - 1).max() < BOUND[FP64]
 
 
@@ -120,7 +120,8 @@ def test_the_newtonian_limit_is_a_constant_viscosity(closure, closing):
 )
 def test_a_fluid_at_rest_has_the_viscosity_of_vanishing_shear(closure, closing, nu):
     at_rest = np.zeros(1)
-    for tau in (solved(closure, closing, at_rest), 1 / closure.reference(OMEGA, at_rest, by_name(closure, closing))):
+    specified = 1 / closure.reference(OMEGA, at_rest, None, by_name(closure, closing))
+    for tau in (solved(closure, closing, at_rest), specified):
         assert abs(tau[0] - (3 * nu + 0.5)) < 1e-12
 
 
@@ -173,7 +174,7 @@ def test_the_shear_stress_relaxes_with_the_rate_of_the_closure(case):
     stored, rho, u, stress = sheared(case)
     before = non_equilibrium_stress(case, stored + half_source(case, u), rho, u)[0, 1]
     after = non_equilibrium_stress(case, by_reference(case, stored) - half_source(case, u), rho, u)[0, 1]
-    omega = case.closure.reference(case.omega, stress, case.parameters)
+    omega = case.closure.reference(case.omega, stress, None, case.parameters)
     assert np.abs(omega - case.omega).max() > 1e-4
     assert np.abs(after - (1 - omega) * before).max() < 1e-15
 
@@ -194,7 +195,7 @@ def test_smagorinskys_tau_holds_the_eddy_viscosity_of_its_own_shear(smagorinsky_
     """tau_e = 3 (nu + C^2 g) + 1/2 with g = (3 / sqrt(2)) Q / tau_e."""
     stress = np.logspace(-8, 0, 17)
     for tau_e in (
-        1 / SMAGORINSKY.reference(OMEGA, stress, by_name(SMAGORINSKY, (smagorinsky_constant,))),
+        1 / SMAGORINSKY.reference(OMEGA, stress, None, by_name(SMAGORINSKY, (smagorinsky_constant,))),
         solved(SMAGORINSKY, (smagorinsky_constant,), stress),
     ):
         shear_rate = 3 / 2**0.5 * stress / tau_e

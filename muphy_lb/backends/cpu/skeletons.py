@@ -224,6 +224,21 @@ def scalar_streaming(update_operator, n_neighbours, lattice, precision):
     update, real, n_values = update_operator.compile(lattice, precision, node_jit), precision.real, 1 + n_neighbours
     load = gather(split((0, *(-k for k in range(1, n_values)))), n_values, first_of_field)
 
+    @node_jit
+    def collide(values, n, begin, end, parameters):
+        if begin == 0 and end == WARP:  # a loop of constant length is vectorised
+            for lane in range(WARP):
+                update(values[:, lane], n + np.uint64(lane), parameters)
+        else:
+            for lane in range(begin, end):
+                update(values[:, lane], n + np.uint64(lane), parameters)
+
+    @node_jit
+    def store(values, new, place, begin, end, row):
+        for k in range(n_values):
+            for lane in range(begin, end):
+                new[k * row + place + lane] = values[k, lane]
+
     @loop_jit
     def skeleton(old, new, lines, bases, first, last, row, parameters):
         first_warp, last_warp = first // WARP, (last + WARP - 1) // WARP
@@ -231,18 +246,11 @@ def scalar_streaming(update_operator, n_neighbours, lattice, precision):
             values = np.empty((n_values, WARP), real)
             start = first_warp + chunk * CHUNK
             for warp in range(start, min(last_warp, start + CHUNK)):
+                place = warp * WARP
+                begin, end = max(first - place, 0), min(last - place, WARP)
                 load(values, old, lines, bases, warp)
-                n = np.uint64(warp * WARP)
-                begin, end = max(first - warp * WARP, 0), min(last - warp * WARP, WARP)
-                if begin == 0 and end == WARP:
-                    for lane in range(WARP):
-                        update(values[:, lane], n + np.uint64(lane), parameters)
-                else:
-                    for lane in range(begin, end):
-                        update(values[:, lane], n + np.uint64(lane), parameters)
-                for k in range(n_values):
-                    for lane in range(begin, end):
-                        new[k * row + warp * WARP + lane] = values[k, lane]
+                collide(values, np.uint64(place), begin, end, parameters)
+                store(values, new, place, begin, end, row)
 
     return skeleton
 

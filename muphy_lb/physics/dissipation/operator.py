@@ -42,7 +42,7 @@ def with_dissipation(collide: Operator, equilibrium: Equilibrium, closure: Closu
         square = added((pi * pi).reshape(9, -1))
         omega = parameters[OMEGA]
         if closure.needs_stress:
-            omega = closure.reference(omega, np.sqrt(square) / density, parameters)
+            omega = closure.reference(omega, np.sqrt(square) / density, n, parameters)
         parameters[POWER][n] = (1.0 - omega / 2) * omega / (2 * float(lattice.cs2)) * square / density
         return collide.reference(stored, n, lattice, parameters)
 
@@ -56,13 +56,13 @@ def with_dissipation(collide: Operator, equilibrium: Equilibrium, closure: Closu
         inverse_inertia = equilibrium.moments(precision, jit).inverse_inertia
         one, half, unit = real(1), real(0.5), real(precision.unit)
         factor = real(1.0 / (2.0 * float(lattice.cs2)))
-        rate = closure.node(precision, jit, at) if closure.needs_stress else jit(lambda omega, stress, given: omega)
+        rate = closure.node(precision, jit, at) if closure.needs_stress else jit(lambda omega, stress, n, given: omega)
 
         def store_and_collide(f, n, parameters):
             body_force = force_at(n, parameters)
             state = state_at(f, body_force)
             stress = invariant(f, state, body_force)
-            omega = rate(parameters[omega_at], stress, parameters)
+            omega = rate(parameters[omega_at], stress, n, parameters)
             inertia = one / (inverse_inertia(state[0]) * unit)
             parameters[power_at][n] = (one - half * omega) * omega * factor * stress * stress * inertia
             onwards(f, n, parameters)

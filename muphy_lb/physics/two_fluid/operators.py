@@ -1,0 +1,405 @@
+"""Operators of two fluids of equal density: a colour-gradient method.
+
+**Amounts.** A node holds N_a of the first fluid and N_b of the second one. What leaves it along an axis is, for the
+first,
+
+    A_q = w [N_a (1 + c.u / cs2) + beta N_a N_b / (N_a + N_b) c.n]
+
+and for the second the same with N_b and -beta: the populations of D3Q7 (D2Q5) with a relaxation time of 1 and the
+recolouring of Latva-Kokko, Rothman, Phys. Rev. E 71, 056702 (2005), which nothing needs to store. n is the unit normal
+of the interface, towards the first fluid. No link into a wall is crossed. Amounts are whole numbers of ``UNITS`` of a
+full node and every A_q is rounded to one, by the node that sends it and by the one that it reaches alike: the amount of
+each fluid stays the same for ever, on any ranks. phi = (N_a - N_b) / (N_a + N_b) is exactly 1 or -1 in a pure fluid.
+
+**Tension.** Continuum surface force, Brackbill, Kothe, Zemach, J. Comput. Phys. 100, 335 (1992):
+
+    F = sigma K |grad phi| / 2 n,   n = grad phi / |grad phi|,   K = -div n
+
+with isotropic differences on the flow's lattice, from the neighbours that are there. At nodes
+beside walls the gradient along the normal w of the wall, which points into the fluid, is the mean of that towards the
+next node and of that at the wall, where the interface makes the contact angle theta, through the first fluid:
+-cot(theta) times the gradient along the wall (Ding, Spelt, Phys. Rev. E 75, 046708 (2007)).
+
+**Viscosity.** 1 / nu is the mean of both fluids' by their shares: layers that slide past each other have the stress of
+either.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from muphy_lb.lattice import Lattice, added, scalar_lattice
+from muphy_lb.operators import VELOCITY_FIELDS, Operator
+from muphy_lb.operators.closures import Closure
+from muphy_lb.operators.operator import constants, named
+from muphy_lb.operators.unroll import unroll
+
+FIRST, SECOND, NEW_FIRST, NEW_SECOND = "first", "second", "new_first", "new_second"
+PHASE, STEEPNESS, STRENGTH = "phase", "steepness", "strength"
+NORMAL, WALL_NORMAL = ("normal_x", "normal_y", "normal_z"), ("wall_x", "wall_y", "wall_z")
+COTANGENT, ENTERING, TENSION = "contact_cotangent", "entering_share", "tension"
+UNITS: Mapping[type, float] = {np.float32: 2.0**26, np.float64: 2.0**50}
+"""Of which a full node has so many; an amount is an integer of as many bits as the real numbers have."""
+INTEGERS: Mapping[type, Any] = {np.float32: np.int32, np.float64: np.int64}
+WALL, OPENING, LEAST_AMOUNT = -(2**30), -(2**30) - 1, -(2**29)
+"""Amounts beyond walls and openings, and what no amount is below."""
+NOWHERE = 2.0
+"""Phase where there is no node."""
+SHARPNESS = 0.7
+"""beta: the interface is a hyperbolic tangent of 2 / beta voxels."""
+FLAT = 1e-3
+"""Length of the gradient of phi below which there is no interface."""
+ALONG = 0.1
+"""Share of the gradient along a wall, below which the interface does not meet the wall."""
+LEAST_WIDTH = 1e-3
+"""Below every sum of weights of a derivative, where there is a neighbour along its axis."""
+
+
+def _axes(lattice: Lattice) -> list[tuple[int, int, float]]:
+    """(entry of the neighbour, axis, sign) of the vectors of a lattice along axes."""
+    found = []
+    for k, vector in enumerate(lattice.c[1:]):
+        if np.abs(vector).sum() == 1:
+            axis = int(np.flatnonzero(vector)[0])
+            found.append((k, axis, float(vector[axis])))
+    return found
+
+
+def _sent(own, other, along_u, along_n, lattice: Lattice) -> np.ndarray:
+    """(n,) whole units of a fluid that nodes send along a direction, from the amounts of it and of the other one."""
+    total = own + other
+    both = np.where(total > 0, own * other / np.where(total > 0, total, 1.0), 0.0)
+    return np.floor(float(lattice.w[1]) * (own * (1.0 + along_u / float(lattice.cs2)) + both * along_n) + 0.5)
+
+
+def _advance(neighbours, n, lattice, parameters):
+    own_lattice, real = scalar_lattice(lattice.dimension), parameters[PHASE].dtype.type
+    amounts = parameters[FIRST], parameters[SECOND]
+    velocity, normal = ([parameters[name] for name in names] for names in (VELOCITY_FIELDS, NORMAL))
+    enters = parameters[ENTERING][n], 1.0 - parameters[ENTERING][n]
+    changes = np.zeros((2, n.size), np.int64)
+    for k, axis, sign in _axes(lattice):
+        near, leaves = neighbours[k], sign * velocity[axis][n]
+        beyond = amounts[0][near]
+        for colour, beta in enumerate((SHARPNESS, -SHARPNESS)):
+            parts = []
+            for at, way in ((n, sign), (near, -sign)):
+                own, other = (amounts[each][at].astype(real) for each in (colour, 1 - colour))
+                along = way * velocity[axis][at], beta * way * normal[axis][at]
+                parts.append(_sent(own, other, *along, own_lattice))
+            carried = np.where(leaves > 0.0, amounts[colour][n], UNITS[real] * enters[colour]) * leaves
+            opened = np.where(beyond == OPENING, np.floor(carried + 0.5), 0.0)
+            changes[colour] -= np.where(beyond > LEAST_AMOUNT, parts[0] - parts[1], opened).astype(np.int64)
+    for name, values, change in zip((NEW_FIRST, NEW_SECOND), amounts, changes, strict=True):
+        parameters[name][n] = values[n] + change
+    a, b = (parameters[name][n].astype(real) for name in (NEW_FIRST, NEW_SECOND))
+    parameters[PHASE][n] = (a - b) / np.maximum(a + b, 1.0)
+
+
+def _advance_node(lattice, precision, jit, at):
+    real, one = precision.real, precision.real(1)
+    first, second, new_first, new_second = (at[name] for name in (FIRST, SECOND, NEW_FIRST, NEW_SECOND))
+    phase = at[PHASE]
+    lost = _summed([_lost_node(link, lattice, precision, jit, at) for link in _axes(lattice)], jit)
+
+    def advance(neighbours, n, parameters):
+        a, b = parameters[first][n], parameters[second][n]
+        lost_a, lost_b = lost(neighbours, n, real(a), real(b), parameters)
+        a -= lost_a
+        b -= lost_b
+        parameters[new_first][n] = a
+        parameters[new_second][n] = b
+        parameters[phase][n] = (real(a) - real(b)) / max(real(a) + real(b), one)
+
+    return jit(advance)
+
+
+def _lost_node(link: tuple[int, int, float], lattice, precision, jit, at):
+    """Node function ``(neighbours, n, a, b, parameters)``: the units of both fluids that a node loses through one of
+    its links along axes, of the amounts a and b that it has."""
+    k, axis, along_axis = link
+    real, integer = precision.real, INTEGERS[precision.real]
+    sign, zero, half, full, nothing = real(along_axis), real(0), real(0.5), real(UNITS[precision.real]), integer(0)
+    first, second, entering = (at[name] for name in (FIRST, SECOND, ENTERING))
+    flow, normal = at[VELOCITY_FIELDS[axis]], at[NORMAL[axis]]
+    sent, whole = _sent_node(lattice, precision, jit), jit(lambda amount: integer(math.floor(amount + half)))
+
+    def through_opening(n, a, b, along, parameters):
+        if along > zero:
+            return whole(a * along), whole(b * along)
+        share = parameters[entering][n] * full
+        return whole(share * along), whole((full - share) * along)
+
+    through_opening = jit(through_opening)
+
+    def lost(neighbours, n, a, b, parameters):
+        near = neighbours[k]
+        along = sign * parameters[flow][n]
+        beyond = parameters[first][near]
+        if beyond > LEAST_AMOUNT:
+            sent_a, sent_b = sent(a, b, along, sign * parameters[normal][n])
+            back, leans = -sign * parameters[flow][near], -sign * parameters[normal][near]
+            got_a, got_b = sent(real(beyond), real(parameters[second][near]), back, leans)
+            return sent_a - got_a, sent_b - got_b
+        if beyond == OPENING:
+            return through_opening(n, a, b, along, parameters)
+        return nothing, nothing
+
+    return jit(lost)
+
+
+def _sent_node(lattice, precision, jit):
+    """Node function ``(a, b, along_u, along_n)`` of :func:`_sent`, for both fluids."""
+    own_lattice, real, integer = scalar_lattice(lattice.dimension), precision.real, INTEGERS[precision.real]
+    one, zero, half, sharpness = real(1), real(0), real(0.5), real(SHARPNESS)
+    weight, per_speed = real(own_lattice.w[1]), real(1.0 / float(own_lattice.cs2))
+
+    def sent(a, b, along_u, along_n):
+        both = zero
+        if a + b > zero:
+            both = sharpness * along_n * (a * b / (a + b))
+        carried = one + per_speed * along_u
+        return (
+            integer(math.floor(weight * (a * carried + both) + half)),
+            integer(math.floor(weight * (b * carried - both) + half)),
+        )
+
+    return jit(sent)
+
+
+def _summed(functions, jit):
+    """Node function that adds up the pairs that others return."""
+    head, *others = functions
+    if not others:
+        return head
+    rest = _summed(others, jit)
+
+    def both(neighbours, n, a, b, parameters):
+        one_a, one_b = head(neighbours, n, a, b, parameters)
+        more_a, more_b = rest(neighbours, n, a, b, parameters)
+        return one_a + more_a, one_b + more_b
+
+    return jit(both)
+
+
+ADVANCE = Operator(
+    "two-fluid-amounts",
+    _advance,
+    _advance_node,
+    named(FIRST, SECOND, NEW_FIRST, NEW_SECOND, PHASE, ENTERING, *VELOCITY_FIELDS, *NORMAL),
+)
+
+
+def _slope(difference: np.ndarray, is_known: np.ndarray, axis: int, lattice: Lattice) -> np.ndarray:
+    """(n,) derivatives along an axis from (Q - 1, n) differences from the node's own value, where they are known."""
+    along = lattice.w[1:, None] * lattice.c[1:, axis, None]
+    rise = np.where(is_known, along * difference, 0.0).sum(axis=0)
+    width = np.where(is_known, along * lattice.c[1:, axis, None], 0.0).sum(axis=0)
+    return rise / np.where(width > 0.0, width, 1.0)
+
+
+def _orient(neighbours, n, lattice, parameters):
+    phase, own = parameters[PHASE], parameters[PHASE][n].astype(float)
+    beside = phase[neighbours].astype(float)
+    gradient = np.array([_slope(beside - own, beside < NOWHERE, axis, lattice) for axis in range(3)])
+    wall = np.array([parameters[name][n] for name in WALL_NORMAL], dtype=float)
+    across = (gradient * wall).sum(axis=0)
+    tangent = gradient - across * wall
+    along = np.linalg.norm(tangent, axis=0)
+    is_met = ((wall**2).sum(axis=0) > 0.5) & (along > ALONG * np.linalg.norm(gradient, axis=0))
+    meeting = tangent + 0.5 * (across - along * parameters[COTANGENT][n]) * wall
+    gradient = np.where(is_met, meeting, gradient)
+    size = np.linalg.norm(gradient, axis=0)
+    is_flat = size <= FLAT
+    for name, component in zip(NORMAL, gradient, strict=True):
+        parameters[name][n] = np.where(is_flat, 0.0, component / np.where(is_flat, 1.0, size))
+    parameters[STEEPNESS][n] = np.where(is_flat, 0.0, 0.5 * size)
+
+
+def _orient_node(lattice, precision, jit, at):
+    real, count = precision.real, lattice.q - 1
+    w, cx, cy, cz = constants(lattice, precision)
+    one, zero, half = real(1), real(0), real(0.5)
+    nowhere, flat, share = real(NOWHERE), real(FLAT), real(ALONG)
+    least_width = real(LEAST_WIDTH)
+    phase, steepness, cotangent = at[PHASE], at[STEEPNESS], at[COTANGENT]
+    x, y, z = (at[name] for name in NORMAL)
+    wall_x, wall_y, wall_z = (at[name] for name in WALL_NORMAL)
+
+    def gradient(neighbours, n, parameters):
+        own = parameters[phase][n]
+        gx, gy, gz, wide_x, wide_y, wide_z = zero, zero, zero, zero, zero, zero
+        for k in range(count):
+            beside = parameters[phase][neighbours[k]]
+            if beside < nowhere:
+                gx += w[k + 1] * cx[k + 1] * (beside - own)
+                gy += w[k + 1] * cy[k + 1] * (beside - own)
+                gz += w[k + 1] * cz[k + 1] * (beside - own)
+                wide_x += w[k + 1] * cx[k + 1] * cx[k + 1]
+                wide_y += w[k + 1] * cy[k + 1] * cy[k + 1]
+                wide_z += w[k + 1] * cz[k + 1] * cz[k + 1]
+        return gx / max(wide_x, least_width), gy / max(wide_y, least_width), gz / max(wide_z, least_width)
+
+    gradient = jit(unroll(gradient))
+
+    def orient(neighbours, n, parameters):
+        gx, gy, gz = gradient(neighbours, n, parameters)
+        wx, wy, wz = parameters[wall_x][n], parameters[wall_y][n], parameters[wall_z][n]
+        if wx * wx + wy * wy + wz * wz > half:
+            across = gx * wx + gy * wy + gz * wz
+            tx, ty, tz = gx - across * wx, gy - across * wy, gz - across * wz
+            along = real(math.sqrt(tx * tx + ty * ty + tz * tz))
+            if along > share * real(math.sqrt(gx * gx + gy * gy + gz * gz)):
+                into = half * (across - along * parameters[cotangent][n])
+                gx, gy, gz = tx + into * wx, ty + into * wy, tz + into * wz
+        size = real(math.sqrt(gx * gx + gy * gy + gz * gz))
+        nx, ny, nz, steep = zero, zero, zero, zero
+        if size > flat:
+            per = one / size
+            nx, ny, nz, steep = gx * per, gy * per, gz * per, half * size
+        parameters[x][n] = nx
+        parameters[y][n] = ny
+        parameters[z][n] = nz
+        parameters[steepness][n] = steep
+
+    return jit(orient)
+
+
+ORIENT = Operator("two-fluid-normal", _orient, _orient_node, named(PHASE, STEEPNESS, COTANGENT, *NORMAL, *WALL_NORMAL))
+
+
+def _draw(neighbours, n, lattice, parameters):
+    own = np.array([parameters[name][n] for name in NORMAL], dtype=float)
+    beside = np.array([parameters[name][neighbours] for name in NORMAL], dtype=float)
+    wall = np.array([parameters[name][n] for name in WALL_NORMAL], dtype=float)
+    cotangent = parameters[COTANGENT][n].astype(float)
+    tangent = own - (own * wall).sum(axis=0) * wall
+    along = np.linalg.norm(tangent, axis=0)
+    is_met = ((wall**2).sum(axis=0) > 0.5) & (along > ALONG)
+    sine = 1.0 / np.sqrt(1.0 + cotangent * cotangent)
+    at_wall = sine * (tangent / np.where(is_met, along, 1.0) - cotangent * wall)
+    beyond = is_met & (parameters[PHASE][neighbours] >= NOWHERE)
+    shown = np.where(beyond, (2.0 * at_wall - own)[:, None], beside)
+    is_known = beyond | (beside != 0.0).any(axis=0)
+    divergence = added(_slope(shown[axis] - own[axis], is_known, axis, lattice) for axis in range(3))
+    parameters[STRENGTH][n] = -parameters[TENSION] * divergence * parameters[STEEPNESS][n]
+
+
+def _normal_at_wall_node(precision, jit, at):
+    """Node function ``(nx, ny, nz, n, parameters)``: whether the interface of a node meets a wall, and twice its normal
+    there less its normal at the node, as beyond the wall."""
+    real = precision.real
+    zero, one, half, two, share = real(0), real(1), real(0.5), real(2), real(ALONG)
+    cotangent_at = at[COTANGENT]
+    wall_x, wall_y, wall_z = (at[name] for name in WALL_NORMAL)
+
+    def beyond(nx, ny, nz, n, parameters):
+        wx, wy, wz = parameters[wall_x][n], parameters[wall_y][n], parameters[wall_z][n]
+        if wx * wx + wy * wy + wz * wz <= half:
+            return False, zero, zero, zero
+        across = nx * wx + ny * wy + nz * wz
+        tx, ty, tz = nx - across * wx, ny - across * wy, nz - across * wz
+        along = real(math.sqrt(tx * tx + ty * ty + tz * tz))
+        if along <= share:
+            return False, zero, zero, zero
+        cotangent = parameters[cotangent_at][n]
+        sine, per = two / real(math.sqrt(one + cotangent * cotangent)), one / along
+        return (
+            True,
+            sine * (tx * per - cotangent * wx) - nx,
+            sine * (ty * per - cotangent * wy) - ny,
+            sine * (tz * per - cotangent * wz) - nz,
+        )
+
+    return jit(beyond)
+
+
+def _draw_node(lattice, precision, jit, at):
+    real, count = precision.real, lattice.q - 1
+    w, cx, cy, cz = constants(lattice, precision)
+    zero, least_width, nowhere = real(0), real(LEAST_WIDTH), real(NOWHERE)
+    steepness, strength, tension, phase = at[STEEPNESS], at[STRENGTH], at[TENSION], at[PHASE]
+    x, y, z = (at[name] for name in NORMAL)
+    beyond_wall = _normal_at_wall_node(precision, jit, at)
+
+    def divergence(neighbours, n, parameters):
+        own_x, own_y, own_z = parameters[x][n], parameters[y][n], parameters[z][n]
+        is_met, wall_x, wall_y, wall_z = beyond_wall(own_x, own_y, own_z, n, parameters)
+        gx, gy, gz, wide_x, wide_y, wide_z = zero, zero, zero, zero, zero, zero
+        for k in range(count):
+            nx, ny, nz = parameters[x][neighbours[k]], parameters[y][neighbours[k]], parameters[z][neighbours[k]]
+            if is_met and parameters[phase][neighbours[k]] >= nowhere:
+                nx, ny, nz = wall_x, wall_y, wall_z
+            if nx != zero or ny != zero or nz != zero:
+                gx += w[k + 1] * cx[k + 1] * (nx - own_x)
+                gy += w[k + 1] * cy[k + 1] * (ny - own_y)
+                gz += w[k + 1] * cz[k + 1] * (nz - own_z)
+                wide_x += w[k + 1] * cx[k + 1] * cx[k + 1]
+                wide_y += w[k + 1] * cy[k + 1] * cy[k + 1]
+                wide_z += w[k + 1] * cz[k + 1] * cz[k + 1]
+        return gx / max(wide_x, least_width) + gy / max(wide_y, least_width) + gz / max(wide_z, least_width)
+
+    divergence = jit(unroll(divergence))
+
+    def draw(neighbours, n, parameters):
+        steep = parameters[steepness][n]
+        drawn = zero
+        if steep > zero:
+            drawn = -parameters[tension] * divergence(neighbours, n, parameters) * steep
+        parameters[strength][n] = drawn
+
+    return jit(draw)
+
+
+DRAW = Operator(
+    "two-fluid-tension",
+    _draw,
+    _draw_node,
+    named(PHASE, STEEPNESS, STRENGTH, TENSION, COTANGENT, *NORMAL, *WALL_NORMAL),
+)
+
+
+def _force(n, parameters):
+    return parameters[STRENGTH][n] * np.stack([parameters[name][n] for name in NORMAL])
+
+
+def _force_node(lattice, precision, jit, at):
+    strength, unit = at[STRENGTH], precision.real(precision.unit)
+    x, y, z = (at[name] for name in NORMAL)
+
+    def force(n, parameters):
+        drawn = unit * parameters[strength][n]
+        return drawn * parameters[x][n], drawn * parameters[y][n], drawn * parameters[z][n]
+
+    return jit(force)
+
+
+SURFACE_FORCE = Operator("two-fluid-force", _force, _force_node, named(STRENGTH, *NORMAL))
+
+FLUIDITY = ("fluidity_first", "fluidity_second")
+"""1 / (6 nu) of both fluids, nu in lattice units."""
+
+
+def _mixed(omega, stress, n, parameters):
+    phase = parameters[PHASE][n]
+    first, second = (parameters[name] for name in FLUIDITY)
+    return 1.0 / (0.5 + 1.0 / ((1.0 + phase) * first + (1.0 - phase) * second))
+
+
+def _mixed_node(precision, jit, at):
+    real, phase = precision.real, at[PHASE]
+    one, half = real(1), real(0.5)
+    first, second = (at[name] for name in FLUIDITY)
+
+    def rate(omega, stress, n, parameters):
+        shown = parameters[phase][n]
+        fluidity = (one + shown) * parameters[first] + (one - shown) * parameters[second]
+        return one / (half + one / fluidity)
+
+    return jit(rate)
+
+
+MIXTURE = Closure("two_fluid", _mixed, _mixed_node, named(PHASE, *FLUIDITY), needs_stress=False, reads=(PHASE,))
+"""The rate of the viscosity at a node by its phase."""

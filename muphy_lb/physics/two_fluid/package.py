@@ -1,0 +1,250 @@
+"""Two fluids as a physics package (:mod:`muphy_lb.physics.package`)."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.precision import FP16, PRECISIONS
+from muphy_lb.base.units import Units, relaxation_time
+from muphy_lb.boundaries.wall_motion import HALF_WAY
+from muphy_lb.domain import LocalDomain
+from muphy_lb.geometry.nodes import GeometryHeader, voxel_coordinates
+from muphy_lb.lattice import lattice_named
+from muphy_lb.measure.flow_view import FlowView, FromStored, OutputField, ProbedScalar, whole_nodes
+from muphy_lb.model.flow import Flow
+from muphy_lb.model.model import AT_NEIGHBOURS, NEIGHBOURS, Field, FieldValue, Stage, Value
+from muphy_lb.operators import STORE_VELOCITY, VELOCITY_FIELDS
+from muphy_lb.physics.package import Physics
+from muphy_lb.physics.two_fluid.observers import TwoFluidSeries
+from muphy_lb.physics.two_fluid.operators import (
+    ADVANCE,
+    COTANGENT,
+    DRAW,
+    ENTERING,
+    FIRST,
+    INTEGERS,
+    MIXTURE,
+    NEW_FIRST,
+    NEW_SECOND,
+    NORMAL,
+    NOWHERE,
+    OPENING,
+    ORIENT,
+    PHASE,
+    SECOND,
+    STEEPNESS,
+    STRENGTH,
+    SURFACE_FORCE,
+    TENSION,
+    UNITS,
+    WALL,
+    WALL_NORMAL,
+)
+from muphy_lb.physics.two_fluid.section import PHASE_FIELD, SecondSection
+from muphy_lb.physics.two_fluid.walls import wall_normals
+from muphy_lb.setup.input_fields import Wanted, read_field
+
+COLLISIONS = ("trt", "mrt", "bgk")
+LARGEST_TENSION = 0.1
+"""In lattice units, above which the method is not reliable."""
+RELAXATION_TIMES = 0.502, 10.0
+"""Between which both fluids must have theirs."""
+AMOUNTS = {FIRST: NEW_FIRST, SECOND: NEW_SECOND}
+
+
+class TwoFluid(Physics):
+    """Two fluids with an interface between them, lattice units."""
+
+    name = "two_fluid"
+    excludes = frozenset({"thermal", "fluctuating", "particles", "free_surface", "age", "species", "dissipation"})
+    cut_field = PHASE_FIELD
+    becomes_steady = False
+
+    def __init__(self, case, header: GeometryHeader, units: Units):
+        self._section, self._lattice = case.two_fluid, lattice_named(case.lattice.name)
+        self._real = PRECISIONS[case.compute.precision].real
+        _refuse(case)
+        scale_n_m = case.fluid.density_kg_m3 * units.spacing_m**3 / units.time_step_s**2
+        self.tension = self._section.interfacial_tension_n_m / scale_n_m
+        self.viscosities_m2_s = case.fluid.viscosity_m2_s, self._section.kinematic_viscosity_m2_s
+        self.viscosities = [float(units.viscosity_to_lattice(each)) for each in self.viscosities_m2_s]
+        self._refuse_numerics(units)
+        self._angles_deg = np.full(len(header.walls) + 1, self._section.contact_angle_deg)
+        given = {wall.name: wall.wetting_angle_deg for wall in case.walls}
+        for number, wall in enumerate(header.walls):
+            if given.get(wall.name) is not None:
+                self._angles_deg[number] = given[wall.name]
+        self._entering = np.array([_share(case, opening.name) for opening in header.openings])
+        at_nodes = FromStored((PHASE,), lambda phase: phase.astype(np.float64))
+        self.output_fields = {PHASE_FIELD: OutputField("1", lambda view: view.model_field(PHASE), at_nodes)}
+        self.probed = (ProbedScalar(PHASE, PHASE_FIELD, lambda phase: phase),)
+        self._heavy_pa_s = max(self.viscosities_m2_s) * case.fluid.density_kg_m3
+
+    def _refuse_numerics(self, units: Units) -> None:
+        """Raise InputError for a tension or viscosities that the time step does not suit."""
+        if self.tension > LARGEST_TENSION:
+            shorter_s = units.time_step_s * (LARGEST_TENSION / self.tension) ** 0.5
+            raise InputError(
+                f"two_fluid.interfacial_tension_n_m is {self.tension:.3g} in lattice units; at most {LARGEST_TENSION:g}"
+                f" is computed: set lattice.time_step_s = {0.99 * shorter_s:.2g} or less"
+            )
+        low, high = RELAXATION_TIMES
+        cs2 = float(self._lattice.cs2)
+        for key, viscosity in zip(("fluid", "two_fluid"), self.viscosities, strict=True):
+            tau = relaxation_time(viscosity, cs2)
+            if not low <= tau <= high:
+                other = (0.5 * (low + high) if tau > high else 0.6) - 0.5
+                step_s = units.time_step_s * other / (tau - 0.5)
+                raise InputError(
+                    f"{key}.kinematic_viscosity_m2_s gives a relaxation time of {tau:.4g}; allowed: {low:g} to"
+                    f" {high:g}: set lattice.time_step_s = {step_s:.2g}, or bring both viscosities nearer to each other"
+                )
+
+    @classmethod
+    def bytes_per_node(cls, case, lattice) -> float:
+        """Memory of two copies of both amounts, and of 16 numbers of a node."""
+        return 20.0 * np.dtype(PRECISIONS[case.compute.precision].real).itemsize
+
+    def check(self, view) -> None:
+        """Refuse outputs that know one viscosity only; find the walls."""
+        if view.case.output.wall_shear:
+            raise InputError("output.wall_shear knows the viscosity of one fluid only; leave it out with [two_fluid]")
+        communicator = view.communicator
+        walls = wall_normals(whole_nodes(view), self._lattice, self._angles_deg) if communicator.rank == 0 else None
+        self._walls = communicator.broadcast(walls)
+
+    def extend(self, flow: Flow) -> Flow:
+        """The flow with both fluids."""
+        if not flow.fluid.closure.is_constant:
+            raise InputError("[two_fluid] has viscosities of its own; leave viscosity laws and smagorinsky out")
+        fluidity = [1.0 / (2.0 * viscosity / float(flow.lattice.cs2)) for viscosity in self.viscosities]
+        fluid = replace(flow.fluid, rates=(*flow.fluid.rates, *fluidity), closure=MIXTURE)
+        velocity: dict[str, Value] = {name: FieldValue(name) for name in VELOCITY_FIELDS}
+        own: dict[str, Value] = {
+            name: FieldValue(name) for name in (*AMOUNTS, PHASE, STEEPNESS, STRENGTH, ENTERING, COTANGENT)
+        }
+        own |= {name: FieldValue(name) for name in (*NORMAL, *WALL_NORMAL)} | velocity
+        own |= {new: FieldValue(name, is_new=True) for name, new in AMOUNTS.items()} | {TENSION: self.tension}
+        near = [f"{name}{AT_NEIGHBOURS}" for name in (*AMOUNTS, *VELOCITY_FIELDS, *NORMAL)]
+
+        def stage(name: str, operator, reads, writes) -> Stage:
+            given = {parameter.name: own[parameter.name] for parameter in operator.parameters}
+            return Stage(name, NEIGHBOURS, (operator,), given, reads=tuple(reads), writes=tuple(writes))
+
+        stages = (
+            stage("amounts", ADVANCE, (*near, ENTERING), (*AMOUNTS, PHASE)),
+            stage("normal", ORIENT, (PHASE + AT_NEIGHBOURS, COTANGENT, *WALL_NORMAL), (*NORMAL, STEEPNESS)),
+            stage("tension", DRAW, (*(name + AT_NEIGHBOURS for name in (*NORMAL, PHASE)), STEEPNESS), (STRENGTH,)),
+        )
+        read = {name: own[name] for name in (PHASE, STRENGTH, *NORMAL)}
+        flow = replace(flow, fluid=fluid, name="two fluids").pushed_by(SURFACE_FORCE, read)
+        return flow.observed_by(STORE_VELOCITY, velocity).with_stages(before=stages).with_fields(*self._fields())
+
+    def _fields(self) -> tuple[Field, ...]:
+        amount = Field(
+            FIRST,
+            dtype=INTEGERS[self._real],
+            outside=WALL,
+            at_openings=OPENING,
+            is_state=True,
+            alternates=True,
+            guarded=True,
+        )
+        vectors = [
+            (name, axis < self._lattice.dimension)
+            for names in (NORMAL, VELOCITY_FIELDS)
+            for axis, name in enumerate(names)
+        ]
+        rows = zip((*WALL_NORMAL, COTANGENT), range(4), strict=True)
+        return (
+            *(replace(amount, name=name) for name in AMOUNTS),
+            Field(PHASE, outside=NOWHERE, is_state=True),
+            *(Field(name, outside=0.0, is_state=is_state) for name, is_state in vectors),
+            *(Field(name, is_state=True) for name in (STEEPNESS, STRENGTH)),
+            Field(ENTERING, fixed=self._first_entering),
+            *(Field(name, fixed=partial(self._at_walls, row)) for name, row in rows),
+        )
+
+    def _first_entering(self, domain: LocalDomain) -> np.ndarray:
+        """(n,) share of the first fluid in what enters at the nodes of a rank."""
+        share = np.ones(domain.n_nodes)
+        share[domain.links.node] = 1.0 - self._entering[domain.links.boundary]
+        return share
+
+    def _at_walls(self, row: int, domain: LocalDomain) -> np.ndarray:
+        """(n,) component of the normal of the wall beside the nodes of a rank, or cotangent of its angle; 0 away from
+        walls."""
+        number, values = self._walls
+        if not number.size:
+            return np.zeros(domain.n_nodes)
+        place = np.minimum(np.searchsorted(number, domain.number), number.size - 1)
+        return np.where(number[place] == domain.number, values[row][place], 0.0)
+
+    def initial_fields(self, view) -> dict[str, np.ndarray]:
+        """Amounts of the regions of the case."""
+        full, phase = UNITS[self._real], self._initial_phase(view)
+        first = np.rint(0.5 * (1.0 + phase) * full)
+        at_rest = dict.fromkeys((*NORMAL, *VELOCITY_FIELDS, STEEPNESS, STRENGTH), np.zeros(1))
+        return at_rest | {FIRST: first, SECOND: full - first, PHASE: phase}
+
+    def _initial_phase(self, view) -> np.ndarray:
+        """(n,) phase of the local nodes at the start."""
+        section = self._section
+        if section.initial_file is not None:
+            wanted = Wanted("two_fluid.initial_file", PHASE_FIELD, 1, False)
+            read = read_field(view.case.folder / section.initial_file, wanted, view.header, view.domain)[:, 0]
+            return np.clip(read, -1.0, 1.0)
+        domain, header = view.domain, view.header
+        place_m = np.array(header.origin_m) + header.spacing_m * voxel_coordinates(domain.voxel, header.shape)
+        inside = np.zeros(domain.n_nodes, dtype=bool)
+        for region in section.second:
+            inside |= _is_in(region, place_m)
+        return np.where(inside, -1.0, 1.0)
+
+    def describe(self) -> str:
+        """Tension and viscosities in lattice units, as text."""
+        first, second = (relaxation_time(each, float(self._lattice.cs2)) for each in self.viscosities)
+        return (
+            f"two fluids: interfacial tension {self.tension:.4g} in lattice units, relaxation times {first:.4g} and"
+            f" {second:.4g}"
+        )
+
+    def observers(self, view: FlowView, folder, resume_step):
+        """The time series."""
+        tension = self._section.interfacial_tension_n_m
+        return (TwoFluidSeries(view, folder, resume_step, UNITS[self._real], self._heavy_pa_s, tension),)
+
+
+def _is_in(region: SecondSection, place_m: np.ndarray) -> np.ndarray:
+    """(n,) whether positions lie in a region."""
+    if region.box_m is not None:
+        low, high = np.array(region.box_m)
+        return np.all((place_m >= low) & (place_m <= high), axis=1)
+    if region.centre_m is None or region.radius_m is None:
+        return np.zeros(len(place_m), dtype=bool)
+    return np.linalg.norm(place_m - np.array(region.centre_m), axis=1) <= region.radius_m
+
+
+def _share(case, name: str) -> float:
+    given: Mapping[str, float | None] = {each.name: each.second_fluid for each in case.openings}
+    return given.get(name) or 0.0
+
+
+def _refuse(case) -> None:
+    """Raise InputError for what two fluids do not go with."""
+    if case.compute.precision == FP16.name:
+        raise InputError("compute.precision is 'fp16' with [two_fluid], which needs digits; allowed: 'fp32', 'fp64'")
+    if case.lattice.collision not in COLLISIONS:
+        raise InputError(
+            f"lattice.collision is {case.lattice.collision!r} with [two_fluid]; allowed: {', '.join(COLLISIONS)}"
+        )
+    if case.lattice.walls != HALF_WAY:
+        raise InputError(f"lattice.walls is {case.lattice.walls!r} with [two_fluid]; allowed: {HALF_WAY!r}")
+    if case.lattice.name not in ("D2Q9", "D3Q19"):
+        raise InputError(f"lattice.name is {case.lattice.name!r} with [two_fluid]; allowed: 'D2Q9', 'D3Q19'")
+
+
+PHYSICS = TwoFluid

@@ -1,0 +1,72 @@
+"""The case file's section [two_fluid], and keys of walls and openings."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from muphy_lb.case.boundaries import Box
+from muphy_lb.case.section import Positive, Section, Vector, exactly_one
+
+SERIES_FILE = "two_fluid.csv"
+FILES = (SERIES_FILE,)
+PHASE_FIELD = "phase"
+OUTPUT_FIELDS = (PHASE_FIELD,)
+Angle = Annotated[float, Field(ge=10.0, le=170.0)]
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+
+
+class SecondSection(Section):
+    """A region that the second fluid fills at the start: a box or a sphere."""
+
+    box_m: Box | None = None
+    """lowest and highest corner [m]"""
+    centre_m: Vector | None = None
+    """centre of a sphere [m]"""
+    radius_m: Positive | None = None
+    """radius of the sphere [m]"""
+
+    @classmethod
+    def rules(cls, given):
+        """One shape."""
+        yield from exactly_one(given, "box_m", "centre_m")
+        if ("radius_m" in given) != ("centre_m" in given):
+            yield "has one of centre_m and radius_m; give both for a sphere"
+
+
+class TwoFluidSection(Section):
+    """Two fluids of equal density that do not mix, with an interface between them; [fluid] describes the first."""
+
+    interfacial_tension_n_m: Positive
+    """interfacial tension [N/m]"""
+    kinematic_viscosity_m2_s: Positive
+    """kinematic viscosity of the second fluid [m2/s]"""
+    contact_angle_deg: Angle = 90.0
+    """angle [degrees] between interface and walls, through the first fluid: below 90 it wets them; 10 to 170"""
+    second: Annotated[tuple[SecondSection, ...], Field(strict=False)] = ()
+    """regions of the second fluid at the start, each in a table [[two_fluid.second]]; elsewhere is the first"""
+    initial_file: str | None = None
+    """phase at every node at the start instead, a field named phase, 1 in the first and -1 in the second fluid, as in
+    initial.velocity_file"""
+
+    @classmethod
+    def rules(cls, given):
+        """One start."""
+        if given.get("second") and "initial_file" in given:
+            yield "has second and initial_file; give one of them"
+
+
+SECTION = TwoFluidSection
+
+
+class OpeningKeys(Section):
+    """Keys of an opening."""
+
+    second_fluid: Share | None = None
+    """share of the second fluid in what enters through it; 0 if not given"""
+
+
+class WallKeys(Section):
+    """Keys of a labelled wall."""
+
+    wetting_angle_deg: Angle | None = None
+    """contact angle [degrees] of two fluids on it, instead of two_fluid.contact_angle_deg"""
