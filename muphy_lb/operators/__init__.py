@@ -25,7 +25,15 @@ from muphy_lb.operators.equilibrium import COMPRESSIBLE, EQUILIBRIA, INCOMPRESSI
 from muphy_lb.operators.forces import FIELD, UNIFORM, VARYING, sum_of_forces
 from muphy_lb.operators.moments import AFTER_COLLISION, BEFORE_COLLISION, macroscopic, where_fluid
 from muphy_lb.operators.mrt import MRT, mrt, mrt_for
-from muphy_lb.operators.observers import STORE_VECTOR, STORE_VELOCITY, VELOCITY_FIELDS, VELOCITY_VECTOR, Observer
+from muphy_lb.operators.observers import (
+    MOMENTUM_FIELDS,
+    STORE_MOMENTUM,
+    STORE_VECTOR,
+    STORE_VELOCITY,
+    VELOCITY_FIELDS,
+    VELOCITY_VECTOR,
+    Observer,
+)
 from muphy_lb.operators.opening_zone import LAYERS, OPENING_LAYER, near_openings
 from muphy_lb.operators.openings import PRESSURE, VELOCITY, link_momentum, openings, plane_density, reflected_shares
 from muphy_lb.operators.operator import Operator, Parameter, in_turn, joined, named, positions
@@ -71,6 +79,8 @@ __all__ = [
     "Relaxation",
     "SMAGORINSKY",
     "STOKES",
+    "MOMENTUM_FIELDS",
+    "STORE_MOMENTUM",
     "STORE_VECTOR",
     "STORE_VELOCITY",
     "TRT",

@@ -63,8 +63,9 @@ def _observed(relaxation, equilibrium, closure, force, observer: Observer) -> Op
     before_collision = macroscopic(BEFORE_COLLISION, equilibrium, force)
 
     def reference(stored, n, lattice, parameters):
-        _, *u = before_collision.reference(stored, n, lattice, parameters)
-        observer.reference(n, u, parameters)
+        deviation, *u = before_collision.reference(stored, n, lattice, parameters)
+        inertia = 1.0 + deviation if equilibrium.is_compressible else 1.0
+        observer.reference(n, u, inertia * np.array(u), parameters)
         return collide.reference(stored, n, lattice, parameters)
 
     def node(lattice, precision, jit, at):

@@ -10,7 +10,11 @@ from muphy_lb.lattice.layout import RECORD
 from muphy_lb.operators.operator import Parameter, joined, named, vector_writer
 
 VELOCITY_FIELDS = ("velocity_x", "velocity_y", "velocity_z")
+MOMENTUM_FIELDS = ("momentum_x", "momentum_y", "momentum_z")
 VELOCITY_VECTOR = "velocity_vector"
+
+
+VELOCITY, MOMENTUM = 1, 4  # their first entries in the state of a node
 
 
 @dataclass(frozen=True)
@@ -18,7 +22,7 @@ class Observer:
     """Reads the state of a node before its collision and stores values in fields."""
 
     name: str  #: in the name of the collision
-    #: ``reference(n, u, parameters)`` with (3, n) velocities; writes to fields among the parameters
+    #: ``reference(n, u, j, parameters)`` with (3, n) velocities and momenta; writes to fields among the parameters
     reference: Callable
     #: factory ``node(jit, at)`` of ``observe(n, state, parameters)``; ``state`` as returned by
     #: :func:`~muphy_lb.operators.moments.state_node`
@@ -26,23 +30,27 @@ class Observer:
     parameters: tuple[Parameter, ...]  #: the fields that it writes, and other values that it reads
 
 
-def _store(n, u, parameters):
-    for name, component in zip(VELOCITY_FIELDS, u, strict=True):
-        parameters[name][n] = component
+def _storing(name: str, fields: tuple[str, ...], first: int) -> Observer:
+    """Stores three entries of the state of a node, from this one on, in fields: its velocity or its momentum."""
+
+    def reference(n, u, j, parameters):
+        for field, component in zip(fields, u if first == VELOCITY else j, strict=True):
+            parameters[field][n] = component
+
+    def node(jit, at):
+        x, y, z = (at[field] for field in fields)
+
+        def store(n, state, parameters):
+            parameters[x][n] = state[first]
+            parameters[y][n] = state[first + 1]
+            parameters[z][n] = state[first + 2]
+
+        return jit(store)
+
+    return Observer(name, reference, node, named(*fields))
 
 
-def _store_node(jit, at):
-    x, y, z = (at[name] for name in VELOCITY_FIELDS)
-
-    def store(n, state, parameters):
-        parameters[x][n] = state[1]
-        parameters[y][n] = state[2]
-        parameters[z][n] = state[3]
-
-    return jit(store)
-
-
-def _store_vector(n, u, parameters):
+def _store_vector(n, u, j, parameters):
     parameters[VELOCITY_VECTOR].reshape(-1, RECORD)[n, : len(u)] = np.transpose(u)
 
 
@@ -55,9 +63,9 @@ def _store_vector_node(jit, at):
 def combined(first: Observer, second: Observer) -> Observer:
     """Both observers."""
 
-    def reference(n, u, parameters):
-        first.reference(n, u, parameters)
-        second.reference(n, u, parameters)
+    def reference(n, u, j, parameters):
+        first.reference(n, u, j, parameters)
+        second.reference(n, u, j, parameters)
 
     def node(jit, at):
         one, other = first.node(jit, at), second.node(jit, at)
@@ -74,4 +82,6 @@ def combined(first: Observer, second: Observer) -> Observer:
 
 #: Stores the velocity as a vector field, of which scattered reads are cheap.
 STORE_VECTOR = Observer("velocity vector", _store_vector, _store_vector_node, named(VELOCITY_VECTOR))
-STORE_VELOCITY = Observer("velocity", _store, _store_node, named(*VELOCITY_FIELDS))
+STORE_VELOCITY = _storing("velocity", VELOCITY_FIELDS, VELOCITY)
+#: Stores the momentum, rho_0 = 1, which is free of divergence in a steady flow. Not in half precision.
+STORE_MOMENTUM = _storing("momentum", MOMENTUM_FIELDS, MOMENTUM)

@@ -10,7 +10,7 @@ scalar but for the rounding of this one number.
 
 **The carrier.** The velocity of the nodes is not free of divergence on these lattices beside stairs of voxels, so a
 uniform scalar would not stay uniform there. Scalars are therefore carried by a density h of populations of its own,
-with the velocity u and relaxation times of 1,
+with the momentum u of the flow (rho_0 = 1) and relaxation times of 1,
 
     h_q leaving = w (1 + c.u / cs2) h,   h = sum_q h_q
 
@@ -37,7 +37,7 @@ from typing import NamedTuple
 import numpy as np
 
 from muphy_lb.lattice import Lattice, added, combined
-from muphy_lb.operators.observers import VELOCITY_FIELDS
+from muphy_lb.operators.observers import MOMENTUM_FIELDS
 from muphy_lb.operators.operator import Operator, constants, named
 from muphy_lb.operators.unroll import unroll
 
@@ -120,7 +120,7 @@ def carried_collision(lattice: Lattice, scalars: tuple[Carried, ...]) -> Operato
             return collided(values, n, parameters)
 
     def collided(values, n, parameters):
-        velocity = [parameters[name][n] for name in VELOCITY_FIELDS]
+        velocity = [parameters[name][n] for name in MOMENTUM_FIELDS]
         shares = lattice.w[:, None] * (1.0 + combined(lattice.c, velocity) / float(lattice.cs2))
         arriving = values[:q_count]
         parameters[CARRIER][n] = density = added(arriving)
@@ -145,7 +145,7 @@ def carried_collision(lattice: Lattice, scalars: tuple[Carried, ...]) -> Operato
 
     of_scalars = (scalar.parameter(what) for scalar in scalars for what in PARAMETERS)
     name = "-".join(f"{scalar.name}{'-varying' * scalar.varies}" for scalar in scalars)
-    return Operator(f"carried-{lattice.name}-{name}", reference, node, named(CARRIER, *VELOCITY_FIELDS, *of_scalars))
+    return Operator(f"carried-{lattice.name}-{name}", reference, node, named(CARRIER, *MOMENTUM_FIELDS, *of_scalars))
 
 
 def _carrier_node(lattice: Lattice, precision, jit, at, of_scalars):
@@ -155,7 +155,7 @@ def _carrier_node(lattice: Lattice, precision, jit, at, of_scalars):
     w, cx, cy, cz = constants(lattice, precision)
     zero, one, per_speed = real(0), real(1), real(1.0 / float(lattice.cs2))
     carrier_at = at[CARRIER]
-    x, y, z = (at[name] for name in VELOCITY_FIELDS)
+    x, y, z = (at[name] for name in MOMENTUM_FIELDS)
 
     def collide(values, n, parameters):
         ux, uy, uz = parameters[x][n], parameters[y][n], parameters[z][n]

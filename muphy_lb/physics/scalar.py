@@ -36,7 +36,7 @@ from muphy_lb.model.model import (
     Stage,
     Value,
 )
-from muphy_lb.operators import STORE_VELOCITY, VELOCITY_FIELDS
+from muphy_lb.operators import MOMENTUM_FIELDS, STORE_MOMENTUM
 from muphy_lb.operators.scalar_transport import (
     CARRIER,
     GAIN,
@@ -55,8 +55,7 @@ from muphy_lb.setup.advice.costs import BYTES_PER_DIRECTION
 
 POPULATIONS = "_populations"  # behind the name of a scalar
 CARRIER_DIFFUSIVITY = 0.5  # of cs2, with relaxation times of 1
-VELOCITY = {name: FieldValue(name) for name in VELOCITY_FIELDS}
-STORED = tuple(Field(name) for name in VELOCITY_FIELDS)
+MOMENTUM = {name: FieldValue(name) for name in MOMENTUM_FIELDS}
 
 
 class Condition(NamedTuple):
@@ -208,7 +207,7 @@ def carried_by(flow: Flow, scalars: tuple[CarriedScalar, ...]) -> Flow:
     carrier = ScalarSet(first.carrier + POPULATIONS, conditions, CARRIER_DIFFUSIVITY * float(first.lattice.cs2))
     field = (first.group or first.name) + POPULATIONS
     sets = carrier, *(each.populations_set for each in scalars)
-    values: dict[str, Value] = {**VELOCITY, CARRIER: FieldValue(first.carrier)}
+    values: dict[str, Value] = {**MOMENTUM, CARRIER: FieldValue(first.carrier)}
     for each in scalars:
         values |= each.sources
     stage = Stage(
@@ -217,15 +216,17 @@ def carried_by(flow: Flow, scalars: tuple[CarriedScalar, ...]) -> Flow:
         (carried_collision(first.lattice, tuple(each.kind for each in scalars)),),
         values,
         field,
-        reads=(field + AT_NEIGHBOURS, *filter(None, (each.half_gain for each in scalars)), *VELOCITY_FIELDS),
+        reads=(field + AT_NEIGHBOURS, *filter(None, (each.half_gain for each in scalars)), *MOMENTUM_FIELDS),
         writes=(field, first.carrier, *(each.name for each in scalars)),
     )
-    flow = flow.observed_by(STORE_VELOCITY, VELOCITY).with_stages(after=(stage,))
+    flow = flow.observed_by(STORE_MOMENTUM, MOMENTUM).with_stages(after=(stage,))
     fields = (
         Field(field, streaming=ScalarStreaming(first.lattice, sets, has_carrier=True)),
         *(Field(name, is_state=True) for name in (first.carrier, *(each.name for each in scalars))),
     )
-    return replace(flow, name=f"{flow.name}-{field.removesuffix(POPULATIONS)}").with_fields(*fields, *STORED)
+    return replace(flow, name=f"{flow.name}-{field.removesuffix(POPULATIONS)}").with_fields(
+        *fields, *map(Field, MOMENTUM_FIELDS)
+    )
 
 
 class ScalarPhysics(Physics):
@@ -250,7 +251,7 @@ class ScalarPhysics(Physics):
 
     @classmethod
     def bytes_per_node(cls, case, lattice) -> float:
-        """Memory of the stored velocity and, of each scalar and of the carrier, of its value, two copies of its
+        """Memory of the stored momentum and, of each scalar and of the carrier, of its value, two copies of its
         populations, and the table of addresses."""
         q_count, n_scalars = scalar_lattice(lattice.dimension).q, 1 + cls.count(case)
         real = np.dtype(PRECISIONS[case.compute.precision].real)

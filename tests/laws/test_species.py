@@ -182,7 +182,7 @@ def test_a_law_with_a_name_that_has_a_hyphen_says_so():
         ({"species": [DRUG | {"rates": {"k": 1.0}}]}, "has rates but no rate"),
         ({"species": [DRUG | {"name": "velocity"}]}, "has the name of another field"),
         ({"species": [DRUG, DRUG | {"name": "drug_half_change"}]}, "has the name of another field"),
-        ({"species": [DRUG, DRUG | {"name": "velocity_x"}]}, "has the name of another field"),
+        ({"species": [DRUG, DRUG | {"name": "momentum_x"}]}, "has the name of another field"),
         ({"species": [DRUG, DRUG | {"name": "drug_populations_1"}]}, "has the name of another field"),
         ({"species": [DRUG], "compute": {"precision": "fp16"}}, "allowed: 'fp32', 'fp64'"),
         ({"species": [DRUG], "walls": [BOTTOM | {"species": {"durg": 1.0}}]}, "did you mean 'drug'"),

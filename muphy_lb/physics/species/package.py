@@ -24,7 +24,7 @@ from muphy_lb.lattice import lattice_named
 from muphy_lb.measure.flow_view import SettableFlow
 from muphy_lb.model.flow import Flow
 from muphy_lb.model.model import EACH, Field, FieldValue, Stage
-from muphy_lb.operators import VELOCITY_FIELDS
+from muphy_lb.operators import MOMENTUM_FIELDS
 from muphy_lb.physics.scalar import (
     POPULATIONS,
     CarriedScalar,
@@ -66,7 +66,7 @@ class Species(ScalarPhysics):
     def __init__(self, case, header: GeometryHeader, units: Units):
         refuse_half_precision(case, "[[species]]")
         names = tuple(each.name for each in case.species)
-        taken = (*TAKEN, *VELOCITY_FIELDS, PART, PARTS, *map(changes_of, names))
+        taken = (*TAKEN, *MOMENTUM_FIELDS, PART, PARTS, *map(changes_of, names))
         beginnings = tuple(name + POPULATIONS for name in names)
         for name in names:
             if name in taken or name.startswith(beginnings):

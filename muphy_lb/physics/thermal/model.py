@@ -29,7 +29,7 @@ from muphy_lb.model.model import (
     Value,
 )
 from muphy_lb.operators import STORE_VELOCITY, VELOCITY_FIELDS
-from muphy_lb.physics.scalar import STORED, VELOCITY, CarriedScalar
+from muphy_lb.physics.scalar import CarriedScalar
 from muphy_lb.physics.thermal.operators import (
     BUOYANCY,
     LARGEST_DIFFUSIVITY,
@@ -46,6 +46,8 @@ from muphy_lb.physics.thermal.operators.scalar_distribution import FIELDS as SCA
 from muphy_lb.physics.thermal.operators.scalar_distribution import RATES
 
 NAME, POPULATIONS, BUOYANT = "temperature", "heat", "lifting_temperature"
+VELOCITY = {name: FieldValue(name) for name in VELOCITY_FIELDS}
+STORED = tuple(Field(name) for name in VELOCITY_FIELDS)
 DIFFERENCES, POPULATION_METHOD = "finite-differences", "double-distribution"
 METHODS = (DIFFERENCES, POPULATION_METHOD)
 

@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from muphy_lb.lattice import Lattice, added, scalar_lattice
-from muphy_lb.operators import VELOCITY_FIELDS, Operator
+from muphy_lb.operators import MOMENTUM_FIELDS, Operator
 from muphy_lb.operators.closures import Closure
 from muphy_lb.operators.operator import constants, named
 from muphy_lb.operators.unroll import unroll
@@ -77,17 +77,17 @@ def _sent(own, other, along_u, along_n, lattice: Lattice) -> np.ndarray:
 def _advance(neighbours, n, lattice, parameters):
     own_lattice, real = scalar_lattice(lattice.dimension), parameters[PHASE].dtype.type
     amounts = parameters[FIRST], parameters[SECOND]
-    velocity, normal = ([parameters[name] for name in names] for names in (VELOCITY_FIELDS, NORMAL))
+    momentum, normal = ([parameters[name] for name in names] for names in (MOMENTUM_FIELDS, NORMAL))
     enters = parameters[ENTERING][n], 1.0 - parameters[ENTERING][n]
     changes = np.zeros((2, n.size), np.int64)
     for k, axis, sign in _axes(lattice):
-        near, leaves = neighbours[k], sign * velocity[axis][n]
+        near, leaves = neighbours[k], sign * momentum[axis][n]
         beyond = amounts[0][near]
         for colour, beta in enumerate((SHARPNESS, -SHARPNESS)):
             parts = []
             for at, way in ((n, sign), (near, -sign)):
                 own, other = (amounts[each][at].astype(real) for each in (colour, 1 - colour))
-                along = way * velocity[axis][at], beta * way * normal[axis][at]
+                along = way * momentum[axis][at], beta * way * normal[axis][at]
                 parts.append(_sent(own, other, *along, own_lattice))
             carried = np.where(leaves > 0.0, amounts[colour][n], UNITS[real] * enters[colour]) * leaves
             opened = np.where(beyond == OPENING, np.floor(carried + 0.5), 0.0)
@@ -123,7 +123,7 @@ def _lost_node(link: tuple[int, int, float], lattice, precision, jit, at):
     real, integer = precision.real, INTEGERS[precision.real]
     sign, zero, half, full, nothing = real(along_axis), real(0), real(0.5), real(UNITS[precision.real]), integer(0)
     first, second, entering = (at[name] for name in (FIRST, SECOND, ENTERING))
-    flow, normal = at[VELOCITY_FIELDS[axis]], at[NORMAL[axis]]
+    flow, normal = at[MOMENTUM_FIELDS[axis]], at[NORMAL[axis]]
     sent, whole = _sent_node(lattice, precision, jit), jit(lambda amount: integer(math.floor(amount + half)))
 
     def through_opening(n, a, b, along, parameters):
@@ -188,7 +188,7 @@ ADVANCE = Operator(
     "two-fluid-amounts",
     _advance,
     _advance_node,
-    named(FIRST, SECOND, NEW_FIRST, NEW_SECOND, PHASE, ENTERING, *VELOCITY_FIELDS, *NORMAL),
+    named(FIRST, SECOND, NEW_FIRST, NEW_SECOND, PHASE, ENTERING, *MOMENTUM_FIELDS, *NORMAL),
 )
 
 

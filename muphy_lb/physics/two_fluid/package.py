@@ -1,6 +1,6 @@
 """Two fluids as a physics package (:mod:`muphy_lb.physics.package`)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -16,7 +16,7 @@ from muphy_lb.lattice import lattice_named
 from muphy_lb.measure.flow_view import FlowView, FromStored, OutputField, ProbedScalar, whole_nodes
 from muphy_lb.model.flow import Flow
 from muphy_lb.model.model import AT_NEIGHBOURS, NEIGHBOURS, Field, FieldValue, Stage, Value
-from muphy_lb.operators import STORE_VELOCITY, VELOCITY_FIELDS
+from muphy_lb.operators import MOMENTUM_FIELDS, STORE_MOMENTUM
 from muphy_lb.physics.package import Physics
 from muphy_lb.physics.two_fluid.observers import TwoFluidSeries
 from muphy_lb.physics.two_fluid.operators import (
@@ -43,7 +43,7 @@ from muphy_lb.physics.two_fluid.operators import (
     WALL,
     WALL_NORMAL,
 )
-from muphy_lb.physics.two_fluid.section import PHASE_FIELD, SecondSection
+from muphy_lb.physics.two_fluid.section import PHASE_FIELD, SHARE_FIELD, SecondSection
 from muphy_lb.physics.two_fluid.walls import wall_normals
 from muphy_lb.setup.input_fields import Wanted, read_field
 
@@ -60,7 +60,7 @@ class TwoFluid(Physics):
 
     name = "two_fluid"
     excludes = frozenset({"thermal", "fluctuating", "particles", "free_surface", "age", "species", "dissipation"})
-    cut_field = PHASE_FIELD
+    cut_field = volume_fraction = SHARE_FIELD
     becomes_steady = False
 
     def __init__(self, case, header: GeometryHeader, units: Units):
@@ -78,8 +78,10 @@ class TwoFluid(Physics):
             if given.get(wall.name) is not None:
                 self._angles_deg[number] = given[wall.name]
         self._entering = np.array([_share(case, opening.name) for opening in header.openings])
-        at_nodes = FromStored((PHASE,), lambda phase: phase.astype(np.float64))
-        self.output_fields = {PHASE_FIELD: OutputField("1", lambda view: view.model_field(PHASE), at_nodes)}
+        self.output_fields = {
+            PHASE_FIELD: _of_phase(lambda phase: phase.astype(np.float64)),
+            SHARE_FIELD: _of_phase(lambda phase: 0.5 - 0.5 * phase.astype(np.float64)),
+        }
         self.probed = (ProbedScalar(PHASE, PHASE_FIELD, lambda phase: phase),)
         self._heavy_pa_s = max(self.viscosities_m2_s) * case.fluid.density_kg_m3
 
@@ -122,13 +124,13 @@ class TwoFluid(Physics):
             raise InputError("[two_fluid] has viscosities of its own; leave viscosity laws and smagorinsky out")
         fluidity = [1.0 / (2.0 * viscosity / float(flow.lattice.cs2)) for viscosity in self.viscosities]
         fluid = replace(flow.fluid, rates=(*flow.fluid.rates, *fluidity), closure=MIXTURE)
-        velocity: dict[str, Value] = {name: FieldValue(name) for name in VELOCITY_FIELDS}
+        momentum: dict[str, Value] = {name: FieldValue(name) for name in MOMENTUM_FIELDS}
         own: dict[str, Value] = {
             name: FieldValue(name) for name in (*AMOUNTS, PHASE, STEEPNESS, STRENGTH, ENTERING, COTANGENT)
         }
-        own |= {name: FieldValue(name) for name in (*NORMAL, *WALL_NORMAL)} | velocity
+        own |= {name: FieldValue(name) for name in (*NORMAL, *WALL_NORMAL)} | momentum
         own |= {new: FieldValue(name, is_new=True) for name, new in AMOUNTS.items()} | {TENSION: self.tension}
-        near = [f"{name}{AT_NEIGHBOURS}" for name in (*AMOUNTS, *VELOCITY_FIELDS, *NORMAL)]
+        near = [f"{name}{AT_NEIGHBOURS}" for name in (*AMOUNTS, *MOMENTUM_FIELDS, *NORMAL)]
 
         def stage(name: str, operator, reads, writes) -> Stage:
             given = {parameter.name: own[parameter.name] for parameter in operator.parameters}
@@ -141,7 +143,7 @@ class TwoFluid(Physics):
         )
         read = {name: own[name] for name in (PHASE, STRENGTH, *NORMAL)}
         flow = replace(flow, fluid=fluid, name="two fluids").pushed_by(SURFACE_FORCE, read)
-        return flow.observed_by(STORE_VELOCITY, velocity).with_stages(before=stages).with_fields(*self._fields())
+        return flow.observed_by(STORE_MOMENTUM, momentum).with_stages(before=stages).with_fields(*self._fields())
 
     def _fields(self) -> tuple[Field, ...]:
         amount = Field(
@@ -155,7 +157,7 @@ class TwoFluid(Physics):
         )
         vectors = [
             (name, axis < self._lattice.dimension)
-            for names in (NORMAL, VELOCITY_FIELDS)
+            for names in (NORMAL, MOMENTUM_FIELDS)
             for axis, name in enumerate(names)
         ]
         rows = zip((*WALL_NORMAL, COTANGENT), range(4), strict=True)
@@ -187,7 +189,7 @@ class TwoFluid(Physics):
         """Amounts of the regions of the case."""
         full, phase = UNITS[self._real], self._initial_phase(view)
         first = np.rint(0.5 * (1.0 + phase) * full)
-        at_rest = dict.fromkeys((*NORMAL, *VELOCITY_FIELDS, STEEPNESS, STRENGTH), np.zeros(1))
+        at_rest = dict.fromkeys((*NORMAL, *MOMENTUM_FIELDS, STEEPNESS, STRENGTH), np.zeros(1))
         return at_rest | {FIRST: first, SECOND: full - first, PHASE: phase}
 
     def _initial_phase(self, view) -> np.ndarray:
@@ -216,6 +218,16 @@ class TwoFluid(Physics):
         """The time series."""
         tension = self._section.interfacial_tension_n_m
         return (TwoFluidSeries(view, folder, resume_step, UNITS[self._real], self._heavy_pa_s, tension),)
+
+
+def _of_phase(shown: Callable[[np.ndarray], np.ndarray]) -> OutputField:
+    """An output field that follows from the phase."""
+
+    def field(view: FlowView) -> np.ndarray | None:
+        phase = view.model_field(PHASE)
+        return None if phase is None else shown(phase)
+
+    return OutputField("1", field, FromStored((PHASE,), shown))
 
 
 def _is_in(region: SecondSection, place_m: np.ndarray) -> np.ndarray:

@@ -9,8 +9,8 @@ from muphy_lb.case.section import Positive, Section, Vector, exactly_one
 
 SERIES_FILE = "two_fluid.csv"
 FILES = (SERIES_FILE,)
-PHASE_FIELD = "phase"
-OUTPUT_FIELDS = (PHASE_FIELD,)
+PHASE_FIELD, SHARE_FIELD = "phase", "second_share"
+OUTPUT_FIELDS = (PHASE_FIELD, SHARE_FIELD)
 Angle = Annotated[float, Field(ge=10.0, le=170.0)]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 
