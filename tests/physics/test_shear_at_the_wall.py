@@ -182,16 +182,16 @@ def test_the_mean_shear_of_a_pipe_is_exact_within_one_percent_and_converges(rule
 def test_an_oscillating_pipe_has_amplitude_and_phase_of_womersley_at_its_wall(rule):
     coarsest, coarse, fine = (oscillating(radius, rule) for radius in (8.3, 12.3, 20.3))
     assert abs(abs(coarse) - 1.0) < (0.02 if rule == "half-way" else 0.01) and abs(np.angle(coarse, deg=True)) < 1.0
-    assert abs(abs(fine) - 1.0) < 0.003 and abs(np.angle(fine, deg=True)) < 0.5
+    assert abs(abs(fine) - 1.0) < (0.004 if rule == "half-way" else 0.003) and abs(np.angle(fine, deg=True)) < 0.5
     assert abs(fine - 1.0) < abs(coarsest - 1.0) * (8.3 / 20.3) ** 2
 
 
 @pytest.mark.parametrize("rule", INTERPOLATED)
 def test_the_indices_of_a_flow_that_reverses_converge_to_those_of_womersley(rule):
-    """Measured: OSI 1.012, 1.016 and 0.996, 0.998; TAWSS 1.003, 1.006 and 0.998, 0.999."""
+    """Measured: OSI 1.005, 1.009 and 0.995, 0.997; TAWSS 1.000, 1.003 and 0.998, 0.999."""
     (coarse_osi, coarse), (osi, tawss) = (reversing(radius, rule) for radius in (12.3, 20.3))
-    assert abs(coarse_osi - 1.0) < 0.02 and abs(coarse - 1.0) < 0.01
-    assert abs(osi - 1.0) < 0.005 and abs(tawss - 1.0) < 0.003
+    assert abs(coarse_osi - 1.0) < 0.01 and abs(coarse - 1.0) < 0.005
+    assert abs(osi - 1.0) < 0.006 and abs(tawss - 1.0) < 0.003
 
 
 def test_the_shear_of_an_elliptic_duct_is_exact_at_every_node_within_two_percent():
@@ -209,8 +209,28 @@ def test_the_mean_shear_of_a_triangular_duct_counts_the_walls_of_its_tips(turn):
 
 def test_shear_and_pressure_add_up_to_the_force_on_a_sphere():
     errors = [abs(sphere(size) - 1.0) for size in SPHERES]
-    assert errors[0] < 0.04 and errors[1] < 0.006
+    assert errors[0] < 0.025 and errors[1] < 0.003
     assert errors[1] < errors[0] * (SPHERES[0] / SPHERES[1]) ** 2
+
+
+@pytest.mark.parametrize(("number", "radius"), [(3.0, 12.3), (8.0, 20.3), (15.0, 30.3)])
+@pytest.mark.parametrize("rule", INTERPOLATED)
+def test_fast_pulses_have_amplitude_and_phase_of_womersley_at_the_wall(number, radius, rule):
+    """Measured: within 0.4 % and 0.6 degrees."""
+    found = oscillating(radius, rule, number)
+    assert abs(abs(found) - 1.0) < 0.005 and abs(np.angle(found, deg=True)) < 0.75
+
+
+def test_the_areas_of_a_pipe_and_of_a_sphere_are_those_of_their_surfaces():
+    """Measured: 1.002, 1.006; by the normal of the nearest node 0.993, 1.016."""
+    radius, size, share = 12.3, 32, 0.1
+    sphere_area = (36.0 * pi * (share * size**3) ** 2) ** (1.0 / 3.0)
+    for shape, options, exact in (
+        ("pipe", {"length": 1, "radius": radius}, 2.0 * pi * radius),
+        ("sphere_array", {"size": size, "solid_fraction": share}, sphere_area),
+    ):
+        flow = viscous_flow({"shape": shape, "options": options}, NU, (0.0, 0.0, 1e-6), tables=creeping("bouzidi"))
+        assert WallShear(flow).areas.area.sum() / exact == pytest.approx(1.0, abs=0.007)
 
 
 def test_the_stress_of_the_first_node_fails_all_of_these(monkeypatch):

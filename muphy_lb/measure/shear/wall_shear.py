@@ -18,10 +18,10 @@ stresses of a period are kept, as two components along the wall in single precis
 Wall shear stress at the nodes adjacent to walls, instantaneous and over a period.
 
 tau = -(sigma n - (n . sigma n) n), the force of the fluid on the wall per area along it, with n out of the fluid. The
-stress is known at nodes: the polynomial through those of up to six nodes in a row along the way inwards, of fewer
+stress is known at nodes: the polynomial through those of up to seven nodes in a row along the way inwards, of fewer
 where there are no more, carries it on to the wall, and it is averaged over the patch of the wall around each node. The
 layer beside the wall of an oscillating flow, sqrt(2 nu / omega) = 2.2 voxels thick, so has the shear of its wall within
-0.8 % and half a degree, through four nodes within 1.8 % and two degrees, and through two within 5 % and 7 degrees.
+0.4 % and half a degree, through four nodes within 1.8 % and two degrees, and through two within 5 % and 7 degrees.
 With interpolated walls the first nodes know the stress to second order; with half-way walls on staircases they do not,
 and the mean over patches leaves a scatter of a tenth.
 
