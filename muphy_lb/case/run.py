@@ -81,6 +81,9 @@ class RunSection(Section):
     """physical time [s]"""
     wall_time: Duration | None = None
     """clock time HH:MM:SS after which to stop, as a string"""
+    frozen_after_s: Positive | None = None
+    """time [s] after which the flow stays as it then is, and only what it carries, species and age, goes on: faster, in
+    a flow that is steady"""
     ramp_steps: AtLeastZero = 200
     """steps over which the openings' values rise smoothly from rest; 0 = at once"""
     steady_tolerance: Annotated[Positive, Field(le=LARGEST_TOLERANCE)] | None = None

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
+from math import inf
 
 import numpy as np
 
@@ -38,6 +39,7 @@ class Engine:
     Attributes:
         buffers, parity, steps_kept: population buffers (in place one, twice), which of them is the present state, and
             steps since the state was overwritten.
+        frozen_from: number of the step after which the flow stays as it is, and only stages beside it act.
     """
 
     def __init__(self, backend, connector: HaloConnector, domain: LocalDomain, model: Model, conditions, speed_scale):
@@ -51,6 +53,7 @@ class Engine:
         self.buffers = buffers * 2 if in_place else buffers
         self._tables = [backend.stream_table(self.addresses, phase) for phase in range(len(self.addresses.patterns))]
         self.parity = self.steps_kept = self._step_number = 0
+        self.frozen_from, self._is_frozen = inf, False
         self._access = StateAccess(backend, model, domain)
         self._connector, self.halo = connector, connector.connect(backend, self._halo_of_buffers())
         lookup = build_lookup(domain) if model.particles else None
@@ -94,6 +97,8 @@ class Engine:
     def advance(self, n_steps: int) -> None:
         """Time steps, many in one launch where that is possible."""
         while n_steps > 0:
+            if self._step_number >= self.frozen_from:
+                self._freeze()
             cycle = self._cycle(n_steps)
             if cycle:
                 cycle()
@@ -115,15 +120,26 @@ class Engine:
 
     def _kind(self, step: int, parity: int) -> StepKind:
         """Which of the few kinds of step that is."""
+        if step >= self.frozen_from:
+            return StepKind(parity, is_frozen=True)
         feedback = self.feedback
         phase = step % feedback.n_phases if feedback else 0
         return StepKind(parity, self.timed.rows_left > 0, phase)
+
+    def _freeze(self) -> None:
+        """Copy the populations to the other buffer, so that steps that leave them alone find them in both."""
+        if not self._is_frozen:
+            self.backend.synchronise()
+            now = self.backend.to_host(self.buffers[self.parity])
+            self.backend.update(self.buffers[1 - self.parity], now)
+            self._is_frozen = True
 
     def _cycle(self, n_steps: int):
         """One launch of ``CYCLE`` steps, if that many are left and the host has nothing to do in them."""
         rows_left = self.timed.rows_left
         enough = n_steps >= CYCLE and (rows_left == 0 or rows_left >= CYCLE)
-        if not (enough and self._launches.is_recording and self.parity == 0):
+        freezes = self._step_number < self.frozen_from < self._step_number + CYCLE
+        if freezes or not (enough and self._launches.is_recording and self.parity == 0):
             return None
         return self._launches.cycle(self._kind(self._step_number, 0), self._kinds)
 
@@ -278,6 +294,8 @@ class Engine:
 
     def _begin_step(self) -> StepKind:
         kind = self._kind(self._step_number, self.parity)
+        if kind.is_frozen:
+            self._freeze()
         self._count_steps(1)
         self.parity ^= 1
         return kind
@@ -291,7 +309,7 @@ class Engine:
 
     def _set(self, chunk) -> None:
         """Overwrite the state by ``chunk(first, last)`` -> (Q, m) or (Q, 1); the next step is an even one."""
-        self.parity = self.steps_kept = 0
+        self.parity, self.steps_kept, self._is_frozen = 0, 0, False
         self.fields.collected.forget()
         self._access.write(self.state(0), chunk)
         self.barrier()

@@ -46,6 +46,7 @@ class StepKind(NamedTuple):
     parity: int  #: the buffer from which it goes
     has_schedule: bool = False  #: whether values are taken from the schedule's next row first
     phase: int = 0  #: number of the step in the period of the conditions with feedback
+    is_frozen: bool = False  #: whether the flow stays as it is, and only the stages beside it act
 
 
 class Pass:
@@ -238,6 +239,8 @@ class StepBinder:
 
     def bind(self, kind: StepKind) -> list[Task]:
         """The tasks of one step into the other buffer; those with nothing to do are left out."""
+        if kind.is_frozen:
+            return self._frozen(kind.parity)
         parity, feedback = kind.parity, self._engine.feedback
         tasks = [*self._counted_step()]
         updates = feedback.tasks(parity, kind.phase) if feedback else []
@@ -266,6 +269,14 @@ class StepBinder:
         if others:
             tasks += self._barrier()
         return tasks
+
+    def _frozen(self, parity: int) -> list[Task]:
+        """The tasks of a step that leaves the flow as it is."""
+        first, *others = self._order.after
+        carried = Pass()
+        carried.exchanged, carried.stages = self._order.at_start, first.stages
+        groups = (*self._order.before, carried, *others)
+        return [*self._counted_step(), *(task for group in groups for task in self._whole_pass(group, parity))]
 
     def _counted_step(self) -> list[Task]:
         """Counts the step, where a stage reads its number."""

@@ -219,14 +219,13 @@ def carried_by(flow: Flow, scalars: tuple[CarriedScalar, ...]) -> Flow:
         reads=(field + AT_NEIGHBOURS, *filter(None, (each.half_gain for each in scalars)), *MOMENTUM_FIELDS),
         writes=(field, first.carrier, *(each.name for each in scalars)),
     )
+    momentum = [Field(name, is_state=axis < first.dimension) for axis, name in enumerate(MOMENTUM_FIELDS)]
     flow = flow.observed_by(STORE_MOMENTUM, MOMENTUM).with_stages(after=(stage,))
     fields = (
         Field(field, streaming=ScalarStreaming(first.lattice, sets, has_carrier=True)),
         *(Field(name, is_state=True) for name in (first.carrier, *(each.name for each in scalars))),
     )
-    return replace(flow, name=f"{flow.name}-{field.removesuffix(POPULATIONS)}").with_fields(
-        *fields, *map(Field, MOMENTUM_FIELDS)
-    )
+    return replace(flow, name=f"{flow.name}-{field.removesuffix(POPULATIONS)}").with_fields(*fields, *momentum)
 
 
 class ScalarPhysics(Physics):
@@ -235,6 +234,8 @@ class ScalarPhysics(Physics):
     Args:
         scalars: these.
     """
+
+    goes_on_in_frozen_flow = True
 
     def __init__(self, *scalars: CarriedScalar):
         self.scalars = scalars = tuple(replace(each, group=self.name) for each in scalars)

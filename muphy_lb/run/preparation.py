@@ -23,7 +23,7 @@ from muphy_lb.boundaries.opening_geometry import (
     unscaled_flow,
 )
 from muphy_lb.case.case import Case
-from muphy_lb.domain import LocalDomain, check_dimension, domain_from_part
+from muphy_lb.domain import PULL, LocalDomain, check_dimension, domain_from_part
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.lattice import lattice_named
 from muphy_lb.measure.node_probe import NodeProbe
@@ -50,6 +50,7 @@ from muphy_lb.setup.distribute import DistributedGeometry, distributed
 from muphy_lb.setup.force import build_force, uniform_acceleration_m_s2
 from muphy_lb.setup.initial import initial_flow, refuse_openings
 from muphy_lb.setup.numerics import Numerics, resolve
+from muphy_lb.setup.waveforms import longest_period_s
 
 
 class Preparation:
@@ -76,6 +77,7 @@ class Preparation:
         self._refuse_two_pressures(kinds)
         self.physics: tuple[Physics, ...] = tuple(kind(case, self.header, self.units) for kind in kinds)
         self._probes: WeakSet[NodeProbe | NodeSums] = WeakSet()
+        self._refuse_to_freeze()
         check_observers(self)
         self._lay_out()
 
@@ -142,6 +144,21 @@ class Preparation:
                     f"the case has initial.consistent_pressure and [{each.name}], which says itself with which pressure"
                     " the flow starts; remove consistent_pressure, or give initial.pressure_file instead"
                 )
+
+    def _refuse_to_freeze(self) -> None:
+        """Raise InputError for a flow that must go on."""
+        if self.case.run.frozen_after_s is None:
+            return
+        feeling = [each.name for each in self.physics if not each.goes_on_in_frozen_flow]
+        problem = ""
+        if feeling or not self.physics:
+            problem = f"[{feeling[0]}], which needs the flow" if feeling else "nothing that it carries"
+        elif longest_period_s(self.case):
+            problem = "a waveform"
+        elif self.case.compute.streaming != PULL.name:
+            problem = f"compute.streaming = {self.case.compute.streaming!r}, not {PULL.name!r}"
+        if problem:
+            raise InputError(f"run.frozen_after_s is given in a case with {problem}; leave one of both out")
 
     def _lay_out(self) -> None:
         """The nodes of this rank, and what happens at them and at their links."""

@@ -323,6 +323,8 @@ class Solver(Preparation):
         engine = Engine(backend, connector, self.domain, self.model, self._at_links, scale)
         tune(engine)
         engine.warm_up()
+        if self.case.run.frozen_after_s is not None:
+            engine.frozen_from = self.units.time_to_steps(self.case.run.frozen_after_s)
         return engine
 
     @property

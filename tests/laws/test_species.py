@@ -8,6 +8,7 @@ from muphy_lb.case.case import case_from_dict
 from muphy_lb.output.series import read_series
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.physics.species.rates import read_law
+from muphy_lb.run.checkpoint import checkpoint_path, restore, write_checkpoint
 from muphy_lb.run.loop import Run
 from muphy_lb.run.solver import Solver
 from tests.channel import BOTTOM, OPEN, TOP, changed, open_channel, periodic_channel, simulate
@@ -57,6 +58,28 @@ def test_a_uniform_species_stays_uniform_beside_stairs_of_voxels(walls):
     }
     values = simulate(case_from_dict(case), 300).model_field("drug")
     assert np.abs(values - 1.0).max() < 1e-13
+
+
+def test_a_species_in_a_frozen_flow_is_that_of_the_steady_flow(tmp_path):
+    openings = [
+        {"name": "inlet", "velocity_m_s": 2e-3, "species": {"drug": 2.0}},
+        {"name": "outlet", "pressure_pa": 0.0},
+    ]
+    decaying = DRUG | {"decay_per_s": 0.2}
+    frozen_after_s, steps = 10.0, {"steps": 5000, "ramp_steps": 100}
+    flowing, frozen = (
+        simulate(open_channel(species=[decaying], openings=openings, run=steps | more), 1300)
+        for more in ({}, {"frozen_after_s": frozen_after_s})
+    )
+    assert np.ptp(frozen.field("drug")) > 0.1
+    assert frozen.field("drug") == pytest.approx(flowing.field("drug"), rel=1e-9)
+    write_checkpoint(checkpoint_path(tmp_path, 1300), frozen, {})
+    resumed = Solver(frozen.case, SerialCommunicator())
+    restore(tmp_path, resumed)
+    for simulation in (frozen, resumed):
+        simulation.advance(33)
+    assert np.array_equal(frozen.field("drug"), resumed.field("drug"))
+    assert np.array_equal(frozen.velocity_m_s(), resumed.velocity_m_s())
 
 
 def test_a_wall_that_takes_up_has_the_steady_profile_of_its_rate():
@@ -182,6 +205,10 @@ def test_a_law_with_a_name_that_has_a_hyphen_says_so():
         ({"species": [DRUG | {"rates": {"k": 1.0}}]}, "has rates but no rate"),
         ({"species": [DRUG | {"name": "velocity"}]}, "has the name of another field"),
         ({"species": [DRUG, DRUG | {"name": "drug_half_change"}]}, "has the name of another field"),
+        (
+            {"species": None, "run": {"frozen_after_s": 1.0}},
+            "run.frozen_after_s is given in a case with nothing that it",
+        ),
         ({"species": [DRUG, DRUG | {"name": "momentum_x"}]}, "has the name of another field"),
         ({"species": [DRUG, DRUG | {"name": "drug_populations_1"}]}, "has the name of another field"),
         ({"species": [DRUG], "compute": {"precision": "fp16"}}, "allowed: 'fp32', 'fp64'"),

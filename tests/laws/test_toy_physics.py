@@ -2,6 +2,7 @@
 several scalars at once, each some numbers of a :class:`muphy_lb.physics.scalar.CarriedScalar`."""
 
 from dataclasses import dataclass, replace
+from math import inf
 
 import numpy as np
 import pytest
@@ -101,12 +102,13 @@ class CarryingSetup(Setup):
         return flow.model()
 
 
-def carried(nodes, setup, owner, n_steps=40):
+def carried(nodes, setup, owner, n_steps=40, frozen_from=inf):
     """Values (n,) of every scalar and of its carrier in node-list order after some steps, by name."""
     ranks, found = Ranks(nodes, setup, owner), {}
 
     def start(engine):
         start_at_rest(engine)
+        engine.frozen_from = frozen_from
         for scalar in setup.scalars:
             fields = scalar.carrier_start() | scalar.start(np.full(1, scalar.initial))
             for name, values in fields.items():
@@ -134,6 +136,17 @@ def test_several_scalars_go_together_on_any_ranks_bit_by_bit():
         single = carried(nodes, replace(setup, scalars=(scalar,)), alone)[scalar.name]
         assert np.ptp(values) > 0.1 and np.array_equal(values, on_two[scalar.name]) and np.array_equal(values, single)
         np.testing.assert_allclose(specified[scalar.name], values, rtol=1e-11, atol=1e-13)
+
+
+def test_a_frozen_flow_carries_on_any_ranks_bit_by_bit():
+    nodes, setup = random_nodes(D3Q19), CarryingSetup(D3Q19, "cpu", conditions=THROUGH_FLOW)
+    alone, on_two = (
+        carried(nodes, setup, owner, frozen_from=17) for owner in (np.zeros(nodes.n_nodes, int), random_owner(nodes, 2))
+    )
+    flowing = carried(nodes, setup, np.zeros(nodes.n_nodes, int))
+    for scalar in setup.scalars:
+        assert np.array_equal(alone[scalar.name], on_two[scalar.name])
+        assert not np.array_equal(alone[scalar.name], flowing[scalar.name])
 
 
 @pytest.mark.parametrize("backend", ["numpy", "cpu"])
