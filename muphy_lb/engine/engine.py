@@ -1,7 +1,7 @@
 """Engine: a model bound to one rank's domain and device; it steps and measures, in lattice units."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
@@ -22,7 +22,7 @@ from muphy_lb.engine.step import StepBinder, StepKind, StepLaunches
 from muphy_lb.engine.timed_values import TimedValues
 from muphy_lb.engine.transfers import NodeValues, Probe, Reductions, StateAccess, Totals
 from muphy_lb.model.model import STEP, FieldValue, Model, PartlyFilled
-from muphy_lb.operators import Operator
+from muphy_lb.operators import Operator, joined
 from muphy_lb.operators.initial import initial_populations
 from muphy_lb.parallel.choice import HaloConnector
 from muphy_lb.parallel.exchange import Halo, bind_exchanges, exchange_seconds
@@ -170,21 +170,24 @@ class Engine:
         """Start from ``density`` and ``velocity``: (n,) and (3, n), or (1,) and (3, 1) for a uniform state, and from
         the second moment of the non-equilibrium populations, (6, n); see :mod:`muphy_lb.operators.initial`."""
         model, given = self.model, (density[None], velocity, *([] if stress is None else [stress]))
-        parameters = self.host_parameters()
-        is_uniform = all(values.shape[1] == 1 for values in given) and not any(
-            np.size(v) > 1 for v in parameters.values()
-        )
+        read = joined(model.force.parameters, model.collision.parameters)
+        parameters = self.parameters.on_host({each.name: model.parameters[each.name] for each in read}, self.parity)
+        per_node = any(np.size(value) > 1 for value in parameters.values())
 
         def stored(first, last):
-            n = np.arange(first, first + 1 if is_uniform else last)
-            rho, u, *pi = (values if values.shape[1] == 1 else values[:, n] for values in given)
+            # nodes in a row that start alike, as in a gas or at one depth, are computed once
+            own = [values if values.shape[1] == 1 else values[:, first:last] for values in given]
+            begins = np.arange(last - first) if per_node else _changes(own, last - first)
+            rho, u, *pi = (values if values.shape[1] == 1 else values[:, begins] for values in own)
+            n = first + begins
             force = model.force.reference(n, parameters)
             state = initial_populations(model.equilibrium, model.lattice, (rho[0], u), force, *pi)
             state = np.broadcast_to(state, (model.lattice.q, n.size))
-            is_done = model.streaming.stores_before_collision
-            return state if is_done else model.collision.reference(state, n, model.lattice, parameters)
+            if not model.streaming.stores_before_collision:
+                state = model.collision.reference(state, n, model.lattice, parameters)
+            return state if n.size in (1, last - first) else state.repeat(np.diff(begins, append=last - first), axis=1)
 
-        self.set_populations(stored(0, 1)) if is_uniform else self._set(stored)
+        self._set(stored)
 
     def host_parameters(self) -> dict:
         """The model's parameters by name, as the specification reads them."""
@@ -387,6 +390,15 @@ class Engine:
     def measuring(self, parity: int, operator: Operator | None = None) -> tuple:
         """Values for the moments of the state ``parity`` that a step has left."""
         return self._moment_values(parity, self.timed.behind(parity), operator)
+
+
+def _changes(rows: Sequence[np.ndarray], n_nodes: int) -> np.ndarray:
+    """The first node, of some, of each stretch in which all values, of (k, n) or (k, 1) arrays, are equal."""
+    changes = np.zeros(n_nodes, dtype=bool)
+    changes[:1] = True
+    for values in rows:
+        changes[1:] |= (values[:, 1:] != values[:, :-1]).any(axis=0) if values.shape[1] > 1 else False
+    return np.flatnonzero(changes)
 
 
 def has_load(engine: Engine) -> bool:

@@ -322,27 +322,31 @@ class StateAccess:
         return result
 
     def write(self, state: State, chunk: Callable[[int, int], np.ndarray]) -> None:
-        """Overwrite the populations by ``chunk(first, last)`` -> (Q, m), or (Q, 1) if all nodes are equal. Chunks are
-        computed side by side, in threads: NumPy computes without Python's lock."""
-        q_count, storage = self._model.lattice.q, self._precision.storage
-        uploaded = None
-        for nodes, chunk_values in self._side_by_side(chunk):
+        """Overwrite the populations by ``chunk(first, last)`` -> (Q, m), or (Q, 1) if these nodes are equal. Chunks
+        are computed side by side, in threads: NumPy computes without Python's lock."""
+        q_count, storage, unit = self._model.lattice.q, self._precision.storage, self._precision.unit
+
+        def stored(nodes: NodeRange) -> np.ndarray:
+            return (chunk(nodes.first, nodes.last) * unit).astype(storage)
+
+        uploaded: tuple = ()
+        for nodes, values in self._side_by_side(stored):
             rows = self._memory("rows", q_count, nodes, storage)
-            values = chunk_values * self._precision.unit
-            if values.shape[1] > 1 or uploaded != rows.size:
+            alike = (rows.size, values.tobytes()) if values.shape[1] == 1 else ()
+            if not alike or alike != uploaded:
                 values = np.broadcast_to(values, (q_count, nodes.last - nodes.first))
-                self._backend.update(rows, values.astype(storage).reshape(rows.shape))
-                uploaded = rows.size
+                self._backend.update(rows, values.reshape(rows.shape))
+            uploaded = alike
             self._backend.bind("write", state, nodes, rows)()
 
-    def _side_by_side(self, chunk: Callable[[int, int], np.ndarray]) -> Iterator[tuple[NodeRange, np.ndarray]]:
+    def _side_by_side(self, values: Callable[[NodeRange], np.ndarray]) -> Iterator[tuple[NodeRange, np.ndarray]]:
         """The chunks and their values in order, a few at a time, since each takes memory."""
         n_threads = numba.get_num_threads()
         ranges = list(self._chunks())
         with ThreadPoolExecutor(n_threads) as pool:
             for start in range(0, len(ranges), n_threads):
                 some = ranges[start : start + n_threads]
-                yield from zip(some, pool.map(lambda nodes: chunk(nodes.first, nodes.last), some), strict=True)
+                yield from zip(some, pool.map(values, some), strict=True)
 
     def _chunks(self) -> Iterator[NodeRange]:
         for first in range(0, self._n_nodes, CHUNK_NODES):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from muphy_lb.boundaries.wall_motion import WallMotion
+from muphy_lb.engine import transfers
 from muphy_lb.lattice import D3Q15, D3Q19, LATTICES
 from muphy_lb.model.isothermal import Fluid, isothermal
 from muphy_lb.model.model import SCHEDULED
@@ -159,6 +160,19 @@ def test_both_start_from_densities_and_velocities_alike(lattice):
         engine.start_from(density, velocity)
         found.append(engine.populations())
     assert np.array_equal(*found) and np.abs(engine.moments()[0] - (density - 1)).max() < ROUND_OFF
+
+
+def test_stretches_that_start_alike_start_like_each_of_their_nodes(monkeypatch):
+    monkeypatch.setattr(transfers, "CHUNK_NODES", 8)
+    nodes = random_nodes(D3Q19, openings=False)
+    engine = build_engine(nodes, Setup(D3Q19, force=FORCE[3]))
+    values = np.array([0.95, 1.0, 1.05, 0.97])
+    which = np.sort(np.random.default_rng(4).integers(0, 4, nodes.n_nodes))
+    engine.start_from(values[which], np.zeros((3, 1)))
+    found = engine.populations()
+    for number, density in enumerate(values):
+        engine.start_from(np.array([density]), np.zeros((3, 1)))
+        assert np.array_equal(found[:, which == number], engine.populations()[:, which == number])
 
 
 def test_in_place_keeps_one_buffer():

@@ -8,6 +8,7 @@ from functools import cache
 
 from numba.core.bytecode import FunctionIdentity
 from numba.core.compiler import CompileResult
+from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
 from muphy_lb.base.kept.store import KernelStore, folder_of, numbas_surroundings
@@ -41,8 +42,9 @@ class CpuKernelStore(KernelStore):
         return dumps(compiled._reduce())
 
     def rebuilt(self, content, target_context):
-        """Machine code that can be called; it needs Numba's runtime, which a fresh context has not loaded."""
-        target_context.refresh()
+        """Machine code that can be called; it needs Numba's runtime, which a fresh context has not loaded, but none of
+        the registries that a compilation reads."""
+        rtsys.initialize(target_context)
         return CompileResult._rebuild(target_context, *pickle.loads(content))
 
 

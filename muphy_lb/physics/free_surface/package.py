@@ -172,7 +172,9 @@ class FreeSurface(Physics):
         """(n,) density by the weight of the liquid and by surface tension. Raises InputError: it differs too much from
         1."""
         domain = view.domain
-        density = 1.0 + self.gas_deviation + 6.0 * self.tension * self._liquid.curvature(domain)
+        density = np.full(domain.n_nodes, 1.0 + self.gas_deviation)
+        if self.tension:
+            density += 6.0 * self.tension * self._liquid.curvature(domain)
         if self._is_hydrostatic and self._up is not None:
             density += 3.0 * self._gravity * self._liquid.depth(domain, self._up)
         deviation = view.communicator.maximum(float(np.abs(density - 1.0).max(initial=0.0)))

@@ -5,11 +5,14 @@
 - From the tables ``[[free_surface.liquid]]`` of the case to regions in voxels.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from math import sqrt
 
+import numba
 import numpy as np
 
 from muphy_lb.base.errors import InputError
@@ -24,6 +27,12 @@ from muphy_lb.setup.initial import FASTEST_MACH
 from muphy_lb.setup.input_fields import read_box_array
 
 FAR = 8.0  # distance [voxels] from spheres beyond which it is not told
+CHUNK = 1 << 15  # nodes that a thread places at a time, whose numbers stay in its cache
+
+
+def _along(place: np.ndarray, direction: np.ndarray) -> np.ndarray:
+    """(m,) components of (m, 3) positions; summed in one order, so that bits do not depend on how many there are."""
+    return place[:, 0] * direction[0] + place[:, 1] * direction[1] + place[:, 2] * direction[2]
 
 
 @dataclass(frozen=True)
@@ -67,7 +76,7 @@ class BoxRegion(Region):
 
     def depth(self, place, up):
         """Below the highest corner."""
-        return self.span(up)[1] - place @ up
+        return self.span(up)[1] - _along(place, up)
 
     def span(self, up):
         """Of the corners."""
@@ -101,15 +110,19 @@ class SpheresRegion(Region):
 
     def _nearest(self, place) -> tuple[np.ndarray, np.ndarray]:
         """(m,) distance from the nearest sphere, up to about ``FAR``, and its radius."""
-        from scipy.spatial import cKDTree
-
         distance, nearest = np.full(len(place), FAR), np.full(len(place), self.radii[0])
-        for radius in np.unique(self.radii):
-            tree = cKDTree(self.centres[self.radii == radius])
+        for radius, tree in self._trees.items():
             found = tree.query(place, distance_upper_bound=radius + FAR)[0] - radius
             nearest = np.where(found < distance, radius, nearest)
             distance = np.minimum(distance, found)
         return distance, nearest
+
+    @cached_property
+    def _trees(self) -> dict:
+        """Trees of the centres, by radius."""
+        from scipy.spatial import cKDTree
+
+        return {radius: cKDTree(self.centres[self.radii == radius]) for radius in np.unique(self.radii)}
 
 
 def sphere_region(velocity: np.ndarray, centre: np.ndarray, radius: float) -> SpheresRegion:
@@ -126,11 +139,11 @@ class LevelRegion(Region):
 
     def distance(self, place):
         """Height above the level."""
-        return place @ self.up - self.height
+        return _along(place, self.up) - self.height
 
     def depth(self, place, up):
         """Depth of liquid at rest with the same pressure: the weight along the plane moves a film and presses not."""
-        return (self.height - place @ self.up) * self._along(up)
+        return (self.height - _along(place, self.up)) * self._along(up)
 
     def span(self, up):
         """All below the level; without bounds if that is no level of gravity."""
@@ -162,7 +175,7 @@ class ImageRegion(Region):
 
     def depth(self, place, up):
         """Below the highest voxel with liquid."""
-        return self.span(up)[1] - place @ up
+        return self.span(up)[1] - _along(place, up)
 
     def span(self, up):
         """Of the voxels with liquid."""
@@ -198,14 +211,10 @@ class InitialLiquid:
         """(n,) cell and (n,) filling of every node of a rank. A full voxel beside an empty one is interface. So are
         voxels beside openings; those beside inlets are full."""
         n_nodes, ghosts = domain.n_nodes, domain.part.nodes.voxel[domain.ghost_layer.position]
-        place = voxel_coordinates(np.concatenate([domain.voxel, ghosts]), self._header.shape)
-        distance = self._distance(place)
-        shares = self._fill(place, distance)
+        shares, is_near = self._at(np.concatenate([domain.voxel, ghosts]), self._fill_and_near)
         fill = shares[:n_nodes]
         cell = np.where(fill >= 1.0, LIQUID, np.where(fill > 0.0, INTERFACE, GAS))
-        near = np.flatnonzero(
-            (cell == LIQUID) & ((distance[:n_nodes] > -NEAR) | self._is_beside_image(place[:n_nodes]))
-        )
+        near = np.flatnonzero((cell == LIQUID) & (is_near[:n_nodes] > 0.0))
         for code in domain.neighbours_with_ghosts(lattice.c[1:], near):
             beside = np.where(code < domain.pitch, code, code - domain.pitch + n_nodes)
             cell[near[(code >= 0) & (shares[np.maximum(beside, 0)] == 0.0)]] = INTERFACE
@@ -217,8 +226,7 @@ class InitialLiquid:
 
     def share(self, domain: LocalDomain) -> np.ndarray:
         """(n,) share of every node of a rank that lies in the regions."""
-        place = voxel_coordinates(domain.voxel, self._header.shape)
-        return self._fill(place, self._distance(place))
+        return self._at(domain.voxel, lambda place: self._fill(place, self._distance(place)))
 
     def _is_beside_image(self, place: np.ndarray) -> np.ndarray:
         """(m,) whether voxels (m, 3) have neighbours across a periodic edge, where regions end without a surface."""
@@ -227,29 +235,45 @@ class InitialLiquid:
 
     def n_wet(self, domain: LocalDomain) -> list[int]:
         """For each region, how many nodes of a rank may have liquid of it in them."""
-        return [int(inside.sum()) for _, _, inside in self._insides(domain)]
+        return [int(self._at(domain.voxel, region.holds).sum()) for region in self._regions]
 
     def depth(self, domain: LocalDomain, up: np.ndarray) -> np.ndarray:
         """(n,) depth of the centre of every node of a rank below the top of the regions it lies in [voxels], negative
         above the surface in a voxel that it cuts; 0 outside."""
-        found = np.full(domain.n_nodes, -np.inf)
-        for region, place, inside in self._insides(domain):
-            found = np.maximum(found, np.where(inside, region.depth(place, up), -np.inf))
-        return np.where(np.isinf(found), 0.0, found)
+
+        def depth(place):
+            found = np.full(len(place), -np.inf)
+            for region in self._regions:
+                found = np.maximum(found, np.where(region.holds(place), region.depth(place, up), -np.inf))
+            return np.where(np.isinf(found), 0.0, found)
+
+        return self._at(domain.voxel, depth)
 
     def curvature(self, domain: LocalDomain) -> np.ndarray:
         """(n,) mean curvature of the surface of the region that a node lies in; 0 outside."""
-        found = np.zeros(domain.n_nodes)
-        for region, place, inside in self._insides(domain):
-            found[inside] = region.curvature(place[inside], int(self._is_thick.sum()))
-        return found
+        dimension = int(self._is_thick.sum())
+
+        def curvature(place):
+            found = np.zeros(len(place))
+            for region in self._regions:
+                inside = region.holds(place)
+                found[inside] = region.curvature(place[inside], dimension)
+            return found
+
+        return self._at(domain.voxel, curvature)
 
     def velocity(self, domain: LocalDomain) -> np.ndarray:
-        """(3, n) velocity of every node of a rank, that of the last region that it lies in."""
-        found = np.zeros((3, domain.n_nodes))
-        for region, _, inside in self._insides(domain):
-            found[:, inside] = region.velocity[:, None]
-        return found
+        """(3, n) velocity of every node of a rank, that of the last region that it lies in; (3, 1) where all rest."""
+        if not any(region.velocity.any() for region in self._regions):
+            return np.zeros((3, 1))
+
+        def velocity(place):
+            found = np.zeros((3, len(place)))
+            for region in self._regions:
+                found[:, region.holds(place)] = region.velocity[:, None]
+            return found
+
+        return self._at(domain.voxel, velocity)
 
     def fall(self, up: np.ndarray) -> float:
         """Height from the lowest point of the box to the highest point of the liquid in it [voxels]."""
@@ -258,14 +282,24 @@ class InitialLiquid:
         top = max(region.span(up)[1] for region in self._regions)
         return min(max(top - lowest, 0.0), highest - lowest)
 
-    def _insides(self, domain: LocalDomain) -> Iterator[tuple[Region, np.ndarray, np.ndarray]]:
-        """Each region, the nodes (n, 3) of a rank, and which of them may have liquid of the region in them."""
-        place = voxel_coordinates(domain.voxel, self._header.shape).astype(float)
-        return ((region, place, region.holds(place)) for region in self._regions)
+    def _at(self, voxel: np.ndarray, values: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """(..., n) values of positions (m, 3) at voxel ids (n,), side by side in threads."""
+        chunks = [voxel[first : first + CHUNK] for first in range(0, max(1, voxel.size), CHUNK)]
+
+        def at(some):
+            return values(voxel_coordinates(some, self._header.shape).astype(float))
+
+        with ThreadPoolExecutor(numba.get_num_threads()) as pool:
+            return np.concatenate(list(pool.map(at, chunks)), axis=-1)
+
+    def _fill_and_near(self, place: np.ndarray) -> np.ndarray:
+        """(2, m) share of voxels (m, 3) that is liquid, and whether the surface may cut a neighbour."""
+        distance = self._distance(place)
+        return np.stack([self._fill(place, distance), (distance > -NEAR) | self._is_beside_image(place)])
 
     def _distance(self, place: np.ndarray) -> np.ndarray:
-        found = np.min([region.distance(place.astype(float)) for region in self._regions], axis=0)
-        return found if self._gas is None else np.maximum(found, -self._gas.distance(place.astype(float)))
+        found = np.min([region.distance(place) for region in self._regions], axis=0)
+        return found if self._gas is None else np.maximum(found, -self._gas.distance(place))
 
     def _fill(self, place: np.ndarray, distance: np.ndarray) -> np.ndarray:
         """(m,) share of voxels (m, 3), at distances (m,), that is liquid."""
