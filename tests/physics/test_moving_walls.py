@@ -27,7 +27,7 @@ CASES = [(motion, *way) for motion in MOTIONS for way in (KEPT if motion == "osc
 
 def every(test):
     """The test of every motion, rule, balance and collision."""
-    of_collisions = pytest.mark.parametrize("collision", ["trt", "bgk", "recursive-regularised"])
+    of_collisions = pytest.mark.parametrize("collision", ["trt", "bgk", "mrt", "recursive-regularised"])
     return pytest.mark.parametrize(("motion", "rule", "balance"), CASES)(of_collisions(test))
 
 
