@@ -69,8 +69,8 @@ def _axes(lattice: Lattice) -> list[tuple[int, int, float]]:
 
 def _sent(own, other, along_u, along_n, lattice: Lattice) -> np.ndarray:
     """(n,) whole units of a fluid that nodes send along a direction, from the amounts of it and of the other one."""
-    total = own + other
-    both = np.where(total > 0, own * other / np.where(total > 0, total, 1.0), 0.0)
+    is_mixed = (own > 0.0) & (other > 0.0)
+    both = np.where(is_mixed, own * other / np.where(is_mixed, own + other, 1.0), 0.0)
     return np.floor(float(lattice.w[1]) * (own * (1.0 + along_u / float(lattice.cs2)) + both * along_n) + 0.5)
 
 
@@ -124,7 +124,7 @@ def _lost_node(link: tuple[int, int, float], lattice, precision, jit, at):
     sign, zero, half, full, nothing = real(along_axis), real(0), real(0.5), real(UNITS[precision.real]), integer(0)
     first, second, entering = (at[name] for name in (FIRST, SECOND, ENTERING))
     flow, normal = at[MOMENTUM_FIELDS[axis]], at[NORMAL[axis]]
-    sent, whole = _sent_node(lattice, precision, jit), jit(lambda amount: integer(math.floor(amount + half)))
+    sent, whole = _sent_node(normal, lattice, precision, jit), jit(lambda amount: integer(math.floor(amount + half)))
 
     def through_opening(n, a, b, along, parameters):
         if along > zero:
@@ -139,9 +139,9 @@ def _lost_node(link: tuple[int, int, float], lattice, precision, jit, at):
         along = sign * parameters[flow][n]
         beyond = parameters[first][near]
         if beyond > LEAST_AMOUNT:
-            sent_a, sent_b = sent(a, b, along, sign * parameters[normal][n])
-            back, leans = -sign * parameters[flow][near], -sign * parameters[normal][near]
-            got_a, got_b = sent(real(beyond), real(parameters[second][near]), back, leans)
+            sent_a, sent_b = sent(a, b, along, sign, n, parameters)
+            back = -sign * parameters[flow][near]
+            got_a, got_b = sent(real(beyond), real(parameters[second][near]), back, -sign, near, parameters)
             return sent_a - got_a, sent_b - got_b
         if beyond == OPENING:
             return through_opening(n, a, b, along, parameters)
@@ -150,16 +150,17 @@ def _lost_node(link: tuple[int, int, float], lattice, precision, jit, at):
     return jit(lost)
 
 
-def _sent_node(lattice, precision, jit):
-    """Node function ``(a, b, along_u, along_n)`` of :func:`_sent`, for both fluids."""
+def _sent_node(normal: int, lattice, precision, jit):
+    """Node function ``(a, b, along_u, sign, n, parameters)`` of :func:`_sent` for both fluids of a node, with the
+    component of its normal that is parameter ``normal``, which only nodes with both fluids read."""
     own_lattice, real, integer = scalar_lattice(lattice.dimension), precision.real, INTEGERS[precision.real]
     one, zero, half, sharpness = real(1), real(0), real(0.5), real(SHARPNESS)
     weight, per_speed = real(own_lattice.w[1]), real(1.0 / float(own_lattice.cs2))
 
-    def sent(a, b, along_u, along_n):
+    def sent(a, b, along_u, sign, n, parameters):
         both = zero
-        if a + b > zero:
-            both = sharpness * along_n * (a * b / (a + b))
+        if a > zero and b > zero:
+            both = sharpness * (sign * parameters[normal][n]) * (a * b / (a + b))
         carried = one + per_speed * along_u
         return (
             integer(math.floor(weight * (a * carried + both) + half)),
@@ -246,7 +247,9 @@ def _orient_node(lattice, precision, jit, at):
 
     def orient(neighbours, n, parameters):
         gx, gy, gz = gradient(neighbours, n, parameters)
-        wx, wy, wz = parameters[wall_x][n], parameters[wall_y][n], parameters[wall_z][n]
+        wx, wy, wz = zero, zero, zero
+        if gx != zero or gy != zero or gz != zero:
+            wx, wy, wz = parameters[wall_x][n], parameters[wall_y][n], parameters[wall_z][n]
         if wx * wx + wy * wy + wz * wz > half:
             across = gx * wx + gy * wy + gz * wz
             tx, ty, tz = gx - across * wx, gy - across * wy, gz - across * wz
@@ -366,11 +369,13 @@ def _force(n, parameters):
 
 
 def _force_node(lattice, precision, jit, at):
-    strength, unit = at[STRENGTH], precision.real(precision.unit)
+    strength, unit, zero = at[STRENGTH], precision.real(precision.unit), precision.real(0)
     x, y, z = (at[name] for name in NORMAL)
 
     def force(n, parameters):
         drawn = unit * parameters[strength][n]
+        if drawn == zero:
+            return zero, zero, zero
         return drawn * parameters[x][n], drawn * parameters[y][n], drawn * parameters[z][n]
 
     return jit(force)
