@@ -203,6 +203,8 @@ def carried_by(flow: Flow, scalars: tuple[CarriedScalar, ...]) -> Flow:
     free = np.all([each.boundary.kind == OUTFLOW for each in scalars], axis=0)
     of_carrier = first.carrier_boundary
     kind = np.where((of_carrier.kind == FLUX) | free, of_carrier.kind, FIXED)
+    if not (kind == FIXED).any():  # where all openings let it flow out freely, nothing would keep it near 1
+        kind = np.where(kind == OUTFLOW, FIXED, kind)
     conditions = ScalarBoundary(kind, np.where(kind == FIXED, 1.0, 0.0), of_carrier.n_walls)
     carrier = ScalarSet(first.carrier + POPULATIONS, conditions, CARRIER_DIFFUSIVITY * float(first.lattice.cs2))
     field = (first.group or first.name) + POPULATIONS

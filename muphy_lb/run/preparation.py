@@ -190,6 +190,7 @@ class Preparation:
             )
         for physics in self.physics:
             flow = flow.extended(physics.name, physics.extend)
+        self.fluid = flow.fluid  # whose viscosity a physics may have made its own
         return flow.model()
 
     def _zone_layers(self) -> np.ndarray:

@@ -75,9 +75,8 @@ def shown_fields(view: FlowView) -> dict[str, ShownField]:
     fields = {"speed": ShownField("m/s", speed, is_below_wall=True), "pressure": ShownField("Pa", pressure)}
     for axis, name in enumerate("xyz"[: 2 if view.header.shape[0] == 1 else 3]):
         fields[f"velocity along {name}"] = ShownField("m/s", _component(units, 1 + axis), is_below_wall=True)
-    compute = NodeStress(view.fluid, view.lattice).with_viscosity
-    for name in ("shear_stress", "shear_rate"):
-        field = STRESS_FIELDS[name]
+    for name in () if view.fluid.closure.reads else ("shear_stress", "shear_rate"):
+        field, compute = STRESS_FIELDS[name], NodeStress(view.fluid, view.lattice).with_viscosity
         fields[name.replace("_", " ")] = ShownField(field.unit, _of_stress(field, units, compute))
     for physics in view.physics:
         for name, output in physics.output_fields.items():

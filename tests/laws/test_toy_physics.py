@@ -163,6 +163,15 @@ def test_a_scalar_decays_and_another_grows_exactly_as_the_scheme_does(backend):
     assert (found["salt"] * found["salt_carrier"]).mean() == pytest.approx(1.0 + 0.2 * 50, rel=1e-12)
 
 
+def test_a_carrier_is_held_at_an_opening_even_where_scalars_flow_out_freely():
+    def kinds(*at_openings):
+        boundary = ScalarBoundary(np.array([FLUX, *at_openings]), np.zeros(3), n_walls=0)
+        model = CarryingSetup(D3Q19, scalars=(replace(AGE, boundary=boundary),)).model()
+        return next(field for field in model.fields if field.streaming).streaming.sets[0].boundary.kind.tolist()
+
+    assert kinds(FLUX, OUTFLOW) == [FLUX, FIXED, OUTFLOW] and kinds(OUTFLOW, OUTFLOW) == [FLUX, FIXED, FIXED]
+
+
 def test_two_physics_that_write_one_field_are_refused():
     other = replace(SALT, diffusivity=0.07, group="other", stored="other")
     with pytest.raises(InputError, match=r"\[salt\] writes salt, which another physics of the case writes"):

@@ -11,6 +11,7 @@ import numpy as np
 from numba import prange
 
 from muphy_lb.backends.cpu.skeletons import CHUNK_NODES, loop_jit, node_jit, on_threads
+from muphy_lb.base.errors import InputError
 from muphy_lb.base.precision import FP64
 from muphy_lb.domain import streaming_named
 from muphy_lb.lattice import Lattice, added, combined
@@ -29,9 +30,18 @@ class NodeStress:
     Args:
         fluid: the collision of the flow.
         lattice: velocity set.
+
+    Raises:
+        InputError: the viscosity follows from fields of the nodes, which are not measured with the populations.
     """
 
     def __init__(self, fluid: Fluid, lattice: Lattice):
+        if fluid.closure.reads:
+            raise InputError(
+                f"the stress of nodes is asked for, and the viscosity of {fluid.closure.name!r} follows from"
+                f" {', '.join(fluid.closure.reads)}, which is not known beside it; leave stress, strain rates and"
+                " velocity gradients out of the outputs"
+            )
         self._operator = viscous_stress(fluid.equilibrium, fluid.closure, FIELD)
         self._parameters, self._lattice = fluid.parameters, lattice
 

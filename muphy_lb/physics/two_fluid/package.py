@@ -10,6 +10,7 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.base.precision import FP16, PRECISIONS
 from muphy_lb.base.units import Units, relaxation_time
 from muphy_lb.boundaries.wall_motion import HALF_WAY
+from muphy_lb.case.output import GRADIENT, STRESS_NAMES
 from muphy_lb.domain import LocalDomain
 from muphy_lb.geometry.nodes import GeometryHeader, voxel_coordinates
 from muphy_lb.lattice import lattice_named
@@ -112,8 +113,10 @@ class TwoFluid(Physics):
 
     def check(self, view) -> None:
         """Refuse outputs that know one viscosity only; find the walls."""
-        if view.case.output.wall_shear:
-            raise InputError("output.wall_shear knows the viscosity of one fluid only; leave it out with [two_fluid]")
+        output = view.case.output
+        of_stress = [f"{name!r} in output.fields" for name in output.fields if name in (*STRESS_NAMES, GRADIENT)]
+        for asked in (*of_stress, *["output.wall_shear"] * output.wall_shear):
+            raise InputError(f"{asked} knows the viscosity of one fluid only; leave it out with [two_fluid]")
         communicator = view.communicator
         walls = wall_normals(whole_nodes(view), self._lattice, self._angles_deg) if communicator.rank == 0 else None
         self._walls = communicator.broadcast(walls)
