@@ -3,12 +3,11 @@
 from types import MappingProxyType
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import BeforeValidator, Field
 
-from muphy_lb.base.key_units import is_number
 from muphy_lb.base.registry import key_classes
 from muphy_lb.case.choice import OneOf
-from muphy_lb.case.section import Direction, Name, Positive, Section, Vector, exactly_one, whole
+from muphy_lb.case.section import Box, Direction, Line, Name, Positive, Section, Vector, exactly_one, whole
 
 MOST_HARMONICS = 200
 """Most harmonics of a Fourier series."""
@@ -86,31 +85,6 @@ class FlowSplitSection(_Answering):
 
     fraction: Annotated[float, Field(gt=0.0, lt=1.0)]
     """share, in the mean over time; those of all outlets must add up to 1"""
-
-
-def _of_points(value):
-    if isinstance(value, list | tuple) and value and all(map(is_number, value)):
-        raise ValueError("must be two points, each a list: [[x, y, z], [x, y, z]]")
-    return value
-
-
-def _two_corners(corners: tuple) -> tuple:
-    if len(corners) != 2:
-        raise ValueError("must have 2 corners, lowest and highest, of 3 components (x, y, z) each")
-    for axis, low, high in zip("xyz", *corners, strict=True):
-        if low > high:
-            raise ValueError(f"must have the lowest corner first, and its {axis} is {low:g}, above {high:g}")
-    return corners
-
-
-def _two_points(points: tuple) -> tuple:
-    if len(points) != 2:
-        raise ValueError("must have 2 points, first and last, of 3 components (x, y, z) each")
-    return points
-
-
-Box = Annotated[tuple[Vector, ...], Field(strict=False), BeforeValidator(_of_points), AfterValidator(_two_corners)]
-Line = Annotated[tuple[Vector, ...], Field(strict=False), BeforeValidator(_of_points), AfterValidator(_two_points)]
 
 
 class WaveformSection(Section):

@@ -7,9 +7,20 @@ from typing import TYPE_CHECKING, Annotated, Literal, get_args
 from pydantic import ConfigDict, Field
 
 from muphy_lb.base.registry import offered
-from muphy_lb.case.boundaries import Box, Line, WallThresholdsSection
+from muphy_lb.case.boundaries import WallThresholdsSection
 from muphy_lb.case.choice import KeysOf
-from muphy_lb.case.section import AtLeastZero, Direction, Name, Positive, Section, Vector, did_you_mean, exactly_one
+from muphy_lb.case.section import (
+    AtLeastZero,
+    Box,
+    Direction,
+    Line,
+    Name,
+    Positive,
+    Section,
+    Vector,
+    did_you_mean,
+    exactly_one,
+)
 
 STATE_FIELDS = ("density", "velocity", "pressure")
 StressName = Literal["stress", "strain_rate", "shear_stress", "shear_rate"]

@@ -117,9 +117,32 @@ def _plain_values(table: dict) -> dict:
     return table
 
 
+def _of_points(value):
+    if isinstance(value, list | tuple) and value and all(map(is_number, value)):
+        raise ValueError("must be two points, each a list: [[x, y, z], [x, y, z]]")
+    return value
+
+
+def _two_corners(corners: tuple) -> tuple:
+    if len(corners) != 2:
+        raise ValueError("must have 2 corners, lowest and highest, of 3 components (x, y, z) each")
+    for axis, low, high in zip("xyz", *corners, strict=True):
+        if low > high:
+            raise ValueError(f"must have the lowest corner first, and its {axis} is {low:g}, above {high:g}")
+    return corners
+
+
+def _two_points(points: tuple) -> tuple:
+    if len(points) != 2:
+        raise ValueError("must have 2 points, first and last, of 3 components (x, y, z) each")
+    return points
+
+
 Positive = Annotated[float, Field(gt=0.0), AfterValidator(_not_tiny)]
 Vector = Annotated[tuple[float, ...], Field(strict=False), AfterValidator(_three_components)]
 Direction = Annotated[Vector, AfterValidator(_non_zero)]
+Box = Annotated[tuple[Vector, ...], Field(strict=False), BeforeValidator(_of_points), AfterValidator(_two_corners)]
+Line = Annotated[tuple[Vector, ...], Field(strict=False), BeforeValidator(_of_points), AfterValidator(_two_points)]
 Options = Annotated[dict[str, Any], AfterValidator(_plain_values)]
 
 

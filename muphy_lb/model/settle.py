@@ -11,18 +11,22 @@ VOXEL, OFFSET = POSITION
 
 
 def settle(i, lattice, parameters) -> np.ndarray:
-    """Wrap the offsets of particles into their range; (n,) nodes at which they are then, ``WALL`` if at none."""
+    """Wrap the offsets of particles into their range; (n,) nodes at which they are then, ``WALL`` if at none. Particles
+    without one are left in their voxel, until the engine tells that they are lost: only nodes have their surroundings
+    in the lookup."""
     lookup = parameters["lookup"]
     box, _, wraps = np.asarray(lookup.size)[:LAYER].reshape(3, 3, 1)
     voxel, offset = (np.stack([parameters[name][i] for name in names]) for names in POSITION)
     hop = crossed(offset)
-    node = look_up(lookup, *(voxel + hop))
+    is_within = (crossed(offset - hop) == 0).all(axis=0)
+    node = np.where(is_within, look_up(lookup, *(voxel + hop)), WALL)
+    hop = np.where(node >= 0, hop, 0)
     voxel, offset = voxel + hop, offset - hop
     voxel = np.where(wraps == 1, voxel % box, voxel)
     for names, values in zip(POSITION, (voxel, offset), strict=True):
         for name, along in zip(names, values, strict=True):
             parameters[name][i] = along
-    return np.where((crossed(offset) == 0).all(axis=0), node, WALL)
+    return node
 
 
 def settle_node(jit, at):
@@ -40,13 +44,15 @@ def settle_node(jit, at):
         if x == nowhere and y == nowhere and z == nowhere:
             return here
         known, hop, is_within = parameters[lookup], (x, y, z), True
-        own = place(known, parameters[voxel[0]][i], parameters[voxel[1]][i], parameters[voxel[2]][i])
         for k in range(3):
-            to = parameters[offset[k]][i] - hop[k]
-            parameters[offset[k]][i] = to
-            parameters[voxel[k]][i] = into_box(parameters[voxel[k]][i] + hop[k], known.size[k], known.size[6 + k])
-            is_within = is_within and hop_of(to) == nowhere
-        return around(known, own, x, y, z) if is_within else wall
+            is_within = is_within and hop_of(parameters[offset[k]][i] - hop[k]) == nowhere
+        own = place(known, parameters[voxel[0]][i], parameters[voxel[1]][i], parameters[voxel[2]][i])
+        node = around(known, own, x, y, z) if is_within else wall
+        if node >= nowhere:
+            for k in range(3):
+                parameters[offset[k]][i] -= hop[k]
+                parameters[voxel[k]][i] = into_box(parameters[voxel[k]][i] + hop[k], known.size[k], known.size[6 + k])
+        return node
 
     return jit(unroll(update))
 

@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from muphy_lb.base.errors import DivergedError
 from muphy_lb.base.precision import FP32
 from muphy_lb.engine.step import StepBinder, StepKind
 from muphy_lb.geometry.nodes import build_nodes
@@ -262,3 +263,13 @@ def test_forces_between_beads_cancel_and_follow_from_the_potential():
     total = np.array([columns[name].sum() for name in FORCE])
     largest = np.abs([columns[name] for name in FORCE]).max()
     assert np.abs(total).max() < 1e-13 * max(1.0, largest)
+
+
+@BACKENDS
+@pytest.mark.parametrize("beads", [SINGLE, CHAINS], ids=["single", "chains"])
+def test_beads_that_are_lost_are_told_however_many_steps_later(beads, backend):
+    nodes = build_nodes(Voxels(np.full((6, 7, 8), FLUID, FLAG_DTYPE), periodic=(True, False, False)))
+    start = start_on(nodes, beads, D3Q19)
+    start[VELOCITY[0]][:20], start[VELOCITY[1]][5:], start[VELOCITY[2]][7] = 7.3, -80.0, 300.0
+    with pytest.raises(DivergedError, match="particle 39 of the set 'beads' has moved more than a voxel in a step"):
+        run(nodes, BeadSetup(D3Q19, backend=backend, beads=beads), np.zeros(nodes.n_nodes, int), 40, start)

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from tests.structure.source import FOLDERS, ROOT, Module, imported, lies_in, mod
 
 BESIDE = ("muphy_lb/physics", "validation", "bench")  # where a physics has a folder
 ROWS = ROOT / "muphy_lb" / "base" / "registry.py"
+PLAIN = ("section", "choice", "usual")  # modules of the case file that know no physics
 OF_MODELS = {value for value in vars(model).values() if isinstance(value, str)}  # "particles": words of the contract
 PACKAGES = ("muphy_lb.physics", "muphy_lb.validation", "muphy_lb.bench")
 ROW = f"PHYSICS = ({', '.join(map(json.dumps, PHYSICS))}{',' * (len(PHYSICS) == 1)})\n"
@@ -100,6 +102,18 @@ def test_no_file_outside_the_packages_names_a_physics(name):
     packages = tuple(f"{place}/{other}/" for place in BESIDE for other in PHYSICS)
     found = [f"{module.place}:{line}" for module in outside(packages) for line in names(module, name)]
     assert not found, report(found)
+
+
+def test_sections_of_physics_import_no_section_that_is_made_of_theirs():
+    """Whichever module comes first, a section of the case file then has the keys of every physics."""
+    sections = [module for module in modules() if re.fullmatch(r"muphy_lb/physics/.*section\.py", module.place)]
+    found = {
+        f"{module.place}: {name}"
+        for module in sections
+        for name in imported(module)
+        if lies_in(name, "muphy_lb.case") and not any(lies_in(name, f"muphy_lb.case.{each}") for each in PLAIN)
+    }
+    assert len(sections) > len(PHYSICS) and not found, report(sorted(found))
 
 
 @pytest.mark.parametrize(

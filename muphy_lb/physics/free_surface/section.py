@@ -7,8 +7,8 @@ from typing import Annotated
 
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
 
-from muphy_lb.case.boundaries import Box
 from muphy_lb.case.section import (
+    Box,
     Direction,
     Name,
     Positive,

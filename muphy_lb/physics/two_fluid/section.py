@@ -4,8 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from muphy_lb.case.boundaries import Box
-from muphy_lb.case.section import Positive, Section, Vector, exactly_one
+from muphy_lb.case.section import Box, Positive, Section, Vector, exactly_one
 
 SERIES_FILE = "two_fluid.csv"
 FILES = (SERIES_FILE,)

@@ -7,9 +7,8 @@ from typing import Annotated, Literal
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
 
 from muphy_lb.base.key_units import is_number
-from muphy_lb.case.boundaries import Box
 from muphy_lb.case.choice import OneOf
-from muphy_lb.case.section import Positive, Section, Vector, exactly_one, names_given_twice
+from muphy_lb.case.section import Box, Positive, Section, Vector, exactly_one, names_given_twice
 from muphy_lb.physics.particles.base_section import MOST_LISTED, Count, ParticlesSection
 
 FORCES, MODEL, COUPLING = (f"muphy_lb.physics.particles.beads.{name}" for name in ("forces", "model", "coupling"))

@@ -4,8 +4,7 @@ from typing import Literal
 
 from pydantic import NonNegativeFloat, NonNegativeInt
 
-from muphy_lb.case.boundaries import Box
-from muphy_lb.case.section import Name, Positive, exactly_one
+from muphy_lb.case.section import Box, Name, Positive, exactly_one
 from muphy_lb.physics.particles.base_section import Count, ParticlesSection
 
 
