@@ -126,6 +126,15 @@ def test_a_run_records_series_and_amounts(tmp_path):
     assert "Species" in (tmp_path / "report.html").read_text()
 
 
+def test_the_amount_that_is_told_is_kept_where_nothing_leaves():
+    simulation = simulate(periodic_channel(species=[DRUG], flow={"acceleration_m_s2": [0.01, 0.0, 0.0]}), 5)
+    simulation.set_species("drug", np.linspace(0.5, 1.5, simulation.header.n_nodes))
+    simulation.advance(1)
+    before = told(simulation).record()["amount"]
+    simulation.advance(60)
+    assert told(simulation).record()["amount"] == pytest.approx(before, rel=1e-13)
+
+
 def test_values_beyond_those_of_the_case_make_a_result_doubtful(tmp_path):
     simulation = simulate(periodic_channel(species=[DRUG], flow={"acceleration_m_s2": [0.01, 0.0, 0.0]}), 5)
     simulation.set_species("drug", np.linspace(0.5, 1.2, simulation.header.n_nodes))

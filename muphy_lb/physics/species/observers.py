@@ -6,6 +6,8 @@ from functools import partial
 from math import isnan
 from pathlib import Path
 
+import numpy as np
+
 from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView, whole_nodes
 from muphy_lb.measure.observer import Observer
@@ -68,17 +70,18 @@ class SpeciesTold:
     def record(self) -> dict | None:
         """The values and amounts at the end, on rank 0."""
         numbers, values = self.numbers_si(), self._view.model_field(self.scalar.name)
-        if numbers is None or values is None:
+        carrier = self._view.model_field(self.scalar.carrier)
+        if numbers is None or values is None or carrier is None:
             return None
         n_outlets = len(self.outlets)
-        volume_m3 = values.size * self._view.units.spacing_m**3
+        held = float(np.sum(values * carrier, dtype=np.float64))
         leaves = dict(zip(self.outlets, numbers[:n_outlets], strict=True))
         return {
             "unit": self.scalar.unit,
             "lowest": float(values.min()),
             "highest": float(values.max()),
             "mean": numbers[n_outlets],
-            "amount": numbers[n_outlets] * volume_m3,
+            "amount": held * self._view.units.spacing_m**3,
             "outlet_means": {name: None if isnan(value) else value for name, value in leaves.items()},
             "rate_unit": self.rate_unit,
             "enters_through_walls": dict(zip(self.walls, numbers[n_outlets + 1 :], strict=True)),
