@@ -117,7 +117,8 @@ MISTAKES = [
         ("output", "fields"),
         ["speed"],
         "output.fields[0] is 'speed': must be 'density', 'velocity', 'pressure', 'stress', 'strain_rate',"
-        " 'shear_stress', 'shear_rate', 'velocity_gradient', 'temperature', 'fill', 'wetted', 'age' or 'dissipation'",
+        " 'shear_stress', 'shear_rate', 'velocity_gradient', 'temperature', 'fill', 'wetted', 'phase', 'second_share',"
+        " 'age' or 'dissipation'",
     ),
     (("output", "fields_every_steps"), -1, "output.fields_every_steps is -1: must be greater than or equal to 0"),
 ]

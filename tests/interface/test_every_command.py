@@ -129,6 +129,7 @@ SMALLEST = {
     "fluctuating": FLUCTUATING,
     "particles": TRACERS,
     "free_surface": TANK,
+    "two_fluid": DUCT + "[two_fluid]\ninterfacial_tension_n_m = 1e-6\nkinematic_viscosity_m2_s = 2e-6\n",
     "age": DUCT + "[age]\nschmidt = 1.0\n",
     "species": DUCT
     + "[[species]]\nname = 'drug'\nschmidt = 1.0\nrate = '-k * drug**2'\nrates = {k = 1e-3}\ninitial = 1.0\n",

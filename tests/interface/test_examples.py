@@ -115,7 +115,7 @@ def test_a_short_relaxation_time_is_sound_only_with_its_collision_and_said():
 def test_example_ends_by_itself(name):
     case = load_case(EXAMPLES / f"{name}.toml")
     beats = any(opening.waveform for opening in case.openings)
-    moves_on = beats or case.particles or case.free_surface or case.species
+    moves_on = beats or case.particles or case.free_surface or case.two_fluid or case.species
     assert case.run.time_s is not None if moves_on else case.run.steady_tolerance is not None
 
 

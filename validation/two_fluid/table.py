@@ -20,8 +20,7 @@ ANGLES, QUICK_ANGLES, DROP, WETTING_STEPS, ANGLE_TOLERANCE = (30.0, 60.0, 90.0, 
 
 @case("two-fluid-drop", "Laplace: pressure over curvature of a drop at rest, two dimensions")
 def drop(settings: Settings) -> Iterator:
-    """The pressure, whose error is of second order in the width of the interface over the radius, its slope over the
-    curvature, and the speed that remains."""
+    """The pressure, to second order in the width of the interface, its slope over the curvature, and speeds left."""
     _refuse(settings)
     curvature, rise = [], []
     for radius in QUICK_RADII if settings.quick else RADII:
