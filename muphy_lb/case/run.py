@@ -112,6 +112,9 @@ class RunSection(Section):
             yield "has steady_time_s but no steady_tolerance"
         if given.keys() >= {"steady_tolerance", "periodic_tolerance"}:
             yield "has steady_tolerance and periodic_tolerance; what pulsates is never steady: give one of both"
+        for name in ("steady_tolerance", "periodic_tolerance"):
+            if given.keys() >= {"frozen_after_s", name}:
+                yield f"has frozen_after_s and {name}, which a flow that stays as it is meets at once: give one of both"
 
     @property
     def may_end_early(self) -> bool:

@@ -159,6 +159,12 @@ class Preparation:
             problem = f"compute.streaming = {self.case.compute.streaming!r}, not {PULL.name!r}"
         if problem:
             raise InputError(f"run.frozen_after_s is given in a case with {problem}; leave one of both out")
+        steps, ramp = self.units.time_to_steps(self.case.run.frozen_after_s), self.case.run.ramp_steps
+        if steps <= ramp:
+            raise InputError(
+                f"run.frozen_after_s is {steps} steps, and the flow starts for {ramp} (run.ramp_steps): set"
+                f" run.frozen_after_s = {1.01 * self.units.steps_to_time(ramp + 1):.3g} or more, when it is steady"
+            )
 
     def _lay_out(self) -> None:
         """The nodes of this rank, and what happens at them and at their links."""

@@ -215,6 +215,11 @@ def test_a_law_with_a_name_that_has_a_hyphen_says_so():
         ({"species": [DRUG | {"name": "velocity"}]}, "has the name of another field"),
         ({"species": [DRUG, DRUG | {"name": "drug_half_change"}]}, "has the name of another field"),
         (
+            {"species": [DRUG], "run": {"frozen_after_s": 1.0, "ramp_steps": 200}},
+            "set run.frozen_after_s = 2.03 or more",
+        ),
+        ({"species": [DRUG], "run": {"frozen_after_s": 1.0, "steady_tolerance": 1e-3}}, "and steady_tolerance, which"),
+        (
             {"species": None, "run": {"frozen_after_s": 1.0}},
             "run.frozen_after_s is given in a case with nothing that it",
         ),
