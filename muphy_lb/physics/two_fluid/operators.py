@@ -49,7 +49,7 @@ NOWHERE = 2.0
 """Phase where there is no node."""
 SHARPNESS = 0.7
 """beta: the interface is a hyperbolic tangent of 2 / beta voxels."""
-FLAT = 1e-3
+FLAT = 1e-5
 """Length of the gradient of phi below which there is no interface."""
 ALONG = 0.1
 """Share of the gradient along a wall, below which the interface does not meet the wall."""
