@@ -6,6 +6,7 @@ import pytest
 from muphy_lb import Simulation
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
+from muphy_lb.physics.two_fluid.observers import exact_sum
 from muphy_lb.run.solver import Solver
 from tests.laws.smallest import THROUGH, merged, smallest
 
@@ -145,6 +146,11 @@ def test_the_time_step_told_for_a_large_tension_works():
         Solver(case)
     told = float(str(refusal.value).split("time_step_s = ")[1].split()[0])
     Solver(smallest("two_fluid", two_fluid={"interfacial_tension_n_m": 1.0}, lattice={"time_step_s": told}))
+
+
+def test_sums_of_amounts_are_exact_beyond_the_range_of_an_integer():
+    values = np.array([2**62, 2**62, 2**62, -5, 3])
+    assert exact_sum(values) == 3 * 2**62 - 2 and exact_sum(np.array([-7, 2], dtype=np.int32)) == -5
 
 
 def test_a_wall_has_its_own_angle():

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
+
 from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.output.report_html import ReportPart, ReportTable
@@ -12,9 +14,19 @@ from muphy_lb.physics.two_fluid.section import SERIES_FILE
 COLUMNS = ("second_saturation", "first_amount_m3", "second_amount_m3", "capillary_number", "largest_capillary_number")
 
 
+HALF_BITS = 32
+
+
+def exact_sum(values: np.ndarray) -> int:
+    """The sum of int32 or int64 numbers, also beyond the range of int64."""
+    wide = values.astype(np.int64)
+    high, low = wide >> HALF_BITS, wide & ((1 << HALF_BITS) - 1)
+    return (int(high.sum()) << HALF_BITS) + int(low.sum())
+
+
 class TwoFluidSeries(SeriesObserver):
-    """Appends saturation, amounts and capillary numbers; the amounts are exact sums. The capillary number is that of
-    the mean, and of the largest, speed in the more viscous fluid.
+    """Appends saturation, amounts and capillary numbers; the amounts are exact sums. Capillary numbers are those of the
+    mean and of the largest speed of all nodes, with the viscosity of the more viscous fluid.
 
     Args:
         view, folder, resume_step: as of all series.
@@ -49,7 +61,7 @@ class TwoFluidSeries(SeriesObserver):
         if of_first is None or of_second is None:
             return None
         volume_m3 = view.units.spacing_m**3 / self._full
-        first, second = (int(values.astype(object).sum()) for values in (of_first, of_second))
+        first, second = exact_sum(of_first), exact_sum(of_second)
         speeds = [view.units.velocity_to_si(speed) * self._per_speed for speed in (health.mean_speed, health.max_speed)]
         return [second / (first + second), first * volume_m3, second * volume_m3, *map(float, speeds)]
 
