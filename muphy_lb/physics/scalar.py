@@ -143,11 +143,8 @@ class CarriedScalar:
 
     @property
     def carrier_boundary(self) -> ScalarBoundary:
-        """The conditions of a carrier of this scalar alone: walls let nothing through; openings hold it at 1, but for
-        those through which the scalar flows out freely."""
-        kind = np.where(self.boundary.kind == OUTFLOW, OUTFLOW, FIXED)
-        kind[: self.boundary.n_walls + 1] = FLUX
-        return ScalarBoundary(kind, np.where(kind == FIXED, 1.0, 0.0), self.boundary.n_walls)
+        """The conditions of a carrier of this scalar alone, which at walls are those of every carrier."""
+        return carrier_boundary((self,))
 
     @property
     def sources(self) -> dict[str, Value]:
@@ -195,18 +192,24 @@ class CarriedScalar:
         return None if stored is None else self.values_si(stored)
 
 
+def carrier_boundary(scalars: tuple[CarriedScalar, ...]) -> ScalarBoundary:
+    """The conditions of the carrier of some scalars: walls let nothing through; openings hold it at 1, but for those
+    through which all of these flow out freely, unless that are all openings."""
+    n_walls = scalars[0].boundary.n_walls
+    kind = np.where([each.boundary.kind == OUTFLOW for each in scalars], OUTFLOW, FIXED).min(axis=0)
+    kind[: n_walls + 1] = FLUX
+    if not (kind == FIXED).any():  # nothing would keep it near 1
+        kind[n_walls + 1 :] = FIXED
+    return ScalarBoundary(kind, np.where(kind == FIXED, 1.0, 0.0), n_walls)
+
+
 def carried_by(flow: Flow, scalars: tuple[CarriedScalar, ...]) -> Flow:
     """The flow with some scalars that share a carrier. Raises InputError: nodes of the flow lie in solids."""
     first, names = scalars[0], ", ".join(repr(each.name) for each in scalars)
     if flow.solid is not None:
         raise InputError(f"{names}: carried by fluid, and nodes of the case lie in walls; leave one out")
-    free = np.all([each.boundary.kind == OUTFLOW for each in scalars], axis=0)
-    of_carrier = first.carrier_boundary
-    kind = np.where((of_carrier.kind == FLUX) | free, of_carrier.kind, FIXED)
-    if not (kind == FIXED).any():  # where all openings let it flow out freely, nothing would keep it near 1
-        kind = np.where(kind == OUTFLOW, FIXED, kind)
-    conditions = ScalarBoundary(kind, np.where(kind == FIXED, 1.0, 0.0), of_carrier.n_walls)
-    carrier = ScalarSet(first.carrier + POPULATIONS, conditions, CARRIER_DIFFUSIVITY * float(first.lattice.cs2))
+    diffusivity = CARRIER_DIFFUSIVITY * float(first.lattice.cs2)
+    carrier = ScalarSet(first.carrier + POPULATIONS, carrier_boundary(scalars), diffusivity)
     field = (first.group or first.name) + POPULATIONS
     sets = carrier, *(each.populations_set for each in scalars)
     values: dict[str, Value] = {**MOMENTUM, CARRIER: FieldValue(first.carrier)}
