@@ -151,14 +151,16 @@ class Preparation:
             return
         feeling = [each.name for each in self.physics if not each.goes_on_in_frozen_flow]
         problem = ""
-        if feeling or not self.physics:
-            problem = f"[{feeling[0]}], which needs the flow" if feeling else "nothing that it carries"
+        if not self.physics:
+            problem = "nothing that it carries; give [[species]] or [age], or remove run.frozen_after_s"
+        elif feeling:
+            problem = f"[{feeling[0]}], which needs the flow; remove one of both"
         elif longest_period_s(self.case):
-            problem = "a waveform"
+            problem = "a waveform; remove one of both"
         elif self.case.compute.streaming != PULL.name:
-            problem = f"compute.streaming = {self.case.compute.streaming!r}, not {PULL.name!r}"
+            problem = f"compute.streaming = {self.case.compute.streaming!r}; set compute.streaming = {PULL.name!r}"
         if problem:
-            raise InputError(f"run.frozen_after_s is given in a case with {problem}; leave one of both out")
+            raise InputError(f"run.frozen_after_s is given in a case with {problem}")
         steps, ramp = self.units.time_to_steps(self.case.run.frozen_after_s), self.case.run.ramp_steps
         if steps <= ramp:
             raise InputError(

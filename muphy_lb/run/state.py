@@ -266,6 +266,11 @@ class State:
                 )
 
     def _overwrite(self, density, velocity, stress: bool, consistent_pressure: bool) -> None:
+        if self._flow.step_number >= self._engine.frozen_from:
+            raise InputError(
+                f"the flow is frozen from step {self._engine.frozen_from} on (run.frozen_after_s), and what it carries"
+                " goes on with its velocity: set the flow before, or give a later run.frozen_after_s"
+            )
         if consistent_pressure:
             self._refuse_pressure()
         self._forget_measures()

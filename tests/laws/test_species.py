@@ -76,6 +76,8 @@ def test_a_species_in_a_frozen_flow_is_that_of_the_steady_flow(tmp_path):
     write_checkpoint(checkpoint_path(tmp_path, 1300), frozen, {})
     resumed = Solver(frozen.case, SerialCommunicator())
     restore(tmp_path, resumed)
+    with pytest.raises(InputError, match="the flow is frozen from step 1000 on"):
+        frozen.set_velocity_m_s(np.zeros(3))
     for simulation in (frozen, resumed):
         simulation.advance(33)
     assert np.array_equal(frozen.field("drug"), resumed.field("drug"))
