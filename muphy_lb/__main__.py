@@ -309,13 +309,17 @@ def _add_resume_options(parser) -> None:
 def _command_of(
     name: str, module: str, text: str, is_long: bool = True, add_options: Callable | None = None
 ) -> Command:
-    """The command ``name`` of a module, which is imported on first use; without ``add_options`` it has its own."""
+    """The command ``name`` of a module, which is imported on first use. Without ``add_options`` the module has it: for
+    all its commands, or as ``add_NAME_options``."""
+    function = name.replace("-", "_")
 
     def own_options(parser):
-        import_module(module).add_options(parser)
+        found = import_module(module)
+        own = getattr(found, f"add_{function}_options", None)
+        (own or found.add_options)(parser)
 
     def execute(options, say, communicator):
-        return getattr(import_module(module), name)(options, say, communicator)
+        return getattr(import_module(module), function)(options, say, communicator)
 
     return Command(text, add_options or own_options, execute, is_long)
 
@@ -326,6 +330,8 @@ _ROWS: dict[str, tuple] = {
     "run": (__name__, "run a case", False, _add_run_options),
     "resume": (__name__, "continue a run from its newest checkpoint", False, _add_resume_options),
     "permeability": ("muphy_lb.apps.rock.command", "compute the permeability of a rock"),
+    "relative-permeability": ("muphy_lb.apps.rock.command", "compute the relative permeabilities of two fluids"),
+    "drainage": ("muphy_lb.apps.rock.command", "press one fluid after another into a rock: capillary pressures"),
     "study": ("muphy_lb.apps.study.command", "run a case many times with uncertain values: answers with bands"),
     "bench": ("muphy_lb.bench.command", "time the steps of a case relative to the copy bandwidth of the device"),
     "compare": ("muphy_lb.bench.compare.command", "time one flow in several sizes on several backends"),

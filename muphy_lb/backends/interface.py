@@ -177,7 +177,8 @@ class Backend(Protocol):
             target = constant + sum of weight * field[index].
         links(operators, buffers: LinkBuffers, links: LinkArrays, values)
             Compute the incoming population of every opening link from the outgoing one, on the queue of the openings.
-            The operators are those of openings and of moments, the values those of moments.
+            The operators are those of openings and of their nodes
+            (:func:`muphy_lb.operators.at_openings`), the values those of the latter.
         link_fluxes(operators, buffers: LinkBuffers, links: LinkArrays, fluxes, values)
             Mass that enters through every opening link, and density deviation of the plane there, into the two float64
             arrays ``fluxes``; the incoming population is read, or computed as by ``links``. The operators are those of

@@ -176,10 +176,10 @@ class LinkConditions:
 
 class Values(NamedTuple):
     """Numbers on the device: the conditions' values in force, and ``(parity, in_force) -> tuple``, the values of the
-    parameters of the model's ``macroscopic``, with which the moments of a buffer are taken."""
+    parameters of the model's ``at_openings``."""
 
     timed: TimedValues
-    macroscopic: Callable[[int, object], tuple]
+    at_openings: Callable[[int, object], tuple]
 
 
 class BoundaryLinks:
@@ -196,7 +196,7 @@ class BoundaryLinks:
 
     def __init__(self, backend, model: Model, addresses: AddressTable, buffers, conditions, values: Values):
         self._backend, self._model, self._addresses = backend, model, addresses
-        self._buffers, self._moment_values = buffers, values.macroscopic
+        self._buffers, self._node_values = buffers, values.at_openings
         nodes = np.unique(addresses.domain.links.node)
         states = [self._state(phase, nodes) for phase in range(len(addresses.patterns))]
         self._timed = values.timed
@@ -231,7 +231,7 @@ class BoundaryLinks:
         """
         buffer, links = self._completed(parity), self._links_with_values(parity, is_behind)
         buffers = LinkBuffers(self._buffers[parity], buffer, buffer)
-        moments = self._moment_values(parity, self._in_force(parity, is_behind))
+        moments = self._node_values(parity, self._in_force(parity, is_behind))
         return self._backend.bind("links", self._operators, buffers, links, moments)
 
     def bind_walls(self, parity: int, is_behind: bool = False):
@@ -280,7 +280,7 @@ class BoundaryLinks:
         is_stored = self._model.streaming.stores_before_collision
         buffers = LinkBuffers(buffer, buffer, buffer if is_stored else None)
         links = self._links_with_values(parity, is_behind=True)
-        moments = self._moment_values(parity, self._in_force(parity, is_behind=True))
+        moments = self._node_values(parity, self._in_force(parity, is_behind=True))
         operators = *self._operators, self._model.plane_density
         return self._backend.bind("link_fluxes", operators, buffers, links, halves, moments)
 
@@ -313,7 +313,7 @@ class BoundaryLinks:
 
     @property
     def _operators(self) -> tuple:
-        return self._model.openings, self._model.macroscopic
+        return self._model.openings, self._model.at_openings
 
     def _link_arrays(self, conditions: LinkConditions, nodes, states) -> tuple[LinkArrays, ...]:
         """Links node after node, for even and odd steps; ``states`` is where the populations of their nodes lie."""

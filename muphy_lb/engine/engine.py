@@ -61,7 +61,7 @@ class Engine:
         self.fields = Fields(backend, domain, model, self.halo.shares, corners)
         self.particles = Particles(backend, connector, lookup, domain, model, self.fields) if lookup else None
         self.parameters = Parameters(backend, domain, self.fields, self.particles, self.timed)
-        values = Values(self.timed, self._moment_values)
+        values = Values(self.timed, partial(self._moment_values, operator=model.at_openings))
         self.boundary_links = BoundaryLinks(backend, model, self.addresses, self.buffers, conditions, values)
         self.feedback = self._bind_feedback(conditions)
         self.actions = Actions(self, connector.communicator)

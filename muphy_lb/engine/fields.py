@@ -403,5 +403,5 @@ def _read_behind(model: Model) -> tuple[str, ...]:
     """Fields that moments are taken with as the step before has left them: those that its collision read."""
     if model.streaming.stores_before_collision:
         return ()
-    given = (model.parameters[parameter.name] for parameter in model.macroscopic.parameters)
+    given = (model.parameters[parameter.name] for parameter in model.at_openings.parameters)
     return tuple(dict.fromkeys(v.field for v in given if isinstance(v, FieldValue) and not v.is_new))

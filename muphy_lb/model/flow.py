@@ -12,7 +12,7 @@ from muphy_lb.lattice import Lattice
 from muphy_lb.model.action import Action
 from muphy_lb.model.isothermal import Fluid, isothermal
 from muphy_lb.model.model import Field, FieldValue, Model, ParticleSet, PartlyFilled, Stage, Value, Where
-from muphy_lb.operators import Observer, Operator, sum_of_forces, where_fluid
+from muphy_lb.operators import OPEN, Observer, Operator, sum_of_forces, where_fluid
 from muphy_lb.operators.observers import combined
 
 
@@ -31,7 +31,7 @@ class Flow:
         observers: store values of every node before its collision.
         extensions: functions that wrap the composed collision, such as :func:`muphy_lb.operators.followed_by`.
         written: names of fields that these write.
-        fields, before, between, after, particles, actions, occupied, bulk, costs, filled: as of
+        fields, before, between, after, particles, actions, occupied, bulk, costs, filled, closed: as of
             :class:`muphy_lb.model.model.Model`.
         counted: function that makes the model's ``counted`` of the moments of nodes with fluid.
     """
@@ -57,6 +57,7 @@ class Flow:
     costs: Mapping[int, float] = field(default_factory=dict)
     counted: Callable[[Operator], Operator] | None = None
     filled: PartlyFilled | None = None
+    closed: Operator = OPEN
 
     def pushed_by(self, force: Operator, parameters: Mapping[str, Value]) -> "Flow":
         """The flow with a further body force."""
@@ -141,6 +142,7 @@ class Flow:
             after=self.after,
             particles=self.particles,
             actions=self.actions,
+            closed=self.closed,
         )
         return self._partly_filled(model) if self.occupied else model
 

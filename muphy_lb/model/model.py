@@ -16,7 +16,7 @@ import numpy as np
 
 from muphy_lb.domain import LocalDomain, ScalarBoundary, ScalarSet, Streaming
 from muphy_lb.lattice import Lattice
-from muphy_lb.operators import Equilibrium, Operator
+from muphy_lb.operators import OPEN, Equilibrium, Operator, at_openings
 
 # Kernels over nodes that a stage may name; see ``muphy_lb.backends.interface.Backend.bind``.
 STENCIL = "stencil"
@@ -323,6 +323,13 @@ class Model:
     #: moments for sums over all nodes, the first of them the mass that counts minus 1; ``macroscopic`` if not given
     counted: Operator | None = None
     filled: PartlyFilled | None = None  #: how much of a node is fluid, if not all of it
+    #: whether the openings are closed to a node, whose links into them reflect then as walls do
+    closed: Operator = OPEN
+
+    @property
+    def at_openings(self) -> Operator:
+        """Whether an opening is closed to a node, and its velocity, from the stored populations."""
+        return at_openings(self.macroscopic, self.closed)
 
     @property
     def stages(self) -> tuple[Stage, ...]:

@@ -23,7 +23,14 @@ from muphy_lb.operators.collision import collision, followed_by
 from muphy_lb.operators.cumulant import CUMULANT
 from muphy_lb.operators.equilibrium import COMPRESSIBLE, EQUILIBRIA, INCOMPRESSIBLE, STOKES, Equilibrium
 from muphy_lb.operators.forces import FIELD, UNIFORM, VARYING, sum_of_forces
-from muphy_lb.operators.moments import AFTER_COLLISION, BEFORE_COLLISION, macroscopic, where_fluid
+from muphy_lb.operators.moments import (
+    AFTER_COLLISION,
+    BEFORE_COLLISION,
+    OPEN,
+    at_openings,
+    macroscopic,
+    where_fluid,
+)
 from muphy_lb.operators.mrt import MRT, mrt, mrt_for
 from muphy_lb.operators.observers import (
     MOMENTUM_FIELDS,
@@ -66,6 +73,7 @@ __all__ = [
     "LAYERS",
     "MRT",
     "OMEGA",
+    "OPEN",
     "OPENING_LAYER",
     "Observer",
     "Operator",
@@ -106,6 +114,7 @@ __all__ = [
     "reflected_shares",
     "positions",
     "sum_of_forces",
+    "at_openings",
     "where_fluid",
     "wall_coefficients",
 ]

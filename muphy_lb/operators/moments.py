@@ -76,6 +76,39 @@ def where_fluid(moments: Operator, occupied: str) -> Operator:
     return Operator(f"{moments.name}-of-fluid", reference, node, joined(moments.parameters, named(occupied)))
 
 
+def _open(n, parameters):
+    return np.zeros(np.shape(n), dtype=bool)
+
+
+def _open_node(lattice, precision, jit, at):
+    return jit(lambda n, parameters: False)
+
+
+OPEN = Operator("open", _open, _open_node)
+"""An opening that lets every node through: ``reference(n, parameters)``, ``is_closed(n, parameters)`` of one."""
+
+
+@cache
+def at_openings(moments: Operator, closed: Operator) -> Operator:
+    """The operator of (whether the opening is closed to a node, ux, uy, uz) from that of moments, and ``closed``, which
+    reads fields of the node. Cached: one object for equal arguments, since compiled code is cached by operator."""
+
+    def reference(stored, n, lattice, parameters):
+        found = moments.reference(stored, n, lattice, parameters)
+        return np.concatenate((closed.reference(n, parameters)[None], found[1:]))
+
+    def node(lattice, precision, jit, at):
+        moments_at, is_closed = moments.node(lattice, precision, jit, at), closed.node(lattice, precision, jit, at)
+
+        def state(f, n, parameters):
+            _, ux, uy, uz = moments_at(f, n, parameters)
+            return is_closed(n, parameters), ux, uy, uz
+
+        return jit(state)
+
+    return Operator(f"{moments.name}-{closed.name}", reference, node, joined(moments.parameters, closed.parameters))
+
+
 def state_node(lattice, precision, jit, equilibrium: Equilibrium, half_force: float = BEFORE_COLLISION):
     """Node function ``(f, force)`` -> (deviation, ux, uy, uz, jx, jy, jz): density, velocity, momentum. The momentum is
     returned as summed: density times velocity differs from it by a rounding error that is the same in every step of a

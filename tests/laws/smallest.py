@@ -22,6 +22,10 @@ BEADS = {
     "bonds": {"stiffness_n_m": 0.02, "length_m": 0.6},
     "repulsion": {"potential": "soft", "energy_j": 1e-5, "diameter_m": 0.5},
 }
+BEFORE_A_PLATE = [
+    {"name": "inlet", "pressure_pa": 0.01, "second_fluid": 0.5},
+    {"name": "outlet", "pressure_pa": 0.0, "blocks_second": True},
+]
 BODY = {"box_m": [[-1.0, -1.0, -1.0], [3.0, 4.0, 1.0]]}
 DROP = {"centre_m": [6.0, 4.0, 0.0], "radius_m": 2.2, "velocity_m_s": [0.05, -0.1, 0.0]}
 TRACERS = {"name": "tracers", "kind": "tracers", "count": 30, "diffusivity_m2_s": 1e-3}
@@ -45,6 +49,8 @@ SECTIONS: Mapping[str, dict] = {
             "second": [BODY],
         },
         "walls": [LOW],
+        "geometry": {"options": {"ends": "open"}},
+        "openings": BEFORE_A_PLATE,
     },
     "age": {
         "geometry": {"options": {"ends": "open"}},

@@ -6,7 +6,9 @@ import pytest
 from muphy_lb import Simulation
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.physics.two_fluid.observers import exact_sum
+from muphy_lb.output.series import read_series
+from muphy_lb.physics.two_fluid.observers import FLOWS, LEAST_LOOKS, batch_means, exact_sum
+from muphy_lb.physics.two_fluid.start import widest_pores
 from muphy_lb.run.solver import Solver
 from tests.laws.smallest import THROUGH, merged, smallest
 
@@ -118,6 +120,63 @@ def test_a_fluid_that_enters_takes_the_volume_that_flows():
         assert sim.core.model_field("phase").min() > -1.0
 
 
+def test_a_porous_plate_keeps_the_second_fluid_back():
+    """Driven against the plate it comes to rest there, and has lost none of itself."""
+    openings = [
+        {"name": "inlet", "pressure_pa": 0.004, "second_fluid": 1.0},
+        {"name": "outlet", "pressure_pa": 0.0, "blocks_second": True},
+    ]
+    two_fluid = {"second": [{"box_m": [[-9.0, -9.0, -9.0], [8.0, 99.0, 9.0]]}]}
+    case = {"geometry": channel(16, 6, ends="open"), "openings": openings, "two_fluid": two_fluid}
+    with Simulation(merged(FLOW, case)) as sim:
+        sim.step(1000)
+        before = amounts(sim.core)
+        sim.step(1000)
+        after = amounts(sim.core)
+        assert sim.openings["outlet"].flow_rate_m3_s == 0.0
+        assert after[1] / after[0] > 5.0 and after[1] - before[1] < 1e-3 * after[1]
+        assert sum(after) == pytest.approx(sum(before), rel=1e-4)
+
+
+def test_the_fluid_that_does_not_wet_starts_in_the_widest_pores():
+    wide, narrow = slice(1, 7), slice(8, 11)
+    fluid = np.zeros((1, 12, 20), dtype=np.int64) + 1
+    fluid[:, wide], fluid[:, narrow] = 0, 0
+    tables = {"spacing_m": 1.0, "periodic": "x"}
+    for angle_deg, place in ((60.0, wide), (120.0, narrow)):
+        two_fluid = {"contact_angle_deg": angle_deg, "second_saturation": 1 / 3 if angle_deg > 90.0 else 2 / 3}
+        with Simulation(merged(FLOW, {"geometry": tables, "two_fluid": two_fluid}), geometry=fluid) as sim:
+            y = sim.nodes.coordinates()[:, 1]
+            assert np.array_equal(sim.core.model_field("phase") < 0.0, (y >= place.start) & (y < place.stop))
+            assert np.count_nonzero(widest_pores(sim.nodes, 7)) == 7
+
+
+def test_the_flows_told_are_those_of_both_fluids(tmp_path):
+    case = {
+        "geometry": channel(12, 8),
+        "flow": {"acceleration_m_s2": [1e-4, 0.0, 0.0]},
+        "two_fluid": {"second": [{"centre_m": [5.0, 4.0, 0.0], "radius_m": 3.0}]},
+        "output": {"series_every_steps": 20, "picture": False, "report": False},
+    }
+    with Simulation(merged(FLOW, case)) as sim:
+        sim.run(steps=20, folder=tmp_path)
+        u, share = sim.velocity_m_s(), 0.5 + 0.5 * sim.core.model_field("phase")
+        n_voxels = np.prod(sim.core.header.shape)
+        expected = [*(share @ u), *((1.0 - share) @ u)]
+        series = read_series(tmp_path / "two_fluid.csv")
+        assert [series[name][-1] * n_voxels for name in FLOWS] == pytest.approx(expected, rel=1e-9, abs=1e-15)
+
+
+def test_the_error_of_a_mean_flow_holds_its_noise_and_its_drift():
+    n, noise = 64 * LEAST_LOOKS, np.random.default_rng(1).normal(size=(64 * LEAST_LOOKS, 200))
+    mean, error = batch_means(3.0 + noise)
+    expected = 1.0 / np.sqrt(n / 2)
+    assert mean == pytest.approx(3.0, abs=6.0 * expected)
+    assert expected < error.mean() < 2.0 * expected
+    assert np.mean(np.abs(mean - 3.0) < 2.0 * error) > 0.9
+    assert batch_means(np.linspace(0.0, 1.0, n)[:, None])[1] == pytest.approx(0.25, rel=0.01)
+
+
 @pytest.mark.parametrize(
     ("sections", "told"),
     [
@@ -133,6 +192,15 @@ def test_a_fluid_that_enters_takes_the_volume_that_flows():
             "two_fluid.kinematic_viscosity_m2_s gives a relaxation time",
         ),
         ({"two_fluid": {"initial_file": "a.npy"}}, "has second and initial_file; give one of them"),
+        ({"two_fluid": {"second_saturation": 0.3}}, "has second and second_saturation; give one of them"),
+        (
+            {"openings": [THROUGH[0] | {"blocks_second": True}, THROUGH[1]]},
+            r"openings\.inlet has blocks_second, but no pressure_pa",
+        ),
+        (
+            {"openings": [THROUGH[0], THROUGH[1] | {"blocks_second": True, "second_fluid": 0.5}]},
+            r"openings\.outlet has blocks_second and second_fluid = 0\.5",
+        ),
     ],
 )
 def test_a_case_that_cannot_be_computed_is_refused(sections, told):

@@ -1,4 +1,4 @@
-"""The command ``muphy-lb permeability``; imports nothing heavy, so that its first line appears at once."""
+"""The commands of rocks; nothing heavy is imported, so that their first line appears at once."""
 
 from collections.abc import Callable
 
@@ -7,8 +7,8 @@ from muphy_lb.run.options import DEFAULT_OUTPUT, add_set
 SHORT, OF_CASE = "short", "case"
 
 
-def add_options(parser) -> None:
-    """Give an argument parser the options of the command."""
+def add_permeability_options(parser) -> None:
+    """Add the options of ``muphy-lb permeability``."""
     parser.add_argument("case", help="case file (TOML) of a flow that a uniform body force drives")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--axis", choices="xyz", help="turn the force along this axis (default: as in the case)")
@@ -41,8 +41,56 @@ def add_options(parser) -> None:
         help=f"folder with one folder for each flow; the same command again goes on from what it holds (default:"
         f" {DEFAULT_OUTPUT}/CASE-permeability)",
     )
+    _add_overwrite(parser)
+
+
+def _add_overwrite(parser) -> None:
     parser.add_argument("--overwrite", action="store_true", help="begin anew, whatever OUT holds of earlier flows")
     add_set(parser)
+
+
+def add_relative_permeability_options(parser) -> None:
+    """Add the options of ``muphy-lb relative-permeability``."""
+    parser.add_argument("case", help="case file (TOML) of two fluids that a uniform body force drives")
+    parser.add_argument(
+        "--saturations",
+        metavar="S,...",
+        default="0.2,0.35,0.5,0.65,0.8",
+        help="saturations of the first fluid (default: %(default)s)",
+    )
+    _add_two_fluid_output(parser, "relative-permeability")
+
+
+def add_drainage_options(parser) -> None:
+    """Add the options of ``muphy-lb drainage``."""
+    parser.add_argument("case", help="case file (TOML) of two fluids between pressures at openings")
+    parser.add_argument(
+        "--pressures",
+        metavar="PA,...",
+        required=True,
+        help="pressures of the opening through which the second fluid enters, one after another [Pa]: rising for"
+        " drainage, then falling for imbibition",
+    )
+    parser.add_argument(
+        "--settled-within",
+        metavar="SHARE",
+        type=float,
+        default=1e-3,
+        help="a pressure has settled once the saturation changes by no more than this over a tenth of the steps of the"
+        " case, which are the most at each pressure (default: %(default)s)",
+    )
+    _add_two_fluid_output(parser, "drainage")
+
+
+def _add_two_fluid_output(parser, name: str) -> None:
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="OUT",
+        help="folder of the table, its chart and the flows; the same command again goes on from what it holds (default:"
+        f" {DEFAULT_OUTPUT}/CASE-{name})",
+    )
+    _add_overwrite(parser)
 
 
 def permeability(options, say: Callable[[str], None], communicator) -> int:
@@ -50,3 +98,17 @@ def permeability(options, say: Callable[[str], None], communicator) -> int:
     from muphy_lb.apps.rock import permeability as computed
 
     return computed.permeability(options, say, communicator)
+
+
+def relative_permeability(options, say: Callable[[str], None], communicator) -> int:
+    """Compute relative permeabilities; see :mod:`muphy_lb.apps.rock.relative_permeability`."""
+    from muphy_lb.apps.rock.relative_permeability import relative_permeability as computed
+
+    return computed(options, say, communicator)
+
+
+def drainage(options, say: Callable[[str], None], communicator) -> int:
+    """Compute a curve of capillary pressure; see :mod:`muphy_lb.apps.rock.drainage`."""
+    from muphy_lb.apps.rock.drainage import drainage as computed
+
+    return computed(options, say, communicator)

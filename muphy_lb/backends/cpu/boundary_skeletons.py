@@ -16,10 +16,10 @@ from muphy_lb.operators.unroll import unroll
 
 
 @cache
-def links(openings_operator, macroscopic_operator, lattice, precision):
+def links(openings_operator, node_operator, lattice, precision):
     """Compute the incoming population of every opening link, node after node."""
     condition = openings_operator.compile(lattice, precision, node_jit)
-    macroscopic = macroscopic_operator.compile(lattice, precision, node_jit)
+    at_node = node_operator.compile(lattice, precision, node_jit)
     q_count, real, unit = lattice.q, precision.real, precision.real(precision.unit)
 
     @sweep_jit
@@ -29,8 +29,11 @@ def links(openings_operator, macroscopic_operator, lattice, precision):
         for m in range(n_nodes):
             for q in range(q_count):
                 f[q] = state[links.state[q * n_nodes + m]]
-            _, ux, uy, uz = macroscopic(f, links.node[m], parameters)
+            is_closed, ux, uy, uz = at_node(f, links.node[m], parameters)
             for link in range(links.start[m], links.start[m + 1]):
+                if is_closed:
+                    target[links.incoming[link]] = buffer[links.outgoing[link]]
+                    continue
                 k = links.opening[link]
                 kind, value = links.kind[k], unit * links.value[k]
                 leaving, momentum = links.shares[4 * k] * buffer[links.outgoing[link]], links.momentum[link]
@@ -44,7 +47,7 @@ def links(openings_operator, macroscopic_operator, lattice, precision):
 @cache
 def link_fluxes(operators, lattice, precision, computes_entering):
     """Mass flow in through every opening link, and density deviation of the plane, in lattice units."""
-    condition, macroscopic, density = (operator.compile(lattice, precision, node_jit) for operator in operators)
+    condition, at_node, density = (operator.compile(lattice, precision, node_jit) for operator in operators)
     q_count, real, unit = lattice.q, precision.real, precision.real(precision.unit)
     storage, per_unit = precision.storage, 1.0 / precision.unit
 
@@ -55,7 +58,7 @@ def link_fluxes(operators, lattice, precision, computes_entering):
         for m in range(n_nodes):
             for q in range(q_count):
                 f[q] = state[links.state[q * n_nodes + m]]
-            _, ux, uy, uz = macroscopic(f, links.node[m], parameters)
+            is_closed, ux, uy, uz = at_node(f, links.node[m], parameters)
             for link in range(links.start[m], links.start[m + 1]):
                 leaving = buffer[links.outgoing[link]]
                 entering = arriving[links.incoming[link]]
@@ -64,6 +67,7 @@ def link_fluxes(operators, lattice, precision, computes_entering):
                 if computes_entering:
                     momentum = links.momentum[link]
                     entering = storage(condition(leaving, links.q[link], kind, value, momentum, ux, uy, uz))
+                    entering = leaving if is_closed else entering
                 flux[link] = np.float64(entering) * per_unit - np.float64(leaving) * per_unit
                 both = real(leaving) + real(entering)
                 deviation[link] = np.float64(density(both, links.q[link], kind, value, ux, uy, uz)) * per_unit

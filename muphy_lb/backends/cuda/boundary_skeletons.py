@@ -18,16 +18,16 @@ SUM_BLOCKS, SUM_THREADS, FEEDBACK_THREADS = 16, 128, 32
 
 
 @cache
-def links(openings_operator, macroscopic_operator, lattice, precision):
+def links(openings_operator, node_operator, lattice, precision):
     """Compute the incoming population of every opening link. A block first computes the velocities of ``LINK_NODES``
     nodes and then one link per thread: a thread that looped over all links of a node would wait for memory at each."""
     condition = openings_operator.compile(lattice, precision, device_jit)
-    macroscopic = macroscopic_operator.compile(lattice, precision, device_jit)
+    at_node = node_operator.compile(lattice, precision, device_jit)
     q_count, real, storage, unit = lattice.q, precision.real, precision.storage, precision.real(precision.unit)
 
     @kernel_jit
     def kernel(state, buffer, target, links, parameters):
-        velocity = cuda.shared.array((3, LINK_NODES), real)
+        velocity, closed = cuda.shared.array((3, LINK_NODES), real), cuda.shared.array(LINK_NODES, np.int8)
         thread, n_nodes, n_links = cuda.threadIdx.x, links.node.size, links.q.size
         first = cuda.blockIdx.x * LINK_NODES
         m = first + thread
@@ -35,7 +35,8 @@ def links(openings_operator, macroscopic_operator, lattice, precision):
             f = cuda.local.array(q_count, real)
             for q in range(q_count):
                 f[q] = real(state[links.state[q * n_nodes + m]])
-            _, velocity[0, thread], velocity[1, thread], velocity[2, thread] = macroscopic(f, links.node[m], parameters)
+            is_closed, ux, uy, uz = at_node(f, links.node[m], parameters)
+            velocity[0, thread], velocity[1, thread], velocity[2, thread], closed[thread] = ux, uy, uz, is_closed
         cuda.syncthreads()
         for link in range(links.start[first] + thread, links.start[min(first + LINK_NODES, n_nodes)], cuda.blockDim.x):
             k, own = links.opening[link], links.owner[link] - first
@@ -45,7 +46,8 @@ def links(openings_operator, macroscopic_operator, lattice, precision):
                 leaving += links.shares[4 * k + 1 + i] * real(buffer[links.reflected[i * n_links + link]])
             ux, uy, uz = velocity[0, own], velocity[1, own], velocity[2, own]
             entering = condition(leaving, links.q[link], kind, value, momentum, ux, uy, uz)
-            target[links.incoming[link]] = storage(entering)
+            own_leaving = buffer[links.outgoing[link]]
+            target[links.incoming[link]] = own_leaving if closed[own] else storage(entering)
 
     return kernel
 
@@ -54,7 +56,7 @@ def links(openings_operator, macroscopic_operator, lattice, precision):
 def link_fluxes(operators, lattice, precision, computes_entering):
     """Mass flow in through every opening link, and density deviation of the plane, in lattice units; one thread per
     node with openings."""
-    condition, macroscopic, density = (operator.compile(lattice, precision, device_jit) for operator in operators)
+    condition, at_node, density = (operator.compile(lattice, precision, device_jit) for operator in operators)
     q_count, real, storage, unit = lattice.q, precision.real, precision.storage, precision.real(precision.unit)
     per_unit = 1.0 / precision.unit
 
@@ -65,7 +67,7 @@ def link_fluxes(operators, lattice, precision, computes_entering):
             f = cuda.local.array(q_count, real)
             for q in range(q_count):
                 f[q] = real(state[links.state[q * n_nodes + m]])
-            _, ux, uy, uz = macroscopic(f, links.node[m], parameters)
+            is_closed, ux, uy, uz = at_node(f, links.node[m], parameters)
             for link in range(links.start[m], links.start[m + 1]):
                 leaving = real(buffer[links.outgoing[link]])
                 entering = real(arriving[links.incoming[link]])
@@ -74,7 +76,7 @@ def link_fluxes(operators, lattice, precision, computes_entering):
                 if computes_entering:
                     momentum = links.momentum[link]
                     computed = condition(leaving, links.q[link], kind, value, momentum, ux, uy, uz)
-                    entering = real(storage(computed))
+                    entering = leaving if is_closed else real(storage(computed))
                 flux[link] = float(entering) * per_unit - float(leaving) * per_unit
                 of_plane = density(leaving + entering, links.q[link], kind, value, ux, uy, uz)
                 deviation[link] = float(of_plane) * per_unit

@@ -295,24 +295,23 @@ def _leaving(backend, buffer, links: records.LinkArrays):
 
 def _entering(backend, operators, buffers: records.LinkBuffers, links: records.LinkArrays, values, leaving):
     """Function that computes the incoming population of every link in storage format from what ``leaving()`` gives."""
-    openings, macroscopic = operators
+    openings, at_node = operators
 
     def entering():
-        condition, velocity = _at_links(backend, macroscopic, buffers.state, links, values)
-        return backend.stored(
-            openings.reference(leaving(), links.q, condition, links.momentum, velocity, backend.lattice)
-        )
+        is_closed, condition, velocity = _at_links(backend, at_node, buffers.state, links, values)
+        opened = openings.reference(leaving(), links.q, condition, links.momentum, velocity, backend.lattice)
+        return np.where(is_closed, buffers.leaving[links.outgoing], backend.stored(opened))
 
     return entering
 
 
-def _at_links(backend, macroscopic, state, links: records.LinkArrays, values):
-    """The condition of every link, and the velocity of its node."""
+def _at_links(backend, at_node, state, links: records.LinkArrays, values):
+    """Whether every link is closed, its condition, and the velocity of its node."""
     of_link = np.repeat(np.arange(links.node.size), np.diff(links.start))
     f = backend.loaded(state[links.state.reshape(backend.lattice.q, -1)])
-    named = backend.in_lattice_units(macroscopic, values)
-    velocity = macroscopic.reference(f, links.node, backend.lattice, named)[1:, of_link]
-    return (links.kind[links.opening], links.value[links.opening]), velocity
+    named = backend.in_lattice_units(at_node, values)
+    is_closed, *velocity = at_node.reference(f, links.node, backend.lattice, named)[:, of_link]
+    return is_closed != 0.0, (links.kind[links.opening], links.value[links.opening]), np.array(velocity)
 
 
 def links(backend, operators, buffers: records.LinkBuffers, links: records.LinkArrays, values):
@@ -328,10 +327,10 @@ def links(backend, operators, buffers: records.LinkBuffers, links: records.LinkA
 
 def link_fluxes(backend, operators, buffers: records.LinkBuffers, links: records.LinkArrays, fluxes, values):
     """Incoming minus outgoing population of every link, and the density deviation of the plane."""
-    condition, macroscopic, density = operators
+    condition, at_node, density = operators
     computed = _entering(
         backend,
-        (condition, macroscopic),
+        (condition, at_node),
         buffers,
         links,
         values,
@@ -345,7 +344,7 @@ def link_fluxes(backend, operators, buffers: records.LinkBuffers, links: records
         found = stored.astype(storage).astype(np.float64)
         leaving = buffers.leaving[links.outgoing].astype(np.float64) / unit
         flux[...] = found / unit - leaving
-        known = _at_links(backend, macroscopic, buffers.state, links, values)
+        _, *known = _at_links(backend, at_node, buffers.state, links, values)
         deviation[...] = density.reference(leaving + found / unit, links.q, *known, backend.lattice)
 
     return measure

@@ -1,4 +1,4 @@
-"""Saturation and capillary number over time, ``two_fluid.csv``, and at the end."""
+"""Saturation, flow of both fluids and capillary number over time, ``two_fluid.csv``, and at the end."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -6,12 +6,72 @@ from pathlib import Path
 import numpy as np
 
 from muphy_lb.measure.flow_series import SeriesObserver
-from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.measure.flow_view import FlowView, on_root
+from muphy_lb.measure.node_sums import Measure
+from muphy_lb.model.model import FieldValue
+from muphy_lb.operators import Operator
+from muphy_lb.operators.operator import named
 from muphy_lb.output.report_html import ReportPart, ReportTable
-from muphy_lb.physics.two_fluid.operators import FIRST, SECOND
+from muphy_lb.output.series import read_series
+from muphy_lb.physics.two_fluid.operators import FIRST, PHASE, SECOND
 from muphy_lb.physics.two_fluid.section import SERIES_FILE
 
-COLUMNS = ("second_saturation", "first_amount_m3", "second_amount_m3", "capillary_number", "largest_capillary_number")
+FLOWS = tuple(f"{fluid}_darcy_velocity_{axis}_m_s" for fluid in ("first", "second") for axis in "xyz")
+"""Flow rate of each fluid through a section of the whole box over its area, solid included."""
+COLUMNS = (
+    "second_saturation",
+    "first_amount_m3",
+    "second_amount_m3",
+    *FLOWS,
+    "capillary_number",
+    "largest_capillary_number",
+)
+STEADY = "steady"
+BATCHES, LEAST_LOOKS = 8, 32
+
+
+def _flows(n, moments, lattice, parameters):
+    velocity = np.asarray(moments[1:4], dtype=np.float64)
+    first = 0.5 + 0.5 * np.asarray(parameters[PHASE][n], dtype=np.float64)
+    return np.concatenate([first * velocity, (1.0 - first) * velocity]), np.zeros((0, first.size))
+
+
+def _flows_node(lattice, precision, jit, at):
+    phase, double, axes = at[PHASE], np.float64, 3
+    half, one = double(0.5), double(1)
+
+    def flows(n, deviation, ux, uy, uz, parameters, found):
+        first = half + half * double(parameters[phase][n])
+        velocity = double(ux), double(uy), double(uz)
+        for axis in range(axes):
+            found[axis] = first * velocity[axis]
+            found[axis + axes] = (one - first) * velocity[axis]
+
+    return jit(flows)
+
+
+FLOW_OF_BOTH = Measure(
+    Operator("two-fluid-flows", _flows, _flows_node, named(PHASE)), {PHASE: FieldValue(PHASE)}, n_sums=6, n_peaks=0
+)
+"""The velocity (x, y, z) of each node by the share of the first fluid, then by that of the second one."""
+
+
+def batch_means(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and its standard error of the second half of a series, from ``BATCHES`` means of equal length.
+
+    Args:
+        values: (n, k) looks at equal intervals, at least ``LEAST_LOOKS``.
+
+    Returns:
+        (k,) means and (k,) standard errors; where the two halves of the batches differ by more than their scatter
+        explains, the error is their difference.
+    """
+    per_batch = len(values) // (2 * BATCHES)
+    batches = values[len(values) - per_batch * BATCHES :].reshape(BATCHES, per_batch, -1).mean(axis=1)
+    error = batches.std(axis=0, ddof=1) / np.sqrt(BATCHES)
+    half = BATCHES // 2
+    drift = np.abs(batches[half:].mean(axis=0) - batches[:half].mean(axis=0))
+    return batches.mean(axis=0), np.maximum(error, drift)
 
 
 HALF_BITS = 32
@@ -25,18 +85,22 @@ def exact_sum(values: np.ndarray) -> int:
 
 
 class TwoFluidSeries(SeriesObserver):
-    """Appends saturation, amounts and capillary numbers; the amounts are exact sums. Capillary numbers are those of the
-    mean and of the largest speed of all nodes, with the viscosity of the more viscous fluid.
+    """Appends saturation, amounts, flows and capillary numbers; amounts and flows are exact sums. Capillary numbers are
+    those of the mean and of the largest speed of all nodes, with the viscosity of the more viscous fluid. It ends the
+    run once the mean flows of both fluids are known well enough: the error of each (:func:`batch_means`) is within
+    ``known_within`` of the sum of both, flows times viscosities.
 
     Args:
         view, folder, resume_step: as of all series.
         full: amount of a full node.
-        viscosity_pa_s, tension_n_m: dynamic viscosity of the more viscous fluid, interfacial tension.
+        viscosities_pa_s, tension_n_m: dynamic viscosities of both fluids, interfacial tension.
+        known_within: see above; None: the run ends after its steps.
     """
 
     file = SERIES_FILE
     files = (SERIES_FILE,)
     name = "two_fluid"
+    reason = STEADY
 
     def __init__(
         self,
@@ -44,11 +108,18 @@ class TwoFluidSeries(SeriesObserver):
         folder: Path,
         resume_step: int | None,
         full: float,
-        viscosity_pa_s: float,
+        viscosities_pa_s: tuple[float, float],
         tension_n_m: float,
+        known_within: float | None,
     ):
-        self._full, self._per_speed = full, viscosity_pa_s / tension_n_m
+        self._full, self._known_within = full, known_within
+        self._viscosities, self._per_speed = np.repeat(viscosities_pa_s, 3), max(viscosities_pa_s) / tension_n_m
+        self._sums = view.node_sums(FLOW_OF_BOTH)
         super().__init__(view, folder, resume_step)
+        path, self._looks, self._is_known = folder / self.file, [], False
+        if resume_step is not None and view.communicator.rank == 0 and path.exists():
+            series = read_series(path)
+            self._looks = np.stack([series[name] for name in FLOWS], axis=1).tolist()
 
     def columns(self) -> list[str]:
         """Names of the columns."""
@@ -58,17 +129,57 @@ class TwoFluidSeries(SeriesObserver):
         """One number per column, on rank 0; collective."""
         view = self._view
         of_first, of_second, health = view.model_field(FIRST), view.model_field(SECOND), view.health()
+        sums = self._sums.read()
         if of_first is None or of_second is None:
             return None
-        volume_m3 = view.units.spacing_m**3 / self._full
+        units, n_voxels = view.units, int(np.prod(view.header.shape, dtype=np.int64))
+        volume_m3 = units.spacing_m**3 / self._full
         first, second = exact_sum(of_first), exact_sum(of_second)
-        speeds = [view.units.velocity_to_si(speed) * self._per_speed for speed in (health.mean_speed, health.max_speed)]
-        return [second / (first + second), first * volume_m3, second * volume_m3, *map(float, speeds)]
+        flows = units.velocity_to_si(on_root(sums)[0] / n_voxels).tolist()
+        speeds = [
+            float(units.velocity_to_si(speed) * self._per_speed) for speed in (health.mean_speed, health.max_speed)
+        ]
+        return [second / (first + second), first * volume_m3, second * volume_m3, *flows, *speeds.tolist()]
+
+    def rows(self) -> list[list[float]] | None:
+        """The numbers, of which the flows are remembered."""
+        numbers = self.numbers()
+        if numbers is None:
+            return None
+        self._looks.append([numbers[COLUMNS.index(name)] for name in FLOWS])
+        return [numbers]
+
+    def verdict(self) -> str | None:
+        """Whether the mean flows are known."""
+        is_due = self._known_within is not None and self.every and self._view.step_number % self.every == 0
+        if not is_due:
+            return None
+        communicator = self._view.communicator
+        self._is_known = communicator.broadcast(self._are_known() if communicator.rank == 0 else None)
+        return STEADY if self._is_known else None
+
+    def _are_known(self) -> bool:
+        if len(self._looks) < LEAST_LOOKS:
+            return False
+        mean, error = (self._viscosities * each for each in batch_means(np.array(self._looks)))
+        return bool(error.max() <= self._known_within * np.abs(mean).sum())
+
+    @property
+    def is_satisfied(self) -> bool:
+        """Whether the mean flows are known."""
+        return self._is_known
 
     def finish(self) -> dict | None:
-        """The numbers at the end, on rank 0."""
+        """The numbers at the end, and mean flows with their errors where there are enough looks, on rank 0."""
         numbers = self.numbers()
-        return None if numbers is None else dict(zip(COLUMNS, numbers, strict=True))
+        if numbers is None:
+            return None
+        record: dict = dict(zip(COLUMNS, numbers, strict=True))
+        if len(self._looks) >= LEAST_LOOKS:
+            mean, error = batch_means(np.array(self._looks))
+            record["mean"] = dict(zip(FLOWS, mean.tolist(), strict=True))
+            record["standard_error"] = dict(zip(FLOWS, error.tolist(), strict=True))
+        return record
 
     def lines(self, summary: Mapping) -> list[str]:
         """The record as a line of text."""
@@ -80,5 +191,5 @@ class TwoFluidSeries(SeriesObserver):
 
     def section(self, summary: Mapping) -> ReportPart:
         """The record as a table."""
-        rows = [(name.replace("_", " "), value) for name, value in summary[self.name].items()]
+        rows = [(name.replace("_", " "), value) for name, value in summary[self.name].items() if name in COLUMNS]
         return ReportPart(tables=(ReportTable("Two fluids", ("", "at the end"), rows),))

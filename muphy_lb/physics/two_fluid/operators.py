@@ -47,6 +47,11 @@ WALL, OPENING, LEAST_AMOUNT = -(2**30), -(2**30) - 1, -(2**29)
 """Amounts beyond walls and openings, and what no amount is below."""
 NOWHERE = 2.0
 """Phase where there is no node."""
+PLATE = 2.0
+"""Share of the first fluid in what enters through a porous plate, by which it is known: the first one alone enters, and
+leaves for both."""
+ALMOST_FIRST = 0.9
+"""Phase of a node above which a porous plate lets it through."""
 SHARPNESS = 0.7
 """beta: the interface is a hyperbolic tangent of 2 / beta voxels."""
 FLAT = 1e-5
@@ -78,7 +83,9 @@ def _advance(neighbours, n, lattice, parameters):
     own_lattice, real = scalar_lattice(lattice.dimension), parameters[PHASE].dtype.type
     amounts = parameters[FIRST], parameters[SECOND]
     momentum, normal = ([parameters[name] for name in names] for names in (MOMENTUM_FIELDS, NORMAL))
-    enters = parameters[ENTERING][n], 1.0 - parameters[ENTERING][n]
+    share, is_plate = np.minimum(parameters[ENTERING][n], 1.0), parameters[ENTERING][n] == PLATE
+    enters, here = (share, 1.0 - share), [values[n].astype(real) for values in amounts]
+    leaving = np.where(is_plate, here[0] + here[1], here[0]), np.where(is_plate, 0.0, here[1])
     changes = np.zeros((2, n.size), np.int64)
     for k, axis, sign in _axes(lattice):
         near, leaves = neighbours[k], sign * momentum[axis][n]
@@ -89,7 +96,7 @@ def _advance(neighbours, n, lattice, parameters):
                 own, other = (amounts[each][at].astype(real) for each in (colour, 1 - colour))
                 along = way * momentum[axis][at], beta * way * normal[axis][at]
                 parts.append(_sent(own, other, *along, own_lattice))
-            carried = np.where(leaves > 0.0, amounts[colour][n], UNITS[real] * enters[colour]) * leaves
+            carried = np.where(leaves > 0.0, leaving[colour], UNITS[real] * enters[colour]) * leaves
             opened = np.where(beyond == OPENING, np.floor(carried + 0.5), 0.0)
             changes[colour] -= np.where(beyond > LEAST_AMOUNT, parts[0] - parts[1], opened).astype(np.int64)
     for name, values, change in zip((NEW_FIRST, NEW_SECOND), amounts, changes, strict=True):
@@ -121,15 +128,19 @@ def _lost_node(link: tuple[int, int, float], lattice, precision, jit, at):
     its links along axes, of the amounts a and b that it has."""
     k, axis, along_axis = link
     real, integer = precision.real, INTEGERS[precision.real]
-    sign, zero, half, full, nothing = real(along_axis), real(0), real(0.5), real(UNITS[precision.real]), integer(0)
+    sign, zero, half, one, nothing = real(along_axis), real(0), real(0.5), real(1), integer(0)
+    full, plate = real(UNITS[precision.real]), real(PLATE)
     first, second, entering = (at[name] for name in (FIRST, SECOND, ENTERING))
     flow, normal = at[MOMENTUM_FIELDS[axis]], at[NORMAL[axis]]
     sent, whole = _sent_node(normal, lattice, precision, jit), jit(lambda amount: integer(math.floor(amount + half)))
 
     def through_opening(n, a, b, along, parameters):
+        share = parameters[entering][n]
         if along > zero:
+            if share == plate:
+                return whole((a + b) * along), nothing
             return whole(a * along), whole(b * along)
-        share = parameters[entering][n] * full
+        share = min(share, one) * full
         return whole(share * along), whole((full - share) * along)
 
     through_opening = jit(through_opening)
@@ -382,6 +393,20 @@ def _force_node(lattice, precision, jit, at):
 
 
 SURFACE_FORCE = Operator("two-fluid-force", _force, _force_node, named(STRENGTH, *NORMAL))
+
+
+def _kept_back(n, parameters):
+    return (parameters[ENTERING][n] == PLATE) & (parameters[PHASE][n] < ALMOST_FIRST)
+
+
+def _kept_back_node(lattice, precision, jit, at):
+    entering, phase, real = at[ENTERING], at[PHASE], precision.real
+    plate, almost = real(PLATE), real(ALMOST_FIRST)
+    return jit(lambda n, parameters: parameters[entering][n] == plate and parameters[phase][n] < almost)
+
+
+KEPT_BACK = Operator("two-fluid-plate", _kept_back, _kept_back_node, named(ENTERING, PHASE))
+"""Whether a porous plate is closed to a node: where there is some of the second fluid."""
 
 FLUIDITY = ("fluidity_first", "fluidity_second")
 """1 / (6 nu) of both fluids, nu in lattice units."""

@@ -1,6 +1,6 @@
 """Two fluids as a physics package (:mod:`muphy_lb.physics.package`)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -12,7 +12,7 @@ from muphy_lb.base.units import Units, relaxation_time
 from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.case.output import GRADIENT, STRESS_NAMES
 from muphy_lb.domain import LocalDomain
-from muphy_lb.geometry.nodes import GeometryHeader, voxel_coordinates
+from muphy_lb.geometry.nodes import GeometryHeader, NodeList, voxel_coordinates
 from muphy_lb.lattice import lattice_named
 from muphy_lb.measure.flow_view import FlowView, FromStored, OutputField, ProbedScalar, whole_nodes
 from muphy_lb.model.flow import Flow
@@ -27,6 +27,7 @@ from muphy_lb.physics.two_fluid.operators import (
     ENTERING,
     FIRST,
     INTEGERS,
+    KEPT_BACK,
     MIXTURE,
     NEW_FIRST,
     NEW_SECOND,
@@ -35,6 +36,7 @@ from muphy_lb.physics.two_fluid.operators import (
     OPENING,
     ORIENT,
     PHASE,
+    PLATE,
     SECOND,
     STEEPNESS,
     STRENGTH,
@@ -45,6 +47,7 @@ from muphy_lb.physics.two_fluid.operators import (
     WALL_NORMAL,
 )
 from muphy_lb.physics.two_fluid.section import PHASE_FIELD, SHARE_FIELD, SecondSection
+from muphy_lb.physics.two_fluid.start import widest_pores
 from muphy_lb.physics.two_fluid.walls import wall_normals
 from muphy_lb.setup.input_fields import Wanted, read_field
 
@@ -78,13 +81,15 @@ class TwoFluid(Physics):
         for number, wall in enumerate(header.walls):
             if given.get(wall.name) is not None:
                 self._angles_deg[number] = given[wall.name]
-        self._entering = np.array([_share(case, opening.name) for opening in header.openings])
+        of_case = {opening.name: opening for opening in case.openings}
+        self._entering = np.array([_entering(of_case.get(opening.name)) for opening in header.openings])
         self.output_fields = {
             PHASE_FIELD: _of_phase(lambda phase: phase.astype(np.float64)),
             SHARE_FIELD: _of_phase(lambda phase: 0.5 - 0.5 * phase.astype(np.float64)),
         }
         self.probed = (ProbedScalar(PHASE, PHASE_FIELD, lambda phase: phase),)
-        self._heavy_pa_s = max(self.viscosities_m2_s) * case.fluid.density_kg_m3
+        first, second = (each * case.fluid.density_kg_m3 for each in self.viscosities_m2_s)
+        self.viscosities_pa_s = first, second
 
     def _refuse_numerics(self, units: Units) -> None:
         """Raise InputError for a tension or viscosities that the time step does not suit."""
@@ -117,9 +122,18 @@ class TwoFluid(Physics):
         of_stress = [f"{name!r} in output.fields" for name in output.fields if name in (*STRESS_NAMES, GRADIENT)]
         for asked in (*of_stress, *["output.wall_shear"] * output.wall_shear):
             raise InputError(f"{asked} knows the viscosity of one fluid only; leave it out with [two_fluid]")
-        communicator = view.communicator
+        communicator, share = view.communicator, self._section.second_saturation
         walls = wall_normals(whole_nodes(view), self._lattice, self._angles_deg) if communicator.rank == 0 else None
         self._walls = communicator.broadcast(walls)
+        filled = self._filled(whole_nodes(view), share) if communicator.rank == 0 and share is not None else None
+        self._start = communicator.broadcast(filled)
+
+    def _filled(self, nodes: NodeList, share: float) -> np.ndarray:
+        """(n,) whether the second fluid fills a node at the start."""
+        n_second = round(share * nodes.n_nodes)
+        if self._section.contact_angle_deg <= 90.0:
+            return widest_pores(nodes, n_second)
+        return ~widest_pores(nodes, nodes.n_nodes - n_second)
 
     def extend(self, flow: Flow) -> Flow:
         """The flow with both fluids."""
@@ -146,6 +160,8 @@ class TwoFluid(Physics):
         )
         read = {name: own[name] for name in (PHASE, STRENGTH, *NORMAL)}
         flow = replace(flow, fluid=fluid, name="two fluids").pushed_by(SURFACE_FORCE, read)
+        if PLATE in self._entering:
+            flow = replace(flow, closed=KEPT_BACK).given({ENTERING: own[ENTERING]})
         return flow.observed_by(STORE_MOMENTUM, momentum).with_stages(before=stages).with_fields(*self._fields())
 
     def _fields(self) -> tuple[Field, ...]:
@@ -174,9 +190,9 @@ class TwoFluid(Physics):
         )
 
     def _first_entering(self, domain: LocalDomain) -> np.ndarray:
-        """(n,) share of the first fluid in what enters at the nodes of a rank."""
+        """(n,) share of the first fluid in what enters at the nodes of a rank, or ``PLATE``."""
         share = np.ones(domain.n_nodes)
-        share[domain.links.node] = 1.0 - self._entering[domain.links.boundary]
+        share[domain.links.node] = self._entering[domain.links.boundary]
         return share
 
     def _at_walls(self, row: int, domain: LocalDomain) -> np.ndarray:
@@ -203,6 +219,8 @@ class TwoFluid(Physics):
             read = read_field(view.case.folder / section.initial_file, wanted, view.header, view.domain)[:, 0]
             return np.clip(read, -1.0, 1.0)
         domain, header = view.domain, view.header
+        if self._start is not None:
+            return np.where(self._start[domain.number], -1.0, 1.0)
         place_m = np.array(header.origin_m) + header.spacing_m * voxel_coordinates(domain.voxel, header.shape)
         inside = np.zeros(domain.n_nodes, dtype=bool)
         for region in section.second:
@@ -219,8 +237,9 @@ class TwoFluid(Physics):
 
     def observers(self, view: FlowView, folder, resume_step):
         """The time series."""
-        tension = self._section.interfacial_tension_n_m
-        return (TwoFluidSeries(view, folder, resume_step, UNITS[self._real], self._heavy_pa_s, tension),)
+        tension, known_within = self._section.interfacial_tension_n_m, self._section.known_within
+        full, viscosities = UNITS[self._real], self.viscosities_pa_s
+        return (TwoFluidSeries(view, folder, resume_step, full, viscosities, tension, known_within),)
 
 
 def _of_phase(shown: Callable[[np.ndarray], np.ndarray]) -> OutputField:
@@ -243,9 +262,24 @@ def _is_in(region: SecondSection, place_m: np.ndarray) -> np.ndarray:
     return np.linalg.norm(place_m - np.array(region.centre_m), axis=1) <= region.radius_m
 
 
-def _share(case, name: str) -> float:
-    given: Mapping[str, float | None] = {each.name: each.second_fluid for each in case.openings}
-    return given.get(name) or 0.0
+def _entering(opening) -> float:
+    """Share of the first fluid in what enters through an opening of the case, or ``PLATE``. Raises InputError: a plate
+    that the second fluid cannot pass enters through it, or a fluid that it may block has a velocity."""
+    if opening is None:
+        return 1.0
+    if not opening.blocks_second:
+        return 1.0 - (opening.second_fluid or 0.0)
+    if opening.second_fluid:
+        raise InputError(
+            f"openings.{opening.name} has blocks_second and second_fluid = {opening.second_fluid:g}; a porous plate"
+            " lets the first fluid alone pass: leave one of them out"
+        )
+    if opening.pressure_pa is None:
+        raise InputError(
+            f"openings.{opening.name} has blocks_second, but no pressure_pa; a porous plate does not let a given flow"
+            " rate pass: give pressure_pa"
+        )
+    return PLATE
 
 
 def _refuse(case) -> None:

@@ -46,12 +46,19 @@ class TwoFluidSection(Section):
     initial_file: str | None = None
     """phase at every node at the start instead, a field named phase, 1 in the first and -1 in the second fluid, as in
     initial.velocity_file"""
+    second_saturation: Share | None = None
+    """saturation of the second fluid at the start instead; the fluid that does not wet fills the widest pores"""
+    known_within: Annotated[float, Field(gt=0.0, lt=1.0)] | None = None
+    """the run ends once the mean flows of both fluids are known within this share; the force must be constant"""
 
     @classmethod
     def rules(cls, given):
         """One start."""
-        if given.get("second") and "initial_file" in given:
-            yield "has second and initial_file; give one of them"
+        starts = [
+            key for key in ("second", "initial_file", "second_saturation") if given.get(key) not in (None, (), [])
+        ]
+        if len(starts) > 1:
+            yield f"has {' and '.join(starts)}; give one of them"
 
 
 SECTION = TwoFluidSection
@@ -62,6 +69,8 @@ class OpeningKeys(Section):
 
     second_fluid: Share | None = None
     """share of the second fluid in what enters through it; 0 if not given"""
+    blocks_second: bool = False
+    """whether a porous plate lies there, which the first fluid alone can pass; with pressure_pa"""
 
 
 class WallKeys(Section):

@@ -1,0 +1,197 @@
+"""Relative permeabilities of a rock: what ``muphy-lb relative-permeability`` computes.
+
+A uniform force drives both fluids through a periodic box, at one saturation after another, until the mean flow of each
+is known. With the Darcy velocity U_i of fluid i along the force g, its viscosity nu_i, and U of the first fluid alone
+
+    k_i = U_i nu_i / (U nu_1).
+
+Each saturation starts anew, with the fluid that does not wet in the widest pores.
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from muphy_lb.apps.rock.settled_flow import Desk, forget_flow
+from muphy_lb.apps.rock.time_step import quick_flow
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.files.atomic import atomic_write, check_writable, refuse_linked_folder
+from muphy_lb.case.case import Case, as_case, load_case
+from muphy_lb.case.toml import as_override
+from muphy_lb.measure.permeability import refuse_other_drives
+from muphy_lb.output.charts import line_chart
+from muphy_lb.output.series import write_summary
+from muphy_lb.parallel.watchdog import Sentry
+from muphy_lb.run.criteria import STEADY
+from muphy_lb.run.folder import CASE_FILE, CHECKPOINTS, PATTERN, SUMMARY_FILE
+from muphy_lb.run.loop import COMPLETED, STOPPED_EXIT_CODE, Clock, Run
+from muphy_lb.run.options import DEFAULT_OUTPUT
+from muphy_lb.run.solver import Solver
+from muphy_lb.run.stop_signals import StopSignals
+
+KNOWN_WITHIN = 0.02
+FILE = "relative_permeability"
+COLUMNS = (
+    "first_saturation",
+    "first_relative_permeability",
+    "first_standard_error",
+    "second_relative_permeability",
+    "second_standard_error",
+    "capillary_number",
+    "steps",
+    "is_known",
+)
+
+
+def relative_permeability(options, say: Callable[[str], None], communicator) -> int:
+    """Run the first fluid alone, then both at each saturation; returns the exit code: 1 if a mean flow is not known as
+    well as asked for after the steps of the case, 75 if a flow was stopped, from where the same command goes on.
+
+    The table is written after each saturation, to ``relative_permeability.csv`` in the output folder, with a chart.
+
+    Raises:
+        InputError: no [two_fluid], or no flow that a uniform body force drives.
+        DivergedError: a flow became unstable.
+        OutputError: a file cannot be written.
+    """
+    saturations = _saturations(options.saturations)
+    case = communicator.broadcast(load_case(options.case, options.set) if communicator.rank == 0 else None)
+    if case.two_fluid is None:
+        raise InputError("relative-permeability: the case has no section [two_fluid], the second fluid; add one")
+    if case.geometry.options.get("reservoir_layers"):
+        raise InputError(
+            "relative-permeability: both fluids would flow through geometry.options.reservoir_layers, too, at another"
+            " saturation; leave the key out, and give mirror = 'x' to an image that does not repeat"
+        )
+    refuse_other_drives(case, case.openings)
+    folder = Path(options.output or Path(DEFAULT_OUTPUT) / f"{Path(options.case).stem}-relative-permeability")
+    names = [f"saturation_{saturation:g}" for saturation in saturations]
+    if communicator.rank == 0:
+        for name in ("single", *names):
+            refuse_linked_folder(folder / name)
+            check_writable(folder / name)
+            if options.overwrite:
+                forget_flow(folder / name)
+    with StopSignals() as signals, Sentry(communicator, folder):
+        alone = as_case(case, [as_override("two_fluid", None)])
+        say("the first fluid alone")
+        desk = Desk(say, signals, Clock())
+        single = communicator.broadcast(quick_flow(alone, communicator, None, folder / "single", desk))
+        if single.is_stopped:
+            return _stopped(single.ended, folder, say)
+        say(f"permeability {single.permeability.permeability_m2:.5g} m2")
+        rows = []
+        for saturation, name in zip(saturations, names, strict=True):
+            say(f"\nsaturation of the first fluid {saturation:g}, {len(rows) + 1} of {len(saturations)}")
+            summary = _flow(_at(case, saturation), folder / name, desk, communicator)
+            if summary["ended"] not in (STEADY, COMPLETED):
+                return _stopped(summary["ended"], folder, say)
+            rows.append(_row(summary, case, single.permeability))
+            say(_told(rows[-1]))
+            if communicator.rank == 0:
+                _write(folder, rows)
+    return 0 if all(row["is_known"] for row in rows) else 1
+
+
+def _stopped(ended: str, folder: Path, say) -> int:
+    say(f"stopped by {ended}; to go on, give the same command again (what is done is in {folder})")
+    return STOPPED_EXIT_CODE
+
+
+def _saturations(text: str) -> list[float]:
+    """The saturations of the first fluid that an option names."""
+    try:
+        found = [float(part) for part in text.split(",")]
+    except ValueError:
+        found = []
+    if not found or not all(0.0 < each < 1.0 for each in found):
+        raise InputError(
+            f"relative-permeability: --saturations is {text!r}; give numbers between 0 and 1, as in 0.2,0.4,0.6,0.8"
+        )
+    return found
+
+
+def _at(case: Case, saturation: float) -> Case:
+    """The case at a saturation of the first fluid, which ends once the mean flows are known."""
+    starts = {"second": None, "initial_file": None, "second_saturation": 1.0 - saturation}
+    starts |= {"known_within": case.two_fluid.known_within or KNOWN_WITHIN}
+    return as_case(case, [as_override(f"two_fluid.{key}", value) for key, value in starts.items()])
+
+
+def _flow(case: Case, folder: Path, desk: Desk, communicator) -> dict:
+    """The summary of a flow, on every rank; what its folder holds of it is gone on with."""
+    done, resume = communicator.broadcast(_earlier(folder, case) if communicator.rank == 0 else None)
+    if done:
+        desk.say(f"{folder} holds this flow, which has ended: it is not run again")
+        return done
+    simulation = Solver(case, communicator)
+    desk.say(simulation.describe())
+    ended, summary = Run(simulation, folder, resume, Clock(desk.clock.started)).execute(desk.signals)
+    return communicator.broadcast(summary) or {"ended": ended}
+
+
+def _earlier(folder: Path, case: Case) -> tuple[dict | None, bool]:
+    """The summary of this flow in a folder if it has ended, and whether there is a checkpoint of it; on rank 0."""
+    path, has_checkpoint = folder / CASE_FILE, any((folder / CHECKPOINTS).glob(PATTERN))
+    if not path.exists() or path.read_text(encoding="utf-8") != case.to_toml(folder):
+        if has_checkpoint:
+            raise InputError(
+                f"relative-permeability: {folder} holds checkpoints of another flow; give --overwrite to begin anew, or"
+                " another output folder with -o"
+            )
+        return None, False
+    file = folder / SUMMARY_FILE
+    summary = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {"ended": ""}
+    return (summary if summary["ended"] in (STEADY, COMPLETED) else None), has_checkpoint
+
+
+def _row(summary: dict, case: Case, alone) -> dict:
+    """Relative permeabilities of a flow, by column."""
+    both = summary["two_fluid"]
+    along = np.array(alone.acceleration_m_s2) / np.linalg.norm(alone.acceleration_m_s2)
+    scale = 1.0 / (np.dot(alone.darcy_velocity_m_s, along) * case.fluid.viscosity_m2_s)
+    row = {"first_saturation": 1.0 - both["second_saturation"]}
+    viscosities = case.fluid.viscosity_m2_s, case.two_fluid.kinematic_viscosity_m2_s
+    for fluid, viscosity in zip(("first", "second"), viscosities, strict=True):
+        for name, kind in (("relative_permeability", "mean"), ("standard_error", "standard_error")):
+            known = both.get(kind) or {}
+            flows = np.array([known.get(f"{fluid}_darcy_velocity_{axis}_m_s", np.nan) for axis in "xyz"])
+            number = np.linalg.norm(flows * along) if kind == "standard_error" else flows @ along
+            row[f"{fluid}_{name}"] = float(scale * viscosity * number)
+    is_known = summary["ended"] == STEADY
+    return row | {"capillary_number": both["capillary_number"], "steps": summary["steps"], "is_known": is_known}
+
+
+def _told(row: dict) -> str:
+    first, second = (
+        f"{row[f'{fluid}_relative_permeability']:.4g} +- {row[f'{fluid}_standard_error']:.2g}"
+        for fluid in ("first", "second")
+    )
+    word = "known" if row["is_known"] else "warning: NOT known as well as asked for"
+    return (
+        f"saturation of the first fluid {row['first_saturation']:.4g}: relative permeability {first}, of the second"
+        f" {second}; capillary number {row['capillary_number']:.3g}; {word} after {row['steps']:,} steps"
+    )
+
+
+def _write(folder: Path, rows: list[dict]) -> None:
+    """The table as CSV and JSON, and its chart."""
+    lines = [",".join(COLUMNS), *(",".join(str(row[name]) for name in COLUMNS) for row in rows)]
+    chart = line_chart(
+        "Relative permeability",
+        "saturation of the first fluid",
+        "relative permeability",
+        {
+            f"{fluid} fluid": tuple(
+                np.array([row[name] for row in sorted(rows, key=lambda row: row["first_saturation"])])
+                for name in ("first_saturation", f"{fluid}_relative_permeability")
+            )
+            for fluid in ("first", "second")
+        },
+    )
+    for ending, content in ((".csv", ("\n".join(lines) + "\n").encode()), (".png", chart)):
+        with atomic_write(folder / f"{FILE}{ending}") as temporary:
+            temporary.write_bytes(content)
+    write_summary(folder / f"{FILE}.json", {"points": rows})
