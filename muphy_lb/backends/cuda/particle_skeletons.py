@@ -244,7 +244,7 @@ def send(i, node, particles, migration, first_remote, capacity):
     if 0 <= node < first_remote:
         return
     if node < 0:
-        migration.status[0] = 2 + 4 * np.int64(integers[i])
+        cuda.atomic.max(migration.status, 0, 2 + 4 * np.int64(integers[i]))
         return
     most = migration.most
     first = migration.neighbour[node - first_remote] * (1 + n_columns(particles, capacity) * most)
