@@ -135,7 +135,7 @@ def test_a_porous_plate_keeps_the_second_fluid_back():
         after = amounts(sim.core)
         assert sim.openings["outlet"].flow_rate_m3_s == 0.0
         assert after[1] / after[0] > 5.0 and after[1] - before[1] < 1e-3 * after[1]
-        assert sum(after) == pytest.approx(sum(before), rel=1e-4)
+        assert sum(after) == pytest.approx(sum(before), rel=5e-4)
 
 
 def test_the_fluid_that_does_not_wet_starts_in_the_widest_pores():

@@ -136,9 +136,7 @@ class TwoFluidSeries(SeriesObserver):
         volume_m3 = units.spacing_m**3 / self._full
         first, second = exact_sum(of_first), exact_sum(of_second)
         flows = units.velocity_to_si(on_root(sums)[0] / n_voxels).tolist()
-        speeds = [
-            float(units.velocity_to_si(speed) * self._per_speed) for speed in (health.mean_speed, health.max_speed)
-        ]
+        speeds = units.velocity_to_si(np.array([health.mean_speed, health.max_speed])) * self._per_speed
         return [second / (first + second), first * volume_m3, second * volume_m3, *flows, *speeds.tolist()]
 
     def rows(self) -> list[list[float]] | None:

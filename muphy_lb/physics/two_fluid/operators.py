@@ -48,10 +48,10 @@ WALL, OPENING, LEAST_AMOUNT = -(2**30), -(2**30) - 1, -(2**29)
 NOWHERE = 2.0
 """Phase where there is no node."""
 PLATE = 2.0
-"""Share of the first fluid in what enters through a porous plate, by which it is known: the first one alone enters, and
-leaves for both."""
+"""Share of the first fluid in what enters through a porous plate, by which it is known: the first one alone passes, for
+both, and where there is some of the second one nothing does."""
 ALMOST_FIRST = 0.9
-"""Phase of a node above which a porous plate lets it through."""
+"""Phase of a node below which a porous plate is closed to it."""
 SHARPNESS = 0.7
 """beta: the interface is a hyperbolic tangent of 2 / beta voxels."""
 FLAT = 1e-5
@@ -84,6 +84,7 @@ def _advance(neighbours, n, lattice, parameters):
     amounts = parameters[FIRST], parameters[SECOND]
     momentum, normal = ([parameters[name] for name in names] for names in (MOMENTUM_FIELDS, NORMAL))
     share, is_plate = np.minimum(parameters[ENTERING][n], 1.0), parameters[ENTERING][n] == PLATE
+    passes = np.where(_kept_back(n, parameters), 0.0, 1.0)
     enters, here = (share, 1.0 - share), [values[n].astype(real) for values in amounts]
     leaving = np.where(is_plate, here[0] + here[1], here[0]), np.where(is_plate, 0.0, here[1])
     changes = np.zeros((2, n.size), np.int64)
@@ -96,7 +97,7 @@ def _advance(neighbours, n, lattice, parameters):
                 own, other = (amounts[each][at].astype(real) for each in (colour, 1 - colour))
                 along = way * momentum[axis][at], beta * way * normal[axis][at]
                 parts.append(_sent(own, other, *along, own_lattice))
-            carried = np.where(leaves > 0.0, leaving[colour], UNITS[real] * enters[colour]) * leaves
+            carried = np.where(leaves > 0.0, leaving[colour], UNITS[real] * enters[colour]) * leaves * passes
             opened = np.where(beyond == OPENING, np.floor(carried + 0.5), 0.0)
             changes[colour] -= np.where(beyond > LEAST_AMOUNT, parts[0] - parts[1], opened).astype(np.int64)
     for name, values, change in zip((NEW_FIRST, NEW_SECOND), amounts, changes, strict=True):
@@ -129,13 +130,15 @@ def _lost_node(link: tuple[int, int, float], lattice, precision, jit, at):
     k, axis, along_axis = link
     real, integer = precision.real, INTEGERS[precision.real]
     sign, zero, half, one, nothing = real(along_axis), real(0), real(0.5), real(1), integer(0)
-    full, plate = real(UNITS[precision.real]), real(PLATE)
-    first, second, entering = (at[name] for name in (FIRST, SECOND, ENTERING))
+    full, plate, almost_first = real(UNITS[precision.real]), real(PLATE), real(ALMOST_FIRST)
+    first, second, entering, phase = (at[name] for name in (FIRST, SECOND, ENTERING, PHASE))
     flow, normal = at[MOMENTUM_FIELDS[axis]], at[NORMAL[axis]]
     sent, whole = _sent_node(normal, lattice, precision, jit), jit(lambda amount: integer(math.floor(amount + half)))
 
     def through_opening(n, a, b, along, parameters):
         share = parameters[entering][n]
+        if share == plate and parameters[phase][n] < almost_first:
+            return nothing, nothing
         if along > zero:
             if share == plate:
                 return whole((a + b) * along), nothing
