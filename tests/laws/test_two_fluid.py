@@ -1,5 +1,7 @@
 """Two fluids: exact amounts, Laplace's pressure, sliding layers, contact angles, openings, messages."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -214,6 +216,23 @@ def test_the_time_step_told_for_a_large_tension_works():
         Solver(case)
     told = float(str(refusal.value).split("time_step_s = ")[1].split()[0])
     Solver(smallest("two_fluid", two_fluid={"interfacial_tension_n_m": 1.0}, lattice={"time_step_s": told}))
+
+
+def test_the_lighter_fluids_advised_for_fast_interfaces_are_not_warned_of():
+    """The advice keeps dynamic viscosities and tension, and with them the flow that creeps."""
+
+    def warned(density, viscosity, time_step_s):
+        fluid = {"density_kg_m3": density, "kinematic_viscosity_m2_s": viscosity}
+        two_fluid = {"kinematic_viscosity_m2_s": viscosity, "interfacial_tension_n_m": 0.05}
+        solver = Solver(smallest("two_fluid", fluid=fluid, two_fluid=two_fluid, lattice={"time_step_s": time_step_s}))
+        return [text for physics in solver.physics for text in physics.warnings()]
+
+    (told,) = warned(1.0, 0.01, 1.0)
+    density, times, time_step_s = (
+        float(re.search(rf"{key} ?=?\s?([\d.e+-]+)", told)[1]) for key in ("density_kg_m3", "times", "time_step_s")
+    )
+    assert times == pytest.approx(1.0 / density, rel=0.01)
+    assert warned(density, 0.01 * times, time_step_s) == []
 
 
 def test_sums_of_amounts_are_exact_beyond_the_range_of_an_integer():

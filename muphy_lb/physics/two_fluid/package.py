@@ -54,6 +54,9 @@ from muphy_lb.setup.input_fields import Wanted, read_field
 COLLISIONS = ("trt", "mrt", "bgk")
 LARGEST_TENSION = 0.1
 """In lattice units, above which the method is not reliable."""
+FASTEST, ADVISED = 3.0, 1.0
+"""Tension over the lower viscosity, the speed of an interface without other resistance [voxels a step]: of that which
+is not warned of, and of that advised."""
 RELAXATION_TIMES = 0.502, 10.0
 """Between which both fluids must have theirs."""
 AMOUNTS = {FIRST: NEW_FIRST, SECOND: NEW_SECOND}
@@ -75,6 +78,7 @@ class TwoFluid(Physics):
         self.tension = self._section.interfacial_tension_n_m / scale_n_m
         self.viscosities_m2_s = case.fluid.viscosity_m2_s, self._section.kinematic_viscosity_m2_s
         self.viscosities = [float(units.viscosity_to_lattice(each)) for each in self.viscosities_m2_s]
+        self._density_kg_m3, self._time_step_s = case.fluid.density_kg_m3, units.time_step_s
         self._refuse_numerics(units)
         self._angles_deg = np.full(len(header.walls) + 1, self._section.contact_angle_deg)
         given = {wall.name: wall.wetting_angle_deg for wall in case.walls}
@@ -233,6 +237,21 @@ class TwoFluid(Physics):
         return (
             f"two fluids: interfacial tension {self.tension:.4g} in lattice units, relaxation times {first:.4g} and"
             f" {second:.4g}"
+        )
+
+    def warnings(self) -> tuple[str, ...]:
+        """Interfaces that are too fast for narrow pores."""
+        speed = self.tension / min(self.viscosities)
+        if speed <= FASTEST:
+            return ()
+        lighter = (ADVISED / speed) ** 2
+        density, time_step_s = self._density_kg_m3 * lighter, self._time_step_s * lighter**0.5
+        return (
+            f"the interfacial tension over the viscosity is {speed:.2g} voxels a time step: above {FASTEST:g} interfaces"
+            " in pores of a few voxels may be too fast to be computed; the density does not matter to a flow that creeps:"
+            f" give fluid.density_kg_m3 = {density:.3g}, both kinematic viscosities and flow.acceleration_m_s2 times"
+            f" {1.0 / lighter:.3g} (so that dynamic viscosities, forces and pressures stay), and lattice.time_step_s ="
+            f" {time_step_s:.2g}",
         )
 
     def observers(self, view: FlowView, folder, resume_step):
