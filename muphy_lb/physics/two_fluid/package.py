@@ -247,10 +247,10 @@ class TwoFluid(Physics):
         lighter = (ADVISED / speed) ** 2
         density, time_step_s = self._density_kg_m3 * lighter, self._time_step_s * lighter**0.5
         return (
-            f"the interfacial tension over the viscosity is {speed:.2g} voxels a time step: above {FASTEST:g} interfaces"
-            " in pores of a few voxels may be too fast to be computed; the density does not matter to a flow that creeps:"
-            f" give fluid.density_kg_m3 = {density:.3g}, both kinematic viscosities and flow.acceleration_m_s2 times"
-            f" {1.0 / lighter:.3g} (so that dynamic viscosities, forces and pressures stay), and lattice.time_step_s ="
+            f"the interfacial tension over the viscosity is {speed:.2g} voxels a time step: above {FASTEST:g}"
+            " interfaces in pores of a few voxels may be too fast to be computed; the density does not matter to a flow"
+            f" that creeps: give fluid.density_kg_m3 = {density:.3g}, both kinematic viscosities and"
+            f" flow.acceleration_m_s2 times {1.0 / lighter:.3g} (so that dynamic viscosities, forces and pressures stay), and lattice.time_step_s ="
             f" {time_step_s:.2g}",
         )
 
