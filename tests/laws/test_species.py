@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.case.case import case_from_dict
+from muphy_lb.case.case import as_case, case_from_dict
 from muphy_lb.output.series import read_series
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.physics.species.rates import read_law
@@ -103,6 +103,12 @@ def test_a_reaction_keeps_what_it_moves_from_one_species_to_another():
     both = total(simulation) + total(simulation, "bound")
     assert both == pytest.approx(simulation.header.n_nodes, rel=1e-13)
     assert simulation.field("drug").mean() == pytest.approx(1.0 / (1.0 + 2.0 * simulation.time_s), rel=1e-4)
+
+
+def test_a_species_that_starts_from_a_file_lets_its_case_change():
+    from_file = {"name": "drug", "schmidt": 1.0, "initial_file": "drug.npy"}
+    case = as_case(periodic_channel(species=[from_file]), ["species.drug.schmidt=2"])
+    assert case.species[0].schmidt == 2.0 and case.species[0].initial_file == "drug.npy"
 
 
 def test_a_species_is_overwritten_by_values_of_nodes():
