@@ -7,6 +7,7 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import as_case, case_from_dict
 from muphy_lb.output.series import read_series
 from muphy_lb.parallel import SerialCommunicator
+from muphy_lb.physics.scalar_series import OutletFluxes
 from muphy_lb.physics.species.rates import read_law
 from muphy_lb.run.checkpoint import checkpoint_path, restore, write_checkpoint
 from muphy_lb.run.loop import Run
@@ -56,8 +57,18 @@ def test_a_uniform_species_stays_uniform_beside_stairs_of_voxels(walls):
         "species": [{"name": "drug", "diffusivity_m2_s": 1e-3, "initial": 1.0}],
         "run": {"steps": 400},
     }
-    values = simulate(case_from_dict(case), 300).model_field("drug")
-    assert np.abs(values - 1.0).max() < 1e-13
+    simulation = simulate(case_from_dict(case), 300)
+    assert np.abs(simulation.model_field("drug") - 1.0).max() < 1e-13
+    assert told(simulation).numbers_si()[0] == pytest.approx(1.0, abs=1e-12)  # of what leaves
+
+
+@pytest.mark.parametrize("held", [{}, {"species": {"drug": 0.3}}])
+def test_what_leaves_through_an_outlet_is_what_the_fluid_loses(held):
+    openings = [{"name": "inlet", "velocity_m_s": 5e-3}, {"name": "outlet", "pressure_pa": 0.0} | held]
+    simulation = simulate(open_channel(species=[DRUG], openings=openings), 50)
+    before, leaves = total(simulation), OutletFluxes(simulation, simulation.physics[0].scalars[0]).leaving()[0]
+    simulation.advance(1)
+    assert before - total(simulation) == pytest.approx(leaves, rel=1e-9)
 
 
 def test_a_species_in_a_frozen_flow_is_that_of_the_steady_flow(tmp_path):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from muphy_lb.domain import ScalarBoundary
 from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView, whole_nodes
 from muphy_lb.measure.observer import Observer
@@ -31,15 +32,23 @@ class SpeciesTold:
         scalar: the species.
         walls: names of the walls with a condition for it.
         bounds: the range that it cannot leave, infinite where there is no bound.
+        carrier: the conditions of its carrier.
 
     Attributes:
         columns: names of the numbers of :meth:`numbers_si`.
         rate_unit: of fluxes.
     """
 
-    def __init__(self, view: FlowView, scalar: CarriedScalar, walls: Sequence[str], bounds: tuple[float, float]):
+    def __init__(
+        self,
+        view: FlowView,
+        scalar: CarriedScalar,
+        walls: Sequence[str],
+        bounds: tuple[float, float],
+        carrier: ScalarBoundary,
+    ):
         self._view, self.scalar, self.walls, self.bounds = view, scalar, tuple(walls), bounds
-        self._outlets = OutletFluxes(view, scalar)
+        self._outlets = OutletFluxes(view, scalar, carrier)
         self._fluxes: WallFluxes | None = None
         self.rate_unit = (
             f"{scalar.unit.removesuffix('/m3')}/s" if scalar.unit.endswith("/m3") else f"{scalar.unit} m3/s"

@@ -30,6 +30,7 @@ from muphy_lb.physics.scalar import (
     CarriedScalar,
     Condition,
     ScalarPhysics,
+    carrier_boundary,
     refuse_half_precision,
     scalar_boundary,
 )
@@ -152,8 +153,10 @@ class Species(ScalarPhysics):
 
     def told(self, view) -> list[SpeciesTold]:
         """Measures each species."""
-        pairs = zip(self.scalars, view.case.species, strict=True)
-        return [SpeciesTold(view, each, self._walls[each.name], _bounds(view.case, own)) for each, own in pairs]
+        pairs, carrier = zip(self.scalars, view.case.species, strict=True), carrier_boundary(self.scalars)
+        return [
+            SpeciesTold(view, each, self._walls[each.name], _bounds(view.case, own), carrier) for each, own in pairs
+        ]
 
     def observers(self, view, folder, resume_step):
         """The time series of each species, and the record at the end."""
