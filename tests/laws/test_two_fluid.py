@@ -132,12 +132,23 @@ def test_a_fluid_that_enters_takes_the_volume_that_flows():
             {"two_fluid": {"kinematic_viscosity_m2_s": 9.0}},
             "two_fluid.kinematic_viscosity_m2_s gives a relaxation time",
         ),
+        (
+            {"two_fluid": {"second": [{"centre_m": [9.0, 0.0, 0.0], "radius_m": 0.1}]}},
+            "no fluid node lies in the region",
+        ),
         ({"two_fluid": {"initial_file": "a.npy"}}, "has second and initial_file; give one of them"),
     ],
 )
 def test_a_case_that_cannot_be_computed_is_refused(sections, told):
     with pytest.raises(InputError, match=told):
         Solver(smallest("two_fluid", **sections))
+
+
+def test_a_phase_that_no_fluid_has_is_refused(tmp_path):
+    np.save(tmp_path / "phase.npy", np.full((1, 10, 10), 1.5))
+    two_fluid = {"second": [], "initial_file": str(tmp_path / "phase.npy")}
+    with pytest.raises(InputError, match=r"has a phase of size 1\.5; allowed: -1, the second fluid, to 1"):
+        Solver(smallest("two_fluid", two_fluid=two_fluid))
 
 
 def test_the_time_step_told_for_a_large_tension_works():
