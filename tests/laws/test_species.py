@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from muphy_lb.base.errors import InputError
+from muphy_lb.base.errors import DivergedError, InputError
 from muphy_lb.case.case import as_case, case_from_dict
 from muphy_lb.output.series import read_series
 from muphy_lb.parallel import SerialCommunicator
@@ -181,6 +181,30 @@ def test_the_time_step_told_for_a_stiff_law_works(constant):
     simulate(periodic_channel(species=[law], lattice={"time_step_s": told}))
 
 
+def test_values_that_only_a_user_knows_are_integrated_or_refused():
+    """Decay of second order: c = 1 / (1 / c_0 + k t); the value that is told is the mean of two half steps."""
+    law = DRUG | {"initial": 0.0, "rate": "-k * drug**2", "rates": {"k": 30.0}}
+    with pytest.raises(InputError) as refusal:
+        simulate(periodic_channel(species=[law])).set_species("drug", 20.0)
+    told = float(str(refusal.value).partition("lattice.time_step_s = ")[2].split()[0])
+    simulation = simulate(periodic_channel(species=[law], lattice={"time_step_s": told}))
+    simulation.set_species("drug", 20.0)
+    simulation.advance(60)
+    assert simulation.field("drug") == pytest.approx(1.0 / (1.0 / 20.0 + 30.0 * simulation.time_s), rel=0.01)
+
+
+def test_a_law_that_is_not_finite_at_the_start_is_refused():
+    law = DRUG | {"initial": 0.0, "rate": "-0.1 * drug / (drug + site)"}
+    with pytest.raises(InputError, match="is not finite at the values that species have at the start"):
+        simulate(periodic_channel(species=[law, {"name": "site", "schmidt": 1.0}], compute={"backend": "cpu"}))
+
+
+def test_a_run_ends_when_a_species_is_no_number(tmp_path):
+    case = periodic_channel(species=[DRUG | {"rate": "5 * drug**2"}], compute={"backend": "cpu"})
+    with pytest.raises(DivergedError, match="the species drug is not a number at step 30"):
+        Run(Solver(case, SerialCommunicator()), tmp_path).execute()
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -254,6 +278,7 @@ def test_a_law_with_a_name_that_has_a_hyphen_says_so():
         ({"species": [DRUG | {"rate": "-1e9 * drug"}]}, "give lattice.time_step_s ="),
         ({"species": [DRUG | {"rate": "-5e3 * drug / (1e-4 + drug)"}]}, "give lattice.time_step_s ="),
         ({"species": [DRUG | {"rate": "1 / (drug - 1)"}]}, "is not finite"),
+        ({"species": [DRUG | {"rate": "sqrt(drug - 1)"}]}, "is not finite"),
     ],
 )
 def test_a_case_that_contradicts_itself_is_refused(sections, told):

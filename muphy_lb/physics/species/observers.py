@@ -3,11 +3,12 @@ of all species at the end of a run: a table and lines of the summary."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from math import isnan
+from math import isfinite, isnan
 from pathlib import Path
 
 import numpy as np
 
+from muphy_lb.base.errors import DivergedError
 from muphy_lb.domain import ScalarBoundary
 from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView, whole_nodes
@@ -65,6 +66,11 @@ class SpeciesTold:
         """The mean of what leaves through each outlet, that of all fluid, and what enters through each wall, in SI
         units, on rank 0."""
         found, walls = self._outlets.numbers(), self.through_walls_si()
+        if found is not None and not isfinite(found[-1]):
+            raise DivergedError(
+                f"the species {self.scalar.name} is not a number at step {self._view.step_number}; take a shorter"
+                " lattice.time_step_s, or a rate law that stays finite"
+            )
         return None if found is None else [*self._outlets.means_si(found), *walls]
 
     def through_walls_si(self) -> list[float]:

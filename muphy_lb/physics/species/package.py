@@ -21,7 +21,7 @@ from muphy_lb.case.section import did_you_mean
 from muphy_lb.domain import FIXED, FLUX
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.lattice import lattice_named
-from muphy_lb.measure.flow_view import SettableFlow
+from muphy_lb.measure.flow_view import PreparedView, SettableFlow
 from muphy_lb.model.flow import Flow
 from muphy_lb.model.model import EACH, Field, FieldValue, Stage
 from muphy_lb.operators import MOMENTUM_FIELDS
@@ -36,7 +36,7 @@ from muphy_lb.physics.scalar import (
 )
 from muphy_lb.physics.species.observers import SpeciesRecord, SpeciesSeries, SpeciesTold
 from muphy_lb.physics.species.rates import RateLaw, read_law
-from muphy_lb.physics.species.reactions import PART, PARTS, Reactions, changes_of, parts_of_step
+from muphy_lb.physics.species.reactions import PART, PARTS, Reactions, changes_of, parts_of_step, refuse_stiff
 from muphy_lb.physics.species.section import SpeciesSection
 from muphy_lb.setup.input_fields import Wanted, read_field
 
@@ -53,6 +53,7 @@ def set_species(simulation: SettableFlow, name: str, values) -> None:
         raise InputError(f"set_species got {name!r}, which is no species; {did_you_mean(name, names)}")
     given = simulation.scattered("set_species", values, 1)[0]
     now = [given if other == name else simulation.local_field(other) for other in names]
+    physics.refuse_unfit(simulation, now)
     carrier = np.array([simulation.local_field(row) for row in physics.scalars[0].carrier_rows])
     simulation.set_fields(physics.started(now, name, carrier))
 
@@ -77,8 +78,8 @@ class Species(ScalarPhysics):
         self._units, self._walls = units, dict[str, tuple[str, ...]]()
         super().__init__(*(self._scalar(case, header, section, reacts) for section in case.species))
         self._reactions = Reactions(names, laws, units.time_step_s) if reacts else None
-        scales = [_largest(case, section) for section in case.species]
-        self._n_parts = parts_of_step(laws, scales, units.time_step_s)
+        self._scales = [_largest(case, section) for section in case.species]
+        self._n_parts = parts_of_step(laws, self._scales, units.time_step_s)
 
     def _scalar(self, case, header: GeometryHeader, section: SpeciesSection, reacts: bool) -> CarriedScalar:
         units, dimension = self._units, lattice_named(case.lattice.name).dimension
@@ -130,7 +131,25 @@ class Species(ScalarPhysics):
                 wanted = Wanted(f"species.{section.name}.initial_file", section.name, 1, False)
                 values = read_field(view.case.folder / section.initial_file, wanted, view.header, view.domain)[:, 0]
             starts.append(values)
+        self.refuse_unfit(view, starts)
         return self.scalars[0].carrier_start() | self.started(starts)
+
+    def refuse_unfit(self, view: PreparedView, values: Sequence[np.ndarray]) -> None:
+        """Refuse values (n,) or (1,) of all species at which a rate law is not finite, or too fast for the step;
+        collective. Raises InputError: there are such."""
+        if self._reactions is None:
+            return
+        laws, largest = self._reactions.laws, view.communicator.maximum
+        found = [largest(float(np.abs(row).max(initial=0.0))) for row in values]
+        for law in laws:
+            with np.errstate(all="ignore"):
+                rates = np.broadcast_to(law(values), np.broadcast(*values).shape)
+            if view.communicator.total(int(np.count_nonzero(~np.isfinite(rates)))):
+                raise InputError(
+                    f"{law.key} = {law.text!r} is not finite at the values that species have at the start; add a small"
+                    " constant where it divides, or start from other values"
+                )
+        refuse_stiff(laws, np.maximum(found, self._scales), self._n_parts, self._units.time_step_s)
 
     def started(
         self, values: Sequence[np.ndarray], only: str = "", carrier: np.ndarray | None = None
