@@ -263,6 +263,10 @@ def test_a_law_with_a_name_that_has_a_hyphen_says_so():
         ),
         ({"species": [DRUG], "run": {"frozen_after_s": 1.0, "steady_tolerance": 1e-3}}, "and steady_tolerance, which"),
         (
+            {"species": [DRUG], "run": {"frozen_after_s": 1.0}, "flow": {"accelerations": [{"file": "a.csv"}]}},
+            "a record of accelerations; remove one of both",
+        ),
+        (
             {"species": None, "run": {"frozen_after_s": 1.0}},
             "run.frozen_after_s is given in a case with nothing that it",
         ),
