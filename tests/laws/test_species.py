@@ -199,6 +199,15 @@ def test_a_law_that_is_not_finite_at_the_start_is_refused():
         simulate(periodic_channel(species=[law, {"name": "site", "schmidt": 1.0}], compute={"backend": "cpu"}))
 
 
+@pytest.mark.parametrize("slow", [{"decay_per_s": 1e-5}, {"rate": "-1e-5 * drug"}, {"production": 1e-5}])
+@pytest.mark.parametrize("precision", ["fp32", "fp64"])
+def test_sources_that_single_precision_rounds_off_are_warned_of(slow, precision):
+    case = periodic_channel(species=[DRUG | slow], compute={"precision": precision, "backend": "cpu"})
+    simulation = simulate(case, 20000)
+    lost = abs(abs(simulation.field("drug").mean(dtype=float) - 1.0) / (1e-5 * simulation.time_s) - 1.0)
+    assert (lost > 0.05) == (precision == "fp32") == bool(simulation.physics[0].warnings())
+
+
 def test_a_run_ends_when_a_species_is_no_number(tmp_path):
     case = periodic_channel(species=[DRUG | {"rate": "5 * drug**2"}], compute={"backend": "cpu"})
     with pytest.raises(DivergedError, match="the species drug is not a number at step 30"):

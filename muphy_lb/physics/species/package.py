@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from muphy_lb.base.errors import InputError
+from muphy_lb.base.precision import FP64, PRECISIONS
 from muphy_lb.base.units import Units
 from muphy_lb.case.output import FIELDS, SPEED
 from muphy_lb.case.section import did_you_mean
@@ -36,12 +37,21 @@ from muphy_lb.physics.scalar import (
 )
 from muphy_lb.physics.species.observers import SpeciesRecord, SpeciesSeries, SpeciesTold
 from muphy_lb.physics.species.rates import RateLaw, read_law
-from muphy_lb.physics.species.reactions import PART, PARTS, Reactions, changes_of, parts_of_step, refuse_stiff
+from muphy_lb.physics.species.reactions import (
+    PART,
+    PARTS,
+    SCALE_OF_NOTHING,
+    Reactions,
+    changes_of,
+    parts_of_step,
+    refuse_stiff,
+)
 from muphy_lb.physics.species.section import SpeciesSection
 from muphy_lb.setup.input_fields import Wanted, read_field
 
 NAME = "species"
 TAKEN = (*FIELDS, SPEED)
+LOST = 0.03  # share of what sources do that rounding may take without a warning
 
 
 def set_species(simulation: SettableFlow, name: str, values) -> None:
@@ -80,6 +90,7 @@ class Species(ScalarPhysics):
         self._reactions = Reactions(names, laws, units.time_step_s) if reacts else None
         self._scales = [_largest(case, section) for section in case.species]
         self._n_parts = parts_of_step(laws, self._scales, units.time_step_s)
+        self._precision = PRECISIONS[case.compute.precision]
 
     def _scalar(self, case, header: GeometryHeader, section: SpeciesSection, reacts: bool) -> CarriedScalar:
         units, dimension = self._units, lattice_named(case.lattice.name).dimension
@@ -169,6 +180,22 @@ class Species(ScalarPhysics):
         """Diffusivities, where they are smooth, and parts of a step for reactions, as text."""
         reacting = f"; reactions in {self._n_parts} part(s) of a step" if self._reactions else ""
         return super().describe() + reacting
+
+    def warnings(self) -> tuple[str, ...]:
+        """Species that change in a step by hardly more than rounding, where nothing else moves them."""
+        largest = np.array([scale or SCALE_OF_NOTHING for scale in self._scales])
+        rates = [each.decay * scale + abs(each.production) for each, scale in zip(self.scalars, largest, strict=True)]
+        if self._reactions is not None:
+            rates = [abs(float(law(largest))) * self._units.time_step_s for law in self._reactions.laws]
+        rounding, told = 0.5 * float(np.finfo(self._precision.real).eps), []
+        for scalar, scale, change in zip(self.scalars, self._scales, rates / largest, strict=True):
+            if scale > 0.0 and 0.0 < change < rounding / LOST:
+                told.append(
+                    f"species.{scalar.name} gains or loses {change:.2g} of its largest value in a time step, of which"
+                    f" {self._precision.name} may round off up to {100.0 * min(1.0, rounding / change):.2g} % where the"
+                    f" species stands still; set compute.precision = {FP64.name!r}"
+                )
+        return tuple(told)
 
     def told(self, view) -> list[SpeciesTold]:
         """Measures each species."""
