@@ -12,7 +12,7 @@ from muphy_lb.physics.species.rates import read_law
 from muphy_lb.run.checkpoint import checkpoint_path, restore, write_checkpoint
 from muphy_lb.run.loop import Run
 from muphy_lb.run.solver import Solver
-from tests.channel import BOTTOM, OPEN, TOP, changed, open_channel, periodic_channel, simulate
+from tests.channel import BOTTOM, HEIGHT, OPEN, SPACING_M, TOP, changed, open_channel, periodic_channel, simulate
 
 DIFFUSIVITY_M2_S = 2e-6
 DRUG = {"name": "drug", "diffusivity_m2_s": DIFFUSIVITY_M2_S, "initial": 1.0}
@@ -105,6 +105,25 @@ def test_a_wall_that_takes_up_has_the_steady_profile_of_its_rate():
     height_m, columns = (np.ptp(y) + 1) * spacing_m, np.count_nonzero(y == y.min())
     expected = rate_m_s / (1.0 + rate_m_s * height_m / DIFFUSIVITY_M2_S) * columns * spacing_m**2
     assert told(simulation).through_walls_si() == pytest.approx([expected, -expected], rel=1e-6)
+
+
+def test_a_wall_that_takes_up_all_holds_the_value_beyond():
+    all_of_it = [BOTTOM | {"species": {"drug": 0.5}, "species_uptake_m_s": {"drug": 1e20}}]
+    held = [BOTTOM | {"species": {"drug": 0.5}}]
+    values = [simulate(periodic_channel(species=[DRUG], walls=walls), 50).field("drug") for walls in (all_of_it, held)]
+    assert np.array_equal(*values) and np.ptp(values[0]) > 0.1
+
+
+@pytest.mark.parametrize(("diffusivity_m2_s", "follows"), [(3e-5, True), (1e-4, False)])
+def test_a_gap_empties_at_the_rate_of_diffusion_or_a_warning_tells(diffusivity_m2_s, follows):
+    """Between a wall that holds 0 and one that keeps all in, values fall as exp(-D (pi / 2 H)^2 t)."""
+    species = [DRUG | {"diffusivity_m2_s": diffusivity_m2_s}]
+    simulation = simulate(periodic_channel(species=species, walls=[BOTTOM | {"species": {"drug": 0.0}}]), 50)
+    before, from_s = simulation.field("drug").mean(), simulation.time_s
+    simulation.advance(10)
+    rate_1_s = np.log(before / simulation.field("drug").mean()) / (simulation.time_s - from_s)
+    found = rate_1_s / (diffusivity_m2_s * (np.pi / (2.0 * HEIGHT * SPACING_M)) ** 2) - 1.0
+    assert (abs(found) < 0.025) == follows != bool(simulation.physics[0].warnings())
 
 
 def test_a_reaction_keeps_what_it_moves_from_one_species_to_another():
@@ -264,6 +283,7 @@ def test_a_law_with_a_name_that_has_a_hyphen_says_so():
         ({"species": [DRUG | {"schmidt": 1.0}]}, "diffusivity_m2_s and schmidt"),
         ({"species": [DRUG | {"diffusivity_m2_s": -1.0}]}, "diffusivity_m2_s"),
         ({"species": [DRUG | {"rates": {"k": 1.0}}]}, "has rates but no rate"),
+        ({"species": [DRUG | {"decay_per_s": 60.0}]}, "give lattice.time_step_s = 0.0079, or a rate law"),
         ({"species": [DRUG | {"name": "velocity"}]}, "has the name of another field"),
         ({"species": [DRUG, DRUG | {"name": "drug_half_change"}]}, "has the name of another field"),
         (

@@ -51,6 +51,8 @@ from muphy_lb.setup.input_fields import Wanted, read_field
 
 NAME = "species"
 TAKEN = (*FIELDS, SPEED)
+PERFECT = 1e9  # uptake, over diffusivity and voxel, beyond which a wall holds the value beyond it
+LARGEST_DECAY = 0.5  # share that may decay in a step: its rate is then 2 % too fast
 LOST = 0.03  # share of what sources do that rounding may take without a warning
 
 
@@ -85,6 +87,8 @@ class Species(ScalarPhysics):
                 raise InputError(f"species.{name} has the name of another field; give it another one")
         reacts = any(each.rate is not None for each in case.species)
         laws = tuple(_law(section, names) for section in case.species) if reacts else ()
+        for section in () if reacts else case.species:
+            _refuse_fast_decay(section, units.time_step_s)
         self._units, self._walls = units, dict[str, tuple[str, ...]]()
         super().__init__(*(self._scalar(case, header, section, reacts) for section in case.species))
         self._reactions = Reactions(names, laws, units.time_step_s) if reacts else None
@@ -182,7 +186,7 @@ class Species(ScalarPhysics):
         return super().describe() + reacting
 
     def warnings(self) -> tuple[str, ...]:
-        """Species that change in a step by hardly more than rounding, where nothing else moves them."""
+        """Species that do not follow in time, or change in a step by hardly more than rounding."""
         largest = np.array([scale or SCALE_OF_NOTHING for scale in self._scales])
         rates = [each.decay * scale + abs(each.production) for each, scale in zip(self.scalars, largest, strict=True)]
         if self._reactions is not None:
@@ -195,7 +199,7 @@ class Species(ScalarPhysics):
                     f" {self._precision.name} may round off up to {100.0 * min(1.0, rounding / change):.2g} % where the"
                     f" species stands still; set compute.precision = {FP64.name!r}"
                 )
-        return tuple(told)
+        return (*super().warnings(), *told)
 
     def told(self, view) -> list[SpeciesTold]:
         """Measures each species."""
@@ -218,6 +222,17 @@ def _law(section: SpeciesSection, names: tuple[str, ...]) -> RateLaw:
     lost = ast.BinOp(ast.Constant(section.decay_per_s), ast.Mult(), own)
     gained = ast.BinOp(law.tree, ast.Add(), ast.Constant(section.production))
     return RateLaw(law.key, law.text, ast.BinOp(gained, ast.Sub(), lost))
+
+
+def _refuse_fast_decay(section: SpeciesSection, time_step_s: float) -> None:
+    """Raise InputError for a decay that a step does not follow."""
+    share, name = section.decay_per_s * time_step_s, section.name
+    if share > LARGEST_DECAY:
+        raise InputError(
+            f"species.{name}.decay_per_s is {section.decay_per_s:g}, {share:.3g} in a time step; allowed: up to"
+            f" {LARGEST_DECAY:g}: give lattice.time_step_s = {0.95 * LARGEST_DECAY / section.decay_per_s:.2g}, or a"
+            f" rate law, which is integrated in parts of a step: rate = '-k * {name}'"
+        )
 
 
 def _largest(case, section: SpeciesSection) -> float:
@@ -245,8 +260,10 @@ def _wall_conditions(case, name: str, diffusivity: float, units: Units) -> dict[
     for wall in case.walls:
         value, flux = (wall.species or {}).get(name), (wall.species_flux or {}).get(name)
         uptake_m_s = (wall.species_uptake_m_s or {}).get(name)
-        if uptake_m_s is not None:
-            b = uptake_m_s / units.speed_m_s / diffusivity
+        b = (uptake_m_s or 0.0) / units.speed_m_s / diffusivity
+        if b > PERFECT:
+            found[wall.name] = Condition(FIXED, value or 0.0)
+        elif uptake_m_s is not None:
             found[wall.name] = Condition(FLUX, 2.0 * b * (value or 0.0) / (2.0 + b), (2.0 - b) / (2.0 + b))
         elif flux is not None:
             found[wall.name] = Condition(FLUX, flux / units.speed_m_s / diffusivity)
