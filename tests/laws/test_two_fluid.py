@@ -126,6 +126,7 @@ def test_a_fluid_that_enters_takes_the_volume_that_flows():
         ({"lattice": {"collision": "regularised"}}, r"lattice\.collision is 'regularised' with \[two_fluid\]"),
         ({"lattice": {"smagorinsky": 0.1}}, "viscosities of its own; leave viscosity laws and smagorinsky out"),
         ({"output": {"fields": ["stress"]}}, r"'stress' in output\.fields knows the viscosity of one fluid only"),
+        ({"output": {"permeability": True}}, r"it is also driven, or changed, by \[two_fluid\]"),
         ({"output": {"wall_shear": True}}, r"output\.wall_shear knows the viscosity of one fluid only"),
         ({"two_fluid": {"contact_angle_deg": 5.0}}, "two_fluid.contact_angle_deg is 5.0"),
         (

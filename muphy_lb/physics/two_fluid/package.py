@@ -64,7 +64,7 @@ class TwoFluid(Physics):
     name = "two_fluid"
     excludes = frozenset({"thermal", "fluctuating", "particles", "free_surface", "age", "species", "dissipation"})
     cut_field = volume_fraction = SHARE_FIELD
-    becomes_steady = False
+    becomes_steady = follows_darcy = False
 
     def __init__(self, case, header: GeometryHeader, units: Units):
         self._section, self._lattice = case.two_fluid, lattice_named(case.lattice.name)
