@@ -152,6 +152,18 @@ def test_a_phase_that_no_fluid_has_is_refused(tmp_path):
         Solver(smallest("two_fluid", two_fluid=two_fluid))
 
 
+@pytest.mark.parametrize(
+    ("kind", "keys"),
+    [
+        ("walls", {"wetting_angle_deg": 30.0, "box_m": [[-1.0] * 3, [20.0, 0.0, 1.0]]}),
+        ("openings", {"second_fluid": 0.5}),
+    ],
+)
+def test_keys_of_two_fluids_without_their_table_are_refused(kind, keys):
+    with pytest.raises(InputError, match=rf"has {kind}\.one\..* but no \[two_fluid\]"):
+        smallest(**{kind: [{"name": "one"} | keys]})
+
+
 def test_the_time_step_told_for_a_large_tension_works():
     case = smallest("two_fluid", two_fluid={"interfacial_tension_n_m": 1.0})
     with pytest.raises(InputError, match=r"set lattice\.time_step_s = ([\d.e-]+) or less") as refusal:
