@@ -22,6 +22,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from muphy_lb.base.errors import InputError
+from muphy_lb.base.registry import packages
 from muphy_lb.case.case import Case
 from muphy_lb.domain.links import is_wall
 from muphy_lb.domain.local import CHUNK_NODES
@@ -306,7 +307,9 @@ def refuse_other_drives(case: Case, openings) -> None:
     """Refuse what drives or changes the flow beside a force; what the case has of it is known without a geometry.
     ``openings``: those of the case, or of its geometry. Raises InputError: there is something."""
     fluid = case.fluid
-    others = {"openings": openings, "a viscosity law": fluid.power_law or fluid.carreau_yasuda or fluid.casson}
+    law = fluid.power_law or fluid.carreau_yasuda or fluid.casson
+    others: dict[str, object] = {"openings": openings, "a viscosity law": law}
+    others |= {f"[{kind.name}]": not kind.follows_darcy for kind in packages(case)}
     found = [*(name for name, value in others.items() if value), *case.flow.not_uniform]
     if found:
         raise InputError(_no_permeability(f"here it is also driven, or changed, by {', '.join(found)}"))

@@ -60,6 +60,8 @@ class Physics:
             then computed from the velocity, or set by a user.
         methods: functions ``(simulation, ...)`` that a simulation with this physics has as methods, by name.
         goes_on_in_frozen_flow: whether it is computed in a flow that stays as it is (``run.frozen_after_s``).
+        follows_darcy: whether a body force alone drives one fluid that fills all nodes, so that the flow has a
+            permeability.
         draws_frames: whether an observer of its own draws the pictures of ``output.frames_every_steps``, unless the
             case names a field for them.
         cut_field: output field that determines which cut through the geometry is drawn; None: the speed.
@@ -80,6 +82,7 @@ class Physics:
     sets_pressure: ClassVar[bool] = False
     methods: ClassVar[Mapping[str, Callable]] = MappingProxyType({})
     goes_on_in_frozen_flow: ClassVar[bool] = False
+    follows_darcy: ClassVar[bool] = True
     draws_frames: ClassVar[bool] = False
     cut_field: ClassVar[str | None] = None
     volume_fraction: ClassVar[str | None] = None

@@ -55,6 +55,7 @@ from muphy_lb.setup.advice.costs import BYTES_PER_DIRECTION
 
 POPULATIONS = "_populations"  # behind the name of a scalar
 CARRIER_DIFFUSIVITY = 0.5  # of cs2, with relaxation times of 1
+LARGEST_DIFFUSIVITY = 0.3  # in lattice units, up to which a gap of six voxels fills and empties within 2 % of its rate
 MOMENTUM = {name: FieldValue(name) for name in MOMENTUM_FIELDS}
 
 
@@ -277,6 +278,16 @@ class ScalarPhysics(Physics):
     def describe(self) -> str:
         """Where the scalars have no ripples, as text."""
         return "; ".join(f"{each.name}: {smooth_below(each.diffusivity)}" for each in self.scalars)
+
+    def warnings(self) -> tuple[str, ...]:
+        """Scalars that do not follow in time."""
+        return tuple(
+            f"{each.name}: its diffusivity is {each.diffusivity:.3g} in lattice units; above {LARGEST_DIFFUSIVITY:g}"
+            " it changes at a wrong rate in narrow gaps (what is steady is right); make lattice.time_step_s"
+            f" {each.diffusivity / LARGEST_DIFFUSIVITY:.2g} times shorter"
+            for each in self.scalars
+            if each.diffusivity > LARGEST_DIFFUSIVITY
+        )
 
     def observers(self, view, folder, resume_step):
         """The time series of each scalar."""

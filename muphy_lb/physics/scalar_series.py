@@ -5,7 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
-from muphy_lb.domain import LocalDomain
+from muphy_lb.domain import FIXED, OUTFLOW, LocalDomain, ScalarBoundary
 from muphy_lb.geometry.neighbours import FIRST_OPENING_LINK
 from muphy_lb.lattice import Lattice
 from muphy_lb.measure.flow_series import SeriesObserver
@@ -28,8 +28,16 @@ class Measured(Protocol):
         """Fields of its populations."""
 
     @property
+    def carrier_rows(self) -> list[str]:
+        """Fields of the populations of its carrier."""
+
+    @property
     def lattice(self) -> Lattice:
         """Of its populations."""
+
+    @property
+    def boundary(self) -> ScalarBoundary:
+        """Its conditions."""
 
     @property
     def in_si(self) -> float:
@@ -39,13 +47,19 @@ class Measured(Protocol):
 class OutletFluxes:
     """Measures how much of a scalar leaves through each outlet, and how much there is; every call is collective.
 
+    Args:
+        view: the flow.
+        scalar: the scalar.
+        carrier: the conditions of its carrier, by whose flux that of the scalar is weighted, so that the mean of a
+            uniform one is its value; None: by the flow, so that what is produced is balanced.
+
     Attributes:
         scalar: as given.
         names: names of the outlets.
     """
 
-    def __init__(self, view: FlowView, scalar: Measured):
-        self._view, self.scalar = view, scalar
+    def __init__(self, view: FlowView, scalar: Measured, carrier: ScalarBoundary | None = None):
+        self._view, self.scalar, self._carrier = view, scalar, carrier
         self._outlets = [number for number, each in enumerate(view.header.openings) if each.kind == "outlet"]
         self.names = [view.header.openings[number].name for number in self._outlets]
         self._surveyed: LocalDomain | None = None
@@ -59,11 +73,11 @@ class OutletFluxes:
     def numbers(self) -> np.ndarray | None:
         """(2 n_outlets + 1,) lattice units: scalar that leaves through each outlet in a step, fluid that does, and the
         mean of all fluid, on rank 0."""
-        view = self._view
-        leaving, values, states = self.leaving(), view.model_field(self.scalar.name), view.openings()
-        if leaving is None or values is None or states is None:
+        view, scalar = self._view, self.scalar
+        leaving, values = self.leaving(), view.model_field(scalar.name)
+        flows = self._flows() if self._carrier is None else self._leaving(scalar.carrier_rows, self._carrier)
+        if leaving is None or values is None or flows is None:
             return None
-        flows = [view.units.flow_rate_to_lattice(states[name].flow_rate_m3_s) for name in self.names]
         return np.array([*leaving, *flows, values.mean(dtype=np.float64)])
 
     def means_si(self, numbers: np.ndarray) -> list[float]:
@@ -74,13 +88,25 @@ class OutletFluxes:
         return [float(x) * self.scalar.in_si for x in (*means, numbers[-1])]
 
     def leaving(self) -> np.ndarray | None:
-        """(n_outlets,) scalar that leaves through each outlet in a step [lattice units], what populations carry through
-        its links, summed in the order of voxels and directions, on rank 0."""
+        """(n_outlets,) scalar that leaves through each outlet in a step [lattice units], on rank 0."""
+        return self._leaving(self.scalar.rows, self.scalar.boundary)
+
+    def _flows(self) -> np.ndarray | None:
+        """(n_outlets,) fluid that leaves through each outlet in a step [lattice units], on rank 0."""
+        states, to_lattice = self._view.openings(), self._view.units.flow_rate_to_lattice
+        return None if states is None else np.array([to_lattice(states[name].flow_rate_m3_s) for name in self.names])
+
+    def _leaving(self, names: list[str], boundary: ScalarBoundary) -> np.ndarray | None:
+        """(n_outlets,) amount of populations that leaves through each outlet in a step [lattice units], what has been
+        sent through its links less what comes back, summed in the order of voxels and directions, on rank 0."""
         view, lattice, pieces = self._view, self.scalar.lattice, []
-        rows = [view.local_field(name) for name in self.scalar.rows]
+        rows = [view.local_field(name) for name in names]
         for q, (node, opening) in enumerate(self._links(), start=1):
-            # What an outlet sends back is what the node has sent that way, away from the outlet.
-            net = rows[q][node].astype(np.float64) - rows[lattice.opposite[q]][node]
+            sent, away = (row[node].astype(np.float64) for row in (rows[q], rows[lattice.opposite[q]]))
+            condition = boundary.n_walls + 1 + opening
+            kind, held = boundary.kind[condition], boundary.value[condition]
+            # Back comes what the node has sent away from the outlet; of a held value 2 w T_w less what has been sent.
+            net = np.where(kind == FIXED, 2.0 * (sent - lattice.w[q] * held), np.where(kind == OUTFLOW, sent - away, 0))
             pieces.append((view.domain.voxel[node], np.full(node.size, q), opening, net))
         gathered = view.communicator.gather(tuple(np.concatenate(part) for part in zip(*pieces, strict=True)))
         if gathered is None:

@@ -155,8 +155,8 @@ class Preparation:
             problem = "nothing that it carries; give [[species]] or [age], or remove run.frozen_after_s"
         elif feeling:
             problem = f"[{feeling[0]}], which needs the flow; remove one of both"
-        elif longest_period_s(self.case):
-            problem = "a waveform; remove one of both"
+        elif longest_period_s(self.case) or any(each.file for each in self.case.flow.accelerations):
+            problem = "a waveform or a record of accelerations; remove one of both"
         elif self.case.compute.streaming != PULL.name:
             problem = f"compute.streaming = {self.case.compute.streaming!r}; set compute.streaming = {PULL.name!r}"
         if problem:

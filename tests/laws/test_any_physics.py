@@ -5,6 +5,7 @@ specification, and what cannot be computed together is refused.
 """
 
 import sys
+import tomllib
 from functools import cache
 from itertools import combinations
 
@@ -13,6 +14,7 @@ import pytest
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.registry import PHYSICS, package
+from muphy_lb.case.case import as_case, case_from_dict
 from muphy_lb.domain import STREAMINGS
 from muphy_lb.run.checkpoint import checkpoint_path, restore, write_checkpoint
 from muphy_lb.run.solver import Solver
@@ -55,6 +57,13 @@ def test_the_smallest_case_moves_in_every_part_of_its_state(name):
     simulation.step(N_STEPS)
     after = [*np.array(list(simulation.populations())), *simulation.state.fields().values()]
     assert not any(np.array_equal(*pair) for pair in zip(before, after, strict=True))
+
+
+@EVERY_PHYSICS
+def test_a_case_that_is_written_is_read_again(name):
+    case = smallest(name)
+    assert case_from_dict(tomllib.loads(case.to_toml())) == case
+    assert as_case(case, ["run.steps=3"]).run.steps == 3
 
 
 @pytest.mark.parametrize("name", CLOSED)

@@ -3,15 +3,16 @@
 import numpy as np
 import pytest
 
-from muphy_lb.base.errors import InputError
-from muphy_lb.case.case import case_from_dict
+from muphy_lb.base.errors import DivergedError, InputError
+from muphy_lb.case.case import as_case, case_from_dict
 from muphy_lb.output.series import read_series
 from muphy_lb.parallel import SerialCommunicator
+from muphy_lb.physics.scalar_series import OutletFluxes
 from muphy_lb.physics.species.rates import read_law
 from muphy_lb.run.checkpoint import checkpoint_path, restore, write_checkpoint
 from muphy_lb.run.loop import Run
 from muphy_lb.run.solver import Solver
-from tests.channel import BOTTOM, OPEN, TOP, changed, open_channel, periodic_channel, simulate
+from tests.channel import BOTTOM, HEIGHT, OPEN, SPACING_M, TOP, changed, open_channel, periodic_channel, simulate
 
 DIFFUSIVITY_M2_S = 2e-6
 DRUG = {"name": "drug", "diffusivity_m2_s": DIFFUSIVITY_M2_S, "initial": 1.0}
@@ -56,8 +57,18 @@ def test_a_uniform_species_stays_uniform_beside_stairs_of_voxels(walls):
         "species": [{"name": "drug", "diffusivity_m2_s": 1e-3, "initial": 1.0}],
         "run": {"steps": 400},
     }
-    values = simulate(case_from_dict(case), 300).model_field("drug")
-    assert np.abs(values - 1.0).max() < 1e-13
+    simulation = simulate(case_from_dict(case), 300)
+    assert np.abs(simulation.model_field("drug") - 1.0).max() < 1e-13
+    assert told(simulation).numbers_si()[0] == pytest.approx(1.0, abs=1e-12)  # of what leaves
+
+
+@pytest.mark.parametrize("held", [{}, {"species": {"drug": 0.3}}])
+def test_what_leaves_through_an_outlet_is_what_the_fluid_loses(held):
+    openings = [{"name": "inlet", "velocity_m_s": 5e-3}, {"name": "outlet", "pressure_pa": 0.0} | held]
+    simulation = simulate(open_channel(species=[DRUG], openings=openings), 50)
+    before, leaves = total(simulation), OutletFluxes(simulation, simulation.physics[0].scalars[0]).leaving()[0]
+    simulation.advance(1)
+    assert before - total(simulation) == pytest.approx(leaves, rel=1e-9)
 
 
 def test_a_species_in_a_frozen_flow_is_that_of_the_steady_flow(tmp_path):
@@ -96,6 +107,25 @@ def test_a_wall_that_takes_up_has_the_steady_profile_of_its_rate():
     assert told(simulation).through_walls_si() == pytest.approx([expected, -expected], rel=1e-6)
 
 
+def test_a_wall_that_takes_up_all_holds_the_value_beyond():
+    all_of_it = [BOTTOM | {"species": {"drug": 0.5}, "species_uptake_m_s": {"drug": 1e20}}]
+    held = [BOTTOM | {"species": {"drug": 0.5}}]
+    values = [simulate(periodic_channel(species=[DRUG], walls=walls), 50).field("drug") for walls in (all_of_it, held)]
+    assert np.array_equal(*values) and np.ptp(values[0]) > 0.1
+
+
+@pytest.mark.parametrize(("diffusivity_m2_s", "follows"), [(3e-5, True), (1e-4, False)])
+def test_a_gap_empties_at_the_rate_of_diffusion_or_a_warning_tells(diffusivity_m2_s, follows):
+    """Between a wall that holds 0 and one that keeps all in, values fall as exp(-D (pi / 2 H)^2 t)."""
+    species = [DRUG | {"diffusivity_m2_s": diffusivity_m2_s}]
+    simulation = simulate(periodic_channel(species=species, walls=[BOTTOM | {"species": {"drug": 0.0}}]), 50)
+    before, from_s = simulation.field("drug").mean(), simulation.time_s
+    simulation.advance(10)
+    rate_1_s = np.log(before / simulation.field("drug").mean()) / (simulation.time_s - from_s)
+    found = rate_1_s / (diffusivity_m2_s * (np.pi / (2.0 * HEIGHT * SPACING_M)) ** 2) - 1.0
+    assert (abs(found) < 0.025) == follows != bool(simulation.physics[0].warnings())
+
+
 def test_a_reaction_keeps_what_it_moves_from_one_species_to_another():
     species = [DRUG | {"rate": "-k * drug**2", "rates": {"k": 2.0}}, {**DRUG, "name": "bound", "rate": "2 * drug**2"}]
     species[1]["initial"] = 0.0
@@ -103,6 +133,12 @@ def test_a_reaction_keeps_what_it_moves_from_one_species_to_another():
     both = total(simulation) + total(simulation, "bound")
     assert both == pytest.approx(simulation.header.n_nodes, rel=1e-13)
     assert simulation.field("drug").mean() == pytest.approx(1.0 / (1.0 + 2.0 * simulation.time_s), rel=1e-4)
+
+
+def test_a_species_that_starts_from_a_file_lets_its_case_change():
+    from_file = {"name": "drug", "schmidt": 1.0, "initial_file": "drug.npy"}
+    case = as_case(periodic_channel(species=[from_file]), ["species.drug.schmidt=2"])
+    assert case.species[0].schmidt == 2.0 and case.species[0].initial_file == "drug.npy"
 
 
 def test_a_species_is_overwritten_by_values_of_nodes():
@@ -164,6 +200,39 @@ def test_the_time_step_told_for_a_stiff_law_works(constant):
     simulate(periodic_channel(species=[law], lattice={"time_step_s": told}))
 
 
+def test_values_that_only_a_user_knows_are_integrated_or_refused():
+    """Decay of second order: c = 1 / (1 / c_0 + k t); the value that is told is the mean of two half steps."""
+    law = DRUG | {"initial": 0.0, "rate": "-k * drug**2", "rates": {"k": 30.0}}
+    with pytest.raises(InputError) as refusal:
+        simulate(periodic_channel(species=[law])).set_species("drug", 20.0)
+    told = float(str(refusal.value).partition("lattice.time_step_s = ")[2].split()[0])
+    simulation = simulate(periodic_channel(species=[law], lattice={"time_step_s": told}))
+    simulation.set_species("drug", 20.0)
+    simulation.advance(60)
+    assert simulation.field("drug") == pytest.approx(1.0 / (1.0 / 20.0 + 30.0 * simulation.time_s), rel=0.01)
+
+
+def test_a_law_that_is_not_finite_at_the_start_is_refused():
+    law = DRUG | {"initial": 0.0, "rate": "-0.1 * drug / (drug + site)"}
+    with pytest.raises(InputError, match="is not finite at the values that species have at the start"):
+        simulate(periodic_channel(species=[law, {"name": "site", "schmidt": 1.0}], compute={"backend": "cpu"}))
+
+
+@pytest.mark.parametrize("slow", [{"decay_per_s": 1e-5}, {"rate": "-1e-5 * drug"}, {"production": 1e-5}])
+@pytest.mark.parametrize("precision", ["fp32", "fp64"])
+def test_sources_that_single_precision_rounds_off_are_warned_of(slow, precision):
+    case = periodic_channel(species=[DRUG | slow], compute={"precision": precision, "backend": "cpu"})
+    simulation = simulate(case, 20000)
+    lost = abs(abs(simulation.field("drug").mean(dtype=float) - 1.0) / (1e-5 * simulation.time_s) - 1.0)
+    assert (lost > 0.05) == (precision == "fp32") == bool(simulation.physics[0].warnings())
+
+
+def test_a_run_ends_when_a_species_is_no_number(tmp_path):
+    case = periodic_channel(species=[DRUG | {"rate": "5 * drug**2"}], compute={"backend": "cpu"})
+    with pytest.raises(DivergedError, match="the species drug is not a number at step 30"):
+        Run(Solver(case, SerialCommunicator()), tmp_path).execute()
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -214,6 +283,7 @@ def test_a_law_with_a_name_that_has_a_hyphen_says_so():
         ({"species": [DRUG | {"schmidt": 1.0}]}, "diffusivity_m2_s and schmidt"),
         ({"species": [DRUG | {"diffusivity_m2_s": -1.0}]}, "diffusivity_m2_s"),
         ({"species": [DRUG | {"rates": {"k": 1.0}}]}, "has rates but no rate"),
+        ({"species": [DRUG | {"decay_per_s": 60.0}]}, "give lattice.time_step_s = 0.0079, or a rate law"),
         ({"species": [DRUG | {"name": "velocity"}]}, "has the name of another field"),
         ({"species": [DRUG, DRUG | {"name": "drug_half_change"}]}, "has the name of another field"),
         (
@@ -221,6 +291,10 @@ def test_a_law_with_a_name_that_has_a_hyphen_says_so():
             "set run.frozen_after_s = 2.03 or more",
         ),
         ({"species": [DRUG], "run": {"frozen_after_s": 1.0, "steady_tolerance": 1e-3}}, "and steady_tolerance, which"),
+        (
+            {"species": [DRUG], "run": {"frozen_after_s": 1.0}, "flow": {"accelerations": [{"file": "a.csv"}]}},
+            "a record of accelerations; remove one of both",
+        ),
         (
             {"species": None, "run": {"frozen_after_s": 1.0}},
             "run.frozen_after_s is given in a case with nothing that it",
@@ -237,6 +311,7 @@ def test_a_law_with_a_name_that_has_a_hyphen_says_so():
         ({"species": [DRUG | {"rate": "-1e9 * drug"}]}, "give lattice.time_step_s ="),
         ({"species": [DRUG | {"rate": "-5e3 * drug / (1e-4 + drug)"}]}, "give lattice.time_step_s ="),
         ({"species": [DRUG | {"rate": "1 / (drug - 1)"}]}, "is not finite"),
+        ({"species": [DRUG | {"rate": "sqrt(drug - 1)"}]}, "is not finite"),
     ],
 )
 def test_a_case_that_contradicts_itself_is_refused(sections, told):

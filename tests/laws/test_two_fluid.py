@@ -187,11 +187,16 @@ def test_the_error_of_a_mean_flow_holds_its_noise_and_its_drift():
         ({"lattice": {"collision": "regularised"}}, r"lattice\.collision is 'regularised' with \[two_fluid\]"),
         ({"lattice": {"smagorinsky": 0.1}}, "viscosities of its own; leave viscosity laws and smagorinsky out"),
         ({"output": {"fields": ["stress"]}}, r"'stress' in output\.fields knows the viscosity of one fluid only"),
+        ({"output": {"permeability": True}}, r"it is also driven, or changed, by \[two_fluid\]"),
         ({"output": {"wall_shear": True}}, r"output\.wall_shear knows the viscosity of one fluid only"),
         ({"two_fluid": {"contact_angle_deg": 5.0}}, "two_fluid.contact_angle_deg is 5.0"),
         (
             {"two_fluid": {"kinematic_viscosity_m2_s": 9.0}},
             "two_fluid.kinematic_viscosity_m2_s gives a relaxation time",
+        ),
+        (
+            {"two_fluid": {"second": [{"centre_m": [9.0, 0.0, 0.0], "radius_m": 0.1}]}},
+            "no fluid node lies in the region",
         ),
         ({"two_fluid": {"initial_file": "a.npy"}}, "has second and initial_file; give one of them"),
         ({"two_fluid": {"second_saturation": 0.3}}, "has second and second_saturation; give one of them"),
@@ -208,6 +213,25 @@ def test_the_error_of_a_mean_flow_holds_its_noise_and_its_drift():
 def test_a_case_that_cannot_be_computed_is_refused(sections, told):
     with pytest.raises(InputError, match=told):
         Solver(smallest("two_fluid", **sections))
+
+
+def test_a_phase_that_no_fluid_has_is_refused(tmp_path):
+    np.save(tmp_path / "phase.npy", np.full((1, 10, 10), 1.5))
+    two_fluid = {"second": [], "initial_file": str(tmp_path / "phase.npy")}
+    with pytest.raises(InputError, match=r"has a phase of size 1\.5; allowed: -1, the second fluid, to 1"):
+        Solver(smallest("two_fluid", two_fluid=two_fluid))
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys"),
+    [
+        ("walls", {"wetting_angle_deg": 30.0, "box_m": [[-1.0] * 3, [20.0, 0.0, 1.0]]}),
+        ("openings", {"second_fluid": 0.5}),
+    ],
+)
+def test_keys_of_two_fluids_without_their_table_are_refused(kind, keys):
+    with pytest.raises(InputError, match=rf"has {kind}\.one\..* but no \[two_fluid\]"):
+        smallest(**{kind: [{"name": "one"} | keys]})
 
 
 def test_the_time_step_told_for_a_large_tension_works():

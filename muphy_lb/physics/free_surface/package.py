@@ -58,7 +58,7 @@ class FreeSurface(Physics):
     draws_frames = True
     volume_fraction = "fill"
     keeps_balance = False  # what enters may stay and take the place of gas
-    becomes_steady = False  # it falls, splashes and sloshes
+    becomes_steady = follows_darcy = False  # it falls, splashes and sloshes
     keeps_mass_at_walls = True  # which is the volume of the liquid
     allowed_density_change = LARGEST_DEVIATION
 

@@ -3,11 +3,13 @@ of all species at the end of a run: a table and lines of the summary."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from math import isnan
+from math import isfinite, isnan
 from pathlib import Path
 
 import numpy as np
 
+from muphy_lb.base.errors import DivergedError
+from muphy_lb.domain import ScalarBoundary
 from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView, whole_nodes
 from muphy_lb.measure.observer import Observer
@@ -31,15 +33,23 @@ class SpeciesTold:
         scalar: the species.
         walls: names of the walls with a condition for it.
         bounds: the range that it cannot leave, infinite where there is no bound.
+        carrier: the conditions of its carrier.
 
     Attributes:
         columns: names of the numbers of :meth:`numbers_si`.
         rate_unit: of fluxes.
     """
 
-    def __init__(self, view: FlowView, scalar: CarriedScalar, walls: Sequence[str], bounds: tuple[float, float]):
+    def __init__(
+        self,
+        view: FlowView,
+        scalar: CarriedScalar,
+        walls: Sequence[str],
+        bounds: tuple[float, float],
+        carrier: ScalarBoundary,
+    ):
         self._view, self.scalar, self.walls, self.bounds = view, scalar, tuple(walls), bounds
-        self._outlets = OutletFluxes(view, scalar)
+        self._outlets = OutletFluxes(view, scalar, carrier)
         self._fluxes: WallFluxes | None = None
         self.rate_unit = (
             f"{scalar.unit.removesuffix('/m3')}/s" if scalar.unit.endswith("/m3") else f"{scalar.unit} m3/s"
@@ -56,6 +66,11 @@ class SpeciesTold:
         """The mean of what leaves through each outlet, that of all fluid, and what enters through each wall, in SI
         units, on rank 0."""
         found, walls = self._outlets.numbers(), self.through_walls_si()
+        if found is not None and not isfinite(found[-1]):
+            raise DivergedError(
+                f"the species {self.scalar.name} is not a number at step {self._view.step_number}; take a shorter"
+                " lattice.time_step_s, or a rate law that stays finite"
+            )
         return None if found is None else [*self._outlets.means_si(found), *walls]
 
     def through_walls_si(self) -> list[float]:

@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 
 from muphy_lb.base.errors import InputError
+from muphy_lb.base.precision import FP64, PRECISIONS
 from muphy_lb.base.units import Units
 from muphy_lb.case.output import FIELDS, SPEED
 from muphy_lb.case.section import did_you_mean
 from muphy_lb.domain import FIXED, FLUX
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.lattice import lattice_named
-from muphy_lb.measure.flow_view import SettableFlow
+from muphy_lb.measure.flow_view import PreparedView, SettableFlow
 from muphy_lb.model.flow import Flow
 from muphy_lb.model.model import EACH, Field, FieldValue, Stage
 from muphy_lb.operators import MOMENTUM_FIELDS
@@ -30,17 +31,29 @@ from muphy_lb.physics.scalar import (
     CarriedScalar,
     Condition,
     ScalarPhysics,
+    carrier_boundary,
     refuse_half_precision,
     scalar_boundary,
 )
 from muphy_lb.physics.species.observers import SpeciesRecord, SpeciesSeries, SpeciesTold
 from muphy_lb.physics.species.rates import RateLaw, read_law
-from muphy_lb.physics.species.reactions import PART, PARTS, Reactions, changes_of, parts_of_step
+from muphy_lb.physics.species.reactions import (
+    PART,
+    PARTS,
+    SCALE_OF_NOTHING,
+    Reactions,
+    changes_of,
+    parts_of_step,
+    refuse_stiff,
+)
 from muphy_lb.physics.species.section import SpeciesSection
 from muphy_lb.setup.input_fields import Wanted, read_field
 
 NAME = "species"
 TAKEN = (*FIELDS, SPEED)
+PERFECT = 1e9  # uptake, over diffusivity and voxel, beyond which a wall holds the value beyond it
+LARGEST_DECAY = 0.5  # share that may decay in a step: its rate is then 2 % too fast
+LOST = 0.03  # share of what sources do that rounding may take without a warning
 
 
 def set_species(simulation: SettableFlow, name: str, values) -> None:
@@ -52,6 +65,7 @@ def set_species(simulation: SettableFlow, name: str, values) -> None:
         raise InputError(f"set_species got {name!r}, which is no species; {did_you_mean(name, names)}")
     given = simulation.scattered("set_species", values, 1)[0]
     now = [given if other == name else simulation.local_field(other) for other in names]
+    physics.refuse_unfit(simulation, now)
     carrier = np.array([simulation.local_field(row) for row in physics.scalars[0].carrier_rows])
     simulation.set_fields(physics.started(now, name, carrier))
 
@@ -73,11 +87,14 @@ class Species(ScalarPhysics):
                 raise InputError(f"species.{name} has the name of another field; give it another one")
         reacts = any(each.rate is not None for each in case.species)
         laws = tuple(_law(section, names) for section in case.species) if reacts else ()
+        for section in () if reacts else case.species:
+            _refuse_fast_decay(section, units.time_step_s)
         self._units, self._walls = units, dict[str, tuple[str, ...]]()
         super().__init__(*(self._scalar(case, header, section, reacts) for section in case.species))
         self._reactions = Reactions(names, laws, units.time_step_s) if reacts else None
-        scales = [_largest(case, section) for section in case.species]
-        self._n_parts = parts_of_step(laws, scales, units.time_step_s)
+        self._scales = [_largest(case, section) for section in case.species]
+        self._n_parts = parts_of_step(laws, self._scales, units.time_step_s)
+        self._precision = PRECISIONS[case.compute.precision]
 
     def _scalar(self, case, header: GeometryHeader, section: SpeciesSection, reacts: bool) -> CarriedScalar:
         units, dimension = self._units, lattice_named(case.lattice.name).dimension
@@ -129,7 +146,25 @@ class Species(ScalarPhysics):
                 wanted = Wanted(f"species.{section.name}.initial_file", section.name, 1, False)
                 values = read_field(view.case.folder / section.initial_file, wanted, view.header, view.domain)[:, 0]
             starts.append(values)
+        self.refuse_unfit(view, starts)
         return self.scalars[0].carrier_start() | self.started(starts)
+
+    def refuse_unfit(self, view: PreparedView, values: Sequence[np.ndarray]) -> None:
+        """Refuse values (n,) or (1,) of all species at which a rate law is not finite, or too fast for the step;
+        collective. Raises InputError: there are such."""
+        if self._reactions is None:
+            return
+        laws, largest = self._reactions.laws, view.communicator.maximum
+        found = [largest(float(np.abs(row).max(initial=0.0))) for row in values]
+        for law in laws:
+            with np.errstate(all="ignore"):
+                rates = np.broadcast_to(law(values), np.broadcast(*values).shape)
+            if view.communicator.total(int(np.count_nonzero(~np.isfinite(rates)))):
+                raise InputError(
+                    f"{law.key} = {law.text!r} is not finite at the values that species have at the start; add a small"
+                    " constant where it divides, or start from other values"
+                )
+        refuse_stiff(laws, np.maximum(found, self._scales), self._n_parts, self._units.time_step_s)
 
     def started(
         self, values: Sequence[np.ndarray], only: str = "", carrier: np.ndarray | None = None
@@ -150,10 +185,28 @@ class Species(ScalarPhysics):
         reacting = f"; reactions in {self._n_parts} part(s) of a step" if self._reactions else ""
         return super().describe() + reacting
 
+    def warnings(self) -> tuple[str, ...]:
+        """Species that do not follow in time, or change in a step by hardly more than rounding."""
+        largest = np.array([scale or SCALE_OF_NOTHING for scale in self._scales])
+        rates = [each.decay * scale + abs(each.production) for each, scale in zip(self.scalars, largest, strict=True)]
+        if self._reactions is not None:
+            rates = [abs(float(law(largest))) * self._units.time_step_s for law in self._reactions.laws]
+        rounding, told = 0.5 * float(np.finfo(self._precision.real).eps), []
+        for scalar, scale, change in zip(self.scalars, self._scales, rates / largest, strict=True):
+            if scale > 0.0 and 0.0 < change < rounding / LOST:
+                told.append(
+                    f"species.{scalar.name} gains or loses {change:.2g} of its largest value in a time step, of which"
+                    f" {self._precision.name} may round off up to {100.0 * min(1.0, rounding / change):.2g} % where the"
+                    f" species stands still; set compute.precision = {FP64.name!r}"
+                )
+        return (*super().warnings(), *told)
+
     def told(self, view) -> list[SpeciesTold]:
         """Measures each species."""
-        pairs = zip(self.scalars, view.case.species, strict=True)
-        return [SpeciesTold(view, each, self._walls[each.name], _bounds(view.case, own)) for each, own in pairs]
+        pairs, carrier = zip(self.scalars, view.case.species, strict=True), carrier_boundary(self.scalars)
+        return [
+            SpeciesTold(view, each, self._walls[each.name], _bounds(view.case, own), carrier) for each, own in pairs
+        ]
 
     def observers(self, view, folder, resume_step):
         """The time series of each species, and the record at the end."""
@@ -169,6 +222,17 @@ def _law(section: SpeciesSection, names: tuple[str, ...]) -> RateLaw:
     lost = ast.BinOp(ast.Constant(section.decay_per_s), ast.Mult(), own)
     gained = ast.BinOp(law.tree, ast.Add(), ast.Constant(section.production))
     return RateLaw(law.key, law.text, ast.BinOp(gained, ast.Sub(), lost))
+
+
+def _refuse_fast_decay(section: SpeciesSection, time_step_s: float) -> None:
+    """Raise InputError for a decay that a step does not follow."""
+    share, name = section.decay_per_s * time_step_s, section.name
+    if share > LARGEST_DECAY:
+        raise InputError(
+            f"species.{name}.decay_per_s is {section.decay_per_s:g}, {share:.3g} in a time step; allowed: up to"
+            f" {LARGEST_DECAY:g}: give lattice.time_step_s = {0.95 * LARGEST_DECAY / section.decay_per_s:.2g}, or a"
+            f" rate law, which is integrated in parts of a step: rate = '-k * {name}'"
+        )
 
 
 def _largest(case, section: SpeciesSection) -> float:
@@ -196,8 +260,10 @@ def _wall_conditions(case, name: str, diffusivity: float, units: Units) -> dict[
     for wall in case.walls:
         value, flux = (wall.species or {}).get(name), (wall.species_flux or {}).get(name)
         uptake_m_s = (wall.species_uptake_m_s or {}).get(name)
-        if uptake_m_s is not None:
-            b = uptake_m_s / units.speed_m_s / diffusivity
+        b = (uptake_m_s or 0.0) / units.speed_m_s / diffusivity
+        if b > PERFECT:
+            found[wall.name] = Condition(FIXED, value or 0.0)
+        elif uptake_m_s is not None:
             found[wall.name] = Condition(FLUX, 2.0 * b * (value or 0.0) / (2.0 + b), (2.0 - b) / (2.0 + b))
         elif flux is not None:
             found[wall.name] = Condition(FLUX, flux / units.speed_m_s / diffusivity)

@@ -26,6 +26,7 @@ from muphy_lb.physics.species.rates import OF_NUMBERS, RateLaw
 PART, PARTS = "part_of_step", "parts_of_step"
 SCALE_OF_NOTHING = 1.0  # value of a species that a case gives none, for what follows from the size of values
 SMOOTH = 0.25  # largest change of a rate over a part of a step, relative
+COARSE = 1.0  # the same for values that are known only after parts have been chosen; 2.8 is unstable
 MOST_PARTS = 100
 BELOW = 0.95  # share of the longest time step that a message tells, which two digits do not round beyond it
 DIFFERENCE = 1e-6  # relative step of numerical derivatives
@@ -41,16 +42,7 @@ def parts_of_step(laws: Sequence[RateLaw], scales: Sequence[float], time_step_s:
     """Number of parts of a time step in which rate laws are integrated, from their derivatives at values of all species
     as large as a case has them, and down to 0, where laws that saturate are steep. Raises InputError: a law is not
     finite at the largest values, or too stiff for the step."""
-    largest = np.array([scale or SCALE_OF_NOTHING for scale in scales], dtype=np.float64)
-    stiffest, key = 0.0, ""
-    for law in laws:
-        if not np.isfinite(float(_changes(law, largest, largest)[0])):
-            values = ", ".join(f"{x:g}" for x in largest)
-            raise InputError(f"{law.key} = {law.text!r} is not finite at values of {values}")
-        slopes = [float(_changes(law, share * largest, largest)[1]) for share in SHARES]
-        found = time_step_s * max(slope for slope in slopes if np.isfinite(slope))
-        if found > stiffest:
-            stiffest, key = found, law.key
+    stiffest, key = _stiffest(laws, scales, time_step_s)
     parts = max(1, int(np.ceil(stiffest / SMOOTH)))
     if parts > MOST_PARTS:
         step_s = BELOW * time_step_s * MOST_PARTS * SMOOTH / stiffest
@@ -60,6 +52,37 @@ def parts_of_step(laws: Sequence[RateLaw], scales: Sequence[float], time_step_s:
             " reaction as complete"
         )
     return parts
+
+
+def refuse_stiff(
+    laws: Sequence[RateLaw], values: Sequence[float] | np.ndarray, n_parts: int, time_step_s: float
+) -> None:
+    """Refuse values of all species that the case does not tell, from a file or a user, where its parts of a step do
+    not follow the laws. Raises InputError: they do not."""
+    stiffest, key = _stiffest(laws, values, time_step_s)
+    if stiffest > COARSE * n_parts:
+        told = ", ".join(f"{value:.3g}" for value in values)
+        raise InputError(
+            f"{key}: at values of the species up to {told} the law changes its rate by {stiffest:.3g} times in a time"
+            f" step, and {COARSE * n_parts:g} is integrated, as the values of the case ask for: give"
+            f" lattice.time_step_s = {BELOW * COARSE * time_step_s / stiffest:.2g} or less, or smaller values"
+        )
+
+
+def _stiffest(laws: Sequence[RateLaw], scales: Sequence[float] | np.ndarray, time_step_s: float) -> tuple[float, str]:
+    """The largest relative change of the rate of a law in a time step, and the key of that law."""
+    largest = np.array([scale or SCALE_OF_NOTHING for scale in scales], dtype=np.float64)
+    stiffest, key = 0.0, ""
+    for law in laws:
+        slopes = [float(_changes(law, share * largest, largest)[1]) for share in SHARES]
+        slopes = [slope for slope in slopes if np.isfinite(slope)]
+        if not slopes or not np.isfinite(float(_changes(law, largest, largest)[0])):
+            values = ", ".join(f"{x:g}" for x in largest)
+            raise InputError(f"{law.key} = {law.text!r} is not finite at values of {values}, or just below")
+        found = time_step_s * max(slopes)
+        if found > stiffest:
+            stiffest, key = found, law.key
+    return stiffest, key
 
 
 def _changes(law: RateLaw, at: np.ndarray, scale: np.ndarray) -> tuple[float, float]:

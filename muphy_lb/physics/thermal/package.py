@@ -28,6 +28,7 @@ class Thermal(Physics):
     """
 
     name = "thermal"
+    follows_darcy = False  # buoyancy drives it, too
     excludes = frozenset({"age", "dissipation"})
     cut_field = "temperature"
     methods = MappingProxyType({"temperature_k": temperature_k, "set_temperature_k": set_temperature_k})

@@ -59,6 +59,8 @@ FASTEST, ADVISED = 3.0, 1.0
 is not warned of, and of that advised."""
 RELAXATION_TIMES = 0.502, 10.0
 """Between which both fluids must have theirs."""
+ROUNDING = 1e-6
+"""By which the phase of a file may lie beyond that of pure fluids."""
 AMOUNTS = {FIRST: NEW_FIRST, SECOND: NEW_SECOND}
 
 
@@ -68,7 +70,7 @@ class TwoFluid(Physics):
     name = "two_fluid"
     excludes = frozenset({"thermal", "fluctuating", "particles", "free_surface", "age", "species", "dissipation"})
     cut_field = volume_fraction = SHARE_FIELD
-    becomes_steady = False
+    becomes_steady = follows_darcy = False
 
     def __init__(self, case, header: GeometryHeader, units: Units):
         self._section, self._lattice = case.two_fluid, lattice_named(case.lattice.name)
@@ -221,14 +223,28 @@ class TwoFluid(Physics):
         if section.initial_file is not None:
             wanted = Wanted("two_fluid.initial_file", PHASE_FIELD, 1, False)
             read = read_field(view.case.folder / section.initial_file, wanted, view.header, view.domain)[:, 0]
+            beyond = view.communicator.maximum(float(np.abs(read).max(initial=0.0)))
+            if beyond > 1.0 + ROUNDING:
+                raise InputError(
+                    f"two_fluid.initial_file: {section.initial_file} has a phase of size {beyond:.6g}; allowed: -1, the"
+                    " second fluid, to 1, the first one"
+                )
             return np.clip(read, -1.0, 1.0)
         domain, header = view.domain, view.header
         if self._start is not None:
             return np.where(self._start[domain.number], -1.0, 1.0)
         place_m = np.array(header.origin_m) + header.spacing_m * voxel_coordinates(domain.voxel, header.shape)
         inside = np.zeros(domain.n_nodes, dtype=bool)
-        for region in section.second:
-            inside |= _is_in(region, place_m)
+        for number, region in enumerate(section.second, start=1):
+            found = _is_in(region, place_m)
+            if not view.communicator.total(int(found.sum())):
+                low, high = (", ".join(f"{x:.4g}" for x in corner) for corner in _reach_m(header))
+                raise InputError(
+                    f"[[two_fluid.second]]: no fluid node lies in the region of table number {number}; the centres of"
+                    f" the voxels reach from ({low}) to ({high}) m, and some of them may be solid; move or enlarge the"
+                    " region"
+                )
+            inside |= found
         return np.where(inside, -1.0, 1.0)
 
     def describe(self) -> str:
@@ -269,6 +285,12 @@ def _of_phase(shown: Callable[[np.ndarray], np.ndarray]) -> OutputField:
         return None if phase is None else shown(phase)
 
     return OutputField("1", field, FromStored((PHASE,), shown))
+
+
+def _reach_m(header: GeometryHeader) -> tuple[np.ndarray, np.ndarray]:
+    """Centres of the lowest and of the highest voxel [m]."""
+    low = np.asarray(header.origin_m)
+    return low, low + (np.array(header.shape[::-1]) - 1) * header.spacing_m
 
 
 def _is_in(region: SecondSection, place_m: np.ndarray) -> np.ndarray:

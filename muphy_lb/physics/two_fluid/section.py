@@ -1,10 +1,11 @@
 """The case file's section [two_fluid], and keys of walls and openings."""
 
+from collections.abc import Iterator, Mapping
 from typing import Annotated
 
 from pydantic import Field
 
-from muphy_lb.case.section import Box, Positive, Section, Vector, exactly_one
+from muphy_lb.case.section import Box, Positive, Section, Vector, exactly_one, given_tables
 
 SERIES_FILE = "two_fluid.csv"
 FILES = (SERIES_FILE,)
@@ -78,3 +79,11 @@ class WallKeys(Section):
 
     wetting_angle_deg: Angle | None = None
     """contact angle [degrees] of two fluids on it, instead of two_fluid.contact_angle_deg"""
+
+
+def rules(given: Mapping) -> Iterator[str]:
+    """Keys of walls and openings need the section; ``given`` holds the raw tables of the case."""
+    for kind, key in (("openings", "second_fluid"), ("walls", "wetting_angle_deg")):
+        for table in given_tables(given.get(kind)):
+            if key in table and not given.get("two_fluid"):
+                yield f"has {kind}.{table.get('name')}.{key} but no [two_fluid]; give that table, or leave the key out"
