@@ -11,6 +11,7 @@ from muphy_lb.case.usual import Usual, outside
 
 PLACES = ("box_m", "centre_m", "label")
 KEY = "porous_medium"
+Pair = Annotated[tuple[float, Positive], Field(strict=False)]
 
 
 class PorousSection(Section):
@@ -27,7 +28,7 @@ class PorousSection(Section):
     """diameter of these grains [m]"""
     permeability_file: str | None = None
     """permeability [m2] at every node instead, a field named permeability, as in initial.velocity_file"""
-    permeability_of: tuple[tuple[float, Positive], ...] | None = None
+    permeability_of: Annotated[tuple[Pair, ...], Field(strict=False)] | None = None
     """pairs [grey value, permeability m2], ascending: the file holds grey values; straight in the logarithm between"""
     box_m: Box | None = None
     """lowest and highest corner of the part [m]; without box_m, centre_m and label it is all of the fluid"""

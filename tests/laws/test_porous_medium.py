@@ -1,0 +1,168 @@
+"""A porous medium has Darcy's law, Brinkman's layers, and the limits of solid and of clear fluid."""
+
+from math import exp, sqrt
+
+import numpy as np
+import pytest
+
+from muphy_lb.base.errors import InputError
+from muphy_lb.case.case import case_from_dict
+from muphy_lb.measure.permeability import measured_permeability
+from muphy_lb.operators import drag_rates
+from muphy_lb.run.solver import Solver
+from tests.laws.smallest import FLOW, merged
+
+NU, FORCE, HEIGHT = 0.1, 1e-6, 8
+EVERYWHERE = {"name": "all", "permeability_m2": NU / 2.0}
+UPPER = {"name": "upper", "box_m": [[-9.0, HEIGHT + 0.6, -9.0], [99.0, 99.0, 9.0]]}
+COLLISIONS = [
+    *((lattice, name) for lattice in ("D2Q9", "D3Q15", "D3Q19", "D3Q27") for name in ("bgk", "trt", "mrt")),
+    *(("D2Q9", "cumulant"), ("D3Q27", "cumulant"), ("D3Q19", "recursive-regularised")),
+]
+
+
+def solver(*media: dict, **more) -> Solver:
+    """The flow of some porous parts in a channel that a weak force drives."""
+    weak = {"flow": {"acceleration_m_s2": [FORCE, 0.0, 0.0]}, "lattice": {"collision": "trt"}}
+    return Solver(case_from_dict(merged(merged(FLOW, weak), {"porous_medium": list(media), **more})))
+
+
+def compiled(streaming: str = "pull") -> dict:
+    return {"backend": "cpu", "precision": "fp64", "streaming": streaming}
+
+
+def profile(simulation: Solver) -> np.ndarray:
+    """Velocity along x by height."""
+    y = simulation.nodes.coordinates()[:, 1]
+    velocity = simulation.velocity_m_s()[:, 0]
+    return np.array([velocity[y == each].mean() for each in np.unique(y)])
+
+
+def two_layers(permeability: float, nu: float = NU) -> np.ndarray:
+    """Means over voxels of the exact flow: clear fluid below, Brinkman's medium above, each ``HEIGHT`` high."""
+    k, darcy, h = 1.0 / sqrt(permeability), FORCE * permeability / nu, float(HEIGHT)
+    across = exp(-k * h)
+    # u = a y - G y^2 / (2 nu) below, U (1 - b exp(-k (y - h)) - c exp(k (y - 2 h))) above
+    lines = [[h, darcy, darcy * across], [1.0, -darcy * k, darcy * k * across], [0.0, across, 1.0]]
+    a, b, c = np.linalg.solve(lines, [darcy + FORCE * h**2 / (2.0 * nu), FORCE * h / nu, 1.0])
+    y = np.arange(HEIGHT) + 0.5
+    falling = (1.0 - exp(-k)) / k * np.exp(-k * np.arange(HEIGHT))
+    return np.concatenate((a * y - FORCE * y**2 / (2.0 * nu), darcy * (1.0 - b * falling - c * falling[::-1])))
+
+
+@pytest.mark.parametrize("streaming", ["pull", "aa", "push"])
+@pytest.mark.parametrize("permeability", [1e-3, 0.05, 1.0, 10.0])
+def test_a_channel_over_a_medium_has_the_exact_profile(permeability, streaming):
+    """Half-way walls and interface; the velocity of a node in the medium is the mean over its voxel."""
+    box = {"options": {"height": 2 * HEIGHT, "length": 2}}
+    simulation = solver(UPPER | {"permeability_m2": permeability}, geometry=box, compute=compiled(streaming))
+    simulation.step(4000)
+    exact, found = two_layers(permeability), profile(simulation)
+    assert np.abs(found - exact).max() < 4e-3 * exact.max()
+    assert np.abs(found - exact)[HEIGHT:].max() < 4e-3 * exact[HEIGHT:].max()
+
+
+@pytest.mark.parametrize(("lattice", "collision"), COLLISIONS)
+def test_darcys_law_holds_to_rounding_for_every_collision(lattice, collision, tmp_path):
+    """Also at gamma = 2, where populations behind the collision do not know their velocity."""
+    np.save(tmp_path / "all.npy", np.ones((1, 2, 2), np.uint8))
+    table = merged(FLOW, {"flow": {"acceleration_m_s2": [FORCE, 0.0, 0.0]}})
+    table["geometry"] = {"file": "all.npy", "spacing_m": 1.0, "periodic": ["x", "y", "z"]}
+    table["lattice"] |= {"name": lattice, "collision": collision}
+    for permeability in (NU / 2.0, 0.3):
+        medium = EVERYWHERE | {"permeability_m2": permeability}
+        simulation = Solver(case_from_dict(table | {"porous_medium": [medium]}, tmp_path))
+        simulation.step(120)
+        u = simulation.velocity_m_s()
+        darcy = np.array([permeability * FORCE / NU, 0.0, 0.0])
+        assert np.abs(u - darcy).max() < 1e-15
+
+
+def rock(tmp_path, fluid, **label) -> Solver:
+    """A plane image of a solid, fluid and a third phase of value 7, which is fluid, solid, or a porous part."""
+    image = np.ones((16, 20), dtype=np.uint8)
+    image[2:6, 3:9], image[9:14, 8:15], image[0] = 7, 7, 0
+    np.save(tmp_path / "rock.npy", image)
+    media = [{"name": "grey", "label": 7, **label}] if label else []
+    table = merged(FLOW, {"lattice": {"collision": "trt"}, "compute": compiled()})
+    options = {"fluid_value": fluid}
+    table["geometry"] = {"file": "rock.npy", "spacing_m": 1.0, "periodic": ["x", "y"], "options": options}
+    return Solver(case_from_dict(table | {"porous_medium": media}, tmp_path))
+
+
+@pytest.mark.parametrize(("permeability", "fluid"), [(1e-9, [1]), (1e9, [1, 7])])
+def test_the_permeability_of_a_rock_goes_to_that_of_solid_and_clear_fluid(tmp_path, permeability, fluid):
+    found = []
+    for simulation in (rock(tmp_path, fluid), rock(tmp_path, 1, permeability_m2=permeability)):
+        simulation.step(3000)
+        found.append(measured_permeability(simulation).permeability_m2)
+    assert found[1] == pytest.approx(found[0], rel=1e-3)
+
+
+def test_rates_go_to_bounce_back_and_to_those_of_clear_fluid():
+    gamma, even, odd = drag_rates(np.array([0.0, 1e9, np.inf]), NU)
+    assert gamma[2] == 0.0 and (even[0], odd[0]) == pytest.approx((0.0, 2.0), abs=1e-4)
+    assert (1.0 / even[1] - 0.5, (1.0 / odd[1] - 0.5) * 3.0 * NU) == pytest.approx((3.0 * NU, 3.0 / 16.0), rel=1e-6)
+
+
+def test_a_slab_in_a_stream_takes_the_pressure_of_darcys_law():
+    length, slab, permeability, speed = 24, 8, 0.2, 1e-4
+    walls = [
+        {"name": name, "box_m": [[-9.0, low, -9.0], [99.0, high, 9.0]], "slip": True}
+        for name, low, high in (("low", -9.0, 0.0), ("high", 4.0, 13.0))
+    ]
+    simulation = solver(
+        {"name": "slab", "permeability_m2": permeability, "box_m": [[7.6, -9.0, -9.0], [7.6 + slab, 99.0, 9.0]]},
+        geometry={"options": {"length": length, "height": 3, "ends": "open"}},
+        flow={"acceleration_m_s2": [0.0, 0.0, 0.0]},
+        openings=[{"name": "inlet", "velocity_m_s": speed}, {"name": "outlet", "pressure_pa": 0.0}],
+        walls=walls,
+        compute=compiled(),
+    )
+    simulation.step(3000)
+    x, pressure_pa = simulation.nodes.coordinates()[:, 0], simulation.pressure_pa()
+    drop = pressure_pa[x == 5].mean() - pressure_pa[x == length + 2].mean()
+    assert drop == pytest.approx(NU * speed * slab / permeability, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"permeability_m2": 0.0}, "permeability_m2 is 0.0"),
+        ({"permeability_m2": None}, "needs exactly one of permeability_m2, porosity, permeability_file"),
+        ({"box_m": [[50.0, 0.0, 0.0], [60.0, 1.0, 1.0]]}, "porous_medium.all holds no fluid node"),
+        ({"label": 3}, "'all' is a label of the image, and the case has geometry.shape"),
+    ],
+)
+def test_a_part_that_makes_no_sense_is_refused(changes, problem):
+    with pytest.raises(InputError, match=problem):
+        solver({key: value for key, value in (EVERYWHERE | changes).items() if value is not None})
+
+
+def test_permeabilities_of_a_file_and_of_grey_values(tmp_path):
+    """The last part counts where two overlap; values between two grey ones are straight in the logarithm."""
+    grey = np.broadcast_to(np.linspace(0.0, 10.0, 10), (1, 10, 10))
+    np.save(tmp_path / "grey.npy", grey)
+    part = {"name": "grey", "permeability_file": "grey.npy", "permeability_of": [[0.0, 1.0], [10.0, 100.0]]}
+    inner = {"name": "inner", "porosity": 0.5, "grain_diameter_m": 6.0, "box_m": [[0.0, 0.0, -1.0], [1.0, 9.0, 1.0]]}
+    case = case_from_dict(merged(FLOW, {"porous_medium": [part, inner]}), tmp_path)
+    simulation = Solver(case)
+    found = NU / simulation.local_field("drag_rate")
+    x = simulation.nodes.coordinates()[:, 0]
+    expected = np.where(x <= 1, 0.5**3 * 36.0 / (180.0 * 0.25), 10.0 ** (2.0 * x / 9.0))
+    assert np.allclose(found, expected, rtol=1e-12)
+
+
+def test_a_law_of_viscosity_and_half_precision_are_refused():
+    law = {"power_law": {"consistency_pa_s": 0.1, "index": 0.8, "viscosity_limits_m2_s": [0.01, 1.0]}}
+    for more, problem in (({"fluid": law}, "power_law"), ({"compute": {"precision": "fp16"}}, "fp16")):
+        with pytest.raises(InputError, match=problem):
+            solver(EVERYWHERE, **more)
+
+
+def test_a_flow_that_is_set_starts_with_the_velocity_that_it_is_given():
+    simulation = solver(EVERYWHERE, compute=compiled())
+    simulation.step(10)
+    given = np.random.default_rng(1).uniform(-1e-3, 1e-3, (simulation.nodes.n_nodes, 3)) * [1.0, 1.0, 0.0]
+    simulation.state.set_velocity_m_s(given, stress=False)
+    assert np.abs(simulation.velocity_m_s() - given).max() < 1e-15
