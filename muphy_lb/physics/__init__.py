@@ -4,6 +4,6 @@
 - ``scalar``: CarriedScalar, any scalar with a linear source; ``scalar_series``: its series at outlets;
   ``scalar_walls``: its fluxes through walls.
 - ``age/``, ``dissipation/``, ``fluctuating/``, ``free_surface/``, ``particles/``, ``porous_medium/``, ``species/``,
-  ``thermal/``, ``two_fluid/``: the packages. In each, ``section`` holds its keys of the case file, ``package`` its entry, ``observers`` its
-  files and lines.
+  ``thermal/``, ``two_fluid/``: the packages. In each, ``section`` holds its keys of the case file, ``package`` its
+  entry, ``observers`` its files and lines.
 """

@@ -44,7 +44,7 @@ class SpeciesSection(Section):
         yield from exactly_one(given, "diffusivity_m2_s", "schmidt")
         if given.keys() >= {"initial", "initial_file"}:
             yield "has initial and initial_file; give one of them"
-        if "rates" in given and "rate" not in given:
+        if given.get("rates") and "rate" not in given:
             yield "has rates but no rate, the law whose constants they are"
 
 
