@@ -7,9 +7,11 @@ import pytest
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
+from muphy_lb.geometry.labels import in_region
 from muphy_lb.measure.permeability import measured_permeability
 from muphy_lb.operators import drag_rates
 from muphy_lb.run.solver import Solver
+from muphy_lb.setup.geometry import load_nodes
 from tests.laws.smallest import FLOW, merged
 
 NU, FORCE, HEIGHT = 0.1, 1e-6, 8
@@ -166,3 +168,19 @@ def test_a_flow_that_is_set_starts_with_the_velocity_that_it_is_given():
     given = np.random.default_rng(1).uniform(-1e-3, 1e-3, (simulation.nodes.n_nodes, 3)) * [1.0, 1.0, 0.0]
     simulation.state.set_velocity_m_s(given, stress=False)
     assert np.abs(simulation.velocity_m_s() - given).max() < 1e-15
+
+
+def test_a_label_follows_the_preparation_of_its_image(tmp_path):
+    image = np.random.default_rng(1).choice(np.array([0, 1, 1, 7], np.uint8), (6, 8, 8))
+    np.save(tmp_path / "rock.npy", image)
+    options = {"crop": [[1, 1, 0], [8, 8, 5]], "mirror": "x", "divide": 2, "reservoir_layers": 3, "fluid_value": 1}
+    options |= {"reservoir_ends": "periodic", "drop_unconnected": "x"}
+    table = merged(FLOW, {"lattice": {"name": "D3Q19"}})
+    table["geometry"] = {"file": "rock.npy", "spacing_m": 1.0, "options": options}
+    table["porous_medium"] = [{"name": "grey", "label": 7, "permeability_m2": 1.0}]
+    nodes, _ = load_nodes(case_from_dict(table, tmp_path))
+    own = image[:5, 1:, 1:]
+    own = np.concatenate((own, own[:, :, ::-1]), axis=2).repeat(2, 0).repeat(2, 1).repeat(2, 2)
+    x, y, z = nodes.coordinates().T
+    expected = np.pad(own, ((0, 0), (0, 0), (3, 3)), constant_values=1)[z, y, x]
+    assert set(expected) == {1, 7} and np.array_equal(in_region(nodes, "grey", nodes.voxel), expected == 7)
