@@ -184,3 +184,19 @@ def test_a_label_follows_the_preparation_of_its_image(tmp_path):
     x, y, z = nodes.coordinates().T
     expected = np.pad(own, ((0, 0), (0, 0), (3, 3)), constant_values=1)[z, y, x]
     assert set(expected) == {1, 7} and np.array_equal(in_region(nodes, "grey", nodes.voxel), expected == 7)
+
+
+def test_a_stream_with_inertia_stays_past_a_medium_that_hardly_resists():
+    """At a Reynolds number of a voxel of 50, with the collision of small viscosities elsewhere."""
+    disc = {"name": "disc", "permeability_m2": 100.0, "centre_m": [40.0, 18.0, 0.0], "radius_m": 8.0}
+    simulation = solver(
+        disc,
+        geometry={"options": {"length": 120, "height": 40, "ends": "open"}},
+        fluid={"kinematic_viscosity_m2_s": 1e-3},
+        flow={"acceleration_m_s2": [0.0, 0.0, 0.0]},
+        lattice={"collision": "cumulant"},
+        openings=[{"name": "inlet", "velocity_m_s": 0.05}, {"name": "outlet", "pressure_pa": 0.0}],
+        compute=compiled(),
+    )
+    simulation.step(1500)
+    assert simulation.health().max_speed < 0.09

@@ -22,6 +22,8 @@ from muphy_lb.physics.porous_medium.regions import Place, Regions
 from muphy_lb.physics.porous_medium.section import KEY
 
 LAWS = ("power_law", "carreau_yasuda", "casson")
+INERTIA, LEAST_ODD_RATE = 1.0, 1.0
+"""Reynolds number of a voxel from which on the rate of odd moments is at least so large."""
 
 
 class PorousMedium(Physics):
@@ -37,6 +39,7 @@ class PorousMedium(Physics):
         self._viscosity = float(units.viscosity_to_lattice(case.fluid.viscosity_m2_s))
         self._known: tuple[LocalDomain, np.ndarray] | None = None
         self._told: Sequence[Region] = ()
+        self._least_odd_rate = 0.0
 
     @classmethod
     def bytes_per_node(cls, case, lattice) -> float:
@@ -44,7 +47,8 @@ class PorousMedium(Physics):
         return 6.0 * np.dtype(PRECISIONS[case.compute.precision].real).itemsize
 
     def check(self, view) -> None:
-        """Find the nodes of every part, on rank 0."""
+        """Find the nodes of every part, on rank 0; bound the rates of a flow with inertia."""
+        self._least_odd_rate = LEAST_ODD_RATE if (view.numerics.cell_reynolds or 0.0) > INERTIA else 0.0
         self._told = from_root(view.communicator, lambda: self._found(whole_nodes(view)))
 
     def _found(self, nodes) -> list[Region]:
@@ -72,7 +76,7 @@ class PorousMedium(Physics):
         """(n,) one of the rates at the nodes of a rank; all three are computed at once."""
         if self._known is None or self._known[0] is not domain:
             _, permeability_m2 = self._regions.at(Place.of_rank(domain))
-            rates = drag_rates(permeability_m2 / self._units.spacing_m**2, self._viscosity, magic)
+            rates = drag_rates(permeability_m2 / self._units.spacing_m**2, self._viscosity, magic, self._least_odd_rate)
             self._known = domain, rates
         return self._known[1][row]
 
