@@ -68,9 +68,9 @@ def test_a_channel_over_a_medium_has_the_exact_profile(permeability, streaming):
 def test_darcys_law_holds_to_rounding_for_every_collision(lattice, collision, tmp_path):
     """Also at gamma = 2, where populations behind the collision do not know their velocity."""
     np.save(tmp_path / "all.npy", np.ones((1, 2, 2), np.uint8))
-    table = merged(FLOW, {"flow": {"acceleration_m_s2": [FORCE, 0.0, 0.0]}})
+    drive = {"acceleration_m_s2": [FORCE, 0.0, 0.0]}
+    table = merged(FLOW, {"flow": drive, "lattice": {"name": lattice, "collision": collision}})
     table["geometry"] = {"file": "all.npy", "spacing_m": 1.0, "periodic": ["x", "y", "z"]}
-    table["lattice"] |= {"name": lattice, "collision": collision}
     for permeability in (NU / 2.0, 0.3):
         medium = EVERYWHERE | {"permeability_m2": permeability}
         simulation = Solver(case_from_dict(table | {"porous_medium": [medium]}, tmp_path))
