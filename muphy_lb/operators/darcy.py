@@ -125,14 +125,14 @@ def with_drag(collide: Operator, equilibrium: Equilibrium, force: Operator) -> O
         dragged = dragged_state_node(lattice, precision, jit, at, equilibrium, force)
         gamma, even, odd = (at[name] for name in RATES)
         x, y, z = (at[name] for name in MOMENTUM_FIELDS)
-        zero = precision.real(0)
+        zero, in_lattice_units = precision.real(0), precision.real(1 / precision.unit)
 
         def collide_with_drag(f, n, parameters):
             if parameters[gamma][n] > zero:
                 state, body_force = dragged(f, n, parameters)
-                parameters[x][n] = state[4]
-                parameters[y][n] = state[5]
-                parameters[z][n] = state[6]
+                parameters[x][n] = in_lattice_units * state[4]
+                parameters[y][n] = in_lattice_units * state[5]
+                parameters[z][n] = in_lattice_units * state[6]
                 two_rates(f, state, body_force, parameters[even][n], parameters[odd][n])
             else:
                 onwards(f, n, parameters)
@@ -164,7 +164,7 @@ def moments_with_drag(moments: Operator, half_force: float, equilibrium: Equilib
         moments_at, gamma = moments.node(lattice, precision, jit, at), at[DRAG]
         inverse_inertia = equilibrium.moments(precision, jit).inverse_inertia
         x, y, z = (at.get(name, 0) for name in MOMENTUM_FIELDS)
-        zero, one, half = precision.real(0), precision.real(1), precision.real(0.5)
+        zero, one, half, unit = (precision.real(value) for value in (0, 1, 0.5, precision.unit))
 
         def before(f, n, parameters):
             deviation, ux, uy, uz = moments_at(f, n, parameters)
@@ -174,7 +174,7 @@ def moments_with_drag(moments: Operator, half_force: float, equilibrium: Equilib
         def behind(f, n, parameters):
             deviation, ux, uy, uz = moments_at(f, n, parameters)
             if parameters[gamma][n] > zero:
-                scale = inverse_inertia(deviation)
+                scale = unit * inverse_inertia(deviation)
                 ux, uy, uz = scale * parameters[x][n], scale * parameters[y][n], scale * parameters[z][n]
             return deviation, ux, uy, uz
 
@@ -195,10 +195,11 @@ def force_with_drag(force: Operator) -> Operator:
     def node(lattice, precision, jit, at):
         force_at, gamma = force.node(lattice, precision, jit, at), at[DRAG]
         x, y, z = (at[name] for name in MOMENTUM_FIELDS)
+        unit = precision.real(precision.unit)
 
         def dragged(n, parameters):
             fx, fy, fz = force_at(n, parameters)
-            rate = parameters[gamma][n]
+            rate = unit * parameters[gamma][n]
             return fx - rate * parameters[x][n], fy - rate * parameters[y][n], fz - rate * parameters[z][n]
 
         return jit(dragged)

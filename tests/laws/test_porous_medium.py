@@ -6,10 +6,23 @@ import numpy as np
 import pytest
 
 from muphy_lb.base.errors import InputError
+from muphy_lb.base.precision import FP16, FP32, FP64
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.geometry.labels import in_region
+from muphy_lb.lattice import D2Q9
 from muphy_lb.measure.permeability import measured_permeability
-from muphy_lb.operators import drag_rates
+from muphy_lb.operators import (
+    AFTER_COLLISION,
+    BGK,
+    COMPRESSIBLE,
+    MOMENTUM_FIELDS,
+    collision,
+    drag_rates,
+    macroscopic,
+    moments_with_drag,
+)
+from muphy_lb.operators.darcy import DRAG, EVEN_RATE, ODD_RATE
+from muphy_lb.operators.forces import COMPONENTS
 from muphy_lb.run.solver import Solver
 from muphy_lb.setup.geometry import load_nodes
 from tests.laws.smallest import FLOW, merged
@@ -155,11 +168,28 @@ def test_permeabilities_of_a_file_and_of_grey_values(tmp_path):
     assert np.allclose(found, expected, rtol=1e-12)
 
 
-def test_a_law_of_viscosity_and_half_precision_are_refused():
+def test_a_law_of_viscosity_is_refused():
     law = {"power_law": {"consistency_pa_s": 0.1, "index": 0.8, "viscosity_limits_m2_s": [0.01, 1.0]}}
-    for more, problem in (({"fluid": law}, "power_law"), ({"compute": {"precision": "fp16"}}, "fp16")):
-        with pytest.raises(InputError, match=problem):
-            solver(EVERYWHERE, **more)
+    with pytest.raises(InputError, match="power_law"):
+        solver(EVERYWHERE, fluid=law)
+
+
+@pytest.mark.parametrize("precision", [FP64, FP32, FP16], ids=lambda precision: precision.name)
+def test_a_node_stores_its_momentum_in_lattice_units(precision):
+    """Populations and forces are in those of their precision."""
+    drag, node, real = {DRAG: 0.7, EVEN_RATE: 1.1, ODD_RATE: 0.9}, 0, precision.real
+    moments = moments_with_drag(macroscopic(AFTER_COLLISION), AFTER_COLLISION, COMPRESSIBLE)
+    given = {name: np.full(1, real(value)) for name, value in drag.items()}
+    given |= {name: np.zeros(1, real) for name in MOMENTUM_FIELDS} | {"omega": real(1.3)}
+    given |= {name: real(1e-3 * k * precision.unit) for k, name in enumerate(COMPONENTS)}
+    f = D2Q9.w * np.random.default_rng(1).uniform(-0.1, 0.1, D2Q9.q)
+    momentum = (D2Q9.c.T @ f + [0.0, 5e-4, 1e-3]) / (1.0 + 0.5 * drag[DRAG])
+    stored = (f * precision.unit).astype(real)
+    for operator in (collision(BGK, has_drag=True), moments):
+        values = tuple(given[parameter.name] for parameter in operator.parameters)
+        told = operator.compile(D2Q9, precision, lambda function: function)(stored, node, values)
+    assert np.allclose([given[name][0] for name in MOMENTUM_FIELDS], momentum, rtol=1e-5, atol=1e-9)
+    assert np.allclose(told[1:], momentum / (1.0 + f.sum()), rtol=1e-5, atol=1e-9)
 
 
 def test_a_flow_that_is_set_starts_with_the_velocity_that_it_is_given():

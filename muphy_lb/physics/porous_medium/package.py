@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.base.precision import FP16, PRECISIONS
+from muphy_lb.base.precision import PRECISIONS
 from muphy_lb.base.units import Units
 from muphy_lb.domain import LocalDomain
 from muphy_lb.geometry.nodes import GeometryHeader
@@ -100,11 +100,6 @@ class PorousMedium(Physics):
 
 def _refuse(case) -> None:
     """Raise InputError for what a porous medium does not go with."""
-    if case.compute.precision == FP16.name:
-        raise InputError(
-            f"compute.precision is 'fp16' with [[{KEY}]], whose collision stores a momentum that has too few digits in"
-            " it; allowed: 'fp32', 'fp64'"
-        )
     for name in LAWS:
         if getattr(case.fluid, name) is not None:
             raise InputError(
