@@ -1,7 +1,8 @@
 """Labelled solid voxels: a wall inside a box, and walls that conduct, whose voxels become nodes for scalars. The flow
 does not enter them: between fluid and a solid node, and between nodes of different solids, there is a wall for the flow
-(:class:`muphy_lb.geometry.neighbours.NeighbourSearch`)."""
+(:class:`muphy_lb.geometry.neighbours.NeighbourSearch`). Labelled regions of the fluid, which is open there."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,15 @@ import numpy as np
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.nodes import NodeList, labelled_near, regroup
 from muphy_lb.geometry.slabs import copied, slabs
-from muphy_lb.geometry.voxels import FIRST_WALL_NUMBER, SOLID, WALL, Voxels, wall_flag
+from muphy_lb.geometry.voxels import (
+    FIRST_REGION_NUMBER,
+    FIRST_WALL_NUMBER,
+    MAX_REGIONS,
+    SOLID,
+    WALL,
+    Voxels,
+    wall_flag,
+)
 
 
 def label_box(voxels: Voxels, name: str, low_m, high_m) -> Voxels:
@@ -70,6 +79,29 @@ def add_solids(nodes: NodeList, voxels: Voxels, names) -> NodeList:
     walls = tuple(replace(wall, is_solid=wall.is_solid or wall.name in names) for wall in nodes.walls)
     frame = replace(nodes, label_voxel=label_voxel, label_number=np.concatenate(number)[first], walls=walls)
     return regroup(frame, np.sort(np.concatenate((nodes.voxel, *solids))))
+
+
+def add_regions(nodes: NodeList, regions: Mapping[str, np.ndarray]) -> NodeList:
+    """The node list with labels of regions of its fluid, ascending voxel ids by name; voxels without a node are left
+    out. Raises GeometryError: too many regions, or one without a node."""
+    if len(regions) > MAX_REGIONS:
+        raise GeometryError(f"{len(regions)} labelled regions of the fluid; at most {MAX_REGIONS} are supported")
+    voxel, number, fluid = [nodes.label_voxel], [nodes.label_number], np.sort(nodes.voxel)
+    for k, (name, ids) in enumerate(regions.items()):
+        own = np.intersect1d(ids, fluid, assume_unique=True)
+        if not own.size:
+            raise GeometryError(f"no fluid node belongs to {name!r}: its voxels are cut off from the flow")
+        voxel.append(own)
+        number.append(np.full(own.size, FIRST_REGION_NUMBER + k, dtype=nodes.label_number.dtype))
+    ids, numbers = np.concatenate(voxel), np.concatenate(number)
+    order = np.argsort(ids, kind="stable")
+    return replace(nodes, label_voxel=ids[order], label_number=numbers[order], regions=tuple(regions))
+
+
+def in_region(nodes: NodeList, name: str, voxel: np.ndarray) -> np.ndarray:
+    """(n,) whether voxel ids (n,) belong to a labelled region of the fluid; of the nodes of a rank, given its part."""
+    number = FIRST_REGION_NUMBER + nodes.regions.index(name)
+    return np.isin(voxel, nodes.label_voxel[nodes.label_number == number])
 
 
 def _walls_behind(voxels: Voxels, names) -> np.ndarray:

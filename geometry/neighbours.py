@@ -12,7 +12,7 @@ from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.link_cuts import HALF_WAY, Cuts, MeasuredWall, WallShape, direction_code, link_keys
 from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
 from muphy_lb.geometry.search import NOTHING, NodeIndex, index_nodes, look_up, number_type
-from muphy_lb.geometry.voxels import FIRST_WALL_NUMBER
+from muphy_lb.geometry.voxels import FIRST_REGION_NUMBER, FIRST_WALL_NUMBER
 
 WALL_LINK = NOTHING
 FIRST_OPENING_LINK = -2
@@ -44,7 +44,7 @@ class NeighbourSearch:
         )
         labelled, number = nodes.label_voxel, nodes.label_number
         self.solid, is_node = _solids(nodes, index)
-        if self.solid is not None:
+        if self.solid is not None or nodes.regions:
             labelled, number = labelled[~is_node], number[~is_node]
         self._index = index._replace(labelled=labelled, label_code=FIRST_OPENING_LINK - number.astype(np.int16))
 
@@ -88,8 +88,8 @@ class NeighbourSearch:
 def _solids(nodes: NodeList, index: NodeIndex) -> tuple[np.ndarray | None, np.ndarray]:
     """(n,) int16 number of the labelled wall that each node belongs to, -1 for fluid (None if all nodes are fluid), and
     a mask of the labelled voxels that are nodes."""
-    is_node = np.zeros(nodes.label_voxel.size, dtype=bool)
-    wall = np.flatnonzero(nodes.label_number >= FIRST_WALL_NUMBER)
+    is_node = nodes.label_number >= FIRST_REGION_NUMBER
+    wall = np.flatnonzero((nodes.label_number >= FIRST_WALL_NUMBER) & ~is_node)
     node = np.empty((1, wall.size), dtype=number_type(nodes.n_nodes))
     look_up(nodes.label_voxel[wall], np.zeros((1, 3), dtype=np.int64), index, node)
     found = node[0] >= 0
@@ -97,7 +97,7 @@ def _solids(nodes: NodeList, index: NodeIndex) -> tuple[np.ndarray | None, np.nd
         return None, is_node
     is_node[wall] = found
     solid = np.full(nodes.n_nodes, -1, dtype=np.int16)
-    solid[node[0][found]] = nodes.label_number[is_node].astype(np.int16) - FIRST_WALL_NUMBER
+    solid[node[0][found]] = nodes.label_number[wall[found]].astype(np.int16) - FIRST_WALL_NUMBER
     return solid, is_node
 
 

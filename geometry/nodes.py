@@ -31,11 +31,13 @@ class GeometryHeader:
     periodic: tuple[bool, bool, bool]
     openings: tuple[Opening, ...]
     walls: tuple[Wall, ...]
+    regions: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class NodeList:
-    """The fluid nodes of a geometry and the labelled voxels next to them; other solid voxels are not stored.
+    """The fluid nodes of a geometry, the labelled voxels next to them, and labels of regions of the fluid; other solid
+    voxels are not stored.
 
     A voxel id is the row-major number of a voxel in its box: ``(z * ny + y) * nx + x``. It identifies a node
     independently of ordering, partition and rank count.
@@ -52,11 +54,15 @@ class NodeList:
     origin_m: tuple[float, float, float]  #: centre of the first voxel [m], as there
     periodic: tuple[bool, bool, bool]  #: whether the box is periodic along x, y, z, as there
     openings: tuple[Opening, ...]  #: one record per opening
-    label_voxel: np.ndarray  #: (m,) int64 ascending ids of the opening and labelled-wall voxels that touch a fluid node
-    #: (m,) uint8 label of each of them: ``k`` for opening k, ``FIRST_WALL_NUMBER + k`` for wall k
+    #: (m,) int64 ascending ids of the opening and labelled-wall voxels that touch a fluid node, and of fluid nodes of
+    #: regions
+    label_voxel: np.ndarray
+    #: (m,) uint8 label of each of them: ``k`` for opening k, ``FIRST_WALL_NUMBER + k`` for wall k,
+    #: ``FIRST_REGION_NUMBER + k`` for region k
     label_number: np.ndarray
     walls: tuple[Wall, ...] = ()  #: one record per labelled wall
     cuts: Cuts | None = None  #: cut distances of links, if computed (:func:`muphy_lb.geometry.neighbours.cut_links`)
+    regions: tuple[str, ...] = ()  #: name of each labelled region of the fluid
 
     @property
     def n_nodes(self) -> int:

@@ -30,6 +30,9 @@ FIRST_WALL = 128
 FIRST_WALL_NUMBER = FIRST_WALL - FIRST_OPENING
 MAX_OPENINGS = FIRST_WALL - FIRST_OPENING
 MAX_WALLS = 256 - FIRST_WALL
+#: Labels of fluid nodes by the region that they belong to; regions are no voxel flags.
+FIRST_REGION_NUMBER = 256 - FIRST_OPENING
+MAX_REGIONS = FIRST_OPENING
 
 FLAG_DTYPE = np.uint8
 

@@ -14,7 +14,8 @@ A physics package is a folder below ``muphy_lb/physics/``. The program finds its
     ``USUAL``, when values of its keys, or of others that it reads, are unusual (:mod:`muphy_lb.case.usual`);
     ``PAPERS``, names of benchmarks; ``rules(given)``, what is wrong between the sections of a case;
     ``solid_walls(case)``, walls whose voxels are nodes of it, each with the key that asks for that, and
-    ``SOLID_KEYS``, the keys that a wall ``{name}`` then needs.
+    ``SOLID_KEYS``, the keys that a wall ``{name}`` then needs;
+    ``fluid_labels(case)``, values of the image whose voxels are fluid, too, and a labelled region of it, by name.
 ``package.py``
     ``PHYSICS``, its :class:`muphy_lb.physics.package.Physics`; imported only when a case has its section.
 
@@ -35,7 +36,17 @@ from typing import Any
 
 from muphy_lb.base.errors import InputError
 
-PHYSICS = ("thermal", "fluctuating", "particles", "free_surface", "two_fluid", "age", "species", "dissipation")
+PHYSICS = (
+    "thermal",
+    "fluctuating",
+    "particles",
+    "free_surface",
+    "two_fluid",
+    "age",
+    "species",
+    "dissipation",
+    "porous_medium",
+)
 
 
 @cache
@@ -82,6 +93,16 @@ def shape_named(name: str) -> str:
     """The name in ``muphy_lb.geometry`` of a shape of the case file."""
     known = {other: own for module in sections().values() for other, own in getattr(module, "SHAPES", {}).items()}
     return known.get(name, name)
+
+
+def fluid_labels(case) -> dict[str, int]:
+    """Values of the image whose voxels are fluid, whatever the geometry says, by the name of their region."""
+    return {
+        name: value
+        for module in sections().values()
+        if hasattr(module, "fluid_labels")
+        for name, value in module.fluid_labels(case).items()
+    }
 
 
 def solid_walls(case) -> dict[str, str]:

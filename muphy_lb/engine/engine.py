@@ -22,7 +22,7 @@ from muphy_lb.engine.step import StepBinder, StepKind, StepLaunches
 from muphy_lb.engine.timed_values import TimedValues
 from muphy_lb.engine.transfers import NodeValues, Probe, Reductions, StateAccess, Totals
 from muphy_lb.model.model import STEP, FieldValue, Model, PartlyFilled
-from muphy_lb.operators import Operator, joined
+from muphy_lb.operators import MOMENTUM_FIELDS, Operator, joined
 from muphy_lb.operators.initial import initial_populations
 from muphy_lb.parallel.choice import HaloConnector
 from muphy_lb.parallel.exchange import Halo, bind_exchanges, exchange_seconds
@@ -171,6 +171,7 @@ class Engine:
         the second moment of the non-equilibrium populations, (6, n); see :mod:`muphy_lb.operators.initial`."""
         model, given = self.model, (density[None], velocity, *([] if stress is None else [stress]))
         read = joined(model.force.parameters, model.collision.parameters)
+        self._set_momentum(given[0], velocity)
         parameters = self.parameters.on_host({each.name: model.parameters[each.name] for each in read}, self.parity)
         per_node = any(np.size(value) > 1 for value in parameters.values())
 
@@ -188,6 +189,14 @@ class Engine:
             return state if n.size in (1, last - first) else state.repeat(np.diff(begins, append=last - first), axis=1)
 
         self._set(stored)
+
+    def _set_momentum(self, density: np.ndarray, velocity: np.ndarray) -> None:
+        """Put the momentum of a start into the fields from which the force takes it."""
+        inertia = density[0] if self.model.equilibrium.is_compressible else 1.0
+        names = {parameter.name for parameter in self.model.force.parameters}
+        for name, component in zip(MOMENTUM_FIELDS, inertia * velocity, strict=True):
+            if name in names:
+                self.fields.set(name, component)
 
     def host_parameters(self) -> dict:
         """The model's parameters by name, as the specification reads them."""

@@ -12,7 +12,8 @@ from muphy_lb.lattice import Lattice
 from muphy_lb.model.action import Action
 from muphy_lb.model.isothermal import Fluid, isothermal
 from muphy_lb.model.model import Field, FieldValue, Model, ParticleSet, PartlyFilled, Stage, Value, Where
-from muphy_lb.operators import OPEN, Observer, Operator, sum_of_forces, where_fluid
+from muphy_lb.operators import MOMENTUM_FIELDS, OPEN, Observer, Operator, sum_of_forces, where_fluid
+from muphy_lb.operators.darcy import RATES
 from muphy_lb.operators.observers import combined
 
 
@@ -28,6 +29,7 @@ class Flow:
         parameters: values of all parameters of force, observers and extensions of the collision, by name.
         solid: (n,) number of the wall in which a local node lies, -1 in the fluid; None if all are fluid.
         name: of the model.
+        has_drag: whether there is a porous medium.
         observers: store values of every node before its collision.
         extensions: functions that wrap the composed collision, such as :func:`muphy_lb.operators.followed_by`.
         written: names of fields that these write.
@@ -43,6 +45,7 @@ class Flow:
     parameters: Mapping[str, Value]
     solid: np.ndarray | None = None
     name: str = "isothermal"
+    has_drag: bool = False
     observers: tuple[Observer, ...] = ()
     extensions: tuple[Callable[[Operator], Operator], ...] = ()
     written: tuple[str, ...] = ()
@@ -62,6 +65,13 @@ class Flow:
     def pushed_by(self, force: Operator, parameters: Mapping[str, Value]) -> "Flow":
         """The flow with a further body force."""
         return replace(self, force=sum_of_forces(self.force, force)).given(parameters)
+
+    def dragged_by(self, rates: Iterable[Field]) -> "Flow":
+        """The flow with the drag of a porous medium (:mod:`muphy_lb.operators.darcy`), of ``RATES`` in fields."""
+        momentum = (Field(name, is_state=axis < self.lattice.dimension) for axis, name in enumerate(MOMENTUM_FIELDS))
+        given = {name: FieldValue(name) for name in (*RATES, *MOMENTUM_FIELDS)}
+        flow = replace(self, has_drag=True, written=(*self.written, *MOMENTUM_FIELDS))
+        return flow.with_fields(*rates, *momentum).given(given)
 
     def observed_by(self, observer: Observer, parameters: Mapping[str, Value]) -> "Flow":
         """The flow with an observer, which several physics may ask for."""
@@ -126,7 +136,8 @@ class Flow:
     def model(self) -> Model:
         """The model. Raises InputError: unknown streaming."""
         observer = reduce(combined, self.observers) if self.observers else None
-        model = isothermal(self.lattice, self.fluid, self.streaming, self.parameters, self.force, observer)
+        flow = self.lattice, self.fluid, self.streaming, self.parameters, self.force
+        model = isothermal(*flow, observer, self.has_drag)
         collision = model.collision
         for extension in self.extensions:
             collision = extension(collision)
@@ -136,7 +147,9 @@ class Flow:
             name=self.name,
             collision=collision,
             fields=self.fields,
-            stored=(*(value.field for value in given if isinstance(value, FieldValue)), *self.written),
+            stored=tuple(
+                dict.fromkeys((*(each.field for each in given if isinstance(each, FieldValue)), *self.written))
+            ),
             before=self.before,
             between=self.between,
             after=self.after,

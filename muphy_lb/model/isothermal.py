@@ -21,7 +21,9 @@ from muphy_lb.operators import (
     Operator,
     Relaxation,
     collision,
+    force_with_drag,
     macroscopic,
+    moments_with_drag,
     openings,
     plane_density,
 )
@@ -59,6 +61,7 @@ def isothermal(
     force: Sequence[Value] | Mapping[str, Value] = (0.0, 0.0, 0.0),
     force_operator: Operator = UNIFORM,
     observer: Observer | None = None,
+    has_drag: bool = False,
 ) -> Model:
     """Declare isothermal flow.
 
@@ -71,19 +74,21 @@ def isothermal(
         force_operator: ``UNIFORM``, ``FIELD`` (three arrays with a value per local node) or ``VARYING``, or a sum of
             such a force and others (:func:`muphy_lb.operators.sum_of_forces`).
         observer: stores values of every node before its collision.
+        has_drag: whether there is a porous medium (:mod:`muphy_lb.operators.darcy`), whose fields ``force`` then names.
 
     Raises InputError: unknown streaming.
     """
     kind = streaming_named(streaming)
     given = force if isinstance(force, Mapping) else dict(zip(COMPONENTS, force, strict=True))
+    moments = macroscopic(kind.half_force, fluid.equilibrium, force_operator)
     return Model(
         name="isothermal",
         lattice=lattice,
         streaming=kind,
         equilibrium=fluid.equilibrium,
-        collision=collision(fluid.relaxation, fluid.equilibrium, fluid.closure, force_operator, observer),
-        macroscopic=macroscopic(kind.half_force, fluid.equilibrium, force_operator),
-        force=force_operator,
+        collision=collision(fluid.relaxation, fluid.equilibrium, fluid.closure, force_operator, observer, has_drag),
+        macroscopic=moments_with_drag(moments, kind.half_force, fluid.equilibrium) if has_drag else moments,
+        force=force_with_drag(force_operator) if has_drag else force_operator,
         openings=openings(fluid.equilibrium),
         plane_density=plane_density(fluid.equilibrium),
         walls=WALLS,

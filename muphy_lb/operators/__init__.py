@@ -3,7 +3,8 @@
 - The form: ``operator``, ``relaxation``, ``collision`` (relaxation x equilibrium x closure x force), ``unroll``.
 - Relaxations: ``bgk``, ``trt``, ``mrt``, ``regularised``, ``recursive_regularised``, ``cumulant``, ``plane_cumulant``,
   on ``central_moments`` and ``hermite``.
-- Equilibria, viscosity laws and turbulence, forces: ``equilibrium``, ``closures``, ``forces``.
+- Equilibria, viscosity laws and turbulence, forces: ``equilibrium``, ``closures``, ``forces``; ``darcy`` (the drag of
+  a porous medium).
 - Boundaries: ``openings``, ``opening_zone`` (the collision near them), ``lumped`` (networks behind outlets),
   ``wall_rules`` (link-wise walls at any distance).
 - ``moments``, ``viscous_stress``, ``initial``, ``observers`` (values that a collision stores), ``scalar_transport``,
@@ -21,6 +22,7 @@ from muphy_lb.operators.bgk import BGK
 from muphy_lb.operators.closures import CARREAU_YASUDA, CASSON, CONSTANT, POWER_LAW, SMAGORINSKY, Closure
 from muphy_lb.operators.collision import collision, followed_by
 from muphy_lb.operators.cumulant import CUMULANT
+from muphy_lb.operators.darcy import drag_rates, force_with_drag, moments_with_drag
 from muphy_lb.operators.equilibrium import COMPRESSIBLE, EQUILIBRIA, INCOMPRESSIBLE, STOKES, Equilibrium
 from muphy_lb.operators.forces import FIELD, UNIFORM, VARYING, sum_of_forces
 from muphy_lb.operators.moments import (
@@ -100,11 +102,14 @@ __all__ = [
     "WALLS",
     "WALL_RULES",
     "collision",
+    "drag_rates",
     "followed_by",
+    "force_with_drag",
     "in_turn",
     "joined",
     "link_momentum",
     "macroscopic",
+    "moments_with_drag",
     "mrt",
     "mrt_for",
     "named",

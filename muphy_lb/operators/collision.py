@@ -14,6 +14,7 @@ import numpy as np
 
 from muphy_lb.lattice import added, second_moment
 from muphy_lb.operators.closures import CONSTANT, Closure, stress_invariant
+from muphy_lb.operators.darcy import dragged_state_node, moments_with_drag, with_drag
 from muphy_lb.operators.equilibrium import COMPRESSIBLE, Equilibrium
 from muphy_lb.operators.forces import UNIFORM
 from muphy_lb.operators.moments import BEFORE_COLLISION, macroscopic, state_node
@@ -28,11 +29,14 @@ def collision(
     closure: Closure = CONSTANT,
     force: Operator = UNIFORM,
     observer: Observer | None = None,
+    has_drag: bool = False,
 ) -> Operator:
-    """The operator ``collide(f, n, parameters)``, in place, composed of these four parts and an observer."""
-    if observer is None:
-        return _collision(relaxation, equilibrium, closure, force)
-    return _observed(relaxation, equilibrium, closure, force, observer)
+    """The operator ``collide(f, n, parameters)``, in place, composed of these four parts and an observer; with
+    ``has_drag``, nodes of a porous medium have its drag (:mod:`muphy_lb.operators.darcy`)."""
+    collide = _collision(relaxation, equilibrium, closure, force)
+    if has_drag:
+        collide = with_drag(collide, equilibrium, force)
+    return collide if observer is None else _observed(collide, equilibrium, force, observer, has_drag)
 
 
 @cache
@@ -57,10 +61,11 @@ def followed_by(collide: Operator, source: Operator) -> Operator:
 
 
 @cache
-def _observed(relaxation, equilibrium, closure, force, observer: Observer) -> Operator:
+def _observed(collide: Operator, equilibrium, force, observer: Observer, has_drag: bool) -> Operator:
     """The collision after the observer has read the node's state."""
-    collide = _collision(relaxation, equilibrium, closure, force)
     before_collision = macroscopic(BEFORE_COLLISION, equilibrium, force)
+    if has_drag:
+        before_collision = moments_with_drag(before_collision, BEFORE_COLLISION, equilibrium)
 
     def reference(stored, n, lattice, parameters):
         deviation, *u = before_collision.reference(stored, n, lattice, parameters)
@@ -69,9 +74,17 @@ def _observed(relaxation, equilibrium, closure, force, observer: Observer) -> Op
         return collide.reference(stored, n, lattice, parameters)
 
     def node(lattice, precision, jit, at):
+        observe, onwards = observer.node(jit, at), collide.node(lattice, precision, jit, at)
+        if has_drag:
+            dragged = dragged_state_node(lattice, precision, jit, at, equilibrium, force)
+
+            def observe_and_collide_with_drag(f, n, parameters):
+                observe(n, dragged(f, n, parameters)[0], parameters)
+                onwards(f, n, parameters)
+
+            return jit(observe_and_collide_with_drag)
         state_at = state_node(lattice, precision, jit, equilibrium)
         force_at = force.node(lattice, precision, jit, at)
-        observe, onwards = observer.node(jit, at), collide.node(lattice, precision, jit, at)
 
         def observe_and_collide(f, n, parameters):
             observe(n, state_at(f, force_at(n, parameters)), parameters)

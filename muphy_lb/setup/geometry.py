@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,14 +15,14 @@ from muphy_lb.base.files import PREPARED
 from muphy_lb.base.narrow import known, triple
 from muphy_lb.base.phases import NUMBERING, READING, SHARING, phase
 from muphy_lb.base.precision import PRECISIONS
-from muphy_lb.base.registry import offered, shape_named, solid_walls
+from muphy_lb.base.registry import fluid_labels, offered, shape_named, solid_walls
 from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.case.boundaries import OpeningSection
 from muphy_lb.case.case import Case
 from muphy_lb.geometry.axes import PERIODIC
 from muphy_lb.geometry.clean import clean
 from muphy_lb.geometry.errors import MissingOptionError
-from muphy_lb.geometry.labels import add_solids, label_box
+from muphy_lb.geometry.labels import add_regions, add_solids, label_box
 from muphy_lb.geometry.load import SHAPE_PREFIX, load_content, load_with_notes
 from muphy_lb.geometry.neighbours import cut_links
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList, build_nodes
@@ -36,11 +36,12 @@ from muphy_lb.geometry.openings.find import (
 from muphy_lb.geometry.options import nearest_name
 from muphy_lb.geometry.porous.preparation import divide_closed_layers
 from muphy_lb.geometry.repeats import without_effect
+from muphy_lb.geometry.slabs import padded
 from muphy_lb.geometry.store import open_nodes, read_arrays
 from muphy_lb.geometry.surfaces.mend import close_roughly, mend
 from muphy_lb.geometry.surfaces.surface import FORMATS as SURFACE_FORMATS
 from muphy_lb.geometry.surfaces.surface import Surface, read_surface
-from muphy_lb.geometry.voxels import Opening, Voxels
+from muphy_lb.geometry.voxels import FLUID, SOLID, Opening, Voxels
 from muphy_lb.lattice import lattice_named
 from muphy_lb.partition.costs import NODE_COSTS, STEP_COSTS, weighted_by_kind, weights_from_loads
 from muphy_lb.partition.errors import PartitionError
@@ -69,7 +70,8 @@ def load_nodes(case: Case, content: np.ndarray | Surface | None = None) -> tuple
         with reading, open_case_nodes(case) as nodes:
             return read_arrays(nodes), f"read {case.geometry.file}"
     with reading:
-        voxels = _load(case, content)
+        labels = fluid_labels(case)
+        voxels = _load(case, content, _with_labels(case, labels))
         for section in case.walls:
             if section.box_m is not None:
                 voxels = label_box(voxels, section.name, *section.box_m)
@@ -90,6 +92,10 @@ def load_nodes(case: Case, content: np.ndarray | Surface | None = None) -> tuple
             nodes = cut_links(nodes, voxels.wall_shape, lattice_named(case.lattice.name).c[1:])
         of_links = known(nodes.cuts)
         report += f"; {of_links.n_links:,} links cut, {of_links.n_missed:,} without a hit (taken half-way)"
+    if labels:
+        nodes = add_regions(
+            nodes, {name: _region(case, content, value, voxels.shape) for name, value in labels.items()}
+        )
     solids = solid_walls(case)
     if solids:
         n_fluid, nodes = nodes.n_nodes, add_solids(nodes, voxels, solids)
@@ -224,9 +230,37 @@ def remedy_for_name(name: str, there: list[str], place: str) -> str:
     return f"it has {', '.join(there)}: take one of these, or give {place}" if there else f"it has none: give {place}"
 
 
-def _load(case: Case, content: np.ndarray | Surface | None) -> Voxels:
+def _with_labels(case: Case, labels: Mapping[str, int]) -> dict:
+    """The options of the geometry, with further values of the image that are fluid. Raises InputError: its fluid is
+    not told by values."""
+    options = dict(case.geometry.options)
+    if not labels:
+        return options
+    others = [name for name in ("fluid_above", "fluid_below", "otsu") if options.get(name) is not None]
+    if case.geometry.shape or others:
+        what = f"geometry.options.{others[0]}" if others else f"geometry.shape = {case.geometry.shape!r}"
+        raise InputError(
+            f"{next(iter(labels))!r} is a label of the image, and the case has {what}; name an image of labels in"
+            " geometry.file, with geometry.options.fluid_value, or give the region otherwise"
+        )
+    fluid = np.atleast_1d(options.get("fluid_value", 1)).tolist()
+    return options | {"fluid_value": sorted({*fluid, *labels.values()})}
+
+
+NOT_OF_REGIONS = ("opening_values", "wall_values", "invert", "drop_unconnected", "reservoir_layers")
+"""Options of an image that do not change which of its voxels have a value, but for layers that are added."""
+
+
+def _region(case: Case, content, value: int, shape: tuple[int, int, int]) -> np.ndarray:
+    """Ascending ids of the voxels of a value in the image of a case, prepared as that is, in a box of ``shape``."""
+    options = {key: given for key, given in case.geometry.options.items() if key not in NOT_OF_REGIONS}
+    flags = _load(case, content, options | {"fluid_value": value}, is_told=False).flags
+    added = (np.array(shape) - flags.shape) // 2
+    return np.flatnonzero(padded(flags, [(n, n) for n in added.tolist()], SOLID) == FLUID)
+
+
+def _load(case: Case, content: np.ndarray | Surface | None, options: dict, is_told: bool = True) -> Voxels:
     geometry = case.geometry
-    options = dict(geometry.options)
     options |= {key: value for key in LENGTHS if (value := getattr(geometry, key)) is not None}
     options |= {PERIODIC: geometry.periodic} if geometry.periodic else {}
     source = f"{SHAPE_PREFIX}{shape_named(geometry.shape)}" if geometry.shape else case.folder / geometry.file
@@ -236,9 +270,9 @@ def _load(case: Case, content: np.ndarray | Surface | None) -> Voxels:
         keys = [f"geometry.{'' if key in LENGTHS else 'options.'}{key}" for key in error.names]
         verb = "is" if len(keys) == 1 else "are"
         raise InputError(f"{', '.join(keys)} {verb} missing: {error.spelled(_as_key)}") from error
-    for note in notes:
+    for note in notes if is_told else ():
         LOG.info("geometry: %s", note)
-    for text in without_effect(voxels) if PERIODIC in options else ():
+    for text in without_effect(voxels) if PERIODIC in options and is_told else ():
         LOG.warning("warning: %s", text)
     parts = options.get("divide", 1)
     if parts > 1 and lattice_named(case.lattice.name).dimension == 3:
@@ -263,6 +297,12 @@ def _refuse_preparation(case: Case) -> None:
     ignored = [
         f"geometry.{key}" for key in ("unit", "spacing_m", "keep", "periodic", "options") if getattr(case.geometry, key)
     ]
+    labels = fluid_labels(case)
+    if labels:
+        raise InputError(
+            f"{next(iter(labels))!r} is a label of the image, and {case.geometry.file} is prepared, without labels:"
+            " name the image itself in geometry.file, or give the region otherwise"
+        )
     if placed or ignored:
         raise InputError(
             f"{', '.join(placed + ignored)}: {case.geometry.file} is prepared, which includes these choices; leave them"

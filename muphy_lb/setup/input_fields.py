@@ -6,14 +6,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import h5py
 import numpy as np
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.hdf5_input import DAMAGE, shown
-from muphy_lb.domain import LocalDomain
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.images.arrays import READ_ERRORS
 from muphy_lb.geometry.images.vtk import read_vti_points
@@ -24,6 +23,18 @@ ON_POINT = 1e-6  # distance [spacings] within which a place is that of a sample
 CHUNK = 1 << 17
 CORNERS = (np.arange(8)[:, None] >> np.arange(3)) & 1
 AROUND = np.stack(np.meshgrid(*[(-1, 0, 1)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
+
+
+class Nodes(Protocol):
+    """Some nodes of a geometry, those of a rank or all of them."""
+
+    @property
+    def voxel(self) -> np.ndarray:
+        """(n,) voxel ids."""
+
+    @property
+    def number(self) -> np.ndarray:
+        """(n,) numbers in the node list."""
 
 
 @dataclass(frozen=True)
@@ -112,10 +123,8 @@ class OtherGrid(NamedTuple):
     origin_m: np.ndarray
 
 
-def interpolated(
-    grid: OtherGrid, key: str, is_velocity: bool, header: GeometryHeader, domain: LocalDomain
-) -> np.ndarray:
-    """(n, k) values at the local nodes, linear in metres between the points around each.
+def interpolated(grid: OtherGrid, key: str, is_velocity: bool, header: GeometryHeader, domain: Nodes) -> np.ndarray:
+    """(n, k) values at some nodes, linear in metres between the points around each.
 
     Where both boxes are equally long and begin within a voxel of each other, they are taken to be the same box. Points
     in walls have no values: a velocity falls to 0 half-way to them, other fields go on as they are, as all do beyond
@@ -231,8 +240,8 @@ class Wanted(NamedTuple):
     is_velocity: bool = False
 
 
-def read_field(path: Path, wanted: Wanted, header: GeometryHeader, domain: LocalDomain) -> np.ndarray:
-    """(n, k) float64 values of a field at the local nodes.
+def read_field(path: Path, wanted: Wanted, header: GeometryHeader, domain: Nodes) -> np.ndarray:
+    """(n, k) float64 values of a field at some nodes.
 
     A ``.npy`` array holds them at every voxel of the box, (nz, ny, nx) or (nz, ny, nx, k), or at every node, (n,) or
     (n, k) in the order of the node list, which is that of the field methods of a simulation. A ``.vti`` image [m] or
@@ -289,7 +298,7 @@ def _numbers(key: str, path: Path, shapes, wanted: str) -> np.ndarray:
     return found
 
 
-def _local(path: Path, wanted: Wanted, header: GeometryHeader, domain: LocalDomain) -> np.ndarray:
+def _local(path: Path, wanted: Wanted, header: GeometryHeader, domain: Nodes) -> np.ndarray:
     k = wanted.n_components
     tail = () if k == 1 else (k,)
     of_box, of_list = (*header.shape, *tail), (header.n_nodes, *tail)

@@ -128,6 +128,13 @@ EXTRAS = (
     ("[age]",),
     ("[[species]]", "name = 'drug'", "schmidt = 1.0", "rate = '-k * drug'", "rates = {k = 1.0}", "initial = 1.0"),
     ("[dissipation]",),
+    (
+        "[[porous_medium]]",
+        "name = 'clot'",
+        "permeability_m2 = 1e-9",
+        "centre_m = [0.004, 0.002, 0.002]",
+        "radius_m = 2e-3",
+    ),
     ("[thermal]", "reference_k = 300.0", "prandtl = 7.0", "expansion_1_k = 1e-3"),
 )
 """Sections that make other parts of the program read the case."""

@@ -135,6 +135,7 @@ SMALLEST = {
     "species": DUCT
     + "[[species]]\nname = 'drug'\nschmidt = 1.0\nrate = '-k * drug**2'\nrates = {k = 1e-3}\ninitial = 1.0\n",
     "dissipation": DUCT + "[dissipation]\n",
+    "porous_medium": DUCT + "[[porous_medium]]\nname = 'clot'\npermeability_m2 = 1e-7\n",
 }
 """The smallest case with each physics."""
 SPHERES_STUDY = """

@@ -149,6 +149,10 @@ IN_THE_CASE = {
         changed(species=[{"name": "drug", "schmidt": 1.0, "diffusivity_m2_s": 1e-6}]),
         "diffusivity_m2_s and schmidt",
     ),
+    "porous": (
+        changed(porous_medium=[{"name": "clot", "permeability_m2": 1e-9, "label": 2, "box_m": [[0, 0, 0], [1, 1, 1]]}]),
+        "box_m and label",
+    ),
     "temperature, reader": (changed(fluid={"temperature_k": 300.0}), "temperature_k but no [fluctuating]"),
     "particles twice": (
         changed(particles=[{"name": "p", "kind": "tracers", "count": 5, "positions_m": [[0, 0, 0]]}]),

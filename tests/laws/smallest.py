@@ -72,6 +72,13 @@ SECTIONS: Mapping[str, dict] = {
         "walls": [LOW | {"species": {"salt": 1.0}, "species_uptake_m_s": {"drug": 0.01}}],
     },
     "dissipation": {"dissipation": {}, "walls": [LOW]},
+    "porous_medium": {
+        "porous_medium": [
+            {"name": "clot", "permeability_m2": 0.05, "box_m": [[3.0, 2.0, -1.0], [7.0, 5.0, 1.0]]},
+            {"name": "coil", "permeability_m2": 2.0, "centre_m": [1.0, 7.0, 0.0], "radius_m": 2.0},
+        ],
+        "walls": [LOW],
+    },
 }
 """What the flow gets for a physics; a list takes the place of the list before."""
 

@@ -1,7 +1,7 @@
 """Compiles a sample of collisions in single precision to PTX without a GPU, and prints a JSON list of findings.
 
 Run as ``python -m tests.parity.ptx_collisions`` in a process of its own. Every lattice, relaxation, equilibrium and
-closure is in the sample, and one collision with noise.
+closure is in the sample, one collision with noise, and one with the drag of a porous medium.
 """
 
 import json
@@ -20,6 +20,7 @@ from muphy_lb.operators import (
     COMPRESSIBLE,
     CUMULANT,
     INCOMPRESSIBLE,
+    MOMENTUM_FIELDS,
     POWER_LAW,
     RECURSIVE_REGULARISED,
     RECURSIVE_REGULARISED_NEAR_WALLS,
@@ -27,8 +28,10 @@ from muphy_lb.operators import (
     SMAGORINSKY,
     STOKES,
     TRT,
+    collision,
     mrt_for,
 )
+from muphy_lb.operators.darcy import RATES
 from muphy_lb.physics.fluctuating.operators import SEED, STEP, VOXEL
 from tests.fluctuating import FluctuatingSetup
 from tests.laws.collisions import Case
@@ -74,6 +77,18 @@ def noisy() -> dict:
     return found | surplus | {"name": operator.name}
 
 
+def dragged() -> dict:
+    """The same of a collision with the drag of a porous medium; a node also loads its three rates, and stores its
+    momentum."""
+    lattice, operator = D3Q19, collision(RECURSIVE_REGULARISED, has_drag=True)
+    real = from_dtype(np.dtype(FP32.real))
+    fields = (*RATES, *MOMENTUM_FIELDS)
+    kinds = tuple(types.Array(real, 1, "C") if each.name in fields else real for each in operator.parameters)
+    found = counts(compiled(operator, len(kinds), PULL.patterns(lattice)[0], lattice, FP32, parameters=kinds))
+    surplus = {"surplus_loads": found["loads"] - (2 * lattice.q + 2), "surplus_stores": found["stores"] - lattice.q - 3}
+    return found | surplus | {"name": operator.name}
+
+
 STRICT = [
     Case(D2Q9, *mrt_for(D2Q9), COMPRESSIBLE, CASSON),
     Case(D3Q19, BGK, (), INCOMPRESSIBLE, SMAGORINSKY),
@@ -96,7 +111,7 @@ def strict(case: Case) -> dict:
 def main():
     """Print the findings of every kernel; end with CANNOT_RUN where there is no compiler."""
     refuse_without_compiler()
-    print(json.dumps({"all": [*map(findings, sample()), noisy()], "strict": [*map(strict, STRICT)]}))
+    print(json.dumps({"all": [*map(findings, sample()), noisy(), dragged()], "strict": [*map(strict, STRICT)]}))
 
 
 if __name__ == "__main__":

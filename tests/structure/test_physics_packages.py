@@ -1,7 +1,6 @@
 """A physics is one folder and one row: nothing else names it, and without both the program still works."""
 
 import ast
-import json
 import re
 import shutil
 import subprocess
@@ -20,7 +19,7 @@ ROWS = ROOT / "muphy_lb" / "base" / "registry.py"
 PLAIN = ("section", "choice", "usual")  # modules of the case file that know no physics
 OF_MODELS = {value for value in vars(model).values() if isinstance(value, str)}  # "particles": words of the contract
 PACKAGES = ("muphy_lb.physics", "muphy_lb.validation", "muphy_lb.bench")
-ROW = f"PHYSICS = ({', '.join(map(json.dumps, PHYSICS))}{',' * (len(PHYSICS) == 1)})\n"
+TABLE = re.compile(r"^PHYSICS = \([^)]*\)$", re.MULTILINE)
 
 EVERYTHING = """
 import importlib, pkgutil
@@ -141,8 +140,9 @@ def without_physics(tmp_path_factory):
     for package, place in FOLDERS.items():
         shutil.copytree(ROOT / place, folder.joinpath(*package.split(".")), ignore=ignored, dirs_exist_ok=True)
     table = folder / "muphy_lb" / "base" / "registry.py"
-    assert ROW in table.read_text()
-    table.write_text(table.read_text().replace(ROW, "PHYSICS = ()\n"))
+    text, n_tables = TABLE.subn("PHYSICS = ()", table.read_text())
+    assert n_tables == 1
+    table.write_text(text)
     return folder
 
 

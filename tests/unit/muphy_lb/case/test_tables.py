@@ -74,7 +74,8 @@ def test_a_case_has_two_physics_unless_one_excludes_the_other():
         except InputError as error:
             assert "cannot be computed together" in str(error)
     with_species = [("thermal", "species"), ("age", "species"), ("species", "dissipation")]
-    assert set(allowed) == {("fluctuating", "particles"), ("age", "dissipation"), *with_species}
+    porous = {(name, "porous_medium") for name in ("thermal", "age", "species")}
+    assert set(allowed) == {("fluctuating", "particles"), ("age", "dissipation"), *with_species} | porous
 
 
 @pytest.mark.parametrize("library", ["numpy", "numba"])
