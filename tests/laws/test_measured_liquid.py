@@ -85,10 +85,10 @@ def write_numbers(folder) -> None:
         np.save(Path(folder) / "numbers", found)
 
 
-def test_three_ranks_measure_what_one_does(tmp_path, mpirun):
+def test_two_ranks_measure_what_one_does(tmp_path, mpirun):
     alone = numbers_of(SerialCommunicator(), tmp_path)
     call = f"from tests.laws.test_measured_liquid import write_numbers; write_numbers({str(tmp_path)!r})"
-    done = mpirun(3, ["-c", call])
+    done = mpirun(2, ["-c", call])
     assert done.returncode == 0, done.stderr
     assert alone.tobytes() == np.load(tmp_path / "numbers.npy").tobytes()
 

@@ -9,7 +9,7 @@ from muphy_lb.case.case import case_from_dict
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.solver import Solver
 
-RANKS = 3
+RANKS = 2
 KINDS = (("pull", "bouzidi"), ("aa", "half-way"))
 DRIVER = """
 import sys

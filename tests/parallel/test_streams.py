@@ -1,13 +1,15 @@
 """Edge, interior and openings wait for each other where they must: any of them as late as allowed gives the same
 flow."""
 
+from collections.abc import Callable
+from functools import cache, partial
+
 import numpy as np
 import pytest
 
 import tests.support
 from muphy_lb.backends.arrays import NodeRange
 from muphy_lb.backends.numpy.backend import NumpyBackend
-from muphy_lb.base.precision import FP64
 from muphy_lb.domain import FIXED, FLUX, OUTFLOW, STREAMINGS, ScalarBoundary
 from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.model.isothermal import Fluid, isothermal
@@ -203,6 +205,22 @@ class EarlyOpenings(Streams):
         return self._later(super().copy(source, target))
 
 
+def on(backend: type, work: Callable[..., tuple], *arguments) -> tuple:
+    """What some work returns whose engines compute on a backend."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tests.support, "make_backend", lambda _, lattice, precision: backend(lattice, precision))
+        return work(*arguments)
+
+
+in_order = cache(partial(on, NumpyBackend))
+"""The same where nothing is late: the flow to which all that are late are compared."""
+
+
+def are_equal(late: type, work: Callable[..., tuple], *arguments) -> bool:
+    """Whether arrays that some work returns are the same bit for bit on a backend where something is late."""
+    return all(map(np.array_equal, in_order(work, *arguments), on(late, work, *arguments)))
+
+
 LATE = (LateInterior, LateEdge, LateBulk, LateOpenings, EarlyOpenings)
 
 
@@ -215,25 +233,27 @@ def geometry(rule):
     return walled_nodes(D2Q9, cuts=None if rule == "half-way" else ScatteredDistances(), fluid=0.97)
 
 
-@pytest.mark.parametrize("streaming", STREAMINGS)
-@pytest.mark.parametrize("rule", [None, "half-way", "bouzidi", "central-linear", THROUGH])
-@pytest.mark.parametrize("late", LATE)
-def test_a_late_stream_changes_nothing(late, rule, streaming, monkeypatch):
-    if streaming == "push" and rule not in (None, "half-way"):
-        pytest.skip("push has no interpolated walls")
+def walled_flow(rule, streaming) -> tuple:
+    """Populations, and what crosses walls, of a flow along them or through openings."""
     what = {"wall_rule": rule, "motions": MOVING}
     if rule in (None, THROUGH):
         what = {"conditions": THROUGH_FLOW, "wall_rule": "half-way" if rule is None else "bouzidi"}
     setup = Setup(D2Q9, streaming=streaming, force=(1e-5, 2e-5, 0.0), **what)
-    found = []
-    for backend in (NumpyBackend, late):
-        monkeypatch.setattr(tests.support, "make_backend", lambda *_, backend=backend: backend(D2Q9, FP64))
-        engine = advance(start_at_rest(build_engine(geometry(rule), setup)), STEPS)
-        assert 0 < engine.domain.n_edge < engine.domain.n_nodes
-        engine.backend.synchronise()
-        found.append((in_node_order(engine, engine.populations()), engine.wall_exchange()))
-    assert all(np.array_equal(*pair) for pair in zip(*found, strict=True)) and np.abs(found[0][0]).max() > 0.0
-    assert found[0][1].size > 0 or rule is None
+    engine = advance(start_at_rest(build_engine(geometry(rule), setup)), STEPS)
+    assert 0 < engine.domain.n_edge < engine.domain.n_nodes
+    engine.backend.synchronise()
+    populations, crossed = in_node_order(engine, engine.populations()), engine.wall_exchange()
+    assert np.abs(populations).max() > 0.0 and (crossed.size > 0 or rule is None)
+    return populations, crossed
+
+
+@pytest.mark.parametrize("streaming", STREAMINGS)
+@pytest.mark.parametrize("rule", [None, "half-way", "bouzidi", "central-linear", THROUGH])
+@pytest.mark.parametrize("late", LATE)
+def test_a_late_stream_changes_nothing(late, rule, streaming):
+    if streaming == "push" and rule not in (None, "half-way"):
+        pytest.skip("push has no interpolated walls")
+    assert are_equal(late, walled_flow, rule, streaming)
 
 
 class Driven(Setup):
@@ -244,109 +264,117 @@ class Driven(Setup):
         return isothermal(self.lattice, Fluid(self.rates), self.streaming, (SCHEDULED,) * 3, VARYING)
 
 
+def scheduled_flow(flow, streaming) -> tuple:
+    """Populations of a flow through openings that follows a schedule."""
+    setup = flow(D2Q9, streaming=streaming, conditions=THROUGH_FLOW)
+    steps = np.arange(1.0, 1.0 + STEPS)[:, None]
+    engine = start_at_rest(build_engine(random_nodes(D2Q9), setup))
+    engine.schedule(np.hstack((steps * (1e-3, 1e-4), np.ones((STEPS, 1)), steps * (1e-5, -2e-5, 0.0))))
+    advance(engine, STEPS).backend.synchronise()
+    assert np.abs(engine.populations()).max() > 1e-3
+    return (engine.populations(),)
+
+
 @pytest.mark.parametrize("streaming", STREAMINGS)
 @pytest.mark.parametrize("flow", [Setup, Driven])
 @pytest.mark.parametrize("late", LATE)
-def test_a_late_stream_changes_no_flow_that_follows_a_schedule(late, flow, streaming, monkeypatch):
-    setup = flow(D2Q9, streaming=streaming, conditions=THROUGH_FLOW)
-    steps = np.arange(1.0, 1.0 + STEPS)[:, None]
-    rows = np.hstack((steps * (1e-3, 1e-4), np.ones((STEPS, 1)), steps * (1e-5, -2e-5, 0.0)))
-    found = []
-    for backend in (NumpyBackend, late):
-        monkeypatch.setattr(tests.support, "make_backend", lambda *_, backend=backend: backend(D2Q9, FP64))
-        engine = start_at_rest(build_engine(random_nodes(D2Q9), setup))
-        engine.schedule(rows)
-        advance(engine, STEPS)
-        engine.backend.synchronise()
-        found.append(engine.populations())
-    assert np.array_equal(*found) and np.abs(found[0]).max() > 1e-3
+def test_a_late_stream_changes_no_flow_that_follows_a_schedule(late, flow, streaming):
+    assert are_equal(late, scheduled_flow, flow, streaming)
+
+
+def pulsating_flow(streaming) -> tuple:
+    """Populations, and what crosses openings, of a flow whose profile changes its shape."""
+    engine = start_at_rest(build_engine(random_nodes(D2Q9), Setup(D2Q9, streaming=streaming, conditions=PULSATING)))
+    engine.schedule(pulsating_rows(STEPS))
+    advance(engine, STEPS).backend.synchronise()
+    assert np.abs(engine.populations()).max() > 1e-3
+    return engine.populations(), engine.link_fluxes()[0]
 
 
 @pytest.mark.parametrize("streaming", STREAMINGS)
 @pytest.mark.parametrize("late", LATE)
-def test_a_late_stream_changes_no_profile_that_changes_its_shape(late, streaming, monkeypatch):
-    found = []
-    for backend in (NumpyBackend, late):
-        monkeypatch.setattr(tests.support, "make_backend", lambda *_, backend=backend: backend(D2Q9, FP64))
-        engine = start_at_rest(build_engine(random_nodes(D2Q9), Setup(D2Q9, streaming=streaming, conditions=PULSATING)))
-        engine.schedule(pulsating_rows(STEPS))
-        advance(engine, STEPS)
-        engine.backend.synchronise()
-        found.append((engine.populations(), engine.link_fluxes()[0]))
-    assert all(np.array_equal(*pair) for pair in zip(*found, strict=True)) and np.abs(found[0][0]).max() > 1e-3
+def test_a_late_stream_changes_no_profile_that_changes_its_shape(late, streaming):
+    assert are_equal(late, pulsating_flow, streaming)
+
+
+def heated_flow(method, streaming) -> tuple:
+    """Populations and temperature of a flow that its heat drives."""
+    setup = ThermalSetup(
+        D2Q9, streaming=streaming, conditions=THROUGH_FLOW, heat=Heat(0.06, (1e-4, 3e-4, 0.0), BETWEEN_OPENINGS, method)
+    )
+    nodes = random_nodes(D2Q9)
+    start, engine = 0.1 * np.random.default_rng(5).standard_normal(nodes.n_nodes), build_engine(nodes, setup)
+    heat(engine, setup, start[engine.domain.number])
+    advance(start_at_rest(engine), STEPS)
+    assert 0 < engine.domain.n_edge < engine.domain.n_nodes
+    engine.backend.synchronise()
+    assert np.ptp(temperature(engine)) > 1e-3
+    return engine.populations(), temperature(engine).copy()
 
 
 @pytest.mark.parametrize("streaming", STREAMINGS)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("late", LATE)
-def test_a_late_stream_changes_no_temperature(late, method, streaming, monkeypatch):
-    setup = ThermalSetup(
-        D2Q9, streaming=streaming, conditions=THROUGH_FLOW, heat=Heat(0.06, (1e-4, 3e-4, 0.0), BETWEEN_OPENINGS, method)
-    )
-    nodes = random_nodes(D2Q9)
-    start, found = 0.1 * np.random.default_rng(5).standard_normal(nodes.n_nodes), []
-    for backend in (NumpyBackend, late):
-        monkeypatch.setattr(tests.support, "make_backend", lambda *_, backend=backend: backend(D2Q9, FP64))
-        engine = build_engine(nodes, setup)
-        heat(engine, setup, start[engine.domain.number])
-        advance(start_at_rest(engine), STEPS)
-        assert 0 < engine.domain.n_edge < engine.domain.n_nodes
-        engine.backend.synchronise()
-        found.append((engine.populations(), temperature(engine).copy()))
-    assert all(np.array_equal(*pair) for pair in zip(*found, strict=True)) and np.ptp(found[0][1]) > 1e-3
+def test_a_late_stream_changes_no_temperature(late, method, streaming):
+    assert are_equal(late, heated_flow, method, streaming)
+
+
+def flow_with_beads() -> tuple:
+    """Populations and the columns of beads that start beside openings."""
+    setup, nodes = BeadSetup(D2Q9, beads=SINGLE, conditions=THROUGH_FLOW), random_nodes(D2Q9)
+    engine = build_engine(nodes, setup)
+    start = start_on(nodes, SINGLE, D2Q9)
+    beside = nodes.coordinates(engine.domain.number[engine.domain.links.node])[: SINGLE.count]
+    start |= dict(zip(VOXEL, beside.T, strict=True)) | dict.fromkeys(OFFSET, np.zeros(SINGLE.count))
+    engine.particles.set("beads", start)
+    advance(start_at_rest(engine), STEPS)
+    assert 0 < engine.domain.n_edge < engine.domain.n_nodes
+    engine.backend.synchronise()
+    assert np.abs(engine.populations()).max() > 1e-3
+    return engine.populations(), *engine.particles.get("beads").values()
 
 
 @pytest.mark.parametrize("late", LATE)
-def test_a_late_stream_changes_no_beads_and_nothing_that_they_do(late, monkeypatch):
-    setup = BeadSetup(D2Q9, beads=SINGLE, conditions=THROUGH_FLOW)
-    nodes, found = random_nodes(D2Q9), []
-    for backend in (NumpyBackend, late):
-        monkeypatch.setattr(tests.support, "make_backend", lambda *_, backend=backend: backend(D2Q9, FP64))
-        engine = build_engine(nodes, setup)
-        start = start_on(nodes, SINGLE, D2Q9)
-        beside = nodes.coordinates(engine.domain.number[engine.domain.links.node])[: SINGLE.count]
-        start |= dict(zip(VOXEL, beside.T, strict=True)) | dict.fromkeys(OFFSET, np.zeros(SINGLE.count))
-        engine.particles.set("beads", start)
-        advance(start_at_rest(engine), STEPS)
-        assert 0 < engine.domain.n_edge < engine.domain.n_nodes
-        engine.backend.synchronise()
-        found.append((engine.populations(), *engine.particles.get("beads").values()))
-    assert all(np.array_equal(*pair) for pair in zip(*found, strict=True)) and np.abs(found[0][0]).max() > 1e-3
+def test_a_late_stream_changes_no_beads_and_nothing_that_they_do(late):
+    assert are_equal(late, flow_with_beads)
 
 
-def surfaces(nodes, setup, start, owner, late, n_steps, monkeypatch) -> tuple[list[tuple], Tank]:
-    """What becomes of a liquid without a late stream, and with one: populations, cells, fillings, masses; and its
-    tank."""
-    found = []
-    for backend in (NumpyBackend, late):
-        monkeypatch.setattr(tests.support, "make_backend", lambda *_, backend=backend: backend(setup.lattice, FP64))
-        flow = Tank(nodes, setup, [start], owner)
-        before = flow.field(CELL)
-        flow.ranks.step(n_steps)
-        flow.ranks.each(lambda engine: engine.backend.synchronise())
-        found.append((flow.ranks.populations(), *(flow.field(name) for name in (CELL, FILL, MASS))))
-        assert (flow.field(CELL) != before).sum() > 10
-    return found, flow
+def settled(nodes, setup, start, n_ranks, n_steps) -> tuple[tuple, Tank]:
+    """Populations, cells, fillings and masses of a liquid after some steps, and its tank, which ranks share along x."""
+    owner = nodes.coordinates()[:, 0] * n_ranks // nodes.shape[2]
+    flow = Tank(nodes, setup, [start], owner)
+    before = flow.field(CELL)
+    flow.ranks.step(n_steps)
+    flow.ranks.each(lambda engine: engine.backend.synchronise())
+    assert (flow.field(CELL) != before).sum() > 10
+    return (flow.ranks.populations(), *(flow.field(name) for name in (CELL, FILL, MASS))), flow
+
+
+def splash(lattice, streaming) -> tuple:
+    """A column of liquid that falls in a tank of three ranks."""
+    shape, force = SPLASH[lattice]
+    setup = SurfaceSetup(lattice, rates=(1.9,), force=tuple(4.0 * np.array(force)), streaming=streaming)
+    column = BoxRegion(np.zeros(3), np.full(3, -1.0), np.array([0.4, 0.7, 1.0]) * shape[::-1])
+    found, flow = settled(tank(shape, solid=0.1), setup, column, 3, {D2Q9: 3 * STEPS // 2, D3Q19: STEPS}[lattice])
+    assert all(0 < engine.domain.n_edge < engine.domain.n_nodes for engine in flow.ranks.engines)
+    return found
 
 
 @pytest.mark.parametrize("streaming", ["pull", "aa"])
 @pytest.mark.parametrize("lattice", [D2Q9, D3Q19], ids=lambda lattice: lattice.name)
 @pytest.mark.parametrize("late", [LateInterior, LateEdge, LateBulk])
-def test_a_late_stream_changes_no_splash_on_several_ranks(late, lattice, streaming, monkeypatch):
-    (shape, force), owners, n_steps = SPLASH[lattice], 3, {D2Q9: 3 * STEPS, D3Q19: 2 * STEPS}[lattice]
-    nodes, setup = tank(shape, solid=0.1), SurfaceSetup(lattice, rates=(1.9,), force=force, streaming=streaming)
-    column = BoxRegion(np.zeros(3), np.full(3, -1.0), np.array([0.4, 0.7, 1.0]) * shape[::-1])
-    owner = nodes.coordinates()[:, 0] * owners // shape[2]
-    found, flow = surfaces(nodes, setup, column, owner, late, n_steps, monkeypatch)
-    assert all(0 < engine.domain.n_edge < engine.domain.n_nodes for engine in flow.ranks.engines)
-    assert all(np.array_equal(*pair) for pair in zip(*found, strict=True))
+def test_a_late_stream_changes_no_splash_on_several_ranks(late, lattice, streaming):
+    assert are_equal(late, splash, lattice, streaming)
+
+
+def filling(n_ranks) -> tuple:
+    """A channel that liquid enters."""
+    setup = SurfaceSetup(D2Q9, rates=(1.4,), conditions=THROUGH_FLOW)
+    start = BoxRegion(np.zeros(3), np.full(3, -1.0), np.array([2.5, 99.0, 99.0]))
+    return settled(random_nodes(D2Q9), setup, start, n_ranks, STEPS)[0]
 
 
 @pytest.mark.parametrize("n_ranks", [1, 3])
 @pytest.mark.parametrize("late", LATE)
-def test_a_late_stream_changes_no_filling_of_a_channel(late, n_ranks, monkeypatch):
-    nodes, setup = random_nodes(D2Q9), SurfaceSetup(D2Q9, rates=(1.4,), conditions=THROUGH_FLOW)
-    start = BoxRegion(np.zeros(3), np.full(3, -1.0), np.array([2.5, 99.0, 99.0]))
-    owner = nodes.coordinates()[:, 0] * n_ranks // nodes.shape[2]
-    found, _ = surfaces(nodes, setup, start, owner, late, STEPS, monkeypatch)
-    assert all(np.array_equal(*pair) for pair in zip(*found, strict=True))
+def test_a_late_stream_changes_no_filling_of_a_channel(late, n_ranks):
+    assert are_equal(late, filling, n_ranks)

@@ -11,14 +11,6 @@ from tests.conftest import HANGS_S, ROOT
 from tests.parity.cases import CANNOT_RUN
 
 
-@pytest.fixture(scope="module")
-def starts(tmp_path_factory) -> list[list[list[str]]]:
-    """What two processes found, one after the other, and one with other settings of the compiler."""
-    folder = str(tmp_path_factory.mktemp("kernels"))
-    settings = ({}, {}, {"NUMBA_OPT": "2"})
-    return [found({"NUMBA_CACHE_DIR": folder, **more}) for more in settings]
-
-
 def found(environment: dict[str, str]) -> list[list[str]]:
     """Origin, name and digest of the machine code of each kernel in a new process."""
     line = [sys.executable, "-m", "tests.parity.kept_kernels"]
@@ -30,15 +22,18 @@ def found(environment: dict[str, str]) -> list[list[str]]:
     return [line.split() for line in done.stdout.splitlines()]
 
 
-def test_the_second_start_loads_what_the_first_has_compiled(starts):
-    first, second, _ = starts
+def test_the_second_start_loads_what_the_first_has_compiled(tmp_path):
+    first, second = (found({"NUMBA_CACHE_DIR": str(tmp_path)}) for _ in range(2))
     assert [origin for origin, *_ in first] == ["compiled", "compiled"]
     assert [origin for origin, *_ in second] == ["loaded", "loaded"]
     assert [code for _, *code in first] == [code for _, *code in second]
 
 
-def test_other_settings_of_the_compiler_have_kernels_of_their_own(starts):
-    assert [origin for origin, *_ in starts[2]] == ["compiled", "compiled"]
+@pytest.mark.night
+def test_other_settings_of_the_compiler_have_kernels_of_their_own(tmp_path):
+    kept = {"NUMBA_CACHE_DIR": str(tmp_path)}
+    for settings in ({}, {"NUMBA_OPT": "2"}):
+        assert [origin for origin, *_ in found(kept | settings)] == ["compiled", "compiled"]
 
 
 def test_kernels_of_compilers_that_cannot_be_told_apart_are_not_kept(monkeypatch):
