@@ -31,7 +31,7 @@ def pictures(answer: Answer, table: Table) -> list[tuple[str, bytes]]:
     drawn = [(f"{answer.name} over each parameter", _scatter(answer.name, values, table))]
     if answer.indices:
         drawn.insert(0, (f"{answer.name}: shares of the variance", _tornado(answer)))
-    if np.isfinite(values).sum() > FEWEST:
+    if np.isfinite(values[table.members.design.independent]).sum() > FEWEST:
         drawn.append((f"{answer.name}: band and number of members", _convergence(answer.name, values, table)))
     return drawn
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from muphy_lb.apps.study.answers import Answer, answers_of_table, dominating
+from muphy_lb.apps.study.control_variate import ControlVariate
 from muphy_lb.apps.study.maps import Maps, maps_of_table, write_maps
 from muphy_lb.apps.study.pictures import map_pictures, pictures
 from muphy_lb.apps.study.spread import spreads
@@ -66,9 +67,21 @@ def lines(table: Table, results: Results) -> Iterator[str]:
                 f" {_with_error(band.deviation, band.deviation_error)}, 95 % band"
                 f" {_with_error(band.low, band.low_error)} to {_with_error(band.high, band.high_error)}"
             )
+        yield from _grid_lines(answer)
     for maps in results.maps:
         yield from (f"{maps.file}: {each.told}" for each in maps.found)
     yield from _dominating(answers)
+
+
+def _grid_lines(answer: Answer) -> Iterator[str]:
+    """Findings of members on other grids, in sentences."""
+    if answer.control is not None:
+        yield f"{answer.name}: {answer.control.told}"
+    if answer.grid is not None:
+        yield f"{answer.name}: {answer.grid.told}"
+    if answer.whole_band is not None:
+        low, high = answer.whole_band
+        yield f"{answer.name}: with the grid the 95 % band is {low:.5g} to {high:.5g}"
 
 
 def _dominating(answers: list[Answer]) -> Iterator[str]:
@@ -124,12 +137,19 @@ def _answer_record(answer: Answer, table: Table) -> dict:
         "indices": {index.factor: asdict(index) for index in answer.indices},
         "method": answer.method,
         "surface": surface,
+        "grid": answer.grid and asdict(answer.grid) | {"index": answer.grid.index, "band": answer.whole_band},
+        "control_variate": answer.control and asdict(answer.control) | _used(answer.control),
         "blocks": [each._asdict() for each in spreads(table, answer.name)],
     }
 
 
+def _used(control: ControlVariate) -> dict:
+    return {"gain": control.gain, "is_used": control.is_used}
+
+
 def _write_report(table: Table, results: Results, folder: Path, with_pictures: bool) -> None:
     asked, answers = table.members.asked, results.answers
+    on_grids = [text for answer in answers for text in _grid_lines(answer)]
     page = [
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(asked.title)}</title>',
         f"<style>{STYLE}</style></head><body>",
@@ -139,6 +159,11 @@ def _write_report(table: Table, results: Results, folder: Path, with_pictures: b
         "<h2>Answers</h2>",
         html_table(BAND, [_band_row(answer) for answer in answers if answer.band]),
         '<p class="note">Behind +-: the standard error of each number by bootstrap over the members.</p>',
+        *(
+            [f"<h2>Other grids</h2><ul>{''.join(f'<li>{escape(text)}</li>' for text in on_grids)}</ul>"]
+            if on_grids
+            else []
+        ),
         "<h2>What dominates</h2>",
         f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in _dominating(answers))}</ul>",
         *(line for answer in answers for line in _index_lines(answer)),
