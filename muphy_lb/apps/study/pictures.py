@@ -52,7 +52,7 @@ def map_pictures(maps: Maps, folder: Path) -> Iterator[tuple[str, bytes]]:
         ):
             path = folder / f"band_{each.name}_{kind}.png"
             with drawing(path.name):
-                draw_walls(path, maps.nodes, values, text, Marks(counted=np.isfinite(values)))
+                draw_walls(path, maps.nodes, values, text, Marks(counted=np.isfinite(values) & (each.weight > 0.0)))
                 yield text, path.read_bytes()
 
 
