@@ -146,7 +146,7 @@ def rotated_voxels(loaded: Noted, rotation: Rotation) -> Noted:
         wall_shape=ImplicitWall(lambda points: level(input_voxel(points))),
         ends=(),
     )
-    return Noted(turned, (*loaded.notes, str(rotation)))
+    return Noted(turned, (*loaded.notes, f"{rotation}; the faces of its box are walls"))
 
 
 def _refuse(voxels: Voxels) -> None:

@@ -2,8 +2,8 @@
 
 In the challenge MATCH (Voss et al., PLoS ONE 14, e0216813 (2019), abstract) segmentations that differed by that much
 changed the flow in the parent vessel by 14 % and the time-averaged stress on the wall of aneurysms by 28 to 51 %. Its
-images are not here: a straight vessel of 3 mm with a round sac of 6 mm takes their place, in a steady flow of the same mean
-velocity, so that the sizes of the spreads can be compared, and not more.
+images are not here: a straight vessel of 3 mm with a round sac of 6 mm takes their place, in a steady flow of the same
+mean velocity, so that the sizes of the spreads can be compared, and not more.
 """
 
 import numpy as np

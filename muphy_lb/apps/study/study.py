@@ -36,7 +36,8 @@ class Study:
             path, tables or a :class:`muphy_lb.Case`.
         folder: output folder.
         overrides: changes of keys of the case, such as ``{"run.steps": 1000}``.
-        model: a function ``{parameter: value} -> {answer: number}`` that is studied in place of a case.
+        model: a function ``{parameter: value} -> {answer: number}`` that is studied in place of a case; of a study with
+            ``grids`` or ``coarse`` the values have ``grid``, too.
         overwrite: whether the members of another study in the folder are removed.
         communicator: the ranks; found by itself if not given. All of them work on each member.
 

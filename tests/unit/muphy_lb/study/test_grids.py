@@ -71,6 +71,26 @@ def test_a_study_tells_the_share_of_the_grid(tmp_path):
     ] == "member,status,a,b,grid,y,kept,steps,verdict,reason"
 
 
+@pytest.mark.parametrize("keys", [{"sampler": "sobol", "samples": 16}, {"sampler": "factorial"}, {"sampler": "list"}])
+def test_members_on_other_grids_change_no_answer_of_the_others(tmp_path, keys):
+    """Band and indices are those of a study without grids, and the answer on the grids is that of the middle."""
+    parameters = [{"name": name, "key": f"run.{name}", "values": [0.0, 1.0, 2.0]} for name in "ab"]
+    studies = [
+        Study(
+            {"study": {"parameters": parameters, **keys, **grids}},
+            tmp_path / str(k),
+            model=lambda x: converging({"grid": 1.0} | x),
+        )
+        for k, grids in enumerate(({}, {"grids": GRIDS}))
+    ]
+    for study in studies:
+        study.run()
+    alone, beside = (study.answers["y"] for study in studies)
+    assert (alone.band, alone.indices, alone.method) == (beside.band, beside.indices, beside.method)
+    assert beside.grid.values == pytest.approx([2.0 + 0.2 / grid**1.5 for grid in GRIDS])
+    assert studies[1].members.design.n_members == studies[0].members.design.n_members + 3
+
+
 def test_the_limit_of_a_channel_is_poiseuille(tmp_path):
     """With a relaxation time of 1 half-way walls slip by an error of order 2, and the permeability goes to that of
     plates, H^2 / 12 of the share H / (H + 2 voxels) that is open."""
@@ -142,11 +162,11 @@ def test_coarse_members_leave_the_mean_unbiased_and_gain_what_they_should(tmp_pa
 
 def test_a_study_tells_the_gain_of_coarse_members(tmp_path):
     points = [{"name": name, "key": f"run.{name}", "normal": [0.0, 1.0]} for name in "uv"]
-    given = {"parameters": points, "sampler": "random", "samples": 40, "coarse": 0.5, "coarse_samples": 400}
+    given = {"parameters": points, "sampler": "random", "samples": 40, "coarse": 0.5, "coarse_samples": 160}
     study = Study({"study": given}, tmp_path, model=normal_pair)
     study.run()
     control = study.answers["y"].control
-    assert control.is_used and control.n == 40 and control.k == 400 and control.cost == 0.5**5
+    assert control.is_used and control.n == 40 and control.k == 160 and control.cost == 0.5**5
     assert study.answers["y"].band.mean == control.plain
     assert "control variates" in "\n".join(study.write(with_pictures=False))
 
