@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from muphy_lb.base.errors import InputError
+from muphy_lb.base.key_units import is_number
 from muphy_lb.case.case import Case
 from muphy_lb.case.geometry import GeometrySection
 from muphy_lb.geometry.shapes.catalogue import SHAPES
@@ -36,7 +37,8 @@ def geometry_on(case: Case, factor: float, asked: str) -> GeometrySection:
             " geometry.file"
         )
     geometry, options = case.geometry, dict(case.geometry.options)
-    if factor == 1:
+    counted = [options[name] for name in ("divide", "reservoir_layers", SPACING) if name in options]
+    if factor == 1 or not all(map(is_number, counted)):  # what is no number the reader refuses
         return geometry
     update: dict[str, object] = {}
     if is_voxelised_anew(case):

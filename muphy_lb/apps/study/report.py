@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from muphy_lb.apps.study.answers import Answer, answers_of_table, dominating
-from muphy_lb.apps.study.control_variate import ControlVariate
+from muphy_lb.apps.study.control_variate import FEWEST, ControlVariate
 from muphy_lb.apps.study.maps import Maps, maps_of_table, write_maps
 from muphy_lb.apps.study.pictures import map_pictures, pictures
 from muphy_lb.apps.study.spread import spreads
@@ -67,16 +67,18 @@ def lines(table: Table, results: Results) -> Iterator[str]:
                 f" {_with_error(band.deviation, band.deviation_error)}, 95 % band"
                 f" {_with_error(band.low, band.low_error)} to {_with_error(band.high, band.high_error)}"
             )
-        yield from _grid_lines(answer)
+        yield from _grid_lines(answer, table)
     for maps in results.maps:
         yield from (f"{maps.file}: {each.told}" for each in maps.found)
     yield from _dominating(answers)
 
 
-def _grid_lines(answer: Answer) -> Iterator[str]:
+def _grid_lines(answer: Answer, table: Table) -> Iterator[str]:
     """Findings of members on other grids, in sentences."""
     if answer.control is not None:
         yield f"{answer.name}: {answer.control.told}"
+    elif table.members.asked.section.coarse:
+        yield f"{answer.name}: no control variates: they need {FEWEST} pairs of members with answers that differ"
     if answer.grid is not None:
         yield f"{answer.name}: {answer.grid.told}"
     if answer.whole_band is not None:
@@ -149,7 +151,7 @@ def _used(control: ControlVariate) -> dict:
 
 def _write_report(table: Table, results: Results, folder: Path, with_pictures: bool) -> None:
     asked, answers = table.members.asked, results.answers
-    on_grids = [text for answer in answers for text in _grid_lines(answer)]
+    on_grids = [text for answer in answers for text in _grid_lines(answer, table)]
     page = [
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(asked.title)}</title>',
         f"<style>{STYLE}</style></head><body>",

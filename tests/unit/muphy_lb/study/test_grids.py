@@ -126,6 +126,12 @@ def test_a_case_on_another_grid_has_the_same_relaxation_time():
     assert (coarser.run.steps, coarser.run.ramp_steps, coarser.run.steady_interval_steps) == (100, 25, 10)
 
 
+@pytest.mark.parametrize("option", [{"divide": "x"}, {"reservoir_layers": "a"}])
+def test_options_that_are_no_numbers_are_left_to_the_reader(option):
+    case = periodic_channel(geometry={"options": option})
+    assert on_grid(case, 2.0).geometry == case.geometry
+
+
 def normal_pair(x):
     """Standard normal values of correlation 0.95 on both grids."""
     return {"y": x["u"] if x["grid"] == 1.0 else 0.5 + 2.0 * (0.95 * x["u"] + np.sqrt(1.0 - 0.95**2) * x["v"])}
