@@ -202,14 +202,13 @@ def is_prepared(case: Case) -> bool:
     return case.geometry.file is not None and Path(case.geometry.file).suffix == PREPARED
 
 
-def input_surface(case: Case) -> Surface | None:
+def input_surface(case: Case, content: np.ndarray | Surface | None = None) -> Surface | None:
     """The mended surface of a case, triangles oriented outwards, moved as its options say; None if its geometry is
-    something else. Raises GeometryError: the file cannot be read."""
-    file = case.geometry.file
-    if file is None or Path(file).suffix.lower() not in SURFACE_FORMATS:
-        return None
-    unit = case.geometry.unit or case.geometry.options.get("unit")
-    return closed_surface(read_surface(case.folder / file, unit), case.geometry.options).surface
+    something else. ``content``: as of :func:`load_nodes`. Raises GeometryError: the file cannot be read."""
+    geometry = case.geometry
+    if content is None and geometry.file and Path(geometry.file).suffix.lower() in SURFACE_FORMATS:
+        content = read_surface(case.folder / geometry.file, geometry.unit or geometry.options.get("unit"))
+    return closed_surface(content, geometry.options).surface if isinstance(content, Surface) else None
 
 
 def rotation_of(case: Case) -> Rotation:
