@@ -1,6 +1,5 @@
 """The files of a study that has ended: ``members.csv``, ``answers.json``, ``report.html``; and its lines for people."""
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from muphy_lb.base.files.atomic import write_text
 from muphy_lb.base.version import __version__
 from muphy_lb.output.drawing import drawing
 from muphy_lb.output.report_html import REPORT_FILE, STYLE, html_image, html_table
+from muphy_lb.output.series import write_summary
 
 ANSWERS_FILE = "answers.json"
 MOST_PICTURED = 12
@@ -45,7 +45,7 @@ def write_results(table: Table, folder: Path, with_pictures: bool = True) -> Res
     """Write the files of a study; returns what is in them. Raises OutputError: the disk refuses."""
     results = results_of(table)
     table.write(folder)
-    write_text(folder / ANSWERS_FILE, json.dumps(_record(table, results), indent=1) + "\n")
+    write_summary(folder / ANSWERS_FILE, _record(table, results))
     for maps in results.maps:
         write_maps(maps, folder)
     _write_report(table, results, folder, with_pictures)

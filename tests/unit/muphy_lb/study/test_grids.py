@@ -1,5 +1,6 @@
 """Members on other grids beside exact ones: the share of the grid in a band, and coarse members as control variates."""
 
+import json
 from math import hypot
 
 import numpy as np
@@ -69,6 +70,26 @@ def test_a_study_tells_the_share_of_the_grid(tmp_path):
     assert (tmp_path / "members.csv").read_text().splitlines()[
         0
     ] == "member,status,a,b,grid,y,kept,steps,verdict,reason"
+
+
+def test_a_member_that_fails_on_another_grid_leaves_a_table_that_programs_read(tmp_path):
+    def coarse_fails(x):
+        if x["grid"] < 1.0:
+            raise InputError("too coarse")
+        return converging(x)
+
+    study = Study(
+        {"study": {"parameters": POINTS, "samples": 4, "grids": [0.5, 0.7, 1.0]}}, tmp_path, model=coarse_fails
+    )
+    study.run()
+    told = "\n".join(study.write(with_pictures=False))
+    assert "failed, 2 (4, 5): too coarse" in told and "y: on grids of 0.5, 0.7, 1" in told
+
+    def refuse(constant):
+        raise AssertionError(constant)
+
+    record = json.loads((tmp_path / "answers.json").read_text(), parse_constant=refuse)["answers"]["y"]["grid"]
+    assert record["kind"] == "missing" and record["values"][:2] == [None, None] and record["band"] is None
 
 
 @pytest.mark.parametrize("keys", [{"sampler": "sobol", "samples": 16}, {"sampler": "factorial"}, {"sampler": "list"}])
