@@ -15,6 +15,7 @@ from scipy.spatial import cKDTree
 from muphy_lb.apps.study.answers import LEVELS
 from muphy_lb.apps.study.members import Members
 from muphy_lb.apps.study.table import Table
+from muphy_lb.base.files.atomic import output_errors
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.rotation import Rotation, split_rotation
 from muphy_lb.measure.field_snapshots import FieldSnapshots
@@ -25,8 +26,11 @@ REACH = 2.0
 """Largest distance to the point of another member [voxels]."""
 MOST_VALUES = 2**27
 """Values of all members that are held at once."""
+FILES = (SHEAR_FILE, FieldSnapshots.file)
 STATISTICS = ("mean", "deviation", "low", "high")
 COUNTED = "counted"
+PICTURE = "band_{}_{}.png"
+"""Picture of a field, of its mean or of the width of its band."""
 NO_ANSWERS = (AREA, COUNTED)
 
 
@@ -92,7 +96,7 @@ def maps_of_table(table: Table) -> Iterator[Maps]:
     """The maps of a study, of each file that two members or more have written."""
     members = table.members
     ended = [k for k in members.design.independent if table.has_ended[k]]
-    for name in (SHEAR_FILE, FieldSnapshots.file):
+    for name in FILES:
         found = [k for k in ended if (members.path(k) / name).exists()]
         if len(found) > 1:
             rotations = [_rotation(members, k) for k in found]
@@ -102,6 +106,13 @@ def maps_of_table(table: Table) -> Iterator[Maps]:
 def _rotation(members: Members, number: int) -> Rotation:
     """The rotation of the geometry of a member; none where a function answers in place of a case."""
     return split_rotation({} if members.asked.case is None else members.case(number).geometry.options)[0]
+
+
+def remove_maps(folder: Path) -> None:
+    """Remove the bands that a study before has left, and their pictures. Raises OutputError: the disk refuses."""
+    with output_errors(folder):
+        for path in (*(folder / bands_file(name) for name in FILES), *folder.glob(PICTURE.format("*", "*"))):
+            path.unlink(missing_ok=True)
 
 
 def write_maps(maps: Maps, folder: Path) -> None:
@@ -114,7 +125,6 @@ def write_maps(maps: Maps, folder: Path) -> None:
     }
     units |= {f"{each.name}_members": "1" for each in maps.found}
     fields |= {f"{each.name}_members": each.n_answers.astype(np.float32) for each in maps.found}
-    (folder / maps.file).unlink(missing_ok=True)
     VtkHdfSeries(folder / maps.file, maps.nodes, "", units).append(0.0, 0, fields)
 
 

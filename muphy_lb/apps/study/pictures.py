@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from muphy_lb.apps.study.answers import Answer, band_of
-from muphy_lb.apps.study.maps import Maps
+from muphy_lb.apps.study.maps import PICTURE, Maps
 from muphy_lb.apps.study.spread import Spread, spreads
 from muphy_lb.apps.study.table import Table
 from muphy_lb.base.key_units import is_number
@@ -50,7 +50,7 @@ def map_pictures(maps: Maps, folder: Path) -> Iterator[tuple[str, bytes]]:
             ("mean", mean, f"{name}, mean of all members [{each.unit}]"),
             ("width", width, f"{name}, width of the 95 % band over the mean"),
         ):
-            path = folder / f"band_{each.name}_{kind}.png"
+            path = folder / PICTURE.format(each.name, kind)
             with drawing(path.name):
                 draw_walls(path, maps.nodes, values, text, Marks(counted=np.isfinite(values) & (each.weight > 0.0)))
                 yield text, path.read_bytes()

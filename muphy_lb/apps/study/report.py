@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from muphy_lb.apps.study.answers import Answer, answers_of_table, dominating
 from muphy_lb.apps.study.control_variate import FEWEST, ControlVariate
-from muphy_lb.apps.study.maps import Maps, maps_of_table, write_maps
+from muphy_lb.apps.study.maps import Maps, maps_of_table, remove_maps, write_maps
 from muphy_lb.apps.study.pictures import map_pictures, pictures
 from muphy_lb.apps.study.spread import spreads
 from muphy_lb.apps.study.table import Table
@@ -46,6 +46,7 @@ def write_results(table: Table, folder: Path, with_pictures: bool = True) -> Res
     results = results_of(table)
     table.write(folder)
     write_summary(folder / ANSWERS_FILE, _record(table, results))
+    remove_maps(folder)
     for maps in results.maps:
         write_maps(maps, folder)
     _write_report(table, results, folder, with_pictures)
