@@ -3,7 +3,9 @@
 Of values f_1, f_2, f_3 on three grids, the finest first, the observed order p follows from the ratio of their changes,
 and f_1 + (f_1 - f_2) / (r_21^p - 1) is the extrapolated answer (Richardson). The index is 1.25 times the distance of a
 value to it (Roache, J. Fluids Eng. 116, 405 (1994); Celik et al., J. Fluids Eng. 130, 078001 (2008)), an interval of
-about 95 %. An order above that of the method is taken as that of the method, which makes the interval wider.
+about 95 %. An observed order that is not reasonable, below 1/2 or above that of the method, is one of noise: the
+nearest reasonable one takes its place, and 3 that of 1.25 (Roache, J. Fluids Eng. 133, 115501 (2011); the bounds are
+those of Oberkampf and Roy, Verification and Validation in Scientific Computing, 2010).
 
 The half widths of the band and of this interval are independent, so their squares are added (ASME V&V 20-2009).
 """
@@ -16,10 +18,11 @@ import numpy as np
 from muphy_lb.apps.grids import geometry_on, measured_order, towards
 from muphy_lb.case.case import Case
 
-SAFETY = 1.25
-"""Factor of the index for three grids or more."""
-ORDER = 2.0
-"""Of the lattice Boltzmann method; walls may lower it."""
+SAFETY, SAFETY_OF_NOISE = 1.25, 3.0
+LEAST_ORDER, ORDER = 0.5, 2.0
+"""Least reasonable order, and that of the lattice Boltzmann method, which walls may lower."""
+MARGIN = 0.1
+"""By which an observed order may lie above that of the method."""
 MOST_OBSERVED = 20.0
 """Told of orders beyond."""
 SAME = 1e-12
@@ -78,6 +81,12 @@ class Discretisation:
         return self.error / value if self.error is not None and value > 0.0 else None
 
     @property
+    def _instead(self) -> str:
+        """The order that takes the place of an unreasonable one, in words."""
+        taken = min(max(self.order or 0.0, LEAST_ORDER), ORDER + MARGIN)
+        return "" if taken == self.order else f", which is not reasonable ({min(taken, ORDER):g} takes its place)"
+
+    @property
     def told(self) -> str:
         """All of it in words."""
         there = ", ".join(f"{value:.5g}" for value in self.values)
@@ -94,7 +103,7 @@ class Discretisation:
         if self.kind == "oscillatory":
             return f"{where}: no monotonic convergence; the error of the grid is their spread, {self.error:.2g}{index}"
         return (
-            f"{where}: observed order {self.order:.2g}, extrapolated {self.limit:.5g}, error of the grid"
+            f"{where}: observed order {self.order:.2g}{self._instead}, extrapolated {self.limit:.5g}, error of the grid"
             f" {self.error:.2g}{index}"
         )
 
@@ -113,8 +122,9 @@ def discretisation_of(grids, values) -> Discretisation:
     if abs(before) <= slowest * abs(after):
         return Discretisation(grids, values, "divergent")
     order = measured_order(grids, values) or MOST_OBSERVED
-    limit = towards(grids, values, min(order, ORDER))
-    error = SAFETY * abs(values[grids.index(1.0)] - limit)
+    limit = towards(grids, values, min(max(order, LEAST_ORDER), ORDER))
+    safety = SAFETY if LEAST_ORDER <= order <= ORDER + MARGIN else SAFETY_OF_NOISE
+    error = safety * abs(values[grids.index(1.0)] - limit)
     return Discretisation(grids, values, "monotonic", float(order), limit, error)
 
 
