@@ -7,8 +7,8 @@ From Python: :func:`read` and :func:`voxelise` make a :class:`Geometry`, which f
   ``inspection``, ``clean``; ``axes``, ``repeats``: periodicity.
 - Inputs: ``images/``, ``surfaces/``, ``shapes/``, ``porous/``, ``tagged``, ``gmy``; ``openings/``.
 - ``nodes``, ``search``, ``neighbours``: numbered nodes; ``store``: ``CASE.h5``.
-- ``displaced_wall``, ``labels``, ``link_cuts``, ``wall_areas``, ``implicit``: moved and labelled walls, true distances
-  along links, true areas.
+- ``displaced_wall``, ``rotation``, ``labels``, ``link_cuts``, ``wall_areas``, ``implicit``: walls and geometries that
+  are moved, labelled walls, true distances along links, true areas.
 - ``limits``: claims of inputs; ``options``, ``quantities``: checked options, numbers with units; ``errors``.
 """
 

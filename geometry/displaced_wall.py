@@ -137,6 +137,12 @@ def displaced_voxels(loaded: Noted, displacement: WallDisplacement, repeats: Axe
     return Noted(moved, (*loaded.notes, str(displacement)))
 
 
+def levels_of(voxels: Voxels):
+    """The function of points (n, 3) in voxel coordinates that is the distance from the wall, positive in the fluid."""
+    still = (False, False, False)
+    return _interpolated(_levels(voxels, WallDisplacement(), still), still)
+
+
 def _levels(voxels: Voxels, displacement: WallDisplacement, repeats: Axes) -> np.ndarray:
     """(nz, ny, nx) distance of each voxel from the moved wall [voxels], positive in the fluid."""
     from scipy.ndimage import distance_transform_edt

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,10 +35,17 @@ from muphy_lb.geometry.openings.find import with_surface_ends
 from muphy_lb.geometry.options import check_flag, check_names, check_text
 from muphy_lb.geometry.porous.preparation import PREPARATION_NAMES, Preparation, split_preparation
 from muphy_lb.geometry.repeats import Axes, prepared, split_periodic
+from muphy_lb.geometry.rotation import (
+    ROTATION_NAMES,
+    Rotation,
+    rotated_surface,
+    rotated_voxels,
+    split_rotation,
+)
 from muphy_lb.geometry.shapes.catalogue import build_shape
 from muphy_lb.geometry.shapes.packings import SphereList, sphere_list
 from muphy_lb.geometry.surfaces import surface
-from muphy_lb.geometry.surfaces.mend import close_roughly, mend
+from muphy_lb.geometry.surfaces.mend import Mended, close_roughly, mend
 from muphy_lb.geometry.surfaces.surface import Surface, voxelise_by_votes
 from muphy_lb.geometry.tagged import read_tagged
 from muphy_lb.geometry.voxels import Voxels
@@ -48,7 +55,30 @@ TEXTS = ("array", "frame", "dtype")  # options that are texts
 BARE_FORMATS = (".npy", ".npz", ".raw")  # images that never state their voxel edge
 
 FOLDER = "folder"
-UNMOVED = WallDisplacement()
+
+
+class Moves(NamedTuple):
+    """The moves of an input: of its wall, and then of all of it."""
+
+    displacement: WallDisplacement = WallDisplacement()
+    rotation: Rotation = Rotation()
+
+    def surface(self, mended: Mended) -> Mended:
+        """A closed surface that is moved, with a note on each move."""
+        if self.displacement:
+            mended = displaced_surface(mended, self.displacement)
+            mended = replace(mended, notes=(*mended.notes, str(self.displacement)))
+        return rotated_surface(mended, self.rotation)
+
+
+MOVE_NAMES = (*DISPLACEMENT_NAMES, *ROTATION_NAMES)
+UNMOVED = Moves()
+
+
+def _split_moves(options: Mapping[str, Any]) -> tuple[Moves, dict[str, Any]]:
+    displacement, options = split_displacement(options)
+    rotation, options = split_rotation(options)
+    return Moves(displacement, rotation), options
 
 
 def load_voxels(path, **options) -> Voxels:
@@ -78,7 +108,8 @@ def load_voxels(path, **options) -> Voxels:
 
     All inputs: periodic, the axes along which the box repeats, such as ``"xy"``; the attributes of
     :class:`muphy_lb.geometry.porous.preparation.Preparation` (crop, invert, ...) and, ahead of these,
-    :class:`muphy_lb.geometry.displaced_wall.WallDisplacement` (wall_moved_m, ...).
+    :class:`muphy_lb.geometry.displaced_wall.WallDisplacement` (wall_moved_m, ...), and behind them
+    :class:`muphy_lb.geometry.rotation.Rotation` (rotation_deg, ...).
 
     Raises GeometryError for an unknown extension, shape or option, for a missing option and as the readers do.
     """
@@ -87,16 +118,17 @@ def load_voxels(path, **options) -> Voxels:
 
 def load_with_notes(path, **options) -> Noted:
     """As :func:`load_voxels`, with notes on what was done: resampling, thresholds, preparation."""
-    displacement, options = split_displacement(options)
+    moves, options = _split_moves(options)
     preparation, options = split_preparation(options)
     periodic, options = split_periodic(options)
-    return prepared(_load(path, options, periodic, displacement, preparation), preparation, periodic)
+    loaded = prepared(_load(path, options, periodic, moves, preparation), preparation, periodic)
+    return loaded if _is_surface(path) else rotated_voxels(loaded, moves.rotation)
 
 
 def load_content(content: np.ndarray | Surface, **options) -> Noted:
     """As :func:`load_with_notes`, of an image (nz, ny, nx) or (ny, nx) or a surface in memory, which has its ``unit``.
     Raises GeometryError as that does."""
-    displacement, options = split_displacement(options)
+    moves, options = _split_moves(options)
     preparation, options = split_preparation(options)
     periodic, options = split_periodic(options)
     is_surface = isinstance(content, Surface)
@@ -105,16 +137,15 @@ def load_content(content: np.ndarray | Surface, **options) -> Noted:
     allowed = option_names(_voxels_of_surface) if is_surface else [f.name for f in fields(ImageRule)]
     check_names(
         options,
-        dict.fromkeys((*allowed, PERIODIC, *PREPARATION_NAMES, *DISPLACEMENT_NAMES)),
+        dict.fromkeys((*allowed, PERIODIC, *PREPARATION_NAMES, *MOVE_NAMES)),
         f"option of {'a surface' if is_surface else 'an array'}",
     )
     if is_surface and options.get("spacing_m") is None:
         raise MissingOptionError("the surface needs the voxel edge [m]", ["spacing_m"])
     if isinstance(content, Surface):
-        loaded = _voxels_of_surface(content, **options, displacement=displacement)
-    else:
-        loaded = _displaced(_segmented(content, options), displacement, preparation, periodic)
-    return prepared(loaded, preparation, periodic)
+        return prepared(_voxels_of_surface(content, **options, moves=moves), preparation, periodic)
+    loaded = _displaced(_segmented(content, options), moves.displacement, preparation, periodic)
+    return rotated_voxels(prepared(loaded, preparation, periodic), moves.rotation)
 
 
 def _displaced(loaded: Noted, displacement: WallDisplacement, preparation: Preparation, periodic: Axes | None) -> Noted:
@@ -138,16 +169,17 @@ def _load(
     path,
     options: Mapping[str, Any],
     periodic: Axes | None,
-    displacement: WallDisplacement,
+    moves: Moves,
     preparation: Preparation,
 ) -> Noted:
-    """The voxels of an input before any preparation; spheres of a list come in again where the box is periodic."""
+    """The voxels of an input before any preparation, and not yet rotated but for those of a surface; spheres of a list
+    come in again where the box is periodic."""
     text = str(path)
     if text.startswith(SHAPE_PREFIX):
         if options.get("spacing_m") is None:
             raise MissingOptionError(f"{text}: the voxels of a shape have any edge [m]", ["spacing_m"])
         shape = Noted(build_shape(text.removeprefix(SHAPE_PREFIX), **options), ())
-        return _displaced(shape, displacement, preparation, periodic)
+        return _displaced(shape, moves.displacement, preparation, periodic)
     ending = file_ending(path)
     if ending not in LOADERS:
         raise GeometryError(
@@ -162,7 +194,7 @@ def _load(
         options = {**options, PERIODIC: periodic}
     check_names(
         options,
-        dict.fromkeys((*allowed, PERIODIC, *PREPARATION_NAMES, *DISPLACEMENT_NAMES)),
+        dict.fromkeys((*allowed, PERIODIC, *PREPARATION_NAMES, *MOVE_NAMES)),
         f"option of a {ending} input",
     )
     needed = [name for name, is_needed in allowed.items() if is_needed and name not in options]
@@ -173,7 +205,7 @@ def _load(
     check_text(**{name: options.get(name) for name in TEXTS})
     try:
         if loader is _load_surface:
-            return _load_surface(path, **options, displacement=displacement)
+            return _load_surface(path, **options, moves=moves)
         loaded = loader(path, **options)
     except MissingOptionError as error:
         problem = error.problem if text in error.problem else f"{text}: {error.problem}"
@@ -181,7 +213,7 @@ def _load(
     except GeometryError as error:
         raise GeometryError(str(error) if text in str(error) else f"{text}: {error}") from error
     noted = loaded if isinstance(loaded, Noted) else Noted(loaded, ())
-    return _displaced(noted, displacement, preparation, periodic)
+    return _displaced(noted, moves.displacement, preparation, periodic)
 
 
 def file_ending(path) -> str:
@@ -218,19 +250,26 @@ def _with_segmentation(read: Callable[..., Image]) -> Callable[..., Noted]:
     return load
 
 
-def _load_surface(path, unit, spacing_m, margin=surface.MIN_MARGIN, vote=False, *, displacement=UNMOVED) -> Noted:
+def closed_surface(content: Surface, options: Mapping[str, Any]) -> Mended:
+    """A surface that is mended and moved as options of its reader say."""
+    mended = close_roughly(content) if options.get("vote") else mend(content)
+    return _split_moves(options)[0].surface(mended)
+
+
+def _is_surface(path) -> bool:
+    return LOADERS.get(file_ending(path)) is _load_surface
+
+
+def _load_surface(path, unit, spacing_m, margin=surface.MIN_MARGIN, vote=False, *, moves=UNMOVED) -> Noted:
     check_flag(vote=vote)
-    return _voxels_of_surface(surface.read_surface(path, unit), spacing_m, margin, vote, displacement=displacement)
+    return _voxels_of_surface(surface.read_surface(path, unit), spacing_m, margin, vote, moves=moves)
 
 
 def _voxels_of_surface(
-    content: Surface, spacing_m, margin=surface.MIN_MARGIN, vote=False, *, displacement: WallDisplacement = UNMOVED
+    content: Surface, spacing_m, margin=surface.MIN_MARGIN, vote=False, *, moves: Moves = UNMOVED
 ) -> Noted:
     check_flag(vote=vote)
-    mended = close_roughly(content) if vote else mend(content)
-    if displacement:
-        mended = displaced_surface(mended, displacement)
-        mended = replace(mended, notes=(*mended.notes, str(displacement)))
+    mended = moves.surface(close_roughly(content) if vote else mend(content))
     if vote:
         voxels, note = voxelise_by_votes(mended.surface, spacing_m, margin)
         return Noted(with_surface_ends(voxels, mended), (*mended.notes, note))

@@ -274,7 +274,7 @@ class Results:
     def _surface(self) -> Surface | None:
         """The surface that the geometry is made of, on rank 0; None for an image or a shape."""
         given = self._geometry
-        return input_surface(self.case) if given is None or given.content is None else given.surface
+        return input_surface(self.case, None if given is None else given.content)
 
     def _records(self, kind: type[Row], found: Mapping[str, object] | None) -> Records[Row]:
         """Records by name, on all ranks, of those that rank 0 has."""

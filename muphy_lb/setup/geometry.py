@@ -23,7 +23,7 @@ from muphy_lb.geometry.axes import PERIODIC
 from muphy_lb.geometry.clean import clean
 from muphy_lb.geometry.errors import MissingOptionError
 from muphy_lb.geometry.labels import add_regions, add_solids, label_box
-from muphy_lb.geometry.load import SHAPE_PREFIX, load_content, load_with_notes
+from muphy_lb.geometry.load import SHAPE_PREFIX, closed_surface, load_content, load_with_notes
 from muphy_lb.geometry.neighbours import cut_links
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList, build_nodes
 from muphy_lb.geometry.openings.carve import carve
@@ -36,9 +36,9 @@ from muphy_lb.geometry.openings.find import (
 from muphy_lb.geometry.options import nearest_name
 from muphy_lb.geometry.porous.preparation import divide_closed_layers
 from muphy_lb.geometry.repeats import without_effect
+from muphy_lb.geometry.rotation import Rotation, split_rotation
 from muphy_lb.geometry.slabs import padded
 from muphy_lb.geometry.store import open_nodes, read_arrays
-from muphy_lb.geometry.surfaces.mend import close_roughly, mend
 from muphy_lb.geometry.surfaces.surface import FORMATS as SURFACE_FORMATS
 from muphy_lb.geometry.surfaces.surface import Surface, read_surface
 from muphy_lb.geometry.voxels import FLUID, SOLID, Opening, Voxels
@@ -52,6 +52,8 @@ from muphy_lb.partition.store import list_partitions, partition_name, read_parti
 from muphy_lb.partition.voxels import graph_from_voxels
 
 LOG = logging.getLogger(__name__)
+TURNED = ("centre_m", "normal")  # keys of an opening that a rotation turns
+PLACED = ("_m", "_m_s", "_m_s2", "_n", "_rad_s", "_drop_pa", ".normal", ".axis")  # ends of keys of vectors and places
 LENGTHS = ("unit", "spacing_m")  # options of readers that are keys of the section itself
 
 
@@ -76,7 +78,8 @@ def load_nodes(case: Case, content: np.ndarray | Surface | None = None) -> tuple
             if section.box_m is not None:
                 voxels = label_box(voxels, section.name, *section.box_m)
         voxels = voxels if case.geometry.shape else with_image_ends(voxels)
-        cuts = [_opening(section) for section in case.openings if section.centre_m is not None]
+        rotation = rotation_of(case)
+        cuts = [rotation.opening(_opening(section)) for section in case.openings if section.centre_m is not None]
         voxels = carve(voxels, cuts) if cuts else voxels
     keep = case.geometry.keep or ("openings" if voxels.openings else "all")
     with phase("numbering the fluid nodes", NUMBERING):
@@ -205,15 +208,47 @@ def is_prepared(case: Case) -> bool:
     return case.geometry.file is not None and Path(case.geometry.file).suffix == PREPARED
 
 
-def input_surface(case: Case) -> Surface | None:
-    """The mended surface of a case, triangles oriented outwards; None if its geometry is something else. Raises
-    GeometryError: the file cannot be read."""
-    file = case.geometry.file
-    if file is None or Path(file).suffix.lower() not in SURFACE_FORMATS:
-        return None
-    unit = case.geometry.unit or case.geometry.options.get("unit")
-    closed = close_roughly if case.geometry.options.get("vote") else mend
-    return closed(read_surface(case.folder / file, unit)).surface
+def input_surface(case: Case, content: np.ndarray | Surface | None = None) -> Surface | None:
+    """The mended surface of a case, triangles oriented outwards, moved as its options say; None if its geometry is
+    something else. ``content``: as of :func:`load_nodes`. Raises GeometryError: the file cannot be read."""
+    geometry = case.geometry
+    if content is None and geometry.file and Path(geometry.file).suffix.lower() in SURFACE_FORMATS:
+        content = read_surface(case.folder / geometry.file, geometry.unit or geometry.options.get("unit"))
+    return closed_surface(content, geometry.options).surface if isinstance(content, Surface) else None
+
+
+def rotation_of(case: Case) -> Rotation:
+    """The rotation of the geometry of a case, with the openings that the case cuts into it.
+
+    Raises:
+        GeometryError: it is none.
+        InputError: the case has other vectors or places, which lie along the axes of the grid.
+    """
+    rotation = split_rotation(case.geometry.options)[0]
+    if not rotation:
+        return rotation
+    table = case.model_dump(exclude_none=True, exclude={"geometry"})
+    opened = [{key: value for key, value in each.items() if key not in TURNED} for each in table.pop("openings", ())]
+    found = [*_places({**table, "openings": opened}, "")]
+    if found:
+        raise InputError(
+            f"geometry.options: a rotation turns the geometry and its openings, and {found[0]} is a vector or place"
+            " in the frame of the grid; leave one of them out"
+        )
+    return rotation
+
+
+def _places(value, name: str) -> Iterator[str]:
+    """Dotted names of all vectors and places of tables that are not zero."""
+    if isinstance(value, Mapping):
+        for key, entry in value.items():
+            yield from _places(entry, f"{name}.{key}" if name else key)
+    elif isinstance(value, list | tuple) and name.endswith(PLACED):
+        if np.asarray(value, dtype=object).size % 3 == 0 and np.any(np.asarray(value) != 0.0):
+            yield name
+    elif isinstance(value, list | tuple):
+        for number, entry in enumerate(value):
+            yield from _places(entry, f"{name}.{number}")
 
 
 def opening_sections(nodes: NodeList | GeometryHeader, case: Case) -> tuple[OpeningSection, ...]:

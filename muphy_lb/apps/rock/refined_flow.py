@@ -13,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from muphy_lb.apps.rock.refinement import Refinement, crops, force_axis_of, is_voxelised_anew, largest_share, on_grid
+from muphy_lb.apps.grids import is_voxelised_anew, measured_order, towards
+from muphy_lb.apps.rock.refinement import Refinement, crops, force_axis_of, largest_share, on_grid
 from muphy_lb.apps.rock.settled_flow import Desk, Flow, Relay
 from muphy_lb.apps.rock.time_step import quick_flow
 from muphy_lb.base.errors import InputError
@@ -74,10 +75,10 @@ def grid_limit(parts: Sequence[float], values: Sequence[float], errors: Sequence
     """
     value, order, is_measured = _limit(parts, values)
     if is_measured:
-        usual = _towards(parts, values, USUAL_ORDER)
+        usual = towards(parts, values, USUAL_ORDER)
         error = max(abs(value - usual), SHARE_OF_CORRECTION * abs(value - values[-1]))
     else:
-        error = max(abs(_towards(parts, values, p) - value) for p in (LEAST_ORDER, MOST_ORDER))
+        error = max(abs(towards(parts, values, p) - value) for p in (LEAST_ORDER, MOST_ORDER))
     if len(parts) > 2 and not is_measured:
         value, error = values[-1], max(np.ptp(values[-3:]), abs(value - values[-1]))
     for number, uncertain in enumerate(errors or ()):
@@ -88,34 +89,9 @@ def grid_limit(parts: Sequence[float], values: Sequence[float], errors: Sequence
 
 def _limit(parts: Sequence[float], values: Sequence[float]) -> tuple[float, float, bool]:
     """The limit, the order, and whether that was measured; beyond what orders can be, it is the nearest that can."""
-    measured = _measured_order(parts[-3:], values[-3:]) if len(parts) > 2 else None
+    measured = measured_order(parts[-3:], values[-3:]) if len(parts) > 2 else None
     order = USUAL_ORDER if measured is None else float(np.clip(measured, LEAST_ORDER, MOST_ORDER))
-    return _towards(parts, values, order), order, measured is not None
-
-
-def _towards(parts: Sequence[float], values: Sequence[float], order: float) -> float:
-    """The limit of the last two values for an order."""
-    weight = 1.0 / ((parts[-1] / parts[-2]) ** order - 1.0)
-    return float(values[-1] + weight * (values[-1] - values[-2]))
-
-
-def _measured_order(parts: Sequence[float], values: Sequence[float]) -> float | None:
-    """The order that three values show; None where their changes do not shrink as any order makes them."""
-    from scipy.optimize import brentq  # half a second that other runs need not wait
-
-    first, second, third = (np.log(part) for part in parts)
-    before, after = values[0] - values[1], values[1] - values[2]
-    if before * after <= 0.0:
-        return None
-
-    def mismatch(order: float) -> float:
-        a, b, c = (np.exp(-order * x) for x in (first, second, third))
-        return before * (b - c) - after * (a - b)
-
-    low, high = 1e-3, 20.0
-    if mismatch(low) * mismatch(high) > 0.0:
-        return None
-    return float(brentq(mismatch, low, high))
+    return towards(parts, values, order), order, measured is not None
 
 
 CROP_ERROR = 0.2  # of the change that crops show: what it is uncertain by at least for the whole

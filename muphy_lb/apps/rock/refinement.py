@@ -4,21 +4,19 @@ import gc
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
-from pathlib import Path
 
 import numpy as np
 
+from muphy_lb.apps.grids import geometry_on
 from muphy_lb.backends import free_memory, resolve_backend
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import Case
 from muphy_lb.geometry.axes import AXES
 from muphy_lb.geometry.limits import BYTES_PER_NODE, GIB, free_bytes
 from muphy_lb.geometry.nodes import GeometryHeader
-from muphy_lb.geometry.surfaces.surface import FORMATS as SURFACE_FORMATS
 from muphy_lb.lattice import lattice_named
 from muphy_lb.measure.permeability import rock_of
 from muphy_lb.setup.advice.costs import bytes_per_node
-from muphy_lb.setup.geometry import is_prepared
 
 MOST_GRIDS, MOST_PARTS = 4, 16
 BYTES_PER_VOXEL = 7  # of the box on rank 0: flags while they are divided, and the widths of the pores
@@ -66,35 +64,10 @@ def on_grid(case: Case, parts: int) -> Case:
 
     Raises InputError: a prepared geometry, whose voxels are final.
     """
-    if is_prepared(case):
-        raise InputError(
-            f"permeability: --refine divides voxels, and those of {case.geometry.file} are final; name the image itself"
-            " in geometry.file"
-        )
+    finer = geometry_on(case, parts, "permeability: --refine")
     if parts == 1:
         return case
-    geometry, options = case.geometry, dict(case.geometry.options)
-    update: dict[str, object] = {}
-    if is_voxelised_anew(case):
-        holder = options if "spacing_m" in options else update
-        spacing_m = options.get("spacing_m", geometry.spacing_m)
-        if spacing_m is None:
-            raise InputError("permeability: --refine needs geometry.spacing_m, the voxel edge [m]; give it")
-        holder["spacing_m"] = float(spacing_m) / parts
-        if "crop" in options:
-            options["crop"] = (parts * np.array(options["crop"])).tolist()
-    else:
-        options["divide"] = parts * options.get("divide", 1)
-    if options.get("reservoir_layers"):
-        options["reservoir_layers"] = parts * options["reservoir_layers"]
-    finer = geometry.model_copy(update={**update, "options": options})
     return case.model_copy(update={"geometry": finer, **_in_time(case, parts)})
-
-
-def is_voxelised_anew(case: Case) -> bool:
-    """Whether each grid makes its own voxels, of spheres or of a surface."""
-    file = case.geometry.file
-    return file is not None and (Path(file).suffix.lower() in SURFACE_FORMATS or "radius" in case.geometry.options)
 
 
 def _in_time(case: Case, parts: int) -> dict:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from muphy_lb.apps.study.control_variate import ControlVariate, control_variate
+from muphy_lb.apps.study.discretisation import Discretisation, discretisation_of, widened
 from muphy_lb.apps.study.expansion import Expansion, expansion_of
 from muphy_lb.apps.study.samplers import Design
 from muphy_lb.apps.study.table import Table
@@ -59,6 +61,16 @@ class Answer:
     indices: tuple[Index, ...]
     method: str  #: how the indices were found, in words, or why there are none
     expansion: Expansion | None  #: the response surface
+    grid: Discretisation | None = None  #: share of the grid, where grids are compared
+    control: ControlVariate | None = None  #: the mean with coarse members as control variates
+
+    @property
+    def whole_band(self) -> tuple[float, float] | None:
+        """Both ends of the band with the error of the grid besides; None where that is not known."""
+        if self.band is None or self.grid is None or self.grid.error is None:
+            return None
+        low, high = (widened(self.band.mean, end, self.grid.error) for end in (self.band.low, self.band.high))
+        return low, high
 
 
 def answers_of_table(table: Table) -> list[Answer]:
@@ -70,14 +82,29 @@ def _answer(name: str, values: np.ndarray, table: Table) -> Answer:
     design, section = table.members.design, table.members.asked.section
     drawn = values[design.independent]
     band = band_of(drawn, section.seed)
+    grid = discretisation_of(section.grids, values[design.on_grids]) if section.grids else None
+    control = _control(values, table)
     if band is None:
-        return Answer(name, None, (), "no indices: the answer has less than two values", None)
+        return Answer(name, None, (), "no indices: the answer has less than two values", None, grid, control)
     if not band.deviation > 0.0:
-        return Answer(name, band, (), "no indices: the answer is the same in all members", None)
+        return Answer(name, band, (), "no indices: the answer is the same in all members", None, grid, control)
     hermite = tuple(bool(each.normal or each.lognormal) for each in section.parameters)
     expansion = expansion_of(design.coordinates[design.independent], drawn, hermite)
-    indices, method = _indices(values, design, expansion, section.seed)
-    return Answer(name, band, indices, method, expansion)
+    indices, method = _indices(values[design.drawn], design, expansion, section.seed)
+    return Answer(name, band, indices, method, expansion, grid, control)
+
+
+def _control(values: np.ndarray, table: Table) -> ControlVariate | None:
+    """The mean with control variates; the cost of a coarse member is that of its nodes and steps."""
+    design, factor = table.members.design, table.members.asked.section.coarse
+    if factor is None:
+        return None
+    steps = np.array([outcome.steps if outcome and not outcome.failure else 0 for outcome in table.outcomes])
+    whole = (steps[design.drawn] > 0) & (steps[design.pairs] > 0)
+    shorter = steps[design.pairs][whole].sum() / steps[design.drawn][whole].sum() if whole.any() else factor**2
+    return control_variate(
+        values[design.drawn], values[design.pairs], values[design.coarse], float(factor**3 * shorter)
+    )
 
 
 def band_of(values: np.ndarray, seed: int = 0) -> Band | None:
@@ -127,7 +154,7 @@ def _of_saltelli(values: np.ndarray, design: Design, expansion: Expansion | None
         return (), "no indices: there are less than two base points of which no member failed"
     f, variance = f[:, whole] - f[:2, whole].mean(), 0.0
     if expansion is not None:
-        g = (expansion(design.coordinates) - expansion.coefficients[0]).reshape(rows)
+        g = (expansion(design.coordinates[design.drawn]) - expansion.coefficients[0]).reshape(rows)
         known = np.array([expansion.shares(columns) for columns in design.factors.values()]).T * expansion.variance
         variance = expansion.variance
     terms, control = _terms(f), _terms(g[:, whole])

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from muphy_lb.apps.study.discretisation import on_grid
 from muphy_lb.apps.study.samplers import Design
-from muphy_lb.apps.study.section import Asked
+from muphy_lb.apps.study.section import GRID, Asked
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.atomic import no_link, output_errors, write_text
 from muphy_lb.base.files.sealed import HEADER_BYTES
@@ -68,8 +69,10 @@ class Members:
     model: str = ""
 
     def values(self, number: int) -> dict[str, Any]:
-        """The values of a member by parameter."""
-        return dict(zip(self.design.names, self.design.values[number], strict=True))
+        """The values of a member by parameter, and ``grid``, voxels along an edge over that of the case, where members
+        are on other grids."""
+        found = dict(zip(self.design.names, self.design.values[number], strict=True))
+        return found | ({GRID: float(self.design.grid[number])} if self.design.has_grids else {})
 
     def path(self, number: int) -> Path:
         """The folder of a member."""
@@ -93,13 +96,14 @@ class Members:
                 value = given[parameter.name]
                 changes[key] = _scaled(value, self._base, key) if parameter.relative else value
         try:
-            return as_case(self.asked.case, [as_override(key, value) for key, value in changes.items()])
+            case = as_case(self.asked.case, [as_override(key, value) for key, value in changes.items()])
         except InputError as error:
             told = ", ".join(f"{name} = {shown(value)}" for name, value in given.items())
             raise InputError(
                 f"study: member {number} ({told}) is no valid case; give distributions that stay within what is"
                 f" allowed, as with within = [low, high]:\n{error}"
             ) from error
+        return on_grid(case, float(self.design.grid[number]))
 
     def flow_case(self, number: int) -> Case:
         """The case of a member as it is run: without pictures and the like, unless these are kept; where members are
@@ -121,6 +125,7 @@ class Members:
         whether they are packed, by which a steady flow is judged otherwise."""
         case, section = self.asked.case, self.asked.section
         given = [case and case.to_toml(self.folder), self.model, self.design.values.tolist()]
+        given += [self.design.grid.tolist()] if self.design.has_grids else []
         given += [section.start, self.start and _newest_header(self.start), bool(section.pack)]
         return hashlib.sha256(json.dumps(given, sort_keys=True, default=str).encode()).hexdigest()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from muphy_lb.apps.study.answers import Answer, band_of
-from muphy_lb.apps.study.maps import Maps
+from muphy_lb.apps.study.maps import PICTURE, Maps
 from muphy_lb.apps.study.spread import Spread, spreads
 from muphy_lb.apps.study.table import Table
 from muphy_lb.base.key_units import is_number
@@ -31,7 +31,7 @@ def pictures(answer: Answer, table: Table) -> list[tuple[str, bytes]]:
     drawn = [(f"{answer.name} over each parameter", _scatter(answer.name, values, table))]
     if answer.indices:
         drawn.insert(0, (f"{answer.name}: shares of the variance", _tornado(answer)))
-    if np.isfinite(values).sum() > FEWEST:
+    if np.isfinite(values[table.members.design.independent]).sum() > FEWEST:
         drawn.append((f"{answer.name}: band and number of members", _convergence(answer.name, values, table)))
     return drawn
 
@@ -50,9 +50,9 @@ def map_pictures(maps: Maps, folder: Path) -> Iterator[tuple[str, bytes]]:
             ("mean", mean, f"{name}, mean of all members [{each.unit}]"),
             ("width", width, f"{name}, width of the 95 % band over the mean"),
         ):
-            path = folder / f"band_{each.name}_{kind}.png"
+            path = folder / PICTURE.format(each.name, kind)
             with drawing(path.name):
-                draw_walls(path, maps.nodes, values, text, Marks(counted=np.isfinite(values)))
+                draw_walls(path, maps.nodes, values, text, Marks(counted=np.isfinite(values) & (each.weight > 0.0)))
                 yield text, path.read_bytes()
 
 

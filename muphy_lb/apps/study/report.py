@@ -1,6 +1,5 @@
 """The files of a study that has ended: ``members.csv``, ``answers.json``, ``report.html``; and its lines for people."""
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -10,7 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from muphy_lb.apps.study.answers import Answer, answers_of_table, dominating
-from muphy_lb.apps.study.maps import Maps, maps_of_table, write_maps
+from muphy_lb.apps.study.control_variate import FEWEST, ControlVariate
+from muphy_lb.apps.study.maps import Maps, maps_of_table, remove_maps, write_maps
 from muphy_lb.apps.study.pictures import map_pictures, pictures
 from muphy_lb.apps.study.spread import spreads
 from muphy_lb.apps.study.table import Table
@@ -18,6 +18,7 @@ from muphy_lb.base.files.atomic import write_text
 from muphy_lb.base.version import __version__
 from muphy_lb.output.drawing import drawing
 from muphy_lb.output.report_html import REPORT_FILE, STYLE, html_image, html_table
+from muphy_lb.output.series import write_summary
 
 ANSWERS_FILE = "answers.json"
 MOST_PICTURED = 12
@@ -44,7 +45,8 @@ def write_results(table: Table, folder: Path, with_pictures: bool = True) -> Res
     """Write the files of a study; returns what is in them. Raises OutputError: the disk refuses."""
     results = results_of(table)
     table.write(folder)
-    write_text(folder / ANSWERS_FILE, json.dumps(_record(table, results), indent=1) + "\n")
+    write_summary(folder / ANSWERS_FILE, _record(table, results))
+    remove_maps(folder)
     for maps in results.maps:
         write_maps(maps, folder)
     _write_report(table, results, folder, with_pictures)
@@ -66,9 +68,23 @@ def lines(table: Table, results: Results) -> Iterator[str]:
                 f" {_with_error(band.deviation, band.deviation_error)}, 95 % band"
                 f" {_with_error(band.low, band.low_error)} to {_with_error(band.high, band.high_error)}"
             )
+        yield from _grid_lines(answer, table)
     for maps in results.maps:
         yield from (f"{maps.file}: {each.told}" for each in maps.found)
     yield from _dominating(answers)
+
+
+def _grid_lines(answer: Answer, table: Table) -> Iterator[str]:
+    """Findings of members on other grids, in sentences."""
+    if answer.control is not None:
+        yield f"{answer.name}: {answer.control.told}"
+    elif table.members.asked.section.coarse:
+        yield f"{answer.name}: no control variates: they need {FEWEST} pairs of members with answers that differ"
+    if answer.grid is not None:
+        yield f"{answer.name}: {answer.grid.told}"
+    if answer.whole_band is not None:
+        low, high = answer.whole_band
+        yield f"{answer.name}: with the grid the 95 % band is {low:.5g} to {high:.5g}"
 
 
 def _dominating(answers: list[Answer]) -> Iterator[str]:
@@ -124,12 +140,19 @@ def _answer_record(answer: Answer, table: Table) -> dict:
         "indices": {index.factor: asdict(index) for index in answer.indices},
         "method": answer.method,
         "surface": surface,
+        "grid": answer.grid and asdict(answer.grid) | {"index": answer.grid.index, "band": answer.whole_band},
+        "control_variate": answer.control and asdict(answer.control) | _used(answer.control),
         "blocks": [each._asdict() for each in spreads(table, answer.name)],
     }
 
 
+def _used(control: ControlVariate) -> dict:
+    return {"gain": control.gain, "is_used": control.is_used}
+
+
 def _write_report(table: Table, results: Results, folder: Path, with_pictures: bool) -> None:
     asked, answers = table.members.asked, results.answers
+    on_grids = [text for answer in answers for text in _grid_lines(answer, table)]
     page = [
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(asked.title)}</title>',
         f"<style>{STYLE}</style></head><body>",
@@ -139,6 +162,11 @@ def _write_report(table: Table, results: Results, folder: Path, with_pictures: b
         "<h2>Answers</h2>",
         html_table(BAND, [_band_row(answer) for answer in answers if answer.band]),
         '<p class="note">Behind +-: the standard error of each number by bootstrap over the members.</p>',
+        *(
+            [f"<h2>Other grids</h2><ul>{''.join(f'<li>{escape(text)}</li>' for text in on_grids)}</ul>"]
+            if on_grids
+            else []
+        ),
         "<h2>What dominates</h2>",
         f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in _dominating(answers))}</ul>",
         *(line for answer in answers for line in _index_lines(answer)),

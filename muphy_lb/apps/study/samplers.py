@@ -1,6 +1,6 @@
 """Samplers: the table of the values of all members, the same for the same seed."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -27,6 +27,13 @@ class Design:
     sampler: str
     #: factorial: number of values of each parameter
     levels: tuple[int, ...] = ()
+    #: (m,) voxels along an edge over that of the case
+    grid: np.ndarray = field(default_factory=lambda: np.ones(0))
+    #: members that the sampler drew; behind them lie, at the middle of all distributions, those of ``grids``; the
+    #: drawn ones on the coarse grid; and further ones there
+    n_drawn: int = 0
+    n_grids: int = 0
+    n_coarse: int = 0  #: of the further ones
 
     @property
     def n_members(self) -> int:
@@ -37,12 +44,37 @@ class Design:
     def n_base(self) -> int:
         """Number of base points of Saltelli's design, in which members lie as A, B, and A with a factor of B, for each
         factor; 0 for other designs."""
-        return self.n_members // (len(self.factors) + 2) if self.sampler == "sobol" else 0
+        return self.n_drawn // (len(self.factors) + 2) if self.sampler == "sobol" else 0
 
     @property
     def independent(self) -> np.ndarray:
         """Numbers of the members that are a sample of the distributions: A and B of Saltelli's, else all."""
-        return np.arange(2 * self.n_base or self.n_members)
+        return np.arange(2 * self.n_base or self.n_drawn)
+
+    @property
+    def drawn(self) -> slice:
+        """The members that the sampler drew, all on the grid of the case."""
+        return slice(self.n_drawn)
+
+    @property
+    def on_grids(self) -> slice:
+        """The members on the grids that are compared."""
+        return slice(self.n_drawn, self.n_drawn + self.n_grids)
+
+    @property
+    def pairs(self) -> slice:
+        """The members on the coarse grid whose values are those that the sampler drew, in the same order."""
+        return slice(self.on_grids.stop, self.n_members - self.n_coarse)
+
+    @property
+    def coarse(self) -> slice:
+        """The further members on the coarse grid."""
+        return slice(self.n_members - self.n_coarse, self.n_members)
+
+    @property
+    def has_grids(self) -> bool:
+        """Whether members are on other grids than that of the case."""
+        return self.n_members > self.n_drawn
 
 
 def design(section: StudySection, folder: Path) -> Design:
@@ -61,7 +93,7 @@ def design(section: StudySection, folder: Path) -> Design:
     """
     parameters, factors = section.parameters, _factors(section)
     if section.sampler == "list":
-        return _listed(section, folder, factors)
+        return _on_grids(_listed(section, folder, factors), None, section)
     functions = [quantiles(parameter, folder) for parameter in parameters]
     levels: tuple[int, ...] = ()
     if section.sampler == "factorial":
@@ -72,7 +104,32 @@ def design(section: StudySection, folder: Path) -> Design:
         coordinates = _coordinates(section, factors)
     correlated = _correlated(coordinates, section)
     columns = [function(correlated[:, k]) for k, function in enumerate(functions)]
-    return Design(_names(parameters), _table(columns), coordinates, factors, section.sampler, levels)
+    middle = _table([function(np.array([0.5])) for function in functions])
+    drawn = Design(_names(parameters), _table(columns), coordinates, factors, section.sampler, levels)
+    return _on_grids(drawn, middle, section)
+
+
+def _on_grids(drawn: Design, middle: np.ndarray | None, section: StudySection) -> Design:
+    """The design with its members on other grids.
+
+    Args:
+        drawn: values of the sampler, behind them those that are run on the coarse grid alone.
+        middle: (1, d) values in the middle of all distributions; None for those in the middle of a list.
+    """
+    n_coarse = section.coarse_samples or 0
+    n, grids = drawn.n_members - n_coarse, section.grids
+    whole = np.arange(n if section.coarse else 0)
+    last = np.arange(n, n + n_coarse)
+    order = np.concatenate([np.arange(n), np.full(len(grids), n // 2), whole, last])
+    values, coordinates = drawn.values[order], drawn.coordinates[order]
+    compared = slice(n, n + len(grids))
+    values[compared] = values[compared] if middle is None else middle
+    coordinates[compared] = 0.5
+    grid = np.concatenate([np.ones(n), grids, np.full(whole.size + last.size, section.coarse or 1.0)])
+    _refuse_too_many(len(order), f"{n} members and those on other grids")
+    return replace(
+        drawn, values=values, coordinates=coordinates, grid=grid, n_drawn=n, n_grids=len(grids), n_coarse=n_coarse
+    )
 
 
 def _names(parameters: tuple[ParameterSection, ...]) -> tuple[str, ...]:
@@ -83,6 +140,9 @@ def _coordinates(section: StudySection, factors: dict[str, list[int]]) -> np.nda
     from scipy.stats import qmc
 
     d, n, random = len(section.parameters), int(section.samples or 0), np.random.default_rng(section.seed)
+    if section.sampler == "random":
+        _refuse_too_many(n + (section.coarse_samples or 0), "samples")
+        return random.random((n + (section.coarse_samples or 0), d))
     if section.sampler == "latin-hypercube":
         _refuse_too_many(n, "samples")
         return qmc.LatinHypercube(d, seed=random).random(n)

@@ -1,7 +1,7 @@
 """The keys of a study: parameters with their distributions, how they are sampled, and which answers are wanted."""
 
 from collections.abc import Mapping
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -15,6 +15,7 @@ from muphy_lb.case.section import (
     AtLeastOne,
     AtLeastZero,
     Name,
+    Positive,
     Section,
     exactly_one,
     given_tables,
@@ -29,10 +30,13 @@ DISTRIBUTIONS = ("uniform", "normal", "lognormal", "values", "measured", "blocks
 MESHING = ("geometry.", "lattice.name", "compute.precision", "compute.streaming")
 PLACING = ("centre_m", "normal", "radius_m", "box_m")
 """Keys that change the nodes of a flow, or what is stored of them."""
-SAMPLED = ("latin-hypercube", "sobol")
+SAMPLED = ("latin-hypercube", "sobol", "random")
 """Samplers of a number of points, which the others have by themselves."""
 
 CROP = "geometry.options.crop"
+GRID = "grid"
+"""Column of the factors of voxels along an edge."""
+N_GRIDS, LEAST_RATIO, MOST_FACTOR = 3, 1.1, 16.0
 
 Numbers = Annotated[tuple[float, ...], Field(strict=False)]
 Texts = Annotated[
@@ -123,16 +127,24 @@ class StudySection(Section):
     """the uncertain values"""
     correlations: Annotated[tuple[CorrelationSection, ...], Field(strict=False)] = ()
     """parameters that go together"""
-    sampler: Literal["latin-hypercube", "sobol", "factorial", "list"] = "latin-hypercube"
-    """latin-hypercube; sobol: the pairs of points of Saltelli, for sensitivity indices; factorial: all combinations;
-    list: the first values of all parameters, the second ones, and so on"""
+    sampler: Literal["latin-hypercube", "sobol", "random", "factorial", "list"] = "latin-hypercube"
+    """latin-hypercube; sobol: the pairs of points of Saltelli, for sensitivity indices; random: independent points;
+    factorial: all combinations; list: the first values of all parameters, the second ones, and so on"""
     samples: AtLeastOne | None = None
-    """points of latin-hypercube; base points of sobol, a power of 2: of these each is run as often as there are
-    parameters, and twice more"""
+    """points of latin-hypercube and random; base points of sobol, a power of 2: of these each is run as often as there
+    are parameters, and twice more"""
     levels: Annotated[int, Field(ge=2, le=100)] = 3
     """factorial: values taken of a distribution that is no list"""
     seed: AtLeastZero = 0
     """of random numbers; with the same one the members are the same"""
+    grids: Annotated[tuple[Positive, ...], Field(strict=False)] = ()
+    """three ascending numbers of voxels along an edge over that of the case, 1 among them, such as [0.5, 0.7, 1] or
+    [1, 1.5, 2]: the middle of all distributions is run on these grids, which tell what the grid adds to the bands"""
+    coarse: Annotated[Positive, Field(lt=1.0)] | None = None
+    """voxels along an edge over that of the case, such as 0.5: all points of the sampler random are run on this grid,
+    too, and with coarse_samples the mean is corrected by them (control variates)"""
+    coarse_samples: Annotated[int, Field(ge=2)] | None = None
+    """further points that are run on the coarse grid alone"""
     answers: Texts = ()
     """dotted names of answers as in summary.json, such as openings.outlet.flow_rate_m3_s; * stands for any letters.
     Without it all numbers that differ between members"""
@@ -165,8 +177,34 @@ class StudySection(Section):
         if sampler == "sobol" and isinstance(samples, int) and (samples < 2 or samples & (samples - 1)):
             power = 2 ** max(1, samples.bit_length())
             yield f"has samples = {samples}; the sampler sobol needs a power of 2, such as {power}"
+        yield from _grid_problems(given, sampler)
         yield from _start_problems(given, keys)
         yield from _correlation_problems(parameters, given_tables(given.get("correlations")), sampler)
+
+
+def _grid_problems(given, sampler: str):
+    """Problems of other grids."""
+    grids, asked = given.get("grids", ()), [key for key in ("grids", "coarse") if given.get(key)]
+    if isinstance(grids, list | tuple) and grids and all(map(is_number, grids)):
+        apart = all(low > 0.0 and high / low >= LEAST_RATIO for low, high in pairwise(grids))
+        if len(grids) != N_GRIDS or 1.0 not in grids or not apart or grids[-1] > MOST_FACTOR:
+            yield (
+                f"has grids = {shown(list(grids))}; give {N_GRIDS} ascending factors up to {MOST_FACTOR:g}, each"
+                f" {LEAST_RATIO} times the one before or more, and 1 among them, such as [1, 1.5, 2] or [0.5, 0.7, 1]"
+            )
+    if ("coarse" in given) != ("coarse_samples" in given):
+        there = "coarse" if "coarse" in given else "coarse_samples"
+        yield f"has {there} alone; give coarse and coarse_samples together, such as 0.5 and ten times the samples"
+    if "coarse" in given and sampler != "random":
+        yield (
+            f"has coarse and the sampler {sampler}, whose points depend on each other, so that no error of the mean"
+            " follows; take random, or leave coarse out"
+        )
+    if given.get("start") is not None and asked:
+        yield f"has start, a flow on its own nodes, and {asked[0]}; leave one of them out"
+    for each in given_tables(given.get("parameters")):
+        if each.get("name") == GRID and asked:
+            yield f"has {asked[0]} and a parameter named {GRID!r}, which is the name of their column; give another name"
 
 
 def _start_problems(given, keys):

@@ -22,12 +22,13 @@ class Spread(NamedTuple):
 def spreads(table: Table, name: str) -> list[Spread]:
     """The spread of an answer over the blocks of each size, those of members without it left out; empty where no
     parameter is a crop."""
-    design, values = table.members.design, table.answers[name]
+    design = table.members.design
+    values = table.answers[name][design.drawn]
     found = [(k, each) for k, each in enumerate(table.members.asked.section.parameters) if each.key == (CROP,)]
     if not found:
         return []
     column, parameter = found[0]
-    crops = list(design.values[:, column])
+    crops = list(design.values[design.drawn, column])
     corners = np.array(crops, dtype=np.float64)
     edges = np.prod(corners[:, 1] - corners[:, 0], axis=1) ** (1.0 / 3.0)
     sizes = np.round(edges) if parameter.blocks is None else -np.array(counts_of(parameter, crops))

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from muphy_lb.apps.study.members import Members
 from muphy_lb.apps.study.report import REPORT_FILE
 from muphy_lb.apps.study.running import Stopped, Workers
-from muphy_lb.apps.study.samplers import Design
 from muphy_lb.apps.study.study import Study, members_of
 from muphy_lb.apps.study.table import FILE
 from muphy_lb.base.errors import InputError
@@ -21,7 +21,7 @@ def started(options, folder: Path, say: Callable[[str], None], communicator) -> 
     """Run the study of a command line; see :func:`muphy_lb.apps.study.command.study`."""
     _check(options, communicator)
     if options.list:
-        say("\n".join(_listed(members_of(options.study, folder, options.set).design)))
+        say("\n".join(_listed(members_of(options.study, folder, options.set))))
         return 0
     work = Study(options.study, folder, options.set, overwrite=options.overwrite, communicator=communicator)
     design = work.members.design
@@ -75,7 +75,9 @@ def _alone(options, folder: Path) -> list[str]:
     return ["study", options.study, "-o", str(folder), "--no-results", *(f"--set={text}" for text in options.set)]
 
 
-def _listed(design: Design):
-    yield ", ".join(("member", *design.names))
-    for number in range(design.n_members):
-        yield ", ".join([str(number), *(shown(value) for value in design.values[number])])
+def _listed(members: Members):
+    for number in range(members.design.n_members):
+        values = members.values(number)
+        if number == 0:
+            yield ", ".join(("member", *values))
+        yield ", ".join([str(number), *(shown(value) for value in values.values())])

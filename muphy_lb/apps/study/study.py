@@ -13,7 +13,7 @@ from muphy_lb.apps.study.report import lines, results_of, write_results
 from muphy_lb.apps.study.running import Answer as Model
 from muphy_lb.apps.study.running import Stopped, run_members
 from muphy_lb.apps.study.samplers import design
-from muphy_lb.apps.study.section import read_study
+from muphy_lb.apps.study.section import GRID, read_study
 from muphy_lb.apps.study.table import Table, table_of
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.atomic import check_writable
@@ -36,7 +36,8 @@ class Study:
             path, tables or a :class:`muphy_lb.Case`.
         folder: output folder.
         overrides: changes of keys of the case, such as ``{"run.steps": 1000}``.
-        model: a function ``{parameter: value} -> {answer: number}`` that is studied in place of a case.
+        model: a function ``{parameter: value} -> {answer: number}`` that is studied in place of a case; of a study with
+            ``grids`` or ``coarse`` the values have ``grid``, too.
         overwrite: whether the members of another study in the folder are removed.
         communicator: the ranks; found by itself if not given. All of them work on each member.
 
@@ -94,9 +95,10 @@ class Study:
         return {answer.name: answer for answer in answers_of_table(self.table)}
 
     def columns(self) -> dict[str, np.ndarray]:
-        """(m,) values of every parameter and answer by name."""
+        """(m,) values of every parameter and answer by name; ``grid``, where members are on other grids."""
         table, own = self.table, self.members.design
-        return {name: own.values[:, k] for k, name in enumerate(own.names)} | dict(table.answers)
+        grid = {GRID: own.grid} if own.has_grids else {}
+        return {name: own.values[:, k] for k, name in enumerate(own.names)} | grid | dict(table.answers)
 
     def write(self, with_pictures: bool = True) -> list[str]:
         """Write ``members.csv``, ``answers.json`` and ``report.html`` on rank 0; returns the results in lines for

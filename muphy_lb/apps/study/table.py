@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from muphy_lb.apps.study.members import Members, Outcome
+from muphy_lb.apps.study.section import GRID
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.atomic import write_text
 
@@ -59,12 +60,21 @@ class Table:
     def rows(self) -> Iterable[list]:
         """The heading, and a row of every member."""
         design = self.members.design
-        yield ["member", "status", *design.names, *self.answers, "steps", "verdict", "reason"]
+        columns = [GRID] if design.has_grids else []
+        yield ["member", "status", *design.names, *columns, *self.answers, "steps", "verdict", "reason"]
         for k, outcome in enumerate(self.outcomes):
             status = "missing" if outcome is None else "failed" if outcome.failure else "ended"
             found = outcome or Outcome({})
             answers = [found.answers.get(name, "") for name in self.answers]
-            yield [k, status, *design.values[k], *answers, found.steps or "", found.verdict, found.failure]
+            yield [
+                k,
+                status,
+                *self.members.values(k).values(),
+                *answers,
+                found.steps or "",
+                found.verdict,
+                found.failure,
+            ]
 
     def write(self, folder: Path) -> None:
         """Write ``members.csv``. Raises OutputError: the disk refuses."""
@@ -97,7 +107,9 @@ def table_of(members: Members) -> Table:
     asked = members.asked.section.answers
     names = chosen_names(dict.fromkeys(name for answers in ended for name in answers), asked) if ended else []
     columns = {name: _column(outcomes, name) for name in names}
-    return Table(members, outcomes, {name: column for name, column in columns.items() if asked or _differs(column)})
+    drawn = members.design.drawn
+    kept = {name: column for name, column in columns.items() if asked or _differs(column[drawn])}
+    return Table(members, outcomes, kept)
 
 
 def _column(outcomes: Sequence[Outcome | None], name: str) -> np.ndarray:

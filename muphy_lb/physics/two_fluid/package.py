@@ -266,7 +266,7 @@ class TwoFluid(Physics):
             f"the interfacial tension over the viscosity is {speed:.2g} voxels a time step: above {FASTEST:g}"
             " interfaces in pores of a few voxels may be too fast to be computed; the density does not matter to a flow"
             f" that creeps: give fluid.density_kg_m3 = {density:.3g}, both kinematic viscosities and"
-            f" flow.acceleration_m_s2 times {1.0 / lighter:.3g} (so that dynamic viscosities, forces and pressures stay),"
+            f" flow.acceleration_m_s2 times {1.0 / lighter:.3g} (so that dynamic viscosities, forces, pressures stay),"
             f" and lattice.time_step_s = {time_step_s:.2g}",
         )
 
