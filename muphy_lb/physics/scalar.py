@@ -13,7 +13,7 @@ field ``NAME`` holds T(n) of the populations that arrive, S(n) the source of the
 (:meth:`CarriedScalar.start`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -64,6 +64,7 @@ class Condition(NamedTuple):
     kind: int
     value: float = 0.0
     factor: float = 1.0
+    course: Callable | None = None  #: factor of the value over time
 
 
 def scalar_boundary(
@@ -74,8 +75,9 @@ def scalar_boundary(
     kinds = {"outlet": at_outlets}
     found = [given.get(wall.name, Condition(FLUX)) for wall in header.walls] + [Condition(FLUX)]
     found += [given.get(each.name, Condition(kinds.get(each.kind, at_inlets))) for each in header.openings]
-    kind, value, factor = (np.array(column) for column in zip(*found, strict=True))
-    return ScalarBoundary(kind, value.astype(float), len(header.walls), factor.astype(float))
+    kind, value, factor = (np.array(column) for column in list(zip(*found, strict=True))[:3])
+    courses = {number: each.course for number, each in enumerate(found) if each.course is not None}
+    return ScalarBoundary(kind, value.astype(float), len(header.walls), factor.astype(float), courses)
 
 
 def fixed_at(header: GeometryHeader, values: Mapping[str, float], key: str) -> dict[str, Condition]:

@@ -84,6 +84,37 @@ def test_a_species_in_a_frozen_flow_is_that_of_the_steady_flow(tmp_path):
     assert np.array_equal(frozen.velocity_m_s(), resumed.velocity_m_s())
 
 
+@pytest.mark.parametrize("frozen", [{}, {"frozen_after_s": 10.0}], ids=["flowing", "frozen"])
+def test_a_bolus_brings_what_its_inflow_holds(frozen):
+    """Value times flow rate times time, though it begins and ends within steps; a wall of the held value 0 is far."""
+    drug = {"name": "drug", "diffusivity_m2_s": 2e-7, "bolus": {"start_s": 12.003, "length_s": 0.513}}
+    openings = [
+        {"name": "inlet", "velocity_m_s": 2e-3, "species_inflow": {"drug": 2.0}},
+        {"name": "outlet", "pressure_pa": 0.0},
+    ]
+    run = {"steps": 5000, "ramp_steps": 100, **frozen}
+    simulation = simulate(open_channel(species=[drug], openings=openings, run=run), 1200)
+    assert not simulation.field("drug").any()
+    simulation.advance(55)
+    brought = 2.0 * simulation.openings()["inlet"].flow_rate_m3_s * 0.513
+    assert told(simulation).record()["amount"] == pytest.approx(
+        brought, rel=3e-4
+    )  # the carrier meets the inlet at its nodes
+
+
+def test_a_table_gives_the_value_at_an_inlet_over_time(tmp_path):
+    (tmp_path / "input.csv").write_text("time [s],factor\n0.2,0.5\n0.4,2.0\n")
+    drug = DRUG | {"initial": 0.0, "diffusivity_m2_s": 1e-4, "bolus": {"file": "input.csv"}}
+    openings = [
+        {"name": "inlet", "velocity_m_s": 2e-3, "species": {"drug": 3.0}},
+        {"name": "outlet", "pressure_pa": 0.0},
+    ]
+    simulation = simulate(open_channel(tmp_path, species=[drug], openings=openings), 15)
+    before = simulation.field("drug").max()
+    simulation.advance(200)
+    assert before < 1.5 and simulation.field("drug").max() == pytest.approx(6.0, rel=1e-2)
+
+
 def test_a_wall_that_takes_up_has_the_steady_profile_of_its_rate():
     """Between a held value 1 and uptake k c beyond a height H: the flux is k / (1 + k H / D)."""
     rate_m_s = 1e-3
@@ -214,6 +245,14 @@ def test_a_law_with_a_name_that_has_a_hyphen_says_so():
         ({"species": [DRUG | {"schmidt": 1.0}]}, "diffusivity_m2_s and schmidt"),
         ({"species": [DRUG | {"diffusivity_m2_s": -1.0}]}, "diffusivity_m2_s"),
         ({"species": [DRUG | {"rates": {"k": 1.0}}]}, "has rates but no rate"),
+        ({"species": [DRUG | {"bolus": {}}]}, "no opening at which it has a value"),
+        (
+            {
+                "species": [DRUG],
+                "openings": [OPEN["openings"][0], OPEN["openings"][1] | {"species_inflow": {"drug": 1.0}}],
+            },
+            "the opening is an outlet, which brings no fluid",
+        ),
         ({"species": [DRUG | {"name": "velocity"}]}, "has the name of another field"),
         ({"species": [DRUG, DRUG | {"name": "drug_half_change"}]}, "has the name of another field"),
         (
