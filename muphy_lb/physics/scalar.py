@@ -50,7 +50,7 @@ from muphy_lb.operators.scalar_transport import (
     scalar_rates,
 )
 from muphy_lb.physics.package import Physics
-from muphy_lb.physics.scalar_series import OutletFluxes, ScalarSeries
+from muphy_lb.physics.scalar_series import OutletFluxes, Populations, ScalarSeries
 from muphy_lb.setup.advice.costs import BYTES_PER_DIRECTION
 
 POPULATIONS = "_populations"  # behind the name of a scalar
@@ -256,6 +256,11 @@ class ScalarPhysics(Physics):
     def count(cls, case) -> int:
         """How many scalars the case has."""
         return 1
+
+    @property
+    def carrier(self) -> Populations:
+        """The carrier of the scalars."""
+        return Populations(self.scalars[0].carrier_rows, carrier_boundary(self.scalars))
 
     @classmethod
     def bytes_per_node(cls, case, lattice) -> float:

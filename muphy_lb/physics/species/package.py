@@ -38,6 +38,7 @@ from muphy_lb.physics.scalar import (
 from muphy_lb.physics.species.observers import SpeciesRecord, SpeciesSeries, SpeciesTold
 from muphy_lb.physics.species.rates import RateLaw, read_law
 from muphy_lb.physics.species.reactions import PART, PARTS, Reactions, changes_of, parts_of_step
+from muphy_lb.physics.species.residence import ResidenceTimes, entry_of
 from muphy_lb.physics.species.section import SpeciesSection
 from muphy_lb.setup.input_fields import Wanted, read_field
 from muphy_lb.setup.waveforms import factor_bounds, waveform_factor
@@ -155,13 +156,22 @@ class Species(ScalarPhysics):
     def told(self, view) -> list[SpeciesTold]:
         """Measures each species."""
         pairs = zip(self.scalars, view.case.species, strict=True)
-        return [SpeciesTold(view, each, self._walls[each.name], _bounds(view.case, own)) for each, own in pairs]
+        return [
+            SpeciesTold(view, each, self.carrier, self._walls[each.name], _bounds(view.case, own))
+            for each, own in pairs
+        ]
 
     def observers(self, view, folder, resume_step):
         """The time series of each species, and the record at the end."""
         told = self.told(view)
-        series = (SpeciesSeries(each, view, folder, resume_step) for each in told)
-        return *series, SpeciesRecord(told, view, folder)
+        series = [SpeciesSeries(each, view, folder, resume_step) for each in told]
+        marking = []
+        for section, each, own in zip(view.case.species, told, series, strict=True):
+            entry = entry_of(view.case, view.header, section)
+            if entry is not None and each.outlets:
+                marking.append((section.name, each.columns_of_outlets, entry, own))
+        times = (ResidenceTimes(marking, view, folder),) if marking else ()
+        return *series, SpeciesRecord(told, view, folder), *times
 
 
 def _law(section: SpeciesSection, names: tuple[str, ...]) -> RateLaw:

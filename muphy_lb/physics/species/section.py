@@ -10,7 +10,8 @@ from muphy_lb.case.usual import schmidt
 from muphy_lb.case.waveform import WaveformSection
 
 SERIES_FILE = "species_{}.csv"
-FILES = (SERIES_FILE.format("*"),)
+RESIDENCE_FILE = "residence_{}.csv"
+FILES = (SERIES_FILE.format("*"), RESIDENCE_FILE.format("*"))
 NotNegative = Annotated[float, Field(ge=0.0)]
 KEYS = ("species", "species_inflow", "species_flux", "species_uptake_m_s")  # of openings and walls
 
