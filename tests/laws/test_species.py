@@ -186,6 +186,7 @@ def test_a_run_records_series_and_amounts(tmp_path):
     assert "Species" in (tmp_path / "report.html").read_text()
 
 
+@pytest.mark.night
 def test_residence_times_of_a_step_and_of_a_bolus_are_volume_over_flow_rate(tmp_path):
     """Both have the same variance, that of the flow; the table ends with all that has entered."""
     own = {"diffusivity_m2_s": 4e-6}
