@@ -14,9 +14,11 @@ with the momentum u of the flow (rho_0 = 1) and relaxation times of 1,
 
     h_q leaving = w (1 + c.u / cs2) h,   h = sum_q h_q
 
-which nothing but openings adds to. Its diffusivity cs2 / 2 is large, so h stays near 1, and in a steady flow its flux
-is free of divergence to the last digit. The populations of a scalar sum up to its amount, T h, and relax towards shares
-of the carrier's,
+which nothing but openings adds to. Beside stairs of voxels the flow leaves a node along diagonals, which this lattice
+lacks: where one of the two links along an axis leads into a wall, the other carries that component of u twice, so that
+as much h passes every plane of voxels as fluid does. Its diffusivity cs2 / 2 is large, so h stays near 1, and in a
+steady flow its flux is free of divergence to the last digit. The populations of a scalar sum up to its amount, T h, and
+relax towards shares of the carrier's,
 
     g_q leaving = T h_q leaving + (1 - rate) d_q,   d_q = g_q - T h_q arriving
 
@@ -47,6 +49,8 @@ Rate = float | np.ndarray
 PRODUCT = 0.25
 RATES = ("rate_even", "rate_odd")
 CARRIER = "carrier_of_node"  # name of the parameter that is the field of h
+#: that of the field with a bit for each axis along which one of the two links of a node leads into a wall
+WALLED = "walled_axes"
 
 
 class Carried(NamedTuple):
@@ -121,7 +125,8 @@ def carried_collision(lattice: Lattice, scalars: tuple[Carried, ...]) -> Operato
             return collided(values, n, parameters)
 
     def collided(values, n, parameters):
-        velocity = [parameters[name][n] for name in MOMENTUM_FIELDS]
+        walled = parameters[WALLED][n]
+        velocity = [parameters[name][n] * (1 + (walled >> axis & 1)) for axis, name in enumerate(MOMENTUM_FIELDS)]
         shares = lattice.w[:, None] * (1.0 + combined(lattice.c, velocity) / float(lattice.cs2))
         arriving = values[:q_count]
         parameters[CARRIER][n] = density = added(arriving)
@@ -146,7 +151,8 @@ def carried_collision(lattice: Lattice, scalars: tuple[Carried, ...]) -> Operato
 
     of_scalars = (scalar.parameter(what) for scalar in scalars for what in PARAMETERS)
     name = "-".join(f"{scalar.name}{'-varying' * scalar.varies}" for scalar in scalars)
-    return Operator(f"carried-{lattice.name}-{name}", reference, node, named(CARRIER, *MOMENTUM_FIELDS, *of_scalars))
+    parameters = named(CARRIER, WALLED, *MOMENTUM_FIELDS, *of_scalars)
+    return Operator(f"carried-{lattice.name}-{name}", reference, node, parameters)
 
 
 def _carrier_node(lattice: Lattice, precision, jit, at, of_scalars):
@@ -155,11 +161,14 @@ def _carrier_node(lattice: Lattice, precision, jit, at, of_scalars):
     real, q_count, pair_count = precision.real, lattice.q, lattice.q // 2
     w, cx, cy, cz = constants(lattice, precision)
     zero, one, per_speed = real(0), real(1), real(1.0 / float(lattice.cs2))
-    carrier_at = at[CARRIER]
+    carrier_at, walled_at = at[CARRIER], at[WALLED]
     x, y, z = (at[name] for name in MOMENTUM_FIELDS)
 
     def collide(values, n, parameters):
-        ux, uy, uz = parameters[x][n], parameters[y][n], parameters[z][n]
+        ux, uy, uz, walled = parameters[x][n], parameters[y][n], parameters[z][n], parameters[walled_at][n]
+        ux += ux if walled & 1 else zero
+        uy += uy if walled & 2 else zero
+        uz += uz if walled & 4 else zero
         leaving = [zero] * q_count
         h = zero
         for q in range(q_count):

@@ -22,7 +22,8 @@ import numpy as np
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.precision import FP16, PRECISIONS
 from muphy_lb.case.section import did_you_mean
-from muphy_lb.domain import FIXED, FLUX, OUTFLOW, ScalarBoundary, ScalarSet
+from muphy_lb.domain import FIXED, FLUX, OUTFLOW, LocalDomain, ScalarBoundary, ScalarSet
+from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, WALL_LINK
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.lattice import Lattice, scalar_lattice
 from muphy_lb.measure.flow_view import FlowView, FromStored, OutputField, ProbedScalar
@@ -44,6 +45,7 @@ from muphy_lb.operators.scalar_transport import (
     RATES,
     SHARE,
     VALUE,
+    WALLED,
     Carried,
     carried_collision,
     scalar_at_rest,
@@ -205,6 +207,17 @@ def carrier_boundary(scalars: tuple[CarriedScalar, ...]) -> ScalarBoundary:
     return ScalarBoundary(kind, np.where(kind == FIXED, 1.0, 0.0), n_walls)
 
 
+def walled_axes(domain: LocalDomain) -> np.ndarray:
+    """(n,) int8 bits 1, 2 and 4 of the nodes of a rank: whether one of the two links along x, y or z leads into a
+    wall."""
+    found = np.zeros(domain.n_nodes, dtype=np.int8)
+    for axis, step in enumerate(np.eye(3, dtype=np.int64)):
+        codes = domain.neighbours_with_ghosts(np.array([step, -step]), slice(0, domain.n_nodes))
+        into_wall = (codes == WALL_LINK) | (codes <= FIRST_WALL_LINK)
+        found |= (into_wall[0] != into_wall[1]).astype(np.int8) << axis
+    return found
+
+
 def carried_by(flow: Flow, scalars: tuple[CarriedScalar, ...]) -> Flow:
     """The flow with some scalars that share a carrier. Raises InputError: nodes of the flow lie in solids."""
     first, names = scalars[0], ", ".join(repr(each.name) for each in scalars)
@@ -214,7 +227,7 @@ def carried_by(flow: Flow, scalars: tuple[CarriedScalar, ...]) -> Flow:
     carrier = ScalarSet(first.carrier + POPULATIONS, carrier_boundary(scalars), diffusivity)
     field = (first.group or first.name) + POPULATIONS
     sets = carrier, *(each.populations_set for each in scalars)
-    values: dict[str, Value] = {**MOMENTUM, CARRIER: FieldValue(first.carrier)}
+    values: dict[str, Value] = {**MOMENTUM, CARRIER: FieldValue(first.carrier), WALLED: FieldValue(WALLED)}
     for each in scalars:
         values |= each.sources
     stage = Stage(
@@ -231,6 +244,7 @@ def carried_by(flow: Flow, scalars: tuple[CarriedScalar, ...]) -> Flow:
     fields = (
         Field(field, streaming=ScalarStreaming(first.lattice, sets, has_carrier=True)),
         *(Field(name, is_state=True) for name in (first.carrier, *(each.name for each in scalars))),
+        Field(WALLED, dtype=np.int8, fixed=walled_axes),
     )
     return replace(flow, name=f"{flow.name}-{field.removesuffix(POPULATIONS)}").with_fields(*fields, *momentum)
 

@@ -71,6 +71,27 @@ def residence(time_s: np.ndarray, mean: np.ndarray, entry: Entry) -> Residence:
     return Residence(t, cumulative, density, float(first - 0.5 * own), float(second - first**2 - own**2 / 12.0))
 
 
+def distributions(
+    time_s: np.ndarray, mean: Mapping[str, np.ndarray], leaving: Mapping[str, np.ndarray], entry: Entry
+) -> dict[str, Residence]:
+    """The distribution at each outlet, and behind them that of all, which counts them by their fluxes at the end.
+
+    Args:
+        time_s: (m,) ascending times [s].
+        mean: (m,) means [unit] of what leaves through each outlet, NaN where nothing does.
+        leaving: (m,) amounts a second.
+        entry: how the species enters.
+    """
+    mean = {outlet: np.nan_to_num(values) for outlet, values in mean.items()}
+    last = {outlet: np.flatnonzero(values > 0.0)[-1:] for outlet, values in mean.items()}
+    flows = {outlet: float((leaving[outlet][row] / mean[outlet][row]).sum()) for outlet, row in last.items()}
+    flows = {outlet: flow for outlet, flow in flows.items() if flow > 0.0}
+    told = {outlet: mean[outlet] for outlet in flows}
+    if len(flows) > 1:
+        told[ALL] = sum(flow * mean[outlet] for outlet, flow in flows.items()) / sum(flows.values())
+    return {outlet: residence(time_s, values, entry) for outlet, values in told.items()}
+
+
 def entry_of(case, header: GeometryHeader, section: SpeciesSection) -> Entry | None:
     """How a species enters a case, if it only marks the fluid: the same value at all inlets, as a step or a bolus, and
     nothing but the flow and diffusion changes it; else None."""
@@ -116,16 +137,10 @@ class ResidenceTimes(Observer):
 
     def _record(self, states: Mapping, volume_m3: float, name: str, columns: Mapping, entry: Entry, observer) -> dict:
         table = read_series(self._folder / observer.file)
-        means = {outlet: np.nan_to_num(table[mean]) for outlet, (mean, _) in columns.items()}
-        left = {outlet: -table[rate] for outlet, (_, rate) in columns.items()}
-        last = {outlet: np.flatnonzero(mean > 0.0)[-1:] for outlet, mean in means.items()}
-        flows = {outlet: float((left[outlet][row] / means[outlet][row]).sum()) for outlet, row in last.items()}
-        flows = {outlet: flow for outlet, flow in flows.items() if flow > 0.0}
-        means = {outlet: means[outlet] for outlet in flows}
-        if len(flows) > 1:
-            means[ALL] = sum(flow * means[outlet] for outlet, flow in flows.items()) / sum(flows.values())
+        mean = {outlet: table[column] for outlet, (column, _) in columns.items()}
+        leaving = {outlet: -table[column] for outlet, (_, column) in columns.items()}
+        found = distributions(table["time_s"], mean, leaving, entry)
         total = sum(states[outlet].flow_rate_m3_s for outlet in columns)
-        found = {outlet: residence(table["time_s"], mean, entry) for outlet, mean in means.items()}
         self._write(RESIDENCE_FILE.format(name), found)
         outlets = {
             outlet: {"mean_s": each.mean_s, "variance_s2": each.variance_s2, "share_left": each.share_left}
