@@ -36,7 +36,10 @@ from typing import Any
 
 from muphy_lb.base.errors import InputError
 
-PHYSICS = ("thermal", "fluctuating", "particles", "free_surface", "two_fluid", "age", "species", "dissipation")
+PHYSICS = (
+    *("thermal", "fluctuating", "particles", "free_surface", "two_fluid"),
+    *("age", "species", "dispersion", "dissipation"),
+)
 
 
 @cache

@@ -58,6 +58,9 @@ class Carried(NamedTuple):
 
     name: str
     varies: bool = False  #: whether what it gains is a field of h's amount of it, instead of a number
+    #: axis along which it has a slope of 1 beside its value, which is the periodic rest; the flow brings it less of the
+    #: slope than takes away. -1 without one.
+    slope_along: int = -1
 
     def parameter(self, what: str) -> str:
         """Name of one of its parameters: those of ``RATES``, ``GAIN``, ``LOSS``, ``SHARE`` or ``VALUE``."""
@@ -135,6 +138,9 @@ def carried_collision(lattice: Lattice, scalars: tuple[Carried, ...]) -> Operato
         for number, scalar in enumerate(scalars, start=1):
             own, given = values[number * q_count : (number + 1) * q_count], scalar.parameter
             gain = density * parameters[given(GAIN)][n] if scalar.varies else parameters[given(GAIN)]
+            if scalar.slope_along >= 0:
+                ahead, behind = 2 * scalar.slope_along + 1, 2 * scalar.slope_along + 2
+                gain = gain - 0.25 * (arriving[ahead] - arriving[behind] + (leaving[ahead] - leaving[behind]))
             amount = (added(own) + gain) * parameters[given(SHARE)]
             half = gain - parameters[given(LOSS)] * amount
             parameters[given(VALUE)][n] = amount / density
@@ -150,9 +156,13 @@ def carried_collision(lattice: Lattice, scalars: tuple[Carried, ...]) -> Operato
         return _carrier_node(lattice, precision, jit, at, _in_turn(each, jit))
 
     of_scalars = (scalar.parameter(what) for scalar in scalars for what in PARAMETERS)
-    name = "-".join(f"{scalar.name}{'-varying' * scalar.varies}" for scalar in scalars)
+    name = "-".join(f"{scalar.name}{'-varying' * scalar.varies}{_slope(scalar)}" for scalar in scalars)
     parameters = named(CARRIER, WALLED, *MOMENTUM_FIELDS, *of_scalars)
     return Operator(f"carried-{lattice.name}-{name}", reference, node, parameters)
+
+
+def _slope(scalar: Carried) -> str:
+    return f"-along-{'xyz'[scalar.slope_along]}" if scalar.slope_along >= 0 else ""
 
 
 def _carrier_node(lattice: Lattice, precision, jit, at, of_scalars):
@@ -194,11 +204,17 @@ def _share_node(lattice: Lattice, number: int, scalar: Carried, precision, jit, 
     real, q_count, pair_count, first = precision.real, lattice.q, lattice.q // 2, number * lattice.q
     zero, one, half_of = real(0), real(1), real(0.5)
     even_at, odd_at, gain_at, loss_at, share_at, value_at = (at[scalar.parameter(what)] for what in PARAMETERS)
-    varies = scalar.varies
-    gain_of = jit((lambda h, given, n: h * given[n]) if varies else (lambda h, given, n: given))
+    ahead, behind_of, quarter = 2 * scalar.slope_along + 1, 2 * scalar.slope_along + 2, real(0.25)
+    given_of = jit((lambda h, given, n: h * given[n]) if scalar.varies else (lambda h, given, n: given))
+    with_slope = jit(
+        (lambda gain, up, down, to_up, to_down: gain - quarter * (up - down + (to_up - to_down)))
+        if scalar.slope_along >= 0
+        else (lambda gain, up, down, to_up, to_down: gain)
+    )
 
     def collide(values, leaving, h, n, parameters):
-        gain, per_h = gain_of(h, parameters[gain_at], n), one / h
+        given, per_h = given_of(h, parameters[gain_at], n), one / h
+        gain = with_slope(given, values[ahead], values[behind_of], leaving[ahead], leaving[behind_of])
         arrived = zero
         for q in range(q_count):
             arrived += values[first + q]
@@ -206,7 +222,7 @@ def _share_node(lattice: Lattice, number: int, scalar: Carried, precision, jit, 
         half = gain - parameters[loss_at] * amount
         before, behind = arrived * per_h, (amount + half) * per_h
         even_rate, odd_rate = half_of * parameters[even_at], half_of * parameters[odd_at]
-        given = half + half
+        lost = half + half
         for p in range(pair_count):
             up, down = values[first + 2 * p + 1], values[first + 2 * p + 2]
             one_way = up - before * values[2 * p + 1]
@@ -214,8 +230,8 @@ def _share_node(lattice: Lattice, number: int, scalar: Carried, precision, jit, 
             even, odd = even_rate * (one_way + other_way), odd_rate * (one_way - other_way)
             values[first + 2 * p + 1] = behind * leaving[2 * p + 1] + (one_way - (even + odd))
             values[first + 2 * p + 2] = behind * leaving[2 * p + 2] + (other_way - (even - odd))
-            given += (up - values[first + 2 * p + 1]) + (down - values[first + 2 * p + 2])
-        values[first] += given
+            lost += (up - values[first + 2 * p + 1]) + (down - values[first + 2 * p + 2])
+        values[first] += lost
         parameters[value_at][n] = amount * per_h
 
     return jit(unroll(collide))

@@ -106,6 +106,8 @@ class CarriedScalar:
     unit: str = ""  #: its SI unit
     in_si: float = 1.0  #: its value of 1 in that unit
     half_gain: str = ""  #: name of a field with half of what it gains at each node in a step, instead of ``production``
+    #: axis along which it has a slope of 1, beside the periodic rest which is its value; -1 without one
+    slope_along: int = -1
     group: str = ""  #: name of the physics with whose scalars it shares a carrier; alone if not given
     has_carrier: bool = True  #: whether it is carried by one
     stored: str = ""  #: beginning of the names of its populations, if not ``NAME_populations``
@@ -162,7 +164,7 @@ class CarriedScalar:
     @property
     def kind(self) -> Carried:
         """The scalar as its collision knows it."""
-        return Carried(self.name, bool(self.half_gain))
+        return Carried(self.name, bool(self.half_gain), self.slope_along)
 
     def carried_by(self, flow: Flow) -> Flow:
         """The flow with the scalar alone; see :func:`carried_by`."""
@@ -211,11 +213,17 @@ def walled_axes(domain: LocalDomain) -> np.ndarray:
     """(n,) int8 bits 1, 2 and 4 of the nodes of a rank: whether one of the two links along x, y or z leads into a
     wall."""
     found = np.zeros(domain.n_nodes, dtype=np.int8)
-    for axis, step in enumerate(np.eye(3, dtype=np.int64)):
-        codes = domain.neighbours_with_ghosts(np.array([step, -step]), slice(0, domain.n_nodes))
-        into_wall = (codes == WALL_LINK) | (codes <= FIRST_WALL_LINK)
-        found |= (into_wall[0] != into_wall[1]).astype(np.int8) << axis
+    for axis in range(3):
+        ahead, behind = into_walls(domain, axis)
+        found |= (ahead != behind).astype(np.int8) << axis
     return found
+
+
+def into_walls(domain: LocalDomain, axis: int) -> np.ndarray:
+    """(2, n) whether the link of a node ahead along an axis leads into a wall, and the one behind."""
+    step = np.eye(3, dtype=np.int64)[axis]
+    codes = domain.neighbours_with_ghosts(np.array([step, -step]), slice(0, domain.n_nodes))
+    return (codes == WALL_LINK) | (codes <= FIRST_WALL_LINK)
 
 
 def carried_by(flow: Flow, scalars: tuple[CarriedScalar, ...]) -> Flow:
