@@ -49,8 +49,9 @@ Rate = float | np.ndarray
 PRODUCT = 0.25
 RATES = ("rate_even", "rate_odd")
 CARRIER = "carrier_of_node"  # name of the parameter that is the field of h
-#: that of the field with a bit for each axis along which one of the two links of a node leads into a wall
-WALLED = "walled_axes"
+#: that of the field with a bit for each link along an axis that leads into a wall: x, y, z ahead, then behind
+WALLED = "links_into_walls"
+N_AXES = 3
 
 
 class Carried(NamedTuple):
@@ -58,8 +59,8 @@ class Carried(NamedTuple):
 
     name: str
     varies: bool = False  #: whether what it gains is a field of h's amount of it, instead of a number
-    #: axis along which it has a slope of 1 beside its value, which is the periodic rest; the flow brings it less of the
-    #: slope than takes away. -1 without one.
+    #: axis along which it has a slope of 1 beside its value, which is the periodic rest: what arrives from a node
+    #: behind brings 1 less, from ahead 1 more; -1 without one
     slope_along: int = -1
 
     def parameter(self, what: str) -> str:
@@ -129,7 +130,8 @@ def carried_collision(lattice: Lattice, scalars: tuple[Carried, ...]) -> Operato
 
     def collided(values, n, parameters):
         walled = parameters[WALLED][n]
-        velocity = [parameters[name][n] * (1 + (walled >> axis & 1)) for axis, name in enumerate(MOMENTUM_FIELDS)]
+        one_sided = walled ^ walled >> N_AXES
+        velocity = [parameters[name][n] * (1 + (one_sided >> axis & 1)) for axis, name in enumerate(MOMENTUM_FIELDS)]
         shares = lattice.w[:, None] * (1.0 + combined(lattice.c, velocity) / float(lattice.cs2))
         arriving = values[:q_count]
         parameters[CARRIER][n] = density = added(arriving)
@@ -137,10 +139,9 @@ def carried_collision(lattice: Lattice, scalars: tuple[Carried, ...]) -> Operato
         found = [leaving]
         for number, scalar in enumerate(scalars, start=1):
             own, given = values[number * q_count : (number + 1) * q_count], scalar.parameter
-            gain = density * parameters[given(GAIN)][n] if scalar.varies else parameters[given(GAIN)]
             if scalar.slope_along >= 0:
-                ahead, behind = 2 * scalar.slope_along + 1, 2 * scalar.slope_along + 2
-                gain = gain - 0.25 * (arriving[ahead] - arriving[behind] + (leaving[ahead] - leaving[behind]))
+                own = own - _slope_carried(arriving, walled, scalar.slope_along)
+            gain = density * parameters[given(GAIN)][n] if scalar.varies else parameters[given(GAIN)]
             amount = (added(own) + gain) * parameters[given(SHARE)]
             half = gain - parameters[given(LOSS)] * amount
             parameters[given(VALUE)][n] = amount / density
@@ -161,6 +162,14 @@ def carried_collision(lattice: Lattice, scalars: tuple[Carried, ...]) -> Operato
     return Operator(f"carried-{lattice.name}-{name}", reference, node, parameters)
 
 
+def _slope_carried(arriving: np.ndarray, walled: np.ndarray, axis: int) -> np.ndarray:
+    """(Q, n) what the slope brings less with the populations of the carrier, but for those that walls return."""
+    found, ahead, behind = np.zeros_like(arriving), 2 * axis + 1, 2 * axis + 2
+    found[ahead] = np.where(walled >> N_AXES + axis & 1, 0.0, arriving[ahead])
+    found[behind] = np.where(walled >> axis & 1, 0.0, -arriving[behind])
+    return found
+
+
 def _slope(scalar: Carried) -> str:
     return f"-along-{'xyz'[scalar.slope_along]}" if scalar.slope_along >= 0 else ""
 
@@ -176,9 +185,10 @@ def _carrier_node(lattice: Lattice, precision, jit, at, of_scalars):
 
     def collide(values, n, parameters):
         ux, uy, uz, walled = parameters[x][n], parameters[y][n], parameters[z][n], parameters[walled_at][n]
-        ux += ux if walled & 1 else zero
-        uy += uy if walled & 2 else zero
-        uz += uz if walled & 4 else zero
+        one_sided = walled ^ walled >> N_AXES
+        ux += ux if one_sided & 1 else zero
+        uy += uy if one_sided & 2 else zero
+        uz += uz if one_sided & 4 else zero
         leaving = [zero] * q_count
         h = zero
         for q in range(q_count):
@@ -204,17 +214,12 @@ def _share_node(lattice: Lattice, number: int, scalar: Carried, precision, jit, 
     real, q_count, pair_count, first = precision.real, lattice.q, lattice.q // 2, number * lattice.q
     zero, one, half_of = real(0), real(1), real(0.5)
     even_at, odd_at, gain_at, loss_at, share_at, value_at = (at[scalar.parameter(what)] for what in PARAMETERS)
-    ahead, behind_of, quarter = 2 * scalar.slope_along + 1, 2 * scalar.slope_along + 2, real(0.25)
-    given_of = jit((lambda h, given, n: h * given[n]) if scalar.varies else (lambda h, given, n: given))
-    with_slope = jit(
-        (lambda gain, up, down, to_up, to_down: gain - quarter * (up - down + (to_up - to_down)))
-        if scalar.slope_along >= 0
-        else (lambda gain, up, down, to_up, to_down: gain)
-    )
+    gain_of = jit((lambda h, given, n: h * given[n]) if scalar.varies else (lambda h, given, n: given))
+    meet = _slope_node(scalar.slope_along, first, precision, jit, at)
 
     def collide(values, leaving, h, n, parameters):
-        given, per_h = given_of(h, parameters[gain_at], n), one / h
-        gain = with_slope(given, values[ahead], values[behind_of], leaving[ahead], leaving[behind_of])
+        meet(values, n, parameters)
+        gain, per_h = gain_of(h, parameters[gain_at], n), one / h
         arrived = zero
         for q in range(q_count):
             arrived += values[first + q]
@@ -222,7 +227,7 @@ def _share_node(lattice: Lattice, number: int, scalar: Carried, precision, jit, 
         half = gain - parameters[loss_at] * amount
         before, behind = arrived * per_h, (amount + half) * per_h
         even_rate, odd_rate = half_of * parameters[even_at], half_of * parameters[odd_at]
-        lost = half + half
+        given = half + half
         for p in range(pair_count):
             up, down = values[first + 2 * p + 1], values[first + 2 * p + 2]
             one_way = up - before * values[2 * p + 1]
@@ -230,11 +235,27 @@ def _share_node(lattice: Lattice, number: int, scalar: Carried, precision, jit, 
             even, odd = even_rate * (one_way + other_way), odd_rate * (one_way - other_way)
             values[first + 2 * p + 1] = behind * leaving[2 * p + 1] + (one_way - (even + odd))
             values[first + 2 * p + 2] = behind * leaving[2 * p + 2] + (other_way - (even - odd))
-            lost += (up - values[first + 2 * p + 1]) + (down - values[first + 2 * p + 2])
-        values[first] += lost
+            given += (up - values[first + 2 * p + 1]) + (down - values[first + 2 * p + 2])
+        values[first] += given
         parameters[value_at][n] = amount * per_h
 
     return jit(unroll(collide))
+
+
+def _slope_node(axis: int, first: int, precision, jit, at):
+    """Node function ``(values, n, parameters)``: takes from the populations of a scalar, of which the first is number
+    ``first``, what its slope along an axis brings less with the carrier; nothing for -1."""
+    if axis < 0:
+        return jit(lambda values, n, parameters: None)
+    ahead, behind, walled_at, zero = 2 * axis + 1, 2 * axis + 2, at[WALLED], precision.real(0)
+    into_ahead, into_behind = 1 << axis, 1 << N_AXES + axis
+
+    def meet(values, n, parameters):
+        walled = parameters[walled_at][n]
+        values[first + ahead] -= zero if walled & into_behind else values[ahead]
+        values[first + behind] += zero if walled & into_ahead else values[behind]
+
+    return jit(meet)
 
 
 def _in_turn(functions, jit):

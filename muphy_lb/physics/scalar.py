@@ -42,6 +42,7 @@ from muphy_lb.operators.scalar_transport import (
     CARRIER,
     GAIN,
     LOSS,
+    N_AXES,
     RATES,
     SHARE,
     VALUE,
@@ -209,21 +210,13 @@ def carrier_boundary(scalars: tuple[CarriedScalar, ...]) -> ScalarBoundary:
     return ScalarBoundary(kind, np.where(kind == FIXED, 1.0, 0.0), n_walls)
 
 
-def walled_axes(domain: LocalDomain) -> np.ndarray:
-    """(n,) int8 bits 1, 2 and 4 of the nodes of a rank: whether one of the two links along x, y or z leads into a
-    wall."""
-    found = np.zeros(domain.n_nodes, dtype=np.int8)
-    for axis in range(3):
-        ahead, behind = into_walls(domain, axis)
-        found |= (ahead != behind).astype(np.int8) << axis
+def links_into_walls(domain: LocalDomain) -> np.ndarray:
+    """(n,) int8 bits of the links of the nodes of a rank along x, y, z ahead, then behind, that lead into walls."""
+    found, steps = np.zeros(domain.n_nodes, dtype=np.int8), np.eye(N_AXES, dtype=np.int64)
+    codes = domain.neighbours_with_ghosts(np.concatenate((steps, -steps)), slice(0, domain.n_nodes))
+    for bit, row in enumerate(codes):
+        found |= ((row == WALL_LINK) | (row <= FIRST_WALL_LINK)).astype(np.int8) << bit
     return found
-
-
-def into_walls(domain: LocalDomain, axis: int) -> np.ndarray:
-    """(2, n) whether the link of a node ahead along an axis leads into a wall, and the one behind."""
-    step = np.eye(3, dtype=np.int64)[axis]
-    codes = domain.neighbours_with_ghosts(np.array([step, -step]), slice(0, domain.n_nodes))
-    return (codes == WALL_LINK) | (codes <= FIRST_WALL_LINK)
 
 
 def carried_by(flow: Flow, scalars: tuple[CarriedScalar, ...]) -> Flow:
@@ -252,7 +245,7 @@ def carried_by(flow: Flow, scalars: tuple[CarriedScalar, ...]) -> Flow:
     fields = (
         Field(field, streaming=ScalarStreaming(first.lattice, sets, has_carrier=True)),
         *(Field(name, is_state=True) for name in (first.carrier, *(each.name for each in scalars))),
-        Field(WALLED, dtype=np.int8, fixed=walled_axes),
+        Field(WALLED, dtype=np.int8, fixed=links_into_walls),
     )
     return replace(flow, name=f"{flow.name}-{field.removesuffix(POPULATIONS)}").with_fields(*fields, *momentum)
 

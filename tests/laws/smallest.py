@@ -71,6 +71,7 @@ SECTIONS: Mapping[str, dict] = {
         ],
         "walls": [LOW | {"species": {"salt": 1.0}, "species_uptake_m_s": {"drug": 0.01}}],
     },
+    "dispersion": {"dispersion": {"diffusivities_m2_s": [0.05, 0.2]}, "walls": [LOW]},
     "dissipation": {"dissipation": {}, "walls": [LOW]},
 }
 """What the flow gets for a physics; a list takes the place of the list before."""

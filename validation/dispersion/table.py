@@ -18,8 +18,8 @@ PECLETS = (1.0, 8.0, 50.0)
 
 @case(
     "dispersion",
-    "Taylor, Proc. R. Soc. A 219, 186 (1953), Aris, ibid. 235, 67 (1956): D (1 + Pe^2 / 210) between plates, Pe of their"
-    " distance; D (1 + Pe^2 / 48), pipe, Pe of its radius",
+    "Taylor, Proc. R. Soc. A 219, 186 (1953), Aris, ibid. 235, 67 (1956): D (1 + Pe^2 / 210) between plates, Pe of"
+    " their distance; D (1 + Pe^2 / 48), pipe, Pe of its radius",
 )
 def dispersion(settings: Settings) -> Iterator:
     """Coefficients of the closure in a few layers of Poiseuille's flow between plates and in a pipe."""

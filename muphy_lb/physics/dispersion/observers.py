@@ -42,13 +42,16 @@ class Spreading:
         ]
         if density is None:
             return None
-        n_nodes, n_faces = density.size, int(self._faces()[0].sum())
-        told = []
+        ahead_to, behind_to = self._faces()
+        speed, told = self._crossing(carrier) / density.size, []
+        # of a face, which lies between two nodes, each population carries half of the slope to it
+        slope = 0.5 * (np.sum(carrier[0][ahead_to], dtype=np.float64) + np.sum(carrier[1][behind_to], dtype=np.float64))
         for scalar, (values, rows) in zip(self.scalars, found, strict=True):
             mean = float(np.sum(values * density, dtype=np.float64) / np.sum(density, dtype=np.float64))
+            mean -= 0.5 * speed  # half a step later, while populations cross
             swing = [row - mean * own.astype(np.float64) for row, own in zip(rows, carrier, strict=True)]
-            told.append((n_faces - self._crossing(swing) / scalar.diffusivity) / n_nodes)
-        return told, self._crossing(carrier) / n_nodes
+            told.append(float(slope - self._crossing(swing)) / scalar.diffusivity / density.size)
+        return told, speed
 
     def _crossing(self, rows: Sequence[np.ndarray]) -> float:
         """What crosses all faces of voxels between two nodes, of populations that leave ahead and behind."""
@@ -151,5 +154,6 @@ def _line(record: Mapping, row: Mapping) -> str:
     remedy = "; not settled: give the run more steps" if unsettled else ""
     return (
         f"dispersion along {record['axis']}: {row['dispersion_m2_s']:.4g} m2/s ({to_come}),"
-        f" {row['dispersion_over_diffusivity']:.4g} of the diffusivity {row['diffusivity_m2_s']:.4g} m2/s{peclet}{remedy}"
+        f" {row['dispersion_over_diffusivity']:.4g} of the diffusivity {row['diffusivity_m2_s']:.4g} m2/s"
+        f"{peclet}{remedy}"
     )

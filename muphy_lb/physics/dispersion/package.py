@@ -10,23 +10,16 @@ wide. Then the coefficient of dispersion, of the fluid, is
     D_L = D <1 + db/dx> - <u_x (b - <b>)>
 
 (Brenner, Phil. Trans. R. Soc. A 297, 81 (1980); Carbonell, Whitaker, Chem. Eng. Sci. 38, 1795 (1983)). b falls by the
-mean of u_x all the time, which changes nothing. The mean is taken over what crosses the faces of voxels, so that what
-the scheme conserves is what is told.
+mean of u_x all the time, which changes nothing. The scheme computes the populations of c: what arrives from the next
+node brings the slope along. D_L is the mean of all that crosses faces of voxels, and so that of a pulse of the scheme.
 """
-
-from functools import partial
-
-import numpy as np
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.units import Units
-from muphy_lb.domain import LocalDomain
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.lattice import lattice_named
-from muphy_lb.model.flow import Flow
-from muphy_lb.model.model import Field
 from muphy_lb.physics.dispersion.observers import DispersionRecord, DispersionSeries, Spreading
-from muphy_lb.physics.scalar import CarriedScalar, ScalarPhysics, into_walls, refuse_half_precision, scalar_boundary
+from muphy_lb.physics.scalar import CarriedScalar, ScalarPhysics, refuse_half_precision, scalar_boundary
 
 AXES = "xyz"
 
@@ -39,6 +32,11 @@ class Dispersion(ScalarPhysics):
 
     def __init__(self, case, header: GeometryHeader, units: Units):
         refuse_half_precision(case, "[dispersion]")
+        if header.openings:
+            raise InputError(
+                "[dispersion] is a property of a flow in a periodic box, and the case has openings; leave one of both"
+                " out, or see how long a [[species]] stays (residence times)"
+            )
         section, self._axis = case.dispersion, AXES.index(case.dispersion.axis)
         dimension = lattice_named(case.lattice.name).dimension
         if self._axis >= dimension or not header.periodic[self._axis]:
@@ -57,7 +55,6 @@ class Dispersion(ScalarPhysics):
                 boundary,
                 unit="m",
                 in_si=units.spacing_m,
-                half_gain=f"closure_{number}_half_gain",
                 slope_along=self._axis,
             )
             for number, diffusivity in enumerate(diffusivities, start=1)
@@ -74,16 +71,6 @@ class Dispersion(ScalarPhysics):
     def monitored_in(cls, case) -> tuple[str, ...]:
         """The coefficients."""
         return ("dispersion",)
-
-    def extend(self, flow: Flow) -> Flow:
-        """The flow with the scalars, and with what walls that keep them in give."""
-        gains = (Field(each.half_gain, fixed=partial(self._at_walls, each.diffusivity)) for each in self.scalars)
-        return super().extend(flow).with_fields(*gains)
-
-    def _at_walls(self, diffusivity: float, domain: LocalDomain) -> np.ndarray:
-        """(n,) half of what a node gains in a step, since walls let nothing through that a slope of 1 would conduct."""
-        ahead, behind = into_walls(domain, self._axis)
-        return 0.5 * diffusivity * (behind.astype(float) - ahead)
 
     def describe(self) -> str:
         """Along what, and how many coefficients, as text."""
