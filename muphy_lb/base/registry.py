@@ -37,8 +37,15 @@ from typing import Any
 from muphy_lb.base.errors import InputError
 
 PHYSICS = (
-    *("thermal", "fluctuating", "particles", "free_surface", "two_fluid"),
-    *("age", "species", "dispersion", "dissipation"),
+    "thermal",
+    "fluctuating",
+    "particles",
+    "free_surface",
+    "two_fluid",
+    "age",
+    "species",
+    "dispersion",
+    "dissipation",
 )
 
 

@@ -107,7 +107,7 @@ class OutletFluxes:
         return self._entering(Populations(self.scalar.rows, self.scalar.boundary))
 
     def _entering(self, populations: Populations) -> np.ndarray | None:
-        """What populations bring through the links of each opening, summed in the order of voxels and directions."""
+        """The amount that populations bring through the links of each opening, summed by voxel and direction."""
         view, pieces, boundary = self._view, [], populations.boundary
         rows = [view.local_field(name) for name in populations.rows]
         values = self._values(boundary)
@@ -126,8 +126,8 @@ class OutletFluxes:
         return np.array([flux[order][opening[order] == number].sum() for number in range(n_openings)])
 
     def _returned(self, rows: list, q: int, node: np.ndarray, condition: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-        """What openings send back to nodes for what these send along q (:mod:`muphy_lb.domain.scalar_streaming`); they
-        lie half-way."""
+        """Populations that openings, which lie half-way, return to nodes for those sent along q
+        (:mod:`muphy_lb.domain.scalar_streaming`)."""
         kind, value = condition
         lattice, sent = self.scalar.lattice, rows[q][node].astype(np.float64)
         brought = np.zeros(node.size)

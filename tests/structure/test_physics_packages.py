@@ -20,7 +20,7 @@ ROWS = ROOT / "muphy_lb" / "base" / "registry.py"
 PLAIN = ("section", "choice", "usual", "waveform")  # modules of the case file that know no physics
 OF_MODELS = {value for value in vars(model).values() if isinstance(value, str)}  # "particles": words of the contract
 PACKAGES = ("muphy_lb.physics", "muphy_lb.validation", "muphy_lb.bench")
-ROW = f"PHYSICS = ({', '.join(map(json.dumps, PHYSICS))}{',' * (len(PHYSICS) == 1)})\n"
+ROW = "PHYSICS = (\n" + "".join(f"    {json.dumps(name)},\n" for name in PHYSICS) + ")\n"
 
 EVERYTHING = """
 import importlib, pkgutil

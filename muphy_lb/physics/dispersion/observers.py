@@ -54,7 +54,7 @@ class Spreading:
         return told, speed
 
     def _crossing(self, rows: Sequence[np.ndarray]) -> float:
-        """What crosses all faces of voxels between two nodes, of populations that leave ahead and behind."""
+        """The sum of all that crosses faces of voxels ahead, less that behind, of populations that leave both ways."""
         to_ahead, to_behind = self._faces()
         return float(np.sum(rows[0][to_ahead], dtype=np.float64) - np.sum(rows[1][to_behind], dtype=np.float64))
 

@@ -84,7 +84,7 @@ class SpeciesTold:
         return [*self._outlets.means_si(found), *walls, *rates.tolist()]
 
     def _sources(self) -> float | None:
-        """What production, decay and reactions give in a step, all nodes together [lattice units], on rank 0."""
+        """The gain of all nodes in a step by production, decay and reactions [lattice units], on rank 0."""
         scalar, view = self.scalar, self._view
         if not (scalar.half_gain or scalar.production or scalar.decay):
             return 0.0

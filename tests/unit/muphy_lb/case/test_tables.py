@@ -73,8 +73,9 @@ def test_a_case_has_two_physics_unless_one_excludes_the_other():
             allowed.append(pair)
         except InputError as error:
             assert "cannot be computed together" in str(error)
-    with_species = [("thermal", "species"), ("age", "species"), ("species", "dissipation")]
-    assert set(allowed) == {("fluctuating", "particles"), ("age", "dissipation"), *with_species}
+    carried = [("thermal", "species"), ("age", "species"), ("species", "dissipation"), ("species", "dispersion")]
+    carried += [("thermal", "dispersion"), ("dispersion", "dissipation")]
+    assert set(allowed) == {("fluctuating", "particles"), ("age", "dissipation"), *carried}
 
 
 @pytest.mark.parametrize("library", ["numpy", "numba"])
