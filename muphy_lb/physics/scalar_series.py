@@ -87,7 +87,9 @@ class OutletFluxes:
             entering = self._entering(self._carrier)
             return None if entering is None else -entering[self._outlets]
         states, units = self._view.openings(), self._view.units
-        return states and [units.flow_rate_to_lattice(states[name].flow_rate_m3_s) for name in self.names]
+        if states is None:
+            return None
+        return [units.flow_rate_to_lattice(states[name].flow_rate_m3_s) for name in self.names]
 
     def means_si(self, numbers: np.ndarray) -> list[float]:
         """Mean of what leaves through each outlet, weighted by the flow, and that of all fluid, in SI units, from

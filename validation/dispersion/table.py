@@ -1,6 +1,7 @@
 """Dispersion of a periodic flow against the coefficients of Taylor and Aris, and of pure diffusion."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -41,7 +42,7 @@ def _rows(shape: str, size: float, of_shape: float, settings: Settings) -> Itera
         flow={"acceleration_m_s2": list(force * np.eye(3)[axis])},
         dispersion={"axis": "xyz"[axis], "diffusivities_m2_s": [SPEED * size / peclet for peclet in PECLETS]},
     )
-    (physics,) = simulation.physics
+    physics: Any = simulation.physics[0]
     spreading = Spreading(simulation, physics.scalars, axis)
     settled = SETTLED.get(settings.precision, SETTLED["fp32"])
     found = until_steady(simulation, lambda: on_root(spreading.coefficients())[0], settled, EVERY)

@@ -3,6 +3,7 @@ residence times."""
 
 from collections.abc import Iterator
 from math import exp, inf, sqrt
+from typing import Any
 
 import numpy as np
 from scipy.integrate import solve_ivp
@@ -252,7 +253,8 @@ def residence_times(settings: Settings) -> Iterator:
             species=[{"name": "dye", "diffusivity_m2_s": 0.02, "bolus": {"start_s": begin}}],
             run=frozen,
         )
-        (told,) = simulation.physics[0].told(simulation)
+        physics: Any = simulation.physics[0]
+        (told,) = physics.told(simulation)
         simulation.step(int(begin))
         expected = simulation.header.n_nodes / on_root(simulation.openings())["inlet"].flow_rate_m3_s
         rows = []

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -34,13 +35,13 @@ class Spreading:
         """D_L / D of each scalar, and the mean velocity along the axis [voxels a step], on rank 0."""
         view, (first, *_) = self._view, self.scalars
         ahead, behind = 2 * self._axis + 1, 2 * self._axis + 2
-        density = view.model_field(first.carrier)
-        carrier = [view.model_field(first.carrier_rows[q]) for q in (ahead, behind)]
-        found = [
+        density: Any = view.model_field(first.carrier)
+        carrier: list[Any] = [view.model_field(first.carrier_rows[q]) for q in (ahead, behind)]
+        found: list[tuple[Any, list[Any]]] = [
             (view.model_field(each.name), [view.model_field(each.rows[q]) for q in (ahead, behind)])
             for each in self.scalars
         ]
-        if density is None:
+        if view.communicator.rank:
             return None
         ahead_to, behind_to = self._faces()
         speed, told = self._crossing(carrier) / density.size, []

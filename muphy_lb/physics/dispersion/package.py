@@ -28,7 +28,7 @@ class Dispersion(ScalarPhysics):
     """The periodic part of a scalar of slope 1 for each diffusivity [voxels]."""
 
     name = "dispersion"
-    excludes = frozenset({"fluctuating", "particles", "two_fluid", "age"})
+    excludes = frozenset({"fluctuating", "particles", "two_fluid", "age", "species"})
 
     def __init__(self, case, header: GeometryHeader, units: Units):
         refuse_half_precision(case, "[dispersion]")

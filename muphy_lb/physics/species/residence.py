@@ -88,7 +88,8 @@ def distributions(
     flows = {outlet: flow for outlet, flow in flows.items() if flow > 0.0}
     told = {outlet: mean[outlet] for outlet in flows}
     if len(flows) > 1:
-        told[ALL] = sum(flow * mean[outlet] for outlet, flow in flows.items()) / sum(flows.values())
+        shares = np.array(list(flows.values())) / sum(flows.values())
+        told[ALL] = shares @ np.stack(list(told.values()))
     return {outlet: residence(time_s, values, entry) for outlet, values in told.items()}
 
 
@@ -150,12 +151,12 @@ class ResidenceTimes(Observer):
 
     def _write(self, file: str, found: Mapping[str, Residence]) -> None:
         """A table over time: the share that entered less than that ago, and its slope, by outlet."""
-        first = next(iter(found.values()), None)
+        times_s = next((each.time_s for each in found.values()), np.zeros(0))
         names = [f"{outlet.replace(' ', '_')}_{what}" for outlet in found for what in ("share", "density_1_s")]
         series = CsvSeries(self._folder / file, ("step", "time_s", *names))
-        for row in range(0 if first is None else first.time_s.size):
+        for row, time_s in enumerate(times_s.tolist()):
             values = [values[row] for each in found.values() for values in (each.cumulative, each.density)]
-            at = {"step": row, "time_s": first.time_s[row]}
+            at = {"step": row, "time_s": time_s}
             series.append(at | dict(zip(names, values, strict=True)))
 
     def lines(self, summary: Mapping) -> list[str]:

@@ -73,7 +73,7 @@ def test_a_case_has_two_physics_unless_one_excludes_the_other():
             allowed.append(pair)
         except InputError as error:
             assert "cannot be computed together" in str(error)
-    carried = [("thermal", "species"), ("age", "species"), ("species", "dissipation"), ("species", "dispersion")]
+    carried = [("thermal", "species"), ("age", "species"), ("species", "dissipation")]
     carried += [("thermal", "dispersion"), ("dispersion", "dissipation")]
     assert set(allowed) == {("fluctuating", "particles"), ("age", "dissipation"), *carried}
 
