@@ -158,6 +158,13 @@ FAULTS = (
         "tests/laws/test_species.py",
     ),
     Fault(
+        "dispersion",
+        "muphy_lb/operators/scalar_transport.py",
+        "values[first + ahead] -= zero if walled & into_behind else values[ahead]",
+        "values[first + ahead] -= values[ahead]",
+        "tests/laws/test_dispersion.py",
+    ),
+    Fault(
         "two fluids",
         "muphy_lb/physics/two_fluid/operators.py",
         "return sent_a - got_a, sent_b - got_b",

@@ -3,7 +3,8 @@
 A physics package is a folder below ``muphy_lb/physics/``. The program finds its parts by their names:
 
 ``section.py``
-    What the case file needs; of ``case`` it imports ``section``, ``choice`` and ``usual`` alone, which know no physics:
+    What the case file needs; of ``case`` it imports ``section``, ``choice``, ``usual`` and ``waveform``
+    alone, which know no physics:
     ``SECTION``, the class of its table ``[NAME]`` of the case file, whose docstring becomes the key's text;
     ``SECTIONS``, if it has a list of tables ``[[NAME]]`` instead, the type of an entry; each has a ``name`` of its own;
     ``FluidKeys``, ``WallKeys``, ``OpeningKeys`` and ``InitialKeys``, sections with keys that join [fluid], [[walls]],
@@ -44,6 +45,7 @@ PHYSICS = (
     "two_fluid",
     "age",
     "species",
+    "dispersion",
     "dissipation",
     "porous_medium",
 )

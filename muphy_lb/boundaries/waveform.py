@@ -1,6 +1,7 @@
-"""Values over time: waveforms, and the body force that one drives.
+"""Values over time: waveforms, boluses, and the body force that a waveform drives.
 
 - Waveforms: periodic factors of a boundary value or a force, as a Fourier series or a spline through table points.
+- Courses that do not repeat themselves: a bolus, and a table.
 - The uniform body force over time: a vector, times a waveform, that turns about an axis, and further terms.
 """
 
@@ -78,6 +79,34 @@ class PeriodicSpline:
         a, b = (self._time[k + 1] - t) / step, (t - self._time[k]) / step
         bend = (a**3 - a) * self._second[k] + (b**3 - b) * self._second[k + 1]
         return a * self._value[k] + b * self._value[k + 1] + bend * step**2 / 6.0
+
+
+@dataclass(frozen=True)
+class Bolus:
+    """A factor of 1 for a while, and of 0 before and behind; each time step takes the share of it that lies within, so
+    that what enters is exact."""
+
+    start_s: float
+    length_s: float  #: infinite for a factor that stays 1
+    time_step_s: float
+
+    def __call__(self, time_s: np.ndarray) -> np.ndarray:
+        """Factor at the middle (K,) of each time step [s]."""
+        begin, end = np.asarray(time_s) - 0.5 * self.time_step_s, np.asarray(time_s) + 0.5 * self.time_step_s
+        within = np.minimum(end, self.start_s + self.length_s) - np.maximum(begin, self.start_s)
+        return np.clip(within / self.time_step_s, 0.0, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class TableCourse:
+    """A factor that is straight between points (m,) in time; before and behind them, that of the first and last."""
+
+    time_s: np.ndarray
+    value: np.ndarray
+
+    def __call__(self, time_s: np.ndarray) -> np.ndarray:
+        """Factor at each time [s]."""
+        return np.interp(time_s, self.time_s, self.value)
 
 
 def read_table(path: Path, key: str) -> tuple[np.ndarray, np.ndarray]:

@@ -8,12 +8,7 @@ from pydantic import BeforeValidator, Field
 from muphy_lb.base.registry import key_classes
 from muphy_lb.case.choice import OneOf
 from muphy_lb.case.section import Box, Direction, Line, Name, Positive, Section, Vector, exactly_one, whole
-
-MOST_HARMONICS = 200
-"""Most harmonics of a Fourier series."""
-
-Amplitudes = Annotated[tuple[float, ...], Field(strict=False)]
-
+from muphy_lb.case.waveform import MOST_HARMONICS, Amplitudes, WaveformSection
 
 EverySteps = Annotated[Literal[1, 2, 4, 8, 16], BeforeValidator(whole)]
 """As :data:`muphy_lb.boundaries.feedback.EVERY`, which a case is read without: it needs NumPy."""
@@ -85,32 +80,6 @@ class FlowSplitSection(_Answering):
 
     fraction: Annotated[float, Field(gt=0.0, lt=1.0)]
     """share, in the mean over time; those of all outlets must add up to 1"""
-
-
-class WaveformSection(Section):
-    """A periodic factor of time: a Fourier series, or a CSV table with a line of headings and columns time [s],
-    factor."""
-
-    longest = MappingProxyType({"cosine": MOST_HARMONICS, "sine": MOST_HARMONICS})
-
-    file: str | None = None
-    """CSV table, relative to the folder of the case file; one period, the last factor equal to the first"""
-    period_s: Positive | None = None
-    """period of the series [s]"""
-    mean: float = 1.0
-    """its mean"""
-    cosine: Amplitudes = ()
-    """amplitudes of cos(2 pi k t / period), k = 1, 2, ..."""
-    sine: Amplitudes = ()
-    """amplitudes of sin(2 pi k t / period), k = 1, 2, ..."""
-
-    @classmethod
-    def rules(cls, given):
-        """A table or a series."""
-        yield from exactly_one(given, "file", "period_s")
-        series = given.get("cosine") or given.get("sine") or given.get("mean", 1.0) != 1.0
-        if "file" in given and "period_s" not in given and series:
-            yield "has a file and a series; give one of both"
 
 
 ANSWERING = ("windkessel", "coronary", "flow_split")

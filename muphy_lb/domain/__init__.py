@@ -24,7 +24,7 @@ from muphy_lb.domain.local import ORDERS, LocalDomain, build_local_domain, check
 from muphy_lb.domain.lookup import VoxelLookup, build_lookup
 from muphy_lb.domain.part import Part, cut_part
 from muphy_lb.domain.runs import RunTable, compress, decode
-from muphy_lb.domain.scalar_boundary import FIXED, FLUX, OUTFLOW, ScalarBoundary
+from muphy_lb.domain.scalar_boundary import FIXED, FLUX, INFLOW, OUTFLOW, ScalarBoundary
 from muphy_lb.domain.scalar_streaming import ScalarSet, ScalarStreamingTable, build_scalar_streaming
 from muphy_lb.domain.stencil import StencilTable, build_stencil
 from muphy_lb.domain.streaming import (
@@ -44,6 +44,7 @@ from muphy_lb.lattice.layout import ROW, TILE, WARP, all_addresses, flat_address
 __all__ = [
     "AA",
     "FIXED",
+    "INFLOW",
     "IN_TABLE",
     "OUTFLOW",
     "SPECULAR",

@@ -17,14 +17,15 @@ after the other (Obrecht, Kuznik, Tourancheau, Roux, Comput. Fluids 54, 118 (201
 Walls that lie elsewhere on their links: :mod:`muphy_lb.domain.fitted_values`.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from muphy_lb.base.kept.functions import njit
 from muphy_lb.geometry.neighbours import FIRST_OPENING_LINK, FIRST_WALL_LINK, WALL_LINK
 
-FIXED, FLUX, OUTFLOW = 0, 1, 2
+FIXED, FLUX, OUTFLOW, INFLOW = 0, 1, 2, 3
 MOST_TERMS = 4
 
 
@@ -33,16 +34,19 @@ class ScalarBoundary:
     """Boundary conditions of a scalar: labelled walls by number, all other solids, then openings by number.
 
     Attributes:
-        kind: (W + 1 + O,) ``FIXED``, ``FLUX`` or ``OUTFLOW``.
+        kind: (W + 1 + O,) ``FIXED``, ``FLUX``, ``OUTFLOW``, or of carried scalars ``INFLOW``.
         value: (W + 1 + O,) the prescribed value, or the step across one voxel.
         n_walls: W.
         factor: (W + 1 + O,) factor a of a flux condition; None: 1 everywhere.
+        courses: by number of a boundary of scalar streaming, the factor of its value over time, a function of (K,)
+            times [s].
     """
 
     kind: np.ndarray
     value: np.ndarray
     n_walls: int
     factor: np.ndarray | None = None
+    courses: Mapping[int, Callable] = field(default_factory=dict)
 
     def numbers_of(self, code: np.ndarray) -> np.ndarray:
         """Numbers of the boundaries that links with these codes lead into."""
@@ -65,6 +69,7 @@ class Extrapolations:
         index: (terms, S) nodes that contribute.
         weight: (terms, S).
         constant: (S,).
+        course: (S,) number of the course by which the constant and the carrier's weights change with time, -1 for none.
     """
 
     node: np.ndarray
@@ -72,11 +77,13 @@ class Extrapolations:
     index: np.ndarray
     weight: np.ndarray
     constant: np.ndarray
+    course: np.ndarray
 
     @property
     def is_copy(self) -> np.ndarray:
         """(S,) whether the value is simply that of a node, as beside an adiabatic wall: this needs no memory."""
-        return (self.constant == 0.0) & (self.weight[0] == 1.0) & ~self.weight[1:].any(axis=0)
+        is_plain = (self.constant == 0.0) & (self.course < 0)
+        return is_plain & (self.weight[0] == 1.0) & ~self.weight[1:].any(axis=0)
 
 
 def extrapolate(codes: np.ndarray, nodes: np.ndarray, vectors: np.ndarray, boundary: ScalarBoundary) -> Extrapolations:
@@ -101,7 +108,7 @@ def extrapolate(codes: np.ndarray, nodes: np.ndarray, vectors: np.ndarray, bound
     met = boundary.kind, boundary.value, boundary.factors, boundary.n_walls
     _resolve(codes, column, vectors[k], there, met, index, weight, constant)
     index = np.where(weight != 0.0, index, codes[0, column].astype(np.int64))
-    return Extrapolations(nodes[column], k, index, weight, constant)
+    return Extrapolations(nodes[column], k, index, weight, constant, np.full(k.size, -1))
 
 
 @njit(cache=True)

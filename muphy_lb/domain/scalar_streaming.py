@@ -14,6 +14,8 @@ and returns
     fixed:    the g of that T_w: half-way anti-bounce-back, g = -g~ + 2 w T_w
     flux:     g = g~ + kappa A (s - b T_w),  A the area of the wall that belongs to the link (1 half-way)
     outflow:  g = a~
+    inflow:   g = g~ + T_w (h - h~),  h of the carrier: what enters with the fluid has the value T_w, and nothing is
+              conducted against it (Danckwerts, Chem. Eng. Sci. 2, 1 (1953))
 
 b and s as of :mod:`muphy_lb.domain.fitted_values`. A flux of 0 is bounce-back: all that is not said to enter stays.
 Fixed values are of second order. So are fluxes along the normal; where the scalar changes along a wall oblique to the
@@ -27,7 +29,7 @@ Ginzburg, Adv. Water Resour. 28, 1171 (2005); Yoshida, Nagaoka, J. Comput. Phys.
 J. Comput. Phys. 237, 366 (2013), their Eqs. for the interpolation of T_w.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -36,7 +38,7 @@ import numpy as np
 from muphy_lb.domain.fitted_values import Met, met, packed
 from muphy_lb.domain.halo import Exchange
 from muphy_lb.domain.local import CHUNK_NODES, LocalDomain
-from muphy_lb.domain.scalar_boundary import FIXED, OUTFLOW, Extrapolations, ScalarBoundary, chosen, joined
+from muphy_lb.domain.scalar_boundary import FIXED, INFLOW, OUTFLOW, Extrapolations, ScalarBoundary, chosen, joined
 from muphy_lb.domain.stencil import StencilTable
 from muphy_lb.geometry.link_cuts import HALF_WAY
 from muphy_lb.geometry.wall_areas import areas_of_links
@@ -86,6 +88,11 @@ class ScalarStreamingTable(StencilTable):
         for k, slot in enumerate(self.slot):
             found += [own[None] + k * row, _addresses(domain, source, slot, k * row)]
         return np.concatenate(found)[1:]
+
+
+def courses_of(sets: Sequence[ScalarSet]) -> tuple[Callable, ...]:
+    """The factors over time of values at boundaries of some scalars, each once; :class:`Extrapolations` number them."""
+    return tuple(dict.fromkeys(course for each in sets for course in each.boundary.courses.values()))
 
 
 def build_scalar_streaming(
@@ -178,6 +185,9 @@ def _returned(
     vectors, cuts, found = -lattice.c[1:], domain.part.nodes.cuts, []
     (_, boundary, diffusivity), row = sets[number], lattice.q * domain.pitch
     carrier = sets[0].boundary if has_carrier and number else None
+    course = np.full(boundary.kind.size, -1)
+    for of, each in boundary.courses.items():
+        course[of] = courses_of(sets).index(each)
     for first in range(0, domain.n_nodes, CHUNK_NODES):
         nodes = slice(first, min(first + CHUNK_NODES, domain.n_nodes))
         codes = domain.neighbours_with_ghosts(vectors, nodes)
@@ -195,7 +205,8 @@ def _returned(
         rules = return_rules(lattice.w[1], boundary, diffusivity, links, index[1] >= 0, area, carrier)
         weight, index = np.concatenate(rules[:2]), np.concatenate((index, places(0)))
         index = np.where(weight != 0.0, index, index[0])
-        found.append(Extrapolations(node, links.k + number * lattice.q, *packed(index, weight), rules.constant))
+        entry, terms = links.k + number * lattice.q, packed(index, weight)
+        found.append(Extrapolations(node, entry, *terms, rules.constant, course[links.number]))
     return joined(found)
 
 
@@ -215,16 +226,16 @@ def return_rules(
     entering, left = np.where(is_near, 1.0, 2.0 * s), np.where(is_near, 2.0 * s, 1.0)
     others = np.array([np.where(is_near, 1.0 - 2.0 * s, 0.0), np.where(is_near, 0.0, 1.0 - 2.0 * s)])
     conducted = area * diffusivity * (1.0 - a) / (w * (1.0 + a))
-    flux = area * (2.0 * diffusivity * value / (1.0 + a))
+    flux = area * (2.0 * diffusivity * value / (1.0 + a))  # that of an inflow is its carrier's
     scale = 1.0 + conducted * entering
     of_flux = np.array([1.0 - conducted * left, *(-conducted * others)]) / scale
     of_fixed = -np.array([left, *others]) / entering
     outflow = np.array([[0.0], [0.0], [1.0]])
-    is_fixed, is_free = kind == FIXED, kind == OUTFLOW
+    is_fixed, is_free, has_carried = kind == FIXED, kind == OUTFLOW, (kind == FIXED) | (kind == INFLOW)
     weight = np.where(is_fixed, of_fixed, np.where(is_free, outflow, of_flux))
     constant = np.where(is_fixed, 2.0 * w * value / entering, np.where(is_free, 0.0, flux / scale))
     if carrier is None:
         return Returned(weight, np.zeros_like(weight), constant)
     plain = return_rules(w, carrier, 0.0, links, has_behind, area)
-    constant = np.where(is_fixed, value * plain.constant, constant)
-    return Returned(weight, np.where(is_fixed, value * (plain.own - of_fixed), 0.0), constant)
+    constant = np.where(has_carried, value * plain.constant, constant)
+    return Returned(weight, np.where(has_carried, value * (plain.own - weight), 0.0), constant)

@@ -380,7 +380,8 @@ class BoundaryLinks:
         for number, given in conditions.profiles.items():
             in_order = order[boundary[order] == number]
             weights[number] = given[:, np.searchsorted(np.flatnonzero(boundary == number), in_order)]
-        return timed_momenta(self._backend, self._timed, weights, conditions.momentum[order], boundary[order])
+        first = conditions.value.size
+        return timed_momenta(self._backend, self._timed, weights, conditions.momentum[order], boundary[order], first)
 
     def _state(self, phase: int, nodes: np.ndarray) -> np.ndarray:
         """(Q, m) addresses of the populations of ascending local nodes before a step of a phase."""

@@ -45,7 +45,8 @@ class Engine:
     def __init__(self, backend, connector: HaloConnector, domain: LocalDomain, model: Model, conditions, speed_scale):
         self.backend, self.domain, self.model = backend, domain, model
         self.precision, self.real = backend.precision, backend.precision.real
-        self.timed = TimedValues(backend, conditions.at_start, list(conditions.feedback))
+        at_start = np.append(conditions.at_start, np.zeros(len(model.courses)))
+        self.timed = TimedValues(backend, at_start, list(conditions.feedback))
         self.addresses = build_addresses(domain, model.streaming)
         in_place = self.model.streaming.in_place
         n_slots, storage = self.addresses.n_slots, self.precision.storage
@@ -58,7 +59,7 @@ class Engine:
         self._connector, self.halo = connector, connector.connect(backend, self._halo_of_buffers())
         lookup = build_lookup(domain) if model.particles else None
         corners = Corners(lookup, partial(connector.connect, backend)) if lookup else None
-        self.fields = Fields(backend, domain, model, self.halo.shares, corners)
+        self.fields = Fields(backend, domain, model, self.halo.shares, self.timed, corners)
         self.particles = Particles(backend, connector, lookup, domain, model, self.fields) if lookup else None
         self.parameters = Parameters(backend, domain, self.fields, self.particles, self.timed)
         values = Values(self.timed, partial(self._moment_values, operator=model.at_openings))
@@ -121,7 +122,7 @@ class Engine:
     def _kind(self, step: int, parity: int) -> StepKind:
         """Which of the few kinds of step that is."""
         if step >= self.frozen_from:
-            return StepKind(parity, is_frozen=True)
+            return StepKind(parity, bool(self.model.courses) and self.timed.rows_left > 0, is_frozen=True)
         feedback = self.feedback
         phase = step % feedback.n_phases if feedback else 0
         return StepKind(parity, self.timed.rows_left > 0, phase)
@@ -261,8 +262,8 @@ class Engine:
         self.timed.set_present(row)
 
     def schedule(self, rows: np.ndarray) -> None:
-        """Values of the steps to come: (K, n_values + 3), one row per step: the conditions' values and the body force
-        (which only a ``VARYING`` force reads). The last row stays in force."""
+        """Values of the steps to come: (K, n_values + 3), one row per step: the conditions' values, the model's
+        courses, and the body force (which only a ``VARYING`` force reads). The last row stays in force."""
         self.timed.schedule(rows, self.parity)
 
     def link_fluxes(self) -> tuple[np.ndarray, np.ndarray]:

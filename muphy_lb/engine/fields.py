@@ -18,6 +18,8 @@ from muphy_lb.domain import (
 )
 from muphy_lb.domain.halo import Exchange
 from muphy_lb.domain.lookup import VoxelLookup
+from muphy_lb.domain.scalar_streaming import courses_of
+from muphy_lb.engine.timed_values import TimedValues, timed_copies
 from muphy_lb.lattice.layout import RECORD
 from muphy_lb.model.model import COLLECT, Field, FieldValue, Model, Stage
 from muphy_lb.parallel.exchange import Halo, HaloExchange, bind_exchanges
@@ -104,12 +106,14 @@ class StencilOnDevice(NamedTuple):
 
 
 class _Advanced:
-    """A field advanced by a stencil or by scalar streaming: two arrays, used alternately."""
+    """A field advanced by a stencil or by scalar streaming: two arrays, used alternately. ``courses``: values in force,
+    and the numbers of the field's courses among them."""
 
     is_state = True
 
-    def __init__(self, backend, domain: LocalDomain, field: Field, table: StencilTable, shares):
-        self._backend, self.table = backend, table
+    def __init__(self, backend, domain: LocalDomain, field: Field, table: StencilTable, shares, courses):
+        self._backend, self.table, self._courses = backend, table, courses
+        self._first_of_others = field.streaming.lattice.q * domain.pitch if field.streaming else 0
         self.row = domain.pitch if field.streaming else 0
         self.arrays = [backend.zeros(self.table.n_slots, backend.precision.real) for _ in range(2)]
         self.runs = backend.stream_table(self.table, 0)
@@ -129,14 +133,19 @@ class _Advanced:
         beyond = [task for part in parts for task in self._bind_extrapolation(parity, part, nodes.queue)]
         return [*beyond, Task(stage.name, nodes.queue, update)]
 
-    def _stencils(self, first: int, last: int) -> tuple[ExtrapolationArrays, int, int]:
-        """A range of the extrapolated values on the device, and its bounds in the field's array."""
-        backend, values, real = self._backend, self.table.extrapolated, self._backend.precision.real
-        records = ExtrapolationArrays(
-            index=backend.array(values.index[:, first:last].reshape(-1)),
-            weight=backend.array(values.weight[:, first:last].astype(real).reshape(-1)),
-            constant=backend.array(values.constant[first:last].astype(real)),
-        )
+    def _stencils(self, first: int, last: int) -> tuple[tuple[ExtrapolationArrays, ...], int, int]:
+        """A range of the extrapolated values on the device, for steps from either buffer, and its bounds in the field's
+        array. With the value at an opening its constants change, and the weights of the carrier, whose populations at
+        the node come first."""
+        backend, values, (timed, numbers) = self._backend, self.table.extrapolated, self._courses
+        index, weight = (rows[:, first:last].reshape(-1) for rows in (values.index, values.weight))
+        constant, course = values.constant[first:last], values.course[first:last]
+        place, is_carrier = backend.array(index), index < self._first_of_others
+        varying = [(number, course == own) for own, number in enumerate(numbers)]
+        constants = timed_copies(backend, timed, constant, varying)
+        terms = [(number, np.tile(entries, len(values.index)) & is_carrier) for number, entries in varying]
+        weights = timed_copies(backend, timed, weight, terms)
+        records = tuple(ExtrapolationArrays(place, *each) for each in zip(weights, constants, strict=True))
         return records, self.table.first_extrapolated + first, self.table.first_extrapolated + last
 
     def _bind_extrapolation(self, parity: int, part: str, queue: str) -> list[Task]:
@@ -144,7 +153,7 @@ class _Advanced:
         if first == last:
             return []
         target = self._backend.view(field, first, last)
-        return [Task("ghosts", queue, self._backend.bind("extrapolation", field, target, records, queue))]
+        return [Task("ghosts", queue, self._backend.bind("extrapolation", field, target, records[parity], queue))]
 
 
 def _advancing_table(domain: LocalDomain, model: Model, field: Field) -> StencilTable | None:
@@ -268,6 +277,7 @@ class Fields:
 
     Args:
         shares: the transports with their neighbours (:class:`muphy_lb.parallel.exchange.HaloExchange`).
+        timed: values in force, of which those behind the conditions' are the model's courses.
         corners: for fields of the corner layer.
 
     Attributes:
@@ -277,8 +287,10 @@ class Fields:
     Raises ValueError: a field of the corner layer, without particles.
     """
 
-    def __init__(self, backend, domain: LocalDomain, model: Model, shares, corners: Corners | None = None):
-        self._backend, self._domain, self._corners = backend, domain, corners
+    def __init__(
+        self, backend, domain: LocalDomain, model: Model, shares, timed: TimedValues, corners: Corners | None = None
+    ):
+        self._backend, self._domain, self._corners, self._timed = backend, domain, corners, timed
         self.neighbours: NeighbourTable | None = None
         of_links = [field for field in model.fields if not (field.corners or field.of_moments)]
         if any(field.outside is not None or field.accumulates for field in of_links):
@@ -301,7 +313,10 @@ class Fields:
     def _bind_field(self, field: Field, model: Model, shares):
         table = _advancing_table(self._domain, model, field)
         if table is not None:
-            return _Advanced(self._backend, self._domain, field, table, shares)
+            first = self._timed.n_values - len(model.courses)
+            own = courses_of(field.streaming.sets) if field.streaming else ()
+            courses = [first + model.courses.index(each) for each in own]
+            return _Advanced(self._backend, self._domain, field, table, shares, (self._timed, courses))
         if field.of_moments:
             return _OfMoments(self._backend, self._domain, shares)
         dtype = self._backend.precision.real if field.dtype == "real" else field.dtype

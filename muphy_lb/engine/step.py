@@ -240,7 +240,7 @@ class StepBinder:
     def bind(self, kind: StepKind) -> list[Task]:
         """The tasks of one step into the other buffer; those with nothing to do are left out."""
         if kind.is_frozen:
-            return self._frozen(kind.parity)
+            return self._frozen(kind)
         parity, feedback = kind.parity, self._engine.feedback
         tasks = [*self._counted_step()]
         updates = feedback.tasks(parity, kind.phase) if feedback else []
@@ -270,13 +270,18 @@ class StepBinder:
             tasks += self._barrier()
         return tasks
 
-    def _frozen(self, parity: int) -> list[Task]:
+    def _frozen(self, kind: StepKind) -> list[Task]:
         """The tasks of a step that leaves the flow as it is."""
         first, *others = self._order.after
         carried = Pass()
         carried.exchanged, carried.stages = self._order.at_start, first.stages
         groups = (*self._order.before, carried, *others)
-        return [*self._counted_step(), *(task for group in groups for task in self._whole_pass(group, parity))]
+        tasks = [*self._counted_step(), *(task for group in groups for task in self._whole_pass(group, kind.parity))]
+        if not kind.has_schedule:
+            return tasks
+        backend = self._backend
+        tasks = [ordering(backend.record_interior), *self._with_next_row(tasks, kind.parity)]
+        return [*tasks, ordering(backend.interior_waits_for_edge)]
 
     def _counted_step(self) -> list[Task]:
         """Counts the step, where a stage reads its number."""
@@ -287,9 +292,10 @@ class StepBinder:
 
     def _with_next_row(self, flow: list[Task], parity: int) -> list[Task]:
         """The flow, and beside it, on the queue of the openings, the values of the step behind it. They overwrite what
-        the step before has read: its edge, its openings, and its interior if the force is scheduled."""
+        the step before has read: its edge, its openings, and its interior if it reads a scheduled force or the courses
+        of scalars."""
         backend, engine = self._backend, self._engine
-        ahead = [self._wait] if self._model.has_scheduled_force else []
+        ahead = [self._wait] if self._model.has_scheduled_force or self._model.courses else []
         if ahead or not engine.boundary_links.has_openings:
             ahead.append(ordering(backend.openings_wait_for_edge))
         fetch = [Task("schedule", ON_OPENINGS, launch) for launch in engine.timed.bind_next(parity)]

@@ -1,4 +1,5 @@
-"""Values that change from step to step: those of openings and walls, their profiles, and a uniform body force.
+"""Values that change from step to step: those of openings and walls, their profiles, the courses of scalars at
+openings, and a uniform body force.
 
 They lie on the device twice. A step from buffer 0 reads the first copy, a step from buffer 1 the second, and while
 either is read the other takes the next row of the schedule: so the schedule delays no step. Results of the values,
@@ -23,7 +24,8 @@ class TimedValues:
     """Values in force, and the schedule of the steps to come.
 
     Args:
-        values: (n,) values of the conditions at the start; three components of the force follow, which are 0.
+        values: (n,) values of the conditions at the start, the amplitudes of profiles and the courses of scalars;
+            three components of the force follow, which are 0.
         set_by_feedback: numbers of the values that conditions with feedback set.
 
     Attributes:
@@ -116,19 +118,21 @@ class TimedValues:
         return ScheduleArrays(rows, mask, backend.zeros(1, np.int64), backend.zeros(1, np.int64))
 
 
-def timed_momenta(backend, timed: TimedValues, profiles, momentum: np.ndarray, boundary: np.ndarray) -> tuple:
+def timed_momenta(
+    backend, timed: TimedValues, profiles, momentum: np.ndarray, boundary: np.ndarray, first: int
+) -> tuple:
     """The momentum of all opening links for either copy of the values; see
     :class:`~muphy_lb.engine.timed_values.TimedValues`, which from now on keeps it up to date.
 
     Args:
-        timed: values in force, whose last ones but the force are the amplitudes, opening after opening.
+        timed: values in force.
         profiles: (columns, links) weights by number of the opening, of its links in the order of the launch.
         momentum: (L,) of all links, of which those of other openings stay as they are.
         boundary: (L,) opening of each link.
+        first: number of the first amplitude among the values; they lie there opening after opening.
     """
     real = backend.precision.real
     copies = tuple(backend.array(momentum.astype(real)) for _ in range(2))
-    first = timed.n_values - sum(len(weights) for weights in profiles.values())
     for number, weights in profiles.items():
         last = first + len(weights)
         if weights.size:
@@ -137,6 +141,18 @@ def timed_momenta(backend, timed: TimedValues, profiles, momentum: np.ndarray, b
             timed.follow([_bound(backend, timed, (copy, *shape), (parity, first, last)) for parity, copy in pairs])
         first = last
     return copies
+
+
+def timed_copies(backend, timed: TimedValues, array: np.ndarray, factors) -> tuple:
+    """Device copies of an array (n,) for either copy of the values, as of :func:`timed_momenta`; the same where nothing
+    changes. ``factors``: pairs of the number of a value and the entries (n,) that it multiplies, true or false."""
+    real = backend.precision.real
+    changing = [(number, np.flatnonzero(entries)) for number, entries in factors if entries.any()]
+    copies = [backend.array(array.astype(real)) for _ in range(2 if changing else 1)]
+    for number, places in changing:
+        shape = backend.array(places), backend.array(array[places].astype(real))
+        timed.follow([_bound(backend, timed, (copy, *shape), (p, number, number + 1)) for p, copy in enumerate(copies)])
+    return copies[0], copies[-1]
 
 
 def _bound(backend, timed: TimedValues, arrays: tuple, amplitudes: tuple[int, int, int]):

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from muphy_lb.domain import LocalDomain, ScalarBoundary, ScalarSet, Streaming
+from muphy_lb.domain.scalar_streaming import courses_of
 from muphy_lb.lattice import Lattice
 from muphy_lb.operators import OPEN, Equilibrium, Operator, at_openings
 
@@ -342,6 +343,12 @@ class Model:
         if self.between:
             return self.streaming.order_with_pause(has_late_openings)
         return self.streaming.late_order if has_late_openings else self.streaming.order
+
+    @property
+    def courses(self) -> tuple[Callable, ...]:
+        """The factors over time of values of scalars at boundaries, each once, as the schedule holds them."""
+        fields = (each.streaming for each in self.fields if each.streaming is not None)
+        return courses_of([each for streaming in fields for each in streaming.sets])
 
     @property
     def has_scheduled_force(self) -> bool:

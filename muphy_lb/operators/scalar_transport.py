@@ -14,9 +14,11 @@ with the momentum u of the flow (rho_0 = 1) and relaxation times of 1,
 
     h_q leaving = w (1 + c.u / cs2) h,   h = sum_q h_q
 
-which nothing but openings adds to. Its diffusivity cs2 / 2 is large, so h stays near 1, and in a steady flow its flux
-is free of divergence to the last digit. The populations of a scalar sum up to its amount, T h, and relax towards shares
-of the carrier's,
+which nothing but openings adds to. Beside stairs of voxels the flow leaves a node along diagonals, which this lattice
+lacks: where one of the two links along an axis leads into a wall, the other carries that component of u twice, so that
+as much h passes every plane of voxels as fluid does. Its diffusivity cs2 / 2 is large, so h stays near 1, and in a
+steady flow its flux is free of divergence to the last digit. The populations of a scalar sum up to its amount, T h, and
+relax towards shares of the carrier's,
 
     g_q leaving = T h_q leaving + (1 - rate) d_q,   d_q = g_q - T h_q arriving
 
@@ -47,6 +49,9 @@ Rate = float | np.ndarray
 PRODUCT = 0.25
 RATES = ("rate_even", "rate_odd")
 CARRIER = "carrier_of_node"  # name of the parameter that is the field of h
+#: that of the field with a bit for each link along an axis that leads into a wall: x, y, z ahead, then behind
+WALLED = "links_into_walls"
+N_AXES = 3
 
 
 class Carried(NamedTuple):
@@ -54,6 +59,9 @@ class Carried(NamedTuple):
 
     name: str
     varies: bool = False  #: whether what it gains is a field of h's amount of it, instead of a number
+    #: axis along which it has a slope of 1 beside its value, which is the periodic rest: what arrives from a node
+    #: behind brings 1 less, from ahead 1 more; -1 without one
+    slope_along: int = -1
 
     def parameter(self, what: str) -> str:
         """Name of one of its parameters: those of ``RATES``, ``GAIN``, ``LOSS``, ``SHARE`` or ``VALUE``."""
@@ -121,7 +129,9 @@ def carried_collision(lattice: Lattice, scalars: tuple[Carried, ...]) -> Operato
             return collided(values, n, parameters)
 
     def collided(values, n, parameters):
-        velocity = [parameters[name][n] for name in MOMENTUM_FIELDS]
+        walled = parameters[WALLED][n]
+        one_sided = walled ^ walled >> N_AXES
+        velocity = [parameters[name][n] * (1 + (one_sided >> axis & 1)) for axis, name in enumerate(MOMENTUM_FIELDS)]
         shares = lattice.w[:, None] * (1.0 + combined(lattice.c, velocity) / float(lattice.cs2))
         arriving = values[:q_count]
         parameters[CARRIER][n] = density = added(arriving)
@@ -129,6 +139,8 @@ def carried_collision(lattice: Lattice, scalars: tuple[Carried, ...]) -> Operato
         found = [leaving]
         for number, scalar in enumerate(scalars, start=1):
             own, given = values[number * q_count : (number + 1) * q_count], scalar.parameter
+            if scalar.slope_along >= 0:
+                own = own - _slope_carried(arriving, walled, scalar.slope_along)
             gain = density * parameters[given(GAIN)][n] if scalar.varies else parameters[given(GAIN)]
             amount = (added(own) + gain) * parameters[given(SHARE)]
             half = gain - parameters[given(LOSS)] * amount
@@ -145,8 +157,21 @@ def carried_collision(lattice: Lattice, scalars: tuple[Carried, ...]) -> Operato
         return _carrier_node(lattice, precision, jit, at, _in_turn(each, jit))
 
     of_scalars = (scalar.parameter(what) for scalar in scalars for what in PARAMETERS)
-    name = "-".join(f"{scalar.name}{'-varying' * scalar.varies}" for scalar in scalars)
-    return Operator(f"carried-{lattice.name}-{name}", reference, node, named(CARRIER, *MOMENTUM_FIELDS, *of_scalars))
+    name = "-".join(f"{scalar.name}{'-varying' * scalar.varies}{_slope(scalar)}" for scalar in scalars)
+    parameters = named(CARRIER, WALLED, *MOMENTUM_FIELDS, *of_scalars)
+    return Operator(f"carried-{lattice.name}-{name}", reference, node, parameters)
+
+
+def _slope_carried(arriving: np.ndarray, walled: np.ndarray, axis: int) -> np.ndarray:
+    """(Q, n) what the slope brings less with the populations of the carrier, but for those that walls return."""
+    found, ahead, behind = np.zeros_like(arriving), 2 * axis + 1, 2 * axis + 2
+    found[ahead] = np.where(walled >> N_AXES + axis & 1, 0.0, arriving[ahead])
+    found[behind] = np.where(walled >> axis & 1, 0.0, -arriving[behind])
+    return found
+
+
+def _slope(scalar: Carried) -> str:
+    return f"-along-{'xyz'[scalar.slope_along]}" if scalar.slope_along >= 0 else ""
 
 
 def _carrier_node(lattice: Lattice, precision, jit, at, of_scalars):
@@ -155,11 +180,15 @@ def _carrier_node(lattice: Lattice, precision, jit, at, of_scalars):
     real, q_count, pair_count = precision.real, lattice.q, lattice.q // 2
     w, cx, cy, cz = constants(lattice, precision)
     zero, one, per_speed = real(0), real(1), real(1.0 / float(lattice.cs2))
-    carrier_at = at[CARRIER]
+    carrier_at, walled_at = at[CARRIER], at[WALLED]
     x, y, z = (at[name] for name in MOMENTUM_FIELDS)
 
     def collide(values, n, parameters):
-        ux, uy, uz = parameters[x][n], parameters[y][n], parameters[z][n]
+        ux, uy, uz, walled = parameters[x][n], parameters[y][n], parameters[z][n], parameters[walled_at][n]
+        one_sided = walled ^ walled >> N_AXES
+        ux += ux if one_sided & 1 else zero
+        uy += uy if one_sided & 2 else zero
+        uz += uz if one_sided & 4 else zero
         leaving = [zero] * q_count
         h = zero
         for q in range(q_count):
@@ -185,10 +214,11 @@ def _share_node(lattice: Lattice, number: int, scalar: Carried, precision, jit, 
     real, q_count, pair_count, first = precision.real, lattice.q, lattice.q // 2, number * lattice.q
     zero, one, half_of = real(0), real(1), real(0.5)
     even_at, odd_at, gain_at, loss_at, share_at, value_at = (at[scalar.parameter(what)] for what in PARAMETERS)
-    varies = scalar.varies
-    gain_of = jit((lambda h, given, n: h * given[n]) if varies else (lambda h, given, n: given))
+    gain_of = jit((lambda h, given, n: h * given[n]) if scalar.varies else (lambda h, given, n: given))
+    meet = _slope_node(scalar.slope_along, first, precision, jit, at)
 
     def collide(values, leaving, h, n, parameters):
+        meet(values, n, parameters)
         gain, per_h = gain_of(h, parameters[gain_at], n), one / h
         arrived = zero
         for q in range(q_count):
@@ -210,6 +240,22 @@ def _share_node(lattice: Lattice, number: int, scalar: Carried, precision, jit, 
         parameters[value_at][n] = amount * per_h
 
     return jit(unroll(collide))
+
+
+def _slope_node(axis: int, first: int, precision, jit, at):
+    """Node function ``(values, n, parameters)``: takes from the populations of a scalar, of which the first is number
+    ``first``, what its slope along an axis brings less with the carrier; nothing for -1."""
+    if axis < 0:
+        return jit(lambda values, n, parameters: None)
+    ahead, behind, walled_at, zero = 2 * axis + 1, 2 * axis + 2, at[WALLED], precision.real(0)
+    into_ahead, into_behind = 1 << axis, 1 << N_AXES + axis
+
+    def meet(values, n, parameters):
+        walled = parameters[walled_at][n]
+        values[first + ahead] -= zero if walled & into_behind else values[ahead]
+        values[first + behind] += zero if walled & into_ahead else values[behind]
+
+    return jit(meet)
 
 
 def _in_turn(functions, jit):

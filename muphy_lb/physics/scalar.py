@@ -13,7 +13,7 @@ field ``NAME`` holds T(n) of the populations that arrive, S(n) the source of the
 (:meth:`CarriedScalar.start`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -22,7 +22,8 @@ import numpy as np
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.precision import FP16, PRECISIONS
 from muphy_lb.case.section import did_you_mean
-from muphy_lb.domain import FIXED, FLUX, OUTFLOW, ScalarBoundary, ScalarSet
+from muphy_lb.domain import FIXED, FLUX, OUTFLOW, LocalDomain, ScalarBoundary, ScalarSet
+from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, WALL_LINK
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.lattice import Lattice, scalar_lattice
 from muphy_lb.measure.flow_view import FlowView, FromStored, OutputField, ProbedScalar
@@ -41,16 +42,18 @@ from muphy_lb.operators.scalar_transport import (
     CARRIER,
     GAIN,
     LOSS,
+    N_AXES,
     RATES,
     SHARE,
     VALUE,
+    WALLED,
     Carried,
     carried_collision,
     scalar_at_rest,
     scalar_rates,
 )
 from muphy_lb.physics.package import Physics
-from muphy_lb.physics.scalar_series import OutletFluxes, ScalarSeries
+from muphy_lb.physics.scalar_series import OutletFluxes, Populations, ScalarSeries
 from muphy_lb.setup.advice.costs import BYTES_PER_DIRECTION
 
 POPULATIONS = "_populations"  # behind the name of a scalar
@@ -65,6 +68,7 @@ class Condition(NamedTuple):
     kind: int
     value: float = 0.0
     factor: float = 1.0
+    course: Callable | None = None  #: factor of the value over time
 
 
 def scalar_boundary(
@@ -75,8 +79,9 @@ def scalar_boundary(
     kinds = {"outlet": at_outlets}
     found = [given.get(wall.name, Condition(FLUX)) for wall in header.walls] + [Condition(FLUX)]
     found += [given.get(each.name, Condition(kinds.get(each.kind, at_inlets))) for each in header.openings]
-    kind, value, factor = (np.array(column) for column in zip(*found, strict=True))
-    return ScalarBoundary(kind, value.astype(float), len(header.walls), factor.astype(float))
+    kind, value, factor = (np.array(column) for column in list(zip(*found, strict=True))[:3])
+    courses = {number: each.course for number, each in enumerate(found) if each.course is not None}
+    return ScalarBoundary(kind, value.astype(float), len(header.walls), factor.astype(float), courses)
 
 
 def fixed_at(header: GeometryHeader, values: Mapping[str, float], key: str) -> dict[str, Condition]:
@@ -103,6 +108,8 @@ class CarriedScalar:
     unit: str = ""  #: its SI unit
     in_si: float = 1.0  #: its value of 1 in that unit
     half_gain: str = ""  #: name of a field with half of what it gains at each node in a step, instead of ``production``
+    #: axis along which it has a slope of 1, beside the periodic rest which is its value; -1 without one
+    slope_along: int = -1
     group: str = ""  #: name of the physics with whose scalars it shares a carrier; alone if not given
     has_carrier: bool = True  #: whether it is carried by one
     stored: str = ""  #: beginning of the names of its populations, if not ``NAME_populations``
@@ -159,7 +166,7 @@ class CarriedScalar:
     @property
     def kind(self) -> Carried:
         """The scalar as its collision knows it."""
-        return Carried(self.name, bool(self.half_gain))
+        return Carried(self.name, bool(self.half_gain), self.slope_along)
 
     def carried_by(self, flow: Flow) -> Flow:
         """The flow with the scalar alone; see :func:`carried_by`."""
@@ -204,6 +211,15 @@ def carrier_boundary(scalars: tuple[CarriedScalar, ...]) -> ScalarBoundary:
     return ScalarBoundary(kind, np.where(kind == FIXED, 1.0, 0.0), n_walls)
 
 
+def links_into_walls(domain: LocalDomain) -> np.ndarray:
+    """(n,) int8 bits of the links of the nodes of a rank along x, y, z ahead, then behind, that lead into walls."""
+    found, steps = np.zeros(domain.n_nodes, dtype=np.int8), np.eye(N_AXES, dtype=np.int64)
+    codes = domain.neighbours_with_ghosts(np.concatenate((steps, -steps)), slice(0, domain.n_nodes))
+    for bit, row in enumerate(codes):
+        found |= ((row == WALL_LINK) | (row <= FIRST_WALL_LINK)).astype(np.int8) << bit
+    return found
+
+
 def carried_by(flow: Flow, scalars: tuple[CarriedScalar, ...]) -> Flow:
     """The flow with some scalars that share a carrier. Raises InputError: nodes of the flow lie in solids."""
     first, names = scalars[0], ", ".join(repr(each.name) for each in scalars)
@@ -213,7 +229,7 @@ def carried_by(flow: Flow, scalars: tuple[CarriedScalar, ...]) -> Flow:
     carrier = ScalarSet(first.carrier + POPULATIONS, carrier_boundary(scalars), diffusivity)
     field = (first.group or first.name) + POPULATIONS
     sets = carrier, *(each.populations_set for each in scalars)
-    values: dict[str, Value] = {**MOMENTUM, CARRIER: FieldValue(first.carrier)}
+    values: dict[str, Value] = {**MOMENTUM, CARRIER: FieldValue(first.carrier), WALLED: FieldValue(WALLED)}
     for each in scalars:
         values |= each.sources
     stage = Stage(
@@ -230,6 +246,7 @@ def carried_by(flow: Flow, scalars: tuple[CarriedScalar, ...]) -> Flow:
     fields = (
         Field(field, streaming=ScalarStreaming(first.lattice, sets, has_carrier=True)),
         *(Field(name, is_state=True) for name in (first.carrier, *(each.name for each in scalars))),
+        Field(WALLED, dtype=np.int8, fixed=links_into_walls),
     )
     return replace(flow, name=f"{flow.name}-{field.removesuffix(POPULATIONS)}").with_fields(*fields, *momentum)
 
@@ -255,6 +272,11 @@ class ScalarPhysics(Physics):
     def count(cls, case) -> int:
         """How many scalars the case has."""
         return 1
+
+    @property
+    def carrier(self) -> Populations:
+        """The carrier of the scalars."""
+        return Populations(self.scalars[0].carrier_rows, carrier_boundary(self.scalars))
 
     @classmethod
     def bytes_per_node(cls, case, lattice) -> float:

@@ -1,11 +1,11 @@
-"""Fluxes of a carried scalar through the outlets, and its mean over the fluid: ``NAME.csv``."""
+"""Fluxes of a carried scalar through openings, and its mean over the fluid: ``NAME.csv``."""
 
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from muphy_lb.domain import FIXED, OUTFLOW, LocalDomain, ScalarBoundary
+from muphy_lb.domain import FIXED, INFLOW, OUTFLOW, LocalDomain, ScalarBoundary
 from muphy_lb.geometry.neighbours import FIRST_OPENING_LINK
 from muphy_lb.lattice import Lattice
 from muphy_lb.measure.flow_series import SeriesObserver
@@ -28,37 +28,39 @@ class Measured(Protocol):
         """Fields of its populations."""
 
     @property
-    def carrier_rows(self) -> list[str]:
-        """Fields of the populations of its carrier."""
-
-    @property
     def lattice(self) -> Lattice:
         """Of its populations."""
-
-    @property
-    def boundary(self) -> ScalarBoundary:
-        """Its conditions."""
 
     @property
     def in_si(self) -> float:
         """Its value of 1 in SI units."""
 
+    @property
+    def boundary(self) -> ScalarBoundary:
+        """Its conditions."""
+
+
+class Populations(NamedTuple):
+    """Populations by the names of their fields, and their conditions."""
+
+    rows: list[str]
+    boundary: ScalarBoundary
+
 
 class OutletFluxes:
-    """Measures how much of a scalar leaves through each outlet, and how much there is; every call is collective.
+    """Measures how much of a scalar passes through each opening, and how much there is; every call is collective.
 
     Args:
-        view: the flow.
         scalar: the scalar.
-        carrier: the conditions of its carrier, by whose flux that of the scalar is weighted, so that the mean of a
-            uniform one is its value; None: by the flow, so that what is produced is balanced.
+        carrier: that of the scalar, if means of what leaves are to be weighted by its flux, so that a uniform value is
+            told as such; else they are weighted by the flow rate.
 
     Attributes:
         scalar: as given.
         names: names of the outlets.
     """
 
-    def __init__(self, view: FlowView, scalar: Measured, carrier: ScalarBoundary | None = None):
+    def __init__(self, view: FlowView, scalar: Measured, carrier: Populations | None = None):
         self._view, self.scalar, self._carrier = view, scalar, carrier
         self._outlets = [number for number, each in enumerate(view.header.openings) if each.kind == "outlet"]
         self.names = [view.header.openings[number].name for number in self._outlets]
@@ -71,14 +73,23 @@ class OutletFluxes:
         return [*(f"{name}_mean_{self.scalar.column}" for name in self.names), f"volume_mean_{self.scalar.column}"]
 
     def numbers(self) -> np.ndarray | None:
-        """(2 n_outlets + 1,) lattice units: scalar that leaves through each outlet in a step, fluid that does, and the
-        mean of all fluid, on rank 0."""
-        view, scalar = self._view, self.scalar
-        leaving, values = self.leaving(), view.model_field(scalar.name)
-        flows = self._flows() if self._carrier is None else self._leaving(scalar.carrier_rows, self._carrier)
+        """(2 n_outlets + 1,) lattice units: scalar that leaves through each outlet in a step, fluid or carrier that
+        does, and the mean of all fluid, on rank 0."""
+        view = self._view
+        leaving, values, flows = self.leaving(), view.model_field(self.scalar.name), self._flows()
         if leaving is None or values is None or flows is None:
             return None
         return np.array([*leaving, *flows, values.mean(dtype=np.float64)])
+
+    def _flows(self) -> np.ndarray | list[float] | None:
+        """(n_outlets,) fluid, or carrier, that leaves through each outlet in a step, on rank 0."""
+        if self._carrier is not None:
+            entering = self._entering(self._carrier)
+            return None if entering is None else -entering[self._outlets]
+        states, units = self._view.openings(), self._view.units
+        if states is None:
+            return None
+        return [units.flow_rate_to_lattice(states[name].flow_rate_m3_s) for name in self.names]
 
     def means_si(self, numbers: np.ndarray) -> list[float]:
         """Mean of what leaves through each outlet, weighted by the flow, and that of all fluid, in SI units, from
@@ -88,40 +99,61 @@ class OutletFluxes:
         return [float(x) * self.scalar.in_si for x in (*means, numbers[-1])]
 
     def leaving(self) -> np.ndarray | None:
-        """(n_outlets,) scalar that leaves through each outlet in a step [lattice units], on rank 0."""
-        return self._leaving(self.scalar.rows, self.scalar.boundary)
+        """(n_outlets,) scalar that leaves through each outlet in the step ahead [lattice units], on rank 0."""
+        entering = self.entering()
+        return None if entering is None else -entering[self._outlets]
 
-    def _flows(self) -> np.ndarray | None:
-        """(n_outlets,) fluid that leaves through each outlet in a step [lattice units], on rank 0."""
-        states, to_lattice = self._view.openings(), self._view.units.flow_rate_to_lattice
-        return None if states is None else np.array([to_lattice(states[name].flow_rate_m3_s) for name in self.names])
+    def entering(self) -> np.ndarray | None:
+        """(n_openings,) scalar that enters through each opening in the step ahead [lattice units], less what leaves, on
+        rank 0."""
+        return self._entering(Populations(self.scalar.rows, self.scalar.boundary))
 
-    def _leaving(self, names: list[str], boundary: ScalarBoundary) -> np.ndarray | None:
-        """(n_outlets,) amount of populations that leaves through each outlet in a step [lattice units], what has been
-        sent through its links less what comes back, summed in the order of voxels and directions, on rank 0."""
-        view, lattice, pieces = self._view, self.scalar.lattice, []
-        rows = [view.local_field(name) for name in names]
+    def _entering(self, populations: Populations) -> np.ndarray | None:
+        """The amount that populations bring through the links of each opening, summed by voxel and direction."""
+        view, pieces, boundary = self._view, [], populations.boundary
+        rows = [view.local_field(name) for name in populations.rows]
+        values = self._values(boundary)
         for q, (node, opening) in enumerate(self._links(), start=1):
-            sent, away = (row[node].astype(np.float64) for row in (rows[q], rows[lattice.opposite[q]]))
-            condition = boundary.n_walls + 1 + opening
-            kind, held = boundary.kind[condition], boundary.value[condition]
-            # Back comes what the node has sent away from the outlet; of a held value 2 w T_w less what has been sent.
-            net = np.where(kind == FIXED, 2.0 * (sent - lattice.w[q] * held), np.where(kind == OUTFLOW, sent - away, 0))
+            number = boundary.n_walls + 1 + opening
+            kind, value = boundary.kind[number], values[number]
+            sent = rows[q][node].astype(np.float64)
+            net = self._returned(rows, q, node, (kind, value)) - sent
             pieces.append((view.domain.voxel[node], np.full(node.size, q), opening, net))
         gathered = view.communicator.gather(tuple(np.concatenate(part) for part in zip(*pieces, strict=True)))
         if gathered is None:
             return None
         voxel, direction, opening, flux = (np.concatenate(part) for part in zip(*gathered, strict=True))
         order = np.lexsort((direction, voxel))
-        return np.array([flux[order][opening[order] == number].sum() for number in self._outlets])
+        n_openings = len(view.header.openings)
+        return np.array([flux[order][opening[order] == number].sum() for number in range(n_openings)])
+
+    def _returned(self, rows: list, q: int, node: np.ndarray, condition: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+        """Populations that openings, which lie half-way, return to nodes for those sent along q
+        (:mod:`muphy_lb.domain.scalar_streaming`)."""
+        kind, value = condition
+        lattice, sent = self.scalar.lattice, rows[q][node].astype(np.float64)
+        brought = np.zeros(node.size)
+        if self._carrier is not None and (kind == INFLOW).any():
+            brought = value * 2.0 * (lattice.w[q] - self._view.local_field(self._carrier.rows[q])[node])
+        held = 2.0 * lattice.w[q] * value - sent
+        back = np.where(kind == FIXED, held, np.where(kind == INFLOW, sent + brought, sent))
+        return np.where(kind == OUTFLOW, rows[lattice.opposite[q]][node], back)
+
+    def _values(self, boundary: ScalarBoundary) -> np.ndarray:
+        """The values of the conditions in the step ahead."""
+        values, units = boundary.value.copy(), self._view.units
+        middle_s = np.full(1, units.steps_to_time(self._view.step_number + 0.5))
+        for number, course in boundary.courses.items():
+            values[number] *= course(middle_s)[0]
+        return values
 
     def _links(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """For each direction but rest, the nodes of this rank whose link leads into an outlet, and the number of that;
+        """For each direction but rest, the nodes of this rank whose link leads into an opening, and the number of that;
         found once for the nodes that the rank has."""
         domain, lattice = self._view.domain, self.scalar.lattice
         if self._surveyed is not domain:
             self._surveyed, self._found = domain, []
-            codes = [FIRST_OPENING_LINK - number for number in self._outlets]
+            codes = FIRST_OPENING_LINK - np.arange(len(self._view.header.openings))
             for q in range(1, lattice.q):
                 code = domain.neighbours_with_ghosts(lattice.c[q : q + 1], slice(0, domain.n_nodes))[0]
                 node = np.flatnonzero(np.isin(code, codes))

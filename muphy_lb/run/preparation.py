@@ -187,7 +187,7 @@ class Preparation:
         self._at_links, self.n_fallback_links = link_conditions(
             self.domain, (weights, shapes), self.conditions, (case.lattice, *regime), motions, self.communicator
         )
-        self._schedule = build_schedule(case, self.header, self.conditions, driving, self.units)
+        self._schedule = build_schedule(case, self.header, self.conditions, driving, self.units, self.model.courses)
 
     def _model(self, force, force_operator) -> Model:
         streaming, given = self.case.compute.streaming, dict(zip(COMPONENTS, force, strict=True))

@@ -136,7 +136,9 @@ class Solver(Preparation):
         self.numerics = self._resolve(case)
         self.conditions = opening_conditions(case, self.header, self.frames, self.units, float(self.lattice.cs2))
         driving = build_force(case, self.header, self.domain, self.units)[2]
-        self.case, self._schedule = case, build_schedule(case, self.header, self.conditions, driving, self.units)
+        courses = self.model.courses
+        self.case = case
+        self._schedule = build_schedule(case, self.header, self.conditions, driving, self.units, courses)
         self.upload_schedule()
         if not self._schedule.changes:  # all of them are zero from now on
             self.engine.schedule(self._schedule.at(np.array([self.step_number + 1.0])))

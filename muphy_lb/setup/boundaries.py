@@ -219,7 +219,7 @@ class BoundarySchedule:
     Args:
         values: (n,) values of the openings, then 1 for every labelled wall that moves and 0 for others, then 1.
         factors: a waveform, or None, for each of them; behind these, for the openings whose profiles change their
-            shape, ``(times_s) -> (K, columns)`` amplitudes, which the ramp leaves alone.
+            shape, and for scalars, ``(times_s) -> (K, columns)`` amplitudes, which the ramp leaves alone.
         force: body force, evaluated at the time after the step.
         ramp_steps: steps over which the values rise from rest as (1 - cos) / 2.
         at_rest: (n,) what has been subtracted from each value, and what a waveform multiplies as well: the reference
@@ -358,9 +358,10 @@ def _refuse_growing_mass(section: WallSection, lattice: LatticeSection) -> None:
 
 
 def build_schedule(
-    case: Case, nodes: GeometryHeader, conditions, force: DrivingForce, units: Units
+    case: Case, nodes: GeometryHeader, conditions, force: DrivingForce, units: Units, courses=()
 ) -> BoundarySchedule:
-    """The schedule of a case's boundary values and force."""
+    """The schedule of a case's boundary values and force, and of the ``courses`` of scalars, functions of (K,) times
+    [s]."""
     sections = opening_sections(nodes, case)
     walls = {section.name: section for section in case.walls}
     moving = [walls.get(wall.name) for wall in nodes.walls]
@@ -378,8 +379,9 @@ def build_schedule(
     if streaming_named(case.compute.streaming).stores_before_collision:
         force = replace(force, delay_s=units.time_step_s)
     amplitudes = [condition.pulsatile.amplitudes for condition in conditions if condition.pulsatile is not None]
+    columns = [lambda time_s, course=course: course(time_s)[:, None] for course in courses]
     return BoundarySchedule(
-        values, [*factors, None, *amplitudes], force, case.run.ramp_steps, units.time_step_s, at_rest
+        values, [*factors, None, *amplitudes, *columns], force, case.run.ramp_steps, units.time_step_s, at_rest
     )
 
 

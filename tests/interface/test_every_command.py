@@ -134,6 +134,7 @@ SMALLEST = {
     "age": DUCT + "[age]\nschmidt = 1.0\n",
     "species": DUCT
     + "[[species]]\nname = 'drug'\nschmidt = 1.0\nrate = '-k * drug**2'\nrates = {k = 1e-3}\ninitial = 1.0\n",
+    "dispersion": SPHERES + "[dispersion]\ndiffusivities_m2_s = [1e-6]\n",
     "dissipation": DUCT + "[dissipation]\n",
     "porous_medium": DUCT + "[[porous_medium]]\nname = 'clot'\npermeability_m2 = 1e-7\n",
 }

@@ -49,6 +49,7 @@ TINY = {
     "rock_tracers": ["geometry.options.size=20", "geometry.options.radius=4.0", "particles.dye.count=500"]
     + ["particles.dye.start_s=0.0", "openings.inlet.centre_m=[0.0, 1e-4, 1e-4]"]
     + ["openings.outlet.centre_m=[1.9e-4, 1e-4, 1e-4]", "particles.dye.planes.middle.point_m=[1e-4, 0.0, 0.0]"],
+    "rock_dispersion": ["geometry.options.size=16", "geometry.options.radius=5.0"],
     "shaken_tank": ["compute.backend=numpy", "geometry.spacing_m=8e-3", "geometry.options.length=24"]
     + ["geometry.options.height=18"],
     "rock_blocks": ["geometry.options.size=20", "geometry.options.radius=4.0"],

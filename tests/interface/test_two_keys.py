@@ -153,6 +153,18 @@ IN_THE_CASE = {
         changed(porous_medium=[{"name": "clot", "permeability_m2": 1e-9, "label": 2, "box_m": [[0, 0, 0], [1, 1, 1]]}]),
         "box_m and label",
     ),
+    "courses": (
+        changed(species=[{"name": "a", "schmidt": 1.0, "bolus": {}, "waveform": {"period_s": 1.0}}]),
+        "waveform and bolus",
+    ),
+    "bolus twice": (
+        changed(species=[{"name": "a", "schmidt": 1.0, "bolus": {"file": "a.csv", "length_s": 1.0}}]),
+        "file and start_s or length_s",
+    ),
+    "held and brought": (
+        changed(openings=[{"name": "inlet", "velocity_m_s": 1.0, "species": {"a": 1.0}, "species_inflow": {"a": 1.0}}]),
+        "species and species_inflow",
+    ),
     "temperature, reader": (changed(fluid={"temperature_k": 300.0}), "temperature_k but no [fluctuating]"),
     "particles twice": (
         changed(particles=[{"name": "p", "kind": "tracers", "count": 5, "positions_m": [[0, 0, 0]]}]),

@@ -58,6 +58,8 @@ SECTIONS: Mapping[str, dict] = {
         "age": {"diffusivity_m2_s": 0.05},
     },
     "species": {
+        "geometry": {"options": {"ends": "open"}},
+        "openings": [THROUGH[0] | {"species": {"drug": 1.0}, "species_inflow": {"salt": 2.0}}, THROUGH[1]],
         "species": [
             {
                 "name": "drug",
@@ -65,12 +67,17 @@ SECTIONS: Mapping[str, dict] = {
                 "initial": 1.0,
                 "rate": "-k * drug * site",
                 "rates": {"k": 0.02},
+                "waveform": {"period_s": 9.0, "sine": [0.5]},
             },
             {"name": "site", "schmidt": 4.0, "initial": 0.5, "decay_per_s": 0.01, "rate": "-0.02 * drug * site"},
-            {"name": "salt", "diffusivity_m2_s": 0.1, "decay_per_s": 0.02, "production": 0.001},
+            {
+                **{"name": "salt", "diffusivity_m2_s": 0.1, "decay_per_s": 0.02, "production": 0.001},
+                "bolus": {"start_s": 3.3, "length_s": 7.0},
+            },
         ],
         "walls": [LOW | {"species": {"salt": 1.0}, "species_uptake_m_s": {"drug": 0.01}}],
     },
+    "dispersion": {"dispersion": {"diffusivities_m2_s": [0.05, 0.2]}, "walls": [LOW]},
     "dissipation": {"dissipation": {}, "walls": [LOW]},
     "porous_medium": {
         "porous_medium": [

@@ -12,7 +12,18 @@ from muphy_lb.physics.species.rates import read_law
 from muphy_lb.run.checkpoint import checkpoint_path, restore, write_checkpoint
 from muphy_lb.run.loop import Run
 from muphy_lb.run.solver import Solver
-from tests.channel import BOTTOM, HEIGHT, OPEN, SPACING_M, TOP, changed, open_channel, periodic_channel, simulate
+from tests.channel import (
+    BOTTOM,
+    HEIGHT,
+    OPEN,
+    SPACING_M,
+    TIME_STEP_S,
+    TOP,
+    changed,
+    open_channel,
+    periodic_channel,
+    simulate,
+)
 
 DIFFUSIVITY_M2_S = 2e-6
 DRUG = {"name": "drug", "diffusivity_m2_s": DIFFUSIVITY_M2_S, "initial": 1.0}
@@ -95,6 +106,64 @@ def test_a_species_in_a_frozen_flow_is_that_of_the_steady_flow(tmp_path):
     assert np.array_equal(frozen.velocity_m_s(), resumed.velocity_m_s())
 
 
+@pytest.mark.parametrize("frozen", [{}, {"frozen_after_s": 10.0}], ids=["flowing", "frozen"])
+def test_a_bolus_brings_what_its_inflow_holds(frozen):
+    """Value times flow rate times time, though it begins and ends within steps; a wall of the held value 0 is far."""
+    drug = {"name": "drug", "diffusivity_m2_s": 2e-7, "bolus": {"start_s": 12.003, "length_s": 0.513}}
+    openings = [
+        {"name": "inlet", "velocity_m_s": 2e-3, "species_inflow": {"drug": 2.0}},
+        {"name": "outlet", "pressure_pa": 0.0},
+    ]
+    run = {"steps": 5000, "ramp_steps": 100, **frozen}
+    simulation = simulate(open_channel(species=[drug], openings=openings, run=run), 1200)
+    assert not simulation.field("drug").any()
+    simulation.advance(55)
+    brought = 2.0 * simulation.openings()["inlet"].flow_rate_m3_s * 0.513
+    assert told(simulation).record()["amount"] == pytest.approx(
+        brought, rel=3e-4
+    )  # the carrier meets the inlet at its nodes
+
+
+def test_what_is_told_to_enter_and_to_react_is_what_the_amount_changes_by():
+    """Through held values, a bolus, outlets and walls, with a rate law and with production and decay."""
+    openings = [
+        {"name": "inlet", "velocity_m_s": 2e-3, "species": {"drug": 2.0}, "species_inflow": {"salt": 1.5, "mark": 1.0}},
+        {"name": "outlet", "pressure_pa": 0.0},
+    ]
+    own = {"diffusivity_m2_s": DIFFUSIVITY_M2_S, "initial": 0.3}
+    bolus = {"start_s": 0.104, "length_s": 0.403}
+    reacting = [DRUG | {"rate": "-0.4 * drug * salt"}, own | {"name": "salt", "rate": "0.4 * drug**2", "bolus": bolus}]
+    decaying = [DRUG | {"decay_per_s": 0.3}, own | {"name": "salt", "production": 0.2, "bolus": bolus}]
+    for pair in (reacting, decaying):
+        species = [*pair, own | {"name": "mark", "bolus": bolus}]
+        simulation = simulate(open_channel(species=species, openings=openings, walls=UPTAKE), 8)
+        for each in simulation.physics[0].told(simulation):
+            for _ in range(4):
+                before = each.record()
+                simulation.advance(1)
+                after = each.record()
+                enters = sum((before["enters_through_openings"] | before["enters_through_walls"]).values())
+                rate = enters + 0.5 * (before["sources"] + after["sources"])
+                scale = 1e-9 * before["amount"]
+                assert after["amount"] - before["amount"] == pytest.approx(
+                    rate * TIME_STEP_S, rel=1e-9, abs=1e-4 * scale
+                )
+                assert before["enters_through_openings"]["outlet"] < 0.0
+
+
+def test_a_table_gives_the_value_at_an_inlet_over_time(tmp_path):
+    (tmp_path / "input.csv").write_text("time [s],factor\n0.2,0.5\n0.4,2.0\n")
+    drug = DRUG | {"initial": 0.0, "diffusivity_m2_s": 1e-4, "bolus": {"file": "input.csv"}}
+    openings = [
+        {"name": "inlet", "velocity_m_s": 2e-3, "species": {"drug": 3.0}},
+        {"name": "outlet", "pressure_pa": 0.0},
+    ]
+    simulation = simulate(open_channel(tmp_path, species=[drug], openings=openings), 15)
+    before = simulation.field("drug").max()
+    simulation.advance(200)
+    assert before < 1.5 and simulation.field("drug").max() == pytest.approx(6.0, rel=1e-2)
+
+
 def test_a_wall_that_takes_up_has_the_steady_profile_of_its_rate():
     """Between a held value 1 and uptake k c beyond a height H: the flux is k / (1 + k H / D)."""
     rate_m_s = 1e-3
@@ -162,6 +231,29 @@ def test_a_run_records_series_and_amounts(tmp_path):
     assert series["outlet_mean_drug_mol_m3"][-1] == record["outlet_means"]["outlet"]
     assert series["bottom_drug_mol_s"][-1] == record["enters_through_walls"]["bottom"] < 0.0
     assert "Species" in (tmp_path / "report.html").read_text()
+
+
+@pytest.mark.night
+def test_residence_times_of_a_step_and_of_a_bolus_are_volume_over_flow_rate(tmp_path):
+    """Both have the same variance, that of the flow; the table ends with all that has entered."""
+    own = {"diffusivity_m2_s": 4e-6}
+    species = [own | {"name": "step", "bolus": {"start_s": 8.0}}]
+    species += [own | {"name": "drop", "bolus": {"start_s": 8.3, "length_s": 0.7}}]
+    openings = [
+        {"name": "inlet", "velocity_m_s": 2e-3, "species_inflow": {"step": 2.0, "drop": 3.0}},
+        {"name": "outlet", "pressure_pa": 0.0},
+    ]
+    run, output = {"steps": 3400, "frozen_after_s": 8.0}, {"series_every_steps": 10}
+    case = open_channel(species=species, openings=openings, run=run, output=output, compute={"backend": "cpu"})
+    _, summary = Run(Solver(case, SerialCommunicator()), tmp_path).execute()
+    step, drop = (summary["residence_times"][name] for name in ("step", "drop"))
+    assert step["volume_over_flow_rate_s"] == pytest.approx(4.0, rel=1e-3)
+    for found in (step["outlets"]["outlet"], drop["outlets"]["outlet"]):
+        assert found["mean_s"] == pytest.approx(step["volume_over_flow_rate_s"], rel=5e-3)
+        assert found["variance_s2"] == pytest.approx(step["outlets"]["outlet"]["variance_s2"], rel=2e-2)
+        assert found["share_left"] == pytest.approx(1.0, abs=2e-3)
+    table = read_series(tmp_path / "residence_drop.csv")
+    assert table["outlet_share"][-1] == drop["outlets"]["outlet"]["share_left"]
 
 
 def test_the_amount_that_is_told_is_kept_where_nothing_leaves():
@@ -284,6 +376,14 @@ def test_a_law_with_a_name_that_has_a_hyphen_says_so():
         ({"species": [DRUG | {"diffusivity_m2_s": -1.0}]}, "diffusivity_m2_s"),
         ({"species": [DRUG | {"rates": {"k": 1.0}}]}, "has rates but no rate"),
         ({"species": [DRUG | {"decay_per_s": 60.0}]}, "give lattice.time_step_s = 0.0079, or a rate law"),
+        ({"species": [DRUG | {"bolus": {}}]}, "no opening at which it has a value"),
+        (
+            {
+                "species": [DRUG],
+                "openings": [OPEN["openings"][0], OPEN["openings"][1] | {"species_inflow": {"drug": 1.0}}],
+            },
+            "the opening is an outlet, which brings no fluid",
+        ),
         ({"species": [DRUG | {"name": "velocity"}]}, "has the name of another field"),
         ({"species": [DRUG, DRUG | {"name": "drug_half_change"}]}, "has the name of another field"),
         (

@@ -1,14 +1,18 @@
-"""Species against exact numbers: rate laws, a plug-flow reactor with dispersion, uptake at walls, Taylor dispersion."""
+"""Species against exact numbers: rate laws, a plug-flow reactor with dispersion, uptake at walls, Taylor dispersion,
+residence times."""
 
 from collections.abc import Iterator
 from math import exp, inf, sqrt
+from typing import Any
 
 import numpy as np
 from scipy.integrate import solve_ivp
 from scipy.linalg import eig
 
+from muphy_lb.domain import PULL
 from muphy_lb.measure.flow_view import on_root, whole_nodes
 from muphy_lb.physics.species.package import set_species
+from muphy_lb.physics.species.residence import ALL, Entry, distributions
 from muphy_lb.run.solver import Solver
 from muphy_lb.validation.case import Settings, case, relative
 from muphy_lb.validation.flows import (
@@ -32,6 +36,9 @@ MODES = 60  # Chebyshev points of the eigenvalue problem
 DISPERSION_TOLERANCE = 0.01
 PLATES, PLATES_PECLET, PLATES_TIME = 12.0, 20.0, 0.5  # height [voxels], and time in which a slab forgets its start
 RADIUS, PIPE_PECLET, PIPE_TIME = 10.3, 8.0, 0.6
+VESSEL_RADII, QUICK_RADII, RESIDENCE_TOLERANCE = (5.3, 8.3), (5.3,), 0.005
+VESSEL_NU, VESSEL_SPEED, VESSEL_EVERY = 0.01, 0.03, 40
+VESSEL_TIMES = (2.0, 6.0)  # viscous time of the parent over which the flow begins, and times V / Q until all has left
 SETTLED = 1e-7  # largest change of steady values in 100 steps, relative
 
 
@@ -224,8 +231,48 @@ def _spread(shape: str, size: float, peclet: float, of_shape: float, settings: S
     yield relative(f"{shape}: dispersion over D, Pe = {peclet:g}", expected, spread, DISPERSION_TOLERANCE)
 
 
+@case(
+    "species-residence",
+    "Danckwerts, Chem. Eng. Sci. 2, 1 (1953): the mean residence time in any closed vessel is volume over flow rate",
+)
+def residence_times(settings: Settings) -> Iterator:
+    """A step of dye in an artery with a bifurcation, oblique to the lattice, with two outlets at one pressure."""
+    for radius in QUICK_RADII if settings.quick else VESSEL_RADII:
+        begin = VESSEL_TIMES[0] * radius**2 / VESSEL_NU
+        openings = [
+            {"name": "inlet", "velocity_m_s": VESSEL_SPEED, "profile": "parabolic", "species_inflow": {"dye": 1.0}},
+            *({"name": f"outlet_{k}", "pressure_pa": 0.0} for k in (1, 2)),
+        ]
+        frozen = {"frozen_after_s": begin} if settings.streaming == PULL.name else {}
+        simulation = lattice_simulation(
+            settings,
+            {"shape": "branching_vessel", "options": {"parent_radius_m": radius, "generations": 1}},
+            VESSEL_NU,
+            lattice={"name": "D3Q19"},
+            openings=openings,
+            species=[{"name": "dye", "diffusivity_m2_s": 0.02, "bolus": {"start_s": begin}}],
+            run=frozen,
+        )
+        physics: Any = simulation.physics[0]
+        (told,) = physics.told(simulation)
+        simulation.step(int(begin))
+        expected = simulation.header.n_nodes / on_root(simulation.openings())["inlet"].flow_rate_m3_s
+        rows = []
+        for _ in range(int(VESSEL_TIMES[1] * expected) // VESSEL_EVERY):
+            rows.append([simulation.time_s, *on_root(told.numbers_si())])
+            simulation.step(VESSEL_EVERY)
+        table = dict(zip(["time_s", *told.columns], np.array(rows).T, strict=True))
+        columns = told.columns_of_outlets
+        mean = {outlet: table[column] for outlet, (column, _) in columns.items()}
+        leaving = {outlet: -table[column] for outlet, (_, column) in columns.items()}
+        found = distributions(table["time_s"], mean, leaving, Entry(1.0, begin, inf))
+        where = f"radius {radius:g}"
+        yield relative(f"share that has left, {where}", 1.0, found[ALL].share_left, RESIDENCE_TOLERANCE)
+        yield relative(f"mean residence time [steps], {where}", expected, found[ALL].mean_s, RESIDENCE_TOLERANCE)
+
+
 def _mean(simulation: Solver, name: str) -> float:
     return float(on_root(simulation.field(name)).mean(dtype=np.float64))
 
 
-CASES = (rates, reactor, uptake, dispersion)
+CASES = (rates, reactor, uptake, dispersion, residence_times)

@@ -1,5 +1,9 @@
-"""Amounts of species that leave through outlets and enter through walls over time, ``species_NAME.csv``, and the record
-of all species at the end of a run: a table and lines of the summary."""
+"""Amounts of species that pass through openings and walls, or react, over time, ``species_NAME.csv``, and the record of
+all species at the end of a run: a table and lines of the summary.
+
+What enters in a step is told ahead of it, and sources are those of the present instant, so that from one step to the
+next the amount changes by all that enters and by the mean of the sources of both, to the last digits.
+"""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -9,13 +13,12 @@ from pathlib import Path
 import numpy as np
 
 from muphy_lb.base.errors import DivergedError
-from muphy_lb.domain import ScalarBoundary
 from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView, whole_nodes
 from muphy_lb.measure.observer import Observer
 from muphy_lb.output.report_html import ReportPart, ReportTable, series_charts
 from muphy_lb.physics.scalar import CarriedScalar, setting_of
-from muphy_lb.physics.scalar_series import OutletFluxes
+from muphy_lb.physics.scalar_series import OutletFluxes, Populations
 from muphy_lb.physics.scalar_walls import WallFluxes, entering
 from muphy_lb.physics.species.section import SERIES_FILE
 
@@ -31,9 +34,9 @@ class SpeciesTold:
     Args:
         view: the flow.
         scalar: the species.
+        carrier: its carrier.
         walls: names of the walls with a condition for it.
         bounds: the range that it cannot leave, infinite where there is no bound.
-        carrier: the conditions of its carrier.
 
     Attributes:
         columns: names of the numbers of :meth:`numbers_si`.
@@ -44,9 +47,9 @@ class SpeciesTold:
         self,
         view: FlowView,
         scalar: CarriedScalar,
+        carrier: Populations,
         walls: Sequence[str],
         bounds: tuple[float, float],
-        carrier: ScalarBoundary,
     ):
         self._view, self.scalar, self.walls, self.bounds = view, scalar, tuple(walls), bounds
         self._outlets = OutletFluxes(view, scalar, carrier)
@@ -55,23 +58,48 @@ class SpeciesTold:
             f"{scalar.unit.removesuffix('/m3')}/s" if scalar.unit.endswith("/m3") else f"{scalar.unit} m3/s"
         )
         rate = self.rate_unit.replace("/", "_").replace(" ", "_")
-        self.columns = [*self._outlets.columns, *(f"{wall}_{scalar.name}_{rate}" for wall in self.walls)]
+        self.openings = [opening.name for opening in view.header.openings]
+        entering = [*self.walls, *self.openings, "sources"]
+        self.columns = [*self._outlets.columns, *(f"{name}_{scalar.name}_{rate}" for name in entering)]
 
     @property
     def outlets(self) -> list[str]:
         """Names of the outlets."""
         return self._outlets.names
 
+    @property
+    def columns_of_outlets(self) -> dict[str, tuple[str, str]]:
+        """By outlet, the names of the mean of what leaves and of the rate at which the species enters."""
+        first = len(self._outlets.columns) + len(self.walls)
+        rates = dict(zip(self.openings, self.columns[first:], strict=False))
+        return {name: (mean, rates[name]) for name, mean in zip(self.outlets, self.columns, strict=False)}
+
     def numbers_si(self) -> list[float] | None:
-        """The mean of what leaves through each outlet, that of all fluid, and what enters through each wall, in SI
-        units, on rank 0."""
-        found, walls = self._outlets.numbers(), self.through_walls_si()
-        if found is not None and not isfinite(found[-1]):
+        """The mean of what leaves through each outlet, that of all fluid, what enters a second through each wall and
+        opening, and what sources give, in SI units, on rank 0."""
+        found, walls, openings = self._outlets.numbers(), self.through_walls_si(), self._outlets.entering()
+        sources = self._sources()
+        if found is None or openings is None or sources is None:
+            return None
+        if not isfinite(found[-1]):
             raise DivergedError(
                 f"the species {self.scalar.name} is not a number at step {self._view.step_number}; take a shorter"
                 " lattice.time_step_s, or a rate law that stays finite"
             )
-        return None if found is None else [*self._outlets.means_si(found), *walls]
+        rates = self._view.units.flow_rate_to_si(np.append(openings, sources))
+        return [*self._outlets.means_si(found), *walls, *rates.tolist()]
+
+    def _sources(self) -> float | None:
+        """The gain of all nodes in a step by production, decay and reactions [lattice units], on rank 0."""
+        scalar, view = self.scalar, self._view
+        if not (scalar.half_gain or scalar.production or scalar.decay):
+            return 0.0
+        carrier = view.model_field(scalar.carrier)
+        given = view.model_field(scalar.half_gain or scalar.name)
+        if carrier is None or given is None:
+            return None
+        amounts = given.astype(np.float64) * carrier
+        return float(np.sum(2.0 * amounts if scalar.half_gain else scalar.production - scalar.decay * amounts))
 
     def through_walls_si(self) -> list[float]:
         """The amount a second that enters the fluid through each wall with a condition; empty off rank 0."""
@@ -88,7 +116,7 @@ class SpeciesTold:
         carrier = self._view.model_field(self.scalar.carrier)
         if numbers is None or values is None or carrier is None:
             return None
-        n_outlets = len(self.outlets)
+        n_outlets, first_opening = len(self.outlets), len(self.outlets) + 1 + len(self.walls)
         held = float(np.sum(values * carrier, dtype=np.float64))
         leaves = dict(zip(self.outlets, numbers[:n_outlets], strict=True))
         return {
@@ -99,7 +127,9 @@ class SpeciesTold:
             "amount": held * self._view.units.spacing_m**3,
             "outlet_means": {name: None if isnan(value) else value for name, value in leaves.items()},
             "rate_unit": self.rate_unit,
-            "enters_through_walls": dict(zip(self.walls, numbers[n_outlets + 1 :], strict=True)),
+            "enters_through_walls": dict(zip(self.walls, numbers[n_outlets + 1 : first_opening], strict=True)),
+            "enters_through_openings": dict(zip(self.openings, numbers[first_opening:-1], strict=True)),
+            "sources": numbers[-1],
         }
 
 
@@ -180,9 +210,10 @@ class SpeciesRecord(Observer):
                 if value is not None
             ]
             rows += [
-                (f"{name}, enters through {wall} [{rate}]", value)
-                for wall, value in record["enters_through_walls"].items()
+                (f"{name}, enters through {through} [{rate}]", value)
+                for through, value in (record["enters_through_walls"] | record["enters_through_openings"]).items()
             ]
+            rows += [(f"{name}, from sources [{rate}]", record["sources"])] if record["sources"] else []
             quantities = {f"mean_{told.scalar.column}": f"mean value [{unit}]"}
             charts.append(partial(series_charts, self._folder / SERIES_FILE.format(name), name, quantities))
         table = ReportTable("Species", ("", "at the end"), rows)

@@ -2,12 +2,13 @@
 
 Walls let nothing through unless the case says otherwise: a value at the surface, a flux, or an uptake in proportion to
 the value at the wall, k (c - c beyond), a Robin condition half-way or at the wall's place on its links
-(:mod:`muphy_lb.domain.scalar_streaming`). An inlet holds the values that the case gives; of a species without one
-nothing enters. Outlets carry species out without a gradient.
+(:mod:`muphy_lb.domain.scalar_streaming`). An inlet holds the values that the case gives, or its fluid brings them;
+of a species without one nothing enters. These values may have a course in time. Outlets carry species out without a
+gradient.
 """
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf
 from types import MappingProxyType
 from typing import Any
@@ -17,9 +18,10 @@ import numpy as np
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.precision import FP64, PRECISIONS
 from muphy_lb.base.units import Units
+from muphy_lb.boundaries.waveform import Bolus, TableCourse, read_table
 from muphy_lb.case.output import FIELDS, SPEED
 from muphy_lb.case.section import did_you_mean
-from muphy_lb.domain import FIXED, FLUX
+from muphy_lb.domain import FIXED, FLUX, INFLOW
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.lattice import lattice_named
 from muphy_lb.measure.flow_view import PreparedView, SettableFlow
@@ -31,7 +33,6 @@ from muphy_lb.physics.scalar import (
     CarriedScalar,
     Condition,
     ScalarPhysics,
-    carrier_boundary,
     refuse_half_precision,
     scalar_boundary,
 )
@@ -46,8 +47,10 @@ from muphy_lb.physics.species.reactions import (
     parts_of_step,
     refuse_stiff,
 )
+from muphy_lb.physics.species.residence import ResidenceTimes, entry_of
 from muphy_lb.physics.species.section import SpeciesSection
 from muphy_lb.setup.input_fields import Wanted, read_field
+from muphy_lb.setup.waveforms import factor_bounds, waveform_factor
 
 NAME = "species"
 TAKEN = (*FIELDS, SPEED)
@@ -102,8 +105,7 @@ class Species(ScalarPhysics):
         diffusivity = float(units.viscosity_to_lattice(diffusivity_m2_s))
         at_walls = _wall_conditions(case, section.name, diffusivity, units)
         self._walls[section.name] = tuple(at_walls)
-        held = {each.name: (each.species or {}).get(section.name) for each in case.openings}
-        conditions = {name: Condition(FIXED, value) for name, value in held.items() if value is not None}
+        conditions = _opening_conditions(case, header, section, units)
         return CarriedScalar(
             section.name,
             dimension,
@@ -203,16 +205,23 @@ class Species(ScalarPhysics):
 
     def told(self, view) -> list[SpeciesTold]:
         """Measures each species."""
-        pairs, carrier = zip(self.scalars, view.case.species, strict=True), carrier_boundary(self.scalars)
+        pairs = zip(self.scalars, view.case.species, strict=True)
         return [
-            SpeciesTold(view, each, self._walls[each.name], _bounds(view.case, own), carrier) for each, own in pairs
+            SpeciesTold(view, each, self.carrier, self._walls[each.name], _bounds(view.case, own))
+            for each, own in pairs
         ]
 
     def observers(self, view, folder, resume_step):
         """The time series of each species, and the record at the end."""
         told = self.told(view)
-        series = (SpeciesSeries(each, view, folder, resume_step) for each in told)
-        return *series, SpeciesRecord(told, view, folder)
+        series = [SpeciesSeries(each, view, folder, resume_step) for each in told]
+        marking = []
+        for section, each, own in zip(view.case.species, told, series, strict=True):
+            entry = entry_of(view.case, view.header, section)
+            if entry is not None and each.outlets:
+                marking.append((section.name, each.columns_of_outlets, entry, own))
+        times = (ResidenceTimes(marking, view, folder),) if marking else ()
+        return *series, SpeciesRecord(told, view, folder), *times
 
 
 def _law(section: SpeciesSection, names: tuple[str, ...]) -> RateLaw:
@@ -237,15 +246,64 @@ def _refuse_fast_decay(section: SpeciesSection, time_step_s: float) -> None:
 
 def _largest(case, section: SpeciesSection) -> float:
     """The largest size of a value of a species that the case gives."""
-    given = ((each.species or {}).get(section.name, 0.0) for each in (*case.openings, *case.walls))
-    return max(map(abs, (section.initial, *given)))
+    return max(map(abs, (section.initial, *_given(case, section))))
+
+
+def _given(case, section: SpeciesSection) -> list[float]:
+    """The values of a species at walls and openings, the lowest and the highest of those that change in time."""
+    name, bounds = section.name, _course_bounds(case, section)
+    tables = [(opening.species or {}) | (opening.species_inflow or {}) for opening in case.openings]
+    at_openings = [factor * table[name] for table in tables if name in table for factor in bounds]
+    return at_openings + [wall.species[name] for wall in case.walls if name in (wall.species or {})]
+
+
+def _course(case, section: SpeciesSection, units: Units) -> Callable | None:
+    """The factor over time of the values of a species at openings; None if they stay. Raises InputError: its table
+    cannot be read."""
+    if section.bolus is None:
+        return waveform_factor(case, section.waveform)
+    if section.bolus.file is None:
+        length_s = inf if section.bolus.length_s is None else section.bolus.length_s
+        return Bolus(section.bolus.start_s, length_s, units.time_step_s)
+    return TableCourse(*_bolus_table(case, section, section.bolus.file))
+
+
+def _bolus_table(case, section: SpeciesSection, file: str) -> tuple[np.ndarray, np.ndarray]:
+    return read_table(case.folder / file, f"species.{section.name}.bolus.file")
+
+
+def _course_bounds(case, section: SpeciesSection) -> tuple[float, float]:
+    """The lowest and the highest factor of its values at openings."""
+    if section.bolus is None:
+        return factor_bounds(section.waveform, case)
+    if section.bolus.file is None:
+        return 0.0, 1.0
+    _, values = _bolus_table(case, section, section.bolus.file)
+    return float(values.min()), float(values.max())
+
+
+def _opening_conditions(case, header: GeometryHeader, section: SpeciesSection, units: Units) -> dict[str, Condition]:
+    """The conditions of openings with a value for a species, by name. Raises InputError: an outlet is to bring it."""
+    course, found, kinds = _course(case, section, units), {}, {each.name: each.kind for each in header.openings}
+    for opening in case.openings:
+        held, brought = ((table or {}).get(section.name) for table in (opening.species, opening.species_inflow))
+        if brought is not None and kinds.get(opening.name) == "outlet":
+            raise InputError(
+                f"openings.{opening.name}.species_inflow has {section.name!r}, and the opening is an outlet, which"
+                " brings no fluid; give it at an inlet"
+            )
+        if brought is not None:
+            found[opening.name] = Condition(INFLOW, brought, course=course)
+        elif held is not None:
+            found[opening.name] = Condition(FIXED, held, course=course)
+    return found
 
 
 def _bounds(case, section: SpeciesSection) -> tuple[float, float]:
     """The range of values that a species cannot leave: of one that nothing produces that of the values of the case, and
     0; with sources only a species without negative values has a bound, 0."""
     name = section.name
-    given = [(each.species or {}).get(name, 0.0) for each in (*case.openings, *case.walls)]
+    given = _given(case, section)
     fluxes = [(wall.species_flux or {}).get(name, 0.0) for wall in case.walls]
     low, high = min(0.0, section.initial, *given), max(0.0, section.initial, *given)
     if section.initial_file or low < 0.0 or min(section.production, *fluxes, 0.0) < 0.0:

@@ -7,11 +7,31 @@ from pydantic import Field
 
 from muphy_lb.case.section import Name, Positive, Section, did_you_mean, exactly_one, given_tables, given_values
 from muphy_lb.case.usual import schmidt
+from muphy_lb.case.waveform import WaveformSection
 
 SERIES_FILE = "species_{}.csv"
-FILES = (SERIES_FILE.format("*"),)
+RESIDENCE_FILE = "residence_{}.csv"
+FILES = (SERIES_FILE.format("*"), RESIDENCE_FILE.format("*"))
 NotNegative = Annotated[float, Field(ge=0.0)]
-WALL_KEYS = ("species", "species_flux", "species_uptake_m_s")
+KEYS = ("species", "species_inflow", "species_flux", "species_uptake_m_s")  # of openings and walls
+
+
+class BolusSection(Section):
+    """When a species enters: a factor of its values at openings, 1 for a while and 0 before and behind, or a table."""
+
+    start_s: NotNegative = 0.0
+    """time [s] at which it begins"""
+    length_s: Positive | None = None
+    """how long it lasts [s]; without it for good, a step"""
+    file: str | None = None
+    """CSV table instead, relative to the folder of the case file: a line of headings, then time [s], factor; straight
+    between the rows, as in the first and last before and behind them"""
+
+    @classmethod
+    def rules(cls, given):
+        """A table or a time."""
+        if "file" in given and given.keys() & {"start_s", "length_s"}:
+            yield "has a file and start_s or length_s; give one of both"
 
 
 class SpeciesSection(Section):
@@ -33,6 +53,10 @@ class SpeciesSection(Section):
     """share that decays [1/s]"""
     production: float = 0.0
     """gain everywhere [unit/s]"""
+    waveform: WaveformSection | None = None
+    """factor of its values at openings over time, which repeats itself"""
+    bolus: BolusSection | None = None
+    """when it enters, if not all the time"""
     rate: str | None = None
     """rate law [unit/s]: numbers, names of species and of rates, + - * / **, exp, sqrt, min, max"""
     rates: dict[str, float] = {}
@@ -40,10 +64,12 @@ class SpeciesSection(Section):
 
     @classmethod
     def rules(cls, given):
-        """One diffusivity, one start; constants belong to a law."""
+        """One diffusivity, one start, one course in time; constants belong to a law."""
         yield from exactly_one(given, "diffusivity_m2_s", "schmidt")
         if given.get("initial") and "initial_file" in given:
             yield "has initial and initial_file; give one of them"
+        if given.keys() >= {"waveform", "bolus"}:
+            yield "has waveform and bolus; give one of them"
         if given.get("rates") and "rate" not in given:
             yield "has rates but no rate, the law whose constants they are"
 
@@ -56,7 +82,17 @@ class OpeningKeys(Section):
     """Keys of an opening."""
 
     species: dict[str, float] | None = None
-    """value [unit] of each species by name; of one without a value nothing enters through an inlet"""
+    """value [unit] of each species by name, held there; of one without a value nothing enters through an inlet"""
+    species_inflow: dict[str, float] | None = None
+    """value [unit] of the fluid that an inlet brings by name of the species; nothing diffuses out against it"""
+
+    @classmethod
+    def rules(cls, given):
+        """One condition for each species."""
+        held, brought = (given_values(given.get(key)).keys() for key in ("species", "species_inflow"))
+        for name in sorted(held & brought):
+            yield f"has {name} in species and species_inflow; give one of both"
+        yield from super().rules(given)
 
 
 class WallKeys(Section):
@@ -80,14 +116,25 @@ class WallKeys(Section):
 
 
 def rules(given: Mapping) -> Iterator[str]:
-    """Names at walls and openings are those of species; ``given`` holds the raw tables of the case."""
+    """Names at walls and openings are those of species, and a course in time belongs to a value at an opening;
+    ``given`` holds the raw tables of the case."""
     known = [table["name"] for table in given_tables(given.get("species")) if isinstance(table.get("name"), str)]
     tables = [(kind, table) for kind in ("openings", "walls") for table in given_tables(given.get(kind))]
     for kind, table in tables:
-        named = {name: key for key in WALL_KEYS for name in given_values(table.get(key))}
+        named = {name: key for key in KEYS for name in given_values(table.get(key))}
         for name in named.keys() - set(known):
             remedy = did_you_mean(name, known) if known else "give [[species]] with that name"
             yield f"has {name!r} in {named[name]} of {kind}.{table.get('name')}, which is no species; {remedy}"
+    entering = {
+        name for kind, table in tables if kind == "openings" for key in KEYS for name in given_values(table.get(key))
+    }
+    for table in given_tables(given.get("species")):
+        course = next((key for key in ("waveform", "bolus") if key in table), None)
+        if course and table.get("name") not in entering:
+            yield (
+                f"has species.{table.get('name')}.{course}, and no opening at which it has a value: give one, as in"
+                f" species_inflow = {{ {table.get('name')} = 1.0 }}"
+            )
 
 
 USUAL = (schmidt("species.*.diffusivity_m2_s"),)

@@ -73,9 +73,10 @@ def test_a_case_has_two_physics_unless_one_excludes_the_other():
             allowed.append(pair)
         except InputError as error:
             assert "cannot be computed together" in str(error)
-    with_species = [("thermal", "species"), ("age", "species"), ("species", "dissipation")]
+    carried = [("thermal", "species"), ("age", "species"), ("species", "dissipation")]
+    carried += [("thermal", "dispersion"), ("dispersion", "dissipation")]
     porous = {(name, "porous_medium") for name in ("thermal", "age", "species")}
-    assert set(allowed) == {("fluctuating", "particles"), ("age", "dissipation"), *with_species} | porous
+    assert set(allowed) == {("fluctuating", "particles"), ("age", "dissipation"), *carried} | porous
 
 
 @pytest.mark.parametrize("library", ["numpy", "numba"])

@@ -1,0 +1,106 @@
+"""Dispersion of periodic flows: the coefficients are those of the same voxels by finite volumes, and messages."""
+
+import numpy as np
+import pytest
+
+from muphy_lb.base.errors import InputError
+from muphy_lb.case.case import case_from_dict
+from muphy_lb.output.series import read_series
+from muphy_lb.parallel import SerialCommunicator
+from muphy_lb.physics.dispersion.observers import Spreading
+from muphy_lb.run.loop import Run
+from muphy_lb.run.solver import Solver
+from tests.channel import PERIODIC, changed, open_channel, simulate
+
+DRIVEN = {"acceleration_m_s2": [0.02, 0.0, 0.0]}
+DIFFUSIVITIES_M2_S = [1e-5, 2e-6]
+CPU = {"backend": "cpu"}
+
+
+def case(shape="channel", options=None, **sections):
+    geometry = {"shape": shape, "options": options or {"length": 4, "height": 6, "width": 1}}
+    walls = PERIODIC["walls"] if shape == "channel" else None
+    dispersion = {"diffusivities_m2_s": DIFFUSIVITIES_M2_S} | sections.pop("dispersion", {})
+    compute = CPU | sections.pop("compute", {})
+    tables = changed(PERIODIC, geometry=geometry, walls=walls, dispersion=dispersion, compute=compute, **sections)
+    return case_from_dict({key: table for key, table in tables.items() if table is not None})
+
+
+def coefficients(simulation, axis=0):
+    """(D_L / D of each diffusivity, mean velocity [voxels a step])."""
+    return Spreading(simulation, simulation.physics[0].scalars, axis).coefficients()
+
+
+def by_finite_volumes(simulation, diffusivity):
+    """D_L / D along x of central differences on the voxels, with the velocities of the nodes: that of the mean of c at
+    both sides of a face, c = x + b."""
+    nodes, shape = simulation.nodes, np.array(simulation.nodes.shape[::-1])
+    at, velocity = nodes.coordinates(), simulation.velocity_m_s()[:, 0] / simulation.units.speed_m_s
+    number = {tuple(place): k for k, place in enumerate(at)}
+    matrix, gain, faces = np.zeros((len(at), len(at))), np.zeros(len(at)), []
+    for place, k in number.items():
+        for axis in range(3):
+            step = np.eye(3, dtype=int)[axis]
+            other = number.get(tuple((np.array(place) + step) % shape))
+            if other is None or other == k:
+                continue
+            ahead = float(axis == 0)
+            flow = 0.5 * (velocity[k] + velocity[other]) * ahead
+            across = np.zeros(len(at))
+            across[k], across[other] = 0.5 * flow + diffusivity, 0.5 * flow - diffusivity
+            matrix[k] -= across
+            matrix[other] += across
+            gain[k] -= (0.5 * flow - diffusivity) * ahead  # of the slope, x - x_k at the face
+            gain[other] -= (0.5 * flow + diffusivity) * ahead
+            faces += [(across, diffusivity)] if ahead else []
+    rest = np.linalg.lstsq(matrix, gain.mean() - gain, rcond=None)[0]
+    rest -= rest.mean()
+    return sum(d - across @ rest for across, d in faces) / len(at) / diffusivity
+
+
+def test_the_coefficients_between_plates_are_those_of_finite_volumes():
+    """But for the 4 u^2, u the mean velocity, by which the scheme diffuses less along a flow: to the last digits."""
+    simulation = simulate(case(flow=DRIVEN, lattice={"equilibrium": "stokes"}), 4000)
+    told, speed = coefficients(simulation)
+    assert told[1] > 2.0
+    for value, scalar in zip(told, simulation.physics[0].scalars, strict=True):
+        expected = by_finite_volumes(simulation, scalar.diffusivity) - 4.0 * speed**2
+        assert value == pytest.approx(expected, rel=1e-9)
+
+
+def test_without_a_flow_obstacles_hinder_diffusion_as_finite_volumes_say():
+    options = {"size": 8, "cells": 1, "solid_fraction": 0.2}
+    simulation = simulate(case("cylinder_array", options), 4000)
+    told, speed = coefficients(simulation)
+    assert speed == pytest.approx(0.0, abs=1e-15) and told[0] < 0.9
+    assert told[0] == pytest.approx(
+        by_finite_volumes(simulation, simulation.physics[0].scalars[0].diffusivity), rel=1e-6
+    )
+    assert told[0] == pytest.approx(told[1], rel=1e-4)
+
+
+def test_a_run_tells_the_coefficients_and_what_they_may_still_change(tmp_path):
+    run = {"steps": 3000, "steady_tolerance": 1e-4, "steady_watch": ["dispersion"]}
+    one = case(flow=DRIVEN, run=run, dispersion={"length_m": 6e-3}, output={"report": True, "series_every_steps": 100})
+    _, summary = Run(Solver(one, SerialCommunicator()), tmp_path).execute()
+    record, table = summary["dispersion"], read_series(tmp_path / "dispersion.csv")
+    last = record["coefficients"][1]
+    assert last["dispersion_over_diffusivity"] == table["closure_2_dispersion_over_diffusivity"][-1]
+    assert last["peclet"] == pytest.approx(record["velocity_m_s"] * 6e-3 / 2e-6)
+    assert 0.0 < last["uncertainty_m2_s"] < 0.05 * last["dispersion_m2_s"]
+    assert "Dispersion along x" in (tmp_path / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        (lambda: case(dispersion={"axis": "y"}), "along which the box is not periodic; axes that are: x"),
+        (lambda: case(dispersion={"diffusivities_m2_s": []}), "dispersion.diffusivities_m2_s"),
+        (lambda: case(compute={"precision": "fp16"}), "allowed: 'fp32', 'fp64'"),
+        (lambda: open_channel(dispersion={"diffusivities_m2_s": [1e-6]}), "the case has openings"),
+    ],
+)
+def test_what_has_no_coefficient_is_refused(made, told):
+    with pytest.raises(InputError) as refusal:
+        simulate(made())
+    assert told in str(refusal.value)

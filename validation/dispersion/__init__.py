@@ -1,0 +1,1 @@
+"""Validation of dispersion in periodic flows; ``table`` lists the cases."""
