@@ -16,6 +16,7 @@ from muphy_lb.base.units import Units
 from muphy_lb.case.case import Case
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.lattice import Lattice
+from muphy_lb.measure.displacement import Displacement
 from muphy_lb.measure.flow_view import (
     DrawnParticles,
     FlowView,
@@ -62,6 +63,7 @@ class Physics:
         goes_on_in_frozen_flow: whether it is computed in a flow that stays as it is (``run.frozen_after_s``).
         follows_darcy: whether a body force alone drives one fluid that fills all nodes, so that the flow has a
             permeability.
+        displacement: the two fluids that it has, for commands on rocks; None if it has no second one.
         draws_frames: whether an observer of its own draws the pictures of ``output.frames_every_steps``, unless the
             case names a field for them.
         cut_field: output field that determines which cut through the geometry is drawn; None: the speed.
@@ -83,6 +85,7 @@ class Physics:
     methods: ClassVar[Mapping[str, Callable]] = MappingProxyType({})
     goes_on_in_frozen_flow: ClassVar[bool] = False
     follows_darcy: ClassVar[bool] = True
+    displacement: ClassVar[Displacement | None] = None
     draws_frames: ClassVar[bool] = False
     cut_field: ClassVar[str | None] = None
     volume_fraction: ClassVar[str | None] = None

@@ -3,7 +3,7 @@
 The second fluid enters through one opening, at one pressure after another, each for as long as the saturation still
 changes. The capillary pressure is the difference of the pressures at that opening and at the others. Rising pressures
 drain a rock that the first fluid wets, falling ones let that back in. With a porous plate at the others
-(``blocks_second`` of an opening) the second fluid stays in the rock once it has come through.
+the second fluid stays in the rock once it has come through.
 """
 
 import json
@@ -18,14 +18,13 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.atomic import atomic_write, check_writable, refuse_linked_folder
 from muphy_lb.case.case import Case, as_case, load_case
 from muphy_lb.case.toml import as_override
+from muphy_lb.measure.displacement import Displacement, displacement_of
 from muphy_lb.measure.flow_view import whole_nodes
 from muphy_lb.measure.permeability import rock_of
 from muphy_lb.output.charts import line_chart
 from muphy_lb.output.series import write_summary
 from muphy_lb.parallel import from_root
 from muphy_lb.parallel.watchdog import Sentry
-from muphy_lb.physics.two_fluid.observers import exact_sum
-from muphy_lb.physics.two_fluid.operators import FIRST, PHASE, SECOND
 from muphy_lb.run.loop import STOPPED_EXIT_CODE
 from muphy_lb.run.options import DEFAULT_OUTPUT
 from muphy_lb.run.simulation import Simulation
@@ -43,46 +42,36 @@ def drainage(options, say: Callable[[str], None], communicator) -> int:
     The table is written after each pressure, to ``capillary_pressure.csv`` in the output folder, with a chart.
 
     Raises:
-        InputError: no [two_fluid], or not one opening with a pressure through which the second fluid alone enters.
+        InputError: no second fluid, or not one opening with a pressure through which it alone enters.
         DivergedError: the flow became unstable.
         OutputError: a file cannot be written.
     """
     pressures = _pressures(options.pressures)
     case = communicator.broadcast(load_case(options.case, options.set) if communicator.rank == 0 else None)
-    inlet, outside_pa = _openings(case)
+    fluids = displacement_of(case, "drainage")
+    inlet, outside_pa = _openings(case, fluids)
     folder = Path(options.output or Path(DEFAULT_OUTPUT) / f"{Path(options.case).stem}-drainage")
-    rows = from_root(communicator, lambda: _earlier(folder, case, options, pressures))
-    key = f"openings.{inlet}.pressure_pa"
+    rows = from_root(communicator, lambda: _earlier(folder, case, fluids, options, pressures))
     with StopSignals() as signals, Sentry(communicator, folder):
         if rows:
             say(f"{folder} holds {len(rows)} of {len(pressures)} pressures, which are not computed again")
             simulation = Simulation.load(folder / f"state_{len(rows)}", communicator)
         else:
-            simulation = Simulation(as_case(case, [as_override(key, pressures[0])]), communicator=communicator)
+            first = as_override(f"openings.{inlet}.pressure_pa", pressures[0])
+            simulation = Simulation(as_case(case, [first]), communicator=communicator)
         with simulation as sim:
             say(sim.core.describe())
+            steps = Steps(sim, fluids, inlet, options.settled_within, signals)
             for pressure_pa in pressures[len(rows) :]:
-                sim.change({key: pressure_pa})
-                row, number = _settled(sim, sim.core.numerics.steps, options.settled_within, communicator, signals)
-                if number:
-                    name = signal.Signals(number).name
-                    say(
-                        f"stopped by signal {name}; to go on, give the same command again (what is done is in {folder})"
-                    )
+                row = steps.at(pressure_pa)
+                if row is None:
+                    ended = f"signal {signal.Signals(communicator.maximum(signals.received)).name}"
+                    say(f"stopped by {ended}; to go on, give the same command again (what is done is in {folder})")
                     return STOPPED_EXIT_CODE
-                reached = ", ".join(_reached(sim, inlet))
-                row |= {
-                    "pressure_pa": pressure_pa,
-                    "capillary_pressure_pa": pressure_pa - outside_pa,
-                    "reached": reached,
-                }
-                rows.append(row)
+                rows.append({**row, "pressure_pa": pressure_pa, "capillary_pressure_pa": pressure_pa - outside_pa})
                 say(_told(rows[-1]))
                 sim.save(folder / f"state_{len(rows)}", overwrite=True)
-                if communicator.rank == 0:
-                    _write(folder, case, rows)
-                    shutil.rmtree(folder / f"state_{len(rows) - 1}", ignore_errors=True)
-                communicator.barrier()
+                from_root(communicator, lambda: _write(folder, case, fluids, rows))
     return 0 if all(row["is_settled"] for row in rows) else 1
 
 
@@ -96,56 +85,66 @@ def _pressures(text: str) -> list[float]:
     return found
 
 
-def _openings(case: Case) -> tuple[str, float]:
+def _openings(case: Case, fluids: Displacement) -> tuple[str, float]:
     """The opening through which the second fluid enters, and the pressure [Pa] at all others."""
-    if case.two_fluid is None:
-        raise InputError("drainage: the case has no section [two_fluid], the second fluid; add one")
-    inlets = [each for each in case.openings if each.second_fluid == 1.0 and each.pressure_pa is not None]
+    inlets = [each for each in case.openings if getattr(each, fluids.entering) == 1.0 and each.pressure_pa is not None]
     others = [each for each in case.openings if each not in inlets]
     outside_pa = {each.pressure_pa for each in others}
     if len(inlets) != 1 or len(outside_pa) != 1 or None in outside_pa:
         raise InputError(
-            "drainage: the second fluid enters through one opening, with second_fluid = 1.0 and pressure_pa, and all"
-            f" others have one pressure_pa; here {len(inlets)} of {len(case.openings)} openings are such: give them so"
+            f"drainage: the second fluid enters through one opening, with {fluids.entering} = 1.0 and pressure_pa, and"
+            f" all others have one pressure_pa; here {len(inlets)} of {len(case.openings)} openings are such: give them"
+            " so"
         )
     return inlets[0].name, outside_pa.pop()
 
 
-def _settled(sim: Simulation, n_most: int, within: float, communicator, signals) -> tuple[dict, int]:
-    """Step until the saturation has settled; the row of the table, and the signal that asked to stop, or 0."""
-    window, first, is_settled = max(n_most // LOOKS, 1), sim.step_number, False
-    before = _saturation(sim)
-    while sim.step_number - first < n_most and not is_settled:
-        sim.step(window)
-        if number := communicator.maximum(signals.received):
-            return {}, number
-        now = _saturation(sim)
-        is_settled, before = abs(now - before) <= within, now
-    return {"first_saturation": before, "steps": sim.step_number - first, "is_settled": is_settled}, 0
+class Steps:
+    """Steps of the pressure, each until the saturation has settled.
 
+    Args:
+        sim: the flow.
+        fluids: both fluids.
+        inlet: opening through which the second one enters.
+        within: change of the saturation over a tenth of the steps of the case, within which it has settled.
+        signals: those that ask to stop.
+    """
 
-def _saturation(sim: Simulation) -> float:
-    """Saturation of the first fluid in the rock, reservoirs left out, on every rank."""
-    core = sim.core
-    first, second = core.model_field(FIRST), core.model_field(SECOND)
-    saturation = None
-    if first is not None and second is not None:
-        inside = rock_of(core.case, core.header).holds(np.asarray(whole_nodes(core).voxel), core.header.shape)
-        found = exact_sum(first[inside]), exact_sum(second[inside])
-        saturation = found[0] / sum(found)
-    return core.communicator.broadcast(saturation)
+    def __init__(self, sim: Simulation, fluids: Displacement, inlet: str, within: float, signals: StopSignals):
+        self._sim, self._fluids, self._inlet, self._within, self._signals = sim, fluids, inlet, within, signals
+        self._n_most = sim.core.numerics.steps
 
+    def at(self, pressure_pa: float) -> dict | None:
+        """The row of the table for a pressure; None if a signal asked to stop. Collective."""
+        sim, window = self._sim, max(self._n_most // LOOKS, 1)
+        sim.change({f"openings.{self._inlet}.pressure_pa": pressure_pa})
+        first, before, is_settled = sim.step_number, self._saturation(), False
+        while sim.step_number - first < self._n_most and not is_settled:
+            sim.step(window)
+            if sim.core.communicator.maximum(self._signals.received):
+                return None
+            now = self._saturation()
+            is_settled, before = abs(now - before) <= self._within, now
+        steps, reached = sim.step_number - first, ", ".join(self._reached())
+        return {"first_saturation": before, "steps": steps, "is_settled": is_settled, "reached": reached}
 
-def _reached(sim: Simulation, inlet: str) -> list[str]:
-    """Names of the other openings that the second fluid has reached."""
-    core = sim.core
-    links, phase = core.domain.links, core.local_field(PHASE)
-    found = []
-    for number, opening in enumerate(core.header.openings):
-        is_there = bool((phase[links.node[links.boundary == number]] < 0.0).any())
-        if core.communicator.maximum(int(is_there)) and opening.name != inlet:
-            found.append(opening.name)
-    return found
+    def _saturation(self) -> float:
+        """Saturation of the first fluid in the rock, reservoirs left out, on every rank."""
+        core, chosen = self._sim.core, slice(None)
+        if core.communicator.rank == 0:
+            chosen = rock_of(core.case, core.header).holds(np.asarray(whole_nodes(core).voxel), core.header.shape)
+        second = self._fluids.saturation(core, chosen)
+        return 1.0 - core.communicator.broadcast(second)
+
+    def _reached(self) -> list[str]:
+        """Names of the other openings that the second fluid has reached."""
+        core = self._sim.core
+        links, is_second, found = core.domain.links, self._fluids.is_second(core), []
+        for number, opening in enumerate(core.header.openings):
+            is_there = bool(is_second[links.node[links.boundary == number]].any())
+            if core.communicator.maximum(int(is_there)) and opening.name != self._inlet:
+                found.append(opening.name)
+        return found
 
 
 def _told(row: dict) -> str:
@@ -157,12 +156,13 @@ def _told(row: dict) -> str:
     )
 
 
-def _identity(case: Case) -> dict:
+def _identity(case: Case, fluids: Displacement) -> dict:
     """The tables of a case that identify its flow."""
-    return {name: json.loads(getattr(case, name).model_dump_json()) for name in ("geometry", "fluid", "two_fluid")}
+    names = ("geometry", "fluid", fluids.section)
+    return {name: json.loads(getattr(case, name).model_dump_json()) for name in names}
 
 
-def _earlier(folder: Path, case: Case, options, pressures: list[float]) -> list[dict]:
+def _earlier(folder: Path, case: Case, fluids: Displacement, options, pressures: list[float]) -> list[dict]:
     """The rows that a folder holds of this command, none without one; on rank 0."""
     refuse_linked_folder(folder)
     check_writable(folder)
@@ -173,7 +173,7 @@ def _earlier(folder: Path, case: Case, options, pressures: list[float]) -> list[
         return []
     record = json.loads(path.read_text(encoding="utf-8"))
     rows = record["points"]
-    if record["case"] != _identity(case) or [row["pressure_pa"] for row in rows] != pressures[: len(rows)]:
+    if record["case"] != _identity(case, fluids) or [row["pressure_pa"] for row in rows] != pressures[: len(rows)]:
         raise InputError(
             f"drainage: {folder} holds pressures of another case, or others than --pressures begins with; give"
             " --overwrite to begin anew, or another output folder with -o"
@@ -181,12 +181,13 @@ def _earlier(folder: Path, case: Case, options, pressures: list[float]) -> list[
     return rows
 
 
-def _write(folder: Path, case: Case, rows: list[dict]) -> None:
-    """The table as CSV and JSON, and its chart."""
+def _write(folder: Path, case: Case, fluids: Displacement, rows: list[dict]) -> None:
+    """The table as CSV and JSON, and its chart; the state before the last one goes."""
     lines = [",".join(COLUMNS), *(",".join(str(row[name]).replace(",", ";") for name in COLUMNS) for row in rows)]
     curve = tuple(np.array([row[name] for row in rows]) for name in ("first_saturation", "capillary_pressure_pa"))
     chart = line_chart("Capillary pressure", "saturation of the first fluid", "capillary pressure [Pa]", {"": curve})
     for ending, content in ((".csv", ("\n".join(lines) + "\n").encode()), (".png", chart)):
         with atomic_write(folder / f"{FILE}{ending}") as temporary:
             temporary.write_bytes(content)
-    write_summary(folder / f"{FILE}.json", {"case": _identity(case), "points": rows})
+    write_summary(folder / f"{FILE}.json", {"case": _identity(case, fluids), "points": rows})
+    shutil.rmtree(folder / f"state_{len(rows) - 1}", ignore_errors=True)

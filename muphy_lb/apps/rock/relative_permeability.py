@@ -20,7 +20,8 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.atomic import atomic_write, check_writable, refuse_linked_folder
 from muphy_lb.case.case import Case, as_case, load_case
 from muphy_lb.case.toml import as_override
-from muphy_lb.measure.permeability import refuse_other_drives
+from muphy_lb.measure.displacement import Displacement, displacement_of
+from muphy_lb.measure.permeability import Permeability, refuse_other_drives
 from muphy_lb.output.charts import line_chart
 from muphy_lb.output.series import write_summary
 from muphy_lb.parallel.watchdog import Sentry
@@ -32,6 +33,7 @@ from muphy_lb.run.solver import Solver
 from muphy_lb.run.stop_signals import StopSignals
 
 KNOWN_WITHIN = 0.02
+FLUIDS = ("first", "second")
 FILE = "relative_permeability"
 COLUMNS = (
     "first_saturation",
@@ -52,14 +54,13 @@ def relative_permeability(options, say: Callable[[str], None], communicator) -> 
     The table is written after each saturation, to ``relative_permeability.csv`` in the output folder, with a chart.
 
     Raises:
-        InputError: no [two_fluid], or no flow that a uniform body force drives.
+        InputError: no second fluid, or no flow that a uniform body force drives.
         DivergedError: a flow became unstable.
         OutputError: a file cannot be written.
     """
     saturations = _saturations(options.saturations)
     case = communicator.broadcast(load_case(options.case, options.set) if communicator.rank == 0 else None)
-    if case.two_fluid is None:
-        raise InputError("relative-permeability: the case has no section [two_fluid], the second fluid; add one")
+    fluids = displacement_of(case, "relative-permeability")
     if case.geometry.options.get("reservoir_layers"):
         raise InputError(
             "relative-permeability: both fluids would flow through geometry.options.reservoir_layers, too, at another"
@@ -75,7 +76,7 @@ def relative_permeability(options, say: Callable[[str], None], communicator) -> 
             if options.overwrite:
                 forget_flow(folder / name)
     with StopSignals() as signals, Sentry(communicator, folder):
-        alone = as_case(case, [as_override("two_fluid", None)])
+        alone = as_case(case, [as_override(fluids.section, None)])
         say("the first fluid alone")
         desk = Desk(say, signals, Clock())
         single = communicator.broadcast(quick_flow(alone, communicator, None, folder / "single", desk))
@@ -85,10 +86,10 @@ def relative_permeability(options, say: Callable[[str], None], communicator) -> 
         rows = []
         for saturation, name in zip(saturations, names, strict=True):
             say(f"\nsaturation of the first fluid {saturation:g}, {len(rows) + 1} of {len(saturations)}")
-            summary = _flow(_at(case, saturation), folder / name, desk, communicator)
+            summary = _flow(fluids.with_start(case, 1.0 - saturation, KNOWN_WITHIN), folder / name, desk, communicator)
             if summary["ended"] not in (STEADY, COMPLETED):
                 return _stopped(summary["ended"], folder, say)
-            rows.append(_row(summary, case, single.permeability))
+            rows.append(_row(summary, fluids, case, single.permeability))
             say(_told(rows[-1]))
             if communicator.rank == 0:
                 _write(folder, rows)
@@ -111,13 +112,6 @@ def _saturations(text: str) -> list[float]:
             f"relative-permeability: --saturations is {text!r}; give numbers between 0 and 1, as in 0.2,0.4,0.6,0.8"
         )
     return found
-
-
-def _at(case: Case, saturation: float) -> Case:
-    """The case at a saturation of the first fluid, which ends once the mean flows are known."""
-    starts = {"second": None, "initial_file": None, "second_saturation": 1.0 - saturation}
-    starts |= {"known_within": case.two_fluid.known_within or KNOWN_WITHIN}
-    return as_case(case, [as_override(f"two_fluid.{key}", value) for key, value in starts.items()])
 
 
 def _flow(case: Case, folder: Path, desk: Desk, communicator) -> dict:
@@ -147,27 +141,25 @@ def _earlier(folder: Path, case: Case) -> tuple[dict | None, bool]:
     return (summary if summary["ended"] in (STEADY, COMPLETED) else None), has_checkpoint
 
 
-def _row(summary: dict, case: Case, alone) -> dict:
+def _row(summary: dict, fluids: Displacement, case: Case, alone: Permeability) -> dict:
     """Relative permeabilities of a flow, by column."""
-    both = summary["two_fluid"]
+    both = summary[fluids.section]
     along = np.array(alone.acceleration_m_s2) / np.linalg.norm(alone.acceleration_m_s2)
     scale = 1.0 / (np.dot(alone.darcy_velocity_m_s, along) * case.fluid.viscosity_m2_s)
-    row = {"first_saturation": 1.0 - both["second_saturation"]}
-    viscosities = case.fluid.viscosity_m2_s, case.two_fluid.kinematic_viscosity_m2_s
-    for fluid, viscosity in zip(("first", "second"), viscosities, strict=True):
-        for name, kind in (("relative_permeability", "mean"), ("standard_error", "standard_error")):
-            known = both.get(kind) or {}
-            flows = np.array([known.get(f"{fluid}_darcy_velocity_{axis}_m_s", np.nan) for axis in "xyz"])
-            number = np.linalg.norm(flows * along) if kind == "standard_error" else flows @ along
-            row[f"{fluid}_{name}"] = float(scale * viscosity * number)
+    row = {"first_saturation": 1.0 - both[fluids.starts[0]]}
+    unknown = dict.fromkeys((*fluids.flows[0], *fluids.flows[1]), np.nan)
+    mean, error = (both.get(name) or unknown for name in ("mean", "standard_error"))
+    for name, viscosity, flows in zip(FLUIDS, fluids.viscosities_m2_s(case), fluids.flows, strict=True):
+        row[f"{name}_relative_permeability"] = float(scale * viscosity * np.dot([mean[each] for each in flows], along))
+        of_axes = np.array([error[each] for each in flows]) * along
+        row[f"{name}_standard_error"] = float(scale * viscosity * np.linalg.norm(of_axes))
     is_known = summary["ended"] == STEADY
     return row | {"capillary_number": both["capillary_number"], "steps": summary["steps"], "is_known": is_known}
 
 
 def _told(row: dict) -> str:
     first, second = (
-        f"{row[f'{fluid}_relative_permeability']:.4g} +- {row[f'{fluid}_standard_error']:.2g}"
-        for fluid in ("first", "second")
+        f"{row[f'{fluid}_relative_permeability']:.4g} +- {row[f'{fluid}_standard_error']:.2g}" for fluid in FLUIDS
     )
     word = "known" if row["is_known"] else "warning: NOT known as well as asked for"
     return (
@@ -188,7 +180,7 @@ def _write(folder: Path, rows: list[dict]) -> None:
                 np.array([row[name] for row in sorted(rows, key=lambda row: row["first_saturation"])])
                 for name in ("first_saturation", f"{fluid}_relative_permeability")
             )
-            for fluid in ("first", "second")
+            for fluid in FLUIDS
         },
     )
     for ending, content in ((".csv", ("\n".join(lines) + "\n").encode()), (".png", chart)):

@@ -16,7 +16,14 @@ from muphy_lb.output.series import read_series
 from muphy_lb.physics.two_fluid.operators import FIRST, PHASE, SECOND
 from muphy_lb.physics.two_fluid.section import SERIES_FILE
 
-FLOWS = tuple(f"{fluid}_darcy_velocity_{axis}_m_s" for fluid in ("first", "second") for axis in "xyz")
+FLOWS = (
+    "first_darcy_velocity_x_m_s",
+    "first_darcy_velocity_y_m_s",
+    "first_darcy_velocity_z_m_s",
+    "second_darcy_velocity_x_m_s",
+    "second_darcy_velocity_y_m_s",
+    "second_darcy_velocity_z_m_s",
+)
 """Flow rate of each fluid through a section of the whole box over its area, solid included."""
 COLUMNS = (
     "second_saturation",
@@ -82,6 +89,15 @@ def exact_sum(values: np.ndarray) -> int:
     wide = values.astype(np.int64)
     high, low = wide >> HALF_BITS, wide & ((1 << HALF_BITS) - 1)
     return (int(high.sum()) << HALF_BITS) + int(low.sum())
+
+
+def second_saturation(view: FlowView, chosen: np.ndarray | slice) -> float | None:
+    """Saturation of the second fluid among the nodes ``chosen``, in node-list order, on rank 0; collective."""
+    first, second = view.model_field(FIRST), view.model_field(SECOND)
+    if first is None or second is None:
+        return None
+    of_second = exact_sum(second[chosen])
+    return of_second / (exact_sum(first[chosen]) + of_second)
 
 
 class TwoFluidSeries(SeriesObserver):

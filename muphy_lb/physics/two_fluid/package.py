@@ -14,12 +14,13 @@ from muphy_lb.case.output import GRADIENT, STRESS_NAMES
 from muphy_lb.domain import LocalDomain
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList, voxel_coordinates
 from muphy_lb.lattice import lattice_named
+from muphy_lb.measure.displacement import Displacement
 from muphy_lb.measure.flow_view import FlowView, FromStored, OutputField, ProbedScalar, whole_nodes
 from muphy_lb.model.flow import Flow
 from muphy_lb.model.model import AT_NEIGHBOURS, NEIGHBOURS, Field, FieldValue, Stage, Value
 from muphy_lb.operators import MOMENTUM_FIELDS, STORE_MOMENTUM
 from muphy_lb.physics.package import Physics
-from muphy_lb.physics.two_fluid.observers import TwoFluidSeries
+from muphy_lb.physics.two_fluid.observers import FLOWS, TwoFluidSeries, second_saturation
 from muphy_lb.physics.two_fluid.operators import (
     ADVANCE,
     COTANGENT,
@@ -64,10 +65,23 @@ ROUNDING = 1e-6
 AMOUNTS = {FIRST: NEW_FIRST, SECOND: NEW_SECOND}
 
 
+DISPLACEMENT = Displacement(
+    section="two_fluid",
+    starts=("second_saturation", "second", "initial_file"),
+    known_within="known_within",
+    entering="second_fluid",
+    viscosities_m2_s=lambda case: (case.fluid.viscosity_m2_s, case.two_fluid.kinematic_viscosity_m2_s),
+    flows=(FLOWS[:3], FLOWS[3:]),
+    saturation=second_saturation,
+    is_second=lambda view: view.local_field(PHASE) < 0.0,
+)
+
+
 class TwoFluid(Physics):
     """Two fluids with an interface between them, lattice units."""
 
     name = "two_fluid"
+    displacement = DISPLACEMENT
     excludes = frozenset({"thermal", "fluctuating", "particles", "free_surface", "age", "species", "dissipation"})
     cut_field = volume_fraction = SHARE_FIELD
     becomes_steady = follows_darcy = False

@@ -75,7 +75,7 @@ def test_a_case_has_two_physics_unless_one_excludes_the_other():
             assert "cannot be computed together" in str(error)
     carried = [("thermal", "species"), ("age", "species"), ("species", "dissipation")]
     carried += [("thermal", "dispersion"), ("dispersion", "dissipation")]
-    porous = {(name, "porous_medium") for name in ("thermal", "age", "species")}
+    porous = {(name, "porous_medium") for name in ("thermal", "age", "species", "dispersion")}
     assert set(allowed) == {("fluctuating", "particles"), ("age", "dissipation"), *carried} | porous
 
 

@@ -1,0 +1,43 @@
+"""The contract of two fluids that displace each other in pores, as the commands on rocks see it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.registry import packages
+from muphy_lb.case.case import Case, as_case
+from muphy_lb.case.toml import as_override
+from muphy_lb.measure.flow_view import FlowView
+
+
+@dataclass(frozen=True)
+class Displacement:
+    """Two fluids, the first of which is that of [fluid]; an attribute of a physics."""
+
+    section: str  #: name of its section of the case, and of its record in summaries
+    #: keys of the section that give the start; the first one the saturation of the second fluid
+    starts: tuple[str, ...]
+    known_within: str  #: key of the section: the error of the mean flows of both, within which a run ends
+    entering: str  #: key of openings: share of the second fluid in what enters
+    viscosities_m2_s: Callable[[Case], tuple[float, float]]  #: kinematic viscosities of both
+    #: names of the Darcy velocities (x, y, z) of both in its record, below "mean" and "standard_error"
+    flows: tuple[tuple[str, str, str], tuple[str, str, str]]
+    #: saturation of the second fluid among some nodes, a mask or slice in node-list order, on rank 0; collective
+    saturation: Callable[[FlowView, np.ndarray | slice], float | None]
+    is_second: Callable[[FlowView], np.ndarray]  #: (n,) whether a node of this rank holds more of the second fluid
+
+    def with_start(self, case: Case, saturation: float, known_within: float) -> Case:
+        """The case that starts at a saturation of the second fluid, and ends once the mean flows are known."""
+        asked = getattr(getattr(case, self.section), self.known_within) or known_within
+        keys = {**dict.fromkeys(self.starts), self.starts[0]: saturation, self.known_within: asked}
+        return as_case(case, [as_override(f"{self.section}.{key}", value) for key, value in keys.items()])
+
+
+def displacement_of(case: Case, command: str) -> Displacement:
+    """Of the case. Raises InputError: it has one fluid alone."""
+    found = [each.displacement for each in packages(case) if each.displacement is not None]
+    if not found:
+        raise InputError(f"{command}: the case has one fluid alone; add the section of a second one")
+    return found[0]
