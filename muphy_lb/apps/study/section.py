@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import BeforeValidator, Field, ValidationError
 
 from muphy_lb.apps.study.blocks import with_blocks
+from muphy_lb.apps.study.control_variate import FEWEST
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.key_units import is_number, unit_of
 from muphy_lb.case.case import Case, as_case, case_from_dict, problems_of, told_problems
@@ -195,6 +196,9 @@ def _grid_problems(given, sampler: str):
     if ("coarse" in given) != ("coarse_samples" in given):
         there = "coarse" if "coarse" in given else "coarse_samples"
         yield f"has {there} alone; give coarse and coarse_samples together, such as 0.5 and ten times the samples"
+    samples = given.get("samples")
+    if "coarse" in given and isinstance(samples, int) and samples < FEWEST:
+        yield f"has coarse and samples = {samples}; control variates need {FEWEST} samples or more"
     if "coarse" in given and sampler != "random":
         yield (
             f"has coarse and the sampler {sampler}, whose points depend on each other, so that no error of the mean"

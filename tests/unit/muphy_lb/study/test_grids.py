@@ -224,6 +224,7 @@ def test_coarse_members_that_say_nothing_are_not_used(tmp_path):
         ({"grids": [1, 2, 3], "start": "out"}, "has start, a flow on its own nodes, and grids"),
         ({"coarse": 0.5}, "has coarse alone; give coarse and coarse_samples together"),
         ({"coarse": 0.5, "coarse_samples": 10}, "the sampler latin-hypercube, whose points depend on each other"),
+        ({"coarse": 0.5, "coarse_samples": 10, "sampler": "random"}, "need 8 samples or more"),
         ({"coarse": 1.5, "coarse_samples": 10, "sampler": "random"}, "less than 1"),
         ({"grids": [1, 1.5, 2]}, "into 1.5 parts; give factors that make whole numbers"),
     ],
