@@ -52,26 +52,25 @@ def drainage(options, say: Callable[[str], None], communicator) -> int:
     inlet, outside_pa = _openings(case, fluids)
     folder = Path(options.output or Path(DEFAULT_OUTPUT) / f"{Path(options.case).stem}-drainage")
     rows = from_root(communicator, lambda: _earlier(folder, case, fluids, options, pressures))
-    with StopSignals() as signals, Sentry(communicator, folder):
-        if rows:
-            say(f"{folder} holds {len(rows)} of {len(pressures)} pressures, which are not computed again")
-            simulation = Simulation.load(folder / f"state_{len(rows)}", communicator)
-        else:
-            first = as_override(f"openings.{inlet}.pressure_pa", pressures[0])
-            simulation = Simulation(as_case(case, [first]), communicator=communicator)
-        with simulation as sim:
-            say(sim.core.describe())
-            steps = Steps(sim, fluids, inlet, options.settled_within, signals)
-            for pressure_pa in pressures[len(rows) :]:
-                row = steps.at(pressure_pa)
-                if row is None:
-                    ended = f"signal {signal.Signals(communicator.maximum(signals.received)).name}"
-                    say(f"stopped by {ended}; to go on, give the same command again (what is done is in {folder})")
-                    return STOPPED_EXIT_CODE
-                rows.append({**row, "pressure_pa": pressure_pa, "capillary_pressure_pa": pressure_pa - outside_pa})
-                say(_told(rows[-1]))
-                sim.save(folder / f"state_{len(rows)}", overwrite=True)
-                from_root(communicator, lambda: _write(folder, case, fluids, rows))
+    if rows:
+        say(f"{folder} holds {len(rows)} of {len(pressures)} pressures, which are not computed again")
+        simulation = Simulation.load(folder / f"state_{len(rows)}", communicator)
+    else:
+        first = as_override(f"openings.{inlet}.pressure_pa", pressures[0])
+        simulation = Simulation(as_case(case, [first]), communicator=communicator)
+    with StopSignals() as signals, Sentry(communicator, folder), simulation as sim:
+        say(sim.core.describe())
+        steps = Steps(sim, fluids, inlet, options.settled_within, signals)
+        for pressure_pa in pressures[len(rows) :]:
+            row = steps.at(pressure_pa)
+            if row is None:
+                ended = f"signal {signal.Signals(communicator.maximum(signals.received)).name}"
+                say(f"stopped by {ended}; to go on, give the same command again (what is done is in {folder})")
+                return STOPPED_EXIT_CODE
+            rows.append({**row, "pressure_pa": pressure_pa, "capillary_pressure_pa": pressure_pa - outside_pa})
+            say(_told(rows[-1]))
+            sim.save(folder / f"state_{len(rows)}", overwrite=True)
+            from_root(communicator, lambda: _write(folder, case, fluids, rows))
     return 0 if all(row["is_settled"] for row in rows) else 1
 
 

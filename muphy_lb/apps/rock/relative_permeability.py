@@ -66,7 +66,8 @@ def relative_permeability(options, say: Callable[[str], None], communicator) -> 
             "relative-permeability: both fluids would flow through geometry.options.reservoir_layers, too, at another"
             " saturation; leave the key out, and give mirror = 'x' to an image that does not repeat"
         )
-    refuse_other_drives(case, case.openings)
+    alone = as_case(case, [as_override(fluids.section, None)])
+    refuse_other_drives(alone, alone.openings)
     folder = Path(options.output or Path(DEFAULT_OUTPUT) / f"{Path(options.case).stem}-relative-permeability")
     names = [f"saturation_{saturation:g}" for saturation in saturations]
     if communicator.rank == 0:
@@ -76,7 +77,6 @@ def relative_permeability(options, say: Callable[[str], None], communicator) -> 
             if options.overwrite:
                 forget_flow(folder / name)
     with StopSignals() as signals, Sentry(communicator, folder):
-        alone = as_case(case, [as_override(fluids.section, None)])
         say("the first fluid alone")
         desk = Desk(say, signals, Clock())
         single = communicator.broadcast(quick_flow(alone, communicator, None, folder / "single", desk))
