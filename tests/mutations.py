@@ -172,6 +172,13 @@ FAULTS = (
         "tests/laws/test_two_fluid.py",
     ),
     Fault(
+        "porous media",
+        "muphy_lb/operators/darcy.py",
+        "share = one / (one + half * gamma)",
+        "share = one / (one + gamma)",
+        "tests/laws/test_porous_medium.py",
+    ),
+    Fault(
         "dissipation",
         "muphy_lb/physics/dissipation/operator.py",
         "(1.0 - omega / 2) * omega",

@@ -92,7 +92,7 @@ def oblique(settings: Settings) -> Iterator:
             medium = [{"name": "stripes", "permeability_file": str(file)}]
             force = {"acceleration_m_s2": [FORCE / sqrt(2.0), FORCE / sqrt(2.0), 0.0]}
             flow = lattice_simulation(settings, box, NU, flow=force, porous_medium=medium)
-            until_steady(flow, lambda flow=flow: flow.mean_velocity_m_s(), SETTLED, 200)
+            until_steady(flow, flow.mean_velocity_m_s, SETTLED, 200)
             mean = float(flow.mean_velocity_m_s()[:2].sum()) / sqrt(2.0)
         width = n / 2.0 / sqrt(2.0)
         _, expected = stacked_layers(width, width, permeability)
@@ -113,7 +113,7 @@ def slab(settings: Settings) -> Iterator:
         part = {"name": "slab", "permeability_m2": permeability, "box_m": [[9.6, -9.0, -9.0], [9.6 + SLAB, 99.0, 9.0]]}
         ends = [{"name": "inlet", "velocity_m_s": SPEED}, {"name": "outlet", "pressure_pa": 0.0}]
         flow = lattice_simulation(settings, box, NU, walls=walls, openings=ends, porous_medium=[part])
-        pressure_pa = until_steady(flow, lambda flow=flow: on_root(flow.pressure_pa()), SETTLED, 200)
+        pressure_pa = until_steady(flow, flow.pressure_pa, SETTLED, 200)
         x = whole_nodes(flow).coordinates()[:, 0]
         allowed = SLAB_TOLERANCE.get(settings.precision, ROUGH)
         found = pressure_pa[x == x.min() + 1].mean() - pressure_pa[x == x.max() - 1].mean()
@@ -146,7 +146,7 @@ def _duct(settings: Settings, flags: np.ndarray, media: list) -> float:
     force, lattice = {"acceleration_m_s2": [FORCE, 0.0, 0.0]}, {"name": "D3Q19"}
     tables = {"flow": force, "lattice": lattice, "porous_medium": media}
     flow = lattice_simulation(settings, box, NU, lambda given, ranks: Solver(given, ranks, nodes), **tables)
-    until_steady(flow, lambda: flow.mean_velocity_m_s(), SETTLED, 200)
+    until_steady(flow, flow.mean_velocity_m_s, SETTLED, 200)
     return on_root(measured_permeability(flow)).permeability_voxel2
 
 
@@ -164,7 +164,7 @@ def _steady_profile(flow: Solver) -> np.ndarray:
 
 def _refuse(settings: Settings) -> None:
     if settings.precision == HALF:
-        raise Skipped("the momentum in a porous medium needs more digits than fp16 has")
+        raise Skipped("these comparisons need more digits than fp16 has")
 
 
 CASES = (layers, oblique, slab, limits)

@@ -10,16 +10,16 @@ from muphy_lb.base.precision import PRECISIONS
 from muphy_lb.base.units import Units
 from muphy_lb.domain import LocalDomain
 from muphy_lb.geometry.nodes import GeometryHeader
-from muphy_lb.measure.flow_view import whole_nodes
+from muphy_lb.measure.flow_view import FlowView, FromStored, OutputField, whole_nodes
 from muphy_lb.model.flow import Flow
 from muphy_lb.model.model import Field
-from muphy_lb.operators.darcy import RATES, drag_rates
+from muphy_lb.operators.darcy import DRAG, RATES, drag_rates
 from muphy_lb.operators.trt import MAGIC, MAGIC_HALF_WAY
 from muphy_lb.parallel import from_root
 from muphy_lb.physics.package import Physics
 from muphy_lb.physics.porous_medium.observers import PorousRecord, Region
 from muphy_lb.physics.porous_medium.regions import Place, Regions
-from muphy_lb.physics.porous_medium.section import KEY
+from muphy_lb.physics.porous_medium.section import FIELD, KEY
 
 LAWS = ("power_law", "carreau_yasuda", "casson")
 INERTIA, LEAST_ODD_RATE = 1.0, 1.0
@@ -39,6 +39,8 @@ class PorousMedium(Physics):
         self._viscosity = float(units.viscosity_to_lattice(case.fluid.viscosity_m2_s))
         self._known: tuple[LocalDomain, np.ndarray] | None = None
         self._told: Sequence[Region] = ()
+        stored = FromStored((DRAG,), self._permeability_m2)
+        self.output_fields = {FIELD: OutputField("m2", self._at_all_nodes, stored)}
         self._least_odd_rate = 0.0
 
     @classmethod
@@ -79,6 +81,15 @@ class PorousMedium(Physics):
             rates = drag_rates(permeability_m2 / self._units.spacing_m**2, self._viscosity, magic, self._least_odd_rate)
             self._known = domain, rates
         return self._known[1][row]
+
+    def _permeability_m2(self, rate: np.ndarray) -> np.ndarray:
+        """The permeability [m2] of stored rates of the drag, 0 where there is no medium."""
+        inverse = np.divide(1.0, rate, out=np.zeros(rate.shape), where=rate > 0.0)
+        return self._viscosity * self._units.spacing_m**2 * inverse
+
+    def _at_all_nodes(self, view: FlowView) -> np.ndarray | None:
+        rate = view.model_field(DRAG)
+        return None if rate is None else self._permeability_m2(rate)
 
     def describe(self) -> str:
         """The parts, as text."""

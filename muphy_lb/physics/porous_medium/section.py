@@ -11,6 +11,8 @@ from muphy_lb.case.usual import Usual, outside
 
 PLACES = ("box_m", "centre_m", "label")
 KEY = "porous_medium"
+FIELD = "permeability"
+OUTPUT_FIELDS = (FIELD,)
 Pair = Annotated[tuple[float, Positive], Field(strict=False)]
 
 
