@@ -27,9 +27,11 @@ def test_the_share_below_a_plane_is_the_inverse_of_its_distance():
     assert np.array_equal(plane_share(np.array([-9.0, 9.0]), normal[:, :2]), [0.0, 1.0])
 
 
+@pytest.mark.parametrize("lattice", [D2Q9, pytest.param(D3Q19, marks=pytest.mark.night)], ids=lambda each: each.name)
 @BACKENDS
-def test_backends_follow_the_specification(backend):
-    specified, found = splash(D3Q19, **WETTING), splash(D3Q19, backend=backend, **WETTING)
+def test_backends_follow_the_specification(lattice, backend):
+    """In three dimensions, too: tests/parity/test_surface.py."""
+    specified, found = splash(lattice, **WETTING), splash(lattice, backend=backend, **WETTING)
     for each in (specified, found):
         each.ranks.step(30)
     assert np.array_equal(specified.field(CELL), found.field(CELL))

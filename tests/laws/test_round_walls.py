@@ -108,6 +108,7 @@ def test_populations_gain_what_enters_through_the_area(lattice, condition):
     assert np.isclose(gained, entering, rtol=0.01, atol=1e-10)
 
 
+@pytest.mark.pairs
 @pytest.mark.parametrize("streaming", [name for name, kind in STREAMINGS.items() if kind.fills_slots])
 @EACH_CONDITION
 @EACH_METHOD

@@ -4,6 +4,7 @@ import ast
 import configparser
 import re
 import sys
+from functools import cache
 
 import pytest
 
@@ -122,10 +123,11 @@ def test_files_know_nothing_of_what_is_in_them():
     assert not offenders, report(offenders)
 
 
-def reaches(module, library: str) -> bool:
-    """Whether a module imports ``library`` or reads it as an attribute (``numba.cuda`` after ``import numba``)."""
+@cache
+def reached(module) -> frozenset[str]:
+    """Dotted names that a module imports or reads as attributes (``numba.cuda`` after ``import numba``)."""
     attributes = {ast.unparse(node) for node in ast.walk(module.tree) if isinstance(node, ast.Attribute)}
-    return any(lies_in(name, library) for name in imported(module) | attributes)
+    return imported(module) | attributes
 
 
 @pytest.mark.parametrize(
@@ -133,7 +135,7 @@ def reaches(module, library: str) -> bool:
     [("numba.cuda", "muphy_lb/backends/cuda/"), ("mpi4py", "muphy_lb/parallel/"), ("pymetis", "partition/")],
 )
 def test_the_library_is_imported_in_one_module(library, folder):
-    places = [module.place for module in modules() if reaches(module, library)]
+    places = [module.place for module in modules() if any(lies_in(name, library) for name in reached(module))]
     assert len(places) == 1 and places[0].startswith(folder), f"{library} is imported in {places}"
 
 

@@ -6,6 +6,7 @@ import pytest
 from muphy_lb.base.errors import InputError
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, Voxels
+from muphy_lb.output.pictures import vessel as pictures
 from muphy_lb.output.pictures.projection import BODY, MARGIN, SURFACE_LEVEL, above, coarse_volume
 from muphy_lb.output.pictures.vessel import over
 from muphy_lb.run.simulation import Simulation
@@ -47,7 +48,9 @@ def test_what_lies_behind_shines_through():
 
 @pytest.fixture(scope="module")
 def flow():
-    with Simulation(vessel(compute={"backend": "numpy"})) as simulation:
+    """A vessel whose pictures are small."""
+    with pytest.MonkeyPatch.context() as patch, Simulation(vessel(compute={"backend": "numpy"})) as simulation:
+        patch.setattr(pictures, "N_RENDER_PIXELS", 300)
         simulation.step(20)
         yield simulation
 
