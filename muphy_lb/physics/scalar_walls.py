@@ -17,6 +17,7 @@ from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.wall_areas import areas_of_links
 from muphy_lb.lattice import Lattice
 from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.operators.saturation import reference
 
 
 class Walled(Protocol):
@@ -78,7 +79,7 @@ class WallFluxes:
             area,
             scalar.carrier_boundary if scalar.carrier_rows else None,
         )
-        self._rules.own[0] -= 1.0  # of what has left, that much comes back
+        self._rules.own[0] -= np.where(self._rules.saturates, 0.0, 1.0)  # of what has left, that much comes back
         self._of_wall = {name: np.flatnonzero(links.number == number) for name, number in numbers.items()}
         self._of_wall = {name: chosen for name, chosen in self._of_wall.items() if chosen.size}
         self.areas = {name: float(area[chosen].sum()) for name, chosen in self._of_wall.items()}
@@ -98,6 +99,8 @@ class WallFluxes:
 
     def totals(self, entering: np.ndarray) -> dict[str, float]:
         """Sum over the links of each wall."""
+        taken = reference(entering, *self._rules.saturation)
+        entering = np.where(self._rules.saturates, -taken, entering)
         return {name: float(entering[chosen].sum()) for name, chosen in self._of_wall.items()}
 
 

@@ -259,7 +259,9 @@ def _wall_conditions(case, name: str, diffusivity: float, units: Units) -> dict[
         uptake_m_s = (wall.species_uptake_m_s or {}).get(name)
         if uptake_m_s is not None:
             b = uptake_m_s / units.speed_m_s / diffusivity
-            found[wall.name] = Condition(FLUX, 2.0 * b * (value or 0.0) / (2.0 + b), (2.0 - b) / (2.0 + b))
+            level = (wall.species_saturation or {}).get(name, inf)
+            beyond = 2.0 * b * (value or 0.0) / (2.0 + b)
+            found[wall.name] = Condition(FLUX, beyond, (2.0 - b) / (2.0 + b), level=level)
         elif flux is not None:
             found[wall.name] = Condition(FLUX, flux / units.speed_m_s / diffusivity)
         elif value is not None:
