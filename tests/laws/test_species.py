@@ -11,7 +11,18 @@ from muphy_lb.physics.species.rates import read_law
 from muphy_lb.run.checkpoint import checkpoint_path, restore, write_checkpoint
 from muphy_lb.run.loop import Run
 from muphy_lb.run.solver import Solver
-from tests.channel import BOTTOM, OPEN, TIME_STEP_S, TOP, changed, open_channel, periodic_channel, simulate
+from tests.channel import (
+    BOTTOM,
+    HEIGHT,
+    OPEN,
+    SPACING_M,
+    TIME_STEP_S,
+    TOP,
+    changed,
+    open_channel,
+    periodic_channel,
+    simulate,
+)
 
 DIFFUSIVITY_M2_S = 2e-6
 DRUG = {"name": "drug", "diffusivity_m2_s": DIFFUSIVITY_M2_S, "initial": 1.0}
@@ -170,6 +181,22 @@ def test_a_wall_that_saturates_takes_up_what_michaelis_and_menten_say(walls):
     c = max(np.roots([-across / level, across / level - across - rate_m_s, across]))
     expected = across * (1.0 - c) * columns * spacing_m**2
     assert told(simulation).through_walls_si() == pytest.approx([expected, -expected], rel=1e-6)
+
+
+@pytest.mark.parametrize("saturation", [{}, {"species_saturation": {"drug": 0.4}}], ids=["linear", "saturating"])
+def test_the_map_of_fluxes_adds_up_and_the_sherwood_number_is_that_of_a_film(saturation):
+    """In a still film of height H the mean lies half-way between its walls: flux H / 2 over D and that difference."""
+    taking = TOP | {"species_uptake_m_s": {"drug": 1e-3}} | saturation
+    film = {"length_m": (HEIGHT + 1) * SPACING_M}
+    walls = [BOTTOM | {"species": {"drug": 1.0}}, taking]
+    simulation = simulate(periodic_channel(species=[DRUG | film], walls=walls), 9000)
+    rates = told(simulation).through_walls_si()
+    fluxes, y = simulation.field("drug_wall_flux"), simulation.nodes.coordinates()[:, 1]
+    for rate, rows in zip(rates, (y == y.min(), y == y.max()), strict=True):
+        assert fluxes[rows].sum() * SPACING_M**2 == pytest.approx(rate, rel=1e-9)
+    assert not fluxes[(y > y.min()) & (y < y.max())].any()
+    for each in told(simulation).record()["walls"].values():
+        assert each["sherwood"] == pytest.approx(2.0 * film["length_m"] / ((np.ptp(y) + 1) * SPACING_M), rel=1e-6)
 
 
 def test_a_reaction_keeps_what_it_moves_from_one_species_to_another():

@@ -9,6 +9,7 @@ gradient.
 
 import ast
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import inf
 from types import MappingProxyType
 from typing import Any
@@ -23,7 +24,7 @@ from muphy_lb.case.section import did_you_mean
 from muphy_lb.domain import FIXED, FLUX, INFLOW
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.lattice import lattice_named
-from muphy_lb.measure.flow_view import SettableFlow
+from muphy_lb.measure.flow_view import OutputField, SettableFlow
 from muphy_lb.model.flow import Flow
 from muphy_lb.model.model import EACH, Field, FieldValue, Stage
 from muphy_lb.operators import MOMENTUM_FIELDS
@@ -45,6 +46,7 @@ from muphy_lb.setup.waveforms import factor_bounds, waveform_factor
 
 NAME = "species"
 TAKEN = (*FIELDS, SPEED)
+WALL_FLUX = "_wall_flux"  # behind the name of a species: the field of its flux from walls
 
 
 def set_species(simulation: SettableFlow, name: str, values) -> None:
@@ -71,6 +73,7 @@ class Species(ScalarPhysics):
         refuse_half_precision(case, "[[species]]")
         names = tuple(each.name for each in case.species)
         taken = (*TAKEN, *MOMENTUM_FIELDS, PART, PARTS, *map(changes_of, names))
+        taken += tuple(name + WALL_FLUX for name in names)
         beginnings = tuple(name + POPULATIONS for name in names)
         for name in names:
             if name in taken or name.startswith(beginnings):
@@ -79,6 +82,10 @@ class Species(ScalarPhysics):
         laws = tuple(_law(section, names) for section in case.species) if reacts else ()
         self._units, self._walls = units, dict[str, tuple[str, ...]]()
         super().__init__(*(self._scalar(case, header, section, reacts) for section in case.species))
+        for number, section in enumerate(case.species):
+            if self._walls[section.name]:
+                values = partial(self._flux_from_walls, number)
+                self.output_fields[section.name + WALL_FLUX] = OutputField(f"{section.unit} m/s", values)
         self._reactions = Reactions(names, laws, units.time_step_s) if reacts else None
         scales = [_largest(case, section) for section in case.species]
         self._n_parts = parts_of_step(laws, scales, units.time_step_s)
@@ -152,6 +159,9 @@ class Species(ScalarPhysics):
         """Diffusivities, where they are smooth, and parts of a step for reactions, as text."""
         reacting = f"; reactions in {self._n_parts} part(s) of a step" if self._reactions else ""
         return super().describe() + reacting
+
+    def _flux_from_walls(self, number: int, view) -> np.ndarray | None:
+        return self.told(view)[number].flux_from_walls_si()
 
     def told(self, view) -> list[SpeciesTold]:
         """Measures each species."""

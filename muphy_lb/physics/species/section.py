@@ -59,6 +59,8 @@ class SpeciesSection(Section):
     """share that decays [1/s]"""
     production: float = 0.0
     """gain everywhere [unit/s]"""
+    length_m: Positive | None = None
+    """length [m] of the Sherwood numbers of walls"""
     waveform: WaveformSection | None = None
     """factor of its values at openings over time, which repeats itself"""
     bolus: BolusSection | None = None
