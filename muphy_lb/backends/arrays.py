@@ -140,6 +140,17 @@ class ExtrapolationArrays(NamedTuple):
     constant: Any
 
 
+class SaturationArrays(NamedTuple):
+    """Device arrays of M extrapolated values at walls that saturate: their ``place`` among these, the rest as of
+    :class:`muphy_lb.domain.scalar_boundary.Extrapolations`."""
+
+    place: Any
+    left: Any
+    share: Any
+    entering: Any
+    level: Any
+
+
 class ScheduleArrays(NamedTuple):
     """Rows of values on the device, one per step."""
 

@@ -175,6 +175,8 @@ class Backend(Protocol):
             ``others``: the address of the first node of another rank in fields, and (4 n_ghosts,) moments of these.
         extrapolation(field, target, stencils: ExtrapolationArrays, queue)
             target = constant + sum of weight * field[index].
+        saturation(field, target, walls: SaturationArrays, queue)
+            target[place] = field[left] less what is taken up, from the sums that are there.
         links(operators, buffers: LinkBuffers, links: LinkArrays, values)
             Compute the incoming population of every opening link from the outgoing one, on the queue of the openings.
             The operators are those of openings and of their nodes

@@ -67,7 +67,7 @@ def fit(
         weight, constant = _weights(codes[:, chunk], links, vectors, boundary)
         index = np.where(weight != 0.0, codes[:, chunk][:, links.column], codes[0, chunk][links.column])
         terms = packed(index.astype(np.int64), weight)
-        parts.append(Extrapolations(nodes[chunk][links.column], links.k, *terms, constant, np.full(links.k.size, -1)))
+        parts.append(Extrapolations.plain(nodes[chunk][links.column], links.k, *terms, constant))
     return joined(parts)
 
 

@@ -40,6 +40,8 @@ class ScalarBoundary:
         factor: (W + 1 + O,) factor a of a flux condition; None: 1 everywhere.
         courses: by number of a boundary of scalar streaming, the factor of its value over time, a function of (K,)
             times [s].
+        levels: by number of a conducting wall of scalar streaming with the value 0 beyond, the value at which it takes
+            up half as much as in proportion (:mod:`muphy_lb.operators.saturation`).
     """
 
     kind: np.ndarray
@@ -47,6 +49,7 @@ class ScalarBoundary:
     n_walls: int
     factor: np.ndarray | None = None
     courses: Mapping[int, Callable] = field(default_factory=dict)
+    levels: Mapping[int, float] = field(default_factory=dict)
 
     def numbers_of(self, code: np.ndarray) -> np.ndarray:
         """Numbers of the boundaries that links with these codes lead into."""
@@ -70,6 +73,9 @@ class Extrapolations:
         weight: (terms, S).
         constant: (S,).
         course: (S,) number of the course by which the constant and the carrier's weights change with time, -1 for none.
+        left, share, entering, level: (S,) of walls that saturate, whose sum is Y, index of the population that left
+            towards the wall, and A, e and level of :mod:`muphy_lb.operators.saturation`; elsewhere the level is
+            infinite.
     """
 
     node: np.ndarray
@@ -78,11 +84,21 @@ class Extrapolations:
     weight: np.ndarray
     constant: np.ndarray
     course: np.ndarray
+    left: np.ndarray
+    share: np.ndarray
+    entering: np.ndarray
+    level: np.ndarray
+
+    @classmethod
+    def plain(cls, node, k, index, weight, constant) -> "Extrapolations":
+        """Values that are nothing but sums."""
+        zero = np.zeros(k.size)
+        return cls(node, k, index, weight, constant, np.full(k.size, -1), index[0], zero, zero, np.full(k.size, np.inf))
 
     @property
     def is_copy(self) -> np.ndarray:
         """(S,) whether the value is simply that of a node, as beside an adiabatic wall: this needs no memory."""
-        is_plain = (self.constant == 0.0) & (self.course < 0)
+        is_plain = (self.constant == 0.0) & (self.course < 0) & np.isinf(self.level)
         return is_plain & (self.weight[0] == 1.0) & ~self.weight[1:].any(axis=0)
 
 
@@ -108,7 +124,7 @@ def extrapolate(codes: np.ndarray, nodes: np.ndarray, vectors: np.ndarray, bound
     met = boundary.kind, boundary.value, boundary.factors, boundary.n_walls
     _resolve(codes, column, vectors[k], there, met, index, weight, constant)
     index = np.where(weight != 0.0, index, codes[0, column].astype(np.int64))
-    return Extrapolations(nodes[column], k, index, weight, constant, np.full(k.size, -1))
+    return Extrapolations.plain(nodes[column], k, index, weight, constant)
 
 
 @njit(cache=True)

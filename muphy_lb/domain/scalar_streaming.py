@@ -12,7 +12,8 @@ too, a~ the one that left it to the other side. A boundary at the fraction s of 
 and returns
 
     fixed:    the g of that T_w: half-way anti-bounce-back, g = -g~ + 2 w T_w
-    flux:     g = g~ + kappa A (s - b T_w),  A the area of the wall that belongs to the link (1 half-way)
+    flux:     g = g~ + kappa A (s - b T_w),  A the area of the wall that belongs to the link (1 half-way), or an uptake
+              that saturates (:mod:`muphy_lb.operators.saturation`)
     outflow:  g = a~
     inflow:   g = g~ + T_w (h - h~),  h of the carrier: what enters with the fluid has the value T_w, and nothing is
               conducted against it (Danckwerts, Chem. Eng. Sci. 2, 1 (1953))
@@ -62,6 +63,14 @@ class Returned(NamedTuple):
     own: np.ndarray
     carrier: np.ndarray  #: (3, S) weights of the same populations of the carrier
     constant: np.ndarray  #: (S,)
+    #: (3, S) A, e and level of walls that saturate (:mod:`muphy_lb.operators.saturation`), for which the sum is Y;
+    #: elsewhere the level is infinite
+    saturation: np.ndarray
+
+    @property
+    def saturates(self) -> np.ndarray:
+        """(S,) whether a wall saturates."""
+        return np.isfinite(self.saturation[2])
 
 
 @dataclass(frozen=True)
@@ -203,10 +212,12 @@ def _returned(
 
         index = places(number)
         rules = return_rules(lattice.w[1], boundary, diffusivity, links, index[1] >= 0, area, carrier)
+        left = index[0]
         weight, index = np.concatenate(rules[:2]), np.concatenate((index, places(0)))
         index = np.where(weight != 0.0, index, index[0])
         entry, terms = links.k + number * lattice.q, packed(index, weight)
-        found.append(Extrapolations(node, entry, *terms, rules.constant, course[links.number]))
+        own = course[links.number], left, *rules.saturation
+        found.append(Extrapolations(node, entry, *terms, rules.constant, *own))
     return joined(found)
 
 
@@ -232,10 +243,14 @@ def return_rules(
     of_fixed = -np.array([left, *others]) / entering
     outflow = np.array([[0.0], [0.0], [1.0]])
     is_fixed, is_free, has_carried = kind == FIXED, kind == OUTFLOW, (kind == FIXED) | (kind == INFLOW)
+    level = np.full(boundary.kind.size, np.inf)
+    level[list(boundary.levels)] = list(boundary.levels.values())
+    saturation = np.array([conducted, entering, 2.0 * w * level[links.number]])
+    of_flux = np.where(np.isfinite(saturation[2]), np.array([entering + left, *others]), of_flux)
     weight = np.where(is_fixed, of_fixed, np.where(is_free, outflow, of_flux))
     constant = np.where(is_fixed, 2.0 * w * value / entering, np.where(is_free, 0.0, flux / scale))
     if carrier is None:
-        return Returned(weight, np.zeros_like(weight), constant)
+        return Returned(weight, np.zeros_like(weight), constant, saturation)
     plain = return_rules(w, carrier, 0.0, links, has_behind, area)
     constant = np.where(has_carried, value * plain.constant, constant)
-    return Returned(weight, np.where(has_carried, value * (plain.own - weight), 0.0), constant)
+    return Returned(weight, np.where(has_carried, value * (plain.own - weight), 0.0), constant, saturation)

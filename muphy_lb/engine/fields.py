@@ -6,7 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from muphy_lb.backends.arrays import Collected, ExtrapolationArrays, NeighbourTable, NodeRange, StencilArrays
+from muphy_lb.backends.arrays import (
+    Collected,
+    ExtrapolationArrays,
+    NeighbourTable,
+    NodeRange,
+    SaturationArrays,
+    StencilArrays,
+)
 from muphy_lb.domain import (
     WARP,
     LocalDomain,
@@ -120,6 +127,7 @@ class _Advanced:
         of_edge, end = self.table.n_edge_extrapolated, self.table.extrapolated.node.size
         self._n_edge = domain.n_edge
         self._extrapolated = {ON_EDGE: self._stencils(0, of_edge), ON_INTERIOR: self._stencils(of_edge, end)}
+        self._saturating = {ON_EDGE: self._walls(0, of_edge), ON_INTERIOR: self._walls(of_edge, end)}
         halo = Halo(domain.halo.neighbours, (self.table.exchange,) * 2, tuple(self.arrays))
         self.exchanges = bind_exchanges(halo, shares).exchanges
 
@@ -148,12 +156,23 @@ class _Advanced:
         records = tuple(ExtrapolationArrays(place, *each) for each in zip(weights, constants, strict=True))
         return records, self.table.first_extrapolated + first, self.table.first_extrapolated + last
 
+    def _walls(self, first: int, last: int) -> SaturationArrays:
+        """Those of a range of the extrapolated values that walls return which saturate."""
+        backend, values, real = self._backend, self.table.extrapolated, self._backend.precision.real
+        place = np.flatnonzero(np.isfinite(values.level[first:last]))
+        rows = (row[first:last][place].astype(real) for row in (values.share, values.entering, values.level))
+        left = values.left[first:last][place]
+        return SaturationArrays(backend.array(place), backend.array(left), *map(backend.array, rows))
+
     def _bind_extrapolation(self, parity: int, part: str, queue: str) -> list[Task]:
         (records, first, last), field = self._extrapolated[part], self.arrays[parity]
         if first == last:
             return []
         target = self._backend.view(field, first, last)
-        return [Task("ghosts", queue, self._backend.bind("extrapolation", field, target, records[parity], queue))]
+        launches = [self._backend.bind("extrapolation", field, target, records[parity], queue)]
+        if self._saturating[part].place.size:
+            launches.append(self._backend.bind("saturation", field, target, self._saturating[part], queue))
+        return [Task("ghosts", queue, launch) for launch in launches]
 
 
 def _advancing_table(domain: LocalDomain, model: Model, field: Field) -> StencilTable | None:

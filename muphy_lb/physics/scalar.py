@@ -69,6 +69,7 @@ class Condition(NamedTuple):
     value: float = 0.0
     factor: float = 1.0
     course: Callable | None = None  #: factor of the value over time
+    level: float = np.inf  #: value at which a wall takes up half as much as in proportion
 
 
 def scalar_boundary(
@@ -81,7 +82,8 @@ def scalar_boundary(
     found += [given.get(each.name, Condition(kinds.get(each.kind, at_inlets))) for each in header.openings]
     kind, value, factor = (np.array(column) for column in list(zip(*found, strict=True))[:3])
     courses = {number: each.course for number, each in enumerate(found) if each.course is not None}
-    return ScalarBoundary(kind, value.astype(float), len(header.walls), factor.astype(float), courses)
+    levels = {number: each.level for number, each in enumerate(found) if np.isfinite(each.level)}
+    return ScalarBoundary(kind, value.astype(float), len(header.walls), factor.astype(float), courses, levels)
 
 
 def fixed_at(header: GeometryHeader, values: Mapping[str, float], key: str) -> dict[str, Condition]:

@@ -17,6 +17,7 @@ from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.wall_areas import areas_of_links
 from muphy_lb.lattice import Lattice
 from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.operators.saturation import reference
 
 
 class Walled(Protocol):
@@ -78,9 +79,10 @@ class WallFluxes:
             area,
             scalar.carrier_boundary if scalar.carrier_rows else None,
         )
-        self._rules.own[0] -= 1.0  # of what has left, that much comes back
+        self._rules.own[0] -= np.where(self._rules.saturates, 0.0, 1.0)  # of what has left, that much comes back
         self._of_wall = {name: np.flatnonzero(links.number == number) for name, number in numbers.items()}
         self._of_wall = {name: chosen for name, chosen in self._of_wall.items() if chosen.size}
+        self._area = area
         self.areas = {name: float(area[chosen].sum()) for name, chosen in self._of_wall.items()}
 
     def start(self) -> np.ndarray:
@@ -96,18 +98,35 @@ class WallFluxes:
         entering[sent] += weight[1, sent] * row[np.maximum(self._behind[sent], 0)]
         entering[away] += weight[2, away] * row[self._node[away]]
 
+    def completed(self, entering: np.ndarray) -> np.ndarray:
+        """(S,) fluxes into the fluid through each link, once all populations have been added."""
+        taken = reference(entering, *self._rules.saturation)
+        return np.where(self._rules.saturates, -taken, entering)
+
+    def per_area(self, entering: np.ndarray, n_nodes: int) -> np.ndarray:
+        """(n,) fluxes into the fluid over the area of these walls that belongs to a node, 0 at nodes away from them."""
+        flux, area = (np.bincount(self._node, row, n_nodes) for row in (entering, self._area))
+        return np.divide(flux, area, out=np.zeros(n_nodes), where=area > 0.0)
+
     def totals(self, entering: np.ndarray) -> dict[str, float]:
         """Sum over the links of each wall."""
         return {name: float(entering[chosen].sum()) for name, chosen in self._of_wall.items()}
 
 
-def entering(view: FlowView, scalar: Walled, fluxes: WallFluxes | None) -> dict[str, float] | None:
-    """Sums of a scalar that enter through each wall in the step ahead, lattice units, on rank 0, where ``fluxes`` are;
-    collective."""
+def through_links(view: FlowView, scalar: Walled, fluxes: WallFluxes | None) -> np.ndarray | None:
+    """(S,) amounts of a scalar that enter through each link in the step ahead, lattice units, on rank 0, where
+    ``fluxes`` are; collective."""
     found = None if fluxes is None else fluxes.start()
     for of_carrier, names in enumerate((scalar.rows, scalar.carrier_rows)):
         for q, name in enumerate(names):
             row = view.model_field(name)
             if fluxes is not None and found is not None and row is not None:
                 fluxes.add(found, q, row, bool(of_carrier))
+    return None if fluxes is None or found is None else fluxes.completed(found)
+
+
+def entering(view: FlowView, scalar: Walled, fluxes: WallFluxes | None) -> dict[str, float] | None:
+    """Sums of a scalar that enter through each wall in the step ahead, lattice units, on rank 0, where ``fluxes`` are;
+    collective."""
+    found = through_links(view, scalar, fluxes)
     return None if fluxes is None or found is None else fluxes.totals(found)

@@ -75,7 +75,9 @@ SECTIONS: Mapping[str, dict] = {
                 "bolus": {"start_s": 3.3, "length_s": 7.0},
             },
         ],
-        "walls": [LOW | {"species": {"salt": 1.0}, "species_uptake_m_s": {"drug": 0.01}}],
+        "walls": [
+            LOW | {"species": {"salt": 1.0}, "species_uptake_m_s": {"drug": 0.01}, "species_saturation": {"drug": 0.5}}
+        ],
     },
     "dispersion": {"dispersion": {"diffusivities_m2_s": [0.05, 0.2]}, "walls": [LOW]},
     "dissipation": {"dissipation": {}, "walls": [LOW]},

@@ -136,7 +136,8 @@ def test_what_is_told_to_enter_and_to_react_is_what_the_amount_changes_by():
     decaying = [DRUG | {"decay_per_s": 0.3}, own | {"name": "salt", "production": 0.2, "bolus": bolus}]
     for pair in (reacting, decaying):
         species = [*pair, own | {"name": "mark", "bolus": bolus}]
-        simulation = simulate(open_channel(species=species, openings=openings, walls=UPTAKE), 8)
+        walls = [UPTAKE[0] | {"species_saturation": {"drug": 0.7}}, UPTAKE[1]]
+        simulation = simulate(open_channel(species=species, openings=openings, walls=walls), 8)
         for each in simulation.physics[0].told(simulation):
             for _ in range(4):
                 before = each.record()
@@ -193,6 +194,39 @@ def test_a_gap_empties_at_the_rate_of_diffusion_or_a_warning_tells(diffusivity_m
     rate_1_s = np.log(before / simulation.field("drug").mean()) / (simulation.time_s - from_s)
     found = rate_1_s / (diffusivity_m2_s * (np.pi / (2.0 * HEIGHT * SPACING_M)) ** 2) - 1.0
     assert (abs(found) < 0.025) == follows != bool(simulation.physics[0].warnings())
+
+
+@pytest.mark.parametrize("walls", ["half-way", "bouzidi"])
+def test_a_wall_that_saturates_takes_up_what_michaelis_and_menten_say(walls):
+    """Between a held value 1 and k c / (1 + c / K) beyond a height H: D (1 - c) / H = k c / (1 + c / K)."""
+    rate_m_s, level = 1e-3, 0.4
+    taking = TOP | {"species_uptake_m_s": {"drug": rate_m_s}, "species_saturation": {"drug": level}}
+    case = periodic_channel(
+        species=[DRUG], walls=[BOTTOM | {"species": {"drug": 1.0}}, taking], lattice={"walls": walls}
+    )
+    simulation = simulate(case, 9000)
+    nodes, spacing_m = simulation.nodes, simulation.units.spacing_m
+    y = nodes.coordinates()[:, 1]
+    across, columns = DIFFUSIVITY_M2_S / ((np.ptp(y) + 1) * spacing_m), np.count_nonzero(y == y.min())
+    c = max(np.roots([-across / level, across / level - across - rate_m_s, across]))
+    expected = across * (1.0 - c) * columns * spacing_m**2
+    assert told(simulation).through_walls_si() == pytest.approx([expected, -expected], rel=1e-6)
+
+
+@pytest.mark.parametrize("saturation", [{}, {"species_saturation": {"drug": 0.4}}], ids=["linear", "saturating"])
+def test_the_map_of_fluxes_adds_up_and_the_sherwood_number_is_that_of_a_film(saturation):
+    """In a still film of height H the mean lies half-way between its walls: flux H / 2 over D and that difference."""
+    taking = TOP | {"species_uptake_m_s": {"drug": 1e-3}} | saturation
+    film = {"length_m": (HEIGHT + 1) * SPACING_M}
+    walls = [BOTTOM | {"species": {"drug": 1.0}}, taking]
+    simulation = simulate(periodic_channel(species=[DRUG | film], walls=walls), 9000)
+    rates = told(simulation).through_walls_si()
+    fluxes, y = simulation.field("drug_wall_flux"), simulation.nodes.coordinates()[:, 1]
+    for rate, rows in zip(rates, (y == y.min(), y == y.max()), strict=True):
+        assert fluxes[rows].sum() * SPACING_M**2 == pytest.approx(rate, rel=1e-9)
+    assert not fluxes[(y > y.min()) & (y < y.max())].any()
+    for each in told(simulation).record()["walls"].values():
+        assert each["sherwood"] == pytest.approx(2.0 * film["length_m"] / ((np.ptp(y) + 1) * SPACING_M), rel=1e-6)
 
 
 def test_a_reaction_keeps_what_it_moves_from_one_species_to_another():
@@ -404,6 +438,7 @@ def test_a_law_with_a_name_that_has_a_hyphen_says_so():
         ({"species": [DRUG], "compute": {"precision": "fp16"}}, "allowed: 'fp32', 'fp64'"),
         ({"species": [DRUG], "walls": [BOTTOM | {"species": {"durg": 1.0}}]}, "did you mean 'drug'"),
         ({"walls": [BOTTOM | {"species": {"drug": 1.0}}]}, "give [[species]] with that name"),
+        ({"species": [DRUG], "walls": [BOTTOM | {"species_saturation": {"drug": 1.0}}]}, "give both"),
         (
             {"species": [DRUG], "walls": [BOTTOM | {"species": {"drug": 1.0}, "species_flux": {"drug": 1.0}}]},
             "drug in species and species_flux; give one of both",

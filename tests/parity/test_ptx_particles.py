@@ -1,7 +1,9 @@
-"""Every kernel of particles compiles for GPUs, on machines without one, too."""
+"""Every kernel of particles, free surfaces and species compiles for GPUs, on machines without one, too."""
 
 import subprocess
 import sys
+
+import pytest
 
 from tests.conftest import HANGS_S, ROOT
 
@@ -20,3 +22,11 @@ def test_kernels_of_a_free_surface_compile():
     done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=HANGS_S)
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) == 1 + 2 * 12
+
+
+@pytest.mark.night
+def test_kernels_of_species_and_of_dispersion_compile():
+    line = [sys.executable, "-m", "tests.parity.ptx_species"]
+    done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=HANGS_S)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 2 * 4

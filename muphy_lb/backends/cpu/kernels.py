@@ -88,6 +88,12 @@ def extrapolation(backend, field, target, stencils: records.ExtrapolationArrays,
     return on_threads(target.size, lambda: skeletons.extrapolation(field, target, stencils))
 
 
+def saturation(backend, field, target, walls: records.SaturationArrays, queue):
+    """Parallel over values."""
+    skeleton = skeletons.saturation(backend.precision)
+    return on_threads(walls.place.size, lambda: skeleton(field, target, walls))
+
+
 def links(backend, operators, buffers: records.LinkBuffers, links: records.LinkArrays, values):
     """Serial over links."""
     skeleton = boundary_skeletons.links(*operators, backend.lattice, backend.precision)

@@ -18,6 +18,7 @@ from muphy_lb.domain import ROW, TILE, WARP, entry, is_entry
 from muphy_lb.domain.runs import LINE_UNIT
 from muphy_lb.lattice.exact_sums import in_two_parts
 from muphy_lb.lattice.layout import RECORD
+from muphy_lb.operators.saturation import node as saturation_node
 
 # With fewer nodes the barrier between threads costs more than parallel work saves.
 NODES_PER_THREAD = 4096
@@ -289,6 +290,20 @@ def extrapolation(field, target, stencils):
         for t in range(s, index.size, n_values):
             value += weight[t] * field[index[t]]
         target[s] = value
+
+
+@cache
+def saturation(precision):
+    """Replace sums at walls that saturate by the populations that these return."""
+    taken_up = saturation_node(precision, node_jit)
+
+    @loop_jit
+    def skeleton(field, target, walls):
+        for m in prange(walls.place.size):
+            s = walls.place[m]
+            target[s] = field[walls.left[m]] - taken_up(target[s], walls.share[m], walls.entering[m], walls.level[m])
+
+    return skeleton
 
 
 @cache

@@ -251,6 +251,12 @@ def extrapolation(backend, field, target, stencils: records.ExtrapolationArrays,
     return backend.launch(skeletons.extrapolation, target.size, (field, target, *stencils), queue=queue)
 
 
+def saturation(backend, field, target, walls: records.SaturationArrays, queue):
+    """One thread per value."""
+    kernel = skeletons.saturation(backend.precision)
+    return backend.launch(kernel, walls.place.size, (field, target, *walls), queue=queue)
+
+
 def links(backend, operators, buffers: records.LinkBuffers, links: records.LinkArrays, values):
     """One block per ``LINK_NODES`` nodes with openings."""
     kernel = boundary_skeletons.links(*operators, backend.lattice, backend.precision)

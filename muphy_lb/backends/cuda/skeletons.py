@@ -22,6 +22,7 @@ from muphy_lb.backends.cuda.device import SIMULATOR, cuda
 from muphy_lb.backends.cuda.kept import kernel_jit
 from muphy_lb.lattice.exact_sums import in_two_parts
 from muphy_lb.lattice.layout import WARP
+from muphy_lb.operators.saturation import node as saturation_node
 from muphy_lb.operators.unroll import unroll
 
 # Assignment of nodes to threads: one each; two each, a warp apart; two consecutive ones each, which needs half
@@ -191,6 +192,21 @@ def extrapolation(field, target, index, weight, constant):
         for t in range(s, index.size, n_values):
             value += weight[t] * field[index[t]]
         target[s] = value
+
+
+@cache
+def saturation(precision):
+    """Replace sums at walls that saturate by the populations that these return."""
+    taken_up = saturation_node(precision, device_jit)
+
+    @kernel_jit
+    def kernel(field, target, place, left, share, entering, level):
+        m = cuda.grid(1)
+        if m < place.size:
+            s = place[m]
+            target[s] = field[left[m]] - taken_up(target[s], share[m], entering[m], level[m])
+
+    return kernel
 
 
 @cache

@@ -13,6 +13,7 @@ from muphy_lb.domain.lookup import LAYER, corners, nearest_node, places_of
 from muphy_lb.lattice import added
 from muphy_lb.lattice.exact_sums import in_two_parts
 from muphy_lb.lattice.layout import RECORD
+from muphy_lb.operators.saturation import reference as taken_up
 
 
 def particles(backend, update, particles: records.ParticleArrays, capacity: int, values):
@@ -281,6 +282,15 @@ def extrapolation(backend, field, target, stencils: records.ExtrapolationArrays,
 
     def fill():
         target[...] = stencils.constant + sum(w * field[i] for w, i in zip(weight, index, strict=True))
+
+    return fill
+
+
+def saturation(backend, field, target, walls: records.SaturationArrays, queue):
+    """target[place] = field[left] - uptake."""
+
+    def fill():
+        target[walls.place] = field[walls.left] - taken_up(target[walls.place], *walls[2:])
 
     return fill
 

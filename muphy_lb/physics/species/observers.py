@@ -16,10 +16,11 @@ from muphy_lb.base.errors import DivergedError
 from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView, whole_nodes
 from muphy_lb.measure.observer import Observer
+from muphy_lb.operators import MOMENTUM_FIELDS
 from muphy_lb.output.report_html import ReportPart, ReportTable, series_charts
 from muphy_lb.physics.scalar import CarriedScalar, setting_of
 from muphy_lb.physics.scalar_series import OutletFluxes, Populations
-from muphy_lb.physics.scalar_walls import WallFluxes, entering
+from muphy_lb.physics.scalar_walls import WallFluxes, entering, through_links
 from muphy_lb.physics.species.section import SERIES_FILE
 
 BEYOND = 0.05
@@ -105,14 +106,55 @@ class SpeciesTold:
         """The amount a second that enters the fluid through each wall with a condition; empty off rank 0."""
         if not self.walls:
             return []
+        found = entering(self._view, self.scalar, self._at_walls())
+        return [] if found is None else [self._view.units.flow_rate_to_si(found.get(wall, 0.0)) for wall in self.walls]
+
+    def flux_from_walls_si(self) -> np.ndarray | None:
+        """(n,) fluxes [unit m/s] into the fluid over the true area of walls with a condition that belongs to a node, 0
+        elsewhere, on rank 0."""
+        fluxes = self._at_walls()
+        found = through_links(self._view, self.scalar, fluxes)
+        if fluxes is None or found is None:
+            return None
+        return self._view.units.velocity_to_si(fluxes.per_area(found, self._view.header.n_nodes))
+
+    def _at_walls(self) -> WallFluxes | None:
+        """The links into walls with a condition, found once, on rank 0."""
         if self._fluxes is None and self._view.communicator.rank == 0:
             self._fluxes = WallFluxes(whole_nodes(self._view), self.scalar, self.walls)
-        found = entering(self._view, self.scalar, self._fluxes)
-        return [] if found is None else [self._view.units.flow_rate_to_si(found.get(wall, 0.0)) for wall in self.walls]
+        return self._fluxes
+
+    def transfer(self, fluxes_si: Mapping[str, float]) -> dict[str, dict]:
+        """For each wall, from what enters through it: its area, the mean flux over it, the mean value at it where the
+        condition tells this, and the Sherwood number, flux times length over diffusivity and the difference between
+        that value and the mean of the fluid by speed; on rank 0, collective."""
+        view, spacing_m = self._view, self._view.units.spacing_m
+        rows = [view.model_field(name) for name in (self.scalar.name, *MOMENTUM_FIELDS)]
+        fluxes, section = self._at_walls(), next(s for s in view.case.species if s.name == self.scalar.name)
+        if fluxes is None or rows[0] is None:
+            return {}
+        values, *momentum = (np.asarray(row, dtype=np.float64) for row in rows)
+        speed = np.sqrt(sum(component**2 for component in momentum))
+        mean = float(np.average(values, weights=speed if speed.any() else None))
+        found = {}
+        for name, rate in fluxes_si.items():
+            if name not in fluxes.areas:
+                continue
+            area_m2 = fluxes.areas[name] * spacing_m**2
+            flux, wall = rate / area_m2, next(each for each in view.case.walls if each.name == name)
+            at_wall = _value_at(wall, self.scalar.name, flux)
+            sherwood = None
+            if section.length_m is not None and at_wall is not None and at_wall != mean:
+                diffusivity_m2_s = view.units.velocity_to_si(self.scalar.diffusivity) * spacing_m
+                sherwood = float(flux * section.length_m / diffusivity_m2_s / (at_wall - mean))
+            found[name] = {"area_m2": area_m2, "mean_flux": flux, "mean_value": at_wall, "sherwood": sherwood}
+        return found
 
     def record(self) -> dict | None:
         """The values and amounts at the end, on rank 0."""
         numbers, values = self.numbers_si(), self._view.model_field(self.scalar.name)
+        walls = numbers[len(self.outlets) + 1 :] if numbers else [0.0] * len(self.walls)
+        transfer = self.transfer(dict(zip(self.walls, walls, strict=False))) if self.walls else {}
         carrier = self._view.model_field(self.scalar.carrier)
         if numbers is None or values is None or carrier is None:
             return None
@@ -130,7 +172,21 @@ class SpeciesTold:
             "enters_through_walls": dict(zip(self.walls, numbers[n_outlets + 1 : first_opening], strict=True)),
             "enters_through_openings": dict(zip(self.openings, numbers[first_opening:-1], strict=True)),
             "sources": numbers[-1],
+            "walls": transfer,
         }
+
+
+def _value_at(wall, name: str, flux: float) -> float | None:
+    """The mean value at a wall, from its condition and the mean flux into the fluid; None where it has a given flux. Of
+    one that saturates it is the value of which that is the uptake."""
+    beyond, rate = (wall.species or {}).get(name), (wall.species_uptake_m_s or {}).get(name)
+    if rate is None:
+        return beyond
+    if rate == 0.0:
+        return None
+    level = (wall.species_saturation or {}).get(name)
+    saturated = 1.0 if level is None else 1.0 + flux / (rate * level)
+    return (beyond or 0.0) - flux / rate / saturated
 
 
 class SpeciesSeries(SeriesObserver):
@@ -213,6 +269,11 @@ class SpeciesRecord(Observer):
                 (f"{name}, enters through {through} [{rate}]", value)
                 for through, value in (record["enters_through_walls"] | record["enters_through_openings"]).items()
             ]
+            rows += [
+                (f"{name}, Sherwood number of {wall}", each["sherwood"])
+                for wall, each in record["walls"].items()
+                if each["sherwood"] is not None
+            ]
             rows += [(f"{name}, from sources [{rate}]", record["sources"])] if record["sources"] else []
             quantities = {f"mean_{told.scalar.column}": f"mean value [{unit}]"}
             charts.append(partial(series_charts, self._folder / SERIES_FILE.format(name), name, quantities))
@@ -226,4 +287,8 @@ def _line(name: str, record: Mapping) -> str:
     leaves = [f"{outlet} {value:.4g}" for outlet, value in record["outlet_means"].items() if value is not None]
     walls = [f"{wall} {value:.4g}" for wall, value in record["enters_through_walls"].items()]
     text += f"; leaves through {', '.join(leaves)} {unit}" if leaves else ""
-    return text + (f"; enters through {', '.join(walls)} {record['rate_unit']}" if walls else "")
+    numbers = [
+        f"{wall} {each['sherwood']:.4g}" for wall, each in record["walls"].items() if each["sherwood"] is not None
+    ]
+    text += f"; enters through {', '.join(walls)} {record['rate_unit']}" if walls else ""
+    return text + (f"; Sherwood number: {', '.join(numbers)}" if numbers else "")

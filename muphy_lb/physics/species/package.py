@@ -9,6 +9,7 @@ gradient.
 
 import ast
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import inf
 from types import MappingProxyType
 from typing import Any
@@ -24,7 +25,7 @@ from muphy_lb.case.section import did_you_mean
 from muphy_lb.domain import FIXED, FLUX, INFLOW
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.lattice import lattice_named
-from muphy_lb.measure.flow_view import PreparedView, SettableFlow
+from muphy_lb.measure.flow_view import OutputField, PreparedView, SettableFlow
 from muphy_lb.model.flow import Flow
 from muphy_lb.model.model import EACH, Field, FieldValue, Stage
 from muphy_lb.operators import MOMENTUM_FIELDS
@@ -57,6 +58,7 @@ TAKEN = (*FIELDS, SPEED)
 PERFECT = 1e9  # uptake, over diffusivity and voxel, beyond which a wall holds the value beyond it
 LARGEST_DECAY = 0.5  # share that may decay in a step: its rate is then 2 % too fast
 LOST = 0.03  # share of what sources do that rounding may take without a warning
+WALL_FLUX = "_wall_flux"  # behind the name of a species: the field of its flux from walls
 
 
 def set_species(simulation: SettableFlow, name: str, values) -> None:
@@ -84,6 +86,7 @@ class Species(ScalarPhysics):
         refuse_half_precision(case, "[[species]]")
         names = tuple(each.name for each in case.species)
         taken = (*TAKEN, *MOMENTUM_FIELDS, PART, PARTS, *map(changes_of, names))
+        taken += tuple(name + WALL_FLUX for name in names)
         beginnings = tuple(name + POPULATIONS for name in names)
         for name in names:
             if name in taken or name.startswith(beginnings):
@@ -94,6 +97,10 @@ class Species(ScalarPhysics):
             _refuse_fast_decay(section, units.time_step_s)
         self._units, self._walls = units, dict[str, tuple[str, ...]]()
         super().__init__(*(self._scalar(case, header, section, reacts) for section in case.species))
+        for number, section in enumerate(case.species):
+            if self._walls[section.name]:
+                values = partial(self._flux_from_walls, number)
+                self.output_fields[section.name + WALL_FLUX] = OutputField(f"{section.unit} m/s", values)
         self._reactions = Reactions(names, laws, units.time_step_s) if reacts else None
         self._scales = [_largest(case, section) for section in case.species]
         self._n_parts = parts_of_step(laws, self._scales, units.time_step_s)
@@ -202,6 +209,9 @@ class Species(ScalarPhysics):
                     f" species stands still; set compute.precision = {FP64.name!r}"
                 )
         return (*super().warnings(), *told)
+
+    def _flux_from_walls(self, number: int, view) -> np.ndarray | None:
+        return self.told(view)[number].flux_from_walls_si()
 
     def told(self, view) -> list[SpeciesTold]:
         """Measures each species."""
@@ -318,11 +328,15 @@ def _wall_conditions(case, name: str, diffusivity: float, units: Units) -> dict[
     for wall in case.walls:
         value, flux = (wall.species or {}).get(name), (wall.species_flux or {}).get(name)
         uptake_m_s = (wall.species_uptake_m_s or {}).get(name)
-        b = (uptake_m_s or 0.0) / units.speed_m_s / diffusivity
-        if b > PERFECT:
-            found[wall.name] = Condition(FIXED, value or 0.0)
-        elif uptake_m_s is not None:
-            found[wall.name] = Condition(FLUX, 2.0 * b * (value or 0.0) / (2.0 + b), (2.0 - b) / (2.0 + b))
+        if uptake_m_s is not None:
+            b = uptake_m_s / units.speed_m_s / diffusivity
+            level = (wall.species_saturation or {}).get(name, inf)
+            if b > PERFECT and level == inf:
+                found[wall.name] = Condition(FIXED, value or 0.0)
+                continue
+            b = min(b, PERFECT)
+            beyond = 2.0 * b * (value or 0.0) / (2.0 + b)
+            found[wall.name] = Condition(FLUX, beyond, (2.0 - b) / (2.0 + b), level=level)
         elif flux is not None:
             found[wall.name] = Condition(FLUX, flux / units.speed_m_s / diffusivity)
         elif value is not None:

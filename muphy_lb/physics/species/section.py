@@ -13,7 +13,13 @@ SERIES_FILE = "species_{}.csv"
 RESIDENCE_FILE = "residence_{}.csv"
 FILES = (SERIES_FILE.format("*"), RESIDENCE_FILE.format("*"))
 NotNegative = Annotated[float, Field(ge=0.0)]
-KEYS = ("species", "species_inflow", "species_flux", "species_uptake_m_s")  # of openings and walls
+KEYS = (
+    "species",
+    "species_inflow",
+    "species_flux",
+    "species_uptake_m_s",
+    "species_saturation",
+)  # of openings and walls
 
 
 class BolusSection(Section):
@@ -53,6 +59,8 @@ class SpeciesSection(Section):
     """share that decays [1/s]"""
     production: float = 0.0
     """gain everywhere [unit/s]"""
+    length_m: Positive | None = None
+    """length [m] of the Sherwood numbers of walls"""
     waveform: WaveformSection | None = None
     """factor of its values at openings over time, which repeats itself"""
     bolus: BolusSection | None = None
@@ -104,11 +112,21 @@ class WallKeys(Section):
     """flux [unit m/s] of species by name into the fluid"""
     species_uptake_m_s: dict[str, NotNegative] | None = None
     """rate k [m/s] of species by name at which the wall takes up k (c - c beyond)"""
+    species_saturation: dict[str, Positive] | None = None
+    """value K [unit] of species by name at which that uptake is half saturated (Michaelis and Menten): the wall takes
+    up k c / (1 + c / K), at most k K"""
 
     @classmethod
     def rules(cls, given):
         """One condition for each species."""
         flux = given_values(given.get("species_flux")).keys()
+        taken, saturating = (
+            given_values(given.get(key)).keys() for key in ("species_uptake_m_s", "species_saturation")
+        )
+        for name in sorted(saturating - taken):
+            yield f"has {name} in species_saturation and not in species_uptake_m_s, the rate that saturates; give both"
+        for name in sorted(saturating & given_values(given.get("species")).keys()):
+            yield f"has {name} in species_saturation and species, its value beyond the wall; give one of both"
         for key in ("species", "species_uptake_m_s"):
             for name in sorted(flux & given_values(given.get(key)).keys()):
                 yield f"has {name} in {key} and species_flux; give one of both"

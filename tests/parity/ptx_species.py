@@ -1,0 +1,47 @@
+"""Compiles kernels of species and of dispersion to PTX without a GPU, and prints the names of those that compile.
+
+Run as ``python -m tests.parity.ptx_species`` in a process of its own.
+"""
+
+import sys
+
+import numpy as np
+from numba import typeof, types
+
+from muphy_lb.backends.cuda import boundary_skeletons, particle_skeletons, skeletons
+from muphy_lb.base.precision import FP32, FP64
+from muphy_lb.model.model import EACH, SCALAR_STREAMING
+from muphy_lb.run.solver import Solver
+from tests.laws.smallest import smallest
+from tests.parity.ptx import CAPABILITY, pretend, ptx_of
+
+WORDS, NUMBERS = (typeof(np.zeros(1, dtype)) for dtype in (np.uint32, np.int64))
+
+
+def main() -> int:
+    """The stages of both physics, and what serves their boundaries, in both precisions."""
+    pretend(CAPABILITY)
+    for precision in (FP32, FP64):
+        real, number = typeof(np.zeros(1, precision.real)), types.int64
+        for name in ("species", "dispersion"):
+            engine = Solver(smallest(name, compute={"precision": precision.name})).engine
+            lattice = engine.model.lattice
+            for stage in engine.model.stages:
+                (operator,) = stage.operators
+                values = typeof(engine.parameters.values(operator, stage.parameters, 0))
+                if stage.kernel == SCALAR_STREAMING:
+                    n_entries = engine.fields.table_of(stage.field).table.n_entries
+                    kernel = skeletons.scalar_streaming(operator, n_entries, lattice, precision, np.uint32)
+                    ptx_of(kernel, (real, real, WORDS, WORDS, number, number, number, values))
+                elif stage.kernel == EACH:
+                    ptx_of(particle_skeletons.over_range(operator, lattice, precision), (number, number, values))
+                print(name, stage.name, precision.name, flush=True)
+        ptx_of(skeletons.extrapolation, (real, real, NUMBERS, real, real))
+        ptx_of(skeletons.saturation(precision), (real, real, NUMBERS, NUMBERS, real, real, real))
+        ptx_of(boundary_skeletons.profile, (real, NUMBERS, real, real))
+        print("boundaries", precision.name, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
