@@ -13,9 +13,11 @@ each fluid stays the same for ever, on any ranks. phi = (N_a - N_b) / (N_a + N_b
 
 **Tension.** Continuum surface force, Brackbill, Kothe, Zemach, J. Comput. Phys. 100, 335 (1992):
 
-    F = sigma K |grad phi| / 2 n,   n = grad phi / |grad phi|,   K = -div n
+    F = sigma K |grad phi| / 2 n,   n = grad phi / |grad phi|,   K = k / (1 + k d / (D - 1)),   k = -div n
 
-with isotropic differences on the flow's lattice, from the neighbours that are there. At nodes
+with isotropic differences on the flow's lattice, from the neighbours that are there. k belongs to the surface through
+the node, K to the interface at the distance d, if both have one centre: with k the pressure in a drop would be too high
+by the mean of d^2 over the square of its radius. At nodes
 beside walls the gradient along the normal w of the wall, which points into the fluid, is the mean of that towards the
 next node and of that at the wall, where the interface makes the contact angle theta, through the first fluid:
 -cot(theta) times the gradient along the wall (Ding, Spelt, Phys. Rev. E 75, 046708 (2007)).
@@ -49,6 +51,8 @@ NOWHERE = 2.0
 """Phase where there is no node."""
 SHARPNESS = 0.7
 """beta: the interface is a hyperbolic tangent of 2 / beta voxels."""
+DISTANCE = 2.22
+"""Voxels, of which phi is the distance d from the interface: least squares over its width, weighted by grad phi."""
 FLAT = 1e-5
 """Length of the gradient of phi below which there is no interface."""
 ALONG = 0.1
@@ -287,7 +291,13 @@ def _draw(neighbours, n, lattice, parameters):
     shown = np.where(beyond, (2.0 * at_wall - own)[:, None], beside)
     is_known = beyond | (beside != 0.0).any(axis=0)
     divergence = added(_slope(shown[axis] - own[axis], is_known, axis, lattice) for axis in range(3))
-    parameters[STRENGTH][n] = -parameters[TENSION] * divergence * parameters[STEEPNESS][n]
+    carried = np.maximum(1.0 - _reach(lattice) * parameters[PHASE][n] * divergence, 0.5)
+    parameters[STRENGTH][n] = -parameters[TENSION] * divergence / carried * parameters[STEEPNESS][n]
+
+
+def _reach(lattice: Lattice) -> float:
+    """Distance from the interface over the phase, for each direction along the interface."""
+    return DISTANCE / (lattice.dimension - 1)
 
 
 def _normal_at_wall_node(precision, jit, at):
@@ -322,7 +332,8 @@ def _normal_at_wall_node(precision, jit, at):
 def _draw_node(lattice, precision, jit, at):
     real, count = precision.real, lattice.q - 1
     w, cx, cy, cz = constants(lattice, precision)
-    zero, least_width, nowhere = real(0), real(LEAST_WIDTH), real(NOWHERE)
+    zero, half, one, least_width, nowhere = real(0), real(0.5), real(1), real(LEAST_WIDTH), real(NOWHERE)
+    reach = real(_reach(lattice))
     steepness, strength, tension, phase = at[STEEPNESS], at[STRENGTH], at[TENSION], at[PHASE]
     x, y, z = (at[name] for name in NORMAL)
     beyond_wall = _normal_at_wall_node(precision, jit, at)
@@ -350,7 +361,9 @@ def _draw_node(lattice, precision, jit, at):
         steep = parameters[steepness][n]
         drawn = zero
         if steep > zero:
-            drawn = -parameters[tension] * divergence(neighbours, n, parameters) * steep
+            spread = divergence(neighbours, n, parameters)
+            carried = max(one - reach * parameters[phase][n] * spread, half)
+            drawn = -parameters[tension] * spread / carried * steep
         parameters[strength][n] = drawn
 
     return jit(draw)
