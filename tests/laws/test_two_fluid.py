@@ -98,6 +98,21 @@ def test_a_drop_on_a_wall_has_the_contact_angle(angle_deg):
     assert contact_angle(box) == pytest.approx(angle_deg, abs=3.0)
 
 
+def test_exchanged_fluids_move_alike():
+    """With the other angle, to the last digit, at walls along axes and between them."""
+    holes = {"shape": "random_solid", "spacing_m": 1.0, "options": {"shape_zyx": [1, 16, 24], "porosity": 0.8}}
+    left, right = ([[a, -1.0, -1.0], [b, 99.0, 9.0]] for a, b in ((-1.0, 11.5), (11.5, 99.0)))
+    phases = []
+    for angle_deg, second, viscosities in ((37.0, left, (0.05, 0.2)), (143.0, right, (0.2, 0.05))):
+        two_fluid = {"contact_angle_deg": angle_deg, "second": [{"box_m": second}]}
+        two_fluid["kinematic_viscosity_m2_s"] = viscosities[1]
+        fluid = {"kinematic_viscosity_m2_s": viscosities[0]}
+        solver = Solver(case_from_dict(merged(FLOW, {"geometry": holes, "fluid": fluid, "two_fluid": two_fluid})))
+        solver.step(300)
+        phases.append(solver.model_field("phase"))
+    assert np.abs(phases[0]).max() == 1.0 and np.array_equal(phases[0], -phases[1])
+
+
 def test_a_fluid_that_enters_takes_the_volume_that_flows():
     speed, n_steps, height = 0.01, 600, 10
     openings = [

@@ -17,10 +17,15 @@ each fluid stays the same for ever, on any ranks. phi = (N_a - N_b) / (N_a + N_b
 
 with isotropic differences on the flow's lattice, from the neighbours that are there. k belongs to the surface through
 the node, K to the interface at the distance d, if both have one centre: with k the pressure in a drop would be too high
-by the mean of d^2 over the square of its radius. At nodes
-beside walls the gradient along the normal w of the wall, which points into the fluid, is the mean of that towards the
-next node and of that at the wall, where the interface makes the contact angle theta, through the first fluid:
--cot(theta) times the gradient along the wall (Ding, Spelt, Phys. Rev. E 75, 046708 (2007)).
+by the mean of d^2 over the square of its radius. Along links into walls the slope of phi is that of
+
+    e = t + (phi - phi_b) w,   phi_b = (phi + c) / (1 + c phi),   c = tanh(beta cos(theta))
+
+with the normal w of the wall, which points into the fluid, and the gradient t along the wall. phi_b is the phase a
+voxel below the node, if the interface has the profile that recolouring gives it and the contact angle theta, through
+the first fluid. The normal of the interface changes as much from the node to the wall, where it has the angle, as from
+there to the other end of the link (Ding, Spelt, Phys. Rev. E 75, 046708 (2007)). Fluids that are exchanged, with
+180 degrees less theta, move alike to the last digit.
 
 **Viscosity.** 1 / nu is the mean of both fluids' by their shares: layers that slide past each other have the stress of
 either.
@@ -207,14 +212,17 @@ def _slope(difference: np.ndarray, is_known: np.ndarray, axis: int, lattice: Lat
 
 def _orient(neighbours, n, lattice, parameters):
     phase, own = parameters[PHASE], parameters[PHASE][n].astype(float)
-    beside = phase[neighbours].astype(float)
-    gradient = np.array([_slope(beside - own, beside < NOWHERE, axis, lattice) for axis in range(3)])
+    difference, is_known = phase[neighbours].astype(float) - own, phase[neighbours] < NOWHERE
+    gradient = np.array([_slope(difference, is_known, axis, lattice) for axis in range(3)])
     wall = np.array([parameters[name][n] for name in WALL_NORMAL], dtype=float)
-    across = (gradient * wall).sum(axis=0)
-    tangent = gradient - across * wall
+    tangent = gradient - (gradient * wall).sum(axis=0) * wall
     along = np.linalg.norm(tangent, axis=0)
     is_met = ((wall**2).sum(axis=0) > 0.5) & (along > ALONG * np.linalg.norm(gradient, axis=0))
-    meeting = tangent + 0.5 * (across - along * parameters[COTANGENT][n]) * wall
+    cotangent = parameters[COTANGENT][n].astype(float)
+    wetting = np.tanh(SHARPNESS * cotangent / np.sqrt(1.0 + cotangent * cotangent))
+    expected = tangent - wetting * (1.0 - own * own) / (1.0 + wetting * own) * wall
+    more = np.where(is_known, difference - lattice.c[1:] @ expected, 0.0)
+    meeting = expected + np.einsum("k,ka,kn->an", lattice.w[1:] / float(lattice.cs2), lattice.c[1:], more)
     gradient = np.where(is_met, meeting, gradient)
     size = np.linalg.norm(gradient, axis=0)
     is_flat = size <= FLAT
@@ -226,16 +234,16 @@ def _orient(neighbours, n, lattice, parameters):
 def _orient_node(lattice, precision, jit, at):
     real, count = precision.real, lattice.q - 1
     w, cx, cy, cz = constants(lattice, precision)
-    one, zero, half = real(1), real(0), real(0.5)
-    nowhere, flat, share = real(NOWHERE), real(FLAT), real(ALONG)
+    one, zero, half, per_width = real(1), real(0), real(0.5), real(1.0 / float(lattice.cs2))
+    nowhere, flat, share, sharpness = real(NOWHERE), real(FLAT), real(ALONG), real(SHARPNESS)
     least_width = real(LEAST_WIDTH)
-    phase, steepness, cotangent = at[PHASE], at[STEEPNESS], at[COTANGENT]
+    phase, steepness, cotangent_at = at[PHASE], at[STEEPNESS], at[COTANGENT]
     x, y, z = (at[name] for name in NORMAL)
     wall_x, wall_y, wall_z = (at[name] for name in WALL_NORMAL)
 
-    def gradient(neighbours, n, parameters):
+    def sums(neighbours, n, parameters):
         own = parameters[phase][n]
-        gx, gy, gz, wide_x, wide_y, wide_z = zero, zero, zero, zero, zero, zero
+        gx, gy, gz, wide_x, wide_y, wide_z, xy, xz, yz = zero, zero, zero, zero, zero, zero, zero, zero, zero
         for k in range(count):
             beside = parameters[phase][neighbours[k]]
             if beside < nowhere:
@@ -245,22 +253,31 @@ def _orient_node(lattice, precision, jit, at):
                 wide_x += w[k + 1] * cx[k + 1] * cx[k + 1]
                 wide_y += w[k + 1] * cy[k + 1] * cy[k + 1]
                 wide_z += w[k + 1] * cz[k + 1] * cz[k + 1]
-        return gx / max(wide_x, least_width), gy / max(wide_y, least_width), gz / max(wide_z, least_width)
+                xy += w[k + 1] * cx[k + 1] * cy[k + 1]
+                xz += w[k + 1] * cx[k + 1] * cz[k + 1]
+                yz += w[k + 1] * cy[k + 1] * cz[k + 1]
+        return gx, gy, gz, wide_x, wide_y, wide_z, xy, xz, yz
 
-    gradient = jit(unroll(gradient))
+    sums = jit(unroll(sums))
 
     def orient(neighbours, n, parameters):
-        gx, gy, gz = gradient(neighbours, n, parameters)
+        sx, sy, sz, wide_x, wide_y, wide_z, xy, xz, yz = sums(neighbours, n, parameters)
+        gx, gy, gz = sx / max(wide_x, least_width), sy / max(wide_y, least_width), sz / max(wide_z, least_width)
         wx, wy, wz = zero, zero, zero
         if gx != zero or gy != zero or gz != zero:
             wx, wy, wz = parameters[wall_x][n], parameters[wall_y][n], parameters[wall_z][n]
         if wx * wx + wy * wy + wz * wz > half:
             across = gx * wx + gy * wy + gz * wz
             tx, ty, tz = gx - across * wx, gy - across * wy, gz - across * wz
-            along = real(math.sqrt(tx * tx + ty * ty + tz * tz))
-            if along > share * real(math.sqrt(gx * gx + gy * gy + gz * gz)):
-                into = half * (across - along * parameters[cotangent][n])
-                gx, gy, gz = tx + into * wx, ty + into * wy, tz + into * wz
+            along = tx * tx + ty * ty + tz * tz
+            if along > share * share * (gx * gx + gy * gy + gz * gz):
+                own, cotangent = parameters[phase][n], parameters[cotangent_at][n]
+                wetting = real(math.tanh(sharpness * cotangent / real(math.sqrt(one + cotangent * cotangent))))
+                fall = wetting * (one - own * own) / (one + wetting * own)
+                ex, ey, ez = tx - fall * wx, ty - fall * wy, tz - fall * wz
+                gx = ex + per_width * (sx - wide_x * ex - xy * ey - xz * ez)
+                gy = ey + per_width * (sy - xy * ex - wide_y * ey - yz * ez)
+                gz = ez + per_width * (sz - xz * ex - yz * ey - wide_z * ez)
         size = real(math.sqrt(gx * gx + gy * gy + gz * gz))
         nx, ny, nz, steep = zero, zero, zero, zero
         if size > flat:
