@@ -19,11 +19,11 @@ with isotropic differences on the flow's lattice, from the neighbours that are t
 the node, K to the interface at the distance d, if both have one centre: with k the pressure in a drop would be too high
 by the mean of d^2 over the square of its radius. Along links into walls the slope of phi is that of
 
-    e = t + (phi - phi_b) w,   phi_b = (phi + c) / (1 + c phi),   c = tanh(beta cos(theta))
+    e = t + (phi - phi_b) w,   phi_b - phi = beta cos(theta) (2 - phi^2 - phi_b^2) / 2
 
 with the normal w of the wall, which points into the fluid, and the gradient t along the wall. phi_b is the phase a
-voxel below the node, if the interface has the profile that recolouring gives it and the contact angle theta, through
-the first fluid. The normal of the interface changes as much from the node to the wall, where it has the angle, as from
+voxel below the node in an interface with the contact angle theta, through the first fluid: that by which nothing
+crosses the link. The normal of the interface changes as much from the node to the wall, where it has the angle, as from
 there to the other end of the link (Ding, Spelt, Phys. Rev. E 75, 046708 (2007)). Fluids that are exchanged, with
 180 degrees less theta, move alike to the last digit.
 
@@ -219,8 +219,10 @@ def _orient(neighbours, n, lattice, parameters):
     along = np.linalg.norm(tangent, axis=0)
     is_met = ((wall**2).sum(axis=0) > 0.5) & (along > ALONG * np.linalg.norm(gradient, axis=0))
     cotangent = parameters[COTANGENT][n].astype(float)
-    wetting = np.tanh(SHARPNESS * cotangent / np.sqrt(1.0 + cotangent * cotangent))
-    expected = tangent - wetting * (1.0 - own * own) / (1.0 + wetting * own) * wall
+    wetting = SHARPNESS * cotangent / np.sqrt(1.0 + cotangent * cotangent)
+    constant = own + wetting - 0.5 * wetting * own * own
+    below = 2.0 * constant / (1.0 + np.sqrt(1.0 + 2.0 * wetting * constant))
+    expected = tangent + (own - below) * wall
     more = np.where(is_known, difference - lattice.c[1:] @ expected, 0.0)
     meeting = expected + np.einsum("k,ka,kn->an", lattice.w[1:] / float(lattice.cs2), lattice.c[1:], more)
     gradient = np.where(is_met, meeting, gradient)
@@ -234,7 +236,7 @@ def _orient(neighbours, n, lattice, parameters):
 def _orient_node(lattice, precision, jit, at):
     real, count = precision.real, lattice.q - 1
     w, cx, cy, cz = constants(lattice, precision)
-    one, zero, half, per_width = real(1), real(0), real(0.5), real(1.0 / float(lattice.cs2))
+    one, two, zero, half, per_width = real(1), real(2), real(0), real(0.5), real(1.0 / float(lattice.cs2))
     nowhere, flat, share, sharpness = real(NOWHERE), real(FLAT), real(ALONG), real(SHARPNESS)
     least_width = real(LEAST_WIDTH)
     phase, steepness, cotangent_at = at[PHASE], at[STEEPNESS], at[COTANGENT]
@@ -272,9 +274,10 @@ def _orient_node(lattice, precision, jit, at):
             along = tx * tx + ty * ty + tz * tz
             if along > share * share * (gx * gx + gy * gy + gz * gz):
                 own, cotangent = parameters[phase][n], parameters[cotangent_at][n]
-                wetting = real(math.tanh(sharpness * cotangent / real(math.sqrt(one + cotangent * cotangent))))
-                fall = wetting * (one - own * own) / (one + wetting * own)
-                ex, ey, ez = tx - fall * wx, ty - fall * wy, tz - fall * wz
+                wetting = sharpness * cotangent / real(math.sqrt(one + cotangent * cotangent))
+                constant = own + wetting - half * wetting * own * own
+                below = two * constant / (one + real(math.sqrt(one + two * wetting * constant)))
+                ex, ey, ez = tx + (own - below) * wx, ty + (own - below) * wy, tz + (own - below) * wz
                 gx = ex + per_width * (sx - wide_x * ex - xy * ey - xz * ez)
                 gy = ey + per_width * (sy - xy * ex - wide_y * ey - yz * ez)
                 gz = ez + per_width * (sz - xz * ex - yz * ey - wide_z * ez)
