@@ -13,12 +13,19 @@ each fluid stays the same for ever, on any ranks. phi = (N_a - N_b) / (N_a + N_b
 
 **Tension.** Continuum surface force, Brackbill, Kothe, Zemach, J. Comput. Phys. 100, 335 (1992):
 
-    F = sigma K |grad phi| / 2 n,   n = grad phi / |grad phi|,   K = -div n
+    F = sigma K |grad phi| / 2 n,   n = grad phi / |grad phi|,   K = k / (1 + k d / (D - 1)),   k = -div n
 
-with isotropic differences on the flow's lattice, from the neighbours that are there. At nodes
-beside walls the gradient along the normal w of the wall, which points into the fluid, is the mean of that towards the
-next node and of that at the wall, where the interface makes the contact angle theta, through the first fluid:
--cot(theta) times the gradient along the wall (Ding, Spelt, Phys. Rev. E 75, 046708 (2007)).
+with isotropic differences on the flow's lattice, from the neighbours that are there. k belongs to the surface through
+the node, K to the interface at the distance d, if both have one centre: with k the pressure in a drop would be too high
+by the mean of d^2 over the square of its radius. Along links into walls the slope of phi is that of
+
+    e = t + (phi - phi_b) w,   phi_b - phi = beta cos(theta) (2 - phi^2 - phi_b^2) / 2
+
+with the normal w of the wall, which points into the fluid, and the gradient t along the wall. phi_b is the phase a
+voxel below the node in an interface with the contact angle theta, through the first fluid: that by which nothing
+crosses the link. The normal of the interface changes as much from the node to the wall, where it has the angle, as from
+there to the other end of the link (Ding, Spelt, Phys. Rev. E 75, 046708 (2007)). Fluids that are exchanged, with
+180 degrees less theta, move alike to the last digit.
 
 **Viscosity.** 1 / nu is the mean of both fluids' by their shares: layers that slide past each other have the stress of
 either.
@@ -54,6 +61,8 @@ ALMOST_FIRST = 0.9
 """Phase of a node below which a porous plate is closed to it."""
 SHARPNESS = 0.7
 """beta: the interface is a hyperbolic tangent of 2 / beta voxels."""
+DISTANCE = 2.22
+"""Voxels, of which phi is the distance d from the interface: least squares over its width, weighted by grad phi."""
 FLAT = 1e-5
 """Length of the gradient of phi below which there is no interface."""
 ALONG = 0.1
@@ -217,14 +226,19 @@ def _slope(difference: np.ndarray, is_known: np.ndarray, axis: int, lattice: Lat
 
 def _orient(neighbours, n, lattice, parameters):
     phase, own = parameters[PHASE], parameters[PHASE][n].astype(float)
-    beside = phase[neighbours].astype(float)
-    gradient = np.array([_slope(beside - own, beside < NOWHERE, axis, lattice) for axis in range(3)])
+    difference, is_known = phase[neighbours].astype(float) - own, phase[neighbours] < NOWHERE
+    gradient = np.array([_slope(difference, is_known, axis, lattice) for axis in range(3)])
     wall = np.array([parameters[name][n] for name in WALL_NORMAL], dtype=float)
-    across = (gradient * wall).sum(axis=0)
-    tangent = gradient - across * wall
+    tangent = gradient - (gradient * wall).sum(axis=0) * wall
     along = np.linalg.norm(tangent, axis=0)
     is_met = ((wall**2).sum(axis=0) > 0.5) & (along > ALONG * np.linalg.norm(gradient, axis=0))
-    meeting = tangent + 0.5 * (across - along * parameters[COTANGENT][n]) * wall
+    cotangent = parameters[COTANGENT][n].astype(float)
+    wetting = SHARPNESS * cotangent / np.sqrt(1.0 + cotangent * cotangent)
+    constant = own + wetting - 0.5 * wetting * own * own
+    below = 2.0 * constant / (1.0 + np.sqrt(1.0 + 2.0 * wetting * constant))
+    expected = tangent + (own - below) * wall
+    more = np.where(is_known, difference - lattice.c[1:] @ expected, 0.0)
+    meeting = expected + np.einsum("k,ka,kn->an", lattice.w[1:] / float(lattice.cs2), lattice.c[1:], more)
     gradient = np.where(is_met, meeting, gradient)
     size = np.linalg.norm(gradient, axis=0)
     is_flat = size <= FLAT
@@ -236,16 +250,16 @@ def _orient(neighbours, n, lattice, parameters):
 def _orient_node(lattice, precision, jit, at):
     real, count = precision.real, lattice.q - 1
     w, cx, cy, cz = constants(lattice, precision)
-    one, zero, half = real(1), real(0), real(0.5)
-    nowhere, flat, share = real(NOWHERE), real(FLAT), real(ALONG)
+    one, two, zero, half, per_width = real(1), real(2), real(0), real(0.5), real(1.0 / float(lattice.cs2))
+    nowhere, flat, share, sharpness = real(NOWHERE), real(FLAT), real(ALONG), real(SHARPNESS)
     least_width = real(LEAST_WIDTH)
-    phase, steepness, cotangent = at[PHASE], at[STEEPNESS], at[COTANGENT]
+    phase, steepness, cotangent_at = at[PHASE], at[STEEPNESS], at[COTANGENT]
     x, y, z = (at[name] for name in NORMAL)
     wall_x, wall_y, wall_z = (at[name] for name in WALL_NORMAL)
 
-    def gradient(neighbours, n, parameters):
+    def sums(neighbours, n, parameters):
         own = parameters[phase][n]
-        gx, gy, gz, wide_x, wide_y, wide_z = zero, zero, zero, zero, zero, zero
+        gx, gy, gz, wide_x, wide_y, wide_z, xy, xz, yz = zero, zero, zero, zero, zero, zero, zero, zero, zero
         for k in range(count):
             beside = parameters[phase][neighbours[k]]
             if beside < nowhere:
@@ -255,22 +269,32 @@ def _orient_node(lattice, precision, jit, at):
                 wide_x += w[k + 1] * cx[k + 1] * cx[k + 1]
                 wide_y += w[k + 1] * cy[k + 1] * cy[k + 1]
                 wide_z += w[k + 1] * cz[k + 1] * cz[k + 1]
-        return gx / max(wide_x, least_width), gy / max(wide_y, least_width), gz / max(wide_z, least_width)
+                xy += w[k + 1] * cx[k + 1] * cy[k + 1]
+                xz += w[k + 1] * cx[k + 1] * cz[k + 1]
+                yz += w[k + 1] * cy[k + 1] * cz[k + 1]
+        return gx, gy, gz, wide_x, wide_y, wide_z, xy, xz, yz
 
-    gradient = jit(unroll(gradient))
+    sums = jit(unroll(sums))
 
     def orient(neighbours, n, parameters):
-        gx, gy, gz = gradient(neighbours, n, parameters)
+        sx, sy, sz, wide_x, wide_y, wide_z, xy, xz, yz = sums(neighbours, n, parameters)
+        gx, gy, gz = sx / max(wide_x, least_width), sy / max(wide_y, least_width), sz / max(wide_z, least_width)
         wx, wy, wz = zero, zero, zero
         if gx != zero or gy != zero or gz != zero:
             wx, wy, wz = parameters[wall_x][n], parameters[wall_y][n], parameters[wall_z][n]
         if wx * wx + wy * wy + wz * wz > half:
             across = gx * wx + gy * wy + gz * wz
             tx, ty, tz = gx - across * wx, gy - across * wy, gz - across * wz
-            along = real(math.sqrt(tx * tx + ty * ty + tz * tz))
-            if along > share * real(math.sqrt(gx * gx + gy * gy + gz * gz)):
-                into = half * (across - along * parameters[cotangent][n])
-                gx, gy, gz = tx + into * wx, ty + into * wy, tz + into * wz
+            along = tx * tx + ty * ty + tz * tz
+            if along > share * share * (gx * gx + gy * gy + gz * gz):
+                own, cotangent = parameters[phase][n], parameters[cotangent_at][n]
+                wetting = sharpness * cotangent / real(math.sqrt(one + cotangent * cotangent))
+                constant = own + wetting - half * wetting * own * own
+                below = two * constant / (one + real(math.sqrt(one + two * wetting * constant)))
+                ex, ey, ez = tx + (own - below) * wx, ty + (own - below) * wy, tz + (own - below) * wz
+                gx = ex + per_width * (sx - wide_x * ex - xy * ey - xz * ez)
+                gy = ey + per_width * (sy - xy * ex - wide_y * ey - yz * ez)
+                gz = ez + per_width * (sz - xz * ex - yz * ey - wide_z * ez)
         size = real(math.sqrt(gx * gx + gy * gy + gz * gz))
         nx, ny, nz, steep = zero, zero, zero, zero
         if size > flat:
@@ -301,7 +325,13 @@ def _draw(neighbours, n, lattice, parameters):
     shown = np.where(beyond, (2.0 * at_wall - own)[:, None], beside)
     is_known = beyond | (beside != 0.0).any(axis=0)
     divergence = added(_slope(shown[axis] - own[axis], is_known, axis, lattice) for axis in range(3))
-    parameters[STRENGTH][n] = -parameters[TENSION] * divergence * parameters[STEEPNESS][n]
+    carried = np.maximum(1.0 - _reach(lattice) * parameters[PHASE][n] * divergence, 0.5)
+    parameters[STRENGTH][n] = -parameters[TENSION] * divergence / carried * parameters[STEEPNESS][n]
+
+
+def _reach(lattice: Lattice) -> float:
+    """Distance from the interface over the phase, for each direction along the interface."""
+    return DISTANCE / (lattice.dimension - 1)
 
 
 def _normal_at_wall_node(precision, jit, at):
@@ -336,7 +366,8 @@ def _normal_at_wall_node(precision, jit, at):
 def _draw_node(lattice, precision, jit, at):
     real, count = precision.real, lattice.q - 1
     w, cx, cy, cz = constants(lattice, precision)
-    zero, least_width, nowhere = real(0), real(LEAST_WIDTH), real(NOWHERE)
+    zero, half, one, least_width, nowhere = real(0), real(0.5), real(1), real(LEAST_WIDTH), real(NOWHERE)
+    reach = real(_reach(lattice))
     steepness, strength, tension, phase = at[STEEPNESS], at[STRENGTH], at[TENSION], at[PHASE]
     x, y, z = (at[name] for name in NORMAL)
     beyond_wall = _normal_at_wall_node(precision, jit, at)
@@ -364,7 +395,9 @@ def _draw_node(lattice, precision, jit, at):
         steep = parameters[steepness][n]
         drawn = zero
         if steep > zero:
-            drawn = -parameters[tension] * divergence(neighbours, n, parameters) * steep
+            spread = divergence(neighbours, n, parameters)
+            carried = max(one - reach * parameters[phase][n] * spread, half)
+            drawn = -parameters[tension] * spread / carried * steep
         parameters[strength][n] = drawn
 
     return jit(draw)

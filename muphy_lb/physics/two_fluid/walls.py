@@ -27,7 +27,7 @@ def wall_normals(nodes: NodeList, lattice: Lattice, angles_deg: np.ndarray) -> t
     beside = np.flatnonzero(of_wall.any(axis=0))
     codes, of_wall = codes[:, beside], of_wall[:, beside]
     number = np.where(codes <= FIRST_WALL_LINK, FIRST_WALL_LINK - codes, len(angles_deg) - 1)
-    cotangents = 1.0 / np.tan(np.deg2rad(angles_deg))[np.where(of_wall, number, 0)]
+    cotangents = np.tan(np.deg2rad(90.0 - angles_deg))[np.where(of_wall, number, 0)]
     cotangent = np.where(of_wall, cotangents, 0.0).sum(axis=0) / of_wall.sum(axis=0)
     own = -np.einsum("k,ka,kn->an", lattice.w[1:], lattice.c[1:], of_wall)
     normal = _smoothed(nodes, beside)
