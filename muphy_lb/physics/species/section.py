@@ -42,9 +42,9 @@ class SpeciesSection(Section):
     def rules(cls, given):
         """One diffusivity, one start; constants belong to a law."""
         yield from exactly_one(given, "diffusivity_m2_s", "schmidt")
-        if given.keys() >= {"initial", "initial_file"}:
+        if given.get("initial") and "initial_file" in given:
             yield "has initial and initial_file; give one of them"
-        if "rates" in given and "rate" not in given:
+        if given.get("rates") and "rate" not in given:
             yield "has rates but no rate, the law whose constants they are"
 
 
