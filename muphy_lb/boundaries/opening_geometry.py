@@ -29,11 +29,12 @@ class Condition:
     #: the profile with its shapes and their amplitudes in time, if its shape changes; then ``profile`` is the steady
     #: one, and the amplitudes hold the waveform
     pulsatile: PulsatileProfile | None = None
+    reverses: bool = False  #: whether a waveform turns its velocity round
 
     @property
     def lets_out(self) -> bool:
-        """Whether fluid may leave: there is a pressure, or a velocity out of the fluid."""
-        return self.kind == PRESSURE or self.value < 0.0
+        """Whether fluid may leave: there is a pressure, or, at any time, a velocity out of the fluid."""
+        return self.kind == PRESSURE or self.value < 0.0 or self.reverses
 
 
 @dataclass(frozen=True)

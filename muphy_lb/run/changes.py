@@ -39,6 +39,11 @@ FIXED_KEYS = ("lattice.name", "flow.reference_pressure_pa")
 IMPOSED = ("velocity_m_s", "flow_rate_m3_s", "mass_flow_kg_s", "pressure_pa", "waveform")
 """Keys of openings whose values may change without a new engine, as long as velocities stay velocities."""
 
+OF_A_FLOW = {"flow", "fluid", "lattice", "rotation_rad_s", *IMPOSED}
+"""Names in the dotted keys of what a frozen flow does not follow."""
+
+FROZEN = "run.frozen_after_s"
+
 APART = ("title", "run", "output")
 """Sections that the state does not depend on."""
 
@@ -124,6 +129,8 @@ def changed_case(simulation: Solver, changes: Mapping[str, object]) -> Case:
     """
     for path in changes:
         _refuse_fixed(path)
+        if FROZEN not in changes:
+            _refuse_frozen(simulation, path)
     before = simulation.case
     case = as_case(before, [as_override(path, value) for path, value in changes.items()])
     is_kept = before.fluid.viscosity_m2_s == case.fluid.viscosity_m2_s and before.fluid == case.fluid
@@ -159,6 +166,14 @@ def _refuse_fixed(path: str) -> None:
         )
 
 
+def _refuse_frozen(simulation: Solver, path: str) -> None:
+    if simulation.step_number >= simulation.engine.frozen_from and OF_A_FLOW.intersection(path.split(".")):
+        raise InputError(
+            f"change: {path} would change nothing, since the flow is frozen from step {simulation.engine.frozen_from}"
+            f" on; change {FROZEN} as well, to a later time or to None"
+        )
+
+
 def _refuse_density(old: Case, new: Case) -> None:
     """Raise InputError for another density beside an opening with a network, whose state is a pressure in units of the
     density: neither its pressure nor that of the fluid around it would stay what it is."""
@@ -176,6 +191,8 @@ def _imposes_alone(old: Case, new: Case) -> bool:
     """Whether two cases differ in values of openings, or in what no step depends on, alone."""
     names = [name for name in type(old).model_fields if name not in (*APART, "openings")]
     if any(getattr(old, name) != getattr(new, name) for name in names if name != "lattice"):
+        return False
+    if old.run.frozen_after_s != new.run.frozen_after_s:
         return False
     ours, theirs = (case.lattice.model_dump(exclude=set(TIME_STEP)) for case in (old, new))
     if ours != theirs or len(old.openings) != len(new.openings):
@@ -290,5 +307,6 @@ def repartition(simulation: Solver, owner: np.ndarray | None) -> None:
     No later step, and no output of one, differs by a bit.
     """
     record = simulation.state.record()
-    simulation.rebuild(owner)
+    simulation.geometry.share(owner)
+    simulation.rebuild()
     simulation.state.go_on_from(record)

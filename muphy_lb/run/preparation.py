@@ -14,6 +14,7 @@ import numpy as np
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.registry import packages
 from muphy_lb.boundaries.opening_geometry import (
+    Condition,
     link_weights,
     opening_areas_m2,
     opening_frames,
@@ -36,6 +37,7 @@ from muphy_lb.physics.package import Physics
 from muphy_lb.run.criteria import refuse_to_watch_nothing
 from muphy_lb.run.observers import check_observers
 from muphy_lb.setup.advice.expected_pressures import refuse_density_changes
+from muphy_lb.setup.advice.stability import share_of_rule, wants_other_moments
 from muphy_lb.setup.boundaries import (
     build_schedule,
     link_conditions,
@@ -200,6 +202,14 @@ class Preparation:
             flow = flow.extended(physics.name, physics.extend)
         self.fluid = flow.fluid  # whose viscosity a physics may have made its own
         return flow.model()
+
+    def _regime(self, numerics: Numerics, conditions: tuple[Condition, ...]) -> tuple:
+        """All of the layout that follows from the values that openings impose: zones, moments, the rule of walls, and
+        what is behind an opening that answers its flow."""
+        speeds = self.case.lattice, numerics.relaxation_time, numerics.cell_reynolds
+        zones = [condition.lets_out for condition in conditions] if numerics.has_zones else []
+        behind = [condition.feedback for condition in conditions]
+        return zones, wants_other_moments(*speeds), share_of_rule(*speeds), behind
 
     def _zone_layers(self) -> np.ndarray:
         """(n,) layer of each local node in the zone of an outlet."""

@@ -114,31 +114,35 @@ class Solver(Preparation):
         """Physical time [s]."""
         return self.units.steps_to_time(self.step_number)
 
-    def rebuild(self, owner: np.ndarray | None) -> None:
-        """A domain and an engine without a state, for other owners of the nodes, (n,) on rank 0; collective."""
+    def rebuild(self) -> None:
+        """A domain and an engine without a state, for the present owners of the nodes; collective."""
         del self.domain, self.engine, self.part_nodes
         self.state.release()
         self.monitor.release()
         for probe in self._probes:
             probe.release()
         gc.collect()
-        self.geometry.share(owner)
         self._lay_out()
         self.engine = self._build_engine()
 
     def impose(self, case: Case) -> None:
         """Take a case that differs from the present one in values of openings, in [run] and [output] alone; they hold
-        from the next step on. Collective.
+        from the next step on. Where zones or the collision follow from them, the engine is made anew. Collective.
 
         Raises:
             InputError: the flow would be too fast, or the pressures too large.
         """
-        self.numerics = self._resolve(case)
-        self.conditions = opening_conditions(case, self.header, self.frames, self.units, float(self.lattice.cs2))
+        numerics = self._resolve(case)
+        conditions = opening_conditions(case, self.header, self.frames, self.units, float(self.lattice.cs2))
+        is_laid_out = self._regime(numerics, conditions) == self._regime(self.numerics, self.conditions)
+        record = None if is_laid_out else self.state.record()
+        self.case, self.numerics, self.conditions = case, numerics, conditions
+        if record is not None:
+            self.rebuild()
+            self.state.go_on_from(record)
+            return
         driving = build_force(case, self.header, self.domain, self.units)[2]
-        courses = self.model.courses
-        self.case = case
-        self._schedule = build_schedule(case, self.header, self.conditions, driving, self.units, courses)
+        self._schedule = build_schedule(case, self.header, conditions, driving, self.units, self.model.courses)
         self.upload_schedule()
         if not self._schedule.changes:  # all of them are zero from now on
             self.engine.schedule(self._schedule.at(np.array([self.step_number + 1.0])))

@@ -52,7 +52,7 @@ from muphy_lb.lattice import Lattice
 from muphy_lb.operators import STOKES
 from muphy_lb.setup.advice.stability import share_of_rule
 from muphy_lb.setup.geometry import opening_sections, remedy_for_name
-from muphy_lb.setup.waveforms import waveform_factor
+from muphy_lb.setup.waveforms import factor_bounds, waveform_factor
 
 FEWEST_STEPS = 20  # time steps of the shortest time constant
 MOST_DENSITY_CHANGE = 0.02  # largest change of the lattice density by the pressure behind an outlet
@@ -433,10 +433,10 @@ def _condition(case: Case, section: OpeningSection, frame, units: Units, cs2: fl
     if section.profile_file:
         radius_m, velocity = read_table(case.folder / section.profile_file, f"openings.{section.name}.profile_file")
         profile = measured(radius_m / units.spacing_m, velocity)
-    if section.velocity_m_s is not None:
-        return Condition(VELOCITY, units.velocity_to_lattice(section.velocity_m_s), profile)
-    flow_m3_s = section.given_flow_m3_s(units.density_kg_m3)
-    return Condition(VELOCITY, units.flow_rate_to_lattice(flow_m3_s) / frame.area, profile)
+    value = units.velocity_to_lattice(section.velocity_m_s or 0.0)
+    if section.velocity_m_s is None:
+        value = units.flow_rate_to_lattice(section.given_flow_m3_s(units.density_kg_m3)) / frame.area
+    return Condition(VELOCITY, value, profile, reverses=factor_bounds(section.waveform, case)[0] < 0.0)
 
 
 def _motion(section: WallSection | None, number: int, nodes: NodeList, units: Units) -> WallMotion:

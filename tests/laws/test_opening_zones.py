@@ -13,6 +13,7 @@ from muphy_lb.geometry.shapes.shape_parts import flags_where
 from muphy_lb.geometry.voxels import Opening, Voxels
 from muphy_lb.operators import LAYERS, OPENING_LAYER
 from muphy_lb.parallel import SerialCommunicator
+from muphy_lb.run.changes import changed
 from muphy_lb.run.solver import Solver
 from muphy_lb.setup import numerics
 from muphy_lb.setup.numerics import describe, resolve
@@ -134,6 +135,15 @@ def test_vortices_leave_a_duct(collision, kind, tau, tmp_path):
     run_through(simulation, speed, FLOW_THROUGHS / 4)
 
 
+def test_what_returns_through_an_inlet_leaves(tmp_path):
+    """Without a zone at the inlet, whose flow turns round, it diverges there at step 2,400."""
+    openings = drive("plug", fastest(0.502), tmp_path)
+    openings[0]["waveform"] = {"period_s": 3000.0, "mean": 0.0, "sine": [1.0]}
+    simulation = simulated(stream(), openings, 0.502, FLAT["cumulant"])
+    simulation.step(6000)
+    assert simulation.health().max_speed < 4.0 * fastest(0.502)
+
+
 def test_without_zones_they_do_not(monkeypatch, tmp_path):
     monkeypatch.setattr(numerics, "wants_zones", lambda *regime: False)
     simulation = simulated(stream(), drive("plug", 0.05, tmp_path), 0.505, FLAT["cumulant"])
@@ -196,6 +206,31 @@ def test_only_coarse_flows_have_zones(change, has_zones, tmp_path):
     simulation = simulated(stream(bar=False), openings, tau, {"collision": "bgk"} | change.get("lattice", {}))
     assert (OPENING_LAYER in simulation.model.parameters) == has_zones
     assert ("zones of openings" in describe(simulation.numerics, 1, 1, 1.0)) == has_zones
+
+
+@pytest.mark.parametrize("waveform", [None, {"period_s": 300.0, "mean": 0.0, "sine": [1.0]}])
+def test_an_inlet_that_is_changed_has_the_zones_of_its_new_value(waveform, tmp_path):
+    """In the same simulation, which a run may be writing, with the bits of one that is set up with the value."""
+    slow, fast = (drive("plug", speed, tmp_path) for speed in (0.01, 0.05))
+    simulation = simulated(stream(bar=False), slow, 0.505, FLAT["cumulant"])
+    simulation.step(50)
+    before = simulation.velocity_m_s()
+    changes = {"openings.inlet.velocity_m_s": 0.05, "openings.inlet.waveform": waveform}
+    if waveform:
+        fast[0]["waveform"] = waveform
+        simulation = changed(simulation, changes)
+    else:
+        assert changed(simulation, changes) is simulation
+    np.testing.assert_array_equal(simulation.velocity_m_s(), before)
+    other = simulated(stream(bar=False), fast, 0.505, FLAT["cumulant"])
+    np.testing.assert_array_equal(simulation.model.parameters[OPENING_LAYER], other.model.parameters[OPENING_LAYER])
+    other.state.go_on_from(simulation.state.record())
+    for each in (simulation, other):
+        each.step(50)
+    np.testing.assert_array_equal(simulation.velocity_m_s(), other.velocity_m_s())
+    assert np.unique(simulation.model.parameters[OPENING_LAYER][:HEIGHT]).tolist() == [0 if waveform else LAYERS]
+    simulation = changed(simulation, {"openings.inlet.velocity_m_s": 0.01, "openings.inlet.waveform": None})
+    assert OPENING_LAYER not in simulation.model.parameters
 
 
 @pytest.mark.parametrize(

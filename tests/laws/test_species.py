@@ -1,5 +1,7 @@
 """Species: what walls take up is what the fluid loses, what a case asks of a rate law, and messages."""
 
+import tomllib
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from muphy_lb.output.series import read_series
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.physics.scalar_series import OutletFluxes
 from muphy_lb.physics.species.rates import read_law
+from muphy_lb.run import changes
 from muphy_lb.run.checkpoint import checkpoint_path, restore, write_checkpoint
 from muphy_lb.run.loop import Run
 from muphy_lb.run.solver import Solver
@@ -96,6 +99,7 @@ def test_a_species_in_a_frozen_flow_is_that_of_the_steady_flow(tmp_path):
     assert np.ptp(frozen.field("drug")) > 0.1
     assert frozen.field("drug") == pytest.approx(flowing.field("drug"), rel=1e-9)
     write_checkpoint(checkpoint_path(tmp_path, 1300), frozen, {})
+    assert case_from_dict(tomllib.loads(frozen.case.to_toml()), frozen.case.folder) == frozen.case
     resumed = Solver(frozen.case, SerialCommunicator())
     restore(tmp_path, resumed)
     with pytest.raises(InputError, match="the flow is frozen from step 1000 on"):
@@ -104,6 +108,12 @@ def test_a_species_in_a_frozen_flow_is_that_of_the_steady_flow(tmp_path):
         simulation.advance(33)
     assert np.array_equal(frozen.field("drug"), resumed.field("drug"))
     assert np.array_equal(frozen.velocity_m_s(), resumed.velocity_m_s())
+    faster = {"openings.inlet.velocity_m_s": 4e-3}
+    with pytest.raises(InputError, match="change run.frozen_after_s as well"):
+        changes.changed(frozen, faster)
+    flowing = changes.changed(frozen, faster | {"run.frozen_after_s": None})
+    flowing.advance(500)
+    assert flowing.openings()["outlet"].flow_rate_m3_s > 1.5 * frozen.openings()["outlet"].flow_rate_m3_s
 
 
 @pytest.mark.parametrize("frozen", [{}, {"frozen_after_s": 10.0}], ids=["flowing", "frozen"])

@@ -3,9 +3,10 @@
 Conduction between two circles; a cylinder and a slab that cool through their surface, of fixed temperature or by
 convection (Biot number 10; Carslaw, Jaeger, Conduction of Heat in Solids (1959), sect. 3.3, 3.11, 7.6, 7.7), the slab's
 half-way between voxels or elsewhere; the Nusselt numbers of developed flow
-in a pipe, 3.657 with a wall of fixed temperature and 48/11 with a fixed flux (Graetz; Shah, London, Laminar Flow Forced
-Convection in Ducts (1978)); natural convection between horizontal cylinders (the set-up of Kuehn, Goldstein, J. Fluid
-Mech. 74, 695 (1976)), whose equivalent conductivity has no exact value: beside twice the resolution.
+in a pipe, 48/11 with a fixed flux and, with a wall of fixed temperature, 3.657 and what conduction along the pipe adds
+(Graetz; Shah, London, Laminar Flow Forced Convection in Ducts (1978)); natural convection between horizontal cylinders
+(the set-up of Kuehn, Goldstein, J. Fluid Mech. 74, 695 (1976)), whose equivalent conductivity has no exact value:
+beside twice the resolution.
 """
 
 from collections.abc import Iterator, Mapping
@@ -46,9 +47,11 @@ SLABS = {
     POPULATION_METHOD: {0.5: (0.005, 0.005), 0.2: (0.016, 0.006)},
     DIFFERENCES: {0.5: (0.005, 0.005), 0.2: (0.005, 0.005)},
 }
-NUSSELT = {"fixed temperature": 3.657, "fixed flux": 48.0 / 11.0}
+# Smallest eigenvalue of T'' + T' / r + (2 Pe' b (1 - r^2) + b^2) T = 0, T(1) = 0, at Peclet numbers of 12.6 and 24.6.
+FIXED_TEMPERATURE = {6.3: 3.6823, 12.3: 3.6640}
+NUSSELT = {"fixed temperature": FIXED_TEMPERATURE, "fixed flux": dict.fromkeys(RADII, 48.0 / 11.0)}
 CONDUCTION, COOLED = {6.3: 0.01, 12.3: 0.003}, {6.3: 0.015, 12.3: 0.005}
-DEVELOPED = {6.3: dict.fromkeys(METHODS, 0.15), 12.3: {POPULATION_METHOD: 0.012, DIFFERENCES: 0.02}}
+DEVELOPED = {6.3: 0.04, 12.3: 0.01}
 PRANDTL, FREE_FALL, GAP_TO_INNER, RAYLEIGH = 0.7, 0.12, 1.6, (1e4, 5e4)
 INNER, QUICK_INNER, SAME, BALANCED = (15.0, 30.0), (10.0,), 0.015, {POPULATION_METHOD: 0.003, DIFFERENCES: 0.06}
 OFFSET = (0.137, -0.211)
@@ -198,7 +201,7 @@ def _developed(radius: float, condition: str, method: str, settings: Settings) -
     reached = 2.0 * SPEED * steps
     length = round(reached + 5.0 * radius)
     wall = {"temperature_k": 0.0} if is_fixed else {"temperature_gradient_k_m": 1.0 / radius}
-    inlet = {"kind": "inlet", "velocity_m_s": SPEED, "profile": "parabolic"}
+    inlet = {"kind": "inlet", "flow_rate_m3_s": pi * radius**2 * SPEED, "profile": "parabolic"}
     openings = [{"name": "inlet", **inlet}, {"name": "outlet", "kind": "outlet", "pressure_pa": 0.0}]
     simulation = _pipe(radius, length, wall, method, settings, openings=openings)
     position = whole_nodes(simulation).coordinates()
@@ -207,7 +210,7 @@ def _developed(radius: float, condition: str, method: str, settings: Settings) -
     velocity = np.outer((1.0, 0.0, 0.0), 2.0 * SPEED * (1.0 - squared))
     density, own = 1.0 + 24.0 * VISCOSITY * rate_of_flow * (length - along), simulation.domain.number
     simulation.engine.start_from(density[own], velocity[:, own])
-    cooling, warming = (1.0 - squared) * np.exp(-NUSSELT[condition] * rate * along), squared - squared**2 / 4.0
+    cooling, warming = (1.0 - squared) * np.exp(-NUSSELT[condition][radius] * rate * along), squared - squared**2 / 4.0
     set_temperature_k(simulation, cooling if is_fixed else 2.0 * rate * along + warming)
     simulation.step(steps - STORED)
     before = on_root(temperature_k(simulation))
@@ -225,7 +228,7 @@ def _developed(radius: float, condition: str, method: str, settings: Settings) -
         at_wall = np.polyfit((np.sqrt(squared[beside]) - 1.0) * radius, temperature[beside], 3)[-1]
         found = 2.0 / (at_wall - far.bulk)
     what = f"{method}: R = {radius}: Nusselt number, {condition}"
-    return relative(what, NUSSELT[condition], float(found), DEVELOPED[radius][method])
+    return relative(what, NUSSELT[condition][radius], float(found), DEVELOPED[radius])
 
 
 def _section(here: np.ndarray, velocity: np.ndarray, temperature: np.ndarray) -> Section:

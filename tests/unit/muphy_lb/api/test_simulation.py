@@ -354,6 +354,18 @@ def test_an_inlet_can_be_shut(channel):
     assert channel.openings["inlet"].flow_rate_m3_s == pytest.approx(0.0, abs=1e-20)
 
 
+def test_the_pressure_behind_an_outlet_that_lets_sound_out_is_the_changed_one():
+    outlet = OPEN["openings"][1] | {"non_reflecting": True}
+    table, found = changed(OPEN, openings=[OPEN["openings"][0], outlet]), []
+    for pressure_pa in (0.0, 0.01):
+        with Simulation(table) as simulation:
+            simulation.step(200)
+            simulation.change({"openings.outlet.pressure_pa": pressure_pa})
+            simulation.step(600)
+            found.append(simulation.openings["outlet"].mean_pressure_pa)
+    assert found[1] - found[0] == pytest.approx(0.01, rel=0.02)
+
+
 def test_a_force_that_is_changed_drives_the_flow():
     with Simulation(changed(PERIODIC, flow={"acceleration_m_s2": [1e-3, 0.0, 0.0]})) as simulation:
         simulation.step(20)

@@ -256,7 +256,7 @@ def test_an_engine_that_is_built_anew_is_let_go_of(shown):
     simulation, _ = shown(*[GREEDY] * MANY)
     simulation.step(2)
     before = weakref.ref(simulation.engine)
-    simulation.rebuild(None)
+    simulation.rebuild()
     assert before() is None
 
 
