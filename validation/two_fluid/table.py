@@ -1,4 +1,5 @@
-"""Two fluids against exact numbers: the pressure of Laplace, layers that slide past each other, contact angles."""
+"""Two fluids against exact numbers: the pressure of Laplace, layers and annuli that slide past each other, contact
+angles, the pressure that holds a meniscus in a slit, and how fast one imbibes (Washburn, Phys. Rev. 17, 273 (1921))."""
 
 from collections.abc import Iterator
 
@@ -15,6 +16,11 @@ RADII, QUICK_RADII, PRESSURE_TOLERANCE, SPURIOUS = (8.0, 12.0, 16.0, 24.0), (8.0
 SETTLED_STEPS, BOX, PURE = 6000, 4, 0.9999
 RATIOS, QUICK_RATIOS, HEIGHT, SLIDING_STEPS, SLIDING_TOLERANCE = (100.0, 10.0, 1.0, 0.1), (10.0,), 40, 60000, 0.02
 ANGLES, QUICK_ANGLES, DROP, WETTING_STEPS, ANGLE_TOLERANCE = (30.0, 60.0, 90.0, 120.0, 150.0), (90.0,), 16.0, 16000, 3.0
+TUBE, DRIVEN_STEPS, ANNULAR_TOLERANCE = 16.0, 12000, 0.03
+SLIT, SLIT_LENGTH, SLIT_TOLERANCE, AROUND = 12, 60, 0.03, (0.97, 1.03)
+SLIT_ANGLES, QUICK_SLIT_ANGLES = (30.0, 60.0, 120.0), (60.0,)
+FILLED, QUICK_FILLED, IMBIBING_RATIOS, IMBIBING_ANGLE = 20.0, 6.0, (1.0, 0.2, 5.0), 60.0
+MENISCUS_STEPS = 4000  # by which it has its shape
 NEAREST = 2.0  # to the wall, whose forces bend it, that the interface is measured
 
 
@@ -77,6 +83,73 @@ def angle(settings: Settings) -> Iterator:
         yield absolute(f"{degrees:g} degrees", degrees, contact_angle(box), ANGLE_TOLERANCE)
 
 
+@case("two-fluid-annulus", "exact: flow of a core in a film on the wall of a round tube, driven by a force")
+def annulus(settings: Settings) -> Iterator:
+    """Relative permeabilities of core and film, mu of the core over that of the film M, half of the tube for each."""
+    _refuse(settings)
+    for ratio in QUICK_RATIOS if settings.quick else RATIOS:
+        core, drive = NU * ratio**0.5, 1e-7
+        pipe = {"shape": "pipe", "options": {"length": 1, "radius": TUBE, "axis": "z", "ends": "periodic"}}
+        inside = [{"centre_m": [TUBE, TUBE, 0.0], "radius_m": TUBE / 2**0.5}]
+        tables = {"flow": {"acceleration_m_s2": [0.0, 0.0, drive]}, "lattice": {"name": "D3Q19"}}
+        flow = _two(settings, pipe, inside, core / ratio, core, **tables)
+        flow.step(int(DRIVEN_STEPS * max(1.0, ratio / 30.0)))
+        share, u = 0.5 - 0.5 * _phase(flow), on_root(flow.velocity_m_s())[:, 2]
+        alone, s = drive * share.size**2 / (8.0 * np.pi), share.mean()
+        for name, part, viscosity, expected in (
+            ("core", share, core, 2.0 * ratio * s + (1.0 - 2.0 * ratio) * s**2),
+            ("film", 1.0 - share, core / ratio, (1.0 - s) ** 2),
+        ):
+            found = (part * u).sum() * viscosity / alone
+            yield relative(f"M = {ratio:g}: {name}", expected, found, ANNULAR_TOLERANCE)
+
+
+@case("two-fluid-entry", "exact: 2 sigma cos(theta) / H holds a meniscus in a slit")
+def entry(settings: Settings) -> Iterator:
+    """The pressure at which a meniscus rests, from its speeds at pressures below and above the exact one."""
+    _refuse(settings)
+    for degrees in QUICK_SLIT_ANGLES if settings.quick else SLIT_ANGLES:
+        exact, speeds = 2.0 * TENSION * np.cos(np.deg2rad(degrees)) / SLIT, []
+        for times in AROUND:
+            flow = _slit(settings, degrees, SLIT_LENGTH / 2.0, NU, NU, times * exact)
+            flow.step(MENISCUS_STEPS)
+            before = _filled(flow)
+            flow.step(MENISCUS_STEPS)
+            speeds.append((_filled(flow) - before) / MENISCUS_STEPS)
+        rests = AROUND[0] + (AROUND[1] - AROUND[0]) * speeds[0] / (speeds[0] - speeds[1])
+        yield relative(f"{degrees:g} degrees: pressure over the exact one", 1.0, rests, SLIT_TOLERANCE)
+
+
+@case("two-fluid-imbibition", "Washburn: (mu_w x + mu_n (L - x)) dx/dt = sigma H cos(theta) / 6 in a slit")
+def imbibition(settings: Settings) -> Iterator:
+    """How far the wetting fluid gets in the steps of the exact solution, mu of it over that of the other one M."""
+    _refuse(settings)
+    distance = QUICK_FILLED if settings.quick else FILLED
+    for ratio in IMBIBING_RATIOS[: 1 if settings.quick else None]:
+        wets, other = NU * ratio**0.5, NU / ratio**0.5
+        drive = TENSION * SLIT * np.cos(np.deg2rad(IMBIBING_ANGLE)) / 6.0
+        flow = _slit(settings, IMBIBING_ANGLE, SLIT_LENGTH / 4.0, wets, other, 0.0)
+        flow.step(MENISCUS_STEPS)
+        start = _filled(flow)
+        end = start + distance
+        exact = (0.5 * (wets - other) * (end**2 - start**2) + other * SLIT_LENGTH * distance) / drive
+        flow.step(round(exact))
+        yield relative(f"M = {ratio:g}: voxels", distance, _filled(flow) - start, SLIT_TOLERANCE)
+
+
+def _slit(settings: Settings, degrees: float, filled: float, nu: float, other: float, pressure: float) -> Solver:
+    """A slit between openings with the first fluid in its beginning and a pressure at its end, where the second is."""
+    channel = {"shape": "channel", "options": {"length": SLIT_LENGTH, "height": SLIT, "width": 1, "ends": "open"}}
+    ends = [{"name": "inlet", "pressure_pa": 0.0}, {"name": "outlet", "pressure_pa": pressure, "second_fluid": 1.0}]
+    rest = [{"box_m": [[filled - 0.5, -9.0, -9.0], [999.0, 999.0, 9.0]]}]
+    return _two(settings, channel, rest, nu, other, degrees, openings=ends)
+
+
+def _filled(flow: Solver) -> float:
+    """Length of a slit that the first fluid fills."""
+    return float((0.5 + 0.5 * _phase(flow)).sum()) / SLIT
+
+
 def interface(phase: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Places x, y [voxels] where the phase of a plane (ny, nx) is 0 between neighbours of a row or of a column."""
     places = []
@@ -116,4 +189,4 @@ def _refuse(settings: Settings) -> None:
         raise Skipped("two fluids need more digits than fp16 has")
 
 
-CASES = (drop, layers, angle)
+CASES = (drop, layers, annulus, angle, entry, imbibition)
