@@ -157,7 +157,7 @@ class _Advanced:
         return records, self.table.first_extrapolated + first, self.table.first_extrapolated + last
 
     def _walls(self, first: int, last: int) -> SaturationArrays:
-        """Those of a range of the extrapolated values that walls return which saturate."""
+        """The values of a range, of the extrapolated ones, that walls return which saturate."""
         backend, values, real = self._backend, self.table.extrapolated, self._backend.precision.real
         place = np.flatnonzero(np.isfinite(values.level[first:last]))
         rows = (row[first:last][place].astype(real) for row in (values.share, values.entering, values.level))

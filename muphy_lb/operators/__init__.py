@@ -5,7 +5,7 @@
   on ``central_moments`` and ``hermite``.
 - Equilibria, viscosity laws and turbulence, forces: ``equilibrium``, ``closures``, ``forces``.
 - Boundaries: ``openings``, ``opening_zone`` (the collision near them), ``lumped`` (networks behind outlets),
-  ``wall_rules`` (link-wise walls at any distance).
+  ``wall_rules`` (link-wise walls at any distance), ``saturation`` (walls that take up a scalar).
 - ``moments``, ``viscous_stress``, ``initial``, ``observers`` (values that a collision stores), ``scalar_transport``,
   ``philox`` (keyed random numbers).
 

@@ -36,7 +36,7 @@ class BolusSection(Section):
     @classmethod
     def rules(cls, given):
         """A table or a time."""
-        if "file" in given and given.keys() & {"start_s", "length_s"}:
+        if "file" in given and (given.get("start_s") or "length_s" in given):
             yield "has a file and start_s or length_s; give one of both"
 
 
@@ -78,7 +78,7 @@ class SpeciesSection(Section):
             yield "has initial and initial_file; give one of them"
         if given.keys() >= {"waveform", "bolus"}:
             yield "has waveform and bolus; give one of them"
-        if "rates" in given and "rate" not in given:
+        if given.get("rates") and "rate" not in given:
             yield "has rates but no rate, the law whose constants they are"
 
 
