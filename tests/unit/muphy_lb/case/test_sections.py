@@ -177,7 +177,7 @@ MISTAKES = {
     ),
     "unknown watched quantity": (
         channel(run={"steady_watch": ["speed"]}),
-        "run.steady_watch[0] is 'speed': must be 'mean_speed', 'flow_rates', 'forces', 'permeability' or 'heat'",
+        "run.steady_watch[0] is 'speed': must be 'mean_speed', 'flow_rates', 'forces', 'permeability', 'heat' or 'dispersion'",
     ),
 }
 
