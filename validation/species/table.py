@@ -179,8 +179,8 @@ def _absorbing_channel(height: int, damkoehler: float, settings: Settings) -> fl
 
 @case(
     "species-dispersion",
-    "Taylor, Proc. R. Soc. A 219, 186 (1953), Aris, ibid. 235, 67 (1956): D (1 + Pe^2 / 210) between plates, Pe of their"
-    " distance; pipes and other diffusivities: case dispersion",
+    "Taylor, Proc. R. Soc. A 219, 186 (1953), Aris, ibid. 235, 67 (1956): D (1 + Pe^2 / 210) between plates, Pe of"
+    " their distance; pipes and other diffusivities: case dispersion",
 )
 def dispersion(settings: Settings) -> Iterator:
     """Growth of the variance of a slab in Poiseuille's flow between plates."""
