@@ -6,7 +6,7 @@
 - Equilibria, viscosity laws and turbulence, forces: ``equilibrium``, ``closures``, ``forces``; ``darcy`` (the drag of
   a porous medium).
 - Boundaries: ``openings``, ``opening_zone`` (the collision near them), ``lumped`` (networks behind outlets),
-  ``wall_rules`` (link-wise walls at any distance).
+  ``wall_rules`` (link-wise walls at any distance), ``saturation`` (walls that take up a scalar).
 - ``moments``, ``viscous_stress``, ``initial``, ``observers`` (values that a collision stores), ``scalar_transport``,
   ``saturation`` (uptake by walls that saturates),
   ``philox`` (keyed random numbers).

@@ -100,7 +100,8 @@ class Species(ScalarPhysics):
         for number, section in enumerate(case.species):
             if self._walls[section.name]:
                 values = partial(self._flux_from_walls, number)
-                self.output_fields[section.name + WALL_FLUX] = OutputField(f"{section.unit} m/s", values)
+                told = OutputField(f"{section.unit} m/s", values)
+                self.output_fields = {**self.output_fields, section.name + WALL_FLUX: told}
         self._reactions = Reactions(names, laws, units.time_step_s) if reacts else None
         self._scales = [_largest(case, section) for section in case.species]
         self._n_parts = parts_of_step(laws, self._scales, units.time_step_s)

@@ -36,7 +36,7 @@ class BolusSection(Section):
     @classmethod
     def rules(cls, given):
         """A table or a time."""
-        if "file" in given and given.keys() & {"start_s", "length_s"}:
+        if "file" in given and (given.get("start_s") or "length_s" in given):
             yield "has a file and start_s or length_s; give one of both"
 
 

@@ -177,7 +177,8 @@ MISTAKES = {
     ),
     "unknown watched quantity": (
         channel(run={"steady_watch": ["speed"]}),
-        "run.steady_watch[0] is 'speed': must be 'mean_speed', 'flow_rates', 'forces', 'permeability', 'heat' or",
+        "run.steady_watch[0] is 'speed': must be 'mean_speed', 'flow_rates', 'forces', 'permeability', 'heat' or"
+        " 'dispersion'",
     ),
 }
 
