@@ -15,14 +15,17 @@ from muphy_lb.case.boundaries import OpeningSection
 from muphy_lb.case.case import Case
 from muphy_lb.operators import LAYERS
 from muphy_lb.setup.advice.stability import (
+    MARGIN,
     MAX_CELL_REYNOLDS,
     SHORT_RELAXATION_TIME,
     SMAGORINSKY,
     has_law,
     refuse_slow_odd_moments,
+    refuse_undamped,
     resolving,
     time_step_key,
     told,
+    undamped_limit,
     wants_zones,
     weak_odd_rate,
 )
@@ -136,6 +139,7 @@ def resolve(
     numerics = _numerics(plan, diameter_m)
     _refuse_compressible(numerics, plan)
     refuse_slow_odd_moments(case, numerics.relaxation_time, numerics.cell_reynolds)
+    refuse_undamped(case, numerics.cell_reynolds)
     has_zones = wants_zones(case, numerics.relaxation_time, numerics.cell_reynolds)
     numerics = replace(numerics, has_zones=has_zones)
     return replace(numerics, warnings=tuple(_warnings(numerics, plan)))
@@ -247,11 +251,13 @@ def _remedy(plan: _Plan) -> str:
     time_step_s = plan.time_step_of_s(GOOD_RELAXATION_TIME)
     if plan.fastest_m_s:
         time_step_s = min(time_step_s, good_velocity * plan.spacing_m / plan.fastest_m_s)
-    if plan.relaxation_time(time_step_s) >= SHORT_RELAXATION_TIME:
+    least = good_velocity / (MARGIN * undamped_limit(plan.case))
+    shortest = max(SHORT_RELAXATION_TIME, relaxation_time(least, plan.cs2))
+    if plan.relaxation_time(time_step_s) >= shortest:
         return f"set {plan.key_for(time_step_s)}"
-    cell_reynolds = good_velocity / viscosity(SHORT_RELAXATION_TIME, plan.cs2)
+    cell_reynolds = good_velocity / viscosity(shortest, plan.cs2)
     finer = replace(plan, spacing_m=cell_reynolds * plan.viscosity_m2_s / plan.fastest_m_s)
-    key = finer.key_for(finer.time_step_of_s(SHORT_RELAXATION_TIME))
+    key = finer.key_for(finer.time_step_of_s(shortest))
     return f"set geometry.spacing_m = {finer.spacing_m:.4g} and {key}"
 
 

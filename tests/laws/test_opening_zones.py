@@ -1,5 +1,7 @@
 """Zones of openings: vortices leave at large Reynolds numbers of a voxel, mean flows stay, slow flows have none."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
@@ -188,6 +190,19 @@ def test_layers_count_from_openings_that_let_fluid_out(tmp_path):
     np.testing.assert_array_equal(simulation.model.parameters[OPENING_LAYER], expected)
     own = opening_layers(simulation.header, simulation.domain.voxel[::3], simulation.frames)
     np.testing.assert_array_equal(own, np.minimum(x - 1, expected)[::3])
+
+
+@pytest.mark.parametrize(
+    ("collision", "kind", "most"),
+    [("bgk", "plug", 25), ("bgk", "parabolic", 40), ("regularised", "plug", 20), ("regularised", "parabolic", 30)],
+)
+def test_what_diverges_is_refused(collision, kind, most, tmp_path):
+    for more, words in ((0.9, None), (1.1, f"above {most} flow through openings")):
+        viscosity, lattice = 0.05 / (more * most), {"collision": collision}
+        expected = pytest.raises(InputError, match=words) if words else nullcontext()
+        with expected:
+            simulated(stream(bar=False), drive(kind, 0.05, tmp_path), 0.5 + 3.0 * viscosity, lattice)
+    simulated(stream(bar=False), drive(kind, 0.05, tmp_path), 0.5 + 3.0 * viscosity, lattice | {"smagorinsky": 0.16})
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,10 @@ moments: plug flows in channels diverge from 18 on, with vortices or without, an
 
 SLOW_ODD_RATE = 0.5  # of odd moments, below which that holds
 
+MAX_CELL_REYNOLDS_WITHOUT_EDDIES = {"bgk": (25.0, 40.0), "regularised": (20.0, 30.0)}
+"""Largest Reynolds number of a voxel at which streams with vortices through openings stay without an eddy viscosity, by
+collision: from an inlet whose plug of a profile jumps at its rim, and otherwise (benchmarks/notes/openings.md)."""
+
 CREEPING_CELL_REYNOLDS = 0.1  # Reynolds number of a voxel below which a flow feeds nothing into the shortest waves
 LAWS = ("power_law", "carreau_yasuda", "casson")  # tables below [fluid] of which one sets the viscosity
 
@@ -214,6 +218,33 @@ def refuse_slow_odd_moments(case: Case, tau: float, cell_reynolds: float | None)
             f"the Reynolds number of a voxel is {cell_reynolds:.3g}, and lattice.collision = {section.collision!r}"
             f" relaxes odd moments with {rate:.3g} at a relaxation time of {tau:.5g}: above"
             f" {MAX_CELL_REYNOLDS_OF_LAMBDA:g} flow through openings diverges with them; set {_better(section)}{model}"
+        )
+
+
+def undamped_limit(case: Case) -> float:
+    """Largest Reynolds number of a voxel at which a flow through openings stays although its collision damps little and
+    nothing adds to its viscosity; infinite where this is no concern."""
+    section = case.lattice
+    limits = MAX_CELL_REYNOLDS_WITHOUT_EDDIES.get(section.collision)
+    is_creeping = section.equilibrium == STOKES.name
+    if limits is None or section.smagorinsky is not None or has_law(case.fluid) or is_creeping or not case.openings:
+        return math.inf
+    return limits[0 if _has_plug(case) else 1]
+
+
+def _has_plug(case: Case) -> bool:
+    return any(opening.profile == "plug" and not opening.has_pressure for opening in case.openings)
+
+
+def refuse_undamped(case: Case, cell_reynolds: float | None) -> None:
+    """Raise InputError beyond that limit."""
+    most = undamped_limit(case)
+    if cell_reynolds is not None and cell_reynolds > most:
+        inlet = " from an inlet with a plug profile" if _has_plug(case) else ""
+        raise InputError(
+            f"the Reynolds number of a voxel is {cell_reynolds:.3g}: above {most:g} flow through openings{inlet}"
+            f" diverges with lattice.collision = {case.lattice.collision!r}; set {_better(case.lattice)}, or"
+            f" lattice.smagorinsky = {SMAGORINSKY}"
         )
 
 
