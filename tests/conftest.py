@@ -26,6 +26,8 @@ OPEN_MPI_SETTINGS = {
 }
 
 os.environ.setdefault("MPLBACKEND", "Agg")
+# Further threads of BLAS would wait for the small products of tests by turning round, beside other workers and ranks.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Tests start the program hundreds of times: each would compile all modules that it imports, half a second, if they may
 # not be kept.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -216,12 +216,12 @@ class Preparation:
         return opening_layers(self.header, self.domain.voxel, outlets_of(self.frames, self.conditions))
 
 
-def prove(case: Case, communicator, nodes: NodeList | None = None) -> Preparation:
+def prove(case: Case, communicator) -> Preparation:
     """The preparation of a case whose start has been tried, too; collective.
 
     Raises:
         MuphyError: the case cannot be run; the message is that of a run.
     """
-    prepared = Preparation(case, communicator, nodes)
+    prepared = Preparation(case, communicator)
     prepared.starting_flow(len, len)  # nothing takes over the fields and particles
     return prepared

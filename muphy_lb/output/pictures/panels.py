@@ -194,17 +194,11 @@ class Style:
     labels: Mapping[str, str]
 
 
-def make_style(
-    nodes: NodeList,
-    quantity: str,
-    colours: ScalarMappable,
-    labels: Mapping[str, str] | None = None,
-    openings: Sequence[Opening] = (),
-) -> Style:
-    """The style for a geometry; openings, by default its own, without a text in ``labels`` show their names."""
+def make_style(nodes: NodeList, quantity: str, colours: ScalarMappable, openings: Sequence[Opening] = ()) -> Style:
+    """The style for a geometry; openings, by default its own, show their names unless there are many."""
     unit, unit_m = suitable_unit(LENGTH_UNITS, max(nodes.shape) * nodes.spacing_m, SMALLEST_LENGTH)
     names = [opening.name for opening in openings or nodes.openings]
-    texts = {name: (labels or {}).get(name, name) if len(names) <= MANY_OPENINGS else "" for name in names}
+    texts = {name: name if len(names) <= MANY_OPENINGS else "" for name in names}
     return Style(quantity, colours, unit, unit_m, texts)
 
 
