@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.base.registry import packages
+from muphy_lb.base.registry import packages, sections
 from muphy_lb.case.case import Case, as_case
 from muphy_lb.case.toml import as_override
 from muphy_lb.measure.flow_view import FlowView
@@ -33,6 +33,16 @@ class Displacement:
         asked = getattr(getattr(case, self.section), self.known_within) or known_within
         keys = {**dict.fromkeys(self.starts), self.starts[0]: saturation, self.known_within: asked}
         return as_case(case, [as_override(f"{self.section}.{key}", value) for key, value in keys.items()])
+
+    def first_alone(self, case: Case) -> Case:
+        """The case of the first fluid alone, without keys and fields of both."""
+        module = sections()[self.section]
+        tables = (("walls", case.walls, module.WallKeys), ("openings", case.openings, module.OpeningKeys))
+        of_both = [
+            f"{kind}.{each.name}.{key}" for kind, all_, keys in tables for each in all_ for key in keys.model_fields
+        ]
+        gone = (self.section, *of_both, "output.fields", "output.frames_field")
+        return as_case(case, [as_override(key, None) for key in gone])
 
 
 def displacement_of(case: Case, command: str) -> Displacement:

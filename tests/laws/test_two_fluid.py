@@ -250,6 +250,7 @@ def test_a_phase_that_no_fluid_has_is_refused(tmp_path):
     [
         ("walls", {"wetting_angle_deg": 30.0, "box_m": [[-1.0] * 3, [20.0, 0.0, 1.0]]}),
         ("openings", {"second_fluid": 0.5}),
+        ("openings", {"blocks_second": True, "pressure_pa": 0.0}),
     ],
 )
 def test_keys_of_two_fluids_without_their_table_are_refused(kind, keys):

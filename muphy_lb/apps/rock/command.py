@@ -77,7 +77,7 @@ def add_drainage_options(parser) -> None:
         type=float,
         default=1e-3,
         help="a pressure has settled once the saturation changes by no more than this over a tenth of the steps of the"
-        " case, which are the most at each pressure (default: %(default)s)",
+        " case, twice in a row; these steps are the most at each pressure (default: %(default)s)",
     )
     _add_two_fluid_output(parser, "drainage")
 

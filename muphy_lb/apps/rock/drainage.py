@@ -16,7 +16,7 @@ import numpy as np
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.atomic import atomic_write, check_writable, refuse_linked_folder
-from muphy_lb.case.case import Case, as_case, load_case
+from muphy_lb.case.case import Case, as_case, changed_keys, listed, load_case
 from muphy_lb.case.toml import as_override
 from muphy_lb.measure.displacement import Displacement, displacement_of
 from muphy_lb.measure.flow_view import whole_nodes
@@ -32,7 +32,8 @@ from muphy_lb.run.stop_signals import StopSignals
 
 FILE = "capillary_pressure"
 COLUMNS = ("pressure_pa", "capillary_pressure_pa", "first_saturation", "steps", "is_settled", "reached")
-LOOKS = 10
+LOOKS, AGREEING = 10, 2
+"""Looks at a pressure, and of those in a row between which the saturation has to stay."""
 
 
 def drainage(options, say: Callable[[str], None], communicator) -> int:
@@ -47,17 +48,19 @@ def drainage(options, say: Callable[[str], None], communicator) -> int:
         OutputError: a file cannot be written.
     """
     pressures = _pressures(options.pressures)
+    if not 0.0 <= options.settled_within < 1.0:
+        raise InputError(f"drainage: --settled-within is {options.settled_within:g}; give a share from 0 to below 1")
     case = communicator.broadcast(load_case(options.case, options.set) if communicator.rank == 0 else None)
     fluids = displacement_of(case, "drainage")
     inlet, outside_pa = _openings(case, fluids)
+    case = as_case(case, [as_override(f"openings.{inlet}.pressure_pa", pressures[0])])
     folder = Path(options.output or Path(DEFAULT_OUTPUT) / f"{Path(options.case).stem}-drainage")
-    rows = from_root(communicator, lambda: _earlier(folder, case, fluids, options, pressures))
+    rows = from_root(communicator, lambda: _earlier(folder, case, options, pressures))
     if rows:
         say(f"{folder} holds {len(rows)} of {len(pressures)} pressures, which are not computed again")
         simulation = Simulation.load(folder / f"state_{len(rows)}", communicator)
     else:
-        first = as_override(f"openings.{inlet}.pressure_pa", pressures[0])
-        simulation = Simulation(as_case(case, [first]), communicator=communicator)
+        simulation = Simulation(case, communicator=communicator)
     with StopSignals() as signals, Sentry(communicator, folder), simulation as sim:
         say(sim.core.describe())
         steps = Steps(sim, fluids, inlet, options.settled_within, signals)
@@ -70,7 +73,7 @@ def drainage(options, say: Callable[[str], None], communicator) -> int:
             rows.append({**row, "pressure_pa": pressure_pa, "capillary_pressure_pa": pressure_pa - outside_pa})
             say(_told(rows[-1]))
             sim.save(folder / f"state_{len(rows)}", overwrite=True)
-            from_root(communicator, lambda: _write(folder, case, fluids, rows))
+            from_root(communicator, lambda: _write(folder, case, options, rows))
     return 0 if all(row["is_settled"] for row in rows) else 1
 
 
@@ -95,6 +98,12 @@ def _openings(case: Case, fluids: Displacement) -> tuple[str, float]:
             f" all others have one pressure_pa; here {len(inlets)} of {len(case.openings)} openings are such: give them"
             " so"
         )
+    varying = [each.name for each in case.openings if each.waveform]
+    if varying:
+        raise InputError(
+            f"drainage: openings.{varying[0]}.waveform changes a pressure that the command holds until the saturation"
+            " has settled; leave it out"
+        )
     return inlets[0].name, outside_pa.pop()
 
 
@@ -105,7 +114,8 @@ class Steps:
         sim: the flow.
         fluids: both fluids.
         inlet: opening through which the second one enters.
-        within: change of the saturation over a tenth of the steps of the case, within which it has settled.
+        within: change of the saturation over a tenth of the steps of the case, within which it has settled if that is
+            so twice in a row: a change of pressure takes time to reach the interface.
         signals: those that ask to stop.
     """
 
@@ -117,15 +127,15 @@ class Steps:
         """The row of the table for a pressure; None if a signal asked to stop. Collective."""
         sim, window = self._sim, max(self._n_most // LOOKS, 1)
         sim.change({f"openings.{self._inlet}.pressure_pa": pressure_pa})
-        first, before, is_settled = sim.step_number, self._saturation(), False
-        while sim.step_number - first < self._n_most and not is_settled:
+        first, before, n_agreeing = sim.step_number, self._saturation(), 0
+        while sim.step_number - first < self._n_most and n_agreeing < AGREEING:
             sim.step(window)
             if sim.core.communicator.maximum(self._signals.received):
                 return None
             now = self._saturation()
-            is_settled, before = abs(now - before) <= self._within, now
-        steps, reached = sim.step_number - first, ", ".join(self._reached())
-        return {"first_saturation": before, "steps": steps, "is_settled": is_settled, "reached": reached}
+            n_agreeing, before = n_agreeing + 1 if abs(now - before) <= self._within else 0, now
+        found = {"first_saturation": before, "steps": sim.step_number - first, "is_settled": n_agreeing >= AGREEING}
+        return found | {"reached": ", ".join(self._reached())}
 
     def _saturation(self) -> float:
         """Saturation of the first fluid in the rock, reservoirs left out, on every rank."""
@@ -155,13 +165,14 @@ def _told(row: dict) -> str:
     )
 
 
-def _identity(case: Case, fluids: Displacement) -> dict:
-    """The tables of a case that identify its flow."""
-    names = ("geometry", "fluid", fluids.section)
-    return {name: json.loads(getattr(case, name).model_dump_json()) for name in names}
+def _identity(case: Case, options, folder: Path) -> dict:
+    """What the points of a folder follow from: the case as text, but for its title and its files, and the change within
+    which a saturation has settled."""
+    bare = as_case(case, [as_override(section, None) for section in ("title", "output")])
+    return {"case": bare.to_toml(folder), "settled_within": options.settled_within}
 
 
-def _earlier(folder: Path, case: Case, fluids: Displacement, options, pressures: list[float]) -> list[dict]:
+def _earlier(folder: Path, case: Case, options, pressures: list[float]) -> list[dict]:
     """The rows that a folder holds of this command, none without one; on rank 0."""
     refuse_linked_folder(folder)
     check_writable(folder)
@@ -170,17 +181,23 @@ def _earlier(folder: Path, case: Case, fluids: Displacement, options, pressures:
         path.unlink(missing_ok=True)
     if not path.exists():
         return []
-    record = json.loads(path.read_text(encoding="utf-8"))
-    rows = record["points"]
-    if record["case"] != _identity(case, fluids) or [row["pressure_pa"] for row in rows] != pressures[: len(rows)]:
-        raise InputError(
-            f"drainage: {folder} holds pressures of another case, or others than --pressures begins with; give"
-            " --overwrite to begin anew, or another output folder with -o"
-        )
+    now, remedy = _identity(case, options, folder), "give --overwrite to begin anew, or another output folder with -o"
+    try:
+        then = json.loads(path.read_text(encoding="utf-8"))
+        rows, changed = then["points"], changed_keys(then["case"], now["case"])
+        earlier, within = [row["pressure_pa"] for row in rows], then["settled_within"]
+    except (ValueError, LookupError, TypeError) as error:
+        raise InputError(f"drainage: {path} is damaged, or no record of this command; {remedy}") from error
+    if within != now["settled_within"]:
+        changed.append(f"--settled-within was {within}, is {now['settled_within']}")
+    if earlier != pressures[: len(rows)]:
+        changed.append(f"--pressures began with {', '.join(f'{each:g}' for each in earlier)}")
+    if changed:
+        raise InputError(f"drainage: {folder} holds pressures of another case: {listed(changed)}; {remedy}")
     return rows
 
 
-def _write(folder: Path, case: Case, fluids: Displacement, rows: list[dict]) -> None:
+def _write(folder: Path, case: Case, options, rows: list[dict]) -> None:
     """The table as CSV and JSON, and its chart; the state before the last one goes."""
     lines = [",".join(COLUMNS), *(",".join(str(row[name]).replace(",", ";") for name in COLUMNS) for row in rows)]
     curve = tuple(np.array([row[name] for row in rows]) for name in ("first_saturation", "capillary_pressure_pa"))
@@ -188,5 +205,5 @@ def _write(folder: Path, case: Case, fluids: Displacement, rows: list[dict]) -> 
     for ending, content in ((".csv", ("\n".join(lines) + "\n").encode()), (".png", chart)):
         with atomic_write(folder / f"{FILE}{ending}") as temporary:
             temporary.write_bytes(content)
-    write_summary(folder / f"{FILE}.json", {"case": _identity(case, fluids), "points": rows})
+    write_summary(folder / f"{FILE}.json", {**_identity(case, options, folder), "points": rows})
     shutil.rmtree(folder / f"state_{len(rows) - 1}", ignore_errors=True)

@@ -14,12 +14,11 @@ from pathlib import Path
 
 import numpy as np
 
-from muphy_lb.apps.rock.settled_flow import Desk, forget_flow
+from muphy_lb.apps.rock.settled_flow import Desk, forget_flow, read_table
 from muphy_lb.apps.rock.time_step import quick_flow
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.atomic import atomic_write, check_writable, refuse_linked_folder
-from muphy_lb.case.case import Case, as_case, load_case
-from muphy_lb.case.toml import as_override
+from muphy_lb.case.case import Case, load_case
 from muphy_lb.measure.displacement import Displacement, displacement_of
 from muphy_lb.measure.permeability import Permeability, refuse_other_drives
 from muphy_lb.output.charts import line_chart
@@ -66,7 +65,7 @@ def relative_permeability(options, say: Callable[[str], None], communicator) -> 
             "relative-permeability: both fluids would flow through geometry.options.reservoir_layers, too, at another"
             " saturation; leave the key out, and give mirror = 'x' to an image that does not repeat"
         )
-    alone = as_case(case, [as_override(fluids.section, None)])
+    alone = fluids.first_alone(case)
     refuse_other_drives(alone, alone.openings)
     folder = Path(options.output or Path(DEFAULT_OUTPUT) / f"{Path(options.case).stem}-relative-permeability")
     names = [f"saturation_{saturation:g}" for saturation in saturations]
@@ -136,9 +135,8 @@ def _earlier(folder: Path, case: Case) -> tuple[dict | None, bool]:
                 " another output folder with -o"
             )
         return None, False
-    file = folder / SUMMARY_FILE
-    summary = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {"ended": ""}
-    return (summary if summary["ended"] in (STEADY, COMPLETED) else None), has_checkpoint
+    summary = read_table(folder / SUMMARY_FILE, json.loads)
+    return (summary if summary.get("ended") in (STEADY, COMPLETED) else None), has_checkpoint
 
 
 def _row(summary: dict, fluids: Displacement, case: Case, alone: Permeability) -> dict:

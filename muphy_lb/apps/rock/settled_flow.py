@@ -182,7 +182,7 @@ def settled_flow(
         reason, summary = Run(simulation, folder, resume, Clock(desk.clock.started)).execute(desk.signals)
         if relay:
             relay.take(simulation)
-        summary = summary or _read(folder / SUMMARY_FILE, json.loads) | {"ended": reason}  # none: no step was left
+        summary = summary or read_table(folder / SUMMARY_FILE, json.loads) | {"ended": reason}  # none: no step was left
         return _flow(summary, folder) if is_root else None
 
 
@@ -215,7 +215,7 @@ def _earlier(folder: Path, case: Case) -> tuple[dict | None, bool]:
     """The earlier results of this flow in a folder: its summary if that is complete, and whether to go on from a
     checkpoint."""
     has_checkpoint = any((folder / CHECKPOINTS).glob(PATTERN))
-    old = _read(folder / CASE_FILE, tomllib.loads)
+    old = read_table(folder / CASE_FILE, tomllib.loads)
     free = TIME_STEP if is_free_of_time_step(case) else ()
     then, now = _identity(old, free), _identity(tomllib.loads(case.to_toml(folder)), free)
     changed = [key for key in sorted({*then, *now}) if then.get(key) != now.get(key)]
@@ -226,7 +226,7 @@ def _earlier(folder: Path, case: Case) -> tuple[dict | None, bool]:
         )
     if changed:
         return None, False
-    summary, tolerance = _read(folder / SUMMARY_FILE, json.loads), old["run"].get("steady_tolerance", inf)
+    summary, tolerance = read_table(folder / SUMMARY_FILE, json.loads), old["run"].get("steady_tolerance", inf)
     is_as_strict = "permeability" in summary and tolerance <= case.run.steady_tolerance
     has_all_steps = summary.get("steps", 0) >= (case.run.steps or inf) and summary.get("ended") == COMPLETED
     is_ended = is_as_strict and (summary["converged"] or has_all_steps)
@@ -243,12 +243,12 @@ def _identity(table: Mapping, free: tuple[str, ...]) -> dict:
 
 def _in_time_of(folder: Path, case: Case) -> Case:
     """The case with the time step of the flow that a folder holds."""
-    lattice = _read(folder / CASE_FILE, tomllib.loads)["lattice"]
+    lattice = read_table(folder / CASE_FILE, tomllib.loads)["lattice"]
     update = {key: lattice.get(key) for key in TIME_STEP}
     return case.model_copy(update={"lattice": case.lattice.model_copy(update=update)})
 
 
-def _read(path: Path, parse: Callable[[str], dict]) -> dict:
+def read_table(path: Path, parse: Callable[[str], dict]) -> dict:
     """The tables of a file; none without one that can be read."""
     try:
         return parse(path.read_text(encoding="utf-8"))

@@ -349,6 +349,19 @@ def _refuse(case) -> None:
         raise InputError(f"lattice.walls is {case.lattice.walls!r} with [two_fluid]; allowed: {HALF_WAY!r}")
     if case.lattice.name not in ("D2Q9", "D3Q19"):
         raise InputError(f"lattice.name is {case.lattice.name!r} with [two_fluid]; allowed: 'D2Q9', 'D3Q19'")
+    if case.two_fluid.known_within is not None:
+        if not case.output.series_every_steps:
+            raise InputError(
+                "two_fluid.known_within looks at the flows every output.series_every_steps steps, which is 0; give 1 or"
+                " more, or leave known_within out"
+            )
+        changing = [key for key in case.flow.not_uniform if not key.endswith("file")]
+        changing += [f"openings.{each.name}.waveform" for each in case.openings if each.waveform]
+        if changing:
+            raise InputError(
+                f"two_fluid.known_within needs flows with a mean that stays, and {changing[0]} changes them; leave one"
+                " of them out"
+            )
 
 
 PHYSICS = TwoFluid

@@ -83,7 +83,7 @@ class WallKeys(Section):
 
 def rules(given: Mapping) -> Iterator[str]:
     """Keys of walls and openings need the section; ``given`` holds the raw tables of the case."""
-    for kind, key in (("openings", "second_fluid"), ("walls", "wetting_angle_deg")):
+    for kind, key in (("openings", "second_fluid"), ("openings", "blocks_second"), ("walls", "wetting_angle_deg")):
         for table in given_tables(given.get(kind)):
-            if key in table and not given.get("two_fluid"):
+            if table.get(key, False) is not False and not given.get("two_fluid"):
                 yield f"has {kind}.{table.get('name')}.{key} but no [two_fluid]; give that table, or leave the key out"

@@ -1,0 +1,98 @@
+"""Relative permeability and drainage: what their folders hold is gone on with, or refused, never mixed."""
+
+import json
+
+import pytest
+
+from muphy_lb.base.errors import InputError
+from muphy_lb.case.case import case_from_dict
+from muphy_lb.case.toml import toml_lines
+from muphy_lb.run.solver import Solver
+from tests.laws.smallest import merged
+from tests.laws.test_two_fluid import FLOW, channel
+from tests.vessel import command
+
+WAVEFORM = {"period_s": 10.0, "sine": [1.0]}
+QUIET = {"compute": {"backend": "numpy"}, "output": {"picture": False, "report": False, "series_every_steps": 2}}
+BETWEEN_PRESSURES = {
+    "geometry": channel(10, 6, ends="open"),
+    "openings": [
+        {"name": "inlet", "pressure_pa": 0.0, "second_fluid": 1.0},
+        {"name": "outlet", "pressure_pa": 0.0, "blocks_second": True},
+    ],
+    "two_fluid": {"second": [{"box_m": [[-9.0, -9.0, -9.0], [5.0, 99.0, 9.0]]}]},
+    "run": {"steps": 40},
+}
+PERIODIC = {
+    "geometry": channel(4, 6),
+    "flow": {"acceleration_m_s2": [1e-5, 0.0, 0.0]},
+    "walls": [{"name": "low", "box_m": [[-9.0, -9.0, -9.0], [9.0, 0.0, 9.0]], "wetting_angle_deg": 60.0}],
+    "output": {"fields": ["phase"]},
+    "run": {"steps": 80},
+}
+
+
+@pytest.fixture
+def typed(tmp_path, monkeypatch):
+    """Function ``typed(case, *words)``: the exit code of a command on a case, in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(case, *words):
+        (tmp_path / "case.toml").write_text("\n".join(toml_lines(merged(FLOW, merged(QUIET, case)))))
+        return command(words[0], "case.toml", *words[1:], "-o", "out")
+
+    return run
+
+
+def test_drainage_goes_on_with_the_same_case_alone(typed, tmp_path):
+    table = tmp_path / "out" / "capillary_pressure.csv"
+    typed(BETWEEN_PRESSURES, "drainage", "--pressures", "0.004,0.006")
+    whole = table.read_bytes()
+    typed(BETWEEN_PRESSURES, "drainage", "--pressures", "0.004", "--overwrite")
+    for words, told in (
+        (["0.004,0.006", "--set", "openings.outlet.pressure_pa=0.001"], r"outlet\.pressure_pa was 0\.0, is 0\.001"),
+        (["0.004,0.006", "--settled-within", "0.5"], r"--settled-within was 0\.001, is 0\.5"),
+        (["0.005,0.006"], r"--pressures began with 0\.004"),
+        (["0.004", "--settled-within", "nan"], "--settled-within is nan; give a share"),
+    ):
+        with pytest.raises(InputError, match=told):
+            typed(BETWEEN_PRESSURES, "drainage", "--pressures", *words)
+    typed(BETWEEN_PRESSURES, "drainage", "--pressures", "0.004,0.006")
+    assert table.read_bytes() == whole
+    table.with_suffix(".json").write_text("{")
+    with pytest.raises(InputError, match="is damaged, or no record of this command; give --overwrite"):
+        typed(BETWEEN_PRESSURES, "drainage", "--pressures", "0.004")
+
+
+def test_a_saturation_settles_twice_in_a_row(typed, tmp_path):
+    """In a first look the change of pressure may not have reached the interface."""
+    assert typed(BETWEEN_PRESSURES, "drainage", "--pressures", "0.004", "--settled-within", "0.9") == 0
+    assert json.loads((tmp_path / "out" / "capillary_pressure.json").read_text())["points"][0]["steps"] == 8
+
+
+def test_a_pressure_that_changes_by_itself_is_refused(typed):
+    openings = [BETWEEN_PRESSURES["openings"][0], {"name": "outlet", "pressure_pa": 0.0, "waveform": WAVEFORM}]
+    with pytest.raises(InputError, match=r"openings\.outlet\.waveform changes a pressure"):
+        typed(BETWEEN_PRESSURES | {"openings": openings}, "drainage", "--pressures", "0.004")
+
+
+def test_relative_permeability_takes_keys_of_both_fluids_and_damaged_summaries(typed, tmp_path):
+    """Angles of walls and fields of both fluids, which the flow of the first alone knows nothing of."""
+    words, folder = ("relative-permeability", "--saturations", "0.5"), tmp_path / "out"
+    typed(PERIODIC, *words)
+    before = (folder / "relative_permeability.csv").read_bytes()
+    (folder / "saturation_0.5" / "summary.json").write_text("{")
+    typed(PERIODIC, *words)
+    assert (folder / "relative_permeability.csv").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("keys", "told"),
+    [
+        ({"output": {"series_every_steps": 0}}, r"output\.series_every_steps steps, which is 0"),
+        ({"flow": {"waveform": WAVEFORM}}, r"flow\.waveform changes them"),
+    ],
+)
+def test_mean_flows_that_cannot_be_known_are_refused(keys, told):
+    with pytest.raises(InputError, match=told):
+        Solver(case_from_dict(merged(FLOW, merged(PERIODIC, {"two_fluid": {"known_within": 0.1}} | keys))))
