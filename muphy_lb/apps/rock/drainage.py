@@ -139,7 +139,8 @@ class Steps:
 
     def _saturation(self) -> float:
         """Saturation of the first fluid in the rock, reservoirs left out, on every rank."""
-        core, chosen = self._sim.core, slice(None)
+        core = self._sim.core
+        chosen: np.ndarray | slice = slice(None)
         if core.communicator.rank == 0:
             chosen = rock_of(core.case, core.header).holds(np.asarray(whole_nodes(core).voxel), core.header.shape)
         second = self._fluids.saturation(core, chosen)
@@ -166,8 +167,8 @@ def _told(row: dict) -> str:
 
 
 def _identity(case: Case, options, folder: Path) -> dict:
-    """What the points of a folder follow from: the case as text, but for its title and its files, and the change within
-    which a saturation has settled."""
+    """Origin of the points of a folder: the case as text, but for its title and its files, and the change within which
+    a saturation has settled."""
     bare = as_case(case, [as_override(section, None) for section in ("title", "output")])
     return {"case": bare.to_toml(folder), "settled_within": options.settled_within}
 
