@@ -139,7 +139,7 @@ def resolve(
     numerics = _numerics(plan, diameter_m)
     _refuse_compressible(numerics, plan)
     refuse_slow_odd_moments(case, numerics.relaxation_time, numerics.cell_reynolds)
-    refuse_undamped(case, numerics.cell_reynolds)
+    refuse_undamped(case, numerics.units, numerics.cell_reynolds)
     has_zones = wants_zones(case, numerics.relaxation_time, numerics.cell_reynolds)
     numerics = replace(numerics, has_zones=has_zones)
     return replace(numerics, warnings=tuple(_warnings(numerics, plan)))

@@ -118,7 +118,8 @@ def one_node(folder):
 
 
 def diverging(folder):
-    return write_case(folder, lattice={"lattice_velocity": 0.28}, fluid={"kinematic_viscosity_m2_s": 1e-9})
+    lattice = {"lattice_velocity": 0.28, "smagorinsky": 0.01}
+    return write_case(folder, lattice=lattice, fluid={"kinematic_viscosity_m2_s": 1e-9})
 
 
 BAD = [

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from muphy_lb.base.errors import DivergedError
+from muphy_lb.base.errors import DivergedError, InputError
 from muphy_lb.setup.numerics import resolve
 from tests.channel import open_channel, simulate
 
@@ -44,12 +44,16 @@ LATTICE = {"lattice_velocity": 0.08, "collision": "bgk"}
 @pytest.fixture(scope="module")
 def coarse():
     """The message of a channel with a Reynolds number of a voxel of 500."""
-    return message_of(case_with(LATTICE, fluid=COARSE))
+    with pytest.raises(InputError) as caught:
+        run(case_with(LATTICE, fluid=COARSE))
+    return str(caught.value)
 
 
 def test_too_large_a_reynolds_number_of_a_voxel_is_named(coarse):
-    assert "the Reynolds number of a voxel, u dx / nu, is 500, above 10" in coarse
-    assert "a shorter time step does not change that" in coarse
+    assert "the Reynolds number of a voxel is 500: above 25 flow through openings from an inlet with a plug" in coarse
+    diverged = message_of(case_with(LATTICE | {"smagorinsky": 0.01}, fluid=COARSE))
+    assert "the Reynolds number of a voxel, u dx / nu, is 500, above 10" in diverged
+    assert "a shorter time step does not change that" in diverged
 
 
 def test_the_voxel_edge_that_it_names_is_stable(coarse):

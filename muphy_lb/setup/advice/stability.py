@@ -236,15 +236,15 @@ def _has_plug(case: Case) -> bool:
     return any(opening.profile == "plug" and not opening.has_pressure for opening in case.openings)
 
 
-def refuse_undamped(case: Case, cell_reynolds: float | None) -> None:
+def refuse_undamped(case: Case, units: Units, cell_reynolds: float | None) -> None:
     """Raise InputError beyond that limit."""
     most = undamped_limit(case)
     if cell_reynolds is not None and cell_reynolds > most:
         inlet = " from an inlet with a plug profile" if _has_plug(case) else ""
         raise InputError(
             f"the Reynolds number of a voxel is {cell_reynolds:.3g}: above {most:g} flow through openings{inlet}"
-            f" diverges with lattice.collision = {case.lattice.collision!r}; set {_better(case.lattice)}, or"
-            f" lattice.smagorinsky = {SMAGORINSKY}"
+            f" diverges with lattice.collision = {case.lattice.collision!r} and no eddy viscosity:"
+            f" {resolving(case, units, cell_reynolds)}"
         )
 
 
