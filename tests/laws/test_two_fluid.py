@@ -8,6 +8,8 @@ import pytest
 from muphy_lb import Simulation
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
+from muphy_lb.geometry.nodes import build_nodes
+from muphy_lb.geometry.voxels import FLUID, SOLID, Voxels
 from muphy_lb.output.series import read_series
 from muphy_lb.physics.two_fluid.observers import FLOWS, LEAST_LOOKS, batch_means, exact_sum
 from muphy_lb.physics.two_fluid.start import widest_pores
@@ -151,6 +153,15 @@ def test_the_fluid_that_does_not_wet_starts_in_the_widest_pores():
             y = sim.nodes.coordinates()[:, 1]
             assert np.array_equal(sim.core.model_field("phase") < 0.0, (y >= place.start) & (y < place.stop))
             assert np.count_nonzero(widest_pores(sim.nodes, 7)) == 7
+
+
+def test_the_widest_pores_of_a_periodic_box_do_not_depend_on_where_it_begins():
+    """Walls behind the next box touch spheres there; all seven nodes lie in spheres of radius sqrt(2)."""
+    flags = np.full((1, 3, 3), FLUID, dtype=np.uint8)
+    flags[0, [0, 2], 0] = SOLID
+    for shift in range(3):
+        nodes = build_nodes(Voxels(np.roll(flags, shift, axis=2), periodic=(True, True, False)))
+        assert np.array_equal(widest_pores(nodes, 6), np.arange(7) < 6)
 
 
 def test_the_flows_told_are_those_of_both_fluids(tmp_path):
