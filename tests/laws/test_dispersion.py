@@ -92,6 +92,13 @@ def test_a_run_tells_the_coefficients_and_what_they_may_still_change(tmp_path):
     assert "Dispersion along x" in (tmp_path / "report.html").read_text()
 
 
+def test_a_flow_that_changes_in_time_is_warned_of():
+    (physics,) = Solver(
+        case(flow=DRIVEN | {"waveform": {"period_s": 9.0, "sine": [1.0]}}), SerialCommunicator()
+    ).physics
+    assert physics.warnings()[-1].startswith("flow.waveform changes the flow in time, and with it the coefficients")
+
+
 def test_a_last_look_that_comes_early_tells_nothing_of_the_change_to_come(tmp_path):
     one = case(flow=DRIVEN, run={"steps": 31}, output={"series_every_steps": 10})
     _, summary = Run(Solver(one, SerialCommunicator()), tmp_path).execute()
