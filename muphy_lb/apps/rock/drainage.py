@@ -139,7 +139,8 @@ class Steps:
 
     def _saturation(self) -> float:
         """Saturation of the first fluid in the rock, reservoirs left out, on every rank."""
-        core, chosen = self._sim.core, slice(None)
+        core = self._sim.core
+        chosen: np.ndarray | slice = slice(None)
         if core.communicator.rank == 0:
             chosen = rock_of(core.case, core.header).holds(np.asarray(whole_nodes(core).voxel), core.header.shape)
         second = self._fluids.saturation(core, chosen)

@@ -82,7 +82,7 @@ def relative_permeability(options, say: Callable[[str], None], communicator) -> 
         if single.is_stopped:
             return _stopped(single.ended, folder, say)
         say(f"permeability {single.permeability.permeability_m2:.5g} m2")
-        rows = []
+        rows: list[dict] = []
         for saturation, name in zip(saturations, names, strict=True):
             say(f"\nsaturation of the first fluid {saturation:g}, {len(rows) + 1} of {len(saturations)}")
             summary = _flow(fluids.with_start(case, 1.0 - saturation, KNOWN_WITHIN), folder / name, desk, communicator)
