@@ -198,7 +198,7 @@ def test_the_error_of_a_mean_flow_holds_its_noise_and_its_drift():
         ({"lattice": {"collision": "regularised"}}, r"lattice\.collision is 'regularised' with \[two_fluid\]"),
         ({"lattice": {"smagorinsky": 0.1}}, "viscosities of its own; leave viscosity laws and smagorinsky out"),
         ({"output": {"fields": ["stress"]}}, r"'stress' in output\.fields knows the viscosity of one fluid only"),
-        ({"output": {"permeability": True}}, r"it is also driven, or changed, by \[two_fluid\]"),
+        ({"output": {"permeability": True}}, r"it is also driven, or changed, by openings, \[two_fluid\]"),
         ({"output": {"wall_shear": True}}, r"output\.wall_shear knows the viscosity of one fluid only"),
         ({"two_fluid": {"contact_angle_deg": 5.0}}, "two_fluid.contact_angle_deg is 5.0"),
         (
@@ -227,7 +227,7 @@ def test_a_case_that_cannot_be_computed_is_refused(sections, told):
 
 
 def test_a_phase_that_no_fluid_has_is_refused(tmp_path):
-    np.save(tmp_path / "phase.npy", np.full((1, 10, 10), 1.5))
+    np.save(tmp_path / "phase.npy", np.full(80, 1.5))
     two_fluid = {"second": [], "initial_file": str(tmp_path / "phase.npy")}
     with pytest.raises(InputError, match=r"has a phase of size 1\.5; allowed: -1, the second fluid, to 1"):
         Solver(smallest("two_fluid", two_fluid=two_fluid))
