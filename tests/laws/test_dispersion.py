@@ -5,6 +5,7 @@ import pytest
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
+from muphy_lb.measure.permeability_observer import rest_of_change
 from muphy_lb.output.series import read_series
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.physics.dispersion.observers import Spreading
@@ -89,6 +90,22 @@ def test_a_run_tells_the_coefficients_and_what_they_may_still_change(tmp_path):
     assert last["peclet"] == pytest.approx(record["velocity_m_s"] * 6e-3 / 2e-6)
     assert 0.0 < last["uncertainty_m2_s"] < 0.05 * last["dispersion_m2_s"]
     assert "Dispersion along x" in (tmp_path / "report.html").read_text()
+
+
+def test_a_flow_that_changes_in_time_is_warned_of():
+    (physics,) = Solver(
+        case(flow=DRIVEN | {"waveform": {"period_s": 9.0, "sine": [1.0]}}), SerialCommunicator()
+    ).physics
+    assert physics.warnings()[-1].startswith("flow.waveform changes the flow in time, and with it the coefficients")
+
+
+def test_a_last_look_that_comes_early_tells_nothing_of_the_change_to_come(tmp_path):
+    one = case(flow=DRIVEN, run={"steps": 31}, output={"series_every_steps": 10})
+    _, summary = Run(Solver(one, SerialCommunicator()), tmp_path).execute()
+    ratio = read_series(tmp_path / "dispersion.csv")["closure_1_dispersion_over_diffusivity"]
+    before, change = np.diff(ratio[:3])
+    told = summary["dispersion"]["coefficients"][0]
+    assert told["uncertainty_m2_s"] == pytest.approx(rest_of_change(before, change) * told["diffusivity_m2_s"])
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Species: what walls take up is what the fluid loses, what a case asks of a rate law, and messages."""
 
 import tomllib
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from muphy_lb.output.series import read_series
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.physics.scalar_series import OutletFluxes
 from muphy_lb.physics.species.rates import read_law
+from muphy_lb.physics.species.residence import ResidenceTimes
 from muphy_lb.run import changes
 from muphy_lb.run.checkpoint import checkpoint_path, restore, write_checkpoint
 from muphy_lb.run.loop import Run
@@ -298,6 +300,22 @@ def test_residence_times_of_a_step_and_of_a_bolus_are_volume_over_flow_rate(tmp_
         assert found["share_left"] == pytest.approx(1.0, abs=2e-3)
     table = read_series(tmp_path / "residence_drop.csv")
     assert table["outlet_share"][-1] == drop["outlets"]["outlet"]["share_left"]
+    assert [step["entered_over_steady"], drop["entered_over_steady"]] == pytest.approx([1.0, 1.0], abs=2e-3)
+
+
+def test_residence_times_of_a_flow_that_is_not_steady_are_told_as_such(tmp_path):
+    """A bolus in a flow that rises from rest is less than the flow brings later."""
+    species = [{"name": "drop", "diffusivity_m2_s": 4e-6, "bolus": {"start_s": 0.0, "length_s": 0.5}}]
+    openings = [
+        {"name": "inlet", "velocity_m_s": 2e-3, "species_inflow": {"drop": 3.0}},
+        {"name": "outlet", "pressure_pa": 0.0},
+    ]
+    run, output = {"steps": 250, "ramp_steps": 150}, {"series_every_steps": 10}
+    case = open_channel(species=species, openings=openings, run=run, output=output, compute={"backend": "numpy"})
+    _, summary = Run(Solver(case, SerialCommunicator()), tmp_path).execute()
+    record = summary["residence_times"]
+    assert record["drop"]["entered_over_steady"] < 0.9
+    assert "NOT those of a steady flow" in ResidenceTimes.lines(SimpleNamespace(name="residence_times"), summary)[0]
 
 
 def test_the_amount_that_is_told_is_kept_where_nothing_leaves():

@@ -8,6 +8,8 @@ import pytest
 from muphy_lb import Simulation
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
+from muphy_lb.geometry.nodes import build_nodes
+from muphy_lb.geometry.voxels import FLUID, SOLID, Voxels
 from muphy_lb.output.series import read_series
 from muphy_lb.physics.two_fluid.observers import FLOWS, LEAST_LOOKS, batch_means, exact_sum
 from muphy_lb.physics.two_fluid.start import widest_pores
@@ -176,6 +178,15 @@ def test_the_fluid_that_does_not_wet_starts_in_the_widest_pores():
             assert np.count_nonzero(widest_pores(sim.nodes, 7)) == 7
 
 
+def test_the_widest_pores_of_a_periodic_box_do_not_depend_on_where_it_begins():
+    """Walls behind the next box touch spheres there; all seven nodes lie in spheres of radius sqrt(2)."""
+    flags = np.full((1, 3, 3), FLUID, dtype=np.uint8)
+    flags[0, [0, 2], 0] = SOLID
+    for shift in range(3):
+        nodes = build_nodes(Voxels(np.roll(flags, shift, axis=2), periodic=(True, True, False)))
+        assert np.array_equal(widest_pores(nodes, 6), np.arange(7) < 6)
+
+
 def test_the_flows_told_are_those_of_both_fluids(tmp_path):
     case = {
         "geometry": channel(12, 8),
@@ -239,7 +250,7 @@ def test_a_case_that_cannot_be_computed_is_refused(sections, told):
 
 
 def test_a_phase_that_no_fluid_has_is_refused(tmp_path):
-    np.save(tmp_path / "phase.npy", np.full(Solver(smallest("two_fluid")).header.shape, 1.5))
+    np.save(tmp_path / "phase.npy", np.full(80, 1.5))
     two_fluid = {"second": [], "initial_file": str(tmp_path / "phase.npy")}
     with pytest.raises(InputError, match=r"has a phase of size 1\.5; allowed: -1, the second fluid, to 1"):
         Solver(smallest("two_fluid", two_fluid=two_fluid))

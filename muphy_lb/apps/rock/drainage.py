@@ -167,8 +167,8 @@ def _told(row: dict) -> str:
 
 
 def _identity(case: Case, options, folder: Path) -> dict:
-    """Origin of the points of a folder: the case as text, but for its title and its files, and the change within which
-    a saturation has settled."""
+    """Origin of the points of a folder: the case as text, but for its title and files, and the change within which a
+    saturation has settled."""
     bare = as_case(case, [as_override(section, None) for section in ("title", "output")])
     return {"case": bare.to_toml(folder), "settled_within": options.settled_within}
 

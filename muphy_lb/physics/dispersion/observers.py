@@ -117,8 +117,9 @@ class DispersionRecord(Observer):
         rows = []
         for scalar, diffusivity_m2_s in zip(self._spreading.scalars, section.diffusivities_m2_s, strict=True):
             ratio = table[f"{scalar.name}_{COEFFICIENT}"]
-            *_, first, second, third = [np.nan] * 2 + ratio.tolist()
-            to_come = rest_of_change(second - first, third - second)
+            third = float(ratio[-1])
+            *_, before, change = [np.nan] * 2 + np.diff(ratio[_at_equal_intervals(table["step"])]).tolist()
+            to_come = rest_of_change(before, change)
             peclet = None if section.length_m is None else abs(velocity_m_s) * section.length_m / diffusivity_m2_s
             rows.append(
                 {
@@ -145,6 +146,12 @@ class DispersionRecord(Observer):
         title = f"Dispersion along {record['axis']}"
         charts = partial(series_charts, self._folder / SERIES_FILE, "Dispersion", QUANTITIES)
         return ReportPart(tables=(ReportTable(title, headings, rows),), charts=charts)
+
+
+def _at_equal_intervals(steps: np.ndarray) -> np.ndarray:
+    """The numbers of the looks, but for the last one if it came sooner behind the one before than that did."""
+    is_early = steps.size > 2 and steps[-1] - steps[-2] < steps[-2] - steps[-3]
+    return np.arange(steps.size - is_early)
 
 
 def _line(record: Mapping, row: Mapping) -> str:

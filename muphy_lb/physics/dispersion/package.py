@@ -19,6 +19,7 @@ from muphy_lb.base.units import Units
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.lattice import lattice_named
 from muphy_lb.physics.dispersion.observers import DispersionRecord, DispersionSeries, Spreading
+from muphy_lb.physics.dispersion.section import SERIES_FILE
 from muphy_lb.physics.scalar import CarriedScalar, ScalarPhysics, refuse_half_precision, scalar_boundary
 
 AXES = "xyz"
@@ -45,6 +46,7 @@ class Dispersion(ScalarPhysics):
                 f"dispersion.axis is {section.axis!r}, along which the box is not periodic; axes that are: {allowed}."
                 " Give one of them, or geometry.periodic"
             )
+        self._changing = [key for key in case.flow.not_uniform if not key.endswith("file")]
         boundary = scalar_boundary(header, {})
         diffusivities = [float(units.viscosity_to_lattice(each)) for each in section.diffusivities_m2_s]
         scalars = [
@@ -75,6 +77,15 @@ class Dispersion(ScalarPhysics):
     def describe(self) -> str:
         """Along what, and how many coefficients, as text."""
         return f"dispersion along {AXES[self._axis]} for {len(self.scalars)} diffusivities"
+
+    def warnings(self) -> tuple[str, ...]:
+        """A flow that changes in time, besides those of all scalars."""
+        told = tuple(
+            f"{key} changes the flow in time, and with it the coefficients of dispersion: those of the summary are of"
+            f" its last moment; take means over whole periods of {SERIES_FILE}"
+            for key in self._changing[:1]
+        )
+        return (*super().warnings(), *told)
 
     def monitored(self, view):
         """The function that measures the coefficients."""

@@ -69,6 +69,11 @@ class SpeciesTold:
         return self._outlets.names
 
     @property
+    def column_of_all(self) -> str:
+        """The name of the mean of all fluid."""
+        return self._outlets.columns[-1]
+
+    @property
     def columns_of_outlets(self) -> dict[str, tuple[str, str]]:
         """By outlet, the names of the mean of what leaves and of the rate at which the species enters."""
         first = len(self._outlets.columns) + len(self.walls)

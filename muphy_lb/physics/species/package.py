@@ -230,7 +230,7 @@ class Species(ScalarPhysics):
         for section, each, own in zip(view.case.species, told, series, strict=True):
             entry = entry_of(view.case, view.header, section)
             if entry is not None and each.outlets:
-                marking.append((section.name, each.columns_of_outlets, entry, own))
+                marking.append((section.name, (each.columns_of_outlets, each.column_of_all), entry, own))
         times = (ResidenceTimes(marking, view, folder),) if marking else ()
         return *series, SpeciesRecord(told, view, folder), *times
 

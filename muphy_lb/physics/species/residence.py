@@ -27,6 +27,7 @@ from muphy_lb.physics.species.section import RESIDENCE_FILE, SpeciesSection
 
 ALL = "all outlets"
 WHOLE = 0.995  # share that must have left for the moments to be those of all
+STEADY = 0.03  # by which what enters may differ from what the flow at the end would bring, without a word
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,8 @@ class ResidenceTimes(Observer):
 
     Args:
         series: of each such species, its name, the columns of each outlet by name (mean of what leaves, and rate at
-            which it enters, negative), how it enters, and the observer that writes its series.
+            which it enters, negative) and that of the mean of all fluid, how it enters, and the observer that writes
+            its series.
         view, folder: as of all observers.
     """
 
@@ -136,8 +138,8 @@ class ResidenceTimes(Observer):
         volume_m3 = n_nodes * units.spacing_m**3
         return {name: self._record(states, volume_m3, name, *rest) for name, *rest in self._series}
 
-    def _record(self, states: Mapping, volume_m3: float, name: str, columns: Mapping, entry: Entry, observer) -> dict:
-        table = read_series(self._folder / observer.file)
+    def _record(self, states: Mapping, volume_m3: float, name: str, told: tuple, entry: Entry, observer) -> dict:
+        table, (columns, of_all) = read_series(self._folder / observer.file), told
         mean = {outlet: table[column] for outlet, (column, _) in columns.items()}
         leaving = {outlet: -table[column] for outlet, (_, column) in columns.items()}
         found = distributions(table["time_s"], mean, leaving, entry)
@@ -147,7 +149,14 @@ class ResidenceTimes(Observer):
             outlet: {"mean_s": each.mean_s, "variance_s2": each.variance_s2, "share_left": each.share_left}
             for outlet, each in found.items()
         }
-        return {"volume_over_flow_rate_s": volume_m3 / total if total else None, "outlets": outlets}
+        time_s = table["time_s"]
+        entered = sum(np.trapezoid(rate, time_s) for rate in leaving.values()) + table[of_all][-1] * volume_m3
+        steadily = entry.value * total * min(entry.length_s, time_s[-1] - entry.start_s)
+        return {
+            "volume_over_flow_rate_s": volume_m3 / total if total else None,
+            "entered_over_steady": float(entered / steadily) if steadily and outlets else None,
+            "outlets": outlets,
+        }
 
     def _write(self, file: str, found: Mapping[str, Residence]) -> None:
         """A table over time: the share that entered less than that ago, and its slope, by outlet."""
@@ -185,4 +194,10 @@ def _line(name: str, record: Mapping) -> str:
         text += f"; volume over flow rate {record['volume_over_flow_rate_s']:.4g} s"
     least = min((each["share_left"] for each in outlets.values()), default=1.0)
     short = f"; of what entered {100.0 * least:.3g} % has left: a longer run tells the rest" if least < WHOLE else ""
-    return text + short
+    brought = record["entered_over_steady"]
+    if brought is None or abs(brought - 1.0) <= STEADY:
+        return text + short
+    return (
+        f"{text}{short}; NOT those of a steady flow, which would have brought in {100.0 / brought:.4g} % of what has"
+        f" entered: let {name} enter once the flow is steady"
+    )

@@ -23,9 +23,10 @@ def widest_pores(nodes: NodeList, n_wanted: int) -> np.ndarray:
         if repeats and box.shape[axis] > 1:
             beyond = min(box.shape[axis], int(distance_transform_edt(box).max()) + 1)
             widths[axis] = (beyond, beyond)
-    box = np.pad(box, widths, mode="wrap")
-    inside = tuple(slice(low, size - high) for (low, high), size in zip(widths, box.shape, strict=True))
-    depth = distance_transform_edt(box)
+    inside = tuple(slice(low, low + size) for (low, _), size in zip(widths, box.shape, strict=True))
+    depth = distance_transform_edt(np.pad(box, widths, mode="wrap"))[inside]
+    radii = np.unique(depth[box])
+    depth = np.pad(depth, widths, mode="wrap")  # walls beyond what was padded are near what lies there
 
     def beyond_spheres(radius: float) -> np.ndarray:
         """(n,) distances from the nearest centre of a sphere; below ``radius`` it covers the node."""
@@ -33,7 +34,6 @@ def widest_pores(nodes: NodeList, n_wanted: int) -> np.ndarray:
             return np.full(nodes.n_nodes, np.inf)
         return distance_transform_edt(depth < radius)[inside].reshape(-1)[nodes.voxel]
 
-    radii = np.unique(depth[box])
     low, high = 0, radii.size  # pores as wide as radii[low] are enough, those as wide as radii[high] are too few
     while high - low > 1:
         middle = (low + high) // 2
