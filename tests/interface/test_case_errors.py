@@ -118,7 +118,7 @@ MISTAKES = [
         ["speed"],
         "output.fields[0] is 'speed': must be 'density', 'velocity', 'pressure', 'stress', 'strain_rate',"
         " 'shear_stress', 'shear_rate', 'velocity_gradient', 'temperature', 'fill', 'wetted', 'phase', 'second_share',"
-        " 'age' or 'dissipation'",
+        " 'age', 'dissipation' or 'permeability'",
     ),
     (("output", "fields_every_steps"), -1, "output.fields_every_steps is -1: must be greater than or equal to 0"),
 ]

@@ -198,7 +198,7 @@ def test_every_kind_of_collision_agrees_on_the_cpu(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_collision_agrees_on_a_gpu_and_stays_in_registers(kind, precision):
     setup = replace(KINDS[kind], backend="cuda", precision=precision)
-    reflects = 2.0 if precision == "fp16" and "medium" in kind else 1.0  # a medium like a wall keeps what was rounded
+    reflects = 2.0 if precision == FP16 and "medium" in kind else 1.0  # a medium like a wall keeps what was rounded
     assert distance_of_populations(compute(setup), replace(setup, backend="numpy")) < reflects * BOUND[precision]
     assert usages(setup) == {0}
 

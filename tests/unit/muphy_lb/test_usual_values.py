@@ -59,7 +59,10 @@ SLIPS = [
     (PIPE, {"fluid.density_kg_m3": 1e6}, "fluid.density_kg_m3: no fluid has 1e+06 kg/m3"),
     (
         PIPE,
-        {"fluid.kinematic_viscosity_m2_s": None, "fluid.dynamic_viscosity_pa_s": 4e-6},
+        {
+            **{"fluid.kinematic_viscosity_m2_s": None, "fluid.dynamic_viscosity_pa_s": 4e-6},
+            "lattice.collision": "recursive-regularised",
+        },
         "fluid.dynamic_viscosity_pa_s: 4e-06 Pa s is less than those of all liquids",
     ),
     (
