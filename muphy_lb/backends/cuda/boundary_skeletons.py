@@ -27,7 +27,8 @@ def links(openings_operator, node_operator, lattice, precision):
 
     @kernel_jit
     def kernel(state, buffer, target, links, parameters):
-        velocity, closed = cuda.shared.array((3, LINK_NODES), real), cuda.shared.array(LINK_NODES, np.int8)
+        velocity = cuda.shared.array((3, LINK_NODES), real)
+        closed = cuda.shared.array(LINK_NODES, np.int8)
         thread, n_nodes, n_links = cuda.threadIdx.x, links.node.size, links.q.size
         first = cuda.blockIdx.x * LINK_NODES
         m = first + thread
