@@ -76,6 +76,11 @@ def test_a_pressure_that_changes_by_itself_is_refused(typed):
         typed(BETWEEN_PRESSURES | {"openings": openings}, "drainage", "--pressures", "0.004")
 
 
+def test_a_force_beside_the_pressures_is_refused(typed):
+    with pytest.raises(InputError, match=r"flow\.acceleration_m_s2 drives the flow beside the pressures"):
+        typed(BETWEEN_PRESSURES | {"flow": PERIODIC["flow"]}, "drainage", "--pressures", "0.004")
+
+
 def test_relative_permeability_takes_keys_of_both_fluids_and_damaged_summaries(typed, tmp_path):
     """Angles of walls and fields of both fluids, which the flow of the first alone knows nothing of."""
     words, folder = ("relative-permeability", "--saturations", "0.5"), tmp_path / "out"

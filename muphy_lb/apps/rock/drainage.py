@@ -98,6 +98,13 @@ def _openings(case: Case, fluids: Displacement) -> tuple[str, float]:
             f" all others have one pressure_pa; here {len(inlets)} of {len(case.openings)} openings are such: give them"
             " so"
         )
+    forces = [key for key in ("acceleration_m_s2", "pressure_drop_pa") if any(getattr(case.flow, key))]
+    forces = [f"flow.{key}" for key in forces] + list(case.flow.not_uniform)
+    if forces:
+        raise InputError(
+            f"drainage: {forces[0]} drives the flow beside the pressures, whose difference is then not the capillary"
+            " pressure; leave it out"
+        )
     varying = [each.name for each in case.openings if each.waveform]
     if varying:
         raise InputError(
