@@ -8,6 +8,7 @@ from numba import prange
 from muphy_lb.backends.arrays import Coupling
 from muphy_lb.backends.cpu.skeletons import (
     CHUNK_NODES,
+    bare_node_jit,
     decode,
     find_neighbours,
     first_address,
@@ -43,7 +44,7 @@ def population_addresses(locations, q_count):
 @cache
 def neighbours(update_operator, n_neighbours, lattice, precision, is_chosen):
     """Call the update with the addresses of the neighbours."""
-    update = update_operator.compile(lattice, precision, node_jit)
+    update = update_operator.compile(lattice, precision, bare_node_jit)
 
     @loop_jit
     def skeleton(near, first, last, array, mask, parameters):
@@ -61,7 +62,7 @@ def neighbours(update_operator, n_neighbours, lattice, precision, is_chosen):
 @cache
 def each(update_operator, lattice, precision):
     """Call the update of the chosen nodes."""
-    update = update_operator.compile(lattice, precision, node_jit)
+    update = update_operator.compile(lattice, precision, bare_node_jit)
 
     @loop_jit
     def skeleton(first, last, array, mask, parameters):
@@ -88,7 +89,7 @@ def clear(first, last, array, mask, kept, field):
 @cache
 def crossing(update_operator, locations, n_neighbours, lattice, precision):
     """Change what is about to arrive at the chosen nodes; ``locations``: of what arrives, and of what has left."""
-    update = update_operator.compile(lattice, precision, node_jit)
+    update = update_operator.compile(lattice, precision, bare_node_jit)
     q_count, real = lattice.q, precision.real
     find_arriving, find_left = (population_addresses(each, q_count) for each in locations)
 
@@ -125,7 +126,7 @@ def change(buffer, there, f, changed):
 @cache
 def stored(update_operator, locations, n_neighbours, lattice, precision):
     """Call the update with the stored populations of the chosen nodes."""
-    update = update_operator.compile(lattice, precision, node_jit)
+    update = update_operator.compile(lattice, precision, bare_node_jit)
     q_count, real, find = lattice.q, precision.real, population_addresses(locations, lattice.q)
 
     @loop_jit
