@@ -100,6 +100,16 @@ def voxel_coordinates(voxel: np.ndarray, shape: tuple[int, int, int]) -> np.ndar
     return np.stack((voxel % nx, voxel // nx % ny, voxel // (nx * ny)), axis=-1)
 
 
+def within(voxel: np.ndarray, geometry: "GeometryHeader", box_m=None, centre_m=None, radius_m=None) -> np.ndarray:
+    """(n,) bool: which voxels, by id, have their centres in a box (lowest and highest corner [m], both included) or in
+    a sphere."""
+    place_m = np.array(geometry.origin_m) + geometry.spacing_m * voxel_coordinates(voxel, geometry.shape)
+    if box_m is not None:
+        low, high = np.array(box_m)
+        return np.all((place_m >= low) & (place_m <= high), axis=1)
+    return np.linalg.norm(place_m - np.array(centre_m), axis=1) <= radius_m
+
+
 def build_nodes(voxels: Voxels) -> NodeList:
     """Number the fluid voxels of an image; every fluid voxel becomes a node. Raises GeometryError: there is no fluid
     voxel, or a flag is unknown."""

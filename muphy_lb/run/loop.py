@@ -37,6 +37,12 @@ ENDS = (COMPLETED, STEADY, PERIODIC)
 STOPPED_EXIT_CODE = 75
 
 
+def stopped(by: str, folder: Path, say: Callable[[str], None]) -> int:
+    """Say why a command has stopped that goes on when it is given again; returns its exit code."""
+    say(f"stopped by {by}; to go on, give the same command again (what is done is in {folder})")
+    return STOPPED_EXIT_CODE
+
+
 def ending(reason: str) -> str:
     """How a run ended, in words."""
     return reason if reason in ENDS else f"stopped by {reason}"

@@ -1,4 +1,5 @@
 """The permeability of a rock: its flows, their settling, and its limit on infinitely fine grids. ``command`` is
 ``muphy-lb permeability``, ``permeability`` its value or tensor, ``settled_flow`` one flow until k settles,
 ``time_step`` the time step that settles it soonest, ``refinement`` the cases on finer grids and their memory,
-``refined_flow`` the limit with its error bar. ``relative_permeability`` and ``drainage`` are those of two fluids."""
+``refined_flow`` the limit with its error bar. ``relative_permeability`` and ``drainage`` are those of two fluids,
+``curve`` their tables and charts."""

@@ -14,18 +14,17 @@ from pathlib import Path
 
 import numpy as np
 
+from muphy_lb.apps.rock.curve import numbers, write_curve
 from muphy_lb.base.errors import InputError
-from muphy_lb.base.files.atomic import atomic_write, check_writable, refuse_linked_folder
+from muphy_lb.base.files.atomic import check_writable, refuse_linked_folder
 from muphy_lb.case.case import Case, as_case, changed_keys, listed, load_case
 from muphy_lb.case.toml import as_override
 from muphy_lb.measure.displacement import Displacement, displacement_of
 from muphy_lb.measure.flow_view import whole_nodes
 from muphy_lb.measure.permeability import rock_of
-from muphy_lb.output.charts import line_chart
-from muphy_lb.output.series import write_summary
 from muphy_lb.parallel import from_root
 from muphy_lb.parallel.watchdog import Sentry
-from muphy_lb.run.loop import STOPPED_EXIT_CODE
+from muphy_lb.run.loop import stopped
 from muphy_lb.run.options import DEFAULT_OUTPUT
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.run.stop_signals import StopSignals
@@ -67,9 +66,8 @@ def drainage(options, say: Callable[[str], None], communicator) -> int:
         for pressure_pa in pressures[len(rows) :]:
             row = steps.at(pressure_pa)
             if row is None:
-                ended = f"signal {signal.Signals(communicator.maximum(signals.received)).name}"
-                say(f"stopped by {ended}; to go on, give the same command again (what is done is in {folder})")
-                return STOPPED_EXIT_CODE
+                name = signal.Signals(communicator.maximum(signals.received)).name
+                return stopped(f"signal {name}", folder, say)
             rows.append({**row, "pressure_pa": pressure_pa, "capillary_pressure_pa": pressure_pa - outside_pa})
             say(_told(rows[-1]))
             sim.save(folder / f"state_{len(rows)}", overwrite=True)
@@ -78,11 +76,8 @@ def drainage(options, say: Callable[[str], None], communicator) -> int:
 
 
 def _pressures(text: str) -> list[float]:
-    try:
-        found = [float(part) for part in text.split(",")]
-    except ValueError:
-        found = []
-    if not found or not np.isfinite(found).all():
+    found = numbers(text)
+    if not found:
         raise InputError(f"drainage: --pressures is {text!r}; give numbers [Pa], as in 500,1000,2000")
     return found
 
@@ -207,11 +202,7 @@ def _earlier(folder: Path, case: Case, options, pressures: list[float]) -> list[
 
 def _write(folder: Path, case: Case, options, rows: list[dict]) -> None:
     """The table as CSV and JSON, and its chart; the state before the last one goes."""
-    lines = [",".join(COLUMNS), *(",".join(str(row[name]).replace(",", ";") for name in COLUMNS) for row in rows)]
     curve = tuple(np.array([row[name] for row in rows]) for name in ("first_saturation", "capillary_pressure_pa"))
-    chart = line_chart("Capillary pressure", "saturation of the first fluid", "capillary pressure [Pa]", {"": curve})
-    for ending, content in ((".csv", ("\n".join(lines) + "\n").encode()), (".png", chart)):
-        with atomic_write(folder / f"{FILE}{ending}") as temporary:
-            temporary.write_bytes(content)
-    write_summary(folder / f"{FILE}.json", {**_identity(case, options, folder), "points": rows})
+    labels = "Capillary pressure", "capillary pressure [Pa]"
+    write_curve(folder / FILE, rows, COLUMNS, labels, {"": curve}, **_identity(case, options, folder))
     shutil.rmtree(folder / f"state_{len(rows) - 1}", ignore_errors=True)

@@ -17,7 +17,7 @@ from muphy_lb.measure.permeability import DARCY_M2, driving_acceleration, refuse
 from muphy_lb.measure.permeability_observer import distribution_chart, permeability_lines
 from muphy_lb.output.series import write_summary
 from muphy_lb.parallel.watchdog import Sentry
-from muphy_lb.run.loop import STOPPED_EXIT_CODE, Clock
+from muphy_lb.run.loop import Clock, stopped
 from muphy_lb.run.options import DEFAULT_OUTPUT
 from muphy_lb.run.stop_signals import StopSignals
 from muphy_lb.setup.geometry import is_prepared, load_nodes, open_case_nodes
@@ -47,10 +47,9 @@ def permeability(options, say: Callable[[str], None], communicator) -> int:
     with StopSignals() as signals, Sentry(communicator, folder):
         nodes = _checked_nodes(cases, folder, say) if communicator.rank == 0 else None
         desk = Desk(say, signals, Clock(), options.time_step)
-        settled, stopped = _run_all(cases, folder, nodes, options, desk, communicator)
-    if stopped:
-        say(f"stopped by {stopped}; to go on, give the same command again (what is done is in {folder})")
-        return STOPPED_EXIT_CODE
+        settled, stopped_by = _run_all(cases, folder, nodes, options, desk, communicator)
+    if stopped_by:
+        return stopped(stopped_by, folder, say)
     return 0 if communicator.broadcast(settled) else UNSETTLED_EXIT_CODE
 
 
@@ -72,9 +71,9 @@ def _run_all(cases, folder: Path, nodes, options, desk: Desk, communicator) -> t
             desk.say(_described(flow))
             desk.say("\n".join(refined[name].lines() if name in refined and refined[name].is_complete else ()))
             _conclude(flows, refined, len(cases), options, desk.say)
-        stopped = communicator.broadcast(flow.ended if flow is not None and flow.is_stopped else None)
-        if stopped:
-            return False, stopped
+        stopped_by = communicator.broadcast(flow.ended if flow is not None and flow.is_stopped else None)
+        if stopped_by:
+            return False, stopped_by
     unsettled = [name for name, flow in refined.items() if flow.unsettled]
     return not unsettled and all(flow.settled for flow in flows.values()), None
 

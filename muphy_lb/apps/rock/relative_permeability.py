@@ -14,19 +14,18 @@ from pathlib import Path
 
 import numpy as np
 
+from muphy_lb.apps.rock.curve import numbers, write_curve
 from muphy_lb.apps.rock.settled_flow import Desk, forget_flow, read_table
 from muphy_lb.apps.rock.time_step import quick_flow
 from muphy_lb.base.errors import InputError
-from muphy_lb.base.files.atomic import atomic_write, check_writable, refuse_linked_folder
+from muphy_lb.base.files.atomic import check_writable, refuse_linked_folder
 from muphy_lb.case.case import Case, load_case
 from muphy_lb.measure.displacement import Displacement, displacement_of
 from muphy_lb.measure.permeability import Permeability, refuse_other_drives
-from muphy_lb.output.charts import line_chart
-from muphy_lb.output.series import write_summary
 from muphy_lb.parallel.watchdog import Sentry
 from muphy_lb.run.criteria import STEADY
 from muphy_lb.run.folder import CASE_FILE, CHECKPOINTS, PATTERN, SUMMARY_FILE
-from muphy_lb.run.loop import COMPLETED, STOPPED_EXIT_CODE, Clock, Run
+from muphy_lb.run.loop import COMPLETED, Clock, Run, stopped
 from muphy_lb.run.options import DEFAULT_OUTPUT
 from muphy_lb.run.solver import Solver
 from muphy_lb.run.stop_signals import StopSignals
@@ -80,14 +79,14 @@ def relative_permeability(options, say: Callable[[str], None], communicator) -> 
         desk = Desk(say, signals, Clock())
         single = communicator.broadcast(quick_flow(alone, communicator, None, folder / "single", desk))
         if single.is_stopped:
-            return _stopped(single.ended, folder, say)
+            return stopped(single.ended, folder, say)
         say(f"permeability {single.permeability.permeability_m2:.5g} m2")
         rows: list[dict] = []
         for saturation, name in zip(saturations, names, strict=True):
             say(f"\nsaturation of the first fluid {saturation:g}, {len(rows) + 1} of {len(saturations)}")
             summary = _flow(fluids.with_start(case, 1.0 - saturation, KNOWN_WITHIN), folder / name, desk, communicator)
             if summary["ended"] not in (STEADY, COMPLETED):
-                return _stopped(summary["ended"], folder, say)
+                return stopped(summary["ended"], folder, say)
             rows.append(_row(summary, fluids, case, single.permeability))
             say(_told(rows[-1]))
             if communicator.rank == 0:
@@ -95,17 +94,9 @@ def relative_permeability(options, say: Callable[[str], None], communicator) -> 
     return 0 if all(row["is_known"] for row in rows) else 1
 
 
-def _stopped(ended: str, folder: Path, say) -> int:
-    say(f"stopped by {ended}; to go on, give the same command again (what is done is in {folder})")
-    return STOPPED_EXIT_CODE
-
-
 def _saturations(text: str) -> list[float]:
     """The saturations of the first fluid that an option names."""
-    try:
-        found = [float(part) for part in text.split(",")]
-    except ValueError:
-        found = []
+    found = numbers(text)
     if not found or not all(0.0 < each < 1.0 for each in found):
         raise InputError(
             f"relative-permeability: --saturations is {text!r}; give numbers between 0 and 1, as in 0.2,0.4,0.6,0.8"
@@ -168,20 +159,11 @@ def _told(row: dict) -> str:
 
 def _write(folder: Path, rows: list[dict]) -> None:
     """The table as CSV and JSON, and its chart."""
-    lines = [",".join(COLUMNS), *(",".join(str(row[name]) for name in COLUMNS) for row in rows)]
-    chart = line_chart(
-        "Relative permeability",
-        "saturation of the first fluid",
-        "relative permeability",
-        {
-            f"{fluid} fluid": tuple(
-                np.array([row[name] for row in sorted(rows, key=lambda row: row["first_saturation"])])
-                for name in ("first_saturation", f"{fluid}_relative_permeability")
-            )
-            for fluid in FLUIDS
-        },
-    )
-    for ending, content in ((".csv", ("\n".join(lines) + "\n").encode()), (".png", chart)):
-        with atomic_write(folder / f"{FILE}{ending}") as temporary:
-            temporary.write_bytes(content)
-    write_summary(folder / f"{FILE}.json", {"points": rows})
+    ordered = sorted(rows, key=lambda row: row["first_saturation"])
+    lines = {
+        f"{fluid} fluid": tuple(
+            np.array([row[name] for row in ordered]) for name in ("first_saturation", f"{fluid}_relative_permeability")
+        )
+        for fluid in FLUIDS
+    }
+    write_curve(folder / FILE, rows, COLUMNS, ("Relative permeability", "relative permeability"), lines)

@@ -11,7 +11,7 @@ from muphy_lb.apps.study.table import FILE
 from muphy_lb.base.errors import InputError
 from muphy_lb.geometry.limits import shown
 from muphy_lb.parallel import from_root
-from muphy_lb.run.loop import STOPPED_EXIT_CODE
+from muphy_lb.run.loop import STOPPED_EXIT_CODE, stopped
 
 MOST_JOBS = 1024
 ALL_FAILED_EXIT_CODE = 1
@@ -27,10 +27,9 @@ def started(options, folder: Path, say: Callable[[str], None], communicator) -> 
     design = work.members.design
     say(f"{design.n_members} members of {', '.join(design.names)} by {design.sampler}; in {folder}")
     numbers = None if options.member is None else [options.member]
-    stopped = _run(work, options, numbers, say)
-    if stopped:
-        say(f"stopped by {stopped.by}; to go on, give the same command again (what is done is in {folder})")
-        return STOPPED_EXIT_CODE
+    stop = _run(work, options, numbers, say)
+    if stop:
+        return stopped(stop.by, folder, say)
     if options.no_results:
         return 0
     table = from_root(communicator, lambda: work.table)

@@ -9,7 +9,7 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import Case
 from muphy_lb.domain import LocalDomain
 from muphy_lb.geometry.labels import in_region
-from muphy_lb.geometry.nodes import GeometryHeader, NodeList, voxel_coordinates
+from muphy_lb.geometry.nodes import GeometryHeader, NodeList, within
 from muphy_lb.physics.porous_medium.section import KEY, PorousSection
 from muphy_lb.setup.input_fields import Wanted, read_field
 
@@ -65,12 +65,7 @@ class Regions:
             return in_region(place.nodes, section.name, place.voxel)
         if section.box_m is None and section.centre_m is None:
             return np.ones(place.voxel.size, dtype=bool)
-        header = self.header
-        at_m = np.array(header.origin_m) + header.spacing_m * voxel_coordinates(place.voxel, header.shape)
-        if section.box_m is not None:
-            low, high = np.array(section.box_m)
-            return np.all((at_m >= low) & (at_m <= high), axis=1)
-        return np.linalg.norm(at_m - np.array(section.centre_m), axis=1) <= section.radius_m
+        return within(place.voxel, self.header, section.box_m, section.centre_m, section.radius_m)
 
     def _of(self, section: PorousSection, place: Place, inside: np.ndarray) -> np.ndarray | float:
         """The permeability [m2] of the nodes in a region."""

@@ -12,7 +12,7 @@ from muphy_lb.base.units import Units, relaxation_time
 from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.case.output import GRADIENT, STRESS_NAMES
 from muphy_lb.domain import LocalDomain
-from muphy_lb.geometry.nodes import GeometryHeader, NodeList, voxel_coordinates
+from muphy_lb.geometry.nodes import GeometryHeader, NodeList, within
 from muphy_lb.lattice import lattice_named
 from muphy_lb.measure.displacement import Displacement
 from muphy_lb.measure.flow_view import FlowView, FromStored, OutputField, ProbedScalar, whole_nodes
@@ -47,7 +47,7 @@ from muphy_lb.physics.two_fluid.operators import (
     WALL,
     WALL_NORMAL,
 )
-from muphy_lb.physics.two_fluid.section import PHASE_FIELD, SHARE_FIELD, SecondSection
+from muphy_lb.physics.two_fluid.section import PHASE_FIELD, SHARE_FIELD
 from muphy_lb.physics.two_fluid.start import widest_pores
 from muphy_lb.physics.two_fluid.walls import wall_normals
 from muphy_lb.setup.input_fields import Wanted, read_field
@@ -247,10 +247,9 @@ class TwoFluid(Physics):
         domain, header = view.domain, view.header
         if self._start is not None:
             return np.where(self._start[domain.number], -1.0, 1.0)
-        place_m = np.array(header.origin_m) + header.spacing_m * voxel_coordinates(domain.voxel, header.shape)
         inside = np.zeros(domain.n_nodes, dtype=bool)
         for number, region in enumerate(section.second, start=1):
-            found = _is_in(region, place_m)
+            found = within(domain.voxel, header, region.box_m, region.centre_m, region.radius_m)
             if not view.communicator.total(int(found.sum())):
                 low, high = (", ".join(f"{x:.4g}" for x in corner) for corner in _reach_m(header))
                 raise InputError(
@@ -305,16 +304,6 @@ def _reach_m(header: GeometryHeader) -> tuple[np.ndarray, np.ndarray]:
     """Centres of the lowest and of the highest voxel [m]."""
     low = np.asarray(header.origin_m)
     return low, low + (np.array(header.shape[::-1]) - 1) * header.spacing_m
-
-
-def _is_in(region: SecondSection, place_m: np.ndarray) -> np.ndarray:
-    """(n,) whether positions lie in a region."""
-    if region.box_m is not None:
-        low, high = np.array(region.box_m)
-        return np.all((place_m >= low) & (place_m <= high), axis=1)
-    if region.centre_m is None or region.radius_m is None:
-        return np.zeros(len(place_m), dtype=bool)
-    return np.linalg.norm(place_m - np.array(region.centre_m), axis=1) <= region.radius_m
 
 
 def _entering(opening) -> float:

@@ -1,0 +1,42 @@
+"""Curves over saturation: the numbers that an option names, and the table of the points with its chart."""
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from muphy_lb.base.files.atomic import atomic_write
+from muphy_lb.output.charts import line_chart
+from muphy_lb.output.series import write_summary
+
+
+def numbers(text: str) -> list[float]:
+    """The numbers between the commas of a text; none where one of them is no finite number."""
+    try:
+        found = [float(part) for part in text.split(",")]
+    except ValueError:
+        return []
+    return found if all(map(math.isfinite, found)) else []
+
+
+def write_curve(
+    stem: Path, points: Sequence[Mapping], columns: Sequence[str], labels: tuple[str, str], lines: Mapping, **record
+) -> None:
+    """Write the points as ``STEM.csv`` and ``STEM.json``, and their chart as ``STEM.png``.
+
+    Args:
+        points: numbers and texts of each by column.
+        columns: of the table.
+        labels: title of the chart, and what it shows upwards.
+        lines: (x, y) arrays by name.
+        record: what the JSON file holds besides.
+
+    Raises:
+        OutputError: a file cannot be written.
+    """
+    rows = [",".join(columns), *(",".join(str(point[name]).replace(",", ";") for name in columns) for point in points)]
+    title, upwards = labels
+    chart = line_chart(title, "saturation of the first fluid", upwards, lines)
+    for ending, content in ((".csv", ("\n".join(rows) + "\n").encode()), (".png", chart)):
+        with atomic_write(stem.with_suffix(ending)) as temporary:
+            temporary.write_bytes(content)
+    write_summary(stem.with_suffix(".json"), {**record, "points": points})
