@@ -169,10 +169,10 @@ def _told(row: dict) -> str:
 
 
 def _identity(case: Case, options, folder: Path) -> dict:
-    """Origin of the points of a folder: the case as text, but for its title and files, and the change within which a
-    saturation has settled."""
+    """Origin of the points of a folder: the case as text, but for its title and output, what its files hold, and the
+    change within which a saturation has settled."""
     bare = as_case(case, [as_override(section, None) for section in ("title", "output")])
-    return {"case": bare.to_toml(folder), "settled_within": options.settled_within}
+    return {"case": bare.to_toml(folder), "contents": bare.contents(), "settled_within": options.settled_within}
 
 
 def _earlier(folder: Path, case: Case, options, pressures: list[float]) -> list[dict]:
@@ -189,6 +189,8 @@ def _earlier(folder: Path, case: Case, options, pressures: list[float]) -> list[
         then = json.loads(path.read_text(encoding="utf-8"))
         rows, changed = then["points"], changed_keys(then["case"], now["case"])
         earlier, within = [row["pressure_pa"] for row in rows], then["settled_within"]
+        other = [key for key, digest in now["contents"].items() if then["contents"].get(key) != digest]
+        changed += [f"the contents of {key}" for key in other]
     except (ValueError, LookupError, TypeError) as error:
         raise InputError(f"drainage: {path} is damaged, or no record of this command; {remedy}") from error
     if within != now["settled_within"]:

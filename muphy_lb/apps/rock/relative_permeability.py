@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from muphy_lb.apps.rock.curve import numbers, write_curve
-from muphy_lb.apps.rock.settled_flow import Desk, forget_flow, read_table
+from muphy_lb.apps.rock.settled_flow import Desk, changed_contents, forget_flow, keep_contents, read_table
 from muphy_lb.apps.rock.time_step import quick_flow
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.atomic import check_writable, refuse_linked_folder
@@ -111,6 +111,8 @@ def _flow(case: Case, folder: Path, desk: Desk, communicator) -> dict:
         desk.say(f"{folder} holds this flow, which has ended: it is not run again")
         return done
     simulation = Solver(case, communicator)
+    if communicator.rank == 0:
+        keep_contents(folder, case)
     desk.say(simulation.describe())
     ended, summary = Run(simulation, folder, resume, Clock(desk.clock.started)).execute(desk.signals)
     return communicator.broadcast(summary) or {"ended": ended}
@@ -119,7 +121,8 @@ def _flow(case: Case, folder: Path, desk: Desk, communicator) -> dict:
 def _earlier(folder: Path, case: Case) -> tuple[dict | None, bool]:
     """The summary of this flow in a folder if it has ended, and whether there is a checkpoint of it; on rank 0."""
     path, has_checkpoint = folder / CASE_FILE, any((folder / CHECKPOINTS).glob(PATTERN))
-    if not path.exists() or path.read_text(encoding="utf-8") != case.to_toml(folder):
+    is_same = path.exists() and path.read_text(encoding="utf-8") == case.to_toml(folder)
+    if not is_same or changed_contents(folder, case):
         if has_checkpoint:
             raise InputError(
                 f"relative-permeability: {folder} holds checkpoints of another flow; give --overwrite to begin anew, or"
