@@ -1,9 +1,8 @@
 """The contract of a physics: a model declares fields, stages and parameters, nothing else.
 
-A stage names a kernel that every backend has (or supplies one, :class:`muphy_lb.backends.interface.Kernel`) and the
-operators injected into it, and declares the fields that it reads and writes. From that the engine derives what is split
-into edge and interior, what waits for what, which fields are exchanged between ranks and when, and what becomes one
-launch.
+A stage is an operator and its access: the populations and fields that it reads and writes, and at which nodes. From the
+access a backend composes its kernel, and the engine derives what is split into edge and interior, what waits for what,
+which fields are exchanged between ranks and when, and what becomes one launch. A few stages name a kernel of their own.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,16 +18,15 @@ from muphy_lb.domain.scalar_streaming import courses_of
 from muphy_lb.lattice import Lattice
 from muphy_lb.operators import OPEN, Equilibrium, Operator, at_openings
 
+# The flow's populations among what a stage reads and writes: those that a node is about to load, and those that it has
+# stored, between streaming and collision in the step before.
+ARRIVING = "arriving populations"
+STORED = "stored populations"
+
 # Kernels over nodes that a stage may name; see ``muphy_lb.backends.interface.Backend.bind``.
-STENCIL = "stencil"
-SCALAR_STREAMING = "scalar_streaming"
-NEIGHBOURS = "neighbours"
-EACH = "each"
 CLEAR = "clear"
 COLLECT = "collect"
-ARRIVING = "arriving"
-CROSSING = "crossing"
-STORED = "stored"
+VELOCITIES = "arriving"
 MOMENTS = "moments"
 REFILL = "refill"
 # Kernels over particles, and over ids; what particles of all ranks have written by id becomes known to every rank.
@@ -155,9 +153,9 @@ class Field:
         return [self.name] if not self.of_moments else [f"{self.name}_{k}" for k in range(4)]
 
     @property
-    def is_advanced(self) -> bool:
-        """Whether a stage advances it by its values, or populations, at neighbours."""
-        return self.boundary is not None or self.streaming is not None
+    def advanced_by(self) -> str:
+        """The kernel that advances it by its values, or populations, at neighbours; empty if no stage does."""
+        return "scalar_streaming" if self.streaming is not None else "stencil" if self.boundary is not None else ""
 
     @property
     def is_read_at_neighbours(self) -> bool:
@@ -221,42 +219,43 @@ class ParticleSet:
 class Stage:
     """One pass over the nodes, or over particles, in addition to the flow's own.
 
-    An ``ARRIVING`` stage fills ``field`` (a vector) with the velocity of the
-    populations that have arrived, as its operator of moments computes it, at its nodes. An ``EACH`` stage calls
-    ``update(n, parameters)`` for every node, its specification with an array of them.
+    Over nodes its operator is called as ``update(arriving, stored, neighbours, n, parameters)``, its specification with
+    an array of nodes, with those of the first three that it declares:
 
-    A ``CLEAR`` stage has no operator: at its nodes it sets ``field`` (a vector) to zero, and clears the bits of
-    ``where`` but those that are ``kept``.
+    - populations ``ARRIVING``, if it ``reads`` them, between streaming and collision. If it ``writes`` them, it may
+      change them, and the node function returns the mask of those that it has changed;
+    - populations ``STORED``, if it reads them;
+    - the addresses of the node's neighbours in fields, if it reads a field there (``"name@neighbours"``).
 
-    A ``COLLECT`` stage, behind the collision, has no operator: it makes a list of its nodes for stages behind it and,
-    in the next step, ahead of it. If it chooses them by the field ``occupied``, the collision of the next step looks
-    for fluid only near where that field was not 0, so no stage behind it may bring fluid elsewhere.
+    Fields are among the parameters, and written there. At neighbours it may write where all write the same; its values
+    are lost at nodes of other ranks: a second operator, which runs at all edge nodes, finds it at their neighbours.
 
-    A ``NEIGHBOURS`` stage may also write at the neighbours of its nodes, where all write the same. Its values there are
-    lost at nodes of other ranks: a second operator, which runs at all edge nodes, finds it at their neighbours.
+    A stage that writes a field with a boundary or with streaming advances it: the operator gets the values, or the
+    arriving populations, and returns, or leaves there, the new ones.
 
-    A ``CROSSING`` stage, between streaming and collision, calls ``update(arriving, leaving, neighbours, n,
-    parameters)`` with the populations that the node is about to load, which it may change, those that the node stored
-    in the step before, and the addresses of its neighbours in fields. A ``STORED`` stage, behind the collision, calls
-    ``update(f, neighbours, n, parameters)`` with the stored populations. A ``REFILL`` stage, behind the collision,
-    replaces them at its nodes, by ``update(f, moments, n, parameters)`` with the mean moments of those neighbours where
-    ``sources`` holds; its second operator computes moments, and its ``field``, which a ``MOMENTS`` stage has filled,
-    has those of other ranks.
+    Kernels with a name of their own: ``VELOCITIES`` fills ``field`` (a vector) with the velocity of the populations
+    that have arrived, as its operator of moments computes it. ``CLEAR`` has no operator: it sets ``field`` (a vector)
+    to zero, and clears the bits of ``where`` but those that are ``kept``. ``COLLECT``, behind the collision, has no
+    operator: it makes a list of its nodes for stages behind it and, in the next step, ahead of it. If it chooses them
+    by the field ``occupied``, the collision of the next step looks for fluid only near where that field was not 0, so
+    no stage behind it may bring fluid elsewhere. ``REFILL``, behind the collision, replaces populations at its nodes by
+    ``update(f, moments, n, parameters)`` with the mean moments of those neighbours where ``sources`` holds; its
+    second operator computes moments, and its ``field``, which a ``MOMENTS`` stage has filled, has those of other ranks.
     """
 
     name: str  #: name of its tasks in traces
-    kernel: object  #: name of a kernel, or a :class:`muphy_lb.backends.interface.Kernel` that the physics supplies
     operators: tuple[Operator, ...] = ()  #: operators injected into the kernel, in its order
     parameters: Mapping[str, Value] = field(default_factory=dict)  #: value of each of their parameters, by name
-    #: the field that a ``STENCIL`` or ``SCALAR_STREAMING`` stage advances, an ``ARRIVING`` stage fills, a ``CLEAR``
-    #: stage clears, or from which a ``DRAG`` stage takes the velocity of nodes of other ranks
-    field: str = ""
-    reads: tuple[str, ...] = ()  #: fields that it reads, ``"name"`` at its own node or ``"name@neighbours"``
-    writes: tuple[str, ...] = ()  #: fields that it writes, at its own node
-    over: str = NODES  #: ``"nodes"``, or the name of a particle set
-    #: the nodes at which a ``NEIGHBOURS``, ``EACH``, ``CROSSING``, ``STORED``, ``REFILL``, ``COLLECT``, ``ARRIVING`` or
-    #: ``CLEAR`` stage runs; all if not given, but a ``CLEAR`` stage needs it
+    #: populations and fields that it reads, these as ``"name"`` at its own node or as ``"name@neighbours"``
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()  #: populations and fields that it writes, at its own node
+    #: the nodes at which it runs; all if not given, but ``CLEAR`` and ``REFILL`` need it
     where: Where | None = None
+    over: str = NODES  #: ``"nodes"``, or the name of a particle set
+    kernel: str = ""  #: name of a kernel; without one it is composed from the access
+    #: the field that a ``VELOCITIES`` or ``MOMENTS`` stage fills, a ``CLEAR`` stage clears, or from which a ``DRAG``
+    #: stage takes the velocity, a ``REFILL`` stage the moments of nodes of other ranks
+    field: str = ""
     kept: int = 0  #: bits that a ``CLEAR`` stage leaves set
     sources: Where | None = None  #: the neighbours that a ``REFILL`` takes the mean of
     only_edge: bool = False  #: whether it has nothing to do in the interior of a rank
@@ -303,8 +302,8 @@ class Model:
     fields: tuple[Field, ...] = ()  #: further values at the nodes
     stored: tuple[str, ...] = ()  #: names of the fields that the collision writes
     before: tuple[Stage, ...] = ()  #: stages before the flow's own step, in order
-    #: stages between the streaming and the collision, in order; an ``ARRIVING`` stage makes the moments of the
-    #: populations that have arrived known to them. Not with streaming that stores before the collision.
+    #: stages between the streaming and the collision, in order, which may read and change what has arrived. Not with
+    #: streaming that stores before the collision.
     between: tuple[Stage, ...] = ()
     #: stages after the flow's collision, in order; those that read nothing at neighbours that was written in the same
     #: step overlap with its messages, and all others, away from other ranks' nodes, with their own. Where stages have
@@ -315,7 +314,7 @@ class Model:
     #: name of an integer field that is 0 at nodes without fluid, which a step leaves out; empty if there are none. The
     #: moments of such nodes are 0, and so are their populations in outputs.
     occupied: str = ""
-    #: if the one stage between is a ``CROSSING`` stage, those nodes with fluid at which it does not act, nor changes
+    #: if the one stage between changes what arrives, those nodes with fluid at which it does not act, nor changes
     #: anything that their collision reads. Where there is a second buffer, they may collide beside that stage and those
     #: that are ``beside_bulk``, and the other nodes with fluid as soon as it has acted.
     bulk: Where | None = None
@@ -336,6 +335,11 @@ class Model:
     def stages(self) -> tuple[Stage, ...]:
         """All stages in order."""
         return (*self.before, *self.between, *self.after)
+
+    def kernel_of(self, stage: Stage) -> str:
+        """Name of the kernel of a stage."""
+        advancing = (each.advanced_by for each in self.fields if each.name in stage.writes)
+        return stage.kernel or next(filter(None, advancing), "at_nodes")
 
     def order(self, has_late_openings: bool = False) -> tuple[str, ...]:
         """The parts of a step in order. ``has_late_openings``: whether the openings wait for messages. Raises

@@ -15,7 +15,7 @@ from muphy_lb.backends.cuda.access import Populations
 from muphy_lb.base.precision import FP32
 from muphy_lb.lattice import D3Q19
 from muphy_lb.model.isothermal import Fluid
-from muphy_lb.model.model import ARRIVING, CLEAR, DRAG, MIGRATE, PARTICLES, SHARE
+from muphy_lb.model.model import CLEAR, DRAG, MIGRATE, PARTICLES, SHARE, VELOCITIES
 from muphy_lb.physics.particles.beads.model import AT_REST
 from muphy_lb.physics.particles.tracers.species import with_tracers
 from tests.laws.test_beads import CHAINS, SINGLE, BeadSetup
@@ -63,7 +63,7 @@ def kernel_of(stage, engine) -> tuple:
     if stage.kernel == DRAG:
         return drag(stage, engine, values)
     how = *stage.operators, D3Q19, FP32
-    if stage.kernel == ARRIVING:
+    if stage.kernel == VELOCITIES:
         (operator,), is_chosen = stage.operators, stage.where is not None
         kernel = stage_skeletons.arriving(operator, populations(engine), is_chosen, D3Q19, FP32)
         return kernel, (REAL, WORDS, WORDS, *(chosen if is_chosen else (number, number)), REAL, *values)
