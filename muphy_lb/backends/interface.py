@@ -200,9 +200,6 @@ class Backend(Protocol):
             addresses may repeat. All on the edge's queue.
         particles(update, particles: ParticleArrays, capacity, values)
             ``update(i, values)`` for every particle.
-        clear(nodes, kept: int, field)
-            Set a vector field at the chosen nodes of a range to zero, and in the bytes by which they are chosen the
-            bits of the mask that are not kept.
         collect(nodes, target: Collected, counters)
             List the chosen nodes of a range, and the warps with nodes at which the array by which they are chosen is
             not 0; ``counters``: (3,) int32, 0 before and after. Only of devices that make lists.

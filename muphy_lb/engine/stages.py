@@ -6,10 +6,8 @@ from dataclasses import replace
 from muphy_lb.backends.arrays import Chosen, Coupling, DragArrays, NeighbourTable, NodeAccess, NodeRange
 from muphy_lb.model.model import (
     ARRIVING,
-    CLEAR,
     COLLECT,
     DRAG,
-    MOMENTS,
     REFILL,
     STORED,
     VELOCITIES,
@@ -30,8 +28,7 @@ class StageBinder:
             "at_nodes": self._at_nodes,
             VELOCITIES: self._velocities,
             COLLECT: self._collect,
-            CLEAR: self._clear,
-            MOMENTS: self._moments,
+            "moments": self._moments,
             REFILL: self._refill,
         }
 
@@ -49,8 +46,6 @@ class StageBinder:
             if edge is None:
                 return []
             nodes = edge
-        if stage.for_others and not self._engine.fields.exchange(stage.field, parity):
-            return []
         of_kernel = self._of_kernel.get(self._engine.model.kernel_of(stage))
         if of_kernel is None:
             return self._engine.fields.bind_advance(stage, parity, nodes, self._values(stage, parity))
@@ -107,10 +102,6 @@ class StageBinder:
         chosen, values = nodes if k else self._chosen(nodes, stage, parity), self._values(stage, parity, k)
         return self._backend.bind("at_nodes", stage.operators[k], access, chosen, values, collision)
 
-    def _clear(self, stage: Stage, parity: int, nodes: NodeRange):
-        field = self._engine.fields.array(FieldValue(stage.field), parity)
-        yield self._backend.bind(CLEAR, self._chosen(nodes, stage, parity), stage.kept, field)
-
     def _collect(self, stage: Stage, parity: int, nodes: NodeRange):
         if self._backend.makes_lists:
             collected = self._engine.fields.collected
@@ -118,15 +109,17 @@ class StageBinder:
             yield self._backend.bind(COLLECT, self._chosen(nodes, stage, parity), target, counters)
 
     def _velocities(self, stage: Stage, parity: int, nodes: NodeRange):
-        values = self._values(stage, parity)
-        out = self._engine.fields.array(FieldValue(stage.field), parity)
-        arrays, chosen = self._engine.stream_arrays(parity), self._chosen(nodes, stage, parity)
-        yield self._backend.bind(VELOCITIES, stage.operators[0], arrays, chosen, out, values)
+        engine, (name,) = self._engine, stage.writes
+        if stage.where is None or engine.fields.exchange(name, parity):
+            out, values = engine.fields.array(FieldValue(name), parity), self._values(stage, parity)
+            arrays, chosen = engine.stream_arrays(parity), self._chosen(nodes, stage, parity)
+            yield self._backend.bind(VELOCITIES, stage.operators[0], arrays, chosen, out, values)
 
     def _drag(self, stage: Stage, parity: int) -> Task:
         engine, fields, marks = self._engine, self._engine.fields, self._where(stage.where, parity)
         particles, capacity = engine.particles.of_set(stage.over)
-        flow, *pushed = (fields.array(FieldValue(name), parity) for name in (stage.field, *stage.writes))
+        (name,) = stage.reads_at_neighbours
+        flow, *pushed = (fields.array(FieldValue(each), parity) for each in (name, *stage.writes))
         arrays = DragArrays(
             step=engine.stream_arrays(parity),
             lookup=engine.particles.lookup,
@@ -134,7 +127,7 @@ class StageBinder:
             pushed=pushed[0] if pushed else marks.array,
             marks=marks.array,
             mask=marks.mask,
-            coupling=Coupling(stage.nearest, stage.takes_field, pushes=bool(pushed)),
+            coupling=Coupling(stage.nearest, engine.model.fills_everywhere(name), pushes=bool(pushed)),
         )
         values = tuple(self._values(stage, parity, k) for k in range(3))
         return Task(
@@ -145,11 +138,11 @@ class StageBinder:
         edge = self._edge_of(nodes)
         if edge:
             state, values = self._engine.state(1 - parity), self._values(stage, parity)
-            own = self._engine.fields.moments(stage.field).own
-            yield self._backend.bind(MOMENTS, stage.operators[0], state, edge, own, values)
+            own = self._engine.fields.moments(stage.writes[0]).own
+            yield self._backend.bind("moments", stage.operators[0], state, edge, own, values)
 
     def _refill(self, stage: Stage, parity: int, nodes: NodeRange):
-        _, others, first = self._engine.fields.moments(stage.field)
+        _, others, first = self._engine.fields.moments(stage.reads_at_neighbours[-1])
         values = tuple(self._values(stage, parity, k) for k in range(2))
         sources = self._where(stage.sources, parity)
         arrays = self._engine.state(1 - parity), self._table(), sources, (first, others)

@@ -24,13 +24,10 @@ ARRIVING = "arriving populations"
 STORED = "stored populations"
 
 # Kernels over nodes that a stage may name; see ``muphy_lb.backends.interface.Backend.bind``.
-CLEAR = "clear"
 COLLECT = "collect"
 VELOCITIES = "arriving"
-MOMENTS = "moments"
 REFILL = "refill"
 # Kernels over particles, and over ids; what particles of all ranks have written by id becomes known to every rank.
-PARTICLES = "particles"
 BY_ID = "by_id"
 SHARE = "share"
 MIGRATE = "migrate"
@@ -175,7 +172,7 @@ class ParticleSet:
     is exact whatever the rank and however large the box. Integers are int32, real numbers float64 in every precision;
     ``values`` are in the precision of the flow.
 
-    A ``PARTICLES`` stage calls its operator for every particle: ``reference(i, lattice, parameters)`` for an array of
+    A stage over them calls its operator for every particle: ``reference(i, lattice, parameters)`` for an array of
     particles, ``update(i, parameters)`` for one. It may change its columns in place; a particle must stay within a
     voxel of its node, where there are nodes (parameter ``LOOKUP``, see :mod:`muphy_lb.domain.lookup`). A ``MIGRATE``
     stage does the same; its operator brings offsets back into their range and returns the node at which a particle then
@@ -186,10 +183,10 @@ class ParticleSet:
     ``moments`` of populations; ``force(i, k, flow, share, parameters)``, the force on the particle along axis k, a
     multiple of what its nodes are given whole numbers of, from the velocity of the populations that have arrived at
     them, interpolated, and the sum of w^2; and ``take(i, k, force, parameters)`` with the force that the particle gets,
-    which is what its nodes have lost to the last digit. Velocities at nodes of other ranks are those of its ``field``;
-    so are, if it ``takes_field``, those at own nodes, which it otherwise computes for each particle (less work where
-    particles are few). It takes what nodes lose from the field that it ``writes``, and sets the bits of ``where`` at
-    its own nodes; without one the force remains without reaction.
+    which is what its nodes have lost to the last digit. Velocities at nodes of other ranks are those of the field that
+    it reads; so are those at own nodes if a ``VELOCITIES`` stage fills it at all of them, which it otherwise computes
+    for each particle (less work where particles are few). It takes what nodes lose from the field that it ``writes``,
+    and sets the bits of ``where`` at its own nodes; without one the force remains without reaction.
 
     A set whose ids are 0, 1, ..., n_ids - 1 may have values by id, int64 arrays that every rank holds whole: a
     ``SHARE`` stage adds up what the ranks have written to those among its ``writes``, so each rank writes those of its
@@ -233,14 +230,14 @@ class Stage:
     A stage that writes a field with a boundary or with streaming advances it: the operator gets the values, or the
     arriving populations, and returns, or leaves there, the new ones.
 
-    Kernels with a name of their own: ``VELOCITIES`` fills ``field`` (a vector) with the velocity of the populations
-    that have arrived, as its operator of moments computes it. ``CLEAR`` has no operator: it sets ``field`` (a vector)
-    to zero, and clears the bits of ``where`` but those that are ``kept``. ``COLLECT``, behind the collision, has no
-    operator: it makes a list of its nodes for stages behind it and, in the next step, ahead of it. If it chooses them
-    by the field ``occupied``, the collision of the next step looks for fluid only near where that field was not 0, so
-    no stage behind it may bring fluid elsewhere. ``REFILL``, behind the collision, replaces populations at its nodes by
-    ``update(f, moments, n, parameters)`` with the mean moments of those neighbours where ``sources`` holds; its
-    second operator computes moments, and its ``field``, which a ``MOMENTS`` stage has filled, has those of other ranks.
+    Kernels with a name of their own: ``VELOCITIES`` fills a vector field with the velocity of the populations that have
+    arrived, as its operator of moments computes it; at chosen nodes only if there are other ranks. ``COLLECT``, behind
+    the collision, has no operator: it makes a list of its nodes for stages behind it and, in the next step, ahead of
+    it. If it chooses them by the field ``occupied``, the collision of the next step looks for fluid only near where
+    that field was not 0, so no stage behind it may bring fluid elsewhere. ``REFILL``, behind the collision, replaces
+    populations at its nodes by ``update(f, moments, n, parameters)`` with the mean moments of those neighbours where
+    ``sources`` holds; its second operator computes moments; those of other ranks are in the last field that it reads,
+    which a stage has filled that writes it by an operator of moments.
     """
 
     name: str  #: name of its tasks in traces
@@ -249,23 +246,16 @@ class Stage:
     #: populations and fields that it reads, these as ``"name"`` at its own node or as ``"name@neighbours"``
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()  #: populations and fields that it writes, at its own node
-    #: the nodes at which it runs; all if not given, but ``CLEAR`` and ``REFILL`` need it
+    #: the nodes at which it runs; all if not given, but a ``REFILL`` needs it
     where: Where | None = None
     over: str = NODES  #: ``"nodes"``, or the name of a particle set
-    kernel: str = ""  #: name of a kernel; without one it is composed from the access
-    #: the field that a ``VELOCITIES`` or ``MOMENTS`` stage fills, a ``CLEAR`` stage clears, or from which a ``DRAG``
-    #: stage takes the velocity, a ``REFILL`` stage the moments of nodes of other ranks
-    field: str = ""
-    kept: int = 0  #: bits that a ``CLEAR`` stage leaves set
+    kernel: str = ""  #: name of a kernel; without one it is that of particles, or composed from the access
     sources: Where | None = None  #: the neighbours that a ``REFILL`` takes the mean of
     only_edge: bool = False  #: whether it has nothing to do in the interior of a rank
-    #: whether only other ranks read the field that it fills, so that on a single rank there is nothing to do
-    for_others: bool = False
     #: of a stage behind the collision, whether it needs nothing of the collision in the bulk, nor changes anything that
     #: this reads, so that it may run beside it
     beside_bulk: bool = False
     nearest: bool = False  #: whether a ``DRAG`` stage couples a particle to the nearest node alone
-    takes_field: bool = False  #: whether it finds the velocity of its own rank's nodes in ``field``, too
 
     @property
     def reads_at_neighbours(self) -> tuple[str, ...]:
@@ -338,8 +328,13 @@ class Model:
 
     def kernel_of(self, stage: Stage) -> str:
         """Name of the kernel of a stage."""
-        advancing = (each.advanced_by for each in self.fields if each.name in stage.writes)
-        return stage.kernel or next(filter(None, advancing), "at_nodes")
+        written = [each for each in self.fields if each.name in stage.writes]
+        kernels = (each.advanced_by or ("moments" if each.of_moments else "") for each in written)
+        return stage.kernel or next(filter(None, kernels), "at_nodes" if stage.over == NODES else "particles")
+
+    def fills_everywhere(self, name: str) -> bool:
+        """Whether a stage writes a field at all nodes."""
+        return any(name in stage.writes and stage.where is None for stage in self.stages)
 
     def order(self, has_late_openings: bool = False) -> tuple[str, ...]:
         """The parts of a step in order. ``has_late_openings``: whether the openings wait for messages. Raises

@@ -14,7 +14,7 @@ from muphy_lb.backends.cuda.access import Populations
 from muphy_lb.backends.cuda.stage_skeletons import Arriving, Candidates, Flags
 from muphy_lb.base.precision import FP32, FP64
 from muphy_lb.lattice import D2Q9, D3Q19
-from muphy_lb.model.model import ARRIVING, COLLECT, MOMENTS, REFILL, STORED
+from muphy_lb.model.model import ARRIVING, COLLECT, REFILL, STORED
 from muphy_lb.physics.free_surface.bubbles import GasLaw
 from muphy_lb.physics.free_surface.capillarity import PARABOLOID, TENSION
 from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE, COS_ANGLE
@@ -82,7 +82,7 @@ def main() -> int:
         engine = build_engine(random_nodes(lattice, openings=False), setup)
         pattern, rows = engine.addresses.patterns[0], tuple(range(lattice.q))
         for stage in engine.model.stages:
-            if stage.kernel in (MOMENTS, COLLECT):
+            if engine.model.kernel_of(stage) in ("moments", COLLECT):
                 continue
             given = [engine.parameters.values(each, stage.parameters, 0) for each in stage.operators]
             both = stage.kernel == REFILL

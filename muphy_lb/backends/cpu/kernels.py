@@ -184,12 +184,6 @@ def send_particles(
     return sending(move_all, particles, migration, lookup)
 
 
-def clear(backend, nodes: NodeRange, kept: int, field):
-    """Parallel over nodes."""
-    arguments = (*_chosen(nodes), kept, field)
-    return on_threads(nodes.last - nodes.first, lambda: stage_skeletons.clear(*arguments))
-
-
 def by_id(backend, update, count: int, values):
     """Serial over numbers."""
     skeleton = boundary_skeletons.over_range(update, backend.lattice, backend.precision)

@@ -102,17 +102,6 @@ def _with_populations(layer, locations, changes: bool, q_count: int):
     return at
 
 
-@loop_jit
-def clear(first, last, array, mask, kept, field):
-    """Set the values of a field at the chosen nodes to zero, and clear bits by which they are chosen."""
-    for chunk in prange((last - first + CHUNK_NODES - 1) // CHUNK_NODES):
-        start = first + chunk * CHUNK_NODES
-        for n in range(start, min(last, start + CHUNK_NODES)):
-            if array[n] & mask:
-                field[RECORD * n : RECORD * (n + 1)] = 0
-                array[n] &= ~mask | kept
-
-
 @node_jit
 def leave(buffer, there, f, changed):
     """Store nothing."""

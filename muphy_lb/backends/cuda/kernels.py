@@ -188,10 +188,18 @@ def at_nodes(backend, update, access: records.NodeAccess, nodes: NodeRange, valu
         tables.append(table.addresses)
     where = arriving, populations_of(stored) if stored else None, table.n_neighbours if table else 0
     at_node = stage_skeletons.at_node(operators, *where, backend.lattice, backend.precision)
-    if nodes.where is not None:
-        return _over_chosen(backend, stage_skeletons.over_chosen(at_node), (tuple(tables),), nodes, (values,))
-    arguments = tuple(tables), *_bounds(nodes), values
-    return backend.launch(stage_skeletons.over_range(at_node), nodes.last - nodes.first, arguments, queue=nodes.queue)
+    return _over(backend, at_node, tuple(tables), nodes, values)
+
+
+def _over(backend, at, tables: tuple, nodes: NodeRange, values):
+    """Launch of a device function at the nodes of a range, or at the chosen ones."""
+    where, skeletons = nodes.where, stage_skeletons
+    if where is None:
+        arguments = tables, *_bounds(nodes), values
+        return backend.launch(skeletons.over_range(at), nodes.last - nodes.first, arguments, queue=nodes.queue)
+    if where.among or where.array.dtype.itemsize > 1:
+        return _over_chosen(backend, skeletons.over_chosen(at), (tables,), nodes, (values,))
+    return _over_words(backend, skeletons.over_words(at), nodes, (tables, *_in_words(backend, nodes), values))
 
 
 def refill(backend, operators, state: State, table, sources: records.Chosen, others, nodes: NodeRange, values):
@@ -340,23 +348,11 @@ def feedback(backend, advance, arrays: records.FeedbackArrays, values):
     return backend.launch(kernel, threads, (*arrays, values), queue=ON_EDGE, block=threads)
 
 
-def clear(backend, nodes: NodeRange, kept: int, field):
-    """One thread per 16 nodes; the threads of a block share the chosen ones among theirs."""
-    cleared = np.uint32((~nodes.where.mask | kept) & 0xFF) * np.uint32(0x01010101)
-    arguments = (*_in_words(backend, nodes), cleared, field)
-    return _over_words(backend, stage_skeletons.clear, nodes, arguments)
-
-
 def arriving(backend, macroscopic, arrays: records.StreamArrays, nodes: NodeRange, out, values):
     """One thread per node; or per 16 nodes, and the threads of a block share the chosen ones among theirs."""
-    table, is_chosen = arrays.table, nodes.where is not None
-    how = is_chosen, backend.lattice, backend.precision
-    kernel = stage_skeletons.arriving(macroscopic, populations_arriving(arrays), *how)
-    ahead = arrays.old, table.lines, table.bases
-    if is_chosen:
-        return _over_words(backend, kernel, nodes, (*ahead, *_in_words(backend, nodes), out, values))
-    arguments = (*ahead, nodes.first, nodes.last, out, values)
-    return backend.launch(kernel, nodes.last - nodes.first, arguments, queue=nodes.queue)
+    found = populations_arriving(arrays), backend.lattice, backend.precision
+    tables = arrays.old, arrays.table.lines, arrays.table.bases, out
+    return _over(backend, stage_skeletons.velocities(macroscopic, *found), tables, nodes, values)
 
 
 def count_step(backend, step, queue):

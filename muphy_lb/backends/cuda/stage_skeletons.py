@@ -306,41 +306,33 @@ def over_chosen(at):
     return kernel
 
 
-@kernel_jit
-def clear(words, mask, first, last, cleared, field):
-    """Set a vector field at the chosen nodes to zero, and clear bits of the words by which they are chosen."""
-    nodes = cuda.shared.array(NODES_PER_BLOCK, np.uint32)
-    n_chosen = chosen_of_block(words, mask, first, last, nodes)
-    for t in range(cuda.threadIdx.x, n_chosen * RECORD, cuda.blockDim.x):  # neighbours write whole pieces of memory
-        field[np.uint64(nodes[t // RECORD]) * np.uint64(RECORD) + np.uint64(t % RECORD)] = 0
-    for t in range(cuda.threadIdx.x, n_chosen, cuda.blockDim.x):
-        word = np.uint64(nodes[t] // np.uint32(NODES_PER_WORD))
-        words[word] = words[word] & cleared
-
-
 @cache
-def arriving(macroscopic_operator, populations, is_chosen, lattice, precision):
-    """Write the velocity of the populations at given locations of all nodes of a range, or of the chosen ones, which
-    the threads of a block share; ``populations`` as in :func:`velocity`."""
-    velocity_of = velocity(macroscopic_operator, populations, lattice, precision)
-    zero, record = precision.real(0), np.uint64(RECORD)
+def over_words(at):
+    """The same for the chosen ones of a range, which the threads of a block share, each with 16 nodes to look at."""
 
     @kernel_jit
-    def kernel(buffer, lines, bases, first, last, out, parameters):
-        n = np.uint32(first + cuda.grid(1))
-        if n < last:
-            ux, uy, uz = velocity_of(buffer, lines, bases, n, parameters)
-            store_four(out, record * np.uint64(n), (ux, uy, uz, zero))
-
-    @kernel_jit
-    def of_chosen(buffer, lines, bases, words, mask, first, last, out, parameters):
+    def kernel(tables, words, mask, first, last, values):
         nodes = cuda.shared.array(NODES_PER_BLOCK, np.uint32)
         n_chosen = chosen_of_block(words, mask, first, last, nodes)
         for i in range(cuda.threadIdx.x, n_chosen, cuda.blockDim.x):
-            ux, uy, uz = velocity_of(buffer, lines, bases, nodes[i], parameters)
-            store_four(out, record * np.uint64(nodes[i]), (ux, uy, uz, zero))
+            at(tables, nodes[i], values)
 
-    return of_chosen if is_chosen else kernel
+    return kernel
+
+
+@cache
+def velocities(macroscopic_operator, populations: Populations, lattice, precision):
+    """Device function ``(tables, n, values)``: write the velocity of a node's populations; arguments as of
+    :func:`velocity`."""
+    velocity_of = velocity(macroscopic_operator, populations, lattice, precision)
+    zero, record = precision.real(0), np.uint64(RECORD)
+
+    def at(tables, n, values):
+        buffer, lines, bases, out = tables
+        ux, uy, uz = velocity_of(buffer, lines, bases, n, values)
+        store_four(out, record * np.uint64(n), (ux, uy, uz, zero))
+
+    return device_jit(at)
 
 
 def velocity(macroscopic_operator, populations: Populations, lattice, precision):

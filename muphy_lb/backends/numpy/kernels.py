@@ -166,18 +166,6 @@ def refill(backend, operators, state: State, table, sources: records.Chosen, oth
     return replace
 
 
-def clear(backend, nodes: NodeRange, kept: int, field):
-    """Zeros, and bits cleared."""
-    array, mask, _ = nodes.where
-
-    def forget():
-        n = _chosen(nodes)
-        field.reshape(-1, RECORD)[n] = 0
-        array[n] &= ~mask | kept
-
-    return forget
-
-
 def arriving(backend, macroscopic, arrays: records.StreamArrays, nodes: NodeRange, out, values):
     """Velocity of the populations that a step will load, at the chosen nodes."""
     whole = State(arrays.old, (), arrays.table, nodes.last)

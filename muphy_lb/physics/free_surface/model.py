@@ -22,7 +22,6 @@ from muphy_lb.model.model import (
     ARRIVING,
     AT_NEIGHBOURS,
     COLLECT,
-    MOMENTS,
     REFILL,
     STORED,
     Field,
@@ -142,7 +141,7 @@ def _conversion(force: Operator, of_force, has_bubbles: bool) -> tuple[Stage, ..
     inherit = Stage("inherit", (INHERIT,), given, reads, (BUBBLE,), bared)
     take = Stage("take", (TAKE,), OWN, (STORED, CELLS, FILLS), (FILL, MASS), _surface(INTERFACE))
     beside = (
-        Stage("edge moments", (moments,), of_force, writes=(EDGE_MOMENTS,), kernel=MOMENTS, field=EDGE_MOMENTS),
+        Stage("edge moments", (moments,), of_force, (STORED,), (EDGE_MOMENTS,)),
         Stage("mark", (MARK, GET_WET), OWN, (CELLS,), (CELL,), _surface(TURNING)),
         Stage("get bare", (GET_BARE,), OWN, (CELLS,), (CELL,), only_edge=True),
         Stage(SURFACE_CELLS, reads=(CELLS,), where=Where(CELL, SURFACE | CHANGED), kernel=COLLECT),
@@ -158,7 +157,6 @@ def _conversion(force: Operator, of_force, has_bubbles: bool) -> tuple[Stage, ..
             reads=(CELLS, MOMENTS_BESIDE),
             where=_surface(WETTED),
             kernel=REFILL,
-            field=EDGE_MOMENTS,
             sources=Where(CELL, FLUID),
         ),
         *((inherit,) if has_bubbles else ()),

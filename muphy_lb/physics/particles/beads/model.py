@@ -17,11 +17,9 @@ from muphy_lb.model.model import (
     BESIDE_WALL,
     BORDER,
     BY_ID,
-    CLEAR,
     DRAG,
     LOOKUP,
     MIGRATE,
-    PARTICLES,
     SHARE,
     STEP,
     VELOCITIES,
@@ -35,7 +33,7 @@ from muphy_lb.model.model import (
 )
 from muphy_lb.model.settle import SETTLE
 from muphy_lb.operators import Operator, in_turn, macroscopic
-from muphy_lb.physics.particles.beads.coupling import FRICTION, LANGEVIN, PUSHED, TAKE
+from muphy_lb.physics.particles.beads.coupling import CLEAR, FRICTION, LANGEVIN, PUSHED, TAKE
 from muphy_lb.physics.particles.beads.forces import Interactions, forces
 from muphy_lb.physics.particles.beads.motion import (
     ARRIVING,
@@ -145,7 +143,7 @@ def cell_edge(beads: Beads) -> int:
     return max(1, ceil(beads.range))
 
 
-def _stage(name: str, beads: Beads, operator: Operator, values, kernel=PARTICLES, **more) -> Stage:
+def _stage(name: str, beads: Beads, operator: Operator, values, kernel="", **more) -> Stage:
     given = {parameter.name: values[parameter.name] for parameter in operator.parameters}
     return Stage(f"{beads.name} {name}", (operator,), given, over=beads.name, kernel=kernel, **more)
 
@@ -184,7 +182,7 @@ def _coupled(flow: Flow, beads: Beads, values) -> Flow:
     is_first = not any(stage.kernel == VELOCITIES for stage in flow.between)
     ahead = (*flow.between, *(_shared_by_all(flow) if is_first else ()))
     if beads.many:
-        ahead = tuple(_at_all_nodes(each) if each.kernel == VELOCITIES else each for each in ahead)
+        ahead = tuple(replace(each, where=None) if each.kernel == VELOCITIES else each for each in ahead)
     between = (*ahead, _friction(flow, beads, values, pushes), *_moving(beads, values))
     flow = replace(flow.with_fields(*FLOW_FIELDS), between=between)
     if not pushes or PUSH in flow.parameters:  # other beads have added theirs to the same fields
@@ -195,13 +193,8 @@ def _coupled(flow: Flow, beads: Beads, values) -> Flow:
 def _shared_by_all(flow: Flow) -> Iterator[Stage]:
     """The stages that run once for all kinds of beads: values that the step before has left are cleared, and the
     velocity of the populations that have arrived is taken where beads of other ranks need it."""
-    yield Stage("clear", writes=(WANTED,), where=PUSHABLE, kernel=CLEAR, field=PUSH, kept=AT_BORDER)
-    stage = Stage("arriving", (_moments(flow),), {}, (WANTED,), (ARRIVING,), AT_OTHERS, kernel=VELOCITIES)
-    yield replace(stage, field=ARRIVING, for_others=True)
-
-
-def _at_all_nodes(stage: Stage) -> Stage:
-    return replace(stage, where=None, for_others=False)
+    yield Stage("clear", (CLEAR,), {name: FieldValue(name) for name in (WANTED, PUSH)}, (), (WANTED,), PUSHABLE)
+    yield Stage("arriving", (_moments(flow),), {}, (WANTED,), (ARRIVING,), AT_OTHERS, kernel=VELOCITIES)
 
 
 def _friction(flow: Flow, beads: Beads, values, pushes: bool) -> Stage:
@@ -215,9 +208,7 @@ def _friction(flow: Flow, beads: Beads, values, pushes: bool) -> Stage:
         where=PUSHED_HERE,
         over=beads.name,
         kernel=DRAG,
-        field=ARRIVING,
         nearest=beads.kernel == "point",
-        takes_field=beads.many,
     )
 
 
