@@ -48,14 +48,6 @@ class KernelUsage:
     local_bytes: int
 
 
-@dataclass(frozen=True)
-class Kernel:
-    """A kernel supplied by a physics."""
-
-    name: str  #: for messages and traces
-    makers: Mapping[str, Callable]  #: for each backend by name, ``make(backend, *arguments, **options) -> Launch``
-
-
 class Backend(Protocol):
     """One device: its memory and its kernels. Buffers of populations are in storage format and stored units
     (:class:`muphy_lb.base.precision.Precision`); all other numbers are in lattice units.
@@ -145,12 +137,11 @@ class Backend(Protocol):
         """Launch configurations of stream-and-collide on this device, the likely fastest first; all give the same
         bits."""
 
-    def bind(self, kernel: "str | Kernel", *arguments, **options) -> Launch:
-        """Bind a kernel, given by name or supplied by a physics, to its arguments.
+    def bind(self, kernel: str, *arguments, **options) -> Launch:
+        """Bind a kernel, given by name, to its arguments.
 
         Kernels that every backend has, and their arguments; ``values`` are those of the operator's parameters, in its
-        order; ``neighbours``, ``each``, ``crossing``, ``stored`` and ``refill`` leave out nodes of their range that are
-        not chosen:
+        order; ``at_nodes`` and ``refill`` leave out nodes of their range that are not chosen:
 
         stream_collide(collide, arrays: StreamArrays, nodes: NodeRange, values, shape=None)
             Stream and collide a node range; ``shape`` is one of :meth:`launch_shapes`, by default the first. Nodes
@@ -160,15 +151,12 @@ class Backend(Protocol):
             new[n] = update(old[n] and old at its neighbours, n).
         scalar_streaming(update, arrays: StencilArrays, nodes, values)
             The update overwrites the populations that arrive; component q goes to new[q row + n].
-        neighbours(update, table: NeighbourTable, nodes, values)
-            ``update(neighbours, n, values)``, ``neighbours`` the addresses of the node's neighbours in arrays of
-            fields; it writes to fields among the values, at its own node.
-        crossing(update, step: StreamArrays, left: State, table: NeighbourTable, nodes, values, collision=None)
-            ``update(arriving, leaving, neighbours, n, values)`` with the populations that ``step`` will load, which it
-            may change, and those that the step before has stored, ``left``. With ``collision``, an operator and its
-            values, the nodes collide then, into the other buffer; only of devices with a queue for the bulk.
-        stored(update, state: State, table: NeighbourTable, nodes, values)
-            ``update(f, neighbours, n, values)`` with the stored populations.
+        at_nodes(update, access: NodeAccess, nodes, values, collision=None)
+            ``update(arriving, stored, neighbours, n, values)`` with those of the first three that ``access`` has:
+            populations, and the addresses of the node's neighbours in arrays of fields; it writes to fields among the
+            values. It may change arriving populations, and returns the mask of those that it has changed. With
+            ``collision``, an operator and its values, the nodes collide then, into the other buffer; only of devices
+            with a queue for the bulk.
         refill(operators, state: State, table: NeighbourTable, sources: Chosen, others, nodes, values)
             ``update(f, moments, n, values)`` computes the populations of a node from the mean moments of those of its
             neighbours that are ``sources``; the operators are that and the one of moments, the values those of both.
@@ -212,11 +200,6 @@ class Backend(Protocol):
             addresses may repeat. All on the edge's queue.
         particles(update, particles: ParticleArrays, capacity, values)
             ``update(i, values)`` for every particle.
-        each(update, nodes, values)
-            ``update(n, values)`` for every node of a range.
-        clear(nodes, kept: int, field)
-            Set a vector field at the chosen nodes of a range to zero, and in the bytes by which they are chosen the
-            bits of the mask that are not kept.
         collect(nodes, target: Collected, counters)
             List the chosen nodes of a range, and the warps with nodes at which the array by which they are chosen is
             not 0; ``counters``: (3,) int32, 0 before and after. Only of devices that make lists.
@@ -334,15 +317,12 @@ class KernelTable:
     name: str
     kernels: Mapping[str, Callable]
 
-    def bind(self, kernel: str | Kernel, *arguments, **options) -> Launch:
+    def bind(self, kernel: str, *arguments, **options) -> Launch:
         """See :meth:`muphy_lb.backends.interface.Backend.bind`."""
-        makers = {self.name: self.kernels.get(kernel)} if isinstance(kernel, str) else kernel.makers
-        make = makers.get(self.name)
-        if make is None:
+        if kernel not in self.kernels:
             known = ", ".join(sorted(self.kernels))
-            label = kernel if isinstance(kernel, str) else kernel.name
-            raise BackendError(f"backend {self.name!r} has no kernel {label!r}; it has: {known}")
-        return make(self, *arguments, **options)
+            raise BackendError(f"backend {self.name!r} has no kernel {kernel!r}; it has: {known}")
+        return self.kernels[kernel](self, *arguments, **options)
 
     def release(self) -> None:
         """See :meth:`muphy_lb.backends.interface.Backend.release`."""

@@ -30,7 +30,6 @@ from muphy_lb.measure.flow_view import FlowView, FromStored, OutputField, Probed
 from muphy_lb.model.flow import Flow
 from muphy_lb.model.model import (
     AT_NEIGHBOURS,
-    SCALAR_STREAMING,
     Field,
     FieldValue,
     ScalarStreaming,
@@ -236,10 +235,8 @@ def carried_by(flow: Flow, scalars: tuple[CarriedScalar, ...]) -> Flow:
         values |= each.sources
     stage = Stage(
         field,
-        SCALAR_STREAMING,
         (carried_collision(first.lattice, tuple(each.kind for each in scalars)),),
         values,
-        field,
         reads=(field + AT_NEIGHBOURS, *filter(None, (each.half_gain for each in scalars)), *MOMENTUM_FIELDS),
         writes=(field, first.carrier, *(each.name for each in scalars)),
     )

@@ -27,7 +27,7 @@ from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.lattice import lattice_named
 from muphy_lb.measure.flow_view import OutputField, PreparedView, SettableFlow
 from muphy_lb.model.flow import Flow
-from muphy_lb.model.model import EACH, Field, FieldValue, Stage
+from muphy_lb.model.model import Field, FieldValue, Stage
 from muphy_lb.operators import MOMENTUM_FIELDS
 from muphy_lb.physics.scalar import (
     POPULATIONS,
@@ -142,9 +142,7 @@ class Species(ScalarPhysics):
         names = self._reactions.names
         changes = tuple(map(changes_of, names))
         values = {name: FieldValue(name) for name in (*names, *changes)} | self._reactions.parameters(self._n_parts)
-        stage = Stage(
-            "reactions", EACH, (self._reactions.operator(),), values, reads=(*names, *changes), writes=changes
-        )
+        stage = Stage("reactions", (self._reactions.operator(),), values, reads=(*names, *changes), writes=changes)
         return flow.with_fields(*(Field(name, is_state=True) for name in changes)).with_stages(before=(stage,))
 
     def initial_fields(self, view) -> dict[str, np.ndarray]:

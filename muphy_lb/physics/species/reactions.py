@@ -105,7 +105,7 @@ class Reactions:
     time_step_s: float
 
     def operator(self) -> Operator:
-        """The operator of an ``EACH`` stage that stores half of the change of every species in a step."""
+        """The operator of a stage that stores half of the change of every species in a step."""
         return _integration(self.names, tuple(ast.unparse(law.tree) for law in self.laws), self.time_step_s)
 
     def parameters(self, n_parts: int) -> dict:

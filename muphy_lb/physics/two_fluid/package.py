@@ -17,7 +17,7 @@ from muphy_lb.lattice import lattice_named
 from muphy_lb.measure.displacement import Displacement
 from muphy_lb.measure.flow_view import FlowView, FromStored, OutputField, ProbedScalar, whole_nodes
 from muphy_lb.model.flow import Flow
-from muphy_lb.model.model import AT_NEIGHBOURS, NEIGHBOURS, Field, FieldValue, Stage, Value
+from muphy_lb.model.model import AT_NEIGHBOURS, Field, FieldValue, Stage, Value
 from muphy_lb.operators import MOMENTUM_FIELDS, STORE_MOMENTUM
 from muphy_lb.physics.package import Physics
 from muphy_lb.physics.two_fluid.observers import FLOWS, TwoFluidSeries, second_saturation
@@ -171,7 +171,7 @@ class TwoFluid(Physics):
 
         def stage(name: str, operator, reads, writes) -> Stage:
             given = {parameter.name: own[parameter.name] for parameter in operator.parameters}
-            return Stage(name, NEIGHBOURS, (operator,), given, reads=tuple(reads), writes=tuple(writes))
+            return Stage(name, (operator,), given, tuple(reads), tuple(writes))
 
         stages = (
             stage("amounts", ADVANCE, (*near, ENTERING), (*AMOUNTS, PHASE)),

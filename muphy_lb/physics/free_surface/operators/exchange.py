@@ -175,8 +175,8 @@ RELAXED = 0.1
 
 @cache
 def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSURE) -> Operator:
-    """Operator of a ``CROSSING`` stage over interface cells: changes the mass, decides whether the cell turns, and
-    completes what arrives.
+    """Operator between streaming and collision over interface cells: changes the mass, decides whether the cell turns,
+    and completes what arrives.
 
     Args:
         force: body force of the flow.

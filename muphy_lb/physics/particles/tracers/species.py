@@ -228,7 +228,7 @@ def with_tracers(flow: Flow, name: str, count: int, diffusivity: float, seed: in
     }
     reads = (VELOCITY_VECTOR + AT_NEIGHBOURS,)
     operator = walk(sticks, flow.lattice.dimension)
-    walking = Stage(f"walk {name}", MIGRATE, (operator,), given | columns | velocity, reads=reads, over=name)
+    walking = Stage(f"walk {name}", (operator,), given | columns | velocity, reads, over=name, kernel=MIGRATE)
     leaving = max(FEWEST_LEAVING, count // SHARE_LEAVING)
     return (
         flow.observed_by(STORE_VECTOR, velocity)
