@@ -28,7 +28,7 @@ class StageBinder:
 
     def __init__(self, engine, bulk_is_apart: bool):
         self._engine, self._backend, self._bulk_is_apart = engine, engine.backend, bulk_is_apart
-        self._of_kernel: dict[object, Callable] = {
+        self._binders: dict[object, Callable] = {
             ARRIVING: self._arriving,
             COLLECT: self._collect,
             NEIGHBOURS: self._neighbours,
@@ -56,9 +56,9 @@ class StageBinder:
             nodes = edge
         if stage.for_others and not self._engine.fields.exchange(stage.field, parity):
             return []
-        of_kernel = self._of_kernel.get(stage.kernel)
-        if of_kernel:
-            return [Task(stage.name, nodes.queue, launch) for launch in of_kernel(stage, parity, nodes)]
+        binder = self._binders.get(stage.kernel)
+        if binder:
+            return [Task(stage.name, nodes.queue, launch) for launch in binder(stage, parity, nodes)]
         if stage.field:
             return self._engine.fields.bind_advance(stage, parity, nodes, self._values(stage, parity))
         launch = self._backend.bind(stage.kernel, stage.operators[0], nodes, self._values(stage, parity))

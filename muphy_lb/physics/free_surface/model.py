@@ -101,8 +101,8 @@ def free_surface(
         parameters = {**parameters, BUBBLE: FieldValue(BUBBLE), DEVIATIONS: bubbles.table}
         flow = flow.with_fields(NUMBERS).with_actions(bubbles)
     force = flow.force
-    of_force = {parameter.name: flow.parameters[parameter.name] for parameter in force.parameters}
-    given = {**OWN, **of_force, **parameters, GAS_DEVIATION: gas_deviation}
+    force_parameters = {parameter.name: flow.parameters[parameter.name] for parameter in force.parameters}
+    given = {**OWN, **force_parameters, **parameters, GAS_DEVIATION: gas_deviation}
     crossing = Stage(
         "exchange",
         CROSSING,
@@ -112,11 +112,11 @@ def free_surface(
         writes=(CELL, MASS, SUPPORT),
         where=_surface(INTERFACE),
     )
-    after = _conversion(force, of_force, bubbles is not None)
+    after = _conversion(force, force_parameters, bubbles is not None)
     extended = flow.with_fields(*FIELDS).with_stages(between=(crossing,), after=after)
     filled = _filled(gas_deviation, bubbles)
-    of_liquid = replace(extended, name="free surface", occupied=CELL, bulk=Where(CELL, LIQUID), costs=COSTS)
-    return replace(of_liquid, counted=counted, filled=filled)
+    liquid = replace(extended, name="free surface", occupied=CELL, bulk=Where(CELL, LIQUID), costs=COSTS)
+    return replace(liquid, counted=counted, filled=filled)
 
 
 def _filled(gas_deviation: float, bubbles: Bubbles | None) -> PartlyFilled:
@@ -138,14 +138,14 @@ def _surface(mask: int) -> Where:
     return Where(CELL, mask, among=SURFACE_CELLS)
 
 
-def _conversion(force: Operator, of_force, has_bubbles: bool) -> tuple[Stage, ...]:
+def _conversion(force: Operator, force_parameters, has_bubbles: bool) -> tuple[Stage, ...]:
     """The stages behind the collision."""
     moments = macroscopic(AFTER_COLLISION, COMPRESSIBLE, force)
     given, reads, bared = {**OWN, BUBBLE: FieldValue(BUBBLE)}, (CELLS, BUBBLES), _surface(BARED)
     inherit = Stage("inherit", NEIGHBOURS, (INHERIT,), given, reads=reads, writes=(BUBBLE,), where=bared)
     take = Stage("take", STORED, (TAKE,), OWN, reads=(CELLS, FILLS), writes=(FILL, MASS), where=_surface(INTERFACE))
     beside = (
-        Stage("edge moments", MOMENTS, (moments,), of_force, field=EDGE_MOMENTS, writes=(EDGE_MOMENTS,)),
+        Stage("edge moments", MOMENTS, (moments,), force_parameters, field=EDGE_MOMENTS, writes=(EDGE_MOMENTS,)),
         Stage("mark", NEIGHBOURS, (MARK, GET_WET), OWN, reads=(CELLS,), writes=(CELL,), where=_surface(TURNING)),
         Stage("get bare", NEIGHBOURS, (GET_BARE,), OWN, reads=(CELLS,), writes=(CELL,), only_edge=True),
         Stage(SURFACE_CELLS, COLLECT, reads=(CELLS,), where=Where(CELL, SURFACE | CHANGED)),
@@ -158,7 +158,7 @@ def _conversion(force: Operator, of_force, has_bubbles: bool) -> tuple[Stage, ..
             "refill",
             REFILL,
             (start_at_equilibrium(force), moments),
-            of_force,
+            force_parameters,
             field=EDGE_MOMENTS,
             reads=(CELLS, MOMENTS_BESIDE),
             where=_surface(WETTED),
