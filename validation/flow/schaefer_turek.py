@@ -420,6 +420,7 @@ def _rows(setup: Setup, settings: Settings) -> Iterator[Row]:
     flow, published = FLOWS[setup.name]
     slowly = f", velocity {setup.velocity:g}" if setup.velocity == SLOW_VELOCITY else ""
     what = f"{setup.name}, D = {setup.diameter}{slowly}, {setup.walls}, {setup.collision}: "
+    found: Mapping[str, float]
     try:
         if settings.quick:
             found = {"largest_drag": beating_flow(setup, settings, DRAG_AT_S + 0.1)["largest_drag"]}
