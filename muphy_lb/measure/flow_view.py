@@ -253,7 +253,7 @@ class MeasuredPhysics:
         output_fields: fields that every field file holds, by name.
         probed: scalars that probes record in addition to velocity and pressure.
         keeps_balance: whether as much leaves through openings as enters once the flow is steady; else the balance is
-            told at the end of a run, but not judged.
+            reported at the end of a run, but not judged.
         becomes_steady: whether the flow can become steady, or repeat the period of a waveform; else the end of a run is
             judged without that.
         allowed_density_change: relative change of the density at the end of a run up to which its result is not

@@ -47,7 +47,7 @@ class Budget:
     drifts: Mapping[str, Callable[[], float]]
     tolerances: Mapping[str, float]  # largest drift by precision
     last_rows: Callable[[], list[Row]] = list  # comparisons at the end, of a flow that has had all its steps
-    # largest drifts by name where the state at the end tells what round-off allows; they stand instead
+    # largest drifts by name where the state at the end gives the bounds of round-off; they stand instead
     bounds: Callable[[], Mapping[str, float]] = dict
 
 

@@ -236,7 +236,7 @@ def drag(backend, operators, particles: records.ParticleArrays, capacity: int, a
         for k in range(lattice.dimension):
             along = force.reference(i, k, added(w * velocity[k]), added(w**2), lattice, force_values)
             if pushes:
-                with np.errstate(invalid="ignore"):  # of particles that are lost, which is told behind the step
+                with np.errstate(invalid="ignore"):  # of particles that are lost, which is reported after the step
                     parts = np.rint(w * along).astype(np.int64)
                 np.add.at(arrays.pushed, RECORD * address[exists] + k, -parts[exists])
                 along = parts.sum(axis=0)
