@@ -45,7 +45,7 @@ class Feedback:
         parameters: value of each parameter of the operator, by name, lattice units.
         initial: state of a fluid at rest.
         names: of the components of the state, with their units, for tables: ``("pressure_pa",)``; those without a name
-            are not told.
+            are not reported.
         units: SI value of each component's lattice unit; 1 if not given.
         beside: by number of an opening, what share of its outflow is added to the opening's own: ``{2: -0.5}`` takes
             off half of what leaves through opening 2.

@@ -93,7 +93,7 @@ class Case(_FlowAndPhysics):  # type: ignore[valid-type, misc]  # mypy cannot kn
     probes: Annotated[tuple[ProbeSection, ...], Field(strict=False)] = ()
     """points, lines and planes whose flow is recorded"""
     segments: Annotated[tuple[SegmentSection, ...], Field(strict=False)] = ()
-    """stretches of a vessel whose pressure drop is told"""
+    """stretches of a vessel whose pressure drop is measured"""
     wall_regions: Annotated[tuple[WallRegionSection, ...], Field(strict=False)] = ()
     """parts of the wall whose shear stress is summarised"""
 

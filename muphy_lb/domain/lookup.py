@@ -280,7 +280,7 @@ def corners(lookup, voxel: np.ndarray, offset: np.ndarray, dimension: int) -> tu
         weights.append(shares.prod(axis=0))
     address, weight = np.array(found), np.array(weights)
     weight = np.where(address >= 0, weight, 0.0)
-    with np.errstate(invalid="ignore"):  # no node around: the particle is lost, which is told behind the step
+    with np.errstate(invalid="ignore"):  # no node around: the particle is lost, which is reported after the step
         return address, weight / weight.sum(axis=0)
 
 

@@ -203,7 +203,7 @@ class ParticleSet:
     n_ids: int = 0  #: number of ids
     by_id: tuple[str, ...] = ()  #: names of values by id, addressed like columns
     cost: float = 1.0  #: of a step of a particle, in steps of a node
-    #: columns, and a function of them that tells which particles cost so much, the others nothing; None: all do
+    #: columns, and a function of them that selects the particles of that cost, the others nothing; None: all do
     active: tuple[tuple[str, ...], Callable[..., np.ndarray]] | None = None
 
     @property

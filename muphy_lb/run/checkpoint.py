@@ -185,7 +185,7 @@ def keep_only(paths: Sequence[Path], folder: Path) -> None:
 def geometry_of(checkpoint: Checkpoint | None, case: Case, communicator) -> DistributedGeometry:
     """The geometry of a case that is to go on from a checkpoint, given on rank 0; collective.
 
-    Whatever its file is called, and wherever it lies now: its voxels tell whether it is the same.
+    Its voxels tell whether it is the same, not the name and place of its file.
 
     Raises:
         InputError: its voxels are others.

@@ -291,7 +291,7 @@ def refuse_missing_files(case: Case, remedy: Callable[[Sequence[str]], str]) -> 
 
 
 def refuse_to_resume_other(folder: Path, case: Case) -> Checkpoint:
-    """The newest whole checkpoint of a folder, which a case may continue as far as its keys tell.
+    """The newest whole checkpoint of a folder, which a case may continue as far as its keys say.
 
     Raises:
         InputError: a key has another value, or there is no whole checkpoint.

@@ -114,7 +114,7 @@ class PhysicsObservers(Observer):
         return [observer for physics in view.physics for observer in physics.observers(view, folder, resume_step)]
 
 
-# In the order in which they act, and in which the closing text and the report tell of them.
+# In the order in which they act, and of the closing text and the report.
 OBSERVERS: tuple[type[Observer], ...] = (
     OpeningSeries,
     PeriodFlowRates,

@@ -1,5 +1,5 @@
 """Fields and particles of a live view: scalars of the flow, and of the physics that follow at every node alone; as many
-particles as can be told apart, the same ones from one picture to the next."""
+particles as can be distinguished, the same ones from one picture to the next."""
 
 from collections.abc import Callable
 from typing import NamedTuple

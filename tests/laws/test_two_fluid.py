@@ -235,7 +235,7 @@ def test_the_error_of_a_mean_flow_holds_its_noise_and_its_drift():
         ({"two_fluid": {"initial_file": "a.npy"}}, "has second and initial_file; give one of them"),
         ({"two_fluid": {"second_saturation": 0.3}}, "has second and second_saturation; give one of them"),
         (
-            {"openings": [THROUGH[0] | {"blocks_second": True}, THROUGH[1]]},
+            {"openings": [{"name": "inlet", "velocity_m_s": 0.01} | {"blocks_second": True}, THROUGH[1]]},
             r"openings\.inlet has blocks_second, but no pressure_pa",
         ),
         (

@@ -158,7 +158,7 @@ def settled_flow(
         relay: the flow starts from what it holds, if it starts at all, and is then held by it.
 
     Raises:
-        InputError: no flow of which this can be told; the folder holds checkpoints of another case.
+        InputError: no flow of which this can be computed; the folder holds checkpoints of another case.
         DivergedError: the flow became unstable.
         OutputError: a file cannot be written.
     """

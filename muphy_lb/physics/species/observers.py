@@ -1,7 +1,7 @@
 """Amounts of species that pass through openings and walls, or react, over time, ``species_NAME.csv``, and the record of
 all species at the end of a run: a table and lines of the summary.
 
-What enters in a step is told ahead of it, and sources are those of the present instant, so that from one step to the
+The inflow of a step is measured ahead of it, and sources are those of the present instant, so that from one step to the
 next the amount changes by all that enters and by the mean of the sources of both, to the last digits.
 """
 

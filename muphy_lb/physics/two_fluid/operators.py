@@ -1,7 +1,7 @@
 """Operators of two fluids of equal density: a colour-gradient method.
 
-**Amounts.** A node holds N_a of the first fluid and N_b of the second one. What leaves it along an axis is, for the
-first,
+**Amounts.** A node holds N_a of the first fluid and N_b of the second one. The amount that leaves it along an axis is,
+for the first,
 
     A_q = w [N_a (1 + c.u / cs2) + beta N_a N_b / (N_a + N_b) c.n]
 

@@ -81,7 +81,7 @@ REPEATS = 0.01  # change from period to period, of the range of the pressure, at
 
 NEAR = 0.02
 """Share of its swing, or of the pressure itself, by which the pressure at the start may miss that of a period that
-repeats itself without its being told."""
+repeats itself unmentioned in the case."""
 
 NO_DROP, LONG = 0.01, 1e3
 """Pressure drop of all outlets over the density times the square of the velocity, and their time constants over the

@@ -128,7 +128,7 @@ class Tracers(Species[TracersSection]):
         speed = self.case.run.max_mach / sqrt(3.0)
         largest = (1.0 - speed) ** 2 / (2.0 * LARGEST_NUMBER**2)
         if self.diffusivity > largest:
-            time_step_s = 0.999 * self.units.time_step_s * largest / self.diffusivity  # three digits are told
+            time_step_s = 0.999 * self.units.time_step_s * largest / self.diffusivity  # three digits are shown
             longest = LARGEST_NUMBER * sqrt(2.0 * self.diffusivity)
             raise InputError(
                 f"particles.{self.name}.diffusivity_m2_s is {self.section.diffusivity_m2_s:g}: tracers then walk up to"
