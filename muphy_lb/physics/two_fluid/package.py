@@ -15,10 +15,11 @@ from muphy_lb.domain import LocalDomain
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList, within
 from muphy_lb.lattice import lattice_named
 from muphy_lb.measure.displacement import Displacement
-from muphy_lb.measure.flow_view import FlowView, FromStored, OutputField, ProbedScalar, whole_nodes
+from muphy_lb.measure.flow_view import FlowView, FromStored, OutputField, ProbedScalar, on_root, whole_nodes
 from muphy_lb.model.flow import Flow
 from muphy_lb.model.model import AT_NEIGHBOURS, NEIGHBOURS, Field, FieldValue, Stage, Value
 from muphy_lb.operators import MOMENTUM_FIELDS, STORE_MOMENTUM
+from muphy_lb.parallel import NodeGather, agreed_on_root
 from muphy_lb.physics.package import Physics
 from muphy_lb.physics.two_fluid.observers import FLOWS, TwoFluidSeries, second_saturation
 from muphy_lb.physics.two_fluid.operators import (
@@ -48,7 +49,9 @@ from muphy_lb.physics.two_fluid.operators import (
     WALL_NORMAL,
 )
 from muphy_lb.physics.two_fluid.section import PHASE_FIELD, SHARE_FIELD
-from muphy_lb.physics.two_fluid.start import widest_pores
+from muphy_lb.physics.two_fluid.start import exchanged, widest_pores
+from muphy_lb.physics.two_fluid.structure import COLUMNS as SHAPE
+from muphy_lb.physics.two_fluid.structure import structure
 from muphy_lb.physics.two_fluid.walls import wall_normals
 from muphy_lb.setup.input_fields import Wanted, read_field
 
@@ -67,12 +70,15 @@ AMOUNTS = {FIRST: NEW_FIRST, SECOND: NEW_SECOND}
 
 DISPLACEMENT = Displacement(
     section="two_fluid",
-    starts=("second_saturation", "second", "initial_file"),
+    starts=("second_saturation", "initial_file", "second"),
     known_within="known_within",
     entering="second_fluid",
     viscosities_m2_s=lambda case: (case.fluid.viscosity_m2_s, case.two_fluid.kinematic_viscosity_m2_s),
+    tension_n_m=lambda case: case.two_fluid.interfacial_tension_n_m,
     flows=(FLOWS[:3], FLOWS[3:]),
     saturation=second_saturation,
+    structure=structure,
+    structure_columns=SHAPE,
     is_second=lambda view: view.local_field(PHASE) < 0.0,
 )
 
@@ -145,7 +151,8 @@ class TwoFluid(Physics):
         communicator, share = view.communicator, self._section.second_saturation
         walls = wall_normals(whole_nodes(view), self._lattice, self._angles_deg) if communicator.rank == 0 else None
         self._walls = communicator.broadcast(walls)
-        filled = self._filled(whole_nodes(view), share) if communicator.rank == 0 and share is not None else None
+        is_filled = share is not None and self._section.initial_file is None
+        filled = self._filled(whole_nodes(view), share) if communicator.rank == 0 and is_filled else None
         self._start = communicator.broadcast(filled)
 
     def _filled(self, nodes: NodeList, share: float) -> np.ndarray:
@@ -243,7 +250,7 @@ class TwoFluid(Physics):
                     f"two_fluid.initial_file: {section.initial_file} has a phase of size {beyond:.6g}; allowed: -1, the"
                     " second fluid, to 1, the first one"
                 )
-            return np.clip(read, -1.0, 1.0)
+            return self._at_saturation(view, np.clip(read, -1.0, 1.0))
         domain, header = view.domain, view.header
         if self._start is not None:
             return np.where(self._start[domain.number], -1.0, 1.0)
@@ -259,6 +266,18 @@ class TwoFluid(Physics):
                 )
             inside |= found
         return np.where(inside, -1.0, 1.0)
+
+    def _at_saturation(self, view, phase: np.ndarray) -> np.ndarray:
+        """(n,) phase of the local nodes, from that of a state, with the saturation of the case if that gives one."""
+        share, first_wets = self._section.second_saturation, self._section.contact_angle_deg <= 90.0
+        if share is None:
+            return phase
+        gather = NodeGather(view.communicator, view.domain.number, view.header.n_nodes)
+        whole = gather.collect(phase)
+        made = agreed_on_root(
+            view.communicator, lambda: exchanged(whole_nodes(view), on_root(whole), share, first_wets)
+        )
+        return gather.scatter(made)
 
     def describe(self) -> str:
         """Tension and viscosities in lattice units, as text."""
@@ -287,7 +306,8 @@ class TwoFluid(Physics):
         """The time series."""
         tension, known_within = self._section.interfacial_tension_n_m, self._section.known_within
         full, viscosities = UNITS[self._real], self.viscosities_pa_s
-        return (TwoFluidSeries(view, folder, resume_step, full, viscosities, tension, known_within),)
+        with_structure = self._section.structure
+        return (TwoFluidSeries(view, folder, resume_step, full, viscosities, tension, known_within, with_structure),)
 
 
 def _of_phase(shown: Callable[[np.ndarray], np.ndarray]) -> OutputField:

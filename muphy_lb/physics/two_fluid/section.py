@@ -48,7 +48,11 @@ class TwoFluidSection(Section):
     """phase at every node at the start instead, a field named phase, 1 in the first and -1 in the second fluid, as in
     initial.velocity_file"""
     second_saturation: Share | None = None
-    """saturation of the second fluid at the start instead; the fluid that does not wet fills the widest pores"""
+    """saturation of the second fluid at the start instead; the fluid that does not wet fills the widest pores. With
+    initial_file: one fluid advances at the interface of that state, in the widest pores if it does not wet, else in
+    the narrowest"""
+    structure: bool = False
+    """rows of two_fluid.csv have parts, Euler numbers and areas of both fluids, as the summary has of the end"""
     known_within: Annotated[float, Field(gt=0.0, lt=1.0)] | None = None
     """the run ends once the mean flows of both fluids are known within this share; the force must be constant"""
 
@@ -58,7 +62,7 @@ class TwoFluidSection(Section):
         starts = [
             key for key in ("second", "initial_file", "second_saturation") if given.get(key) not in (None, (), [])
         ]
-        if len(starts) > 1:
+        if len(starts) > 1 and starts != ["initial_file", "second_saturation"]:
             yield f"has {' and '.join(starts)}; give one of them"
 
 
