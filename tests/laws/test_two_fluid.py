@@ -104,6 +104,23 @@ def test_layers_slide_past_each_other_with_the_stress_of_both(ratio, within):
     assert found == pytest.approx(share * (1.5 * ratio + share**2 * (1.0 - 1.5 * ratio)), rel=within)
 
 
+def test_a_shear_wave_of_the_second_fluid_starts_with_its_own_stress(tmp_path):
+    """As one fluid of that viscosity does."""
+    np.save(tmp_path / "open.npy", np.ones((1, 12, 4), dtype=np.uint8))
+    wave = np.zeros((48, 3))
+    wave[:, 0] = 0.01 * np.sin(2.0 * np.pi * (np.arange(48) // 4) / 12)
+    tables = {"geometry": {"file": str(tmp_path / "open.npy"), "spacing_m": 1.0, "periodic": "xy"}}
+    both = merged(FLOW, tables | {"two_fluid": {"kinematic_viscosity_m2_s": 0.3, "second_saturation": 1.0}})
+    one = merged({key: table for key, table in FLOW.items() if key != "two_fluid"}, tables)
+    found = []
+    for case in (both, merged(one, {"fluid": {"kinematic_viscosity_m2_s": 0.3}})):
+        with Simulation(case) as sim:
+            sim.core.set_velocity_m_s(wave)
+            sim.step(2)
+            found.append(sim.velocity_m_s())
+    assert np.abs(found[0] - found[1]).max() < 1e-15 < np.abs(found[1]).max()
+
+
 @pytest.mark.night
 @pytest.mark.parametrize("angle_deg", [30.0, 60.0, 90.0, 120.0])
 def test_a_drop_on_a_wall_has_the_contact_angle(angle_deg):

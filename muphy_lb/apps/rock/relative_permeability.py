@@ -159,8 +159,8 @@ def _speed_told(single: Flow, fluids: Displacement, case: Case) -> str:
     number = darcy / found.porosity * found.tortuosity * case.fluid.viscosity_m2_s * case.fluid.density_kg_m3
     return (
         f"capillary number of the first fluid alone under this force: {number / fluids.tension_n_m(case):.3g}; that of"
-        " both is seldom larger, unless the second one is thinner. A tenth of the force gives a tenth of it and takes ten"
-        f" times the steps: a pore diameter passes in {found.pore_size_m * found.porosity / darcy:.3g} s now"
+        " both is seldom larger, unless the second one is thinner. A tenth of the force gives a tenth of it and takes"
+        f" ten times the steps: a pore diameter passes in {found.pore_size_m * found.porosity / darcy:.3g} s now"
     )
 
 
