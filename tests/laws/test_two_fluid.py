@@ -12,7 +12,8 @@ from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.voxels import FLUID, SOLID, Voxels
 from muphy_lb.output.series import read_series
 from muphy_lb.physics.two_fluid.observers import FLOWS, LEAST_LOOKS, batch_means, exact_sum
-from muphy_lb.physics.two_fluid.start import widest_pores
+from muphy_lb.physics.two_fluid.start import exchanged, widest_pores
+from muphy_lb.physics.two_fluid.structure import euler_number, structure
 from muphy_lb.run.solver import Solver
 from muphy_lb.validation.two_fluid.table import circle, contact_angle, interface
 from tests.laws.smallest import THROUGH, merged, smallest
@@ -133,6 +134,80 @@ def test_a_drop_on_a_wall_has_the_contact_angle(angle_deg):
     box = np.zeros((height, length))
     box[place[:, 1] - place[:, 1].min(), place[:, 0] - place[:, 0].min()] = phase
     assert contact_angle(box) == pytest.approx(angle_deg, abs=3.0)
+
+
+def periodic_box(tmp_path, size: int) -> dict:
+    np.save(tmp_path / "open.npy", np.ones((size, size, size), dtype=np.uint8))
+    return {"file": str(tmp_path / "open.npy"), "spacing_m": 0.5, "periodic": "xyz"}
+
+
+def test_the_structure_of_a_drop_and_of_layers_is_exact(tmp_path):
+    """Areas of the surface where the phase is 0, whose radius is known from the phase along an axis."""
+    size = 24
+    drop = {"centre_m": [5.75, 5.75, 5.75], "radius_m": 3.5}
+    layer = {"box_m": [[-9.0, -9.0, 2.9], [99.0, 99.0, 6.1]]}
+    for second, steps in ((drop, 100), (layer, 20)):
+        case = {
+            "geometry": periodic_box(tmp_path, size),
+            "lattice": {"name": "D3Q19"},
+            "two_fluid": {"second": [second]},
+        }
+        solver = Solver(case_from_dict(merged(FLOW, case)))
+        solver.step(steps)
+        found, phase = structure(solver), solver.model_field("phase").reshape(3 * (size,))
+        assert found["first_parts"] == found["second_parts"] == 1 and found["first_connected_share"] == 1.0
+        if second is drop:
+            through = interface(phase[size // 2])
+            radius = 0.5 * np.hypot(circle(*through)[2], 0.5)  # the plane lies half a voxel beside the centre
+            assert found["interface_area_m2"] == pytest.approx(4.0 * np.pi * radius**2, rel=0.02)
+            assert found["second_connected_share"] == 0.0 and found["second_euler_number"] == 1
+        else:
+            assert found["interface_area_m2"] == pytest.approx(2 * (0.5 * size) ** 2, rel=1e-4)
+            assert found["second_connected_share"] == 1.0 and found["second_euler_number"] == 0
+
+
+def test_euler_numbers_of_a_ball_a_shell_a_torus_and_their_union():
+    z, y, x = np.indices((20, 20, 44)) - 9.5
+    ball = x**2 + y**2 + z**2 < 64.0
+    shell = ball & (x**2 + y**2 + z**2 > 20.0)
+    torus = (np.hypot(x - 24.0, y) - 5.5) ** 2 + z**2 < 6.0
+    never, always = (False,) * 3, (True,) * 3
+    for shape, number in ((ball, 1), (shell, 2), (torus, 0), (ball | torus, 1), (shell | torus, 2)):
+        assert euler_number(shape, never) == number
+        assert euler_number(~shape, always) == -number + euler_number(np.ones_like(shape), always) + 2 * number
+
+
+def test_areas_of_walls_of_voxels_are_those_of_smooth_ones():
+    geometry = {"shape": "pipe", "spacing_m": 1.0, "options": {"length": 2, "radius": 12.0, "axis": "z"}}
+    two_fluid = {"contact_angle_deg": 60.0, "second": [{"box_m": [[-9.0, -9.0, -9.0], [12.0, 99.0, 9.0]]}]}
+    case = {"geometry": geometry, "lattice": {"name": "D3Q19"}, "two_fluid": two_fluid}
+    solver = Solver(case_from_dict(merged(FLOW, case)))
+    found, radius = structure(solver), (solver.header.n_nodes / 2.0 / np.pi) ** 0.5
+    of_both = found["first_wall_area_m2"], found["second_wall_area_m2"]
+    assert sum(of_both) == pytest.approx(2.0 * 2.0 * np.pi * radius, rel=0.015)
+    assert of_both[1] == pytest.approx(of_both[0], rel=0.05)
+
+
+@pytest.mark.parametrize(("angle_deg", "wanted"), [(60.0, 0.7), (60.0, 0.2), (120.0, 0.7)])
+def test_a_saturation_is_reached_by_an_advance_of_the_interface(angle_deg, wanted):
+    """Layer by layer; where the last one is too much, wide places first if the fluid that advances does not wet."""
+    nodes = build_nodes(Voxels(np.pad(np.full((1, 9, 20), FLUID, dtype=np.uint8), ((0, 0), (1, 1), (0, 0)))))
+    x = nodes.coordinates()[:, 0]
+    phase = np.where(x < 8, -1.0, 1.0)
+    phase[x == 8] = 0.5
+    found = exchanged(nodes, phase, wanted, angle_deg <= 90.0)
+    second_first = (0.5 - 0.5 * found).sum()
+    assert abs(second_first - wanted * nodes.n_nodes) < 1.0
+    moved = found != phase
+    assert moved.any() and (found[moved] == (-1.0 if wanted > 0.4 else 1.0)).all()
+    front = x[moved].max() if wanted > 0.4 else x[moved].min()
+    assert set(x[moved]) == set(range(min(x[moved]), max(x[moved]) + 1)) and (x[moved] == front).sum() <= 9
+
+
+def test_a_fluid_that_is_nowhere_cannot_advance():
+    nodes = build_nodes(Voxels(np.full((1, 4, 6), FLUID, dtype=np.uint8)))
+    with pytest.raises(InputError, match=r"second_saturation is 0\.3, which the state of"):
+        exchanged(nodes, np.ones(nodes.n_nodes), 0.3, True)
 
 
 def test_exchanged_fluids_move_alike():

@@ -63,6 +63,8 @@ FASTEST, ADVISED = 3.0, 1.0
 is not warned of, and of that advised."""
 RELAXATION_TIMES = 0.502, 10.0
 """Between which both fluids must have theirs."""
+RATIOS = 0.01, 100.0
+"""Between which the viscosity of the second fluid over that of the first one must be: as in tests of sliding layers."""
 ROUNDING = 1e-6
 """By which the phase of a file may lie beyond that of pure fluids."""
 AMOUNTS = {FIRST: NEW_FIRST, SECOND: NEW_SECOND}
@@ -124,6 +126,12 @@ class TwoFluid(Physics):
             raise InputError(
                 f"two_fluid.interfacial_tension_n_m is {self.tension:.3g} in lattice units; at most {LARGEST_TENSION:g}"
                 f" is computed: set lattice.time_step_s = {0.99 * shorter_s:.2g} or less"
+            )
+        (low, high), ratio = RATIOS, self.viscosities[1] / self.viscosities[0]
+        if not low * (1.0 - ROUNDING) <= ratio <= high * (1.0 + ROUNDING):
+            raise InputError(
+                f"two_fluid.kinematic_viscosity_m2_s is {ratio:.4g} times that of [fluid]; allowed: {low:g} to {high:g}"
+                " times, in which flows are known to be right: bring them nearer to each other"
             )
         low, high = RELAXATION_TIMES
         cs2 = float(self._lattice.cs2)
