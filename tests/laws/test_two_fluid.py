@@ -185,7 +185,7 @@ def test_areas_of_walls_of_voxels_are_those_of_smooth_ones():
     found, radius = structure(solver), (solver.header.n_nodes / 2.0 / np.pi) ** 0.5
     of_both = found["first_wall_area_m2"], found["second_wall_area_m2"]
     assert sum(of_both) == pytest.approx(2.0 * 2.0 * np.pi * radius, rel=0.015)
-    assert of_both[1] == pytest.approx(of_both[0], rel=0.05)
+    assert of_both[1] == pytest.approx(of_both[0], rel=0.07)  # by a column of voxels
 
 
 @pytest.mark.parametrize(("angle_deg", "wanted"), [(60.0, 0.7), (60.0, 0.2), (120.0, 0.7)])

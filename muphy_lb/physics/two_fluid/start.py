@@ -68,7 +68,7 @@ def exchanged(nodes: NodeList, phase: np.ndarray, saturation: float, first_wets:
     neighbours, width = neighbour_table(nodes, AXES), pore_widths(nodes)
     width = width if first_wets == (sign > 0.0) else -width
     while missing > 0.0:
-        layer = np.flatnonzero(~gaining & (gaining[neighbours] & (neighbours >= 0)).any(axis=0))
+        layer = np.flatnonzero(~gaining & (gaining[np.maximum(neighbours, 0)] & (neighbours >= 0)).any(axis=0))
         if not layer.size:
             raise InputError(
                 f"two_fluid.second_saturation is {saturation:.4g}, which the state of two_fluid.initial_file cannot"

@@ -23,7 +23,7 @@ from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.porous.pores import find_pores
 from muphy_lb.geometry.voxels import FLUID, Voxels
 from muphy_lb.geometry.wall_areas import AXES
-from muphy_lb.measure.flow_view import FlowView, whole_nodes
+from muphy_lb.measure.flow_view import FlowView, on_root, whole_nodes
 from muphy_lb.physics.two_fluid.operators import NORMAL, PHASE, WALL_NORMAL
 
 FLUIDS = ("first", "second")
@@ -37,13 +37,13 @@ COLUMNS = (
 
 def structure(view: FlowView) -> dict[str, float] | None:
     """The numbers by column, on rank 0; collective."""
-    phase, *normals = (view.model_field(name) for name in (PHASE, *NORMAL, *WALL_NORMAL))
-    if phase is None:
+    fields = [view.model_field(name) for name in (PHASE, *NORMAL, *WALL_NORMAL)]
+    if view.communicator.rank:
         return None
-    nodes, phase, normals = whole_nodes(view), phase.astype(np.float64), np.stack(normals).astype(np.float64)
+    nodes, (phase, *normals) = whole_nodes(view), np.stack([on_root(each) for each in fields]).astype(np.float64)
     face_m2, codes = nodes.spacing_m**2, NeighbourSearch(nodes).table(AXES)
-    wall_area = wall_areas(codes, normals[3:])
-    found = {INTERFACE_AREA: interface_area(codes, phase, normals[:3]) * face_m2}
+    wall_area = wall_areas(codes, np.stack(normals[3:]))
+    found = {INTERFACE_AREA: interface_area(codes, phase, np.stack(normals[:3])) * face_m2}
     for fluid, sign in zip(FLUIDS, (1.0, -1.0), strict=True):
         chosen = phase >= 0.0 if fluid == FLUIDS[0] else phase < 0.0
         box = np.zeros(nodes.shape, dtype=np.uint8)
@@ -78,7 +78,7 @@ def _parts(nodes: NodeList, chosen: np.ndarray, box: np.ndarray) -> tuple[int, f
     """Number of the parts of a fluid at some nodes, and share of these in connected ones, 0 without any."""
     pores = find_pores(Voxels(box, periodic=nodes.periodic), "faces")
     leads_round = np.array(nodes.periodic) & (np.array(nodes.shape[::-1]) > 1)
-    connected = pores.percolates[:, leads_round].any(axis=1)
+    connected = np.asarray(pores.percolates[:, leads_round].any(axis=1))
     of_voxel = np.repeat(pores.label, pores.spans[:, 1] - pores.spans[:, 0])
     at_openings = np.arange(nodes.n_nodes) >= nodes.group_start[1]
     reaching = np.searchsorted(np.sort(nodes.voxel[chosen]), nodes.voxel[chosen & at_openings])
