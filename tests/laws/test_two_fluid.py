@@ -188,25 +188,29 @@ def test_areas_of_walls_of_voxels_are_those_of_smooth_ones():
     assert of_both[1] == pytest.approx(of_both[0], rel=0.07)  # by a column of voxels
 
 
-@pytest.mark.parametrize(("angle_deg", "wanted"), [(60.0, 0.7), (60.0, 0.2), (120.0, 0.7)])
-def test_a_saturation_is_reached_by_an_advance_of_the_interface(angle_deg, wanted):
-    """Layer by layer; where the last one is too much, wide places first if the fluid that advances does not wet."""
-    nodes = build_nodes(Voxels(np.pad(np.full((1, 9, 20), FLUID, dtype=np.uint8), ((0, 0), (1, 1), (0, 0)))))
-    x = nodes.coordinates()[:, 0]
-    phase = np.where(x < 8, -1.0, 1.0)
-    phase[x == 8] = 0.5
-    found = exchanged(nodes, phase, wanted, angle_deg <= 90.0)
-    second_first = (0.5 - 0.5 * found).sum()
-    assert abs(second_first - wanted * nodes.n_nodes) < 1.0
-    moved = found != phase
-    assert moved.any() and (found[moved] == (-1.0 if wanted > 0.4 else 1.0)).all()
-    front = x[moved].max() if wanted > 0.4 else x[moved].min()
-    assert set(x[moved]) == set(range(min(x[moved]), max(x[moved]) + 1)) and (x[moved] == front).sum() <= 9
+@pytest.mark.parametrize(("first_wets", "wanted"), [(True, 0.7), (True, 0.2), (False, 0.7), (False, 0.2)])
+def test_a_fluid_advances_through_wide_pores_unless_it_wets(first_wets, wanted):
+    """From a room on the left, where the second one is, into a wide and a narrow channel, or back."""
+    fluid = np.zeros((1, 14, 30), dtype=np.uint8)
+    fluid[0, 1:13, 1:10], fluid[0, 1:7, 10:29], fluid[0, 10:12, 10:29] = FLUID, FLUID, FLUID
+    nodes = build_nodes(Voxels(fluid))
+    x, y = nodes.coordinates()[:, 0], nodes.coordinates()[:, 1]
+    phase = np.where(x < 10, -1.0, 1.0)
+    phase[x == 10] = 0.5
+    found = exchanged(nodes, phase, wanted, first_wets)
+    assert abs((0.5 - 0.5 * found).sum() - wanted * nodes.n_nodes) < 1.0
+    moved, second_gains = found != phase, wanted > 0.5
+    assert (found[moved] == (-1.0 if second_gains else 1.0)).all()
+    into_wide = first_wets == second_gains
+    if second_gains:
+        assert np.ptp(x[moved]) > 5 and set(y[moved & (x > 12)] < 8) == {into_wide}
+    else:
+        assert x[moved].min() < 9
 
 
 def test_a_fluid_that_is_nowhere_cannot_advance():
     nodes = build_nodes(Voxels(np.full((1, 4, 6), FLUID, dtype=np.uint8)))
-    with pytest.raises(InputError, match=r"second_saturation is 0\.3, which the state of"):
+    with pytest.raises(InputError, match=r"second_saturation is 0\.3, which no advance"):
         exchanged(nodes, np.ones(nodes.n_nodes), 0.3, True)
 
 

@@ -6,17 +6,21 @@ A pore is as wide as the largest sphere that covers it without touching a wall: 
 the fluid by spheres of radius r, which is where a fluid that does not wet is found behind drainage to the capillary
 pressure 2 sigma / r (Hilpert, Miller, Adv. Water Resour. 24, 243 (2001)).
 
-From another state one fluid advances at the interface, layer by layer, and where the last layer is more than enough, in
-its widest pores if the fluid does not wet, else in its narrowest: what was connected stays connected, what was apart
-meets where it does so in the rock.
+From another state one fluid advances from where it is: if it does not wet, through pores that are at least as wide as
+they must be for it to find enough, else through those that are as narrow; in these, what lies nearest to it first. What
+was connected stays connected, and a throat is passed when its turn has come, as in invasion percolation (Wilkinson,
+Willemsen, J. Phys. A 16, 3365 (1983)), but for fluid that is trapped, of which nothing is known here.
 """
+
+from bisect import bisect_left
 
 import numpy as np
 from scipy.ndimage import distance_transform_edt
 
 from muphy_lb.base.errors import InputError
+from muphy_lb.geometry.clean import component_labels
 from muphy_lb.geometry.neighbours import neighbour_table
-from muphy_lb.geometry.nodes import NodeList
+from muphy_lb.geometry.nodes import NodeList, chosen_nodes
 from muphy_lb.geometry.porous.pores import pore_widths
 from muphy_lb.geometry.wall_areas import AXES
 
@@ -66,18 +70,35 @@ def exchanged(nodes: NodeList, phase: np.ndarray, saturation: float, first_wets:
     sign = 1.0 if missing < 0.0 else -1.0  # of the fluid that gains
     gaining, phase, missing = sign * phase > 0.0, phase.copy(), abs(missing)
     neighbours, width = neighbour_table(nodes, AXES), pore_widths(nodes)
-    width = width if first_wets == (sign > 0.0) else -width
+    turn = np.where(gaining, -np.inf, width if first_wets == (sign > 0.0) else -width)
+    gains = 0.5 - 0.5 * sign * phase
+    turns = np.unique(turn[~gaining])
+    last = bisect_left(turns, missing, key=lambda limit: gains[_reached(nodes, gaining, turn <= limit)].sum())
+    if last == turns.size:
+        raise InputError(
+            f"two_fluid.second_saturation is {saturation:.4g}, which no advance of a fluid from the state of"
+            " two_fluid.initial_file reaches; give a saturation nearer to that of the file"
+        )
+    allowed = turn <= turns[last]
     while missing > 0.0:
-        layer = np.flatnonzero(~gaining & (gaining[np.maximum(neighbours, 0)] & (neighbours >= 0)).any(axis=0))
-        if not layer.size:
-            raise InputError(
-                f"two_fluid.second_saturation is {saturation:.4g}, which the state of two_fluid.initial_file cannot"
-                f" reach: {missing / nodes.n_nodes:.3g} of the pores lie beyond the reach of the fluid that advances;"
-                " give a saturation nearer to that of the file"
-            )
-        layer = layer[np.argsort(width[layer], kind="stable")]
-        gains = np.cumsum(0.5 - 0.5 * sign * phase[layer])
-        taken = layer[: np.searchsorted(gains, missing) + 1]
-        missing -= gains[taken.size - 1]
+        layer = np.flatnonzero(
+            ~gaining & allowed & (gaining[np.maximum(neighbours, 0)] & (neighbours >= 0)).any(axis=0)
+        )
+        layer = layer[np.argsort(turn[layer], kind="stable")]
+        total = np.cumsum(gains[layer])
+        taken = layer[: np.searchsorted(total, missing) + 1]
+        missing -= total[taken.size - 1]
         gaining[taken], phase[taken] = True, sign
     return phase
+
+
+def _reached(nodes: NodeList, begin: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    """(n,) whether each node is connected along axes to one of ``begin`` by nodes that are allowed, and is none."""
+    inside = np.flatnonzero(begin | allowed)
+    order = inside[np.argsort(nodes.voxel[inside])]
+    part = component_labels(chosen_nodes(nodes, nodes.voxel[order]))
+    is_met = np.zeros(nodes.n_nodes + 1, dtype=bool)
+    is_met[part[begin[order]]] = True
+    found = np.zeros(nodes.n_nodes, dtype=bool)
+    found[order] = is_met[part]
+    return found & ~begin

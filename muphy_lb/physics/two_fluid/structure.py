@@ -1,7 +1,7 @@
 """Shape of both fluids: their parts, Euler numbers, and the areas in which they meet each other and the walls.
 
 **Parts** are components connected by links along axes, those that amounts of fluid cross. A part is *connected* if it
-reaches an opening or leads round a periodic box to its own image, else trapped.
+reaches an opening or leads round a periodic box to its own image, along the force if there is one; else trapped.
 
 **Euler numbers** are those of the complex with a vertex for every node of a fluid, an edge for every link along an axis
 between two of them, a face for every square, a body for every cube of them: parts - handles + cavities.
@@ -42,13 +42,14 @@ def structure(view: FlowView) -> dict[str, float] | None:
         return None
     nodes, (phase, *normals) = whole_nodes(view), np.stack([on_root(each) for each in fields]).astype(np.float64)
     face_m2, codes = nodes.spacing_m**2, NeighbourSearch(nodes).table(AXES)
+    driven = np.array(view.case.flow.acceleration_m_s2) + np.array(view.case.flow.pressure_drop_pa) != 0.0
     wall_area = wall_areas(codes, np.stack(normals[3:]))
     found = {INTERFACE_AREA: interface_area(codes, phase, np.stack(normals[:3])) * face_m2}
     for fluid, sign in zip(FLUIDS, (1.0, -1.0), strict=True):
         chosen = phase >= 0.0 if fluid == FLUIDS[0] else phase < 0.0
         box = np.zeros(nodes.shape, dtype=np.uint8)
         box.reshape(-1)[nodes.voxel[chosen]] = FLUID
-        n_parts, share = _parts(nodes, chosen, box)
+        n_parts, share = _parts(nodes, chosen, box, driven if driven.any() else np.ones(3, dtype=bool))
         wetted = float((wall_area * (0.5 + 0.5 * sign * phase)).sum()) * face_m2
         numbers = wetted, n_parts, share, euler_number(box == FLUID, nodes.periodic[::-1])
         found |= zip((name for name in COLUMNS if name.startswith(fluid)), numbers, strict=True)
@@ -74,10 +75,11 @@ def wall_areas(codes: np.ndarray, normal: np.ndarray) -> np.ndarray:
     return -np.einsum("ka,kn,an->n", AXES, of_wall, normal)
 
 
-def _parts(nodes: NodeList, chosen: np.ndarray, box: np.ndarray) -> tuple[int, float]:
-    """Number of the parts of a fluid at some nodes, and share of these in connected ones, 0 without any."""
+def _parts(nodes: NodeList, chosen: np.ndarray, box: np.ndarray, along: np.ndarray) -> tuple[int, float]:
+    """Number of the parts of a fluid at some nodes, and share of these in connected ones, which lead round the box along
+    some axes; 0 without any."""
     pores = find_pores(Voxels(box, periodic=nodes.periodic), "faces")
-    leads_round = np.array(nodes.periodic) & (np.array(nodes.shape[::-1]) > 1)
+    leads_round = along & np.array(nodes.periodic) & (np.array(nodes.shape[::-1]) > 1)
     connected = np.asarray(pores.percolates[:, leads_round].any(axis=1))
     of_voxel = np.repeat(pores.label, pores.spans[:, 1] - pores.spans[:, 0])
     at_openings = np.arange(nodes.n_nodes) >= nodes.group_start[1]
