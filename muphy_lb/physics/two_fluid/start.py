@@ -81,7 +81,9 @@ def exchanged(nodes: NodeList, phase: np.ndarray, saturation: float, first_wets:
             f"two_fluid.second_saturation is {saturation:.4g}, which no advance of a fluid from the state of"
             " two_fluid.initial_file reaches; give a saturation nearer to that of the file"
         )
-    allowed = turn <= turns[last]
+    before, allowed = _reached(nodes, gaining, turn < turns[last]), turn <= turns[last]
+    missing -= gains[before].sum()
+    gaining, phase[before] = gaining | before, sign
     while missing > 0.0:
         layer = np.flatnonzero(
             ~gaining & allowed & (gaining[np.maximum(neighbours, 0)] & (neighbours >= 0)).any(axis=0)
