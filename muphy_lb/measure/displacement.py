@@ -20,6 +20,7 @@ class Displacement:
     #: keys of the section that give the start: the saturation of the second fluid, a file with the state from which it
     #: is reached, others
     starts: tuple[str, ...]
+    drive: str  #: key of the section: a body force on one of them
     known_within: str  #: key of the section: the error of the mean flows of both, within which a run ends
     entering: str  #: key of openings: share of the second fluid in what enters
     viscosities_m2_s: Callable[[Case], tuple[float, float]]  #: kinematic viscosities of both
@@ -53,8 +54,13 @@ class Displacement:
 
 
 def displacement_of(case: Case, command: str) -> Displacement:
-    """Of the case. Raises InputError: it has one fluid alone."""
+    """Of the case. Raises InputError: it has one fluid alone, or a force drives one of the two."""
     found = [each.displacement for each in packages(case) if each.displacement is not None]
     if not found:
         raise InputError(f"{command}: the case has one fluid alone; add the section of a second one")
-    return found[0]
+    fluids = found[0]
+    if any(getattr(getattr(case, fluids.section), fluids.drive)):
+        raise InputError(
+            f"{command}: {fluids.section}.{fluids.drive} drives one fluid alone, beside what drives both; leave it out"
+        )
+    return fluids

@@ -105,6 +105,26 @@ def test_layers_slide_past_each_other_with_the_stress_of_both(ratio, within):
     assert found == pytest.approx(share * (1.5 * ratio + share**2 * (1.0 - 1.5 * ratio)), rel=within)
 
 
+def test_the_weight_of_the_second_fluid_hangs_on_its_pressure(tmp_path):
+    """Two fluids at rest between two ends: the pressure grows with depth in the second one alone, on any backend."""
+    g = 1e-4
+    np.save(tmp_path / "open.npy", np.ones((1, 4, 16), dtype=np.uint8))
+    lower = {"box_m": [[7.5, -9.0, -9.0], [99.0, 99.0, 9.0]]}
+    case = {
+        "geometry": {"file": str(tmp_path / "open.npy"), "spacing_m": 1.0, "periodic": "y"},
+        "two_fluid": {"second_acceleration_m_s2": [g, 0.0, 0.0], "second": [lower]},
+    }
+    early = []
+    for backend, n_steps in (("numpy", 100), ("cpu", 3000)):
+        with Simulation(merged(FLOW, merged(case, {"compute": {"backend": backend}}))) as sim:
+            sim.step(100)
+            early.append(sim.pressure_pa())
+            sim.step(n_steps - 100)
+            rise = np.diff(sim.pressure_pa().reshape(4, 16).mean(axis=0))
+    assert np.abs(early[0] - early[1]).max() < 1e-14
+    assert rise[-4:] == pytest.approx(g, rel=1e-2) and np.abs(rise[:4]).max() < 1e-2 * g
+
+
 def test_a_shear_wave_of_the_second_fluid_starts_with_its_own_stress(tmp_path):
     """As one fluid of that viscosity does."""
     np.save(tmp_path / "open.npy", np.ones((1, 12, 4), dtype=np.uint8))

@@ -40,6 +40,7 @@ from muphy_lb.physics.two_fluid.operators import (
     PHASE,
     PLATE,
     SECOND,
+    SECOND_ACCELERATION,
     STEEPNESS,
     STRENGTH,
     SURFACE_FORCE,
@@ -47,6 +48,7 @@ from muphy_lb.physics.two_fluid.operators import (
     UNITS,
     WALL,
     WALL_NORMAL,
+    WEIGHT,
 )
 from muphy_lb.physics.two_fluid.section import PHASE_FIELD, SHARE_FIELD
 from muphy_lb.physics.two_fluid.start import exchanged, widest_pores
@@ -81,6 +83,7 @@ DISPLACEMENT = Displacement(
     saturation=second_saturation,
     structure=structure,
     structure_columns=SHAPE,
+    drive="second_acceleration_m_s2",
     is_second=lambda view: view.local_field(PHASE) < 0.0,
 )
 
@@ -103,6 +106,7 @@ class TwoFluid(Physics):
         self.viscosities_m2_s = case.fluid.viscosity_m2_s, self._section.kinematic_viscosity_m2_s
         self.viscosities = [float(units.viscosity_to_lattice(each)) for each in self.viscosities_m2_s]
         self._density_kg_m3, self._time_step_s = case.fluid.density_kg_m3, units.time_step_s
+        self._weight = units.acceleration_to_lattice(np.array(self._section.second_acceleration_m_s2)).tolist()
         self._refuse_numerics(units)
         self._angles_deg = np.full(len(header.walls) + 1, self._section.contact_angle_deg)
         given = {wall.name: wall.wetting_angle_deg for wall in case.walls}
@@ -195,6 +199,9 @@ class TwoFluid(Physics):
         )
         read = {name: own[name] for name in (PHASE, STRENGTH, *NORMAL)}
         flow = replace(flow, fluid=fluid, name="two fluids").pushed_by(SURFACE_FORCE, read)
+        if np.any(self._weight):
+            read = {PHASE: own[PHASE]} | dict(zip(SECOND_ACCELERATION, self._weight, strict=True))
+            flow = flow.pushed_by(WEIGHT, read)
         if PLATE in self._entering:
             flow = replace(flow, closed=KEPT_BACK).given({ENTERING: own[ENTERING]})
         return flow.observed_by(STORE_MOMENTUM, momentum).with_stages(before=stages).with_fields(*self._fields())

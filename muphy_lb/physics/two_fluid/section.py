@@ -42,6 +42,9 @@ class TwoFluidSection(Section):
     """kinematic viscosity of the second fluid [m2/s]"""
     contact_angle_deg: Angle = 90.0
     """angle [degrees] between interface and walls, through the first fluid: below 90 it wets them; 10 to 170"""
+    second_acceleration_m_s2: Vector = (0.0, 0.0, 0.0)
+    """further body force per mass (x, y, z) [m/s2] on the second fluid alone, such as the gravity that it has more than
+    the first one: (second density / first density - 1) times g"""
     second: Annotated[tuple[SecondSection, ...], Field(strict=False)] = ()
     """regions of the second fluid at the start, each in a table [[two_fluid.second]]; elsewhere is the first"""
     initial_file: str | None = None
