@@ -21,6 +21,7 @@ TUBE, DRIVEN_STEPS, ANNULAR_TOLERANCE = 16.0, 12000, 0.03
 TUBES, QUICK_TUBES = ((16.0, 100.0), (16.0, 10.0), (24.0, 10.0), (16.0, 1.0), (16.0, 0.1)), ((16.0, 10.0),)
 SLIT, SLIT_TOLERANCE, AROUND = 12, 0.03, (0.97, 1.03)
 SLIT_ANGLES, QUICK_SLIT_ANGLES = (30.0, 60.0, 120.0), (60.0,)
+RISES, QUICK_RISES, ABOUT = ((60.0, 12), (60.0, 24), (30.0, 24)), ((60.0, 12),), (0.9, 1.1)
 SLITS = ((12, 60, 1.0, 20.0), (12, 240, 1.0, 20.0), (24, 120, 1.0, 20.0), (12, 60, 0.2, 20.0), (12, 60, 5.0, 20.0))
 QUICK_SLITS, IMBIBING_ANGLE = ((12, 60, 1.0, 6.0),), 60.0
 SLIP = 2.5  # voxels, by which the contact line slips
@@ -132,6 +133,27 @@ def _rests(settings: Settings, degrees: float, height: int) -> float:
     return AROUND[0] + (AROUND[1] - AROUND[0]) * speeds[0] / (speeds[0] - speeds[1])
 
 
+@case("two-fluid-rise", "exact: capillary rise 2 sigma cos(theta) / (rho g H) in a slit")
+def rise(settings: Settings) -> Iterator:
+    """The height at which a heavier fluid that wets comes to rest, from its speeds below and above."""
+    _refuse(settings)
+    for degrees, height in QUICK_RISES if settings.quick else RISES:
+        length, n_steps = 5 * SLIT, _settling(height) // 2
+        gravity = 2.0 * TENSION * np.cos(np.deg2rad(degrees)) / (height * 0.5 * length)
+        speeds = []
+        for times in ABOUT:
+            flow = _slit(settings, degrees, (height, length), 0.5 * times, NU, NU, 0.0, gravity)
+            flow.step(n_steps)
+            before = _filled(flow, height)
+            flow.step(n_steps)
+            now = _filled(flow, height)
+            speeds.append(((now - before) / n_steps, 0.5 * (before + now)))
+        (low, first), (high, second) = speeds
+        found = first + (second - first) * low / (low - high)
+        name = f"{degrees:g} degrees, H = {height}: height over the exact one"
+        yield relative(name, 1.0, found / (0.5 * length), SLIT_TOLERANCE)
+
+
 @case("two-fluid-imbibition", "Washburn with the moving contact line of Cox, J. Fluid Mech. 168, 169 (1986), in a slit")
 def imbibition(settings: Settings) -> Iterator:
     """How far the wetting fluid gets in the steps of Washburn's solution, mu of it over that of the other one M.
@@ -192,14 +214,17 @@ def _settling(height: int) -> int:
     return int(MENISCUS_STEPS * (height / SLIT) ** 2)
 
 
-def _slit(settings: Settings, degrees: float, size, filled: float, nu: float, other: float, pressure: float) -> Solver:
-    """A slit, (height, length), between openings with the first fluid in a share of it, and a pressure at its end,
-    where the second is."""
+def _slit(
+    settings: Settings, degrees: float, size, filled: float, nu: float, other: float, pressure: float, gravity=0.0
+) -> Solver:
+    """A slit, (height, length), between openings with the first fluid in a share of it, which has a weight back along
+    it, and a pressure at its end, where the second is."""
     height, length = size
     channel = {"shape": "channel", "options": {"length": length, "height": height, "width": 1, "ends": "open"}}
     ends = [{"name": "inlet", "pressure_pa": 0.0}, {"name": "outlet", "pressure_pa": pressure, "second_fluid": 1.0}]
     rest = [{"box_m": [[filled * length - 0.5, -9.0, -9.0], [9999.0, 999.0, 9.0]]}]
-    return _two(settings, channel, rest, nu, other, degrees, openings=ends)
+    tables = {"openings": ends, "flow": {"acceleration_m_s2": [-gravity, 0.0, 0.0]}}
+    return _two(settings, channel, rest, nu, other, degrees, weight=gravity, **tables)
 
 
 def _filled(flow: Solver, height: int) -> float:
@@ -231,10 +256,15 @@ def contact_angle(phase: np.ndarray) -> float:
     return float(np.degrees(np.arccos(np.clip(height / radius, -1.0, 1.0))))
 
 
-def _two(settings: Settings, geometry, second, nu=NU, other=NU, angle=90.0, **tables) -> Solver:
-    """Two fluids at rest, the second one in some regions."""
-    two_fluid = {"interfacial_tension_n_m": TENSION, "kinematic_viscosity_m2_s": other, "contact_angle_deg": angle}
-    return lattice_simulation(settings, geometry, nu, two_fluid=two_fluid | {"second": second}, **tables)
+def _two(
+    settings: Settings, geometry, second, nu=NU, other=NU, angle=90.0, tension=TENSION, weight=0.0, **tables
+) -> Solver:
+    """Two fluids at rest, the second one in some regions, with a force along x on it alone."""
+    two_fluid = {
+        **{"interfacial_tension_n_m": tension, "kinematic_viscosity_m2_s": other, "contact_angle_deg": angle},
+        **{"second": second, "second_acceleration_m_s2": [weight, 0.0, 0.0]},
+    }
+    return lattice_simulation(settings, geometry, nu, two_fluid=two_fluid, **tables)
 
 
 def _phase(flow: Solver) -> np.ndarray:
@@ -246,4 +276,4 @@ def _refuse(settings: Settings) -> None:
         raise Skipped("two fluids need more digits than fp16 has")
 
 
-CASES = (drop, layers, annulus, angle, entry, imbibition)
+CASES = (drop, layers, annulus, angle, entry, rise, imbibition)

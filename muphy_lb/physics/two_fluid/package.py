@@ -10,6 +10,7 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.base.precision import FP16, PRECISIONS
 from muphy_lb.base.units import Units, relaxation_time
 from muphy_lb.boundaries.wall_motion import HALF_WAY
+from muphy_lb.case.case import Case
 from muphy_lb.case.output import GRADIENT, STRESS_NAMES
 from muphy_lb.domain import LocalDomain
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList, within
@@ -72,12 +73,21 @@ ROUNDING = 1e-6
 AMOUNTS = {FIRST: NEW_FIRST, SECOND: NEW_SECOND}
 
 
+def _viscosities_m2_s(case: Case) -> tuple[float, float]:
+    """Kinematic viscosities of both fluids, which have the density of the first one."""
+    section, fluid = case.two_fluid, case.fluid
+    of_second = section.kinematic_viscosity_m2_s
+    if of_second is None:
+        of_second = section.dynamic_viscosity_pa_s / fluid.density_kg_m3
+    return fluid.viscosity_m2_s, of_second
+
+
 DISPLACEMENT = Displacement(
     section="two_fluid",
     starts=("second_saturation", "initial_file", "second"),
     known_within="known_within",
     entering="second_fluid",
-    viscosities_m2_s=lambda case: (case.fluid.viscosity_m2_s, case.two_fluid.kinematic_viscosity_m2_s),
+    viscosities_m2_s=_viscosities_m2_s,
     tension_n_m=lambda case: case.two_fluid.interfacial_tension_n_m,
     flows=(FLOWS[:3], FLOWS[3:]),
     saturation=second_saturation,
@@ -103,7 +113,7 @@ class TwoFluid(Physics):
         _refuse(case)
         scale_n_m = case.fluid.density_kg_m3 * units.spacing_m**3 / units.time_step_s**2
         self.tension = self._section.interfacial_tension_n_m / scale_n_m
-        self.viscosities_m2_s = case.fluid.viscosity_m2_s, self._section.kinematic_viscosity_m2_s
+        self.viscosities_m2_s = _viscosities_m2_s(case)
         self.viscosities = [float(units.viscosity_to_lattice(each)) for each in self.viscosities_m2_s]
         self._density_kg_m3, self._time_step_s = case.fluid.density_kg_m3, units.time_step_s
         self._weight = units.acceleration_to_lattice(np.array(self._section.second_acceleration_m_s2)).tolist()

@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from muphy_lb.case.section import Box, Positive, Section, Vector, exactly_one, given_tables
+from muphy_lb.case.substances import SubstanceKeys
 
 SERIES_FILE = "two_fluid.csv"
 FILES = (SERIES_FILE,)
@@ -33,13 +34,15 @@ class SecondSection(Section):
             yield "has one of centre_m and radius_m; give both for a sphere"
 
 
-class TwoFluidSection(Section):
+class TwoFluidSection(SubstanceKeys):
     """Two fluids of equal density that do not mix, with an interface between them; [fluid] describes the first."""
 
     interfacial_tension_n_m: Positive
     """interfacial tension [N/m]"""
-    kinematic_viscosity_m2_s: Positive
-    """kinematic viscosity of the second fluid [m2/s]"""
+    kinematic_viscosity_m2_s: Positive | None = None
+    """kinematic viscosity of the second fluid [m2/s], its dynamic one over the density of [fluid]"""
+    dynamic_viscosity_pa_s: Positive | None = None
+    """its dynamic viscosity [Pa s], instead"""
     contact_angle_deg: Angle = 90.0
     """angle [degrees] between interface and walls, through the first fluid: below 90 it wets them; 10 to 170"""
     second_acceleration_m_s2: Vector = (0.0, 0.0, 0.0)
@@ -61,7 +64,9 @@ class TwoFluidSection(Section):
 
     @classmethod
     def rules(cls, given):
-        """One start."""
+        """One viscosity, one start."""
+        yield from super().rules(given)
+        yield from exactly_one(given, "kinematic_viscosity_m2_s", "dynamic_viscosity_pa_s")
         starts = [
             key for key in ("second", "initial_file", "second_saturation") if given.get(key) not in (None, (), [])
         ]

@@ -70,8 +70,8 @@ def exchanged(nodes: NodeList, phase: np.ndarray, saturation: float, first_wets:
     missing = saturation * nodes.n_nodes - (0.5 - 0.5 * phase).sum()
     sign = 1.0 if missing < 0.0 else -1.0  # of the fluid that gains
     gaining, phase, missing = sign * phase > 0.0, phase.copy(), abs(missing)
-    plane = tuple(repeats or size == 1 for repeats, size in zip(nodes.periodic, nodes.shape[::-1], strict=True))
-    neighbours, width = neighbour_table(nodes, AXES), pore_widths(replace(nodes, periodic=plane))
+    x, y, z = (repeats or size == 1 for repeats, size in zip(nodes.periodic, nodes.shape[::-1], strict=True))
+    neighbours, width = neighbour_table(nodes, AXES), pore_widths(replace(nodes, periodic=(x, y, z)))
     turn = np.where(gaining, -np.inf, width if first_wets == (sign > 0.0) else -width)
     gains = 0.5 - 0.5 * sign * phase
     turns = np.unique(turn[~gaining])
