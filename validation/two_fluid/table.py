@@ -3,6 +3,7 @@ angles, the pressure that holds a meniscus in a slit, and how fast one imbibes (
 with the angle of a moving contact line (Cox, J. Fluid Mech. 168, 169 (1986))."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -97,7 +98,7 @@ def annulus(settings: Settings) -> Iterator:
         core, drive, n_steps = NU * ratio**0.5, 1e-7, int(DRIVEN_STEPS * max(1.0, ratio / 30.0) * (radius / TUBE) ** 2)
         pipe = {"shape": "pipe", "options": {"length": 1, "radius": radius, "axis": "z", "ends": "periodic"}}
         inside = [{"centre_m": [radius, radius, 0.0], "radius_m": radius / 2**0.5}]
-        tables = {"flow": {"acceleration_m_s2": [0.0, 0.0, drive]}, "lattice": {"name": "D3Q19"}}
+        tables: dict[str, Any] = {"flow": {"acceleration_m_s2": [0.0, 0.0, drive]}, "lattice": {"name": "D3Q19"}}
         flow = _two(settings, pipe, inside, core / ratio, core, **tables)
         flow.step(n_steps)
         share, u = 0.5 - 0.5 * _phase(flow), on_root(flow.velocity_m_s())[:, 2]
@@ -256,12 +257,10 @@ def contact_angle(phase: np.ndarray) -> float:
     return float(np.degrees(np.arccos(np.clip(height / radius, -1.0, 1.0))))
 
 
-def _two(
-    settings: Settings, geometry, second, nu=NU, other=NU, angle=90.0, tension=TENSION, weight=0.0, **tables
-) -> Solver:
+def _two(settings: Settings, geometry, second, nu=NU, other=NU, angle=90.0, weight=0.0, **tables) -> Solver:
     """Two fluids at rest, the second one in some regions, with a force along x on it alone."""
     two_fluid = {
-        **{"interfacial_tension_n_m": tension, "kinematic_viscosity_m2_s": other, "contact_angle_deg": angle},
+        **{"interfacial_tension_n_m": TENSION, "kinematic_viscosity_m2_s": other, "contact_angle_deg": angle},
         **{"second": second, "second_acceleration_m_s2": [weight, 0.0, 0.0]},
     }
     return lattice_simulation(settings, geometry, nu, two_fluid=two_fluid, **tables)

@@ -14,6 +14,7 @@ over links along axes, the difference of F by the mean of n at both ends: the su
 tangential plane, -n . c. It is the flux of n through the staircase, that of a wall of any slope.
 """
 
+from functools import partial, reduce
 from itertools import combinations
 
 import numpy as np
@@ -93,12 +94,14 @@ def euler_number(box: np.ndarray, periodic) -> int:
     axes = [axis for axis in range(3) if box.shape[axis] > 1]
     found = 0
     for size in range(len(axes) + 1):
-        for chosen in combinations(axes, size):
-            cells = box
-            for axis in chosen:
-                beside = np.roll(cells, -1, axis=axis)
-                if not periodic[axis]:
-                    beside[(slice(None),) * axis + (-1,)] = False
-                cells = cells & beside
-            found += (-1) ** size * int(np.count_nonzero(cells))
+        cells = (reduce(partial(_with_next, periodic), chosen, box) for chosen in combinations(axes, size))
+        found += (-1) ** size * sum(int(np.count_nonzero(each)) for each in cells)
     return found
+
+
+def _with_next(periodic, box: np.ndarray, axis: int) -> np.ndarray:
+    """Whether a voxel and the next one along an axis are both in the box."""
+    beside = np.roll(box, -1, axis=axis)
+    if not periodic[axis]:
+        beside[(slice(None),) * axis + (-1,)] = False
+    return box & beside
