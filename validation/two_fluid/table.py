@@ -26,6 +26,7 @@ RISES, QUICK_RISES, ABOUT = ((60.0, 12), (60.0, 24), (30.0, 24)), ((60.0, 12),),
 SLITS = ((12, 60, 1.0, 20.0), (12, 240, 1.0, 20.0), (24, 120, 1.0, 20.0), (12, 60, 0.2, 20.0), (12, 60, 5.0, 20.0))
 QUICK_SLITS, IMBIBING_ANGLE = ((12, 60, 1.0, 6.0),), 60.0
 SLIP = 2.5  # voxels, by which the contact line slips
+FILM_NU, FILM_TENSION, FILM_DRIVE, FILM_STEPS, FILM_TOLERANCE = 0.3, 0.05, (1.5e-5, 0.0, 0.0), 13000, 0.10
 MENISCUS_STEPS = 4000  # by which it has its shape
 NEAREST = 2.0  # to the wall, whose forces bend it, that the interface is measured
 
@@ -155,6 +156,31 @@ def rise(settings: Settings) -> Iterator:
         yield relative(name, 1.0, found / (0.5 * length), SLIT_TOLERANCE)
 
 
+@case("two-fluid-film", "Bretherton, J. Fluid Mech. 10, 166 (1961): film between a train of bubbles and walls, 2-D")
+def film(settings: Settings) -> Iterator:
+    """The film beside the middle of a bubble between plates over half their distance, at the capillary number of the
+    bubble: 1.34 Ca^(2/3) / (1 + 3.35 Ca^(2/3)), with the correction of Aussillous, Quere, Phys. Fluids 12, 2367 (2000),
+    for tubes; the film starts half as thick again."""
+    _refuse(settings)
+    height, length, begins = 40, 160, 4.0
+    channel = {"shape": "channel", "options": {"length": length, "height": height, "width": 1}}
+    bubble = [{"box_m": [[16.0, 0.5 + begins, -9.0], [104.0, height + 0.5 - begins, 9.0]]}]
+    two_fluid = {"kinematic_viscosity_m2_s": 0.1 * FILM_NU, "contact_angle_deg": 10.0, "second": bubble}
+    two_fluid |= {"interfacial_tension_n_m": FILM_TENSION}
+    flow = lattice_simulation(settings, channel, FILM_NU, two_fluid=two_fluid, flow={"acceleration_m_s2": FILM_DRIVE})
+    flow.step(FILM_STEPS)
+    phase, u, place = _phase(flow), on_root(flow.velocity_m_s())[:, 0], whole_nodes(flow).coordinates()
+    share = 0.5 - 0.5 * phase
+    number = (share * u).sum() / share.sum() * FILM_NU / FILM_TENSION
+    middle = np.angle((share * np.exp(2j * np.pi * place[:, 0] / length)).sum()) / (2.0 * np.pi) * length
+    box = np.zeros((height, length))
+    box[place[:, 1] - place[:, 1].min(), place[:, 0] - place[:, 0].min()] = phase
+    columns = box[:, np.arange(round(middle) - length // 8, round(middle) + length // 8) % length]
+    found = np.mean([np.interp(0.0, -column[: height // 2], np.arange(height // 2) + 0.5) for column in columns.T])
+    expected = 1.34 * number ** (2.0 / 3.0) / (1.0 + 3.35 * number ** (2.0 / 3.0))
+    yield relative(f"film at Ca = {number:.3f}", expected, found / (0.5 * height), FILM_TOLERANCE)
+
+
 @case("two-fluid-imbibition", "Washburn with the moving contact line of Cox, J. Fluid Mech. 168, 169 (1986), in a slit")
 def imbibition(settings: Settings) -> Iterator:
     """How far the wetting fluid gets in the steps of Washburn's solution, mu of it over that of the other one M.
@@ -275,4 +301,4 @@ def _refuse(settings: Settings) -> None:
         raise Skipped("two fluids need more digits than fp16 has")
 
 
-CASES = (drop, layers, annulus, angle, entry, rise, imbibition)
+CASES = (drop, layers, annulus, angle, entry, rise, film, imbibition)
