@@ -26,6 +26,7 @@ RISES, QUICK_RISES, ABOUT = ((60.0, 12), (60.0, 24), (30.0, 24)), ((60.0, 12),),
 SLITS = ((12, 60, 1.0, 20.0), (12, 240, 1.0, 20.0), (24, 120, 1.0, 20.0), (12, 60, 0.2, 20.0), (12, 60, 5.0, 20.0))
 QUICK_SLITS, IMBIBING_ANGLE = ((12, 60, 1.0, 6.0),), 60.0
 SLIP = 2.5  # voxels, by which the contact line slips
+BLOBS, REST_STEPS, QUICK_REST_STEPS, NO_FILM = (4.0, 6.0), 100000, 5000, 0.1
 FILM_NU, FILM_TENSION, FILM_DRIVE, FILM_STEPS, FILM_TOLERANCE = 0.3, 0.05, (1.5e-5, 0.0, 0.0), 13000, 0.10
 MENISCUS_STEPS = 4000  # by which it has its shape
 NEAREST = 2.0  # to the wall, whose forces bend it, that the interface is measured
@@ -154,6 +155,28 @@ def rise(settings: Settings) -> Iterator:
         found = first + (second - first) * low / (low - high)
         name = f"{degrees:g} degrees, H = {height}: height over the exact one"
         yield relative(name, 1.0, found / (0.5 * length), SLIT_TOLERANCE)
+
+
+@case("two-fluid-rest", "exact: no film beside a slug at rest, no loss of small blobs, two dimensions")
+def rest(settings: Settings) -> Iterator:
+    """Thickness of the first fluid at the walls beside a slug that does not wet them, at 30 degrees; share of a blob's
+    fluid further than 10 voxels from it."""
+    _refuse(settings)
+    channel = {"shape": "channel", "options": {"length": 5 * SLIT, "height": SLIT, "width": 1}}
+    flow = _two(settings, channel, [{"box_m": [[10.0, -9.0, -9.0], [49.0, 99.0, 9.0]]}], angle=30.0)
+    flow.step(QUICK_REST_STEPS if settings.quick else REST_STEPS)
+    phase, place = _phase(flow), whole_nodes(flow).coordinates()
+    thickness = (0.5 + 0.5 * phase[place[:, 0] == 5 * SLIT // 2]).sum() / 2.0
+    yield absolute("film beside the middle of the slug [voxels]", 0.0, thickness, NO_FILM)
+    for radius in BLOBS:
+        size = 48
+        box = {"shape": "random_solid", "options": {"shape_zyx": [1, size, size], "porosity": 1.0}}
+        centre = (size - 1) / 2.0
+        flow = _two(settings, box, [{"centre_m": [centre, centre, 0.0], "radius_m": radius}])
+        flow.step(QUICK_REST_STEPS if settings.quick else REST_STEPS)
+        share, place = 0.5 - 0.5 * _phase(flow), whole_nodes(flow).coordinates()
+        far = np.hypot(place[:, 0] - centre, place[:, 1] - centre) > radius + 10.0
+        yield absolute(f"R = {radius:g}: share of the blob that is lost", 0.0, share[far].sum() / share.sum(), 1e-3)
 
 
 @case("two-fluid-film", "Bretherton, J. Fluid Mech. 10, 166 (1961): film between a train of bubbles and walls, 2-D")
@@ -301,4 +324,4 @@ def _refuse(settings: Settings) -> None:
         raise Skipped("two fluids need more digits than fp16 has")
 
 
-CASES = (drop, layers, annulus, angle, entry, rise, film, imbibition)
+CASES = (drop, layers, annulus, angle, entry, rise, rest, film, imbibition)
