@@ -124,6 +124,7 @@ class TwoFluid(Physics):
             if given.get(wall.name) is not None:
                 self._angles_deg[number] = given[wall.name]
         of_case = {opening.name: opening for opening in case.openings}
+        self._fastest_m_s = max((abs(each.velocity_m_s or 0.0) for each in case.openings), default=0.0)
         self._entering = np.array([_entering(of_case.get(opening.name)) for opening in header.openings])
         self.output_fields = {
             PHASE_FIELD: _of_phase(lambda phase: phase.astype(np.float64)),
@@ -307,10 +308,14 @@ class TwoFluid(Physics):
     def describe(self) -> str:
         """Tension and viscosities in lattice units, as text."""
         first, second = (relaxation_time(each, float(self._lattice.cs2)) for each in self.viscosities)
-        return (
+        told = (
             f"two fluids: interfacial tension {self.tension:.4g} in lattice units, relaxation times {first:.4g} and"
             f" {second:.4g}"
         )
+        if not self._fastest_m_s:
+            return told
+        number = self._fastest_m_s * max(self.viscosities_pa_s) / self._section.interfacial_tension_n_m
+        return f"{told}; capillary number of what enters {number:.3g}: a tenth of it takes ten times the steps"
 
     def warnings(self) -> tuple[str, ...]:
         """Interfaces that are too fast for narrow pores."""
