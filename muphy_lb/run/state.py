@@ -295,7 +295,7 @@ class State:
             if with_pressure:
                 density = self._consistent_density(density, velocity, strain)
             inertia = density if fluid.equilibrium.is_compressible else 1.0
-            stress = stress_of(fluid, inertia, strain) if with_stress else None
+            stress = stress_of(fluid, inertia, strain, self._engine.host_parameters()) if with_stress else None
         self._engine.start_from(density, velocity, stress)
         self._flow.upload_schedule()
         self.initial_mass = self._flow.communicator.total(self._engine.totals().mass)
@@ -305,8 +305,9 @@ class State:
         flow, model = self._flow, self._engine.model
         refuse_openings(flow.header)
         n = np.arange(flow.domain.n_nodes)
-        force = model.force.reference(n, self._engine.host_parameters())
-        flux = momentum_flux(model.equilibrium, velocity, strain, viscosity_of(flow.fluid, strain))
+        parameters = self._engine.host_parameters()
+        force = model.force.reference(n, parameters)
+        flux = momentum_flux(model.equilibrium, velocity, strain, viscosity_of(flow.fluid, strain, parameters))
         equation = PressureEquation(flow.lattice, self._neighbours, flow.communicator, flow.header.n_nodes)
         return 1.0 + equation.mean(np.broadcast_to(density - 1.0, n.shape)) + equation.density(flux, force)
 

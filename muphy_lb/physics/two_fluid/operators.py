@@ -431,6 +431,28 @@ def _force_node(lattice, precision, jit, at):
 SURFACE_FORCE = Operator("two-fluid-force", _force, _force_node, named(STRENGTH, *NORMAL))
 
 
+SECOND_ACCELERATION = ("second_acceleration_x", "second_acceleration_y", "second_acceleration_z")
+
+
+def _weight(n, parameters):
+    return (0.5 - 0.5 * parameters[PHASE][n]) * np.array([[parameters[name]] for name in SECOND_ACCELERATION])
+
+
+def _weight_node(lattice, precision, jit, at):
+    unit, half, phase = precision.real(precision.unit), precision.real(0.5), at[PHASE]
+    x, y, z = (at[name] for name in SECOND_ACCELERATION)
+
+    def weight(n, parameters):
+        share = unit * (half - half * parameters[phase][n])
+        return share * parameters[x], share * parameters[y], share * parameters[z]
+
+    return jit(weight)
+
+
+WEIGHT = Operator("two-fluid-weight", _weight, _weight_node, named(PHASE, *SECOND_ACCELERATION))
+"""A body force on the second fluid alone, by its share of a node."""
+
+
 def _kept_back(n, parameters):
     return (parameters[ENTERING][n] == PLATE) & (parameters[PHASE][n] < ALMOST_FIRST)
 
