@@ -93,6 +93,10 @@ class FlowView(PreparedView, Protocol):
         """Steps since the start."""
 
     @property
+    def stride(self) -> int:
+        """Steps of the flow that a step of what it carries takes: more than 1 where it is frozen."""
+
+    @property
     def time_s(self) -> float:
         """Physical time [s]."""
 
