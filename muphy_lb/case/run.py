@@ -117,9 +117,11 @@ class RunSection(Section):
             yield "has frozen_step_s but no frozen_after_s, the time from which on the flow is frozen: give both"
         if given.keys() >= {"steady_tolerance", "periodic_tolerance"}:
             yield "has steady_tolerance and periodic_tolerance; what pulsates is never steady: give one of both"
-        for name in ("steady_tolerance", "periodic_tolerance"):
-            if given.keys() >= {"frozen_after_s", name}:
-                yield f"has frozen_after_s and {name}, which a flow that stays as it is meets at once: give one of both"
+        watched, told = given.get("steady_watch") or FLOW_MONITORED, "which a flow that stays as it is meets at once"
+        if given.keys() >= {"frozen_after_s", "periodic_tolerance"}:
+            yield f"has frozen_after_s and periodic_tolerance, {told}: give one of both"
+        if given.keys() >= {"frozen_after_s", "steady_tolerance"} and not set(FLOW_MONITORED).isdisjoint(watched):
+            yield f"has frozen_after_s and steady_tolerance, {told}: give one of both, or steady_watch = ['dispersion']"
 
     @property
     def may_end_early(self) -> bool:

@@ -60,7 +60,7 @@ from muphy_lb.setup.advice.costs import BYTES_PER_DIRECTION
 POPULATIONS = "_populations"  # behind the name of a scalar
 CARRIER_DIFFUSIVITY = 0.5  # of cs2, with relaxation times of 1
 TINY = 1e-300
-NOTHING = 0.05  # what populations have of a gradient, below which it is lost in rounding and higher moments
+NOTHING = 0.05  # share of a gradient in populations, below which rounding and higher moments hide it
 FASTEST = 0.05  # speed [voxels a step] up to which diffusion along a flow is slower by at most 4 u^2, 1 %
 SMALL_DECAY = 0.1  # share in a step up to which the rate of a decay is right to 0.1 %
 LARGEST_DIFFUSIVITY = 0.3  # in lattice units, up to which a gap of six voxels fills and empties within 2 % of its rate
@@ -172,7 +172,7 @@ class CarriedScalar:
 
     @property
     def conducts(self) -> float:
-        """What its populations that leave have of a gradient, in its direction and its measure."""
+        """The share of a gradient in its populations that leave, along it and in its measure."""
         _, odd_rate = scalar_rates(self.lattice, self.diffusivity)
         return 1.0 - 1.0 / float(odd_rate)
 

@@ -295,7 +295,7 @@ class SteadyState(Criterion):
 
     def verdict(self) -> str | None:
         """Look at the flow where a look is due."""
-        if not self.every or self._view.step_number % self.every:
+        if not self.every or not self._view.is_due(self.every):
             return None
         groups = monitored(self._view)
         is_steady = self._view.communicator.broadcast(None if groups is None else self.watch.look(groups))
@@ -360,61 +360,6 @@ class SteadyState(Criterion):
             if mean:
                 charts.append(("mean velocity", line_chart("Mean velocity", "step", unit, mean)))
         return charts
-
-
-UNSETTLED = 0.01
-"""Change of a frozen flow, over its flow rates or its mean speed, that may have been still to come without a word."""
-LOOKS = 4  # least number of looks at a flow until it is frozen
-
-
-class FrozenFlow(Observer):
-    """Watches a flow until it is frozen (``run.frozen_after_s``), and objects to one that was not steady by then."""
-
-    name = "frozen"
-
-    def __init__(self, view: FlowView):
-        self._view, self._watch, run = view, SteadyWatch(None), view.case.run
-        last = view.frozen_from
-        self.every = max(1, min(run.steady_interval_steps, int(last) // LOOKS)) if last < inf else 0
-
-    @classmethod
-    def create(cls, view, folder, resume_step) -> Sequence[Observer]:
-        """One, where the flow is to be frozen."""
-        return (cls(view),) if view.frozen_from < inf else ()
-
-    def act(self) -> None:
-        """Look at the flow until it is frozen."""
-        if self._view.step_number <= self._view.frozen_from:
-            groups = monitored(self._view)
-            if groups is not None:
-                self._watch.look(groups)
-
-    def _to_come(self) -> float:
-        return max((rest for rests in self._watch.to_come_of.values() for rest in rests.values()), default=inf)
-
-    def finish(self) -> dict | None:
-        """What was still to come of flow rates and mean speed, relative to the largest, on rank 0."""
-        to_come = self._to_come()
-        return {"to_come": to_come} if to_come < inf and self._view.communicator.rank == 0 else None
-
-    def objections(self) -> tuple[str, ...]:
-        """A flow that was frozen too early."""
-        to_come, after_s = self._to_come(), self._view.case.run.frozen_after_s
-        if not UNSETTLED < to_come < inf or self._view.step_number < self._view.frozen_from:
-            return ()
-        return (
-            f"the flow was frozen after {after_s:.4g} s, when about {100.0 * to_come:.2g} % of change of its flow rates"
-            f" or mean speed were still to come; set run.frozen_after_s = {2.0 * after_s:.4g}, or later",
-        )
-
-    def state(self) -> dict:
-        """The last look, and what had changed."""
-        return self._watch.record() | {"to_come_of": self._watch.to_come_of}
-
-    def restore(self, state: dict) -> None:
-        """Go on from them."""
-        self._watch.restore(state)
-        self._watch.to_come_of = state["to_come_of"]
 
 
 PERIODIC = "periodic"

@@ -23,8 +23,9 @@ from muphy_lb.output.drawing import FRAMES_FOLDER
 from muphy_lb.output.report_html import REPORT_FILE
 from muphy_lb.output.series import flow_split, pressure_drops_pa, write_summary
 from muphy_lb.parallel import agreed
-from muphy_lb.run.criteria import FrozenFlow, Periodicity, SteadyState
+from muphy_lb.run.criteria import Periodicity, SteadyState
 from muphy_lb.run.folder import CASE_FILE, SUMMARY_FILE
+from muphy_lb.run.frozen import FrozenFlow
 
 
 def summarise(view: FlowView, folder: Path, speed: dict, outcome: dict) -> dict | None:

@@ -201,7 +201,7 @@ class Solver(Preparation):
 
     def _lengthen_steps(self) -> None:
         """Choose the steps of what the frozen flow carries, and go on with them."""
-        max_speed, longest_s = self.health().max_speed, self.case.run.frozen_step_s
+        max_speed, longest_s = self.health().max_speed, self.case.run.frozen_step_s or 0.0
         allowed = min(physics.longest_stride(max_speed) for physics in self.physics)
         stride = max(1, int(min(allowed, (1.0 + ROUNDING) * longest_s / self.units.time_step_s)))
         self._has_stride = True

@@ -145,16 +145,16 @@ class Species(ScalarPhysics):
             raise InputError(f"[[species]] have a name of another field: {error}; give them other ones") from error
         if self._reactions is None:
             return flow
-        reactions, n_parts = self._reactions_over(flow.stride)
+        reactions, n_parts = self._over(self._reactions, flow.stride)
         names = reactions.names
         changes = tuple(map(changes_of, names))
         values = {name: FieldValue(name) for name in (*names, *changes)} | reactions.parameters(n_parts)
         stage = Stage("reactions", EACH, (reactions.operator(),), values, reads=(*names, *changes), writes=changes)
         return flow.with_fields(*(Field(name, is_state=True) for name in changes)).with_stages(before=(stage,))
 
-    def _reactions_over(self, stride: int) -> tuple[Reactions, int]:
-        """The reactions in steps as long as some of the flow's, and the parts of such a step."""
-        reactions = replace(self._reactions, time_step_s=stride * self._units.time_step_s)
+    def _over(self, reactions: Reactions, stride: int) -> tuple[Reactions, int]:
+        """Reactions in steps as long as some of the flow's, and the parts of such a step."""
+        reactions = replace(reactions, time_step_s=stride * self._units.time_step_s)
         return reactions, parts_of_step(reactions.laws, self._scales, reactions.time_step_s)
 
     def longest_stride(self, max_speed: float) -> float:
@@ -186,7 +186,7 @@ class Species(ScalarPhysics):
         collective. Raises InputError: there are such."""
         if self._reactions is None:
             return
-        (reactions, n_parts), largest = self._reactions_over(stride), view.communicator.maximum
+        (reactions, n_parts), largest = self._over(self._reactions, stride), view.communicator.maximum
         laws = reactions.laws
         found = [largest(float(np.abs(row).max(initial=0.0))) for row in values]
         for law in laws:
@@ -205,10 +205,10 @@ class Species(ScalarPhysics):
         """The fields of values (n,) or (1,) of all species where nothing is conducted; those of ``only`` one, if named.
         They leave a node with what the first half of a step, as long as some of the flow's, has changed. ``carrier``:
         populations of their carrier, if not at rest."""
-        found, halves = dict[str, np.ndarray](), values
+        found, halves = dict[str, np.ndarray](), [*values]
         if self._reactions is not None:
-            reactions, n_parts = self._reactions_over(stride)
-            halves = reactions.half_changes(values, n_parts)
+            reactions, n_parts = self._over(self._reactions, stride)
+            halves = [*reactions.half_changes(values, n_parts)]
         scalars = [each.over(stride) for each in self.scalars]
         for scalar, start, half in zip(scalars, values, halves, strict=True):
             if only in ("", scalar.name):
