@@ -231,7 +231,7 @@ class Engine:
         no fluid; collective.
 
         Args:
-            compute: ``compute(populations, unit, force)`` -> (n_rows, m), as of
+            compute: ``compute(populations, unit, force, stress_share)`` -> (n_rows, m), as of
                 :meth:`muphy_lb.measure.node_probe.NodeProbe.arriving`.
         """
         found, wide = np.empty((n_rows, self.domain.n_nodes)), np.promote_types(self.precision.storage, np.float32)
@@ -240,9 +240,10 @@ class Engine:
             locations = self.addresses.patterns[phase].load
             state = State(self.buffers[buffer], locations, self._tables[phase], self.domain.n_nodes)
             for nodes, stored in self._access.stored(state):
-                force = NodeValues(self, np.arange(nodes.first, nodes.last)).force(self.parity)
+                values = NodeValues(self, np.arange(nodes.first, nodes.last))
+                own = values.force(self.parity), values.stress_share(self.parity)
                 populations = [stored.astype(wide, copy=False).reshape(-1)]
-                found[:, nodes.first : nodes.last] = compute(populations, self.precision.unit, force)
+                found[:, nodes.first : nodes.last] = compute(populations, self.precision.unit, *own)
         if self.model.occupied:
             found[:, self.fields.get(self.model.occupied, self.parity) == 0] = 0.0
         return found

@@ -94,6 +94,17 @@ class FlowView(PreparedView, Protocol):
         """Steps since the start."""
 
     @property
+    def frozen_from(self) -> float:
+        """Number of the step behind which the flow stays as it is; infinite if it goes on."""
+
+    @property
+    def stride(self) -> int:
+        """Steps of the flow that a step of what it carries takes: more than 1 where it is frozen."""
+
+    def is_due(self, every: int) -> bool:
+        """Whether what happens every so many steps does behind the present one: if its turn came in it."""
+
+    @property
     def time_s(self) -> float:
         """Physical time [s]."""
 

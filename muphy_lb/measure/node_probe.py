@@ -9,7 +9,7 @@ from muphy_lb.engine.engine import Engine
 from muphy_lb.engine.transfers import NodeMoments, NodeValues, Probe, Remembered
 from muphy_lb.measure.records import NodeState
 
-Compute = Callable[[Sequence[np.ndarray], float, np.ndarray], np.ndarray]
+Compute = Callable[[Sequence[np.ndarray], float, np.ndarray, np.ndarray | float], np.ndarray]
 
 
 class NodeProbe:
@@ -55,9 +55,10 @@ class NodeProbe:
         and of the ones that the last step has brought: moving walls may leave an oscillation of period two.
 
         Args:
-            compute: ``compute(populations, unit, force)`` -> (r, k) numbers at the k nodes of a rank, of each of which
-                they are computed alone, from a list of (Q k,) stored populations, their unit, and the (3, k) mean body
-                force, lattice units. Only these numbers travel to rank 0.
+            compute: ``compute(populations, unit, force, stress_share)`` -> (r, k) numbers at the k nodes of a rank, of
+                each of which they are computed alone, from a list of (Q k,) stored populations, their unit, the (3, k)
+                mean body force, lattice units, and (k,) or 1 the stress over that which the flow's collision would
+                have. Only these numbers travel to rank 0.
         """
         return self._present().arriving(compute)
 
@@ -129,7 +130,8 @@ class _BoundProbe:
         with self._engine.looking_ahead() as buffer:
             populations = [*(kept() for kept, _ in behind), self._before.stored(buffer)]
         forces = [*(np.broadcast_to(force, shape) for _, force in behind), self._values.force(self._engine.parity)]
-        found = self._in_voxel_order(compute(populations, self._before.unit, np.mean(forces, axis=0)))
+        own = np.mean(forces, axis=0), self._values.stress_share(self._engine.parity)
+        found = self._in_voxel_order(compute(populations, self._before.unit, *own))
         return None if found is None else found[0]
 
     def _in_voxel_order(self, *columns: np.ndarray) -> list[np.ndarray] | None:

@@ -34,6 +34,7 @@ class Flow:
         solid: (n,) number of the wall in which a local node lies, -1 in the fluid; None if all are fluid.
         name: of the model.
         has_drag: whether there is a porous medium.
+        stride: steps of the flow that a step of what it carries takes; more than 1 in a frozen flow alone.
         observers: store values of every node before its collision.
         extensions: functions that wrap the composed collision, such as :func:`muphy_lb.operators.followed_by`.
         written: names of fields that these write.
@@ -50,6 +51,7 @@ class Flow:
     solid: np.ndarray | None = None
     name: str = "isothermal"
     has_drag: bool = False
+    stride: int = 1
     observers: tuple[Observer, ...] = ()
     extensions: tuple[Callable[[Operator], Operator], ...] = ()
     written: tuple[str, ...] = ()

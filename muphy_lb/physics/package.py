@@ -5,7 +5,8 @@ its light-weight part for the case file. Its ``package.py`` names a class derive
 An object of that class is the physics of one simulation. Everything but the model has a default.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from math import inf
 from pathlib import Path
 from types import MappingProxyType
 from typing import ClassVar
@@ -81,6 +82,15 @@ class Physics(MeasuredPhysics):
         """Initial values (n,) of the local nodes, or (1,), of fields of the model, by name, those of the end of step
         0: of a scalar's populations the leaving ones, with half of its source
         (:meth:`muphy_lb.physics.scalar.CarriedScalar.start`); collective."""
+        return {}
+
+    def longest_stride(self, max_speed: float) -> float:
+        """Steps of a frozen flow of that largest speed [voxels a step] that one of what it carries may take."""
+        return inf
+
+    def restarted(self, view: FlowView, before: int) -> dict[str, np.ndarray]:
+        """Fields of the local nodes, as of :meth:`initial_fields`, with which it goes on when its steps, as long as
+        ``before`` steps of the flow so far, become as long as ``view.stride``."""
         return {}
 
     def initial_flow(self, view: PreparedView) -> tuple[np.ndarray, np.ndarray] | None:

@@ -295,7 +295,7 @@ class SteadyState(Criterion):
 
     def verdict(self) -> str | None:
         """Look at the flow where a look is due."""
-        if not self.every or self._view.step_number % self.every:
+        if not self.every or not self._view.is_due(self.every):
             return None
         groups = monitored(self._view)
         is_steady = self._view.communicator.broadcast(None if groups is None else self.watch.look(groups))

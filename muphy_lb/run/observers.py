@@ -25,6 +25,7 @@ from muphy_lb.output.series import flow_split, pressure_drops_pa, write_summary
 from muphy_lb.parallel import agreed
 from muphy_lb.run.criteria import Periodicity, SteadyState
 from muphy_lb.run.folder import CASE_FILE, SUMMARY_FILE
+from muphy_lb.run.frozen import FrozenFlow
 
 
 def summarise(view: FlowView, folder: Path, speed: dict, outcome: dict) -> dict | None:
@@ -124,6 +125,7 @@ OBSERVERS: tuple[type[Observer], ...] = (
     ProbeSeries,
     SegmentSeries,
     SteadyState,
+    FrozenFlow,
     Periodicity,
     PermeabilityObserver,
     FieldSnapshots,

@@ -245,12 +245,14 @@ class BoundarySchedule:
         """Whether anything changes throughout the run."""
         return self._force.changes or any(factor is not None for factor in (*self._factors, *self._amplitudes))
 
-    def rows(self, step: int) -> tuple[np.ndarray, float]:
-        """Values of the steps after ``step``, (K, n + columns + 3), and the step up to which they are valid."""
+    def rows(self, step: int, stride: int = 1) -> tuple[np.ndarray, float]:
+        """Values of the steps after ``step``, (K, n + columns + 3), and the step up to which they are valid; of those
+        that are as long as some, values of their middle."""
         left = CHUNK if self.is_periodic else max(1, self._ramp_steps - step)
         n_rows = min(CHUNK, left)
         is_last = not self.is_periodic and n_rows == left
-        return self.at(step + 1.0 + np.arange(n_rows)), np.inf if is_last else step + n_rows
+        middle = step + 0.5 * (1.0 + stride) + stride * np.arange(n_rows)
+        return self.at(middle), np.inf if is_last else step + n_rows * stride
 
     def at(self, steps: np.ndarray) -> np.ndarray:
         """(K, n + columns + 3) values of given steps: ``values``, amplitudes, force."""

@@ -45,14 +45,18 @@ class NodeStress:
         self._operator = viscous_stress(fluid.equilibrium, fluid.closure, FIELD)
         self._parameters, self._lattice = fluid.parameters, lattice
 
-    def __call__(self, populations: Sequence[np.ndarray], unit: float, force: np.ndarray) -> np.ndarray:
+    def __call__(
+        self, populations: Sequence[np.ndarray], unit: float, force: np.ndarray, share: np.ndarray | float = 1.0
+    ) -> np.ndarray:
         """(6, m) viscous stress, lattice units: xx, yy, zz, xy, yz, zx.
 
         Args: as of :meth:`with_viscosity`.
         """
-        return self.with_viscosity(populations, unit, force)[:6]
+        return self.with_viscosity(populations, unit, force, share)[:6]
 
-    def with_viscosity(self, populations: Sequence[np.ndarray], unit: float, force: np.ndarray) -> np.ndarray:
+    def with_viscosity(
+        self, populations: Sequence[np.ndarray], unit: float, force: np.ndarray, share: np.ndarray | float = 1.0
+    ) -> np.ndarray:
         """(7, m) viscous stress, lattice units: xx, yy, zz, xy, yz, zx; and the dynamic viscosity.
 
         Args:
@@ -60,12 +64,14 @@ class NodeStress:
                 one direction after the other.
             unit: of the stored populations.
             force: (3, m) body force per volume, lattice units.
+            share: (m,) or one, the stress over that which the fluid's collision would have.
         """
         given = self._parameters | dict(zip(COMPONENTS, force, strict=True))
         values = tuple(given[parameter.name] for parameter in self._operator.parameters)
         found = np.empty((7, force.shape[1]))
         sweep, states = _sweep(self._operator, self._lattice), (populations[0], populations[-1])
         on_threads(force.shape[1], lambda: sweep(*states, 0.5 / unit, found, values))()
+        found[:6] *= share
         return found
 
 

@@ -69,6 +69,11 @@ def refuse_stiff(
         )
 
 
+def rate_of_change(laws: Sequence[RateLaw], scales: Sequence[float]) -> float:
+    """The largest relative change of the rate of a law [1/s], as of :func:`parts_of_step`."""
+    return _stiffest(laws, scales, 1.0)[0]
+
+
 def _stiffest(laws: Sequence[RateLaw], scales: Sequence[float] | np.ndarray, time_step_s: float) -> tuple[float, str]:
     """The largest relative change of the rate of a law in a time step, and the key of that law."""
     largest = np.array([scale or SCALE_OF_NOTHING for scale in scales], dtype=np.float64)
