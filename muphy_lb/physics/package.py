@@ -5,7 +5,7 @@ its light-weight part for the case file. Its ``package.py`` names a class derive
 An object of that class is the physics of one simulation. Everything but the model has a default.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from math import inf
 from pathlib import Path
 from types import MappingProxyType

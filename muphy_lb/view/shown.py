@@ -73,9 +73,10 @@ def shown_fields(view: FlowView) -> dict[str, ShownField]:
     def pressure(nodes: NodeReader) -> np.ndarray:
         return at_rest_pa + scale_pa * nodes.moments()[0]
 
-    fields = {"speed": ShownField("m/s", speed, is_below_wall=True), "pressure": ShownField("Pa", pressure)}
+    below = not view.engine.model.occupied  # a surface shows what is at it
+    fields = {"speed": ShownField("m/s", speed, is_below_wall=below), "pressure": ShownField("Pa", pressure)}
     for axis, name in enumerate("xyz"[: 2 if view.header.shape[0] == 1 else 3]):
-        fields[f"velocity along {name}"] = ShownField("m/s", _component(units, 1 + axis), is_below_wall=True)
+        fields[f"velocity along {name}"] = ShownField("m/s", _component(units, 1 + axis), is_below_wall=below)
     for name in () if view.fluid.closure.reads else ("shear_stress", "shear_rate"):
         field, compute = STRESS_FIELDS[name], NodeStress(view.fluid, view.lattice).with_viscosity
         fields[name.replace("_", " ")] = ShownField(field.unit, _of_stress(field, units, compute))
