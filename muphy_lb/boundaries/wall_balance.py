@@ -41,6 +41,8 @@ import numpy as np
 from numba import prange
 
 from muphy_lb.base.kept.functions import njit
+from muphy_lb.base.narrow import known
+from muphy_lb.base.remembered import remembered
 from muphy_lb.boundaries.wall_motion import HALF, HALF_WAY, WallMotion, link_velocities, wall_velocities
 from muphy_lb.domain import LINKWISE, LocalDomain
 from muphy_lb.domain.links import LinkRecords, is_labelled_wall
@@ -229,17 +231,23 @@ def wall_balance(domain: LocalDomain, rule: str, motions: tuple[WallMotion, ...]
         motions: motions of all labelled walls.
         communicator: the ranks; those with nodes that are neighbours along a wall must all call.
     """
-    links, lattice, cuts = domain.linkwise, domain.lattice, domain.part.nodes.cuts
-    if rule == HALF_WAY or links.n_links == 0 or cuts is None:
+    links, lattice = domain.linkwise, domain.lattice
+    if rule == HALF_WAY or links.n_links == 0 or domain.part.nodes.cuts is None:
         return None
-    gaps = _gaps(domain)
-    share = gap_shares(gaps, cuts, lattice, communicator)
+    gaps, share = _shared_gaps(domain, communicator)
     inflow, inflow_along = np.zeros(links.n_links), np.zeros(gaps.links.n_links)
     if any(motion.moves for motion in motions):
         middle = np.full(links.n_links, HALF)
         inflow = link_momentum(lattice, links.q, link_velocities(domain, links, middle, motions))
         inflow_along = -share * _momentum_along(gaps, domain, motions)
     return WallBalance(inflow, gaps.links.node, gaps.links.q, share, inflow_along, gaps.links.boundary)
+
+
+@remembered
+def _shared_gaps(domain: LocalDomain, communicator) -> tuple[Gaps, np.ndarray]:
+    """The links between the wall nodes of a rank whose walls cut links, and their shares."""
+    gaps = _gaps(domain)
+    return gaps, gap_shares(gaps, known(domain.part.nodes.cuts), domain.lattice, communicator)
 
 
 def _momentum_along(gaps: Gaps, domain: LocalDomain, motions) -> np.ndarray:

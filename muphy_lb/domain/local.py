@@ -10,6 +10,7 @@ from numba import prange
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.kept.functions import njit
 from muphy_lb.base.narrow import known
+from muphy_lb.base.remembered import remembered
 from muphy_lb.domain.halo import HaloPlan, plan_halo
 from muphy_lb.domain.links import (
     IN_TABLE,
@@ -147,6 +148,7 @@ def build_local_domain(
     return domain_from_part(cut_part(nodes, owner, rank), lattice, walls, order)
 
 
+@remembered
 def domain_from_part(
     part: Part, lattice: Lattice, walls: WallTreatment | None = None, order: str = LEXICOGRAPHIC
 ) -> LocalDomain:

@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numba import config
 
+from muphy_lb.base.remembered import remembered
 from muphy_lb.case.boundaries import WallRegionSection, WallThresholdsSection
 from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, WALL_LINK, NeighbourSearch
 from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
@@ -314,6 +315,7 @@ class WallPatches:
         return WallPatches(self.surface.chosen(used), areas, centre, rows[:, used])
 
 
+@remembered
 def wall_patches(nodes: NodeList, lattice: Lattice) -> WallPatches:
     """The patch around each node beside a wall: itself and its neighbours beside the same labelled wall that face the
     same way, by their areas, nearer ones weighted more.
