@@ -222,9 +222,9 @@ class Engine:
     def probe_of_arriving(self, nodes: np.ndarray) -> Probe:
         """A reader of the populations that arrive at (k,) local nodes, from the buffer that :meth:`looking_ahead`
         gives: (Q k,) of each direction in turn."""
-        addresses, phases = self.addresses, (self._phase(0), self._phase(1))
-        even, odd = (addresses.resolve(phase, addresses.patterns[phase].load, nodes).ravel() for phase in phases)
-        return Probe(self.backend, self.buffers, (even, odd))
+        addresses, phases = self.addresses, range(len(self._tables))
+        found = [addresses.resolve(phase, addresses.patterns[phase].load, nodes).ravel() for phase in phases]
+        return Probe(self.backend, self.buffers, (found[0], found[-1]))
 
     def of_arriving(self, n_rows: int, compute) -> np.ndarray:
         """(n_rows, n) float64 numbers of the populations that arrive at the nodes in the step ahead, 0 where there is

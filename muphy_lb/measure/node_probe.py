@@ -74,7 +74,7 @@ class _BoundProbe:
     def __init__(self, engine: Engine, communicator, voxel: np.ndarray, fields: Sequence[str]):
         self._engine, self._communicator = engine, communicator
         domain = engine.domain
-        self._nodes = np.flatnonzero(np.isin(domain.voxel, voxel))
+        self._nodes = np.flatnonzero(_are_among(domain.voxel, voxel))
         gathered = communicator.gather(domain.voxel[self._nodes])
         self._order = None if gathered is None else np.argsort(np.concatenate(gathered))
         self._values, self._moments = NodeValues(engine, self._nodes), NodeMoments(engine, self._nodes)
@@ -90,11 +90,11 @@ class _BoundProbe:
     def _stored(self) -> Probe:
         """Populations that the last step has stored."""
         engine, addresses = self._engine, self._engine.addresses
-        phases = [parity % len(addresses.patterns) for parity in (0, 1)]
-        even, odd = (
-            addresses.resolve(phase - 1, addresses.locations_after(phase - 1), self._nodes).ravel() for phase in phases
-        )
-        return Probe(engine.backend, engine.buffers, (even, odd))
+        found = [
+            addresses.resolve(phase - 1, addresses.locations_after(phase - 1), self._nodes).ravel()
+            for phase in range(len(addresses.patterns))
+        ]
+        return Probe(engine.backend, engine.buffers, (found[0], found[-1]))
 
     def stored(self) -> NodeState | None:
         engine = self._engine
@@ -140,3 +140,10 @@ class _BoundProbe:
         if gathered is None:
             return None
         return [np.concatenate(parts, axis=-1)[..., self._order] for parts in zip(*gathered, strict=True)]
+
+
+def _are_among(voxel: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """(n,) mask of the voxels (n,) that are among ascending ones."""
+    if not wanted.size:
+        return np.zeros(voxel.size, dtype=bool)
+    return wanted[np.minimum(np.searchsorted(wanted, voxel), wanted.size - 1)] == voxel

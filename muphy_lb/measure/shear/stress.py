@@ -14,6 +14,7 @@ from muphy_lb.backends.cpu.skeletons import CHUNK_NODES, loop_jit, node_jit, on_
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.precision import FP64
 from muphy_lb.domain import streaming_named
+from muphy_lb.geometry.search import distinct
 from muphy_lb.lattice import Lattice, added, combined
 from muphy_lb.measure.flow_view import FlowView, on_root, whole_nodes
 from muphy_lb.measure.records import NodeState
@@ -144,6 +145,11 @@ class RecordedStress:
         """Patches of all nodes adjacent to walls, on rank 0."""
         return on_root(self._patches)
 
+    @property
+    def voxel(self) -> np.ndarray:
+        """Ascending voxel ids of the nodes at which it is measured, on rank 0."""
+        return on_root(self._voxel)
+
     def remember(self) -> None:
         """Keep what arrives in the step ahead, which is the last one before the stress is asked for."""
         self._probe.remember()
@@ -175,4 +181,4 @@ class RecordedStress:
 
 def nodes_of_stress(surface: WallSurface) -> np.ndarray:
     """Ascending voxel ids of the nodes of a surface and of the next ones inwards."""
-    return np.unique(np.concatenate((surface.voxel, surface.inwards[surface.inwards >= 0])))
+    return distinct(np.concatenate((surface.voxel, surface.inwards[surface.inwards >= 0])))
