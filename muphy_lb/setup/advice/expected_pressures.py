@@ -180,7 +180,7 @@ def _outlet_lines(name: str, outlet: LumpedOutlet, waves: float, time_step_s: fl
         f"{opening_title('outlet', name)}: resistance to a steady flow {steady}, at once"
         f" {impedance.resistance:.4g}, of a sound wave {waves:.4g} (it reflects {reflected:+.2f} of one){text}"
     )
-    late_s = outlet.late_updates(waves, time_step_s) * outlet.every * time_step_s
+    late_s = outlet.late_s(waves, time_step_s)
     if taus and late_s > LATE * min(taus):
         yield (
             f"warning: outlet {name} answers {late_s:.2g} s late, {100.0 * late_s / min(taus):.2g} % of its time"
