@@ -139,7 +139,7 @@ def refuse_diverging(case: Case, nodes: GeometryHeader, frames, numerics: Numeri
     if reason is not None:
         raise InputError(
             f"the {high_pa - low_pa:.4g} Pa between {inlet} and {outlet} would drive {speed_m_s:.3g} m/s through a"
-            f" straight tube as wide as the narrower: {reason}; or, if the flow is known to be slower, give its velocity"
+            f" straight tube as wide as the narrower: {reason}; or, if the flow is slower, give its velocity"
             " as lattice.reference_velocity_m_s"
         )
 
