@@ -37,7 +37,7 @@ from muphy_lb.operators.forces import COMPONENTS
 from muphy_lb.physics.package import Physics
 from muphy_lb.run.criteria import refuse_to_watch_nothing
 from muphy_lb.run.observers import check_observers
-from muphy_lb.setup.advice.expected_pressures import refuse_density_changes
+from muphy_lb.setup.advice.expected_pressures import refuse_density_changes, refuse_diverging
 from muphy_lb.setup.advice.stability import share_of_rule, wants_other_moments
 from muphy_lb.setup.boundaries import (
     build_schedule,
@@ -145,6 +145,7 @@ class Preparation:
         areas_m2 = opening_areas_m2(self.header, self.frames)
         numerics = resolve(case, self.header.spacing_m, areas_m2, float(self.lattice.cs2))
         refuse_density_changes(case, self.header, self.frames, numerics)
+        refuse_diverging(case, self.header, self.frames, numerics)
         return numerics
 
     def _refuse_two_pressures(self, kinds: tuple[type[Physics], ...]) -> None:
