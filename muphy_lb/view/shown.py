@@ -62,7 +62,7 @@ class ShownField(NamedTuple):
     is_below_wall: bool = False
 
 
-def shown_fields(view: FlowView) -> dict[str, ShownField]:
+def shown_fields(view: EngineView) -> dict[str, ShownField]:
     """The scalars of a flow by name."""
     units = view.units
     at_rest_pa, scale_pa = units.reference_pressure_pa, units.pascals_per_density(float(view.lattice.cs2))
