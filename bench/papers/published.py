@@ -62,7 +62,7 @@ TABLE_I = PaperTable(
             strict=True,
         )
     ),
-    "GB/s and MFLUPS: the paper's text beside the table; caches hold the whole box on a card of today",
+    "GB/s and MFLUPS: the paper's text beside the table; caches hold the whole box on a GPU of today",
 )
 TABLE_I_ALIGNED = PaperTable(
     *(BERNASCHI, "Table I, aligned box", "64 x 32 x 32 nodes on a C870 (text beside the table)"),
@@ -162,7 +162,7 @@ SCHREIBER_SCENE = PaperTable(
     *(SCHREIBER, "Section 5", "dam in 64 x 64 x 32 in real time"),
     ("steps a second", "million cells a second", "% of the GPU's time"),
     {"GTX 285": (862.0, 113.0, 43.0)},
-    "862 steps a second are 2.32 times as fast as the water; the rest of the card's time was left for drawing",
+    "862 steps a second are 2.32 times as fast as the water; the rest of the GPU's time was left for drawing",
 )
 SCHREIBER_SHARE = PaperTable(
     *(SCHREIBER, "Section 6", "speed of the free surface over that of the plain flow [%]"),

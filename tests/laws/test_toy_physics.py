@@ -178,6 +178,16 @@ def test_two_physics_that_write_one_field_are_refused():
         CarryingSetup(D3Q19, scalars=(SALT, other)).model()
 
 
+def test_two_physics_that_declare_a_field_or_a_parameter_otherwise_are_refused():
+    flow = plain_flow(D2Q9, Fluid([1.2]), "pull", (0.0,) * 3).with_fields(Field("dye")).given({FADING: 0.1})
+    for extend, what in (
+        (lambda flow: flow.with_fields(Field("dye", is_state=True)), "declares the field 'dye' otherwise"),
+        (lambda flow: flow.given({FADING: 0.2}), "gives the parameter 'fading' another value"),
+    ):
+        with pytest.raises(InputError, match=rf"\[ink\] {what} than another physics of the case; keep one of them"):
+            flow.extended("ink", extend)
+
+
 def test_what_a_scalar_cannot_have_is_refused():
     nodes = random_nodes(D3Q19)
     fixed = fixed_at(nodes, {"in": 2.0}, "solutes.salt.at_mol_m3")

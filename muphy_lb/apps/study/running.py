@@ -252,7 +252,7 @@ def _told(number: int, n_members: int, outcome: Outcome, seconds: float) -> str:
 
 class Workers:
     """Context of further processes that work on the same members, each with its share of the cores, and with one of the
-    cards in turn where CUDA_VISIBLE_DEVICES lists them. An error ends them.
+    GPUs in turn where CUDA_VISIBLE_DEVICES lists them. An error ends them.
 
     Args:
         command: words of the command line that runs the study in one process.
@@ -260,10 +260,10 @@ class Workers:
     """
 
     def __init__(self, command: Sequence[str], n_workers: int, folder: Path):
-        cards = [card for card in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if card]
+        gpus = [gpu for gpu in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if gpu]
         self._processes = []
         for k in range(1, n_workers + 1):
-            own = {"CUDA_VISIBLE_DEVICES": cards[k % len(cards)]} if cards else {}
+            own = {"CUDA_VISIBLE_DEVICES": gpus[k % len(gpus)]} if gpus else {}
             with open(folder / f"worker_{k}.log", "w", encoding="utf-8") as log:
                 self._processes.append(
                     subprocess.Popen(
