@@ -543,6 +543,10 @@ def test_a_law_with_a_name_that_has_a_hyphen_says_so():
         ({"species": [DRUG], "run": {"frozen_after_s": 1.0, "steady_tolerance": 1e-3}}, "and steady_tolerance, which"),
         ({"species": [DRUG], "run": {"frozen_step_s": 1.0}}, "has frozen_step_s but no frozen_after_s"),
         (
+            {"species": [DRUG], "run": {"frozen_after_s": 3.0, "frozen_step_s": 1e-3}},
+            "shorter than a time step of the flow, 0.01 s; set run.frozen_step_s = 10",
+        ),
+        (
             {"species": [DRUG], "run": {"frozen_after_s": 1.0}, "flow": {"accelerations": [{"file": "a.csv"}]}},
             "a record of accelerations; remove one of both",
         ),
