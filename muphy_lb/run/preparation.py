@@ -172,6 +172,13 @@ class Preparation:
             problem = f"compute.streaming = {self.case.compute.streaming!r}; set compute.streaming = {PULL.name!r}"
         if problem:
             raise InputError(f"run.frozen_after_s is given in a case with {problem}")
+        longest_s, step_s = self.case.run.frozen_step_s, self.units.time_step_s
+        if longest_s is not None and longest_s < step_s:
+            raise InputError(
+                f"run.frozen_step_s is {longest_s:.4g} s, shorter than a time step of the flow, {step_s:.4g} s; set"
+                f" run.frozen_step_s = {1000.0 * step_s:.4g}, of which as much is taken as speeds, diffusivities and"
+                " rates allow, or remove it"
+            )
         steps, ramp = int(self.frozen_from), self.case.run.ramp_steps
         if steps <= ramp:
             raise InputError(

@@ -403,12 +403,15 @@ def test_residence_times_of_a_flow_that_is_not_steady_are_told_as_such(tmp_path)
     assert "NOT those of a steady flow" in ResidenceTimes.lines(SimpleNamespace(name="residence_times"), summary)[0]
 
 
-def test_the_amount_that_is_told_is_kept_where_nothing_leaves():
-    simulation = simulate(periodic_channel(species=[DRUG], flow={"acceleration_m_s2": [0.01, 0.0, 0.0]}), 5)
+@pytest.mark.parametrize("frozen", [{}, {"frozen_after_s": 0.2, "frozen_step_s": 1.0}], ids=["flowing", "frozen"])
+def test_the_amount_that_is_told_is_kept_where_nothing_leaves(frozen):
+    driven = {"acceleration_m_s2": [1e-3, 0.0, 0.0]}
+    simulation = simulate(periodic_channel(species=[DRUG], flow=driven, run=frozen | {"steps": 500}), 5)
     simulation.set_species("drug", np.linspace(0.5, 1.5, simulation.header.n_nodes))
     simulation.advance(1)
     before = told(simulation).record()["amount"]
     simulation.advance(60)
+    assert (simulation.stride > 10) == bool(frozen)
     assert told(simulation).record()["amount"] == pytest.approx(before, rel=1e-13)
 
 
@@ -539,6 +542,10 @@ def test_a_law_with_a_name_that_has_a_hyphen_says_so():
         ),
         ({"species": [DRUG], "run": {"frozen_after_s": 1.0, "steady_tolerance": 1e-3}}, "and steady_tolerance, which"),
         ({"species": [DRUG], "run": {"frozen_step_s": 1.0}}, "has frozen_step_s but no frozen_after_s"),
+        (
+            {"species": [DRUG], "run": {"frozen_after_s": 3.0, "frozen_step_s": 1e-3}},
+            "shorter than a time step of the flow, 0.01 s; set run.frozen_step_s = 10",
+        ),
         (
             {"species": [DRUG], "run": {"frozen_after_s": 1.0}, "flow": {"accelerations": [{"file": "a.csv"}]}},
             "a record of accelerations; remove one of both",
