@@ -153,12 +153,12 @@ NETWORKS = {"windkessel": (1.25, 500.0 / 1.25, 0.1), "resistance": (0.5,)}
 @pytest.mark.parametrize(("kind", "period"), [("windkessel", 1000), ("windkessel", 2000), ("resistance", 1600)])
 def test_a_tube_meets_the_impedance_of_its_network(kind, period, streaming):
     """Told by flow rate and pressure, updated every step, which these periods ask for: a resistance within 1e-5 and
-    0.001 degrees, a Windkessel within 0.1 % and 0.2 degrees; push, which measures what has passed, 1 %, 2 degrees."""
+    0.001 degrees, a Windkessel within 1e-4 and 0.01 degrees; push, which measures what has passed, 1 %, 2 degrees."""
     keys = ("resistance_pa_s_m3", "compliance_m3_pa", "characteristic_resistance_pa_s_m3")
     wave = {"period_s": float(period), "mean": 0.0, "sine": [1.0]}
     outlet = {"windkessel": dict(zip(keys, NETWORKS[kind], strict=False))}
     simulation = channel(outlet, compute={"streaming": streaming}, waveform=wave)
-    simulation.step(-(-7500 // period) * period)
+    simulation.step(-(-9500 // period) * period)
     numbers = []
     for _ in range(50):
         simulation.step(period // 50)
@@ -168,7 +168,7 @@ def test_a_tube_meets_the_impedance_of_its_network(kind, period, streaming):
     omega = 2.0 * np.pi / period
     wave = np.exp(-1j * omega * time)
     ratio = (pressure @ wave) / (flow @ wave) / windkessel(*NETWORKS[kind]).at(omega)
-    amplitude, phase = {"resistance": (1e-5, 1e-3), "windkessel": (1e-3, 0.2)}[kind]
+    amplitude, phase = {"resistance": (1e-5, 1e-3), "windkessel": (1e-4, 0.01)}[kind]
     if streaming == "push":
         amplitude, phase = 0.01, 2.0
     assert abs(abs(ratio) - 1.0) < amplitude
