@@ -219,12 +219,13 @@ class LumpedOutlet:
             "inertia": 0.5 * units.density_kg_m3 / area_m2**2 if self.carries_waves else 0.0,
             "bend": bend,
             "kept": bend,
+            "end": 1.0,
             "flow_unit": units.flow_rate_to_si(1.0),
             "density_per_pa": per_pascal,
             "reference": units.reference_pressure_pa,
         }
         if is_exact:
-            values |= {"admittance": known(conductance) * values["flow_unit"] * per_pascal, "kept": 1.0}
+            values |= {"admittance": known(conductance) * values["flow_unit"] * per_pascal, "kept": 1.0, "end": 0.5}
         kept = [math.exp(-stretch_s / tau_s) for _, tau_s in modes]
         for k, (decay, gain) in enumerate(zip(kept, self.gains(stretch_s), strict=True)):
             values |= {f"decay_{k}": decay, f"gain_{k}": gain}

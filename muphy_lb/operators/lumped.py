@@ -15,7 +15,8 @@ Without that a resistance above the wave impedance Z_w = rho c_s / area, which r
 
 Updates every step, where populations are stored after their collision: Q_end is what the populations that leave in the
 step ahead would make of it under p, and Y what the links answer in this very step, sum 2 w_q c_s^2 in lattice units (of
-a fluid at rest). Pressure and flow then obey the network in every step, and Q = Q_end - Y (p' - p) of the step behind.
+a fluid at rest). Pressure and flow then obey the network in every step, and Q = Q_end - Y (p' - p) of the step behind;
+the modes count as they are in the middle of the step, with the means of x_i and of e_i x_i, and with g_i / 2.
 
 Otherwise Y = 1 / Z_w, as a sound wave answers that leaves the vessel. In a steady flow nothing of it is left; a step of
 the flow arrives late by S / Z_w updates. Under a pressure that is held for n steps the flow returns, so that what it is
@@ -38,9 +39,12 @@ from muphy_lb.operators.operator import Operator, named
 from muphy_lb.operators.unroll import unroll
 
 COSINE, SINE = "turn_cosine", "turn_sine"  # parameters: cosine and sine of the phase of one update
-#: Parameters: a_0, R_0, Y, rho / 2 area^2 or 0, b of the stretch ahead, b or 1 of that behind, the SI value of a unit
-#: of outflow, rho - 1 per Pa, the pressure of rho = 1.
-NUMBERS = ("mean", "resistance", "admittance", "inertia", "bend", "kept", "flow_unit", "density_per_pa", "reference")
+#: Parameters: a_0, R_0, Y, rho / 2 area^2 or 0, b of the stretch ahead, b or 1 of that behind, share of the end of the
+#: stretch ahead in its modes, the SI value of a unit of outflow, rho - 1 per Pa, the pressure of rho = 1.
+NUMBERS = (
+    *("mean", "resistance", "admittance", "inertia", "bend", "kept", "end"),
+    *("flow_unit", "density_per_pa", "reference"),
+)
 
 
 @cache
@@ -65,9 +69,10 @@ def network(n_modes: int, n_harmonics: int) -> Operator:
             imposed += parameters[a] * wave.real + parameters[b] * wave.imag
         e, g = (np.array([parameters[name] for name in names]) for names in (decay, gain))
         modes = e * modes + g * passed
-        at_once, answer = parameters["resistance"] + g.sum(), parameters["admittance"]
+        end, answer = parameters["end"], parameters["admittance"]
+        at_once = parameters["resistance"] + end * g.sum()
         imposed -= parameters["inertia"] * flow * flow
-        ahead = imposed + (e * modes).sum() + at_once * (flow + answer * pressure)
+        ahead = imposed + (end * (e * modes) + (1.0 - end) * modes).sum() + at_once * (flow + answer * pressure)
         found = ahead / (1.0 + answer * at_once)
         value = parameters["density_per_pa"] * (found - parameters["reference"])
         return value, (found, at_end - answer * (found - pressure), *modes, c, s)
@@ -93,7 +98,8 @@ def _turned(c, s, turn_c, turn_s):
 def _node(jit, at, decay, gain, names):
     cosine, sine = (tuple(at[name] for name in group) for group in names)
     n_modes, n_harmonics, behind = len(decay), len(cosine), 2 + len(decay)
-    mean, resistance, admittance, inertia, bend, kept, flow_unit, per_pascal, reference = (at[name] for name in NUMBERS)
+    mean, resistance, admittance, inertia, bend, kept, end, *last = (at[name] for name in NUMBERS)
+    flow_unit, per_pascal, reference = last
     turn_c, turn_s = at[COSINE], at[SINE]
     turned = jit(_turned)
 
@@ -110,8 +116,8 @@ def _node(jit, at, decay, gain, names):
         imposed -= parameters[inertia] * flow * flow
         for i in range(n_modes):
             state[2 + i] = parameters[decay[i]] * state[2 + i] + parameters[gain[i]] * passed
-            imposed += parameters[decay[i]] * state[2 + i]
-            at_once += parameters[gain[i]]
+            imposed += parameters[end] * (parameters[decay[i]] * state[2 + i]) + (1.0 - parameters[end]) * state[2 + i]
+            at_once += parameters[end] * parameters[gain[i]]
         found = (imposed + at_once * (flow + answer * state[0])) / (1.0 + answer * at_once)
         state[0], state[1] = found, at_end - answer * (found - state[0])
         return parameters[per_pascal] * (found - parameters[reference])

@@ -275,7 +275,7 @@ RADIUS, QUICK_RADIUS, VISCOSITY, TUBE_VELOCITY = 14.0, 6.0, 0.005, 0.01
 RULE, TUBE_PERIODS, TUBE_N_PHASES = "central-linear", 2, 24
 #: Of the Windkessel: resistances over the impedance of a sound wave, time constant over the period.
 FRONT, RESISTANCE, TAU = 0.1, 1.0, 0.3
-TOLERANCE, PHASE, OUTLET_TOLERANCE, OUTLET_PHASE = 0.03, 2.0, 0.01, 1.0
+TOLERANCE, PHASE, OUTLET_TOLERANCE, OUTLET_PHASE = 0.03, 2.0, 0.005, 0.5
 NOT_HALF = "fp16: amplitudes of a pressure of some 1e-3 are rounded by more than what is allowed; not computed"
 
 
@@ -348,7 +348,6 @@ def oscillating_tube(number: float, radius: float, settings: Settings = DEFAULT)
         "characteristic_resistance_pa_s_m3": FRONT * waves,
         "resistance_pa_s_m3": RESISTANCE * waves,
         "compliance_m3_pa": TAU * period / (RESISTANCE * waves),
-        "every_steps": 1,
     }
     simulation = _simulation(flow, network, settings)
     steps, values = [], []

@@ -237,7 +237,8 @@ def _outlet_lines(name: str, outlet: LumpedOutlet, waves: float, time_step_s: fl
     text = f"; time constants {', '.join(f'{tau_s:.3g} s' for tau_s in taus)}" if taus else ""
     yield (
         f"{opening_title('outlet', name)}: resistance to a steady flow {steady}, at once"
-        f" {impedance.resistance:.4g}, of a sound wave {waves:.4g} (it reflects {reflected:+.2f} of one){text}"
+        f" {impedance.resistance:.4g}, of a sound wave {waves:.4g} (it reflects {reflected:+.2f} of one){text}; updated"
+        f" every {'step' if outlet.every == 1 else f'{outlet.every} steps'}"
     )
     late_s = outlet.late_s(waves, time_step_s)
     if taus and late_s > LATE * min(taus):
