@@ -112,12 +112,13 @@ BEND_PLANE, BEND_ROUND = 0.15, 0.16
 between plates, or in a pipe: 1/2 (2/3)^2 0.67, 1/2 (1/2)^2 1.3 (Hagenbach's factor)."""
 
 BLASIUS = 0.316  # friction factor times Re^(1/4) of smooth pipes (Blasius 1913)
+STRAIGHT = 0.1  # share by which the volume of fluid may differ from that of a straight tube between two openings
 HALVINGS = 50  # of the interval in which the speed lies
 
 
 def refuse_diverging(case: Case, nodes: GeometryHeader, frames, numerics: Numerics) -> None:
-    """Refuse a case without a velocity that would diverge with the speed to be expected from its pressures: that of a
-    straight tube as wide as the narrower of the two openings whose pressures differ most.
+    """Refuse a straight tube between two pressures, without a velocity in its case, that would diverge with the speed
+    to be expected from them. In a vessel or a rock of another volume than that tube this speed is not known.
 
     Raises InputError: it would; with the speed and a remedy.
     """
@@ -129,18 +130,21 @@ def refuse_diverging(case: Case, nodes: GeometryHeader, frames, numerics: Numeri
     if numerics.cell_reynolds is not None or len(given) < 4:
         return
     (low_pa, outlet, last), (high_pa, inlet, first) = (choose(given, key=lambda row: row[0]) for choose in (min, max))
-    length_m = float(np.linalg.norm(first.centroid - last.centroid)) * nodes.spacing_m
     if first is last or low_pa == high_pa:
         return
+    length = float(np.linalg.norm(first.centroid - last.centroid))
+    if any(abs(nodes.n_nodes / (frame.area * length) - 1.0) > STRAIGHT for frame in (first, last)):
+        return
+    length_m = length * nodes.spacing_m
     tube = (length_m, min(first.radius, last.radius) * nodes.spacing_m, nodes.shape[0] == 1)
     speed_m_s = tube_speed_m_s((high_pa - low_pa) / case.fluid.density_kg_m3, tube, case.fluid.viscosity_m2_s)
     cell_reynolds = speed_m_s * nodes.spacing_m / case.fluid.viscosity_m2_s
     reason = what_diverges(case, numerics.relaxation_time, numerics.units, cell_reynolds)
     if reason is not None:
         raise InputError(
-            f"the {high_pa - low_pa:.4g} Pa between {inlet} and {outlet} would drive {speed_m_s:.3g} m/s through a"
-            f" straight tube as wide as the narrower: {reason}; or, if the flow is slower, give its velocity"
-            " as lattice.reference_velocity_m_s"
+            f"the {high_pa - low_pa:.4g} Pa between {inlet} and {outlet} would drive {speed_m_s:.3g} m/s through the"
+            f" straight tube between them: {reason}; or, if the flow is slower, give its velocity as"
+            " lattice.reference_velocity_m_s"
         )
 
 
