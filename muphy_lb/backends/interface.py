@@ -237,68 +237,6 @@ class Backend(Protocol):
         """Wait for all work enqueued on the edge."""
 
 
-class DeviceBackend(Backend, Protocol):
-    """Additional interface of a backend with its own device memory.
-
-    Attributes:
-        has_peers: whether other processes of the machine can access its memory.
-    """
-
-    has_peers: bool
-
-    def host_buffer(self, size: int, dtype) -> np.ndarray:
-        """Page-locked host array."""
-
-    def download(self, array, host: np.ndarray) -> Launch:
-        """Launch that copies a device array to a page-locked one, on the edge's queue."""
-
-    def upload(self, host: np.ndarray, array) -> Launch:
-        """Launch that copies a page-locked array to the device, on the edge's queue."""
-
-    def nccl(self):
-        """The NCCL interface of :mod:`muphy_lb.backends.cuda.nccl`. Raises Exception: of any type, if NCCL is not
-        available."""
-
-    def share(self, array, first: int) -> Any:
-        """Handle by which another process of the machine can access the array from ``array[first]`` on; can be sent."""
-
-    def open_shared(self, handle) -> int:
-        """Address in this process of memory that another process has shared."""
-
-    def opened_shared(self) -> frozenset:
-        """The addresses that :meth:`open_shared` has opened and that are not closed."""
-
-    def close_shared(self, but: frozenset = frozenset()) -> None:
-        """Close all of :meth:`opened_shared` that is not in ``but``."""
-
-    def make_signal(
-        self, flags, there: np.ndarray, neighbours: tuple[int, ...], is_confirmed: bool, first_passes: bool = False
-    ) -> Any:
-        """Flags that ranks raise at each other: ``flags`` is a device array with one for each of ``neighbours``,
-        ``there`` the addresses of ours at the neighbours. Without trust, waiting for them is given up after some
-        seconds; with it, after half an hour, and then :meth:`synchronise` raises a BackendError. ``first_passes``: the
-        first wait needs no flag."""
-
-    def send(self, buffer, addresses, targets, filled, emptied=None) -> Launch:
-        """Launch that copies ``buffer[addresses[i]]`` to the address ``targets[i]``, then raises our flags of the
-        signal ``filled``; on the edge. Into mailboxes it waits first until every neighbour has raised its flag of the
-        signal ``emptied`` once more than at the last wait."""
-
-    def send_rows(self, messages, row: int, targets, filled) -> Launch:
-        """The same, without waiting, for messages that lie one after the other, equally long, each a number n and rows
-        of some length: of each row the first n values are sent. ``targets`` are the addresses of the messages."""
-
-    def await_flags(self, filled) -> Launch:
-        """Launch that makes the edge wait until every neighbour has raised its flag once more than at the last wait."""
-
-    def empty(self, mailbox, buffer, addresses, filled, emptied, accumulates: bool = False) -> Launch:
-        """Launch that waits likewise, copies ``mailbox[i]`` to ``buffer[addresses[i]]``, or adds integers there, then
-        raises our flags of the signal ``emptied``; on the edge."""
-
-    def has_timed_out(self, signal) -> bool:
-        """Whether a wait for its flags has been given up."""
-
-
 def kernels_of(module: Mapping[str, Any]) -> Mapping[str, Callable]:
     """The kernels that the names of a module bind: its public functions whose first argument is ``backend``."""
     functions = {name: each for name, each in module.items() if inspect.isfunction(each) and not name.startswith("_")}

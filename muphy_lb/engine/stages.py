@@ -24,7 +24,7 @@ class StageBinder:
 
     def __init__(self, engine, bulk_is_apart: bool):
         self._engine, self._backend, self._bulk_is_apart = engine, engine.backend, bulk_is_apart
-        self._of_kernel: dict[str, Callable] = {
+        self._binders: dict[str, Callable] = {
             "at_nodes": self._at_nodes,
             VELOCITIES: self._velocities,
             COLLECT: self._collect,
@@ -46,10 +46,10 @@ class StageBinder:
             if edge is None:
                 return []
             nodes = edge
-        of_kernel = self._of_kernel.get(self._engine.model.kernel_of(stage))
-        if of_kernel is None:
+        binder = self._binders.get(self._engine.model.kernel_of(stage))
+        if binder is None:
             return self._engine.fields.bind_advance(stage, parity, nodes, self._values(stage, parity))
-        return [Task(stage.name, nodes.queue, launch) for launch in of_kernel(stage, parity, nodes)]
+        return [Task(stage.name, nodes.queue, launch) for launch in binder(stage, parity, nodes)]
 
     def _edge_of(self, nodes: NodeRange) -> NodeRange | None:
         """The edge nodes of the range; None without any."""

@@ -203,7 +203,7 @@ class ParticleSet:
     n_ids: int = 0  #: number of ids
     by_id: tuple[str, ...] = ()  #: names of values by id, addressed like columns
     cost: float = 1.0  #: of a step of a particle, in steps of a node
-    #: columns, and a function of them that tells which particles cost so much, the others nothing; None: all do
+    #: columns, and a function of them that selects the particles of that cost, the others nothing; None: all do
     active: tuple[tuple[str, ...], Callable[..., np.ndarray]] | None = None
 
     @property
@@ -273,6 +273,14 @@ class PartlyFilled:
     at: Callable[..., tuple[np.ndarray, np.ndarray]]
 
 
+class StressShare(NamedTuple):
+    """The stress at nodes with a collision of their own."""
+
+    fields: tuple[str, ...]  #: names of the fields from which it follows
+    #: of their values at some nodes, (m,) each: (m,) the stress over that which the flow's collision would have
+    at: Callable[..., np.ndarray]
+
+
 @dataclass(frozen=True)
 class Model:
     """A flow on a lattice, with further physics."""
@@ -313,6 +321,7 @@ class Model:
     #: moments for sums over all nodes, the first of them the mass that counts minus 1; ``macroscopic`` if not given
     counted: Operator | None = None
     filled: PartlyFilled | None = None  #: how much of a node is fluid, if not all of it
+    stress_share: StressShare | None = None  #: of nodes with a collision of their own, if there are any
     #: whether the openings are closed to a node, whose links into them reflect then as walls do
     closed: Operator = OPEN
 

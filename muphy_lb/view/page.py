@@ -24,7 +24,9 @@ N_WAITING, MOST_ANSWERS = 64, 100
 TOKEN_BYTES = 24
 FIRST_OTHER_BOKEH = (3, 10)
 """From this version on the callbacks of a page run in threads; those of this page belong to the event loop."""
-THREADS = "2"  # of the process: it draws beside the steps
+SHARE_OF_CORES, MOST_THREADS = 4, 8
+THREADS = str(min(MOST_THREADS, max(2, (os.cpu_count() or 1) // SHARE_OF_CORES)))
+"""Of the process, which draws beside the steps."""
 
 
 class ServerSocket(NamedTuple):

@@ -24,6 +24,7 @@ from muphy_lb.output.pictures.projection import (
 )
 from muphy_lb.output.pictures.projection import MARGIN as GRID_MARGIN
 from muphy_lb.view.messages import CutFrame, Demand, Description, Picture
+from muphy_lb.view.style import FRAME
 
 SPEED_COLOURS, OTHER_COLOURS, N_COLOURS = ("plasma", 0.12, 0.96), ("viridis", 0.0, 1.0), 256
 PERCENTILES = (0.3, 99.7)
@@ -138,7 +139,7 @@ class BodyScene:
 
     Attributes:
         start: from where it is seen at first.
-        seconds: how long an image with one ray a pixel took.
+        seconds: how long an image of the largest size with one ray a pixel takes.
     """
 
     def __init__(self, description: Description):
@@ -147,14 +148,15 @@ class BodyScene:
         count = np.zeros(np.prod(description.grid.shape), dtype=np.int32)
         count[cells] = numbers
         self._full = self._volume(count)
+        self._outer = replace(self._full, voxels=_ends(self._full.voxels))
         self._present = self._full
         self._picture: Picture | None = None
-        # Compile the ray caster.
-        render(self._full, Window.around(self._full, np.eye(3)), lambda values: np.zeros((*values.shape, 4)), 1)
         self._turned = UPRIGHT if description.sight is None else description.sight.turned()
         forward = self._turned @ best_camera(self._full.voxels, self._turned)[2]
         azimuth, elevation = np.arctan2(-forward[1], -forward[0]), -np.arcsin(forward[2])
         self.start = Angle(float(np.rad2deg(azimuth)), float(np.rad2deg(elevation)))
+        # Compile the ray caster. The window is square: a long body alone would be no pixel high.
+        render(self._full, self._window(self.start, (1, 1)), lambda values: np.zeros((*values.shape, 4)), 1)
 
     def drawn(self, picture: Picture, angle: Angle, scale: Scale, size, rays: int = 1, level=None) -> Drawn:
         """The body as it is drawn; arguments as of :meth:`image`."""
@@ -188,7 +190,7 @@ class BodyScene:
         deepest = deepest if level is None else AT_SURFACE
         seen = render(body, self._window(angle, size), colours, max(size), rays, deepest)
         packed = _packed(seen.image, size)
-        self.seconds = (time.perf_counter() - began_s) / rays**2
+        self.seconds = (time.perf_counter() - began_s) / rays**2 * (FRAME[0] / size[0]) ** 2
         return packed
 
     def camera(self, angle: Angle) -> np.ndarray:
@@ -225,7 +227,7 @@ class BodyScene:
     def _window(self, angle: Angle, size: tuple[int, int]) -> Window:
         """A window of the shape of the image around the whole body, or magnified."""
         camera = self.camera(angle)
-        whole = Window.around(self._full, camera)
+        whole = Window.around(self._outer, camera)
         aspect = size[1] / size[0]
         width = max(whole.size[0], whole.size[1] / aspect) / angle.zoom
         window = np.array([width, width * aspect])
@@ -241,6 +243,13 @@ class BodyScene:
             return np.where((values == 0.0)[..., None], GREY, found) if is_partial else found
 
         return colours
+
+
+def _ends(voxels: np.ndarray) -> np.ndarray:
+    """The first and the last of the voxels (n, 3) of each line along x: no other is farther out in any direction.
+    Voxels of a line follow each other."""
+    is_new = np.any(voxels[1:, 1:] != voxels[:-1, 1:], axis=1)
+    return voxels[np.append(True, is_new) | np.append(is_new, True)]
 
 
 def _packed(image: np.ndarray, size: tuple[int, int]) -> np.ndarray:

@@ -1,5 +1,5 @@
 """Fields and particles of a live view: scalars of the flow, and of the physics that follow at every node alone; as many
-particles as can be told apart, the same ones from one picture to the next."""
+particles as can be distinguished, the same ones from one picture to the next."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -44,7 +44,8 @@ class NodeReader:
             self._arriving = engine.probe_of_arriving(self._nodes)
         with engine.looking_ahead() as buffer:
             populations = [self._arriving.stored(buffer)]
-        return compute(populations, self._arriving.unit, self._values.force(engine.parity))
+        own = self._values.force(engine.parity), self._values.stress_share(engine.parity)
+        return compute(populations, self._arriving.unit, *own)
 
     def has_fluid(self) -> np.ndarray | None:
         """(k,) mask of the nodes with fluid; None if all have."""
@@ -61,7 +62,7 @@ class ShownField(NamedTuple):
     is_below_wall: bool = False
 
 
-def shown_fields(view: FlowView) -> dict[str, ShownField]:
+def shown_fields(view: EngineView) -> dict[str, ShownField]:
     """The scalars of a flow by name."""
     units = view.units
     at_rest_pa, scale_pa = units.reference_pressure_pa, units.pascals_per_density(float(view.lattice.cs2))
@@ -72,9 +73,10 @@ def shown_fields(view: FlowView) -> dict[str, ShownField]:
     def pressure(nodes: NodeReader) -> np.ndarray:
         return at_rest_pa + scale_pa * nodes.moments()[0]
 
-    fields = {"speed": ShownField("m/s", speed, is_below_wall=True), "pressure": ShownField("Pa", pressure)}
+    below = not view.engine.model.occupied  # a surface shows what is at it
+    fields = {"speed": ShownField("m/s", speed, is_below_wall=below), "pressure": ShownField("Pa", pressure)}
     for axis, name in enumerate("xyz"[: 2 if view.header.shape[0] == 1 else 3]):
-        fields[f"velocity along {name}"] = ShownField("m/s", _component(units, 1 + axis), is_below_wall=True)
+        fields[f"velocity along {name}"] = ShownField("m/s", _component(units, 1 + axis), is_below_wall=below)
     for name in () if view.fluid.closure.reads else ("shear_stress", "shear_rate"):
         field, compute = STRESS_FIELDS[name], NodeStress(view.fluid, view.lattice).with_viscosity
         fields[name.replace("_", " ")] = ShownField(field.unit, _of_stress(field, units, compute))

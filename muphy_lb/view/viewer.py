@@ -4,6 +4,7 @@ import asyncio
 import time
 from dataclasses import replace
 from functools import partial
+from math import inf, sqrt
 
 import numpy as np
 
@@ -30,9 +31,17 @@ DEGREES_PER_PIXEL = 0.5
 ZOOM_PER_NOTCH = 1.0015
 FINE_RAYS, AFFORDED_S = 2, 0.03
 """Rays along the edge of a pixel where the run does not go on, or where drawing with one takes no longer than this."""
+SMALLEST = 0.25  # edge of an image while the flow goes on, over that of the largest
 TELL_S = 0.25  # time between two changes of the text and the curves of a page
 SETTLED_S = 1.0  # A run that has made all steps that were asked for waits if no others follow within this time
 STILL_S = 0.25  # so long after the last turn of the body it is drawn anew, with finer rays
+
+
+def smaller(size: tuple[int, int], seconds: float) -> tuple[int, int]:
+    """Columns and rows of an image that takes no longer than is afforded, a quarter of the largest at least, where one
+    of the largest ``size`` takes so many seconds; the browser enlarges it."""
+    share = 1.0 if not 0.0 < seconds < inf else min(1.0, max(SMALLEST, sqrt(AFFORDED_S / seconds)))
+    return round(share * size[0]), round(share * size[1])
 
 
 class Viewer:
@@ -66,9 +75,9 @@ class Viewer:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it could draw another picture, and there is one that it does not have."""
-        is_free = self._drawn >= self._sent and not self._is_drawing
-        return is_free and (
+        """Whether there is a picture that it does not have, and none that waits to be drawn: the next one is taken
+        while the last one is drawn and travels to the browser."""
+        return not self._is_stale and (
             self._picture is None or self._picture.demand != self.demand or self._shown_step != self._step
         )
 
@@ -82,6 +91,7 @@ class Viewer:
         if picture.demand == self.demand:
             self._picture, self._shown_step = picture, self._step
             self._draw()
+            self._renderer.tell()
 
     def describe(self) -> None:
         """Take the new fields of the watched flow."""
@@ -217,11 +227,13 @@ class Viewer:
             if picture.demand.place == CUT:
                 drawn = await renderer.draw(drawn_cut, picture, renderer.description.frames[picture.demand.axis])
             else:
-                is_afforded = renderer.scene.seconds < AFFORDED_S or renderer.update.state != RUNNING
-                rays, share = FINE_RAYS if is_afforded and not self._is_turning else 1, self._layout.controls.level
+                moves, seconds = renderer.update.state == RUNNING or self._is_turning, renderer.scene.seconds
+                rays = FINE_RAYS if not self._is_turning and (seconds < AFFORDED_S or not moves) else 1
+                size = smaller(FRAME, seconds) if moves else FRAME
+                share = self._layout.controls.level
                 level = None if share is None else self._scale.low + share * (self._scale.high - self._scale.low)
                 draw = partial(renderer.scene.drawn, rays=rays, level=level)
-                drawn = await renderer.draw(draw, picture, self._angle, self._scale, FRAME)
+                drawn = await renderer.draw(draw, picture, self._angle, self._scale, size)
             if picture.demand == self.demand:
                 self._sent += 1
                 number, scale = self._sent, self._scale

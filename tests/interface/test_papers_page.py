@@ -7,7 +7,9 @@ import runpy
 
 import pytest
 
+from muphy_lb.__main__ import _parse
 from muphy_lb.bench.papers import published
+from muphy_lb.validation.cases import CASES
 from tests.structure.source import ROOT
 
 DOCS = ROOT / "docs"
@@ -40,6 +42,20 @@ def test_a_measured_table_tells_device_command_and_date(tables):
     assert "| published, nVIDIA 8800 Ultra | 670 | 568 | 527 |" in text
     entry = json.loads(tables.MEASURED.read_text())[published.TOELKE_2.key][0]
     assert f"NVIDIA H200: `muphy-lb bench --paper toelke`, {entry['date']}, commit {entry['commit']}" in text
+
+
+def test_every_command_of_the_page_is_one(tables):
+    entries = [entry for found in json.loads(tables.MEASURED.read_text()).values() for entry in found]
+    assert all(entry[key] for entry in entries for key in ("device", "command", "date", "commit"))
+    lines = {entry["command"] for entry in entries}
+    lines |= set(re.findall(r"(?:muphy-lb|run_mpi\.sh) [a-z-][^`#\n]*", (DOCS / "papers.md").read_text()))
+    for line in lines:
+        words = re.sub(r"^(.*run_mpi\.sh -n \d+|muphy-lb) ", "", line.replace("SCENE", "cavity")).split()
+        options = _parse(words)
+        if words[0] == "validate":
+            assert set(options.names) <= CASES.keys(), line
+        case = getattr(options, "case", None)
+        assert case is None or (ROOT / case).exists(), line
 
 
 def test_a_table_without_a_measurement_says_so(tables, tmp_path, monkeypatch):

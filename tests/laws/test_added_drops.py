@@ -46,6 +46,16 @@ def test_a_drop_adds_its_volume_and_the_mass_stays(streaming):
     assert not any((x + a, y + b, 0) in gas for x, y, _ in place.tolist() for a in (-1, 0, 1) for b in (-1, 0, 1))
 
 
+def test_a_block_adds_its_volume_where_there_was_gas():
+    simulation = dam()
+    added_m3 = simulation.add_block((9.5 * MM, 4.5 * MM, -1.0), (13.5 * MM, 8.5 * MM, 1.0))
+    assert added_m3 == pytest.approx(16.0 * MM**3, rel=1e-3)
+    simulation.step(40)
+    assert abs(simulation.health().mass_drift) < 1e-12
+    with pytest.raises(InputError, match="add_block: .* are no lowest and highest corner"):
+        simulation.add_block((1.0, 0.0, 0.0), (0.0, 1.0, 1.0))
+
+
 def test_a_drop_moves_as_it_is_told_to():
     simulation = dam(0, flow={"acceleration_m_s2": [0.0, -1e-6, 0.0]})
     simulation.add_drop(CENTRE_M, RADIUS_M, (0.05, 0.0, 0.0))

@@ -16,16 +16,9 @@ from muphy_lb.lattice.layout import RECORD
 from muphy_lb.model.isothermal import Fluid
 from muphy_lb.model.model import POSITION, Field, FieldValue
 from muphy_lb.operators import PRESSURE, STORE_VELOCITY, VELOCITY, VELOCITY_FIELDS, VELOCITY_VECTOR
+from muphy_lb.physics.particles.openings import END, END_STEP, STUCK, UNDER_WAY, WAITING
 from muphy_lb.physics.particles.tracers.species import with_tracers
-from muphy_lb.physics.particles.tracers.walk import (
-    END,
-    END_STEP,
-    ORIGIN,
-    STUCK,
-    UNDER_WAY,
-    WAITING,
-    travelled,
-)
+from muphy_lb.physics.particles.tracers.walk import ORIGIN, travelled
 from tests.support import Ranks, Setup, plain_flow, random_nodes, random_owner
 
 PERIODIC = {"openings": False, "periodic": (True, True, True)}

@@ -20,6 +20,7 @@ from muphy_lb.physics.particles.beads.model import AT_REST
 from muphy_lb.physics.particles.beads.motion import ARRIVING
 from muphy_lb.physics.particles.tracers.species import with_tracers
 from tests.laws.test_beads import CHAINS, SINGLE, BeadSetup
+from tests.laws.test_beads_through_openings import Through
 from tests.parity.ptx import CAPABILITY, pretend, ptx_of
 from tests.support import Setup, build_engine, plain_flow, random_nodes
 
@@ -35,12 +36,12 @@ class TracerSetup(Setup):
 
 
 def main() -> int:
-    """All stages of single beads, of chains, of beads in a fluid at rest, of tracers."""
+    """All stages of single beads, of chains, of beads in a fluid at rest and through openings, of tracers."""
     pretend(CAPABILITY)
     point, many = replace(SINGLE, kernel="point"), replace(SINGLE, many=True)
     setups = [BeadSetup(D3Q19, beads=beads, precision=FP32) for beads in (SINGLE, CHAINS, point, many)]
     setups += [BeadSetup(D3Q19, beads=replace(SINGLE, coupling=AT_REST), precision=FP32)]
-    setups += [TracerSetup(D3Q19, precision=FP32)]
+    setups += [Through(D3Q19, precision=FP32), TracerSetup(D3Q19, precision=FP32)]
     nodes = random_nodes(D3Q19, openings=False, periodic=(True, True, True))
     for setup in setups:
         engine = build_engine(nodes, setup)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.conftest import HANGS_S, ROOT
 
-N_STAGES, N_OF_MOVING = 25, 11
+N_STAGES, N_OF_MOVING = 36, 11
 
 
 def test_kernels_of_particles_compile():

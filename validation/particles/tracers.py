@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from muphy_lb.measure.flow_view import on_root
+from muphy_lb.physics.particles.openings import BORN, END, END_STEP, UNDER_WAY
 from muphy_lb.physics.particles.tracers.observers import TracerStatistics, tracer_statistics
-from muphy_lb.physics.particles.tracers.walk import BORN, END, END_STEP, UNDER_WAY
 from muphy_lb.run.solver import Solver
 from muphy_lb.validation.case import Row, Settings, case, relative
 from muphy_lb.validation.flows import lattice_simulation

@@ -204,14 +204,14 @@ def drag(force_operator, take_operator, coupling: Coupling, lattice, precision):
 
     @sweep_jit
     def skeleton(particles, capacity, lookup, flow, pushed, values):
-        of_force, of_taking = values
+        force_values, of_taking = values
         address, weight, velocity = np.empty(count, np.int64), np.empty(count), np.empty(count, flow.dtype)
         for i in range(particles.count[0]):
             meet(particles, capacity, i, lookup, address, weight)
             for k in range(dimension):
                 for c in range(count):
                     velocity[c] = flow[RECORD * max(address[c], 0) + k]
-                along = force(i, k, products(weight, velocity), products(weight, weight), of_force)
+                along = force(i, k, products(weight, velocity), products(weight, weight), force_values)
                 take(i, k, spread(address, weight, along, k, pushed) if pushes else along, of_taking)
 
     return skeleton

@@ -183,7 +183,7 @@ def arriving(backend, macroscopic, arrays: records.StreamArrays, nodes: NodeRang
 def drag(backend, operators, particles: records.ParticleArrays, capacity: int, arrays: records.DragArrays, values):
     """Forces between particles and the nodes around them, for all particles at once."""
     (macroscopic, force, take), lattice = operators, backend.lattice
-    of_moments, of_force, of_taking = (each.by_name(some) for each, some in zip(operators, values, strict=True))
+    of_moments, force_values, of_taking = (each.by_name(some) for each, some in zip(operators, values, strict=True))
     step, lookup, first_other = arrays.step, arrays.lookup, arrays.lookup.size[LAYER]
     nearest, takes_field, pushes = arrays.coupling
     load = backend.addresses(State(step.old, (), step.table, step.table.shape[1]), step.pattern.load)
@@ -201,9 +201,9 @@ def drag(backend, operators, particles: records.ParticleArrays, capacity: int, a
         address, w = nearest_node(lookup, voxel) if nearest else corners(lookup, voxel, offset, lattice.dimension)
         velocity, exists = velocities(address), address >= 0
         for k in range(lattice.dimension):
-            along = force.reference(i, k, added(w * velocity[k]), added(w**2), lattice, of_force)
+            along = force.reference(i, k, added(w * velocity[k]), added(w**2), lattice, force_values)
             if pushes:
-                with np.errstate(invalid="ignore"):  # of particles that are lost, which is told behind the step
+                with np.errstate(invalid="ignore"):  # of particles that are lost, which is reported after the step
                     parts = np.rint(w * along).astype(np.int64)
                 np.add.at(arrays.pushed, RECORD * address[exists] + k, -parts[exists])
                 along = parts.sum(axis=0)

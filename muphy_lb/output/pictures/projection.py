@@ -217,6 +217,7 @@ BORDER = SPLAT_RADIUS + 1
 MAX_VOXELS = 6_000_000
 MAX_EDGE = 600
 OVERSAMPLING = 2
+FAR = 1e6  # a distance beyond that of any wall [cells]
 AZIMUTHS_DEG = (-65.0, -40.0, -20.0, -115.0, -140.0, -160.0)
 ELEVATION_DEG = 20.0
 LIGHT = (-0.45, 0.65, -0.75)  # direction of the light (right, up, forward): from the upper left, in front
@@ -374,7 +375,8 @@ def volume_on(
         header: where its voxels and openings are.
         count: (nz, ny, nx) number of fluid voxels of every cell.
         rock: whether it is the block around the fluid.
-        share: (nz, ny, nx) how much of every cell the body fills; all of those with fluid if not given.
+        share: (nz, ny, nx) how much of every cell the body fills; all of those with fluid if not given. No values below
+            its surface are looked for, so that distances of walls are not needed.
     """
     origin_m = np.asarray(header.origin_m) + header.spacing_m * (
         grid.first + 0.5 * (grid.factor - 1) - grid.factor * MARGIN
@@ -385,6 +387,8 @@ def volume_on(
     channels = _channels(body if share is None else share)
     if rock:
         channels[GRAIN] = smoothed((body & (2 * count < grid.factor**3)).astype(np.float32))
+    elif share is not None:
+        channels[WALL] = FAR
     else:
         channels[WALL] = _wall_distance(body, discs)
     return Volume(channels, np.argwhere(body)[:, ::-1], edge_m, origin_m, discs)

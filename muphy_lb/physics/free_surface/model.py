@@ -98,8 +98,8 @@ def free_surface(
         parameters = {**parameters, BUBBLE: FieldValue(BUBBLE), DEVIATIONS: bubbles.table}
         flow = flow.with_fields(NUMBERS).with_actions(bubbles)
     force = flow.force
-    of_force = {parameter.name: flow.parameters[parameter.name] for parameter in force.parameters}
-    given = {**OWN, **of_force, **parameters, GAS_DEVIATION: gas_deviation}
+    force_parameters = {parameter.name: flow.parameters[parameter.name] for parameter in force.parameters}
+    given = {**OWN, **force_parameters, **parameters, GAS_DEVIATION: gas_deviation}
     crossing = Stage(
         "exchange",
         (exchange(force, capillarity, ONE_PRESSURE if bubbles is None else IN_BUBBLES),),
@@ -108,11 +108,11 @@ def free_surface(
         writes=(ARRIVING, CELL, MASS, SUPPORT),
         where=_surface(INTERFACE),
     )
-    after = _conversion(force, of_force, bubbles is not None)
+    after = _conversion(force, force_parameters, bubbles is not None)
     extended = flow.with_fields(*FIELDS).with_stages(between=(crossing,), after=after)
     filled = _filled(gas_deviation, bubbles)
-    of_liquid = replace(extended, name="free surface", occupied=CELL, bulk=Where(CELL, LIQUID), costs=COSTS)
-    return replace(of_liquid, counted=counted, filled=filled)
+    liquid = replace(extended, name="free surface", occupied=CELL, bulk=Where(CELL, LIQUID), costs=COSTS)
+    return replace(liquid, counted=counted, filled=filled)
 
 
 def _filled(gas_deviation: float, bubbles: Bubbles | None) -> PartlyFilled:
@@ -134,14 +134,14 @@ def _surface(mask: int) -> Where:
     return Where(CELL, mask, among=SURFACE_CELLS)
 
 
-def _conversion(force: Operator, of_force, has_bubbles: bool) -> tuple[Stage, ...]:
+def _conversion(force: Operator, force_parameters, has_bubbles: bool) -> tuple[Stage, ...]:
     """The stages behind the collision."""
     moments = macroscopic(AFTER_COLLISION, COMPRESSIBLE, force)
     given, reads, bared = {**OWN, BUBBLE: FieldValue(BUBBLE)}, (CELLS, BUBBLES), _surface(BARED)
     inherit = Stage("inherit", (INHERIT,), given, reads, (BUBBLE,), bared)
     take = Stage("take", (TAKE,), OWN, (STORED, CELLS, FILLS), (FILL, MASS), _surface(INTERFACE))
     beside = (
-        Stage("edge moments", (moments,), of_force, (STORED,), (EDGE_MOMENTS,)),
+        Stage("edge moments", (moments,), force_parameters, (STORED,), (EDGE_MOMENTS,)),
         Stage("mark", (MARK, GET_WET), OWN, (CELLS,), (CELL,), _surface(TURNING)),
         Stage("get bare", (GET_BARE,), OWN, (CELLS,), (CELL,), only_edge=True),
         Stage(SURFACE_CELLS, reads=(CELLS,), where=Where(CELL, SURFACE | CHANGED), kernel=COLLECT),
@@ -153,7 +153,7 @@ def _conversion(force: Operator, of_force, has_bubbles: bool) -> tuple[Stage, ..
         Stage(
             "refill",
             (start_at_equilibrium(force), moments),
-            of_force,
+            force_parameters,
             reads=(CELLS, MOMENTS_BESIDE),
             where=_surface(WETTED),
             kernel=REFILL,

@@ -22,7 +22,7 @@ from muphy_lb.physics.free_surface.isosurface import SurfaceSnapshots
 from muphy_lb.physics.free_surface.model import free_surface
 from muphy_lb.physics.free_surface.observers import BubbleSeries, GaugeSeries, SurfaceSeries, placed_gauges
 from muphy_lb.physics.free_surface.picture import SurfacePicture
-from muphy_lb.physics.free_surface.pour import add_drop, offered_drop
+from muphy_lb.physics.free_surface.pour import add_block, add_drop, offered
 from muphy_lb.physics.free_surface.section import WETTED
 from muphy_lb.physics.free_surface.stability import FASTEST_FALL, NO_GAS, fall_warnings, tension_warnings
 from muphy_lb.physics.free_surface.start import (
@@ -54,7 +54,7 @@ class FreeSurface(Physics):
     name = "free_surface"
     excludes = frozenset(EVERY_PHYSICS)  # they do not know nodes without fluid
     sets_pressure = True
-    methods = MappingProxyType({"add_drop": add_drop})
+    methods = MappingProxyType({"add_drop": add_drop, "add_block": add_block})
     draws_frames = True
     volume_fraction = "fill"
     keeps_balance = False  # what enters may stay and take the place of gas
@@ -93,7 +93,7 @@ class FreeSurface(Physics):
         self.contact_angle_deg = section.contact_angle_deg
         self.wetting = Wetting()
         self.bubbles = self._bubbles(case, regions.gas())
-        self.offered = {} if self.bubbles else {"add_drop": offered_drop(header)}
+        self.offered = {} if self.bubbles else offered(header)
         self.output_fields = {"fill": OutputField("1", fill, FromStored((CELL, FILL), share_of_liquid))}
         if WETTED in (*case.output.fields, case.output.frames_field):
             self.output_fields[WETTED] = OutputField("1", self.wetting.field)

@@ -1,4 +1,4 @@
-"""Drops that are added to a liquid while it flows, between two steps."""
+"""Drops and blocks that are added to a liquid while it flows, between two steps."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,7 +15,7 @@ from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.measure.flow_view import ViewerAction
 from muphy_lb.operators.initial import initial_populations
 from muphy_lb.physics.free_surface.cells import CELL, FILL, GAS, INTERFACE, LIQUID, MASS, SUPPORT, SUPPORTED
-from muphy_lb.physics.free_surface.start import InitialLiquid, SpheresRegion, sphere_region
+from muphy_lb.physics.free_surface.start import BoxRegion, InitialLiquid, Region, SpheresRegion, sphere_region
 from muphy_lb.setup.initial import FASTEST_MACH
 
 NO_VELOCITY = (0.0, 0.0, 0.0)
@@ -37,9 +37,39 @@ def add_drop(simulation, centre_m: Sequence[float], radius_m: float, velocity_m_
             or gas that is compressed, whose bubbles a new drop would divide.
     """
     region = _region(simulation, centre_m, radius_m, velocity_m_s)
+    return _added(simulation, region, f"add_drop: no gas is at {shown(list(centre_m))} m within {radius_m:g} m")
+
+
+def add_block(simulation, low_m: Sequence[float], high_m: Sequence[float]):
+    """Add a block of liquid at rest, as far as it lies in gas; liquid that is there stays as it is. Collective.
+
+    Args:
+        low_m, high_m: its lowest and highest corner (x, y, z) [m].
+
+    Returns:
+        The volume that was added [m3], on every rank.
+
+    Raises:
+        InputError: corners that are none, or out of order, no gas between them, or gas that is compressed.
+    """
+    given = [list(each) for each in (low_m, high_m)]
+    numbers = [number for each in given for number in each]
+    are_corners = list(map(len, given)) == [3, 3] and all(isinstance(x, Real) and isfinite(x) for x in numbers)
+    if not are_corners or any(a >= b for a, b in zip(*given, strict=True)):
+        raise InputError(f"add_block: {shown(given)} are no lowest and highest corner (x, y, z)")
+    header = simulation.header
+    low, high = ((np.array(each, dtype=float) - header.origin_m) / header.spacing_m for each in given)
+    region = BoxRegion(np.zeros(3), low, high)
+    return _added(simulation, region, f"add_block: no gas is between {shown(given[0])} and {shown(given[1])} m")
+
+
+def _added(simulation, region: Region, nothing: str) -> float:
+    """The volume [m3] that a region of liquid adds. Raises InputError: gas that is compressed, or none, in the words of
+    ``nothing``."""
     (physics,) = (each for each in simulation.physics if each.name == "free_surface")
     if physics.bubbles is not None:
-        raise InputError("add_drop: the gas is compressed (free_surface.bubbles), and a new drop may divide a bubble")
+        what = nothing.partition(":")[0]
+        raise InputError(f"{what}: the gas is compressed (free_surface.bubbles), and new liquid may divide a bubble")
     record, before = simulation.state.record(), simulation.communicator.total(simulation.engine.totals().mass)
     fields, populations = dict(record.fields), np.array(record.populations)
     cell, filled = fields[CELL], np.where(fields[CELL] == LIQUID, 1.0, fields[FILL])
@@ -47,7 +77,7 @@ def add_drop(simulation, centre_m: Sequence[float], radius_m: float, velocity_m_
     total = np.where(cell == LIQUID, 1.0, np.maximum(np.where(cell == INTERFACE, filled, 0.0), share))
     gains = (cell != LIQUID) & (total > np.where(cell == INTERFACE, filled, 0.0))
     if not simulation.communicator.total(int(gains.sum())):
-        raise InputError(f"add_drop: no gas is at {shown(list(centre_m))} m within {radius_m:g} m; move the drop")
+        raise InputError(f"{nothing}; add it elsewhere")
     kind = np.where((cell == INTERFACE) | (total > 0.0), INTERFACE, GAS)
     kind[(cell == LIQUID) | (share >= 1.0)] = LIQUID
     kind[(kind == LIQUID) & _is_beside_gas(simulation, kind)] = INTERFACE
@@ -71,11 +101,15 @@ def add_drop(simulation, centre_m: Sequence[float], radius_m: float, velocity_m_
     return added * simulation.header.spacing_m**3
 
 
-def offered_drop(header: GeometryHeader) -> ViewerAction:
-    """The drop that a page offers to add: in the middle of the geometry, five voxels in radius."""
+def offered(header: GeometryHeader) -> dict[str, ViewerAction]:
+    """What a page offers to add: in the middle of the geometry a drop, five voxels in radius, and a block of ten."""
     middle_m = np.asarray(header.origin_m) + 0.5 * header.spacing_m * (np.array(header.shape[::-1]) - 1.0)
-    numbers = (*middle_m.tolist(), 5.0 * header.spacing_m)
-    return ViewerAction(lambda simulation, given: add_drop(simulation, given[:3], given[3]), numbers)
+    half_m = 5.0 * header.spacing_m
+    block_m = (*(middle_m - half_m).tolist(), *(middle_m + half_m).tolist())
+    return {
+        "add_drop": ViewerAction(lambda flow, given: add_drop(flow, given[:3], given[3]), (*middle_m.tolist(), half_m)),
+        "add_block": ViewerAction(lambda flow, given: add_block(flow, given[:3], given[3:]), block_m),
+    }
 
 
 def _region(simulation, centre_m, radius_m: float, velocity_m_s) -> SpheresRegion:

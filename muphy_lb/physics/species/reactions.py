@@ -28,7 +28,7 @@ SCALE_OF_NOTHING = 1.0  # value of a species that a case gives none, for what fo
 SMOOTH = 0.25  # largest change of a rate over a part of a step, relative
 COARSE = 1.0  # the same for values that are known only after parts have been chosen; 2.8 is unstable
 MOST_PARTS = 100
-BELOW = 0.95  # share of the longest time step that a message tells, which two digits do not round beyond it
+BELOW = 0.95  # share of the longest time step in a message, which two digits do not round beyond it
 DIFFERENCE = 1e-6  # relative step of numerical derivatives
 SHARES = (1.0, 0.1, 0.01, 1e-3, 0.0)  # of the largest values, at which derivatives are looked at
 
@@ -67,6 +67,11 @@ def refuse_stiff(
             f" step, and {COARSE * n_parts:g} is integrated, as the values of the case ask for: give"
             f" lattice.time_step_s = {BELOW * COARSE * time_step_s / stiffest:.2g} or less, or smaller values"
         )
+
+
+def rate_of_change(laws: Sequence[RateLaw], scales: Sequence[float]) -> float:
+    """The largest relative change of the rate of a law [1/s], as of :func:`parts_of_step`."""
+    return _stiffest(laws, scales, 1.0)[0]
 
 
 def _stiffest(laws: Sequence[RateLaw], scales: Sequence[float] | np.ndarray, time_step_s: float) -> tuple[float, str]:

@@ -10,16 +10,18 @@ this step: with the velocity of the step before the lattice's two-step oscillati
 Forces on nodes are multiples of ``FORCE_UNIT``, summed as integers; the bead takes their exact sum.
 """
 
+from functools import cache, partial
 from math import sqrt
 
 import numpy as np
 
 from muphy_lb.lattice.layout import RECORD
 from muphy_lb.operators import Operator, named
-from muphy_lb.operators.operator import opaque, vector_writer
+from muphy_lb.operators.operator import joined, opaque, vector_writer
 from muphy_lb.operators.philox import random_numbers, random_numbers_node
 from muphy_lb.operators.unroll import unroll
-from muphy_lb.physics.particles.beads.motion import AT_BORDER, FORCE_UNIT, PUSH, VELOCITY, WANTED
+from muphy_lb.physics.particles.beads.motion import AT_BORDER, FLOW, FORCE_UNIT, PUSH, VELOCITY, WANTED, moves_node
+from muphy_lb.physics.particles.openings import BORN, END, WAITING, are_under_way
 
 STREAM = 0x62656164  # second word of the key of the beads' noise
 
@@ -77,21 +79,30 @@ def _clear_node(lattice, precision, jit, at):
 CLEAR = Operator("clear", _clear, _clear_node, named(WANTED, PUSH))  # nodes have no force on them, and are not marked
 
 
-def _friction(i, k, flow, share, lattice, parameters):
+def _friction(i, k, flow, share, lattice, parameters, passes=False):
+    if passes:
+        parameters[FLOW[k]][i] = flow
+        enters = are_under_way(i, parameters) & (parameters[END][i] == WAITING)
+        parameters[VELOCITY[k]][i] += np.where(enters, flow, 0.0)
     number, kt = parameters["id"][i], parameters["kt"]
     friction, mass = (parameters[name][number] for name in ("friction", "mass"))
     xi = random_numbers(number, parameters["step"][0], parameters["seed"], STREAM)[k]
     force = np.sqrt(2.0 * friction * kt) * xi - friction * (parameters[VELOCITY[k]][i] - flow)
-    return force / (1.0 + 0.5 * friction * (1.0 / mass + parameters["reaction"] * share)) / FORCE_UNIT
+    force = force / (1.0 + 0.5 * friction * (1.0 / mass + parameters["reaction"] * share)) / FORCE_UNIT
+    return np.where(are_under_way(i, parameters), force, 0.0) if passes else force
 
 
-def _friction_node(lattice, precision, jit, at):
+def _friction_node(lattice, precision, jit, at, passes=False):
     random_at, own, speed = random_numbers_node(jit, STREAM), at["id"], tuple(at[name] for name in VELOCITY)
     friction_at, mass_at, kt_at, seed_at, step_at = (at[name] for name in COUPLING)
     reaction_at, unit, dimension, real = at["reaction"], np.float64(FORCE_UNIT), lattice.dimension, np.float64
     zero, half, one, two = (np.float64(x) for x in (0.0, 0.5, 1.0, 2.0))
 
+    goes_in = _goes_in_node(jit, at, passes, dimension)
+
     def friction(i, k, flow, share, parameters):
+        if not goes_in(i, k, flow, parameters):
+            return zero
         number = parameters[own][i]
         gamma, mass = parameters[friction_at][number], parameters[mass_at][number]
         xi = random_at(number, parameters[step_at][0], parameters[seed_at])
@@ -106,8 +117,36 @@ def _friction_node(lattice, precision, jit, at):
     return jit(unroll(friction))
 
 
-#: The friction of one step along an axis, in ``FORCE_UNIT``; ``reaction``: 1 where the fluid notices, else 0.
-FRICTION = Operator("friction", _friction, _friction_node, named("id", *VELOCITY, *COUPLING, "reaction"))
+def _goes_in_node(jit, at, passes: bool, dimension: int):
+    """Node function: whether a bead is in the flow. Where beads pass openings it keeps the velocity of the fluid around
+    the bead, with which one that enters begins."""
+    moves = moves_node(jit, at, passes)
+    if not passes:
+        return jit(lambda i, k, flow, parameters: True)
+    speed, around = (tuple(at[name] for name in names) for names in (VELOCITY, FLOW))
+    end, waiting = at[END], np.int32(WAITING)
+
+    def goes_in(i, k, flow, parameters):
+        is_in = moves(i, parameters)
+        for axis in range(dimension):
+            if k == axis:
+                parameters[around[axis]][i] = flow
+                if is_in and parameters[end][i] == waiting:
+                    parameters[speed[axis]][i] += flow
+        return is_in
+
+    return jit(unroll(goes_in))
+
+
+@cache
+def friction(passes: bool = False) -> Operator:
+    """The friction of one step along an axis, in ``FORCE_UNIT``; its parameter ``reaction`` is 1 where the fluid
+    notices, else 0; ``passes``: openings."""
+    names = named("id", *VELOCITY, *COUPLING, "reaction")
+    if not passes:
+        return Operator("friction", _friction, _friction_node, names)
+    ways = partial(_friction, passes=True), partial(_friction_node, passes=True)
+    return Operator("friction-open", *ways, joined(names, named(END, BORN, *FLOW)))
 
 
 def _take(i, k, force, lattice, parameters):

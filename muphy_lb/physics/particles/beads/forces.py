@@ -19,6 +19,7 @@ from types import MappingProxyType
 import numpy as np
 
 from muphy_lb.domain.lookup import LAYER, look_up, look_up_node
+from muphy_lb.domain.lookup import WALL as WALL_ENTRY
 from muphy_lb.operators import Operator, named
 from muphy_lb.operators.unroll import unroll
 from muphy_lb.physics.particles.beads.motion import (
@@ -28,12 +29,15 @@ from muphy_lb.physics.particles.beads.motion import (
     HEAD,
     NEXT,
     OFFSET,
+    OPEN,
     PLACE,
     PLACE_UNIT,
     SHIFT,
     VELOCITY,
     VOXEL,
     cell_node,
+    moves_node,
+    moving,
 )
 
 WCA_RANGE = 2.0 ** (1.0 / 6.0)  # distance, over sigma, at which the Lennard-Jones force changes sign
@@ -71,8 +75,8 @@ PAIRS: Mapping[str, Callable] = MappingProxyType({"wca": lennard_jones, "lennard
 NEAREST = 0.7
 
 
-def wall_forces(i, parameters) -> np.ndarray:
-    """(3, n) forces of walls on beads: the specification."""
+def wall_forces(i, parameters, passes: bool = False) -> np.ndarray:
+    """(3, n) forces of walls on beads, and of openings unless beads pass them: the specification."""
     voxel = np.stack([parameters[name][i] for name in VOXEL])
     offset = np.stack([parameters[name][i] for name in OFFSET])
     moved = np.floor(offset + 0.5)
@@ -82,7 +86,8 @@ def wall_forces(i, parameters) -> np.ndarray:
         for y in (-1, 0, 1):
             for x in (-1, 0, 1):
                 side = np.array([x, y, z])[:, None]
-                is_solid = look_up(parameters["lookup"], *(voxel + side)) < 0
+                found = look_up(parameters["lookup"], *(voxel + side))
+                is_solid = found == WALL_ENTRY if passes else found < 0
                 gap = np.where(side == 0, 0.0, -side * (0.5 - side * offset))
                 r2 = (gap**2).sum(axis=0)
                 chosen = is_solid & (r2 < best)
@@ -96,8 +101,10 @@ def wall_forces(i, parameters) -> np.ndarray:
     return np.where(near, scale, 0.0) * nearest
 
 
-def walls_node(jit, at):
+def walls_node(jit, at, passes: bool = False):
     """Node function ``(i, parameters)``: the force of walls on one bead."""
+    wall, nowhere = np.int32(WALL_ENTRY), np.int32(0)
+    is_solid = jit((lambda found: found == wall) if passes else (lambda found: found < nowhere))
     find, lookup, beside = look_up_node(jit), at["lookup"], at["beside_wall"]
     vx, vy, vz, ox, oy, oz = (at[name] for name in (*VOXEL, *OFFSET))
     a, b, range2, real, whole = at["wall_a"], at["wall_b"], at["wall_range2"], np.float64, np.int64
@@ -117,7 +124,7 @@ def walls_node(jit, at):
             sx, sy, sz = direction % 3 - 1, direction // 3 % 3 - 1, direction // 9 - 1
             tx, ty, tz = gap(sx, px), gap(sy, py), gap(sz, pz)
             r2 = tx * tx + ty * ty + tz * tz
-            if r2 < best and find(parameters[lookup], x + whole(sx), y + whole(sy), z + whole(sz)) < 0:
+            if r2 < best and is_solid(find(parameters[lookup], x + whole(sx), y + whole(sy), z + whole(sz))):
                 best, gx, gy, gz = r2, tx, ty, tz
         if best < real(parameters[range2]):
             sigma = real(parameters[b])
@@ -165,6 +172,7 @@ class Interactions:
     walls: bool = False  #: whether walls repel
     #: whether some beads are pulled, everywhere or in a box: its lowest corner, then its highest, in voxels
     pulls: bool = False
+    passes: bool = False  #: whether beads pass openings, else these are walls to them
 
     @property
     def needs_others(self) -> bool:
@@ -177,7 +185,7 @@ class Interactions:
         groups = ((self.bonds, BOND), (self.pairs, PAIR), (self.bends, BEND), (self.walls, WALL), (self.pulls, PULL))
         own = tuple(name for given, names in groups if given for name in names)
         columns = ("lookup", "id", *VOXEL, *OFFSET, *VELOCITY, *FORCE, "mass", "duration")
-        return (*columns, *(PLACE if self.needs_others else ()), *own)
+        return (*columns, *(PLACE if self.needs_others else ()), *(OPEN if self.passes else ()), *own)
 
 
 @cache
@@ -185,12 +193,13 @@ def forces(kinds: Interactions) -> Operator:
     """The forces at the present positions, and the half kick that they give."""
 
     def reference(i, lattice, parameters):
+        i = moving(i, parameters, kinds.passes)
         total = np.zeros((3, np.size(i)))
         for given, part in ((kinds.bonds, _bonds), (kinds.pairs, _pairs), (kinds.bends, _bends)):
             if given:
                 total += part(i, parameters, kinds)
         if kinds.walls:
-            total += wall_forces(i, parameters)
+            total += wall_forces(i, parameters, kinds.passes)
         if kinds.pulls:
             total += _pull(i, parameters)
         for k in range(3):
@@ -268,13 +277,16 @@ def _forces_node(jit, at, kinds: Interactions):
     of_bonds = _bonds_node(jit, at, kinds) if kinds.bonds else nothing
     of_pairs = _pairs_node(jit, at, kinds) if kinds.pairs else nothing
     of_bends = _bends_node(jit, at) if kinds.bends else nothing
-    of_walls = walls_node(jit, at) if kinds.walls else nothing
+    of_walls = walls_node(jit, at, kinds.passes) if kinds.walls else nothing
     of_pull = pull_node(jit, at) if kinds.pulls else nothing
     force_x, force_y, force_z = (at[name] for name in FORCE)
     speed_x, speed_y, speed_z = (at[name] for name in VELOCITY)
     mass, own, duration, half, real = at["mass"], at["id"], at["duration"], np.float64(0.5), np.float64
+    moves = moves_node(jit, at, kinds.passes)
 
     def act(i, parameters):
+        if not moves(i, parameters):
+            return
         ax, ay, az = of_bonds(i, parameters)
         bx, by, bz = of_pairs(i, parameters)
         cx, cy, cz = of_bends(i, parameters)

@@ -33,12 +33,14 @@ from muphy_lb.model.model import (
 )
 from muphy_lb.model.settle import SETTLE
 from muphy_lb.operators import Operator, in_turn, macroscopic
-from muphy_lb.physics.particles.beads.coupling import CLEAR, FRICTION, LANGEVIN, PUSHED, TAKE
+from muphy_lb.physics.particles.beads.coupling import CLEAR, LANGEVIN, PUSHED, TAKE, friction
 from muphy_lb.physics.particles.beads.forces import Interactions, forces
 from muphy_lb.physics.particles.beads.motion import (
     ARRIVING,
     AT_BORDER,
     CELL,
+    DEPART,
+    FLOW,
     FORCE,
     FORGET,
     HEAD,
@@ -54,6 +56,7 @@ from muphy_lb.physics.particles.beads.motion import (
     WANTED,
     drift,
 )
+from muphy_lb.physics.particles.openings import BORN, END, END_STEP, UNDER_WAY
 
 BOTH, ONE_WAY, AT_REST = "both", "one-way", "at-rest"
 #: Bead and fluid drag each other along; the fluid does not notice; the fluid is taken to rest.
@@ -66,6 +69,7 @@ FLOW_FIELDS = (
     Field(PUSH, is_vector=True, corners=True, accumulates=True, marked=PUSHED_HERE),
 )
 COLUMNS = (*VOXEL, *OFFSET, *VELOCITY, *FORCE, *TRAVELLED)
+PASSING = (BORN, END_STEP, *FLOW)  # further columns of beads that pass openings, beside ``END``
 
 MOST_IN_A_PASS = 8  # substeps that one kernel does: each is compiled into it
 
@@ -96,15 +100,17 @@ class Beads:
     @property
     def set(self) -> ParticleSet:
         """Their set of particles."""
-        knows_others = self.interactions.needs_others
+        knows_others, passes = self.interactions.needs_others, self.interactions.passes
         return ParticleSet(
             self.name,
             self.capacity or self.count,
-            reals=(*VELOCITY, *FORCE, *TRAVELLED),
+            integers=(END,) if passes else (),
+            reals=(*VELOCITY, *FORCE, *TRAVELLED, *(PASSING if passes else ())),
             leaving=self.leaving,
             n_ids=self.count if knows_others else 0,
             by_id=(*PLACE, HEAD, NEXT) if knows_others else (),
             cost=COST,
+            active=((END,), lambda end: end == UNDER_WAY) if passes else None,
         )
 
 
@@ -119,6 +125,7 @@ def with_beads(flow: Flow, beads: Beads) -> Flow:
 
 def _values(beads: Beads) -> dict[str, Value]:
     names = ["id", *COLUMNS, *((*PLACE, HEAD, NEXT) if beads.interactions.needs_others else ())]
+    names += [END, *PASSING] if beads.interactions.passes else []
     columns = {name: FieldValue(f"{beads.name}.{name}") for name in names}
     of_each = {"mass": beads.mass, "friction": beads.friction}
     exact = {name: table(np.broadcast_to(value, beads.count)) for name, value in of_each.items()} | {"kt": beads.kt}
@@ -152,8 +159,9 @@ def _moving(beads: Beads, values, *ahead: Operator) -> Iterator[Stage]:
     """The stages ahead, the substeps, and the migration behind them; stages that need no other beads run in one pass,
     at most MOST_IN_A_PASS substeps at a time."""
     kinds, operators = beads.interactions, list(ahead)
+    last = (DEPART, SETTLE) if kinds.passes else (SETTLE,)
     for k in range(beads.substeps):
-        operators.append(drift(kinds.needs_others))
+        operators.append(drift(kinds.needs_others, kinds.passes))
         if kinds.needs_others:
             yield _stage(f"forget {k}", beads, FORGET, values, BY_ID)
             yield _stage(f"drift {k}", beads, in_turn(*operators), values)
@@ -165,7 +173,7 @@ def _moving(beads: Beads, values, *ahead: Operator) -> Iterator[Stage]:
         if is_split and k < beads.substeps - 1:
             yield _stage(f"forces {k}", beads, in_turn(*operators), values)
             operators = []
-    yield _stage("move", beads, in_turn(*operators, SETTLE), values, MIGRATE)
+    yield _stage("move", beads, in_turn(*operators, *last), values, MIGRATE)
 
 
 def _made_known(beads: Beads, values, k: int) -> Iterator[Stage]:
@@ -198,7 +206,7 @@ def _shared_by_all(flow: Flow) -> Iterator[Stage]:
 
 
 def _friction(flow: Flow, beads: Beads, values, pushes: bool) -> Stage:
-    operators = _moments(flow), FRICTION, TAKE
+    operators = _moments(flow), friction(beads.interactions.passes), TAKE
     return Stage(
         f"{beads.name} friction",
         operators,

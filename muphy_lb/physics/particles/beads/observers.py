@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from math import nan
 from pathlib import Path
+from types import MappingProxyType
 from typing import Protocol
 
 import numpy as np
@@ -31,6 +33,7 @@ from muphy_lb.physics.particles.measures import (
     temperature,
     told,
 )
+from muphy_lb.physics.particles.openings import BORN, END, UNDER_WAY, WAITING
 from muphy_lb.physics.particles.snapshots import ParticleSnapshots
 
 FEWEST_ROWS = 8  # rows from which a mean and its error follow
@@ -70,6 +73,10 @@ class ObservedBeads(Protocol):
     checks: BeadChecks
     mass_kg: float | np.ndarray
 
+    @property
+    def passes(self) -> bool:
+        """Whether openings let them through."""
+
 
 def mean_velocity(columns: Mapping[str, np.ndarray], mass: float | np.ndarray) -> np.ndarray:
     """(3,) mean over beads of the velocity with which the last step has moved them to their places, lattice units. The
@@ -87,6 +94,7 @@ class BeadSeries(SeriesObserver):
 
     def __init__(self, view: FlowView, folder: Path, resume_step: int | None, species: ObservedBeads):
         section = species.section
+        self._openings = [opening.name for opening in view.header.openings] if species.passes else []
         pore = pore_of(whole_nodes(view)) if view.communicator.rank == 0 and not section.planes else None
         if pore := view.communicator.broadcast(pore):
             section = section.model_copy(update={"planes": (pore,)})
@@ -99,6 +107,8 @@ class BeadSeries(SeriesObserver):
     def columns(self) -> list[str]:
         """Names of the columns."""
         own = ["temperature_k", "mean_square_displacement_m2", "mean_velocity_m_s", *self._planes.columns()]
+        if self._species.passes:
+            own += ["waiting", "under_way", *(f"{name}_left" for name in self._openings)]
         return own + (["square_radius_of_gyration_m2", "square_end_to_end_m2"] if self._species.topology.chains else [])
 
     def numbers(self) -> list[float] | None:
@@ -109,13 +119,22 @@ class BeadSeries(SeriesObserver):
             return None
         columns, units = particles[self._species.name], view.units
         self._species.checks.under_way(columns)
+        mass_kg, counts, crossed = self._species.mass_kg, list[float](), self._crossed(columns)
+        if self._species.passes:
+            end = columns[END]
+            counts = [int((end == state).sum()) for state in (WAITING, UNDER_WAY, *range(1, 1 + len(self._openings)))]
+            mass_kg = np.broadcast_to(mass_kg, end.size)[end == UNDER_WAY]
+            columns = {name: values[end == UNDER_WAY] for name, values in columns.items()}
+            if not columns["id"].size:
+                return [nan, nan, nan, *crossed, *counts]
         velocity, travelled = (np.stack([columns[name] for name in names], axis=1) for names in (VELOCITY, TRAVELLED))
         velocity_m_s, travelled_m = units.velocity_to_si(velocity), units.spacing_m * travelled
         numbers = [
-            temperature(velocity_m_s, self._species.mass_kg, view.lattice.dimension),
+            temperature(velocity_m_s, mass_kg, view.lattice.dimension),
             float(mean_square_displacement(travelled_m, np.zeros(3))),
-            float(np.linalg.norm(units.velocity_to_si(mean_velocity(columns, self._species.mass_kg / units.mass_kg)))),
-            *self._planes.numbers(positions_m(view.header, columns), travelled_m),
+            float(np.linalg.norm(units.velocity_to_si(mean_velocity(columns, mass_kg / units.mass_kg)))),
+            *crossed,
+            *counts,
         ]
         if not self._species.topology.chains:
             return numbers
@@ -123,6 +142,11 @@ class BeadSeries(SeriesObserver):
         square_radius = np.concatenate([radius_of_gyration(each) ** 2 for each in chains])
         square_ends = np.concatenate([(end_to_end_vector(each) ** 2).sum(axis=1) for each in chains])
         return [*numbers, float(square_radius.mean()), float(square_ends.mean())]
+
+    def _crossed(self, columns: Mapping[str, np.ndarray]) -> list[int]:
+        """How many of all beads, those that have left among them, have crossed each plane."""
+        travelled_m = self._view.units.spacing_m * np.stack([columns[name] for name in TRAVELLED], axis=1)
+        return self._planes.numbers(positions_m(self._view.header, columns), travelled_m)
 
     def finish(self) -> dict | None:
         """The last row as the record for the summary, when the beads went through a pore, and the mean temperature of
@@ -135,6 +159,7 @@ class BeadSeries(SeriesObserver):
             record |= self._translocation()
         measured = read_series(self._folder / self.file)["temperature_k"]
         measured = measured[measured.size // 2 :]
+        measured = measured[np.isfinite(measured)]
         if measured.size < FEWEST_ROWS:
             return record
         mean = block_average(measured)
@@ -160,6 +185,7 @@ class BeadSeries(SeriesObserver):
         text += f", mean square displacement {record['mean_square_displacement_m2']:.4g} m2"
         names = self._planes.columns()
         text += told([record[name] for name in names], names)
+        text += "".join(f", {record[f'{name}_left']:,} left through {name}" for name in self._openings)
         took_s = record.get("translocation_time_s")
         return [text + (f", all within {took_s:.4g} s" if took_s is not None else "")]
 
@@ -173,18 +199,25 @@ class BeadSnapshots(ParticleSnapshots):
     """Writes all beads, with ids and kinds of their file, and their bonds."""
 
     velocity = VELOCITY
+    units = MappingProxyType({BORN: "time steps", END: ""})
 
     def __init__(self, view: FlowView, folder: Path, resume_step: int | None, species: ObservedBeads):
-        topology = species.topology
+        topology, self._passes = species.topology, species.passes
         super().__init__(view, folder, resume_step, species.section, topology.kinds)
         self._ids, self._bonds, self._kind = topology.ids, topology.bonds, topology.kind_of_bead
 
+    def are_in_flow(self, columns: Mapping[str, np.ndarray]) -> np.ndarray:
+        """(n,) whether each bead has entered and not left."""
+        return columns[END] == UNDER_WAY if self._passes else super().are_in_flow(columns)
+
     def snapshot(self, columns: Mapping[str, np.ndarray]) -> Snapshot:
-        """With bonds, but those through a periodic face: a line across the whole box would be drawn for them."""
+        """With when they entered, and whether and where they have left; with bonds, but those through a periodic face:
+        a line across the whole box would be drawn for them."""
         header = self._view.header
         place = np.stack([columns[v] + columns[o] for v, o in zip(*POSITION, strict=True)], axis=1)
         size = np.where(header.periodic, np.array(header.shape[::-1], float), np.inf)
         start, end = place[self._bonds.T]
         bonds = self._bonds[(np.abs(start - end) < size / 2).all(axis=1)]
-        found = replace(super().snapshot(columns), bonds=bonds, kind=self._kind)
+        scalars = {name: columns[name] for name in (END, BORN)} if self._passes else {}
+        found = replace(super().snapshot(columns), bonds=bonds, kind=self._kind, scalars=scalars)
         return found if self._ids is None else replace(found, id=self._ids, bonds=self._ids[bonds])

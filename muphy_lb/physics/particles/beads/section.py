@@ -1,6 +1,7 @@
 """The keys of a table of [[particles]] whose kind is "beads"."""
 
 import math
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Literal
 
@@ -8,7 +9,7 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
 
 from muphy_lb.base.key_units import is_number
 from muphy_lb.case.choice import OneOf
-from muphy_lb.case.section import Box, Positive, Section, Vector, exactly_one, names_given_twice
+from muphy_lb.case.section import Box, Name, Positive, Section, Vector, exactly_one, names_given_twice
 from muphy_lb.physics.particles.base_section import MOST_LISTED, Count, ParticlesSection
 
 FORCES, MODEL, COUPLING = (f"muphy_lb.physics.particles.beads.{name}" for name in ("forces", "model", "coupling"))
@@ -46,7 +47,7 @@ class RepulsionSection(Section):
     diameter_m: Positive
     """its length sigma [m]"""
     cutoff_m: Positive | None = None
-    """distance [m] from which on there is no force; 2.5 sigma unless told (lennard-jones)"""
+    """distance [m] from which on there is no force; 2.5 sigma unless given (lennard-jones)"""
 
     @classmethod
     def rules(cls, given):
@@ -87,9 +88,9 @@ class KindSection(Section):
     ids: Annotated[tuple[NonNegativeInt, ...], Field(strict=False)] = ()
     """which beads, by id; without it those of this kind in the file"""
     mass_kg: Positive | None = None
-    """mass [kg]; that of the table unless told"""
+    """mass [kg]; that of the table unless given"""
     friction_kg_s: Positive | None = None
-    """friction coefficient [kg/s]; that of the table unless told"""
+    """friction coefficient [kg/s]; that of the table unless given"""
     radius_m: Positive | None = None
     """radius [m] instead, of which Stokes' law makes a friction coefficient"""
 
@@ -98,6 +99,29 @@ class KindSection(Section):
         """At most one friction."""
         if "friction_kg_s" in given and "radius_m" in given:
             yield "has friction_kg_s and radius_m; give one of them"
+
+
+class InflowSection(Section):
+    """Beads that enter through an opening, one after the other at equal times, as many in each part of it as fluid
+    enters there, with the velocity of the fluid."""
+
+    opening: Name
+    """name of the opening"""
+    count: Count
+    """how many enter in all"""
+    rate_per_s: Positive | None = None
+    """how many enter in a second [1/s]"""
+    concentration_per_m3: Positive | None = None
+    """or how many the fluid brings with it [1/m3], at an opening of given, constant velocity"""
+    start_s: NonNegativeFloat = 0.0
+    """time at which the first enters [s]"""
+    kind: str | None = None
+    """name of their kind, one of [[particles.kinds]]"""
+
+    @classmethod
+    def rules(cls, given):
+        """One measure of how many."""
+        yield from exactly_one(given, "rate_per_s", "concentration_per_m3")
 
 
 class BeadsSection(ParticlesSection):
@@ -129,6 +153,10 @@ class BeadsSection(ParticlesSection):
     """radius [m] instead, of which Stokes' law makes a friction coefficient"""
     kinds: Annotated[tuple[KindSection, ...], Field(strict=False)] = ()
     """kinds of beads that differ in mass or friction, each in a table [[particles.kinds]]"""
+    openings: Literal["walls", "open"] = "walls"
+    """whether openings are walls to beads, or beads leave where the fluid leaves"""
+    inflow: Annotated[tuple[InflowSection, ...], Field(strict=False)] = ()
+    """beads that enter with the fluid, each in a table [[particles.inflow]]"""
     kernel: Annotated[str, OneOf(COUPLING, "KERNELS")] = "linear"
     """nodes that a bead is coupled to: the corners of the cell around it, or the nearest node"""
     coupling: Annotated[str, OneOf(MODEL, "COUPLINGS")] = "both"
@@ -146,21 +174,24 @@ class BeadsSection(ParticlesSection):
     pull: PullSection | None = None
     """an external force"""
     capacity: PositiveInt | None = None
-    """beads that a rank has room for; room for all of them unless told"""
+    """beads that a rank has room for; room for all of them unless given"""
 
     of_file = (*ParticlesSection.of_file, "time_unit_s")
 
     @property
     def n_to_place(self) -> int:
-        """Single beads, or all of the chains."""
-        return self.count or (self.chains or 0) * (self.beads_per_chain or 0)
+        """Single beads, or all of the chains, and those that enter."""
+        own = self.count or (self.chains or 0) * (self.beads_per_chain or 0)
+        return own + sum(each.count for each in self.inflow)
 
     @classmethod
     def rules(cls, given):
         """One number, one friction; chains have bonds, single beads have none."""
         yield from super().rules(given)
-        yield from exactly_one(given, "count", "chains", "file", "positions_m")
+        if not given.get("inflow") or given.keys() & {"count", "chains", "file", "positions_m"}:
+            yield from exactly_one(given, "count", "chains", "file", "positions_m")
         yield from exactly_one(given, "friction_kg_s", "radius_m")
+        yield from cls._of_openings(given)
         for name in names_given_twice(given.get("kinds")):
             yield f"has two kinds named {name!r}; give each a name of its own"
         if ("chains" in given) != ("beads_per_chain" in given):
@@ -182,3 +213,24 @@ class BeadsSection(ParticlesSection):
             yield f"has {bonded[0]}, and the single beads of count have no bonds; give chains, or a file"
         elif "bending_j" in given and "bonds" not in given:
             yield "has bending_j but no bonds between which there are angles"
+
+    @classmethod
+    def _of_openings(cls, given):
+        """What passes openings is single, dragged by the fluid, and finds room where it enters."""
+        if given.get("openings") != "open":
+            if given.get("inflow"):
+                yield "has inflow, and openings are walls to its beads; set openings = 'open'"
+            return
+        if bonded := [key for key in ("chains", "bonds") if key in given]:
+            yield f"has openings = 'open' and {bonded[0]}: an opening would cut bonds; leave one of them out"
+        if given.get("coupling") == "at-rest":
+            yield (
+                "has openings = 'open' and coupling = 'at-rest': a fluid at rest carries none of them through; set"
+                " coupling = 'one-way'"
+            )
+        repulsion = given.get("repulsion")
+        if given.get("inflow") and isinstance(repulsion, Mapping) and repulsion.get("potential", "wca") != "soft":
+            yield (
+                "has inflow and a repulsion that is infinite where beads meet, as they may where they enter; set"
+                " repulsion.potential = 'soft'"
+            )

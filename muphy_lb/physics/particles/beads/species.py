@@ -13,6 +13,7 @@ from muphy_lb.domain import streaming_named
 from muphy_lb.lattice import lattice_named
 from muphy_lb.measure.flow_view import DrawnParticles
 from muphy_lb.model.model import POSITION, Value
+from muphy_lb.operators import VELOCITY as VELOCITY_GIVEN
 from muphy_lb.parallel import agreed_on_root
 from muphy_lb.physics.particles.beads.checks import BeadChecks, check_reach, excess_temperature
 from muphy_lb.physics.particles.beads.forces import WCA_RANGE, Interactions
@@ -23,6 +24,7 @@ from muphy_lb.physics.particles.beads.section import (
     MOST_SUBSTEPS,
     BeadsSection,
     BondsSection,
+    InflowSection,
     KindSection,
     PullSection,
     RepulsionSection,
@@ -38,9 +40,10 @@ from muphy_lb.physics.particles.beads.start import (
 )
 from muphy_lb.physics.particles.files.read import read_bonds
 from muphy_lb.physics.particles.files.table import ParticleTable
+from muphy_lb.physics.particles.openings import BORN, END, UNDER_WAY, WAITING, spread_over_opening
 from muphy_lb.physics.particles.species import FluidPlaces, Species, places_in_fluid
 
-#: Distance (voxels) and least energy (lattice units) of the repulsion of walls unless told.
+#: Distance (voxels) and least energy (lattice units) of the repulsion of walls unless given.
 WALL_SIGMA, WALL_ENERGY = 0.5, 1e-5
 LARGEST_WALL_SIGMA = 1.0 / WCA_RANGE
 LARGEST_CUTOFF = 2.5
@@ -102,7 +105,13 @@ class BeadSpecies(Species[BeadsSection]):
         self._check_stiffness()
         self._check_thermal_speed()
         check_reach(self.beads, header)
+        self._check_openings()
         self.checks = BeadChecks(self.beads, self.topology.bonds, self.topology.ids, header)
+
+    @property
+    def passes(self) -> bool:
+        """Whether openings let beads through."""
+        return self.section.openings == "open"
 
     @property
     def _own_number(self) -> int:
@@ -138,6 +147,20 @@ class BeadSpecies(Species[BeadsSection]):
     def _is_id(self, number: int) -> bool:
         ids = self.topology.ids
         return number < self.topology.n_beads if ids is None else number in ids
+
+    def _check_openings(self) -> None:
+        """Refuse openings that are not there."""
+        section, names = self.section, [opening.name for opening in self.header.openings]
+        if section.openings == "open" and not names:
+            raise InputError(f"particles.{self.name}.openings is 'open', and there is no opening; remove the key")
+        for inflow in section.inflow:
+            if inflow.opening not in names:
+                raise InputError(
+                    f"particles.{self.name}.inflow.opening is {inflow.opening!r}; allowed: {', '.join(names)}"
+                )
+            if inflow.kind and inflow.kind not in [kind.name for kind in section.kinds]:
+                known = ", ".join(kind.name for kind in section.kinds) or "none, as there is no [[particles.kinds]]"
+                raise InputError(f"particles.{self.name}.inflow.kind is {inflow.kind!r}; allowed: {known}")
 
     def _of_kinds(self) -> tuple[float | np.ndarray, float | np.ndarray]:
         """Mass [kg] and friction [kg/s] of all beads, or (n,) of each where there are kinds. Raises InputError: a kind
@@ -175,11 +198,23 @@ class BeadSpecies(Species[BeadsSection]):
             if missing := [i for i in kind.ids if not self._is_id(i)]:
                 raise InputError(f"{where}.ids has {missing[0]}, and there is no bead of that id")
             own = np.arange(topology.n_beads) if topology.ids is None else topology.ids
-            return np.isin(own, kind.ids)
+            return np.isin(own, kind.ids) | self._enter_as(kind.name)
         if topology.kind_of_bead is None or kind.name not in topology.kinds:
             known = ", ".join(topology.kinds) or "none, as it names no kinds"
             raise InputError(f"{where} has no beads: allowed are the kinds of the file ({known}), or ids of beads")
         return topology.kind_of_bead == topology.kinds.index(kind.name)
+
+    def _enter_as(self, kind: str) -> np.ndarray:
+        """(n,) mask of the beads by own id that enter as those of a kind."""
+        found, first = np.zeros(self.topology.n_beads, dtype=bool), self._n_at_start
+        for inflow in self.section.inflow:
+            found[first : first + inflow.count] = inflow.kind == kind
+            first += inflow.count
+        return found
+
+    @property
+    def _n_at_start(self) -> int:
+        return self.topology.n_beads - sum(each.count for each in self.section.inflow)
 
     def _number(self, chosen: np.ndarray) -> int:
         """The id of the first of some beads, for messages."""
@@ -241,6 +276,7 @@ class BeadSpecies(Species[BeadsSection]):
             bends=has_bends,
             walls=True,
             pulls=section.pull is not None,
+            passes=self.passes,
         )
         return kinds, constants, reach
 
@@ -303,19 +339,50 @@ class BeadSpecies(Species[BeadsSection]):
         dimension = lattice_named(self.case.lattice.name).dimension
         voxel, offset = self._places(view, random, dimension)
         self.checks.at_start(voxel, offset)
+        entering = [self._entering(view, each, random, dimension) for each in self.section.inflow]
+        born = np.concatenate([np.full(len(voxel), -1), *(each[0] for each in entering)])
+        voxel, offset = (np.concatenate([own, *(each[k] for each in entering)]) for k, own in ((1, voxel), (2, offset)))
         thermal = np.sqrt(beads.kt / np.broadcast_to(self.mass_kg / self.units.mass_kg, beads.count))[:, None]
         speed = thermal * random.standard_normal((beads.count, 3))
         if self._table is not None and self._table.velocity_m_s is not None:
-            speed = self.units.velocity_to_lattice(self._table.velocity_m_s[np.argsort(self._table.id)])
-            self.checks.speed_at_start(speed, self.units)
+            given = self.units.velocity_to_lattice(self._table.velocity_m_s[np.argsort(self._table.id)])
+            self.checks.speed_at_start(given, self.units)
+            speed[: len(given)] = given
         speed = speed * (np.arange(3) < dimension)
         columns = {"id": np.arange(beads.count)}
         for names, values in zip((*POSITION, VELOCITY), (voxel, offset, speed), strict=True):
             columns |= dict(zip(names, values.T, strict=True))
+        if self.passes:
+            columns |= {BORN: born, END: np.where(born < 0, UNDER_WAY, WAITING)}
         return columns
+
+    def _entering(self, view, inflow: InflowSection, random, dimension: int) -> tuple[np.ndarray, ...]:
+        """The steps at which beads of an inflow enter, their voxels and offsets."""
+        volume = AccessibleVolume(view.nodes, dimension, openings=True)
+        places = spread_over_opening(view, inflow.opening, inflow.count, random, volume.contains)
+        per_step = self._rate_per_s(view, inflow) * self.units.time_step_s
+        started = np.floor(np.arange(inflow.count) / per_step).astype(np.int64)
+        return self.units.time_to_steps(inflow.start_s) + started, *places
+
+    def _rate_per_s(self, view, inflow: InflowSection) -> float:
+        """How many beads enter in a second. Raises InputError: the flow rate of the opening is not known beforehand."""
+        if inflow.rate_per_s is not None:
+            return inflow.rate_per_s
+        number = [opening.name for opening in self.header.openings].index(inflow.opening)
+        condition, frame = view.conditions[number], view.frames[number]
+        changes = any(each.name == inflow.opening and each.waveform for each in self.case.openings)
+        if condition.kind != VELOCITY_GIVEN or condition.feedback is not None or changes:
+            raise InputError(
+                f"particles.{self.name}.inflow.concentration_per_m3 is given at the opening {inflow.opening!r}, whose"
+                " velocity is not constant, or not given; give rate_per_s, or a velocity_m_s without a waveform"
+            )
+        flow_m3_s = self.units.velocity_to_si(condition.value) * frame.area * self.units.spacing_m**2
+        return (inflow.concentration_per_m3 or 0.0) * flow_m3_s
 
     def _places(self, view, random, dimension: int) -> tuple[np.ndarray, np.ndarray]:
         section, nodes = self.section, view.nodes
+        if self._n_at_start == 0:
+            return np.empty((0, 3), np.int64), np.empty((0, 3))
         if self._table is not None:
             order = np.argsort(self._table.id)
             located = lambda row: self._table.location(order[row])  # noqa: E731
@@ -359,8 +426,9 @@ class BeadSpecies(Species[BeadsSection]):
 
     @property
     def drawn(self) -> DrawnParticles:
-        """All, with their bonds."""
-        return super().drawn._replace(bonds=self.topology.bonds)
+        """All that are in the flow, with their bonds."""
+        drawn = super().drawn._replace(bonds=self.topology.bonds)
+        return drawn._replace(columns=(END,), are_drawn=lambda end: end == UNDER_WAY) if self.passes else drawn
 
     def describe(self) -> str:
         """Their number, friction and forces."""
@@ -375,6 +443,9 @@ class BeadSpecies(Species[BeadsSection]):
         ]
         text += f", {', '.join(forces)}" if forces else ""
         text += ", in a fluid taken to rest" if beads.coupling == AT_REST else ""
+        if self.passes:
+            entering = sum(each.count for each in self.section.inflow)
+            return f"{text}; {entering:,} of them enter through openings"
         return text + ("; openings are walls to them" if self.header.openings else "")
 
     def warnings(self) -> tuple[str, ...]:

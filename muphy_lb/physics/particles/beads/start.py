@@ -6,9 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.geometry.nodes import GeometryHeader, NodeList
+from muphy_lb.geometry.nodes import GeometryHeader, NodeList, voxel_coordinates
+from muphy_lb.geometry.voxels import FIRST_WALL_NUMBER
 from muphy_lb.model.model import POSITION
-from muphy_lb.physics.particles.beads.section import BeadsSection
+from muphy_lb.physics.particles.beads.section import BeadsSection, InflowSection
 from muphy_lb.physics.particles.files.table import ParticleTable
 from muphy_lb.physics.particles.measures import chain_positions
 
@@ -27,16 +28,20 @@ class AccessibleVolume:
 
     Args:
         dimension: of the lattice.
+        openings: whether beads may start beside openings, which are no walls to them.
 
     Attributes:
         axes: (3,) along which of them beads move.
         size: (3,) voxels of the box along x, y and z.
     """
 
-    def __init__(self, nodes: NodeList, dimension: int):
+    def __init__(self, nodes: NodeList, dimension: int, openings: bool = False):
         self.axes, self.size = np.arange(3) < dimension, np.array(nodes.shape[::-1])
         self._periodic, self._fluid = np.array(nodes.periodic), np.zeros(tuple(self.size), dtype=bool)
         self._fluid[tuple(nodes.coordinates().T)] = True
+        if openings:
+            is_opening = nodes.label_number < FIRST_WALL_NUMBER
+            self._fluid[tuple(voxel_coordinates(nodes.label_voxel[is_opening], nodes.shape).T)] = True
         around = np.array(np.meshgrid(*[(-CLEARANCE, 0.0, CLEARANCE)] * 3)).reshape(3, -1).T
         self._around = np.unique(around * self.axes, axis=0)
 
@@ -220,10 +225,32 @@ class Topology(NamedTuple):
     kinds: tuple[str, ...] = ()  #: names of the kinds that their file has; empty without any
     kind_of_bead: np.ndarray | None = None  #: (n,) numbers of these; None without any
 
+    def joined_by(self, inflow: Sequence[InflowSection]) -> "Topology":
+        """With beads that enter, behind the others: their ids follow the largest."""
+        entering = [each.count for each in inflow]
+        n_beads, ids, names, kind_of_bead = self.n_beads + sum(entering), self.ids, list(self.kinds), self.kind_of_bead
+        if ids is not None:
+            ids = np.append(ids, ids.max(initial=-1) + 1 + np.arange(sum(entering)))
+        if kind_of_bead is not None or any(each.kind for each in inflow):
+            own = np.zeros(self.n_beads, np.int64) if kind_of_bead is None else kind_of_bead
+            names += [] if kind_of_bead is not None or not self.n_beads else [OTHERS]
+            names += sorted({each.kind or OTHERS for each in inflow} - set(names))
+            entered = [names.index(each.kind or OTHERS) for each in inflow]
+            kind_of_bead = np.append(own, np.repeat(entered, entering))
+        return self._replace(n_beads=n_beads, ids=ids, kinds=tuple(names), kind_of_bead=kind_of_bead)
+
+
+OTHERS = "beads"  # name of the kind of beads that have none beside some that have
+
 
 def topology_of(section: BeadsSection, found: ParticleTable | None) -> Topology:
-    """The beads of a table of the case, or of its file. Raises InputError: the file has bonds, or angles, and the table
-    does not say their force, or the other way round."""
+    """The beads of a table of the case, or of its file, and those that enter. Raises InputError: the file has bonds, or
+    angles, and the table does not say their force, or the other way round."""
+    topology = _at_start(section, found)
+    return topology.joined_by(section.inflow) if section.inflow else topology
+
+
+def _at_start(section: BeadsSection, found: ParticleTable | None) -> Topology:
     if found is not None:
         return _of_file(section, found)
     if section.chains is None:

@@ -18,9 +18,10 @@ from muphy_lb.output.report_html import ReportPart, ReportTable, series_charts
 from muphy_lb.physics.particles.files.table import Snapshot
 from muphy_lb.physics.particles.files.vtkhdf import read_paths, write_path_lines
 from muphy_lb.physics.particles.measures import PlaneCounts, told
+from muphy_lb.physics.particles.openings import BORN, END, END_STEP, STUCK, UNDER_WAY, WAITING
 from muphy_lb.physics.particles.snapshots import ParticleSnapshots
 from muphy_lb.physics.particles.tracers.section import TracersSection
-from muphy_lb.physics.particles.tracers.walk import BEFORE, BORN, END, END_STEP, STUCK, UNDER_WAY, WAITING, travelled
+from muphy_lb.physics.particles.tracers.walk import BEFORE, travelled
 
 HALF_A_STEP = 0.5  # A tracer leaves within a step: half of one before its end on average
 

@@ -6,10 +6,8 @@ import numpy as np
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.precision import PRECISIONS
-from muphy_lb.boundaries.opening_geometry import opening_links
-from muphy_lb.geometry.nodes import voxel_coordinates
 from muphy_lb.lattice.layout import RECORD
-from muphy_lb.measure.flow_view import DrawnParticles, FlowView, whole_nodes
+from muphy_lb.measure.flow_view import DrawnParticles
 from muphy_lb.model.flow import Flow
 from muphy_lb.model.model import (
     AT_NEIGHBOURS,
@@ -26,76 +24,13 @@ from muphy_lb.model.model import (
 from muphy_lb.operators import STORE_VECTOR, VELOCITY_VECTOR
 from muphy_lb.operators.philox import LARGEST_NUMBER
 from muphy_lb.parallel import agreed_on_root
-from muphy_lb.physics.particles.species import FluidPlaces, Species, StratifiedSample, places_in_fluid
+from muphy_lb.physics.particles.openings import BORN, END, STUCK, UNDER_WAY, WAITING, spread_over_opening
+from muphy_lb.physics.particles.species import FluidPlaces, Species, places_in_fluid
 from muphy_lb.physics.particles.tracers.observers import TracerSeries, TracerSnapshots
 from muphy_lb.physics.particles.tracers.section import TracersSection
-from muphy_lb.physics.particles.tracers.walk import (
-    BORN,
-    COLUMNS,
-    END,
-    INTEGERS,
-    ORIGIN,
-    REALS,
-    STUCK,
-    TOUCHING,
-    UNDER_WAY,
-    VALUES,
-    WAITING,
-    walk,
-)
+from muphy_lb.physics.particles.tracers.walk import COLUMNS, INTEGERS, ORIGIN, REALS, VALUES, walk
 
 COST = 2.5  # of a step, in steps of a node: measured on a core, D3Q19, fp32
-PARTS = 8  # parts along each edge of a face of a voxel, in each of which tracers start evenly
-
-
-def spread_over_opening(view: FlowView, name: str, count: int, random) -> tuple[np.ndarray, np.ndarray]:
-    """Voxels and offsets of positions at the faces of an opening's voxels, as many in each as its profile lets enter;
-    for an opening of given pressure, whose profile follows from the flow, evenly. Raises InputError: nothing enters."""
-    nodes, lattice = whole_nodes(view), view.lattice
-    number = [opening.name for opening in nodes.openings].index(name)
-    frame, condition = view.frames[number], view.conditions[number]
-    links = opening_links(nodes, lattice)
-    links = links.select((links.boundary == number) & (np.abs(lattice.c[links.q]).sum(axis=1) == 1))
-    direction, voxel = lattice.c[links.q], voxel_coordinates(links.voxel, nodes.shape)
-    inflow = -(direction @ frame.normal) * condition.profile(frame, voxel + 0.5 * direction)
-    inflow = np.maximum(inflow, 0.0)
-    if not inflow.any():
-        raise InputError(f"opening {name!r}: nothing enters there at which tracers could start")
-    is_thick = np.array(nodes.shape[::-1]) > 1
-    part, weight = _parts_of_faces(voxel, direction, inflow, is_thick)
-    chosen = StratifiedSample(weight.reshape(-1)).draw(count, random)
-    face, which = np.divmod(chosen, len(part))
-    offset = part[which] + random.uniform(-0.5, 0.5, (count, 3)) / PARTS
-    offset = np.where(is_thick, offset, 0.0)
-    return voxel[face], np.where(direction[face] != 0, TOUCHING * direction[face], offset)
-
-
-def _parts_of_faces(voxel, direction, inflow, is_thick) -> tuple[np.ndarray, np.ndarray]:
-    """Offsets (m, 3) of the middles of the parts of a voxel, and the inflow (n, m) through those of each face, between
-    faces interpolated as tracers will be carried (:mod:`muphy_lb.physics.particles.tracers.walk`)."""
-    steps = (np.arange(PARTS) + 0.5) / PARTS - 0.5
-    sizes = [steps if thick else np.zeros(1) for thick in is_thick]
-    part = np.stack(np.meshgrid(*sizes, indexing="ij"), axis=-1).reshape(-1, 3)
-    known = {(*place, *way): value for place, way, value in zip(*map(_rows, (voxel, direction)), inflow, strict=True)}
-    weight = np.repeat(inflow[:, None], len(part), axis=1)
-    for axis, unit in enumerate(np.eye(3, dtype=np.int64)):
-        plus, minus = (
-            np.array(
-                [known.get((*place, *way), np.nan) for place, way in zip(_rows(beside), _rows(direction), strict=True)]
-            )
-            for beside in (voxel + unit, voxel - unit)
-        )
-        above, below = (np.where(np.isnan(values), inflow, values) for values in (plus, minus))
-        is_inner = ~np.isnan(plus + minus)
-        slope = np.where(is_inner, 0.5 * (above - below), np.clip(above - below, -2.0 * inflow, 2.0 * inflow))
-        weight += np.where(direction[:, axis] != 0, 0.0, slope)[:, None] * part[:, axis]
-    return part, np.maximum(weight, 0.0)
-
-
-def _rows(values: np.ndarray) -> list[tuple]:
-    return [tuple(row) for row in values.tolist()]
-
-
 FEWEST_LEAVING, SHARE_LEAVING = 1024, 8
 #: A node, by dimension: blocks of 10^3 entries, which have nodes in one layer of 8^2, or in half of 8^3 voxels.
 BYTES_OF_LOOKUP = {2: 63.0, 3: 16.0}
@@ -128,7 +63,7 @@ class Tracers(Species[TracersSection]):
         speed = self.case.run.max_mach / sqrt(3.0)
         largest = (1.0 - speed) ** 2 / (2.0 * LARGEST_NUMBER**2)
         if self.diffusivity > largest:
-            time_step_s = 0.999 * self.units.time_step_s * largest / self.diffusivity  # three digits are told
+            time_step_s = 0.999 * self.units.time_step_s * largest / self.diffusivity  # three digits are shown
             longest = LARGEST_NUMBER * sqrt(2.0 * self.diffusivity)
             raise InputError(
                 f"particles.{self.name}.diffusivity_m2_s is {self.section.diffusivity_m2_s:g}: tracers then walk up to"

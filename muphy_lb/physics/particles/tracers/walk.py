@@ -36,6 +36,7 @@ from muphy_lb.operators import VELOCITY_VECTOR, Operator, named
 from muphy_lb.operators.operator import vector_reader
 from muphy_lb.operators.philox import random_numbers, random_numbers_node
 from muphy_lb.operators.unroll import unroll
+from muphy_lb.physics.particles.openings import BORN, END, END_STEP, STUCK, TOUCHING, UNDER_WAY, WAITING
 
 
 def velocity(field, at: np.ndarray, offset: np.ndarray, n_axes: int) -> np.ndarray:
@@ -139,10 +140,7 @@ VOXEL, OFFSET = POSITION
 #: Where a tracer would have started, had it come to its position without crossing periodic edges.
 ORIGIN = ("origin_x", "origin_y", "origin_z")
 BEFORE = ("before_x", "before_y", "before_z")
-BORN, END, END_STEP = "born_step", "end", "end_step"
 INTEGERS, REALS, VALUES = (END,), (BORN, END_STEP, *ORIGIN), BEFORE
-UNDER_WAY, STUCK, WAITING = 0, -1, -2  # values of the column ``end``; k + 1 of tracers that have left through opening k
-TOUCHING = 0.5 - 2.0**-30  # largest offset of what is at a wall: a face itself belongs to the voxel beyond it
 
 COLUMNS = ("id", *VOXEL, *OFFSET, *INTEGERS, *REALS, *VALUES)
 PARAMETERS = named("lookup", "step", "seed", "amplitude", *COLUMNS, VELOCITY_VECTOR)
