@@ -40,7 +40,7 @@ def field_numbers(model: Model) -> tuple[int, int]:
     old and the new value, or populations, of every advanced field. A stencil also reads the old values of neighbours,
     which are cache hits if other nodes have loaded them.
     """
-    advanced = {field.name: field for field in model.fields if field.advanced_by}
+    advanced = {field.name: field for field in model.fields if field.is_advanced}
     stages = (stage for stage in model.after if not advanced.keys().isdisjoint(stage.writes))
     handed = chain(model.parameters.values(), *(each.parameters.values() for each in stages))
     own = sum(2 * len(field.components) for field in advanced.values())
@@ -52,7 +52,7 @@ def field_bytes(engine) -> int:
     """Bytes that the fields of a rank move in a step, at least: their numbers, stencil tables, extrapolated values."""
     real = np.dtype(engine.real).itemsize
     numbers = field_numbers(engine.model)[0] * engine.domain.n_nodes * real
-    advanced = (field.name for field in engine.model.fields if field.advanced_by)
+    advanced = (field.name for field in engine.model.fields if field.is_advanced)
     return numbers + sum(_stencil_bytes(engine, name, real) for name in advanced)
 
 

@@ -147,10 +147,9 @@ class Backend(Protocol):
             Stream and collide a node range; ``shape`` is one of :meth:`launch_shapes`, by default the first. Nodes
             without fluid need not be advanced; what is stored for them is not specified. Devices with a queue for the
             bulk advance no others than those of ``arrays.occupied``.
-        stencil(update, arrays: StencilArrays, nodes, values)
-            new[n] = update(old[n] and old at its neighbours, n).
-        scalar_streaming(update, arrays: StencilArrays, nodes, values)
-            The update overwrites the populations that arrive; component q goes to new[q row + n].
+        advance(update, arrays: StencilArrays, nodes, values)
+            new[n] = update(old[n] and old at its neighbours, n). Of a field with several components the update
+            overwrites the populations that arrive, and component q goes to new[q row + n].
         at_nodes(update, access: NodeAccess, nodes, values, collision=None)
             ``update(arriving, stored, neighbours, n, values)`` with those of the first three that ``access`` has:
             populations, and the addresses of the node's neighbours in arrays of fields; it writes to fields among the

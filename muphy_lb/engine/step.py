@@ -171,7 +171,7 @@ class StepOrder:
         between = _read_first((*model.before, *model.between), readable)
         behind = [name for name in _read_first(model.stages, readable) if name not in stored]
         beside = [name for name in (*between, *behind) if name not in ahead]
-        advancing = {field.name for field in model.fields if field.advanced_by}
+        advancing = {field.name for field in model.fields if field.is_advanced}
         advanced = [name for stage in model.after for name in stage.writes if name in advancing]
         self.at_start = tuple(dict.fromkeys((*advanced, *beside)))
 

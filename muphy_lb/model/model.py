@@ -150,9 +150,9 @@ class Field:
         return [self.name] if not self.of_moments else [f"{self.name}_{k}" for k in range(4)]
 
     @property
-    def advanced_by(self) -> str:
-        """The kernel that advances it by its values, or populations, at neighbours; empty if no stage does."""
-        return "scalar_streaming" if self.streaming is not None else "stencil" if self.boundary is not None else ""
+    def is_advanced(self) -> bool:
+        """Whether a stage advances it by its values, or populations, at neighbours."""
+        return self.boundary is not None or self.streaming is not None
 
     @property
     def is_read_at_neighbours(self) -> bool:
@@ -337,9 +337,12 @@ class Model:
 
     def kernel_of(self, stage: Stage) -> str:
         """Name of the kernel of a stage."""
+        if stage.kernel or stage.over != NODES:
+            return stage.kernel or "particles"
         written = [each for each in self.fields if each.name in stage.writes]
-        kernels = (each.advanced_by or ("moments" if each.of_moments else "") for each in written)
-        return stage.kernel or next(filter(None, kernels), "at_nodes" if stage.over == NODES else "particles")
+        if any(each.is_advanced for each in written):
+            return "advance"
+        return "moments" if any(each.of_moments for each in written) else "at_nodes"
 
     def fills_everywhere(self, name: str) -> bool:
         """Whether a stage writes a field at all nodes."""

@@ -155,7 +155,7 @@ def watched(parameters, n_nodes, notes) -> dict:
 
 def test_the_numbers_of_fields_are_those_that_the_equations_touch():
     model = Solver(cavity(4).case, SerialCommunicator()).engine.model
-    stencil = next(stage for stage in model.after if model.kernel_of(stage) == "stencil")
+    stencil = next(stage for stage in model.after if model.kernel_of(stage) == "advance")
     collided, carried, n = set(), set(), np.arange(3)
     model.collision.reference(np.zeros((19, 3)), n, model.lattice, watched(model.parameters, 3, collided))
     new = stencil.operators[0].reference(np.zeros((19, 3)), n, model.lattice, watched(stencil.parameters, 3, carried))

@@ -30,9 +30,9 @@ def main() -> int:
             for stage in engine.model.stages:
                 (operator,) = stage.operators
                 values = typeof(engine.parameters.values(operator, stage.parameters, 0))
-                if engine.model.kernel_of(stage) == "scalar_streaming":
+                if engine.model.kernel_of(stage) == "advance":
                     n_entries = engine.fields.table_of(stage.writes[0]).table.n_entries
-                    kernel = skeletons.scalar_streaming(operator, n_entries, lattice, precision, np.uint32)
+                    kernel = skeletons.advance(operator, n_entries, True, lattice, precision, np.uint32)
                     ptx_of(kernel, (real, real, WORDS, WORDS, number, number, number, values))
                 elif stage.over == NODES:
                     kernel, ahead = composed(stage, stage.operators, None, None, (lattice, precision))

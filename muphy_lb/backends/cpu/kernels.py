@@ -30,16 +30,10 @@ def stream_collide(backend, collide, arrays: records.StreamArrays, nodes: NodeRa
     return on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
 
 
-def stencil(backend, update, arrays: records.StencilArrays, nodes: NodeRange, values):
+def advance(backend, update, arrays: records.StencilArrays, nodes: NodeRange, values):
     """Vectorised over warps of nodes."""
-    skeleton = skeletons.stencil(update, arrays.n_neighbours, backend.lattice, backend.precision)
-    arguments = (arrays.old, arrays.new, *arrays.table, nodes.first, nodes.last, values)
-    return on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
-
-
-def scalar_streaming(backend, update, arrays: records.StencilArrays, nodes: NodeRange, values):
-    """Vectorised over warps of nodes."""
-    skeleton = skeletons.scalar_streaming(update, arrays.n_neighbours, backend.lattice, backend.precision)
+    how = arrays.n_neighbours, arrays.row > 0, backend.lattice, backend.precision
+    skeleton = skeletons.advance(update, *how)
     arguments = (arrays.old, arrays.new, *arrays.table, nodes.first, nodes.last, arrays.row, values)
     return on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
 

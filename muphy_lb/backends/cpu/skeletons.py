@@ -200,45 +200,31 @@ def stream_collide(collide_operator, pattern, lattice, precision, streams, has_o
 
 
 @cache
-def stencil(update_operator, n_neighbours, lattice, precision):
-    """Advance a field from the values of a node and of its neighbours."""
-    update, real, n_values = update_operator.compile(lattice, precision, node_jit), precision.real, 1 + n_neighbours
-    load = gather(split((0, *(-k for k in range(1, n_values)))), n_values, first_of_field)
-
-    @loop_jit
-    def skeleton(old, new, lines, bases, first, last, parameters):
-        first_warp, last_warp = first // WARP, (last + WARP - 1) // WARP
-        for chunk in prange((last_warp - first_warp + CHUNK - 1) // CHUNK):
-            values = np.empty((n_values, WARP), real)
-            start = first_warp + chunk * CHUNK
-            for warp in range(start, min(last_warp, start + CHUNK)):
-                load(values, old, lines, bases, warp)
-                for n in range(max(first, warp * WARP), min(last, (warp + 1) * WARP)):
-                    new[n] = update(values[:, n % WARP], n, parameters)
-
-    return skeleton
-
-
-@cache
-def scalar_streaming(update_operator, n_neighbours, lattice, precision):
-    """Advance a field of several components from the arriving populations."""
+def advance(update_operator, n_neighbours, has_populations, lattice, precision):
+    """Advance a field from the values of a node and of its neighbours, or, of several components, from the arriving
+    populations."""
     update, real, n_values = update_operator.compile(lattice, precision, node_jit), precision.real, 1 + n_neighbours
     load = gather(split((0, *(-k for k in range(1, n_values)))), n_values, first_of_field)
 
     @node_jit
-    def collide(values, n, begin, end, parameters):
+    def updated(values, new, place, begin, end, row, parameters):
+        for n in range(place + begin, place + end):
+            new[n] = update(values[:, n % WARP], n, parameters)
+
+    @node_jit
+    def collided(values, new, place, begin, end, row, parameters):
+        n = np.uint64(place)
         if begin == 0 and end == WARP:  # a loop of constant length is vectorised
             for lane in range(WARP):
                 update(values[:, lane], n + np.uint64(lane), parameters)
         else:
             for lane in range(begin, end):
                 update(values[:, lane], n + np.uint64(lane), parameters)
-
-    @node_jit
-    def store(values, new, place, begin, end, row):
         for k in range(n_values):
             for lane in range(begin, end):
                 new[k * row + place + lane] = values[k, lane]
+
+    store = collided if has_populations else updated
 
     @loop_jit
     def skeleton(old, new, lines, bases, first, last, row, parameters):
@@ -248,10 +234,8 @@ def scalar_streaming(update_operator, n_neighbours, lattice, precision):
             start = first_warp + chunk * CHUNK
             for warp in range(start, min(last_warp, start + CHUNK)):
                 place = warp * WARP
-                begin, end = max(first - place, 0), min(last - place, WARP)
                 load(values, old, lines, bases, warp)
-                collide(values, np.uint64(place), begin, end, parameters)
-                store(values, new, place, begin, end, row)
+                store(values, new, place, max(first - place, 0), min(last - place, WARP), row, parameters)
 
     return skeleton
 

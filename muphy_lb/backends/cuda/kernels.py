@@ -154,20 +154,10 @@ def _stream_collide_fluid(backend, collide, arrays: records.StreamArrays, nodes:
     return backend.launch(kernel, n_threads, arguments, queue=nodes.queue, block=block)
 
 
-def stencil(backend, update, arrays: records.StencilArrays, nodes: NodeRange, values):
+def advance(backend, update, arrays: records.StencilArrays, nodes: NodeRange, values):
     """One thread per node."""
-    table = arrays.table
-    kernel = skeletons.stencil(update, arrays.n_neighbours, backend.lattice, backend.precision, table.index_type)
-    arguments = (arrays.old, arrays.new, table.lines, table.bases, *_bounds(nodes), values)
-    return backend.launch(kernel, nodes.last - nodes.first, arguments, queue=nodes.queue)
-
-
-def scalar_streaming(backend, update, arrays: records.StencilArrays, nodes: NodeRange, values):
-    """One thread per node."""
-    table = arrays.table
-    kernel = skeletons.scalar_streaming(
-        update, arrays.n_neighbours, backend.lattice, backend.precision, table.index_type
-    )
+    table, how = arrays.table, (arrays.n_neighbours, arrays.row > 0)
+    kernel = skeletons.advance(update, *how, backend.lattice, backend.precision, table.index_type)
     shape = *_bounds(nodes), table.index_type(arrays.row)
     arguments = (arrays.old, arrays.new, table.lines, table.bases, *shape, values)
     return backend.launch(kernel, nodes.last - nodes.first, arguments, queue=nodes.queue)

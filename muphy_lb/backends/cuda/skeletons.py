@@ -148,28 +148,21 @@ def stream_collide_fluid(collide_operator, pattern, lattice, precision, index_ty
 
 
 @cache
-def stencil(update_operator, n_neighbours, lattice, precision, index_type):
-    """Advance a field from the values of a node and of its neighbours."""
-    update, real, n_values = update_operator.compile(lattice, precision, device_jit), precision.real, 1 + n_neighbours
-    gather_node = gather_values(n_neighbours, index_type, real)
-
-    @kernel_jit
-    def kernel(old, new, lines, bases, first, last, parameters):
-        n = np.uint32(first + cuda.grid(1))
-        if n < last:
-            values = cuda.local.array(n_values, real)
-            gather_node(old, lines, bases, n, values)
-            new[n] = update(values, n, parameters)
-
-    return kernel
-
-
-@cache
-def scalar_streaming(update_operator, n_neighbours, lattice, precision, index_type):
-    """Advance a field of several components from the arriving populations."""
+def advance(update_operator, n_neighbours, has_populations, lattice, precision, index_type):
+    """Advance a field from the values of a node and of its neighbours, or, of several components, from the arriving
+    populations."""
     update, real, n_values = update_operator.compile(lattice, precision, device_jit), precision.real, 1 + n_neighbours
     gather_node = gather_values(n_neighbours, index_type, real)
     scatter_node = scatter_values(n_values, index_type)
+
+    def collided(values, n, row, new, parameters):
+        update(values, n, parameters)
+        scatter_node(values, n, row, new)
+
+    def updated(values, n, row, new, parameters):
+        new[n] = update(values, n, parameters)
+
+    advanced = device_jit(collided if has_populations else updated)
 
     @kernel_jit
     def kernel(old, new, lines, bases, first, last, row, parameters):
@@ -177,8 +170,7 @@ def scalar_streaming(update_operator, n_neighbours, lattice, precision, index_ty
         if n < last:
             values = cuda.local.array(n_values, real)
             gather_node(old, lines, bases, n, values)
-            update(values, n, parameters)
-            scatter_node(values, n, row, new)
+            advanced(values, n, row, new, parameters)
 
     return kernel
 

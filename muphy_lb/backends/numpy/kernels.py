@@ -231,8 +231,8 @@ def stream_collide(backend, collide, arrays: records.StreamArrays, nodes: NodeRa
     return step
 
 
-def stencil(backend, update, arrays: records.StencilArrays, nodes: NodeRange, values):
-    """new[n] = update(old[n], old[neighbours])."""
+def advance(backend, update, arrays: records.StencilArrays, nodes: NodeRange, values):
+    """new[n] = update(old[n], old[neighbours]), of all components if there are several."""
     n = np.arange(nodes.first, nodes.last)
     sources = np.concatenate((n[None], arrays.table[:, n]))
     targets = n + arrays.row * np.arange(len(sources))[:, None] if arrays.row else n
@@ -495,4 +495,4 @@ def scatter_add(backend, packed, buffer, addresses):
     return lambda: np.add.at(buffer, addresses, packed)
 
 
-KERNELS = kernels_of({**vars(), "scalar_streaming": stencil})
+KERNELS = kernels_of(vars())
