@@ -63,9 +63,8 @@ class SubstanceKeys(Section):
         try:
             density, viscosity = properties(name, *values, salinity)
         except InputError as error:
-            raise ValidationError.from_exception_data(
-                cls.__name__, [wrong_key(("substance",), str(error), name)]
-            ) from None
+            problems: list = [wrong_key(("substance",), str(error), name)]
+            raise ValidationError.from_exception_data(cls.__name__, problems) from None
         made = {DENSITY: density} if DENSITY in cls.all_fields() else {}
         if not given.keys() & {VISCOSITY, KINEMATIC}:
             made[VISCOSITY] = viscosity
