@@ -21,8 +21,8 @@ ANGLES, QUICK_ANGLES, DROP, WETTING_STEPS, ANGLE_TOLERANCE = (30.0, 60.0, 90.0, 
 TUBE, DRIVEN_STEPS, ANNULAR_TOLERANCE = 16.0, 12000, 0.03
 TUBES, QUICK_TUBES = ((16.0, 100.0), (16.0, 10.0), (24.0, 10.0), (16.0, 1.0), (16.0, 0.1)), ((16.0, 10.0),)
 SLIT, SLIT_TOLERANCE, AROUND = 12, 0.03, (0.97, 1.03)
-SLIT_ANGLES, QUICK_SLIT_ANGLES = (30.0, 60.0, 120.0), (60.0,)
-RISES, QUICK_RISES, ABOUT = ((60.0, 12), (60.0, 24), (30.0, 24)), ((60.0, 12),), (0.9, 1.1)
+ENTRIES, QUICK_ENTRIES = ((30.0, 12), (60.0, 12), (120.0, 12), (30.0, 24), (60.0, 24)), ((60.0, 12),)
+RISES, ABOUT = ENTRIES[:2] + ENTRIES[3:], (0.9, 1.1)
 SLITS = ((12, 60, 1.0, 20.0), (12, 240, 1.0, 20.0), (24, 120, 1.0, 20.0), (12, 60, 0.2, 20.0), (12, 60, 5.0, 20.0))
 QUICK_SLITS, IMBIBING_ANGLE = ((12, 60, 1.0, 6.0),), 60.0
 SLIP = 2.5  # voxels, by which the contact line slips
@@ -119,9 +119,9 @@ def annulus(settings: Settings) -> Iterator:
 def entry(settings: Settings) -> Iterator:
     """The pressure at which a meniscus rests, from its speeds at pressures below and above the exact one."""
     _refuse(settings)
-    for degrees in QUICK_SLIT_ANGLES if settings.quick else SLIT_ANGLES:
-        rests = _rests(settings, degrees, SLIT)
-        yield relative(f"{degrees:g} degrees: pressure over the exact one", 1.0, rests, SLIT_TOLERANCE)
+    for degrees, height in QUICK_ENTRIES if settings.quick else ENTRIES:
+        found = _rests(settings, degrees, height)
+        yield relative(f"{degrees:g} degrees, H = {height}: pressure over the exact one", 1.0, found, SLIT_TOLERANCE)
 
 
 def _rests(settings: Settings, degrees: float, height: int) -> float:
@@ -140,7 +140,7 @@ def _rests(settings: Settings, degrees: float, height: int) -> float:
 def rise(settings: Settings) -> Iterator:
     """The height at which a heavier fluid that wets comes to rest, from its speeds below and above."""
     _refuse(settings)
-    for degrees, height in QUICK_RISES if settings.quick else RISES:
+    for degrees, height in QUICK_ENTRIES if settings.quick else RISES:
         length, n_steps = 5 * SLIT, _settling(height) // 2
         gravity = 2.0 * TENSION * np.cos(np.deg2rad(degrees)) / (height * 0.5 * length)
         speeds = []
