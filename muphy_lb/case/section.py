@@ -236,7 +236,7 @@ class Section(BaseModel):
 
     @classmethod
     def completed(cls, given: Mapping) -> Mapping:
-        """The table with keys that follow from others of it, in plain values."""
+        """The table with keys that follow from others of it, in plain values. Raises ValidationError."""
         return given
 
     @model_validator(mode="wrap")
@@ -259,11 +259,11 @@ class Section(BaseModel):
             raise failure
         # One more than the limit is what a section below says about those that it left out.
         listed = MOST_PROBLEMS + (len(wrong) + len(broken) == MOST_PROBLEMS + 1)
-        problems = [_problem(e["loc"], cls._words(e), e["input"]) for e in wrong[:listed]]
-        problems += [_problem((), text, data) for text in broken[: listed - len(problems)]]
+        problems = [wrong_key(e["loc"], cls._words(e), e["input"]) for e in wrong[:listed]]
+        problems += [wrong_key((), text, data) for text in broken[: listed - len(problems)]]
         more = len(wrong) + len(broken) - len(problems)
         if more:
-            problems.append(_problem((), f"has {more} more problems, which are not listed", data))
+            problems.append(wrong_key((), f"has {more} more problems, which are not listed", data))
         if problems:
             raise ValidationError.from_exception_data(cls.__name__, problems)
         return section
@@ -271,7 +271,7 @@ class Section(BaseModel):
     @classmethod
     def _lists_too_long(cls, data) -> list:
         return [
-            _problem((key,), f"holds {len(value)} entries; at most {most} are allowed", None)
+            wrong_key((key,), f"holds {len(value)} entries; at most {most} are allowed", None)
             for key, value in (data.items() if isinstance(data, Mapping) else ())
             if isinstance(value, list | tuple) and len(value) > (most := cls.longest.get(key, MOST_ENTRIES))
         ]
@@ -351,7 +351,8 @@ def exactly_one(given: Mapping, *keys: str) -> Iterator[str]:
         yield f"needs exactly one of {', '.join(keys)}; it has {' and '.join(there) or 'none'}{remedy}"
 
 
-def _problem(location: tuple, text: str, value) -> dict:
+def wrong_key(location: tuple, text: str, value) -> dict:
+    """A problem with the value of a key, as pydantic wants it."""
     return {"type": PydanticCustomError(_WORDED, text), "loc": location, "input": value}
 
 

@@ -11,10 +11,10 @@ from math import exp
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.case.section import Positive, Section
+from muphy_lb.case.section import Positive, Section, wrong_key
 
 OF_COOLPROP: Mapping[str, str] = MappingProxyType(
     {
@@ -60,7 +60,11 @@ class SubstanceKeys(Section):
         salinity = given.get("salinity", 0.035)
         if not all(isinstance(each, int | float) and each > 0.0 for each in (*values, 1.0 + salinity)):
             return given  # which is told of each key
-        density, viscosity = properties(name, *values, salinity)
+        try:
+            density, viscosity = properties(name, *values, salinity)
+        except InputError as error:
+            problems: list = [wrong_key(("substance",), str(error), name)]
+            raise ValidationError.from_exception_data(cls.__name__, problems) from None
         made = {DENSITY: density} if DENSITY in cls.all_fields() else {}
         if not given.keys() & {VISCOSITY, KINEMATIC}:
             made[VISCOSITY] = viscosity
@@ -86,8 +90,8 @@ def properties(
     low_k, high_k = (234.3, 600.0) if name == "mercury" else (ZERO_CELSIUS_K, 473.15)
     if not low_k <= temperature_k <= high_k or pressure_pa > 1e8 or salinity > 0.3:
         raise InputError(
-            f"substance {name!r} is known from {low_k:g} to {high_k:g} K, up to 1e8 Pa and a salinity of 0.3; here"
-            f" {temperature_k:g} K, {pressure_pa:g} Pa, {salinity:g}: give density and viscosity by numbers"
+            f"cannot be computed: {name} is known from {low_k:g} to {high_k:g} K, up to 1e8 Pa and a salinity of 0.3;"
+            f" here {temperature_k:g} K, {pressure_pa:g} Pa, {salinity:g}; give density and viscosity by numbers"
         )
     if name == "mercury":
         return 13595.0 - 2.4386 * (temperature_k - ZERO_CELSIUS_K), 1e-3 * 10.0 ** (132.29 / temperature_k - 0.2561)
@@ -105,13 +109,13 @@ def _by_coolprop(name: str, temperature_k: float, pressure_pa: float) -> tuple[f
         from CoolProp.CoolProp import PropsSI
     except ModuleNotFoundError as error:
         raise InputError(
-            f'substance {name!r} needs the package CoolProp, which is not installed: pip install "muphy_lb[fluids]", or'
-            " give density and viscosity by numbers"
+            f"cannot be computed: {name} needs the package CoolProp, which is not installed; pip install"
+            ' "muphy_lb[fluids]", or give density and viscosity by numbers'
         ) from error
     try:
         density, viscosity = (
             float(PropsSI(key, "T", temperature_k, "P", pressure_pa, OF_COOLPROP[name])) for key in ("D", "V")
         )
     except ValueError as error:
-        raise InputError(f"substance {name!r} at {temperature_k:g} K and {pressure_pa:g} Pa: {error}") from error
+        raise InputError(f"cannot be computed: {name}, {temperature_k:g} K, {pressure_pa:g} Pa: {error}") from error
     return density, viscosity

@@ -43,7 +43,7 @@ SECTIONS: Mapping[str, dict] = {
     "two_fluid": {
         "two_fluid": {
             **{"interfacial_tension_n_m": 1e-2, "kinematic_viscosity_m2_s": 0.3, "contact_angle_deg": 60.0},
-            "second": [BODY],
+            **{"second": [BODY], "second_acceleration_m_s2": [0.0, -1e-4, 0.0], "structure": True},
         },
         "walls": [LOW],
         "geometry": {"options": {"ends": "open"}},

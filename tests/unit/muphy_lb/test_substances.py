@@ -43,8 +43,11 @@ def test_a_case_takes_what_it_does_not_give_from_the_substance_and_keeps_it():
             {"density_kg_m3": 1.0, "kinematic_viscosity_m2_s": 1.0, "at_temperature_k": 300.0},
             "has at_temperature_k but no",
         ),
-        ({"substance": "water", "at_temperature_k": 700.0}, r"'water' is known from 273\.15 to 473\.15 K.* here 700 K"),
-        ({"substance": "decane"}, "'decane' needs the package CoolProp, which is not installed: pip install"),
+        (
+            {"substance": "water", "at_temperature_k": 700.0},
+            r"fluid\.substance cannot be computed: water is known from 273\.15 to 473\.15 K",
+        ),
+        ({"substance": "decane"}, "decane needs the package CoolProp, which is not installed; pip install"),
     ],
 )
 def test_a_substance_that_is_not_known_is_refused(monkeypatch, fluid, told):
