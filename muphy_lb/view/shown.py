@@ -8,7 +8,7 @@ import numpy as np
 
 from muphy_lb.engine.engine import Engine
 from muphy_lb.engine.transfers import NodeMoments, NodeValues, Probe
-from muphy_lb.measure.flow_view import EngineView, FlowView
+from muphy_lb.measure.flow_view import EngineView
 from muphy_lb.measure.monitor import MonitoredFlow
 from muphy_lb.measure.node_probe import Compute
 from muphy_lb.measure.shear.fields import STRESS_FIELDS, StressField
@@ -61,7 +61,7 @@ class ShownField(NamedTuple):
     is_below_wall: bool = False
 
 
-def shown_fields(view: FlowView) -> dict[str, ShownField]:
+def shown_fields(view: EngineView) -> dict[str, ShownField]:
     """The scalars of a flow by name."""
     units = view.units
     at_rest_pa, scale_pa = units.reference_pressure_pa, units.pascals_per_density(float(view.lattice.cs2))
